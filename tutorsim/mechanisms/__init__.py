@@ -1,0 +1,1 @@
+"""Mechanisms: pure generators that decide on one reply to the student."""

@@ -1,0 +1,130 @@
+"""The contract between flows and the drivers that run them.
+
+A flow is a generator. It yields *effects*, the only things that it can ask of the world, and
+receives their results; its return value is a record. It touches no network, disk, clock or
+global random, so the same flow can be driven live, from a recording or from canned replies.
+
+* `Round`: model calls that do not depend on one another; the driver may make them side by
+  side and sends back their replies in the same order.
+* `CodeRun`: a student's message to extract a program from and to test; the driver sends back
+  a `CodeResult`.
+"""
+
+from collections.abc import Callable, Generator, Sequence
+from dataclasses import dataclass, replace
+from typing import Generic, TypeVar
+
+from tutorsim.model import Call, CallKey, Reply, Request
+from tutorsim.records import VerdictRecord
+
+__all__ = ["Answer", "CodeResult", "CodeRun", "Effect", "Flow", "Question", "Round", "ask"]
+
+T = TypeVar("T")
+
+
+@dataclass(frozen=True)
+class Round:
+    """Independent calls, in call order."""
+
+    calls: tuple[Call, ...]
+
+
+@dataclass(frozen=True)
+class CodeRun:
+    """A message of a student on a programming task, to be judged."""
+
+    turn: int
+    message: str
+    """The whole message; finding the program in it is part of the judging."""
+    prompt: str
+    """The task's program head: imports, helpers, signature, docstring."""
+    entry_point: str
+    """Name of the function under test."""
+    test: str
+    """Source that defines `check(candidate)`."""
+
+
+@dataclass(frozen=True)
+class CodeResult:
+    """What came of a `CodeRun`."""
+
+    code: str | None
+    """The program found in the message; `None` where none was found."""
+    verdict: VerdictRecord
+
+
+Effect = Round | CodeRun
+Sent = tuple[Reply, ...] | CodeResult
+Flow = Generator[Effect, Sent, T]
+"""A flow that returns a `T`."""
+
+
+@dataclass(frozen=True)
+class Question(Generic[T]):
+    """A call to make and how its reply is read."""
+
+    call: Call
+    read: Callable[[str], T | None]
+    """Reads a reply; `None` means that it has to be asked for once more."""
+    reminder: str
+    """What the second asking adds to the message: the form that was expected."""
+    salvage: Callable[[str], T | None] = lambda _: None
+    """Reads what can be read of the second reply when `read` cannot."""
+
+
+@dataclass(frozen=True)
+class Answer(Generic[T]):
+    """What a question got."""
+
+    value: T | None
+    """`None` when neither reply could be read or salvaged."""
+    raw: str
+    """The last reply."""
+    raw_first: str | None
+    """The first reply, when it had to be asked for again."""
+    salvaged: bool
+    attempts: int
+
+
+def ask(questions: Sequence[Question[T]]) -> Flow[list[Answer[T]]]:
+    """Ask side by side; ask what could not be read once more, again side by side.
+
+    Args:
+        questions: Independent questions, with attempt 1 in their keys.
+
+    Returns:
+        One answer per question, in the same order.
+    """
+    replies = yield from _round([question.call for question in questions])
+    values = [q.read(reply.text) for q, reply in zip(questions, replies, strict=True)]
+    unread = [i for i, value in enumerate(values) if value is None]
+    again = yield from _round([_second(questions[i]) for i in unread])
+    second = dict(zip(unread, again, strict=True))
+    return [
+        _retried(q, replies[i].text, second[i].text)
+        if i in second
+        else Answer(values[i], replies[i].text, None, salvaged=False, attempts=1)
+        for i, q in enumerate(questions)
+    ]
+
+
+def _round(calls: Sequence[Call]) -> Flow[tuple[Reply, ...]]:
+    if not calls:
+        return ()
+    sent = yield Round(tuple(calls))
+    assert isinstance(sent, tuple)
+    return sent
+
+
+def _second(question: Question[T]) -> Call:
+    key: CallKey = question.call.key._replace(attempt=2)
+    request: Request = question.call.request
+    return Call(key, replace(request, user=f"{request.user}\n\n{question.reminder}"))
+
+
+def _retried(question: Question[T], first: str, last: str) -> Answer[T]:
+    value = question.read(last)
+    salvaged = value is None
+    if salvaged:
+        value = question.salvage(last)
+    return Answer(value, last, first, salvaged=salvaged and value is not None, attempts=2)

@@ -1,0 +1,128 @@
+"""Request, Reply, Call and Model.
+
+A `Call` is a `Request` with a `CallKey`, its name within an episode. The key is stable across
+runs and worker counts; recordings are matched on it.
+"""
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any, NamedTuple, Protocol
+
+from tutorsim.types import STAGES, Stage
+
+__all__ = ["Call", "CallKey", "Model", "Reply", "Request"]
+
+
+class CallKey(NamedTuple):
+    """`turn/stage/agent/attempt`, for example `2/vote_final/motivation/1`."""
+
+    turn: int
+    """0 for the first attempt, then the tutoring turn."""
+    stage: Stage
+    agent: str
+    """A role name, `student`, `judge` or `baseline`."""
+    attempt: int
+    """1, or 2 when the first reply could not be read."""
+
+    def __str__(self) -> str:
+        return f"{self.turn}/{self.stage}/{self.agent}/{self.attempt}"
+
+    @classmethod
+    def parse(cls, text: str) -> "CallKey":
+        """Read a key back from its text.
+
+        Raises:
+            ValueError: If the text is not a key.
+        """
+        parts = text.split("/")
+        if len(parts) != 4 or parts[1] not in STAGES or not (parts[0] + parts[3]).isdecimal():
+            raise ValueError(f"{text!r} is not a call key (turn/stage/agent/attempt)")
+        return cls(int(parts[0]), parts[1], parts[2], int(parts[3]))
+
+
+@dataclass(frozen=True)
+class Request:
+    """One Messages API request: a system text and one user message."""
+
+    model: str
+    system: str
+    user: str
+    max_tokens: int
+    extra: tuple[tuple[str, float], ...] = ()
+    """Further body fields that the study sets, such as `("temperature", 1.0)`."""
+
+    def body(self) -> dict[str, Any]:
+        """The JSON value of the request body, as the endpoint receives it."""
+        return {
+            "max_tokens": self.max_tokens,
+            "messages": [{"role": "user", "content": self.user}],
+            "model": self.model,
+            "system": self.system,
+            **dict(self.extra),
+        }
+
+
+@dataclass(frozen=True)
+class Reply:
+    """What came back for one request."""
+
+    text: str
+    """The text blocks, joined; no lone surrogates. Empty for a refusal without text."""
+    model: str
+    stop_reason: str | None
+    input_tokens: int
+    output_tokens: int
+
+    @classmethod
+    def from_body(cls, body: Mapping[str, Any]) -> "Reply":
+        """Read a Messages API response body.
+
+        Raises:
+            ValueError: If the value is not a message.
+        """
+        try:
+            if body["type"] != "message":
+                raise ValueError(f"the response is a {body['type']!r}, not a message")
+            blocks = [block["text"] for block in body["content"] if block["type"] == "text"]
+            usage = body["usage"]
+            return cls(
+                text=_encodable("".join(blocks)),
+                model=str(body["model"]),
+                stop_reason=body.get("stop_reason"),
+                input_tokens=_input_tokens(usage),
+                output_tokens=int(usage["output_tokens"]),
+            )
+        except (KeyError, TypeError, AttributeError) as error:
+            raise ValueError(f"the response is not a message: {error!r}") from error
+
+
+def _input_tokens(usage: Mapping[str, Any]) -> int:
+    """All input tokens, those written to and read from a prompt cache among them."""
+    fields = ("input_tokens", "cache_creation_input_tokens", "cache_read_input_tokens")
+    return sum(int(usage.get(field) or 0) for field in fields)
+
+
+def _encodable(text: str) -> str:
+    """The text with lone surrogates replaced, so that it can be written as UTF-8."""
+    return text.encode("utf-16", "surrogatepass").decode("utf-16", "replace")
+
+
+@dataclass(frozen=True)
+class Call:
+    """A request and its name within an episode."""
+
+    key: CallKey
+    request: Request
+
+
+class Model(Protocol):
+    """Whatever answers calls: the real endpoint, a recording, or a script."""
+
+    async def reply(self, episode_id: str, call: Call) -> Reply:
+        """Answer one call.
+
+        Raises:
+            CallFailed: If no reply can be had; the episode is then marked failed.
+            ReplayError: If a recording does not hold the call.
+        """
+        ...

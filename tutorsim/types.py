@@ -1,0 +1,96 @@
+"""Closed vocabularies of the study, each in one place.
+
+Every name here appears in logs, study files, table columns and command output,
+so a change is a change of the log format.
+"""
+
+from typing import Final, Literal, get_args
+
+__all__ = [
+    "BALLOT_STATUSES",
+    "BENCHMARKS",
+    "BLINDINGS",
+    "CONDITIONS",
+    "CUMULATIVE_BUDGET",
+    "DECIDED_BY",
+    "DEFAULT_ROLES",
+    "LABELS",
+    "MAX_ROLES",
+    "MIN_ROLES",
+    "PROTOCOLS",
+    "READINGS",
+    "STAGES",
+    "BallotStatus",
+    "Benchmark",
+    "Blinding",
+    "Condition",
+    "DecidedBy",
+    "EpisodeStatus",
+    "Protocol",
+    "ProvenanceKind",
+    "ReadStatus",
+    "Reading",
+    "Stage",
+]
+
+Protocol = Literal["simple", "ranked", "cumulative", "approval"]
+"""How a ballot is cast and counted."""
+
+Condition = Literal["baseline", "simple", "ranked", "cumulative", "approval"]
+"""One column of the grid: the single tutor, or a panel under one protocol."""
+
+Benchmark = Literal["sciq", "humaneval"]
+"""Open-response science questions, or small programming problems with unit tests."""
+
+Stage = Literal[
+    "student",
+    "judge",
+    "propose",
+    "critique",
+    "vote_initial",
+    "revise",
+    "vote_final",
+    "tie_critique",
+    "tie_vote",
+]
+"""What a model call is for. The second part of a call key."""
+
+BallotStatus = Literal["valid", "repaired", "abstained"]
+"""`valid` as cast; `repaired` rescaled to the budget; `abstained` never readable, no mass."""
+
+ReadStatus = Literal["valid", "repaired", "missing"]
+"""How a proposal, review or score was read: in format, out of format but usable, or not at all."""
+
+DecidedBy = Literal["vote", "tie_round", "fallback"]
+"""Which step left one winner."""
+
+Blinding = Literal["per_reader", "shared"]
+"""Labels drawn for each reader, stage and turn, or once a turn for everybody."""
+
+Reading = Literal["strict", "standard", "lenient"]
+"""How much a ballot reader forgives. Runs use `standard`; the others are counterfactuals."""
+
+EpisodeStatus = Literal["complete", "failed"]
+
+ProvenanceKind = Literal["api", "stand-in", "relay"]
+"""What answered the calls: the real endpoint, the scripted model, or what the user names."""
+
+PROTOCOLS: Final[tuple[Protocol, ...]] = get_args(Protocol)
+CONDITIONS: Final[tuple[Condition, ...]] = get_args(Condition)
+BENCHMARKS: Final[tuple[Benchmark, ...]] = get_args(Benchmark)
+STAGES: Final[tuple[Stage, ...]] = get_args(Stage)
+BALLOT_STATUSES: Final[tuple[BallotStatus, ...]] = get_args(BallotStatus)
+DECIDED_BY: Final[tuple[DecidedBy, ...]] = get_args(DecidedBy)
+BLINDINGS: Final[tuple[Blinding, ...]] = get_args(Blinding)
+READINGS: Final[tuple[Reading, ...]] = get_args(Reading)
+
+DEFAULT_ROLES: Final = ("scaffolding", "misconception", "motivation", "metacognitive")
+"""The four roles of the published study, in its role-priority order."""
+
+CUMULATIVE_BUDGET: Final = 25
+"""Points that a cumulative ballot distributes."""
+
+MIN_ROLES: Final = 3
+MAX_ROLES: Final = 8
+LABELS: Final = "ABCDEFGH"
+"""Labels shown instead of role names; a panel of `m` uses the first `m`."""

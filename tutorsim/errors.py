@@ -132,7 +132,18 @@ class BudgetReached(TutorsimError):
 
 
 class CallFailed(TutorsimError):
-    """A model call failed after the client's own retries; its episode is marked failed."""
+    """A model call failed after the client's own retries; its episode is marked failed.
+
+    Args:
+        what: Kind, status and the endpoint's own words; no request id, host or time.
+        why: The reason, where it is not in `what` already.
+        hint: What to do next.
+        key: The call's key within its episode.
+    """
+
+    def __init__(self, what: str, *, why: str = "", hint: str = "", key: str = "") -> None:
+        super().__init__(what, why=why, hint=hint)
+        self.key = key
 
 
 class SandboxError(TutorsimError):

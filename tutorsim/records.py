@@ -187,7 +187,7 @@ class Failure(_Record):
     """Why an episode could not be finished."""
 
     key: str
-    """The call, or `turn/code` for a code run, that failed."""
+    """The call that failed."""
     error: str
 
 

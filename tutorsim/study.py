@@ -313,7 +313,9 @@ def _refuse_unknown_keys(data: Mapping[str, Any], model: type[BaseModel], where:
         _refuse(benchmarks, get_args(Benchmark), f"{where}, [benchmarks]")
         for name, table in benchmarks.items():
             if isinstance(table, Mapping):
-                _refuse(table, tuple(BenchmarkSettings.model_fields), f"{where}, [benchmarks.{name}]")
+                _refuse(
+                    table, tuple(BenchmarkSettings.model_fields), f"{where}, [benchmarks.{name}]"
+                )
     if isinstance(data.get("models"), Mapping):
         _refuse(data["models"], tuple(ModelSettings.model_fields), f"{where}, [models]")
 
@@ -344,14 +346,15 @@ def _validated(data: Mapping[str, Any], path: Path) -> Study:
 
 
 def _refuse_unknown_names(study: Study, catalog: Catalog, path: Path) -> None:
-    wanted = [("personas", name, catalog.personas) for name in study.personas]
-    wanted += [("roles", name, catalog.roles) for name in study.roles]
-    wanted += [("baseline_role", study.baseline_role, catalog.roles)]
+    personas, roles = tuple(catalog.personas), tuple(catalog.roles)
+    wanted = [("personas", name, personas) for name in study.personas]
+    wanted += [("roles", name, roles) for name in study.roles]
+    wanted += [("baseline_role", study.baseline_role, roles)]
     for field, name, known in wanted:
         if name not in known:
             part = "personas" if field == "personas" else "roles"
             raise StudyError(
                 f"{path}: {field}: the catalog has no {name!r}.",
-                why=_nearest(name, tuple(known)),
+                why=_nearest(name, known),
                 hint=f"Own ones are defined under [catalog.{part}.{name}].",
             )

@@ -10,14 +10,14 @@ global random, so the same flow can be driven live, from a recording or from can
   a `CodeResult`.
 """
 
-from collections.abc import Callable, Generator, Sequence
+from collections.abc import Generator, Sequence
 from dataclasses import dataclass, replace
-from typing import Generic, TypeVar
+from typing import TypeVar
 
-from tutorsim.model import Call, CallKey, Reply, Request
+from tutorsim.model import Answer, Call, Question, Reply
 from tutorsim.records import VerdictRecord
 
-__all__ = ["Answer", "CodeResult", "CodeRun", "Effect", "Flow", "Question", "Round", "ask"]
+__all__ = ["CodeResult", "CodeRun", "Effect", "Flow", "Round", "ask"]
 
 T = TypeVar("T")
 
@@ -59,33 +59,6 @@ Flow = Generator[Effect, Sent, T]
 """A flow that returns a `T`."""
 
 
-@dataclass(frozen=True)
-class Question(Generic[T]):
-    """A call to make and how its reply is read."""
-
-    call: Call
-    read: Callable[[str], T | None]
-    """Reads a reply; `None` means that it has to be asked for once more."""
-    reminder: str
-    """What the second asking adds to the message: the form that was expected."""
-    salvage: Callable[[str], T | None] = lambda _: None
-    """Reads what can be read of the second reply when `read` cannot."""
-
-
-@dataclass(frozen=True)
-class Answer(Generic[T]):
-    """What a question got."""
-
-    value: T | None
-    """`None` when neither reply could be read or salvaged."""
-    raw: str
-    """The last reply."""
-    raw_first: str | None
-    """The first reply, when it had to be asked for again."""
-    salvaged: bool
-    attempts: int
-
-
 def ask(questions: Sequence[Question[T]]) -> Flow[list[Answer[T]]]:
     """Ask side by side; ask what could not be read once more, again side by side.
 
@@ -117,8 +90,8 @@ def _round(calls: Sequence[Call]) -> Flow[tuple[Reply, ...]]:
 
 
 def _second(question: Question[T]) -> Call:
-    key: CallKey = question.call.key._replace(attempt=2)
-    request: Request = question.call.request
+    key = question.call.key._replace(attempt=2)
+    request = question.call.request
     return Call(key, replace(request, user=f"{request.user}\n\n{question.reminder}"))
 
 

@@ -1,0 +1,111 @@
+"""Labels in place of role names.
+
+Each order is drawn by sorting roles by a SHA-256 hash of the study seed, the episode, the turn
+and, when labels are drawn per reader, the stage and the reader. No random generator of a
+Python version or a platform is involved, and every order is equally likely.
+"""
+
+import hashlib
+import re
+from collections.abc import Mapping, Sequence
+
+from tutorsim.agents.scene import Scene, indented
+from tutorsim.records import Note, ReviewRecord
+from tutorsim.types import LABELS, Stage
+
+__all__ = ["draw_labels", "labelled", "relabel", "reviews_for"]
+
+
+def draw_labels(
+    scene: Scene, candidates: Sequence[str], *, turn: int, stage: Stage, reader: str
+) -> dict[str, str]:
+    """Label → role for one reader, in label order.
+
+    With `blinding = "shared"` everybody reads the same labels throughout a turn.
+    """
+    place: tuple[str, ...] = (str(scene.study.seed), scene.spec.episode_id, str(turn))
+    if scene.study.blinding == "per_reader":
+        place += (stage, reader)
+    drawn = sorted(candidates, key=lambda role: _hash(*place, role))
+    return dict(zip(LABELS, drawn, strict=False))
+
+
+def _hash(*parts: str) -> bytes:
+    return hashlib.sha256("\x1f".join(parts).encode()).digest()
+
+
+def labelled(texts: Mapping[str, str], labels: Mapping[str, str]) -> str:
+    """`A: text` paragraphs in label order.
+
+    Args:
+        texts: Role → text.
+        labels: Label → role.
+    """
+    return "\n\n".join(
+        f"{label}: {indented(texts[role]) or '(no text)'}" for label, role in labels.items()
+    )
+
+
+def reviews_for(reviews: Sequence[ReviewRecord], labels: Mapping[str, str]) -> str:
+    """All notes, grouped by the proposal they are about, in the reader's own labels.
+
+    Label mentions inside the notes are translated from the reviewer's labels to the reader's.
+    """
+    label_of = {role: label for label, role in labels.items()}
+    groups = []
+    for label, role in labels.items():
+        lines = [f"On {label}:"]
+        for review in reviews:
+            note = review.notes.get(role)
+            if note is not None:
+                lines += _note_lines(note, review.labels, label_of)
+        groups.append("\n".join(lines if len(lines) > 1 else [*lines, "- (no review)"]))
+    return "\n\n".join(groups)
+
+
+def _note_lines(
+    note: Note, reviewer_labels: Mapping[str, str], label_of: Mapping[str, str]
+) -> list[str]:
+    said = (("Strength", note.strength), ("Weakness", note.weakness))
+    return [
+        f"- {kind}: {indented(relabel(text, reviewer_labels, label_of))}"
+        for kind, text in said
+        if text is not None
+    ]
+
+
+_CUE = (
+    r"(?i:(?:proposal|draft|reply|label|option|candidate|response|version|tutor)s?"
+    r"|than|unlike|versus|vs\.?|like|as in|compared (?:to|with))"
+)
+_MENTION = re.compile(
+    rf"(?P<cue>\b{_CUE}\s+)(?P<one>[A-H])\b(?P<more>(?:(?:,\s*|\s+(?:and|or)\s+|,\s*(?:and|or)\s+)[A-H]\b)*)"
+    r"|(?P<open>\()(?P<inside>[A-H])(?=\))"
+    r"|\b(?P<owner>[A-H])(?='s\b)"
+)
+
+
+def relabel(text: str, written: Mapping[str, str], label_of: Mapping[str, str]) -> str:
+    """Translate label mentions in a note.
+
+    A capital letter counts as a mention after a word such as `draft` or `than`, in brackets, or
+    with `'s`; other capitals (the article A, vitamin C) are left alone.
+
+    Args:
+        text: The note.
+        written: Label → role of whoever wrote the note.
+        label_of: Role → label of whoever reads it.
+    """
+
+    def letter(found: str) -> str:
+        return label_of.get(written.get(found, ""), found)
+
+    def swap(match: re.Match[str]) -> str:
+        if match["one"]:
+            more = re.sub(r"\b[A-H]\b", lambda m: letter(m[0]), match["more"])
+            return match["cue"] + letter(match["one"]) + more
+        if match["inside"]:
+            return "(" + letter(match["inside"])
+        return letter(match["owner"])
+
+    return _MENTION.sub(swap, text)

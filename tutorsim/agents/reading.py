@@ -1,0 +1,117 @@
+"""Reading replies: proposals, reviews and scores. Ballots are read by `tutorsim.voting`."""
+
+import re
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from tutorsim.records import Note
+
+__all__ = [
+    "ReadProposal",
+    "Score",
+    "read_proposal",
+    "read_reviews",
+    "read_score",
+    "salvage_proposal",
+]
+
+
+@dataclass(frozen=True)
+class ReadProposal:
+    """A proposal as read; `None` for what the reply does not hold."""
+
+    text: str
+    rationale: str | None
+    confidence: int | None
+
+
+@dataclass(frozen=True)
+class Score:
+    """A judge's score in [0, 1] and its reason."""
+
+    value: float
+    rationale: str
+
+
+_FIELD = re.compile(
+    r"^[ \t>*_#]*(PROPOSAL|RATIONALE|CONFIDENCE)[ \t*_]*:[ \t*_]*", re.MULTILINE | re.IGNORECASE
+)
+
+
+def read_proposal(reply: str) -> ReadProposal | None:
+    """Read `PROPOSAL:` / `RATIONALE:` / `CONFIDENCE:` lines.
+
+    Returns:
+        The proposal, or `None` when no text follows a `PROPOSAL:` marker. A missing rationale
+        or an unreadable confidence is `None` in it.
+    """
+    fields = _fields(reply)
+    if not fields.get("PROPOSAL"):
+        return None
+    return ReadProposal(
+        fields["PROPOSAL"], fields.get("RATIONALE") or None, _confidence(fields.get("CONFIDENCE"))
+    )
+
+
+def salvage_proposal(reply: str) -> ReadProposal | None:
+    """Take a reply without the marker as the text itself; `None` when it is empty."""
+    head = _FIELD.split(reply, maxsplit=1)[0].strip()
+    fields = _fields(reply)
+    if not head:
+        return None
+    return ReadProposal(
+        head, fields.get("RATIONALE") or None, _confidence(fields.get("CONFIDENCE"))
+    )
+
+
+def _fields(reply: str) -> dict[str, str]:
+    parts = _FIELD.split(reply)
+    pairs = zip(parts[1::2], parts[2::2], strict=True)
+    fields: dict[str, str] = {}
+    for name, text in pairs:
+        fields.setdefault(name.upper(), text.strip())
+    return fields
+
+
+def _confidence(text: str | None) -> int | None:
+    match = re.fullmatch(r"([0-9]{1,3})\s*(?:%|/\s*100)?\.?", (text or "").strip())
+    value = int(match[1]) if match else -1
+    return value if 0 <= value <= 100 else None
+
+
+def read_reviews(reply: str, labels: Sequence[str]) -> dict[str, Note] | None:
+    """Read a block `A:` with `STRENGTH:` and `WEAKNESS:` for each label.
+
+    Returns:
+        Label → note for every label that has one, or `None` when none has.
+    """
+    names = "".join(labels)
+    head = re.compile(rf"^[ \t>*_#]*([{names}])[ \t*_]*:[ \t*_]*", re.MULTILINE)
+    parts = head.split(reply)
+    notes: dict[str, Note] = {}
+    for label, text in zip(parts[1::2], parts[2::2], strict=True):
+        note = Note(strength=_line(text, "STRENGTH"), weakness=_line(text, "WEAKNESS"))
+        if label not in notes and (note.strength or note.weakness):
+            notes[label] = note
+    return {label: notes[label] for label in labels if label in notes} or None
+
+
+def _line(text: str, name: str) -> str | None:
+    match = re.search(rf"{name}[ \t*_]*:[ \t*_]*(\S.*)", text, re.IGNORECASE)
+    return match[1].strip() if match else None
+
+
+_SCORE = re.compile(r"^[ \t*_]*SCORE[ \t*_]*:[ \t*_]*(-?[0-9]*\.?[0-9]+)[ \t*_]*$", re.MULTILINE)
+
+
+def read_score(reply: str) -> Score | None:
+    """Read `SCORE: <float>` and the line of rationale after it.
+
+    Returns:
+        The score, or `None` when the reply has no score line or its number is outside [0, 1].
+    """
+    match = _SCORE.search(reply)
+    if match is None or not 0 <= float(match[1]) <= 1:
+        return None
+    rest = [line.strip() for line in reply[match.end() :].splitlines() if line.strip()]
+    return Score(float(match[1]), rest[0] if rest else "")

@@ -1,0 +1,100 @@
+"""What an agent's prompts are built from: the episode's constants, and the conversation so far."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from tutorsim.catalog import Catalog, Persona
+from tutorsim.model import Call, CallKey, Request
+from tutorsim.study import EpisodeSpec, LoadedStudy, Study
+from tutorsim.tasks import CodeTask
+from tutorsim.types import Stage
+
+__all__ = ["Exchange", "Scene", "indented"]
+
+
+@dataclass(frozen=True)
+class Exchange:
+    """A message of the student and the reply that it got, if any."""
+
+    attempt: str
+    delivered: str | None
+
+
+@dataclass(frozen=True)
+class Scene:
+    """One episode's constants."""
+
+    loaded: LoadedStudy
+    spec: EpisodeSpec
+
+    @property
+    def study(self) -> Study:
+        return self.loaded.study
+
+    @property
+    def catalog(self) -> Catalog:
+        return self.loaded.catalog
+
+    @property
+    def persona(self) -> Persona:
+        return self.catalog.personas[self.spec.persona]
+
+    @property
+    def is_code(self) -> bool:
+        return isinstance(self.spec.task, CodeTask)
+
+    @property
+    def question(self) -> str:
+        """What the student is asked."""
+        task = self.spec.task
+        return task.prompt.rstrip() if isinstance(task, CodeTask) else task.question
+
+    @property
+    def reference(self) -> str:
+        """What the judge compares with; no other agent sees it."""
+        task = self.spec.task
+        if isinstance(task, CodeTask):
+            return task.canonical_solution.rstrip()
+        return f"{task.correct_answer}\n{task.support}".strip()
+
+    def task_text(self) -> str:
+        """The task as prompts show it."""
+        return self.catalog.fill(
+            "task_code" if self.is_code else "task_science", question=self.question
+        )
+
+    def conversation(self, exchanges: Sequence[Exchange]) -> str:
+        """Task, messages and replies so far, oldest first."""
+        return self.catalog.fill("conversation", task=self.task_text(), history=history(exchanges))
+
+    def call(self, turn: int, stage: Stage, agent: str, *, system: str, user: str) -> Call:
+        """A first asking."""
+        models = self.study.models
+        named = {"student": models.student, "judge": models.judge}
+        extra = () if models.temperature is None else (("temperature", models.temperature),)
+        request = Request(
+            model=named.get(agent, models.tutor),
+            system=system,
+            user=user,
+            max_tokens=models.max_tokens,
+            extra=extra,
+        )
+        return Call(CallKey(turn, stage, agent, 1), request)
+
+
+def history(exchanges: Sequence[Exchange]) -> str:
+    """Messages and replies as labelled paragraphs."""
+    lines: list[str] = []
+    for number, exchange in enumerate(exchanges, start=1):
+        lines.append(f"Student, message {number}: {indented(exchange.attempt)}")
+        if exchange.delivered is not None:
+            lines.append(f"Tutor, reply {number}: {indented(exchange.delivered)}")
+    return "\n\n".join(lines)
+
+
+def indented(text: str) -> str:
+    """The text with every line after the first indented.
+
+    Text from a model can then never start a line, so it cannot pass for a label or a heading.
+    """
+    return "\n  ".join(text.strip().splitlines())

@@ -1,0 +1,163 @@
+"""The tutors: propose, review, revise and vote."""
+
+from collections.abc import Callable, Mapping, Sequence
+
+from tutorsim.agents.blinding import labelled, reviews_for
+from tutorsim.agents.reading import (
+    ReadProposal,
+    read_proposal,
+    read_reviews,
+    salvage_proposal,
+)
+from tutorsim.agents.scene import Exchange, Scene, indented
+from tutorsim.model import Call, Question
+from tutorsim.records import Note, ReviewRecord
+from tutorsim.types import Protocol, Stage
+from tutorsim.voting import RULES, Choice, read_ballot, repair_points
+
+__all__ = ["ballot_question", "proposal_question", "review_question", "revision_question"]
+
+
+def proposal_question(
+    scene: Scene, exchanges: Sequence[Exchange], agent: str
+) -> Question[ReadProposal]:
+    """Ask a tutor, or the baseline tutor, for a first draft."""
+    catalog = scene.catalog
+    alone = agent == "baseline"
+    role = catalog.roles[scene.study.baseline_role if alone else agent]
+    call = scene.call(
+        len(exchanges),
+        "propose",
+        agent,
+        system=catalog.fill("baseline_system" if alone else "tutor_system", **role.model_dump()),
+        user=catalog.fill(
+            "propose_baseline" if alone else "propose", conversation=scene.conversation(exchanges)
+        ),
+    )
+    return _proposal(scene, call)
+
+
+def review_question(
+    scene: Scene,
+    exchanges: Sequence[Exchange],
+    agent: str,
+    *,
+    stage: Stage,
+    texts: Mapping[str, str],
+    labels: Mapping[str, str],
+) -> Question[dict[str, Note]]:
+    """Ask a tutor to review the drafts behind its labels.
+
+    Args:
+        scene: The episode.
+        exchanges: The conversation so far.
+        agent: The reviewing role.
+        stage: `critique`, or `tie_critique` for the tied drafts.
+        texts: Role → draft.
+        labels: Label → role, as this reviewer sees them.
+    """
+    catalog = scene.catalog
+    user = catalog.fill(
+        "critique" if stage == "critique" else "critique_tied",
+        conversation=scene.conversation(exchanges),
+        proposals=labelled(texts, labels),
+        labels_first=next(iter(labels)),
+    )
+    call = scene.call(len(exchanges), stage, agent, system=_system(scene, agent), user=user)
+    return Question(
+        call,
+        lambda reply: read_reviews(reply, tuple(labels)),
+        catalog.fill("critique_reminder"),
+    )
+
+
+def revision_question(
+    scene: Scene,
+    exchanges: Sequence[Exchange],
+    agent: str,
+    *,
+    texts: Mapping[str, str],
+    labels: Mapping[str, str],
+    reviews: Sequence[ReviewRecord],
+) -> Question[ReadProposal]:
+    """Ask a tutor to revise its draft in the light of peers and reviews."""
+    catalog = scene.catalog
+    peers = {label: role for label, role in labels.items() if role != agent}
+    user = catalog.fill(
+        "revise",
+        conversation=scene.conversation(exchanges),
+        own_label=next(label for label, role in labels.items() if role == agent),
+        own=indented(texts[agent]) or "(no text)",
+        proposals=labelled(texts, peers),
+        reviews=reviews_for(reviews, labels),
+    )
+    call = scene.call(len(exchanges), "revise", agent, system=_system(scene, agent), user=user)
+    return _proposal(scene, call)
+
+
+def ballot_question(
+    scene: Scene,
+    exchanges: Sequence[Exchange],
+    agent: str,
+    *,
+    stage: Stage,
+    protocol: Protocol,
+    texts: Mapping[str, str],
+    labels: Mapping[str, str],
+    reviews: Sequence[ReviewRecord] = (),
+) -> Question[Choice]:
+    """Ask a tutor, as an impartial assessor, for a ballot over its labels.
+
+    Args:
+        scene: The episode.
+        exchanges: The conversation so far.
+        agent: The voting role.
+        stage: `vote_initial`, `vote_final` or `tie_vote`.
+        protocol: The ballot's format.
+        texts: Role → draft.
+        labels: Label → role, as this voter sees them.
+        reviews: Notes on the tied drafts; a tie vote shows them.
+    """
+    catalog, budget = scene.catalog, scene.study.cumulative_budget
+    shown = tuple(labels)
+    form = catalog.fill(
+        f"ballot_{protocol}",
+        example=RULES[protocol].example(shown, budget),
+        count=len(shown),
+        budget=budget,
+    )
+    tied = {"reviews": reviews_for(reviews, labels)} if stage == "tie_vote" else {}
+    user = catalog.fill(
+        "vote_tied" if tied else "vote",
+        conversation=scene.conversation(exchanges),
+        proposals=labelled(texts, labels),
+        criterion=scene.loaded.criterion,
+        ballot=form,
+        **tied,
+    )
+    system = catalog.fill("vote_system", title=catalog.roles[agent].title)
+    call = scene.call(len(exchanges), stage, agent, system=system, user=user)
+    return Question(
+        call,
+        lambda reply: read_ballot(reply, shown, protocol=protocol, budget=budget),
+        catalog.fill("vote_reminder"),
+        _salvage(protocol, shown, budget),
+    )
+
+
+def _salvage(
+    protocol: Protocol, labels: Sequence[str], budget: int
+) -> Callable[[str], Choice | None]:
+    """What a second unreadable ballot may still give: points with another sum, rescaled."""
+    if protocol == "cumulative":
+        return lambda reply: repair_points(reply, labels, budget=budget)
+    return lambda reply: None
+
+
+def _system(scene: Scene, agent: str) -> str:
+    return scene.catalog.fill("tutor_system", **scene.catalog.roles[agent].model_dump())
+
+
+def _proposal(scene: Scene, call: Call) -> Question[ReadProposal]:
+    reminder = scene.catalog.fill("propose_reminder")
+    return Question(call, read_proposal, reminder, salvage_proposal)

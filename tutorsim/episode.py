@@ -1,0 +1,154 @@
+"""One episode: the student tries, the judge scores, and a mechanism helps until it succeeds.
+
+A generator over the effects of `tutorsim.mechanisms.flow`. The first attempt is judged before
+any tutoring. A driver that cannot get a call answered throws `CallFailed` into the generator,
+which then returns what was reached, marked `failed`.
+"""
+
+from dataclasses import dataclass, field
+
+from tutorsim.agents.judge import judge_question
+from tutorsim.agents.scene import Exchange, Scene
+from tutorsim.agents.student import student_question
+from tutorsim.errors import CallFailed
+from tutorsim.mechanisms.flow import CodeResult, CodeRun, Flow, Round, ask
+from tutorsim.mechanisms.panel import panel_turn
+from tutorsim.mechanisms.single import single_turn
+from tutorsim.model import Call, Reply
+from tutorsim.records import Attempt, CallRecord, EpisodeRecord, Failure, Turn
+from tutorsim.tasks import CodeTask
+
+__all__ = ["episode"]
+
+
+@dataclass
+class _Progress:
+    """What an episode has reached; grows as the generator runs."""
+
+    attempts: list[Attempt] = field(default_factory=list)
+    turns: list[Turn] = field(default_factory=list)
+    calls: list[CallRecord] = field(default_factory=list)
+
+
+def episode(scene: Scene) -> Flow[EpisodeRecord]:
+    """Run one episode.
+
+    Returns:
+        The record, with `status` `failed` when a call failed for good.
+    """
+    progress = _Progress()
+    failure = None
+    try:
+        yield from _logging_calls(_interaction(scene, progress), progress)
+    except CallFailed as error:
+        failure = Failure(key=error.key, error=" ".join(filter(None, (error.what, error.why))))
+    return _record(scene, progress, failure)
+
+
+def _interaction(scene: Scene, progress: _Progress) -> Flow[None]:
+    exchanges: list[Exchange] = []
+    while True:
+        attempt = yield from _attempt(scene, exchanges)
+        progress.attempts.append(attempt)
+        if _succeeded(scene, attempt) or len(exchanges) >= scene.study.max_turns:
+            return
+        exchanges.append(Exchange(attempt.text, None))
+        turn = yield from _turn(scene, exchanges)
+        progress.turns.append(turn)
+        exchanges[-1] = Exchange(attempt.text, turn.delivered)
+
+
+def _turn(scene: Scene, exchanges: list[Exchange]) -> Flow[Turn]:
+    condition = scene.spec.condition
+    if condition == "baseline":
+        return (yield from single_turn(scene, exchanges))
+    return (yield from panel_turn(scene, exchanges, condition))
+
+
+def _attempt(scene: Scene, exchanges: list[Exchange]) -> Flow[Attempt]:
+    """The student's next message, the verdict on its code, and the judge's score."""
+    turn = len(exchanges)
+    [said] = yield from ask([student_question(scene, exchanges)])
+    text = said.value or ""
+    tested = yield from _run_code(scene, turn, text)
+    [judged] = yield from ask([judge_question(scene, turn, text)])
+    score = judged.value
+    return Attempt(
+        turn=turn,
+        text=text,
+        score=score.value if score else None,
+        score_rationale=score.rationale if score else None,
+        code=tested.code if tested else None,
+        code_passed=tested.verdict.outcome == "pass" if tested else None,
+        verdict=tested.verdict if tested else None,
+    )
+
+
+def _run_code(scene: Scene, turn: int, text: str) -> Flow[CodeResult | None]:
+    task = scene.spec.task
+    if not isinstance(task, CodeTask):
+        return None
+    sent = yield CodeRun(
+        turn=turn,
+        message=text,
+        prompt=task.prompt,
+        entry_point=task.entry_point,
+        test=task.test,
+    )
+    assert isinstance(sent, CodeResult)
+    return sent
+
+
+def _succeeded(scene: Scene, attempt: Attempt) -> bool:
+    """Score at the threshold or above, and for programming tasks a passing verdict."""
+    scored = attempt.score is not None and attempt.score >= scene.study.success_threshold
+    return scored and attempt.code_passed is not False
+
+
+def _logging_calls(flow: Flow[None], progress: _Progress) -> Flow[None]:
+    """Pass effects through and note every call with what its reply cost."""
+    try:
+        effect = next(flow)
+        while True:
+            sent = yield effect
+            if isinstance(effect, Round) and isinstance(sent, tuple):
+                pairs = zip(effect.calls, sent, strict=True)
+                progress.calls += [_call_record(call, reply) for call, reply in pairs]
+            effect = flow.send(sent)
+    except StopIteration:
+        return
+
+
+def _call_record(call: Call, reply: Reply) -> CallRecord:
+    return CallRecord(
+        key=str(call.key),
+        stage=call.key.stage,
+        model=reply.model,
+        stop_reason=reply.stop_reason,
+        input_tokens=reply.input_tokens,
+        output_tokens=reply.output_tokens,
+    )
+
+
+def _record(scene: Scene, progress: _Progress, failure: Failure | None) -> EpisodeRecord:
+    spec, attempts = scene.spec, progress.attempts
+    first, last = (attempts[0], attempts[-1]) if attempts else (None, None)
+    return EpisodeRecord(
+        episode_id=spec.episode_id,
+        benchmark=spec.benchmark,
+        task_id=spec.task.task_id,
+        persona=spec.persona,
+        condition=spec.condition,
+        repeat=spec.repeat,
+        status="complete" if failure is None else "failed",
+        failure=failure,
+        attempts=tuple(attempts),
+        turns=tuple(progress.turns),
+        turns_taken=max(len(attempts) - 1, 0),
+        initial_correctness=first.score if first else None,
+        final_correctness=last.score if last else None,
+        initial_code_passed=first.code_passed if first else None,
+        code_passed=last.code_passed if last else None,
+        success=_succeeded(scene, last) if last and failure is None else None,
+        calls=tuple(progress.calls),
+    )

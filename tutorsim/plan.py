@@ -15,6 +15,7 @@ from pathlib import Path
 from pydantic import BaseModel, ConfigDict, Field, ValidationError
 
 from tutorsim.errors import CatalogError
+from tutorsim.estimate import estimate_tokens
 from tutorsim.study import LoadedStudy, Study
 from tutorsim.types import Condition
 
@@ -123,8 +124,6 @@ class Plan:
 
 def plan(loaded: LoadedStudy, prices: PriceTable) -> Plan:
     """Count calls exactly and estimate tokens and cost."""
-    from tutorsim.estimate import estimate_tokens
-
     study = loaded.study
     calls = CallRange(0, 0, 0)
     episodes = 0

@@ -1,0 +1,117 @@
+"""`tutorsim tasks`: list and show tasks."""
+
+import difflib
+from collections.abc import Callable, Sequence
+from dataclasses import asdict
+from pathlib import Path
+from typing import Any
+
+import click
+from rich.table import Table
+
+from tutorsim.cli import console
+from tutorsim.errors import UsageError
+from tutorsim.tasks import ScienceTask, Task, builtin, load_tasks
+from tutorsim.types import BENCHMARKS, Benchmark
+
+__all__ = ["tasks"]
+
+_CHOSEN = "tutorsim.chosen"
+
+
+def _options(command: Callable[..., Any]) -> Callable[..., Any]:
+    """The options that the list and `show` share."""
+    as_json = click.option("--json", "as_json", is_flag=True, help="Write JSON.")
+    benchmark = click.option(
+        "--benchmark", type=click.Choice(BENCHMARKS), help="Only this kind of tasks."
+    )
+    file = click.option(
+        "--tasks",
+        "path",
+        type=click.Path(path_type=Path),
+        help="A file in the format of the benchmark, in place of the original set.",
+    )
+    return benchmark(file(as_json(command)))
+
+
+@click.group(invoke_without_command=True)
+@_options
+@click.pass_context
+def tasks(
+    ctx: click.Context, benchmark: Benchmark | None, path: Path | None, as_json: bool
+) -> None:
+    """List tasks: the original ones, or those of a file."""
+    ctx.meta[_CHOSEN] = {"benchmark": benchmark, "path": path, "as_json": as_json}
+    if ctx.invoked_subcommand is None:
+        chosen = _chosen(benchmark, path)
+        if as_json:
+            console.emit_json([_listed(task) for task in chosen])
+        else:
+            console.out().print(_table(chosen))
+
+
+@tasks.command()
+@click.argument("task_id", metavar="ID")
+@_options
+@click.pass_context
+def show(
+    ctx: click.Context,
+    task_id: str,
+    benchmark: Benchmark | None,
+    path: Path | None,
+    as_json: bool,
+) -> None:
+    """Show one task with its reference answer."""
+    before = ctx.meta[_CHOSEN]
+    found = _find(task_id, _chosen(benchmark or before["benchmark"], path or before["path"]))
+    if as_json or before["as_json"]:
+        console.emit_json({"benchmark": found.benchmark, **asdict(found)})
+        return
+    out = console.out()
+    for name, value in asdict(found).items():
+        out.print(f"[bold]{name}[/bold]")
+        out.print(console.safe(value if isinstance(value, str) else "\n".join(value)))
+        out.print()
+
+
+def _chosen(benchmark: Benchmark | None, path: Path | None) -> tuple[Task, ...]:
+    if path is None:
+        return tuple(t for name in BENCHMARKS if benchmark in (None, name) for t in builtin(name))
+    if benchmark is None:
+        raise UsageError(
+            f"{path} can be read only when its benchmark is known.",
+            hint=f"Add --benchmark, one of {', '.join(BENCHMARKS)}.",
+        )
+    return load_tasks(benchmark, path)
+
+
+def _find(task_id: str, chosen: Sequence[Task]) -> Task:
+    by_id = {task.task_id: task for task in chosen}
+    if task_id not in by_id:
+        close = difflib.get_close_matches(task_id, by_id, n=1)
+        raise UsageError(
+            f"There is no task {task_id!r}.",
+            hint=f"Did you mean {close[0]!r}?" if close else "`tutorsim tasks` lists them all.",
+        )
+    return by_id[task_id]
+
+
+def _text(task: Task) -> str:
+    return task.question if isinstance(task, ScienceTask) else task.prompt
+
+
+def _listed(task: Task) -> dict[str, str]:
+    return {"benchmark": task.benchmark, "task_id": task.task_id, "text": _text(task)}
+
+
+def _table(chosen: Sequence[Task]) -> Table:
+    table = Table("benchmark", "task", "question or signature", box=None, header_style="bold")
+    for task in chosen:
+        text = task.question if isinstance(task, ScienceTask) else _signature(task.prompt)
+        table.add_row(task.benchmark, console.safe(task.task_id), console.safe(text))
+    return table
+
+
+def _signature(prompt: str) -> str:
+    heads = [line for line in prompt.splitlines() if line.startswith("def ")]
+    return heads[-1] if heads else prompt.strip().split("\n", 1)[0]

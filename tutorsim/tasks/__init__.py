@@ -1,0 +1,17 @@
+"""Tasks, and readers for the two published task files."""
+
+from tutorsim.tasks.readers import builtin, load_tasks, read_humaneval, read_sciq
+from tutorsim.tasks.task import CodeTask, ScienceTask, Task, dump_tasks, safe_id, tasks_digest
+
+__all__ = [
+    "CodeTask",
+    "ScienceTask",
+    "Task",
+    "builtin",
+    "dump_tasks",
+    "load_tasks",
+    "read_humaneval",
+    "read_sciq",
+    "safe_id",
+    "tasks_digest",
+]

@@ -6,11 +6,14 @@ runs and worker counts; recordings are matched on it.
 
 from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import Any, NamedTuple, Protocol
+from typing import Any, Final, NamedTuple, Protocol
 
 from tutorsim.types import STAGES, Stage
 
-__all__ = ["Call", "CallKey", "Model", "Reply", "Request"]
+__all__ = ["CALL_HEADER", "Call", "CallKey", "Model", "Reply", "Request"]
+
+CALL_HEADER: Final = "x-tutorsim-call"
+"""Request header that carries `<episode>/<key>`."""
 
 
 class CallKey(NamedTuple):

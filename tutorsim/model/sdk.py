@@ -1,0 +1,239 @@
+"""The one place that uses the SDK: a `Model` that calls the Messages API.
+
+One client serves many episodes at once. Credentials, base URL and further headers come from the
+SDK's own environment variables; retries are the SDK's own. What is sent is the JSON value of
+`Request.body()` and nothing else, so a recorded request can be compared with a later one.
+
+Requests go through `client.post` with the raw response as its result: the SDK's convenience
+method warns on every call to a retiring model and builds objects that nobody reads here.
+"""
+
+import asyncio
+import json
+import urllib.request
+from collections.abc import Callable
+from typing import Any, Final, NamedTuple
+
+import anthropic
+import httpx2
+from anthropic.resources.messages import DEPRECATED_MODELS
+
+from tutorsim.errors import CallFailed, TutorsimError, UsageError
+from tutorsim.model.call import CALL_HEADER, Call, Reply
+
+__all__ = ["DEFAULT_HOST", "Endpoint", "HttpTransport", "SdkModel"]
+
+DEFAULT_HOST: Final = "api.anthropic.com"
+MESSAGES_PATH: Final = "/v1/messages"
+MESSAGE_LIMIT: Final = 300
+"""Characters kept of an error message that an endpoint wrote."""
+SECRET_LENGTH: Final = 12
+"""Shorter credentials are placeholders for a local server, and occur in ordinary text."""
+
+
+class Endpoint(NamedTuple):
+    """Where calls go."""
+
+    is_default: bool
+    """The real endpoint, not one set by `ANTHROPIC_BASE_URL` or a profile."""
+
+
+class HttpTransport(httpx2.AsyncBaseTransport):
+    """Plain HTTP, opened at the first request, through the environment's proxy if there is one.
+
+    Args:
+        max_connections: Sockets kept open at once.
+    """
+
+    def __init__(self, max_connections: int = 100) -> None:
+        self._limits = httpx2.Limits(
+            max_connections=max_connections, max_keepalive_connections=max_connections
+        )
+        self._opened: httpx2.AsyncHTTPTransport | None = None
+
+    async def handle_async_request(self, request: httpx2.Request) -> httpx2.Response:
+        if self._opened is None:
+            self._opened = httpx2.AsyncHTTPTransport(
+                limits=self._limits, proxy=_proxy_for(request.url)
+            )
+        return await self._opened.handle_async_request(request)
+
+    async def aclose(self) -> None:
+        if self._opened is not None:
+            await self._opened.aclose()
+
+
+class SdkModel:
+    """Answers calls through the SDK's asynchronous client.
+
+    Args:
+        transport: What carries the requests; plain HTTP unless given. A recorder or a player
+            is bound here, to this one client.
+        max_connections: Calls in flight at once; further ones wait.
+        max_retries: The SDK's own retries of one call.
+        timeout: Seconds that one attempt may take.
+        on_warning: Receives one sentence for each retiring model that is called.
+        placeholder: A stand-in for credentials, for transports that send nothing. Real ones are
+            never passed: they come from the SDK's environment.
+
+    Raises:
+        UsageError: If the environment holds no credentials, or unusable ones.
+    """
+
+    def __init__(
+        self,
+        *,
+        transport: httpx2.AsyncBaseTransport | None = None,
+        max_connections: int = 16,
+        max_retries: int = 4,
+        timeout: float = 120.0,
+        on_warning: Callable[[str], None] = lambda _: None,
+        placeholder: str | None = None,
+    ) -> None:
+        carrier = _Unwrapping(transport or HttpTransport(max_connections))
+        limit = httpx2.Timeout(timeout, connect=min(timeout, 10.0), pool=None)
+        http_client = httpx2.AsyncClient(transport=carrier, timeout=limit, follow_redirects=False)
+        self._client = _client(http_client, limit, max_retries, placeholder)
+        self._free = asyncio.Semaphore(max_connections)
+        self._on_warning = on_warning
+        self._warned: set[str] = set()
+
+    async def __aenter__(self) -> "SdkModel":
+        return self
+
+    async def __aexit__(self, *_: object) -> None:
+        await self.aclose()
+
+    async def aclose(self) -> None:
+        """Close the client and its connections."""
+        await self._client.close()
+
+    def endpoint(self) -> Endpoint:
+        """Tell where the calls of this model go."""
+        return Endpoint(is_default=self._client.base_url.host == DEFAULT_HOST)
+
+    async def reply(self, episode_id: str, call: Call) -> Reply:
+        self._warn_once(call.request.model)
+        async with self._free:
+            response = await self._send(episode_id, call)
+        try:
+            return Reply.from_body(json.loads(response.content))
+        except ValueError as error:
+            raise _failed(call, "the reply is not a message") from error
+
+    async def _send(self, episode_id: str, call: Call) -> httpx2.Response:
+        try:
+            return await self._client.post(
+                MESSAGES_PATH,
+                cast_to=httpx2.Response,
+                body=call.request.body(),
+                options={"headers": {CALL_HEADER: f"{episode_id}/{call.key}"}},
+            )
+        except _Carried as error:
+            raise error.carried from error.carried.__cause__
+        except anthropic.AuthenticationError as error:
+            raise UsageError(
+                f"The endpoint refused the credentials (HTTP 401{self._reason(error)}).",
+                why="No call of the study can succeed with them.",
+                hint="Check ANTHROPIC_API_KEY, then give the same command again.",
+            ) from error
+        except anthropic.APIStatusError as error:
+            raise _failed(call, f"HTTP {error.status_code}{self._reason(error)}") from error
+        except anthropic.APITimeoutError as error:
+            raise _failed(call, "no reply in time") from error
+        except anthropic.APIConnectionError as error:
+            raise _failed(call, "the connection failed or the reply was cut off") from error
+        except anthropic.AnthropicError as error:
+            raise _failed(call, type(error).__name__) from error
+
+    def _reason(self, error: anthropic.APIStatusError) -> str:
+        """Type and message of an error body, on one line, without the credential."""
+        body = error.body if isinstance(error.body, dict) else {}
+        inner = body.get("error")
+        inner = inner if isinstance(inner, dict) else {}
+        text = " ".join(f"{inner.get('type', '')}: {inner.get('message', '')}".split()).strip(" :")
+        for secret in (self._client.api_key, self._client.auth_token):
+            if secret and len(secret) >= SECRET_LENGTH:
+                text = text.replace(secret, "[credential]")
+        return f", {text[:MESSAGE_LIMIT]}" if text else ""
+
+    def _warn_once(self, model: str) -> None:
+        if model in DEPRECATED_MODELS and model not in self._warned:
+            self._warned.add(model)
+            self._on_warning(
+                f"The model {model} reaches its end of life on {DEPRECATED_MODELS[model]}; "
+                "its recordings stay usable."
+            )
+
+
+class _Carried(anthropic.AnthropicError):
+    """Takes an error of ours through the client, which would retry and rename any other."""
+
+    def __init__(self, carried: TutorsimError) -> None:
+        super().__init__(str(carried))
+        self.carried = carried
+
+
+class _Unwrapping(httpx2.AsyncBaseTransport):
+    """Lets errors of ours, raised by the inner transport, reach the caller as they are."""
+
+    def __init__(self, inner: httpx2.AsyncBaseTransport) -> None:
+        self._inner = inner
+
+    async def handle_async_request(self, request: httpx2.Request) -> httpx2.Response:
+        try:
+            return await self._inner.handle_async_request(request)
+        except TutorsimError as error:
+            raise _Carried(error) from error
+
+    async def aclose(self) -> None:
+        await self._inner.aclose()
+
+
+def _client(
+    http_client: httpx2.AsyncClient,
+    timeout: httpx2.Timeout,
+    max_retries: int,
+    placeholder: str | None,
+) -> anthropic.AsyncAnthropic:
+    options: dict[str, Any] = {} if placeholder is None else {"api_key": placeholder}
+    if placeholder is not None:
+        options["base_url"] = f"https://{DEFAULT_HOST}"
+    try:
+        client = anthropic.AsyncAnthropic(
+            http_client=http_client, timeout=timeout, max_retries=max_retries, **options
+        )
+    except (anthropic.AnthropicError, ValueError, OSError) as error:
+        raise UsageError(
+            "The credentials in the environment cannot be used.",
+            why=str(error),
+            hint="Set ANTHROPIC_API_KEY, or repair the profile that ANTHROPIC_PROFILE names.",
+        ) from error
+    if not _has_credentials(client):
+        raise UsageError(
+            "No credentials for the Messages API.",
+            why="The SDK reads them from its environment variables, and none is set.",
+            hint="Set ANTHROPIC_API_KEY; a server of your own behind ANTHROPIC_BASE_URL may take "
+            "any value, but the SDK sends nothing without one. Replaying needs none.",
+        )
+    return client
+
+
+def _has_credentials(client: anthropic.AsyncAnthropic) -> bool:
+    named = {name.lower() for name in client.default_headers}
+    return client.credentials is not None or not named.isdisjoint({"authorization", "x-api-key"})
+
+
+def _failed(call: Call, reason: str) -> CallFailed:
+    return CallFailed(
+        f"Call {call.key} failed: {reason}.",
+        hint="Take the episode up again with `--retry-errors`.",
+    )
+
+
+def _proxy_for(url: httpx2.URL) -> str | None:
+    """The environment's proxy for a URL; none for this machine and for excepted hosts."""
+    if url.host in ("localhost", "127.0.0.1", "::1") or urllib.request.proxy_bypass(url.host):
+        return None
+    proxies = urllib.request.getproxies()
+    return proxies.get(url.scheme) or proxies.get("all")

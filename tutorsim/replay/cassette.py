@@ -1,0 +1,238 @@
+"""Cassettes: vcrpy's format, version 1, as JSON that its JSON and its YAML reader both load.
+
+Writing goes through vcrpy's own `Cassette`, with a serializer and a persister of ours. YAML reads
+JSON only when no character is escaped as a surrogate pair, and when those that YAML calls
+non-printable or takes for line breaks are escaped; both hold for every file written here.
+"""
+
+import hashlib
+import http
+import json
+import re
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any, Final
+
+import orjson
+
+from tutorsim.errors import MissingCallError, RecordingError
+from tutorsim.model import CALL_HEADER
+from tutorsim.replay.files import write_atomic
+from tutorsim.replay.interaction import (
+    MESSAGES_URI,
+    Interaction,
+    cassette_name,
+    requests_digest,
+)
+from tutorsim.types import ProvenanceKind
+
+__all__ = [
+    "CASSETTE_SCHEMA",
+    "METADATA_NAME",
+    "Cassette",
+    "JsonText",
+    "parse_cassette",
+    "read_cassette",
+    "read_cassette_file",
+    "write_cassette",
+]
+
+CASSETTE_SCHEMA: Final = 1
+"""Version of what we keep inside vcrpy's format."""
+METADATA_NAME: Final = "tutorsim"
+_VCR_VERSION: Final = 1
+_ESCAPED: Final = re.compile("[\x7f-\x9f\u2028\u2029\ufeff\ufffe\uffff]")
+_RERECORD: Final = "Restore the file from version control, or record the study into a new folder."
+
+
+@dataclass(frozen=True)
+class Cassette:
+    """A cassette as read from disk."""
+
+    episode_id: str
+    sha256: str
+    """Digest of the file."""
+    study_digest: str
+    kind: ProvenanceKind
+    packages: Mapping[str, str]
+    interactions: Mapping[str, Interaction]
+    """By call key, in the order of the file."""
+
+    @property
+    def name(self) -> str:
+        """File name."""
+        return cassette_name(self.episode_id)
+
+    def requests_sha256(self) -> str:
+        """Digest of the keys and requests, which stays the same when only replies change."""
+        return requests_digest((i.key, i.request) for i in self.interactions.values())
+
+
+class JsonText:
+    """vcrpy serializer: readable JSON that is YAML too."""
+
+    @staticmethod
+    def serialize(data: dict[str, Any]) -> str:
+        """Write a cassette's content, one body a line."""
+        text = json.dumps(data, ensure_ascii=False, indent=1)
+        return _ESCAPED.sub(lambda found: f"\\u{ord(found[0]):04x}", text) + "\n"
+
+    @staticmethod
+    def deserialize(text: str) -> Any:
+        """Read a cassette's content back."""
+        return orjson.loads(text)
+
+
+class _WholeFiles:
+    """vcrpy persister: UTF-8 in any locale, and no half-written file."""
+
+    @staticmethod
+    def save_cassette(path: Path, data: dict[str, Any], serializer: Any) -> None:
+        from vcr.serialize import serialize
+
+        write_atomic(path, serialize(data, serializer).encode())
+
+
+def write_cassette(
+    folder: Path,
+    episode_id: str,
+    interactions: Sequence[Interaction],
+    *,
+    kind: ProvenanceKind,
+    study_digest: str,
+    packages: Mapping[str, str],
+) -> None:
+    """Write an episode's cassette with its interactions in the given order.
+
+    Raises:
+        FolderError: If it cannot be written; an older file stays as it was.
+    """
+    from vcr.cassette import Cassette as VcrCassette
+    from vcr.record_mode import RecordMode
+    from vcr.request import Request as VcrRequest
+
+    path = folder / cassette_name(episode_id)
+    tape = VcrCassette(path, serializer=JsonText, persister=_WholeFiles, record_mode=RecordMode.ALL)
+    tape.get_metadata(
+        METADATA_NAME,
+        {
+            "schema": CASSETTE_SCHEMA,
+            "study_digest": study_digest,
+            "provenance": kind,
+            "packages": dict(sorted(packages.items())),
+        },
+    )
+    for one in interactions:
+        request = VcrRequest("POST", MESSAGES_URI, one.request, one.request_headers)
+        tape.append(request, _vcr_response(one))
+    tape._save(force=True)
+
+
+def _vcr_response(one: Interaction) -> dict[str, Any]:
+    return {
+        "status": {"code": one.status, "message": http.HTTPStatus(one.status).phrase},
+        "headers": {name: [value] for name, value in one.response_headers.items()},
+        "body": {"string": one.response},
+    }
+
+
+def read_cassette(folder: Path, episode_id: str) -> Cassette:
+    """Read an episode's cassette, parsing the file once.
+
+    Raises:
+        MissingCallError: If there is no such file.
+        RecordingError: If it is truncated, of another version, leads out of the folder, or is
+            no cassette of this episode.
+    """
+    return parse_cassette(read_cassette_file(folder, episode_id), episode_id)
+
+
+def read_cassette_file(folder: Path, episode_id: str) -> bytes:
+    """The bytes of an episode's cassette.
+
+    Raises:
+        MissingCallError: If there is no such file.
+        RecordingError: If it leads out of the folder or cannot be read.
+    """
+    path = folder / cassette_name(episode_id)
+    try:
+        if path.is_symlink() and not path.resolve().is_relative_to(folder.resolve()):
+            raise RecordingError(
+                f"{path.name} leads out of its folder.",
+                why="It is a symbolic link to a file elsewhere.",
+                hint="Put the cassette itself into the folder.",
+            )
+        return path.read_bytes()
+    except FileNotFoundError as error:
+        raise MissingCallError(
+            f"{path.name}: the recording has no cassette for this episode.",
+            hint="Restore the file, or record the missing episodes with `tutorsim run`.",
+        ) from error
+    except OSError as error:
+        raise RecordingError(
+            f"{path.name} cannot be read.", why=error.strerror or str(error), hint=_RERECORD
+        ) from error
+
+
+def parse_cassette(data: bytes, episode_id: str) -> Cassette:
+    """Read a cassette's bytes.
+
+    Raises:
+        RecordingError: If they are truncated, of another version, or of another episode.
+    """
+    name = cassette_name(episode_id)
+    try:
+        content = orjson.loads(data)
+        _check_version(name, content)
+        head = content["metadata"][METADATA_NAME]
+        entries = [_interaction(raw, episode_id, head) for raw in content["interactions"]]
+        found = {entry.key: entry for entry in entries}
+        if len(found) != len(entries):
+            raise ValueError("a call key stands twice")
+        return Cassette(
+            episode_id=episode_id,
+            sha256=hashlib.sha256(data).hexdigest(),
+            study_digest=head["study_digest"],
+            kind=head["provenance"],
+            packages=head["packages"],
+            interactions=found,
+        )
+    except (KeyError, IndexError, TypeError, ValueError, AttributeError) as error:
+        raise RecordingError(
+            f"{name} is not a whole cassette.", why=_why(error), hint=_RERECORD
+        ) from error
+
+
+def _check_version(name: str, content: Any) -> None:
+    versions = content["version"], content["metadata"][METADATA_NAME]["schema"]
+    if versions != (_VCR_VERSION, CASSETTE_SCHEMA):
+        raise RecordingError(
+            f"{name} has cassette version {versions[0]!r}, schema {versions[1]!r}.",
+            why=f"This tutorsim reads version {_VCR_VERSION}, schema {CASSETTE_SCHEMA}.",
+            hint="Use the tutorsim that wrote it, or record the study anew.",
+        )
+
+
+def _interaction(raw: dict[str, Any], episode_id: str, head: dict[str, Any]) -> Interaction:
+    request, response = raw["request"], raw["response"]
+    headers = request["headers"]
+    episode, _, key = headers[CALL_HEADER][0].partition("/")
+    if episode != episode_id:
+        raise ValueError(f"it holds a call of episode {episode!r}")
+    if request["uri"] != MESSAGES_URI or not isinstance(request["body"], str):
+        raise ValueError(f"call {key} is not a Messages API request")
+    return Interaction(
+        key=key,
+        kind=head["provenance"],
+        status=response["status"]["code"],
+        request_headers={name: values[0] for name, values in headers.items()},
+        request=request["body"],
+        response_headers={name: values[0] for name, values in response["headers"].items()},
+        response=response["body"]["string"],
+    )
+
+
+def _why(error: Exception) -> str:
+    text = str(error)
+    return f"The field {text} is missing." if isinstance(error, KeyError) else f"{text}."

@@ -1,0 +1,332 @@
+"""Recording: many episodes side by side through one client, each with its own tape.
+
+A `Deck` is a folder being recorded. It opens a `Tape` for each episode and wraps the client's
+transport; a reply is told apart by the call header of its request and goes to its episode's tape.
+A tape answers what it holds already and asks the live model for the rest, so the same command
+given again goes on where the last one stopped and pays for nothing twice.
+"""
+
+import asyncio
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from types import TracebackType
+from typing import Final
+
+import httpx2
+
+from tutorsim.errors import RecordingError, RecordingRefused
+from tutorsim.model import CALL_HEADER, Call, CallKey, Model, Reply
+from tutorsim.replay.cassette import Cassette, parse_cassette, read_cassette_file, write_cassette
+from tutorsim.replay.files import make_folder
+from tutorsim.replay.interaction import (
+    REQUEST_HEADERS,
+    RESPONSE_HEADERS,
+    STANDIN_HEADER,
+    Interaction,
+    cassette_name,
+    check_episode_id,
+    check_same,
+    json_value,
+)
+from tutorsim.replay.journal import Journal
+from tutorsim.types import ProvenanceKind
+
+__all__ = ["Deck", "Tape", "combined_kind"]
+
+DEFAULT_HOST: Final = "api.anthropic.com"
+SECRET_HEADERS: Final = ("authorization", "x-api-key", "proxy-authorization")
+SECRET_LENGTH: Final = 12
+"""Shorter credentials are placeholders for a local server, and occur in ordinary text."""
+
+
+@dataclass(frozen=True)
+class Head:
+    """What every cassette of a recording says of itself."""
+
+    study_digest: str
+    packages: Mapping[str, str]
+
+
+class Deck:
+    """A folder that is being recorded.
+
+    Args:
+        folder: Where cassettes and journals go; created where it does not exist.
+        study_digest: What is recorded.
+        packages: Package → version, as kept in each cassette.
+
+    Raises:
+        FolderError: If the folder cannot be created.
+    """
+
+    def __init__(self, folder: Path, *, study_digest: str, packages: Mapping[str, str]) -> None:
+        make_folder(folder)
+        self.folder = folder
+        self._head = Head(study_digest, dict(packages))
+        self._tapes: dict[str, Tape] = {}
+
+    def transport(self, inner: httpx2.AsyncBaseTransport) -> httpx2.AsyncBaseTransport:
+        """Wrap the client's transport, so that what passes through it is recorded."""
+        return _RecordingTransport(self, inner)
+
+    def open(self, episode_id: str, live: Model) -> "Tape":
+        """Open an episode's tape with what is on disk of it.
+
+        Args:
+            episode_id: The episode.
+            live: Asked for what the tape does not hold; its client's transport must be wrapped
+                by this deck.
+
+        Raises:
+            RecordingError: If what is on disk is invalid or of another study.
+        """
+        check_episode_id(episode_id)
+        tape = Tape(self, episode_id, self._head, live)
+        self._tapes[episode_id] = tape
+        return tape
+
+    def has_cassette(self, episode_id: str) -> bool:
+        """Whether the episode's cassette has been written."""
+        check_episode_id(episode_id)
+        return (self.folder / cassette_name(episode_id)).is_file()
+
+    def tape_for(self, call: str) -> tuple["Tape", str]:
+        """The open tape and the key that a call header names.
+
+        Raises:
+            RecordingRefused: If no such tape is open; nothing may be sent that is not recorded.
+        """
+        episode_id, _, key = call.partition("/")
+        tape = self._tapes.get(episode_id)
+        if tape is None:
+            raise RecordingRefused(
+                f"A request was made outside any open recording (call {call!r}).",
+                why="What is paid for must be recorded.",
+            )
+        return tape, key
+
+    def _closed(self, tape: "Tape") -> None:
+        if self._tapes.get(tape.episode_id) is tape:
+            del self._tapes[tape.episode_id]
+
+
+class Tape:
+    """The recording of one episode, while it is made. A `Model`; opened by `Deck.open`."""
+
+    def __init__(self, deck: Deck, episode_id: str, head: Head, live: Model) -> None:
+        self.episode_id = episode_id
+        self.paid = 0
+        """Replies added since the tape was opened."""
+        self._deck = deck
+        self._head = head
+        self._live = live
+        self._journal = Journal(deck.folder, episode_id, head.study_digest)
+        self._cassette = self._on_disk()
+        self._held = dict(self._cassette.interactions) if self._cassette else {}
+        self._journaled = self._journal.read()
+        self._merge(self._journaled)
+
+    def __enter__(self) -> "Tape":
+        return self
+
+    def __exit__(
+        self,
+        kind: type[BaseException] | None,
+        error: BaseException | None,
+        trace: TracebackType | None,
+    ) -> None:
+        self.close()
+
+    def holds(self, key: CallKey) -> bool:
+        """Whether the reply to a call is on the tape, so that asking for it costs nothing."""
+        return str(key) in self._held
+
+    async def reply(self, episode_id: str, call: Call) -> Reply:
+        """Answer from the tape, or from the live model and record it.
+
+        Raises:
+            ChangedCallError: If the tape has the key with another request.
+            CallFailed: If no reply can be had.
+        """
+        held = self._held.get(str(call.key))
+        if held is None:
+            return await self._live.reply(episode_id, call)
+        check_same(cassette_name(self.episode_id), held, call)
+        return held.reply()
+
+    def add(self, one: Interaction) -> None:
+        """Record a reply, durably against a kill of this process.
+
+        Raises:
+            FolderError: If it cannot be written.
+            RecordingRefused: If the tape has a reply to the call.
+        """
+        if one.key in self._held:
+            raise RecordingRefused(
+                f"Call {one.key} of {self.episode_id} was answered twice.",
+                why="A call key names one call of an episode.",
+            )
+        self._journal.append(one)
+        self._journaled[one.key] = one
+        self._held[one.key] = one
+        self.paid += 1
+
+    async def sync(self) -> None:
+        """Make the replies of a round durable against a failure of the machine."""
+        if self._journal.unsynced:
+            await asyncio.to_thread(self._journal.sync)
+
+    async def finish(self, order: Sequence[CallKey]) -> Cassette:
+        """Write the cassette and remove the journal.
+
+        Args:
+            order: Exactly the keys that the tape holds, in call order.
+
+        Returns:
+            The cassette as it is on disk.
+
+        Raises:
+            RecordingError: If `order` names other calls than the tape holds.
+            FolderError: If the cassette cannot be written; the journal then stays.
+        """
+        keys = [str(key) for key in order]
+        self._check_order(keys)
+        if self._cassette is None or self._journaled or [*self._cassette.interactions] != keys:
+            self._cassette = await asyncio.to_thread(self._written, keys)
+        self._journal.remove()
+        self._journaled = {}
+        return self._cassette
+
+    def close(self) -> None:
+        """Release the tape; what is recorded stays on disk."""
+        self._journal.close()
+        self._deck._closed(self)
+
+    def _on_disk(self) -> Cassette | None:
+        if not self._deck.has_cassette(self.episode_id):
+            return None
+        data = read_cassette_file(self._deck.folder, self.episode_id)
+        cassette = parse_cassette(data, self.episode_id)
+        if cassette.study_digest != self._head.study_digest:
+            raise RecordingError(
+                f"{cassette.name} belongs to another study.",
+                why=f"Its study digest is {cassette.study_digest}, "
+                f"this study's is {self._head.study_digest}.",
+                hint="Record into another folder.",
+            )
+        return cassette
+
+    def _merge(self, journaled: Mapping[str, Interaction]) -> None:
+        for key, one in journaled.items():
+            if self._held.setdefault(key, one).response != one.response:
+                raise RecordingError(
+                    f"{self.episode_id}: cassette and journal disagree on call {key}.",
+                    why="Both hold a reply to it, and the replies differ.",
+                    hint="Record into a new folder, or move one of the two files away.",
+                )
+
+    def _check_order(self, keys: list[str]) -> None:
+        if len(set(keys)) == len(keys) and set(keys) == self._held.keys():
+            return
+        odd = sorted(set(keys) ^ self._held.keys()) or keys
+        raise RecordingError(
+            f"{self.episode_id}: the recording and the episode disagree on calls, first {odd[0]}.",
+            why="Every recorded call belongs to the episode exactly once.",
+            hint="Record into a new folder, or move the episode's files away to ask again.",
+        )
+
+    def _written(self, keys: list[str]) -> Cassette:
+        self._journal.sync()
+        write_cassette(
+            self._deck.folder,
+            self.episode_id,
+            [self._held[key] for key in keys],
+            kind=combined_kind(one.kind for one in self._held.values()),
+            study_digest=self._head.study_digest,
+            packages=self._head.packages,
+        )
+        return parse_cassette(
+            read_cassette_file(self._deck.folder, self.episode_id), self.episode_id
+        )
+
+
+class _RecordingTransport(httpx2.AsyncBaseTransport):
+    """Sends requests on, and puts successful replies on tape before they are handed on."""
+
+    def __init__(self, deck: Deck, inner: httpx2.AsyncBaseTransport) -> None:
+        self._deck = deck
+        self._inner = inner
+
+    async def handle_async_request(self, request: httpx2.Request) -> httpx2.Response:
+        tape, key = self._deck.tape_for(request.headers.get(CALL_HEADER, ""))
+        sent = await request.aread()
+        secrets = _secrets(request.headers)
+        _refuse_secrets(secrets, sent, f"The request of call {key}")
+        response = await self._inner.handle_async_request(request)
+        if not response.is_success:
+            return response
+        received = await _whole_body(response)
+        _refuse_secrets(secrets, received, f"The reply to call {key}")
+        one = Interaction(
+            key=key,
+            kind=_kind(request, response),
+            status=response.status_code,
+            request_headers=_kept(request.headers, REQUEST_HEADERS),
+            request=sent.decode(),
+            response_headers=_kept(response.headers, RESPONSE_HEADERS),
+            response=_message(received, request),
+        )
+        tape.add(one)
+        return httpx2.Response(one.status, headers=one.response_headers, content=received)
+
+    async def aclose(self) -> None:
+        await self._inner.aclose()
+
+
+def combined_kind(kinds: Iterable[ProvenanceKind]) -> ProvenanceKind:
+    """What answered, as one word: `api` or `stand-in` only where nothing else did."""
+    found = set(kinds)
+    return found.pop() if len(found) == 1 else "relay"
+
+
+async def _whole_body(response: httpx2.Response) -> bytes:
+    try:
+        return await response.aread()
+    except BaseException:
+        await response.aclose()
+        raise
+
+
+def _message(body: bytes, request: httpx2.Request) -> str:
+    """The body's text; anything but a whole message is a fault of the connection, to be retried."""
+    try:
+        Reply.from_body(json_value(body))
+        return body.decode()
+    except ValueError as error:
+        raise httpx2.RemoteProtocolError("the reply is no message", request=request) from error
+
+
+def _kind(request: httpx2.Request, response: httpx2.Response) -> ProvenanceKind:
+    if STANDIN_HEADER in response.headers:
+        return "stand-in"
+    return "api" if request.url.host == DEFAULT_HOST else "relay"
+
+
+def _kept(headers: httpx2.Headers, names: Sequence[str]) -> dict[str, str]:
+    return {name: headers[name] for name in names if name in headers}
+
+
+def _secrets(headers: httpx2.Headers) -> list[bytes]:
+    values = (headers[name].rsplit(" ", 1)[-1] for name in SECRET_HEADERS if name in headers)
+    return [value.encode() for value in values if len(value) >= SECRET_LENGTH]
+
+
+def _refuse_secrets(secrets: list[bytes], body: bytes, what: str) -> None:
+    if any(secret in body for secret in secrets):
+        raise RecordingRefused(
+            f"{what} contains the credential, so it must not be recorded.",
+            why="Recordings are shared; a credential in one is a credential given away.",
+            hint="Remove it from the study, its tasks and prompts; if the endpoint sent it, "
+            "do not use that endpoint. Then replace the credential.",
+        )

@@ -1,0 +1,150 @@
+"""The SDK reader: replays through the real SDK and vcrpy's own playback.
+
+One client serves all open episodes. Its transport hands each request to the vcrpy cassette that
+its call header names; vcrpy's patching of whole processes is not used, so nothing else in the
+process is touched, and there is no transport underneath that could open a socket.
+"""
+
+from pathlib import Path
+from typing import Any
+
+import httpx2
+from vcr.cassette import Cassette as VcrCassette
+from vcr.errors import CannotOverwriteExistingCassetteException
+from vcr.record_mode import RecordMode
+from vcr.request import Request as VcrRequest
+from vcr.serialize import deserialize
+from vcr.stubs.httpx_stubs import vcr_handle_async_request
+
+from tutorsim.errors import CallFailed, RecordingError
+from tutorsim.model import CALL_HEADER, Call, Reply
+from tutorsim.model.sdk import SdkModel
+from tutorsim.replay.cassette import Cassette, JsonText, parse_cassette, read_cassette_file
+from tutorsim.replay.interaction import check_episode_id, check_same, json_value, missing
+from tutorsim.replay.reader import Playback, unreadable_reply
+
+__all__ = ["SdkPlayback", "SdkReader"]
+
+
+class SdkReader:
+    """Replays the episodes of a folder through one SDK client.
+
+    Args:
+        folder: The recording.
+    """
+
+    def __init__(self, folder: Path) -> None:
+        self._folder = folder
+        self._transport = _PlayingTransport()
+        self._model = SdkModel(
+            transport=self._transport,
+            max_connections=1,
+            max_retries=0,
+            placeholder="nothing is sent",
+        )
+
+    async def __aenter__(self) -> "SdkReader":
+        return self
+
+    async def __aexit__(self, *_: object) -> None:
+        await self.aclose()
+
+    async def aclose(self) -> None:
+        """Close the client."""
+        await self._model.aclose()
+
+    def open(self, episode_id: str) -> "SdkPlayback":
+        check_episode_id(episode_id)
+        data = read_cassette_file(self._folder, episode_id)
+        playback = SdkPlayback(self._model, parse_cassette(data, episode_id), data)
+        self._transport.open[episode_id] = playback
+        return playback
+
+    def close(self, playback: Playback) -> None:
+        self._transport.open.pop(playback.cassette.episode_id, None)
+
+
+class SdkPlayback:
+    """Replays one cassette.
+
+    Args:
+        model: The client, bound to the reader's transport.
+        cassette: The cassette, for what is said about it.
+        data: Its bytes, for vcrpy to load.
+    """
+
+    def __init__(self, model: SdkModel, cassette: Cassette, data: bytes) -> None:
+        self._model = model
+        self._cassette = cassette
+        self._tape = VcrCassette.load(
+            path=cassette.name,
+            serializer=JsonText,
+            persister=_Loaded(data),
+            record_mode=RecordMode.NONE,
+            match_on=(call_and_body,),
+        )
+        self._play = vcr_handle_async_request(self._tape, _no_network, httpx2)
+
+    @property
+    def cassette(self) -> Cassette:
+        return self._cassette
+
+    async def reply(self, episode_id: str, call: Call) -> Reply:
+        key = str(call.key)
+        try:
+            return await self._model.reply(self._cassette.episode_id, call)
+        except _NotPlayed as error:
+            held = self._cassette.interactions
+            if key in held and key in self.unused():
+                check_same(self._cassette.name, held[key], call)
+            raise missing(self._cassette.name, key, held=held, played=key in held) from error
+        except CallFailed as error:
+            raise unreadable_reply(self._cassette.name, key, error) from error
+
+    def unused(self) -> tuple[str, ...]:
+        counts = self._tape.play_counts
+        keys = self._cassette.interactions
+        return tuple(key for index, key in enumerate(keys) if not counts[index])
+
+    async def play(self, request: httpx2.Request) -> httpx2.Response:
+        """Let vcrpy answer a request of the client."""
+        try:
+            response: httpx2.Response = await self._play(None, request)
+        except CannotOverwriteExistingCassetteException as error:
+            raise _NotPlayed(self._cassette.name) from error
+        return response
+
+
+def call_and_body(asked: VcrRequest, recorded: VcrRequest) -> bool:
+    """vcrpy matcher: the same call header, and only then the same JSON value of the body."""
+    same_call = asked.headers.get(CALL_HEADER) == recorded.headers.get(CALL_HEADER)
+    return same_call and bool(json_value(asked.body) == json_value(recorded.body))
+
+
+class _NotPlayed(RecordingError):
+    """vcrpy holds no unused interaction that matches."""
+
+
+class _Loaded:
+    """vcrpy persister over bytes that were read already."""
+
+    def __init__(self, data: bytes) -> None:
+        self._data = data
+
+    def load_cassette(self, _path: str, serializer: Any) -> Any:
+        return deserialize(self._data.decode(), serializer)
+
+
+class _PlayingTransport(httpx2.AsyncBaseTransport):
+    """Hands each request to the episode that its call header names."""
+
+    def __init__(self) -> None:
+        self.open: dict[str, SdkPlayback] = {}
+
+    async def handle_async_request(self, request: httpx2.Request) -> httpx2.Response:
+        episode_id, _, _ = request.headers[CALL_HEADER].partition("/")
+        return await self.open[episode_id].play(request)
+
+
+async def _no_network(_transport: object, request: httpx2.Request) -> httpx2.Response:
+    raise AssertionError(f"a replay tried to send {request!r}")

@@ -1,0 +1,98 @@
+"""What can be recounted: a run, or ballots from elsewhere, in one shape."""
+
+from dataclasses import dataclass, field
+from pathlib import Path
+
+import polars as pl
+
+from analysis.elsewhere import BALLOT_SUFFIXES, read_ballots
+from analysis.tables import ballots_table
+from tutorsim.errors import BallotFileError
+from tutorsim.records import RUN_FILE, EpisodeRecord, RunRecord, read_episodes, read_run
+
+__all__ = ["Source", "open_source"]
+
+
+@dataclass(frozen=True)
+class Source:
+    """Ballots, and what is known about them."""
+
+    name: str
+    """The run folder's or file's name, never a path."""
+    ballots: pl.DataFrame = field(repr=False)
+    """`analysis.tables.BALLOTS_SCHEMA`, complete episodes only."""
+    fallback_order: tuple[str, ...] | None
+    """`None` for ballots from elsewhere: candidates in order of first appearance."""
+    budget: int
+    """Points of a cumulative ballot."""
+    run: RunRecord | None = field(repr=False)
+    """`None` for ballots from elsewhere."""
+    episodes: tuple[EpisodeRecord, ...] = field(repr=False)
+    """Empty for ballots from elsewhere."""
+    notes: tuple[str, ...] = ()
+    """What the reader did that the file does not say, one sentence each."""
+
+    @property
+    def provenance(self) -> str:
+        """What answered the calls, in a few words for a caption."""
+        if self.run is None:
+            return f"ballots from elsewhere ({self.name})"
+        stated = self.run.provenance
+        models = f", {', '.join(stated.models)}" if stated.models else ""
+        return f"{stated.kind}: {stated.name}{models}"
+
+
+def open_source(path: Path, *, budget: int | None = None) -> Source:
+    """Open a run folder, a file of ballots, or a folder of such files.
+
+    Args:
+        path: A run folder; a Parquet, CSV or JSONL file in the ballots table's shape; a
+            PrefLib `.soc`, `.soi`, `.toc`, `.toi` or `.cat` file; or a folder of files of
+            ballots, of which `ballots.*` alone is read where there is one (an export).
+        budget: Points of a cumulative ballot, for ballots from elsewhere that should be held
+            to it; by default what most cumulative ballots of the file sum to.
+
+    Raises:
+        LogError: If a run folder is damaged.
+        BallotFileError: If there are no ballots, or rows that make none.
+    """
+    path = Path(path)
+    if (path / RUN_FILE).is_file():
+        return _open_run(path)
+    found = read_ballots(_ballot_files(path), budget=budget)
+    return Source(
+        name=path.resolve().name,
+        ballots=found.ballots,
+        fallback_order=None,
+        budget=found.budget,
+        run=None,
+        episodes=(),
+        notes=found.notes,
+    )
+
+
+def _open_run(folder: Path) -> Source:
+    run = read_run(folder)
+    episodes = tuple(read_episodes(folder))
+    return Source(
+        name=folder.resolve().name,
+        ballots=ballots_table(episodes, run=run),
+        fallback_order=run.study.fallback_order,
+        budget=run.study.cumulative_budget,
+        run=run,
+        episodes=episodes,
+    )
+
+
+def _ballot_files(path: Path) -> list[Path]:
+    if path.is_file():
+        return [path]
+    files = sorted(p for p in path.glob("*") if p.suffix.lower() in BALLOT_SUFFIXES)
+    exported = [p for p in files if p.stem == "ballots"]
+    if not files:
+        raise BallotFileError(
+            f"{path} holds neither a run nor ballots.",
+            why=f"There is no {RUN_FILE} and no file ending in {', '.join(BALLOT_SUFFIXES)}.",
+            hint="Point at a run folder or at a file of ballots.",
+        )
+    return exported[:1] or files

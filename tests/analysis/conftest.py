@@ -1,0 +1,252 @@
+"""Small made-up runs for the tests of the analysis."""
+
+from collections.abc import Callable, Mapping, Sequence
+from typing import Any
+
+import pytest
+
+from tutorsim.records import (
+    Attempt,
+    BallotRecord,
+    CallRecord,
+    EpisodeRecord,
+    Failure,
+    Proposal,
+    Provenance,
+    RunRecord,
+    StudySettings,
+    TieRound,
+    Turn,
+)
+from tutorsim.types import DEFAULT_ROLES, Protocol
+from tutorsim.voting import Choice, decide, masses_of
+
+Cast = Mapping[str, Choice | None]
+"""Voter → what it chose; `None` abstains."""
+
+LETTERS = "ABCDEFGH"
+
+
+def make_ballot(
+    voter: str,
+    choice: Choice | None,
+    *,
+    protocol: Protocol,
+    candidates: Sequence[str],
+    shown: Sequence[str] | None = None,
+) -> BallotRecord:
+    """A ballot; labels follow `shown`, by default the candidates' own order."""
+    return BallotRecord(
+        voter=voter,
+        protocol=protocol,
+        labels=dict(zip(LETTERS, shown or candidates, strict=False)),
+        raw="as cast",
+        parsed=choice,
+        mass=masses_of(choice, candidates, protocol=protocol),
+        ballot_status="abstained" if choice is None else "valid",
+        attempts=1 if choice is not None else 2,
+        raw_first=None,
+    )
+
+
+def make_turn(
+    protocol: Protocol,
+    final: Cast,
+    *,
+    initial: Cast | None = None,
+    tie: Cast | None = None,
+    turn: int = 1,
+    roles: Sequence[str] = DEFAULT_ROLES,
+    order: Sequence[str] | None = None,
+    texts: Mapping[str, str] | None = None,
+    confidence: Mapping[str, int] | None = None,
+    shown: Mapping[str, Sequence[str]] | None = None,
+) -> Turn:
+    """One panel turn, decided by the real rule. `initial` is `final` unless given.
+
+    `shown`: voter → roles in the order of the labels that this voter saw.
+    """
+
+    def cast(ballots: Cast, candidates: Sequence[str]) -> tuple[BallotRecord, ...]:
+        return tuple(
+            make_ballot(
+                voter,
+                choice,
+                protocol=protocol,
+                candidates=candidates,
+                shown=(shown or {}).get(voter) if candidates is roles else None,
+            )
+            for voter, choice in ballots.items()
+        )
+
+    ballots_final = cast(final, roles)
+    tallied = decide([b.mass for b in ballots_final], roles, order=order or roles)
+    tie_round = None
+    if tie is not None:
+        tie_round = TieRound(
+            candidates=tallied.tied_set, reviews=(), ballots=cast(tie, tallied.tied_set)
+        )
+    decision = decide(
+        [b.mass for b in ballots_final],
+        roles,
+        order=order or roles,
+        tie_round=None if tie_round is None else [b.mass for b in tie_round.ballots],
+    )
+    proposals = {
+        role: Proposal(
+            text=(texts or {}).get(role, f"Think about {role}."),
+            rationale=None,
+            confidence=(confidence or {}).get(role),
+            status="valid",
+            attempts=1,
+        )
+        for role in roles
+    }
+    return Turn(
+        turn=turn,
+        proposals_initial=proposals,
+        reviews=(),
+        ballots_initial=cast(initial or final, roles),
+        proposals_final=proposals,
+        ballots_final=ballots_final,
+        tie_round=tie_round,
+        decision=decision,
+        delivered=proposals[decision.winner].text,
+    )
+
+
+def make_episode(
+    *turns: Turn,
+    task: str = "t1",
+    persona: str = "novice",
+    condition: str | None = None,
+    benchmark: str = "sciq",
+    scores: Sequence[float | None] = (0.1, 0.4),
+    codes: Sequence[bool | None] | None = None,
+    threshold: float = 0.75,
+    status: str = "complete",
+    repeat: int = 1,
+) -> EpisodeRecord:
+    """An episode over finished turns; without turns and a condition, a single-tutor one."""
+    condition = condition or (turns[0].ballots_final[0].protocol if turns else "baseline")
+    codes = codes or [None] * len(scores)
+    attempts = tuple(
+        Attempt(
+            turn=i,
+            text=f"Attempt {i}.",
+            score=score,
+            score_rationale=None,
+            code=None,
+            code_passed=code,
+            verdict=None,
+        )
+        for i, (score, code) in enumerate(zip(scores, codes, strict=True))
+    )
+    done = status == "complete"
+    passed = scores[-1] is not None and scores[-1] >= threshold
+    episode_id = f"{benchmark}.{task}.{persona}.{condition}" + f".r{repeat:02d}" * (repeat > 1)
+    return EpisodeRecord.model_validate(
+        {
+            "episode_id": episode_id,
+            "benchmark": benchmark,
+            "task_id": task,
+            "persona": persona,
+            "condition": condition,
+            "repeat": repeat,
+            "status": status,
+            "failure": None if done else Failure(key="1/propose/motivation/1", error="no reply"),
+            "attempts": attempts,
+            "turns": turns,
+            "turns_taken": len(scores) - 1,
+            "initial_correctness": scores[0],
+            "final_correctness": scores[-1],
+            "initial_code_passed": codes[0],
+            "code_passed": codes[-1],
+            "success": (passed and codes[-1] is not False) if done else None,
+            "calls": (
+                CallRecord(
+                    key="0/student/student/1",
+                    stage="student",
+                    model="model-a",
+                    stop_reason="end_turn",
+                    input_tokens=10,
+                    output_tokens=5,
+                ),
+            ),
+        }
+    )
+
+
+def make_run(**settings: Any) -> RunRecord:
+    """The head of a run, with any setting of the study replaced."""
+    study: dict[str, Any] = {
+        "name": "made-up",
+        "seed": 7,
+        "conditions": ("baseline", "simple", "ranked", "cumulative", "approval"),
+        "personas": ("novice", "help_avoidant"),
+        "roles": DEFAULT_ROLES,
+        "baseline_role": "general",
+        "benchmarks": ("sciq", "humaneval"),
+        "max_turns": 3,
+        "success_threshold": 0.75,
+        "blinding": "per_reader",
+        "fallback_order": DEFAULT_ROLES,
+        "cumulative_budget": 25,
+        "vote_criterion": "",
+        "repeats": 1,
+        "models": {"tutor": "model-a", "judge": "model-a", "student": "model-b"},
+    }
+    return RunRecord(
+        study=StudySettings.model_validate(study | settings),
+        study_digest="a" * 64,
+        recording_digest="b" * 64,
+        provenance=Provenance(
+            kind="stand-in",
+            name="made-up",
+            models=("model-a",),
+            recorded_from=None,
+            recorded_to=None,
+        ),
+        packages={},
+        episodes=0,
+    )
+
+
+def make_source(*episodes: EpisodeRecord, **settings: Any) -> Any:
+    """A run's `Source` without a folder."""
+    from analysis.sources import Source
+    from analysis.tables import ballots_table
+
+    run = make_run(**settings)
+    return Source(
+        name="made-up",
+        ballots=ballots_table(episodes, run=run),
+        fallback_order=run.study.fallback_order,
+        budget=run.study.cumulative_budget,
+        run=run,
+        episodes=episodes,
+    )
+
+
+@pytest.fixture
+def panel_turn() -> Callable[..., Turn]:
+    """`make_turn(protocol, final, initial=, tie=, …)`."""
+    return make_turn
+
+
+@pytest.fixture
+def panel_episode() -> Callable[..., EpisodeRecord]:
+    """`make_episode(*turns, task=, persona=, scores=, …)`."""
+    return make_episode
+
+
+@pytest.fixture
+def run_record() -> Callable[..., RunRecord]:
+    """`make_run(**study settings)`."""
+    return make_run
+
+
+@pytest.fixture
+def panel_source() -> Callable[..., Any]:
+    """`make_source(*episodes, **study settings)`."""
+    return make_source

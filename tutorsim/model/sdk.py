@@ -119,7 +119,7 @@ class SdkModel:
         try:
             return Reply.from_body(json.loads(response.content))
         except ValueError as error:
-            raise _failed(call, "the reply is not a message") from error
+            raise _failed(call, "The reply is not a message") from error
 
     async def _send(self, episode_id: str, call: Call) -> httpx2.Response:
         try:
@@ -140,9 +140,9 @@ class SdkModel:
         except anthropic.APIStatusError as error:
             raise _failed(call, f"HTTP {error.status_code}{self._reason(error)}") from error
         except anthropic.APITimeoutError as error:
-            raise _failed(call, "no reply in time") from error
+            raise _failed(call, "No reply in time") from error
         except anthropic.APIConnectionError as error:
-            raise _failed(call, "the connection failed or the reply was cut off") from error
+            raise _failed(call, "The connection failed or the reply was cut off") from error
         except anthropic.AnthropicError as error:
             raise _failed(call, type(error).__name__) from error
 
@@ -226,8 +226,9 @@ def _has_credentials(client: anthropic.AsyncAnthropic) -> bool:
 
 def _failed(call: Call, reason: str) -> CallFailed:
     return CallFailed(
-        f"Call {call.key} failed: {reason}.",
+        f"{reason}.",
         hint="Take the episode up again with `--retry-errors`.",
+        key=str(call.key),
     )
 
 

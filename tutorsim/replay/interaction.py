@@ -7,7 +7,7 @@ of the headers only those on the allow-lists. Nothing else of an exchange is eve
 import hashlib
 import json
 import re
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from typing import Any, Final, NoReturn
 
@@ -29,6 +29,7 @@ __all__ = [
     "check_same",
     "is_episode_id",
     "json_value",
+    "kept",
     "missing",
     "requests_digest",
     "unused_error",
@@ -84,6 +85,11 @@ def json_value(text: str | bytes) -> Any:
 
 def _no_constant(name: str) -> NoReturn:
     raise ValueError(f"{name} is not JSON")
+
+
+def kept(headers: Mapping[str, str], allowed: Iterable[str]) -> dict[str, str]:
+    """The headers on an allow-list, in its order."""
+    return {name: headers[name] for name in allowed if name in headers}
 
 
 def is_episode_id(text: str) -> bool:

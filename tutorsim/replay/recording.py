@@ -28,6 +28,7 @@ from tutorsim.replay.interaction import (
     check_episode_id,
     check_same,
     json_value,
+    kept,
 )
 from tutorsim.replay.journal import Journal
 from tutorsim.types import ProvenanceKind
@@ -272,9 +273,9 @@ class _RecordingTransport(httpx2.AsyncBaseTransport):
             key=key,
             kind=_kind(request, response),
             status=response.status_code,
-            request_headers=_kept(request.headers, REQUEST_HEADERS),
+            request_headers=kept(request.headers, REQUEST_HEADERS),
             request=sent.decode(),
-            response_headers=_kept(response.headers, RESPONSE_HEADERS),
+            response_headers=kept(response.headers, RESPONSE_HEADERS),
             response=_message(received, request),
         )
         tape.add(one)
@@ -311,10 +312,6 @@ def _kind(request: httpx2.Request, response: httpx2.Response) -> ProvenanceKind:
     if STANDIN_HEADER in response.headers:
         return "stand-in"
     return "api" if request.url.host == DEFAULT_HOST else "relay"
-
-
-def _kept(headers: httpx2.Headers, names: Sequence[str]) -> dict[str, str]:
-    return {name: headers[name] for name in names if name in headers}
 
 
 def _secrets(headers: httpx2.Headers) -> list[bytes]:

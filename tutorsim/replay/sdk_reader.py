@@ -5,12 +5,15 @@ its call header names; vcrpy's patching of whole processes is not used, so nothi
 process is touched, and there is no transport underneath that could open a socket.
 """
 
+from collections.abc import Iterator
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
 import httpx2
 from vcr.cassette import Cassette as VcrCassette
 from vcr.errors import CannotOverwriteExistingCassetteException
+from vcr.matchers import requests_match
 from vcr.record_mode import RecordMode
 from vcr.request import Request as VcrRequest
 from vcr.serialize import deserialize
@@ -20,7 +23,14 @@ from tutorsim.errors import CallFailed, RecordingError
 from tutorsim.model import CALL_HEADER, Call, Reply
 from tutorsim.model.sdk import SdkModel
 from tutorsim.replay.cassette import Cassette, JsonText, parse_cassette, read_cassette_file
-from tutorsim.replay.interaction import check_episode_id, check_same, json_value, missing
+from tutorsim.replay.interaction import (
+    REQUEST_HEADERS,
+    check_episode_id,
+    check_same,
+    json_value,
+    kept,
+    missing,
+)
 from tutorsim.replay.reader import Playback, unreadable_reply
 
 __all__ = ["SdkPlayback", "SdkReader"]
@@ -76,7 +86,7 @@ class SdkPlayback:
     def __init__(self, model: SdkModel, cassette: Cassette, data: bytes) -> None:
         self._model = model
         self._cassette = cassette
-        self._tape = VcrCassette.load(
+        self._tape = _KeyedCassette.load(
             path=cassette.name,
             serializer=JsonText,
             persister=_Loaded(data),
@@ -109,16 +119,52 @@ class SdkPlayback:
     async def play(self, request: httpx2.Request) -> httpx2.Response:
         """Let vcrpy answer a request of the client."""
         try:
-            response: httpx2.Response = await self._play(None, request)
+            response: httpx2.Response = await self._play(None, _Asked.of(request))
         except CannotOverwriteExistingCassetteException as error:
             raise _NotPlayed(self._cassette.name) from error
         return response
+
+
+@dataclass
+class _Asked:
+    """What vcrpy needs of a request, with the headers that recordings keep.
+
+    Copying the client's other headers into vcrpy's own mapping would cost more than the match.
+    """
+
+    method: str
+    url: httpx2.URL
+    headers: dict[str, str]
+    stream: Any
+
+    @classmethod
+    def of(cls, request: httpx2.Request) -> "_Asked":
+        return cls(
+            request.method, request.url, kept(request.headers, REQUEST_HEADERS), request.stream
+        )
 
 
 def call_and_body(asked: VcrRequest, recorded: VcrRequest) -> bool:
     """vcrpy matcher: the same call header, and only then the same JSON value of the body."""
     same_call = asked.headers.get(CALL_HEADER) == recorded.headers.get(CALL_HEADER)
     return same_call and bool(json_value(asked.body) == json_value(recorded.body))
+
+
+class _KeyedCassette(VcrCassette):  # type: ignore[misc]
+    """vcrpy's cassette, which tries only the interactions with the request's call header.
+
+    vcrpy holds a request against every interaction in turn, twice for each call. Were this hook
+    ever not called, playback would be slower and its answers the same.
+    """
+
+    def _responses(self, request: VcrRequest) -> Iterator[tuple[int, Any]]:
+        if not hasattr(self, "_places"):
+            self._places = {r.headers[CALL_HEADER]: i for i, (r, _) in enumerate(self.data)}
+        place = self._places.get(request.headers.get(CALL_HEADER))
+        if place is not None:
+            recorded, response = self.data[place]
+            if requests_match(request, recorded, self._match_on):
+                yield place, response
 
 
 class _NotPlayed(RecordingError):

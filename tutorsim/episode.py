@@ -15,7 +15,7 @@ from tutorsim.mechanisms.flow import CodeResult, CodeRun, Flow, Round, ask
 from tutorsim.mechanisms.panel import panel_turn
 from tutorsim.mechanisms.single import single_turn
 from tutorsim.model import Call, Reply
-from tutorsim.records import Attempt, CallRecord, EpisodeRecord, Failure, Turn
+from tutorsim.records import Attempt, CallRecord, EpisodeRecord, Failure, Turn, VerdictRecord
 from tutorsim.tasks import CodeTask
 
 __all__ = ["episode"]
@@ -79,7 +79,7 @@ def _attempt(scene: Scene, exchanges: list[Exchange]) -> Flow[Attempt]:
         score=score.value if score else None,
         score_rationale=score.rationale if score else None,
         code=tested.code if tested else None,
-        code_passed=tested.verdict.outcome == "pass" if tested else None,
+        code_passed=_passed(tested.verdict) if tested else None,
         verdict=tested.verdict if tested else None,
     )
 
@@ -99,10 +99,15 @@ def _run_code(scene: Scene, turn: int, text: str) -> Flow[CodeResult | None]:
     return sent
 
 
+def _passed(verdict: VerdictRecord) -> bool | None:
+    """Whether the program passed; `None` when running it failed, which is not its fault."""
+    return None if verdict.outcome == "infra_error" else verdict.outcome == "pass"
+
+
 def _succeeded(scene: Scene, attempt: Attempt) -> bool:
     """Score at the threshold or above, and for programming tasks a passing verdict."""
     scored = attempt.score is not None and attempt.score >= scene.study.success_threshold
-    return scored and attempt.code_passed is not False
+    return scored and (attempt.code_passed is True or not scene.is_code)
 
 
 def _logging_calls(flow: Flow[None], progress: _Progress) -> Flow[None]:

@@ -14,7 +14,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from importlib import resources
 from pathlib import Path
-from typing import Annotated, Any, get_args
+from typing import Annotated, Any, Literal, get_args
 
 import tomli_w
 from pydantic import BaseModel, ConfigDict, Field, ValidationError, model_validator
@@ -60,7 +60,7 @@ class BenchmarkSettings(_Settings):
 
     tasks: str = "builtin"
     """`builtin`, or a file in the published format, relative to the study file."""
-    limit: int | None = Field(default=None, ge=1)
+    limit: int | None = Field(default=None, ge=1, strict=True)
     """Use the first so many tasks; all when left out."""
 
 
@@ -70,9 +70,9 @@ class ModelSettings(_Settings):
     tutor: str = Field(default="claude-sonnet-4-5", min_length=1)
     judge: str = Field(default="claude-sonnet-4-5", min_length=1)
     student: str = Field(default="claude-haiku-4-5", min_length=1)
-    max_tokens: int = Field(default=1024, ge=1)
+    max_tokens: int = Field(default=1024, ge=1, strict=True)
     """Upper limit of one reply, in tokens."""
-    temperature: float | None = Field(default=None, ge=0, le=2)
+    temperature: float | None = Field(default=None, ge=0, le=2, strict=True)
     """Sent with every call where set; models decide whether they take it."""
 
 
@@ -80,7 +80,7 @@ class Study(_Settings):
     """A study file's content. Defaults are the published study's settings."""
 
     name: Name
-    seed: int = 0
+    seed: int = Field(default=0, strict=True)
     conditions: tuple[Condition, ...] = CONDITIONS
     personas: tuple[Name, ...] = (
         "low_confidence_novice",
@@ -94,15 +94,15 @@ class Study(_Settings):
     """The panel, 3 to 8 roles of the catalog; also the default fallback order."""
     baseline_role: Name = "baseline"
     """The role of the single tutor in the `baseline` condition."""
-    max_turns: int = Field(default=3, ge=0, le=99)
-    success_threshold: float = Field(default=0.75, ge=0, le=1)
+    max_turns: int = Field(default=3, ge=0, le=99, strict=True)
+    success_threshold: float = Field(default=0.75, ge=0, le=1, strict=True)
     blinding: Blinding = "per_reader"
     fallback_order: tuple[Name, ...] = ()
     """Role-priority order; the order of `roles` when left out."""
-    cumulative_budget: int = Field(default=CUMULATIVE_BUDGET, ge=1, le=1_000_000)
+    cumulative_budget: int = Field(default=CUMULATIVE_BUDGET, ge=1, le=1_000_000, strict=True)
     vote_criterion: str = ""
     """The criterion given to voters; the catalog's when left out."""
-    repeats: int = Field(default=1, ge=1, le=99)
+    repeats: int = Field(default=1, ge=1, le=99, strict=True)
     benchmarks: dict[Benchmark, BenchmarkSettings]
     models: ModelSettings = ModelSettings()
     catalog: dict[str, Any] = Field(default_factory=dict)
@@ -278,7 +278,7 @@ def write_study(loaded: LoadedStudy, folder: Path) -> None:
     (folder / "study.toml").write_text(tomli_w.dumps(data), encoding="utf-8", newline="\n")
 
 
-def _task_source(settings: BenchmarkSettings, folder: Path) -> Path | str:
+def _task_source(settings: BenchmarkSettings, folder: Path) -> Path | Literal["builtin"]:
     return "builtin" if settings.tasks == "builtin" else folder / settings.tasks
 
 
@@ -293,7 +293,9 @@ def _read_toml(path: Path) -> dict[str, Any]:
             hint=f"Name a TOML file, or a shipped study: {shipped}.",
         ) from error
     except (tomllib.TOMLDecodeError, UnicodeDecodeError) as error:
-        raise StudyError(f"{path} is no TOML file.", why=str(error)) from error
+        raise StudyError(
+            f"{path} is no TOML file.", why=str(error), hint="Correct the file at that place."
+        ) from error
 
 
 def _merged(base: Mapping[str, Any], over: Mapping[str, Any]) -> dict[str, Any]:

@@ -75,21 +75,29 @@ def _note_lines(
 
 
 _CUE = (
-    r"(?i:(?:proposal|draft|reply|label|option|candidate|response|version|tutor)s?"
-    r"|than|unlike|versus|vs\.?|like|as in|compared (?:to|with))"
+    r"(?i:\b(?:proposal|draft|reply|label|option|candidate|response|version|tutor)s?|\breplies"
+    r"|\b(?:than|unlike|versus|vs\.?|like|as in|compared (?:to|with)|while|whereas|both|neither))"
 )
+_VERB = (
+    r"(?:is|has|does|was|gives|asks|names|uses|offers|explains|shows|helps|goes|says|tells|makes"
+    r"|lets|leaves|invites|encourages|points|starts|states|ignores|misses|needs|seems|sounds"
+    r"|praises|breaks|lacks|keeps|puts|could|can|should|would|may|might|also)"
+)
+_MORE = r"(?:, | and | or |, and |, or )[A-H]\b"
 _MENTION = re.compile(
-    rf"(?P<cue>\b{_CUE}\s+)(?P<one>[A-H])\b(?P<more>(?:(?:,\s*|\s+(?:and|or)\s+|,\s*(?:and|or)\s+)[A-H]\b)*)"
-    r"|(?P<open>\()(?P<inside>[A-H])(?=\))"
-    r"|\b(?P<owner>[A-H])(?='s\b)"
+    rf"{_CUE}\s[A-H]\b(?:{_MORE})*"
+    r"|\([A-H](?=\))"
+    r"|\b[A-H](?=['’]s\b)"
+    rf"|(?:^|(?<=[.;:,!?]\s))[A-H](?:{_MORE}|(?=\s{_VERB}\b))"
 )
 
 
 def relabel(text: str, written: Mapping[str, str], label_of: Mapping[str, str]) -> str:
     """Translate label mentions in a note.
 
-    A capital letter counts as a mention after a word such as `draft` or `than`, in brackets, or
-    with `'s`; other capitals (the article A, vitamin C) are left alone.
+    A capital letter counts as a mention after a word such as `draft` or `than`, in brackets,
+    with `'s`, or before a verb where a clause begins; other capitals (the article A, vitamin C)
+    are left alone.
 
     Args:
         text: The note.
@@ -101,11 +109,6 @@ def relabel(text: str, written: Mapping[str, str], label_of: Mapping[str, str]) 
         return label_of.get(written.get(found, ""), found)
 
     def swap(match: re.Match[str]) -> str:
-        if match["one"]:
-            more = re.sub(r"\b[A-H]\b", lambda m: letter(m[0]), match["more"])
-            return match["cue"] + letter(match["one"]) + more
-        if match["inside"]:
-            return "(" + letter(match["inside"])
-        return letter(match["owner"])
+        return re.sub(r"(?<!\w)[A-H](?!\w)", lambda found: letter(found[0]), match[0])
 
     return _MENTION.sub(swap, text)

@@ -101,7 +101,10 @@ def _line(text: str, name: str) -> str | None:
     return match[1].strip() if match else None
 
 
-_SCORE = re.compile(r"^[ \t*_]*SCORE[ \t*_]*:[ \t*_]*(-?[0-9]*\.?[0-9]+)[ \t*_]*$", re.MULTILINE)
+_SCORE = re.compile(
+    r"^[ \t*_]*SCORE[ \t*_]*:[ \t*_]*([0-9]+\.?[0-9]*|\.[0-9]+)[ \t*_\r]*$",
+    re.MULTILINE | re.IGNORECASE,
+)
 
 
 def read_score(reply: str) -> Score | None:

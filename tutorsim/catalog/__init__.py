@@ -96,6 +96,12 @@ def with_overrides(catalog: Catalog, overrides: Mapping[str, Any], *, where: str
             f"{where}: [catalog] has no part {sorted(unknown)[0]!r}.",
             hint="Its parts are roles, personas and prompts.",
         )
+    for part, entries in overrides.items():
+        if not isinstance(entries, Mapping):
+            raise CatalogError(
+                f"{where}: catalog.{part} is {entries!r}, not a table.",
+                hint=f"Write its entries under [catalog.{part}].",
+            )
     merged = {
         part: {**catalog.model_dump()[part], **overrides.get(part, {})}
         for part in Catalog.model_fields

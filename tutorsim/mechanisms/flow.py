@@ -17,7 +17,7 @@ from typing import TypeVar
 from tutorsim.model import Answer, Call, Question, Reply
 from tutorsim.records import VerdictRecord
 
-__all__ = ["CodeResult", "CodeRun", "Effect", "Flow", "Round", "ask"]
+__all__ = ["CodeResult", "CodeRun", "Effect", "Flow", "Round", "Sent", "ask"]
 
 T = TypeVar("T")
 

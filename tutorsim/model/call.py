@@ -90,12 +90,12 @@ class Reply:
             usage = body["usage"]
             return cls(
                 text=_encodable("".join(blocks)),
-                model=str(body["model"]),
-                stop_reason=body.get("stop_reason"),
+                model=_encodable(body["model"]),
+                stop_reason=_encodable(body.get("stop_reason") or "") or None,
                 input_tokens=_input_tokens(usage),
                 output_tokens=int(usage["output_tokens"]),
             )
-        except (KeyError, TypeError, AttributeError) as error:
+        except (KeyError, TypeError, AttributeError, OverflowError) as error:
             raise ValueError(f"the response is not a message: {error!r}") from error
 
 

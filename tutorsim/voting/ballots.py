@@ -220,7 +220,8 @@ def _standard_lines(reply: str) -> list[str]:
 
 def _canonical(line: str) -> str:
     """Letters in upper case, no spaces around separators, `none` as written in the prompt."""
-    tight = re.sub(r"[ \t]*([,=])[ \t]*", r"\1", line.strip()).upper()
+    spaced = re.sub(r"[ \t]+", " ", line.strip())
+    tight = re.sub(r" ?([,=]) ?", r"\1", spaced).upper()
     return "none" if tight == "NONE" else tight
 
 
@@ -238,7 +239,7 @@ def _lenient_lines(reply: str) -> list[str]:
 
 def _people_separators(text: str) -> str:
     """`B > A > D`, `A: 10; B: 5`, `A and C`, `1. B 2. A` in the separators of the format."""
-    text = re.sub(r"[\[\](){}*`_]", " ", text)
+    text = re.sub(r"[\[\](){}*`_\s]+", " ", text)
     text = re.sub(
         r"\b(?:proposal|reply|label|option|candidate)s?\b", " ", text, flags=re.IGNORECASE
     )

@@ -97,14 +97,14 @@ def preflib_text(
     Args:
         kind: `soc`, or `cat` with the approved in the first group and the rest in the second.
         file_name: Stated in the head.
-        title: Stated in the head.
+        title: Stated in the head, on one line.
         names: Names of the alternatives, which are numbered from 1.
         orders: One per voter; equal ones are counted together, the most frequent first.
     """
     counted = sorted(Counter(orders).items(), key=lambda item: (-item[1], item[0]))
     head = {
         "FILE NAME": file_name,
-        "TITLE": title,
+        "TITLE": _one_line(title),
         "DESCRIPTION": "",
         "DATA TYPE": kind,
         "MODIFICATION TYPE": "original",

@@ -1,0 +1,260 @@
+import json
+import os
+from pathlib import Path
+
+import polars as pl
+import pytest
+
+from analysis.sources import open_source
+from analysis.tables import BALLOTS_SCHEMA
+from tutorsim.errors import BallotFileError, LogError
+
+HEAD = "episode_id,turn,stage,voter,candidate,mass,protocol"
+
+
+def csv_file(folder: Path, *lines: str, head: str = HEAD) -> Path:
+    file = folder / "mine.csv"
+    file.write_text("\n".join((head, *lines)) + "\n", encoding="utf-8")
+    return file
+
+
+def ballot(voter: str, masses: dict[str, object], protocol: str, stage: str = "final") -> list[str]:
+    return [
+        f"e,1,{stage},{voter},{c},{'' if m is None else m},{protocol}" for c, m in masses.items()
+    ]
+
+
+def mass_of(file: Path) -> dict[tuple[str, str], int | None]:
+    frame = open_source(file).ballots
+    return {(v, c): m for v, c, m in frame.select("voter", "candidate", "mass").iter_rows()}
+
+
+def test_a_file_of_the_required_columns_has_the_whole_schema(tmp_path: Path) -> None:
+    file = csv_file(tmp_path, *ballot("007", {"a b": 1, "c": 0}, "simple"))
+    source = open_source(file)
+    assert source.ballots.schema == BALLOTS_SCHEMA
+    assert source.name == "mine.csv"
+    assert source.fallback_order is None
+    assert source.run is None
+    assert source.ballots.select(
+        "run_id", "episode_id", "turn", "stage", "voter", "candidate", "mass", "ballot_status"
+    ).rows() == [
+        ("mine", "e", 1, "vote_final", "007", "a b", 1, "valid"),
+        ("mine", "e", 1, "vote_final", "007", "c", 0, "valid"),
+    ]
+
+
+@pytest.mark.parametrize("form", ["csv", "parquet", "jsonl"])
+def test_the_same_ballots_come_out_of_every_format(tmp_path: Path, form: str) -> None:
+    rows = [
+        *ballot("1", {"x": 2, "y": 1, "z": 0}, "ranked"),
+        *ballot("2", dict.fromkeys("xyz"), "ranked"),
+    ]
+    plain = open_source(csv_file(tmp_path, *rows)).ballots
+    file = tmp_path / f"again.{form}"
+    {"csv": plain.write_csv, "parquet": plain.write_parquet, "jsonl": plain.write_ndjson}[form](
+        file
+    )
+    assert open_source(file).ballots.equals(plain)
+
+
+def test_json_numbers_name_voters_as_their_digits(tmp_path: Path) -> None:
+    file = tmp_path / "b.jsonl"
+    row = {"episode_id": 5, "turn": 1, "stage": "final", "voter": 7, "protocol": "simple"}
+    lines = [json.dumps(row | {"candidate": c, "mass": m}) for c, m in (("x", 1.0), ("y", 0))]
+    file.write_text("\n".join(lines))
+    assert mass_of(file) == {("7", "x"): 1, ("7", "y"): 0}
+
+
+def test_numbers_that_are_not_a_number_are_missing_in_parquet(tmp_path: Path) -> None:
+    file = tmp_path / "b.parquet"
+    pl.DataFrame(
+        {
+            "episode_id": [1] * 4,
+            "turn": [1] * 4,
+            "stage": ["final"] * 4,
+            "voter": ["v", "v", "w", "w"],
+            "candidate": ["x", "y"] * 2,
+            "mass": [1.0, 0.0, float("nan"), float("nan")],
+            "protocol": ["approval"] * 4,
+        }
+    ).write_parquet(file)
+    assert mass_of(file) == {("v", "x"): 1, ("v", "y"): 0, ("w", "x"): None, ("w", "y"): None}
+
+
+REFUSED = {
+    "negative mass": (["e,1,final,v,a,1,simple", "e,1,final,v,b,-1,simple"], 2, "negative"),
+    "two entries": (
+        [*ballot("v", {"a": 1, "b": 0}, "simple"), "e,1,final,v,a,1,simple"],
+        3,
+        "two entries for 'a'",
+    ),
+    "two entries side by side": (
+        [f"e,1,final,v,{c},1,approval" for c in "aabb"],
+        2,
+        "two entries for 'a'",
+    ),
+    "contradicting entries for a lone candidate": (
+        ["e,1,final,v,a,1,approval", "e,1,final,v,a,0,approval"],
+        2,
+        "two entries for 'a'",
+    ),
+    "hole by value": (ballot("v", {"a": 3, "b": 1, "c": 0}, "ranked"), 1, "hole"),
+    "hole by a tie": (ballot("v", {"a": 2, "b": 1, "c": 1}, "ranked"), 1, "hole"),
+    "ranking of nobody": (ballot("v", {"a": 0, "b": 0, "c": 0}, "ranked"), 1, "hole"),
+    "hole by absence": (
+        [
+            *ballot("w", {"a": 2, "b": 1, "c": 0}, "ranked"),
+            *ballot("v", {"a": 1, "b": 0}, "ranked"),
+        ],
+        4,
+        "2 of 3 candidates",
+    ),
+    "unknown protocol": (ballot("v", {"a": 1}, "borda"), 1, "unknown protocol 'borda'"),
+    "unknown stage": (ballot("v", {"a": 1}, "simple", "second"), 1, "unknown stage 'second'"),
+    "two votes": (ballot("v", {"a": 1, "b": 1}, "simple"), 1, "sums to 2"),
+    "a vote of two": (ballot("v", {"a": 2, "b": 0}, "simple"), 1, "sums to 2"),
+    "approving twice": (ballot("v", {"a": 0, "b": 2}, "approval"), 2, "mass 2"),
+    "points over the others' sum": (
+        [
+            *ballot("u", {"a": 20, "b": 5}, "cumulative"),
+            *ballot("v", {"a": 25, "b": 0}, "cumulative"),
+            *ballot("w", {"a": 25, "b": 1}, "cumulative"),
+        ],
+        5,
+        "sum to 26, not to 25",
+    ),
+    "half a point": (ballot("v", {"a": 1, "b": 0.5}, "approval"), 2, "'0.5' is not a whole number"),
+    "no number": (ballot("v", {"a": "one", "b": 0}, "simple"), 1, "'one' is not a whole number"),
+    "infinite": (ballot("v", {"a": "inf", "b": 0}, "simple"), 1, "not a whole number"),
+    "half an abstention": (ballot("v", {"a": 1, "b": None}, "simple"), 2, "none for others"),
+    "no voter": (["e,1,final,,a,1,simple"], 1, "no voter"),
+    "turn in words": (["e,first,final,v,a,1,simple"], 1, "turn 'first'"),
+    "two protocols in a turn": (
+        [*ballot("v", {"a": 1}, "simple"), *ballot("w", {"a": 1}, "approval")],
+        2,
+        "another protocol",
+    ),
+    "a stranger in the tie round": (
+        [*ballot("v", {"a": 1}, "simple"), *ballot("v", {"b": 1}, "simple", "tie")],
+        2,
+        "which the final vote has not",
+    ),
+}
+
+
+@pytest.mark.parametrize("case", REFUSED)
+def test_rows_that_make_no_ballot_are_refused_with_file_row_and_reason(
+    tmp_path: Path, case: str
+) -> None:
+    rows, row, reason = REFUSED[case]
+    with pytest.raises(BallotFileError) as refused:
+        open_source(csv_file(tmp_path, *rows))
+    assert f"mine.csv, row {row}: " in refused.value.what
+    assert reason in refused.value.what
+
+
+def test_a_status_that_contradicts_the_masses_is_refused(tmp_path: Path) -> None:
+    file = csv_file(tmp_path, "e,1,final,v,a,1,simple,abstained", head=HEAD + ",ballot_status")
+    with pytest.raises(BallotFileError, match="row 1: the ballot_status of voter 'v' contradicts"):
+        open_source(file)
+
+
+@pytest.mark.parametrize(
+    ("text", "says"),
+    [
+        ("", "cannot be read"),
+        (HEAD + "\n", "it has no rows"),
+        ("episode_id,turn,stage,voter,candidate\ne,1,final,v,a\n", "mass, protocol"),
+    ],
+)
+def test_a_file_without_ballots_or_columns_is_refused(tmp_path: Path, text: str, says: str) -> None:
+    file = tmp_path / "b.csv"
+    file.write_text(text)
+    with pytest.raises(BallotFileError) as refused:
+        open_source(file)
+    assert says in str(refused.value)
+
+
+def test_a_cut_json_line_is_refused_by_its_number(tmp_path: Path) -> None:
+    file = tmp_path / "b.jsonl"
+    file.write_text('{"episode_id": "e"}\n{"epis')
+    with pytest.raises(BallotFileError, match="row 2 is no JSON object"):
+        open_source(file)
+
+
+def test_nothing_stated_and_nothing_given_are_abstentions_but_approving_nobody_is_a_ballot(
+    tmp_path: Path,
+) -> None:
+    none = {"a": 0, "b": 0}
+    rows = [
+        *ballot("v", dict.fromkeys("ab"), "approval"),
+        *ballot("w", none, "approval"),
+        *[line.replace("e,1", "e,2") for line in ballot("v", none, "simple")],
+        *[line.replace("e,1", "e,3") for line in ballot("v", none, "cumulative")],
+    ]
+    frame = open_source(csv_file(tmp_path, *rows)).ballots
+    found = frame.unique(["turn", "voter"], maintain_order=True)
+    assert found.select("turn", "voter", "ballot_status", "mass").rows() == [
+        (1, "v", "abstained", None),
+        (1, "w", "valid", 0),
+        (2, "v", "abstained", None),
+        (3, "v", "abstained", None),
+    ]
+
+
+def test_candidates_left_out_have_no_mass_and_the_reader_says_so(tmp_path: Path) -> None:
+    file = csv_file(tmp_path, *ballot("v", {"a": 1}, "simple"), *ballot("w", {"b": 1}, "simple"))
+    assert mass_of(file) == {("v", "a"): 1, ("v", "b"): 0, ("w", "b"): 1, ("w", "a"): 0}
+    assert open_source(file).notes == (
+        "mine.csv: 2 ballots left candidates out; they have no mass there.",
+    )
+
+
+def test_namesakes_with_whole_ballots_are_different_voters(tmp_path: Path) -> None:
+    rows = [*ballot("v", {"a": 1, "b": 0}, "simple"), *ballot("v", {"a": 0, "b": 1}, "simple")]
+    file = csv_file(tmp_path, *rows)
+    assert mass_of(file) == {
+        ("v #1", "a"): 1,
+        ("v #1", "b"): 0,
+        ("v #2", "a"): 0,
+        ("v #2", "b"): 1,
+    }
+    assert "2 ballots of voters who share a name" in open_source(file).notes[0]
+
+
+def test_the_budget_is_what_the_ballots_sum_to_unless_it_is_stated(tmp_path: Path) -> None:
+    file = csv_file(tmp_path, *ballot("v", {"a": 7, "b": 3}, "cumulative"))
+    assert open_source(file).budget == 10
+    assert open_source(csv_file(tmp_path, *ballot("v", {"a": 1}, "simple"))).budget == 25
+    file = csv_file(tmp_path, *ballot("v", {"a": 7, "b": 3}, "cumulative"))
+    with pytest.raises(BallotFileError, match="sum to 10, not to 25"):
+        open_source(file, budget=25)
+
+
+def test_a_folder_without_run_or_ballots_and_an_unknown_ending_are_refused(tmp_path: Path) -> None:
+    with pytest.raises(BallotFileError, match="neither a run nor ballots"):
+        open_source(tmp_path)
+    with pytest.raises(BallotFileError, match="neither a run nor ballots"):
+        open_source(tmp_path / "absent.csv")
+    (tmp_path / "b.txt").write_text("votes")
+    with pytest.raises(BallotFileError, match="no file of ballots"):
+        open_source(tmp_path / "b.txt")
+
+
+def test_a_damaged_run_is_an_error_of_the_log(tmp_path: Path) -> None:
+    (tmp_path / "run.json").write_text("{")
+    with pytest.raises(LogError):
+        open_source(tmp_path)
+
+
+@pytest.mark.skipif("TUTORSIM_PUBLISHED_DATA" not in os.environ, reason="no published data here")
+def test_published_ballots_of_llm_discussions_are_read_as_they_stand() -> None:
+    source = open_source(Path(os.environ["TUTORSIM_PUBLISHED_DATA"]) / "mallm_ballots.csv")
+    # 427 discussions with ballots; 239 stand under a name that their round has more than once.
+    assert source.ballots["episode_id"].n_unique() == 427
+    assert source.ballots.height == 11337
+    assert source.ballots["mass"].sum() == 9450
+    assert source.notes == (
+        "mallm_ballots.csv: 239 ballots of voters who share a name in their round were numbered.",
+    )

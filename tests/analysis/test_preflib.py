@@ -1,0 +1,147 @@
+import re
+from pathlib import Path
+
+import pytest
+
+from analysis.preflib import preflib_text, read_preflib
+from analysis.sources import open_source
+from tutorsim.errors import BallotFileError
+
+
+def write(folder: Path, suffix: str, *orders: str, voters: int | None = None, m: int = 3) -> Path:
+    file = folder / f"vote.{suffix}"
+    head = [f"# NUMBER ALTERNATIVES: {m}"]
+    head += [f"# NUMBER VOTERS: {voters}"] * (voters is not None)
+    head += [f"# ALTERNATIVE NAME {i}: {'ABCDEFGH'[i - 1]}" for i in range(1, m + 1)]
+    file.write_text("\n".join([*head, *orders]) + "\n")
+    return file
+
+
+def profile(file: Path) -> tuple[str, list[dict[str, int]]]:
+    frame = open_source(file).ballots
+    voters = [
+        dict(ballot.select("candidate", "mass").iter_rows())
+        for ballot in frame.partition_by("voter", maintain_order=True)
+    ]
+    return frame["protocol"][0], voters
+
+
+def test_strict_complete_orders_are_rankings_and_multiplicities_are_voters(tmp_path: Path) -> None:
+    file = write(tmp_path, "soc", "2: 1,2,3", "1: 3, 1, 2", voters=3)
+    first = {"A": 2, "B": 1, "C": 0}
+    assert profile(file) == ("ranked", [first, first, {"A": 1, "B": 0, "C": 2}])
+    frame = open_source(file).ballots
+    assert frame["voter"].unique(maintain_order=True).to_list() == ["1", "2", "3"]
+    assert frame.row(0, named=True)["episode_id"] == "vote"
+    assert set(frame["stage"]) == {"vote_final"}
+
+
+def test_orders_that_leave_out_only_the_last_are_rankings(tmp_path: Path) -> None:
+    file = write(tmp_path, "soi", "1: 2,1", "1: 1,2,3")
+    assert profile(file) == ("ranked", [{"A": 1, "B": 2, "C": 0}, {"A": 2, "B": 1, "C": 0}])
+
+
+def test_orders_that_name_one_candidate_are_simple_ballots(tmp_path: Path) -> None:
+    assert profile(write(tmp_path, "soi", "1: 2")) == ("simple", [{"A": 0, "B": 1, "C": 0}])
+    assert profile(write(tmp_path, "toc", "1: 3,{1,2}"))[0] == "simple"
+
+
+def test_orders_of_two_groups_are_approvals_of_the_first(tmp_path: Path) -> None:
+    file = write(tmp_path, "toc", "1: {1,2},3", "1: 3,{1,2}")
+    assert profile(file) == ("approval", [{"A": 1, "B": 1, "C": 0}, {"A": 0, "B": 0, "C": 1}])
+
+
+@pytest.mark.parametrize("suffix", ["toi", "soi", "toc"])
+def test_other_weak_orders_are_points_by_averaged_borda(tmp_path: Path, suffix: str) -> None:
+    order = {"toi": "1: 1,{2,3}", "soi": "1: 1", "toc": "1: 1,{2,3},4"}[suffix]
+    strict = "1: 4,3,2,1"
+    file = write(tmp_path, suffix, order, strict, m=4)
+    # Twice the Borda points. toi: A before B = C before D (left out).  soi: A before B = C = D.
+    tied = {
+        "toi": {"A": 6, "B": 3, "C": 3, "D": 0},
+        "soi": {"A": 6, "B": 2, "C": 2, "D": 2},
+        "toc": {"A": 6, "B": 3, "C": 3, "D": 0},
+    }[suffix]
+    assert profile(file) == ("cumulative", [tied, {"A": 0, "B": 2, "C": 4, "D": 6}])
+    source = open_source(file)
+    assert source.budget == 12
+    assert "weak orders" in source.notes[0]
+
+
+def test_two_categories_are_an_approval_ballot(tmp_path: Path) -> None:
+    file = write(tmp_path, "cat", "1: {1,3},{2}", "1: 2,{1,3}", "1: {},{1,2,3}", "1: {1,2,3},{}")
+    assert profile(file) == (
+        "approval",
+        [
+            {"A": 1, "B": 0, "C": 1},
+            {"A": 0, "B": 1, "C": 0},
+            {"A": 0, "B": 0, "C": 0},
+            {"A": 1, "B": 1, "C": 1},
+        ],
+    )
+
+
+@pytest.mark.parametrize(
+    ("suffix", "order", "reason"),
+    [
+        ("soc", "1: 1,2", "line 5: the ranking has 2 of 3 candidates"),
+        ("toc", "1: {1,2}", "line 5: the ranking has 2 of 3 candidates"),
+        ("soc", "1: 1,{2,3}", "line 5: a tie in a file of strict orders"),
+        ("soi", "1: {1,2}", "line 5: a tie in a file of strict orders"),
+        ("toi", "1: 1,1", "line 5: two entries for alternative 1"),
+        ("soc", "1: 1,2,4", "line 5: alternative 4 is not in the head"),
+        ("soc", "0: 1,2,3", "line 5: an order of nobody"),
+        ("soc", "-1: 1,2,3", "line 5: '-1: 1,2,3' is no order"),
+        ("soc", "1,2,3", "line 5: '1,2,3' is no order"),
+        ("toc", "1: {1,2,3", "line 5: '1: {1,2,3' is no order"),
+        ("cat", "1: 1,2,3", "line 5: an approval has two categories"),
+        ("soc", "1000000000: 1,2,3", "1000000000 voters are more than"),
+    ],
+)
+def test_lines_that_are_no_ballot_are_refused(
+    tmp_path: Path, suffix: str, order: str, reason: str
+) -> None:
+    with pytest.raises(BallotFileError) as refused:
+        open_source(write(tmp_path, suffix, order))
+    assert reason in refused.value.what
+
+
+def test_a_head_whose_counts_do_not_hold_is_refused(tmp_path: Path) -> None:
+    with pytest.raises(BallotFileError, match="counts 3 voters, the orders 1"):
+        open_source(write(tmp_path, "soc", "1: 1,2,3", voters=3))
+    with pytest.raises(BallotFileError, match="holds no orders"):
+        open_source(write(tmp_path, "soc"))
+
+
+def test_a_folder_of_files_is_one_source_unless_budgets_differ(tmp_path: Path) -> None:
+    write(tmp_path, "soc", "1: 1,2,3").rename(tmp_path / "one.soc")
+    write(tmp_path, "cat", "1: {1},{2,3}").rename(tmp_path / "two.cat")
+    assert open_source(tmp_path).ballots["episode_id"].unique().sort().to_list() == ["one", "two"]
+    write(tmp_path, "toi", "1: 1,{2,3}", "1: 2,1,3").rename(tmp_path / "three.toi")
+    write(tmp_path, "toi", "1: 1,2", "1: 2", m=4).rename(tmp_path / "four.toi")
+    with pytest.raises(BallotFileError, match=re.escape("[6, 12]")):
+        open_source(tmp_path)
+
+
+@pytest.mark.filterwarnings("ignore")
+def test_what_is_written_is_valid_to_preflibs_own_tools(tmp_path: Path) -> None:
+    preflibtools = pytest.importorskip("preflibtools.instances")
+    orders = [((2,), (1,), (3,)), ((1,), (2,), (3,)), ((2,), (1,), (3,))]
+    file = tmp_path / "x.soc"
+    file.write_text(
+        preflib_text("soc", "x.soc", "Title\nwith a line", ["a", "b\n# X: 1", "c"], orders)
+    )
+    stock = preflibtools.OrdinalInstance(str(file))
+    assert stock.full_profile() == [orders[0], orders[0], orders[1]]
+    assert (stock.num_voters, stock.num_alternatives, stock.num_unique_orders) == (3, 3, 2)
+    assert stock.alternatives_name == {1: "a", 2: "b # X: 1", 3: "c"}
+    assert stock.title == "Title with a line"
+    assert read_preflib(file).ballots.height == 9
+
+    approvals = [((1, 3), (2,)), ((), (1, 2, 3))]
+    file = tmp_path / "x.cat"
+    file.write_text(preflib_text("cat", "x.cat", "T", ["a", "b", "c"], approvals))
+    stock = preflibtools.CategoricalInstance(str(file))
+    assert sorted(stock.preferences) == sorted(approvals)
+    assert (stock.num_voters, stock.num_categories) == (2, 2)
+    assert read_preflib(file).ballots["mass"].sum() == 2

@@ -1,0 +1,224 @@
+"""What recordings there are, what is in them, and what belongs to no study."""
+
+import hashlib
+import os
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+from tutorsim.errors import RecordingError, ReplayError, TutorsimError
+from tutorsim.replay.cassette import Cassette, read_cassette
+from tutorsim.replay.interaction import cassette_name, is_episode_id
+from tutorsim.replay.manifest import MANIFEST_FILE, EpisodeEntry, Manifest, read_manifest
+from tutorsim.replay.reader import unreadable_reply
+from tutorsim.replay.verdicts import VERDICTS_FILE
+
+__all__ = [
+    "CallSummary",
+    "Finding",
+    "Orphans",
+    "Recording",
+    "StudyEpisodes",
+    "list_calls",
+    "list_recordings",
+    "orphans",
+    "verify_files",
+]
+
+JOURNAL_SUFFIX = ".journal.jsonl"
+
+
+@dataclass(frozen=True)
+class Recording:
+    """A folder that is, or was meant to be, a recording."""
+
+    folder: Path
+    manifest: Manifest | None
+    """`None` when it cannot be read or was not written yet."""
+    problem: str | None
+    """Why there is no manifest."""
+    cassettes: tuple[str, ...]
+    """Episode ids that have a cassette file, sorted."""
+    journals: tuple[str, ...]
+    """Episode ids that are half recorded, sorted."""
+    size: int
+    """Bytes of all cassettes."""
+
+
+@dataclass(frozen=True)
+class CallSummary:
+    """One recorded call, in figures."""
+
+    key: str
+    model: str
+    stop_reason: str | None
+    input_tokens: int
+    output_tokens: int
+    request_bytes: int
+    response_bytes: int
+
+
+@dataclass(frozen=True)
+class Finding:
+    """Something wrong with one file of a recording."""
+
+    file: str
+    problem: str
+
+
+@dataclass(frozen=True)
+class StudyEpisodes:
+    """The episodes that a study would have."""
+
+    name: str
+    digest: str
+    episode_ids: tuple[str, ...]
+
+
+@dataclass(frozen=True)
+class Orphans:
+    """Recordings without a study, and episodes without a recording."""
+
+    recordings: tuple[Path, ...]
+    """Folders whose study is none of those given, or has changed since."""
+    cassettes: tuple[tuple[Path, str], ...]
+    """Folder and file name of cassettes that their own manifest does not name."""
+    episodes: tuple[tuple[str, str], ...]
+    """Study and episode id of episodes that no recording of that study has."""
+
+
+def list_recordings(root: Path) -> tuple[Recording, ...]:
+    """Find the recordings in a folder and the folders below it, sorted by path."""
+    return tuple(_recording(folder, names) for folder, names in _folders(root))
+
+
+def list_calls(cassette: Cassette) -> tuple[CallSummary, ...]:
+    """Summarise the calls of a cassette, in its order.
+
+    Raises:
+        RecordingError: If a recorded reply cannot be read.
+    """
+    return tuple(_summaries(cassette))
+
+
+def verify_files(folder: Path) -> tuple[Finding, ...]:
+    """Hold every file of a recording against its manifest, without replaying anything.
+
+    Raises:
+        RecordingError: If there is no manifest that can be read.
+    """
+    manifest = read_manifest(folder)
+    findings = [found for entry in manifest.episodes for found in _check_entry(folder, entry)]
+    findings += _check_verdicts(folder, manifest)
+    found = _recording(folder, sorted(path.name for path in folder.iterdir()))
+    known = {entry.episode_id for entry in manifest.episodes}
+    findings += [
+        Finding(cassette_name(name), "the manifest does not name it")
+        for name in found.cassettes
+        if name not in known
+    ]
+    findings += [
+        Finding(name + JOURNAL_SUFFIX, "the episode is half recorded") for name in found.journals
+    ]
+    return tuple(findings)
+
+
+def orphans(recordings: Sequence[Recording], studies: Iterable[StudyEpisodes]) -> Orphans:
+    """Tell what belongs to nothing. A recording belongs to the study whose digest it has."""
+    wanted = {study.digest: study for study in studies}
+    by_digest: dict[str, set[str]] = {digest: set() for digest in wanted}
+    unused: list[Path] = []
+    strays: list[tuple[Path, str]] = []
+    for recording in recordings:
+        manifest = recording.manifest
+        if manifest is None or manifest.study_digest not in wanted:
+            unused.append(recording.folder)
+            continue
+        named = {entry.episode_id for entry in manifest.episodes}
+        by_digest[manifest.study_digest] |= named & set(recording.cassettes)
+        strays += [
+            (recording.folder, cassette_name(name))
+            for name in recording.cassettes
+            if name not in named
+        ]
+    without = [
+        (study.name, episode)
+        for digest, study in wanted.items()
+        for episode in study.episode_ids
+        if episode not in by_digest[digest]
+    ]
+    return Orphans(tuple(unused), tuple(strays), tuple(without))
+
+
+def _folders(root: Path) -> Iterator[tuple[Path, list[str]]]:
+    """Folders that hold a manifest, a cassette or a journal, with their file names."""
+    for folder, below, names in os.walk(root):
+        below.sort()
+        if MANIFEST_FILE in names or any(_is_cassette(name) or _is_journal(name) for name in names):
+            yield Path(folder), sorted(names)
+
+
+def _recording(folder: Path, names: list[str]) -> Recording:
+    manifest, problem = None, None
+    try:
+        manifest = read_manifest(folder)
+    except RecordingError as error:
+        problem = f"{error.what} {error.why}"
+    cassettes = [name.removesuffix(".json") for name in names if _is_cassette(name)]
+    journals = [name.removesuffix(JOURNAL_SUFFIX) for name in names if _is_journal(name)]
+    return Recording(
+        folder=folder,
+        manifest=manifest,
+        problem=problem,
+        cassettes=tuple(cassettes),
+        journals=tuple(journals),
+        size=sum((folder / cassette_name(name)).lstat().st_size for name in cassettes),
+    )
+
+
+def _is_cassette(name: str) -> bool:
+    return name.endswith(".json") and is_episode_id(name.removesuffix(".json"))
+
+
+def _is_journal(name: str) -> bool:
+    return name.endswith(JOURNAL_SUFFIX) and is_episode_id(name.removesuffix(JOURNAL_SUFFIX))
+
+
+def _summaries(cassette: Cassette) -> Iterator[CallSummary]:
+    for key, one in cassette.interactions.items():
+        try:
+            reply = one.reply()
+        except ValueError as error:
+            raise unreadable_reply(cassette.name, key, error) from error
+        yield CallSummary(
+            key=key,
+            model=reply.model,
+            stop_reason=reply.stop_reason,
+            input_tokens=reply.input_tokens,
+            output_tokens=reply.output_tokens,
+            request_bytes=len(one.request.encode()),
+            response_bytes=len(one.response.encode()),
+        )
+
+
+def _check_entry(folder: Path, entry: EpisodeEntry) -> Iterator[Finding]:
+    try:
+        cassette = read_cassette(folder, entry.episode_id)
+    except (RecordingError, ReplayError) as error:
+        yield Finding(cassette_name(entry.episode_id), _one_line(error))
+        return
+    if cassette.sha256 != entry.cassette_sha256:
+        same = cassette.requests_sha256() == entry.requests_sha256
+        what = "its replies were edited" if same else "its requests were edited"
+        yield Finding(cassette.name, what)
+
+
+def _check_verdicts(folder: Path, manifest: Manifest) -> Iterator[Finding]:
+    path = folder / VERDICTS_FILE
+    found = hashlib.sha256(path.read_bytes()).hexdigest() if path.is_file() else None
+    if found != manifest.verdicts_sha256:
+        yield Finding(VERDICTS_FILE, "it is missing" if found is None else "it was edited")
+
+
+def _one_line(error: TutorsimError) -> str:
+    return " ".join(part for part in (error.what, error.why) if part)

@@ -1,0 +1,224 @@
+"""The manifest of a recording: what it is of, what answered it, and a digest of each part.
+
+`read_manifest` is the only way in. It refuses anything that could lead out of the folder, so
+what it returns can be used to open files. `check_cassette` holds a cassette against its entry.
+"""
+
+import hashlib
+import json
+from pathlib import Path
+from typing import Any, Final
+
+from pydantic import BaseModel, ConfigDict, Field, ValidationError
+
+from tutorsim.errors import RecordingError
+from tutorsim.records import EpisodeRecord, Failure, Provenance, to_line
+from tutorsim.replay.cassette import Cassette
+from tutorsim.replay.files import write_atomic
+from tutorsim.replay.interaction import cassette_name, is_episode_id
+from tutorsim.types import DecidedBy, EpisodeStatus
+
+__all__ = [
+    "MANIFEST_FILE",
+    "MANIFEST_SCHEMA",
+    "EpisodeEntry",
+    "Manifest",
+    "Outcome",
+    "check_cassette",
+    "episode_entry",
+    "read_manifest",
+    "write_manifest",
+]
+
+MANIFEST_FILE: Final = "manifest.json"
+MANIFEST_SCHEMA: Final = 1
+SHA256: Final = r"^[0-9a-f]{64}$"
+
+
+class _Part(BaseModel):
+    model_config = ConfigDict(frozen=True, extra="forbid")
+
+
+class Outcome(_Part):
+    """What came of an episode, short enough to review in a diff."""
+
+    success: bool | None
+    """`None` for a failed episode."""
+    turns_taken: int
+    winners: tuple[str, ...]
+    """Role delivered in each turn; empty for the single tutor."""
+    decided_by: tuple[DecidedBy, ...]
+    initial_correctness: float | None
+    final_correctness: float | None
+    code_passed: bool | None
+
+
+class EpisodeEntry(_Part):
+    """One episode of a recording."""
+
+    episode_id: str
+    status: EpisodeStatus
+    failure: Failure | None
+    """`None` unless the status is `failed`."""
+    calls: int
+    """Recorded replies."""
+    cassette_sha256: str = Field(pattern=SHA256)
+    """Digest of the cassette file."""
+    requests_sha256: str = Field(pattern=SHA256)
+    """Digest of the cassette's keys and requests."""
+    record_sha256: str = Field(pattern=SHA256)
+    """Digest of the episode's log line."""
+    outcome: Outcome
+
+
+class Manifest(_Part):
+    """The head of a recording's folder."""
+
+    schema_version: int = MANIFEST_SCHEMA
+    study_name: str
+    study_digest: str
+    prompt_digest: str
+    provenance: Provenance
+    packages: dict[str, str]
+    """Package → version at the time of recording."""
+    sandbox: str | None
+    """Fingerprint of what judged the programs; `None` where there were none."""
+    verdicts_sha256: str | None = Field(pattern=SHA256)
+    """Digest of the verdict file; `None` where there is none."""
+    log_sha256: str = Field(pattern=SHA256)
+    """Digest of the `episodes.jsonl` that the recording gives."""
+    episodes: tuple[EpisodeEntry, ...]
+    """In grid order."""
+
+    def recording_digest(self) -> str:
+        """SHA-256 over everything that a replay plays: cassettes, failures, verdicts."""
+        episodes = [
+            [e.episode_id, e.cassette_sha256, e.failure and [e.failure.key, e.failure.error]]
+            for e in self.episodes
+        ]
+        played = [self.schema_version, self.study_digest, self.verdicts_sha256, episodes]
+        return hashlib.sha256(json.dumps(played).encode()).hexdigest()
+
+    def entry(self, episode_id: str) -> EpisodeEntry | None:
+        """The entry of an episode; `None` when it was not recorded."""
+        return next((e for e in self.episodes if e.episode_id == episode_id), None)
+
+
+def episode_entry(record: EpisodeRecord, cassette: Cassette) -> EpisodeEntry:
+    """Describe a recorded episode by its log record and its cassette."""
+    decisions = [turn.decision for turn in record.turns if turn.decision is not None]
+    return EpisodeEntry(
+        episode_id=record.episode_id,
+        status=record.status,
+        failure=record.failure,
+        calls=len(cassette.interactions),
+        cassette_sha256=cassette.sha256,
+        requests_sha256=cassette.requests_sha256(),
+        record_sha256=hashlib.sha256(to_line(record).encode()).hexdigest(),
+        outcome=Outcome(
+            success=record.success,
+            turns_taken=record.turns_taken,
+            winners=tuple(decision.winner for decision in decisions),
+            decided_by=tuple(decision.decided_by for decision in decisions),
+            initial_correctness=record.initial_correctness,
+            final_correctness=record.final_correctness,
+            code_passed=record.code_passed,
+        ),
+    )
+
+
+def check_cassette(entry: EpisodeEntry, cassette: Cassette) -> RecordingError | None:
+    """Hold a cassette against the manifest before it is replayed.
+
+    Returns:
+        `None` when the file is the recorded one. When its requests differ, the error to raise
+        after the replay: the replay itself can first say which call is missing or changed.
+
+    Raises:
+        RecordingError: If the requests are the recorded ones and the rest of the file is not.
+            No replay could tell, because every call would be answered.
+    """
+    if cassette.sha256 == entry.cassette_sha256:
+        return None
+    digests = f"Its digest is {cassette.sha256}, the manifest has {entry.cassette_sha256}."
+    if cassette.requests_sha256() == entry.requests_sha256:
+        raise _edited(cassette, f"Its requests are the recorded ones, its replies not. {digests}")
+    return _edited(cassette, digests)
+
+
+def _edited(cassette: Cassette, why: str) -> RecordingError:
+    return RecordingError(
+        f"{cassette.name} was edited after it was recorded.",
+        why=why,
+        hint="Restore the file from version control, or record the study into a new folder.",
+    )
+
+
+def write_manifest(folder: Path, manifest: Manifest) -> None:
+    """Write `manifest.json`, one episode a line; the same manifest gives the same bytes.
+
+    Raises:
+        FolderError: If it cannot be written.
+    """
+    head = manifest.model_dump(mode="json", exclude={"episodes"}) | {"episodes": []}
+    text = json.dumps(head, ensure_ascii=False, indent=1)
+    lines = ",\n  ".join(to_line(entry) for entry in manifest.episodes)
+    if lines:
+        text = text.removesuffix("[]\n}") + f"[\n  {lines}\n ]\n}}"
+    write_atomic(folder / MANIFEST_FILE, f"{text}\n".encode())
+
+
+def read_manifest(folder: Path) -> Manifest:
+    """Read the manifest of a recording.
+
+    Raises:
+        RecordingError: If the folder is no recording, or the manifest is truncated, of another
+            version, or names an episode twice or one whose name could leave the folder.
+    """
+    path = folder / MANIFEST_FILE
+    try:
+        data = json.loads(path.read_bytes())
+        version = data["schema_version"]
+    except FileNotFoundError as error:
+        raise RecordingError(
+            f"{folder} is not a recording.",
+            why=f"It has no {MANIFEST_FILE}.",
+            hint="Point at a folder that `tutorsim run` finished; "
+            "an interrupted one goes on with the same command.",
+        ) from error
+    except OSError as error:
+        raise _refused(path, error.strerror or str(error)) from error
+    except (ValueError, KeyError, TypeError, RecursionError) as error:
+        raise _refused(path, f"It is truncated or was edited ({error}).") from error
+    if version != MANIFEST_SCHEMA:
+        raise RecordingError(
+            f"{path} has format version {version!r}.",
+            why=f"This tutorsim reads version {MANIFEST_SCHEMA}.",
+            hint="Use the tutorsim that wrote it, or record the study anew.",
+        )
+    return _checked(path, data)
+
+
+def _checked(path: Path, data: dict[str, Any]) -> Manifest:
+    try:
+        manifest = Manifest.model_validate(data)
+    except ValidationError as error:
+        first = error.errors()[0]
+        place = ".".join(str(part) for part in first["loc"])
+        raise _refused(path, f"Field {place}: {first['msg']}.") from error
+    seen: set[str] = set()
+    for entry in manifest.episodes:
+        if not is_episode_id(entry.episode_id):
+            raise _refused(path, f"{entry.episode_id!r} is not an episode id.")
+        if entry.episode_id in seen:
+            raise _refused(path, f"It names {cassette_name(entry.episode_id)} twice.")
+        seen.add(entry.episode_id)
+    return manifest
+
+
+def _refused(path: Path, why: str) -> RecordingError:
+    return RecordingError(
+        f"{path} is not a whole manifest.",
+        why=why,
+        hint="Restore the file from version control, or record the study into a new folder.",
+    )

@@ -1,0 +1,75 @@
+"""What answered a recording, as its own replies tell."""
+
+import importlib.metadata
+import platform
+from dataclasses import dataclass, field
+from typing import Final
+
+from tutorsim.records import Provenance
+from tutorsim.replay.cassette import Cassette
+from tutorsim.replay.interaction import STANDIN_HEADER, json_value
+from tutorsim.types import ProvenanceKind
+
+__all__ = ["Witness", "package_versions"]
+
+PACKAGES: Final = ("anthropic", "httpx2", "tutorsim", "vcrpy")
+API_NAME: Final = "Anthropic API"
+UNNAMED: Final = "unnamed"
+
+
+@dataclass
+class Witness:
+    """Gathers from cassettes what answered them."""
+
+    kinds: set[ProvenanceKind] = field(default_factory=set)
+    models: set[str] = field(default_factory=set)
+    standins: set[str] = field(default_factory=set)
+
+    def note(self, cassette: Cassette) -> None:
+        """Take in one cassette; an empty one says nothing."""
+        for one in cassette.interactions.values():
+            self.kinds.add(one.kind)
+            self.models.add(str(json_value(one.response)["model"]))
+            if STANDIN_HEADER in one.response_headers:
+                self.standins.add(one.response_headers[STANDIN_HEADER])
+
+    def provenance(
+        self,
+        *,
+        relay_name: str | None = None,
+        recorded_from: str | None = None,
+        recorded_to: str | None = None,
+    ) -> Provenance:
+        """Say what answered. A mixture counts as a relay and says what was mixed.
+
+        Args:
+            relay_name: What the user calls the server that answered.
+            recorded_from: First day of recording, ISO date in UTC.
+            recorded_to: Last day.
+        """
+        kind, name = self._named(relay_name)
+        return Provenance(
+            kind=kind,
+            name=name,
+            models=tuple(sorted(self.models)),
+            recorded_from=recorded_from,
+            recorded_to=recorded_to,
+        )
+
+    def _named(self, relay_name: str | None) -> tuple[ProvenanceKind, str]:
+        if self.kinds == {"stand-in"}:
+            return "stand-in", ", ".join(sorted(self.standins))
+        if self.kinds == {"api"}:
+            return "api", API_NAME
+        name = relay_name or UNNAMED
+        return "relay", name if self.kinds <= {"relay"} else f"{name} ({_mixture(self.kinds)})"
+
+
+def _mixture(kinds: set[ProvenanceKind]) -> str:
+    return f"mixed: {', '.join(sorted(kinds))}"
+
+
+def package_versions() -> dict[str, str]:
+    """The versions that shape a recording: of Python, the client, the format and tutorsim."""
+    found = {name: importlib.metadata.version(name) for name in PACKAGES}
+    return dict(sorted({**found, "python": platform.python_version()}.items()))

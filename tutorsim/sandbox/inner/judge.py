@@ -1,0 +1,196 @@
+"""The process that holds the tests and decides. No code of the student's ever runs in it.
+
+It calls the entry point by sending arguments to the worker and building the answer anew from
+plain data, so that comparing is done by this process on its own values. Whatever the worker
+sends is a student's answer; none of it is a verdict.
+"""
+
+import builtins
+import random
+import sys
+import types
+from typing import Any
+
+from .jail import Jail
+from .wire import Closed, Malformed, decode, encode, read_frame, write_frame
+
+__all__ = ["WORKER_GONE", "run_judge"]
+
+WORKER_GONE = 3
+"""Exit status that says: ask the worker's own end what happened."""
+
+_OWNER, _WORKER = 3, 4
+_GONE = "gone"
+_RECURSION = 4_000
+
+
+class _Stopped(BaseException):
+    """The program will not answer any more; nothing in a test may catch this by accident."""
+
+
+class _Unread(Exception):
+    """Stands for an exception of the student's that cannot be built from its text."""
+
+
+class _Student:
+    """The function under test, as the tests see it."""
+
+    def __init__(self) -> None:
+        self.calls = 0
+        self.ended: dict[str, Any] | None = None
+        self.raised: list[tuple[BaseException, str, str]] = []
+
+    def __call__(self, *args: Any, **kwargs: Any) -> Any:
+        if self.ended is not None:
+            raise _Stopped
+        self.calls += 1
+        named = {"dict": [[key, encode(value)] for key, value in kwargs.items()]}
+        reply = self._ask({"args": encode(list(args)), "kwargs": named})
+        if "raised" in reply:
+            raise self._error(reply)
+        if "large" in reply:
+            self._stop("error", "answer too large")
+        try:
+            value = decode(reply["value"])
+            _copy_back(args, reply)
+        except (Malformed, KeyError):
+            self._stop("error", "protocol: unreadable answer")
+        return value
+
+    def load(self) -> None:
+        """Wait for the program to be loaded."""
+        reply = self._ask(None)
+        if "uncompiled" in reply:
+            self._stop("error", "syntax error")
+        if "missing" in reply:
+            self._stop("error", "missing function")
+        if "raised" in reply:
+            error = self._error(reply)
+            self._stop("error", f"{self.reason(error)} (loading)", str(error))
+        if "loaded" not in reply:
+            self._stop("error", "protocol: unexpected answer")
+
+    def reason(self, error: BaseException) -> str | None:
+        """How a student's exception is named; `None` for one of the tests' own."""
+        for own, name, _ in self.raised:
+            if own is error:
+                return "memory limit" if isinstance(own, MemoryError) else f"exception {name}"
+        return None
+
+    def _ask(self, call: dict[str, Any] | None) -> dict[str, Any]:
+        try:
+            if call is not None:
+                write_frame(_WORKER, call)
+            reply = read_frame(_WORKER)
+        except Closed:
+            self._stop(_GONE, "the program ended")
+        except Malformed:
+            self._stop("error", "protocol: unreadable answer")
+        if not isinstance(reply, dict):
+            self._stop("error", "protocol: unreadable answer")
+        return reply
+
+    def _error(self, reply: dict[str, Any]) -> BaseException:
+        builtin, name, text = (str(reply.get(key, "")) for key in ("raised", "name", "text"))
+        kind = getattr(builtins, builtin, None)
+        if not (isinstance(kind, type) and issubclass(kind, BaseException)):
+            self._stop("error", "protocol: unreadable answer")
+        if not issubclass(kind, Exception):
+            left = kind is SystemExit
+            self._stop("error", "early exit" if left else f"exception {_word(name)}", text)
+        try:
+            error: BaseException = kind(text)
+        except TypeError:
+            error = _Unread(text)
+        self.raised.append((error, _word(name), text))
+        return error
+
+    def _stop(self, outcome: str, reason: str, detail: str = "") -> Any:
+        self.ended = {"outcome": outcome, "reason": reason, "detail": detail[:500]}
+        raise _Stopped
+
+
+def run_judge(jail: Jail) -> int:
+    """Judge one program; the exit status of the process."""
+    jail.lock()
+    sys.setrecursionlimit(_RECURSION)
+    job: Any = read_frame(_OWNER)
+    student = _Student()
+    try:
+        if read_frame(_WORKER) != {"ready": True}:
+            return 1
+        write_frame(_WORKER, {k: job[k] for k in ("message", "program", "prompt", "entry_point")})
+        found = read_frame(_WORKER)
+    except Closed:
+        return WORKER_GONE
+    write_frame(_OWNER, {"found": found})
+    if not isinstance(found, dict) or found.get("code") is None:
+        return 0
+    verdict = _decide(student, job)
+    write_frame(_OWNER, {"verdict": verdict, "calls": student.calls})
+    return WORKER_GONE if verdict["outcome"] == _GONE else 0
+
+
+def _decide(student: _Student, job: dict[str, Any]) -> dict[str, Any]:
+    """Run the tests. A student that broke off has lost, whatever the tests made of it."""
+    try:
+        student.load()
+        _run_tests(student, job)
+    except _Stopped:
+        pass
+    except BaseException as error:
+        if student.ended is None:
+            return _failure(student, error)
+    return student.ended or {"outcome": "pass", "reason": "all tests passed", "detail": ""}
+
+
+def _failure(student: _Student, error: BaseException) -> dict[str, Any]:
+    at = f"call {student.calls}" if student.calls else "no call"
+    reason = student.reason(error)
+    if reason is not None:
+        return {"outcome": "error", "reason": f"{reason} ({at})", "detail": str(error)[:500]}
+    if isinstance(error, AssertionError):
+        return {"outcome": "fail", "reason": f"wrong answer ({at})", "detail": ""}
+    name = type(error).__name__
+    return {"outcome": "fail", "reason": f"answer unfit for the tests: {name} ({at})", "detail": ""}
+
+
+def _run_tests(student: _Student, job: dict[str, Any]) -> None:
+    module = types.ModuleType("tests")
+    sys.modules["tests"] = module
+    names = module.__dict__
+    random.seed(0)
+    exec(_head(job["prompt"]), names)
+    exec(compile(job["test"], "<tests>", "exec", dont_inherit=True), names)
+    # Some tests call the function by its name, beside the argument.
+    names[job["entry_point"]] = student
+    names["check"](student)
+
+
+def _head(prompt: str) -> types.CodeType:
+    try:
+        return compile(prompt, "<prompt>", "exec", dont_inherit=True)
+    except SyntaxError:
+        return compile(f"{prompt.rstrip()}\n    pass\n", "<prompt>", "exec", dont_inherit=True)
+
+
+def _copy_back(args: tuple[Any, ...], reply: dict[str, Any]) -> None:
+    """Let the tests see what the function did to a list, dict or set that it was given."""
+    if "args" not in reply:
+        return
+    after = decode(reply["args"])
+    if not isinstance(after, list) or len(after) != len(args):
+        raise Malformed("not the arguments")
+    for ours, theirs in zip(args, after, strict=True):
+        if type(ours) is not type(theirs):
+            continue
+        if isinstance(ours, list | bytearray):
+            ours[:] = theirs
+        elif isinstance(ours, dict | set):
+            ours.clear()
+            ours.update(theirs)
+
+
+def _word(name: str) -> str:
+    """A class's name as far as it is one."""
+    return name[:60] if name.isidentifier() else "of its own"

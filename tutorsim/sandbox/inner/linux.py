@@ -1,0 +1,117 @@
+"""The few system calls that the standard library does not offer, through ctypes."""
+
+import ctypes
+import errno
+import os
+
+__all__ = [
+    "CLONE_NEWIPC",
+    "CLONE_NEWNET",
+    "CLONE_NEWNS",
+    "CLONE_NEWPID",
+    "CLONE_NEWUSER",
+    "CLONE_NEWUTS",
+    "LANDLOCK_CREATE_RULESET",
+    "LANDLOCK_RESTRICT_SELF",
+    "PR_CAP_AMBIENT",
+    "PR_SET_DUMPABLE",
+    "PR_SET_NO_NEW_PRIVS",
+    "PR_SET_PDEATHSIG",
+    "PR_SET_SECCOMP",
+    "drop_capabilities",
+    "errno_name",
+    "mount",
+    "pivot_root",
+    "prctl",
+    "setns",
+    "syscall",
+    "umount_lazily",
+    "unshare",
+]
+
+CLONE_NEWNS = 0x00020000
+CLONE_NEWUTS = 0x04000000
+CLONE_NEWIPC = 0x08000000
+CLONE_NEWUSER = 0x10000000
+CLONE_NEWPID = 0x20000000
+CLONE_NEWNET = 0x40000000
+
+PR_SET_PDEATHSIG = 1
+PR_SET_DUMPABLE = 4
+PR_SET_SECCOMP = 22
+PR_SET_NO_NEW_PRIVS = 38
+PR_CAP_AMBIENT = 47
+_PR_CAP_AMBIENT_CLEAR_ALL = 4
+
+# Numbers above 423 are the same on every architecture.
+LANDLOCK_CREATE_RULESET = 444
+LANDLOCK_RESTRICT_SELF = 446
+_PIVOT_ROOT = {"x86_64": 155, "aarch64": 41}
+
+_MNT_DETACH = 2
+_CAPABILITY_VERSION_3 = 0x20080522
+
+_libc = ctypes.CDLL(None, use_errno=True)
+
+
+def _checked(result: int, name: str) -> int:
+    if result == -1:
+        number = ctypes.get_errno()
+        raise OSError(number, f"{name}: {errno.errorcode.get(number, number)}")
+    return result
+
+
+def syscall(number: int, *arguments: object) -> int:
+    """Make a system call by number; raises `OSError` on -1."""
+    longs = [ctypes.c_long(a) if isinstance(a, int) else a for a in arguments]
+    _libc.syscall.restype = ctypes.c_long
+    return _checked(_libc.syscall(ctypes.c_long(number), *longs), f"syscall {number}")
+
+
+def prctl(option: int, *arguments: object) -> int:
+    """Call prctl(2), missing arguments being zero."""
+    values = [ctypes.c_ulong(a) if isinstance(a, int) else a for a in arguments]
+    padding = [ctypes.c_ulong(0)] * (4 - len(values))
+    return _checked(_libc.prctl(option, *values, *padding), f"prctl {option}")
+
+
+def unshare(flags: int) -> None:
+    """Leave the namespaces named by `flags` for new ones."""
+    _checked(_libc.unshare(ctypes.c_int(flags)), "unshare")
+
+
+def setns(descriptor: int, kind: int) -> None:
+    """Enter the namespace behind a descriptor."""
+    _checked(_libc.setns(ctypes.c_int(descriptor), ctypes.c_int(kind)), "setns")
+
+
+def mount(source: str, target: str, kind: str | None, flags: int, options: str = "") -> None:
+    """Call mount(2)."""
+    fstype = None if kind is None else kind.encode()
+    data = options.encode() or None
+    _checked(
+        _libc.mount(source.encode(), target.encode(), fstype, ctypes.c_ulong(flags), data),
+        f"mount {target}",
+    )
+
+
+def pivot_root() -> None:
+    """Make the working directory the root, with the old root mounted over it."""
+    syscall(_PIVOT_ROOT[os.uname().machine], b".", b".")
+
+
+def umount_lazily(target: str) -> None:
+    """Take a mount out of sight at once, and down when nobody uses it."""
+    _checked(_libc.umount2(target.encode(), _MNT_DETACH), f"umount {target}")
+
+
+def drop_capabilities() -> None:
+    """Give up every capability of this process, in every set."""
+    _libc.prctl(PR_CAP_AMBIENT, ctypes.c_ulong(_PR_CAP_AMBIENT_CLEAR_ALL), 0, 0, 0)
+    header = (ctypes.c_uint32 * 2)(_CAPABILITY_VERSION_3, 0)
+    _checked(_libc.capset(header, (ctypes.c_uint32 * 6)()), "capset")
+
+
+def errno_name(error: OSError) -> str:
+    """`EPERM` and the like: the same on every machine and in every language."""
+    return errno.errorcode.get(error.errno or 0, os.strerror(error.errno or 0))

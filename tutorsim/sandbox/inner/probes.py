@@ -1,0 +1,122 @@
+"""Proof of the layers: a child as locked as a worker tries what must not be possible.
+
+Return codes of a set-up say what was asked for; these say what holds. Every attempt has a real
+target: a file that exists, a listener that would answer, a process that is there.
+"""
+
+import ctypes
+import mmap
+import os
+import resource
+import signal
+import socket
+import threading
+from collections.abc import Callable
+from typing import NamedTuple
+
+from .jail import Jail
+from .linux import errno_name
+
+__all__ = ["PROBES", "Targets", "open_targets", "run_probes"]
+
+PROBES = (
+    "read a file", "list a folder", "write a file", "connect over TCP", "send over UDP",
+    "connect to an abstract socket", "fork", "start a thread", "execute a program",
+    "signal a parent", "read a parent's environment", "take more memory than allowed",
+)  # fmt: skip
+_MORE = 64 << 20
+
+
+class Targets(NamedTuple):
+    """What the probes aim at; opened before any layer is on."""
+
+    tcp: socket.socket
+    udp: socket.socket
+    abstract: socket.socket
+    parent: int
+
+    def close(self) -> None:
+        """Close the listeners."""
+        for listener in (self.tcp, self.udp, self.abstract):
+            listener.close()
+
+
+def open_targets(parent: int) -> Targets:
+    """Listeners on this machine, and the process that started the zygote."""
+    tcp = socket.create_server(("127.0.0.1", 0))
+    udp = socket.socket(socket.AF_INET, socket.SOCK_DGRAM)
+    udp.bind(("127.0.0.1", 0))
+    abstract = socket.socket(socket.AF_UNIX)
+    abstract.bind(f"\0tutorsim-probe-{os.getpid()}")
+    abstract.listen()
+    return Targets(tcp, udp, abstract, parent)
+
+
+def run_probes(jail: Jail, targets: Targets) -> dict[str, str]:
+    """Each attempt, in a locked child, and what came of it: `denied: EPERM` or `allowed`."""
+    addresses = (targets.tcp.getsockname(), targets.udp.getsockname(),
+                 targets.abstract.getsockname())  # fmt: skip
+    ours, theirs = os.pipe()
+    pid = jail.fork()
+    if pid == 0:
+        try:
+            signal.pthread_sigmask(signal.SIG_SETMASK, [])
+            os.close(ours)
+            jail.lock()
+            _attempt_all(theirs, _attempts(addresses, targets.parent, jail.limits["memory"]))
+        finally:
+            os._exit(0)
+    os.close(theirs)
+    with open(ours, "rb") as reader:
+        lines = reader.read().decode().splitlines()
+    os.waitpid(pid, 0)
+    results = dict(line.split("\t", 1) for line in lines if "\t" in line)
+    # An attempt that ended the child is one that nobody knows the result of.
+    return {name: results.get(name, "unknown: the probe ended") for name in PROBES}
+
+
+def _attempt_all(report: int, attempts: dict[str, Callable[[], object]]) -> None:
+    for name, attempt in attempts.items():
+        try:
+            attempt()
+            result = "allowed"
+        except OSError as error:
+            result = f"denied: {errno_name(error)}"
+        except MemoryError:
+            result = "denied: ENOMEM"
+        except RuntimeError:
+            result = "denied: EAGAIN"
+        os.write(report, f"{name}\t{result}\n".encode())
+
+
+def _attempts(
+    addresses: tuple[object, object, object], parent: int, memory: int
+) -> dict[str, Callable[[], object]]:
+    tcp, udp, abstract = addresses
+    kinds = (socket.SOCK_STREAM, socket.SOCK_DGRAM)
+    return dict(
+        zip(
+            PROBES,
+            (
+                lambda: os.open("/etc/passwd", os.O_RDONLY),
+                lambda: os.listdir(os.environ.get("HOME", "/etc")),
+                lambda: os.open(f"/tmp/tutorsim-probe-{os.getpid()}", os.O_CREAT | os.O_EXCL),
+                lambda: socket.socket(socket.AF_INET, kinds[0]).connect(tcp),
+                lambda: socket.socket(socket.AF_INET, kinds[1]).sendto(b"probe", udp),  # type: ignore[arg-type]
+                lambda: socket.socket(socket.AF_UNIX).connect(abstract),  # type: ignore[arg-type]
+                _fork,
+                lambda: threading.Thread(target=int).start(),
+                lambda: os.execv("/bin/true", ["true"]),
+                lambda: os.kill(parent, 0),
+                lambda: os.open(f"/proc/{parent}/environ", os.O_RDONLY),
+                lambda: mmap.mmap(-1, memory + _MORE),
+            ),
+            strict=True,
+        )
+    )
+
+
+def _fork() -> None:
+    if os.fork() == 0:
+        os._exit(0)
+    os.wait()

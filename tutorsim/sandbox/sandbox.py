@@ -1,0 +1,255 @@
+"""The sandbox as the rest of the project sees it: open it, ask for verdicts, close it."""
+
+import os
+import platform
+import queue
+import sys
+import threading
+from collections.abc import Callable
+from types import TracebackType
+from typing import Any, Final, TypeVar
+
+from tutorsim.errors import SandboxError, SandboxUnavailable, UsageError
+from tutorsim.mechanisms.flow import CodeResult, CodeRun
+from tutorsim.records import VerdictRecord
+from tutorsim.sandbox.levels import (
+    LEVELS,
+    SETTINGS,
+    Layer,
+    Level,
+    Limits,
+    Setting,
+    level_of,
+    wanted_layers,
+)
+from tutorsim.sandbox.process import Broken, Job, Zygote
+from tutorsim.sandbox.verdict import Usage, read_aftermath
+
+__all__ = ["RULES_VERSION", "Sandbox"]
+
+RULES_VERSION: Final = 1
+"""Raised whenever the same program could get another verdict, reason or extracted code."""
+
+T = TypeVar("T")
+
+
+class Sandbox:
+    """Judges programs, side by side from as many threads as it has workers.
+
+    Nothing starts before the first verdict. Use it as a context manager, or call `close`.
+
+    Args:
+        level: The level to run at; `auto` takes the strongest that this machine offers, and
+            `unsafe` takes whatever works, requires none of it, and marks every verdict.
+        workers: Zygotes at most; one per core by default.
+        without: Layers to leave off, whatever the level.
+        limits: What a program may use.
+
+    Raises:
+        UsageError: If the level is not one.
+    """
+
+    def __init__(
+        self,
+        level: Setting = "auto",
+        *,
+        workers: int | None = None,
+        without: frozenset[Layer] = frozenset(),
+        limits: Limits | None = None,
+    ) -> None:
+        if level not in SETTINGS:
+            raise UsageError(
+                f"There is no sandbox level {level!r}.",
+                hint=f"Choose one of {', '.join(SETTINGS)}.",
+            )
+        self._setting: Setting = level
+        self._wanted = wanted_layers(level) - without
+        self._limits = limits or Limits()
+        self._size = max(1, workers or len(os.sched_getaffinity(0)) if _on_linux() else 1)
+        self._slots: queue.LifoQueue[Zygote | None] = queue.LifoQueue()
+        for _ in range(self._size):
+            self._slots.put(None)
+        self._started: dict[str, Any] | None = None
+        self._lock = threading.Lock()
+        self._open = True
+
+    def __enter__(self) -> "Sandbox":
+        return self
+
+    def __exit__(
+        self,
+        kind: type[BaseException] | None,
+        error: BaseException | None,
+        trace: TracebackType | None,
+    ) -> None:
+        self.close()
+
+    @property
+    def workers(self) -> int:
+        """How many programs can be judged side by side."""
+        return self._size
+
+    @property
+    def fingerprint(self) -> dict[str, Any]:
+        """All that a verdict may depend on besides code and tests; nothing of the machine."""
+        version = platform.python_version()
+        return {
+            "rules": RULES_VERSION,
+            "interpreter": f"{sys.implementation.name} {version}",
+            "limits": self._limits.as_dict(),
+        }
+
+    @property
+    def level(self) -> Level:
+        """The level that programs run at; starts a zygote if none has been started."""
+        layers = self._facts()["layers"]
+        if self._setting == "unsafe":
+            return "unsafe"
+        return level_of(frozenset(layer for layer, status in layers.items() if status == "ok"))
+
+    def judge(self, run: CodeRun) -> CodeResult:
+        """Find the program in a student's message, run it against the tests, and decide.
+
+        Blocks until a worker is free. Safe to call from several threads.
+
+        Raises:
+            SandboxUnavailable: If this machine cannot offer the level.
+            SandboxError: If the sandbox failed twice on this program.
+        """
+        return self.judge_detailed(run)[0]
+
+    def judge_detailed(self, run: CodeRun) -> tuple[CodeResult, Usage]:
+        """As `judge`, with what the program used and wrote; that part is no matter of record."""
+        if len(run.message) > self._limits.message:
+            record = VerdictRecord(
+                outcome="no_code",
+                reason="the message is too long",
+                unsafe=self._setting == "unsafe",
+            )
+            return CodeResult(None, record), Usage(0.0, 0.0, 0, 0, 0, "", "")
+        return self._judged(Job(run.message, None, run.prompt, run.entry_point, run.test))
+
+    def judge_program(
+        self, program: str, *, prompt: str, entry_point: str, test: str
+    ) -> tuple[CodeResult, Usage]:
+        """As `judge_detailed`, for a program that is not in a message; nothing is extracted."""
+        if len(program) > self._limits.message:
+            program = program[: self._limits.message]
+        return self._judged(Job("", program, prompt, entry_point, test))
+
+    def report(self) -> dict[str, Any]:
+        """What this sandbox is on this machine, for the log beside the record and for people."""
+        facts = self._facts()
+        return {
+            "level": self.level,
+            "setting": self._setting,
+            "layers": facts["layers"],
+            "probes": facts["probes"],
+            "limits": self._limits.as_dict(),
+            "interpreter": self.fingerprint["interpreter"],
+            "kernel": f"{platform.system()} {platform.release()} {platform.machine()}",
+            "user": "root" if os.geteuid() == 0 else "ordinary user",
+            "workers": self._size,
+            "fixed_loop_seconds": round(self._with_zygote(Zygote.fixed_loop), 4),
+        }
+
+    def close(self) -> None:
+        """End every process; verdicts asked for later are refused."""
+        self._open = False
+        while True:
+            try:
+                zygote = self._slots.get_nowait()
+            except queue.Empty:
+                return
+            if zygote is not None:
+                zygote.close()
+
+    def _judged(self, job: Job) -> tuple[CodeResult, Usage]:
+        try:
+            return self._with_zygote(lambda zygote: self._one(zygote, job))
+        except Broken:
+            pass
+        try:
+            return self._with_zygote(lambda zygote: self._one(zygote, job))
+        except Broken as error:
+            raise SandboxError(
+                f"The sandbox failed twice on a program for {job.entry_point!r}.",
+                why=f"{error}. This says nothing about the program, so it was given no verdict.",
+                hint="See `tutorsim doctor`; free memory and processes, and run again to resume.",
+            ) from error
+
+    def _one(self, zygote: Zygote, job: Job) -> tuple[CodeResult, Usage]:
+        layers = zygote.started["layers"]
+        return read_aftermath(
+            zygote.run(job),
+            limits=self._limits,
+            baseline=zygote.started["resident"],
+            unsafe=self._setting == "unsafe",
+            may_kill_itself=layers["seccomp"] != "ok" and layers["namespaces"] != "ok",
+        )
+
+    def _with_zygote(self, action: Callable[[Zygote], T]) -> T:
+        """Do something with a free zygote; one on which it fails is ended, and replaced later."""
+        if not self._open:
+            raise SandboxError("The sandbox is closed.", hint="Open it for as long as a run lasts.")
+        zygote = self._slots.get()
+        try:
+            if zygote is None:
+                zygote = self._start()
+            result = action(zygote)
+        except BaseException:
+            if zygote is not None:
+                zygote.close()
+            self._slots.put(None)
+            raise
+        self._slots.put(zygote)
+        return result
+
+    def _facts(self) -> dict[str, Any]:
+        if self._started is None:
+            self._with_zygote(lambda zygote: None)
+        assert self._started is not None
+        return self._started
+
+    def _start(self) -> Zygote:
+        if not _on_linux():
+            raise SandboxUnavailable(
+                f"Student code cannot be judged on {platform.system()}.",
+                why="The sandbox is made of Linux kernel features: seccomp, namespaces, Landlock.",
+                hint="Use Linux, a Linux container or WSL 2; replaying a recording works anywhere.",
+            )
+        zygote = Zygote(self._wanted, self._limits)
+        try:
+            self._check(zygote.started)
+        except BaseException:
+            zygote.close()
+            raise
+        with self._lock:
+            self._started = self._started or zygote.started
+        return zygote
+
+    def _check(self, started: dict[str, Any]) -> None:
+        """Refuse what does not hold: layers missing for the level, or a probe that got through."""
+        if self._setting == "unsafe":
+            return
+        on = frozenset(layer for layer, status in started["layers"].items() if status == "ok")
+        allowed = [n for n, r in started["probes"].items() if not r.startswith("denied")]
+        level = level_of(on)
+        wanted = self._setting if self._setting != "auto" else "namespace-only"
+        missing = () if self._setting == "auto" else sorted(LEVELS[wanted] - on)
+        if level != "unsafe" and not missing and not allowed:
+            return
+        lacking = missing or sorted(LEVELS["filter-only"] - on)
+        why = ", ".join(f"{layer} is {started['layers'][layer]}" for layer in lacking)
+        if not lacking:
+            why = f"A probe behind the layers was not stopped: {', '.join(allowed)}."
+        raise SandboxUnavailable(
+            f"This machine does not offer the sandbox level {self._setting!r}.",
+            why=why,
+            hint="`tutorsim doctor` shows each layer. With `--sandbox unsafe` student code runs "
+            "with what protection there is, and every verdict is marked.",
+        )
+
+
+def _on_linux() -> bool:
+    return sys.platform == "linux"

@@ -1,0 +1,134 @@
+"""From what came back of a program to its verdict, in the record's closed words."""
+
+import signal
+from dataclasses import dataclass
+from typing import Any
+
+from tutorsim.mechanisms.flow import CodeResult
+from tutorsim.records import VerdictRecord
+from tutorsim.sandbox.levels import Limits
+from tutorsim.sandbox.process import Aftermath, Broken
+
+__all__ = ["Usage", "read_aftermath"]
+
+_HALF = 0.5
+
+
+@dataclass(frozen=True)
+class Usage:
+    """What a program used, and what it said. It depends on the machine: never in a record."""
+
+    cpu: float
+    """Seconds of CPU time."""
+    wall: float
+    """Seconds from fork to end."""
+    memory: int
+    """Largest resident set, bytes; the interpreter's own included."""
+    calls: int
+    """Calls of the entry point."""
+    written: int
+    """Bytes written to standard output and error."""
+    output: str
+    """The first 64 KiB of them, bytes that are no UTF-8 as escapes."""
+    detail: str
+    """Text of the exception; empty where there was none."""
+
+
+def read_aftermath(
+    aftermath: Aftermath, *, limits: Limits, baseline: int, unsafe: bool, may_kill_itself: bool
+) -> tuple[CodeResult, Usage]:
+    """The verdict on a program, and what it used.
+
+    Args:
+        aftermath: What came back.
+        limits: What it might use.
+        baseline: Resident bytes of the interpreter before any program.
+        unsafe: Whether it ran on the user's word.
+        may_kill_itself: Whether nothing keeps a program from sending itself SIGKILL.
+
+    Raises:
+        Broken: If the sandbox failed; the program is not to blame.
+    """
+    found = aftermath.said("found") or {"code": None, "reason": ""}
+    verdict = aftermath.said("verdict") or {}
+    outcome, reason = _decide(aftermath, found, verdict, limits, may_kill_itself)
+    usage = _usage(aftermath, verdict)
+    record = VerdictRecord(
+        outcome=outcome,
+        reason=reason,
+        near_limit=_near(usage, limits, baseline),
+        unsafe=unsafe,
+    )
+    return CodeResult(found["code"], record), usage
+
+
+def _decide(
+    aftermath: Aftermath,
+    found: dict[str, Any],
+    verdict: dict[str, Any],
+    limits: Limits,
+    may_kill_itself: bool,
+) -> tuple[str, str]:
+    """Limits first, then the judge's word, then how the program ended."""
+    ends = aftermath.ends
+    if ends["killed"] == "owner":
+        raise Broken("the run was given up")
+    if ends["killed"] == "cpu" or ends["cpu"] >= limits.cpu:
+        return "timeout", "cpu limit"
+    if ends["killed"] == "wall":
+        return "timeout", "wall limit"
+    if ends["killed"] == "tests":
+        return "timeout", "cpu limit in the tests"
+    if aftermath.written > limits.output:
+        return "error", "output limit"
+    if verdict and verdict["outcome"] != "gone":
+        return verdict["outcome"], verdict["reason"]
+    if found["reason"]:
+        return "no_code", found["reason"]
+    return _gone(ends, may_kill_itself)
+
+
+def _gone(ends: dict[str, Any], may_kill_itself: bool) -> tuple[str, str]:
+    """The program ended, or closed its socket, before its verdict."""
+    status = ends["worker"]
+    if ends["judge"] < 0 or ends["judge"] == 1:
+        raise Broken(f"the judge ended with status {ends['judge']}")
+    if ends["killed"] == "left":
+        return "error", "protocol: connection closed"
+    if status == -signal.SIGXCPU:
+        return "timeout", "cpu limit"
+    if status == -signal.SIGKILL and not may_kill_itself:
+        raise Broken("the program was killed from outside")
+    if status < 0:
+        return "error", f"killed by {_signal_name(-status)}"
+    return "error", "early exit"
+
+
+def _signal_name(number: int) -> str:
+    try:
+        return signal.Signals(number).name
+    except ValueError:
+        return f"signal {number}"
+
+
+def _usage(aftermath: Aftermath, verdict: dict[str, Any]) -> Usage:
+    ends = aftermath.ends
+    return Usage(
+        cpu=ends["cpu"],
+        wall=ends["wall"],
+        memory=ends["rss"],
+        calls=aftermath.said("calls") or 0,
+        written=aftermath.written,
+        output=aftermath.output.decode("utf-8", "backslashreplace"),
+        detail=verdict.get("detail") or "",
+    )
+
+
+def _near(usage: Usage, limits: Limits, baseline: int) -> bool:
+    """Whether a limit was more than half used up."""
+    return (
+        usage.cpu > _HALF * limits.cpu
+        or usage.wall > _HALF * limits.wall * (1 + usage.cpu)
+        or usage.memory - baseline > _HALF * limits.memory
+        or usage.written > _HALF * limits.output
+    )

@@ -1,34 +1,55 @@
 """Consoles, and the rule for text that a model wrote: shown, never interpreted."""
 
+import io
 import json
 import os
+import re
 import sys
 import unicodedata
-from typing import Any
+from typing import Any, TextIO
 
 from rich.console import Console
 from rich.text import Text
 
 from tutorsim.errors import TutorsimError
 
-__all__ = ["emit_json", "err", "out", "safe", "show_error"]
+__all__ = [
+    "PLAIN_WIDTH",
+    "console_for",
+    "emit_json",
+    "err",
+    "json_text",
+    "out",
+    "safe",
+    "show_error",
+]
+
+PLAIN_WIDTH = 160
+"""Columns of output that no terminal shows; a cell is seldom wrapped, so that it can be found."""
 
 
 def _width(stream: Any) -> int | None:
-    """The terminal's own width; 100 columns where there is no terminal to ask."""
+    """The terminal's own width; wide enough for any table where there is no terminal to ask."""
     if stream.isatty() or os.environ.get("COLUMNS"):
         return None
-    return 100
+    return PLAIN_WIDTH
 
 
 def out() -> Console:
     """The console for results, on stdout: plain text when it is not a terminal."""
-    return Console(highlight=False, width=_width(sys.stdout))
+    return console_for(sys.stdout)
 
 
 def err() -> Console:
     """The console for progress and warnings, on stderr."""
-    return Console(stderr=True, highlight=False, width=_width(sys.stderr))
+    return console_for(sys.stderr)
+
+
+def console_for(stream: TextIO) -> Console:
+    """A console without markup, emoji codes or highlighting: a string is printed as it is."""
+    if isinstance(stream, io.TextIOWrapper):
+        stream.reconfigure(errors="backslashreplace")
+    return Console(file=stream, highlight=False, markup=False, emoji=False, width=_width(stream))
 
 
 def safe(text: str) -> Text:
@@ -43,7 +64,7 @@ def safe(text: str) -> Text:
 def _visible(char: str) -> str:
     if char in "\n\t":
         return char
-    if unicodedata.category(char) in ("Cc", "Cf", "Cs", "Co", "Zl", "Zp"):
+    if _is_hidden(char):
         code = ord(char)
         if code > 0xFFFF:
             return f"\\U{code:08x}"
@@ -51,9 +72,32 @@ def _visible(char: str) -> str:
     return char
 
 
+def _is_hidden(char: str) -> bool:
+    """Controls, format and direction marks, surrogates, private use, line separators."""
+    return unicodedata.category(char) in ("Cc", "Cf", "Cs", "Co", "Zl", "Zp")
+
+
+def json_text(value: Any, *, ascii_only: bool = False) -> str:
+    """A value as JSON, keys as given, ending with a line end.
+
+    Characters that a terminal could obey or hide are written as `\\uXXXX`, so the text is safe
+    to print and reads back as the same value.
+    """
+    text = json.dumps(value, ensure_ascii=ascii_only, indent=2, allow_nan=False)
+    return re.sub(r"[^\n -~]", _escaped, text) + "\n"
+
+
+def _escaped(match: re.Match[str]) -> str:
+    char = match[0]
+    if not _is_hidden(char):
+        return char
+    return json.dumps(char)[1:-1] if char > "\x7f" else f"\\u{ord(char):04x}"
+
+
 def emit_json(value: Any) -> None:
-    """Write a value as JSON to stdout, keys as given, one line end at the end."""
-    sys.stdout.write(json.dumps(value, ensure_ascii=False, indent=2, allow_nan=False) + "\n")
+    """Write a value as JSON to stdout, in ASCII where the stream takes no more; see `json_text`."""
+    unicode = (sys.stdout.encoding or "").lower().startswith("utf")
+    sys.stdout.write(json_text(value, ascii_only=not unicode))
 
 
 def show_error(error: TutorsimError) -> None:

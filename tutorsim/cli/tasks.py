@@ -69,7 +69,7 @@ def show(
         return
     out = console.out()
     for name, value in asdict(found).items():
-        out.print(f"[bold]{name}[/bold]")
+        out.print(name, style="bold")
         out.print(console.safe(value if isinstance(value, str) else "\n".join(value)))
         out.print()
 

@@ -1,0 +1,218 @@
+"""A run folder built by the flow itself, from canned replies that a hash varies."""
+
+import hashlib
+import sys
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any, NamedTuple
+
+import pytest
+
+from tutorsim.agents.scene import Scene
+from tutorsim.cli import main
+from tutorsim.drivers import drive, scripted
+from tutorsim.episode import episode
+from tutorsim.errors import CallFailed
+from tutorsim.mechanisms.flow import CodeResult, CodeRun
+from tutorsim.model import Call
+from tutorsim.records import (
+    EPISODES_FILE,
+    RUN_FILE,
+    EpisodeRecord,
+    Provenance,
+    RunRecord,
+    VerdictRecord,
+    to_line,
+)
+from tutorsim.study import EpisodeSpec, LoadedStudy, load_study
+
+Replies = Callable[[EpisodeSpec, Call], str]
+
+STUDY = """
+name = "built"
+seed = 3
+conditions = ["baseline", "simple", "ranked", "cumulative", "approval"]
+personas = ["low_confidence_novice", "help_avoidant"]
+
+[benchmarks.sciq]
+limit = 1
+
+[benchmarks.humaneval]
+limit = 1
+"""
+
+HOSTILE = (
+    "\x1b[31mred\x1b[0m \x1b]0;title\x07 [bold]markup[/bold] [link=http://x]y[/link] "
+    "<script>alert(1)</script> \u202edesrever\u202c \u2028 \x9b2J :smile: " + "w" * 400
+)
+
+
+def draw(*parts: object) -> int:
+    """A number that depends on the parts alone."""
+    text = "/".join(str(part) for part in parts)
+    return int.from_bytes(hashlib.sha256(text.encode()).digest()[:4])
+
+
+def usual_reply(spec: EpisodeSpec, call: Call) -> str:
+    """Replies that fit the stage: votes vary, some are unreadable, scores rise with turns."""
+    key = call.key
+    chance = draw(spec.episode_id, key)
+    match key.stage:
+        case "student":
+            return f"I think it is answer {key.turn}, but I am not sure."
+        case "judge":
+            first = chance % 5 == 0 and key.turn == 0
+            return f"SCORE: {1.0 if first else min(0.4 + 0.3 * key.turn, 1.0)}\nScored in turn."
+        case "propose" | "revise":
+            return (
+                f"PROPOSAL: {key.agent} suggests step {key.turn} in {key.stage}.\n"
+                f"RATIONALE: It is the next step.\nCONFIDENCE: {40 + chance % 60}"
+            )
+        case "critique" | "tie_critique":
+            blocks = (f"{x}:\nSTRENGTH: {x} is clear.\nWEAKNESS: {x} is long." for x in "ABCD")
+            return "\n".join(blocks)
+        case _:
+            return _ballot(spec.condition, chance)
+
+
+def _ballot(protocol: str, chance: int) -> str:
+    if chance % 23 == 0:
+        return "I cannot choose."
+    first = "AB"[chance % 2]
+    match protocol:
+        case "simple":
+            return first
+        case "ranked":
+            return "A,B,C,D" if chance % 2 else "B,A,D,C"
+        case "cumulative":
+            return "A=10,B=5,C=5,D=5" if chance % 3 else "A=10,B=10,C=10,D=10"
+        case _:
+            return "A,B" if chance % 2 else "none"
+
+
+class Outcome(NamedTuple):
+    """What a command gave."""
+
+    exit_code: int
+    stdout: str
+    stderr: str
+
+
+@pytest.fixture
+def tutorsim(
+    capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> Callable[..., Outcome]:
+    """Run the command line in this process, as the installed program does."""
+    monkeypatch.delenv("COLUMNS", raising=False)
+
+    def run(*args: object) -> Outcome:
+        monkeypatch.setattr(sys, "argv", ["tutorsim", *map(str, args)])
+        try:
+            main()
+            code = 0
+        except SystemExit as stop:
+            code = stop.code if isinstance(stop.code, int) else 1
+        text = capsys.readouterr()
+        return Outcome(code, text.out, text.err)
+
+    return run
+
+
+@dataclass(frozen=True)
+class BuiltRun:
+    folder: Path
+    run: RunRecord
+    episodes: tuple[EpisodeRecord, ...]
+
+
+def write_run(
+    folder: Path,
+    *,
+    study: str = STUDY,
+    replies: Replies = usual_reply,
+    fail: Callable[[EpisodeSpec, Call], bool] = lambda spec, call: False,
+    keep: Callable[[EpisodeSpec], bool] = lambda spec: True,
+    kind: Any = "stand-in",
+) -> BuiltRun:
+    """Run the study against canned replies and write its log."""
+    folder.mkdir(parents=True, exist_ok=True)
+    (folder / "study.toml").write_text(study, encoding="utf-8")
+    loaded = load_study(folder / "study.toml")
+    episodes = tuple(_episode(loaded, spec, replies, fail) for spec in loaded.grid() if keep(spec))
+    run = RunRecord(
+        study=loaded.settings(),
+        study_digest=loaded.digest(),
+        recording_digest="0" * 64,
+        provenance=Provenance(
+            kind=kind,
+            name="built by a test",
+            models=("claude-haiku-4-5", "claude-sonnet-4-5"),
+            recorded_from="2026-01-02",
+            recorded_to="2026-01-03",
+        ),
+        packages={"tutorsim": "0"},
+        episodes=len(episodes),
+    )
+    write_records(folder, run, episodes)
+    return BuiltRun(folder, run, episodes)
+
+
+def write_records(folder: Path, run: RunRecord, episodes: Sequence[EpisodeRecord]) -> None:
+    folder.mkdir(parents=True, exist_ok=True)
+    lines = "".join(to_line(record) + "\n" for record in episodes)
+    (folder / EPISODES_FILE).write_text(lines, encoding="utf-8")
+    (folder / RUN_FILE).write_text(to_line(run) + "\n", encoding="utf-8")
+
+
+def _episode(
+    loaded: LoadedStudy,
+    spec: EpisodeSpec,
+    replies: Replies,
+    fail: Callable[[EpisodeSpec, Call], bool],
+) -> EpisodeRecord:
+    def reply(call: Call) -> str:
+        if fail(spec, call):
+            raise CallFailed(f"Call {call.key} failed: HTTP 500.", key=str(call.key))
+        return replies(spec, call)
+
+    def judge_code(run: CodeRun) -> CodeResult:
+        outcome = "pass" if draw(spec.episode_id, run.turn) % 2 else "fail"
+        return CodeResult("def f():\n    pass", VerdictRecord(outcome=outcome, reason="tested"))
+
+    return drive(episode(Scene(loaded, spec)), scripted(reply, judge_code=judge_code))
+
+
+@pytest.fixture(scope="session")
+def built(tmp_path_factory: pytest.TempPathFactory) -> BuiltRun:
+    """Twenty episodes under every condition, with ties, abstentions and repairs."""
+    return write_run(tmp_path_factory.mktemp("built"))
+
+
+@pytest.fixture(scope="session")
+def hostile(tmp_path_factory: pytest.TempPathFactory) -> BuiltRun:
+    """Panel episodes in which every text is hostile."""
+
+    def reply(spec: EpisodeSpec, call: Call) -> str:
+        return usual_reply(spec, call).replace("step", HOSTILE).replace("answer", HOSTILE)
+
+    return write_run(
+        tmp_path_factory.mktemp("hostile"),
+        replies=reply,
+        keep=lambda spec: spec.condition == "ranked",
+    )
+
+
+@pytest.fixture(scope="session")
+def with_failures(tmp_path_factory: pytest.TempPathFactory) -> BuiltRun:
+    """Episodes of which one persona's fail at the judge."""
+    return write_run(
+        tmp_path_factory.mktemp("failures"),
+        fail=lambda spec, call: spec.persona == "help_avoidant" and call.key.stage == "judge",
+    )
+
+
+@pytest.fixture(scope="session")
+def empty_run(tmp_path_factory: pytest.TempPathFactory) -> BuiltRun:
+    """A run folder without an episode."""
+    return write_run(tmp_path_factory.mktemp("empty"), keep=lambda spec: False)

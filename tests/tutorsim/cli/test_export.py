@@ -1,0 +1,58 @@
+"""`tutorsim export` writes tables that open again as the same ballots."""
+
+import json
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from analysis.sources import open_source
+
+TABLES = {"episodes", "turns", "ballots", "proposals", "calls"}
+
+
+@pytest.mark.parametrize("format_", ["parquet", "csv", "jsonl"])
+def test_exported_ballots_open_as_the_run_s_ballots(
+    tutorsim: Any, built: Any, tmp_path: Path, format_: str
+) -> None:
+    done = tutorsim("export", built.folder, "-o", tmp_path / "out", "--format", format_)
+    assert done.exit_code == 0
+    assert {p.stem for p in (tmp_path / "out").glob(f"*.{format_}")} == TABLES
+    again = open_source(tmp_path / "out" / f"ballots.{format_}")
+    assert again.ballots.equals(open_source(built.folder).ballots)
+
+
+def test_every_file_written_is_named(tutorsim: Any, built: Any, tmp_path: Path) -> None:
+    done = tutorsim("export", built.folder, "-o", tmp_path, "--json")
+    value = json.loads(done.stdout)
+    assert value["format"] == "parquet"
+    files = {str(path) for path in tmp_path.rglob("*") if path.is_file()}
+    assert set(value["written"]) == files
+    assert any(name.endswith(".soc") for name in files)
+    assert any(name.endswith(".cat") for name in files)
+
+
+def test_ballots_from_elsewhere_give_one_table(tutorsim: Any, built: Any, tmp_path: Path) -> None:
+    tutorsim("export", built.folder, "-o", tmp_path / "a")
+    done = tutorsim("export", tmp_path / "a/ballots.parquet", "-o", tmp_path / "b")
+    assert done.exit_code == 0
+    assert [p.name for p in (tmp_path / "b").glob("*.parquet")] == ["ballots.parquet"]
+
+
+def test_an_empty_run_gives_tables_without_rows(
+    tutorsim: Any, empty_run: Any, tmp_path: Path
+) -> None:
+    done = tutorsim("export", empty_run.folder, "-o", tmp_path, "--format", "csv")
+    assert done.exit_code == 0
+    assert (tmp_path / "ballots.csv").read_text().count("\n") == 1
+
+
+def test_a_folder_that_is_a_file_is_a_usage_error(
+    tutorsim: Any, built: Any, tmp_path: Path
+) -> None:
+    (tmp_path / "x").write_text("")
+    assert tutorsim("export", built.folder, "-o", tmp_path / "x").exit_code == 2
+
+
+def test_an_unknown_format_is_a_usage_error(tutorsim: Any, built: Any, tmp_path: Path) -> None:
+    assert tutorsim("export", built.folder, "-o", tmp_path, "--format", "xls").exit_code == 2

@@ -1,0 +1,53 @@
+"""`tutorsim export`: a run's tables as files."""
+
+from pathlib import Path
+
+import click
+
+from analysis.export import EXPORT_FORMATS, ExportFormat
+from analysis.export import export as write_tables
+from analysis.sources import open_source
+from tutorsim.cli.console import emit_json, err, out
+from tutorsim.cli.render import json_option
+
+__all__ = ["export"]
+
+
+@click.command()
+@click.argument("run", type=click.Path(path_type=Path))
+@click.option(
+    "-o",
+    "--output",
+    required=True,
+    type=click.Path(path_type=Path, file_okay=False),
+    help="Folder to write to; made where it does not exist.",
+)
+@click.option(
+    "--format",
+    "format_",
+    type=click.Choice(EXPORT_FORMATS),
+    default="parquet",
+    show_default=True,
+    help="Format of the tables.",
+)
+@json_option
+def export(run: Path, output: Path, format_: ExportFormat, as_json: bool) -> None:
+    """Write the tables of a RUN folder, or of a file of ballots, into a folder.
+
+    The tables are episodes, turns, ballots, proposals and calls; for ballots from elsewhere only
+    ballots. Ranked and approval ballots also go to the folder `preflib`, one .soc or .cat file
+    for every vote that was held. Names of the files written go to stdout.
+
+    \b
+    --json gives:
+      format, written: [path]
+    """
+    source = open_source(run)
+    written = [str(path) for path in write_tables(source, output, format_)]
+    for note in source.notes:
+        err().print(note)
+    if as_json:
+        emit_json({"format": format_, "written": written})
+        return
+    for path in written:
+        out().print(path, soft_wrap=True)

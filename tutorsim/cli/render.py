@@ -1,0 +1,206 @@
+"""What the commands show: prose, headings, tables, provenance, and numbers in words."""
+
+import io
+from collections.abc import Callable, Iterable, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import click
+from rich import box
+from rich.console import Console, ConsoleOptions, RenderableType, RenderResult
+from rich.padding import Padding
+from rich.table import Table
+from rich.text import Text
+
+from tutorsim.cli.console import console_for, emit_json, json_text, out, safe
+from tutorsim.errors import FolderError, UsageError
+from tutorsim.records import Provenance
+
+__all__ = [
+    "COUNTERFACTUAL",
+    "Prose",
+    "caption",
+    "heading",
+    "json_option",
+    "listing",
+    "number",
+    "percent",
+    "print_all",
+    "provenance",
+    "publish",
+    "report_options",
+    "spread",
+    "styled",
+    "table",
+]
+
+COUNTERFACTUAL = (
+    "A statement about single logged turns: the logged dialogue is held fixed, and nothing here "
+    "says what the student would have done next."
+)
+"""Goes under every table of a counterfactual."""
+
+NOT_ESTIMABLE = "–"
+
+LABELS_OF_KIND = {
+    "api": "",
+    "stand-in": " A scripted model: its figures say nothing about any language model.",
+    "relay": " Not the Messages API itself: the user's word for what answered.",
+}
+
+
+@dataclass(frozen=True)
+class Prose:
+    """Running text with an indent.
+
+    On a terminal it is wrapped at words; elsewhere each line stays in one piece, so that what
+    reads the output can search it.
+    """
+
+    text: Text | str
+    indent: int = 0
+
+    def __rich_console__(self, console: Console, options: ConsoleOptions) -> RenderResult:
+        text = safe(self.text) if isinstance(self.text, str) else self.text
+        if console.is_terminal:
+            yield Padding(text, (0, 0, 0, self.indent))
+            return
+        for line in text.split("\n", allow_blank=True):
+            line.pad_left(self.indent)
+            line.no_wrap, line.overflow = True, "ignore"
+            yield line
+
+
+def styled(text: str, style: str) -> Text:
+    """Text of any origin in one style."""
+    shown = safe(text)
+    shown.stylize(style)
+    return shown
+
+
+def heading(title: str, note: str = "") -> Prose:
+    """A section's title, and what to know of it at a glance."""
+    return Prose(styled(title, "bold") + styled(f"  {note}" if note else "", "dim"))
+
+
+def caption(text: str) -> Prose:
+    """What a table holds, and what it leaves out."""
+    return Prose(styled(text, "dim"))
+
+
+def table(
+    headers: Sequence[str], rows: Iterable[Sequence[str | Text]], *, left: int = 1
+) -> RenderableType:
+    """A plain table; one sentence in its place where there is no row.
+
+    Args:
+        headers: Column titles.
+        rows: Cells of any origin; a `Text` keeps its style.
+        left: How many leading columns hold words, the others hold numbers.
+    """
+    shown = Table(box=box.SIMPLE_HEAD, pad_edge=False, header_style="bold", show_edge=False)
+    for place, header in enumerate(headers):
+        justify = "left" if place < left else "right"
+        shown.add_column(safe(header), justify=justify, overflow="fold")  # type: ignore[arg-type]
+    for row in rows:
+        shown.add_row(*(safe(cell) if isinstance(cell, str) else cell for cell in row))
+    return shown if shown.row_count else Prose("(none)")
+
+
+def listing(names: Sequence[str]) -> str:
+    """`a`, `a and b`, `a, b and c`."""
+    return " and ".join(filter(None, (", ".join(names[:-1]), *names[-1:])))
+
+
+def number(value: float | None, digits: int = 2) -> str:
+    """A figure, or a dash where it is not estimable."""
+    return NOT_ESTIMABLE if value is None else f"{value:.{digits}f}"
+
+
+def percent(value: float | None) -> str:
+    """A share in percent, or a dash where it is not estimable."""
+    return NOT_ESTIMABLE if value is None else f"{100 * value:.0f}%"
+
+
+def spread(low: float | None, high: float | None, digits: int = 2) -> str:
+    """An interval, or a dash where it is not estimable."""
+    if low is None or high is None:
+        return NOT_ESTIMABLE
+    return f"[{low:.{digits}f}, {high:.{digits}f}]"
+
+
+def provenance(stated: Provenance) -> Prose:
+    """What answered the calls of a recording; the first thing that every view says."""
+    models = ", ".join(stated.models) or "no model named"
+    days = stated.recorded_from or "no reply recorded"
+    if stated.recorded_to and stated.recorded_to != stated.recorded_from:
+        days = f"{days} to {stated.recorded_to}"
+    line = styled(f"Answered by: {stated.kind}", "bold") + safe(
+        f" ({stated.name}), {models}, {days}."
+    )
+    return Prose(line + styled(LABELS_OF_KIND[stated.kind], "yellow"))
+
+
+def publish(
+    shown: Iterable[RenderableType], value: Any, *, as_json: bool, output: Path | None
+) -> None:
+    """Give a result where it was asked for.
+
+    Args:
+        shown: The result for readers.
+        value: The result as JSON.
+        as_json: Print JSON instead.
+        output: Write here instead: `.json`, or `.txt` for readers.
+    """
+    if output is None:
+        if as_json:
+            emit_json(value)
+        else:
+            print_all(out(), shown)
+        return
+    text = json_text(value) if output.suffix == ".json" else _plain(shown)
+    try:
+        output.write_text(text, encoding="utf-8", newline="\n")
+    except OSError as error:
+        raise FolderError(
+            f"{output} cannot be written.", why=str(error.strerror or error)
+        ) from error
+
+
+def print_all(console: Console, shown: Iterable[RenderableType]) -> None:
+    """Print one after the other; lines longer than the console are not cut."""
+    for part in shown:
+        console.print(part, crop=False)
+
+
+def _plain(shown: Iterable[RenderableType]) -> str:
+    text = io.StringIO()
+    print_all(console_for(text), shown)
+    return text.getvalue()
+
+
+def report_options(command: Callable[..., None]) -> Callable[..., None]:
+    """Adds `--json` and `-o FILE` to a command that reports."""
+    output = click.option(
+        "-o",
+        "--output",
+        type=click.Path(path_type=Path, dir_okay=False),
+        callback=_known_suffix,
+        help="Write to FILE instead: .json, or .txt for readers.",
+    )
+    return json_option(output(command))
+
+
+def json_option(command: Callable[..., None]) -> Callable[..., None]:
+    """Adds `--json`."""
+    return click.option("--json", "as_json", is_flag=True, help="Print JSON.")(command)
+
+
+def _known_suffix(_: click.Context, __: click.Parameter, path: Path | None) -> Path | None:
+    if path is not None and path.suffix not in (".json", ".txt"):
+        raise UsageError(
+            f"{path} has an ending that says no known format.",
+            hint="Use .json, or .txt for readers.",
+        )
+    return path

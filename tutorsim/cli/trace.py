@@ -1,0 +1,248 @@
+"""An episode as a reader follows it: attempts, drafts, reviews, votes, decisions."""
+
+from collections.abc import Iterator, Mapping, Sequence
+
+from rich.console import RenderableType
+from rich.text import Text
+
+from tutorsim.cli.console import safe
+from tutorsim.cli.render import Prose, heading, listing, number, provenance, styled, table
+from tutorsim.records import (
+    Attempt,
+    BallotRecord,
+    EpisodeRecord,
+    Note,
+    Proposal,
+    ReviewRecord,
+    RunRecord,
+    Turn,
+    VerdictRecord,
+)
+from tutorsim.voting import Decision, leaders, tally
+
+__all__ = ["trace"]
+
+Shown = Iterator[RenderableType]
+
+SHORT = 40
+"""Characters of a reply that a table of ballots shows."""
+JOINED = {"simple": "", "ranked": " > ", "cumulative": ", ", "approval": ", "}
+FORMS = {"repaired": "not in the form asked for", "missing": "never came"}
+COUNTS = {"vote_final": "Final vote", "tie_vote": "Tie round"}
+REASONS = {
+    "vote": "the vote",
+    "tie_round": "the tie round",
+    "fallback": "the role-priority order (fallback)",
+}
+
+
+def trace(run: RunRecord, record: EpisodeRecord, part: EpisodeRecord) -> Shown:
+    """What an episode record holds, in the order in which it happened.
+
+    Args:
+        run: The run's head.
+        record: The episode, for its outcome.
+        part: The same episode with the attempts and turns to show.
+    """
+    yield heading(record.episode_id)
+    yield provenance(run.provenance)
+    repeat = f", repeat {record.repeat}" if record.repeat > 1 else ""
+    yield Prose(
+        f"Task {record.task_id} of {record.benchmark}, student {record.persona}, "
+        f"condition {record.condition}{repeat}."
+    )
+    yield Prose(_outcome(record, run.study.success_threshold))
+    turns = {turn.turn: turn for turn in part.turns}
+    for attempt in part.attempts:
+        if attempt.turn in turns:
+            yield from _turn(turns.pop(attempt.turn), run)
+        yield from _attempt(attempt)
+    for turn in turns.values():
+        yield from _turn(turn, run)
+
+
+def _outcome(record: EpisodeRecord, threshold: float) -> Text:
+    scores = " → ".join(number(attempt.score) for attempt in record.attempts)
+    if record.failure is not None:
+        failed = f"Failed, at call {record.failure.key}. {record.failure.error}"
+        return styled(failed, "bold red") + safe(f"\nScores until then: {scores or 'none'}.")
+    word, style = ("Success", "bold green") if record.success else ("No success", "bold")
+    turns = "1 tutoring turn" if record.turns_taken == 1 else f"{record.turns_taken} tutoring turns"
+    need = f"at least {threshold:g}" + (", tests passed" if record.benchmark == "humaneval" else "")
+    return styled(word, style) + safe(f" after {turns}; scores {scores} (success: {need}).")
+
+
+def _attempt(attempt: Attempt) -> Shown:
+    title = "First attempt" if attempt.turn == 0 else f"Attempt after turn {attempt.turn}"
+    yield Text()
+    yield heading(f"━━ {title}", f"score {number(attempt.score)}{_tests(attempt.verdict)}")
+    yield Prose(attempt.text or "(empty)", indent=2)
+    rationale = attempt.score_rationale or "no readable score"
+    yield Prose(styled("judge: ", "dim") + safe(rationale), indent=2)
+
+
+def _tests(verdict: VerdictRecord | None) -> str:
+    if verdict is None:
+        return ""
+    unsafe = ", run without the sandbox" if verdict.unsafe else ""
+    limit = ", near its limit" if verdict.near_limit else ""
+    return f", tests: {verdict.outcome} ({verdict.reason}{limit}{unsafe})"
+
+
+def _turn(turn: Turn, run: RunRecord) -> Shown:
+    yield Text()
+    if turn.decision is None:
+        yield heading(f"━━ Turn {turn.turn}", "a single tutor, no vote")
+        yield from _proposals("Reply", turn.proposals_initial)
+        return
+    protocol = turn.ballots_final[0].protocol if turn.ballots_final else "no"
+    yield heading(f"━━ Turn {turn.turn}", f"{protocol} vote")
+    yield from _proposals("First drafts", turn.proposals_initial)
+    yield from _reviews("Reviews of the first drafts", turn.reviews)
+    yield from _ballots("Ballots on the first drafts", turn.ballots_initial, "diagnostic only")
+    yield from _proposals("Revised replies", turn.proposals_final)
+    yield from _ballots("Ballots on the revised replies", turn.ballots_final, "these count")
+    if turn.tie_round is not None:
+        tied = listing(turn.tie_round.candidates)
+        yield from _reviews(f"Tie round: reviews of {tied}", turn.tie_round.reviews)
+        yield from _ballots("Tie round: ballots", turn.tie_round.ballots, "these count")
+    yield from _decision(turn, turn.decision, run.study.fallback_order)
+
+
+def _proposals(title: str, proposals: Mapping[str, Proposal]) -> Shown:
+    yield Text()
+    yield heading(title)
+    for role, proposal in proposals.items():
+        yield Prose(styled(role, "bold cyan") + styled(_sureness(proposal), "dim"), indent=2)
+        yield Prose(proposal.text or "(no text)", indent=4)
+        if proposal.rationale:
+            yield Prose(styled("why: ", "dim") + safe(proposal.rationale), indent=4)
+
+
+def _sureness(proposal: Proposal) -> str:
+    notes = [] if proposal.confidence is None else [f"confidence {proposal.confidence}"]
+    if proposal.status != "valid":
+        notes.append(FORMS[proposal.status])
+    if proposal.attempts > 1:
+        notes.append(f"asked {proposal.attempts} times")
+    return f"  {', '.join(notes)}" if notes else ""
+
+
+def _reviews(title: str, reviews: Sequence[ReviewRecord]) -> Shown:
+    yield Text()
+    yield heading(title)
+    for review in reviews:
+        yield Prose(safe("by ") + styled(review.reviewer, "bold cyan") + _form(review), indent=2)
+        shown_as = {role: f"  shown as {label}" for label, role in review.labels.items()}
+        for role in {**shown_as, **review.notes}:
+            note = review.notes.get(role, Note(strength=None, weakness=None))
+            yield Prose(styled(role, "cyan") + styled(shown_as.get(role, ""), "dim"), indent=4)
+            yield Prose(styled("+ ", "green") + safe(note.strength or "(nothing)"), indent=6)
+            yield Prose(styled("− ", "red") + safe(note.weakness or "(nothing)"), indent=6)
+
+
+def _form(review: ReviewRecord) -> Text:
+    return styled("" if review.status == "valid" else f"  {FORMS[review.status]}", "dim")
+
+
+def _legend(labels: Mapping[str, str]) -> str:
+    return ", ".join(f"{label}={role}" for label, role in labels.items())
+
+
+def _ballots(title: str, ballots: Sequence[BallotRecord], note: str) -> Shown:
+    yield Text()
+    yield heading(title, note)
+    rows = [(b.voter, _short(b.raw), _choice(b), _status(b)) for b in ballots]
+    yield table(("voter", "ballot", "in roles", "status"), rows, left=4)
+    for ballot in ballots:
+        if not _names_all(ballot):
+            yield Prose(styled(f"{ballot.voter} saw {_legend(ballot.labels)}", "dim"), indent=2)
+        if ballot.raw_first is not None:
+            first = styled(f"{ballot.voter}, first reply: ", "dim")
+            yield Prose(first + safe(ballot.raw_first), indent=2)
+        if ballot.raw.strip() != _short(ballot.raw):
+            whole = styled(f"{ballot.voter}, whole reply: ", "dim")
+            yield Prose(whole + safe(ballot.raw), indent=2)
+
+
+def _names_all(ballot: BallotRecord) -> bool:
+    """Whether the table row alone tells which label stood for which role."""
+    if not ballot.labels:
+        return True
+    return not isinstance(ballot.parsed, str) and set(ballot.parsed or ()) == set(ballot.mass)
+
+
+def _short(raw: str) -> str:
+    """The first line, cut where it is too long for a ballot."""
+    line = raw.strip().partition("\n")[0]
+    return line if len(line) <= SHORT else line[: SHORT - 1] + "…"
+
+
+def _status(ballot: BallotRecord) -> str:
+    return ballot.ballot_status + (", asked twice" if ballot.attempts > 1 else "")
+
+
+def _choice(ballot: BallotRecord) -> str:
+    parsed = ballot.parsed
+    if parsed is None:
+        return "(abstained)"
+    if isinstance(parsed, str):
+        return parsed
+    if isinstance(parsed, dict):
+        return ", ".join(f"{role} {points}" for role, points in parsed.items())
+    return JOINED[ballot.protocol].join(parsed) if parsed else "(nobody)"
+
+
+def _decision(turn: Turn, decision: Decision, order: Sequence[str]) -> Shown:
+    yield Text()
+    yield heading("Count and decision")
+    yield _counts(turn, decision)
+    for place, sentence in enumerate(_steps(decision, order), start=1):
+        yield Prose(f"{place}. {sentence}", indent=2)
+    yield Prose(
+        styled(f"→ {decision.winner} wins", "bold green")
+        + safe(f", decided by {REASONS[decision.decided_by]}.")
+    )
+    yield Text()
+    yield heading("The student reads")
+    yield Prose(turn.delivered or "(no text)", indent=2)
+
+
+def _counts(turn: Turn, decision: Decision) -> RenderableType:
+    """Mass per candidate in every count; whoever leads one is marked."""
+    roles = tuple(decision.tallies)
+    columns = {"first drafts": tally((b.mass for b in turn.ballots_initial), roles)}
+    columns["final vote"] = decision.tallies
+    for step in decision.steps:
+        if step.step == "tie_vote" and step.tallies is not None:
+            columns["tie round"] = step.tallies
+    rows = [
+        (_winning(role, decision), *(_counted(tallies, role) for tallies in columns.values()))
+        for role in roles
+    ]
+    return table(("candidate", *columns), rows)
+
+
+def _winning(role: str, decision: Decision) -> Text:
+    return styled(role, "bold green" if role == decision.winner else "none")
+
+
+def _counted(tallies: Mapping[str, int], role: str) -> Text:
+    if role not in tallies:
+        return safe("not in it  ")
+    leads = role in leaders(tallies)
+    return styled(f"{tallies[role]} {'◀' if leads else ' '}", "bold" if leads else "none")
+
+
+def _steps(decision: Decision, order: Sequence[str]) -> Iterator[str]:
+    for step in decision.steps:
+        left = listing(step.remaining)
+        if step.step == "fallback":
+            yield f"The role-priority order ({' > '.join(order)}) puts {left} first."
+        elif len(step.remaining) > 1:
+            top = (step.tallies or {}).get(step.remaining[0], 0)
+            still = "are still tied" if step.step == "tie_vote" else "are tied"
+            yield f"{COUNTS[step.step]}: {left} {still} at {top}."
+        else:
+            top = (step.tallies or {}).get(left, 0)
+            yield f"{COUNTS[step.step]}: {left} leads alone with {top}."

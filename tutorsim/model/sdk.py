@@ -151,7 +151,7 @@ class SdkModel:
         body = error.body if isinstance(error.body, dict) else {}
         inner = body.get("error")
         inner = inner if isinstance(inner, dict) else {}
-        text = " ".join(f"{inner.get('type', '')}: {inner.get('message', '')}".split()).strip(" :")
+        text = _one_line(f"{inner.get('type', '')}: {inner.get('message', '')}").strip(" :")
         for secret in (self._client.api_key, self._client.auth_token):
             if secret and len(secret) >= SECRET_LENGTH:
                 text = text.replace(secret, "[credential]")
@@ -222,6 +222,11 @@ def _client(
 def _has_credentials(client: anthropic.AsyncAnthropic) -> bool:
     named = {name.lower() for name in client.default_headers}
     return client.credentials is not None or not named.isdisjoint({"authorization", "x-api-key"})
+
+
+def _one_line(text: str) -> str:
+    """The printable characters of a text, with single spaces between words."""
+    return " ".join("".join(c if c.isprintable() else " " for c in text).split())
 
 
 def _failed(call: Call, reason: str) -> CallFailed:

@@ -21,30 +21,12 @@ World = Callable[[Effect], Sent]
 AsyncWorld = Callable[[Effect], Awaitable[Sent]]
 
 
-def drive(flow: Flow[T], world: World) -> T:
+async def drive_async(flow: Flow[T], world: AsyncWorld) -> T:
     """Run a flow to its end.
 
     `CallFailed` from the world goes into the flow, which decides what to return; every other
     exception ends the drive.
     """
-    try:
-        effect = next(flow)
-        while True:
-            try:
-                sent = world(effect)
-            except CallFailed as error:
-                effect = flow.throw(error)
-            else:
-                effect = flow.send(sent)
-    except StopIteration as stop:
-        value: T = stop.value
-        return value
-    finally:
-        flow.close()
-
-
-async def drive_async(flow: Flow[T], world: AsyncWorld) -> T:
-    """Run a flow to its end with a world that waits; otherwise as `drive`."""
     try:
         effect = next(flow)
         while True:
@@ -59,6 +41,20 @@ async def drive_async(flow: Flow[T], world: AsyncWorld) -> T:
         return value
     finally:
         flow.close()
+
+
+def drive(flow: Flow[T], world: World) -> T:
+    """Run a flow to its end with a world that answers at once; otherwise as `drive_async`."""
+
+    async def ready(effect: Effect) -> Sent:
+        return world(effect)
+
+    try:
+        drive_async(flow, ready).send(None)
+    except StopIteration as stop:
+        value: T = stop.value
+        return value
+    raise RuntimeError("a world that answers at once has waited")
 
 
 def scripted(

@@ -3,17 +3,26 @@
 Candidates and winners are role names, never labels. `None` means that a thing was not
 reached or not readable, and is never the same as zero. `read_run` and `read_episodes` are
 the only way in, and the one place where an older version of the format would be upgraded.
+
+Logs of other programs are welcome in the same shape. Fields with a default may be left out;
+further fields are ignored.
 """
 
+import hashlib
 import json
 from collections.abc import Iterator
 from pathlib import Path
-from typing import TypeVar
+from typing import Any, TypeVar
 
 from pydantic import BaseModel, ConfigDict, ValidationError
 
 from tutorsim.errors import LogError
 from tutorsim.types import (
+    BENCHMARKS,
+    CONDITIONS,
+    CUMULATIVE_BUDGET,
+    DEFAULT_ROLES,
+    PROTOCOLS,
     BallotStatus,
     Benchmark,
     Blinding,
@@ -24,7 +33,7 @@ from tutorsim.types import (
     ReadStatus,
     Stage,
 )
-from tutorsim.voting import Choice, Decision
+from tutorsim.voting import Choice, Decision, masses_of
 
 __all__ = [
     "EPISODES_FILE",
@@ -59,7 +68,7 @@ R = TypeVar("R", bound=BaseModel)
 
 
 class _Record(BaseModel):
-    model_config = ConfigDict(frozen=True, extra="forbid")
+    model_config = ConfigDict(frozen=True, extra="ignore", allow_inf_nan=False)
 
 
 class VerdictRecord(_Record):
@@ -67,7 +76,7 @@ class VerdictRecord(_Record):
 
     outcome: str
     """`pass`, `fail`, `timeout`, `error`, `no_code` or `infra_error`."""
-    reason: str
+    reason: str = ""
     """Why, in a few words; for `no_code`, why nothing was extracted."""
     near_limit: bool = False
     """The program used more than half of its time or memory."""
@@ -82,12 +91,12 @@ class Attempt(_Record):
     text: str
     score: float | None
     """The judge's score in [0, 1]; `None` when the judge's reply held none."""
-    score_rationale: str | None
-    code: str | None
+    score_rationale: str | None = None
+    code: str | None = None
     """The program found in the message; `None` for science questions and where none was found."""
-    code_passed: bool | None
-    """Whether the program passed its tests; `None` for science questions."""
-    verdict: VerdictRecord | None
+    code_passed: bool | None = None
+    """Whether the program passed its tests; `None` for science questions and `infra_error`."""
+    verdict: VerdictRecord | None = None
     """`None` for science questions."""
 
 
@@ -95,19 +104,19 @@ class Proposal(_Record):
     """One role's reply to the student, as drafted or as revised."""
 
     text: str
-    rationale: str | None
-    confidence: int | None
+    rationale: str | None = None
+    confidence: int | None = None
     """0 to 100, as stated by the model; `None` where not asked for or not readable."""
-    status: ReadStatus
+    status: ReadStatus = "valid"
     """`repaired`: no `PROPOSAL:` marker, the whole reply is the text; `missing`: empty text."""
-    attempts: int
+    attempts: int = 1
 
 
 class Note(_Record):
     """What a reviewer said of one proposal."""
 
-    strength: str | None
-    weakness: str | None
+    strength: str | None = None
+    weakness: str | None = None
 
 
 class ReviewRecord(_Record):
@@ -119,8 +128,8 @@ class ReviewRecord(_Record):
     raw: str
     notes: dict[str, Note]
     """Role → notes, with label mentions as the reviewer wrote them."""
-    status: ReadStatus
-    attempts: int
+    status: ReadStatus = "valid"
+    attempts: int = 1
 
 
 class BallotRecord(_Record):
@@ -130,16 +139,16 @@ class BallotRecord(_Record):
     protocol: Protocol
     labels: dict[str, str]
     """Label → role, as shown to this voter, in the order shown."""
-    raw: str
+    raw: str = ""
     """The last reply, as received."""
     parsed: Choice | None
     """The choice in roles; `None` for an abstention."""
     mass: dict[str, int]
     """Role → mass, every candidate present; empty for an abstention."""
-    ballot_status: BallotStatus
-    attempts: int
+    ballot_status: BallotStatus = "valid"
+    attempts: int = 1
     """1, or 2 when the first reply could not be read."""
-    raw_first: str | None
+    raw_first: str | None = None
     """The first reply, where it could not be read and was asked for again."""
 
 
@@ -147,7 +156,7 @@ class TieRound(_Record):
     """The extra round among tied candidates."""
 
     candidates: tuple[str, ...]
-    reviews: tuple[ReviewRecord, ...]
+    reviews: tuple[ReviewRecord, ...] = ()
     ballots: tuple[BallotRecord, ...]
 
 
@@ -156,17 +165,17 @@ class Turn(_Record):
 
     turn: int
     """From 1."""
-    proposals_initial: dict[str, Proposal]
-    reviews: tuple[ReviewRecord, ...]
-    ballots_initial: tuple[BallotRecord, ...]
+    proposals_initial: dict[str, Proposal] = {}
+    reviews: tuple[ReviewRecord, ...] = ()
+    ballots_initial: tuple[BallotRecord, ...] = ()
     """Diagnostic ballots on the first drafts; never used for the decision."""
-    proposals_final: dict[str, Proposal]
-    ballots_final: tuple[BallotRecord, ...]
-    tie_round: TieRound | None
+    proposals_final: dict[str, Proposal] = {}
+    ballots_final: tuple[BallotRecord, ...] = ()
+    tie_round: TieRound | None = None
     """`None` when the final vote was not tied."""
-    decision: Decision | None
+    decision: Decision | None = None
     """`None` for the single tutor."""
-    delivered: str
+    delivered: str = ""
     """The text that the student saw."""
 
 
@@ -200,22 +209,22 @@ class EpisodeRecord(_Record):
     task_id: str
     persona: str
     condition: Condition
-    repeat: int
+    repeat: int = 1
     """From 1."""
-    status: EpisodeStatus
-    failure: Failure | None
+    status: EpisodeStatus = "complete"
+    failure: Failure | None = None
     """`None` unless the status is `failed`."""
     attempts: tuple[Attempt, ...]
     turns: tuple[Turn, ...]
     turns_taken: int
     """Tutoring turns delivered and answered; 0 when the first attempt succeeded."""
-    initial_correctness: float | None
-    final_correctness: float | None
-    initial_code_passed: bool | None
-    code_passed: bool | None
-    success: bool | None
+    initial_correctness: float | None = None
+    final_correctness: float | None = None
+    initial_code_passed: bool | None = None
+    code_passed: bool | None = None
+    success: bool | None = None
     """`None` for a failed episode."""
-    calls: tuple[CallRecord, ...]
+    calls: tuple[CallRecord, ...] = ()
 
 
 class Provenance(_Record):
@@ -224,31 +233,31 @@ class Provenance(_Record):
     kind: ProvenanceKind
     name: str
     """The endpoint's name: `Anthropic API`, the stand-in's version, or the user's word."""
-    models: tuple[str, ...]
+    models: tuple[str, ...] = ()
     """Model identifiers that the replies name, sorted."""
-    recorded_from: str | None
+    recorded_from: str | None = None
     """First day of recording, ISO date in UTC; `None` before the first reply."""
-    recorded_to: str | None
+    recorded_to: str | None = None
 
 
 class StudySettings(_Record):
     """The settings that later readers need; the recording's `study.toml` has them all."""
 
-    name: str
-    seed: int
-    conditions: tuple[Condition, ...]
-    personas: tuple[str, ...]
-    roles: tuple[str, ...]
-    baseline_role: str
-    benchmarks: tuple[Benchmark, ...]
-    max_turns: int
-    success_threshold: float
-    blinding: Blinding
-    fallback_order: tuple[str, ...]
-    cumulative_budget: int
-    vote_criterion: str
-    repeats: int
-    models: dict[str, str]
+    name: str = "unnamed"
+    seed: int = 0
+    conditions: tuple[Condition, ...] = CONDITIONS
+    personas: tuple[str, ...] = ()
+    roles: tuple[str, ...] = DEFAULT_ROLES
+    baseline_role: str = "baseline"
+    benchmarks: tuple[Benchmark, ...] = BENCHMARKS
+    max_turns: int = 3
+    success_threshold: float = 0.75
+    blinding: Blinding = "per_reader"
+    fallback_order: tuple[str, ...] = DEFAULT_ROLES
+    cumulative_budget: int = CUMULATIVE_BUDGET
+    vote_criterion: str = ""
+    repeats: int = 1
+    models: dict[str, str] = {}
     """`tutor`, `judge`, `student` → model identifier asked for."""
 
 
@@ -256,15 +265,17 @@ class RunRecord(_Record):
     """The head of a run folder."""
 
     schema_version: int = SCHEMA_VERSION
-    study: StudySettings
-    study_digest: str
+    study: StudySettings = StudySettings()
+    study_digest: str = ""
     """SHA-256 over settings, prompts and tasks."""
-    recording_digest: str
-    """SHA-256 over the recording's cassettes."""
-    provenance: Provenance
-    packages: dict[str, str]
+    recording_digest: str = ""
+    """SHA-256 over the recording's cassettes and verdicts."""
+    episodes_sha256: str | None = None
+    """SHA-256 of `episodes.jsonl`; a log that says none is not checked for edits."""
+    provenance: Provenance = Provenance(kind="relay", name="unnamed")
+    packages: dict[str, str] = {}
     """Package → version at the time of recording."""
-    episodes: int
+    episodes: int = 0
 
 
 def to_line(record: BaseModel) -> str:
@@ -273,13 +284,25 @@ def to_line(record: BaseModel) -> str:
 
 
 def read_run(folder: Path) -> RunRecord:
-    """Read `run.json` of a run folder.
+    """Read `run.json` of a run folder, and check that `episodes.jsonl` is the one it names.
 
     Raises:
-        LogError: If it is missing, truncated, or of another version.
+        LogError: If a file is missing, truncated, edited, or of another version.
     """
-    path = folder / RUN_FILE
-    return _checked(_text(path), path, RunRecord, 1)
+    path, episodes = folder / RUN_FILE, folder / EPISODES_FILE
+    try:
+        run = _checked(path.read_text(encoding="utf-8"), path, RunRecord, 1)
+        with episodes.open("rb") as file:
+            digest = hashlib.file_digest(file, "sha256").hexdigest()
+    except (OSError, UnicodeDecodeError) as error:
+        raise _unreadable(folder, error) from error
+    if run.episodes_sha256 not in (None, digest):
+        raise LogError(
+            f"{episodes} is not the log that {path.name} names.",
+            why="Its SHA-256 is another one: the file was cut or edited.",
+            hint="Write it again with `tutorsim replay`, into a new folder.",
+        )
+    return run
 
 
 def read_episodes(folder: Path) -> Iterator[EpisodeRecord]:
@@ -297,13 +320,6 @@ def read_episodes(folder: Path) -> Iterator[EpisodeRecord]:
         raise _unreadable(path, error) from error
 
 
-def _text(path: Path) -> str:
-    try:
-        return path.read_text(encoding="utf-8")
-    except (OSError, UnicodeDecodeError) as error:
-        raise _unreadable(path, error) from error
-
-
 def _unreadable(path: Path, error: Exception) -> LogError:
     return LogError(
         f"{path} cannot be read.",
@@ -316,7 +332,7 @@ def _checked(text: str, path: Path, model: type[R], line: int) -> R:
     try:
         data = json.loads(text)
         version = data["schema_version"]
-    except (ValueError, KeyError, TypeError) as error:
+    except (ValueError, KeyError, TypeError, RecursionError) as error:
         raise LogError(
             f"{path}, line {line}: this is not a complete record.",
             why=str(error),
@@ -328,6 +344,8 @@ def _checked(text: str, path: Path, model: type[R], line: int) -> R:
             why=f"This tutorsim reads version {SCHEMA_VERSION}.",
             hint="Write the log again from its recording with `tutorsim replay`.",
         )
+    if model is EpisodeRecord:
+        _complete(data)
     try:
         return model.model_validate(data)
     except ValidationError as error:
@@ -338,3 +356,29 @@ def _checked(text: str, path: Path, model: type[R], line: int) -> R:
             why="The record does not have the logged format.",
             hint="The file was edited; write it again with `tutorsim replay`.",
         ) from error
+
+
+def _complete(data: dict[str, Any]) -> None:
+    """Give ballots the protocol and the masses that their episode and choice imply."""
+    for turn in data.get("turns") or ():
+        tie_round = turn.get("tie_round") or {}
+        for name, source in (
+            ("ballots_initial", turn),
+            ("ballots_final", turn),
+            ("ballots", tie_round),
+        ):
+            for ballot in source.get(name) or ():
+                _complete_ballot(ballot, data.get("condition"))
+
+
+def _complete_ballot(ballot: dict[str, Any], condition: Any) -> None:
+    protocol = ballot.setdefault("protocol", condition)
+    choice, labels = ballot.get("parsed"), ballot.get("labels") or {}
+    if "mass" in ballot or protocol not in PROTOCOLS:
+        return
+    roles = list(labels.values())
+    if ballot.get("ballot_status") == "abstained":
+        choice = None
+    elif isinstance(choice, list):
+        choice = tuple(choice)
+    ballot["mass"] = masses_of(choice, roles, protocol=protocol)

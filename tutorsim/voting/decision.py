@@ -14,7 +14,7 @@ __all__ = ["Decision", "Step", "decide"]
 class Step(BaseModel):
     """One step towards a winner."""
 
-    model_config = ConfigDict(frozen=True, extra="forbid")
+    model_config = ConfigDict(frozen=True, extra="ignore")
 
     step: Literal["vote_final", "tie_vote", "fallback"]
     """Which count, or the role-priority order."""
@@ -27,13 +27,13 @@ class Step(BaseModel):
 class Decision(BaseModel):
     """How the reply of one turn was chosen."""
 
-    model_config = ConfigDict(frozen=True, extra="forbid")
+    model_config = ConfigDict(frozen=True, extra="ignore")
 
     tallies: dict[str, int]
     """Mass per candidate in the final vote, before any tie round."""
     tied_set: tuple[str, ...]
     """Candidates tied in the final vote; empty when one led alone."""
-    steps: tuple[Step, ...]
+    steps: tuple[Step, ...] = ()
     """Every step taken, in order; the last one left a single candidate."""
     decided_by: DecidedBy
     winner: str
@@ -44,7 +44,10 @@ class Decision(BaseModel):
 
         The winner under another role-priority order is the first of these in that order.
         """
-        return [s for s in self.steps if s.step != "fallback"][-1].remaining
+        counted = [s for s in self.steps if s.step != "fallback"]
+        if not counted:
+            return self.tied_set if self.decided_by == "fallback" else (self.winner,)
+        return counted[-1].remaining
 
 
 def decide(

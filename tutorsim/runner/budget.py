@@ -1,0 +1,93 @@
+"""What a recording has cost, and the cap that it must not pass."""
+
+from dataclasses import dataclass, field
+
+from tutorsim.errors import BudgetReached, UsageError
+from tutorsim.model import Call, Reply
+from tutorsim.plan import PriceTable
+from tutorsim.study import Study
+
+__all__ = ["Budget"]
+
+
+@dataclass
+class Budget:
+    """Counts tokens and cost of the calls of a recording, and reserves before each new one.
+
+    A reservation is the most that a call can cost: one token for each byte of its text and the
+    whole of its `max_tokens`. The cap can therefore not be passed, and the last part of it stays
+    unspent.
+    """
+
+    prices: PriceTable
+    max_usd: float | None = None
+    """Cap over everything in the recording, calls of earlier sessions among them; `None`: none."""
+    calls: int = 0
+    """Replies counted."""
+    input_tokens: int = 0
+    output_tokens: int = 0
+    spent: float = 0.0
+    """US dollars, models without a price left out."""
+    unpriced: set[str] = field(default_factory=set)
+    """Models that were called and have no price."""
+    _reserved: float = 0.0
+
+    def check_models(self, study: Study) -> None:
+        """Refuse a cap that could not be kept.
+
+        Raises:
+            UsageError: If there is a cap and a model of the study has no price.
+        """
+        models = study.models
+        names = {models.tutor, models.judge, models.student}
+        unknown = sorted(name for name in names if self.prices.price(name) is None)
+        if self.max_usd is not None and unknown:
+            raise UsageError(
+                f"--max-usd cannot be kept: the price of {unknown[0]!r} is unknown.",
+                why=f"The price table of {self.prices.as_of} does not have it.",
+                hint="Give a table that has it with `--prices FILE`.",
+            )
+
+    def reserve(self, call: Call) -> float:
+        """Set aside what a call can cost at most.
+
+        Returns:
+            The reservation in US dollars, to be given back to `settle` or `release`.
+
+        Raises:
+            BudgetReached: If the call could pass the cap.
+        """
+        if self.max_usd is None:
+            return 0.0
+        request = call.request
+        most = len((request.system + request.user).encode()) + 64
+        reservation = self.prices.cost(request.model, most, request.max_tokens) or 0.0
+        if self.spent + self._reserved + reservation > self.max_usd:
+            raise BudgetReached(
+                f"The next call could pass the cap of {self.max_usd:.2f} US dollars.",
+                why=f"{self.spent:.4f} are spent and {self._reserved:.4f} are set aside for calls "
+                f"under way; the next one takes at most {reservation:.4f}.",
+                hint="Everything paid for is kept. Give the same command with a higher --max-usd.",
+            )
+        self._reserved += reservation
+        return reservation
+
+    def release(self, reservation: float) -> None:
+        """Give a reservation back."""
+        self._reserved -= reservation
+
+    def count(self, model: str, reply: Reply) -> None:
+        """Count a reply that is in the recording.
+
+        Args:
+            model: The model that was asked for.
+            reply: What came back.
+        """
+        self.calls += 1
+        self.input_tokens += reply.input_tokens
+        self.output_tokens += reply.output_tokens
+        cost = self.prices.cost(model, reply.input_tokens, reply.output_tokens)
+        if cost is None:
+            self.unpriced.add(model)
+        else:
+            self.spent += cost

@@ -6,6 +6,7 @@ episode is in `episodes` and `calls`, with its status, and in no other table.
 """
 
 from collections.abc import Callable, Iterable, Iterator, Sequence
+from functools import partial
 from typing import Any, Final, NamedTuple
 
 import polars as pl
@@ -175,24 +176,35 @@ def _turns(episode: EpisodeRecord) -> tuple[Turn, ...]:
 def _ballot_rows(episode: EpisodeRecord, run: RunRecord) -> Iterator[Row]:
     place = _place(episode, run)
     for turn in _turns(episode):
-        stages = [("vote_initial", turn.ballots_initial), ("vote_final", turn.ballots_final)]
-        if turn.tie_round is not None:
-            stages.append(("tie_vote", turn.tie_round.ballots))
-        for stage, ballots in stages:
+        for stage, candidates, ballots in _rounds(turn):
+            standing = sorted(candidates, key=partial(_place_in, run.study.fallback_order))
             for ballot in ballots:
-                for cells in _candidate_cells(ballot, run.study.fallback_order):
+                for cells in _candidate_cells(ballot, standing):
                     yield (*place, turn.turn, stage, *cells)
 
 
-def _candidate_cells(ballot: BallotRecord, order: Sequence[str]) -> Iterator[Row]:
-    """voter … attempts, one tuple per candidate shown, in the role-priority order.
+def _rounds(turn: Turn) -> Iterator[tuple[str, Iterable[str], tuple[BallotRecord, ...]]]:
+    """Stage, candidates and ballots of each vote."""
+    if turn.decision is not None:
+        yield "vote_initial", turn.decision.tallies, turn.ballots_initial
+        yield "vote_final", turn.decision.tallies, turn.ballots_final
+    if turn.tie_round is not None:
+        yield "tie_vote", turn.tie_round.candidates, turn.tie_round.ballots
+
+
+def _place_in(order: Sequence[str], role: str) -> int:
+    return order.index(role) if role in order else len(order)
+
+
+def _candidate_cells(ballot: BallotRecord, standing: Sequence[str]) -> Iterator[Row]:
+    """voter … attempts, one tuple per candidate, in the role-priority order.
 
     So the order survives an export: candidates first appear in it.
     """
     shown = {role: (label, i) for i, (label, role) in enumerate(ballot.labels.items(), start=1)}
-    for role in sorted(shown, key=order.index):
-        label, position = shown[role]
-        mass = ballot.mass[role] if ballot.mass else None
+    for role in standing:
+        label, position = shown.get(role, (None, None))
+        mass = ballot.mass.get(role, 0) if ballot.mass else None
         status, protocol = ballot.ballot_status, ballot.protocol
         yield (ballot.voter, role, label, mass, status, protocol, position, ballot.attempts)
 

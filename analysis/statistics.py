@@ -1,0 +1,235 @@
+"""Intervals and tests that respect the design, each seeded: same input, same digits.
+
+A quantity that the data cannot give is a `NotEstimable` with its reason, never a number that
+is none. Observations are numbers; one that is missing is `None` and left out before, by the
+caller, who also says how many there were.
+
+Personas and conditions of one task are not independent, so intervals of means come from a
+bootstrap over tasks. Contrasts are paired, and their tests flip the sign of whole pairs.
+"""
+
+from collections.abc import Hashable, Mapping, Sequence
+from dataclasses import asdict, dataclass
+from math import sqrt
+from statistics import NormalDist
+from typing import Any, Final
+
+import numpy as np
+import numpy.typing as npt
+
+__all__ = [
+    "LEVEL",
+    "Estimate",
+    "NotEstimable",
+    "PermutationTest",
+    "cluster_bootstrap",
+    "holm",
+    "minimum_detectable_effect",
+    "paired_permutation",
+    "to_json",
+    "wilson",
+]
+
+LEVEL: Final = 0.95
+"""Level of every interval."""
+
+RESAMPLES: Final = 4999
+"""Draws of a bootstrap or of a permutation test that is not enumerated."""
+
+
+@dataclass(frozen=True)
+class NotEstimable:
+    """What the data cannot give, and why."""
+
+    reason: str
+
+    def to_json(self) -> dict[str, str]:
+        return {"not_estimable": self.reason}
+
+
+@dataclass(frozen=True)
+class Estimate:
+    """A number with its interval."""
+
+    value: float
+    low: float
+    high: float
+    n: int
+    """Observations behind the number."""
+    method: str
+    """How the interval was made."""
+
+    def to_json(self) -> dict[str, Any]:
+        return asdict(self)
+
+
+@dataclass(frozen=True)
+class PermutationTest:
+    """A mean difference within pairs, and how often chance gives one as large."""
+
+    difference: float
+    p_value: float
+    """Two-sided."""
+    n: int
+    """Pairs."""
+    exact: bool
+    """All sign changes were enumerated; otherwise they were drawn."""
+
+    def to_json(self) -> dict[str, Any]:
+        return asdict(self)
+
+
+def to_json(value: Any) -> Any:
+    """A result as plain JSON values, `NotEstimable` as `{"not_estimable": reason}`."""
+    if hasattr(value, "to_json"):
+        return value.to_json()
+    if isinstance(value, Mapping):
+        return {str(key): to_json(item) for key, item in value.items()}
+    if isinstance(value, list | tuple):
+        return [to_json(item) for item in value]
+    return value
+
+
+def cluster_bootstrap(
+    values: Sequence[float], clusters: Sequence[Hashable], *, seed: int
+) -> Estimate | NotEstimable:
+    """Mean with a bias-corrected and accelerated (BCa) interval from resampled clusters.
+
+    The mean is over observations, so a cluster counts as often as it has any. Where every
+    cluster has the same mean the interval has no width.
+
+    Args:
+        values: Observations.
+        clusters: The task of each observation.
+        seed: Of the draws.
+    """
+    if not values:
+        return NotEstimable("no observations")
+    sums, counts = _by_cluster(values, clusters)
+    if len(sums) < 2:
+        return NotEstimable(f"all {len(values)} observations are of one task")
+    mean = float(sums.sum() / counts.sum())
+    method = f"BCa bootstrap over {len(sums)} tasks"
+    if np.allclose(sums, mean * counts, rtol=0, atol=1e-12):
+        return Estimate(mean, mean, mean, len(values), method)
+    low, high = _bca(sums, counts, seed)
+    return Estimate(mean, low, high, len(values), method)
+
+
+def _bca(
+    sums: npt.NDArray[np.float64], counts: npt.NDArray[np.float64], seed: int
+) -> tuple[float, float]:
+    from scipy.stats import bootstrap  # here, as its import takes longer than most commands
+
+    def ratio(s: npt.NDArray[np.float64], n: npt.NDArray[np.float64], axis: int) -> Any:
+        return s.sum(axis=axis) / n.sum(axis=axis)
+
+    interval = bootstrap(
+        (sums, counts),
+        ratio,
+        paired=True,
+        vectorized=True,
+        n_resamples=RESAMPLES,
+        confidence_level=LEVEL,
+        method="BCa",
+        rng=np.random.default_rng(seed),
+    ).confidence_interval
+    return float(interval.low), float(interval.high)
+
+
+def _by_cluster(
+    values: Sequence[float], clusters: Sequence[Hashable]
+) -> tuple[npt.NDArray[np.float64], npt.NDArray[np.float64]]:
+    """Sum and number of observations per cluster, in an order that the input's has no part in."""
+    found: dict[str, list[float]] = {}
+    for value, cluster in zip(values, clusters, strict=True):
+        found.setdefault(repr(cluster), []).append(value)
+    groups = [sorted(found[name]) for name in sorted(found)]
+    return np.array([sum(g) for g in groups]), np.array([float(len(g)) for g in groups])
+
+
+def paired_permutation(
+    differences: Sequence[float], *, seed: int
+) -> PermutationTest | NotEstimable:
+    """Test that a mean difference within pairs is zero, by flipping signs of pairs.
+
+    Enumerated where the sign changes are no more than a test would draw.
+
+    Args:
+        differences: One per pair.
+        seed: Of the draws, where they are too many.
+    """
+    if not differences:
+        return NotEstimable("no pairs")
+    if len(differences) < 2:
+        return NotEstimable("one pair has no distribution")
+    from scipy.stats import permutation_test  # as in `_bca`
+
+    ordered = np.sort(np.asarray(differences, dtype=np.float64))
+    found = permutation_test(
+        (ordered,),
+        lambda x, axis: x.mean(axis=axis),
+        permutation_type="samples",
+        vectorized=True,
+        n_resamples=RESAMPLES,
+        rng=np.random.default_rng(seed),
+    )
+    n = len(differences)
+    return PermutationTest(float(ordered.mean()), float(found.pvalue), n, 2**n <= RESAMPLES)
+
+
+def holm(p_values: Mapping[Hashable, float]) -> dict[Hashable, float]:
+    """Holm's step-down correction over the family given, in the mapping's order.
+
+    Returns:
+        The same keys with the adjusted p-values.
+    """
+    adjusted: dict[Hashable, float] = {}
+    largest = 0.0
+    for i, key in enumerate(sorted(p_values, key=lambda k: p_values[k])):
+        largest = max(largest, min(1.0, (len(p_values) - i) * p_values[key]))
+        adjusted[key] = largest
+    return {key: adjusted[key] for key in p_values}
+
+
+def wilson(successes: int, n: int) -> Estimate | NotEstimable:
+    """A single rate with its Wilson score interval (Wilson 1927), without continuity correction."""
+    if n == 0:
+        return NotEstimable("no observations")
+    z = NormalDist().inv_cdf((1 + LEVEL) / 2)
+    rate = successes / n
+    middle = rate + z * z / (2 * n)
+    half = z * sqrt(rate * (1 - rate) / n + z * z / (4 * n * n))
+    scale = 1 + z * z / n
+    low = 0.0 if successes == 0 else (middle - half) / scale
+    high = 1.0 if successes == n else (middle + half) / scale
+    return Estimate(rate, low, high, n, "Wilson")
+
+
+def minimum_detectable_effect(
+    differences: Sequence[float],
+    clusters: Sequence[Hashable],
+    *,
+    alpha: float = 0.05,
+    power: float = 0.8,
+) -> float | NotEstimable:
+    """The smallest mean difference that a run of this size and spread would find.
+
+    The normal approximation over task means: (z(1-alpha/2) + z(power)) × their standard error.
+
+    Args:
+        differences: One per pair.
+        clusters: The task of each pair.
+        alpha: Two-sided level of the test.
+        power: Chance to find a difference of that size.
+    """
+    if not differences:
+        return NotEstimable("no pairs")
+    sums, counts = _by_cluster(differences, clusters)
+    if len(sums) < 2:
+        return NotEstimable("the pairs are of one task")
+    spread = float(np.std(sums / counts, ddof=1))
+    if spread == 0:
+        return NotEstimable("all tasks have the same difference")
+    normal = NormalDist()
+    return (normal.inv_cdf(1 - alpha / 2) + normal.inv_cdf(power)) * spread / sqrt(len(sums))

@@ -52,7 +52,7 @@ class Limits:
 
 def wanted_layers(setting: Setting) -> frozenset[Layer]:
     """The layers to try: all of them, or those of the named level and the change of user."""
-    if setting in ("auto", "strong", "unsafe"):
+    if setting == "auto" or setting == "unsafe":
         return frozenset(LAYERS)
     return LEVELS[setting] | {"uid"}
 

@@ -1,9 +1,8 @@
 """The near side of one zygote process: start it, hand it programs, read what comes back."""
 
-import array
 import json
 import os
-import selectors
+import select
 import socket
 import subprocess
 import sys
@@ -12,7 +11,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
-from tutorsim.sandbox.inner.wire import FRAME_CAP
+from tutorsim.sandbox.inner.wire import FRAME_CAP, Closed, Malformed, write_frame
 from tutorsim.sandbox.levels import Layer, Limits
 
 __all__ = ["Aftermath", "Broken", "Job", "Zygote"]
@@ -22,6 +21,8 @@ _ENVIRONMENT = {"PYTHONHASHSEED": "0", "LC_ALL": "C.UTF-8", "TZ": "UTC"}
 _START_SECONDS = 30.0
 _GRACE_SECONDS = 30.0
 _KEPT_OUTPUT = 64 * 1024
+_END_SECONDS = 2.0
+_CHUNK = 65536
 _HEADER = 4
 
 
@@ -91,86 +92,90 @@ class Zygote:
                 start_new_session=True,
             )
         self._control = ours
+        self._ends: list[int] = []
         try:
-            self.started = self._reply(_START_SECONDS)
-        except Broken:
+            self.started = self._reply()
+        except BaseException:
             self.close()
             raise
 
     def run(self, job: Job) -> Aftermath:
         """Judge one program; raises `Broken` when the zygote fails to."""
-        judge, judge_end = socket.socketpair()
-        reader, writer = os.pipe()
+        judge, reader = self._ends
+        self._ends = []
         try:
-            with judge_end:
-                descriptors = array.array("i", [judge_end.fileno(), writer])
-                self._send(b"R", descriptors)
-                os.close(writer)
             _send_job(judge, job)
+            self._command(b"R")
             return self._collect(judge, reader)
         finally:
-            judge.close()
+            os.close(judge)
             os.close(reader)
 
     def fixed_loop(self) -> float:
         """Seconds for three million turns of an empty loop, as a measure of the machine."""
-        self._send(b"B")
-        return float(self._reply(_START_SECONDS)["fixed_loop"])
+        self._command(b"B")
+        return float(self._reply()["fixed_loop"])
 
     def close(self) -> None:
         """End the process and everything under it."""
         self._control.close()
+        for descriptor in self._ends:
+            os.close(descriptor)
+        self._ends = []
         try:
-            self._process.wait(timeout=2)
+            self._process.wait(timeout=_END_SECONDS)
         except subprocess.TimeoutExpired:
             self._process.kill()
             self._process.wait()
 
-    def _send(self, command: bytes, descriptors: "array.array[int] | None" = None) -> None:
-        ancillary = []
-        if descriptors is not None:
-            ancillary = [(socket.SOL_SOCKET, socket.SCM_RIGHTS, descriptors)]
+    def _command(self, command: bytes) -> None:
         try:
-            self._control.sendmsg([command], ancillary)
+            self._control.sendall(command)
         except OSError as error:
             raise Broken("the zygote is gone") from error
 
-    def _reply(self, seconds: float) -> dict[str, Any]:
+    def _reply(self) -> dict[str, Any]:
         frames = _Frames()
-        deadline = time.monotonic() + seconds
         while not frames.ready:
-            self._control.settimeout(max(0.01, deadline - time.monotonic()))
-            try:
-                part = self._control.recv(65536)
-            except OSError as error:
-                raise Broken("the zygote does not answer") from error
-            if not part:
-                raise Broken("the zygote ended")
-            frames.feed(part)
+            if not select.select([self._control], [], [], _START_SECONDS)[0]:
+                raise Broken("the zygote does not answer")
+            self._hear(frames)
         return frames.ready[0]
 
-    def _collect(self, judge: socket.socket, reader: int) -> Aftermath:
-        """Read the three sources until each is at its end."""
+    def _hear(self, frames: "_Frames") -> None:
+        """Read from the zygote; the ends of the next pair come with its frames."""
+        try:
+            part, ends, _, _ = socket.recv_fds(self._control, _CHUNK, 2, socket.MSG_CMSG_CLOEXEC)
+        except OSError as error:
+            raise Broken("the zygote is gone") from error
+        self._ends += ends
+        if not part:
+            raise Broken("the zygote ended")
+        frames.feed(part)
+
+    def _collect(self, judge: int, reader: int) -> Aftermath:
+        """Read the judge, the output and the zygote until each has said all."""
         aftermath = Aftermath()
         said, report = _Frames(), _Frames()
         deadline = time.monotonic() + self._limits.wall * (2 + self._limits.cpu) + _GRACE_SECONDS
-        with selectors.DefaultSelector() as selector:
-            for source in (judge, reader, self._control):
-                selector.register(source, selectors.EVENT_READ)
-            while not (report.ready and len(selector.get_map()) == 1):
-                ready = selector.select(max(0.0, deadline - time.monotonic()))
-                if not ready:
-                    raise Broken("the zygote does not answer")
-                for key, _ in ready:
-                    part = os.read(key.fd, 65536)
-                    if key.fd == self._control.fileno():
-                        _fed(report, part)
-                    elif not part:
-                        selector.unregister(key.fileobj)
-                    elif key.fd == reader:
-                        self._took(aftermath, part)
-                    else:
+        waiting: list[Any] = [judge, reader, self._control]
+        while waiting:
+            ready = select.select(waiting, [], [], max(0.0, deadline - time.monotonic()))[0]
+            if not ready:
+                raise Broken("the zygote does not answer")
+            for source in ready:
+                if source is self._control:
+                    self._hear(report)
+                    finished = bool(report.ready)
+                else:
+                    part = _read(source)
+                    finished = not part
+                    if source == judge:
                         said.feed(part)
+                    else:
+                        self._took(aftermath, part)
+                if finished:
+                    waiting.remove(source)
         aftermath.frames, aftermath.ends = said.ready, report.ready[0]
         return aftermath
 
@@ -179,7 +184,7 @@ class Zygote:
         aftermath.written += len(part)
         aftermath.output += part[: max(0, _KEPT_OUTPUT - before)]
         if before <= self._limits.output < aftermath.written:
-            self._send(b"O")
+            self._command(b"O")
 
 
 class _Frames:
@@ -201,20 +206,19 @@ class _Frames:
             del self._rest[: _HEADER + length]
 
 
-def _fed(report: _Frames, part: bytes) -> None:
-    if not part:
-        raise Broken("the zygote ended")
-    report.feed(part)
-
-
-def _send_job(judge: socket.socket, job: Job) -> None:
-    body = json.dumps(vars(job), separators=(",", ":")).encode("ascii")
-    judge.settimeout(_START_SECONDS)
+def _read(descriptor: int) -> bytes:
+    """What is there to read; nothing at the end, which a reset connection is too."""
     try:
-        judge.sendall(len(body).to_bytes(_HEADER, "big") + body)
-    except OSError as error:
+        return os.read(descriptor, _CHUNK)
+    except ConnectionError:
+        return b""
+
+
+def _send_job(judge: int, job: Job) -> None:
+    try:
+        write_frame(judge, vars(job))
+    except (Closed, Malformed) as error:
         raise Broken("the judge does not listen") from error
-    judge.settimeout(None)
 
 
 def _interpreter() -> str:

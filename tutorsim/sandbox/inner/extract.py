@@ -12,10 +12,11 @@ answer, or after a fence that was never closed, is found too.
 
 import re
 import symtable
+import types
 import warnings
 from typing import NamedTuple
 
-__all__ = ["Extraction", "compiles", "extract"]
+__all__ = ["Extraction", "compile_head", "compiles", "extract"]
 
 CODE_CAP = 64 * 1024
 _TAGS = frozenset({"", "python", "py", "python3"})
@@ -84,6 +85,14 @@ def compiles(code: str) -> bool:
     except (SyntaxError, ValueError, RecursionError, MemoryError, OverflowError):
         return False
     return True
+
+
+def compile_head(prompt: str) -> types.CodeType:
+    """A task's head as code; one that ends after a signature is completed."""
+    try:
+        return compile(prompt, "<prompt>", "exec", dont_inherit=True)
+    except SyntaxError:
+        return compile(f"{prompt.rstrip()}\n    pass\n", "<prompt>", "exec", dont_inherit=True)
 
 
 def _compiling(lines: list[str], block: _Block) -> str | None:

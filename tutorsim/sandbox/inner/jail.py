@@ -27,7 +27,7 @@ _EVERYTHING = (
 )  # fmt: skip
 _MS_RDONLY, _MS_NOSUID, _MS_NODEV, _MS_NOEXEC = 1, 2, 4, 8
 _MS_REMOUNT, _MS_REC, _MS_PRIVATE, _MS_BIND = 32, 16384, 1 << 18, 4096
-_PLACES_TO_MOUNT = ("/tmp", "/mnt", "/proc", "/dev")  # noqa: S108
+_PLACES_TO_MOUNT = ("/tmp", "/mnt", "/proc", "/dev")
 _HIGH_UID, _LOW_UID, _NOBODY = 0x6E000000, 61_184, 65_534
 _LOW_UIDS = 4_000
 _SIGKILL = 9
@@ -55,7 +55,7 @@ class Jail:
 
     @property
     def fresh_pids(self) -> bool:
-        """Without a filter the worker could signal the judge: it gets a process table of its own."""
+        """Whether workers get a process table of their own, as no filter stops their signals."""
         return self.has("namespaces") and not self.has("seccomp")
 
     def enclose(self) -> None:
@@ -171,8 +171,7 @@ def _in_child(change: Callable[[], object]) -> str:
             os.write(theirs, failure.encode())
             os._exit(0)
     os.close(theirs)
-    with open(ours, "rb") as reader:
-        text = reader.read().decode()
+    text = linux.read_all(ours).decode()
     os.waitpid(pid, 0)
     return text
 

@@ -6,11 +6,13 @@ sends is a student's answer; none of it is a verdict.
 """
 
 import builtins
+import os
 import random
 import sys
 import types
-from typing import Any
+from typing import Any, NoReturn
 
+from .extract import compile_head
 from .jail import Jail
 from .wire import Closed, Malformed, decode, encode, read_frame, write_frame
 
@@ -105,7 +107,7 @@ class _Student:
         self.raised.append((error, _word(name), text))
         return error
 
-    def _stop(self, outcome: str, reason: str, detail: str = "") -> Any:
+    def _stop(self, outcome: str, reason: str, detail: str = "") -> NoReturn:
         self.ended = {"outcome": outcome, "reason": reason, "detail": detail[:500]}
         raise _Stopped
 
@@ -127,6 +129,8 @@ def run_judge(jail: Jail) -> int:
     if not isinstance(found, dict) or found.get("code") is None:
         return 0
     verdict = _decide(student, job)
+    # The worker's process ends while this one does, instead of after it.
+    os.close(_WORKER)
     write_frame(_OWNER, {"verdict": verdict, "calls": student.calls})
     return WORKER_GONE if verdict["outcome"] == _GONE else 0
 
@@ -160,18 +164,11 @@ def _run_tests(student: _Student, job: dict[str, Any]) -> None:
     sys.modules["tests"] = module
     names = module.__dict__
     random.seed(0)
-    exec(_head(job["prompt"]), names)
+    exec(compile_head(job["prompt"]), names)
     exec(compile(job["test"], "<tests>", "exec", dont_inherit=True), names)
     # Some tests call the function by its name, beside the argument.
     names[job["entry_point"]] = student
     names["check"](student)
-
-
-def _head(prompt: str) -> types.CodeType:
-    try:
-        return compile(prompt, "<prompt>", "exec", dont_inherit=True)
-    except SyntaxError:
-        return compile(f"{prompt.rstrip()}\n    pass\n", "<prompt>", "exec", dont_inherit=True)
 
 
 def _copy_back(args: tuple[Any, ...], reply: dict[str, Any]) -> None:

@@ -23,6 +23,7 @@ __all__ = [
     "mount",
     "pivot_root",
     "prctl",
+    "read_all",
     "setns",
     "syscall",
     "umount_lazily",
@@ -115,3 +116,12 @@ def drop_capabilities() -> None:
 def errno_name(error: OSError) -> str:
     """`EPERM` and the like: the same on every machine and in every language."""
     return errno.errorcode.get(error.errno or 0, os.strerror(error.errno or 0))
+
+
+def read_all(descriptor: int) -> bytes:
+    """What comes out of a descriptor up to its end; closes it."""
+    parts = []
+    while part := os.read(descriptor, 65536):
+        parts.append(part)
+    os.close(descriptor)
+    return b"".join(parts)

@@ -8,21 +8,22 @@ from contextlib import suppress
 
 __all__ = ["MODULES", "preload"]
 
-MODULES = tuple(
-    """
-    abc argparse array ast asyncio base64 binascii bisect builtins calendar cmath codecs
-    collections collections.abc colorsys concurrent.futures configparser contextlib contextvars
-    copy copyreg csv ctypes dataclasses datetime decimal difflib dis doctest encodings.ascii
-    encodings.idna encodings.latin_1 encodings.unicode_escape encodings.utf_16 encodings.utf_32
-    encodings.utf_8_sig enum errno fractions fcntl functools gc getopt glob graphlib hashlib
-    heapq hmac html html.entities html.parser importlib inspect io ipaddress itertools json
-    keyword linecache locale logging math numbers operator os os.path pathlib pickle pprint
-    queue random re reprlib resource sched secrets select selectors shlex signal
-    socket stat statistics string stringprep struct subprocess symtable sys tempfile textwrap
-    threading time timeit token tokenize traceback types typing unicodedata unittest
-    unittest.mock urllib.parse uuid warnings weakref zlib _strptime _pydecimal
-    """.split()
-)
+MODULES = (
+    "abc", "argparse", "array", "ast", "base64", "binascii", "bisect", "builtins", "calendar",
+    "cmath", "codecs", "collections", "collections.abc", "colorsys", "configparser",
+    "contextlib", "contextvars", "copy", "copyreg", "csv", "ctypes", "dataclasses", "datetime",
+    "decimal", "difflib", "dis", "doctest", "encodings.ascii", "encodings.idna",
+    "encodings.latin_1", "encodings.unicode_escape", "encodings.utf_16", "encodings.utf_32",
+    "encodings.utf_8_sig", "enum", "errno", "fcntl", "fractions", "functools", "gc", "getopt",
+    "glob", "graphlib", "hashlib", "heapq", "hmac", "html", "html.entities", "html.parser",
+    "importlib", "inspect", "io", "ipaddress", "itertools", "json", "keyword", "linecache",
+    "locale", "logging", "math", "numbers", "operator", "os", "os.path", "pathlib", "pickle",
+    "pprint", "queue", "random", "re", "reprlib", "resource", "sched", "secrets", "select",
+    "selectors", "shlex", "signal", "socket", "stat", "statistics", "string", "stringprep",
+    "struct", "subprocess", "symtable", "sys", "tempfile", "textwrap", "threading", "time",
+    "timeit", "token", "tokenize", "traceback", "types", "typing", "unicodedata", "unittest",
+    "urllib.parse", "uuid", "warnings", "weakref", "zlib", "_pydecimal", "_strptime",
+)  # fmt: skip
 
 
 def preload() -> None:

@@ -4,18 +4,16 @@ Return codes of a set-up say what was asked for; these say what holds. Every att
 target: a file that exists, a listener that would answer, a process that is there.
 """
 
-import ctypes
 import mmap
 import os
-import resource
 import signal
 import socket
 import threading
 from collections.abc import Callable
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 from .jail import Jail
-from .linux import errno_name
+from .linux import errno_name, read_all
 
 __all__ = ["PROBES", "Targets", "open_targets", "run_probes"]
 
@@ -67,8 +65,7 @@ def run_probes(jail: Jail, targets: Targets) -> dict[str, str]:
         finally:
             os._exit(0)
     os.close(theirs)
-    with open(ours, "rb") as reader:
-        lines = reader.read().decode().splitlines()
+    lines = read_all(ours).decode().splitlines()
     os.waitpid(pid, 0)
     results = dict(line.split("\t", 1) for line in lines if "\t" in line)
     # An attempt that ended the child is one that nobody knows the result of.
@@ -90,30 +87,26 @@ def _attempt_all(report: int, attempts: dict[str, Callable[[], object]]) -> None
 
 
 def _attempts(
-    addresses: tuple[object, object, object], parent: int, memory: int
+    addresses: tuple[Any, Any, Any], parent: int, memory: int
 ) -> dict[str, Callable[[], object]]:
     tcp, udp, abstract = addresses
-    kinds = (socket.SOCK_STREAM, socket.SOCK_DGRAM)
-    return dict(
-        zip(
-            PROBES,
-            (
-                lambda: os.open("/etc/passwd", os.O_RDONLY),
-                lambda: os.listdir(os.environ.get("HOME", "/etc")),
-                lambda: os.open(f"/tmp/tutorsim-probe-{os.getpid()}", os.O_CREAT | os.O_EXCL),
-                lambda: socket.socket(socket.AF_INET, kinds[0]).connect(tcp),
-                lambda: socket.socket(socket.AF_INET, kinds[1]).sendto(b"probe", udp),  # type: ignore[arg-type]
-                lambda: socket.socket(socket.AF_UNIX).connect(abstract),  # type: ignore[arg-type]
-                _fork,
-                lambda: threading.Thread(target=int).start(),
-                lambda: os.execv("/bin/true", ["true"]),
-                lambda: os.kill(parent, 0),
-                lambda: os.open(f"/proc/{parent}/environ", os.O_RDONLY),
-                lambda: mmap.mmap(-1, memory + _MORE),
-            ),
-            strict=True,
-        )
+    inet, stream, datagram = socket.AF_INET, socket.SOCK_STREAM, socket.SOCK_DGRAM
+    created = f"/tmp/tutorsim-probe-{os.getpid()}"
+    attempts = (
+        lambda: os.open("/etc/passwd", os.O_RDONLY),
+        lambda: os.scandir(os.environ.get("HOME", "/etc")),
+        lambda: os.open(created, os.O_CREAT | os.O_EXCL),
+        lambda: socket.socket(inet, stream).connect(tcp),
+        lambda: socket.socket(inet, datagram).sendto(b"probe", udp),
+        lambda: socket.socket(socket.AF_UNIX).connect(abstract),
+        _fork,
+        lambda: threading.Thread(target=int).start(),
+        lambda: os.execv("/bin/true", ["true"]),
+        lambda: os.kill(parent, 0),
+        lambda: os.open(f"/proc/{parent}/environ", os.O_RDONLY),
+        lambda: mmap.mmap(-1, memory + _MORE),
     )
+    return dict(zip(PROBES, attempts, strict=True))
 
 
 def _fork() -> None:

@@ -5,15 +5,13 @@ loads it, and then answers calls of the entry point until somebody ends it. All 
 after loading the program is the student's word and nothing more.
 """
 
-import ast
 import os
 import random
 import sys
 import types
-import warnings
 from typing import Any
 
-from .extract import CODE_CAP, Extraction, extract
+from .extract import CODE_CAP, Extraction, compile_head, extract
 from .jail import Jail
 from .wire import Closed, Malformed, decode, encode, read_frame, write_frame
 
@@ -55,16 +53,16 @@ def _load(prompt: str, code: str, entry_point: str) -> Any:
     """Run the program as the module `solution`; its entry point, or `None` with a word why."""
     module = types.ModuleType("solution")
     sys.modules["solution"] = module
-    _hide_ourselves()
     random.seed(0)
-    warnings.simplefilter("ignore")
     try:
         program = compile(code, "<solution>", "exec", dont_inherit=True)
     except (SyntaxError, ValueError, RecursionError, MemoryError, OverflowError):
         write_frame(_SOCKET, {"uncompiled": True})
         return None
     try:
-        exec(_prelude(prompt, entry_point), module.__dict__)
+        # The task's imports and helpers, without the function that the student is to write.
+        exec(compile_head(prompt), module.__dict__)
+        module.__dict__.pop(entry_point, None)
         exec(program, module.__dict__)
     except BaseException as error:
         write_frame(_SOCKET, _raised(error))
@@ -74,27 +72,6 @@ def _load(prompt: str, code: str, entry_point: str) -> Any:
         write_frame(_SOCKET, {"missing": True})
         return None
     return function
-
-
-def _hide_ourselves() -> None:
-    """Leave only the standard library to import. This is tidiness; the locks are the wall."""
-    package = __name__.partition(".")[0]
-    for name in [n for n in sys.modules if n.partition(".")[0] in (package, "__main__")]:
-        del sys.modules[name]
-    sys.modules["__main__"] = types.ModuleType("__main__")
-    sys.path.clear()
-    sys.path_importer_cache.clear()
-    sys.argv[:] = ["solution"]
-
-
-def _prelude(prompt: str, entry_point: str) -> types.CodeType:
-    """The task's imports and helpers, without the function that the student is to write."""
-    try:
-        tree = ast.parse(prompt)
-    except SyntaxError:
-        tree = ast.parse(f"{prompt.rstrip()}\n    pass\n")
-    tree.body = [node for node in tree.body if getattr(node, "name", None) != entry_point]
-    return compile(tree, "<prompt>", "exec", dont_inherit=True)
 
 
 def _answer(function: Any) -> None:

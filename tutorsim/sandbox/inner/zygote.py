@@ -1,12 +1,13 @@
 """The process that forks: loaded once, locked once, and then a worker and a judge per program.
 
-It never reads a program or a test: they pass from the owner to the judge over a socket that
-the zygote only hands on. It watches the clocks, ends what outlives its verdict, and reports
-how the two processes ended.
+It never reads a program or a test: they pass from the owner straight to the judge. It watches
+the clocks, ends what outlives its verdict, and reports how the two processes ended. While one
+pair works, the next is forked and locked: it waits for its program with nothing in it.
 
-Commands, one byte each on the control socket: `R` with two descriptors (the judge's socket
-and the pipe for output) runs a program, `O` stops the one that is running because its output
-is over the limit, `B` times a fixed loop. Replies are frames.
+Every frame on the control socket that tells of a start or an end carries two descriptors, the
+owner's ends of the next judge's socket and of the next worker's output. Commands are one byte
+each: `R` watch the pair that now has its program, `O` stop it because it wrote too much, `B`
+time a fixed loop.
 """
 
 import gc
@@ -18,15 +19,17 @@ import signal
 import socket
 import sys
 import time
+import types
+import warnings
 from contextlib import suppress
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from typing import Any
 
 from .jail import Jail
 from .judge import WORKER_GONE, run_judge
 from .preload import preload
 from .probes import open_targets, run_probes
-from .wire import write_frame
+from .wire import frame_bytes
 from .worker import run_worker
 
 __all__ = ["main"]
@@ -49,27 +52,24 @@ def main() -> None:
     signal.pthread_sigmask(signal.SIG_BLOCK, {signal.SIGCHLD})
     probes = run_probes(jail, targets)
     targets.close()
+    _leave_the_library_only()
     gc.collect()
     gc.freeze()
     resident = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss * 1024
-    started = {"layers": jail.status, "probes": probes, "resident": resident}
-    write_frame(control.fileno(), started)
-    _serve(control, jail, null)
+    zygote = _Zygote(control, jail, null)
+    zygote.serve({"layers": jail.status, "probes": probes, "resident": resident})
 
 
-def _serve(control: socket.socket, jail: Jail, null: int) -> None:
-    while True:
-        command, descriptors, _, _ = socket.recv_fds(control, 1, 2)
-        if not command:
-            return
-        if command == b"R":
-            report = _Program(control, jail, null).run(*descriptors)
-        elif command == b"B":
-            report = {"fixed_loop": _fixed_loop()}
-        else:
-            # The output went over the limit just when the program had ended anyway.
-            continue
-        write_frame(control.fileno(), report)
+def _leave_the_library_only() -> None:
+    """Leave the standard library to import. This is tidiness; the locks are the wall."""
+    package = __name__.partition(".")[0]
+    for name in [n for n in sys.modules if n.partition(".")[0] == package]:
+        del sys.modules[name]
+    sys.modules["__main__"] = types.ModuleType("__main__")
+    sys.path.clear()
+    sys.path_importer_cache.clear()
+    sys.argv[:] = ["solution"]
+    warnings.simplefilter("ignore")
 
 
 def _fixed_loop() -> float:
@@ -80,96 +80,129 @@ def _fixed_loop() -> float:
 
 
 @dataclass
-class _Program:
-    """One worker and one judge, from fork to burial."""
+class _Pair:
+    """A worker and a judge, and what is known of their ends."""
 
-    control: socket.socket
-    jail: Jail
-    null: int
+    worker: int
+    judge: int
+    owners: tuple[int, int]
+    """The owner's ends: the judge's socket, and the pipe of the worker's output."""
     killed: str = ""
-    ended: dict[int, tuple[int, Any]] = field(default_factory=dict)
 
-    def run(self, judge_socket: int, output: int) -> dict[str, Any]:
-        """Fork both, watch them, and report how they ended."""
-        start = time.monotonic()
-        ours, theirs = socket.socketpair()
-        self.worker = self._fork_worker(output, theirs.fileno())
-        self.judge = self._fork_judge(judge_socket, ours.fileno())
-        for descriptor in (judge_socket, output, ours.detach(), theirs.detach()):
+
+class _Zygote:
+    """Forks pairs and watches over one at a time."""
+
+    def __init__(self, control: socket.socket, jail: Jail, null: int) -> None:
+        self._control = control
+        self._jail = jail
+        self._null = null
+        self._ended: dict[int, tuple[int, Any]] = {}
+
+    def serve(self, started: dict[str, Any]) -> None:
+        """Report the start, then serve until the owner closes the control socket."""
+        pair = self._fork_pair()
+        self._tell(started, pair)
+        while command := self._control.recv(1):
+            if command == b"R":
+                start = time.monotonic()
+                coming = self._fork_pair()
+                self._watch(pair, start)
+                self._bury(pair)
+                self._tell(self._report(pair, time.monotonic() - start), coming)
+                pair = coming
+            elif command == b"B":
+                self._tell({"fixed_loop": _fixed_loop()})
+        for pid in (pair.worker, pair.judge):
+            _kill(pid)
+
+    def _tell(self, frame: dict[str, Any], pair: _Pair | None = None) -> None:
+        """Send a frame, with the owner's ends of a new pair."""
+        ends = pair.owners if pair else ()
+        with suppress(BrokenPipeError):
+            socket.send_fds(self._control, [frame_bytes(frame)], ends)
+        for descriptor in ends:
             os.close(descriptor)
-        self._watch(start)
-        self._bury()
-        return self._report(time.monotonic() - start)
+
+    def _fork_pair(self) -> _Pair:
+        between = socket.socketpair()
+        to_judge = socket.socketpair()
+        reader, writer = os.pipe()
+        worker = self._fork_worker(writer, between[1].fileno())
+        judge = self._fork_judge(to_judge[1].fileno(), between[0].fileno())
+        for end in (*between, to_judge[1]):
+            end.close()
+        os.close(writer)
+        return _Pair(worker, judge, (to_judge[0].detach(), reader))
 
     def _fork_worker(self, output: int, wire: int) -> int:
-        pid = self.jail.fork()
+        pid = self._jail.fork()
         if pid == 0:
             try:
-                _take_descriptors(self.null, output, wire)
-                run_worker(self.jail)
+                _take_descriptors(self._null, output, wire)
+                run_worker(self._jail)
             finally:
                 os._exit(0)
         return pid
 
-    def _fork_judge(self, judge_socket: int, wire: int) -> int:
+    def _fork_judge(self, owner: int, wire: int) -> int:
         pid = os.fork()
         if pid == 0:
             status = 1
             try:
-                _take_descriptors(self.null, self.null, judge_socket, wire)
-                status = run_judge(self.jail)
+                _take_descriptors(self._null, self._null, owner, wire)
+                status = run_judge(self._jail)
             finally:
                 os._exit(status)
         return pid
 
-    def _watch(self, start: float) -> None:
+    def _watch(self, pair: _Pair, start: float) -> None:
         """Until the judge has ended: look at clocks often enough that limits mean something."""
         look, since_kill = _FIRST_LOOK, 0.0
-        while self.judge not in self.ended:
+        self._reap()
+        while pair.judge not in self._ended:
             signal.sigtimedwait({signal.SIGCHLD}, look)
             self._reap()
             look = min(look * 2, _LONGEST_LOOK)
             now = time.monotonic()
-            if self.killed:
+            if pair.killed:
                 if now - since_kill > _PATIENCE:
-                    _kill(self.judge)
+                    _kill(pair.judge)
                 continue
-            self.killed = self._over_limit(now - start)
-            if self.killed:
-                _kill(self.judge if self.killed in ("tests", "owner") else self.worker)
+            pair.killed = self._over_limit(pair, now - start)
+            if pair.killed:
+                _kill(pair.judge if pair.killed in ("tests", "owner") else pair.worker)
                 since_kill = now
 
-    def _over_limit(self, wall: float) -> str:
-        limits = self.jail.limits
-        cpu = _cpu_time(self.worker) if self.worker not in self.ended else 0.0
+    def _over_limit(self, pair: _Pair, wall: float) -> str:
+        if pair.judge in self._ended:
+            return ""
+        limits = self._jail.limits
+        cpu = _cpu_time(pair.worker) if pair.worker not in self._ended else 0.0
         if cpu > limits["cpu"]:
             return "cpu"
         # A busy machine gives a program less than its share: more CPU used, more time allowed.
         if wall > limits["wall"] * (1 + cpu):
             return "wall"
-        if self.judge not in self.ended and _cpu_time(self.judge) > limits["tests_cpu"]:
+        if _cpu_time(pair.judge) > limits["tests_cpu"]:
             return "tests"
-        if select.select([self.control], [], [], 0)[0]:
-            return "output" if self.control.recv(1) else "owner"
+        if select.select([self._control], [], [], 0)[0]:
+            return "output" if self._control.recv(1) else "owner"
         return ""
 
-    def _bury(self) -> None:
+    def _bury(self, pair: _Pair) -> None:
         """End and reap the worker; wait for its own end where the judge saw it leave."""
-        status = os.waitstatus_to_exitcode(self.ended[self.judge][0])
+        status = os.waitstatus_to_exitcode(self._ended[pair.judge][0])
         patience = _PATIENCE if status == WORKER_GONE else 0.0
         deadline = time.monotonic() + patience
-        while self.worker not in self.ended and time.monotonic() < deadline:
+        while pair.worker not in self._ended and time.monotonic() < deadline:
             signal.sigtimedwait({signal.SIGCHLD}, _FIRST_LOOK)
             self._reap()
-        if self.worker not in self.ended:
-            self.killed = self.killed or ("left" if status == WORKER_GONE else "done")
-            _kill(self.worker)
-            _, waited, usage = os.wait4(self.worker, 0)
-            self.ended[self.worker] = (waited, usage)
-        if self.jail.has("namespaces"):
-            with suppress(ProcessLookupError):
-                os.kill(-1, signal.SIGKILL)
-            self._reap()
+        if pair.worker not in self._ended:
+            pair.killed = pair.killed or ("left" if status == WORKER_GONE else "done")
+            _kill(pair.worker)
+            _, waited, usage = os.wait4(pair.worker, 0)
+            self._ended[pair.worker] = (waited, usage)
 
     def _reap(self) -> None:
         with suppress(ChildProcessError):
@@ -177,14 +210,15 @@ class _Program:
                 pid, status, usage = os.wait4(-1, os.WNOHANG)
                 if pid == 0:
                     return
-                self.ended[pid] = (status, usage)
+                self._ended[pid] = (status, usage)
 
-    def _report(self, wall: float) -> dict[str, Any]:
-        status, usage = self.ended[self.worker]
+    def _report(self, pair: _Pair, wall: float) -> dict[str, Any]:
+        status, usage = self._ended.pop(pair.worker)
+        judge, _ = self._ended.pop(pair.judge)
         return {
-            "killed": self.killed,
+            "killed": pair.killed,
             "worker": os.waitstatus_to_exitcode(status),
-            "judge": os.waitstatus_to_exitcode(self.ended[self.judge][0]),
+            "judge": os.waitstatus_to_exitcode(judge),
             "cpu": usage.ru_utime + usage.ru_stime,
             "wall": wall,
             "rss": usage.ru_maxrss * 1024,

@@ -18,7 +18,7 @@ import anthropic
 import httpx2
 from anthropic.resources.messages import DEPRECATED_MODELS
 
-from tutorsim.errors import CallFailed, TutorsimError, UsageError
+from tutorsim.errors import CallFailed, UsageError
 from tutorsim.model.call import CALL_HEADER, Call, Reply
 
 __all__ = ["DEFAULT_HOST", "Endpoint", "HttpTransport", "SdkModel"]
@@ -167,15 +167,15 @@ class SdkModel:
 
 
 class _Carried(anthropic.AnthropicError):
-    """Takes an error of ours through the client, which would retry and rename any other."""
+    """Takes an error through the client, which would retry any other and give it a new name."""
 
-    def __init__(self, carried: TutorsimError) -> None:
+    def __init__(self, carried: Exception) -> None:
         super().__init__(str(carried))
         self.carried = carried
 
 
 class _Unwrapping(httpx2.AsyncBaseTransport):
-    """Lets errors of ours, raised by the inner transport, reach the caller as they are."""
+    """Lets errors that are not the network's reach the caller as they are."""
 
     def __init__(self, inner: httpx2.AsyncBaseTransport) -> None:
         self._inner = inner
@@ -183,7 +183,9 @@ class _Unwrapping(httpx2.AsyncBaseTransport):
     async def handle_async_request(self, request: httpx2.Request) -> httpx2.Response:
         try:
             return await self._inner.handle_async_request(request)
-        except TutorsimError as error:
+        except (httpx2.HTTPError, OSError):
+            raise
+        except Exception as error:
             raise _Carried(error) from error
 
     async def aclose(self) -> None:

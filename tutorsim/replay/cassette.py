@@ -12,7 +12,7 @@ import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any, Final
+from typing import Any, Final, get_args
 
 import orjson
 
@@ -42,6 +42,7 @@ CASSETTE_SCHEMA: Final = 1
 """Version of what we keep inside vcrpy's format."""
 METADATA_NAME: Final = "tutorsim"
 _VCR_VERSION: Final = 1
+_KINDS: Final = get_args(ProvenanceKind)
 _ESCAPED: Final = re.compile("[\x7f-\x9f\u2028\u2029\ufeff\ufffe\uffff]")
 _RERECORD: Final = "Restore the file from version control, or record the study into a new folder."
 
@@ -186,6 +187,7 @@ def parse_cassette(data: bytes, episode_id: str) -> Cassette:
         content = orjson.loads(data)
         _check_version(name, content)
         head = content["metadata"][METADATA_NAME]
+        _check_head(head)
         entries = [_interaction(raw, episode_id, head) for raw in content["interactions"]]
         found = {entry.key: entry for entry in entries}
         if len(found) != len(entries):
@@ -214,6 +216,13 @@ def _check_version(name: str, content: Any) -> None:
         )
 
 
+def _check_head(head: dict[str, Any]) -> None:
+    if head["provenance"] not in _KINDS:
+        raise ValueError(f"the provenance {head['provenance']!r} is unknown")
+    if not isinstance(head["study_digest"], str) or not isinstance(head["packages"], dict):
+        raise ValueError("the metadata of the recording are not text")
+
+
 def _interaction(raw: dict[str, Any], episode_id: str, head: dict[str, Any]) -> Interaction:
     request, response = raw["request"], raw["response"]
     headers = request["headers"]
@@ -222,6 +231,8 @@ def _interaction(raw: dict[str, Any], episode_id: str, head: dict[str, Any]) -> 
         raise ValueError(f"it holds a call of episode {episode!r}")
     if request["uri"] != MESSAGES_URI or not isinstance(request["body"], str):
         raise ValueError(f"call {key} is not a Messages API request")
+    if not isinstance(response["body"]["string"], str):
+        raise ValueError(f"the reply to call {key} is no text")
     return Interaction(
         key=key,
         kind=head["provenance"],

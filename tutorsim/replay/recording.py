@@ -7,7 +7,7 @@ given again goes on where the last one stopped and pays for nothing twice.
 """
 
 import asyncio
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from types import TracebackType
@@ -142,6 +142,11 @@ class Tape:
     def holds(self, key: CallKey) -> bool:
         """Whether the reply to a call is on the tape, so that asking for it costs nothing."""
         return str(key) in self._held
+
+    def replies(self) -> Iterator[tuple[str, Reply]]:
+        """Model asked for and reply, of every call on the tape."""
+        for one in self._held.values():
+            yield str(json_value(one.request)["model"]), one.reply()
 
     async def reply(self, episode_id: str, call: Call) -> Reply:
         """Answer from the tape, or from the live model and record it.

@@ -155,11 +155,13 @@ def test_refused_credentials_end_the_run() -> None:
     assert "ANTHROPIC_API_KEY" in caught.value.hint
 
 
-def test_an_error_of_ours_comes_out_of_the_transport_as_it_is_and_is_not_retried() -> None:
-    error = RecordingError("broken", why="because", hint="mend it")
+@pytest.mark.parametrize("error", [RecordingError("broken", why="because"), KeyError("a defect")])
+def test_an_error_that_is_not_the_networks_comes_out_as_it_is_and_is_not_retried(
+    error: Exception,
+) -> None:
     transport = Scripted(error)
 
-    with pytest.raises(RecordingError) as caught:
+    with pytest.raises(type(error)) as caught:
         ask(transport)
 
     assert caught.value is error

@@ -1,0 +1,115 @@
+"""Requests, replies and call keys."""
+
+import json
+
+import pytest
+
+from tutorsim.model import CallKey, Reply, Request
+
+
+def body(**changes):
+    return {
+        "type": "message",
+        "model": "m",
+        "content": [{"type": "text", "text": "hello"}],
+        "stop_reason": "end_turn",
+        "usage": {"input_tokens": 3, "output_tokens": 4},
+        **changes,
+    }
+
+
+@pytest.mark.parametrize(
+    "text", ["2/vote_final/motivation/1", "0/student/student/2", "99/tie_vote/my-role_8/1"]
+)
+def test_a_key_survives_its_text(text):
+    assert str(CallKey.parse(text)) == text
+
+
+@pytest.mark.parametrize(
+    "text", ["", "1/vote/x/1", "1/judge/judge", "-1/judge/judge/1", "x/judge/judge/1", "/judge/j/1"]
+)
+def test_what_is_no_key_is_refused(text):
+    with pytest.raises(ValueError):
+        CallKey.parse(text)
+
+
+def test_a_request_s_body_has_its_extra_fields():
+    request = Request("m", "sys", "user", 5, (("temperature", 0.5),))
+    assert request.body() == {
+        "model": "m",
+        "system": "sys",
+        "max_tokens": 5,
+        "messages": [{"role": "user", "content": "user"}],
+        "temperature": 0.5,
+    }
+
+
+def test_text_blocks_are_joined_and_others_left_out():
+    content = [
+        {"type": "text", "text": "a"},
+        {"type": "tool_use", "id": "1"},
+        {"type": "text", "text": "b"},
+    ]
+    assert Reply.from_body(body(content=content)) == Reply("ab", "m", "end_turn", 3, 4)
+
+
+def test_a_refusal_without_text_is_an_empty_reply():
+    reply = Reply.from_body(body(content=[], stop_reason="refusal"))
+    assert (reply.text, reply.stop_reason) == ("", "refusal")
+
+
+def test_cached_input_counts_as_input():
+    usage = {
+        "input_tokens": 1,
+        "cache_creation_input_tokens": 10,
+        "cache_read_input_tokens": None,
+        "output_tokens": 2,
+    }
+    assert Reply.from_body(body(usage=usage)).input_tokens == 11
+
+
+@pytest.mark.parametrize(
+    ("raw", "text"),
+    [
+        (r'"\ud800x"', "\ufffdx"),
+        (r'"x\udc00"', "x\ufffd"),
+        (r'"\ud83d\ude00"', "😀"),
+        (r'"\udc00\ud800"', "\ufffd\ufffd"),
+        (r'"\ufeffx"', "\ufeffx"),
+    ],
+)
+def test_lone_surrogates_are_replaced(raw, text):
+    content = [{"type": "text", "text": json.loads(raw)}]
+    reply = Reply.from_body(body(content=content, model=json.loads(raw)))
+    assert reply.text == reply.model == text
+    reply.text.encode()
+
+
+def test_a_surrogate_pair_in_two_blocks_is_one_character():
+    content = [{"type": "text", "text": half} for half in ("\ud83d", "\ude00")]
+    assert Reply.from_body(body(content=content)).text == "😀"
+
+
+@pytest.mark.parametrize(
+    "changes",
+    [
+        {"type": "error"},
+        {"content": None},
+        {"content": [{"type": "text"}]},
+        {"content": [{"type": "text", "text": 5}]},
+        {"content": ["text"]},
+        {"usage": {}},
+        {"usage": {"input_tokens": 1, "output_tokens": "many"}},
+        {"usage": {"input_tokens": 1, "output_tokens": float("inf")}},
+        {"model": 7},
+        {"stop_reason": 7},
+    ],
+)
+def test_what_is_no_message_is_refused(changes):
+    with pytest.raises(ValueError):
+        Reply.from_body(body(**changes))
+
+
+def test_a_body_that_is_no_object_is_refused():
+    with pytest.raises(ValueError, match="not a message"):
+        Reply.from_body(["message"])

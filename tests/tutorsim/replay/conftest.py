@@ -1,0 +1,195 @@
+"""A Messages API on loopback, small enough to read, and recordings made from it."""
+
+import asyncio
+import http.server
+import json
+import socket
+import threading
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from tutorsim.model import CALL_HEADER, Call, CallKey, Reply, Request
+from tutorsim.model.sdk import HttpTransport, SdkModel
+from tutorsim.replay import Cassette, read_cassette
+from tutorsim.replay.cassette import write_cassette
+from tutorsim.replay.interaction import Interaction
+from tutorsim.replay.recording import Deck
+
+EPISODE = "sciq.q1.help_avoidant.simple"
+KEY = "sk-ant-test-0123456789-credential"
+DIGEST = "0" * 64
+
+
+def _message(text: str, **fields: Any) -> dict[str, Any]:
+    return {
+        "id": "msg_1",
+        "type": "message",
+        "role": "assistant",
+        "model": "model-1",
+        "content": [{"type": "text", "text": text}],
+        "stop_reason": "end_turn",
+        "stop_sequence": None,
+        "usage": {"input_tokens": 7, "output_tokens": 3},
+        **fields,
+    }
+
+
+def _call(text: str, *, agent: str = "motivation", turn: int = 1) -> Call:
+    key = CallKey(turn, "propose", agent, 1)
+    return Call(key, Request("model-1", "You tutor.", text, 64, (("temperature", 0.5),)))
+
+
+def _interaction(call: Call, body: Any, episode_id: str = EPISODE) -> Interaction:
+    return Interaction(
+        key=str(call.key),
+        kind="relay",
+        status=200,
+        request_headers={
+            "content-type": "application/json",
+            CALL_HEADER: f"{episode_id}/{call.key}",
+        },
+        request=json.dumps(call.request.body(), ensure_ascii=False),
+        response_headers={"content-type": "application/json"},
+        response=json.dumps(body, ensure_ascii=False),
+    )
+
+
+@pytest.fixture
+def episode() -> str:
+    """An episode id."""
+    return EPISODE
+
+
+@pytest.fixture
+def message() -> Callable[..., dict[str, Any]]:
+    """Builds the body of a Messages API response with a text."""
+    return _message
+
+
+@pytest.fixture
+def call() -> Callable[..., Call]:
+    """Builds a call with a user message."""
+    return _call
+
+
+@pytest.fixture
+def interaction() -> Callable[..., Interaction]:
+    """Builds what a recorder would keep of a call and a response body."""
+    return _interaction
+
+
+@pytest.fixture
+def write() -> Callable[..., Cassette]:
+    """Writes a cassette without a server and reads it back."""
+
+    def written(
+        folder: Path, interactions: Sequence[Interaction], episode_id: str = EPISODE
+    ) -> Cassette:
+        write_cassette(
+            folder,
+            episode_id,
+            interactions,
+            kind="relay",
+            study_digest=DIGEST,
+            packages={"tutorsim": "1"},
+        )
+        return read_cassette(folder, episode_id)
+
+    return written
+
+
+@pytest.fixture
+def record(server: "Answering") -> Callable[..., list[Reply]]:
+    """Records calls of one episode from the server, side by side, and writes the cassette."""
+
+    def recorded(
+        folder: Path, calls: Sequence[Call], *, finish: bool = True, **options: Any
+    ) -> list[Reply]:
+        async def run() -> list[Reply]:
+            deck = Deck(folder, study_digest=DIGEST, packages={"tutorsim": "1"})
+            transport = deck.transport(HttpTransport())
+            async with SdkModel(transport=transport, **options) as live:
+                with deck.open(EPISODE, live) as tape:
+                    replies = await asyncio.gather(*(tape.reply(EPISODE, one) for one in calls))
+                    await tape.sync()
+                    if finish:
+                        await tape.finish([one.key for one in calls])
+                    return replies
+
+        return asyncio.run(run())
+
+    return recorded
+
+
+@dataclass
+class Answering:
+    """What the server does, and what it saw."""
+
+    respond: Callable[[dict[str, Any]], Any] = lambda body: _message(
+        "re: " + body["messages"][0]["content"]
+    )
+    """A message body, bytes to send as they are, or (status, headers, bytes)."""
+    seen: list[dict[str, Any]] = field(default_factory=list)
+    headers: list[dict[str, str]] = field(default_factory=list)
+    url: str = ""
+
+
+@pytest.fixture
+def server(monkeypatch: pytest.MonkeyPatch) -> Iterator[Answering]:
+    """A running server; the SDK's environment points at it."""
+    state = Answering()
+
+    class Handler(http.server.BaseHTTPRequestHandler):
+        protocol_version = "HTTP/1.1"
+        disable_nagle_algorithm = True
+
+        def do_POST(self) -> None:
+            length = int(self.headers["content-length"])
+            body = json.loads(self.rfile.read(length))
+            state.seen.append(body)
+            state.headers.append({k.lower(): v for k, v in self.headers.items()})
+            self._send(state.respond(body))
+
+        def _send(self, answer: Any) -> None:
+            if answer is None:
+                self.close_connection = True
+                self.connection.shutdown(socket.SHUT_RDWR)
+                return
+            status, extra, data = answer if isinstance(answer, tuple) else (200, {}, answer)
+            if not isinstance(data, bytes):
+                data = json.dumps(data).encode()
+            headers = {
+                "content-type": "application/json",
+                "content-length": str(len(data)),
+                "request-id": "req_secret",
+                "anthropic-organization-id": "org_secret",
+                "set-cookie": "session=secret",
+                **extra,
+            }
+            self.send_response(status)
+            for name, value in headers.items():
+                self.send_header(name, value)
+            self.end_headers()
+            self.wfile.write(data)
+            if int(headers["content-length"]) != len(data):
+                self.close_connection = True
+
+        def log_message(self, *_: Any) -> None:
+            pass
+
+    running = http.server.ThreadingHTTPServer(("127.0.0.1", 0), Handler)
+    running.daemon_threads = True
+    thread = threading.Thread(target=running.serve_forever, kwargs={"poll_interval": 0.01})
+    thread.start()
+    state.url = f"http://127.0.0.1:{running.server_port}"
+    monkeypatch.setenv("ANTHROPIC_BASE_URL", state.url)
+    monkeypatch.setenv("ANTHROPIC_API_KEY", KEY)
+    monkeypatch.setattr("anthropic._base_client.INITIAL_RETRY_DELAY", 0.001)
+    yield state
+    running.shutdown()
+    running.server_close()
+    thread.join()

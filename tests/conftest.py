@@ -1,0 +1,207 @@
+"""Builders of small studies, and no network: sockets are blocked unless a test is `loopback`."""
+
+import ipaddress
+import json
+import re
+import socket
+from collections.abc import Callable, Mapping
+from pathlib import Path
+from typing import Any
+
+import pytest
+import tomli_w
+from hypothesis import HealthCheck, settings
+
+from tutorsim.agents.scene import Scene
+from tutorsim.drivers import drive, scripted
+from tutorsim.episode import episode
+from tutorsim.model import Call
+from tutorsim.records import EpisodeRecord
+from tutorsim.study import LoadedStudy, load_study
+
+settings.register_profile(
+    "default",
+    max_examples=60,
+    deadline=None,
+    derandomize=True,
+    suppress_health_check=[HealthCheck.too_slow, HealthCheck.function_scoped_fixture],
+)
+settings.load_profile("default")
+
+SMALL = {
+    "name": "small",
+    "seed": 11,
+    "conditions": ["simple"],
+    "personas": ["help_avoidant"],
+    "benchmarks": {"sciq": {"tasks": "science.jsonl", "limit": 1}},
+}
+SCIENCE = [
+    {
+        "task_id": name,
+        "question": f"Question of {name}?",
+        "correct_answer": f"answer-of-{name}",
+        "distractor1": "wrong-1",
+        "distractor2": "wrong-2",
+        "distractor3": "wrong-3",
+        "support": f"support-of-{name}",
+    }
+    for name in ("ice", "moon")
+]
+PROGRAMS = [
+    {
+        "task_id": f"Set/{name}",
+        "prompt": f'def {name}(n):\n    """Doc of {name}."""\n',
+        "entry_point": name,
+        "canonical_solution": f"    return 'solution-of-{name}'\n",
+        "test": f"def check(candidate):\n    assert candidate(1) == 'solution-of-{name}'\n",
+    }
+    for name in ("double", "halve")
+]
+
+
+def pytest_configure(config: pytest.Config) -> None:
+    config.addinivalue_line("markers", "loopback: the test may connect to this machine itself.")
+
+
+@pytest.fixture(autouse=True)
+def _no_network(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Refuse connections; with the marker `loopback`, those that leave the machine only."""
+    allowed = request.node.get_closest_marker("loopback") is not None
+    connect, connect_ex = socket.socket.connect, socket.socket.connect_ex
+
+    def refuse(sock: socket.socket, address: Any) -> None:
+        if sock.family == socket.AF_UNIX or (allowed and _is_loopback(address)):
+            return
+        raise RuntimeError(f"a test opened a connection to {address!r}")
+
+    def guarded(sock: socket.socket, address: Any) -> None:
+        refuse(sock, address)
+        connect(sock, address)
+
+    def guarded_ex(sock: socket.socket, address: Any) -> int:
+        refuse(sock, address)
+        return connect_ex(sock, address)
+
+    monkeypatch.setattr(socket.socket, "connect", guarded)
+    monkeypatch.setattr(socket.socket, "connect_ex", guarded_ex)
+
+
+def _is_loopback(address: Any) -> bool:
+    host = address[0] if isinstance(address, tuple) else ""
+    try:
+        return ipaddress.ip_address(host).is_loopback
+    except ValueError:
+        return host == "localhost"
+
+
+MakeStudy = Callable[..., LoadedStudy]
+MakeScene = Callable[..., Scene]
+
+
+@pytest.fixture
+def make_study(tmp_path: Path) -> MakeStudy:
+    """Build a study of one science task, one persona and the `simple` condition.
+
+    Keyword arguments are settings that take the place of these; two tasks of each benchmark
+    are in `science.jsonl` and `programs.jsonl` beside the study file.
+    """
+    for name, rows in (("science.jsonl", SCIENCE), ("programs.jsonl", PROGRAMS)):
+        lines = "".join(json.dumps(row) + "\n" for row in rows)
+        (tmp_path / name).write_text(lines, encoding="utf-8")
+
+    def make(**settings: Any) -> LoadedStudy:
+        path = tmp_path / "study.toml"
+        path.write_text(tomli_w.dumps({**SMALL, **settings}), encoding="utf-8")
+        return load_study(path)
+
+    return make
+
+
+@pytest.fixture
+def make_scene(make_study: MakeStudy) -> MakeScene:
+    """Build the scene of the first episode of such a study."""
+
+    def make(**settings: Any) -> Scene:
+        loaded = make_study(**settings)
+        return Scene(loaded, next(loaded.grid()))
+
+    return make
+
+
+class Script:
+    """Canned replies for one episode.
+
+    Every tutor's text carries its role as `«role»`. Ballots are written with role names; the
+    script finds each role's mark in the prompt and writes the label that stands before it.
+
+    Args:
+        replies: Call key, or its tail without attempt (`vote_final/motivation`), or a stage
+            → reply. Ballots without one are the example that the prompt gives.
+        marks: Role → further text of its proposals.
+    """
+
+    def __init__(self, replies: Mapping[str, str] | None = None, **marks: str) -> None:
+        self.replies = replies or {}
+        self.marks = marks
+        self.calls: list[Call] = []
+
+    def __call__(self, call: Call) -> str:
+        self.calls.append(call)
+        turn, stage, agent, attempt = call.key
+        names = (
+            str(call.key),
+            f"{turn}/{stage}/{agent}",
+            f"{stage}/{agent}/{attempt}",
+            f"{stage}/{agent}",
+            f"{turn}/{stage}",
+            stage,
+        )
+        given = next((self.replies[name] for name in names if name in self.replies), None)
+        if "vote" in stage:
+            return self._ballot(call.request.user, given)
+        return self._usual(call) if given is None else given
+
+    def _ballot(self, user: str, given: str | None) -> str:
+        if given is None:
+            [example] = re.findall(r"for example: ([A-H0-9=,]+)", user)
+            return str(example)
+        labels = {role: label for label, role in self.shown(user).items()}
+        return re.sub(r"[a-z_]{3,}", lambda word: labels.get(word[0], word[0]), given)
+
+    def _usual(self, call: Call) -> str:
+        turn, stage, agent, _ = call.key
+        if stage == "student":
+            return f"Attempt {turn}."
+        if stage == "judge":
+            return "SCORE: 0.1\nMostly wrong."
+        if stage in ("critique", "tie_critique"):
+            return "\n".join(
+                f"{label}:\nSTRENGTH: {agent} likes {role}.\nWEAKNESS: {agent} doubts {role}."
+                for label, role in self.shown(call.request.user).items()
+            )
+        text = f"{stage} «{agent}» {self.marks.get(agent, '')}"
+        return f"PROPOSAL: {text}\nRATIONALE: Because.\nCONFIDENCE: 70"
+
+    @staticmethod
+    def shown(user: str) -> dict[str, str]:
+        """Label → role, as a prompt shows them."""
+        return dict(re.findall(r"^([A-H]): [^\n]*?«(\w+)»", user, re.MULTILINE))
+
+    def prompt(self, key: str) -> str:
+        """The user message of a call."""
+        [user] = [call.request.user for call in self.calls if str(call.key) == key]
+        return user
+
+    @property
+    def keys(self) -> list[str]:
+        return [str(call.key) for call in self.calls]
+
+    def play(self, scene: Scene) -> EpisodeRecord:
+        """Run the episode of a scene with these replies."""
+        return drive(episode(scene), scripted(self))
+
+
+@pytest.fixture
+def script() -> type[Script]:
+    """The class of canned replies."""
+    return Script

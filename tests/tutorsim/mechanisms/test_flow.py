@@ -1,0 +1,72 @@
+"""Asking once more."""
+
+import pytest
+
+from tutorsim.mechanisms.flow import Round, ask
+from tutorsim.model import Answer, Call, CallKey, Question, Reply, Request
+
+
+def question(agent, *, salvage=lambda _: None):
+    call = Call(CallKey(1, "vote_final", agent, 1), Request("m", "system", "user", 9))
+    return Question(call, lambda text: text if text.startswith("ok") else None, "REMINDER", salvage)
+
+
+def play(flow, replies):
+    """Run a flow with canned replies by key; the rounds that it asked for, and its value."""
+    rounds, sent = [], None
+    try:
+        while True:
+            effect = flow.send(sent)
+            assert isinstance(effect, Round)
+            rounds.append(effect.calls)
+            sent = tuple(
+                Reply(replies[str(call.key)], "m", "end_turn", 1, 1) for call in effect.calls
+            )
+    except StopIteration as stop:
+        return rounds, stop.value
+
+
+def test_what_cannot_be_read_is_asked_for_once_more_in_one_round():
+    rounds, answers = play(
+        ask([question("a"), question("b"), question("c")]),
+        {
+            "1/vote_final/a/1": "no",
+            "1/vote_final/b/1": "ok b",
+            "1/vote_final/c/1": "",
+            "1/vote_final/a/2": "ok a",
+            "1/vote_final/c/2": "never",
+        },
+    )
+    assert [[str(call.key) for call in calls] for calls in rounds] == [
+        ["1/vote_final/a/1", "1/vote_final/b/1", "1/vote_final/c/1"],
+        ["1/vote_final/a/2", "1/vote_final/c/2"],
+    ]
+    assert answers == [
+        Answer("ok a", "ok a", "no", salvaged=False, attempts=2),
+        Answer("ok b", "ok b", None, salvaged=False, attempts=1),
+        Answer(None, "never", "", salvaged=False, attempts=2),
+    ]
+
+
+def test_the_second_asking_adds_the_reminder_and_nothing_else():
+    rounds, _ = play(ask([question("a")]), {"1/vote_final/a/1": "no", "1/vote_final/a/2": "ok"})
+    first, second = rounds[0][0].request, rounds[1][0].request
+    assert second.user == "user\n\nREMINDER"
+    assert (second.system, second.model, second.max_tokens) == (
+        first.system,
+        first.model,
+        first.max_tokens,
+    )
+
+
+@pytest.mark.parametrize(("first", "asked"), [("ok", 1), ("no", 2)])
+def test_only_a_second_reply_is_salvaged(first, asked):
+    kept = question("a", salvage=lambda text: f"saved {text}")
+    rounds, [answer] = play(ask([kept]), {"1/vote_final/a/1": first, "1/vote_final/a/2": "bad"})
+    assert len(rounds) == asked
+    assert answer.salvaged == (asked == 2)
+    assert answer.value == ("ok" if asked == 1 else "saved bad")
+
+
+def test_no_question_is_no_round():
+    assert play(ask([]), {}) == ([], [])

@@ -1,0 +1,222 @@
+"""Logs: what is written is read back, and what is no log is refused."""
+
+import hashlib
+import json
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from tutorsim.errors import LogError
+from tutorsim.records import (
+    EPISODES_FILE,
+    RUN_FILE,
+    SCHEMA_VERSION,
+    BallotRecord,
+    EpisodeRecord,
+    Provenance,
+    RunRecord,
+    read_episodes,
+    read_run,
+    to_line,
+)
+from tutorsim.types import DEFAULT_ROLES
+
+S, M, V, C = DEFAULT_ROLES
+
+
+@pytest.fixture
+def played(make_scene, script):
+    """An episode with a tie round, an abstention and a repaired ballot."""
+    replies = {
+        f"1/vote_final/{S}": "?",
+        f"1/vote_final/{M}": f"{S}=1,{M}=1,{V}=1,{C}=0",
+        "2/vote_final": f"{S}=13,{M}=12,{V}=0,{C}=0",
+        f"2/vote_final/{S}": f"{S}=12,{M}=13,{V}=0,{C}=0",
+        f"2/vote_final/{M}": f"{S}=12,{M}=13,{V}=0,{C}=0",
+        "student": "Grüße\x0b\x85\u2028\u2029«\x00»\x1b[31m",
+    }
+    return script(replies).play(make_scene(conditions=["cumulative"], max_turns=2))
+
+
+@pytest.fixture
+def folder(tmp_path, make_study, played):
+    """A run folder with two episodes."""
+    run = RunRecord(
+        study=make_study().settings(),
+        study_digest="d",
+        recording_digest="r",
+        provenance=Provenance(
+            kind="stand-in", name="n", models=("m",), recorded_from=None, recorded_to=None
+        ),
+        packages={"vcrpy": "9.4"},
+        episodes=2,
+    )
+    (tmp_path / RUN_FILE).write_text(to_line(run) + "\n", encoding="utf-8")
+    line = to_line(played) + "\n"
+    (tmp_path / EPISODES_FILE).write_text(2 * line, encoding="utf-8", newline="\n")
+    return tmp_path
+
+
+def test_what_is_written_is_read_back(folder, played):
+    assert list(read_episodes(folder)) == [played, played]
+    statuses = [ballot.ballot_status for ballot in played.turns[0].ballots_final]
+    assert statuses == ["abstained", "repaired", "valid", "valid"]
+    assert played.turns[1].tie_round is not None
+    assert read_run(folder).study.name == "small"
+
+
+def test_a_line_is_one_line_of_plain_json(played):
+    line = to_line(played)
+    assert line.splitlines() == [line]
+    assert "Grüße" in line
+    assert json.loads(line)["schema_version"] == SCHEMA_VERSION
+    assert to_line(EpisodeRecord.model_validate_json(line)) == line
+
+
+@given(st.text(), st.sampled_from([None, (), ("a", "b"), "a", {"a": 3, "b": 22}]))
+def test_any_reply_and_any_choice_survive_the_log(raw, parsed):
+    ballot = BallotRecord(
+        voter="a", protocol="simple", labels={"A": "a"}, raw=raw, parsed=parsed, mass={"a": 1}
+    )
+    assert BallotRecord.model_validate_json(to_line(ballot)) == ballot
+
+
+def test_the_skeleton_of_the_contract_is_there(played):
+    data = json.loads(to_line(played))
+    assert set(data) >= {
+        *("schema_version", "episode_id", "benchmark", "task_id", "persona", "condition"),
+        *("repeat", "attempts", "turns", "turns_taken", "initial_correctness"),
+        *("final_correctness", "initial_code_passed", "code_passed", "success", "status"),
+    }
+    assert set(data["attempts"][0]) >= {
+        *("turn", "text", "score", "score_rationale", "code", "code_passed"),
+    }
+    turn = data["turns"][1]
+    assert set(turn) >= {
+        *("turn", "proposals_initial", "reviews", "ballots_initial", "proposals_final"),
+        *("ballots_final", "tie_round", "decision", "delivered"),
+    }
+    assert set(turn["proposals_final"]) == set(DEFAULT_ROLES)
+    assert set(turn["proposals_final"][S]) >= {"text", "rationale", "confidence"}
+    assert set(turn["tie_round"]) == {"candidates", "reviews", "ballots"}
+    assert set(turn["decision"]) == {"tallies", "tied_set", "steps", "decided_by", "winner"}
+    assert set(turn["ballots_final"][0]) >= {"voter", "labels", "raw", "parsed", "ballot_status"}
+
+
+def rewrite(folder, change, *, name=EPISODES_FILE, line=1):
+    """Change one line of a log, as data or as text."""
+    lines = (folder / name).read_text(encoding="utf-8").splitlines(keepends=True)
+    text = lines[line - 1]
+    if isinstance(change, dict):
+        text = json.dumps({**json.loads(text), **change}) + "\n"
+    else:
+        text = change(text)
+    lines[line - 1] = text
+    (folder / name).write_text("".join(lines), encoding="utf-8", newline="\n")
+
+
+BROKEN = {
+    "truncated": lambda text: text[: len(text) // 2],
+    "empty line": lambda text: "\n",
+    "a list": lambda text: "[1]\n",
+    "a number": lambda text: "7\n",
+    "no JSON": lambda text: "hello\n",
+    "too deep": lambda text: "[" * 100_000 + "\n",
+    "lone surrogate": lambda text: text.replace("Mostly", r"\ud800"),
+    "not a number": lambda text: text.replace('"score":0.1', '"score":NaN'),
+    "endless": lambda text: text.replace('"score":0.1', '"score":1e999'),
+    "no version": lambda text: text.replace("schema_version", "version"),
+    "another version": {"schema_version": 2},
+    "version as text": {"schema_version": "1"},
+    "no version's value": {"schema_version": None},
+    "unknown status": {"status": "fine"},
+    "no turns": {"turns": None},
+    "turns of another kind": {"turns": [3]},
+    "a turn as text": {"turns": ["x"]},
+    "turns as a number": {"turns": 3},
+    "ballots as text": {"turns": [{"turn": 1, "ballots_final": ["x"]}]},
+    "ballots as a number": {"turns": [{"turn": 1, "ballots_final": 4}]},
+    "a tie round as text": {"turns": [{"turn": 1, "tie_round": "x"}]},
+    "labels as a list": {
+        "turns": [{"turn": 1, "ballots_final": [{"voter": "a", "labels": ["x"], "parsed": "x"}]}]
+    },
+}
+
+
+@pytest.mark.parametrize("change", BROKEN.values(), ids=BROKEN)
+def test_a_broken_line_is_an_error_that_names_file_and_line(folder, change):
+    rewrite(folder, change, line=2)
+    episodes = read_episodes(folder)
+    next(episodes)
+    with pytest.raises(LogError, match=f"{EPISODES_FILE}, line 2") as caught:
+        next(episodes)
+    assert caught.value.exit_code == 4
+    assert caught.value.hint
+
+
+def test_the_offending_field_is_named(folder):
+    rewrite(folder, {"turns_taken": "many"})
+    with pytest.raises(LogError, match="field turns_taken"):
+        list(read_episodes(folder))
+
+
+def test_further_fields_of_other_programs_are_left_out(folder, played):
+    rewrite(folder, {"mood": "good"})
+    assert list(read_episodes(folder)) == [played, played]
+
+
+@pytest.mark.parametrize(
+    "change", [BROKEN["truncated"], {"schema_version": 7}, {"episodes": "two"}, {"study": 3}]
+)
+def test_a_broken_run_file_is_an_error_that_names_it(folder, change):
+    rewrite(folder, change, name=RUN_FILE)
+    with pytest.raises(LogError, match=RUN_FILE) as caught:
+        read_run(folder)
+    assert caught.value.exit_code == 4
+
+
+@pytest.mark.parametrize("name", [RUN_FILE, EPISODES_FILE])
+def test_a_missing_file_is_an_error(folder, name):
+    (folder / name).unlink()
+    with pytest.raises(LogError, match="cannot be read") as caught:
+        read_run(folder), list(read_episodes(folder))
+    assert caught.value.exit_code == 4
+
+
+def test_bytes_that_are_no_text_are_an_error(folder):
+    (folder / EPISODES_FILE).write_bytes(b"\xff\xfe")
+    with pytest.raises(LogError, match="cannot be read"):
+        list(read_episodes(folder))
+
+
+def test_a_log_that_is_not_the_named_one_is_an_error(folder):
+    rewrite(folder, {"episodes_sha256": "0" * 64}, name=RUN_FILE)
+    with pytest.raises(LogError, match=r"is not the log that run\.json names"):
+        read_run(folder)
+
+
+def test_a_log_cut_between_two_lines_is_noticed(folder):
+    text = (folder / EPISODES_FILE).read_bytes()
+    rewrite(folder, {"episodes_sha256": hashlib.sha256(text).hexdigest()}, name=RUN_FILE)
+    assert read_run(folder).episodes == 2
+    (folder / EPISODES_FILE).write_bytes(text[: len(text) // 2])
+    with pytest.raises(LogError, match="is not the log"):
+        read_run(folder)
+
+
+def test_masses_are_counted_where_another_program_left_them_out(folder, played):
+    data = json.loads(to_line(played))
+    logged = data["turns"][1]["ballots_final"]
+    for ballot in logged:
+        del ballot["mass"], ballot["protocol"]
+    rewrite(folder, {"turns": data["turns"]})
+    read = next(read_episodes(folder))
+    assert [ballot.mass for ballot in read.turns[1].ballots_final] == [
+        ballot.mass for ballot in played.turns[1].ballots_final
+    ]
+
+
+def test_records_do_not_change(played):
+    with pytest.raises(ValueError, match="frozen"):
+        played.turns_taken = 9

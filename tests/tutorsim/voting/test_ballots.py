@@ -1,0 +1,243 @@
+"""Reading ballots: what counts as one, what it is worth, and what is repaired."""
+
+import time
+
+import pytest
+from hypothesis import example, given
+from hypothesis import strategies as st
+
+from tutorsim.types import LABELS, PROTOCOLS, READINGS
+from tutorsim.voting import RULES, masses_of, read_ballot, repair_points, resolve
+
+ABCD = ("A", "B", "C", "D")
+
+FORMS = {
+    ("simple", "B"): "B",
+    ("ranked", "B,A,D,C"): ("B", "A", "D", "C"),
+    ("cumulative", "A=10,B=5,C=5,D=5"): {"A": 10, "B": 5, "C": 5, "D": 5},
+    ("cumulative", "D=25,C=0,B=0,A=0"): {"D": 25, "C": 0, "B": 0, "A": 0},
+    ("approval", "A,C"): ("A", "C"),
+    ("approval", "A,B,C,D"): ("A", "B", "C", "D"),
+    ("approval", "none"): (),
+}
+
+FORGIVEN = {
+    ("simple", " b.\n"): "B",
+    ("simple", "**B**"): "B",
+    ("simple", "`B`"): "B",
+    ("simple", "B\r\n"): "B",
+    ("ranked", "b, a , D,C"): ("B", "A", "D", "C"),
+    ("cumulative", "a = 10, b=5, C= 5, D =5"): {"A": 10, "B": 5, "C": 5, "D": 5},
+    ("cumulative", "A=010,B=5,C=5,D=5"): {"A": 10, "B": 5, "C": 5, "D": 5},
+    ("approval", "None."): (),
+    ("approval", '"C, A"'): ("C", "A"),
+}
+
+PEOPLE = {
+    ("simple", "I choose the second.\nVote: B"): "B",
+    ("simple", "[B]"): "B",
+    ("ranked", "B > A > D > C"): ("B", "A", "D", "C"),
+    ("ranked", "1. B\n2. A\n3. D\n4. C"): ("B", "A", "D", "C"),
+    ("cumulative", "A: 10; B: 5; C: 5; D: 5"): {"A": 10, "B": 5, "C": 5, "D": 5},
+    ("approval", "A and C"): ("A", "C"),
+}
+
+MALFORMED = [
+    ("simple", ""),
+    ("simple", "E"),
+    ("simple", "AB"),
+    ("simple", "A,B"),
+    ("simple", "I vote for B"),
+    ("simple", "none"),
+    ("simple", "B\nbecause it is short"),
+    ("ranked", "B,A,D"),
+    ("ranked", "B,A,D,D"),
+    ("ranked", "B,A,D,C,A"),
+    ("ranked", "B,A,D,E"),
+    ("ranked", "BADC"),
+    ("cumulative", "A=10,B=5,C=5,D=4"),
+    ("cumulative", "A=30,B=-5,C=0,D=0"),
+    ("cumulative", "A=12.5,B=12.5,C=0,D=0"),
+    ("cumulative", "A=25"),
+    ("cumulative", "A=10,A=5,C=5,D=5"),
+    ("cumulative", "10,5,5,5"),
+    ("cumulative", "A=٢٥,B=0,C=0,D=0"),
+    ("approval", ""),
+    ("approval", "A,A"),
+    ("approval", "A,none"),
+    ("approval", "A,E"),
+    ("approval", "A,"),
+]
+
+
+@pytest.mark.parametrize(("case", "expected"), FORMS.items())
+@pytest.mark.parametrize("reading", READINGS)
+def test_every_reading_reads_the_form_that_the_prompt_asks_for(case, expected, reading):
+    protocol, reply = case
+    assert read_ballot(reply, ABCD, protocol=protocol, reading=reading) == expected
+
+
+@pytest.mark.parametrize(("case", "expected"), FORGIVEN.items())
+def test_the_standard_reading_forgives_case_spaces_and_wrapping(case, expected):
+    protocol, reply = case
+    assert read_ballot(reply, ABCD, protocol=protocol) == expected
+
+
+@pytest.mark.parametrize(("case", "expected"), PEOPLE.items())
+def test_only_the_lenient_reading_takes_what_people_write(case, expected):
+    protocol, reply = case
+    assert read_ballot(reply, ABCD, protocol=protocol) is None
+    assert read_ballot(reply, ABCD, protocol=protocol, reading="lenient") == expected
+
+
+@pytest.mark.parametrize(("protocol", "reply"), MALFORMED)
+@pytest.mark.parametrize("reading", ["strict", "standard"])
+def test_a_malformed_reply_is_no_ballot(protocol, reply, reading):
+    assert read_ballot(reply, ABCD, protocol=protocol, reading=reading) is None
+
+
+def test_the_strict_reading_forgives_surrounding_space_only():
+    assert read_ballot(" B\n", ABCD, protocol="simple", reading="strict") == "B"
+    assert read_ballot("b", ABCD, protocol="simple", reading="strict") is None
+    assert read_ballot("B,A, D,C", ABCD, protocol="ranked", reading="strict") is None
+
+
+def test_a_tied_pair_is_voted_on_with_two_labels():
+    assert read_ballot("B,A", ("A", "B"), protocol="ranked") == ("B", "A")
+    assert read_ballot("C", ("A", "B"), protocol="simple") is None
+    assert read_ballot("A=25,B=0", ("A", "B"), protocol="cumulative") == {"A": 25, "B": 0}
+
+
+def test_points_must_sum_to_the_budget_of_the_study():
+    assert read_ballot("A=6,B=4", ("A", "B"), protocol="cumulative", budget=10) is not None
+    assert read_ballot("A=6,B=4", ("A", "B"), protocol="cumulative") is None
+
+
+@pytest.mark.parametrize("protocol", PROTOCOLS)
+@pytest.mark.parametrize("count", range(2, 9))
+def test_the_example_in_the_prompt_is_a_ballot(protocol, count):
+    labels = tuple(LABELS[:count])
+    for budget in (1, 7, 25, 100):
+        example = RULES[protocol].example(labels, budget)
+        read = read_ballot(example, labels, protocol=protocol, budget=budget, reading="strict")
+        assert read is not None
+
+
+REPAIRS = {
+    # 24 points: shares 25/24 x (10, 5, 5, 4) = 10.42 5.21 5.21 4.17; floors 10 5 5 4 leave one,
+    # which goes to the largest remainder, A.
+    "A=10,B=5,C=5,D=4": {"A": 11, "B": 5, "C": 5, "D": 4},
+    # 30 points: 25/30 x (15, 5, 5, 5) = 12.5 4.17 4.17 4.17; floors 24, one left for A (.5).
+    "A=15,B=5,C=5,D=5": {"A": 13, "B": 4, "C": 4, "D": 4},
+    # 100 points: quarters exactly.
+    "A=40,B=20,C=20,D=20": {"A": 10, "B": 5, "C": 5, "D": 5},
+    # 4 points: 6.25 each; floors 24, equal remainders: one to the first label.
+    "A=1,B=1,C=1,D=1": {"A": 7, "B": 6, "C": 6, "D": 6},
+    # 3 points, D left out: 8.33 each, one left to the first label.
+    "A=1,B=1,C=1": {"A": 9, "B": 8, "C": 8, "D": 0},
+    # 7 points: 25/7 x (0, 2, 2, 3) = 0 7.14 7.14 10.71; floors 24, one to D.
+    "A=0,B=2,C=2,D=3": {"A": 0, "B": 7, "C": 7, "D": 11},
+    # 6 points: 25/6 x (1, 1, 1, 3) = 4.17 4.17 4.17 12.5; floors 24, one to D.
+    "D=3, C=1, B=1, A=1": {"A": 4, "B": 4, "C": 4, "D": 13},
+}
+
+
+@pytest.mark.parametrize(("reply", "expected"), REPAIRS.items())
+def test_points_are_rescaled_by_largest_remainder(reply, expected):
+    assert repair_points(reply, ABCD) == expected
+
+
+@pytest.mark.parametrize("reply", ["", "A=0,B=0,C=0,D=0", "A=-1,B=26", "B", "A=1,E=5", "A=1,A=2"])
+def test_what_holds_no_points_is_not_repaired(reply):
+    assert repair_points(reply, ABCD) is None
+
+
+@given(
+    st.lists(st.integers(0, 10**9 - 1), min_size=2, max_size=8).filter(any),
+    st.integers(1, 1000),
+)
+def test_a_repair_sums_to_the_budget_and_keeps_the_order(points, budget):
+    labels = LABELS[: len(points)]
+    reply = ",".join(f"{label}={n}" for label, n in zip(labels, points, strict=True))
+    repaired = repair_points(reply, tuple(labels), budget=budget)
+    assert repaired is not None
+    assert sum(repaired.values()) == budget
+    total = sum(points)
+    for label, given_points in zip(labels, points, strict=True):
+        assert abs(repaired[label] * total - given_points * budget) < total
+    if total == budget:
+        assert list(repaired.values()) == points
+
+
+def test_masses_are_those_of_the_protocol():
+    roles = ("s", "m", "v", "c")
+    assert masses_of("m", roles, protocol="simple") == {"s": 0, "m": 1, "v": 0, "c": 0}
+    ranked = masses_of(("v", "s", "c", "m"), roles, protocol="ranked")
+    assert ranked == {"s": 2, "m": 0, "v": 3, "c": 1}
+    points = {"s": 10, "m": 5, "v": 5, "c": 5}
+    assert masses_of(points, roles, protocol="cumulative") == points
+    assert masses_of(("s", "c"), roles, protocol="approval") == {"s": 1, "m": 0, "v": 0, "c": 1}
+    assert masses_of(("m", "s"), ("s", "m"), protocol="ranked") == {"s": 0, "m": 1}
+
+
+@pytest.mark.parametrize("protocol", PROTOCOLS)
+def test_an_abstention_has_no_mass_and_approving_nobody_is_no_abstention(protocol):
+    assert masses_of(None, ABCD, protocol=protocol) == {}
+    assert masses_of((), ABCD, protocol="approval") == dict.fromkeys(ABCD, 0)
+
+
+def test_labels_are_resolved_to_the_roles_behind_them():
+    labels = {"A": "motivation", "B": "scaffolding", "C": "misconception"}
+    assert resolve("B", labels) == "scaffolding"
+    assert resolve(("C", "A", "B"), labels) == ("misconception", "motivation", "scaffolding")
+    assert resolve({"A": 20, "B": 5, "C": 0}, labels) == {
+        "motivation": 20,
+        "scaffolding": 5,
+        "misconception": 0,
+    }
+
+
+ballotish = st.text(alphabet="ABCDEabnoe=,.:;>1250 \n\t*`\"'|()-", max_size=40)
+anything = st.text(st.characters(exclude_categories=()), max_size=60)
+"""All of Unicode, lone surrogates among it."""
+
+
+@pytest.mark.parametrize("protocol", PROTOCOLS)
+@given(ballotish | anything)
+@example("ranked: A,B,C,D\n*B,A,C,D*")
+@example("`\nB\n`")
+def test_a_stricter_reading_never_reads_another_ballot_than_a_more_lenient_one(protocol, reply):
+    strict, standard, lenient = (
+        read_ballot(reply, ABCD, protocol=protocol, reading=reading) for reading in READINGS
+    )
+    if strict is not None:
+        assert standard == strict
+    if standard is not None:
+        assert lenient == standard
+
+
+@pytest.mark.parametrize("protocol", PROTOCOLS)
+@given(reply=ballotish | anything)
+def test_whatever_is_read_is_a_ballot_over_the_labels_shown(protocol, reply):
+    choice = read_ballot(reply, ABCD, protocol=protocol, reading="lenient")
+    if protocol == "cumulative" and choice is not None:
+        assert set(choice) == set(ABCD)
+        assert sum(choice.values()) == 25
+        assert min(choice.values()) >= 0
+    elif choice is not None:
+        assert set(choice) <= set(ABCD)
+        assert len(set(choice)) == len(choice)
+        assert protocol != "ranked" or len(choice) == 4
+    repair_points(reply, ABCD)
+
+
+@pytest.mark.parametrize(
+    "filling", [" ", "\t", "A", ",", "=", "A,", "1", "\n", "*", "A=1,", "(", ";"]
+)
+@pytest.mark.parametrize("reading", READINGS)
+def test_a_huge_reply_is_read_in_reasonable_time(filling, reading):
+    reply = "A" + filling * 10_000 + "B"
+    start = time.perf_counter()
+    for protocol in PROTOCOLS:
+        read_ballot(reply, ABCD, protocol=protocol, reading=reading)
+    assert time.perf_counter() - start < 3

@@ -63,6 +63,7 @@ SCHEMA_VERSION = 1
 RUN_FILE = "run.json"
 EPISODES_FILE = "episodes.jsonl"
 TIMINGS_FILE = "timings.jsonl"
+LINE_ENDS = {ord(end): f"\\u{ord(end):04x}" for end in "\x85\u2028\u2029"}
 
 R = TypeVar("R", bound=BaseModel)
 
@@ -279,8 +280,13 @@ class RunRecord(_Record):
 
 
 def to_line(record: BaseModel) -> str:
-    """A record as one line of JSON without the line end; the same record gives the same bytes."""
-    return json.dumps(record.model_dump(mode="json"), ensure_ascii=False, separators=(",", ":"))
+    """A record as one line of JSON without the line end; the same record gives the same bytes.
+
+    Line ends of Unicode are escaped as those of ASCII are, so it is one line to every program.
+    """
+    value = record.model_dump(mode="json")
+    text = json.dumps(value, ensure_ascii=False, separators=(",", ":"))
+    return text.translate(LINE_ENDS)
 
 
 def read_run(folder: Path) -> RunRecord:
@@ -331,6 +337,8 @@ def _unreadable(path: Path, error: Exception) -> LogError:
 def _checked(text: str, path: Path, model: type[R], line: int) -> R:
     try:
         data = json.loads(text)
+        if "\\u" in text:
+            json.dumps(data, ensure_ascii=False).encode()  # refuses lone surrogates
         version = data["schema_version"]
     except (ValueError, KeyError, TypeError, RecursionError) as error:
         raise LogError(
@@ -344,18 +352,24 @@ def _checked(text: str, path: Path, model: type[R], line: int) -> R:
             why=f"This tutorsim reads version {SCHEMA_VERSION}.",
             hint="Write the log again from its recording with `tutorsim replay`.",
         )
-    if model is EpisodeRecord:
-        _complete(data)
     try:
+        if model is EpisodeRecord:
+            _complete(data)
         return model.model_validate(data)
     except ValidationError as error:
         first = error.errors()[0]
         place = ".".join(str(part) for part in first["loc"])
-        raise LogError(
-            f"{path}, line {line}: field {place}: {first['msg']}.",
-            why="The record does not have the logged format.",
-            hint="The file was edited; write it again with `tutorsim replay`.",
-        ) from error
+        raise _misshapen(f"{path}, line {line}: field {place}: {first['msg']}.") from error
+    except (AttributeError, TypeError) as error:
+        raise _misshapen(f"{path}, line {line}: a turn or a ballot is no object.") from error
+
+
+def _misshapen(what: str) -> LogError:
+    return LogError(
+        what,
+        why="The record does not have the logged format.",
+        hint="The file was edited; write it again with `tutorsim replay`.",
+    )
 
 
 def _complete(data: dict[str, Any]) -> None:

@@ -102,7 +102,7 @@ def _line(text: str, name: str) -> str | None:
 
 
 _SCORE = re.compile(
-    r"^[ \t*_]*SCORE[ \t*_]*:[ \t*_]*([0-9]+\.?[0-9]*|\.[0-9]+)[ \t*_\r]*$",
+    r"^[ \t*_]*SCORE[ \t*_]*:[ \t*_]*([0-9]+(?:\.[0-9]*)?|\.[0-9]+)[ \t*_\r]*$",
     re.MULTILINE | re.IGNORECASE,
 )
 

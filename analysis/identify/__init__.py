@@ -1,0 +1,11 @@
+"""What another rule would have elected, as far as the ballots cast tell."""
+
+from analysis.identify.possible import (
+    NOBODY,
+    READINGS_OF_TIES,
+    Identifier,
+    Possible,
+    TieReading,
+)
+
+__all__ = ["NOBODY", "READINGS_OF_TIES", "Identifier", "Possible", "TieReading"]

@@ -1,0 +1,253 @@
+"""Possible and necessary winners of one profile under one target.
+
+A *completion* gives every voter one ballot that agrees with the ballot it cast; up to k exempt
+voters may have cast any ballot of the target's format. A completion has a set of tied
+winners W. Two readings of a tie, never mixed:
+
+* `fallback`: the winner is the first of W in the role-priority order. `c` is possible when some
+  completion has `c` in W and no candidate before `c` in the order.
+* `set`: a tie stays a tie, because nobody was asked to vote on it. `c` is possible when some
+  completion has `c` in W.
+
+The necessary winner is the only possible one. An abstaining voter casts nothing under any target,
+unless it is exempt. A Condorcet winner need not exist; then "nobody" is an outcome of its own.
+"""
+
+from collections.abc import Callable, Sequence
+from functools import lru_cache
+from typing import Final, Literal, NamedTuple
+
+import numpy as np
+
+from analysis.identify import domains as dom
+from analysis.identify.domains import Domain, Options
+from analysis.identify.pairwise import PAIRWISE_TESTS, nobody_test
+from analysis.identify.runoff import runoff_sets
+from analysis.identify.search import (
+    WORK_LIMIT,
+    Voter,
+    exists,
+    linear_test,
+    with_subsets,
+)
+from analysis.profiles import Profile
+from analysis.rules import Target
+
+__all__ = ["NOBODY", "READINGS_OF_TIES", "Identifier", "Possible", "TieReading"]
+
+TieReading = Literal["fallback", "set"]
+"""What a tie under a target means: the order decides, or it stays a set."""
+
+READINGS_OF_TIES: Final[tuple[TieReading, ...]] = ("set", "fallback")
+
+NOBODY: Final = -1
+"""The outcome "no Condorcet winner", beside candidate numbers."""
+
+Outcomes = tuple[int, ...]
+
+
+class Possible(NamedTuple):
+    """What is known of the winner; candidates by place in the role-priority order."""
+
+    winners: Outcomes
+    """Outcomes that are possible for certain, in order; `NOBODY` first."""
+    settled: bool
+    """Whether these are all. If not, at least one outcome was too costly to decide."""
+
+    @property
+    def necessary(self) -> int | None:
+        """The only possible outcome, where there is exactly one."""
+        return self.winners[0] if self.settled and len(self.winners) == 1 else None
+
+
+class _Question(NamedTuple):
+    """A target and the voters' domains, sorted: equal questions have equal answers."""
+
+    target: Target
+    m: int
+    budget: int
+    domains: tuple[Domain | None, ...]
+
+
+class Identifier:
+    """Answers questions about profiles and remembers the answers.
+
+    Args:
+        budget: Points of a cumulative ballot.
+        limit: Work allowed for one question; see `analysis.identify.search`.
+    """
+
+    def __init__(self, *, budget: int, limit: int = WORK_LIMIT) -> None:
+        self.budget = budget
+        self.limit = limit
+        self._questions: dict[tuple[Profile, Target], _Question] = {}
+        self._reached: dict[tuple[_Question, int, tuple[int, ...], int], bool | None] = {}
+        self._runoffs: dict[tuple[_Question, int], tuple[frozenset[frozenset[int]], bool]] = {}
+
+    def possible(
+        self, profile: Profile, target: Target, *, exempt: int, reading: TieReading
+    ) -> Possible:
+        """Possible winners with at most `exempt` exempt voters."""
+        question = self._question(profile, target)
+        outcomes = [NOBODY] if target == "condorcet" else []
+        outcomes += range(profile.size)
+        answers = {o: self._reach(question, o, reading, exempt) for o in outcomes}
+        winners = tuple(o for o, answer in answers.items() if answer)
+        return Possible(winners, None not in answers.values())
+
+    def breakdown(self, profile: Profile, target: Target, *, reading: TieReading) -> int | None:
+        """The fewest exempt voters with which the necessary winner is lost.
+
+        Returns:
+            0 where there is no necessary winner to begin with; `None` where no number loses
+            it (a single candidate) or where that was too costly to decide.
+        """
+        start = self.possible(profile, target, exempt=0, reading=reading)
+        if not start.settled:
+            return 0 if len(start.winners) > 1 else None
+        if start.necessary is None:
+            return 0
+        for k in range(1, len(profile.ballots) + 1):
+            now = self.possible(profile, target, exempt=k, reading=reading)
+            if len(now.winners) > 1:
+                return k
+            if not now.settled:
+                return None
+        return None
+
+    def _question(self, profile: Profile, target: Target) -> _Question:
+        key = (profile, target)
+        if key not in self._questions:
+            found = [
+                dom.domain_of(ballot, protocol=profile.protocol, target=target)
+                for ballot in profile.cast
+            ]
+            nothing = [None] * (len(profile.ballots) - len(found))
+            domains = (*nothing, *sorted(found))
+            self._questions[key] = _Question(target, profile.size, self.budget, domains)
+        return self._questions[key]
+
+    def _reach(self, q: _Question, outcome: int, reading: TieReading, exempt: int) -> bool | None:
+        """Whether an outcome is possible; what implies it and costs less is asked first."""
+        ordered = q.target != "condorcet" and outcome > 0
+        for k in range(exempt + 1):
+            answer = self._answer(q, outcome, tuple(range(outcome)) if ordered else (), k)
+            if ordered and reading == "set" and not answer:
+                answer = self._answer(q, outcome, (), k)
+            if answer or k == exempt:
+                return answer
+        return None
+
+    def _answer(
+        self, q: _Question, outcome: int, ahead: tuple[int, ...], exempt: int
+    ) -> bool | None:
+        key = (q, outcome, ahead, exempt)
+        if key not in self._reached:
+            self._reached[key] = self._solve(q, outcome, ahead, exempt)
+        return self._reached[key]
+
+    def _solve(
+        self, q: _Question, outcome: int, ahead: tuple[int, ...], exempt: int
+    ) -> bool | None:
+        if q.m == 1:
+            return outcome != NOBODY
+        if q.target == "instant_runoff":
+            return self._by_runoff(q, outcome, ahead, exempt)
+        if q.target == "bucklin":
+            return self._by_depths(q, outcome, ahead, exempt)
+        return _SOLVERS[q.target](q, outcome, ahead, exempt, self.limit)
+
+    def _by_runoff(self, q: _Question, c: int, ahead: tuple[int, ...], exempt: int) -> bool | None:
+        if (q, exempt) not in self._runoffs:
+            self._runoffs[q, exempt] = runoff_sets(
+                q.domains, q.m, exempt=exempt, limit=self.limit // 10
+            )
+        sets, complete = self._runoffs[q, exempt]
+        if any(c in tied and tied.isdisjoint(ahead) for tied in sets):
+            return True
+        return False if complete else None
+
+    def _by_depths(self, q: _Question, c: int, ahead: tuple[int, ...], exempt: int) -> bool | None:
+        """Bucklin: `c` wins the count at some depth that nobody decides earlier."""
+        if not any(q.domains) and not ahead:
+            return True
+        answers = [
+            _bucklin_at(q, c, ahead, exempt, self.limit, depth) for depth in range(1, q.m + 1)
+        ]
+        return True if True in answers else (None if None in answers else False)
+
+
+def _voters(q: _Question, exempt: Domain, options: Callable[[Domain], Options]) -> list[Voter]:
+    """One voter per domain; an abstention adds nothing unless it is exempt."""
+    free = options(exempt)
+    nothing = Options.of(0 * free.rows[:1])
+    return [Voter(nothing if d is None else options(d), free) for d in q.domains]
+
+
+def _lead(c: int, ahead: Sequence[int], m: int) -> list[int]:
+    """By how much `c` must lead each rival: 1 over those ahead of it, 0 over the others."""
+    return [int(d in ahead) for d in range(m) if d != c]
+
+
+def _simple(q: _Question, c: int, ahead: Sequence[int], exempt: int, limit: int) -> bool | None:
+    top = dom.single_minded(c, q.m, 1)
+    voters = _voters(q, top, lambda d: dom.simple_options(d, c, q.m))
+    return exists(voters, linear_test(_lead(c, ahead, q.m)), exempt=exempt, limit=limit)
+
+
+def _approval(q: _Question, c: int, ahead: Sequence[int], exempt: int, limit: int) -> bool | None:
+    top = dom.single_minded(c, q.m, 1)
+    voters = _voters(q, top, lambda d: dom.approval_options(d, c, q.m))
+    return exists(voters, linear_test(_lead(c, ahead, q.m)), exempt=exempt, limit=limit)
+
+
+def _cumulative(q: _Question, c: int, ahead: Sequence[int], exempt: int, limit: int) -> bool | None:
+    top = dom.single_minded(c, q.m, q.budget)
+    voters = _voters(q, top, lambda d: dom.cumulative_options(d, c, q.m, q.budget))
+    return exists(voters, linear_test(_lead(c, ahead, q.m)), exempt=exempt, limit=limit)
+
+
+def _ranked(q: _Question, c: int, ahead: Sequence[int], exempt: int, limit: int) -> bool | None:
+    @lru_cache(maxsize=64)
+    def options(domain: Domain) -> Options:
+        return Options.of(with_subsets(dom.borda_options(domain, c, q.m).rows))
+
+    need = with_subsets(np.array([_lead(c, ahead, q.m)], dtype=np.int32))[0]
+    voters = _voters(q, dom.free(q.m), options)
+    return exists(voters, linear_test(need.tolist()), exempt=exempt, limit=limit)
+
+
+def _condorcet(q: _Question, c: int, ahead: Sequence[int], exempt: int, limit: int) -> bool | None:
+    if c == NOBODY:
+        voters = _voters(q, dom.free(q.m), lambda d: dom.pair_options(d, None, q.m))
+        return exists(voters, nobody_test(q.m), exempt=exempt, limit=limit)
+    voters = _voters(q, dom.free(q.m), lambda d: dom.condorcet_options(d, c, q.m))
+    return exists(voters, linear_test([1] * (q.m - 1)), exempt=exempt, limit=limit)
+
+
+def _pairwise(q: _Question, c: int, ahead: Sequence[int], exempt: int, limit: int) -> bool | None:
+    voters = _voters(q, dom.free(q.m), lambda d: dom.pair_options(d, c, q.m))
+    test = PAIRWISE_TESTS[q.target](c, ahead, q.m)
+    return exists(voters, test, exempt=exempt, limit=limit)
+
+
+def _bucklin_at(
+    q: _Question, c: int, ahead: Sequence[int], exempt: int, limit: int, depth: int
+) -> bool | None:
+    voters = _voters(q, dom.free(q.m), lambda d: dom.bucklin_options(d, c, q.m, depth))
+    need = [0] * (q.m - 1) + [1] + _lead(c, ahead, q.m)
+    return exists(voters, linear_test(need), exempt=exempt, limit=limit)
+
+
+_Solver = Callable[[_Question, int, Sequence[int], int, int], bool | None]
+
+_SOLVERS: Final[dict[str, _Solver]] = {
+    "simple": _simple,
+    "ranked": _ranked,
+    "cumulative": _cumulative,
+    "approval": _approval,
+    "copeland": _pairwise,
+    "minimax": _pairwise,
+    "schulze": _pairwise,
+    "condorcet": _condorcet,
+}

@@ -35,7 +35,7 @@ def judge_reply(asked: Asked, chance: Chance) -> str:
         else (chance if chance.happens("reread", _REREAD) else own).pick("score", _SCORES[level])
     )
     kind = "blank" if blank else ("wrong", "partial", "nearly", "right")[level]
-    why = fill(chance.pick("why", load_wording().judge[kind]), known, chance)
+    why = fill(chance.pick("why", load_wording().judge[kind]), known)
     if chance.happens("unreadable", _UNREADABLE):
         return f"I would give this about {score}. {why}"
     return f"SCORE: {score}\n{why}"

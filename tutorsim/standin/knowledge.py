@@ -54,6 +54,7 @@ class Knowledge:
     def __post_init__(self) -> None:
         names = ("clue", "answer", "because", "hint", "counter")
         words = {name: content_words(getattr(self, name)) for name in names}
+        words["because"] -= words["answer"]
         object.__setattr__(self, "words", words)
 
 
@@ -102,7 +103,6 @@ def _known(task: Task, tables: dict[str, Any]) -> Knowledge:
         return Knowledge(
             question=task.question,
             answer=task.correct_answer,
-            because=_sentences(task.support)[0],
             beliefs=task.distractors,
             **said,
         )
@@ -123,10 +123,6 @@ def _known_program(task: CodeTask, said: dict[str, Any]) -> Knowledge:
         body=task.canonical_solution,
         slips=tuple((old, new) for old, new in said["slips"]),
     )
-
-
-def _sentences(text: str) -> list[str]:
-    return re.split(r"(?<=[.?!])\s+", text.strip())
 
 
 def _before_docstring(prompt: str) -> str:

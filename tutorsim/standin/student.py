@@ -72,7 +72,7 @@ def _first_level(known: Knowledge, prior: float, chance: Chance) -> Level:
 def _words(known: Knowledge, mood: Mood, state: _State, chance: Chance) -> str:
     """One to three sentences that show the level."""
     if state.level == 0 and mood.blanks and chance.happens("blank", 0.35):
-        return fill(chance.pick("blank words", mood.blanks), known, chance)
+        return fill(chance.pick("blank words", mood.blanks), known)
     held = [belief for belief in known.beliefs if belief in state.last]
     belief = chance.pick("belief", held or known.beliefs)
     said = (belief, known.clue, known.answer, known.answer)

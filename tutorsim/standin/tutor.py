@@ -3,7 +3,6 @@
 import re
 
 from tutorsim.standin.chance import Chance
-from tutorsim.standin.knowledge import level_of
 from tutorsim.standin.quality import help_quality, is_specific
 from tutorsim.standin.reading import Asked
 from tutorsim.standin.wording import (
@@ -40,39 +39,56 @@ def student_mood(asked: Asked) -> Mood:
 
 
 def draft_reply(asked: Asked, chance: Chance) -> str:
-    """A first draft."""
-    style = style_of_system(asked.system)
+    """A first draft: an opening, something to work with, and a closing."""
+    style, known = style_of_system(asked.system), asked.known
     specific = chance.happens("specific", _SPECIFIC_DRAFT)
-    cores = style.specific if specific else style.vague
-    opens = _opens(asked, style)
-    parts = [chance.pick("open", opens), chance.pick("core", cores)]
-    parts.append(chance.pick("close", style.closes))
-    text = " ".join(fill(part, asked.known, chance) for part in parts)
+    opens, belief = _opens(asked, style, chance)
+    parts = (
+        chance.pick("open", opens),
+        chance.pick("core", style.specific if specific else style.vague),
+        chance.pick("close", style.closes),
+    )
+    text = " ".join(fill(part, known, belief=belief) for part in parts)
     return _formed(asked, style, text, chance)
 
 
-def _opens(asked: Asked, style: Style) -> tuple[str, ...]:
-    """Openings that suit the answer: no belief is named where nothing wrong was said."""
-    attempts = asked.spoken.attempts
-    if style.name == "misconception" and attempts and level_of(attempts[-1], asked.known) > 0:
-        return style.opens[2:]
-    return style.opens
+def _opens(asked: Asked, style: Style, chance: Chance) -> tuple[tuple[str, ...], str]:
+    """Openings that suit the student's last message, and the belief that they name.
+
+    A belief is called the student's own only where the message holds it.
+    """
+    attempts, known = asked.spoken.attempts, asked.known
+    if style.name != "misconception":
+        return style.opens, ""
+    held = [belief for belief in known.beliefs if attempts and belief in attempts[-1]]
+    if held:
+        return style.opens[:2], held[0]
+    return style.opens[2:], chance.pick("belief", known.beliefs)
 
 
 def revision_reply(asked: Asked, chance: Chance) -> str:
     """The own draft, made more concrete, with at most one sentence of a peer."""
     style, known = style_of_system(asked.system), asked.known
-    parts = re.split(r"(?<=[.?!])\s+", asked.own_draft)[:4]
+    parts = _sentences(asked.own_draft)[:4]
     if not is_specific(asked.own_draft, known) and chance.happens("sharper", 0.5):
-        core = fill(chance.pick("core", style.specific), known, chance)
-        parts = [parts[0], core, *parts[2:]]
-    peers = [text for text in asked.drafts.values() if text and text != asked.own_draft]
-    if peers and len(parts) < 4 and chance.happens("borrows", 0.35):
-        idea = re.split(r"(?<=[.?!])\s+", chance.pick("peer", peers))[-1]
-        parts.insert(len(parts) - 1, idea)
+        parts[1:2] = [fill(chance.pick("core", style.specific), known)]
+    ideas = _ideas(asked)
+    if ideas and len(parts) < 4 and chance.happens("borrows", 0.35):
+        parts.insert(2, chance.pick("idea", ideas))
     elif chance.happens("other close", 0.5):
-        parts[-1:] = [fill(chance.pick("close", style.closes), known, chance)]
+        parts[2:3] = [chance.pick("close", style.closes)]
     return _formed(asked, style, " ".join(parts), chance)
+
+
+def _ideas(asked: Asked) -> list[str]:
+    """The second sentence of each peer's draft, unless the own draft has it."""
+    drafts = (_sentences(text) for text in asked.drafts.values())
+    ideas = [sentences[1] for sentences in drafts if len(sentences) > 1]
+    return [idea for idea in ideas if idea not in asked.own_draft]
+
+
+def _sentences(text: str) -> list[str]:
+    return re.split(r"(?<=[.?!])\s+", text)
 
 
 def _formed(asked: Asked, style: Style, text: str, chance: Chance) -> str:
@@ -111,8 +127,8 @@ def _block(asked: Asked, label: str, *, good: bool, chance: Chance) -> str:
     others = [other for other in asked.drafts if other != label]
     if not good and others and chance.happens(f"compares {label}", 0.15):
         weakness = chance.pick(f"comparison {label}", notes["compared"])
-        weakness = weakness.replace("{other}", chance.pick(f"other {label}", others))
-    said = [fill(text, asked.known, chance) for text in (strength, weakness)]
+        weakness = weakness.replace("OTHER", chance.pick(f"other {label}", others))
+    said = [fill(text, asked.known) for text in (strength, weakness)]
     return f"{label}:\nSTRENGTH: {said[0]}\nWEAKNESS: {said[1]}"
 
 

@@ -7,7 +7,6 @@ from functools import cache, lru_cache
 from importlib import resources
 from typing import Any
 
-from tutorsim.standin.chance import Chance
 from tutorsim.standin.knowledge import Knowledge
 
 __all__ = ["Mood", "Style", "Wording", "fill", "load_wording", "mood_of_text", "style_weights"]
@@ -73,17 +72,14 @@ def _tuples(table: Mapping[str, list[Any]]) -> dict[str, tuple[Any, ...]]:
     return {name: tuple(values) for name, values in table.items()}
 
 
-def fill(template: str, known: Knowledge, chance: Chance, **more: str) -> str:
+def fill(template: str, known: Knowledge, *, belief: str = "") -> str:
     """A wording with its slots filled from what is known of the task."""
-    belief = chance.pick("belief", known.beliefs) if "{belief}" in template else ""
-    counter = known.counter[:1].upper() + known.counter[1:]
     return template.format(
         topic=known.topic,
         hint=known.hint,
         counter=known.counter,
-        COUNTER=counter,
+        COUNTER=known.counter[:1].upper() + known.counter[1:],
         belief=belief,
-        **more,
     )
 
 

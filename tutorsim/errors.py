@@ -14,6 +14,7 @@
   * RecordingError              exit 4   a recording is invalid or unsafe
   * LogError                    exit 4   a run log is invalid or unsafe
   * BudgetReached               exit 5   the next call could pass the spending cap
+  * Interrupted                 exit 130 stopped by Ctrl-C, with everything paid for kept
   * CallFailed                  exit 1   a model call failed for good
   * SandboxError                exit 6   the sandbox itself failed; never scored as the student's
     * SandboxUnavailable                 too few layers on this machine
@@ -33,6 +34,7 @@ __all__ = [
     "ChangedCallError",
     "CheckFailed",
     "FolderError",
+    "Interrupted",
     "LogError",
     "MissingCallError",
     "RecordingError",
@@ -129,6 +131,12 @@ class BudgetReached(TutorsimError):
     """The next call could pass the spending cap."""
 
     exit_code = 5
+
+
+class Interrupted(TutorsimError):
+    """Stopped by Ctrl-C, with everything paid for kept."""
+
+    exit_code = 130
 
 
 class CallFailed(TutorsimError):

@@ -14,6 +14,7 @@ from tutorsim.replay.manifest import (
     Outcome,
     check_cassette,
     episode_entry,
+    episode_outcome,
     read_manifest,
     write_manifest,
 )
@@ -38,6 +39,7 @@ __all__ = [
     "check_all_used",
     "check_cassette",
     "episode_entry",
+    "episode_outcome",
     "folder_error",
     "make_folder",
     "package_versions",

@@ -26,6 +26,7 @@ __all__ = [
     "Outcome",
     "check_cassette",
     "episode_entry",
+    "episode_outcome",
     "read_manifest",
     "write_manifest",
 ]
@@ -99,14 +100,9 @@ class Manifest(_Part):
         played = [self.schema_version, self.study_digest, self.verdicts_sha256, episodes]
         return hashlib.sha256(json.dumps(played).encode()).hexdigest()
 
-    def entry(self, episode_id: str) -> EpisodeEntry | None:
-        """The entry of an episode; `None` when it was not recorded."""
-        return next((e for e in self.episodes if e.episode_id == episode_id), None)
-
 
 def episode_entry(record: EpisodeRecord, cassette: Cassette) -> EpisodeEntry:
     """Describe a recorded episode by its log record and its cassette."""
-    decisions = [turn.decision for turn in record.turns if turn.decision is not None]
     return EpisodeEntry(
         episode_id=record.episode_id,
         status=record.status,
@@ -115,15 +111,21 @@ def episode_entry(record: EpisodeRecord, cassette: Cassette) -> EpisodeEntry:
         cassette_sha256=cassette.sha256,
         requests_sha256=cassette.requests_sha256(),
         record_sha256=hashlib.sha256(to_line(record).encode()).hexdigest(),
-        outcome=Outcome(
-            success=record.success,
-            turns_taken=record.turns_taken,
-            winners=tuple(decision.winner for decision in decisions),
-            decided_by=tuple(decision.decided_by for decision in decisions),
-            initial_correctness=record.initial_correctness,
-            final_correctness=record.final_correctness,
-            code_passed=record.code_passed,
-        ),
+        outcome=episode_outcome(record),
+    )
+
+
+def episode_outcome(record: EpisodeRecord) -> Outcome:
+    """What came of an episode, in short."""
+    decisions = [turn.decision for turn in record.turns if turn.decision is not None]
+    return Outcome(
+        success=record.success,
+        turns_taken=record.turns_taken,
+        winners=tuple(decision.winner for decision in decisions),
+        decided_by=tuple(decision.decided_by for decision in decisions),
+        initial_correctness=record.initial_correctness,
+        final_correctness=record.final_correctness,
+        code_passed=record.code_passed,
     )
 
 

@@ -30,6 +30,8 @@ class Budget:
     """US dollars, models without a price left out."""
     unpriced: set[str] = field(default_factory=set)
     """Models that were called and have no price."""
+    _committed: float = 0.0
+    """Paid in this and in earlier sessions; kept up only where there is a cap."""
     _reserved: float = 0.0
 
     def check_models(self, study: Study) -> None:
@@ -62,11 +64,11 @@ class Budget:
         request = call.request
         most = len((request.system + request.user).encode()) + 64
         reservation = self.prices.cost(request.model, most, request.max_tokens) or 0.0
-        if self.spent + self._reserved + reservation > self.max_usd:
+        if self._committed + self._reserved + reservation > self.max_usd:
             raise BudgetReached(
                 f"The next call could pass the cap of {self.max_usd:.2f} US dollars.",
-                why=f"{self.spent:.4f} are spent and {self._reserved:.4f} are set aside for calls "
-                f"under way; the next one takes at most {reservation:.4f}.",
+                why=f"{self._committed:.4f} are spent, {self._reserved:.4f} are set aside for "
+                f"calls under way, and the next one takes at most {reservation:.4f}.",
                 hint="Everything paid for is kept. Give the same command with a higher --max-usd.",
             )
         self._reserved += reservation
@@ -76,18 +78,28 @@ class Budget:
         """Give a reservation back."""
         self._reserved -= reservation
 
-    def count(self, model: str, reply: Reply) -> None:
-        """Count a reply that is in the recording.
+    def count_earlier(self, model: str, reply: Reply) -> None:
+        """Count a reply of an earlier session towards the cap."""
+        self._committed += self._cost(model, reply) or 0.0
+
+    def count(self, model: str, reply: Reply, *, new: bool) -> None:
+        """Count a reply of the recording.
 
         Args:
             model: The model that was asked for.
             reply: What came back.
+            new: Paid for in this session.
         """
         self.calls += 1
         self.input_tokens += reply.input_tokens
         self.output_tokens += reply.output_tokens
-        cost = self.prices.cost(model, reply.input_tokens, reply.output_tokens)
+        cost = self._cost(model, reply)
         if cost is None:
             self.unpriced.add(model)
-        else:
-            self.spent += cost
+            return
+        self.spent += cost
+        if new:
+            self._committed += cost
+
+    def _cost(self, model: str, reply: Reply) -> float | None:
+        return self.prices.cost(model, reply.input_tokens, reply.output_tokens)

@@ -1,0 +1,78 @@
+"""`tutorsim replay`: play a recording again and write its log."""
+
+from pathlib import Path
+
+import click
+
+from tutorsim.cli.console import err, safe
+from tutorsim.errors import CheckFailed
+
+__all__ = ["replay"]
+
+
+@click.command()
+@click.argument("cassette_dir", type=click.Path(path_type=Path, file_okay=False))
+@click.option(
+    "--log-dir", type=click.Path(path_type=Path), required=True, help="Run folder to write."
+)
+@click.option(
+    "--workers",
+    type=click.IntRange(1, 256),
+    help="Processes; one by default for a small recording. The bytes written are the same.",
+)
+@click.option(
+    "--reader",
+    type=click.Choice(["fast", "sdk"]),
+    default="fast",
+    show_default=True,
+    help="`sdk` plays through the real client and vcrpy.",
+)
+@click.option("--reexecute", is_flag=True, help="Run the recorded programs again and compare.")
+@click.option(
+    "--sandbox", "level", default="auto", show_default=True, help="Sandbox level for --reexecute."
+)
+def replay(
+    cassette_dir: Path,
+    log_dir: Path,
+    workers: int | None,
+    reader: str,
+    reexecute: bool,
+    level: str,
+) -> None:
+    """Replay the recording in CASSETTE_DIR without a network or a key.
+
+    Exit codes: 0 done · 1 a verdict or a call differs · 3 a call is missing or changed · 4 the
+    recording or a log is damaged.
+    """
+    from contextlib import nullcontext
+
+    from tutorsim.runner.replaying import default_workers, open_recording
+    from tutorsim.runner.replaying import replay as play
+    from tutorsim.sandbox import Sandbox
+
+    if workers is None:
+        workers = default_workers(len(open_recording(cassette_dir).specs))
+    judge = Sandbox(level) if reexecute else nullcontext()
+    with judge as sandbox:
+        run, changes = play(
+            cassette_dir,
+            log_dir=log_dir,
+            reader="sdk" if reader == "sdk" else "fast",
+            workers=workers,
+            sandbox=sandbox,
+        )
+    provenance = run.provenance
+    err().print(
+        safe(
+            f"{run.episodes:,} episodes replayed into {log_dir} "
+            f"(recorded from {provenance.kind}: {provenance.name})."
+        )
+    )
+    if changes:
+        first = changes[0]
+        raise CheckFailed(
+            f"{len(changes)} verdict(s) differ when run again, the first in {first.episode_id}, "
+            f"turn {first.turn}: recorded {first.recorded}, now {first.now}.",
+            why="The log keeps the recorded verdicts.",
+            hint="Another interpreter or other limits can do this; `tutorsim doctor` shows yours.",
+        )

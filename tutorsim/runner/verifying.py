@@ -1,0 +1,166 @@
+"""Verifying: does a recording still give the bytes that it gave when it was made?"""
+
+import hashlib
+import json
+from collections.abc import Iterator
+from dataclasses import dataclass
+from pathlib import Path
+from xml.etree import ElementTree
+
+from tutorsim.errors import CheckFailed, LogError, TutorsimError
+from tutorsim.records import EPISODES_FILE, EpisodeRecord
+from tutorsim.replay import EpisodeEntry, episode_outcome
+from tutorsim.replay.difference import first_difference
+from tutorsim.runner.replaying import (
+    ReaderName,
+    Recording,
+    Replayed,
+    check_drift,
+    open_recording,
+    replay_each,
+)
+
+__all__ = ["Finding", "Verification", "junit_xml", "verify"]
+
+
+@dataclass(frozen=True)
+class Finding:
+    """One episode that does not give the recorded bytes."""
+
+    episode_id: str
+    error: TutorsimError
+    """What differs; its exit code says of what kind the finding is."""
+
+
+@dataclass(frozen=True)
+class Verification:
+    """What came of verifying a recording."""
+
+    recording: Recording
+    episodes: int
+    calls: int
+    seconds: float
+    """Time that the episodes took, summed."""
+    findings: tuple[Finding, ...]
+
+    @property
+    def exit_code(self) -> int:
+        """0, or the code of the first finding."""
+        return self.findings[0].error.exit_code if self.findings else 0
+
+
+def verify(
+    folder: Path,
+    *,
+    reader: ReaderName = "fast",
+    workers: int = 1,
+    against: Path | None = None,
+) -> Verification:
+    """Replay a recording and compare every episode with the digest taken when it was recorded.
+
+    Args:
+        folder: The recording.
+        reader: How cassettes are read.
+        workers: Processes.
+        against: A run folder of the recording, to name the field in which a line differs.
+
+    Raises:
+        RecordingError: If the recording as a whole cannot be replayed.
+        LogError: If `against` holds no log.
+    """
+    recording = open_recording(folder)
+    logged = _lines(against) if against is not None else {}
+    findings: list[Finding] = []
+    seconds = 0.0
+    for one in replay_each(recording, reader=reader, workers=workers):
+        seconds += one.seconds
+        entry = recording.entries[one.episode_id]
+        error = one.error or _drift(one, entry, logged.get(one.episode_id))
+        if error is not None:
+            findings.append(Finding(one.episode_id, error))
+    findings += _whole(recording, clean=not findings)
+    return Verification(
+        recording=recording,
+        episodes=len(recording.specs),
+        calls=sum(entry.calls for entry in recording.manifest.episodes),
+        seconds=seconds,
+        findings=tuple(findings),
+    )
+
+
+def _whole(recording: Recording, *, clean: bool) -> Iterator[Finding]:
+    """What is wrong with the recording when nothing is wrong with an episode."""
+    if clean:
+        try:
+            check_drift(recording)
+        except TutorsimError as error:
+            yield Finding("(prompts)", error)
+
+
+def _drift(one: Replayed, entry: EpisodeEntry, logged: str | None) -> CheckFailed | None:
+    assert one.line is not None
+    if hashlib.sha256(one.line.encode()).hexdigest() == entry.record_sha256:
+        return None
+    return CheckFailed(
+        f"{one.episode_id}: the replay gives another record than the recording did.",
+        why=_first_difference(one.line, entry, logged),
+        hint="If the change is meant, record the study anew; `--against RUN` names the field.",
+    )
+
+
+def _first_difference(line: str, entry: EpisodeEntry, logged: str | None) -> str:
+    now = json.loads(line)
+    if logged is not None and logged != line:
+        return first_difference(json.loads(logged), now)
+    outcome = episode_outcome(EpisodeRecord.model_validate(now))
+    if outcome != entry.outcome:
+        recorded = entry.outcome.model_dump(mode="json")
+        return first_difference(recorded, outcome.model_dump(mode="json"))
+    return "Winners, scores and verdicts are the same; other fields of the record differ."
+
+
+def _lines(folder: Path) -> dict[str, str]:
+    try:
+        with (folder / EPISODES_FILE).open(encoding="utf-8") as lines:
+            return {json.loads(line)["episode_id"]: line.rstrip("\n") for line in lines}
+    except (OSError, ValueError, KeyError) as error:
+        raise LogError(f"{folder} holds no whole log.", why=str(error)) from error
+
+
+def junit_xml(verification: Verification) -> bytes:
+    """The verification as JUnit XML, one test case an episode."""
+    by_episode = {finding.episode_id: finding.error for finding in verification.findings}
+    names = [spec.episode_id for spec in verification.recording.specs]
+    names += [name for name in by_episode if name not in names]
+    suite = ElementTree.Element(
+        "testsuite",
+        name=f"tutorsim verify {verification.recording.manifest.study_name}",
+        tests=str(len(names)),
+        failures=str(len(by_episode)),
+        errors="0",
+    )
+    for name in names:
+        case = ElementTree.SubElement(suite, "testcase", classname="tutorsim.verify", name=name)
+        if name in by_episode:
+            error = by_episode[name]
+            failure = ElementTree.SubElement(case, "failure", message=_xml_safe(error.what))
+            failure.text = _xml_safe(str(error))
+    root = ElementTree.Element("testsuites")
+    root.append(suite)
+    ElementTree.indent(root)
+    text: bytes = ElementTree.tostring(root, encoding="utf-8", xml_declaration=True)
+    return text + b"\n"
+
+
+def _xml_safe(text: str) -> str:
+    """The text without the characters that XML 1.0 cannot hold."""
+    kept = (
+        c
+        if c in "\t\n\r"
+        or 0x20 <= ord(c) <= 0xD7FF
+        or 0xE000 <= ord(c) <= 0xFFFD
+        or ord(c) >= 0x10000
+        else "\ufffd"
+        for c in text
+    )
+    return "".join(kept)

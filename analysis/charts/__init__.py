@@ -1,0 +1,21 @@
+"""Charts: tidy frames in, a figure with its finding, caption and drawing out.
+
+No chart computes a statistic or counts a vote; frames come from the functions of `analysis`.
+"""
+
+from analysis.charts.figure import CASCADE, Figure, absent, spec
+from analysis.charts.render import to_json, to_page_svg, to_png, to_svg
+from analysis.charts.style import DARK, TOKENS
+
+__all__ = [
+    "CASCADE",
+    "DARK",
+    "TOKENS",
+    "Figure",
+    "absent",
+    "spec",
+    "to_json",
+    "to_page_svg",
+    "to_png",
+    "to_svg",
+]

@@ -1,0 +1,82 @@
+"""A chart with everything that a reader needs around it."""
+
+import textwrap
+from dataclasses import dataclass, field
+from typing import Any, Final
+
+import altair as alt
+import polars as pl
+
+from analysis.charts.style import CONFIG
+
+__all__ = ["CASCADE", "Drawing", "Figure", "absent", "inline", "spec"]
+
+Drawing = alt.LayerChart | alt.FacetChart
+
+CASCADE: Final = (
+    "Single logged turns with the logged dialogue held fixed: another winner would have meant "
+    "another next message of the student, which nobody recorded."
+)
+"""The warning that goes with every counterfactual about single turns."""
+
+_TITLE_WIDTH: Final = 74
+_SUBTITLE_WIDTH: Final = 104
+
+
+@dataclass(frozen=True)
+class Figure:
+    """One chart, or the reason why there is none."""
+
+    name: str
+    """As `--chart` takes it."""
+    finding: str
+    """One sentence, computed from the data; the chart's title."""
+    caption: str
+    """What is held fixed, what n is, and how to read the marks."""
+    method: str
+    """How the numbers came about, for a reader who wants to check."""
+    data: pl.DataFrame = field(repr=False)
+    """The rows behind the marks, as the page's table shows them; empty when there is no chart."""
+    chart: Drawing | None = field(repr=False)
+    """`None` when there is nothing to draw; `finding` then says why."""
+    alternative: str = ""
+    """What the drawing shows, for readers who do not see it."""
+
+
+def absent(name: str, why: str, *, method: str = "") -> Figure:
+    """A chart that these data do not allow.
+
+    Args:
+        name: The chart's name.
+        why: One sentence that starts with what is missing.
+        method: What the chart would show.
+    """
+    return Figure(name, why, "", method, pl.DataFrame(), None)
+
+
+def inline(frame: pl.DataFrame) -> alt.InlineData:
+    """The rows of a frame as data inside the chart, whatever their number."""
+    return alt.InlineData(values=frame.to_dicts())
+
+
+def spec(figure: Figure, *, provenance: str, titled: bool = True) -> dict[str, Any]:
+    """The Vega-Lite specification of a figure that has a chart.
+
+    Args:
+        figure: The figure; `figure.chart` is not `None`.
+        provenance: What answered the calls; part of the subtitle.
+        titled: With the finding as title and the caption under it, to stand alone; a page
+            that prints both around the drawing leaves them out.
+    """
+    assert figure.chart is not None
+    made: dict[str, Any] = figure.chart.to_dict(validate=True)
+    made["config"] = CONFIG
+    made["description"] = figure.alternative or figure.finding
+    if titled:
+        made["title"] = {
+            "text": textwrap.wrap(figure.finding, _TITLE_WIDTH),
+            "subtitle": textwrap.wrap(
+                f"{figure.caption} Answered by: {provenance}.", _SUBTITLE_WIDTH
+            ),
+        }
+    return made

@@ -1,0 +1,88 @@
+"""From a Vega-Lite specification to SVG, PNG and JSON, without a browser or a network."""
+
+import json
+import re
+from html import escape
+from itertools import count
+from typing import Any, Final
+
+import altair as alt
+import vl_convert
+
+from analysis.charts.style import TOKENS
+
+__all__ = ["to_json", "to_page_svg", "to_png", "to_svg"]
+
+_VEGA_LITE: Final = ".".join(alt.SCHEMA_VERSION.removeprefix("v").split(".")[:2])
+"""The Vega-Lite that draws: the one whose schema altair writes."""
+
+_PNG_SCALE: Final = 2
+
+_COLORS: Final = {color: f"var(--{name})" for name, color in TOKENS.items()}
+_COLOR = re.compile(r'\b(fill|stroke)="({})"'.format("|".join(map(re.escape, _COLORS))))
+_ID = re.compile(r'\bid="([^"]*)"|\burl\(#([^)]*)\)')
+_MARK = re.compile(r'<path aria-label="([^"]*)"([^>]*?)/>')
+_SILENT = re.compile(
+    r' (?:role|aria-roledescription|aria-hidden|font-family|pointer-events)="[^"]*"(?=[^<>]*>)'
+    r'|<path class="(?:back|fore)ground"[^>]*? d="(?:M0,0h0v0h0Z)?"[^>]*/>'
+)
+"""What a drawing with one text alternative and the page's font does not need."""
+_ROOT = re.compile(r'<svg [^>]*?width="([0-9.]+)" height="([0-9.]+)" viewBox="([^"]*)">')
+
+
+def to_svg(spec: dict[str, Any]) -> str:
+    """A drawing that stands alone, on white paper."""
+    drawn: str = vl_convert.vegalite_to_svg(spec, vl_version=_VEGA_LITE)
+    return drawn + "\n"
+
+
+def to_png(spec: dict[str, Any]) -> bytes:
+    """A picture with two dots per pixel."""
+    picture: bytes = vl_convert.vegalite_to_png(spec, vl_version=_VEGA_LITE, scale=_PNG_SCALE)
+    return picture
+
+
+def to_json(spec: dict[str, Any]) -> str:
+    """The specification itself, for any Vega-Lite viewer."""
+    return json.dumps(spec, ensure_ascii=False, indent=1, sort_keys=True) + "\n"
+
+
+def to_page_svg(spec: dict[str, Any], *, name: str, label: str) -> str:
+    """A drawing to stand inside an HTML page.
+
+    Colours of the house are variables of the page (`var(--ink)`), so that light, dark and
+    print need one drawing; ids are the chart's own; marks show their values on hovering.
+
+    Args:
+        spec: A Vega-Lite specification.
+        name: The chart's name, unique on the page.
+        label: The text alternative.
+    """
+    drawn: str = vl_convert.vegalite_to_svg(spec, vl_version=_VEGA_LITE)
+    drawn = _SILENT.sub("", drawn)
+    drawn = _ROOT.sub(lambda found: _root(found, name, label), drawn, count=1)
+    drawn = _own_ids(drawn, name)
+    drawn = _MARK.sub(r"<path\2><title>\1</title></path>", drawn)
+    return _COLOR.sub(lambda found: f'{found[1]}="{_COLORS[found[2]]}"', drawn)
+
+
+def _root(found: re.Match[str], name: str, label: str) -> str:
+    width, height, box = found.groups()
+    return (
+        f'<svg xmlns="http://www.w3.org/2000/svg" role="img" aria-label="{escape(label)}" '
+        f'class="drawing" id="drawing-{name}" width="{width}" height="{height}" viewBox="{box}">'
+    )
+
+
+def _own_ids(drawn: str, name: str) -> str:
+    """Number ids anew: the renderer counts on from one drawing to the next."""
+    numbers = count(1)
+    known: dict[str, str] = {f"drawing-{name}": f"drawing-{name}"}
+
+    def renamed(found: re.Match[str]) -> str:
+        old = found[1] or found[2]
+        new = known.setdefault(old, "") or f"{name}-{next(numbers)}"
+        known[old] = new
+        return f'id="{new}"' if found[1] else f"url(#{new})"
+
+    return _ID.sub(renamed, drawn)

@@ -1,0 +1,89 @@
+"""What a report consists of, before it is a page or a text."""
+
+from dataclasses import dataclass, field
+
+import polars as pl
+
+from analysis.charts import Figure
+from analysis.report.trace import Chosen
+
+__all__ = ["Answer", "Document", "Section", "Table", "cell", "heading"]
+
+
+@dataclass(frozen=True)
+class Answer:
+    """One question of the first screen."""
+
+    question: str
+    headline: str
+    """The answer in a few words or one number with its unit."""
+    detail: str
+    """One or two sentences; says why where there is no answer."""
+    section: str
+    """Id of the section that has the evidence."""
+
+
+@dataclass(frozen=True)
+class Table:
+    """A table with its title, in the order of the frame."""
+
+    name: str
+    title: str
+    caption: str
+    data: pl.DataFrame = field(repr=False)
+
+
+@dataclass(frozen=True)
+class Section:
+    """A part of the report."""
+
+    id: str
+    title: str
+    lead: str
+    """What the section asks, and what it can and cannot say."""
+    figures: tuple[Figure, ...] = ()
+    tables: tuple[Table, ...] = ()
+
+
+@dataclass(frozen=True)
+class Document:
+    """A whole report."""
+
+    title: str
+    summary: str
+    """What was run, in one sentence."""
+    provenance: str
+    """What answered the calls, for captions."""
+    warning: str
+    """What that means for the figures."""
+    answers: tuple[Answer, ...]
+    sections: tuple[Section, ...]
+    trace: tuple[Chosen, ...] = field(repr=False)
+    no_trace: str
+    """Why there is no trace; empty when there is one."""
+    facts: tuple[tuple[str, str], ...]
+    """Name → value: settings, digests, versions of the recording."""
+
+    def figures(self) -> tuple[Figure, ...]:
+        """Every figure, in order, those without a chart among them."""
+        return tuple(figure for section in self.sections for figure in section.figures)
+
+
+def cell(value: object) -> str:
+    """A table cell as text; what is missing is a dash, and never a zero."""
+    if value is None or value != value:
+        return "–"
+    if isinstance(value, bool):
+        return "yes" if value else "no"
+    if isinstance(value, int):
+        return f"{value:,}".replace("-", "−")
+    if isinstance(value, float):
+        return f"{value:.3f}".replace("-", "−")
+    if isinstance(value, list | tuple):
+        return ", ".join(map(cell, value)) or "none"
+    return str(value)
+
+
+def heading(name: str) -> str:
+    """A column's name as a table head."""
+    return name.replace("_", " ")

@@ -1,0 +1,87 @@
+"""A report as one HTML file without scripts, network, clock or chance."""
+
+import base64
+import hashlib
+import json
+from functools import cache
+from typing import Final
+
+import jinja2
+import polars as pl
+from markupsafe import Markup
+
+from analysis.charts import DARK, TOKENS, Figure, spec, to_page_svg
+from analysis.report.document import Document, cell, heading
+from analysis.report.shown import shown
+from analysis.report.trace import ballot_rows, candidates_of, step_sentence
+
+__all__ = ["to_html"]
+
+_POLICY: Final = (
+    "default-src 'none'; style-src 'sha256-{digest}'; img-src data:; base-uri 'none'; "
+    "form-action 'none'"
+)
+"""Nothing is loaded, nothing runs, nothing is sent; the page's own style sheet is named by hash."""
+
+
+def to_html(document: Document) -> str:
+    """The page of a report. The same document gives the same text."""
+    style = _style()
+    digest = base64.b64encode(hashlib.sha256(style.encode()).digest()).decode()
+    page: str = (
+        _environment()
+        .get_template("page.html.j2")
+        .render(
+            document=document,
+            style=Markup(style),
+            policy=_POLICY.format(digest=digest),
+            drawing=lambda figure: _drawing(figure, document.provenance),
+            specification=lambda figure: _specification(figure, document.provenance),
+        )
+    )
+    return page
+
+
+@cache
+def _environment() -> jinja2.Environment:
+    environment = jinja2.Environment(
+        loader=jinja2.PackageLoader("analysis.report"),
+        autoescape=True,
+        undefined=jinja2.StrictUndefined,
+        trim_blocks=True,
+        lstrip_blocks=True,
+        keep_trailing_newline=True,
+        finalize=lambda value: shown(value) if type(value) is str else value,
+    )
+    environment.filters.update(
+        cell=cell, heading=heading, ballot_rows=ballot_rows, step_sentence=step_sentence
+    )
+    environment.globals.update(candidates_of=candidates_of, numeric=_numeric)
+    return environment
+
+
+def _numeric(data: pl.DataFrame) -> list[bool]:
+    """Which columns hold numbers, and are set to the right."""
+    return [kind.is_numeric() for kind in data.dtypes]
+
+
+def _style() -> str:
+    """The style sheet, with the charts' colours as variables on paper and on a dark screen."""
+    source, _, _ = _environment().loader.get_source(_environment(), "page.css")  # type: ignore[union-attr]
+    return source.replace("/*LIGHT*/", _variables(TOKENS)).replace("/*DARK*/", _variables(DARK))
+
+
+def _variables(tokens: dict[str, str]) -> str:
+    return " ".join(f"--{name}: {color};" for name, color in tokens.items())
+
+
+def _drawing(figure: Figure, provenance: str) -> Markup:
+    made = spec(figure, provenance=provenance, titled=False)
+    made["config"] = {**made["config"], "background": None}
+    label = shown(figure.alternative or figure.finding)
+    return Markup(to_page_svg(made, name=figure.name, label=label))
+
+
+def _specification(figure: Figure, provenance: str) -> str:
+    made = spec(figure, provenance=provenance)
+    return json.dumps(made, ensure_ascii=False, sort_keys=True)

@@ -25,7 +25,7 @@ from tutorsim.sandbox.levels import (
 from tutorsim.sandbox.process import Broken, Job, Zygote
 from tutorsim.sandbox.verdict import Usage, read_aftermath
 
-__all__ = ["RULES_VERSION", "Sandbox"]
+__all__ = ["RULES_VERSION", "Sandbox", "judge_code"]
 
 RULES_VERSION: Final = 1
 """Raised whenever the same program could get another verdict, reason or extracted code."""
@@ -133,9 +133,9 @@ class Sandbox:
         self, program: str, *, prompt: str, entry_point: str, test: str
     ) -> tuple[CodeResult, Usage]:
         """As `judge_detailed`, for a program that is not in a message; nothing is extracted."""
-        if len(program) > self._limits.message:
-            program = program[: self._limits.message]
-        return self._judged(Job("", program, prompt, entry_point, test))
+        # What is cut off here is refused as too long all the same.
+        cut = program[: self._limits.message]
+        return self._judged(Job("", cut, prompt, entry_point, test))
 
     def report(self) -> dict[str, Any]:
         """What this sandbox is on this machine, for the log beside the record and for people."""
@@ -154,15 +154,18 @@ class Sandbox:
         }
 
     def close(self) -> None:
-        """End every process; verdicts asked for later are refused."""
+        """End every process, now or when its verdict is there; later ones are refused."""
         self._open = False
-        while True:
+        for _ in range(self._size):
             try:
                 zygote = self._slots.get_nowait()
             except queue.Empty:
-                return
+                # In use; whoever has it ends it.
+                continue
             if zygote is not None:
                 zygote.close()
+            # A thread that waits for a worker wakes up and sees that there is none.
+            self._slots.put(None)
 
     def _judged(self, job: Job) -> tuple[CodeResult, Usage]:
         try:
@@ -190,20 +193,21 @@ class Sandbox:
 
     def _with_zygote(self, action: Callable[[Zygote], T]) -> T:
         """Do something with a free zygote; one on which it fails is ended, and replaced later."""
-        if not self._open:
-            raise SandboxError("The sandbox is closed.", hint="Open it for as long as a run lasts.")
         zygote = self._slots.get()
+        kept = None
         try:
-            if zygote is None:
-                zygote = self._start()
+            if not self._open:
+                raise SandboxError(
+                    "The sandbox is closed.", hint="Keep it open for as long as the run lasts."
+                )
+            zygote = zygote or self._start()
             result = action(zygote)
-        except BaseException:
-            if zygote is not None:
+            kept = zygote if self._open else None
+            return result
+        finally:
+            if kept is None and zygote is not None:
                 zygote.close()
-            self._slots.put(None)
-            raise
-        self._slots.put(zygote)
-        return result
+            self._slots.put(kept)
 
     def _facts(self) -> dict[str, Any]:
         if self._started is None:
@@ -253,3 +257,14 @@ class Sandbox:
 
 def _on_linux() -> bool:
     return sys.platform == "linux"
+
+
+def judge_code(run: CodeRun, *, level: Setting = "auto") -> CodeResult:
+    """Judge one student's message in a sandbox opened for it alone.
+
+    Raises:
+        SandboxUnavailable: If this machine cannot offer the level.
+        SandboxError: If the sandbox failed twice.
+    """
+    with Sandbox(level, workers=1) as sandbox:
+        return sandbox.judge(run)

@@ -15,7 +15,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 
 from . import linux
-from .syscalls import build_filter, install_filter, machine
+from .syscalls import Filter, build_filter, machine
 
 __all__ = ["LAYERS", "Jail"]
 
@@ -45,8 +45,7 @@ class Jail:
     wanted: frozenset[str]
     limits: dict[str, int]
     status: dict[str, str] = field(default_factory=lambda: dict.fromkeys(LAYERS, "off"))
-    _filter: bytes = b""
-    _address_space: int = 0
+    _filter: Filter | None = None
     _own_pids: int = -1
 
     def has(self, layer: str) -> bool:
@@ -59,23 +58,31 @@ class Jail:
         return self.has("namespaces") and not self.has("seccomp")
 
     def enclose(self) -> None:
-        """Put the zygote's own layers on; in namespaces, returns in a forked child, pid 1."""
-        self._address_space = _pages_mapped() + self.limits["memory"]
+        """Put the zygote's layers on; in namespaces, returns in a forked child, pid 1.
+
+        Only what would keep the zygote from forking is left for its children.
+        """
+        address_space = _pages_mapped() + self.limits["memory"]
         self._drop_uid()
         linux.prctl(linux.PR_SET_DUMPABLE, 1)
-        self._try("rlimits", lambda: None)
-        if machine() is None and "seccomp" in self.wanted:
+        linux.prctl(linux.PR_SET_NO_NEW_PRIVS, 1)
+        kind = machine()
+        if kind is None and "seccomp" in self.wanted:
             self.status["seccomp"] = "unavailable: no table for this processor"
-        else:
-            self._try("seccomp", lambda: install_filter(build_filter(machine() or "")))
+        elif kind is not None:
+            self._filter = Filter(build_filter(kind))
+            self._try("seccomp", self._filter.install)
         self._try("landlock", _restrict_files)
         self._try("namespaces", lambda: _leave_namespaces(last=True))
-        if self.has("seccomp"):
-            self._filter = build_filter(machine() or "")
+        self._try("rlimits", lambda: _limit(address_space))
         if self.has("namespaces"):
             self._own_pids = _leave_namespaces(last=False)
         if not self.fresh_pids:
             linux.drop_capabilities()
+        if self.has("landlock"):
+            _restrict_files()
+        if self.has("rlimits"):
+            _limit(address_space)
         linux.prctl(linux.PR_SET_DUMPABLE, 0)
 
     def fork(self) -> int:
@@ -92,34 +99,16 @@ class Jail:
         return pid
 
     def lock(self) -> None:
-        """Put a child's layers on; raises `OSError` when one that is `ok` does not go on."""
+        """Put a child's own layers on; raises `OSError` when one that is `ok` does not go on."""
         linux.prctl(linux.PR_SET_PDEATHSIG, _SIGKILL)
-        linux.prctl(linux.PR_SET_DUMPABLE, 0)
-        linux.prctl(linux.PR_SET_NO_NEW_PRIVS, 1)
-        linux.drop_capabilities()
+        if self.fresh_pids:
+            linux.drop_capabilities()
         if self.has("rlimits"):
-            self._limit()
-        if self.has("landlock"):
-            _restrict_files()
-        if self.has("seccomp"):
-            install_filter(self._filter)
-
-    def _limit(self) -> None:
-        cpu = self.limits["cpu"]
-        for kind, soft, hard in (
-            (resource.RLIMIT_CPU, cpu + 1, cpu + 2),
-            (resource.RLIMIT_AS, self._address_space, self._address_space),
-            (resource.RLIMIT_FSIZE, 0, 0),
-            (resource.RLIMIT_CORE, 0, 0),
-            (resource.RLIMIT_NPROC, 0, 0),
-            (resource.RLIMIT_NOFILE, 64, 64),
-            (resource.RLIMIT_STACK, 8 << 20, 8 << 20),
-            (resource.RLIMIT_MEMLOCK, 0, 0),
-            (resource.RLIMIT_MSGQUEUE, 0, 0),
-        ):
-            ceiling = resource.getrlimit(kind)[1]
-            top = hard if ceiling == resource.RLIM_INFINITY else min(hard, ceiling)
-            resource.setrlimit(kind, (min(soft, top), top))
+            cpu = self.limits["cpu"]
+            _set_limit(resource.RLIMIT_CPU, cpu + 1, cpu + 2)
+            _set_limit(resource.RLIMIT_NPROC, 0, 0)
+        if self._filter is not None and self.has("seccomp"):
+            self._filter.install()
 
     def _try(self, layer: str, change: Callable[[], object]) -> None:
         if layer in self.wanted:
@@ -141,6 +130,27 @@ class Jail:
                 self.status["uid"] = "ok"
                 return
             self.status["uid"] = f"unavailable: {failure}"
+
+
+def _limit(address_space: int) -> None:
+    """Limits that the zygote itself can live with; its children inherit them."""
+    for kind, value in (
+        (resource.RLIMIT_AS, address_space),
+        (resource.RLIMIT_FSIZE, 0),
+        (resource.RLIMIT_CORE, 0),
+        (resource.RLIMIT_NOFILE, 64),
+        (resource.RLIMIT_STACK, 8 << 20),
+        (resource.RLIMIT_MEMLOCK, 0),
+        (resource.RLIMIT_MSGQUEUE, 0),
+    ):
+        _set_limit(kind, value, value)
+
+
+def _set_limit(kind: int, soft: int, hard: int) -> None:
+    """Lower a limit; one that is lower already stays."""
+    ceiling = resource.getrlimit(kind)[1]
+    top = hard if ceiling == resource.RLIM_INFINITY else min(hard, ceiling)
+    resource.setrlimit(kind, (min(soft, top), top))
 
 
 def _become(uid: int) -> None:
@@ -238,7 +248,6 @@ def _restrict_files() -> None:
     buffer = ctypes.create_string_buffer(ruleset, len(ruleset))
     descriptor = linux.syscall(linux.LANDLOCK_CREATE_RULESET, buffer, len(ruleset), 0)
     try:
-        linux.prctl(linux.PR_SET_NO_NEW_PRIVS, 1)
         linux.syscall(linux.LANDLOCK_RESTRICT_SELF, descriptor, 0)
     finally:
         os.close(descriptor)

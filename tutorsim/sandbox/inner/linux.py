@@ -3,6 +3,7 @@
 import ctypes
 import errno
 import os
+from contextlib import suppress
 
 __all__ = [
     "CLONE_NEWIPC",
@@ -53,6 +54,7 @@ _MNT_DETACH = 2
 _CAPABILITY_VERSION_3 = 0x20080522
 
 _libc = ctypes.CDLL(None, use_errno=True)
+_libc.prctl.argtypes = (ctypes.c_int, *[ctypes.c_ulong] * 4)
 
 
 def _checked(result: int, name: str) -> int:
@@ -69,11 +71,9 @@ def syscall(number: int, *arguments: object) -> int:
     return _checked(_libc.syscall(ctypes.c_long(number), *longs), f"syscall {number}")
 
 
-def prctl(option: int, *arguments: object) -> int:
-    """Call prctl(2), missing arguments being zero."""
-    values = [ctypes.c_ulong(a) if isinstance(a, int) else a for a in arguments]
-    padding = [ctypes.c_ulong(0)] * (4 - len(values))
-    return _checked(_libc.prctl(option, *values, *padding), f"prctl {option}")
+def prctl(option: int, argument: int = 0, address: int = 0) -> int:
+    """Call prctl(2) with up to two arguments after the option, the others being zero."""
+    return _checked(_libc.prctl(option, argument, address, 0, 0), f"prctl {option}")
 
 
 def unshare(flags: int) -> None:
@@ -108,7 +108,8 @@ def umount_lazily(target: str) -> None:
 
 def drop_capabilities() -> None:
     """Give up every capability of this process, in every set."""
-    _libc.prctl(PR_CAP_AMBIENT, ctypes.c_ulong(_PR_CAP_AMBIENT_CLEAR_ALL), 0, 0, 0)
+    with suppress(OSError):
+        prctl(PR_CAP_AMBIENT, _PR_CAP_AMBIENT_CLEAR_ALL)
     header = (ctypes.c_uint32 * 2)(_CAPABILITY_VERSION_3, 0)
     _checked(_libc.capset(header, (ctypes.c_uint32 * 6)()), "capset")
 

@@ -9,9 +9,9 @@ import ctypes
 import platform
 import struct
 
-from .linux import PR_SET_NO_NEW_PRIVS, PR_SET_SECCOMP, prctl
+from .linux import PR_SET_SECCOMP, prctl
 
-__all__ = ["build_filter", "install_filter", "machine"]
+__all__ = ["Filter", "build_filter", "machine"]
 
 _X86_64: dict[str, int] = {
     "read": 0, "write": 1, "close": 3, "fstat": 5, "poll": 7, "lseek": 8, "munmap": 11, "brk": 12,
@@ -89,12 +89,22 @@ def build_filter(name: str) -> bytes:
     return b"".join(program)
 
 
-def install_filter(program: bytes) -> None:
-    """Put this process under the filter for ever; raises `OSError` where the kernel refuses."""
-    prctl(PR_SET_NO_NEW_PRIVS, 1)
-    buffer = ctypes.create_string_buffer(program, len(program))
-    header = struct.pack("HxxxxxxQ", len(program) // 8, ctypes.addressof(buffer))
-    prctl(PR_SET_SECCOMP, _MODE_FILTER, ctypes.create_string_buffer(header, len(header)))
+class Filter:
+    """A filter in memory, ready to be put on.
+
+    Args:
+        program: An array of `struct sock_filter`.
+    """
+
+    def __init__(self, program: bytes) -> None:
+        self._steps = ctypes.create_string_buffer(program, len(program))
+        header = struct.pack("HxxxxxxQ", len(program) // 8, ctypes.addressof(self._steps))
+        self._header = ctypes.create_string_buffer(header, len(header))
+        self._address = ctypes.addressof(self._header)
+
+    def install(self) -> None:
+        """Put this process under the filter for ever; raises `OSError` if the kernel refuses."""
+        prctl(PR_SET_SECCOMP, _MODE_FILTER, self._address)
 
 
 def _guarded(number: int, argument: int, body: list[bytes]) -> list[bytes]:

@@ -1,0 +1,249 @@
+"""The manifest: deterministic, checked, and unable to lead out of its folder."""
+
+import json
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from tutorsim.errors import RecordingError
+from tutorsim.records import EpisodeRecord, Failure, Provenance
+from tutorsim.replay import (
+    Cassette,
+    EpisodeEntry,
+    Manifest,
+    Witness,
+    check_cassette,
+    episode_entry,
+    package_versions,
+    read_cassette,
+    read_manifest,
+    write_manifest,
+)
+
+Build = Callable[..., Any]
+HASH = "a" * 64
+PROVENANCE = Provenance(
+    kind="relay", name="unnamed", models=("model-1",), recorded_from=None, recorded_to=None
+)
+
+
+def record_of(episode_id: str, **fields: Any) -> EpisodeRecord:
+    benchmark, task, persona, condition = episode_id.split(".")[:4]
+    values: dict[str, Any] = {
+        "episode_id": episode_id,
+        "benchmark": benchmark,
+        "task_id": task,
+        "persona": persona,
+        "condition": condition,
+        "repeat": 1,
+        "status": "complete",
+        "failure": None,
+        "attempts": (),
+        "turns": (),
+        "turns_taken": 0,
+        "initial_correctness": 0.8,
+        "final_correctness": 0.8,
+        "initial_code_passed": None,
+        "code_passed": None,
+        "success": True,
+        "calls": (),
+    }
+    return EpisodeRecord(**{**values, **fields})
+
+
+@pytest.fixture
+def cassette(
+    tmp_path: Path, call: Build, interaction: Build, message: Build, write: Build
+) -> Cassette:
+    written: Cassette = write(tmp_path, [interaction(call("a"), message("b"))])
+    return written
+
+
+@pytest.fixture
+def entry(cassette: Cassette, episode: str) -> EpisodeEntry:
+    return episode_entry(record_of(episode), cassette)
+
+
+@pytest.fixture
+def manifest(entry: EpisodeEntry) -> Manifest:
+    return Manifest(
+        study_name="small",
+        study_digest="1" * 64,
+        prompt_digest="2" * 64,
+        provenance=PROVENANCE,
+        packages={"tutorsim": "1"},
+        sandbox=None,
+        verdicts_sha256=None,
+        log_sha256=HASH,
+        episodes=(entry,),
+    )
+
+
+def test_a_manifest_comes_back_as_it_was_written(tmp_path: Path, manifest: Manifest) -> None:
+    write_manifest(tmp_path, manifest)
+    first = (tmp_path / "manifest.json").read_bytes()
+    assert read_manifest(tmp_path) == manifest
+
+    write_manifest(tmp_path, manifest)
+    assert (tmp_path / "manifest.json").read_bytes() == first
+    lines = [line for line in first.decode().splitlines() if "episode_id" in line]
+    assert len(lines) == 1
+
+
+def test_a_manifest_without_episodes_comes_back(tmp_path: Path, manifest: Manifest) -> None:
+    empty = manifest.model_copy(update={"episodes": ()})
+    write_manifest(tmp_path, empty)
+
+    assert read_manifest(tmp_path) == empty
+
+
+def test_an_entry_says_what_came_of_the_episode(entry: EpisodeEntry, cassette: Cassette) -> None:
+    assert entry.calls == 1
+    assert entry.cassette_sha256 == cassette.sha256
+    assert entry.outcome.success is True
+    assert entry.outcome.winners == ()
+    assert entry.outcome.initial_correctness == 0.8
+
+
+def test_entries_are_found_by_episode(manifest: Manifest, entry: EpisodeEntry) -> None:
+    assert manifest.entry(entry.episode_id) == entry
+    assert manifest.entry("sciq.other.p.simple") is None
+
+
+@pytest.mark.parametrize(
+    "change",
+    [
+        {"verdicts_sha256": "b" * 64},
+        {"study_digest": "3" * 64},
+        {"episodes": ()},
+    ],
+)
+def test_the_recording_digest_changes_with_what_is_played(
+    change: dict[str, Any], manifest: Manifest
+) -> None:
+    assert manifest.model_copy(update=change).recording_digest() != manifest.recording_digest()
+
+
+def test_the_recording_digest_ignores_who_recorded_it(manifest: Manifest) -> None:
+    other = manifest.model_copy(update={"packages": {"tutorsim": "2"}, "log_sha256": "c" * 64})
+
+    assert other.recording_digest() == manifest.recording_digest()
+
+
+def test_the_recording_digest_depends_on_failures(manifest: Manifest, entry: EpisodeEntry) -> None:
+    failed = entry.model_copy(update={"failure": Failure(key="0/student/student/1", error="x")})
+    other = manifest.model_copy(update={"episodes": (failed,)})
+
+    assert other.recording_digest() != manifest.recording_digest()
+
+
+def _edit(**fields: Any) -> Callable[[dict[str, Any]], str]:
+    return lambda data: json.dumps({**data, **fields})
+
+
+def _entry(**fields: Any) -> Callable[[dict[str, Any]], str]:
+    return lambda data: json.dumps({**data, "episodes": [{**data["episodes"][0], **fields}]})
+
+
+@pytest.mark.parametrize(
+    ("damage", "told"),
+    [
+        (lambda data: json.dumps(data)[:-40], "truncated or was edited"),
+        (lambda data: "", "truncated or was edited"),
+        (lambda data: "[]", "truncated or was edited"),
+        (lambda data: "[" * 100_000, "truncated or was edited"),
+        (_edit(schema_version=2), "format version 2"),
+        (_edit(unknown=1), "Field unknown"),
+        (_edit(log_sha256="short"), "Field log_sha256"),
+        (_entry(episode_id="../../etc/passwd"), "'../../etc/passwd' is not an episode id"),
+        (_entry(episode_id="/etc/passwd"), "is not an episode id"),
+        (_entry(episode_id="sciq.q1.p.simple/../x"), "is not an episode id"),
+        (_entry(episode_id="sciq.q1.p.simple\n"), "is not an episode id"),
+        (lambda data: json.dumps({**data, "episodes": data["episodes"] * 2}), "twice"),
+    ],
+)
+def test_a_damaged_or_hostile_manifest_is_refused(
+    damage: Callable[[dict[str, Any]], str], told: str, tmp_path: Path, manifest: Manifest
+) -> None:
+    write_manifest(tmp_path, manifest)
+    path = tmp_path / "manifest.json"
+    path.write_text(damage(json.loads(path.read_bytes())))
+
+    with pytest.raises(RecordingError) as caught:
+        read_manifest(tmp_path)
+
+    assert told in str(caught.value)
+    assert caught.value.exit_code == 4
+
+
+def test_a_folder_without_a_manifest_is_no_recording(tmp_path: Path) -> None:
+    with pytest.raises(RecordingError, match="is not a recording"):
+        read_manifest(tmp_path)
+
+
+def test_an_untouched_cassette_passes_its_check(entry: EpisodeEntry, cassette: Cassette) -> None:
+    assert check_cassette(entry, cassette) is None
+
+
+@pytest.mark.parametrize("edit", [('\\"b\\"', '\\"c\\"'), ('"version": 1', '"version":  1')])
+def test_an_edited_reply_is_found_before_the_replay(
+    edit: tuple[str, str], entry: EpisodeEntry, cassette: Cassette, tmp_path: Path
+) -> None:
+    path = tmp_path / cassette.name
+    text = path.read_text(encoding="utf-8")
+    assert edit[0] in text
+    path.write_text(text.replace(*edit), encoding="utf-8")
+
+    with pytest.raises(RecordingError, match="Its requests are the recorded ones"):
+        check_cassette(entry, read_cassette(tmp_path, cassette.episode_id))
+
+
+def test_an_edited_request_is_left_to_the_replay_to_explain(
+    entry: EpisodeEntry, cassette: Cassette, tmp_path: Path
+) -> None:
+    path = tmp_path / cassette.name
+    text = path.read_text(encoding="utf-8").replace("You tutor.", "You teach.")
+    path.write_text(text, encoding="utf-8")
+
+    error = check_cassette(entry, read_cassette(tmp_path, cassette.episode_id))
+
+    assert isinstance(error, RecordingError)
+    assert "was edited" in error.what
+
+
+@pytest.mark.parametrize(
+    ("kinds", "relay_name", "expected"),
+    [
+        (["stand-in"], None, ("stand-in", "stand-in 1")),
+        (["api"], "mine", ("api", "Anthropic API")),
+        (["relay"], None, ("relay", "unnamed")),
+        (["relay"], "mine", ("relay", "mine")),
+        (["api", "relay"], "mine", ("relay", "mine (mixed: api, relay)")),
+        ([], None, ("relay", "unnamed")),
+    ],
+)
+def test_provenance_is_what_the_replies_tell(
+    kinds: list[Any], relay_name: str | None, expected: tuple[str, str]
+) -> None:
+    witness = Witness(kinds=set(kinds), models={"b", "a"}, standins={"stand-in 1"})
+
+    told = witness.provenance(
+        relay_name=relay_name, recorded_from="2026-01-02", recorded_to="2026-01-03"
+    )
+
+    assert (told.kind, told.name) == expected
+    assert told.models == ("a", "b")
+    assert (told.recorded_from, told.recorded_to) == ("2026-01-02", "2026-01-03")
+
+
+def test_a_witness_reads_models_and_sources_from_cassettes(cassette: Cassette) -> None:
+    witness = Witness()
+    witness.note(cassette)
+
+    assert witness == Witness(kinds={"relay"}, models={"model-1"}, standins=set())
+
+
+def test_package_versions_name_what_shapes_a_recording() -> None:
+    assert [*package_versions()] == ["anthropic", "httpx2", "python", "tutorsim", "vcrpy"]

@@ -1,13 +1,13 @@
 """Token estimates: the real prompts, driven with replies of usual length."""
 
 from collections import Counter
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 
 from tutorsim.agents.scene import Scene
 from tutorsim.drivers import drive, scripted
 from tutorsim.episode import episode
 from tutorsim.mechanisms.flow import CodeResult, CodeRun
-from tutorsim.model import Call
+from tutorsim.model import Call, CallKey
 from tutorsim.records import CallRecord, VerdictRecord
 from tutorsim.study import EpisodeSpec, LoadedStudy
 from tutorsim.types import LABELS
@@ -42,36 +42,35 @@ def estimate_tokens(loaded: LoadedStudy, *, longest: bool) -> Mapping[str, tuple
     return {model: (asked[model], answered[model]) for model in sorted(asked)}
 
 
-def _sample_calls(
-    loaded: LoadedStudy, spec: EpisodeSpec, *, longest: bool
-) -> tuple[CallRecord, ...]:
-    score = 0.0 if longest else 1.0
+def _sample_calls(loaded: LoadedStudy, spec: EpisodeSpec, *, longest: bool) -> Iterator[CallRecord]:
+    """First askings of one episode."""
     roles = loaded.study.roles
 
     def reply(call: Call) -> str:
-        return _usual_reply(call, len(roles), score)
+        return _usual_reply(call, len(roles), longest=longest)
 
     def judge_code(run: CodeRun) -> CodeResult:
         return CodeResult("", VerdictRecord(outcome="fail" if longest else "pass", reason=""))
 
     record = drive(episode(Scene(loaded, spec)), scripted(reply, judge_code=judge_code))
-    return record.calls
+    return (call for call in record.calls if CallKey.parse(call.key).attempt == 1)
 
 
-def _usual_reply(call: Call, count: int, score: float) -> str:
-    """A reply of usual length; ballots are left empty, so that every vote ties.
+def _usual_reply(call: Call, count: int, *, longest: bool) -> str:
+    """A reply of usual length.
 
-    An empty ballot is asked for twice, which makes up for the tokens of ballots that are cast.
+    Ballots, and scores on the longest path, are of no readable form: every vote then ties and
+    no attempt succeeds, whatever the protocol and the threshold.
     """
     match call.key.stage:
         case "student":
             return SENTENCE * 6
         case "judge":
-            return f"SCORE: {score}\n{SENTENCE}"
+            return f"SCORE: {'-' if longest else 1}\n{SENTENCE}"
         case "propose" | "revise":
             return f"PROPOSAL: {SENTENCE * 3}\nRATIONALE: {SENTENCE}\nCONFIDENCE: 70"
         case "critique" | "tie_critique":
             blocks = (f"{label}:\nSTRENGTH: {SENTENCE}\nWEAKNESS: {SENTENCE}" for label in LABELS)
             return "\n".join(list(blocks)[:count])
         case _:
-            return ""
+            return "?" * 4 * count

@@ -10,6 +10,7 @@ import tomllib
 from dataclasses import dataclass, field
 from functools import cache, lru_cache
 from importlib import resources
+from itertools import takewhile
 from typing import Any, Literal
 
 from tutorsim.tasks import CodeTask, ScienceTask, Task, builtin
@@ -132,33 +133,48 @@ def _before_docstring(prompt: str) -> str:
 # --- Tasks from elsewhere -------------------------------------------------------------------
 
 
+_CODE_LINE = re.compile(r"\s|$|def |from |import |class |@|#")
+
+
 def _asked(user: str) -> tuple[str, bool]:
     """The question as the prompt shows it, and whether a program is asked for."""
-    code = re.search(r"^(?:(?:from|import) .*\n|\s*\n)*def \w+\(", user, re.MULTILINE)
-    if code:
-        return user[code.start() :][:4000], True
+    lines = user.split("\n")
+    start = next((i for i, line in enumerate(lines) if _is_code_start(line)), None)
+    if start is not None:
+        code = takewhile(_CODE_LINE.match, lines[start:])
+        return "\n".join(code).rstrip(), True
     named = re.search(r"(?i)question:\s*(.+)", user)
     return (named[1] if named else user.strip().split("\n", 1)[0]).strip(), False
 
 
+def _is_code_start(line: str) -> bool:
+    return re.match(r"def \w+\(|from \S+ import |import \w", line) is not None
+
+
 @lru_cache(maxsize=4096)
 def _stranger(question: str, is_code: bool) -> Knowledge:
-    if is_code:
-        names = re.findall(r"^def (\w+)\(", question, re.MULTILINE)
-        name = names[-1]
-        thing, other = f"`{name}`", name.replace("_", " ")
+    heads = re.findall(r"^def (\w+)\(.*", question, re.MULTILINE)
+    if is_code and heads:
+        thing, other = f"`{heads[-1]}`", heads[-1].replace("_", " ")
     else:
         longest = sorted(content_words(question), key=lambda word: (-len(word), word))
         thing, other = [*longest, "that", "this"][:2]
     return Knowledge(
         question=question,
-        topic=f"the part about {thing}",
+        topic=f"the role of {thing}",
         clue=f"some rule about {thing} must decide it",
         answer=f"the rule about {thing} has to be followed through for {other} as the text says",
         because=f"Following {thing} through each case of the text leaves a single result.",
         beliefs=(f"{thing} does not matter here", f"any guess about {thing} is as good"),
         hint=f"what the text says about {thing}",
         counter=f"the text would not mention {thing} without a reason",
-        program=_before_docstring(question) if is_code else None,
+        program=_last_head(question) if is_code else None,
         invented=True,
     )
+
+
+def _last_head(code: str) -> str:
+    """Imports, and the signature of the last function, which is the one that is asked for."""
+    imports = re.findall(r"^(?:from|import) .*", code, re.MULTILINE)
+    signatures = re.findall(r"^def \w+\((?:.*\n)*?.*:[ \t]*$", code, re.MULTILINE)
+    return "\n".join([*imports, *signatures[-1:]])

@@ -3,6 +3,7 @@
 import re
 
 from tutorsim.standin.chance import Chance
+from tutorsim.standin.knowledge import Knowledge
 from tutorsim.standin.quality import help_quality, is_specific
 from tutorsim.standin.reading import Asked
 from tutorsim.standin.wording import (
@@ -81,10 +82,15 @@ def revision_reply(asked: Asked, chance: Chance) -> str:
 
 
 def _ideas(asked: Asked) -> list[str]:
-    """The second sentence of each peer's draft, unless the own draft has it."""
+    """The second sentence of each peer's draft, where the own draft does not say as much."""
     drafts = (_sentences(text) for text in asked.drafts.values())
     ideas = [sentences[1] for sentences in drafts if len(sentences) > 1]
-    return [idea for idea in ideas if idea not in asked.own_draft]
+    return [idea for idea in ideas if not _says(asked.own_draft, idea, asked.known)]
+
+
+def _says(text: str, idea: str, known: Knowledge) -> bool:
+    told = (known.hint, known.counter[1:], idea)
+    return any(phrase in text and phrase in idea for phrase in told)
 
 
 def _sentences(text: str) -> list[str]:

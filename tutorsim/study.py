@@ -20,7 +20,7 @@ import tomli_w
 from pydantic import BaseModel, ConfigDict, Field, ValidationError, model_validator
 
 from tutorsim.catalog import Catalog, load_catalog, with_overrides
-from tutorsim.errors import StudyError
+from tutorsim.errors import FolderError, StudyError
 from tutorsim.records import StudySettings
 from tutorsim.tasks import Task, dump_tasks, load_tasks, safe_id, tasks_digest
 from tutorsim.types import (
@@ -269,13 +269,24 @@ def write_study(loaded: LoadedStudy, folder: Path) -> None:
     """Write `study.toml` into a recording, so that the folder alone replays the study.
 
     Tasks that came from the user's files are written beside it in their published format.
+
+    Raises:
+        FolderError: If a file cannot be written.
     """
     data = loaded.study.model_dump(mode="json", exclude_none=True, exclude_defaults=False)
     for benchmark, settings in data["benchmarks"].items():
         if settings["tasks"] != "builtin":
             settings["tasks"] = f"tasks.{benchmark}.jsonl"
             dump_tasks(benchmark, loaded.tasks[benchmark], folder / settings["tasks"])
-    (folder / "study.toml").write_text(tomli_w.dumps(data), encoding="utf-8", newline="\n")
+    path = folder / "study.toml"
+    try:
+        path.write_text(tomli_w.dumps(data), encoding="utf-8", newline="\n")
+    except OSError as error:
+        raise FolderError(
+            f"{path} cannot be written.",
+            why=str(error),
+            hint="Choose a folder that can be written and has space left.",
+        ) from error
 
 
 def _task_source(settings: BenchmarkSettings, folder: Path) -> Path | Literal["builtin"]:

@@ -113,7 +113,11 @@ def with_overrides(catalog: Catalog, overrides: Mapping[str, Any], *, where: str
     except ValidationError as error:
         first = error.errors()[0]
         place = ".".join(str(part) for part in first["loc"])
-        raise CatalogError(f"{where}: catalog.{place}: {first['msg']}.") from error
+        raise CatalogError(
+            f"{where}: catalog.{place}: {first['msg']}.",
+            hint="A role has title, objective and means; a persona has five dimensions from 0 to 1 "
+            "and a character.",
+        ) from error
 
 
 def _check_template(catalog: Catalog, name: str, text: object, where: str) -> None:

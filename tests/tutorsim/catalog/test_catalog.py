@@ -1,0 +1,120 @@
+"""Roles, personas and wordings."""
+
+import string
+
+import pytest
+
+from tutorsim.catalog import load_catalog, with_overrides
+from tutorsim.errors import CatalogError
+from tutorsim.types import DEFAULT_ROLES, PROTOCOLS
+
+DIMENSIONS = (
+    "prior_knowledge",
+    "confidence",
+    "persistence",
+    "frustration_sensitivity",
+    "help_seeking",
+)
+TRAITS = {
+    "low_confidence_novice": (0.2, 0.2, 0.5, 0.7, 0.8),
+    "overconfident_misconception": (0.4, 0.9, 0.6, 0.3, 0.2),
+    "high_persistence_reflective": (0.5, 0.6, 0.9, 0.2, 0.5),
+    "easily_frustrated_beginner": (0.2, 0.3, 0.3, 0.9, 0.7),
+    "help_avoidant": (0.4, 0.3, 0.6, 0.7, 0.1),
+    "help_avoidant_table": (0.5, 0.7, 0.7, 0.4, 0.1),
+    "hint_seeking_dependent": (0.3, 0.4, 0.4, 0.5, 1.0),
+}
+
+
+def test_personas_have_the_published_traits():
+    personas = load_catalog().personas
+    assert {
+        name: tuple(getattr(persona, field) for field in DIMENSIONS)
+        for name, persona in personas.items()
+    } == TRAITS
+
+
+def test_both_readings_of_the_help_avoidant_learner_act_alike():
+    personas = load_catalog().personas
+    assert personas["help_avoidant"].character == personas["help_avoidant_table"].character
+
+
+def test_the_four_roles_and_the_single_tutor_are_there():
+    assert set(load_catalog().roles) == {*DEFAULT_ROLES, "baseline"}
+
+
+@pytest.mark.parametrize(
+    ("template", "rules"),
+    [
+        ("student_system", ["eighth grade", "unsure", "Never grade", "an AI"]),
+        ("student_science", ["1 to 3 sentences"]),
+        ("student_code", ["1 to 3 sentences", "```python", "required"]),
+        ("judge_system", ["SCORE:", "1.0 fully", "0.7 ess", "0.4 part", "0.1 mostly", "0.0 no"]),
+        ("judge_code", ["own words", "Do not grade the letters of the code"]),
+        ("propose", ["2 to 4", "own specialisation", "PROPOSAL:", "RATIONALE:", "CONFIDENCE:"]),
+        ("propose_baseline", ["2 to 4 sentences", "PROPOSAL:", "RATIONALE:"]),
+        ("critique", ["random", "STRENGTH:", "WEAKNESS:", "one sentence"]),
+        ("revise", ["objective stays first", "at most one idea", "never another tutor's whole"]),
+        ("vote_system", ["impartial assessor", "hidden", "do not guess"]),
+        ("vote", ["random order", "Criterion: $criterion", "one line"]),
+        ("ballot_cumulative", ["exactly $budget", "non-negative whole number"]),
+        ("ballot_approval", ["`none`"]),
+        ("ballot_ranked", ["every label once"]),
+    ],
+)
+def test_a_wording_keeps_its_rules(template, rules):
+    text = load_catalog().prompts[template]
+    assert [rule for rule in rules if rule not in text] == []
+
+
+def test_the_single_tutor_is_asked_for_no_confidence():
+    assert "CONFIDENCE" not in load_catalog().prompts["propose_baseline"]
+
+
+def test_there_is_a_ballot_form_for_every_protocol():
+    assert {f"ballot_{protocol}" for protocol in PROTOCOLS} <= set(load_catalog().prompts)
+
+
+@pytest.mark.parametrize("name", sorted(load_catalog().prompts))
+def test_every_template_can_be_filled_and_nothing_in_it_is_expanded_twice(name):
+    catalog = load_catalog()
+    fields = string.Template(catalog.prompts[name]).get_identifiers()
+    filled = catalog.fill(name, **dict.fromkeys(fields, "$criterion ${x} $$"))
+    assert filled.count("$criterion ${x} $$") == sum(
+        len(match) > 0
+        for match in string.Template.pattern.findall(catalog.prompts[name])
+        if match[1] or match[2]
+    )
+
+
+def test_filling_without_a_value_is_an_error():
+    with pytest.raises(KeyError):
+        load_catalog().fill("vote")
+
+
+def test_own_entries_are_added_and_shipped_ones_replaced():
+    entry = {"title": "t", "objective": "o", "means": "m"}
+    catalog = with_overrides(
+        load_catalog(),
+        {"roles": {"own": entry, "motivation": entry}, "prompts": {"vote_reminder": "Again."}},
+        where="f",
+    )
+    assert set(catalog.roles) == {*DEFAULT_ROLES, "baseline", "own"}
+    assert catalog.roles["motivation"] == catalog.roles["own"]
+    assert catalog.fill("vote_reminder") == "Again."
+    assert load_catalog().roles["motivation"].title == "motivation tutor"
+
+
+def test_an_unusable_template_names_what_it_can_have():
+    with pytest.raises(CatalogError, match=r"f: catalog\.prompts\.vote") as caught:
+        with_overrides(load_catalog(), {"prompts": {"vote": "$reference $a"}}, where="f")
+    assert caught.value.why.endswith("a, reference.")
+    assert "$criterion" in caught.value.hint
+
+
+def test_a_digest_does_not_depend_on_the_order_of_entries():
+    catalog = load_catalog()
+    reverse = catalog.model_copy(update={"prompts": dict(reversed(list(catalog.prompts.items())))})
+    assert reverse.digest() == catalog.digest()
+    changed = catalog.model_copy(update={"prompts": {**catalog.prompts, "vote": "x"}})
+    assert changed.digest() != catalog.digest()

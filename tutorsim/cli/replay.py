@@ -6,6 +6,7 @@ import click
 
 from tutorsim.cli.console import err, safe
 from tutorsim.errors import CheckFailed
+from tutorsim.sandbox.levels import Setting
 
 __all__ = ["replay"]
 
@@ -37,7 +38,7 @@ def replay(
     workers: int | None,
     reader: str,
     reexecute: bool,
-    level: str,
+    level: Setting,
 ) -> None:
     """Replay the recording in CASSETTE_DIR without a network or a key.
 

@@ -11,6 +11,7 @@ import click
 from tutorsim.cli.console import err, safe
 from tutorsim.errors import RecordingRefused, StudyError
 from tutorsim.plan import Plan, load_prices, plan
+from tutorsim.sandbox.levels import SETTINGS
 from tutorsim.study import LoadedStudy, load_study
 from tutorsim.types import BLINDINGS, CONDITIONS
 
@@ -40,7 +41,12 @@ __all__ = ["run"]
 @click.option("--retry-errors", is_flag=True, help="Take failed episodes up again.")
 @click.option("--relay", metavar="NAME", help="Name what answers behind a base URL of your own.")
 @click.option(
-    "--sandbox", "level", default="auto", show_default=True, help="Sandbox level for code."
+    "--sandbox",
+    "level",
+    type=click.Choice(SETTINGS),
+    default="auto",
+    show_default=True,
+    help="Sandbox level for code.",
 )
 @click.option("--record-in-ci", is_flag=True, help="Record although CI is set.")
 @click.option("--seed", type=int, help="Override the study's seed.")

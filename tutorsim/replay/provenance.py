@@ -14,6 +14,7 @@ __all__ = ["Witness", "package_versions"]
 
 PACKAGES: Final = ("anthropic", "httpx2", "tutorsim", "vcrpy")
 API_NAME: Final = "Anthropic API"
+STANDIN_NAME: Final = "tutorsim stand-in"
 UNNAMED: Final = "unnamed"
 
 
@@ -58,7 +59,7 @@ class Witness:
 
     def _named(self, relay_name: str | None) -> tuple[ProvenanceKind, str]:
         if self.kinds == {"stand-in"}:
-            return "stand-in", ", ".join(sorted(self.standins))
+            return "stand-in", f"{STANDIN_NAME} {', '.join(sorted(self.standins))}"
         if self.kinds == {"api"}:
             return "api", API_NAME
         name = relay_name or UNNAMED

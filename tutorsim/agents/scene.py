@@ -9,7 +9,7 @@ from tutorsim.study import EpisodeSpec, LoadedStudy, Study
 from tutorsim.tasks import CodeTask
 from tutorsim.types import Stage
 
-__all__ = ["Exchange", "Scene", "indented"]
+__all__ = ["Exchange", "Scene", "history", "indented"]
 
 
 @dataclass(frozen=True)

@@ -7,7 +7,6 @@ non-printable or takes for line breaks are escaped; both hold for every file wri
 
 import hashlib
 import http
-import json
 import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
@@ -76,7 +75,7 @@ class JsonText:
     @staticmethod
     def serialize(data: dict[str, Any]) -> str:
         """Write a cassette's content, one body a line."""
-        text = json.dumps(data, ensure_ascii=False, indent=1)
+        text = orjson.dumps(data, option=orjson.OPT_INDENT_2).decode()
         return _ESCAPED.sub(lambda found: f"\\u{ord(found[0]):04x}", text) + "\n"
 
     @staticmethod

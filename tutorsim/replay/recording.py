@@ -198,11 +198,7 @@ class Tape:
         """
         keys = [str(key) for key in order]
         self._check_order(keys)
-        if self._cassette is None or self._journaled or [*self._cassette.interactions] != keys:
-            self._cassette = await asyncio.to_thread(self._written, keys)
-        self._journal.remove()
-        self._journaled = {}
-        return self._cassette
+        return await asyncio.to_thread(self._finish, keys)
 
     def close(self) -> None:
         """Release the tape; what is recorded stays on disk."""
@@ -241,6 +237,14 @@ class Tape:
             why="Every recorded call belongs to the episode exactly once.",
             hint="Record into a new folder, or move the episode's files away to ask again.",
         )
+
+    def _finish(self, keys: list[str]) -> Cassette:
+        done = self._cassette
+        if done is None or self._journaled or [*done.interactions] != keys:
+            done = self._cassette = self._written(keys)
+        self._journal.remove()
+        self._journaled = {}
+        return done
 
     def _written(self, keys: list[str]) -> Cassette:
         self._journal.sync()

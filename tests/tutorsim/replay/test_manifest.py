@@ -107,11 +107,6 @@ def test_an_entry_says_what_came_of_the_episode(entry: EpisodeEntry, cassette: C
     assert entry.outcome.initial_correctness == 0.8
 
 
-def test_entries_are_found_by_episode(manifest: Manifest, entry: EpisodeEntry) -> None:
-    assert manifest.entry(entry.episode_id) == entry
-    assert manifest.entry("sciq.other.p.simple") is None
-
-
 @pytest.mark.parametrize(
     "change",
     [

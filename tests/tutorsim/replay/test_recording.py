@@ -19,10 +19,10 @@ from tutorsim.errors import (
     RecordingRefused,
     UsageError,
 )
-from tutorsim.model import Call, Reply
+from tutorsim.model import Call, CallKey, Reply
 from tutorsim.model.sdk import HttpTransport, SdkModel
 from tutorsim.replay import FastReader, FolderLock
-from tutorsim.replay.recording import Deck, Tape
+from tutorsim.replay.recording import Deck, Tape, combined_kind
 
 Build = Callable[..., Any]
 DIGEST = "0" * 64
@@ -357,13 +357,20 @@ def test_nothing_is_sent_that_no_open_tape_would_record(
 def test_the_order_must_name_every_recorded_call_once(
     order: list[str], tmp_path: Path, episode: str, call: Build, interaction: Build, message: Build
 ) -> None:
-    from tutorsim.model import CallKey
-
     tape = open_tape(tmp_path, episode)
     tape.add(interaction(call("x", agent="a"), message("y")))
 
     with pytest.raises(RecordingError, match="disagree on calls"):
         asyncio.run(tape.finish([CallKey.parse(key) for key in order]))
+
+
+def test_what_a_tape_holds_can_be_counted(
+    tmp_path: Path, episode: str, call: Build, interaction: Build, message: Build
+) -> None:
+    tape = open_tape(tmp_path, episode)
+    tape.add(interaction(call("x"), message("y", model="model-1-dated")))
+
+    assert list(tape.replies()) == [("model-1", Reply("y", "model-1-dated", "end_turn", 7, 3))]
 
 
 def test_a_call_is_answered_once(
@@ -435,8 +442,6 @@ def test_a_link_in_place_of_a_journal_is_not_followed(
     [(["api"], "api"), (["stand-in"], "stand-in"), (["api", "relay"], "relay"), ([], "relay")],
 )
 def test_a_mixture_of_sources_counts_as_a_relay(kinds: list[Any], combined: str) -> None:
-    from tutorsim.replay.recording import combined_kind
-
     assert combined_kind(kinds) == combined
 
 

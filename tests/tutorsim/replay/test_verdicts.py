@@ -2,6 +2,7 @@
 
 import hashlib
 import json
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -33,8 +34,6 @@ def test_a_verdict_survives_a_kill_right_after_it_was_added(tmp_path: Path) -> N
 
 
 def test_the_turn_does_not_count_but_all_that_is_judged_does(tmp_path: Path) -> None:
-    from dataclasses import replace
-
     store = VerdictStore(tmp_path, fingerprint="here")
     store.add(RUN, PASS, fingerprint="here")
 

@@ -1,8 +1,8 @@
 """Intervals and tests that respect the design, each seeded: same input, same digits.
 
 A quantity that the data cannot give is a `NotEstimable` with its reason, never a number that
-is none. Observations are numbers; one that is missing is `None` and left out before, by the
-caller, who also says how many there were.
+is none; a mean over one task has a value and no interval. Observations are numbers: one that
+is missing is left out before, by the caller, who also says how many there were.
 
 Personas and conditions of one task are not independent, so intervals of means come from a
 bootstrap over tasks. Contrasts are paired, and their tests flip the sign of whole pairs.
@@ -12,7 +12,7 @@ from collections.abc import Hashable, Mapping, Sequence
 from dataclasses import asdict, dataclass
 from math import sqrt
 from statistics import NormalDist
-from typing import Any, Final
+from typing import Any, Final, TypeVar
 
 import numpy as np
 import numpy.typing as npt
@@ -20,6 +20,7 @@ import numpy.typing as npt
 __all__ = [
     "LEVEL",
     "Estimate",
+    "Interval",
     "NotEstimable",
     "PermutationTest",
     "cluster_bootstrap",
@@ -29,6 +30,8 @@ __all__ = [
     "to_json",
     "wilson",
 ]
+
+K = TypeVar("K", bound=Hashable)
 
 LEVEL: Final = 0.95
 """Level of every interval."""
@@ -48,19 +51,37 @@ class NotEstimable:
 
 
 @dataclass(frozen=True)
-class Estimate:
-    """A number with its interval."""
+class Interval:
+    """Where the estimated quantity lies, at `LEVEL`."""
 
-    value: float
     low: float
     high: float
-    n: int
-    """Observations behind the number."""
     method: str
-    """How the interval was made."""
+    """How it was made."""
 
     def to_json(self) -> dict[str, Any]:
         return asdict(self)
+
+
+@dataclass(frozen=True)
+class Estimate:
+    """A number, with its interval where the data give one."""
+
+    value: float
+    n: int
+    """Observations behind the number."""
+    interval: Interval | NotEstimable
+
+    @property
+    def low(self) -> float | None:
+        return self.interval.low if isinstance(self.interval, Interval) else None
+
+    @property
+    def high(self) -> float | None:
+        return self.interval.high if isinstance(self.interval, Interval) else None
+
+    def to_json(self) -> dict[str, Any]:
+        return {"value": self.value, "n": self.n, "interval": self.interval.to_json()}
 
 
 @dataclass(frozen=True)
@@ -106,14 +127,19 @@ def cluster_bootstrap(
     if not values:
         return NotEstimable("no observations")
     sums, counts = _by_cluster(values, clusters)
-    if len(sums) < 2:
-        return NotEstimable(f"all {len(values)} observations are of one task")
     mean = float(sums.sum() / counts.sum())
+    return Estimate(mean, len(values), _interval(sums, counts, mean, seed))
+
+
+def _interval(
+    sums: npt.NDArray[np.float64], counts: npt.NDArray[np.float64], mean: float, seed: int
+) -> Interval | NotEstimable:
+    if len(sums) < 2:
+        return NotEstimable("all observations are of one task")
     method = f"BCa bootstrap over {len(sums)} tasks"
     if np.allclose(sums, mean * counts, rtol=0, atol=1e-12):
-        return Estimate(mean, mean, mean, len(values), method)
-    low, high = _bca(sums, counts, seed)
-    return Estimate(mean, low, high, len(values), method)
+        return Interval(mean, mean, method)
+    return Interval(*_bca(sums, counts, seed), method)
 
 
 def _bca(
@@ -178,13 +204,13 @@ def paired_permutation(
     return PermutationTest(float(ordered.mean()), float(found.pvalue), n, 2**n <= RESAMPLES)
 
 
-def holm(p_values: Mapping[Hashable, float]) -> dict[Hashable, float]:
+def holm(p_values: Mapping[K, float]) -> dict[K, float]:
     """Holm's step-down correction over the family given, in the mapping's order.
 
     Returns:
         The same keys with the adjusted p-values.
     """
-    adjusted: dict[Hashable, float] = {}
+    adjusted: dict[K, float] = {}
     largest = 0.0
     for i, key in enumerate(sorted(p_values, key=lambda k: p_values[k])):
         largest = max(largest, min(1.0, (len(p_values) - i) * p_values[key]))
@@ -203,7 +229,7 @@ def wilson(successes: int, n: int) -> Estimate | NotEstimable:
     scale = 1 + z * z / n
     low = 0.0 if successes == 0 else (middle - half) / scale
     high = 1.0 if successes == n else (middle + half) / scale
-    return Estimate(rate, low, high, n, "Wilson")
+    return Estimate(rate, n, Interval(low, high, "Wilson score"))
 
 
 def minimum_detectable_effect(

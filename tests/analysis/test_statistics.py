@@ -6,6 +6,7 @@ import pytest
 
 from analysis.statistics import (
     Estimate,
+    Interval,
     NotEstimable,
     PermutationTest,
     cluster_bootstrap,
@@ -20,6 +21,11 @@ from analysis.statistics import (
 def estimate(value: object) -> Estimate:
     assert isinstance(value, Estimate)
     return value
+
+
+def width(value: Estimate) -> float:
+    assert isinstance(value.interval, Interval)
+    return value.interval.high - value.interval.low
 
 
 def test_wilson_gives_the_textbook_interval() -> None:
@@ -74,8 +80,8 @@ def test_the_cluster_bootstrap_is_of_clusters_and_not_of_observations() -> None:
     few = estimate(cluster_bootstrap(values, [i // 20 for i in range(60)], seed=1))
     many = estimate(cluster_bootstrap(values, range(60), seed=1))
     assert few.value == many.value == 0.5
-    assert few.high - few.low > 2 * (many.high - many.low)
-    assert few.method == "BCa bootstrap over 3 tasks"
+    assert width(few) > 2 * width(many)
+    assert few.interval.method == "BCa bootstrap over 3 tasks"
 
 
 def test_the_bootstrap_interval_is_close_to_the_percentiles_of_all_resamples() -> None:
@@ -109,9 +115,8 @@ def test_equal_clusters_give_an_interval_without_width() -> None:
 
 def test_too_little_data_is_not_estimable_and_says_why() -> None:
     assert cluster_bootstrap([], [], seed=1) == NotEstimable("no observations")
-    assert cluster_bootstrap([0.5], ["a"], seed=1) == NotEstimable(
-        "all 1 observations are of one task"
-    )
+    one_task = NotEstimable("all observations are of one task")
+    assert cluster_bootstrap([0.5, 1.0], ["a", "a"], seed=1) == Estimate(0.75, 2, one_task)
     assert paired_permutation([], seed=1) == NotEstimable("no pairs")
     assert paired_permutation([0.5], seed=1) == NotEstimable("one pair has no distribution")
     assert wilson(0, 0) == NotEstimable("no observations")
@@ -129,9 +134,10 @@ def test_the_detectable_effect_is_a_multiple_of_the_standard_error_of_task_means
 
 
 def test_results_become_plain_json_values() -> None:
-    assert to_json({"a": (wilson(1, 1), NotEstimable("none"), 3, None)}) == {
+    one = Estimate(0.5, 2, Interval(0.25, 0.75, "by hand"))
+    assert to_json({"a": (one, NotEstimable("none"), 3, None)}) == {
         "a": [
-            to_json(wilson(1, 1)),
+            {"value": 0.5, "n": 2, "interval": {"low": 0.25, "high": 0.75, "method": "by hand"}},
             {"not_estimable": "none"},
             3,
             None,

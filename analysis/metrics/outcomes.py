@@ -1,0 +1,352 @@
+"""What became of the students: scores, code verdicts, success and rounds.
+
+Failed episodes are left out and counted. A score or verdict that is missing is never zero: an
+episode without it is left out of that quantity's mean, and counted as unscored. The
+*tutor-fired* subset is the episodes with at least one tutoring turn.
+"""
+
+from collections.abc import Hashable, Iterable, Sequence
+from dataclasses import dataclass, replace
+from typing import Final, Literal, get_args
+
+from analysis.sources import Source
+from analysis.statistics import (
+    Estimate,
+    NotEstimable,
+    PermutationTest,
+    cluster_bootstrap,
+    holm,
+    minimum_detectable_effect,
+    paired_permutation,
+    to_json,
+    wilson,
+)
+from tutorsim.records import EpisodeRecord
+
+__all__ = [
+    "OUTCOMES",
+    "Contrast",
+    "Gain",
+    "Outcome",
+    "Rounds",
+    "Success",
+    "SuccessRate",
+    "contrasts",
+    "episode_counts",
+    "gains",
+    "outcome_of",
+    "paired_outcomes",
+    "rounds",
+    "success_rates",
+    "successes",
+]
+
+Measure = Literal["score", "code"]
+MEASURES: Final[tuple[Measure, ...]] = get_args(Measure)
+
+Outcome = Literal["final_score", "score_gain", "final_code", "code_gain", "success", "turns"]
+"""What conditions are contrasted on; gains are over the tutor-fired subset."""
+OUTCOMES: Final[tuple[Outcome, ...]] = get_args(Outcome)
+
+Pair = tuple[str, str, str]
+"""Benchmark, task, persona: what is held fixed between conditions."""
+
+
+@dataclass(frozen=True)
+class Gain:
+    """One row of the gains table: a measure under one condition, tutor-fired episodes."""
+
+    benchmark: str
+    condition: str
+    measure: Measure
+    """`score` of the judge, or `code` verdict (1 passed, 0 not)."""
+    n: int
+    """Episodes with the first and the last value."""
+    unscored: int
+    """Tutor-fired episodes without one of them."""
+    initial: Estimate | NotEstimable
+    final: Estimate | NotEstimable
+    gain: Estimate | NotEstimable
+    """Mean of final − initial, before any rounding."""
+
+    def to_json(self) -> dict[str, object]:
+        return {name: to_json(value) for name, value in vars(self).items()}
+
+
+@dataclass(frozen=True)
+class Success:
+    """Success rate of one persona under one condition, all complete episodes."""
+
+    benchmark: str
+    persona: str
+    condition: str
+    successes: int
+    unscored: int
+    """Complete episodes whose success is not known; not in the rate."""
+    rate: Estimate | NotEstimable
+
+    def to_json(self) -> dict[str, object]:
+        return {name: to_json(value) for name, value in vars(self).items()}
+
+
+@dataclass(frozen=True)
+class SuccessRate:
+    """Success rate under one condition, all complete episodes."""
+
+    benchmark: str
+    condition: str
+    episodes: int
+    unscored: int
+    """Complete episodes whose success is not known; not in the rate."""
+    rate: Estimate | NotEstimable
+    """Mean over episodes; the interval resamples tasks."""
+
+    def to_json(self) -> dict[str, object]:
+        return {name: to_json(value) for name, value in vars(self).items()}
+
+
+@dataclass(frozen=True)
+class Rounds:
+    """Tutoring turns of the complete episodes under one condition."""
+
+    benchmark: str
+    condition: str
+    episodes: int
+    fired: int
+    """Episodes with at least one turn."""
+    mean: Estimate | NotEstimable
+    """Over all episodes; those solved at once have 0."""
+    mean_fired: Estimate | NotEstimable
+
+    def to_json(self) -> dict[str, object]:
+        return {name: to_json(value) for name, value in vars(self).items()}
+
+
+@dataclass(frozen=True)
+class Contrast:
+    """Two conditions on one outcome, paired on task and persona: `second` − `first`."""
+
+    benchmark: str
+    outcome: Outcome
+    first: str
+    second: str
+    test: PermutationTest | NotEstimable
+    p_holm: float | None
+    """Corrected over all contrasts of this benchmark and outcome; `None` without a test."""
+    difference: Estimate | NotEstimable
+    detectable: float | NotEstimable
+    """The smallest difference that these pairs would show at level 0.05 with power 0.8."""
+
+    def to_json(self) -> dict[str, object]:
+        return {name: to_json(value) for name, value in vars(self).items()}
+
+
+def episode_counts(source: Source) -> dict[str, int]:
+    """`episodes`, `complete`, `failed`, `tutor_fired` and `unscored` (no last score)."""
+    complete = _complete(source)
+    return {
+        "episodes": len(source.episodes),
+        "complete": len(complete),
+        "failed": len(source.episodes) - len(complete),
+        "tutor_fired": sum(e.turns_taken > 0 for e in complete),
+        "unscored": sum(e.final_correctness is None for e in complete),
+    }
+
+
+def gains(source: Source, *, seed: int = 0) -> list[Gain]:
+    """Initial, final and gain by benchmark, condition and measure, tutor-fired episodes."""
+    return [
+        _gain(cell, episodes, measure, seed)
+        for cell, episodes in _cells(_complete(source), ("benchmark", "condition"))
+        for measure in MEASURES
+        if measure == "score" or cell[0] == "humaneval"
+    ]
+
+
+def successes(source: Source) -> list[Success]:
+    """Success by benchmark, persona and condition, with Wilson intervals."""
+    found = []
+    for (benchmark, persona, condition), episodes in _cells(
+        _complete(source), ("benchmark", "persona", "condition")
+    ):
+        scored = [e for e in episodes if outcome_of(e, "success") is not None]
+        won = sum(bool(e.success) for e in scored)
+        unscored = len(episodes) - len(scored)
+        rate = wilson(won, len(scored))
+        found.append(Success(benchmark, persona, condition, won, unscored, rate))
+    return found
+
+
+def success_rates(source: Source, *, seed: int = 0) -> list[SuccessRate]:
+    """Success by benchmark and condition, over all personas and tasks."""
+    found = []
+    for (benchmark, condition), episodes in _cells(_complete(source), ("benchmark", "condition")):
+        outcomes = [(outcome_of(e, "success"), e.task_id) for e in episodes]
+        known = [(value, task) for value, task in outcomes if value is not None]
+        unscored = len(episodes) - len(known)
+        rate = _mean(known, seed)
+        found.append(SuccessRate(benchmark, condition, len(episodes), unscored, rate))
+    return found
+
+
+def rounds(source: Source, *, seed: int = 0) -> list[Rounds]:
+    """Tutoring turns per episode by benchmark and condition."""
+    found = []
+    for (benchmark, condition), episodes in _cells(_complete(source), ("benchmark", "condition")):
+        fired = [e for e in episodes if e.turns_taken]
+        found.append(
+            Rounds(
+                benchmark,
+                condition,
+                len(episodes),
+                len(fired),
+                _mean([(float(e.turns_taken), e.task_id) for e in episodes], seed),
+                _mean([(float(e.turns_taken), e.task_id) for e in fired], seed),
+            )
+        )
+    return found
+
+
+def contrasts(
+    source: Source, outcome: Outcome, *, reference: str | None = None, seed: int = 0
+) -> list[Contrast]:
+    """Conditions against one another on one outcome, per benchmark.
+
+    First attempts are drawn anew in each condition, so pairs share task and persona and
+    nothing else. Repeats of a pair are averaged.
+
+    Args:
+        source: A run.
+        outcome: What to compare; see `outcome_of`.
+        reference: Compare the others with this condition only; by default every two conditions.
+        seed: Of the draws.
+    """
+    found = []
+    for (benchmark,), episodes in _cells(_complete(source), ("benchmark",)):
+        values = paired_outcomes(episodes, outcome)
+        names = list(dict.fromkeys(e.condition for e in episodes))
+        family = [
+            (a, b) for i, a in enumerate(names) for b in names[i + 1 :] if reference in (None, a, b)
+        ]
+        ordered = [(b, a) if b == reference else (a, b) for a, b in family]
+        found += _contrasted(benchmark, outcome, values, ordered, seed)
+    return found
+
+
+def outcome_of(episode: EpisodeRecord, outcome: Outcome) -> float | None:
+    """One outcome of a complete episode; `None` where unscored, or a gain without tutoring.
+
+    Success is unknown where the last score, or a programming task's last verdict, is missing,
+    unless the program failed, which settles it.
+    """
+    e = episode
+    if outcome == "final_score":
+        return e.final_correctness
+    if outcome == "final_code":
+        return _number(e.code_passed)
+    if outcome == "turns":
+        return float(e.turns_taken)
+    if outcome == "success":
+        judged = e.code_passed is not None or e.benchmark != "humaneval"
+        known = (e.final_correctness is not None and judged) or e.code_passed is False
+        return _number(e.success) if known else None
+    first, last = _ends(e, "score" if outcome == "score_gain" else "code")
+    fired = e.turns_taken > 0 and first is not None and last is not None
+    return last - first if fired and first is not None and last is not None else None
+
+
+def paired_outcomes(
+    episodes: Iterable[EpisodeRecord], outcome: Outcome
+) -> dict[str, dict[Pair, float]]:
+    """Condition → (benchmark, task, persona) → mean outcome over repeats, unscored left out."""
+    values: dict[str, dict[Pair, list[float]]] = {}
+    for e in episodes:
+        value = outcome_of(e, outcome)
+        if value is not None:
+            pairs = values.setdefault(e.condition, {})
+            pairs.setdefault((e.benchmark, e.task_id, e.persona), []).append(value)
+    return {
+        condition: {pair: sum(v) / len(v) for pair, v in pairs.items()}
+        for condition, pairs in values.items()
+    }
+
+
+def _complete(source: Source) -> list[EpisodeRecord]:
+    return [e for e in source.episodes if e.status == "complete"]
+
+
+def _cells(
+    episodes: Sequence[EpisodeRecord], fields: Sequence[str]
+) -> list[tuple[tuple[str, ...], list[EpisodeRecord]]]:
+    """Episodes by the values of some fields, in order of first appearance."""
+    cells: dict[tuple[str, ...], list[EpisodeRecord]] = {}
+    for e in episodes:
+        cells.setdefault(tuple(getattr(e, field) for field in fields), []).append(e)
+    return list(cells.items())
+
+
+def _number(value: bool | None) -> float | None:
+    return None if value is None else float(value)
+
+
+def _ends(e: EpisodeRecord, measure: Measure) -> tuple[float | None, float | None]:
+    """First and last value of a measure."""
+    if measure == "score":
+        return e.initial_correctness, e.final_correctness
+    return _number(e.initial_code_passed), _number(e.code_passed)
+
+
+def _gain(
+    cell: tuple[str, ...], episodes: Sequence[EpisodeRecord], measure: Measure, seed: int
+) -> Gain:
+    fired = [e for e in episodes if e.turns_taken > 0]
+    known = [
+        (first, last, e.task_id)
+        for e in fired
+        for first, last in [_ends(e, measure)]
+        if first is not None and last is not None
+    ]
+    return Gain(
+        benchmark=cell[0],
+        condition=cell[1],
+        measure=measure,
+        n=len(known),
+        unscored=len(fired) - len(known),
+        initial=_mean([(first, task) for first, _, task in known], seed),
+        final=_mean([(last, task) for _, last, task in known], seed),
+        gain=_mean([(last - first, task) for first, last, task in known], seed),
+    )
+
+
+def _mean(values: Sequence[tuple[float, Hashable]], seed: int) -> Estimate | NotEstimable:
+    return cluster_bootstrap([v for v, _ in values], [task for _, task in values], seed=seed)
+
+
+def _contrasted(
+    benchmark: str,
+    outcome: Outcome,
+    values: dict[str, dict[Pair, float]],
+    family: Sequence[tuple[str, str]],
+    seed: int,
+) -> list[Contrast]:
+    rows: list[Contrast] = []
+    for first, second in family:
+        a, b = values.get(first, {}), values.get(second, {})
+        shared = [pair for pair in a if pair in b]
+        differences = [b[pair] - a[pair] for pair in shared]
+        tasks = [task for _, task, _ in shared]
+        rows.append(
+            Contrast(
+                benchmark,
+                outcome,
+                first,
+                second,
+                paired_permutation(differences, seed=seed),
+                None,
+                cluster_bootstrap(differences, tasks, seed=seed),
+                minimum_detectable_effect(differences, tasks),
+            )
+        )
+    tested = {i: c.test.p_value for i, c in enumerate(rows) if isinstance(c.test, PermutationTest)}
+    corrected = holm(tested)
+    return [replace(c, p_holm=corrected.get(i)) for i, c in enumerate(rows)]

@@ -211,7 +211,7 @@ def test_an_edited_request_is_left_to_the_replay_to_explain(
 @pytest.mark.parametrize(
     ("kinds", "relay_name", "expected"),
     [
-        (["stand-in"], None, ("stand-in", "stand-in 1")),
+        (["stand-in"], None, ("stand-in", "tutorsim stand-in 1.0")),
         (["api"], "mine", ("api", "Anthropic API")),
         (["relay"], None, ("relay", "unnamed")),
         (["relay"], "mine", ("relay", "mine")),
@@ -222,7 +222,7 @@ def test_an_edited_request_is_left_to_the_replay_to_explain(
 def test_provenance_is_what_the_replies_tell(
     kinds: list[Any], relay_name: str | None, expected: tuple[str, str]
 ) -> None:
-    witness = Witness(kinds=set(kinds), models={"b", "a"}, standins={"stand-in 1"})
+    witness = Witness(kinds=set(kinds), models={"b", "a"}, standins={"1.0"})
 
     told = witness.provenance(
         relay_name=relay_name, recorded_from="2026-01-02", recorded_to="2026-01-03"

@@ -42,7 +42,7 @@ SECRET_LENGTH: Final = 12
 
 
 @dataclass(frozen=True)
-class Head:
+class _Head:
     """What every cassette of a recording says of itself."""
 
     study_digest: str
@@ -64,7 +64,7 @@ class Deck:
     def __init__(self, folder: Path, *, study_digest: str, packages: Mapping[str, str]) -> None:
         make_folder(folder)
         self.folder = folder
-        self._head = Head(study_digest, dict(packages))
+        self._head = _Head(study_digest, dict(packages))
         self._tapes: dict[str, Tape] = {}
 
     def transport(self, inner: httpx2.AsyncBaseTransport) -> httpx2.AsyncBaseTransport:
@@ -115,7 +115,7 @@ class Deck:
 class Tape:
     """The recording of one episode, while it is made. A `Model`; opened by `Deck.open`."""
 
-    def __init__(self, deck: Deck, episode_id: str, head: Head, live: Model) -> None:
+    def __init__(self, deck: Deck, episode_id: str, head: _Head, live: Model) -> None:
         self.episode_id = episode_id
         self.paid = 0
         """Replies added since the tape was opened."""

@@ -91,7 +91,7 @@ class SdkPlayback:
             serializer=JsonText,
             persister=_Loaded(data),
             record_mode=RecordMode.NONE,
-            match_on=(call_and_body,),
+            match_on=(_call_and_body,),
         )
         self._play = vcr_handle_async_request(self._tape, _no_network, httpx2)
 
@@ -144,7 +144,7 @@ class _Asked:
         )
 
 
-def call_and_body(asked: VcrRequest, recorded: VcrRequest) -> bool:
+def _call_and_body(asked: VcrRequest, recorded: VcrRequest) -> bool:
     """vcrpy matcher: the same call header, and only then the same JSON value of the body."""
     same_call = asked.headers.get(CALL_HEADER) == recorded.headers.get(CALL_HEADER)
     return same_call and bool(json_value(asked.body) == json_value(recorded.body))

@@ -72,6 +72,7 @@ def _no_network(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch)
     def refuse(sock: socket.socket, address: Any) -> None:
         if sock.family == socket.AF_UNIX or (allowed and _is_loopback(address)):
             return
+        sock.close()
         raise RuntimeError(f"a test opened a connection to {address!r}")
 
     def guarded(sock: socket.socket, address: Any) -> None:

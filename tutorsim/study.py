@@ -252,7 +252,7 @@ def load_study(path: Path, *, overrides: Mapping[str, Any] | None = None) -> Loa
         CatalogError: If an entry of `[catalog]` is wrong.
         TaskFileError: If a file of tasks is wrong.
     """
-    path = path if path.exists() else shipped_studies().get(str(path), path)
+    path = path if path.is_file() else shipped_studies().get(str(path), path)
     data = _merged(_read_toml(path), overrides or {})
     _refuse_unknown_keys(data, Study, str(path))
     study = _validated(data, path)

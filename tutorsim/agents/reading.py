@@ -86,7 +86,8 @@ def read_reviews(reply: str, labels: Sequence[str]) -> dict[str, Note] | None:
         Label → note for every label that has one, or `None` when none has.
     """
     names = "".join(labels)
-    head = re.compile(rf"^[ \t>*_#]*([{names}])[ \t*_]*:[ \t*_]*", re.MULTILINE)
+    word = r"(?:(?i:reply|draft|proposal|label)[ \t]+)?"
+    head = re.compile(rf"^[ \t>*_#]*{word}([{names}])[ \t*_]*:[ \t*_]*", re.MULTILINE)
     parts = head.split(reply)
     notes: dict[str, Note] = {}
     for label, text in zip(parts[1::2], parts[2::2], strict=True):

@@ -53,7 +53,7 @@ def test_reviews_are_read_for_the_labels_shown():
     reply = (
         "A:\nSTRENGTH: Clear.\nWEAKNESS: Long.\n"
         "**B:**\n**STRENGTH:** Kind.\n"
-        "C: STRENGTH: Short.\n"
+        "Reply C: STRENGTH: Short.\n"
         "E:\nSTRENGTH: Nobody.\n"
         "A:\nSTRENGTH: Again."
     )

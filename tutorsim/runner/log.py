@@ -19,9 +19,10 @@ from tutorsim.records import (
     RunRecord,
     read_run,
 )
-from tutorsim.replay import folder_error, make_folder, write_atomic
+from tutorsim.replay import Manifest, folder_error, make_folder, write_atomic
+from tutorsim.study import LoadedStudy
 
-__all__ = ["LogWriter", "check_log_folder"]
+__all__ = ["LogWriter", "check_log_folder", "run_record"]
 
 
 def check_log_folder(folder: Path, study_digest: str) -> None:
@@ -125,3 +126,16 @@ class LogWriter:
         write_atomic(self._folder / RUN_FILE, f"{text}\n".encode())
         lines = [json.dumps(value, ensure_ascii=False) for value in (machine, *self._timings)]
         write_atomic(self._folder / TIMINGS_FILE, "".join(f"{line}\n" for line in lines).encode())
+
+
+def run_record(loaded: LoadedStudy, manifest: Manifest) -> RunRecord:
+    """The head of the log that a recording gives; the same for its run and its replays."""
+    return RunRecord(
+        study=loaded.settings(),
+        study_digest=manifest.study_digest,
+        recording_digest=manifest.recording_digest(),
+        episodes_sha256=manifest.log_sha256,
+        provenance=manifest.provenance,
+        packages=manifest.packages,
+        episodes=len(manifest.episodes),
+    )

@@ -42,7 +42,7 @@ from tutorsim.replay import (
 )
 from tutorsim.replay.recording import Deck, Tape
 from tutorsim.runner.budget import Budget
-from tutorsim.runner.log import LogWriter, check_log_folder
+from tutorsim.runner.log import LogWriter, check_log_folder, run_record
 from tutorsim.runner.machine import fingerprint_text, machine_facts
 from tutorsim.sandbox import Sandbox
 from tutorsim.study import EpisodeSpec, LoadedStudy, write_study
@@ -299,19 +299,6 @@ class _Recorder:
             recorded_from=self.session.started,
             recorded_to=self.session.today if self.paid else unpaid,
         )
-
-
-def run_record(loaded: LoadedStudy, manifest: Manifest) -> RunRecord:
-    """The head of the log that a recording gives; the same for its run and its replays."""
-    return RunRecord(
-        study=loaded.settings(),
-        study_digest=manifest.study_digest,
-        recording_digest=manifest.recording_digest(),
-        episodes_sha256=manifest.log_sha256,
-        provenance=manifest.provenance,
-        packages=manifest.packages,
-        episodes=len(manifest.episodes),
-    )
 
 
 class _World:

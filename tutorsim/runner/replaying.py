@@ -41,9 +41,8 @@ from tutorsim.replay import (
     check_cassette,
     read_manifest,
 )
-from tutorsim.runner.log import LogWriter, check_log_folder
+from tutorsim.runner.log import LogWriter, check_log_folder, run_record
 from tutorsim.runner.machine import machine_facts
-from tutorsim.runner.recorder import run_record
 from tutorsim.sandbox import Sandbox
 from tutorsim.study import EpisodeSpec, LoadedStudy, load_study
 

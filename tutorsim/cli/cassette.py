@@ -1,0 +1,258 @@
+"""`tutorsim cassette`: look at recordings without replaying them."""
+
+from collections.abc import Iterator, Sequence
+from pathlib import Path
+from typing import Any
+
+import click
+from rich.table import Table
+
+from tutorsim.cli.console import emit_json, err, out, safe
+from tutorsim.errors import CheckFailed, MissingCallError, TutorsimError
+from tutorsim.replay import Manifest, read_cassette, read_manifest
+from tutorsim.replay.inventory import (
+    Orphans,
+    Recording,
+    StudyEpisodes,
+    list_calls,
+    list_recordings,
+    orphans,
+    verify_files,
+)
+
+__all__ = ["cassette"]
+
+
+@click.group()
+def cassette() -> None:
+    """List, show and verify recordings."""
+
+
+@cassette.command("list")
+@click.argument("root", type=click.Path(path_type=Path, exists=True), default="cassettes")
+@click.option(
+    "--orphans",
+    "show_orphans",
+    is_flag=True,
+    help="Recordings that no study uses, and episodes that have none; exit 1 if any.",
+)
+@click.option(
+    "--study",
+    "studies",
+    type=click.Path(path_type=Path),
+    multiple=True,
+    help="Study files to compare with; the shipped ones and each recording's own when left out.",
+)
+@click.option("--json", "as_json", is_flag=True, help="Report as JSON.")
+def list_command(root: Path, show_orphans: bool, studies: tuple[Path, ...], as_json: bool) -> None:
+    """List the recordings in ROOT (default: cassettes) and the folders below it."""
+    found = list_recordings(root)
+    if show_orphans:
+        _show_orphans(orphans(found, _study_episodes(found, studies)), as_json=as_json)
+    elif as_json:
+        emit_json([_recording_value(recording) for recording in found])
+    else:
+        _show_recordings(found)
+
+
+def _study_episodes(found: Sequence[Recording], studies: Sequence[Path]) -> Iterator[StudyEpisodes]:
+    """The studies named, or all that can be found: shipped ones and those beside recordings.
+
+    A recording whose own study cannot be read, or gives another digest now, is an orphan.
+    """
+    from tutorsim.study import load_study, shipped_studies
+
+    paths = list(studies)
+    if not paths:
+        paths += shipped_studies().values()
+        paths += [recording.folder / "study.toml" for recording in found]
+    for path in paths:
+        try:
+            loaded = load_study(path)
+        except TutorsimError as error:
+            if studies:
+                raise
+            err().print(safe(f"Passed over: {error.what}"))
+            continue
+        ids = tuple(spec.episode_id for spec in loaded.grid())
+        if studies or path.name == "study.toml":
+            yield StudyEpisodes(loaded.study.name, loaded.digest(), ids)
+
+
+def _show_orphans(found: Orphans, *, as_json: bool) -> None:
+    if as_json:
+        emit_json(
+            {
+                "recordings": [str(folder) for folder in found.recordings],
+                "cassettes": [str(folder / name) for folder, name in found.cassettes],
+                "episodes": [{"study": study, "episode_id": e} for study, e in found.episodes],
+            }
+        )
+    else:
+        console = out()
+        for folder in found.recordings:
+            console.print(safe(f"no study uses    {folder}"))
+        for folder, name in found.cassettes:
+            console.print(safe(f"not in manifest  {folder / name}"))
+        for study, episode_id in found.episodes:
+            console.print(safe(f"not recorded     {episode_id} (study {study})"))
+    if found.recordings or found.cassettes or found.episodes:
+        raise click.exceptions.Exit(1)
+    err().print("No orphans.")
+
+
+def _recording_value(recording: Recording) -> dict[str, Any]:
+    manifest = recording.manifest
+    return {
+        "folder": str(recording.folder),
+        "study": manifest.study_name if manifest else None,
+        "provenance": manifest.provenance.model_dump(mode="json") if manifest else None,
+        "episodes": len(manifest.episodes) if manifest else None,
+        "failed": _failed(manifest) if manifest else None,
+        "calls": _calls(manifest) if manifest else None,
+        "cassettes": len(recording.cassettes),
+        "half_recorded": len(recording.journals),
+        "bytes": recording.size,
+        "problem": recording.problem,
+    }
+
+
+def _failed(manifest: Manifest) -> int:
+    return sum(entry.status == "failed" for entry in manifest.episodes)
+
+
+def _calls(manifest: Manifest) -> int:
+    return sum(entry.calls for entry in manifest.episodes)
+
+
+def _show_recordings(found: Sequence[Recording]) -> None:
+    table = Table("folder", "study", "answered by", box=None, pad_edge=False)
+    for name in ("episodes", "failed", "calls", "MB"):
+        table.add_column(name, justify="right")
+    for recording in found:
+        manifest = recording.manifest
+        megabytes = f"{recording.size / 1e6:.1f}"
+        if manifest is None:
+            half = f"{len(recording.cassettes)} + {len(recording.journals)} half"
+            table.add_row(safe(str(recording.folder)), "(unfinished)", "", half, "", "", megabytes)
+            continue
+        by = f"{manifest.provenance.kind}: {manifest.provenance.name}"
+        table.add_row(
+            safe(str(recording.folder)),
+            safe(manifest.study_name),
+            safe(by),
+            f"{len(manifest.episodes):,}",
+            f"{_failed(manifest):,}",
+            f"{_calls(manifest):,}",
+            megabytes,
+        )
+    out().print(table if found else "No recordings here.")
+
+
+@cassette.command("show")
+@click.argument("folder", type=click.Path(path_type=Path, file_okay=False))
+@click.argument("episode", required=False)
+@click.option(
+    "--call", "key", metavar="KEY", help="Show one call whole, e.g. 1/vote_final/motivation/1."
+)
+@click.option("--json", "as_json", is_flag=True, help="Report as JSON.")
+def show_command(folder: Path, episode: str | None, key: str | None, as_json: bool) -> None:
+    """Show what the recording in FOLDER holds, the calls of one EPISODE, or one call."""
+    manifest = read_manifest(folder)
+    if episode is None:
+        _show_manifest(manifest, as_json=as_json)
+    elif key is None:
+        _show_calls(folder, episode, as_json=as_json)
+    else:
+        _show_call(folder, episode, key, as_json=as_json)
+
+
+def _show_manifest(manifest: Manifest, *, as_json: bool) -> None:
+    if as_json:
+        emit_json(manifest.model_dump(mode="json"))
+        return
+    provenance = manifest.provenance
+    console = out()
+    console.print(safe(f"Study {manifest.study_name}, digest {manifest.study_digest[:12]}…"))
+    console.print(
+        safe(
+            f"Answered by {provenance.kind}: {provenance.name} ({', '.join(provenance.models)}), "
+            f"{provenance.recorded_from} to {provenance.recorded_to}"
+        )
+    )
+    table = Table("episode", "status", box=None, pad_edge=False)
+    table.add_column("calls", justify="right")
+    table.add_column("turns", justify="right")
+    table.add_column("winners")
+    for entry in manifest.episodes:
+        outcome = entry.outcome
+        status = {True: "success", False: "no success", None: "failed"}[outcome.success]
+        table.add_row(
+            safe(entry.episode_id),
+            status,
+            str(entry.calls),
+            str(outcome.turns_taken),
+            safe(", ".join(outcome.winners)),
+        )
+    console.print(table)
+
+
+def _show_calls(folder: Path, episode: str, *, as_json: bool) -> None:
+    calls = list_calls(read_cassette(folder, episode))
+    if as_json:
+        emit_json([vars(call) for call in calls])
+        return
+    table = Table("call", "model", "stopped by", box=None, pad_edge=False)
+    for name in ("tokens in", "tokens out", "request bytes", "reply bytes"):
+        table.add_column(name, justify="right")
+    for call in calls:
+        table.add_row(
+            safe(call.key),
+            safe(call.model),
+            safe(call.stop_reason or ""),
+            f"{call.input_tokens:,}",
+            f"{call.output_tokens:,}",
+            f"{call.request_bytes:,}",
+            f"{call.response_bytes:,}",
+        )
+    out().print(table)
+
+
+def _show_call(folder: Path, episode: str, key: str, *, as_json: bool) -> None:
+    from tutorsim.replay.interaction import json_value
+
+    one = read_cassette(folder, episode).interactions.get(key)
+    if one is None:
+        raise MissingCallError(
+            f"{episode}.json has no call {key!r}.",
+            hint=f"`tutorsim cassette show {folder} {episode}` lists its calls.",
+        )
+    request = json_value(one.request)
+    if as_json:
+        emit_json({"key": key, "request": request, "response": json_value(one.response)})
+        return
+    reply = one.reply()
+    console = out()
+    for title, text in (
+        ("System", str(request.get("system", ""))),
+        ("Asked", str(request["messages"][0]["content"])),
+        ("Reply", reply.text),
+    ):
+        console.print(title, style="bold")
+        console.print(safe(text))
+        console.print()
+
+
+@cassette.command("verify")
+@click.argument("folder", type=click.Path(path_type=Path, file_okay=False))
+def verify_command(folder: Path) -> None:
+    """Hold every file of a recording against its manifest, without replaying it."""
+    findings = verify_files(folder)
+    for finding in findings:
+        err().print(safe(f"{finding.file}: {finding.problem}"))
+    if findings:
+        raise CheckFailed(
+            f"{len(findings)} file(s) of {folder} are not what the manifest names.",
+            hint="Restore them from version control, or record the study into a new folder.",
+        )
+    out().print(safe(f"Every file of {folder} is what the manifest names."))

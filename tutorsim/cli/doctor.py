@@ -1,0 +1,94 @@
+"""`tutorsim doctor`: what this installation and machine can do."""
+
+import os
+from pathlib import Path
+from typing import Any
+
+import click
+
+from tutorsim.cli.console import emit_json, out, safe
+from tutorsim.errors import SandboxError
+from tutorsim.sandbox.levels import SETTINGS, Setting
+
+__all__ = ["doctor"]
+
+
+@click.command()
+@click.option(
+    "--sandbox",
+    "level",
+    type=click.Choice(SETTINGS),
+    default="auto",
+    show_default=True,
+    help="Sandbox level to try.",
+)
+@click.option("--json", "as_json", is_flag=True, help="Report as JSON.")
+def doctor(level: Setting, as_json: bool) -> None:
+    """Say what this installation and machine can do. No call is made.
+
+    Exit code 6 when no sandbox level works, so that programming tasks cannot be recorded.
+    """
+    facts = _facts(level)
+    if as_json:
+        emit_json(facts)
+    else:
+        _show(facts)
+    if facts["sandbox"].get("problem"):
+        raise click.exceptions.Exit(SandboxError.exit_code)
+
+
+def _facts(level: Setting) -> dict[str, Any]:
+    from tutorsim.bundled import bundled_recording
+    from tutorsim.replay import package_versions
+    from tutorsim.study import shipped_studies
+
+    bundled = bundled_recording()
+    return {
+        "packages": package_versions(),
+        "credentials": _credentials(),
+        "base_url": "default" if not os.environ.get("ANTHROPIC_BASE_URL") else "set by environment",
+        "recording_refused": bool(os.environ.get("CI")),
+        "bundled_recording": str(bundled) if bundled else None,
+        "shipped_studies": list(shipped_studies()),
+        "sandbox": _sandbox(level),
+        "writable": {name: os.access(name, os.W_OK) for name in (str(Path.cwd()),)},
+    }
+
+
+def _credentials() -> str:
+    """Which variable holds a credential; never the credential."""
+    for name in ("ANTHROPIC_API_KEY", "ANTHROPIC_AUTH_TOKEN", "ANTHROPIC_PROFILE"):
+        if os.environ.get(name):
+            return f"from {name}"
+    return "none; replaying needs none"
+
+
+def _sandbox(level: Setting) -> dict[str, Any]:
+    from tutorsim.sandbox import Sandbox
+
+    try:
+        with Sandbox(level) as sandbox:
+            return sandbox.report()
+    except SandboxError as error:
+        return {"setting": level, "problem": str(error)}
+
+
+def _show(facts: dict[str, Any]) -> None:
+    console = out()
+    versions = ", ".join(f"{name} {version}" for name, version in facts["packages"].items())
+    console.print(safe(f"Packages     {versions}"))
+    console.print(safe(f"Credentials  {facts['credentials']}"))
+    console.print(safe(f"Endpoint     {facts['base_url']}"))
+    if facts["recording_refused"]:
+        console.print("Recording    refused because CI is set; replay and verify work")
+    console.print(safe(f"Bundled      {facts['bundled_recording'] or 'not found'}"))
+    console.print(safe(f"Studies      {', '.join(facts['shipped_studies'])}"))
+    sandbox = facts["sandbox"]
+    if "problem" in sandbox:
+        console.print(safe(f"Sandbox      {sandbox['problem']}"))
+        return
+    console.print(safe(f"Sandbox      level {sandbox['level']}, {sandbox['workers']} worker(s)"))
+    for layer, status in sandbox["layers"].items():
+        console.print(safe(f"  layer      {layer}: {status}"))
+    for probe, result in sandbox["probes"].items():
+        console.print(safe(f"  probe      {probe}: {result}"))

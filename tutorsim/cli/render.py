@@ -8,7 +8,7 @@ from typing import Any
 
 import click
 from rich import box
-from rich.console import Console, ConsoleOptions, RenderableType, RenderResult
+from rich.console import Console, ConsoleOptions, JustifyMethod, RenderableType, RenderResult
 from rich.padding import Padding
 from rich.table import Table
 from rich.text import Text
@@ -19,6 +19,8 @@ from tutorsim.records import Provenance
 
 __all__ = [
     "COUNTERFACTUAL",
+    "NOT_ESTIMABLE",
+    "Pair",
     "Prose",
     "caption",
     "heading",
@@ -30,7 +32,6 @@ __all__ = [
     "provenance",
     "publish",
     "report_options",
-    "spread",
     "styled",
     "table",
 ]
@@ -42,6 +43,8 @@ COUNTERFACTUAL = (
 """Goes under every table of a counterfactual."""
 
 NOT_ESTIMABLE = "–"
+ROOMY = 110
+"""Columns from which intervals stand beside their figures instead of below."""
 
 LABELS_OF_KIND = {
     "api": "",
@@ -89,23 +92,56 @@ def caption(text: str) -> Prose:
     return Prose(styled(text, "dim"))
 
 
-def table(
-    headers: Sequence[str], rows: Iterable[Sequence[str | Text]], *, left: int = 1
-) -> RenderableType:
-    """A plain table; one sentence in its place where there is no row.
+@dataclass(frozen=True)
+class Pair:
+    """A figure and what qualifies it: on one line where there is room, else on two."""
 
-    Args:
-        headers: Column titles.
-        rows: Cells of any origin; a `Text` keeps its style.
-        left: How many leading columns hold words, the others hold numbers.
-    """
-    shown = Table(box=box.SIMPLE_HEAD, pad_edge=False, header_style="bold", show_edge=False)
-    for place, header in enumerate(headers):
-        justify = "left" if place < left else "right"
-        shown.add_column(safe(header), justify=justify, overflow="fold")  # type: ignore[arg-type]
-    for row in rows:
-        shown.add_row(*(safe(cell) if isinstance(cell, str) else cell for cell in row))
-    return shown if shown.row_count else Prose("(none)")
+    figure: str
+    detail: str
+
+
+Cell = str | Text | Pair
+
+
+@dataclass(frozen=True)
+class Grid:
+    """A plain table; one word in its place where there is no row."""
+
+    headers: Sequence[str]
+    rows: Sequence[Sequence[Cell]]
+    left: int
+    """How many leading columns hold words; the others hold figures."""
+
+    def __rich_console__(self, console: Console, options: ConsoleOptions) -> RenderResult:
+        if not self.rows:
+            yield Prose("(none)")
+            return
+        shown = Table(
+            box=box.SIMPLE_HEAD,
+            padding=(0, 1, 0, 0),
+            pad_edge=False,
+            show_edge=False,
+            header_style="bold",
+        )
+        for place, header in enumerate(self.headers):
+            justify: JustifyMethod = "left" if place < self.left else "right"
+            shown.add_column(safe(header), justify=justify, overflow="fold")
+        form = " ({})" if options.max_width >= ROOMY else "\n{}"
+        for row in self.rows:
+            shown.add_row(*(_cell(cell, form) for cell in row))
+        yield shown
+
+
+def _cell(cell: Cell, form: str) -> Text:
+    if isinstance(cell, Pair):
+        detail = form.format(cell.detail) if cell.detail else ""
+        return safe(cell.figure) + styled(detail, "dim")
+    return safe(cell) if isinstance(cell, str) else cell
+
+
+def table(headers: Sequence[str], rows: Iterable[Sequence[Cell]], *, left: int = 1) -> Grid:
+    """A table of cells of any origin; a `Text` keeps its style."""
+    return Grid(headers, tuple(rows), left)
 
 
 def listing(names: Sequence[str]) -> str:
@@ -119,15 +155,8 @@ def number(value: float | None, digits: int = 2) -> str:
 
 
 def percent(value: float | None) -> str:
-    """A share in percent, or a dash where it is not estimable."""
-    return NOT_ESTIMABLE if value is None else f"{100 * value:.0f}%"
-
-
-def spread(low: float | None, high: float | None, digits: int = 2) -> str:
-    """An interval, or a dash where it is not estimable."""
-    if low is None or high is None:
-        return NOT_ESTIMABLE
-    return f"[{low:.{digits}f}, {high:.{digits}f}]"
+    """A share in percent without the sign, or a dash where it is not estimable."""
+    return NOT_ESTIMABLE if value is None else f"{100 * value:.0f}"
 
 
 def provenance(stated: Provenance) -> Prose:

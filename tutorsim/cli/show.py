@@ -1,6 +1,7 @@
 """`tutorsim show`: one episode, from the first attempt to the last."""
 
 import difflib
+import heapq
 from collections.abc import Iterable
 from pathlib import Path
 
@@ -78,12 +79,18 @@ def _ambiguous(wanted: str, ids: list[str]) -> UsageError:
 def _unknown(wanted: str, ids: list[str]) -> UsageError:
     if not ids:
         return UsageError(f"No episode matches {wanted!r}.", why="The run has no episode.")
-    close = difflib.get_close_matches(wanted, ids, n=3, cutoff=0.3) or ids[:3]
+    close = heapq.nlargest(3, ids, key=lambda name: _likeness(wanted, name))
     return UsageError(
         f"No episode matches {wanted!r}.",
         why=f"The run has {len(ids)}. The nearest:\n" + "\n".join(f"  {name}" for name in close),
         hint="Give a whole id, or parts of one: `tutorsim show RUN sciq novice ranked`.",
     )
+
+
+def _likeness(wanted: str, name: str) -> float:
+    """How many parts the id has, then how alike the two texts are."""
+    parts = sum(part in name.lower() for part in wanted.lower().split())
+    return parts + difflib.SequenceMatcher(None, name, wanted).ratio()
 
 
 def _only(record: EpisodeRecord, turn: int) -> EpisodeRecord:

@@ -1,6 +1,6 @@
 """An episode as a reader follows it: attempts, drafts, reviews, votes, decisions."""
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence, Sized
 
 from rich.console import RenderableType
 from rich.text import Text
@@ -16,7 +16,6 @@ from tutorsim.records import (
     ReviewRecord,
     RunRecord,
     Turn,
-    VerdictRecord,
 )
 from tutorsim.voting import Decision, leaders, tally
 
@@ -75,18 +74,21 @@ def _outcome(record: EpisodeRecord, threshold: float) -> Text:
 def _attempt(attempt: Attempt) -> Shown:
     title = "First attempt" if attempt.turn == 0 else f"Attempt after turn {attempt.turn}"
     yield Text()
-    yield heading(f"━━ {title}", f"score {number(attempt.score)}{_tests(attempt.verdict)}")
+    yield heading(f"━━ {title}", f"score {number(attempt.score)}{_tests(attempt)}")
     yield Prose(attempt.text or "(empty)", indent=2)
     rationale = attempt.score_rationale or "no readable score"
     yield Prose(styled("judge: ", "dim") + safe(rationale), indent=2)
 
 
-def _tests(verdict: VerdictRecord | None) -> str:
+def _tests(attempt: Attempt) -> str:
+    verdict = attempt.verdict
     if verdict is None:
-        return ""
+        words = {True: ", tests: pass", False: ", tests: fail", None: ""}
+        return words[attempt.code_passed]
     unsafe = ", run without the sandbox" if verdict.unsafe else ""
     limit = ", near its limit" if verdict.near_limit else ""
-    return f", tests: {verdict.outcome} ({verdict.reason}{limit}{unsafe})"
+    reason = f" ({verdict.reason})" if verdict.reason else ""
+    return f", tests: {verdict.outcome}{reason}{limit}{unsafe}"
 
 
 def _turn(turn: Turn, run: RunRecord) -> Shown:
@@ -111,12 +113,16 @@ def _turn(turn: Turn, run: RunRecord) -> Shown:
 
 def _proposals(title: str, proposals: Mapping[str, Proposal]) -> Shown:
     yield Text()
-    yield heading(title)
+    yield heading(title, _logged(proposals))
     for role, proposal in proposals.items():
         yield Prose(styled(role, "bold cyan") + styled(_sureness(proposal), "dim"), indent=2)
         yield Prose(proposal.text or "(no text)", indent=4)
         if proposal.rationale:
             yield Prose(styled("why: ", "dim") + safe(proposal.rationale), indent=4)
+
+
+def _logged(parts: Sized) -> str:
+    return "" if parts else "not in this log"
 
 
 def _sureness(proposal: Proposal) -> str:
@@ -130,7 +136,7 @@ def _sureness(proposal: Proposal) -> str:
 
 def _reviews(title: str, reviews: Sequence[ReviewRecord]) -> Shown:
     yield Text()
-    yield heading(title)
+    yield heading(title, _logged(reviews))
     for review in reviews:
         yield Prose(safe("by ") + styled(review.reviewer, "bold cyan") + _form(review), indent=2)
         shown_as = {role: f"  shown as {label}" for label, role in review.labels.items()}
@@ -151,7 +157,9 @@ def _legend(labels: Mapping[str, str]) -> str:
 
 def _ballots(title: str, ballots: Sequence[BallotRecord], note: str) -> Shown:
     yield Text()
-    yield heading(title, note)
+    yield heading(title, _logged(ballots) or note)
+    if not ballots:
+        return
     rows = [(b.voter, _short(b.raw), _choice(b), _status(b)) for b in ballots]
     yield table(("voter", "ballot", "in roles", "status"), rows, left=4)
     for ballot in ballots:

@@ -104,9 +104,11 @@ def tutorsim(
     capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
 ) -> Callable[..., Outcome]:
     """Run the command line in this process, as the installed program does."""
-    monkeypatch.delenv("COLUMNS", raising=False)
 
-    def run(*args: object) -> Outcome:
+    def run(*args: object, columns: int | None = None) -> Outcome:
+        monkeypatch.delenv("COLUMNS", raising=False)
+        if columns:
+            monkeypatch.setenv("COLUMNS", str(columns))
         monkeypatch.setattr(sys, "argv", ["tutorsim", *map(str, args)])
         try:
             main()
@@ -216,3 +218,13 @@ def with_failures(tmp_path_factory: pytest.TempPathFactory) -> BuiltRun:
 def empty_run(tmp_path_factory: pytest.TempPathFactory) -> BuiltRun:
     """A run folder without an episode."""
     return write_run(tmp_path_factory.mktemp("empty"), keep=lambda spec: False)
+
+
+@pytest.fixture(scope="session")
+def one_episode(tmp_path_factory: pytest.TempPathFactory) -> BuiltRun:
+    """A run of a single panel episode with turns."""
+    wanted = ("sciq", "low_confidence_novice", "approval")
+    return write_run(
+        tmp_path_factory.mktemp("one"),
+        keep=lambda spec: (spec.benchmark, spec.persona, spec.condition) == wanted,
+    )

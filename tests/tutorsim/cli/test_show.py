@@ -134,3 +134,40 @@ def test_hostile_text_reaches_the_terminal_only_escaped(tutorsim: Any, hostile: 
             assert "[bold]markup[/bold]" in shown
             assert "<script>alert(1)</script>" in shown
             assert "w" * 400 in shown
+
+
+def test_a_log_of_another_program_shows_what_it_holds(tutorsim: Any, tmp_path: Path) -> None:
+    ballot = {
+        "voter": "x",
+        "protocol": "simple",
+        "labels": {},
+        "parsed": "y",
+        "mass": {"x": 0, "y": 1},
+    }
+    decision = {
+        "tallies": {"x": 0, "y": 1},
+        "tied_set": [],
+        "steps": [{"step": "vote_final", "tallies": {"x": 0, "y": 1}, "remaining": ["y"]}],
+        "decided_by": "vote",
+        "winner": "y",
+    }
+    record = {
+        "schema_version": 1,
+        "episode_id": "humaneval.t.p.simple",
+        "benchmark": "humaneval",
+        "task_id": "t",
+        "persona": "p",
+        "condition": "simple",
+        "status": "complete",
+        "attempts": [{"turn": 0, "text": "hm", "score": None, "code_passed": False}],
+        "turns": [{"turn": 1, "ballots_final": [ballot], "decision": decision}],
+        "turns_taken": 1,
+        "success": False,
+    }
+    (tmp_path / "run.json").write_text(json.dumps({"schema_version": 1}))
+    (tmp_path / "episodes.jsonl").write_text(json.dumps(record) + "\n")
+    shown = tutorsim("show", tmp_path, "humaneval")
+    assert shown.exit_code == 0, shown.stderr
+    assert "→ y wins, decided by the vote." in shown.stdout
+    assert "tests: fail" in shown.stdout
+    assert "Reviews of the first drafts  not in this log" in shown.stdout

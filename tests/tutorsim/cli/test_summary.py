@@ -1,0 +1,169 @@
+"""`tutorsim summary` says what answered first, and never shows a missing figure as a number."""
+
+import json
+from collections import Counter
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from tutorsim.cli.usage import usage
+from tutorsim.plan import Price, PriceTable
+
+
+def value_of(tutorsim: Any, run: Path, *options: Any) -> dict[str, Any]:
+    done = tutorsim("summary", run, "--json", *options)
+    assert done.exit_code == 0, done.stderr
+    value: dict[str, Any] = json.loads(done.stdout)
+    return value
+
+
+def test_provenance_stands_before_every_figure(tutorsim: Any, built: Any) -> None:
+    lines = tutorsim("summary", built.folder).stdout.splitlines()
+    assert lines[1].startswith("Answered by: stand-in (built by a test)")
+    assert "say nothing about any language model" in lines[1]
+
+
+def test_the_grid_counts_episodes(tutorsim: Any, built: Any) -> None:
+    grid = value_of(tutorsim, built.folder)["grid"]
+    assert grid["episodes"] == grid["complete"] == 20
+    assert grid["failed"] == 0
+    assert grid["tasks"] == {"humaneval": 1, "sciq": 1}
+
+
+def test_wins_add_up_to_turns_and_to_their_steps(tutorsim: Any, built: Any) -> None:
+    value = value_of(tutorsim, built.folder)
+    wins: Counter[str] = Counter()
+    for row in value["winning_roles"]:
+        assert row["wins"] == row["by_vote"] + row["by_tie_round"] + row["by_fallback"]
+        wins[row["protocol"]] += row["wins"]
+    assert wins == {row["protocol"]: row["turns"] for row in value["diagnostics"]}
+
+
+def test_winning_roles_are_the_logged_winners(tutorsim: Any, built: Any) -> None:
+    logged = Counter(
+        (record.condition, turn.decision.winner)
+        for record in built.episodes
+        for turn in record.turns
+        if turn.decision
+    )
+    rows = value_of(tutorsim, built.folder)["winning_roles"]
+    assert {(r["protocol"], r["role"]): r["wins"] for r in rows if r["wins"]} == logged
+
+
+def test_ballots_are_counted_by_status(tutorsim: Any, built: Any) -> None:
+    logged: Counter[str] = Counter()
+    for record in built.episodes:
+        for turn in record.turns:
+            tie = turn.tie_round.ballots if turn.tie_round else ()
+            every = (*turn.ballots_initial, *turn.ballots_final, *tie)
+            logged.update(ballot.ballot_status for ballot in every)
+    rows = value_of(tutorsim, built.folder)["ballots"]
+    assert {s: sum(row[s] for row in rows) for s in logged} == logged
+    assert logged["abstained"] > 0
+    assert logged["repaired"] > 0
+
+
+def test_success_is_shown_for_every_condition(tutorsim: Any, built: Any) -> None:
+    value = value_of(tutorsim, built.folder)
+    won = {(row["benchmark"], row["condition"]): row["rate"]["value"] for row in value["success"]}
+    for (benchmark, condition), rate in won.items():
+        outcomes = [
+            record.success
+            for record in built.episodes
+            if (record.benchmark, record.condition) == (benchmark, condition)
+        ]
+        assert rate == pytest.approx(sum(outcomes) / len(outcomes))
+
+
+def test_failed_episodes_are_named_and_left_out(tutorsim: Any, with_failures: Any) -> None:
+    value = value_of(tutorsim, with_failures.folder)
+    assert value["grid"]["failed"] == 10
+    assert len(value["failures"]) == 10
+    assert sum(row["episodes"] for row in value["success"]) == 10
+    shown = tutorsim("summary", with_failures.folder).stdout
+    assert "10 complete and 10 failed" in shown
+    assert "and 2 more" in shown
+
+
+def test_an_empty_run_is_summarised_without_a_number(tutorsim: Any, empty_run: Any) -> None:
+    done = tutorsim("summary", empty_run.folder)
+    assert done.exit_code == 0
+    assert "The run has no episode." in done.stdout
+    value = value_of(tutorsim, empty_run.folder)
+    assert value["success"] == value["diagnostics"] == value["winning_roles"] == []
+    assert value["usage"]["cost_usd"] == 0
+
+
+def test_one_episode_has_no_interval_over_tasks(tutorsim: Any, one_episode: Any) -> None:
+    [row] = value_of(tutorsim, one_episode.folder)["success"]
+    assert "not_estimable" in row["rate"]["interval"]
+
+
+def test_ballots_from_elsewhere_are_summarised(tutorsim: Any, built: Any, tmp_path: Path) -> None:
+    path = tmp_path / "ballots.csv"
+    path.write_text(
+        "episode_id,turn,stage,voter,candidate,mass,protocol\n"
+        "e,1,final,x,a,1,simple\ne,1,final,x,b,0,simple\n"
+    )
+    done = tutorsim("summary", path)
+    assert done.exit_code == 0
+    assert "nothing is known of what cast them" in done.stdout
+    value = value_of(tutorsim, path)
+    assert value["study"] is None
+    assert [row["turns"] for row in value["diagnostics"]] == [1]
+    assert value["diagnostics"][0]["flip"] == {"not_estimable": "no observations"}
+
+
+def test_cost_comes_from_the_price_table(built: Any) -> None:
+    prices = PriceTable(
+        as_of="2026-01-01", models={"claude-sonnet-4-5": Price(input=1_000_000, output=0)}
+    )
+    found = usage(built.episodes, prices)
+    sonnet = found["models"]["claude-sonnet-4-5"]
+    assert sonnet["cost_usd"] == sonnet["input_tokens"]
+    assert found["models"]["claude-haiku-4-5"]["cost_usd"] is None
+    assert found["cost_usd"] is None
+    assert found["calls"] == sum(len(record.calls) for record in built.episodes)
+
+
+def test_a_missing_price_is_shown_as_unknown(tutorsim: Any, built: Any, tmp_path: Path) -> None:
+    table = tmp_path / "prices.toml"
+    table.write_text('as_of = "2026-01-01"\n[models.other]\ninput = 1\noutput = 1\n')
+    last = tutorsim("summary", built.folder, "--prices", table).stdout.splitlines()
+    assert [line.split()[-1] for line in last if line.startswith("claude-")] == ["–", "–"]
+
+
+def test_output_goes_to_a_file_by_its_ending(tutorsim: Any, built: Any, tmp_path: Path) -> None:
+    for name in ("a.json", "a.txt"):
+        done = tutorsim("summary", built.folder, "-o", tmp_path / name)
+        assert (done.exit_code, done.stdout) == (0, "")
+    assert json.loads((tmp_path / "a.json").read_text()) == value_of(tutorsim, built.folder)
+    assert (tmp_path / "a.txt").read_text() == tutorsim("summary", built.folder).stdout
+
+
+def test_an_unknown_ending_is_a_usage_error(tutorsim: Any, built: Any, tmp_path: Path) -> None:
+    done = tutorsim("summary", built.folder, "-o", tmp_path / "a.doc")
+    assert done.exit_code == 2
+    assert not (tmp_path / "a.doc").exists()
+
+
+def test_hostile_names_reach_the_terminal_only_escaped(
+    tutorsim: Any, built: Any, tmp_path: Path
+) -> None:
+    path = tmp_path / "ballots.jsonl"
+    row = {"episode_id": "e", "turn": 1, "stage": "final", "voter": "v", "mass": 1}
+    name = "\x1b[31m[bold]x\u202e"
+    path.write_text(json.dumps({**row, "candidate": name, "protocol": "simple"}) + "\n")
+    for options in ((), ("--json",)):
+        done = tutorsim("summary", path, *options)
+        assert done.exit_code == 0, done.stderr
+        assert not set("\x1b\u202e") & set(done.stdout)
+        assert "[bold]x" in done.stdout
+
+
+def test_narrow_output_keeps_to_its_columns(tutorsim: Any, built: Any) -> None:
+    shown = tutorsim("summary", built.folder, columns=80).stdout
+    rules = [line for line in shown.splitlines() if line.startswith("─")]
+    assert rules
+    assert max(map(len, rules)) <= 80

@@ -42,6 +42,9 @@ CASSETTE_SCHEMA: Final = 1
 METADATA_NAME: Final = "tutorsim"
 _VCR_VERSION: Final = 1
 _KINDS: Final = get_args(ProvenanceKind)
+_LONE_ITEM: Final = re.compile(r'\[\n +("(?:[^"\\]|\\.)*")\n +\]')
+"""A list of one text over three lines. A line break is never part of a text in JSON."""
+_INDENT: Final = re.compile(r"\n +")
 _ESCAPED: Final = re.compile("[\x7f-\x9f\u2028\u2029\ufeff\ufffe\uffff]")
 _RERECORD: Final = "Restore the file from version control, or record the study into a new folder."
 
@@ -76,6 +79,8 @@ class JsonText:
     def serialize(data: dict[str, Any]) -> str:
         """Write a cassette's content, one body a line."""
         text = orjson.dumps(data, option=orjson.OPT_INDENT_2).decode()
+        text = _LONE_ITEM.sub(r"[\1]", text)
+        text = _INDENT.sub(lambda found: found[0][: 1 + len(found[0]) // 2], text)
         return _ESCAPED.sub(lambda found: f"\\u{ord(found[0]):04x}", text) + "\n"
 
     @staticmethod

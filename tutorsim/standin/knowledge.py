@@ -133,7 +133,7 @@ def _before_docstring(prompt: str) -> str:
 # --- Tasks from elsewhere -------------------------------------------------------------------
 
 
-_CODE_LINE = re.compile(r"\s|$|def |from |import |class |@|#")
+_CODE_LINE = re.compile(r"\s|$|def |from |import |class |@|#|\)")
 
 
 def _asked(user: str) -> tuple[str, bool]:

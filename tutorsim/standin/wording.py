@@ -23,6 +23,12 @@ class Mood:
     blanks: tuple[str, ...]
     """What the student says instead of an answer; empty where the student always answers."""
 
+    @property
+    def phrases(self) -> tuple[str, ...]:
+        """What the mood is known by."""
+        blanks = (blank.partition("{topic}")[0] for blank in self.blanks)
+        return (*self.leads, *self.tails, *blanks)
+
 
 @dataclass(frozen=True)
 class Style:
@@ -88,8 +94,7 @@ def mood_of_text(text: str) -> Mood:
     """The mood that a student's message shows; guarded when it shows none."""
     wording = load_wording()
     counts = {
-        name: sum(phrase in text for phrase in (*mood.leads, *mood.tails))
-        for name, mood in wording.moods.items()
+        name: sum(phrase in text for phrase in mood.phrases) for name, mood in wording.moods.items()
     }
     best = max(counts, key=lambda name: counts[name])
     return wording.moods[best if counts[best] else "guarded"]

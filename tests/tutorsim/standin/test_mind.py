@@ -1,0 +1,83 @@
+from tutorsim.standin.chance import Chance
+from tutorsim.standin.mind import think, tokens
+
+
+def shares(played, condition):
+    turns = [turn for r in played.records if r.condition == condition for turn in r.turns]
+    tied = sum(bool(turn.decision.tied_set) for turn in turns) / len(turns)
+    return tied, sum(flipped(turn) for turn in turns) / len(turns)
+
+
+def flipped(turn):
+    totals = {
+        role: sum(ballot.mass.get(role, 0) for ballot in turn.ballots_initial)
+        for role in turn.decision.tallies
+    }
+    return max(totals, key=totals.get) != turn.decision.winner
+
+
+def test_a_study_has_what_later_readers_need_to_meet(played):
+    turns = [turn for r in played.records for turn in r.turns if turn.decision]
+    ballots = [b for turn in turns for b in (*turn.ballots_initial, *turn.ballots_final)]
+    assert {turn.decision.decided_by for turn in turns} == {"vote", "tie_round", "fallback"}
+    assert {ballot.ballot_status for ballot in ballots} == {"valid", "repaired", "abstained"}
+    assert {turn.decision.winner for turn in turns} == {
+        "scaffolding",
+        "misconception",
+        "motivation",
+        "metacognitive",
+    }
+    assert {attempt.code_passed for r in played.records for attempt in r.attempts} == {
+        True,
+        False,
+        None,
+    }
+
+
+def test_some_first_attempts_succeed_and_tutoring_helps_most_students(played):
+    first = sum(bool(r.success) for r in played.records if not r.turns) / len(played.records)
+    last = sum(bool(r.success) for r in played.records) / len(played.records)
+    assert 0.1 < first < 0.3
+    assert 0.5 < last < 0.9
+
+
+def test_ties_and_changes_of_mind_occur_at_natural_rates(played):
+    for condition, least, most in (
+        ("simple", 0.08, 0.35),
+        ("approval", 0.1, 0.45),
+        ("ranked", 0.03, 0.3),
+        ("cumulative", 0.01, 0.25),
+    ):
+        tied, flips = shares(played, condition)
+        assert least < tied < most, condition
+        assert 0.1 < flips < 0.5, condition
+
+
+def test_replies_are_short(played):
+    longest = {}
+    for _, call, text in played.calls:
+        longest[call.key.stage] = max(longest.get(call.key.stage, 0), len(text))
+    assert longest.pop("student") < 1400
+    assert longest.pop("critique") < 900
+    assert max(longest.values()) < 900
+
+
+def test_the_same_body_and_chance_give_the_same_reply(played):
+    for _, call, _ in played.calls[:200]:
+        body = call.request.body()
+        assert think(body, Chance("x", str(call.key))) == think(body, Chance("x", str(call.key)))
+
+
+def test_what_is_none_of_its_parts_is_said_so(body):
+    asked = body(system="", messages=[{"role": "user", "content": "What is the time?"}])
+    assert think(asked, Chance(1)).text.startswith("I play tutors, students and judges")
+
+
+def test_a_reply_ends_where_max_tokens_ends(body):
+    asked = body(max_tokens=5, system="", messages=[{"role": "user", "content": "Hello?"}])
+    thought = think(asked, Chance(1))
+    assert (len(thought.text), thought.output_tokens, thought.stop_reason) == (20, 5, "max_tokens")
+
+
+def test_four_characters_are_a_token():
+    assert [tokens("x" * length) for length in (0, 1, 4, 5)] == [0, 1, 1, 2]

@@ -1,0 +1,104 @@
+import re
+from collections import Counter
+
+import pytest
+
+from tutorsim.standin.chance import Chance
+from tutorsim.standin.voter import vote_reply
+from tutorsim.voting import read_ballot
+
+FORMS = {
+    "simple": "Vote for the one best reply. Reply with its label, for example: B",
+    "ranked": "Rank all replies from best to worst.",
+    "cumulative": "Distribute exactly {budget} points over the replies, more for better ones.",
+    "approval": "Approve every reply that is good enough to send.",
+}
+TEXTS = (
+    "Let us take it apart and look at one small piece.",
+    "One belief here needs a second look: 'x'.",
+    "You put an answer on the page, and that is real work.",
+    "Ask yourself how you know what you wrote.",
+    "That is a good start.",
+    "Think again.",
+    "There is no rush.",
+    "Make a plan.",
+)
+
+
+def prompt(protocol, *, count=4, budget=25, again=False):
+    drafts = "\n\n".join(f"{label}: {TEXTS[i]}" for i, label in enumerate("ABCDEFGH"[:count]))
+    tail = "\n\nYour last reply could not be read as a ballot." if again else ""
+    return f"Question:\nWhy?\n\n{drafts}\n\n{FORMS[protocol].format(budget=budget)}{tail}"
+
+
+def ballots(ask, protocol, *, n=300, **shape):
+    asked = ask("You sit on the panel as its scaffolding tutor.", prompt(protocol, **shape))
+    return [vote_reply(asked, Chance(i)) for i in range(n)]
+
+
+@pytest.mark.parametrize("protocol", FORMS)
+@pytest.mark.parametrize(("count", "budget"), [(2, 25), (4, 25), (8, 7), (3, 1000)])
+def test_ballots_can_be_read_but_for_a_few_percent(ask, protocol, count, budget):
+    labels = "ABCDEFGH"[:count]
+    read = [
+        read_ballot(text, labels, protocol=protocol, budget=budget)
+        for text in ballots(ask, protocol, count=count, budget=budget)
+    ]
+    assert 0 < read.count(None) < 0.12 * len(read)
+
+
+def test_a_second_asking_helps_most_of_the_time(ask):
+    texts = ballots(ask, "simple", again=True)
+    unread = sum(read_ballot(text, "ABCD", protocol="simple") is None for text in texts)
+    assert 0.12 * len(texts) < unread < 0.4 * len(texts)
+
+
+def test_unreadable_points_mostly_have_another_sum(ask):
+    unread = [
+        text
+        for text in ballots(ask, "cumulative", n=1500)
+        if read_ballot(text, "ABCD", protocol="cumulative") is None
+    ]
+    sums = [sum(map(int, re.findall(r"=(\d+)", text))) for text in unread]
+    assert sum(total not in (0, 25) for total in sums) > 0.5 * len(sums)
+    assert 0 in sums
+
+
+def test_voters_prefer_what_fits_but_do_not_agree_on_it(played):
+    finals = [
+        turn.ballots_final
+        for record in played.records
+        if record.condition == "simple"
+        for turn in record.turns
+    ]
+    together = sum(len({ballot.parsed for ballot in votes}) == 1 for votes in finals)
+    assert 0.05 * len(finals) < together < 0.7 * len(finals)
+
+
+def test_the_first_label_shown_gets_a_little_more_than_its_share(played):
+    shown = Counter(
+        next(label for label, role in ballot.labels.items() if role == ballot.parsed)
+        for record in played.records
+        if record.condition == "simple"
+        for turn in record.turns
+        for ballot in (*turn.ballots_initial, *turn.ballots_final)
+        if ballot.parsed is not None
+    )
+    assert 0.25 < shown["A"] / shown.total() < 0.4
+
+
+def test_approvals_range_from_nobody_to_everybody(played):
+    sizes = {
+        len(ballot.parsed)
+        for record in played.records
+        if record.condition == "approval"
+        for turn in record.turns
+        for ballot in turn.ballots_final
+        if ballot.parsed is not None
+    }
+    assert sizes == {0, 1, 2, 3, 4}
+
+
+def test_a_vote_with_nothing_to_choose_from_is_for_nobody(ask):
+    asked = ask("You assess replies to a student.", "Vote for the one best reply.")
+    assert vote_reply(asked, Chance(1)) == "none"

@@ -80,7 +80,7 @@ TURNS_SCHEMA: Final = pl.Schema(
         "protocol": pl.String(),  # null for the single tutor, and so are the next five
         "winner": pl.String(),
         "decided_by": pl.String(),  # vote, tie_round or fallback
-        "tied_set": pl.List(pl.String()),  # tied in the final vote; empty when one led alone
+        "tied_set": pl.List(pl.String()),  # the last tie; empty when one led the final vote alone
         "undecided": pl.List(pl.String()),  # left by counting; more than one: the order decided
         "tie_round": pl.Boolean(),  # whether one was held
         "delivered": pl.String(),

@@ -183,7 +183,7 @@ def _pivotal(turn: DecidedTurn, dropped: int, voter: str) -> tuple[bool, bool]:
     kept = [b for i, b in enumerate(turn.final.profile.ballots) if i != dropped and b is not None]
     final = [turn.final.named(ballot) for ballot in kept]
     decision = decide(final, turn.final.candidates, order=turn.order)
-    if turn.tie is not None and decision.tied_set == turn.decision.tied_set:
+    if turn.tie is not None and decision.tied_in_vote == turn.decision.tied_in_vote:
         again = [
             turn.tie.named(ballot)
             for name, ballot in zip(turn.tie.voters, turn.tie.profile.ballots, strict=True)

@@ -32,11 +32,18 @@ class Decision(BaseModel):
     tallies: dict[str, int]
     """Mass per candidate in the final vote, before any tie round."""
     tied_set: tuple[str, ...]
-    """Candidates tied in the final vote; empty when one led alone."""
+    """The last set of candidates found level: what the fallback chose among, or what the tie
+    round resolved. Empty when one candidate led the final vote alone."""
     steps: tuple[Step, ...] = ()
     """Every step taken, in order; the last one left a single candidate."""
     decided_by: DecidedBy
     winner: str
+
+    @property
+    def tied_in_vote(self) -> tuple[str, ...]:
+        """Candidates tied in the final vote, before any tie round; empty when one led alone."""
+        first = leaders(self.tallies)
+        return first if len(first) > 1 else ()
 
     @property
     def undecided(self) -> tuple[str, ...]:
@@ -44,10 +51,7 @@ class Decision(BaseModel):
 
         The winner under another role-priority order is the first of these in that order.
         """
-        counted = [s for s in self.steps if s.step != "fallback"]
-        if not counted:
-            return self.tied_set if self.decided_by == "fallback" else (self.winner,)
-        return counted[-1].remaining
+        return self.tied_set if self.decided_by == "fallback" else (self.winner,)
 
 
 def decide(
@@ -71,15 +75,17 @@ def decide(
     """
     tallies = tally(final, candidates)
     standing = leaders(tallies)
-    tied = standing if len(standing) > 1 else ()
+    tied: tuple[str, ...] = ()
     steps = [Step(step="vote_final", tallies=tallies, remaining=standing)]
     decided_by: DecidedBy = "vote"
-    if tied and tie_round is not None:
+    if len(standing) > 1 and tie_round is not None:
+        tied = standing
         again = tally(tie_round, standing)
         standing = leaders(again)
         steps.append(Step(step="tie_vote", tallies=again, remaining=standing))
         decided_by = "tie_round"
     if len(standing) > 1:
+        tied = standing
         standing = (first_in_order(standing, order),)
         steps.append(Step(step="fallback", tallies=None, remaining=standing))
         decided_by = "fallback"

@@ -75,8 +75,8 @@ def test_a_tie_that_holds_goes_to_a_non_default_order(first_turn):
 def test_a_tie_that_narrows_from_four_to_two_falls_back_among_the_two(first_turn):
     tie = votes("tie_vote", C, V, C, V)
     turn, _ = first_turn("simple", votes("vote_final", S, M, V, C) | tie)
-    assert turn.decision.tied_set == DEFAULT_ROLES
-    assert turn.decision.undecided == (V, C)
+    assert turn.decision.tied_in_vote == DEFAULT_ROLES
+    assert turn.decision.tied_set == turn.decision.undecided == (V, C)
     assert (turn.decision.winner, turn.decision.decided_by) == (V, "fallback")
 
 

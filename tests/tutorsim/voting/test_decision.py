@@ -56,8 +56,8 @@ def test_a_tie_that_narrows_from_four_to_two_falls_back_among_those_two():
     final = cast("simple", S, M, V, C)
     tie = cast("simple", V, C, V, C)  # v 2, c 2: the order's first two are out
     decision = decide(final, DEFAULT_ROLES, order=DEFAULT_ROLES, tie_round=tie)
-    assert decision.tied_set == DEFAULT_ROLES
-    assert decision.undecided == (V, C)
+    assert decision.tied_in_vote == DEFAULT_ROLES
+    assert decision.tied_set == decision.undecided == (V, C)
     assert (decision.winner, decision.decided_by) == (V, "fallback")
     reverse = decide(final, DEFAULT_ROLES, order=(C, V, M, S), tie_round=tie)
     assert reverse.winner == C

@@ -2,6 +2,7 @@
 
 import pytest
 
+from tutorsim.agents.blinding import draw_labels
 from tutorsim.types import DEFAULT_ROLES
 
 S, M, V, C = DEFAULT_ROLES
@@ -272,3 +273,43 @@ def test_notes_that_mention_a_label_reach_the_reviser_in_its_own_labels(make_sce
         [letter] = [label for label, role in played.shown(prompt).items() if role == C]
         assert prompt.count(f"Clearer than {letter}.") == 4
         assert prompt.count("Clearer than") == 4
+
+
+def test_the_study_s_budget_is_what_ballots_spend(first_turn):
+    whole, twice = f"{V}=4,{S}=3,{M}=3,{C}=0", f"{V}=8,{S}=6,{M}=6,{C}=0"
+    turn, played = first_turn(
+        "cumulative",
+        {"vote_final": whole, f"vote_final/{S}": twice},
+        cumulative_budget=10,
+    )
+    assert [ballot.ballot_status for ballot in turn.ballots_final] == ["repaired", *["valid"] * 3]
+    assert turn.decision.tallies == {S: 12, M: 12, V: 16, C: 0}
+    assert "exactly 10 points" in played.prompt(f"1/vote_final/{S}/1")
+
+
+def test_labels_are_drawn_for_each_stage_and_reader_of_the_turn(make_scene, script):
+    scene = make_scene(max_turns=2)
+    for turn in script().play(scene).turns:
+        shown = {("critique", review.reviewer): review.labels for review in turn.reviews} | {
+            (stage, ballot.voter): ballot.labels
+            for stage, ballots in (
+                ("vote_initial", turn.ballots_initial),
+                ("vote_final", turn.ballots_final),
+            )
+            for ballot in ballots
+        }
+        assert len(shown) == 12
+        for (stage, reader), labels in shown.items():
+            assert labels == draw_labels(
+                scene, DEFAULT_ROLES, turn=turn.turn, stage=stage, reader=reader
+            )
+
+
+def test_a_tie_vote_comes_after_fresh_reviews_of_the_tied(first_turn):
+    turn, played = first_turn("simple", votes("vote_final", S, M, M, S))
+    assert [review.reviewer for review in turn.tie_round.reviews] == list(DEFAULT_ROLES)
+    assert all(set(review.notes) == {S, M} for review in turn.tie_round.reviews)
+    prompt = played.prompt(f"1/tie_vote/{C}/1")
+    for reviewer in DEFAULT_ROLES:
+        for role in (S, M):
+            assert prompt.count(f"- Strength: {reviewer} likes {role}.\n") == 1

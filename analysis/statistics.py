@@ -19,6 +19,7 @@ import numpy.typing as npt
 
 __all__ = [
     "LEVEL",
+    "Bounds",
     "Estimate",
     "Interval",
     "NotEstimable",
@@ -82,6 +83,19 @@ class Estimate:
 
     def to_json(self) -> dict[str, Any]:
         return {"value": self.value, "n": self.n, "interval": self.interval.to_json()}
+
+
+@dataclass(frozen=True)
+class Bounds:
+    """What a mean lies between whatever the unknown values are; no interval of chance."""
+
+    low: float
+    high: float
+    n: int
+    """Observations, known or not."""
+
+    def to_json(self) -> dict[str, Any]:
+        return asdict(self)
 
 
 @dataclass(frozen=True)

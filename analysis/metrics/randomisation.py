@@ -117,17 +117,17 @@ def _blinding(source: Source) -> Blinding:
 
 def _ballots(source: Source, stage: str) -> dict[Protocol, list[_Ballot]]:
     """Ballots with mass by protocol; labels are empty where the voter's are not known."""
-    cast = source.ballots.filter((pl.col("stage") == stage) & pl.col("mass").is_not_null())
+    cast = source.ballots.filter(pl.col("stage") == stage)
     found: dict[Protocol, list[_Ballot]] = {}
     keys = ["protocol", "episode_id", "turn", "voter"]
     rows = cast.group_by(keys, maintain_order=True).agg("label", "candidate", "mass")
     for protocol, episode, turn, voter, labels, candidates, masses in rows.iter_rows():
-        known = None not in labels
-        shown = dict(zip(labels, candidates, strict=True)) if known else {}
-        mass = dict(zip(candidates, masses, strict=True))
         ballots = found.setdefault(protocol, [])
-        if sum(masses):
-            ballots.append(_Ballot((episode, turn), voter, shown, mass))
+        if None in masses or sum(masses) == 0:
+            continue
+        shown = {} if None in labels else dict(zip(labels, candidates, strict=True))
+        mass = dict(zip(candidates, masses, strict=True))
+        ballots.append(_Ballot((episode, turn), voter, shown, mass))
     return found
 
 

@@ -9,7 +9,7 @@ from typing import Any, NamedTuple, NoReturn
 
 from tutorsim.errors import TaskFileError
 
-__all__ = ["Row", "decode", "kind_of", "read_rows", "read_text", "refuse"]
+__all__ = ["Row", "decode", "kind_of", "read_rows", "read_text", "refuse", "refuse_line"]
 
 
 class Row(NamedTuple):

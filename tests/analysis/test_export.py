@@ -1,0 +1,119 @@
+import json
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import polars as pl
+import pytest
+
+from analysis.export import EXPORT_FORMATS, export, export_preflib
+from analysis.metrics import turn_diagnostics
+from analysis.sources import open_source
+from analysis.tables import TABLES
+from tutorsim.errors import FolderError, UsageError
+from tutorsim.records import to_line
+
+S, MI, MO, ME = "scaffolding", "misconception", "motivation", "metacognitive"
+ROLES = (S, MI, MO, ME)
+ORDER = (MO, ME, MI, S)
+Make = Callable[..., Any]
+
+
+@pytest.fixture
+def source(panel_turn: Make, panel_episode: Make, panel_source: Make) -> Any:
+    """All protocols; ties, a tie round, an abstention, another order than the roles'."""
+    even = {S: S, MI: S, MO: MI, ME: MI}
+    turns = [
+        panel_turn("simple", even, tie=even, order=ORDER),
+        panel_turn("ranked", dict.fromkeys(ROLES, ROLES), order=ORDER),
+        panel_turn("cumulative", {S: {S: 20, MI: 5, MO: 0, ME: 0}, MI: None}, order=ORDER),
+        panel_turn("approval", {S: (S, MO), MI: (), MO: (S,), ME: None}, order=ORDER),
+    ]
+    return panel_source(*(panel_episode(turn) for turn in turns), fallback_order=ORDER)
+
+
+@pytest.mark.parametrize("form", EXPORT_FORMATS)
+def test_exported_ballots_read_back_give_the_same_decisions(
+    source: Any, tmp_path: Path, form: Any
+) -> None:
+    written = export(source, tmp_path / "out", form)
+    assert [path.name for path in written[:5]] == [f"{name}.{form}" for name in TABLES]
+    again = open_source(tmp_path / "out")
+    assert again.ballots.equals(source.ballots)
+    assert turn_diagnostics(again).equals(turn_diagnostics(source))
+
+
+def test_tables_of_lists_are_json_in_csv(source: Any, tmp_path: Path) -> None:
+    export(source, tmp_path, "csv")
+    frame = pl.read_csv(tmp_path / "turns.csv")
+    assert [json.loads(cell) for cell in frame["tied_set"]] == [[S, MI], [], [], []]
+    parquet = tmp_path / "p"
+    export(source, parquet, "parquet")
+    for name, table in TABLES.items():
+        assert pl.read_parquet(parquet / f"{name}.parquet").schema == table.schema
+
+
+@pytest.mark.filterwarnings("ignore")
+def test_preflib_files_hold_the_ballots_of_each_round(source: Any, tmp_path: Path) -> None:
+    instances = pytest.importorskip("preflibtools.instances")
+    files = {path.name: path for path in export_preflib(source, tmp_path)}
+    assert list(files) == [
+        "sciq.t1.novice.ranked.t1.vote_initial.soc",
+        "sciq.t1.novice.ranked.t1.vote_final.soc",
+        "sciq.t1.novice.approval.t1.vote_initial.cat",
+        "sciq.t1.novice.approval.t1.vote_final.cat",
+    ]
+    stock = instances.OrdinalInstance(str(files["sciq.t1.novice.ranked.t1.vote_final.soc"]))
+    # Alternatives 1 to 4 are MO, ME, MI, S; everybody ranked S, MI, MO, ME.
+    assert stock.full_profile() == [((4,), (3,), (1,), (2,))] * 4
+    stock = instances.CategoricalInstance(str(files["sciq.t1.novice.approval.t1.vote_final.cat"]))
+    assert sorted(stock.preferences) == [((), (1, 2, 3, 4)), ((1, 4), (2, 3)), ((4,), (1, 2, 3))]
+    assert "1 abstained" in stock.title
+    again = open_source(files["sciq.t1.novice.approval.t1.vote_final.cat"]).ballots
+    tallies = again.group_by("candidate").agg(pl.col("mass").sum())
+    assert dict(tallies.iter_rows()) == {S: 2, MO: 1, MI: 0, ME: 0}
+
+
+def test_an_episode_of_any_name_stays_in_the_folder(tmp_path: Path) -> None:
+    names = ["../../up", "a/b", "a_b", "..", "long" * 100, "ä"]
+    rows = [f'"{name}",1,final,v,{c},{m},ranked' for name in names for c, m in (("x", 1), ("y", 0))]
+    file = tmp_path / "b.csv"
+    file.write_text("episode_id,turn,stage,voter,candidate,mass,protocol\n" + "\n".join(rows))
+    written = export_preflib(open_source(file), tmp_path / "out")
+    assert len({path.name for path in written}) == len(names)
+    assert {path.resolve().parent for path in written} == {(tmp_path / "out").resolve()}
+    assert written[2].name == "a_b.t1.vote_final.soc"
+
+
+def test_ballots_from_elsewhere_export_as_ballots_only(tmp_path: Path) -> None:
+    (tmp_path / "v.soc").write_text("2: 1,2\n")
+    written = export(open_source(tmp_path / "v.soc"), tmp_path / "out")
+    assert [path.name for path in written] == ["ballots.parquet", "v.t1.vote_final.soc"]
+
+
+def test_the_same_source_gives_the_same_bytes(source: Any, tmp_path: Path) -> None:
+    for form in EXPORT_FORMATS:
+        one = export(source, tmp_path / "one", form)
+        two = export(source, tmp_path / "two", form)
+        assert [p.read_bytes() for p in one] == [p.read_bytes() for p in two]
+
+
+def test_a_run_folder_opens_with_its_order_and_episodes(source: Any, tmp_path: Path) -> None:
+    (tmp_path / "run.json").write_text(to_line(source.run) + "\n")
+    (tmp_path / "episodes.jsonl").write_text("".join(to_line(e) + "\n" for e in source.episodes))
+    opened = open_source(tmp_path)
+    assert opened.name == tmp_path.name
+    assert opened.fallback_order == ORDER
+    assert opened.episodes == source.episodes
+    assert opened.ballots.equals(source.ballots)
+    assert opened.provenance == "stand-in: made-up, model-a"
+
+
+def test_an_unknown_format_and_an_unwritable_folder_are_refused(
+    source: Any, tmp_path: Path
+) -> None:
+    with pytest.raises(UsageError, match="'xlsx'"):
+        export(source, tmp_path, "xlsx")  # type: ignore[arg-type]
+    (tmp_path / "file").write_text("in the way")
+    with pytest.raises(FolderError):
+        export(source, tmp_path / "file" / "out")

@@ -5,6 +5,7 @@ No chart computes a statistic or counts a vote; frames come from the functions o
 
 from analysis.charts.figure import CASCADE, Figure, absent, spec
 from analysis.charts.render import to_json, to_page_svg, to_png, to_svg
+from analysis.charts.shown import shown
 from analysis.charts.style import DARK, TOKENS
 
 __all__ = [
@@ -13,6 +14,7 @@ __all__ = [
     "TOKENS",
     "Figure",
     "absent",
+    "shown",
     "spec",
     "to_json",
     "to_page_svg",

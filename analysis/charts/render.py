@@ -9,6 +9,7 @@ from typing import Any, Final
 import altair as alt
 import vl_convert
 
+from analysis.charts.shown import shown
 from analysis.charts.style import TOKENS
 
 __all__ = ["to_json", "to_page_svg", "to_png", "to_svg"]
@@ -32,13 +33,14 @@ _ROOT = re.compile(r'<svg [^>]*?width="([0-9.]+)" height="([0-9.]+)" viewBox="([
 
 def to_svg(spec: dict[str, Any]) -> str:
     """A drawing that stands alone, on white paper."""
-    drawn: str = vl_convert.vegalite_to_svg(spec, vl_version=_VEGA_LITE)
-    return drawn + "\n"
+    return _own_ids(_drawn(spec), "chart") + "\n"
 
 
 def to_png(spec: dict[str, Any]) -> bytes:
     """A picture with two dots per pixel."""
-    picture: bytes = vl_convert.vegalite_to_png(spec, vl_version=_VEGA_LITE, scale=_PNG_SCALE)
+    picture: bytes = vl_convert.vegalite_to_png(
+        _readable(spec), vl_version=_VEGA_LITE, scale=_PNG_SCALE
+    )
     return picture
 
 
@@ -58,12 +60,27 @@ def to_page_svg(spec: dict[str, Any], *, name: str, label: str) -> str:
         name: The chart's name, unique on the page.
         label: The text alternative.
     """
-    drawn: str = vl_convert.vegalite_to_svg(spec, vl_version=_VEGA_LITE)
-    drawn = _SILENT.sub("", drawn)
+    drawn = _SILENT.sub("", _drawn(spec))
     drawn = _ROOT.sub(lambda found: _root(found, name, label), drawn, count=1)
     drawn = _own_ids(drawn, name)
     drawn = _MARK.sub(r"<path\2><title>\1</title></path>", drawn)
     return _COLOR.sub(lambda found: f'{found[1]}="{_COLORS[found[2]]}"', drawn)
+
+
+def _drawn(spec: dict[str, Any]) -> str:
+    drawn: str = vl_convert.vegalite_to_svg(_readable(spec), vl_version=_VEGA_LITE)
+    return drawn
+
+
+def _readable(value: Any) -> Any:
+    """The specification with control characters made visible: one of them ends the renderer."""
+    if isinstance(value, str):
+        return shown(value)
+    if isinstance(value, dict):
+        return {key: _readable(item) for key, item in value.items()}
+    if isinstance(value, list):
+        return [_readable(item) for item in value]
+    return value
 
 
 def _root(found: re.Match[str], name: str, label: str) -> str:

@@ -10,7 +10,7 @@ from analysis.charts.style import ACCENT, INK, PAPER, PLAIN, shades
 from analysis.charts.words import counted, extremes, listed, percent
 from tutorsim.types import PROTOCOLS
 
-__all__ = ["agreement_figure", "identification_figure"]
+__all__ = ["UNSETTLED", "agreement_figure", "identification_figure"]
 
 UNSETTLED: Final = "not settled"
 """Named so wherever the exact set was too costly to find."""

@@ -12,7 +12,7 @@ from markupsafe import Markup
 
 from analysis.charts import DARK, TOKENS, Figure, spec, to_page_svg
 from analysis.report.document import Document, cell, heading
-from analysis.report.shown import shown
+from analysis.charts.shown import shown
 from analysis.report.trace import ballot_rows, candidates_of, step_sentence
 
 __all__ = ["to_html"]

@@ -1,0 +1,191 @@
+"""From a source to a report."""
+
+from collections.abc import Iterable
+from typing import Final
+
+import polars as pl
+
+from analysis.charts import Figure
+from analysis.charts.words import counted, listed
+from analysis.report import tables
+from analysis.report.answers import answers
+from analysis.report.document import Document, Section, Table
+from analysis.report.evidence import Evidence
+from analysis.report.figures import FIGURES
+from analysis.report.trace import choose
+from analysis.sources import Source
+from tutorsim.records import RunRecord
+from tutorsim.types import ProvenanceKind
+
+__all__ = ["build_figure", "build_report", "provenance_of"]
+
+_WARNINGS: Final[dict[ProvenanceKind, str]] = {
+    "api": "The real endpoint, with the models named.",
+    "stand-in": (
+        "A scripted model gave the replies. The figures show what the methods do; they say "
+        "nothing about any language model, and must not be set beside published ones without "
+        "this label."
+    ),
+    "relay": (
+        "Something else than the real endpoint answered, under the name that the user gave it. "
+        "What it was rests on the user's word."
+    ),
+}
+
+_UNKNOWN = "unknown: ballots from elsewhere"
+_UNKNOWN_WARNING = (
+    "The file does not say who voted, or on what. Everything about episodes, drafts and students "
+    "is absent, and labelled as absent."
+)
+
+
+def build_report(source: Source, *, episodes: Iterable[str] = ()) -> Document:
+    """The report of a run, or of ballots from elsewhere.
+
+    Args:
+        source: What to report on.
+        episodes: Ids for the trace; telling ones are chosen when none is named.
+
+    Raises:
+        UsageError: If the run holds no episode of a name.
+    """
+    evidence = Evidence(source)
+    run = source.run
+    return Document(
+        title=f"Report of {run.study.name if run else source.name}",
+        summary=_summary(evidence),
+        provenance=provenance_of(source),
+        warning=_WARNINGS[run.provenance.kind] if run else _UNKNOWN_WARNING,
+        answers=answers(evidence),
+        sections=_sections(evidence),
+        trace=choose(source.episodes, episodes, flipped=_flipped(evidence)),
+        no_trace="" if source.episodes else _no_trace(source),
+        facts=_facts(source, run),
+    )
+
+
+def build_figure(source: Source, name: str) -> Figure:
+    """One chart of the report, without computing the others.
+
+    Args:
+        source: What to draw from.
+        name: One of `CHART_NAMES`.
+    """
+    return FIGURES[name](Evidence(source))
+
+
+def provenance_of(source: Source) -> str:
+    """What answered the calls, for captions."""
+    return source.provenance if source.run else f"{_UNKNOWN} ({source.name})"
+
+
+def _summary(evidence: Evidence) -> str:
+    run = evidence.source.run
+    if run is None:
+        return (
+            f"What the ballots of {evidence.source.name} say about ties, orders and rules; "
+            f"{counted(evidence.turns.height, 'vote')}."
+        )
+    return (
+        f"How panels of {len(run.study.roles)} tutors chose what to tell a student, what became of "
+        f"the students, and what other decision rules would have chosen from the same ballots."
+    )
+
+
+def _sections(evidence: Evidence) -> tuple[Section, ...]:
+    return (
+        Section(
+            "outcomes",
+            "What became of the students",
+            "As logged. Differences between conditions are differences between recordings of the "
+            "same tasks and personas, whose first attempts were drawn anew.",
+            _figures(evidence, "scores", "personas"),
+            _present(tables.gains_table(evidence), tables.threshold_table(evidence)),
+        ),
+        Section(
+            "decisions",
+            "How the panels decided",
+            "As logged. The turn is the unit; turns of one episode are not independent.",
+            _figures(evidence, "decided-by", "movement"),
+            _present(
+                tables.diagnostics_table(evidence),
+                tables.chance_table(evidence),
+                tables.winners_table(evidence),
+            ),
+        ),
+        Section(
+            "orders",
+            "What the fallback order decided",
+            "Exact: only turns that counting left tied can change, and how often each set of "
+            "candidates was tied says what every order would have done.",
+            _figures(evidence, "orders", "wins"),
+        ),
+        Section(
+            "rules",
+            "What other rules would have chosen",
+            "Not exact: a ballot in one format says only part of what its voter would have cast in "
+            "another. What is certain and what is possible stand side by side.",
+            _figures(evidence, "agreement", "identification"),
+            _present(
+                tables.dial_table(evidence),
+                tables.readings_table(evidence),
+                tables.divergence_table(evidence),
+            ),
+        ),
+        Section(
+            "voters",
+            "How far to trust the votes",
+            "Signs that ballots follow something else than the drafts, and how many ballots "
+            "each decision hangs on.",
+            _figures(evidence, "margins", "pivotal", "labels"),
+            _present(tables.panel_table(evidence), tables.self_support_table(evidence)),
+        ),
+    )
+
+
+def _figures(evidence: Evidence, *names: str) -> tuple[Figure, ...]:
+    return tuple(FIGURES[name](evidence) for name in names)
+
+
+def _present(*found: Table | None) -> tuple[Table, ...]:
+    return tuple(table for table in found if table is not None)
+
+
+def _facts(source: Source, run: RunRecord | None) -> tuple[tuple[str, str], ...]:
+    """Settings, digests and versions; what a reader needs to find the same recording again."""
+    if run is None:
+        return (
+            ("Source", source.name),
+            ("What answered", _UNKNOWN),
+            ("Points of a cumulative ballot", str(source.budget)),
+            *(("Reader's note", note) for note in source.notes),
+        )
+    study, stated = run.study, run.provenance
+    return (
+        ("Study", study.name),
+        ("Seed", str(study.seed)),
+        ("What answered", f"{stated.kind}: {stated.name}"),
+        ("Models that replied", listed(stated.models)),
+        ("Models asked for", listed([f"{who} {name}" for who, name in study.models.items()])),
+        ("Recorded", f"{stated.recorded_from or 'no day'} to {stated.recorded_to or 'no day'}"),
+        ("Roles", listed(study.roles)),
+        ("Role-priority order", " › ".join(study.fallback_order)),
+        ("Labels", f"drawn {study.blinding.replace('_', ' ')}"),
+        ("Success", f"judge score of at least {study.success_threshold:g}; programs also pass"),
+        ("Points of a cumulative ballot", str(study.cumulative_budget)),
+        ("Repeats", str(study.repeats)),
+        ("Study digest", run.study_digest),
+        ("Recording digest", run.recording_digest),
+        *((f"Package {name}", version) for name, version in run.packages.items()),
+    )
+
+
+def _no_trace(source: Source) -> str:
+    if source.run is None:
+        return "No trace: ballots from elsewhere hold no messages, drafts or reviews."
+    return "No trace: the run holds no episode."
+
+
+def _flipped(evidence: Evidence) -> set[str]:
+    turns = evidence.turns
+    return set(turns.filter(pl.col("flip")).get_column("episode_id").to_list())

@@ -1,0 +1,265 @@
+"""From evidence to figures: frames in the shape that each chart takes."""
+
+from collections.abc import Callable, Mapping
+from typing import Final
+
+import polars as pl
+
+from analysis.charts import Figure, absent
+from analysis.charts.decisions import decided_figure, movement_figure
+from analysis.charts.orders import orders_figure, span_figure
+from analysis.charts.outcomes import personas_figure, scores_figure
+from analysis.charts.rules import UNSETTLED, agreement_figure, identification_figure
+from analysis.charts.voters import labels_figure, margins_figure, pivotal_figure
+from analysis.report.evidence import Evidence
+from analysis.statistics import Estimate, NotEstimable, wilson
+from tutorsim.types import DECIDED_BY
+
+__all__ = ["CHART_NAMES", "FIGURES"]
+
+
+_NO_EPISODES: Final = "No episodes: ballots from elsewhere do not say what became of the students."
+
+
+def _scores(evidence: Evidence) -> Figure:
+    run = evidence.source.run
+    if run is None:
+        return absent("scores", _NO_EPISODES)
+    frame = evidence.scores
+    known = frame.filter(pl.col("mean").is_not_null())
+    return scores_figure(known, max_turns=run.study.max_turns)
+
+
+def _personas(evidence: Evidence) -> Figure:
+    run = evidence.source.run
+    if run is None:
+        return absent("personas", _NO_EPISODES)
+    rows = [
+        (s.benchmark, s.persona, s.condition, s.successes, *_known(s.rate))
+        for s in evidence.successes
+    ]
+    frame = _frame(
+        rows,
+        benchmark=pl.String,
+        persona=pl.String,
+        condition=pl.String,
+        successes=pl.Int64,
+        n=pl.Int64,
+        rate=pl.Float64,
+    )
+    return personas_figure(frame, personas=run.study.personas, conditions=run.study.conditions)
+
+
+def _known(rate: Estimate | NotEstimable) -> tuple[int, float | None]:
+    return (rate.n, rate.value) if isinstance(rate, Estimate) else (0, None)
+
+
+def _decided(evidence: Evidence) -> Figure:
+    counts = {d.protocol: d.decided_by for d in evidence.diagnostics}
+    rows = [(p, step, counts[p][step]) for p in counts for step in DECIDED_BY]
+    return decided_figure(_frame(rows, protocol=pl.String, decided_by=pl.String, turns=pl.Int64))
+
+
+def _movement(evidence: Evidence) -> Figure:
+    cells = (
+        evidence.turns.filter(pl.col("initial_leader").is_not_null())
+        .rename({"initial_leader": "leader"})
+        .group_by("protocol", "leader", "winner", maintain_order=True)
+        .agg(turns=pl.len().cast(pl.Int64))
+    )
+    return movement_figure(cells, candidates=evidence.candidates)
+
+
+def _orders(evidence: Evidence) -> Figure:
+    found = evidence.orders
+    if found.turns and not found.listed:
+        return absent(
+            "orders",
+            f"{found.orders:,} orders of {len(found.candidates)} candidates are too many to list "
+            f"one by one; the span of each candidate's wins follows without listing them.",
+        )
+    rows = [
+        (list(row.order), candidate, wins, row.changed)
+        for row in found.listed
+        for candidate, wins in row.wins.items()
+    ]
+    frame = pl.DataFrame(
+        rows,
+        schema={
+            "order": pl.List(pl.String),
+            "candidate": pl.String,
+            "wins": pl.Int64,
+            "changed": pl.Int64,
+        },
+        orient="row",
+    )
+    return orders_figure(frame, logged=found.logged_order, turns=found.turns)
+
+
+def _wins(evidence: Evidence) -> Figure:
+    found = evidence.orders
+    rows = [
+        (c.candidate, c.logged, c.least, c.most, c.expected.value, c.robust)
+        for c in found.candidates
+    ]
+    frame = _frame(
+        rows,
+        candidate=pl.String,
+        logged=pl.Int64,
+        fewest=pl.Int64,
+        most=pl.Int64,
+        expected=pl.Float64,
+        robust=pl.Int64,
+    )
+    return span_figure(frame, orders=found.orders, turns=found.turns)
+
+
+def _agreement(evidence: Evidence) -> Figure:
+    rows = [
+        (
+            r.logged_protocol,
+            r.target,
+            r.turns,
+            r.agreement.lower / r.turns,
+            r.agreement.upper / r.turns,
+            None if r.agreement.point is None else r.agreement.point / r.turns,
+            r.projection,
+        )
+        for r in evidence.rules
+        if r.turns
+    ]
+    frame = _frame(
+        rows,
+        logged=pl.String,
+        target=pl.String,
+        turns=pl.Int64,
+        lower=pl.Float64,
+        upper=pl.Float64,
+        point=pl.Float64,
+        projection=pl.String,
+    )
+    return agreement_figure(frame)
+
+
+def _identification(evidence: Evidence) -> Figure:
+    rows = []
+    for r in evidence.rules:
+        counts = {str(size): n for size, n in sorted(r.widths.items())}
+        counts[UNSETTLED] = r.not_settled
+        rows += [
+            (r.logged_protocol, r.target, size, n, n / r.turns) for size, n in counts.items() if n
+        ]
+    frame = _frame(
+        rows,
+        logged=pl.String,
+        target=pl.String,
+        possible=pl.String,
+        turns=pl.Int64,
+        share=pl.Float64,
+    )
+    return identification_figure(frame)
+
+
+def _labels(evidence: Evidence) -> Figure:
+    rows = [
+        (
+            found.protocol,
+            label,
+            share,
+            found.expected,
+            found.p_values[label],
+            found.p_value,
+            found.ballots,
+        )
+        for found in evidence.labels
+        if not isinstance(found, NotEstimable)
+        for label, share in found.share.items()
+    ]
+    if not rows:
+        reasons = [found.reason for found in evidence.labels if isinstance(found, NotEstimable)]
+        why = f": {reasons[0]}" if reasons else ""
+        return absent("labels", f"No effect of labels can be estimated{why}.")
+    return labels_figure(
+        _frame(
+            rows,
+            protocol=pl.String,
+            label=pl.String,
+            share=pl.Float64,
+            even=pl.Float64,
+            p_label=pl.Float64,
+            p=pl.Float64,
+            ballots=pl.Int64,
+        )
+    )
+
+
+def _margins(evidence: Evidence) -> Figure:
+    counts = (
+        evidence.margins.group_by("protocol", "margin", maintain_order=True)
+        .agg(turns=pl.len().cast(pl.Int64))
+        .sort(_place(evidence), "margin", nulls_last=True)
+    )
+    return margins_figure(counts)
+
+
+def _pivotal(evidence: Evidence) -> Figure:
+    rows = []
+    for row in evidence.pivotality.iter_rows(named=True):
+        rate = wilson(row["pivotal"], row["turns"])
+        if isinstance(rate, Estimate):
+            rows.append(
+                (
+                    row["protocol"],
+                    row["voter"],
+                    row["turns"],
+                    row["pivotal_set"] / row["turns"],
+                    rate.value,
+                    rate.low,
+                    rate.high,
+                )
+            )
+    voters = [row[1] for row in rows]
+    order = [v for v in evidence.candidates if v in voters]
+    order += sorted(set(voters) - set(order))
+    return pivotal_figure(
+        _frame(
+            rows,
+            protocol=pl.String,
+            voter=pl.String,
+            turns=pl.Int64,
+            certain=pl.Float64,
+            ordered=pl.Float64,
+            low=pl.Float64,
+            high=pl.Float64,
+        ),
+        voters=order,
+    )
+
+
+FIGURES: Final[Mapping[str, Callable[[Evidence], Figure]]] = {
+    "scores": _scores,
+    "personas": _personas,
+    "decided-by": _decided,
+    "movement": _movement,
+    "orders": _orders,
+    "wins": _wins,
+    "agreement": _agreement,
+    "identification": _identification,
+    "labels": _labels,
+    "margins": _margins,
+    "pivotal": _pivotal,
+}
+"""Every chart by name, in the report's order."""
+
+
+CHART_NAMES: Final = tuple(FIGURES)
+
+
+def _frame(rows: list[tuple[object, ...]], **schema: type[pl.DataType]) -> pl.DataFrame:
+    return pl.DataFrame(rows, schema=schema, orient="row")
+
+
+def _place(evidence: Evidence) -> pl.Expr:
+    """Protocols in the order of the study."""
+    places = {d.protocol: i for i, d in enumerate(evidence.diagnostics)}
+    return pl.col("protocol").replace_strict(places, return_dtype=pl.Int64)

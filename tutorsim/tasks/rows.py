@@ -9,7 +9,7 @@ from typing import Any, NamedTuple, NoReturn
 
 from tutorsim.errors import TaskFileError
 
-__all__ = ["Row", "decode", "kind_of", "read_rows", "read_text", "refuse", "refuse_line"]
+__all__ = ["Row", "decode", "kind_of", "read_rows", "read_text", "refuse"]
 
 
 class Row(NamedTuple):
@@ -48,12 +48,12 @@ def decode(data: bytes, file: str) -> str:
     if data.startswith(b"\x1f\x8b") or file.endswith(".gz"):
         data = _decompressed(data, file)
     if data.startswith(b"\xef\xbb\xbf"):
-        refuse_line(file, 1, "it starts with a byte-order mark", "Save it as UTF-8 without one.")
+        _refuse_line(file, 1, "it starts with a byte-order mark", "Save it as UTF-8 without one.")
     try:
         return data.decode()
     except UnicodeDecodeError as error:
         line = data.count(b"\n", 0, error.start) + 1
-        refuse_line(file, line, f"this is not UTF-8: {error.reason}", "Save the file as UTF-8.")
+        _refuse_line(file, line, f"this is not UTF-8: {error.reason}", "Save the file as UTF-8.")
 
 
 def _decompressed(data: bytes, file: str) -> bytes:
@@ -85,7 +85,7 @@ def read_rows(text: str, file: str) -> Iterator[Row]:
     place = 0
     for place, (line, value) in enumerate(values, start=1):
         if not isinstance(value, dict):
-            refuse_line(file, line, f"this is {kind_of(value)}, not an object with fields")
+            _refuse_line(file, line, f"this is {kind_of(value)}, not an object with fields")
         yield Row(file, line, place, value)
     if place == 0:
         raise TaskFileError(
@@ -100,7 +100,7 @@ def _line_items(text: str, file: str) -> Iterator[tuple[int, Any]]:
         if line.strip():
             value, end = _value_at(line, len(line) - len(line.lstrip()), file, number)
             if line[end:].strip():
-                refuse_line(file, number, f"there is more after the object: {line[end:][:20]!r}")
+                _refuse_line(file, number, f"there is more after the object: {line[end:][:20]!r}")
             yield number, value
 
 
@@ -119,7 +119,7 @@ def _list_items(text: str, file: str) -> Iterator[tuple[int, Any]]:
     if text[at : at + 1] != "]" or text[at + 1 :].strip():
         found = repr(text[at : at + 20]) if text[at:] else "the end of the file"
         line = text.count("\n", 0, at) + 1
-        refuse_line(file, line, f"the list should go on or end here, but there is {found}")
+        _refuse_line(file, line, f"the list should go on or end here, but there is {found}")
 
 
 def _skip_space(text: str, at: int) -> int:
@@ -133,9 +133,9 @@ def _value_at(text: str, at: int, file: str, line: int) -> tuple[Any, int]:
         return json.JSONDecoder().raw_decode(text, at)
     except json.JSONDecodeError as error:
         line += text.count("\n", at, error.pos)
-        refuse_line(file, line, f"this is not JSON: {error.msg} (column {error.colno})")
+        _refuse_line(file, line, f"this is not JSON: {error.msg} (column {error.colno})")
     except (ValueError, RecursionError) as error:
-        refuse_line(file, line, f"this JSON cannot be read: {error}")
+        _refuse_line(file, line, f"this JSON cannot be read: {error}")
 
 
 def kind_of(value: object) -> str:
@@ -152,5 +152,5 @@ def refuse(row: Row, field: str, reason: str) -> NoReturn:
     )
 
 
-def refuse_line(file: str, line: int, reason: str, hint: str = "Correct the file.") -> NoReturn:
+def _refuse_line(file: str, line: int, reason: str, hint: str = "Correct the file.") -> NoReturn:
     raise TaskFileError(f"{file}, line {line}: {reason}.", hint=hint)

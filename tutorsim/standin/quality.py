@@ -11,8 +11,10 @@ __all__ = ["help_quality", "is_specific", "opening"]
 
 _SPECIFIC = 0.1
 """What a concrete hint or fact adds."""
-_LUCK = 0.07
-"""Deviation of what no style explains."""
+_LUCK = 0.06
+"""Deviation of what no style explains and a revision leaves as it is."""
+_LUCK_OF_REST = 0.05
+"""Deviation of what no style explains and a revision draws anew."""
 
 
 @lru_cache(maxsize=8192)
@@ -21,8 +23,9 @@ def help_quality(text: str, mood: Mood, known: Knowledge) -> float:
     fit = load_wording().fit
     weights = style_weights(text)
     base = sum(weight * fit[style][mood.name] for style, weight in weights.items())
-    luck = _LUCK * Chance("luck", mood.name, known.question, opening(text)).bell("luck")
-    return base + (_SPECIFIC if is_specific(text, known) else 0.0) + luck
+    luck = Chance("luck", mood.name, known.question, opening(text))
+    base += _LUCK * luck.bell("opening") + _LUCK_OF_REST * luck.bell(text)
+    return base + (_SPECIFIC if is_specific(text, known) else 0.0)
 
 
 def opening(text: str) -> str:

@@ -14,10 +14,10 @@ from tutorsim.types import Protocol
 __all__ = ["vote_reply"]
 
 _OWN_STYLE = 0.05
-_FIRST_SHOWN = 0.025
+_FIRST_SHOWN = 0.035
 _OWN_TASTE = 0.11
 _MOMENT = 0.05
-_CONTRAST = 0.15
+_CONTRAST = 0.24
 """Difference in preference that makes one reply worth e times the points of another."""
 _UNREADABLE: Mapping[Protocol, float] = {
     "simple": 0.03,
@@ -104,7 +104,7 @@ def _written(points: Mapping[str, int]) -> str:
 
 def _approved(liking: Liking, chance: Chance) -> list[str]:
     """Everything above a bar that moves with the voter's strictness."""
-    bar = 0.68 + 0.07 * chance.bell("strictness")
+    bar = 0.71 + 0.07 * chance.bell("strictness")
     return [label for label, value in liking.items() if value > bar]
 
 

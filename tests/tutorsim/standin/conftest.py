@@ -24,16 +24,16 @@ name = "played"
 seed = 5
 
 [benchmarks.sciq]
-limit = 3
+limit = 2
 
 [benchmarks.humaneval]
-limit = 3
+limit = 2
 """
 
 
 @dataclass(frozen=True)
 class Played:
-    """What was asked and answered in a study of 180 episodes."""
+    """What was asked and answered in a study of 120 episodes."""
 
     records: tuple[EpisodeRecord, ...]
     calls: tuple[tuple[EpisodeSpec, Call, str], ...]
@@ -41,7 +41,7 @@ class Played:
 
 @pytest.fixture(scope="session")
 def played(tmp_path_factory: pytest.TempPathFactory) -> Played:
-    """Three tasks of each benchmark, all personas and conditions."""
+    """Two tasks of each benchmark, all personas and conditions."""
     path: Path = tmp_path_factory.mktemp("played") / "study.toml"
     path.write_text(STUDY)
     loaded = load_study(path)

@@ -1,0 +1,214 @@
+import json
+
+import pytest
+
+from tutorsim.model import Reply
+from tutorsim.standin.endpoint import Endpoint
+from tutorsim.standin.faults import Fault
+
+CALL = {"x-tutorsim-call": "episode/1/vote_final/motivation/1"}
+
+
+def post(endpoint, body, headers=CALL):
+    return endpoint.answer("POST", "/v1/messages", headers, json.dumps(body).encode())
+
+
+def error(response):
+    value = json.loads(response.body)
+    assert value["type"] == "error"
+    assert value["request_id"] == response.request_id
+    return value["error"]["type"], value["error"]["message"]
+
+
+def test_a_reply_is_a_message_of_the_api(body):
+    response = post(Endpoint(seed=0), body(model="any-name"))
+    message = json.loads(response.body)
+    assert response.status == 200
+    assert (message["type"], message["role"], message["model"]) == (
+        "message",
+        "assistant",
+        "any-name",
+    )
+    reply = Reply.from_body(message)
+    assert (reply.stop_reason, reply.text in set("ABCD")) == ("end_turn", True)
+    assert reply.output_tokens == 1
+
+
+def test_the_same_request_gets_the_same_bytes_from_any_server_of_the_seed(body):
+    first = Endpoint(seed=3)
+    response = post(first, body())
+    post(first, body(model="other"))
+    assert post(first, body()) == response
+    assert post(Endpoint(seed=3), body()) == response
+
+
+def test_seed_and_call_and_body_each_change_the_reply(body):
+    answers = {
+        json.loads(response.body)["id"]
+        for response in (
+            post(Endpoint(seed=3), body()),
+            post(Endpoint(seed=4), body()),
+            post(Endpoint(seed=3), body(), {"x-tutorsim-call": "another"}),
+            post(Endpoint(seed=3), body(max_tokens=99)),
+        )
+    }
+    assert len(answers) == 4
+
+
+def test_without_a_call_name_the_times_of_asking_are_counted(body):
+    endpoint, other = Endpoint(seed=3), Endpoint(seed=3)
+    first, second = post(endpoint, body(), {}), post(endpoint, body(), {})
+    assert first.body != second.body
+    assert [post(other, body(), {}), post(other, body(), {})] == [first, second]
+
+
+def test_the_order_of_fields_does_not_matter(body):
+    fields = body()
+    turned = dict(reversed(fields.items()))
+    assert list(turned) != list(fields)
+    assert post(Endpoint(seed=3), turned) == post(Endpoint(seed=3), fields)
+
+
+def test_fields_that_say_nothing_of_the_prompt_are_let_through(body):
+    response = post(Endpoint(seed=3), body(temperature=1.0, metadata={"user_id": "x"}))
+    assert response.status == 200
+
+
+@pytest.mark.parametrize(
+    ("content", "named"),
+    [
+        (b"", "not JSON"),
+        (b"{", "not JSON"),
+        (b"\xff", "not JSON"),
+        (b'{"model": NaN}', "not JSON"),
+        (b"[" * 5000, "not JSON"),
+        (b"[]", "object"),
+        (b"{}", "model"),
+    ],
+)
+def test_a_body_that_is_no_request_is_refused(content, named):
+    kind, message = error(Endpoint(seed=0).answer("POST", "/v1/messages", {}, content))
+    assert kind == "invalid_request_error"
+    assert named in message
+
+
+@pytest.mark.parametrize(
+    ("field", "value"),
+    [
+        ("model", ""),
+        ("model", 4),
+        ("max_tokens", 0),
+        ("max_tokens", True),
+        ("max_tokens", "9"),
+        ("stream", True),
+        ("system", 7),
+        ("system", [{"type": "image"}]),
+        ("messages", []),
+        ("messages", None),
+        ("messages", ["text"]),
+        ("messages", [{"role": "system", "content": "x"}]),
+        ("messages", [{"role": "user", "content": ""}]),
+        ("messages", [{"role": "user", "content": [{"type": "text"}]}]),
+        ("messages", [{"role": "user", "content": [{"type": "text", "text": 1}]}]),
+    ],
+)
+def test_a_wrong_field_is_refused_by_name(body, field, value):
+    response = post(Endpoint(seed=0), body(**{field: value}))
+    kind, message = error(response)
+    assert (response.status, kind) == (400, "invalid_request_error")
+    assert message.startswith(field)
+
+
+def test_a_missing_field_is_refused_by_name(body):
+    for field in ("model", "max_tokens", "messages"):
+        fields = body()
+        del fields[field]
+        assert error(post(Endpoint(seed=0), fields))[1].startswith(field)
+
+
+def test_other_paths_and_methods_are_refused():
+    endpoint = Endpoint(seed=0)
+    found = [
+        (response.status, error(response)[0])
+        for response in (
+            endpoint.answer("POST", "/v1/complete", {}, b"{}"),
+            endpoint.answer("GET", "/v1/messages", {}, b""),
+            endpoint.answer("GET", "/\xff", {}, b""),
+        )
+    ]
+    assert found == [
+        (404, "not_found_error"),
+        (405, "invalid_request_error"),
+        (404, "not_found_error"),
+    ]
+
+
+def test_a_query_is_part_of_the_path_that_does_not_matter(body):
+    content = json.dumps(body()).encode()
+    assert Endpoint(seed=0).answer("POST", "/v1/messages?beta=true", {}, content).status == 200
+
+
+def test_requests_are_counted_with_those_refused(body):
+    endpoint = Endpoint(seed=0)
+    post(endpoint, body())
+    post(endpoint, {})
+    assert endpoint.requests == 2
+
+
+# --- Faults -------------------------------------------------------------------------------------
+
+
+def struck(kind, body, **more):
+    endpoint = Endpoint(seed=0, faults=[Fault(kind, share=1.0, **more)])
+    return [post(endpoint, body), post(endpoint, body)]
+
+
+@pytest.mark.parametrize(
+    ("kind", "status", "name"),
+    [("429", 429, "rate_limit_error"), ("529", 529, "overloaded_error"), ("500", 500, "api_error")],
+)
+def test_an_error_fault_has_the_api_shape_and_passes(body, kind, status, name):
+    first, second = struck(kind, body())
+    assert (first.status, error(first)[0]) == (status, name)
+    assert second.body == post(Endpoint(seed=0), body()).body
+
+
+def test_a_rate_limit_says_when_to_come_back(body):
+    assert struck("429", body(), seconds=0.25)[0].headers == (("retry-after", "0.25"),)
+    assert struck("429", body(), seconds=3.0)[0].headers == (("retry-after", "3"),)
+
+
+def test_a_slow_reply_is_the_reply_with_a_delay(body):
+    first, second = struck("slow", body(), seconds=0.5)
+    assert (first.delay, second.delay) == (0.5, 0.0)
+    assert first.body == second.body
+
+
+def test_broken_replies_are_sent_in_part_or_not_at_all(body):
+    assert struck("drop", body())[0].kept == 0.0
+    cut, whole = struck("cut", body())
+    assert (cut.kept, cut.body) == (0.5, whole.body)
+
+
+def test_a_garbage_body_is_not_json(body):
+    first, second = struck("garbage", body())
+    assert first.status == 200
+    with pytest.raises(ValueError):
+        json.loads(first.body)
+    json.loads(second.body)
+
+
+def test_a_refusal_is_a_reply_without_text_whenever_it_is_asked_for(body):
+    first, second = (Reply.from_body(json.loads(r.body)) for r in struck("refusal", body()))
+    assert (first.text, first.stop_reason) == ("", "refusal")
+    assert first == second
+
+
+def test_a_truncated_reply_is_the_first_half(body):
+    system = "You grade. SCORE: x"
+    whole = Reply.from_body(json.loads(post(Endpoint(seed=0), body(system=system)).body))
+    [half, _] = (
+        Reply.from_body(json.loads(r.body)) for r in struck("truncated", body(system=system))
+    )
+    assert half.stop_reason == "max_tokens"
+    assert half.text == whole.text[: len(whole.text) // 2] != ""

@@ -49,7 +49,7 @@ TURN_DIAGNOSTICS_SCHEMA: Final = pl.Schema(
         "initial_leader": pl.String(),  # a tie goes to the role-priority order
         "winner": pl.String(),
         "decided_by": pl.String(),
-        "tied_set": pl.List(pl.String()),
+        "tied_set": pl.List(pl.String()),  # the last tie; empty when one led alone
         "undecided": pl.List(pl.String()),
         "shift": pl.Float64(),  # null where either total mass is 0, or without a first vote
         "flip": pl.Boolean(),

@@ -23,10 +23,10 @@ import numpy as np
 import polars as pl
 
 from analysis.metrics.turns import DecidedTurn, by_protocol, decided_turns
+from analysis.recount.cases import Case, decided
 from analysis.sources import Source
 from analysis.statistics import NotEstimable, to_json
 from tutorsim.types import Protocol
-from tutorsim.voting import decide
 
 __all__ = [
     "MARGINS_SCHEMA",
@@ -104,7 +104,7 @@ def pivotality(source: Source) -> pl.DataFrame:
             for i, voter in enumerate(turn.final.voters):
                 if turn.final.profile.ballots[i] is not None:
                     count = counts.setdefault(voter, [0, 0, 0])
-                    pivotal = _pivotal(turn, i, voter)
+                    pivotal = _pivotal(turn, voter)
                     for place, hit in enumerate((True, *pivotal)):
                         count[place] += hit
         rows += [(protocol, voter, *counts[voter]) for voter in sorted(counts)]
@@ -178,22 +178,15 @@ def _widest(protocol: Protocol, m: int, budget: int) -> int:
     return widest[protocol]
 
 
-def _pivotal(turn: DecidedTurn, dropped: int, voter: str) -> tuple[bool, bool]:
+def _pivotal(turn: DecidedTurn, voter: str) -> tuple[bool, bool]:
     """Whether the winner changes without one voter: by the order's pick, and for certain."""
-    kept = [b for i, b in enumerate(turn.final.profile.ballots) if i != dropped and b is not None]
-    final = [turn.final.named(ballot) for ballot in kept]
-    decision = decide(final, turn.final.candidates, order=turn.order)
-    if turn.tie is not None and decision.tied_in_vote == turn.decision.tied_in_vote:
-        again = [
-            turn.tie.named(ballot)
-            for name, ballot in zip(turn.tie.voters, turn.tie.profile.ballots, strict=True)
-            if name != voter and ballot is not None
-        ]
-        decision = decide(final, turn.final.candidates, order=turn.order, tie_round=again)
-        changed = decision.winner != turn.decision.winner
-        return changed, changed
+    outcome = decided(
+        Case(turn.final, turn.initial, turn.tie),
+        order=turn.order,
+        change=lambda ballots: [(who, mass) for who, mass in ballots if who != voter],
+    )
     winner = turn.decision.winner
-    return decision.winner != winner, winner not in (decision.tied_set or (decision.winner,))
+    return outcome.winner != winner, winner not in outcome.standing
 
 
 def _mean_correlation(turns: Sequence[DecidedTurn]) -> float | NotEstimable:

@@ -93,6 +93,17 @@ def test_without_tie_rounds_the_order_picks_from_the_final_tie(source: Any) -> N
     ]
 
 
+def test_a_tie_that_the_tie_round_narrowed_was_the_whole_tie_before_it(
+    panel_turn: Make, panel_episode: Make, panel_source: Make
+) -> None:
+    # Final S, MI, MO, ME 1 each; tie round MO 2, ME 2. Straight to the order: S. Logged: MO.
+    turn = panel_turn("simple", votes(*ROLES), tie=votes(MO, MO, ME, ME))
+    source = panel_source(panel_episode(turn))
+    assert list(without_tie_round(source).values()) == [{S}]
+    assert list(with_random_ties(source).values()) == [{MO, ME}]
+    assert list(under_order(source, (S, ME)).values()) == [{ME}]
+
+
 def test_a_random_pick_may_diverge_and_counts_as_not_covered(source: Any) -> None:
     found = diverge(source, with_random_ties(source), question="random ties")
     assert paths(found)[0] == ("possible", 2, None, [MI, S])

@@ -6,6 +6,7 @@ from analysis.identify.possible import (
     Identifier,
     Possible,
     TieReading,
+    breakdown_point,
 )
 
-__all__ = ["NOBODY", "READINGS_OF_TIES", "Identifier", "Possible", "TieReading"]
+__all__ = ["NOBODY", "READINGS_OF_TIES", "Identifier", "Possible", "TieReading", "breakdown_point"]

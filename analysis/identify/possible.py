@@ -33,7 +33,7 @@ from analysis.identify.search import (
 from analysis.profiles import Profile
 from analysis.rules import Target
 
-__all__ = ["NOBODY", "READINGS_OF_TIES", "Identifier", "Possible", "TieReading"]
+__all__ = ["NOBODY", "READINGS_OF_TIES", "Identifier", "Possible", "TieReading", "breakdown_point"]
 
 TieReading = Literal["fallback", "set"]
 """What a tie under a target means: the order decides, or it stays a set."""
@@ -95,26 +95,6 @@ class Identifier:
         winners = tuple(o for o, answer in answers.items() if answer)
         return Possible(winners, None not in answers.values())
 
-    def breakdown(self, profile: Profile, target: Target, *, reading: TieReading) -> int | None:
-        """The fewest exempt voters with which the necessary winner is lost.
-
-        Returns:
-            0 where there is no necessary winner to begin with; `None` where no number loses
-            it (a single candidate) or where that was too costly to decide.
-        """
-        start = self.possible(profile, target, exempt=0, reading=reading)
-        if not start.settled:
-            return 0 if len(start.winners) > 1 else None
-        if start.necessary is None:
-            return 0
-        for k in range(1, len(profile.ballots) + 1):
-            now = self.possible(profile, target, exempt=k, reading=reading)
-            if len(now.winners) > 1:
-                return k
-            if not now.settled:
-                return None
-        return None
-
     def _question(self, profile: Profile, target: Target) -> _Question:
         key = (profile, target)
         if key not in self._questions:
@@ -175,6 +155,26 @@ class Identifier:
             _bucklin_at(q, c, ahead, exempt, self.limit, depth) for depth in range(1, q.m + 1)
         ]
         return True if True in answers else (None if None in answers else False)
+
+
+def breakdown_point(possible: Callable[[int], Possible], *, voters: int) -> int | None:
+    """The fewest exempt voters with which more than one winner is possible.
+
+    Args:
+        possible: Possible winners for a number of exempt voters.
+        voters: How many voters there are.
+
+    Returns:
+        0 where there is no necessary winner to begin with; `None` where no number of exempt
+        voters loses it (a single candidate) or where that was too costly to settle.
+    """
+    for k in range(voters + 1):
+        found = possible(k)
+        if len(found.winners) > 1:
+            return k
+        if not found.settled:
+            return None
+    return None
 
 
 def _voters(q: _Question, exempt: Domain, options: Callable[[Domain], Options]) -> list[Voter]:

@@ -1,0 +1,154 @@
+"""Counterfactuals from logged ballots: what other orders, tie policies and rules would elect.
+
+`recount` answers the questions that ballots can answer, for single turns: every fallback
+order (1), tie policies (2), every target rule (3), other electorates (4) and other readings
+of the replies (7). All of them hold the logged dialogue fixed.
+"""
+
+from collections.abc import Sequence
+
+from analysis.identify import Identifier
+from analysis.identify.search import WORK_LIMIT
+from analysis.profiles import read_turns, standing_order
+from analysis.recount.cases import decided, gather
+from analysis.recount.electorates import electorate_rows, policy_rows
+from analysis.recount.orders import Sweep, order_table, sweep_orders
+from analysis.recount.readings import read_again, reading_rows
+from analysis.recount.result import (
+    HELD_FIXED,
+    SCHEMA_VERSION,
+    ElectorateRow,
+    Exact,
+    Interval,
+    OrderRow,
+    OrderTable,
+    PolicyRow,
+    ReadingRow,
+    RecountResult,
+    RoleWins,
+    RuleRow,
+)
+from analysis.recount.targets import (
+    NOBODY_NAME,
+    PER_TURN_SCHEMA,
+    Recounter,
+    per_turn_frame,
+    rule_rows,
+)
+from analysis.rules import TARGETS, Target, check_targets
+from analysis.sources import Source
+from analysis.tally import count_tied_sets
+from tutorsim.errors import UsageError
+
+__all__ = [
+    "HELD_FIXED",
+    "NOBODY_NAME",
+    "PER_TURN_SCHEMA",
+    "SCHEMA_VERSION",
+    "ElectorateRow",
+    "Exact",
+    "Interval",
+    "OrderRow",
+    "OrderTable",
+    "PolicyRow",
+    "ReadingRow",
+    "RecountResult",
+    "Recounter",
+    "RoleWins",
+    "RuleRow",
+    "Sweep",
+    "order_table",
+    "read_again",
+    "recount",
+    "sweep_orders",
+]
+
+
+def recount(
+    source: Source,
+    *,
+    targets: Sequence[str] = TARGETS,
+    exempt: Sequence[int] = (0, 1, 2),
+    order: Sequence[str] | None = None,
+    limit: int = WORK_LIMIT,
+) -> RecountResult:
+    """Recount every turn of a source.
+
+    Args:
+        source: A run, or ballots from elsewhere.
+        targets: Rules to recount under, from `analysis.rules.TARGETS`.
+        exempt: Numbers of voters that may have cast any ballot of a target's format.
+        order: The role-priority order to recount under, by default the source's own. It may
+            leave candidates out; they stand behind it. Changes are always counted against the
+            winners that the source's own order gave.
+        limit: Work allowed for one question about one profile, in partial sums; a turn that
+            needs more is counted as not settled.
+
+    Raises:
+        UsageError: If a target is unknown, a number of exempt voters is negative, the order
+            names a stranger or somebody twice, or a candidate is called `none` where the
+            Condorcet winner is asked for.
+    """
+    wanted = check_targets(targets)
+    own_order = standing_order(source.ballots, source.fallback_order)
+    used = _checked_order(order, own_order)
+    _check(wanted, exempt, own_order)
+    own_cases = gather(read_turns(source.ballots, fallback_order=own_order))
+    winner_of = {
+        key: decided(case, order=own_order).winner
+        for case, keys in own_cases.items()
+        for key in keys
+    }
+    cases = gather(read_turns(source.ballots, fallback_order=used))
+    logged = {case: winner_of[keys[0]] for case, keys in cases.items()}
+    protocols = (None, *sorted({case.protocol for case in cases}))
+    tied = count_tied_sets(source.ballots)
+    identifier = Identifier(budget=source.budget, limit=limit)
+    recounter = Recounter(budget=source.budget, identifier=identifier)
+    ks = tuple(sorted(set(exempt)))
+    return RecountResult(
+        source=source.name,
+        provenance=source.provenance,
+        fallback_order=used,
+        budget=source.budget,
+        exempt=ks,
+        turns=sum(len(keys) for keys in cases.values()),
+        orders=tuple(order_table(tied, order=own_order, protocol=p) for p in protocols),
+        policies=policy_rows(cases, order=used, logged=logged, protocols=protocols),
+        electorates=electorate_rows(
+            cases, order=used, logged=logged, protocols=protocols, episodes=source.episodes
+        ),
+        readings=reading_rows(
+            source.episodes, order=used, budget=source.budget, protocols=protocols
+        ),
+        rules=rule_rows(cases, recounter, logged=logged, order=used, targets=wanted, exempt=ks),
+        notes=source.notes,
+        per_turn=per_turn_frame(cases, recounter, logged=logged, targets=wanted, exempt=ks),
+    )
+
+
+def _checked_order(order: Sequence[str] | None, standing: Sequence[str]) -> tuple[str, ...]:
+    if order is None:
+        return tuple(standing)
+    strangers = [c for c in order if c not in standing]
+    if strangers or len(set(order)) != len(order):
+        raise UsageError(
+            f"The order {', '.join(order)} cannot be used.",
+            why=f"{strangers[0]!r} is no candidate."
+            if strangers
+            else "A candidate is in it twice.",
+            hint=f"The candidates are {', '.join(standing)}.",
+        )
+    return (*order, *(c for c in standing if c not in order))
+
+
+def _check(targets: Sequence[Target], exempt: Sequence[int], candidates: Sequence[str]) -> None:
+    negative = [k for k in exempt if k < 0]
+    if negative:
+        raise UsageError(f"{negative[0]} voters cannot be exempt.", hint="Use 0, 1, 2, ….")
+    if "condorcet" in targets and NOBODY_NAME in candidates:
+        raise UsageError(
+            f"A candidate is called {NOBODY_NAME!r}.",
+            why="That is how the recount names the absence of a Condorcet winner.",
+            hint="Rename the candidate, or leave the target condorcet out.",
+        )

@@ -1,0 +1,171 @@
+"""Turns that voted alike, gathered into cases: each case is recounted once."""
+
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from typing import NamedTuple
+
+from analysis.profiles import TurnBallots, TurnKey, Turns
+from analysis.recount.result import Interval
+from tutorsim.types import Protocol
+from tutorsim.voting import first_in_order, leaders, tally
+
+__all__ = [
+    "Ballots",
+    "Case",
+    "Cases",
+    "Change",
+    "Outcome",
+    "OutcomeTables",
+    "cast_by",
+    "decided",
+    "gather",
+    "group_by_case",
+    "leading",
+    "outcome_tables",
+    "redecided",
+]
+
+Ballots = list[tuple[str, dict[str, int]]]
+"""Voter and masses of each ballot cast."""
+
+Change = Callable[[Ballots], Ballots]
+"""What a scenario does to the ballots of one stage."""
+
+
+class Case(NamedTuple):
+    """The ballots of a turn."""
+
+    final: TurnBallots
+    initial: TurnBallots | None
+    """`None` where no first vote was held."""
+    tie: TurnBallots | None
+    """`None` where no tie round was held."""
+
+    @property
+    def protocol(self) -> Protocol:
+        """The format of the ballots."""
+        return self.final.profile.protocol
+
+
+Cases = Mapping[Case, Sequence[TurnKey]]
+
+
+class Outcome(NamedTuple):
+    """How a recount of one turn ends."""
+
+    standing: tuple[str, ...]
+    """Who may have won: several only where a tie was never put to a tie round."""
+    winner: str
+    """The first of those in the order."""
+    tied: tuple[str, ...]
+    """Who led the final vote; several where it was tied."""
+    undecided: tuple[str, ...]
+    """What counting left, after a tie round where it applies."""
+
+
+def gather(turns: Turns) -> Cases:
+    """Every case with its turns, in the order of first appearance."""
+    found: dict[Case, list[TurnKey]] = {}
+    for key, final in turns.final.items():
+        case = Case(final, turns.initial.get(key), turns.tie.get(key))
+        found.setdefault(case, []).append(key)
+    return found
+
+
+def group_by_case(cases: Cases, protocol: str | None) -> list[tuple[Case, int]]:
+    """Cases of one protocol, or of all with `None`, with their number of turns."""
+    return [(case, len(keys)) for case, keys in cases.items() if protocol in (None, case.protocol)]
+
+
+def cast_by(ballots: TurnBallots) -> Ballots:
+    """Who cast what, abstentions left out."""
+    pairs = zip(ballots.voters, ballots.profile.ballots, strict=True)
+    return [(voter, ballots.named(ballot)) for voter, ballot in pairs if ballot is not None]
+
+
+def decided(case: Case, *, order: Sequence[str], change: Change | None = None) -> Outcome:
+    """Decide a turn again, its ballots changed.
+
+    A tied set that the log put to a tie round is decided by that round, changed likewise; one
+    that the log itself left to the order goes to the order. Any other tie stays open.
+    """
+
+    def changed(ballots: TurnBallots) -> Ballots:
+        return change(cast_by(ballots)) if change else cast_by(ballots)
+
+    return redecided(
+        changed(case.final),
+        case.final.candidates,
+        order=order,
+        logged=leading(cast_by(case.final), case.final.candidates),
+        tie=None if case.tie is None else changed(case.tie),
+    )
+
+
+def redecided(
+    final: Ballots,
+    candidates: Sequence[str],
+    *,
+    order: Sequence[str],
+    logged: Sequence[str],
+    tie: Ballots | None,
+) -> Outcome:
+    """Decide from ballots.
+
+    Args:
+        final: Ballots of the final vote, as changed.
+        candidates: All candidates.
+        order: The role-priority order.
+        logged: Who led the logged final vote; a tie round was held among these.
+        tie: Ballots of that tie round, as changed, or `None` when none was held.
+    """
+    tied = leading(final, candidates)
+    as_logged = set(tied) == set(logged)
+    again = as_logged and len(tied) > 1 and tie is not None
+    undecided = leading(tie or [], tied) if again else tied
+    winner = first_in_order(undecided, order)
+    return Outcome((winner,) if as_logged else tied, winner, tied, undecided)
+
+
+def leading(ballots: Ballots, candidates: Sequence[str]) -> tuple[str, ...]:
+    """Who has the largest total."""
+    return leaders(tally([masses for _, masses in ballots], candidates))
+
+
+class OutcomeTables(NamedTuple):
+    """Counts of outcomes against the logged winners."""
+
+    turns: int
+    open_ties: int
+    wins: dict[str, Interval]
+    changed: Interval
+
+
+def outcome_tables(
+    found: Iterable[tuple[Outcome, str, int]], candidates: Sequence[str]
+) -> OutcomeTables:
+    """Aggregate outcomes.
+
+    Args:
+        found: Outcome, logged winner, number of turns.
+        candidates: Who has a row.
+    """
+    rows = list(found)
+
+    def total(counts: Callable[[Outcome, str], bool]) -> int:
+        return sum(n for outcome, logged, n in rows if counts(outcome, logged))
+
+    wins = {
+        c: Interval(
+            lower=total(lambda o, _, c=c: o.standing == (c,)),  # type: ignore[misc]
+            point=total(lambda o, _, c=c: o.winner == c),  # type: ignore[misc]
+            upper=total(lambda o, _, c=c: c in o.standing),  # type: ignore[misc]
+        )
+        for c in candidates
+    }
+    changed = Interval(
+        lower=total(lambda o, logged: logged not in o.standing),
+        point=total(lambda o, logged: o.winner != logged),
+        upper=total(lambda o, logged: o.standing != (logged,)),
+    )
+    open_ties = total(lambda o, _: len(o.standing) > 1)
+    return OutcomeTables(total(lambda *_: True), open_ties, wins, changed)

@@ -117,7 +117,7 @@ def test_no_text_makes_a_reader_fail(reply):
 
 @pytest.mark.parametrize("filling", [" ", "*", "9", "A:\n", "\n", "PROPOSAL ", "STRENGTH ", "_#>"])
 def test_a_huge_reply_is_read_in_reasonable_time(filling):
-    start = time.perf_counter()
+    start = time.process_time()
     long = filling * 20_000
     for reply in (
         long,
@@ -129,4 +129,4 @@ def test_a_huge_reply_is_read_in_reasonable_time(filling):
         salvage_proposal(reply)
         read_reviews(reply, ("A", "B"))
         read_score(reply)
-    assert time.perf_counter() - start < 3
+    assert time.process_time() - start < 3

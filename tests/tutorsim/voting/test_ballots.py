@@ -237,7 +237,7 @@ def test_whatever_is_read_is_a_ballot_over_the_labels_shown(protocol, reply):
 @pytest.mark.parametrize("reading", READINGS)
 def test_a_huge_reply_is_read_in_reasonable_time(filling, reading):
     reply = "A" + filling * 10_000 + "B"
-    start = time.perf_counter()
+    start = time.process_time()
     for protocol in PROTOCOLS:
         read_ballot(reply, ABCD, protocol=protocol, reading=reading)
-    assert time.perf_counter() - start < 3
+    assert time.process_time() - start < 3

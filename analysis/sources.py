@@ -13,9 +13,9 @@ from tutorsim.records import RUN_FILE, EpisodeRecord, RunRecord, read_episodes, 
 __all__ = ["Source", "open_source"]
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, eq=False)
 class Source:
-    """Ballots, and what is known about them."""
+    """Ballots, and what is known about them. Two sources are equal when they are one object."""
 
     name: str
     """The run folder's or file's name, never a path."""

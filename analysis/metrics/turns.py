@@ -1,7 +1,8 @@
 """Every voting turn with its ballots, its place in the study, and how it was decided."""
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from functools import lru_cache
 from typing import NamedTuple
 
 import polars as pl
@@ -60,7 +61,8 @@ class DecidedTurn:
         return None if led is None else first_in_order(led, self.order)
 
 
-def decided_turns(source: Source) -> list[DecidedTurn]:
+@lru_cache(maxsize=2)  # one run, or two side by side: every metric starts here
+def decided_turns(source: Source) -> tuple[DecidedTurn, ...]:
     """All voting turns of complete episodes, decided under their own rule and order.
 
     The tie round counts where one was held. Turns with equal ballots are decided once.
@@ -77,10 +79,10 @@ def decided_turns(source: Source) -> list[DecidedTurn]:
         place = places[key.episode_id]
         initial = turns.initial.get(key)
         found.append(DecidedTurn(key, place, initial, final, tie, decision, turns.order))
-    return found
+    return tuple(found)
 
 
-def by_protocol(turns: list[DecidedTurn]) -> Mapping[Protocol, list[DecidedTurn]]:
+def by_protocol(turns: Sequence[DecidedTurn]) -> Mapping[Protocol, list[DecidedTurn]]:
     """Turns by the protocol of their ballots, in order of first appearance."""
     found: dict[Protocol, list[DecidedTurn]] = {}
     for turn in turns:

@@ -4,6 +4,8 @@ from pathlib import Path
 
 import polars as pl
 import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
 
 from analysis.sources import open_source
 from analysis.tables import BALLOTS_SCHEMA
@@ -246,6 +248,38 @@ def test_a_damaged_run_is_an_error_of_the_log(tmp_path: Path) -> None:
     (tmp_path / "run.json").write_text("{")
     with pytest.raises(LogError):
         open_source(tmp_path)
+
+
+NAMES = st.text(min_size=1, max_size=8).filter(lambda name: name.strip() != "")
+
+
+@settings(max_examples=40, deadline=None)
+@given(
+    episode=NAMES,
+    voters=st.lists(NAMES, min_size=1, max_size=3, unique=True),
+    candidates=st.lists(NAMES, min_size=1, max_size=4, unique=True),
+    form=st.sampled_from(["csv", "parquet", "jsonl"]),
+)
+def test_identifiers_may_be_any_text(
+    tmp_path_factory: pytest.TempPathFactory,
+    episode: str,
+    voters: list[str],
+    candidates: list[str],
+    form: str,
+) -> None:
+    rows = [
+        {"episode_id": episode, "turn": 1, "stage": "final", "voter": v, "candidate": c,
+         "mass": len(candidates) - 1 - place, "protocol": "ranked"}
+        for v in voters
+        for place, c in enumerate(candidates)
+    ]  # fmt: skip
+    frame = pl.DataFrame(rows)
+    file = tmp_path_factory.mktemp("any") / f"b.{form}"
+    {"csv": frame.write_csv, "parquet": frame.write_parquet, "jsonl": frame.write_ndjson}[form](
+        file
+    )
+    assert mass_of(file) == {(r["voter"], r["candidate"]): r["mass"] for r in rows}
+    assert set(open_source(file).ballots["episode_id"]) == {episode}
 
 
 @pytest.mark.skipif("TUTORSIM_PUBLISHED_DATA" not in os.environ, reason="no published data here")

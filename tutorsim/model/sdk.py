@@ -21,12 +21,13 @@ from anthropic.resources.messages import DEPRECATED_MODELS
 from tutorsim.errors import CallFailed, UsageError
 from tutorsim.model.call import CALL_HEADER, Call, Reply
 
-__all__ = ["DEFAULT_HOST", "Endpoint", "HttpTransport", "SdkModel"]
+__all__ = ["DEFAULT_HOST", "Endpoint", "HttpTransport", "SdkModel", "credentials_in"]
 
 DEFAULT_HOST: Final = "api.anthropic.com"
 MESSAGES_PATH: Final = "/v1/messages"
 MESSAGE_LIMIT: Final = 300
 """Characters kept of an error message that an endpoint wrote."""
+SECRET_HEADERS: Final = ("authorization", "x-api-key", "proxy-authorization")
 SECRET_LENGTH: Final = 12
 """Shorter credentials are placeholders for a local server, and occur in ordinary text."""
 
@@ -36,6 +37,12 @@ class Endpoint(NamedTuple):
 
     is_default: bool
     """The real endpoint, not one set by `ANTHROPIC_BASE_URL` or a profile."""
+
+
+def credentials_in(headers: httpx2.Headers) -> list[str]:
+    """The credentials that a request carries, without placeholders for a local server."""
+    sent = (headers.get(name, "").rsplit(" ", 1)[-1] for name in SECRET_HEADERS)
+    return [secret for secret in sent if len(secret) >= SECRET_LENGTH]
 
 
 class HttpTransport(httpx2.AsyncBaseTransport):
@@ -118,7 +125,7 @@ class SdkModel:
             response = await self._send(episode_id, call)
         try:
             return Reply.from_body(json.loads(response.content))
-        except ValueError as error:
+        except (ValueError, RecursionError) as error:
             raise _failed(call, "The reply is not a message") from error
 
     async def _send(self, episode_id: str, call: Call) -> httpx2.Response:
@@ -133,29 +140,18 @@ class SdkModel:
             raise error.carried from error.carried.__cause__
         except anthropic.AuthenticationError as error:
             raise UsageError(
-                f"The endpoint refused the credentials (HTTP 401{self._reason(error)}).",
+                f"The endpoint refused the credentials (HTTP 401{_reason(error)}).",
                 why="No call of the study can succeed with them.",
                 hint="Check ANTHROPIC_API_KEY, then give the same command again.",
             ) from error
         except anthropic.APIStatusError as error:
-            raise _failed(call, f"HTTP {error.status_code}{self._reason(error)}") from error
+            raise _failed(call, f"HTTP {error.status_code}{_reason(error)}") from error
         except anthropic.APITimeoutError as error:
             raise _failed(call, "No reply in time") from error
         except anthropic.APIConnectionError as error:
             raise _failed(call, "The connection failed or the reply was cut off") from error
         except anthropic.AnthropicError as error:
             raise _failed(call, type(error).__name__) from error
-
-    def _reason(self, error: anthropic.APIStatusError) -> str:
-        """Type and message of an error body, on one line, without the credential."""
-        body = error.body if isinstance(error.body, dict) else {}
-        inner = body.get("error")
-        inner = inner if isinstance(inner, dict) else {}
-        text = _one_line(f"{inner.get('type', '')}: {inner.get('message', '')}").strip(" :")
-        for secret in (self._client.api_key, self._client.auth_token):
-            if secret and len(secret) >= SECRET_LENGTH:
-                text = text.replace(secret, "[credential]")
-        return f", {text[:MESSAGE_LIMIT]}" if text else ""
 
     def _warn_once(self, model: str) -> None:
         if model in DEPRECATED_MODELS and model not in self._warned:
@@ -224,6 +220,17 @@ def _client(
 def _has_credentials(client: anthropic.AsyncAnthropic) -> bool:
     named = {name.lower() for name in client.default_headers}
     return client.credentials is not None or not named.isdisjoint({"authorization", "x-api-key"})
+
+
+def _reason(error: anthropic.APIStatusError) -> str:
+    """Type and message of an error body, on one line, without the credential."""
+    body = error.body if isinstance(error.body, dict) else {}
+    inner = body.get("error")
+    inner = inner if isinstance(inner, dict) else {}
+    text = _one_line(f"{inner.get('type', '')}: {inner.get('message', '')}").strip(" :")
+    for secret in credentials_in(error.request.headers):
+        text = text.replace(secret, "[credential]")
+    return f", {text[:MESSAGE_LIMIT]}" if text else ""
 
 
 def _one_line(text: str) -> str:

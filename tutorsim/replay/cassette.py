@@ -6,10 +6,10 @@ non-printable or takes for line breaks are escaped; both hold for every file wri
 """
 
 import hashlib
-import http
 import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from http.client import responses
 from pathlib import Path
 from typing import Any, Final, get_args
 
@@ -46,6 +46,7 @@ _LONE_ITEM: Final = re.compile(r'\[\n +("(?:[^"\\]|\\.)*")\n +\]')
 """A list of one text over three lines. A line break is never part of a text in JSON."""
 _INDENT: Final = re.compile(r"\n +")
 _ESCAPED: Final = re.compile("[\x7f-\x9f\u2028\u2029\ufeff\ufffe\uffff]")
+_SUCCESS: Final = range(200, 300)
 _RERECORD: Final = "Restore the file from version control, or record the study into a new folder."
 
 
@@ -136,7 +137,7 @@ def write_cassette(
 
 def _vcr_response(one: Interaction) -> dict[str, Any]:
     return {
-        "status": {"code": one.status, "message": http.HTTPStatus(one.status).phrase},
+        "status": {"code": one.status, "message": responses.get(one.status, "")},
         "headers": {name: [value] for name, value in one.response_headers.items()},
         "body": {"string": one.response},
     }
@@ -237,15 +238,21 @@ def _interaction(raw: dict[str, Any], episode_id: str, head: dict[str, Any]) -> 
         raise ValueError(f"call {key} is not a Messages API request")
     if not isinstance(response["body"]["string"], str):
         raise ValueError(f"the reply to call {key} is no text")
+    if response["status"]["code"] not in _SUCCESS:
+        raise ValueError(f"the reply to call {key} is not a success")
     return Interaction(
         key=key,
         kind=head["provenance"],
         status=response["status"]["code"],
-        request_headers={name: values[0] for name, values in headers.items()},
+        request_headers=_first(headers),
         request=request["body"],
-        response_headers={name: values[0] for name, values in response["headers"].items()},
+        response_headers=_first(response["headers"]),
         response=response["body"]["string"],
     )
+
+
+def _first(headers: dict[str, list[str]]) -> dict[str, str]:
+    return {name: str(values[0]) for name, values in headers.items()}
 
 
 def _why(error: Exception) -> str:

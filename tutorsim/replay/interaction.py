@@ -89,7 +89,7 @@ def _no_constant(name: str) -> NoReturn:
 
 def kept(headers: Mapping[str, str], allowed: Iterable[str]) -> dict[str, str]:
     """The headers on an allow-list, in its order."""
-    return {name: headers[name] for name in allowed if name in headers}
+    return {name: value for name in allowed if (value := headers.get(name)) is not None}
 
 
 def is_episode_id(text: str) -> bool:

@@ -11,12 +11,12 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from types import TracebackType
-from typing import Final
 
 import httpx2
 
 from tutorsim.errors import RecordingError, RecordingRefused
 from tutorsim.model import CALL_HEADER, Call, CallKey, Model, Reply
+from tutorsim.model.sdk import DEFAULT_HOST, credentials_in
 from tutorsim.replay.cassette import Cassette, parse_cassette, read_cassette_file, write_cassette
 from tutorsim.replay.files import make_folder
 from tutorsim.replay.interaction import (
@@ -34,11 +34,6 @@ from tutorsim.replay.journal import Journal
 from tutorsim.types import ProvenanceKind
 
 __all__ = ["Deck", "Tape", "combined_kind"]
-
-DEFAULT_HOST: Final = "api.anthropic.com"
-SECRET_HEADERS: Final = ("authorization", "x-api-key", "proxy-authorization")
-SECRET_LENGTH: Final = 12
-"""Shorter credentials are placeholders for a local server, and occur in ordinary text."""
 
 
 @dataclass(frozen=True)
@@ -271,7 +266,7 @@ class _RecordingTransport(httpx2.AsyncBaseTransport):
     async def handle_async_request(self, request: httpx2.Request) -> httpx2.Response:
         tape, key = self._deck.tape_for(request.headers.get(CALL_HEADER, ""))
         sent = await request.aread()
-        secrets = _secrets(request.headers)
+        secrets = credentials_in(request.headers)
         _refuse_secrets(secrets, sent, f"The request of call {key}")
         response = await self._inner.handle_async_request(request)
         if not response.is_success:
@@ -323,13 +318,8 @@ def _kind(request: httpx2.Request, response: httpx2.Response) -> ProvenanceKind:
     return "api" if request.url.host == DEFAULT_HOST else "relay"
 
 
-def _secrets(headers: httpx2.Headers) -> list[bytes]:
-    values = (headers[name].rsplit(" ", 1)[-1] for name in SECRET_HEADERS if name in headers)
-    return [value.encode() for value in values if len(value) >= SECRET_LENGTH]
-
-
-def _refuse_secrets(secrets: list[bytes], body: bytes, what: str) -> None:
-    if any(secret in body for secret in secrets):
+def _refuse_secrets(secrets: list[str], body: bytes, what: str) -> None:
+    if any(secret.encode() in body for secret in secrets):
         raise RecordingRefused(
             f"{what} contains the credential, so it must not be recorded.",
             why="Recordings are shared; a credential in one is a credential given away.",

@@ -178,6 +178,7 @@ CALL_PATH = ("interactions", 0, "request", "headers", "x-tutorsim-call")
         (_edit(_set("interactions", 0, "request", "body", value=None)), "not a Messages API"),
         (_edit(_set("interactions", 0, "response", "body", value={})), "'string' is missing"),
         (_edit(_set("interactions", 0, "response", "body", "string", value=3)), "no text"),
+        (_edit(_set("interactions", 0, "response", "status", "code", value=529)), "not a success"),
         (_edit(lambda data: data["interactions"].append(data["interactions"][0])), "stands twice"),
     ],
 )
@@ -251,3 +252,13 @@ def test_a_cassette_that_cannot_be_written_leaves_the_old_one(
 
     assert read_cassette(tmp_path, before.episode_id) == before
     assert [path.name for path in tmp_path.iterdir()] == [before.name]
+
+
+def test_a_cassette_keeps_what_was_on_the_wire(
+    tmp_path: Path, episode: str, call: Build, interaction: Build, message: Build, write: Build
+) -> None:
+    one: Interaction = interaction(call("é"), message("b"))
+    write(tmp_path, [one])
+
+    [read] = read_cassette(tmp_path, episode).interactions.values()
+    assert read == one

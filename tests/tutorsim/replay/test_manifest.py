@@ -13,10 +13,8 @@ from tutorsim.replay import (
     Cassette,
     EpisodeEntry,
     Manifest,
-    Witness,
     check_cassette,
     episode_entry,
-    package_versions,
     read_cassette,
     read_manifest,
     write_manifest,
@@ -206,39 +204,3 @@ def test_an_edited_request_is_left_to_the_replay_to_explain(
 
     assert isinstance(error, RecordingError)
     assert "was edited" in error.what
-
-
-@pytest.mark.parametrize(
-    ("kinds", "relay_name", "expected"),
-    [
-        (["stand-in"], None, ("stand-in", "tutorsim stand-in 1.0")),
-        (["api"], "mine", ("api", "Anthropic API")),
-        (["relay"], None, ("relay", "unnamed")),
-        (["relay"], "mine", ("relay", "mine")),
-        (["api", "relay"], "mine", ("relay", "mine (mixed: api, relay)")),
-        ([], None, ("relay", "unnamed")),
-    ],
-)
-def test_provenance_is_what_the_replies_tell(
-    kinds: list[Any], relay_name: str | None, expected: tuple[str, str]
-) -> None:
-    witness = Witness(kinds=set(kinds), models={"b", "a"}, standins={"1.0"})
-
-    told = witness.provenance(
-        relay_name=relay_name, recorded_from="2026-01-02", recorded_to="2026-01-03"
-    )
-
-    assert (told.kind, told.name) == expected
-    assert told.models == ("a", "b")
-    assert (told.recorded_from, told.recorded_to) == ("2026-01-02", "2026-01-03")
-
-
-def test_a_witness_reads_models_and_sources_from_cassettes(cassette: Cassette) -> None:
-    witness = Witness()
-    witness.note(cassette)
-
-    assert witness == Witness(kinds={"relay"}, models={"model-1"}, standins=set())
-
-
-def test_package_versions_name_what_shapes_a_recording() -> None:
-    assert [*package_versions()] == ["anthropic", "httpx2", "python", "tutorsim", "vcrpy"]

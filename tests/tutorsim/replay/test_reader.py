@@ -6,15 +6,14 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
+import orjson
 import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from tutorsim.errors import ChangedCallError, MissingCallError, RecordingError, UnusedCallError
 from tutorsim.model import Call, CallKey, Reply, Request
-from tutorsim.replay import FastReader, check_all_used, read_cassette
-from tutorsim.replay.difference import first_difference
-from tutorsim.replay.interaction import Interaction
+from tutorsim.replay import FastReader, check_all_used
 from tutorsim.replay.sdk_reader import SdkReader
 
 Build = Callable[..., Any]
@@ -173,24 +172,6 @@ def test_unused_entries_fail_a_check(tmp_path: Path, episode: str, two: list[Cal
     check_all_used(playback)
 
 
-def test_episodes_of_one_sdk_reader_do_not_mix(
-    tmp_path: Path, call: Build, interaction: Build, message: Build, write: Build
-) -> None:
-    names = [f"sciq.q{n}.p.simple" for n in range(10)]
-    for name in names:
-        write(tmp_path, [interaction(call("same"), message(name), name)], name)
-
-    async def run() -> list[str]:
-        async with SdkReader(tmp_path) as reader:
-            opened = [reader.open(name) for name in names]
-            replies = await asyncio.gather(
-                *(one.reply(name, call("same")) for one, name in zip(opened, names, strict=True))
-            )
-            return [reply.text for reply in replies]
-
-    assert asyncio.run(run()) == names
-
-
 def requests(draw: Any) -> Call:
     text = st.text(max_size=40)
     extra = st.lists(
@@ -239,8 +220,6 @@ def test_the_fast_reader_parses_a_file_once_and_each_body_of_an_answered_call_on
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     """The cost of a replay grows with its calls, not with calls × entries."""
-    import orjson
-
     calls = [call("x", agent=f"a{n}") for n in range(50)]
     write(tmp_path, [interaction(one, message("y")) for one in calls])
     parsed: list[int] = []
@@ -256,59 +235,3 @@ def test_the_fast_reader_parses_a_file_once_and_each_body_of_an_answered_call_on
         playback.answer(one)
 
     assert len(parsed) == 1 + 2 * len(calls)
-
-
-def test_the_sdk_reader_holds_a_call_against_one_entry_only(
-    tmp_path: Path,
-    episode: str,
-    call: Build,
-    interaction: Build,
-    message: Build,
-    write: Build,
-    monkeypatch: pytest.MonkeyPatch,
-) -> None:
-    from tutorsim.replay import sdk_reader
-
-    calls = [call("x", agent=f"a{n}") for n in range(30)]
-    write(tmp_path, [interaction(one, message("y")) for one in calls])
-    compared: list[str] = []
-    matches = sdk_reader.requests_match
-
-    def counted(asked: Any, recorded: Any, matchers: Any) -> Any:
-        compared.append(recorded.headers["x-tutorsim-call"])
-        return matches(asked, recorded, matchers)
-
-    monkeypatch.setattr(sdk_reader, "requests_match", counted)
-    play_sdk(tmp_path, episode, calls)
-
-    assert len(compared) == 2 * len(calls)
-
-
-@pytest.mark.parametrize(
-    ("recorded", "asked", "told"),
-    [
-        ({"a": [1, 2]}, {"a": [1, 3]}, "a[1]: recorded 2, now 3."),
-        ({"a": [1]}, {"a": [1, 2]}, "a has 1 items in the recording and 2 in this call."),
-        ({"a": "1"}, {"a": 1}, "a: recorded '1', now 1."),
-        ({"a": 1}, {"a": 1.0}, "The values are equal."),
-        ("\x1b[31m", "\x1b[32m", "recorded '\\x1b[31m', now '\\x1b[32m'."),
-        (
-            "x" * 99 + "a" + "y" * 99,
-            "x" * 99 + "b" + "y" * 99,
-            f"recorded …'{'x' * 30}a{'y' * 29}'…, now …'{'x' * 30}b{'y' * 29}'….",
-        ),
-        ({"a": ["z" * 500]}, {"a": 1}, "…, now 1."),
-    ],
-)
-def test_the_first_difference_is_described(recorded: Any, asked: Any, told: str) -> None:
-    assert first_difference(recorded, asked).endswith(told)
-
-
-def test_a_cassette_keeps_what_was_on_the_wire(
-    tmp_path: Path, episode: str, call: Build, interaction: Build, message: Build, write: Build
-) -> None:
-    one: Interaction = interaction(call("é"), message("b"))
-    write(tmp_path, [one])
-
-    [read] = read_cassette(tmp_path, episode).interactions.values()
-    assert read == one

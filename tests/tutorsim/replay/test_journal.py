@@ -1,0 +1,74 @@
+"""The journal: what it holds, and what it refuses."""
+
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from tutorsim.errors import RecordingError
+from tutorsim.replay.interaction import Interaction
+from tutorsim.replay.journal import Journal, journal_path
+
+Build = Callable[..., Any]
+DIGEST = "0" * 64
+
+
+@pytest.fixture
+def entries(call: Build, interaction: Build, message: Build) -> list[Interaction]:
+    return [interaction(call("x\n\u2028", agent=name), message("y")) for name in "ab"]
+
+
+def test_what_was_appended_is_read_back(
+    tmp_path: Path, episode: str, entries: list[Interaction]
+) -> None:
+    journal = Journal(tmp_path, episode, DIGEST)
+    assert journal.read() == {}
+    for one in entries:
+        journal.append(one)
+    journal.close()
+
+    assert list(Journal(tmp_path, episode, DIGEST).read().values()) == entries
+
+
+def test_nothing_is_on_disk_before_the_first_reply(tmp_path: Path, episode: str) -> None:
+    Journal(tmp_path, episode, DIGEST).read()
+
+    assert list(tmp_path.iterdir()) == []
+
+
+@pytest.mark.parametrize(
+    ("damage", "why"),
+    [
+        (lambda lines: [lines[0].replace(b"1", b"2", 1), *lines[1:]], "It begins with"),
+        (lambda lines: [b"not json", *lines[1:]], "first line"),
+        (lambda lines: lines[1:], "It begins with"),
+        (lambda lines: [*lines[:2], b"not json", lines[2]], "Line 3"),
+        (lambda lines: [*lines, lines[1]], "Line 4 holds call 1/propose/a/1 a second time"),
+        (lambda lines: [lines[0], b"[]"], "Line 2"),
+        (lambda lines: [lines[0], b"{}"], "Line 2: fields are missing"),
+        (lambda lines: [lines[0], lines[1].replace(b'"key"', b'"name"', 1)], "Line 2"),
+        (lambda lines: [lines[0], b"\x00" * 40], "Line 2"),
+    ],
+)
+def test_anything_but_a_torn_last_line_is_refused(
+    damage: Callable[[list[bytes]], list[bytes]],
+    why: str,
+    tmp_path: Path,
+    episode: str,
+    entries: list[Interaction],
+) -> None:
+    journal = Journal(tmp_path, episode, DIGEST)
+    for one in entries:
+        journal.append(one)
+    journal.close()
+    path = journal_path(tmp_path, episode)
+    path.write_bytes(b"".join(line + b"\n" for line in damage(path.read_bytes().splitlines())))
+    before = path.read_bytes()
+
+    with pytest.raises(RecordingError, match=why) as caught:
+        Journal(tmp_path, episode, DIGEST).read()
+
+    assert caught.value.exit_code == 4
+    assert path.name in caught.value.what
+    assert path.read_bytes() == before

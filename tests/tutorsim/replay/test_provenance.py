@@ -1,0 +1,50 @@
+"""What answered a recording, as its own replies tell."""
+
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from tutorsim.replay import Witness, package_versions
+
+Build = Callable[..., Any]
+
+
+@pytest.mark.parametrize(
+    ("kinds", "relay_name", "expected"),
+    [
+        (["stand-in"], None, ("stand-in", "tutorsim stand-in 1.0")),
+        (["api"], "mine", ("api", "Anthropic API")),
+        (["relay"], None, ("relay", "unnamed")),
+        (["relay"], "mine", ("relay", "mine")),
+        (["api", "relay"], "mine", ("relay", "mine (mixed: api, relay)")),
+        ([], None, ("relay", "unnamed")),
+    ],
+)
+def test_provenance_is_what_the_replies_tell(
+    kinds: list[Any], relay_name: str | None, expected: tuple[str, str]
+) -> None:
+    witness = Witness(kinds=set(kinds), models={"b", "a"}, standins={"1.0"})
+
+    told = witness.provenance(
+        relay_name=relay_name, recorded_from="2026-01-02", recorded_to="2026-01-03"
+    )
+
+    assert (told.kind, told.name) == expected
+    assert told.models == ("a", "b")
+    assert (told.recorded_from, told.recorded_to) == ("2026-01-02", "2026-01-03")
+
+
+def test_a_witness_reads_models_and_sources_from_cassettes(
+    tmp_path: Path, call: Build, interaction: Build, message: Build, write: Build
+) -> None:
+    witness = Witness()
+    witness.note(write(tmp_path, []))
+    witness.note(write(tmp_path, [interaction(call("a"), message("b"))]))
+
+    assert witness == Witness(kinds={"relay"}, models={"model-1"}, standins=set())
+
+
+def test_package_versions_name_what_shapes_a_recording() -> None:
+    assert [*package_versions()] == ["anthropic", "httpx2", "python", "tutorsim", "vcrpy"]

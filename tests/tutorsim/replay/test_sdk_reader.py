@@ -1,0 +1,61 @@
+"""The reader through the real SDK and vcrpy's playback; its answers are in test_reader."""
+
+import asyncio
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from tutorsim.replay import sdk_reader
+
+Build = Callable[..., Any]
+
+
+def test_episodes_of_one_sdk_reader_do_not_mix(
+    tmp_path: Path, call: Build, interaction: Build, message: Build, write: Build
+) -> None:
+    names = [f"sciq.q{n}.p.simple" for n in range(10)]
+    for name in names:
+        write(tmp_path, [interaction(call("same"), message(name), name)], name)
+
+    async def run() -> list[str]:
+        async with sdk_reader.SdkReader(tmp_path) as reader:
+            opened = [reader.open(name) for name in names]
+            replies = await asyncio.gather(
+                *(one.reply(name, call("same")) for one, name in zip(opened, names, strict=True))
+            )
+            return [reply.text for reply in replies]
+
+    assert asyncio.run(run()) == names
+
+
+def test_the_sdk_reader_holds_a_call_against_one_entry_only(
+    tmp_path: Path,
+    episode: str,
+    call: Build,
+    interaction: Build,
+    message: Build,
+    write: Build,
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    calls = [call("x", agent=f"a{n}") for n in range(30)]
+    write(tmp_path, [interaction(one, message("y")) for one in calls])
+    compared: list[str] = []
+    matches = sdk_reader.requests_match
+
+    def counted(asked: Any, recorded: Any, matchers: Any) -> Any:
+        compared.append(recorded.headers["x-tutorsim-call"])
+        return matches(asked, recorded, matchers)
+
+    monkeypatch.setattr(sdk_reader, "requests_match", counted)
+
+    async def run() -> None:
+        async with sdk_reader.SdkReader(tmp_path) as reader:
+            playback = reader.open(episode)
+            for one in calls:
+                await playback.reply(episode, one)
+
+    asyncio.run(run())
+
+    assert len(compared) == 2 * len(calls)

@@ -1,7 +1,7 @@
 """Columns of a Parquet, CSV or JSONL file of ballots, before anything is checked.
 
 Identifiers come out as text, whatever they were; `turn` and `mass` as whole numbers. A cell
-that is empty, or not a number in Parquet, is missing.
+that is empty, or not a number in Parquet, is missing. Blank lines are no rows, and are counted.
 """
 
 from collections.abc import Callable, Mapping
@@ -38,7 +38,7 @@ def read_columns(file: Path) -> pl.DataFrame:
         raise _unreadable(file, str(error).splitlines()[0]) from error
     _require_columns(raw, file)
     frame = raw.select(name for name in raw.columns if name in BALLOTS_SCHEMA)
-    frame = frame.with_row_index("row", 1)
+    frame = frame.with_row_index("row", 1).filter(~pl.all_horizontal(pl.exclude("row").is_null()))
     for name in frame.columns[1:]:
         frame = frame.with_columns(_typed(frame, name, file))
     absent = [pl.lit(None, t).alias(c) for c, t in BALLOTS_SCHEMA.items() if c not in frame.columns]
@@ -86,7 +86,7 @@ def _read_jsonl(file: Path) -> pl.DataFrame:
     seen: set[str] = set()
     for number, line in enumerate(file.read_bytes().splitlines(), start=1):
         try:
-            value = orjson.loads(line)
+            value = orjson.loads(line) if line.strip() else {}
             seen.update(value.keys())
             for name, cells in columns.items():
                 cells.append(_text(value.get(name)))

@@ -11,7 +11,6 @@ from analysis.metrics import turn_diagnostics
 from analysis.sources import open_source
 from analysis.tables import TABLES
 from tutorsim.errors import FolderError, UsageError
-from tutorsim.records import to_line
 
 S, MI, MO, ME = "scaffolding", "misconception", "motivation", "metacognitive"
 ROLES = (S, MI, MO, ME)
@@ -96,17 +95,6 @@ def test_the_same_source_gives_the_same_bytes(source: Any, tmp_path: Path) -> No
         one = export(source, tmp_path / "one", form)
         two = export(source, tmp_path / "two", form)
         assert [p.read_bytes() for p in one] == [p.read_bytes() for p in two]
-
-
-def test_a_run_folder_opens_with_its_order_and_episodes(source: Any, tmp_path: Path) -> None:
-    (tmp_path / "run.json").write_text(to_line(source.run) + "\n")
-    (tmp_path / "episodes.jsonl").write_text("".join(to_line(e) + "\n" for e in source.episodes))
-    opened = open_source(tmp_path)
-    assert opened.name == tmp_path.name
-    assert opened.fallback_order == ORDER
-    assert opened.episodes == source.episodes
-    assert opened.ballots.equals(source.ballots)
-    assert opened.provenance == "stand-in: made-up, model-a"
 
 
 def test_an_unknown_format_and_an_unwritable_folder_are_refused(

@@ -11,6 +11,8 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from fractions import Fraction
 
+import numpy as np
+
 from analysis.metrics.diagnostics import vote_shift
 from analysis.metrics.turns import DecidedTurn, by_protocol, decided_turns
 from analysis.profiles import TurnBallots
@@ -20,6 +22,9 @@ from tutorsim.types import Protocol
 from tutorsim.voting import tally
 
 __all__ = ["ChanceBaseline", "chance_baselines"]
+
+Shares = Counter[tuple[Fraction, ...]]
+"""Vote shares by candidate → how many votes had them."""
 
 
 @dataclass(frozen=True)
@@ -115,23 +120,27 @@ def _expected_shift(groups: Sequence[Sequence[DecidedTurn]]) -> float | NotEstim
     for turns in groups:
         before = _shares([t.initial for t in turns if t.initial is not None])
         after = _shares([t.final for t in turns])
-        pairs = sum(before.values()) * sum(after.values())
-        if pairs:
-            total = sum(
-                (
-                    n * k * sum((abs(a - b) for a, b in zip(p, q, strict=True)), Fraction(0))
-                    for p, n in before.items()
-                    for q, k in after.items()
-                ),
-                Fraction(0),
-            )
-            means.append((total / (2 * pairs), len(turns)))
-    return float(_weighted(means)) if means else NotEstimable("no turn has mass in both votes")
+        if before and after:
+            means.append((_mean_distance(before, after), len(turns)))
+    if not means:
+        return NotEstimable("no turn has mass in both votes")
+    return sum(mean * n for mean, n in means) / sum(n for _, n in means)
 
 
-def _shares(votes: Sequence[TurnBallots]) -> Counter[tuple[Fraction, ...]]:
+def _mean_distance(before: Shares, after: Shares) -> float:
+    """Mean of half the absolute differences over all pairs; equal vectors are met once."""
+    later = np.array([[float(x) for x in q] for q in after])
+    weights = np.array(list(after.values()))
+    total = sum(
+        n * float(np.abs(later - np.array([float(x) for x in p])).sum(axis=1) @ weights)
+        for p, n in before.items()
+    )
+    return total / (2 * sum(before.values()) * sum(after.values()))
+
+
+def _shares(votes: Sequence[TurnBallots]) -> Shares:
     """How often each vector of vote shares occurs; a vote without mass has none."""
-    found: Counter[tuple[Fraction, ...]] = Counter()
+    found: Shares = Counter()
     for vote in votes:
         totals = tally(vote.cast(), vote.candidates)
         mass = sum(totals.values())

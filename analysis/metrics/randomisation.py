@@ -28,7 +28,7 @@ import polars as pl
 
 from analysis.sources import Source
 from analysis.statistics import NotEstimable, holm, to_json
-from tutorsim.types import Blinding, Protocol
+from tutorsim.types import PROTOCOLS, Blinding, Protocol
 
 __all__ = ["LabelPosition", "SelfSupport", "label_positions", "self_support"]
 
@@ -118,16 +118,15 @@ def _blinding(source: Source) -> Blinding:
 def _ballots(source: Source, stage: str) -> dict[Protocol, list[_Ballot]]:
     """Ballots with mass by protocol; labels are empty where the voter's are not known."""
     cast = source.ballots.filter(pl.col("stage") == stage)
-    found: dict[Protocol, list[_Ballot]] = {}
+    found: dict[Protocol, list[_Ballot]] = {p: [] for p in PROTOCOLS if p in set(cast["protocol"])}
     keys = ["protocol", "episode_id", "turn", "voter"]
     rows = cast.group_by(keys, maintain_order=True).agg("label", "candidate", "mass")
     for protocol, episode, turn, voter, labels, candidates, masses in rows.iter_rows():
-        ballots = found.setdefault(protocol, [])
         if None in masses or sum(masses) == 0:
             continue
         shown = {} if None in labels else dict(zip(labels, candidates, strict=True))
         mass = dict(zip(candidates, masses, strict=True))
-        ballots.append(_Ballot((episode, turn), voter, shown, mass))
+        found[protocol].append(_Ballot((episode, turn), voter, shown, mass))
     return found
 
 
@@ -200,11 +199,14 @@ def _sum_of(outcomes: Iterable[Counter[int]]) -> Floats:
 
 
 def _two_sided(distribution: Floats, observed: int) -> float:
-    """Probability of a sum at least as far from the mean as the observed one."""
+    """Probability of a sum at least as far from the mean as the observed one.
+
+    Given to twelve decimals, which the transform keeps, and never as zero.
+    """
     sums = np.arange(len(distribution))
     mean = float((sums * distribution).sum())
     far = np.abs(sums - mean) >= abs(observed - mean) - 1e-9
-    return round(min(1.0, float(distribution[far].sum())), 12)
+    return max(round(min(1.0, float(distribution[far].sum())), 12), 1e-12)
 
 
 def _label_position(

@@ -9,7 +9,7 @@ import polars as pl
 
 from analysis.profiles import TurnBallots, TurnKey, Turns, read_turns
 from analysis.sources import Source
-from tutorsim.types import Protocol
+from tutorsim.types import PROTOCOLS, Protocol
 from tutorsim.voting import Decision, decide, first_in_order, leaders, tally
 
 __all__ = ["Cluster", "DecidedTurn", "Place", "by_protocol", "decided_turns", "place_of_episodes"]
@@ -83,11 +83,11 @@ def decided_turns(source: Source) -> tuple[DecidedTurn, ...]:
 
 
 def by_protocol(turns: Sequence[DecidedTurn]) -> Mapping[Protocol, list[DecidedTurn]]:
-    """Turns by the protocol of their ballots, in order of first appearance."""
-    found: dict[Protocol, list[DecidedTurn]] = {}
+    """Turns by the protocol of their ballots, protocols in the order of `PROTOCOLS`."""
+    found: dict[Protocol, list[DecidedTurn]] = {protocol: [] for protocol in PROTOCOLS}
     for turn in turns:
-        found.setdefault(turn.key.protocol, []).append(turn)
-    return found
+        found[turn.key.protocol].append(turn)
+    return {protocol: cast for protocol, cast in found.items() if cast}
 
 
 def place_of_episodes(ballots: pl.DataFrame) -> dict[str, Place]:

@@ -32,6 +32,17 @@ def test_self_support_under_shared_labels_counts_one_draw_a_turn(
     assert found.p_value == pytest.approx(1 / 24)
 
 
+def test_an_exact_p_value_is_never_nought(
+    panel_turn: Make, panel_episode: Make, panel_source: Make
+) -> None:
+    turn = panel_turn("simple", {r: r for r in ROLES})
+    source = panel_source(*(panel_episode(turn, task=f"t{i}") for i in range(20)))
+    [found] = self_support(source)
+    assert isinstance(found, SelfSupport)
+    # Eighty of eighty: ¼⁸⁰.
+    assert (found.own, found.p_value) == (80, 1e-12)
+
+
 def test_self_support_of_points_agrees_with_all_draws(
     panel_turn: Make, panel_episode: Make, panel_source: Make
 ) -> None:

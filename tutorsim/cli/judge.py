@@ -34,10 +34,7 @@ _FENCE = re.compile(r"^[ \t]*(```|~~~)", re.MULTILINE)
     "--sandbox", "level", type=click.Choice(SETTINGS), default="auto", help="Least protection."
 )
 @json_option
-@click.pass_context
-def judge(
-    ctx: click.Context, file: Path, task_id: str, tasks: str, level: Setting, as_json: bool
-) -> None:
+def judge(file: Path, task_id: str, tasks: str, level: Setting, as_json: bool) -> None:
     """Judge the program in FILE, or on stdin with `-`, against a task's tests.
 
     FILE is a student's message, of which the last fenced Python block counts. A file whose name
@@ -68,7 +65,7 @@ def judge(
         )
     else:
         _show(task, shown, result, usage)
-    ctx.exit(0 if result.verdict.outcome == "pass" else 1)
+    sys.exit(0 if result.verdict.outcome == "pass" else 1)
 
 
 def _judged(

@@ -32,20 +32,26 @@ LEVELS: Final[dict[Level, frozenset[Layer]]] = {
 class Limits:
     """What a program may use. CPU time decides; wall time only ends what sleeps."""
 
-    cpu: int = 2
+    cpu: float = 2.0
     """Seconds of CPU time."""
-    wall: int = 10
-    """Seconds of wall time, and as many again for each second of CPU time used."""
-    tests_cpu: int = 10
+    wall: float = 10.0
+    """Seconds of wall time, and as many again for each second of CPU time used by either side."""
+    tests_cpu: float = 5.0
     """Seconds of CPU time for the tests' side."""
     memory: int = 512 << 20
     """Bytes of address space beyond what the interpreter has when it starts."""
-    output: int = 16 << 20
-    """Bytes written to standard output and error together."""
+    output: int = 1 << 20
+    """Bytes written to standard output and error together; few enough to end a program that
+    only prints well before its CPU time does."""
     message: int = 1 << 20
     """Characters of a student's message."""
 
-    def as_dict(self) -> dict[str, int]:
+    @property
+    def longest(self) -> float:
+        """Seconds of wall time after which any program has been ended."""
+        return self.wall * (2 + self.cpu + self.tests_cpu)
+
+    def as_dict(self) -> dict[str, float]:
         """The limits by name, for the record and for the process that keeps them."""
         return asdict(self)
 

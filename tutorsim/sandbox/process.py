@@ -157,7 +157,7 @@ class Zygote:
         """Read the judge, the output and the zygote until each has said all."""
         aftermath = Aftermath()
         said, report = _Frames(), _Frames()
-        deadline = time.monotonic() + self._limits.wall * (2 + self._limits.cpu) + _GRACE_SECONDS
+        deadline = time.monotonic() + self._limits.longest + _GRACE_SECONDS
         waiting: list[Any] = [judge, reader, self._control]
         while waiting:
             ready = select.select(waiting, [], [], max(0.0, deadline - time.monotonic()))[0]

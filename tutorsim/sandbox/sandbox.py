@@ -6,6 +6,7 @@ import queue
 import sys
 import threading
 from collections.abc import Callable
+from contextlib import suppress
 from types import TracebackType
 from typing import Any, Final, TypeVar
 
@@ -156,12 +157,11 @@ class Sandbox:
     def close(self) -> None:
         """End every process, now or when its verdict is there; later ones are refused."""
         self._open = False
-        for _ in range(self._size):
-            try:
-                zygote = self._slots.get_nowait()
-            except queue.Empty:
-                # In use; whoever has it ends it.
-                continue
+        idle = []
+        with suppress(queue.Empty):
+            while True:
+                idle.append(self._slots.get_nowait())
+        for zygote in idle:
             if zygote is not None:
                 zygote.close()
             # A thread that waits for a worker wakes up and sees that there is none.

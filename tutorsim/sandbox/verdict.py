@@ -49,7 +49,7 @@ def read_aftermath(
     Raises:
         Broken: If the sandbox failed; the program is not to blame.
     """
-    found = aftermath.said("found") or {"code": None, "reason": ""}
+    found = _found(aftermath)
     verdict = aftermath.said("verdict") or {}
     outcome, reason = _decide(aftermath, found, verdict, limits, may_kill_itself)
     usage = _usage(aftermath, verdict)
@@ -60,6 +60,13 @@ def read_aftermath(
         unsafe=unsafe,
     )
     return CodeResult(found["code"], record), usage
+
+
+def _found(aftermath: Aftermath) -> dict[str, Any]:
+    found = aftermath.said("found") or {"code": None, "reason": ""}
+    if not isinstance(found["code"], str | None) or not isinstance(found["reason"], str):
+        raise Broken("the program found is no text")
+    return found
 
 
 def _decide(

@@ -19,6 +19,8 @@ from typing import NamedTuple
 __all__ = ["Extraction", "compile_head", "compiles", "extract"]
 
 CODE_CAP = 64 * 1024
+_FENCE_CAP = 500
+"""Fence lines that count, from the end: nobody writes so many."""
 _TAGS = frozenset({"", "python", "py", "python3"})
 _FENCE = re.compile(r"^([ \t]*)(`{3,}|~{3,})(.*)$")
 _DEEPER = 3
@@ -102,7 +104,7 @@ def _compiling(lines: list[str], block: _Block) -> str | None:
         if len(text) > CODE_CAP:
             return None
         if text.strip() and compiles(text):
-            return f"{text}\n"
+            return text.rstrip("\n") + "\n"
     return None
 
 
@@ -123,7 +125,8 @@ def _defines(code: str, name: str) -> bool:
 
 def _blocks(lines: list[str]) -> list[_Block]:
     """Python blocks in order of their opening fence."""
-    fences = [fence for number, line in enumerate(lines) if (fence := _fence(number, line))]
+    every = [fence for number, line in enumerate(lines) if (fence := _fence(number, line))]
+    fences = every[-_FENCE_CAP:]
     blocks: list[_Block] = []
     still_open: list[_Fence] = []
     for fence in fences:

@@ -6,6 +6,7 @@ undone. A layer is `ok`, `off` (switched off by the level or by the caller) or
 """
 
 import ctypes
+import math
 import os
 import resource
 import struct
@@ -43,7 +44,7 @@ class Jail:
     """
 
     wanted: frozenset[str]
-    limits: dict[str, int]
+    limits: dict[str, float]
     status: dict[str, str] = field(default_factory=lambda: dict.fromkeys(LAYERS, "off"))
     _filter: Filter | None = None
     _own_pids: int = -1
@@ -62,7 +63,7 @@ class Jail:
 
         Only what would keep the zygote from forking is left for its children.
         """
-        address_space = _pages_mapped() + self.limits["memory"]
+        address_space = _pages_mapped() + int(self.limits["memory"])
         self._drop_uid()
         linux.prctl(linux.PR_SET_DUMPABLE, 1)
         linux.prctl(linux.PR_SET_NO_NEW_PRIVS, 1)
@@ -104,7 +105,7 @@ class Jail:
         if self.fresh_pids:
             linux.drop_capabilities()
         if self.has("rlimits"):
-            cpu = self.limits["cpu"]
+            cpu = math.ceil(self.limits["cpu"])
             _set_limit(resource.RLIMIT_CPU, cpu + 1, cpu + 2)
             _set_limit(resource.RLIMIT_NPROC, 0, 0)
         if self._filter is not None and self.has("seccomp"):

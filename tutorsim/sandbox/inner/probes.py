@@ -61,7 +61,7 @@ def run_probes(jail: Jail, targets: Targets) -> dict[str, str]:
             signal.pthread_sigmask(signal.SIG_SETMASK, [])
             os.close(ours)
             jail.lock()
-            _attempt_all(theirs, _attempts(addresses, targets.parent, jail.limits["memory"]))
+            _attempt_all(theirs, _attempts(addresses, targets.parent, int(jail.limits["memory"])))
         finally:
             os._exit(0)
     os.close(theirs)

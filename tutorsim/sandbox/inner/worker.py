@@ -9,6 +9,7 @@ import os
 import random
 import sys
 import types
+from contextlib import suppress
 from typing import Any
 
 from .extract import CODE_CAP, Extraction, compile_head, extract
@@ -19,6 +20,9 @@ __all__ = ["run_worker"]
 
 _SOCKET = 3
 _TEXT_CAP = 500
+_NAME_CAP = 60
+# What a class is called, whatever its metaclass says of it.
+_name = vars(type)["__name__"].__get__
 _BUILTIN_ERRORS = {
     name: kind
     for name, kind in vars(__import__("builtins")).items()
@@ -75,6 +79,8 @@ def _load(prompt: str, code: str, entry_point: str) -> Any:
 
 
 def _answer(function: Any) -> None:
+    """Answer calls; arguments and answers go by value, so that neither side can reach over."""
+    output = sys.stdout
     while True:
         try:
             call = _mapping(read_frame(_SOCKET))
@@ -84,11 +90,10 @@ def _answer(function: Any) -> None:
         kwargs: Any = decode(call["kwargs"])
         try:
             reply = {"value": encode(function(*args, **kwargs))}
-            changed = encode(args)
-            if changed != call["args"]:
-                reply["args"] = changed
         except BaseException as error:
             reply = _raised(error)
+        with suppress(Exception):
+            output.flush()
         try:
             write_frame(_SOCKET, reply)
         except Malformed:
@@ -98,12 +103,12 @@ def _answer(function: Any) -> None:
 def _raised(error: BaseException) -> dict[str, Any]:
     """An exception as names and text: the first builtin class that it is, and its own name."""
     kind = type(error)
-    names = [c.__name__ for c in type.mro(kind) if _BUILTIN_ERRORS.get(c.__name__) is c]
+    names = [_name(c) for c in type.mro(kind) if _BUILTIN_ERRORS.get(_name(c)) is c]
     try:
         text = str(error)[:_TEXT_CAP]
     except BaseException:
         text = ""
-    return {"raised": names[0], "name": str(kind.__name__)[:60], "text": text}
+    return {"raised": names[0], "name": _name(kind)[:_NAME_CAP], "text": text}
 
 
 def _mapping(frame: object) -> dict[str, Any]:

@@ -179,13 +179,14 @@ class _Zygote:
             return ""
         limits = self._jail.limits
         cpu = _cpu_time(pair.worker) if pair.worker not in self._ended else 0.0
+        tests_cpu = _cpu_time(pair.judge)
         if cpu > limits["cpu"]:
             return "cpu"
-        # A busy machine gives a program less than its share: more CPU used, more time allowed.
-        if wall > limits["wall"] * (1 + cpu):
-            return "wall"
-        if _cpu_time(pair.judge) > limits["tests_cpu"]:
+        if tests_cpu > limits["tests_cpu"]:
             return "tests"
+        # A busy machine gives both less than their share: more CPU used, more time allowed.
+        if wall > limits["wall"] * (1 + cpu + tests_cpu):
+            return "wall"
         if select.select([self._control], [], [], 0)[0]:
             return "output" if self._control.recv(1) else "owner"
         return ""
@@ -203,6 +204,10 @@ class _Zygote:
             _kill(pair.worker)
             _, waited, usage = os.wait4(pair.worker, 0)
             self._ended[pair.worker] = (waited, usage)
+        if not self._jail.has("seccomp") and not self._jail.has("namespaces"):
+            # Only on the user's word: what it started goes with it, as far as a group reaches.
+            with suppress(OSError):
+                os.killpg(pair.worker, signal.SIGKILL)
 
     def _reap(self) -> None:
         with suppress(ChildProcessError):

@@ -1,0 +1,82 @@
+"""`tutorsim judge`."""
+
+import io
+import json
+import sys
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+RIGHT = """def running_max(numbers):
+    return [max(numbers[: i + 1]) for i in range(len(numbers))]
+"""
+WRONG = "def running_max(numbers):\n    return numbers\n"
+
+
+@pytest.fixture
+def judged(tutorsim: Callable[..., Any], tmp_path: Path) -> Callable[..., Any]:
+    def run(text: str, *options: str, name: str = "answer.md") -> Any:
+        file = tmp_path / name
+        file.write_text(text, encoding="utf-8")
+        return tutorsim("judge", file, "--task", "running-max", *options)
+
+    return run
+
+
+def test_a_message_with_the_right_program_passes(judged: Callable[..., Any]) -> None:
+    outcome = judged(f"I think:\n```python\n{RIGHT}```\nOk?")
+    assert outcome.exit_code == 0
+    assert outcome.stdout.startswith("running-max: pass, all tests passed\nSandbox level: ")
+
+
+@pytest.mark.parametrize("name", ["answer.py", "answer.txt"])
+def test_a_plain_program_is_taken_as_it_is(judged: Callable[..., Any], name: str) -> None:
+    outcome = judged(WRONG, name=name)
+    assert outcome.exit_code == 1
+    assert outcome.stdout.startswith("running-max: fail, wrong answer (call 1)\n")
+
+
+def test_a_file_of_python_may_hold_fences(judged: Callable[..., Any]) -> None:
+    assert judged(f'"""\n```\nx\n```\n"""\n{RIGHT}', name="answer.py").exit_code == 0
+
+
+def test_json_gives_code_verdict_and_usage(judged: Callable[..., Any]) -> None:
+    outcome = judged(f"```\n{RIGHT}```", "--json", "--sandbox", "unsafe")
+    shown = json.loads(outcome.stdout)
+    assert (shown["task_id"], shown["level"], shown["code"]) == ("running-max", "unsafe", RIGHT)
+    assert shown["verdict"] == {
+        "outcome": "pass",
+        "reason": "all tests passed",
+        "near_limit": False,
+        "unsafe": True,
+    }
+    assert shown["usage"]["calls"] > 0
+
+
+def test_the_message_may_come_from_stdin(
+    tutorsim: Callable[..., Any], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(sys, "stdin", io.TextIOWrapper(io.BytesIO(b"no idea \xff ```")))
+    outcome = tutorsim("judge", "-", "--task", "running-max")
+    assert (outcome.exit_code, "syntax error" in outcome.stdout) == (1, True)
+
+
+def test_what_the_program_wrote_is_shown_without_effect(judged: Callable[..., Any]) -> None:
+    outcome = judged("print('\\x1b[2Jhello')\n" + WRONG, name="answer.py")
+    assert "\\x1b[2Jhello" in outcome.stdout
+    assert "\x1b" not in outcome.stdout
+
+
+def test_an_unknown_task_is_refused(tutorsim: Callable[..., Any], tmp_path: Path) -> None:
+    file = tmp_path / "a.py"
+    file.write_text(RIGHT)
+    outcome = tutorsim("judge", file, "--task", "nothing-of-the-kind")
+    assert outcome.exit_code == 2
+    assert "nothing-of-the-kind" in outcome.stderr
+
+
+def test_a_missing_file_is_refused(tutorsim: Callable[..., Any], tmp_path: Path) -> None:
+    outcome = tutorsim("judge", tmp_path / "gone.py", "--task", "running-max")
+    assert outcome.exit_code == 2

@@ -1,0 +1,138 @@
+"""Programs with a known verdict, on every level that the machine offers.
+
+None of them may leave a trace: each runs against targets that are watched, and an honest
+program is judged after each.
+"""
+
+import os
+import socket
+import stat
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+KEY = "sk-watched-key-0123456789"
+
+
+class Targets:
+    """A file, listeners and a key that no program may reach."""
+
+    def __init__(self, folder: Path) -> None:
+        self.folder = folder
+        self.file = folder / "watched"
+        self.file.write_text("watched", encoding="utf-8")
+        # Anybody might read and write them, were it not for the sandbox.
+        folder.chmod(0o777)
+        self.file.chmod(0o666)
+        self.tcp = socket.create_server(("127.0.0.1", 0))
+        self.udp = socket.socket(socket.AF_INET, socket.SOCK_DGRAM)
+        self.udp.bind(("127.0.0.1", 0))
+        self.name = f"tutorsim-watched-{os.getpid()}"
+        self.abstract = socket.socket(socket.AF_UNIX)
+        self.abstract.bind(f"\0{self.name}")
+        self.abstract.listen()
+        for listener in (self.tcp, self.udp, self.abstract):
+            listener.setblocking(False)
+
+    def aimed(self, program: str) -> str:
+        """The program with these targets in the place of their names."""
+        places = {
+            "@FILE@": str(self.file),
+            "@FOLDER@": str(self.folder),
+            "@TCP@": str(self.tcp.getsockname()[1]),
+            "@UDP@": str(self.udp.getsockname()[1]),
+            "@ABSTRACT@": self.name,
+            "@PID@": str(os.getpid()),
+            "@KEY@": KEY,
+        }
+        for place, target in places.items():
+            program = program.replace(place, target)
+        return program
+
+    def traces(self) -> list[str]:
+        """What was done to them."""
+        found = []
+        if [path.name for path in self.folder.iterdir()] != ["watched"]:
+            found.append("the folder's entries changed")
+        elif self.file.read_text(encoding="utf-8") != "watched":
+            found.append("the file's content changed")
+        elif stat.S_IMODE(self.file.stat().st_mode) != 0o666 or self.file.stat().st_mtime == 0:
+            found.append("the file's state changed")
+        for name, ask in (
+            ("TCP", self.tcp.accept),
+            ("abstract", self.abstract.accept),
+            ("UDP", lambda: self.udp.recv(64)),
+        ):
+            try:
+                ask()
+                found.append(f"somebody came by {name}")
+            except BlockingIOError:
+                pass
+        return found
+
+
+@pytest.fixture(scope="session")
+def targets(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Targets]:
+    made = Targets(tmp_path_factory.mktemp("targets"))
+    # Set before the zygotes start: a key that they inherited would be found.
+    os.environ["TUTORSIM_TEST_KEY"] = KEY
+    yield made
+    del os.environ["TUTORSIM_TEST_KEY"]
+    for listener in (made.tcp, made.udp, made.abstract):
+        listener.close()
+
+
+def _agree(bench: Any, targets: Targets, case: dict[str, Any]) -> None:
+    result, usage = bench(targets.aimed(case["program"]))
+    verdict = result.verdict
+    assert verdict.outcome in case["may"], (verdict, usage)
+    assert verdict.reason == case.get("reason", verdict.reason)
+    if not case.get("slow"):
+        assert not verdict.near_limit or "limit" in verdict.reason or "SIG" in verdict.reason
+    assert verdict.near_limit >= case.get("near_limit", False)
+    assert not verdict.unsafe
+    assert targets.traces() == []
+    after, _ = bench(bench.right)
+    assert after.verdict.outcome == "pass", "the next program was disturbed"
+
+
+@pytest.mark.parametrize("corpus_file", ["honest", "hostile"])
+def test_every_quick_program_gets_its_verdict_and_leaves_no_trace(
+    targets: Targets, bench: Any, corpus: Any, corpus_file: str
+) -> None:
+    for name, case in corpus(corpus_file).items():
+        if not case.get("slow"):
+            try:
+                _agree(bench, targets, case)
+            except AssertionError as error:
+                raise AssertionError(f"{name}: {error}") from error
+
+
+def _slow_cases(corpus: Any) -> list[tuple[str, dict[str, Any]]]:
+    every = {**corpus("honest"), **corpus("hostile")}
+    return [(name, case) for name, case in every.items() if case.get("slow")]
+
+
+def test_programs_that_use_up_a_limit_get_the_same_verdict_at_the_best_level(
+    targets: Targets, best: Any, corpus: Any
+) -> None:
+    for _, case in _slow_cases(corpus):
+        _agree(best, targets, case)
+
+
+@pytest.mark.slow
+def test_programs_that_use_up_a_limit_get_the_same_verdict_on_every_level(
+    targets: Targets, bench: Any, corpus: Any
+) -> None:
+    for _, case in _slow_cases(corpus):
+        _agree(bench, targets, case)
+
+
+@pytest.mark.slow
+def test_twenty_runs_give_one_verdict(targets: Targets, bench: Any, corpus: Any) -> None:
+    for name, case in {**corpus("honest"), **corpus("hostile")}.items():
+        program = targets.aimed(case["program"])
+        seen = {bench(program)[0] for _ in range(20)}
+        assert len(seen) == 1, (name, seen)

@@ -1,0 +1,311 @@
+"""The sandbox as its users see it."""
+
+import json
+import os
+import signal
+import subprocess
+import sys
+import threading
+from concurrent.futures import ThreadPoolExecutor
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from tutorsim.errors import SandboxError, SandboxUnavailable, UsageError
+from tutorsim.mechanisms.flow import CodeRun
+from tutorsim.sandbox import LEVELS, Limits, Sandbox, judge_code
+from tutorsim.sandbox.process import Broken, Zygote
+
+TERMS = {
+    "prompt": "def twice(n):\n",
+    "entry_point": "twice",
+    "test": "def check(candidate):\n    assert candidate(4) == 8\n",
+}
+RIGHT = "def twice(n):\n    return 2 * n\n"
+
+
+def coderun(message: str, **terms: str) -> CodeRun:
+    return CodeRun(turn=0, message=message, **{**TERMS, **terms})
+
+
+def fenced_run(code: str) -> CodeRun:
+    return coderun(f"Maybe:\n```python\n{code}```\nor not?")
+
+
+def test_a_message_gets_its_program_and_verdict(best: Any) -> None:
+    result = best.sandbox.judge(fenced_run(RIGHT))
+    assert result.code == RIGHT
+    assert (result.verdict.outcome, result.verdict.reason) == ("pass", "all tests passed")
+    assert not result.verdict.near_limit
+    assert not result.verdict.unsafe
+
+
+def test_one_function_gives_the_same_result(best: Any) -> None:
+    assert judge_code(fenced_run(RIGHT)) == best.sandbox.judge(fenced_run(RIGHT))
+
+
+@pytest.mark.parametrize(
+    ("message", "reason"),
+    [
+        ("I do not know.", "no fenced Python block"),
+        ("```python\ndef twice(\n```", "no fenced Python block compiles"),
+        ("\ud800 \x00", "no fenced Python block"),
+    ],
+)
+def test_a_message_without_a_program_says_why(best: Any, message: str, reason: str) -> None:
+    result = best.sandbox.judge(coderun(message))
+    assert result.code is None
+    assert (result.verdict.outcome, result.verdict.reason) == ("no_code", reason)
+
+
+def test_a_message_too_long_to_read_is_no_code(best: Any) -> None:
+    result = best.sandbox.judge(coderun("x" * (1 << 20) + "x"))
+    assert result.verdict.reason == "the message is too long"
+
+
+def test_a_message_that_takes_too_long_to_read_is_ended(best: Any) -> None:
+    slow = "\n".join(f"```python\n{'x = 1' + chr(10)}{'(1,' * 900}" for _ in range(499))
+    result = best.sandbox.judge(coderun(slow + "\n```"))
+    assert result.verdict.outcome in ("no_code", "timeout", "error")
+
+
+def test_a_program_too_long_is_no_code(best: Any) -> None:
+    result, _ = best.sandbox.judge_program("x = 1\n" * 20_000, **TERMS)
+    assert (result.verdict.outcome, result.verdict.reason) == (
+        "no_code",
+        "the program is too long",
+    )
+
+
+def test_the_module_is_cheap_to_import_and_opening_starts_nothing() -> None:
+    with Sandbox() as sandbox:
+        assert sandbox._started is None
+    source = "import sys, tutorsim.sandbox; sys.exit('ctypes' in sys.modules)"
+    assert subprocess.run([sys.executable, "-c", source], check=False).returncode == 0
+
+
+def test_programs_are_judged_side_by_side_from_threads() -> None:
+    with Sandbox(workers=2) as sandbox, ThreadPoolExecutor(6) as pool:
+        outcomes = list(
+            pool.map(
+                lambda n: sandbox.judge(fenced_run(RIGHT.replace("2", str(n % 3)))).verdict.outcome,
+                range(30),
+            )
+        )
+    assert outcomes == ["pass" if n % 3 == 2 else "fail" for n in range(30)]
+
+
+def test_a_zygote_that_was_killed_is_replaced_and_the_program_judged() -> None:
+    with Sandbox(workers=1) as sandbox:
+        assert sandbox.judge(fenced_run(RIGHT)).verdict.outcome == "pass"
+        zygote = sandbox._slots.get()
+        assert zygote is not None
+        zygote._process.send_signal(signal.SIGKILL)
+        zygote._process.wait()
+        sandbox._slots.put(zygote)
+        assert sandbox.judge(fenced_run(RIGHT)).verdict.outcome == "pass"
+
+
+def test_a_failure_of_the_sandbox_is_retried_once_and_never_scored(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    tries = []
+
+    def fail(self: Zygote, job: object) -> None:
+        tries.append(job)
+        raise Broken("the judge ended with status -9")
+
+    monkeypatch.setattr(Zygote, "run", fail)
+    with Sandbox(workers=1) as sandbox, pytest.raises(SandboxError, match="judge ended") as error:
+        sandbox.judge(fenced_run(RIGHT))
+    assert len(tries) == 2
+    assert error.value.exit_code == 6
+
+
+SLEEPS = "import signal\ndef twice(n):\n    signal.pause()\n"
+
+
+@pytest.mark.parametrize("victim", ["worker", "judge"])
+def test_a_process_killed_from_outside_is_no_verdict(victim: str) -> None:
+    with Sandbox("filter-only", workers=1, limits=Limits(wall=1.5)) as sandbox:
+        sandbox.judge(fenced_run(RIGHT))
+        zygote = sandbox._slots.get()
+        assert zygote is not None
+        sandbox._slots.put(zygote)
+        killers = [threading.Timer(0.3, _kill_child, (zygote, victim))]
+        killers[0].start()
+        result = sandbox.judge(fenced_run(SLEEPS))
+        killers[0].join()
+    # Judged again on a new zygote, where nobody kills it.
+    assert (result.verdict.outcome, result.verdict.reason) == ("timeout", "wall limit")
+
+
+def _kill_child(zygote: Zygote, which: str) -> None:
+    """Kill a process of the working pair: of the zygote's four children the older two."""
+    zygote_pid = zygote._process.pid
+    children = Path(f"/proc/{zygote_pid}/task/{zygote_pid}/children").read_text().split()
+    pair = sorted(map(int, children))[:2]
+    os.kill(pair[0 if which == "worker" else 1], signal.SIGKILL)
+
+
+def test_a_closed_sandbox_refuses_and_leaves_nothing() -> None:
+    before = _descriptors()
+    sandbox = Sandbox(workers=2)
+    with sandbox, ThreadPoolExecutor(2) as pool:
+        list(pool.map(lambda _: sandbox.judge(fenced_run(RIGHT)), range(4)))
+        processes = [z._process for z in list(sandbox._slots.queue) if z is not None]
+        below = [pid for process in processes for pid in _descendants(process.pid)]
+    assert processes
+    assert all(process.returncode is not None for process in processes)
+    assert [pid for pid in below if _alive(pid)] == []
+    assert _descriptors() == before
+    with pytest.raises(SandboxError, match="closed"):
+        sandbox.judge(fenced_run(RIGHT))
+
+
+def _descriptors() -> set[str]:
+    with os.scandir("/proc/self/fd") as entries:
+        return {entry.name for entry in entries}
+
+
+def _descendants(pid: int) -> list[int]:
+    found = []
+    for task in Path(f"/proc/{pid}/task").iterdir():
+        for child in (task / "children").read_text().split():
+            found += [int(child), *_descendants(int(child))]
+    return found
+
+
+def _alive(pid: int) -> bool:
+    try:
+        return Path(f"/proc/{pid}/stat").read_text().rsplit(")", 1)[1].split()[0] != "Z"
+    except OSError:
+        return False
+
+
+def test_nothing_outlives_an_owner_that_was_killed() -> None:
+    source = (
+        "import sys, time; from tutorsim.sandbox import Sandbox\n"
+        "s = Sandbox('filter-only', workers=1); s.level\n"
+        "print(next(iter(s._slots.queue))._process.pid, flush=True); time.sleep(60)"
+    )
+    with subprocess.Popen([sys.executable, "-c", source], stdout=subprocess.PIPE) as owner:
+        assert owner.stdout is not None
+        zygote = int(owner.stdout.readline())
+        below = [zygote, *_descendants(zygote)]
+        owner.kill()
+    for _ in range(200):
+        if not any(map(_alive, below)):
+            break
+        threading.Event().wait(0.02)
+    assert [pid for pid in below if _alive(pid)] == []
+
+
+def test_memory_and_descriptors_stay_flat_over_many_programs(best: Any) -> None:
+    best.sandbox.judge(fenced_run(RIGHT))
+    before = len(_descriptors()), _resident()
+    for _ in range(100):
+        best.sandbox.judge(fenced_run(RIGHT))
+    assert len(_descriptors()) == before[0]
+    assert _resident() - before[1] < 4 << 20
+
+
+@pytest.mark.slow
+def test_memory_stays_flat_over_ten_thousand_programs() -> None:
+    with Sandbox() as sandbox, ThreadPoolExecutor(sandbox.workers) as pool:
+        list(pool.map(sandbox.judge, [fenced_run(RIGHT)] * 200))
+        before = _resident(), _residents(sandbox)
+        list(pool.map(sandbox.judge, [fenced_run(RIGHT)] * 10_000))
+        after = _resident(), _residents(sandbox)
+    assert after[0] - before[0] < 8 << 20
+    assert after[1] - before[1] < 1 << 20
+
+
+def _resident(pid: int | str = "self") -> int:
+    return int(Path(f"/proc/{pid}/statm").read_text().split()[1]) * os.sysconf("SC_PAGE_SIZE")
+
+
+def _residents(sandbox: Sandbox) -> int:
+    zygotes = [z._process.pid for z in list(sandbox._slots.queue) if z is not None]
+    return sum(_resident(pid) for zygote in zygotes for pid in [zygote, *_descendants(zygote)[:1]])
+
+
+def test_the_report_says_what_holds_and_is_plain_data(bench: Any) -> None:
+    report = json.loads(json.dumps(bench.sandbox.report()))
+    assert report["level"] in LEVELS
+    on = {layer for layer, status in report["layers"].items() if status == "ok"}
+    assert LEVELS[report["level"]] <= on
+    assert len(report["probes"]) == 12
+    assert all(result.startswith("denied") for result in report["probes"].values())
+    assert report["fixed_loop_seconds"] > 0
+
+
+def test_the_fingerprint_names_limits_and_interpreter_and_nothing_of_the_machine() -> None:
+    with Sandbox("auto") as one, Sandbox("unsafe", workers=7) as other:
+        assert one.fingerprint == other.fingerprint
+        assert sorted(one.fingerprint) == ["interpreter", "limits", "rules"]
+        assert one._started is None
+    with Sandbox(limits=Limits(cpu=1)) as changed:
+        assert changed.fingerprint != one.fingerprint
+
+
+def test_too_few_layers_are_refused_by_name() -> None:
+    with (
+        Sandbox(without=frozenset({"seccomp", "namespaces"})) as sandbox,
+        pytest.raises(SandboxUnavailable, match="seccomp is off") as error,
+    ):
+        sandbox.judge(fenced_run(RIGHT))
+    assert "--sandbox unsafe" in str(error.value)
+
+
+def test_a_level_whose_layer_is_missing_is_refused() -> None:
+    with (
+        Sandbox("strong", without=frozenset({"landlock"})) as sandbox,
+        pytest.raises(SandboxUnavailable, match="landlock is off"),
+    ):
+        assert sandbox.level
+
+
+def test_layers_that_do_not_hold_are_refused(monkeypatch: pytest.MonkeyPatch) -> None:
+    start = Zygote.__init__
+
+    def leaky(self: Zygote, *arguments: Any) -> None:
+        start(self, *arguments)
+        self.started["probes"]["read a file"] = "allowed"
+
+    monkeypatch.setattr(Zygote, "__init__", leaky)
+    with Sandbox() as sandbox, pytest.raises(SandboxUnavailable, match="read a file"):
+        assert sandbox.level
+
+
+def test_unsafe_runs_without_layers_and_marks_every_verdict() -> None:
+    none = frozenset({"seccomp", "namespaces", "landlock", "uid"})
+    with Sandbox("unsafe", without=none, workers=1) as sandbox:
+        assert sandbox.level == "unsafe"
+        for run in (fenced_run(RIGHT), fenced_run(SLEEPS.replace("pause()", "x")), coderun("?")):
+            assert sandbox.judge(run).verdict.unsafe
+        forger = "def twice(n):\n    import os\n    os._exit(0)\n"
+        assert sandbox.judge(fenced_run(forger)).verdict.reason == "early exit"
+        killer = "def twice(n):\n    import os\n    os.kill(os.getpid(), 9)\n"
+        assert sandbox.judge(fenced_run(killer)).verdict.reason == "killed by SIGKILL"
+
+
+def test_an_unknown_level_is_refused() -> None:
+    with pytest.raises(UsageError, match="very-safe"):
+        Sandbox("very-safe")  # type: ignore[arg-type]
+
+
+@pytest.mark.parametrize("platform", ["darwin", "win32"])
+def test_other_systems_are_refused_in_words(monkeypatch: pytest.MonkeyPatch, platform: str) -> None:
+    monkeypatch.setattr(sys, "platform", platform)
+    with Sandbox() as sandbox, pytest.raises(SandboxUnavailable, match="cannot be judged"):
+        sandbox.judge(fenced_run(RIGHT))
+
+
+def test_the_level_is_the_one_that_this_machine_is_known_for() -> None:
+    expected = os.environ.get("TUTORSIM_EXPECT_SANDBOX")
+    if not expected:
+        pytest.skip("TUTORSIM_EXPECT_SANDBOX is not set")
+    with Sandbox() as sandbox:
+        assert sandbox.level == expected, sandbox.report()

@@ -12,7 +12,7 @@ import asyncio
 import json
 import urllib.request
 from collections.abc import Callable
-from typing import Any, Final, NamedTuple
+from typing import Any, Final
 
 import anthropic
 import httpx2
@@ -21,7 +21,7 @@ from anthropic.resources.messages import DEPRECATED_MODELS
 from tutorsim.errors import CallFailed, UsageError
 from tutorsim.model.call import CALL_HEADER, Call, Reply
 
-__all__ = ["DEFAULT_HOST", "Endpoint", "HttpTransport", "SdkModel", "credentials_in"]
+__all__ = ["DEFAULT_HOST", "HttpTransport", "SdkModel", "credentials_in"]
 
 DEFAULT_HOST: Final = "api.anthropic.com"
 MESSAGES_PATH: Final = "/v1/messages"
@@ -30,13 +30,6 @@ MESSAGE_LIMIT: Final = 300
 SECRET_HEADERS: Final = ("authorization", "x-api-key", "proxy-authorization")
 SECRET_LENGTH: Final = 12
 """Shorter credentials are placeholders for a local server, and occur in ordinary text."""
-
-
-class Endpoint(NamedTuple):
-    """Where calls go."""
-
-    is_default: bool
-    """The real endpoint, not one set by `ANTHROPIC_BASE_URL` or a profile."""
 
 
 def credentials_in(headers: httpx2.Headers) -> list[str]:
@@ -114,10 +107,6 @@ class SdkModel:
     async def aclose(self) -> None:
         """Close the client and its connections."""
         await self._client.close()
-
-    def endpoint(self) -> Endpoint:
-        """Tell where the calls of this model go."""
-        return Endpoint(is_default=self._client.base_url.host == DEFAULT_HOST)
 
     async def reply(self, episode_id: str, call: Call) -> Reply:
         self._warn_once(call.request.model)

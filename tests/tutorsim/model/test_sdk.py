@@ -213,16 +213,6 @@ def test_a_placeholder_needs_no_environment(monkeypatch: pytest.MonkeyPatch) -> 
     assert transport.requests[0].url.host == "api.anthropic.com"
 
 
-def test_the_endpoint_is_the_default_one_unless_the_environment_says_otherwise(
-    monkeypatch: pytest.MonkeyPatch,
-) -> None:
-    transport = Scripted(httpx2.Response(200))
-    assert SdkModel(transport=transport).endpoint().is_default
-
-    monkeypatch.setenv("ANTHROPIC_BASE_URL", "http://127.0.0.1:9/prefix")
-    assert not SdkModel(transport=transport).endpoint().is_default
-
-
 def test_a_retiring_model_is_told_once_and_never_as_a_warning() -> None:
     told: list[str] = []
     retiring = Call(CALL.key, Request("claude-sonnet-4-5", "", "?", 8))

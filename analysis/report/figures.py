@@ -1,6 +1,6 @@
 """From evidence to figures: frames in the shape that each chart takes."""
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from typing import Final
 
 import polars as pl
@@ -255,7 +255,7 @@ FIGURES: Final[Mapping[str, Callable[[Evidence], Figure]]] = {
 CHART_NAMES: Final = tuple(FIGURES)
 
 
-def _frame(rows: list[tuple[object, ...]], **schema: type[pl.DataType]) -> pl.DataFrame:
+def _frame(rows: Sequence[tuple[object, ...]], **schema: type[pl.DataType]) -> pl.DataFrame:
     return pl.DataFrame(rows, schema=schema, orient="row")
 
 

@@ -339,7 +339,7 @@ def _table(
 def _estimate(found: Estimate | NotEstimable, *, signed: bool = False) -> str:
     if isinstance(found, NotEstimable):
         return _DASH
-    number = (lambda x: f"{x:+.2f}") if signed else (lambda x: f"{x:.2f}")
+    number = ("{:+.2f}" if signed else "{:.2f}").format
     text = number(found.value)
     if found.low is not None and found.high is not None:
         text += f" [{number(found.low)}, {number(found.high)}]"

@@ -15,7 +15,14 @@ from analysis.sources import Source
 from analysis.tables import TABLES
 from tutorsim.errors import FolderError, UsageError
 
-__all__ = ["EXPORT_FORMATS", "ExportFormat", "export", "export_preflib", "export_tables"]
+__all__ = [
+    "EXPORT_FORMATS",
+    "ExportFormat",
+    "export",
+    "export_preflib",
+    "export_tables",
+    "write_frame",
+]
 
 ExportFormat = Literal["parquet", "csv", "jsonl"]
 EXPORT_FORMATS: Final[tuple[ExportFormat, ...]] = get_args(ExportFormat)
@@ -50,9 +57,29 @@ def export_tables(source: Source, folder: Path, format: ExportFormat) -> list[Pa
     _make(folder)
     for name, frame in _tables(source):
         path = folder / f"{name}.{format}"
-        _write(path, partial(_WRITERS[format], frame, path))
+        write_frame(frame, path)
         written.append(path)
     return written
+
+
+def write_frame(frame: pl.DataFrame, path: Path) -> int:
+    """Write one frame; the ending says the format. CSV holds lists as JSON.
+
+    Returns:
+        The number of rows.
+
+    Raises:
+        UsageError: If the ending is none of `EXPORT_FORMATS`.
+        FolderError: If the file cannot be written.
+    """
+    writer = _WRITERS.get(path.suffix.removeprefix("."))
+    if writer is None:
+        raise UsageError(
+            f"{path} has an ending that says no known format.",
+            hint=f"Use one of {', '.join('.' + name for name in _WRITERS)}.",
+        )
+    _write(path, partial(writer, frame, path))
+    return frame.height
 
 
 def export_preflib(source: Source, folder: Path) -> list[Path]:

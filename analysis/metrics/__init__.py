@@ -5,6 +5,7 @@ They are statements about single logged turns and hold the logged dialogue fixed
 """
 
 from analysis.metrics.chance import ChanceBaseline, chance_baselines
+from analysis.metrics.contrasts import Contrast, contrasts
 from analysis.metrics.diagnostics import (
     TURN_DIAGNOSTICS_SCHEMA,
     WINNING_ROLES_SCHEMA,
@@ -17,13 +18,11 @@ from analysis.metrics.diagnostics import (
 )
 from analysis.metrics.outcomes import (
     OUTCOMES,
-    Contrast,
     Gain,
     Outcome,
     Rounds,
     Success,
     SuccessRate,
-    contrasts,
     episode_counts,
     gains,
     outcome_of,

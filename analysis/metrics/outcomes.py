@@ -6,18 +6,14 @@ episode without it is left out of that quantity's mean, and counted as unscored.
 """
 
 from collections.abc import Hashable, Iterable, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from typing import Final, Literal, get_args
 
 from analysis.sources import Source
 from analysis.statistics import (
     Estimate,
     NotEstimable,
-    PermutationTest,
     cluster_bootstrap,
-    holm,
-    minimum_detectable_effect,
-    paired_permutation,
     to_json,
     wilson,
 )
@@ -25,13 +21,13 @@ from tutorsim.records import EpisodeRecord
 
 __all__ = [
     "OUTCOMES",
-    "Contrast",
     "Gain",
     "Outcome",
     "Rounds",
     "Success",
     "SuccessRate",
-    "contrasts",
+    "cells_of",
+    "complete_episodes",
     "episode_counts",
     "gains",
     "outcome_of",
@@ -122,28 +118,9 @@ class Rounds:
         return {name: to_json(value) for name, value in vars(self).items()}
 
 
-@dataclass(frozen=True)
-class Contrast:
-    """Two conditions on one outcome, paired on task and persona: `second` − `first`."""
-
-    benchmark: str
-    outcome: Outcome
-    first: str
-    second: str
-    test: PermutationTest | NotEstimable
-    p_holm: float | None
-    """Corrected over all contrasts of this benchmark and outcome; `None` without a test."""
-    difference: Estimate | NotEstimable
-    detectable: float | NotEstimable
-    """The smallest difference that these pairs would show at level 0.05 with power 0.8."""
-
-    def to_json(self) -> dict[str, object]:
-        return {name: to_json(value) for name, value in vars(self).items()}
-
-
 def episode_counts(source: Source) -> dict[str, int]:
     """`episodes`, `complete`, `failed`, `tutor_fired` and `unscored` (no last score)."""
-    complete = _complete(source)
+    complete = complete_episodes(source)
     return {
         "episodes": len(source.episodes),
         "complete": len(complete),
@@ -157,7 +134,7 @@ def gains(source: Source, *, seed: int = 0) -> list[Gain]:
     """Initial, final and gain by benchmark, condition and measure, tutor-fired episodes."""
     return [
         _gain(cell, episodes, measure, seed)
-        for cell, episodes in _cells(_complete(source), ("benchmark", "condition"))
+        for cell, episodes in cells_of(source, "benchmark", "condition")
         for measure in MEASURES
         if measure == "score" or cell[0] == "humaneval"
     ]
@@ -166,8 +143,8 @@ def gains(source: Source, *, seed: int = 0) -> list[Gain]:
 def successes(source: Source) -> list[Success]:
     """Success by benchmark, persona and condition, with Wilson intervals."""
     found = []
-    for (benchmark, persona, condition), episodes in _cells(
-        _complete(source), ("benchmark", "persona", "condition")
+    for (benchmark, persona, condition), episodes in cells_of(
+        source, "benchmark", "persona", "condition"
     ):
         scored = [e for e in episodes if outcome_of(e, "success") is not None]
         won = sum(bool(e.success) for e in scored)
@@ -180,7 +157,7 @@ def successes(source: Source) -> list[Success]:
 def success_rates(source: Source, *, seed: int = 0) -> list[SuccessRate]:
     """Success by benchmark and condition, over all personas and tasks."""
     found = []
-    for (benchmark, condition), episodes in _cells(_complete(source), ("benchmark", "condition")):
+    for (benchmark, condition), episodes in cells_of(source, "benchmark", "condition"):
         outcomes = [(outcome_of(e, "success"), e.task_id) for e in episodes]
         known = [(value, task) for value, task in outcomes if value is not None]
         unscored = len(episodes) - len(known)
@@ -192,7 +169,7 @@ def success_rates(source: Source, *, seed: int = 0) -> list[SuccessRate]:
 def rounds(source: Source, *, seed: int = 0) -> list[Rounds]:
     """Tutoring turns per episode by benchmark and condition."""
     found = []
-    for (benchmark, condition), episodes in _cells(_complete(source), ("benchmark", "condition")):
+    for (benchmark, condition), episodes in cells_of(source, "benchmark", "condition"):
         fired = [e for e in episodes if e.turns_taken]
         found.append(
             Rounds(
@@ -204,32 +181,6 @@ def rounds(source: Source, *, seed: int = 0) -> list[Rounds]:
                 _mean([(float(e.turns_taken), e.task_id) for e in fired], seed),
             )
         )
-    return found
-
-
-def contrasts(
-    source: Source, outcome: Outcome, *, reference: str | None = None, seed: int = 0
-) -> list[Contrast]:
-    """Conditions against one another on one outcome, per benchmark.
-
-    First attempts are drawn anew in each condition, so pairs share task and persona and
-    nothing else. Repeats of a pair are averaged.
-
-    Args:
-        source: A run.
-        outcome: What to compare; see `outcome_of`.
-        reference: Compare the others with this condition only; by default every two conditions.
-        seed: Of the draws.
-    """
-    found = []
-    for (benchmark,), episodes in _cells(_complete(source), ("benchmark",)):
-        values = paired_outcomes(episodes, outcome)
-        names = list(dict.fromkeys(e.condition for e in episodes))
-        family = [
-            (a, b) for i, a in enumerate(names) for b in names[i + 1 :] if reference in (None, a, b)
-        ]
-        ordered = [(b, a) if b == reference else (a, b) for a, b in family]
-        found += _contrasted(benchmark, outcome, values, ordered, seed)
     return found
 
 
@@ -271,16 +222,15 @@ def paired_outcomes(
     }
 
 
-def _complete(source: Source) -> list[EpisodeRecord]:
+def complete_episodes(source: Source) -> list[EpisodeRecord]:
+    """The episodes that were not cut short by a failed call."""
     return [e for e in source.episodes if e.status == "complete"]
 
 
-def _cells(
-    episodes: Sequence[EpisodeRecord], fields: Sequence[str]
-) -> list[tuple[tuple[str, ...], list[EpisodeRecord]]]:
-    """Episodes by the values of some fields, in order of first appearance."""
+def cells_of(source: Source, *fields: str) -> list[tuple[tuple[str, ...], list[EpisodeRecord]]]:
+    """Complete episodes by the values of some fields, in order of first appearance."""
     cells: dict[tuple[str, ...], list[EpisodeRecord]] = {}
-    for e in episodes:
+    for e in complete_episodes(source):
         cells.setdefault(tuple(getattr(e, field) for field in fields), []).append(e)
     return list(cells.items())
 
@@ -320,33 +270,3 @@ def _gain(
 
 def _mean(values: Sequence[tuple[float, Hashable]], seed: int) -> Estimate | NotEstimable:
     return cluster_bootstrap([v for v, _ in values], [task for _, task in values], seed=seed)
-
-
-def _contrasted(
-    benchmark: str,
-    outcome: Outcome,
-    values: dict[str, dict[Pair, float]],
-    family: Sequence[tuple[str, str]],
-    seed: int,
-) -> list[Contrast]:
-    rows: list[Contrast] = []
-    for first, second in family:
-        a, b = values.get(first, {}), values.get(second, {})
-        shared = [pair for pair in a if pair in b]
-        differences = [b[pair] - a[pair] for pair in shared]
-        tasks = [task for _, task, _ in shared]
-        rows.append(
-            Contrast(
-                benchmark,
-                outcome,
-                first,
-                second,
-                paired_permutation(differences, seed=seed),
-                None,
-                cluster_bootstrap(differences, tasks, seed=seed),
-                minimum_detectable_effect(differences, tasks),
-            )
-        )
-    tested = {i: c.test.p_value for i, c in enumerate(rows) if isinstance(c.test, PermutationTest)}
-    corrected = holm(tested)
-    return [replace(c, p_holm=corrected.get(i)) for i, c in enumerate(rows)]

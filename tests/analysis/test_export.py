@@ -6,7 +6,7 @@ from typing import Any
 import polars as pl
 import pytest
 
-from analysis.export import EXPORT_FORMATS, export, export_preflib
+from analysis.export import EXPORT_FORMATS, export, export_preflib, write_frame
 from analysis.metrics import turn_diagnostics
 from analysis.sources import open_source
 from analysis.tables import TABLES
@@ -102,6 +102,8 @@ def test_an_unknown_format_and_an_unwritable_folder_are_refused(
 ) -> None:
     with pytest.raises(UsageError, match="'xlsx'"):
         export(source, tmp_path, "xlsx")  # type: ignore[arg-type]
+    with pytest.raises(UsageError, match="no known format"):
+        write_frame(source.ballots, tmp_path / "ballots.xlsx")
     (tmp_path / "file").write_text("in the way")
     with pytest.raises(FolderError):
         export(source, tmp_path / "file" / "out")

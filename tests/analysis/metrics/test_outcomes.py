@@ -3,8 +3,15 @@ from typing import Any
 
 import pytest
 
-from analysis.metrics import contrasts, episode_counts, gains, outcome_of, rounds, successes
-from analysis.statistics import Estimate, NotEstimable, PermutationTest
+from analysis.metrics import (
+    episode_counts,
+    gains,
+    outcome_of,
+    rounds,
+    success_rates,
+    successes,
+)
+from analysis.statistics import Estimate, NotEstimable
 
 Make = Callable[..., Any]
 
@@ -86,6 +93,21 @@ def test_an_unscored_end_is_not_in_the_success_rate(
     )
 
 
+def test_success_by_condition_is_over_all_personas_and_leaves_out_what_is_not_known(
+    panel_episode: Make, panel_source: Make
+) -> None:
+    source = panel_source(
+        panel_episode(task="a", scores=(0.9,)),
+        panel_episode(task="b", scores=(0.4, 0.4)),
+        panel_episode(task="b", persona="help_avoidant", scores=(0.9,)),
+        panel_episode(task="c", scores=(0.4, None)),
+        panel_episode(task="d", scores=(0.9,), status="failed"),
+    )
+    [row] = success_rates(source)
+    assert (row.condition, row.episodes, row.unscored) == ("baseline", 4, 1)
+    assert mean(row.rate) == pytest.approx(2 / 3)
+
+
 def test_a_failed_program_settles_success_and_a_missing_verdict_does_not(
     panel_episode: Make,
 ) -> None:
@@ -107,75 +129,9 @@ def test_rounds_count_untutored_episodes_as_none(panel_episode: Make, panel_sour
     assert (row.episodes, row.fired, mean(row.mean), mean(row.mean_fired)) == (3, 2, 1.0, 1.5)
 
 
-def test_contrasts_pair_task_and_persona_and_correct_over_the_family(
-    panel_episode: Make, panel_source: Make
-) -> None:
-    ends = {"baseline": (0.1, 0.2, 0.3), "simple": (0.2, 0.4, 0.6), "ranked": (0.1, 0.2, 0.3)}
-    episodes = [
-        panel_episode(condition=condition, task=f"t{i}", scores=(0.1, end))
-        for condition, scores in ends.items()
-        for i, end in enumerate(scores)
-    ]
-    lone = panel_episode(condition="simple", task="t9", scores=(0.1, 0.7))
-    first, second, third = contrasts(panel_source(*episodes, lone), "final_score")
-    assert [(c.first, c.second) for c in (first, second, third)] == [
-        ("baseline", "simple"),
-        ("baseline", "ranked"),
-        ("simple", "ranked"),
-    ]
-    # Differences 0.1, 0.2, 0.3: two of eight sign patterns are as large. Three tests in the family.
-    assert first.test == PermutationTest(pytest.approx(0.2), 0.25, 3, exact=True)
-    assert first.p_holm == pytest.approx(0.75)
-    # sd of the differences 0.1 over three tasks.
-    assert first.detectable == pytest.approx(2.801585 * 0.1 / 3**0.5, abs=1e-6)
-    assert isinstance(second.test, PermutationTest)
-    assert (second.test.p_value, second.p_holm) == (1.0, 1.0)
-
-
-def test_a_reference_is_always_the_first_of_a_contrast(
-    panel_episode: Make, panel_source: Make
-) -> None:
-    episodes = [
-        panel_episode(condition=c, task=t, scores=(0.1, 0.4))
-        for c in ("simple", "baseline", "ranked")
-        for t in "ab"
-    ]
-    found = contrasts(panel_source(*episodes), "success", reference="baseline")
-    assert [(c.first, c.second) for c in found] == [("baseline", "simple"), ("baseline", "ranked")]
-
-
-def test_repeats_of_a_pair_are_averaged(panel_episode: Make, panel_source: Make) -> None:
-    episodes = [
-        panel_episode(task="a", condition="simple", scores=(0.1, 0.4)),
-        panel_episode(task="a", condition="ranked", scores=(0.1, 0.2)),
-        panel_episode(task="a", condition="ranked", scores=(0.1, 0.4), repeat=2),
-        panel_episode(task="b", condition="simple", scores=(0.1, 0.4)),
-        panel_episode(task="b", condition="ranked", scores=(0.1, 0.4)),
-    ]
-    [found] = contrasts(panel_source(*episodes), "final_score")
-    assert isinstance(found.test, PermutationTest)
-    assert found.test.n == 2
-    assert found.test.difference == pytest.approx(-0.05)
-
-
-def test_conditions_without_a_shared_pair_have_no_contrast(
-    panel_episode: Make, panel_source: Make
-) -> None:
-    source = panel_source(
-        panel_episode(task="a", condition="simple"), panel_episode(task="b", condition="ranked")
-    )
-    [found] = contrasts(source, "final_score")
-    assert (found.test, found.p_holm, found.difference, found.detectable) == (
-        NotEstimable("no pairs"),
-        None,
-        NotEstimable("no observations"),
-        NotEstimable("no pairs"),
-    )
-
-
 def test_nothing_to_report_is_reported_as_nothing(panel_source: Make) -> None:
     empty = panel_source()
-    assert gains(empty) == successes(empty) == rounds(empty) == contrasts(empty, "success") == []
+    assert gains(empty) == successes(empty) == success_rates(empty) == rounds(empty) == []
     assert episode_counts(empty)["episodes"] == 0
 
 

@@ -18,8 +18,8 @@ from tutorsim.errors import FolderError, UsageError
 from tutorsim.records import Provenance
 
 __all__ = [
-    "COUNTERFACTUAL",
     "NOT_ESTIMABLE",
+    "Cell",
     "Pair",
     "Prose",
     "caption",
@@ -35,12 +35,6 @@ __all__ = [
     "styled",
     "table",
 ]
-
-COUNTERFACTUAL = (
-    "A statement about single logged turns: the logged dialogue is held fixed, and nothing here "
-    "says what the student would have done next."
-)
-"""Goes under every table of a counterfactual."""
 
 NOT_ESTIMABLE = "–"
 ROOMY = 110
@@ -144,9 +138,9 @@ def table(headers: Sequence[str], rows: Iterable[Sequence[Cell]], *, left: int =
     return Grid(headers, tuple(rows), left)
 
 
-def listing(names: Sequence[str]) -> str:
+def listing(names: Sequence[str], *, last: str = "and") -> str:
     """`a`, `a and b`, `a, b and c`."""
-    return " and ".join(filter(None, (", ".join(names[:-1]), *names[-1:])))
+    return f" {last} ".join(filter(None, (", ".join(names[:-1]), *names[-1:])))
 
 
 def number(value: float | None, digits: int = 2) -> str:

@@ -1,0 +1,124 @@
+"""`tutorsim compare`: two runs side by side, paired."""
+
+from collections.abc import Iterator, Sequence
+from pathlib import Path
+
+import click
+from rich.console import RenderableType
+from rich.text import Text
+
+from analysis.compare import Comparison, OutcomeDifference, compare_runs
+from analysis.sources import Source, open_source
+from analysis.statistics import PermutationTest
+from tutorsim.cli.figures import estimate, plain_figure
+from tutorsim.cli.overview import source_shown
+from tutorsim.cli.render import (
+    NOT_ESTIMABLE,
+    Prose,
+    caption,
+    heading,
+    number,
+    percent,
+    publish,
+    report_options,
+    table,
+)
+
+__all__ = ["compare"]
+
+Shown = Iterator[RenderableType]
+
+OUTCOMES = {
+    "final_score": "Final judge score",
+    "score_gain": "Gain in judge score, tutored episodes",
+    "final_code": "Tests passed at the end",
+    "code_gain": "Gain in tests passed, tutored episodes",
+    "success": "Success",
+    "turns": "Tutoring turns",
+}
+
+
+@click.command()
+@click.argument("first", metavar="RUN", type=click.Path(path_type=Path))
+@click.argument("second", metavar="RUN", type=click.Path(path_type=Path))
+@report_options
+def compare(first: Path, second: Path, as_json: bool, output: Path | None) -> None:
+    """Compare two RUN folders, paired on benchmark, task, persona and condition.
+
+    Differences are second minus first over the pairs that both runs have complete, with a
+    bootstrap over tasks and a permutation test that flips whole pairs; p-values carry Holm's
+    correction over all rows. First attempts are drawn anew in each run, so pairs share their
+    place in the grid and nothing else.
+
+    \b
+    --json gives:
+      first, second, caption: names, and what answered each
+      pairs, only_first, only_second: how many there are
+      outcomes: [{benchmark condition outcome first second difference test p_holm}]
+      same_winner: {protocol: share of first turns that both gave to one role}
+    Estimates are {value n interval: {low high method}}; what cannot be estimated
+    is {not_estimable: reason}.
+    """
+    one, two = open_source(first), open_source(second)
+    found = compare_runs(one, two)
+    publish(_shown(one, two, found), found.to_json(), as_json=as_json, output=output)
+
+
+def _shown(first: Source, second: Source, found: Comparison) -> Shown:
+    yield from source_shown(first)
+    yield Text()
+    yield from source_shown(second)
+    yield Text()
+    yield Prose(
+        f"Pairs in both: {found.pairs}; only in the first: {found.only_first}, only in the "
+        f"second: {found.only_second}."
+    )
+    if not found.pairs:
+        yield Prose("The runs share no pair, so no outcome can be compared.")
+    for outcome, title in OUTCOMES.items():
+        rows = [row for row in found.outcomes if row.outcome == outcome]
+        if rows:
+            yield Text()
+            yield heading(title, "second − first")
+            yield _outcome_table(rows)
+    if found.outcomes:
+        yield caption(
+            "p: permutation of whole pairs, Holm's correction over all rows of all tables. "
+            "“a to b”: 95 % intervals that resample tasks."
+        )
+    yield Text()
+    yield heading("Same winner in the first turn", "share of shared episodes, in %")
+    yield table(
+        ("protocol", "same %"),
+        [(name, estimate(share, unit=percent)) for name, share in found.same_winner.items()],
+    )
+    yield caption(found.caption)
+
+
+def _outcome_table(rows: Sequence[OutcomeDifference]) -> RenderableType:
+    return table(
+        ("benchmark", "condition", "pairs", "first", "second", "difference", "p"),
+        [
+            (
+                row.benchmark,
+                row.condition,
+                str(getattr(row.difference, "n", 0)),
+                plain_figure(row.first),
+                plain_figure(row.second),
+                estimate(row.difference, unit=_signed),
+                _p_value(row),
+            )
+            for row in rows
+        ],
+        left=2,
+    )
+
+
+def _signed(value: float) -> str:
+    return f"{value:+.2f}"
+
+
+def _p_value(row: OutcomeDifference) -> str:
+    if not isinstance(row.test, PermutationTest):
+        return NOT_ESTIMABLE
+    return "<0.001" if (row.p_holm or 0) < 0.001 else number(row.p_holm, 3)

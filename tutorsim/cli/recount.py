@@ -1,0 +1,186 @@
+"""`tutorsim recount`: what other orders, tie policies and rules would have chosen."""
+
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from pathlib import Path
+
+import click
+from rich.console import RenderableType
+
+from analysis.export import EXPORT_FORMATS, write_frame
+from analysis.recount import RecountResult
+from analysis.recount import recount as recount_source
+from analysis.rules import TARGETS
+from analysis.sources import Source, open_source
+from analysis.statistics import to_json
+from analysis.threshold import AtThreshold, at_threshold
+from tutorsim.cli.console import err, safe
+from tutorsim.cli.overview import source_shown
+from tutorsim.cli.recounted import SECTIONS, recount_shown, thresholds_shown
+from tutorsim.cli.render import listing, publish, report_options
+from tutorsim.errors import UsageError
+
+__all__ = ["order_option", "recount", "table_option", "tell_rows"]
+
+ENDINGS = tuple(f".{name}" for name in EXPORT_FORMATS)
+
+
+def names(_: click.Context, __: click.Parameter, given: str | None) -> tuple[str, ...] | None:
+    """The value of an option that is a list, separated by commas."""
+    if given is None:
+        return None
+    return tuple(name.strip() for name in given.split(",") if name.strip())
+
+
+def whole_numbers(ctx: click.Context, parameter: click.Parameter, given: str) -> tuple[int, ...]:
+    """As `names`, for numbers from 0."""
+    parts = names(ctx, parameter, given) or ()
+    if not parts or not all(part.isdecimal() for part in parts):
+        raise click.BadParameter(f"{given!r} is not a list of whole numbers such as 0,1,2.")
+    return tuple(int(part) for part in parts)
+
+
+def order_option(command: Callable[..., None]) -> Callable[..., None]:
+    """Adds `--fallback-order`."""
+    return click.option(
+        "--fallback-order",
+        callback=names,
+        metavar="ROLE,ROLE,…",
+        help="Role-priority order to count under; roles left out stand behind.",
+    )(command)
+
+
+def table_option(name: str, rows: str) -> Callable[[Callable[..., None]], Callable[..., None]]:
+    """Adds an option that names a file for a table."""
+    return click.option(
+        name,
+        type=click.Path(path_type=Path, dir_okay=False),
+        callback=_table_file,
+        metavar="FILE",
+        help=f"Also write {rows} to FILE, {listing(ENDINGS, last='or')}.",
+    )
+
+
+def tell_rows(rows: int, path: Path) -> None:
+    """Say on stderr that a table was written."""
+    err().print(safe(f"{rows} rows written to {path}."), soft_wrap=True)
+
+
+def _table_file(_: click.Context, __: click.Parameter, path: Path | None) -> Path | None:
+    """Refuse an unknown ending before anything is computed."""
+    if path is not None and path.suffix not in ENDINGS:
+        raise UsageError(
+            f"{path} has an ending that says no known format.",
+            hint=f"Use {listing(ENDINGS, last='or')}.",
+        )
+    return path
+
+
+@click.command()
+@click.argument("source", metavar="RUN|BALLOTS", type=click.Path(path_type=Path))
+@click.option(
+    "--targets",
+    callback=names,
+    metavar="RULE,RULE,…",
+    help=f"Rules to count under: {', '.join(TARGETS)}. Default: all.",
+)
+@click.option(
+    "--exempt",
+    callback=whole_numbers,
+    default="0,1,2",
+    show_default=True,
+    metavar="K,K,…",
+    help="Numbers of voters that may have cast any ballot at all.",
+)
+@order_option
+@click.option(
+    "--threshold",
+    "thresholds",
+    multiple=True,
+    type=click.FloatRange(0, 1),
+    help="Outcomes under another success threshold; may be given several times.",
+)
+@click.option("--budget", type=click.IntRange(min=1), help="Points of a cumulative ballot.")
+@click.option(
+    "--section",
+    "sections",
+    multiple=True,
+    type=click.Choice(list(SECTIONS)),
+    help="Show only this section; may be given several times.",
+)
+@click.option("--full", is_flag=True, help="Also show every order and all wins under every rule.")
+@table_option("--turns", "one row per turn, rule, k and reading of ties")
+@report_options
+def recount(
+    source: Path,
+    targets: tuple[str, ...] | None,
+    exempt: tuple[int, ...],
+    fallback_order: tuple[str, ...] | None,
+    thresholds: tuple[float, ...],
+    budget: int | None,
+    sections: tuple[str, ...],
+    full: bool,
+    turns: Path | None,
+    as_json: bool,
+    output: Path | None,
+) -> None:
+    """Ask of every logged turn what other rules would have chosen.
+
+    The source is a run folder or ballots from elsewhere. Answers are exact where the ballots
+    settle them and intervals where they do not: a figure stands with what the ballots leave
+    open. Each turn is counted alone, and the logged dialogue is held fixed.
+
+    \b
+    --json gives:
+      schema_version source provenance caption fallback_order budget exempt
+      turns notes
+      orders: [{protocol logged_order turns decided_by_order changed_expected
+                changed_most orders
+                candidates: [{candidate logged least most expected robust
+                              by_order share_by_order}]
+                listed: [{order wins changed}]}]
+      policies: [{policy protocol turns wins changed}]
+      electorates: [{scenario voter protocol turns not_computable open_ties
+                     wins changed}]
+      readings: [{reading protocol turns not_computable ballots
+                  ballots_changed abstained open_ties wins changed}]
+      rules: [{logged_protocol target projection reading exempt turns
+               not_settled identified widths wins point_ties point_moved
+               agreement flips flip_turns breakdown}]
+      thresholds: [{benchmark condition threshold episodes exact fired success
+                    turns final gain}]
+    protocol null is all protocols; exact numbers are {exact value}, intervals
+    {lower point upper} in turns; every entry has its caption.
+
+    \b
+    --turns FILE has the columns:
+      episode_id turn logged_protocol logged_winner target fallback_order
+      tied_set possible_winners necessary_winner point_winner projection exempt
+      breakdown settled reading point_moved
+    """
+    opened = open_source(source, budget=budget)
+    with err().status("Counting under other rules …"):
+        found = recount_source(
+            opened, targets=targets or TARGETS, exempt=exempt, order=fallback_order
+        )
+    at = {threshold: at_threshold(opened, threshold) for threshold in thresholds}
+    if turns is not None:
+        tell_rows(write_frame(found.per_turn, turns), turns)
+    shown = _shown(opened, found, sections or tuple(SECTIONS), full, at)
+    publish(shown, _value(found, at), as_json=as_json, output=output)
+
+
+def _shown(
+    source: Source,
+    found: RecountResult,
+    sections: Sequence[str],
+    full: bool,
+    at: Mapping[float, Sequence[AtThreshold]],
+) -> Iterator[RenderableType]:
+    yield from source_shown(source)
+    yield from recount_shown(found, sections, full=full)
+    yield from thresholds_shown(at)
+
+
+def _value(found: RecountResult, at: Mapping[float, Sequence[AtThreshold]]) -> dict[str, object]:
+    rows = [row for rows in at.values() for row in rows]
+    return {**found.model_dump(mode="json"), "thresholds": to_json(rows)}

@@ -16,7 +16,7 @@ from analysis.profiles import Masses, Profile
 from analysis.rules import Ranking, Target, ballot_format, winners
 from tutorsim.types import Protocol
 
-__all__ = ["AS_CAST", "Projected", "project", "projected_winners", "projection_name"]
+__all__ = ["AS_CAST", "Projected", "apportioned", "project", "projected_winners", "projection_name"]
 
 AS_CAST: Final = "as cast"
 
@@ -90,7 +90,7 @@ def _masses(ballot: Masses, protocol: Protocol, form: Protocol, budget: int) -> 
         return _average_ranks(ballot)
     if form == "approval":
         return tuple(int(mass * len(ballot) > sum(ballot)) for mass in ballot)
-    return _apportioned(ballot, budget)
+    return apportioned(ballot, budget)
 
 
 def _equal_split(ballot: Masses) -> Masses:
@@ -111,8 +111,11 @@ def _average_ranks(ballot: Masses) -> Masses:
     )
 
 
-def _apportioned(weights: Masses, budget: int) -> Masses:
-    """Points in proportion to weights by largest remainder; equal weights where all are 0."""
+def apportioned(weights: Masses, budget: int) -> Masses:
+    """Points in proportion to weights by largest remainder; equal weights where all are 0.
+
+    Equal remainders go to the candidate that stands first.
+    """
     if not any(weights):
         weights = (1,) * len(weights)
     shares = [Fraction(weight * budget, sum(weights)) for weight in weights]

@@ -6,7 +6,7 @@ from typing import NamedTuple
 from analysis.profiles import TurnBallots, TurnKey, Turns
 from analysis.recount.result import Interval
 from tutorsim.types import Protocol
-from tutorsim.voting import first_in_order, leaders, tally
+from tutorsim.voting import decide, leaders, tally
 
 __all__ = [
     "Ballots",
@@ -56,10 +56,12 @@ class Outcome(NamedTuple):
     """Who may have won: several only where a tie was never put to a tie round."""
     winner: str
     """The first of those in the order."""
-    tied: tuple[str, ...]
+    led: tuple[str, ...]
     """Who led the final vote; several where it was tied."""
     undecided: tuple[str, ...]
     """What counting left, after a tie round where it applies."""
+    tied_set: tuple[str, ...]
+    """The last tie; empty where one led the final vote alone."""
 
 
 def gather(turns: Turns) -> Cases:
@@ -118,12 +120,15 @@ def redecided(
         logged: Who led the logged final vote; a tie round was held among these.
         tie: Ballots of that tie round, as changed, or `None` when none was held.
     """
-    tied = leading(final, candidates)
-    as_logged = set(tied) == set(logged)
-    again = as_logged and len(tied) > 1 and tie is not None
-    undecided = leading(tie or [], tied) if again else tied
-    winner = first_in_order(undecided, order)
-    return Outcome((winner,) if as_logged else tied, winner, tied, undecided)
+    cast = [masses for _, masses in final]
+    decision = decide(cast, candidates, order=order)
+    led = leaders(decision.tallies)
+    as_logged = set(led) == set(logged)
+    if as_logged and len(led) > 1 and tie is not None:
+        again = [masses for _, masses in tie]
+        decision = decide(cast, candidates, order=order, tie_round=again)
+    standing = (decision.winner,) if as_logged else led
+    return Outcome(standing, decision.winner, led, decision.undecided, decision.tied_set)
 
 
 def leading(ballots: Ballots, candidates: Sequence[str]) -> tuple[str, ...]:

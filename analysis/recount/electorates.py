@@ -29,9 +29,9 @@ LISTED_VOTERS: Final = 12
 
 _POLICIES: Final[Mapping[str, Callable[[Outcome, Sequence[str]], tuple[str, ...]]]] = {
     "tie_round": lambda outcome, _: (outcome.winner,),
-    "no_tie_round": lambda outcome, order: (first_in_order(outcome.tied, order),),
+    "no_tie_round": lambda outcome, order: (first_in_order(outcome.led, order),),
     "random": lambda outcome, _: outcome.undecided,
-    "random_no_tie_round": lambda outcome, _: outcome.tied,
+    "random_no_tie_round": lambda outcome, _: outcome.led,
 }
 """Policy → those among whom a lot is drawn."""
 
@@ -136,7 +136,7 @@ def _first_vote(
     for case, n in grouped:
         if case.initial is not None:
             tied = leading(cast_by(case.initial), case.initial.candidates)
-            outcome = Outcome(tied, first_in_order(tied, order), tied, tied)
+            outcome = Outcome(tied, first_in_order(tied, order), tied, tied, tied)
             found.append((outcome, logged[case], n))
     return found
 

@@ -108,7 +108,7 @@ def _reread(
 
     held = () if turn.tie_round is None else turn.tie_round.ballots
     candidates = tuple(decision.tallies)
-    final, tie = again(turn.ballots_final, candidates), again(held, decision.tied_set)
+    final, tie = again(turn.ballots_final, candidates), again(held, decision.tied_in_vote)
     outcome = redecided(
         _by_voter(turn.ballots_final, final),
         candidates,

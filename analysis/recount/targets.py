@@ -16,7 +16,7 @@ from analysis.identify import (
 )
 from analysis.identify.projection import project, projected_winners, projection_name
 from analysis.profiles import Profile
-from analysis.recount.cases import Case, Cases, cast_by, leading
+from analysis.recount.cases import Case, Cases, decided
 from analysis.recount.result import Interval, RuleRow
 from analysis.rules import Target
 from tutorsim.types import PROTOCOLS, Protocol
@@ -34,7 +34,7 @@ PER_TURN_SCHEMA: Final = pl.Schema(
         "logged_winner": pl.String(),
         "target": pl.String(),
         "fallback_order": pl.List(pl.String()),  # the turn's candidates in the order used
-        "tied_set": pl.List(pl.String()),  # tied under the projection; empty: one led alone
+        "tied_set": pl.List(pl.String()),  # under the projection; empty: one led alone
         "possible_winners": pl.List(pl.String()),  # null: not settled
         "necessary_winner": pl.String(),  # null: several are possible, or not settled
         "point_winner": pl.String(),  # null: a tie that stays a tie
@@ -60,8 +60,8 @@ class Answer(NamedTuple):
 class Projection(NamedTuple):
     """What the named projection says."""
 
-    led: tuple[int, ...]
-    """Who leads under it: several in a tie, nobody without a Condorcet winner."""
+    tied: tuple[int, ...]
+    """The tied set under it; empty when one leads alone, or nobody."""
     outcome: tuple[int, ...]
     """The point winner, or the tie that stays one."""
     moved: bool
@@ -101,14 +101,12 @@ class Recounter:
         return self._answers[key]
 
     def _answered(self, case: Case, target: Target, exempt: int, reading: TieReading) -> Answer:
-        own = self._own_winner(case) if target == case.protocol else None
-        possible = self._possible(case.final.profile, target, exempt, reading, own)
-        projected = self._projected(case.final.profile, target, possible, reading)
-        if own is not None:
-            projected = Projection(projected.led, (own,), moved=False)
+        profile = case.final.profile
+        own = self._own(case) if target == case.protocol else None
+        possible = self._possible(profile, target, exempt, reading, own)
+        projected = own or self._projected(profile, target, possible, reading)
         asked = (case, target, reading)
         if asked not in self._breakdowns:
-            profile = case.final.profile
             self._breakdowns[asked] = breakdown_point(
                 lambda k: self._possible(profile, target, k, reading, own),
                 voters=len(profile.ballots),
@@ -125,13 +123,12 @@ class Recounter:
         possible = self._identifier.possible(profile, target, exempt=exempt, reading=reading)
         return possible, self._projected(profile, target, possible, reading)
 
-    def _own_winner(self, case: Case) -> int:
-        """The place of the winner that the case's own ballots and tie round give."""
+    def _own(self, case: Case) -> Projection:
+        """What the case's own ballots and tie round give."""
         candidates = case.final.candidates
-        tied = leading(cast_by(case.final), candidates)
-        if len(tied) > 1 and case.tie is not None and set(case.tie.candidates) == set(tied):
-            tied = leading(cast_by(case.tie), tied)
-        return min(candidates.index(c) for c in tied)
+        outcome = decided(case, order=candidates)
+        tied = tuple(candidates.index(c) for c in outcome.tied_set)
+        return Projection(tied, (candidates.index(outcome.winner),), moved=False)
 
     def _possible(
         self,
@@ -139,14 +136,14 @@ class Recounter:
         target: Target,
         exempt: int,
         reading: TieReading,
-        own: int | None,
+        own: Projection | None,
     ) -> Possible:
         if own is None:
             return self._identifier.possible(profile, target, exempt=exempt, reading=reading)
         if exempt == 0:
-            return Possible((own,), settled=True)
+            return Possible(own.outcome, settled=True)
         found = self._identifier.possible(profile, target, exempt=exempt, reading=reading)
-        return Possible(tuple(sorted({own, *found.winners})), found.settled)
+        return Possible(tuple(sorted({*own.outcome, *found.winners})), found.settled)
 
     def _projected(
         self, profile: Profile, target: Target, possible: Possible, reading: TieReading
@@ -158,12 +155,13 @@ class Recounter:
         """
         led = self._leaders(profile, target, tuple(range(profile.size)))
         outcome = _outcome(led, reading)
+        tied = led if len(led) > 1 else ()
         if not possible.settled or set(outcome) <= set(possible.winners):
-            return Projection(led, outcome, moved=False)
+            return Projection(tied, outcome, moved=False)
         standing = tuple(c for c in possible.winners if c != NOBODY)
         among = _outcome(self._leaders(profile, target, standing), reading)
         within = among if set(among) <= set(possible.winners) else _outcome(standing, reading)
-        return Projection(led, within, moved=True)
+        return Projection(tied, within, moved=True)
 
     def _leaders(self, profile: Profile, target: Target, among: tuple[int, ...]) -> tuple[int, ...]:
         key = (profile, target, among)
@@ -328,7 +326,7 @@ def _cells(
     yield case.protocol
     yield target
     yield list(candidates)
-    yield [name(c) for c in projected.led] if len(projected.led) > 1 else []
+    yield [name(c) for c in projected.tied]
     yield [name(c) for c in possible.winners] if possible.settled else None
     yield name(possible.necessary)
     yield name(projected.winner)

@@ -68,7 +68,7 @@ def read_preflib(file: Path) -> PrefLibRead:
             the file's ending promises, or where the counts in its head do not hold.
     """
     head, orders = _parse(file)
-    candidates = sorted(head.names) or sorted({a for o, _, _ in orders for g in o for a in g})
+    candidates = _candidates(head, orders)
     completed = [
         (_completed(order, candidates), times, line)
         for order, times, line in _checked(orders, candidates, head, file)
@@ -177,6 +177,15 @@ def _read_order(text: str, file: Path, line: int) -> tuple[Groups, int]:
         raise _bad(file, line, "an order of nobody")
     groups = re.findall(group, order)
     return tuple(tuple(int(a) for a in re.findall(r"\d+", g)) for g in groups), int(times)
+
+
+def _candidates(head: _Head, orders: Sequence[tuple[Groups, int, int]]) -> list[int]:
+    """Those named in the head, or as many as it counts, or those that the orders name."""
+    if head.names:
+        return sorted(head.names)
+    if head.alternatives:
+        return list(range(1, head.alternatives + 1))
+    return sorted({a for order, _, _ in orders for group in order for a in group})
 
 
 def _checked(

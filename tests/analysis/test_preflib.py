@@ -113,6 +113,17 @@ def test_a_head_whose_counts_do_not_hold_is_refused(tmp_path: Path) -> None:
         open_source(write(tmp_path, "soc"))
 
 
+def test_alternatives_without_names_are_called_by_their_numbers(tmp_path: Path) -> None:
+    file = tmp_path / "v.soi"
+    file.write_text("# NUMBER ALTERNATIVES: 3\n2: 3\n")
+    assert profile(file) == ("simple", [{"1": 0, "2": 0, "3": 1}] * 2)
+    file.write_text("2: 3,1\n")
+    assert profile(file) == ("ranked", [{"1": 0, "3": 1}] * 2)
+    file.write_text("# NUMBER ALTERNATIVES: 3\n# ALTERNATIVE NAME 1: A\n1: 1\n")
+    with pytest.raises(BallotFileError, match="counts 3 alternatives, and 1 are named"):
+        open_source(file)
+
+
 def test_a_folder_of_files_is_one_source_unless_budgets_differ(tmp_path: Path) -> None:
     write(tmp_path, "soc", "1: 1,2,3").rename(tmp_path / "one.soc")
     write(tmp_path, "cat", "1: {1},{2,3}").rename(tmp_path / "two.cat")

@@ -2,6 +2,7 @@
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
+from math import fsum
 
 from analysis.metrics.outcomes import OUTCOMES, Outcome, Pair, paired_outcomes
 from analysis.metrics.turns import decided_turns
@@ -133,7 +134,7 @@ def _difference(
 
 def _mean(values: Sequence[float]) -> float | NotEstimable:
     return (
-        sum(values) / len(values) if values else NotEstimable("no pair with this outcome in both")
+        fsum(values) / len(values) if values else NotEstimable("no pair with this outcome in both")
     )
 
 

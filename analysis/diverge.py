@@ -14,6 +14,7 @@ fixed up to the first divergent turn, and nothing is assumed after it.
 
 from collections.abc import Mapping, Sequence, Set
 from dataclasses import dataclass
+from math import fsum
 from typing import Final, Literal
 
 import polars as pl
@@ -235,7 +236,7 @@ def _mean(values: Sequence[float | None]) -> float | NotEstimable:
     scored = [value for value in values if value is not None]
     if not scored:
         return NotEstimable("no episode with a logged outcome")
-    return sum(scored) / len(scored)
+    return fsum(scored) / len(scored)
 
 
 def _worst_case(values: Sequence[tuple[float | None, bool]]) -> Bounds | NotEstimable:
@@ -244,7 +245,7 @@ def _worst_case(values: Sequence[tuple[float | None, bool]]) -> Bounds | NotEsti
         return NotEstimable("no episode with a logged outcome")
     known = [value for value, kept in values if kept and value is not None]
     n = len(values)
-    return Bounds(sum(known) / n, (sum(known) + n - len(known)) / n, n)
+    return Bounds(fsum(known) / n, (fsum(known) + n - len(known)) / n, n)
 
 
 def _caption(source: Source, question: str, frame: pl.DataFrame) -> str:

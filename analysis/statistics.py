@@ -10,7 +10,7 @@ bootstrap over tasks. Contrasts are paired, and their tests flip the sign of who
 
 from collections.abc import Hashable, Mapping, Sequence
 from dataclasses import asdict, dataclass
-from math import sqrt
+from math import fsum, sqrt
 from statistics import NormalDist
 from typing import Any, Final, TypeVar
 
@@ -141,7 +141,7 @@ def cluster_bootstrap(
     if not values:
         return NotEstimable("no observations")
     sums, counts = _by_cluster(values, clusters)
-    mean = float(sums.sum() / counts.sum())
+    mean = fsum(values) / len(values)
     return Estimate(mean, len(values), _interval(sums, counts, mean, seed))
 
 
@@ -184,8 +184,8 @@ def _by_cluster(
     found: dict[str, list[float]] = {}
     for value, cluster in zip(values, clusters, strict=True):
         found.setdefault(repr(cluster), []).append(value)
-    groups = [sorted(found[name]) for name in sorted(found)]
-    return np.array([sum(g) for g in groups]), np.array([float(len(g)) for g in groups])
+    groups = [found[name] for name in sorted(found)]
+    return np.array([fsum(g) for g in groups]), np.array([float(len(g)) for g in groups])
 
 
 def paired_permutation(
@@ -205,6 +205,7 @@ def paired_permutation(
         return NotEstimable("one pair has no distribution")
     from scipy.stats import permutation_test  # as in `_bca`
 
+    n = len(differences)
     ordered = np.sort(np.asarray(differences, dtype=np.float64))
     found = permutation_test(
         (ordered,),
@@ -214,8 +215,7 @@ def paired_permutation(
         n_resamples=RESAMPLES,
         rng=np.random.default_rng(seed),
     )
-    n = len(differences)
-    return PermutationTest(float(ordered.mean()), float(found.pvalue), n, 2**n <= RESAMPLES)
+    return PermutationTest(fsum(differences) / n, float(found.pvalue), n, 2**n <= RESAMPLES)
 
 
 def holm(p_values: Mapping[K, float]) -> dict[K, float]:

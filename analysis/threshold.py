@@ -8,6 +8,7 @@ Episodes that used all their turns are exact under any threshold.
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from math import fsum
 
 from analysis.sources import Source
 from analysis.statistics import Bounds, NotEstimable, to_json
@@ -135,7 +136,7 @@ def _cell(
 
 def _average(bounds: Sequence[Bounds]) -> Bounds:
     n = len(bounds)
-    return Bounds(sum(b.low for b in bounds) / n, sum(b.high for b in bounds) / n, n)
+    return Bounds(fsum(b.low for b in bounds) / n, fsum(b.high for b in bounds) / n, n)
 
 
 def _average_known(bounds: Sequence[Bounds], why_not: str) -> Bounds | NotEstimable:

@@ -25,8 +25,8 @@ from analysis.identify.pairwise import PAIRWISE_TESTS, nobody_test
 from analysis.identify.runoff import runoff_sets
 from analysis.identify.search import (
     WORK_LIMIT,
+    Problem,
     Voter,
-    exists,
     linear_test,
     with_subsets,
 )
@@ -69,6 +69,43 @@ class _Question(NamedTuple):
     domains: tuple[Domain | None, ...]
 
 
+class _Progress:
+    """What is known of one outcome: from which number of exempt voters on it is possible.
+
+    Args:
+        problems: Searches of which one must succeed.
+        limit: Work allowed for each search.
+    """
+
+    def __init__(self, problems: Sequence[Problem], limit: int) -> None:
+        self._searches = [(problem, problem.least_exempt()) for problem in problems]
+        self._limit = limit
+        self._refuted = min(least for _, least in self._searches)
+        self._reached: int | None = None
+
+    def possible(self, exempt: int) -> bool | None:
+        """Whether the outcome is possible with so many exempt voters."""
+        while self._reached is None and self._refuted <= exempt:
+            k = self._refuted
+            answers = [
+                problem.exists(exempt=k, limit=self._limit)
+                for problem, least in self._searches
+                if least <= k
+            ]
+            if True in answers:
+                self._reached = k
+            elif None in answers:
+                return self._unsettled(exempt)
+            else:
+                self._refuted = k + 1
+        return self._reached is not None and self._reached <= exempt
+
+    def _unsettled(self, exempt: int) -> bool | None:
+        """Smaller numbers stay open: ask about this very one."""
+        found = [problem.exists(exempt=exempt, limit=self._limit) for problem, _ in self._searches]
+        return True if True in found else None
+
+
 class Identifier:
     """Answers questions about profiles and remembers the answers.
 
@@ -81,7 +118,8 @@ class Identifier:
         self.budget = budget
         self.limit = limit
         self._questions: dict[tuple[Profile, Target], _Question] = {}
-        self._reached: dict[tuple[_Question, int, tuple[int, ...], int], bool | None] = {}
+        self._possible: dict[tuple[_Question, int, TieReading], Possible] = {}
+        self._progress: dict[tuple[_Question, int, int], _Progress] = {}
         self._runoffs: dict[tuple[_Question, int], tuple[frozenset[frozenset[int]], bool]] = {}
 
     def possible(
@@ -89,11 +127,14 @@ class Identifier:
     ) -> Possible:
         """Possible winners with at most `exempt` exempt voters."""
         question = self._question(profile, target)
-        outcomes = [NOBODY] if target == "condorcet" else []
-        outcomes += range(profile.size)
-        answers = {o: self._reach(question, o, reading, exempt) for o in outcomes}
-        winners = tuple(o for o, answer in answers.items() if answer)
-        return Possible(winners, None not in answers.values())
+        key = (question, exempt, reading)
+        if key not in self._possible:
+            outcomes = [NOBODY] if target == "condorcet" else []
+            outcomes += range(profile.size)
+            answers = {o: self._reach(question, o, reading, exempt) for o in outcomes}
+            winners = tuple(o for o, answer in answers.items() if answer)
+            self._possible[key] = Possible(winners, None not in answers.values())
+        return self._possible[key]
 
     def _question(self, profile: Profile, target: Target) -> _Question:
         key = (profile, target)
@@ -108,36 +149,32 @@ class Identifier:
         return self._questions[key]
 
     def _reach(self, q: _Question, outcome: int, reading: TieReading, exempt: int) -> bool | None:
-        """Whether an outcome is possible; what implies it and costs less is asked first."""
-        ordered = q.target != "condorcet" and outcome > 0
-        for k in range(exempt + 1):
-            answer = self._answer(q, outcome, tuple(range(outcome)) if ordered else (), k)
-            if ordered and reading == "set" and not answer:
-                answer = self._answer(q, outcome, (), k)
-            if answer or k == exempt:
-                return answer
-        return None
+        """Whether an outcome is possible.
 
-    def _answer(
-        self, q: _Question, outcome: int, ahead: tuple[int, ...], exempt: int
-    ) -> bool | None:
-        key = (q, outcome, ahead, exempt)
-        if key not in self._reached:
-            self._reached[key] = self._solve(q, outcome, ahead, exempt)
-        return self._reached[key]
-
-    def _solve(
-        self, q: _Question, outcome: int, ahead: tuple[int, ...], exempt: int
-    ) -> bool | None:
+        Winning ahead of everybody earlier in the order implies winning tied with them; in the
+        reading `set` it is asked first, because the answer is wanted anyhow.
+        """
         if q.m == 1:
             return outcome != NOBODY
-        if q.target == "instant_runoff":
-            return self._by_runoff(q, outcome, ahead, exempt)
-        if q.target == "bucklin":
-            return self._by_depths(q, outcome, ahead, exempt)
-        return _SOLVERS[q.target](q, outcome, ahead, exempt, self.limit)
+        ordered = q.target != "condorcet" and outcome > 0
+        answer = self._answer(q, outcome, outcome if ordered else 0, exempt)
+        if ordered and reading == "set" and not answer:
+            return self._answer(q, outcome, 0, exempt)
+        return answer
 
-    def _by_runoff(self, q: _Question, c: int, ahead: tuple[int, ...], exempt: int) -> bool | None:
+    def _answer(self, q: _Question, outcome: int, ahead: int, exempt: int) -> bool | None:
+        """Whether an outcome is possible without any of the first `ahead` candidates."""
+        if q.target == "instant_runoff":
+            return self._by_runoff(q, outcome, range(ahead), exempt)
+        if not ahead and outcome != NOBODY and q.target != "condorcet" and not any(q.domains):
+            return True  # nobody voted, and everybody is tied
+        key = (q, outcome, ahead)
+        if key not in self._progress:
+            problems = _PROBLEMS[q.target](q, outcome, range(ahead))
+            self._progress[key] = _Progress(problems, self.limit)
+        return self._progress[key].possible(exempt)
+
+    def _by_runoff(self, q: _Question, c: int, ahead: Sequence[int], exempt: int) -> bool | None:
         if (q, exempt) not in self._runoffs:
             self._runoffs[q, exempt] = runoff_sets(
                 q.domains, q.m, exempt=exempt, limit=self.limit // 10
@@ -146,15 +183,6 @@ class Identifier:
         if any(c in tied and tied.isdisjoint(ahead) for tied in sets):
             return True
         return False if complete else None
-
-    def _by_depths(self, q: _Question, c: int, ahead: tuple[int, ...], exempt: int) -> bool | None:
-        """Bucklin: `c` wins the count at some depth that nobody decides earlier."""
-        if not any(q.domains) and not ahead:
-            return True
-        answers = [
-            _bucklin_at(q, c, ahead, exempt, self.limit, depth) for depth in range(1, q.m + 1)
-        ]
-        return True if True in answers else (None if None in answers else False)
 
 
 def breakdown_point(possible: Callable[[int], Possible], *, voters: int) -> int | None:
@@ -189,59 +217,59 @@ def _lead(c: int, ahead: Sequence[int], m: int) -> list[int]:
     return [int(d in ahead) for d in range(m) if d != c]
 
 
-def _simple(q: _Question, c: int, ahead: Sequence[int], exempt: int, limit: int) -> bool | None:
+def _simple(q: _Question, c: int, ahead: Sequence[int]) -> list[Problem]:
     top = dom.single_minded(c, q.m, 1)
     voters = _voters(q, top, lambda d: dom.simple_options(d, c, q.m))
-    return exists(voters, linear_test(_lead(c, ahead, q.m)), exempt=exempt, limit=limit)
+    return [Problem(voters, linear_test(_lead(c, ahead, q.m)))]
 
 
-def _approval(q: _Question, c: int, ahead: Sequence[int], exempt: int, limit: int) -> bool | None:
+def _approval(q: _Question, c: int, ahead: Sequence[int]) -> list[Problem]:
     top = dom.single_minded(c, q.m, 1)
     voters = _voters(q, top, lambda d: dom.approval_options(d, c, q.m))
-    return exists(voters, linear_test(_lead(c, ahead, q.m)), exempt=exempt, limit=limit)
+    return [Problem(voters, linear_test(_lead(c, ahead, q.m)))]
 
 
-def _cumulative(q: _Question, c: int, ahead: Sequence[int], exempt: int, limit: int) -> bool | None:
+def _cumulative(q: _Question, c: int, ahead: Sequence[int]) -> list[Problem]:
     top = dom.single_minded(c, q.m, q.budget)
     voters = _voters(q, top, lambda d: dom.cumulative_options(d, c, q.m, q.budget))
-    return exists(voters, linear_test(_lead(c, ahead, q.m)), exempt=exempt, limit=limit)
+    return [Problem(voters, linear_test(_lead(c, ahead, q.m)))]
 
 
-def _ranked(q: _Question, c: int, ahead: Sequence[int], exempt: int, limit: int) -> bool | None:
-    @lru_cache(maxsize=64)
-    def options(domain: Domain) -> Options:
-        return Options.of(with_subsets(dom.borda_options(domain, c, q.m).rows))
-
+def _ranked(q: _Question, c: int, ahead: Sequence[int]) -> list[Problem]:
     need = with_subsets(np.array([_lead(c, ahead, q.m)], dtype=np.int32))[0]
-    voters = _voters(q, dom.free(q.m), options)
-    return exists(voters, linear_test(need.tolist()), exempt=exempt, limit=limit)
+    voters = _voters(q, dom.free(q.m), lambda d: _borda_sums(d, c, q.m))
+    return [Problem(voters, linear_test(need.tolist()))]
 
 
-def _condorcet(q: _Question, c: int, ahead: Sequence[int], exempt: int, limit: int) -> bool | None:
+@lru_cache(maxsize=1 << 14)
+def _borda_sums(domain: Domain, c: int, m: int) -> Options:
+    return Options.of(with_subsets(dom.borda_options(domain, c, m).rows))
+
+
+def _condorcet(q: _Question, c: int, ahead: Sequence[int]) -> list[Problem]:
     if c == NOBODY:
         voters = _voters(q, dom.free(q.m), lambda d: dom.pair_options(d, None, q.m))
-        return exists(voters, nobody_test(q.m), exempt=exempt, limit=limit)
+        return [Problem(voters, nobody_test(q.m))]
     voters = _voters(q, dom.free(q.m), lambda d: dom.condorcet_options(d, c, q.m))
-    return exists(voters, linear_test([1] * (q.m - 1)), exempt=exempt, limit=limit)
+    return [Problem(voters, linear_test([1] * (q.m - 1)))]
 
 
-def _pairwise(q: _Question, c: int, ahead: Sequence[int], exempt: int, limit: int) -> bool | None:
+def _pairwise(q: _Question, c: int, ahead: Sequence[int]) -> list[Problem]:
     voters = _voters(q, dom.free(q.m), lambda d: dom.pair_options(d, c, q.m))
-    test = PAIRWISE_TESTS[q.target](c, ahead, q.m)
-    return exists(voters, test, exempt=exempt, limit=limit)
+    return [Problem(voters, PAIRWISE_TESTS[q.target](c, ahead, q.m))]
 
 
-def _bucklin_at(
-    q: _Question, c: int, ahead: Sequence[int], exempt: int, limit: int, depth: int
-) -> bool | None:
-    voters = _voters(q, dom.free(q.m), lambda d: dom.bucklin_options(d, c, q.m, depth))
-    need = [0] * (q.m - 1) + [1] + _lead(c, ahead, q.m)
-    return exists(voters, linear_test(need), exempt=exempt, limit=limit)
+def _bucklin(q: _Question, c: int, ahead: Sequence[int]) -> list[Problem]:
+    """`c` wins the count at some depth that nobody decides earlier."""
+    test = linear_test([0] * (q.m - 1) + [1] + _lead(c, ahead, q.m))
+
+    def voters(depth: int) -> list[Voter]:
+        return _voters(q, dom.free(q.m), lambda d: dom.bucklin_options(d, c, q.m, depth))
+
+    return [Problem(voters(depth), test) for depth in range(1, q.m + 1)]
 
 
-_Solver = Callable[[_Question, int, Sequence[int], int, int], bool | None]
-
-_SOLVERS: Final[dict[str, _Solver]] = {
+_PROBLEMS: Final[dict[str, Callable[[_Question, int, Sequence[int]], list[Problem]]]] = {
     "simple": _simple,
     "ranked": _ranked,
     "cumulative": _cumulative,
@@ -249,5 +277,7 @@ _SOLVERS: Final[dict[str, _Solver]] = {
     "copeland": _pairwise,
     "minimax": _pairwise,
     "schulze": _pairwise,
+    "bucklin": _bucklin,
     "condorcet": _condorcet,
 }
+"""Target → searches of which one must succeed for a candidate to be possible."""

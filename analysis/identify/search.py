@@ -15,7 +15,7 @@ from numpy.typing import NDArray
 
 from analysis.identify.domains import Options
 
-__all__ = ["WORK_LIMIT", "Test", "Voter", "exists", "linear_test", "with_subsets"]
+__all__ = ["WORK_LIMIT", "Problem", "Test", "Voter", "linear_test", "with_subsets"]
 
 Ints = NDArray[np.int32]
 
@@ -75,50 +75,90 @@ def with_subsets(rows: Ints) -> Ints:
     return np.hstack([rows, rows @ chosen.reshape(d, -1)])
 
 
-def exists(voters: Sequence[Voter], test: Test, *, exempt: int, limit: int) -> bool | None:
-    """Whether some choice with at most `exempt` exempt voters passes.
+class Problem:
+    """Voters, a test on their sums, and bounds that every search over them shares.
 
     Args:
         voters: What each can add.
         test: The condition on the sums.
-        exempt: How many voters may use their exempt options.
-        limit: Partial sums that may be generated.
-
-    Returns:
-        `None` where the limit was reached first.
     """
-    voters = sorted(voters, key=lambda voter: len(voter.regular.rows))
-    rests = _rests(voters, exempt)
-    work = 0
-    for width in (*_WIDTHS, limit):
-        found, work = _beam(voters, test, rests, exempt, width, work, limit)
-        if found is not None or work >= limit:
-            return found
-    return None
+
+    def __init__(self, voters: Sequence[Voter], test: Test) -> None:
+        self.voters = sorted(voters, key=lambda voter: len(voter.regular.rows))
+        self.test = test
+        least = np.array([voter.regular.low for voter in self.voters])
+        most = np.array([voter.regular.high for voter in self.voters])
+        loss = np.array([voter.exempt.low for voter in self.voters]) - least
+        gain = np.array([voter.exempt.high for voter in self.voters]) - most
+        self._low, self._high = _from_each_place(least), _from_each_place(most)
+        self._loss, self._gain = (
+            _smallest_sums(np.minimum(loss, 0)),
+            -_smallest_sums(np.minimum(-gain, 0)),
+        )
+
+    def least_exempt(self) -> int:
+        """With fewer exempt voters than this the bounds alone rule a choice out."""
+        low, high = self._low[0] + self._loss, self._high[0] + self._gain
+        opened = self.test.open(low, high)
+        return int(opened.argmax()) if opened.any() else len(opened)
+
+    def exists(self, *, exempt: int, limit: int) -> bool | None:
+        """Whether some choice with at most `exempt` exempt voters passes.
+
+        Args:
+            exempt: How many voters may use their exempt options.
+            limit: Partial sums that may be generated.
+
+        Returns:
+            `None` where the limit was reached first.
+        """
+        exempt = min(exempt, len(self.voters))
+        rests = [self._rest(place, exempt) for place in range(len(self.voters) + 1)]
+        work = 0
+        for width in (*_WIDTHS, limit):
+            found, work = self._beam(rests, exempt, width, work, limit)
+            if found is not None or work >= limit:
+                return found
+        return None
+
+    def _rest(self, place: int, exempt: int) -> _Rest:
+        """Bounds on what the voters from one place on can add.
+
+        The most that j exempt voters change is taken over all voters, not only the
+        remaining ones: a bound that is looser, and cheaper.
+        """
+        if place == len(self.voters):
+            nothing = np.zeros_like(self._loss[: exempt + 1])
+            return _Rest(nothing, nothing)
+        low = self._low[place] + self._loss[: exempt + 1]
+        return _Rest(low, self._high[place] + self._gain[: exempt + 1])
+
+    def _beam(
+        self, rests: Sequence[_Rest], exempt: int, width: int, work: int, limit: int
+    ) -> tuple[bool | None, int]:
+        """One pass that keeps at most `width` partial sums; `None` when it cut and found none."""
+        columns = rests[0].low.shape[1]
+        sums = np.zeros((1, columns + 1), dtype=np.int32)  # the last column counts exempt voters
+        cut = False
+        sums = _alive(sums, self.test, rests[0], exempt)
+        for place, voter in enumerate(self.voters):
+            if not len(sums):
+                return (None if cut else False), work
+            work += len(sums) * (len(voter.regular.rows) + len(voter.exempt.rows) * bool(exempt))
+            if work > limit:
+                return None, work
+            rest = rests[place + 1]
+            sums = _merged(_grown(sums, voter, self.test, rest, exempt))
+            if len(sums) > width:
+                cut = True
+                sums = _nearest(sums, self.test, rest, exempt, width)
+        return (True if len(sums) else (None if cut else False)), work
 
 
-def _rests(voters: Sequence[Voter], exempt: int) -> list[_Rest]:
-    """Bounds on what the voters from each place on add, the last entry for nobody.
-
-    The most that j exempt voters change is taken over all voters, not only the remaining
-    ones: a bound that is looser, and cheaper.
-    """
-    least = np.array([voter.regular.low for voter in voters])
-    most = np.array([voter.regular.high for voter in voters])
-    low, high = _from_each_place(least), _from_each_place(most)
-    if not exempt:
-        return [_Rest(low[[i]], high[[i]]) for i in range(len(low))]
-    zero = np.zeros((1, least.shape[1]), dtype=np.int32)
-    loss = np.array([voter.exempt.low for voter in voters]) - least
-    gain = np.array([voter.exempt.high for voter in voters]) - most
-    loss = np.sort(np.minimum(loss, 0), axis=0)[:exempt].cumsum(axis=0, dtype=np.int32)
-    gain = -np.sort(np.minimum(-gain, 0), axis=0)[:exempt].cumsum(axis=0, dtype=np.int32)
-    below, above = np.concatenate([zero, loss]), np.concatenate([zero, gain])
-    short = exempt + 1 - len(below)  # more exempt voters than voters
-    below = np.concatenate([below, below[[-1] * short]])
-    above = np.concatenate([above, above[[-1] * short]])
-    rests = [_Rest(low[i] + below, high[i] + above) for i in range(len(voters))]
-    return [*rests, _Rest(0 * below, 0 * above)]
+def _smallest_sums(values: Ints) -> Ints:
+    """Row j: the sum of the j smallest values of each column."""
+    zero = np.zeros((1, values.shape[1]), dtype=np.int32)
+    return np.concatenate([zero, np.sort(values, axis=0).cumsum(axis=0, dtype=np.int32)])
 
 
 def _from_each_place(values: Ints) -> Ints:
@@ -126,33 +166,6 @@ def _from_each_place(values: Ints) -> Ints:
     total = np.zeros((len(values) + 1, values.shape[1]), dtype=np.int32)
     total[:-1] = values[::-1].cumsum(axis=0, dtype=np.int32)[::-1]
     return total
-
-
-def _beam(
-    voters: Sequence[Voter],
-    test: Test,
-    rests: Sequence[_Rest],
-    exempt: int,
-    width: int,
-    work: int,
-    limit: int,
-) -> tuple[bool | None, int]:
-    """One pass that keeps at most `width` partial sums; `None` when it cut and found nothing."""
-    columns = rests[0].low.shape[1]
-    sums = np.zeros((1, columns + 1), dtype=np.int32)  # the last column counts exempt voters
-    cut = False
-    sums = _alive(sums, test, rests[0], exempt)
-    for place, voter in enumerate(voters):
-        if not len(sums):
-            return (None if cut else False), work
-        work += len(sums) * (len(voter.regular.rows) + len(voter.exempt.rows) * bool(exempt))
-        if work > limit:
-            return None, work
-        sums = _merged(_grown(sums, voter, test, rests[place + 1], exempt))
-        if len(sums) > width:
-            cut = True
-            sums = _nearest(sums, test, rests[place + 1], exempt, width)
-    return (True if len(sums) else (None if cut else False)), work
 
 
 def _grown(sums: Ints, voter: Voter, test: Test, rest: _Rest, exempt: int) -> Ints:

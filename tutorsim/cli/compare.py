@@ -11,6 +11,7 @@ from analysis.compare import Comparison, OutcomeDifference, compare_runs
 from analysis.sources import Source, open_source
 from analysis.statistics import PermutationTest
 from tutorsim.cli.figures import estimate, plain_figure
+from tutorsim.cli.options import report_options
 from tutorsim.cli.overview import source_shown
 from tutorsim.cli.render import (
     NOT_ESTIMABLE,
@@ -20,7 +21,6 @@ from tutorsim.cli.render import (
     number,
     percent,
     publish,
-    report_options,
     table,
 )
 

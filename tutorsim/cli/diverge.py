@@ -23,8 +23,8 @@ from analysis.sources import Source, open_source
 from analysis.statistics import NotEstimable
 from tutorsim.cli.console import err
 from tutorsim.cli.figures import bounds, plain_figure
+from tutorsim.cli.options import order_option, report_options, table_option, tell_rows
 from tutorsim.cli.overview import source_shown
-from tutorsim.cli.recount import order_option, table_option, tell_rows
 from tutorsim.cli.render import (
     Prose,
     caption,
@@ -32,7 +32,6 @@ from tutorsim.cli.render import (
     listing,
     percent,
     publish,
-    report_options,
     table,
 )
 from tutorsim.errors import UsageError

@@ -8,7 +8,7 @@ from analysis.export import EXPORT_FORMATS, ExportFormat
 from analysis.export import export as write_tables
 from analysis.sources import open_source
 from tutorsim.cli.console import emit_json, err, out
-from tutorsim.cli.render import json_option
+from tutorsim.cli.options import json_option
 
 __all__ = ["export"]
 

@@ -9,7 +9,8 @@ from typing import Any
 import click
 
 from tutorsim.cli.console import emit_json, out, safe
-from tutorsim.cli.render import json_option, number
+from tutorsim.cli.options import json_option
+from tutorsim.cli.render import number
 from tutorsim.errors import UsageError
 from tutorsim.mechanisms.flow import CodeResult, CodeRun
 from tutorsim.sandbox import SETTINGS, Sandbox, Setting, Usage

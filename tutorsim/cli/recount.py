@@ -1,78 +1,32 @@
 """`tutorsim recount`: what other orders, tie policies and rules would have chosen."""
 
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 
 import click
 from rich.console import RenderableType
 
-from analysis.export import EXPORT_FORMATS, write_frame
+from analysis.export import write_frame
 from analysis.recount import RecountResult
 from analysis.recount import recount as recount_source
 from analysis.rules import TARGETS
 from analysis.sources import Source, open_source
 from analysis.statistics import to_json
 from analysis.threshold import AtThreshold, at_threshold
-from tutorsim.cli.console import err, safe
+from tutorsim.cli.console import err
+from tutorsim.cli.options import (
+    names,
+    order_option,
+    report_options,
+    table_option,
+    tell_rows,
+    whole_numbers,
+)
 from tutorsim.cli.overview import source_shown
 from tutorsim.cli.recounted import SECTIONS, recount_shown, thresholds_shown
-from tutorsim.cli.render import listing, publish, report_options
-from tutorsim.errors import UsageError
+from tutorsim.cli.render import publish
 
-__all__ = ["order_option", "recount", "table_option", "tell_rows"]
-
-ENDINGS = tuple(f".{name}" for name in EXPORT_FORMATS)
-
-
-def names(_: click.Context, __: click.Parameter, given: str | None) -> tuple[str, ...] | None:
-    """The value of an option that is a list, separated by commas."""
-    if given is None:
-        return None
-    return tuple(name.strip() for name in given.split(",") if name.strip())
-
-
-def whole_numbers(ctx: click.Context, parameter: click.Parameter, given: str) -> tuple[int, ...]:
-    """As `names`, for numbers from 0."""
-    parts = names(ctx, parameter, given) or ()
-    if not parts or not all(part.isdecimal() for part in parts):
-        raise click.BadParameter(f"{given!r} is not a list of whole numbers such as 0,1,2.")
-    return tuple(int(part) for part in parts)
-
-
-def order_option(command: Callable[..., None]) -> Callable[..., None]:
-    """Adds `--fallback-order`."""
-    return click.option(
-        "--fallback-order",
-        callback=names,
-        metavar="ROLE,ROLE,…",
-        help="Role-priority order to count under; roles left out stand behind.",
-    )(command)
-
-
-def table_option(name: str, rows: str) -> Callable[[Callable[..., None]], Callable[..., None]]:
-    """Adds an option that names a file for a table."""
-    return click.option(
-        name,
-        type=click.Path(path_type=Path, dir_okay=False),
-        callback=_table_file,
-        metavar="FILE",
-        help=f"Also write {rows} to FILE, {listing(ENDINGS, last='or')}.",
-    )
-
-
-def tell_rows(rows: int, path: Path) -> None:
-    """Say on stderr that a table was written."""
-    err().print(safe(f"{rows} rows written to {path}."), soft_wrap=True)
-
-
-def _table_file(_: click.Context, __: click.Parameter, path: Path | None) -> Path | None:
-    """Refuse an unknown ending before anything is computed."""
-    if path is not None and path.suffix not in ENDINGS:
-        raise UsageError(
-            f"{path} has an ending that says no known format.",
-            hint=f"Use {listing(ENDINGS, last='or')}.",
-        )
-    return path
+__all__ = ["recount"]
 
 
 @click.command()

@@ -174,7 +174,7 @@ def _rules(found: RecountResult, full: bool) -> Shown:
     exempt = f", {least} exempt voters" if least else ""
     yield heading("The same ballots under other rules", f"turns{exempt}")
     yield table(
-        ("rule", "single", "single*", "same", "same*", "flips", "not settled"),
+        ("ballots, rule", "single", "single*", "same", "same*", "flips", "not settled"),
         _by_protocol(turns, found.rules, lambda at: _rule_cells(cells, *at, least)),
     )
     yield caption(
@@ -198,7 +198,7 @@ def _by_protocol(
     for protocol, n in turns.items():
         targets = dict.fromkeys(r.target for r in rules if r.logged_protocol == protocol)
         found = [(f"  {target}", *cells((protocol, target))) for target in targets]
-        title = styled(f"{protocol} ballots, {n}", "bold")
+        title = styled(f"{protocol} ({n})", "bold")
         rows += [(title, *[""] * (len(found[0]) - 1)), *found]
     return rows
 
@@ -226,7 +226,7 @@ def _dial(found: RecountResult, cells: Cells, turns: Mapping[str, int]) -> Shown
     yield Text()
     yield heading("With k exempt voters", "turns with a single winner, with the logged one")
     yield table(
-        ("rule", *(f"k={k}" for k in found.exempt), "lost at k: turns"),
+        ("ballots, rule", *(f"k={k}" for k in found.exempt), "lost at k: turns"),
         _by_protocol(turns, found.rules, dialled),
     )
     yield caption(
@@ -246,7 +246,7 @@ def _rule_wins(found: RecountResult, cells: Cells, turns: Mapping[str, int], k: 
 
     yield Text()
     yield heading("Wins under other rules", "turns, the role-priority order decides ties")
-    yield table(("rule", *names), _by_protocol(turns, found.rules, won))
+    yield table(("ballots, rule", *names), _by_protocol(turns, found.rules, won))
     projections = dict.fromkeys(
         f"{row.logged_protocol} as {row.target} by {row.projection}" for row in rows
     )

@@ -1,12 +1,11 @@
 """What the commands show: prose, headings, tables, provenance, and numbers in words."""
 
 import io
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-import click
 from rich import box
 from rich.console import Console, ConsoleOptions, JustifyMethod, RenderableType, RenderResult
 from rich.padding import Padding
@@ -14,7 +13,7 @@ from rich.table import Table
 from rich.text import Text
 
 from tutorsim.cli.console import console_for, emit_json, json_text, out, safe
-from tutorsim.errors import FolderError, UsageError
+from tutorsim.errors import FolderError
 from tutorsim.records import Provenance
 
 __all__ = [
@@ -24,14 +23,12 @@ __all__ = [
     "Prose",
     "caption",
     "heading",
-    "json_option",
     "listing",
     "number",
     "percent",
     "print_all",
     "provenance",
     "publish",
-    "report_options",
     "styled",
     "table",
 ]
@@ -201,29 +198,3 @@ def _plain(shown: Iterable[RenderableType]) -> str:
     text = io.StringIO()
     print_all(console_for(text), shown)
     return text.getvalue()
-
-
-def report_options(command: Callable[..., None]) -> Callable[..., None]:
-    """Adds `--json` and `-o FILE` to a command that reports."""
-    output = click.option(
-        "-o",
-        "--output",
-        type=click.Path(path_type=Path, dir_okay=False),
-        callback=_known_suffix,
-        help="Write to FILE instead: .json, or .txt for readers.",
-    )
-    return json_option(output(command))
-
-
-def json_option(command: Callable[..., None]) -> Callable[..., None]:
-    """Adds `--json`."""
-    return click.option("--json", "as_json", is_flag=True, help="Print JSON.")(command)
-
-
-def _known_suffix(_: click.Context, __: click.Parameter, path: Path | None) -> Path | None:
-    if path is not None and path.suffix not in (".json", ".txt"):
-        raise UsageError(
-            f"{path} has an ending that says no known format.",
-            hint="Use .json, or .txt for readers.",
-        )
-    return path

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Final
 import click
 
 from tutorsim.cli.console import emit_json, err, out, safe
-from tutorsim.cli.render import json_option
+from tutorsim.cli.options import json_option
 from tutorsim.errors import FolderError, UsageError
 
 if TYPE_CHECKING:

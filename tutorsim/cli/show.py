@@ -8,7 +8,8 @@ from pathlib import Path
 import click
 
 from tutorsim.cli.console import emit_json, out
-from tutorsim.cli.render import json_option, print_all
+from tutorsim.cli.options import json_option
+from tutorsim.cli.render import print_all
 from tutorsim.cli.trace import trace
 from tutorsim.errors import UsageError
 from tutorsim.records import EpisodeRecord, read_episodes, read_run

@@ -5,8 +5,9 @@ from pathlib import Path
 import click
 
 from analysis.sources import open_source
+from tutorsim.cli.options import report_options
 from tutorsim.cli.overview import overview, overview_shown, overview_value
-from tutorsim.cli.render import publish, report_options
+from tutorsim.cli.render import publish
 from tutorsim.plan import load_prices
 
 __all__ = ["summary"]

@@ -12,7 +12,7 @@ from tutorsim.mechanisms.flow import CodeResult
 from tutorsim.sandbox import Limits, Sandbox
 from tutorsim.sandbox.verdict import Usage
 
-SHORT = Limits(cpu=0.3, wall=1.5, tests_cpu=0.4, output=64 << 10)
+SHORT = Limits(cpu=0.4, wall=1.5, tests_cpu=0.4, output=64 << 10)
 PROMPT = """import math
 
 def times(n):

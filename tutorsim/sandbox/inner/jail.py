@@ -99,8 +99,13 @@ class Jail:
             linux.unshare(linux.CLONE_NEWUSER | linux.CLONE_NEWIPC)
         return pid
 
-    def lock(self) -> None:
-        """Put a child's own layers on; raises `OSError` when one that is `ok` does not go on."""
+    def lock(self, *, descriptors: bool = False) -> None:
+        """Put a child's own layers on; raises `OSError` when one that is `ok` does not go on.
+
+        Args:
+            descriptors: Whether the child may open more than it has. Only the probes may: what
+                they try has to be stopped by the layer that is there for it.
+        """
         linux.prctl(linux.PR_SET_PDEATHSIG, _SIGKILL)
         if self.fresh_pids:
             linux.drop_capabilities()
@@ -108,6 +113,9 @@ class Jail:
             cpu = math.ceil(self.limits["cpu"])
             _set_limit(resource.RLIMIT_CPU, cpu + 1, cpu + 2)
             _set_limit(resource.RLIMIT_NPROC, 0, 0)
+            if not descriptors:
+                # What is open stays open; no file, socket or anything else can be added to it.
+                _set_limit(resource.RLIMIT_NOFILE, 0, 0)
         if self._filter is not None and self.has("seccomp"):
             self._filter.install()
 
@@ -135,8 +143,8 @@ class Jail:
 
 def _limit(address_space: int) -> None:
     """Limits that the zygote itself can live with; its children inherit them."""
+    _set_limit(resource.RLIMIT_AS, address_space, address_space)
     for kind, value in (
-        (resource.RLIMIT_AS, address_space),
         (resource.RLIMIT_FSIZE, 0),
         (resource.RLIMIT_CORE, 0),
         (resource.RLIMIT_NOFILE, 64),
@@ -144,7 +152,9 @@ def _limit(address_space: int) -> None:
         (resource.RLIMIT_MEMLOCK, 0),
         (resource.RLIMIT_MSGQUEUE, 0),
     ):
-        _set_limit(kind, value, value)
+        # Not every kernel knows each of these.
+        with suppress(OSError, ValueError):
+            _set_limit(kind, value, value)
 
 
 def _set_limit(kind: int, soft: int, hard: int) -> None:

@@ -60,7 +60,7 @@ def run_probes(jail: Jail, targets: Targets) -> dict[str, str]:
         try:
             signal.pthread_sigmask(signal.SIG_SETMASK, [])
             os.close(ours)
-            jail.lock()
+            jail.lock(descriptors=True)
             _attempt_all(theirs, _attempts(addresses, targets.parent, int(jail.limits["memory"])))
         finally:
             os._exit(0)

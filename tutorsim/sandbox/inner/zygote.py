@@ -97,6 +97,9 @@ class _Zygote:
         self._control = control
         self._jail = jail
         self._null = null
+        # What a worker reads as its input: at its end, and no file of this machine.
+        self._nothing, writer = os.pipe()
+        os.close(writer)
         self._ended: dict[int, tuple[int, Any]] = {}
 
     def serve(self, started: dict[str, Any]) -> None:
@@ -139,7 +142,7 @@ class _Zygote:
         pid = self._jail.fork()
         if pid == 0:
             try:
-                _take_descriptors(self._null, output, wire)
+                _take_descriptors(self._nothing, output, wire)
                 run_worker(self._jail)
             finally:
                 os._exit(0)
@@ -231,7 +234,7 @@ class _Zygote:
 
 
 def _take_descriptors(source: int, output: int, *wires: int) -> None:
-    """Standard input from nowhere, output to its pipe, the wires from 3 on, and nothing else."""
+    """Standard input from `source`, output to its pipe, the wires from 3 on, and nothing else."""
     signal.pthread_sigmask(signal.SIG_SETMASK, [])
     os.setsid()
     # Out of the way first: a wire may have a number that is to be overwritten.

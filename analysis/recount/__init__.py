@@ -10,9 +10,11 @@ from collections.abc import Sequence
 from analysis.identify import Identifier
 from analysis.identify.search import WORK_LIMIT
 from analysis.profiles import read_turns, standing_order
+from analysis.recount.answers import Recounter, gather_named
 from analysis.recount.cases import decided, gather
 from analysis.recount.electorates import electorate_rows, policy_rows
 from analysis.recount.orders import Sweep, order_table, sweep_orders
+from analysis.recount.per_turn import NOBODY_NAME, PER_TURN_SCHEMA, per_turn_frame
 from analysis.recount.readings import read_again, reading_rows
 from analysis.recount.result import (
     HELD_FIXED,
@@ -28,13 +30,7 @@ from analysis.recount.result import (
     RoleWins,
     RuleRow,
 )
-from analysis.recount.targets import (
-    NOBODY_NAME,
-    PER_TURN_SCHEMA,
-    Recounter,
-    per_turn_frame,
-    rule_rows,
-)
+from analysis.recount.targets import rule_rows
 from analysis.rules import TARGETS, Target, check_targets
 from analysis.sources import Source
 from analysis.tally import count_tied_sets
@@ -99,12 +95,14 @@ def recount(
         for case, keys in own_cases.items()
         for key in keys
     }
-    cases = gather(read_turns(source.ballots, fallback_order=used))
+    turns = read_turns(source.ballots, fallback_order=used)
+    cases = gather(turns)
     logged = {case: winner_of[keys[0]] for case, keys in cases.items()}
     protocols = (None, *sorted({case.protocol for case in cases}))
     tied = count_tied_sets(source.ballots)
     identifier = Identifier(budget=source.budget, limit=limit)
     recounter = Recounter(budget=source.budget, identifier=identifier)
+    named = gather_named(cases, logged)
     ks = tuple(sorted(set(exempt)))
     return RecountResult(
         source=source.name,
@@ -121,9 +119,11 @@ def recount(
         readings=reading_rows(
             source.episodes, order=used, budget=source.budget, protocols=protocols
         ),
-        rules=rule_rows(cases, recounter, logged=logged, order=used, targets=wanted, exempt=ks),
+        rules=rule_rows(named, recounter, order=used, targets=wanted, exempt=ks),
         notes=source.notes,
-        per_turn=per_turn_frame(cases, recounter, logged=logged, targets=wanted, exempt=ks),
+        per_turn=per_turn_frame(
+            named, recounter, keys=tuple(turns.final), targets=wanted, exempt=ks
+        ),
     )
 
 

@@ -9,12 +9,13 @@ from rich.text import Text
 
 from analysis.compare import Comparison, OutcomeDifference, compare_runs
 from analysis.sources import Source, open_source
-from analysis.statistics import PermutationTest
+from analysis.statistics import NotEstimable
 from tutorsim.cli.figures import estimate, plain_figure
 from tutorsim.cli.options import report_options
 from tutorsim.cli.overview import source_shown
 from tutorsim.cli.render import (
     NOT_ESTIMABLE,
+    Pair,
     Prose,
     caption,
     heading,
@@ -118,7 +119,7 @@ def _signed(value: float) -> str:
     return f"{value:+.2f}"
 
 
-def _p_value(row: OutcomeDifference) -> str:
-    if not isinstance(row.test, PermutationTest):
-        return NOT_ESTIMABLE
-    return "<0.001" if (row.p_holm or 0) < 0.001 else number(row.p_holm, 3)
+def _p_value(row: OutcomeDifference) -> Pair:
+    if isinstance(row.test, NotEstimable):
+        return Pair(NOT_ESTIMABLE, why_not=row.test.reason)
+    return Pair("<0.001" if (row.p_holm or 0) < 0.001 else number(row.p_holm, 3))

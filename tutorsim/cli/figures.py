@@ -2,29 +2,49 @@
 
 from collections.abc import Callable
 
+from rich.text import Text
+
 from analysis.statistics import Bounds, Estimate, NotEstimable
 from tutorsim.cli.render import NOT_ESTIMABLE, Pair, number
 
-__all__ = ["bounds", "estimate", "plain_figure"]
+__all__ = ["bar", "bounds", "estimate", "plain_figure"]
+
+Unit = Callable[[float], str]
+
+BAR = 10
+"""Columns of a full bar."""
 
 
-def estimate(found: Estimate | NotEstimable, *, unit: Callable[[float], str] = number) -> Pair:
+def estimate(found: Estimate | NotEstimable, *, unit: Unit = number) -> Pair:
     """A figure with its interval; a dash for what is not estimable."""
     if isinstance(found, NotEstimable):
-        return Pair(NOT_ESTIMABLE, "")
+        return _dash(found)
     if found.low is None or found.high is None:
-        return Pair(unit(found.value), "")
+        return Pair(unit(found.value))
     return Pair(unit(found.value), f"{unit(found.low)} to {unit(found.high)}")
 
 
-def plain_figure(found: float | NotEstimable, *, unit: Callable[[float], str] = number) -> str:
+def plain_figure(found: float | NotEstimable, *, unit: Unit = number) -> Pair:
     """A figure without an interval; a dash for what is not estimable."""
-    return NOT_ESTIMABLE if isinstance(found, NotEstimable) else unit(found)
+    return _dash(found) if isinstance(found, NotEstimable) else Pair(unit(found))
 
 
-def bounds(found: Bounds | NotEstimable, *, unit: Callable[[float], str] = number) -> str:
+def bounds(found: Bounds | NotEstimable, *, unit: Unit = number) -> Pair:
     """What a mean lies between; one figure where the bounds meet."""
     if isinstance(found, NotEstimable):
-        return NOT_ESTIMABLE
+        return _dash(found)
     low, high = unit(found.low), unit(found.high)
-    return low if low == high else f"{low} to {high}"
+    return Pair(low if low == high else f"{low} to {high}")
+
+
+def bar(found: Estimate | NotEstimable) -> Text:
+    """A share as a bar; nothing where it is not estimable."""
+    if isinstance(found, NotEstimable):
+        return Text()
+    full, half = divmod(round(2 * BAR * found.value), 2)
+    filled = "█" * full + "▌" * half
+    return Text(filled, style="cyan") + Text("░" * (BAR - len(filled)), style="dim")
+
+
+def _dash(found: NotEstimable) -> Pair:
+    return Pair(NOT_ESTIMABLE, why_not=found.reason)

@@ -6,7 +6,7 @@ from rich.console import RenderableType
 from rich.text import Text
 
 from analysis.metrics import Gain, Rounds, Success, SuccessRate
-from tutorsim.cli.figures import estimate
+from tutorsim.cli.figures import bar, estimate
 from tutorsim.cli.render import caption, heading, percent, table
 
 __all__ = ["gains_shown", "persona_shown", "success_shown"]
@@ -21,22 +21,23 @@ def success_shown(rates: Sequence[SuccessRate], rounds: Sequence[Rounds]) -> Sho
     yield Text()
     yield heading("Success by condition", "all complete episodes")
     yield table(
-        ("benchmark", "condition", "episodes", "unscored", "success %", "tutored", "turns"),
+        ("benchmark", "condition", "", "success %", "episodes", "tutored", "turns"),
         [
             (
                 row.benchmark,
                 row.condition,
-                str(row.episodes),
-                str(row.unscored),
+                bar(row.rate),
                 estimate(row.rate, unit=percent),
+                str(row.episodes) + (f" (−{row.unscored})" if row.unscored else ""),
                 str(turns[row.benchmark, row.condition].fired),
                 estimate(turns[row.benchmark, row.condition].mean),
             )
             for row in rates
         ],
-        left=2,
+        left=3,
     )
     yield caption(
+        "Episodes: (−n) of them without a last score, not in the rate. "
         "Tutored: episodes whose first attempt did not succeed. Turns: mean over all episodes. "
         "“a to b”: 95 % intervals that resample tasks."
     )

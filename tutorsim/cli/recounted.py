@@ -367,7 +367,7 @@ def _exact(found: Exact) -> str:
 def _interval(found: Interval | None) -> Pair:
     """The point, and what the ballots leave open around it."""
     if found is None:
-        return Pair(NOT_ESTIMABLE, "")
+        return Pair(NOT_ESTIMABLE, why_not="no first votes")
     point = NOT_ESTIMABLE if found.point is None else str(found.point)
     return Pair(point, "" if found.lower == found.upper else _open(found))
 

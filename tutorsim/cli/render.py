@@ -34,6 +34,8 @@ __all__ = [
 ]
 
 NOT_ESTIMABLE = "–"
+REASONS = 2
+"""Reasons told below a table for its dashes."""
 ROOMY = 110
 """Columns from which intervals stand beside their figures instead of below."""
 
@@ -88,7 +90,9 @@ class Pair:
     """A figure and what qualifies it: on one line where there is room, else on two."""
 
     figure: str
-    detail: str
+    detail: str = ""
+    why_not: str = ""
+    """Why there is no figure, where there is none."""
 
 
 Cell = str | Text | Pair
@@ -121,6 +125,11 @@ class Grid:
         for row in self.rows:
             shown.add_row(*(_cell(cell, form) for cell in row))
         yield shown
+        reasons = [cell.why_not for row in self.rows for cell in row if isinstance(cell, Pair)]
+        told = list(dict.fromkeys(filter(None, reasons)))
+        if told:
+            more = "; …" if len(told) > REASONS else ""
+            yield caption(f"{NOT_ESTIMABLE}: not estimable ({'; '.join(told[:REASONS])}{more})")
 
 
 def _cell(cell: Cell, form: str) -> Text:

@@ -139,6 +139,9 @@ def _reviews(title: str, reviews: Sequence[ReviewRecord]) -> Shown:
     yield heading(title, _logged(reviews))
     for review in reviews:
         yield Prose(safe("by ") + styled(review.reviewer, "bold cyan") + _form(review), indent=2)
+        if not review.notes:
+            yield Prose(styled("whole reply: ", "dim") + safe(review.raw or "(empty)"), indent=4)
+            continue
         shown_as = {role: f"  shown as {label}" for label, role in review.labels.items()}
         for role in {**shown_as, **review.notes}:
             note = review.notes.get(role, Note(strength=None, weakness=None))

@@ -6,7 +6,7 @@ from typing import Any
 
 from rich.console import RenderableType
 
-from tutorsim.cli.render import NOT_ESTIMABLE, caption, heading, table
+from tutorsim.cli.render import caption, heading, table
 from tutorsim.plan import PriceTable
 from tutorsim.records import EpisodeRecord
 from tutorsim.types import ProvenanceKind
@@ -61,10 +61,10 @@ def usage_shown(value: dict[str, Any], kind: ProvenanceKind) -> Iterator[Rendera
     paid = (
         "" if kind == "api" else " Not what was paid: the Messages API did not answer these calls."
     )
-    yield caption(f"At list prices of {value['prices_as_of']}; – is a price not listed.{paid}")
+    yield caption(f"At list prices of {value['prices_as_of']}.{paid}")
 
 
 def _row(name: str, row: dict[str, Any]) -> tuple[str, ...]:
-    cost = NOT_ESTIMABLE if row["cost_usd"] is None else f"{row['cost_usd']:.2f}"
+    cost = "unknown" if row["cost_usd"] is None else f"{row['cost_usd']:.2f}"
     tokens = (f"{row['input_tokens']:,}", f"{row['output_tokens']:,}")
     return (name, f"{row['calls']:,}", *tokens, cost)

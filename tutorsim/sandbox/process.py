@@ -87,7 +87,7 @@ class Zygote:
                 cwd="/",
                 stdin=subprocess.DEVNULL,
                 stdout=subprocess.DEVNULL,
-                stderr=subprocess.DEVNULL,
+                stderr=subprocess.PIPE,
                 pass_fds=(theirs.fileno(),),
                 start_new_session=True,
             )
@@ -95,6 +95,8 @@ class Zygote:
         self._ends: list[int] = []
         try:
             self.started = self._reply()
+        except Broken as error:
+            raise Broken(f"{error} while it started{self._last_words()}") from error
         except BaseException:
             self.close()
             raise
@@ -127,6 +129,17 @@ class Zygote:
         except subprocess.TimeoutExpired:
             self._process.kill()
             self._process.wait()
+        if self._process.stderr is not None:
+            self._process.stderr.close()
+
+    def _last_words(self) -> str:
+        """End a zygote that did not start; the last line that it wrote, if any."""
+        assert self._process.stderr is not None
+        self._control.close()
+        self._process.kill()
+        lines = self._process.stderr.read().decode("utf-8", "backslashreplace").splitlines()
+        self.close()
+        return f": {lines[-1][:200]}" if lines else ""
 
     def _command(self, command: bytes) -> None:
         try:

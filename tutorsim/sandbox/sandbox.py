@@ -151,7 +151,7 @@ class Sandbox:
             "kernel": f"{platform.system()} {platform.release()} {platform.machine()}",
             "user": "root" if os.geteuid() == 0 else "ordinary user",
             "workers": self._size,
-            "fixed_loop_seconds": round(self._with_zygote(Zygote.fixed_loop), 4),
+            "fixed_loop_seconds": round(self._retried(Zygote.fixed_loop), 4),
         }
 
     def close(self) -> None:
@@ -168,16 +168,20 @@ class Sandbox:
             self._slots.put(None)
 
     def _judged(self, job: Job) -> tuple[CodeResult, Usage]:
+        return self._retried(lambda zygote: self._one(zygote, job))
+
+    def _retried(self, action: Callable[[Zygote], T]) -> T:
+        """Do something with a zygote; where the sandbox fails at it, once more with a new one."""
         try:
-            return self._with_zygote(lambda zygote: self._one(zygote, job))
+            return self._with_zygote(action)
         except Broken:
             pass
         try:
-            return self._with_zygote(lambda zygote: self._one(zygote, job))
+            return self._with_zygote(action)
         except Broken as error:
             raise SandboxError(
-                f"The sandbox failed twice on a program for {job.entry_point!r}.",
-                why=f"{error}. This says nothing about the program, so it was given no verdict.",
+                "The sandbox failed twice in a row.",
+                why=f"{error}. This says nothing about a student's program; it has no verdict.",
                 hint="See `tutorsim doctor`; free memory and processes, and run again to resume.",
             ) from error
 
@@ -211,7 +215,7 @@ class Sandbox:
 
     def _facts(self) -> dict[str, Any]:
         if self._started is None:
-            self._with_zygote(lambda zygote: None)
+            self._retried(lambda zygote: None)
         assert self._started is not None
         return self._started
 

@@ -123,6 +123,13 @@ def test_a_failure_of_the_sandbox_is_retried_once_and_never_scored(
     assert error.value.exit_code == 6
 
 
+def test_a_zygote_that_does_not_start_says_why(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("tutorsim.sandbox.process._BOOT", "raise OSError('no room: {}')")
+    with Sandbox(workers=1) as sandbox, pytest.raises(SandboxError, match="no room") as error:
+        sandbox.judge(fenced_run(RIGHT))
+    assert error.value.exit_code == 6
+
+
 SLEEPS = "import signal\ndef twice(n):\n    signal.pause()\n"
 
 

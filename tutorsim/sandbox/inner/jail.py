@@ -79,7 +79,9 @@ class Jail:
         if self.has("namespaces"):
             self._own_pids = _leave_namespaces(last=False)
         if not self.fresh_pids:
-            linux.drop_capabilities()
+            # Where even this is refused, the filter still keeps them from being used.
+            with suppress(OSError):
+                linux.drop_capabilities()
         if self.has("landlock"):
             _restrict_files()
         if self.has("rlimits"):
@@ -187,7 +189,8 @@ def _in_child(change: Callable[[], object]) -> str:
             change()
             failure = ""
         except OSError as error:
-            failure = f"{linux.errno_name(error)} {error.strerror or ''}".strip()[:80]
+            text = error.strerror or ""
+            failure = text if ":" in text else linux.errno_name(error)
         finally:
             os.write(theirs, failure.encode())
             os._exit(0)

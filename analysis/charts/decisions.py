@@ -8,7 +8,7 @@ import polars as pl
 
 from analysis.charts.figure import Drawing, Figure, absent, inline
 from analysis.charts.style import ACCENT, INK, MUTED, PAPER, shades
-from analysis.charts.words import counted, share
+from analysis.charts.words import SMALL, counted, percent, share
 from tutorsim.types import DECIDED_BY
 
 __all__ = ["decided_figure", "movement_figure"]
@@ -72,7 +72,6 @@ def _decided(frame: pl.DataFrame) -> Drawing:
         step=pl.col("decided_by").replace(_STEP_NAMES),
         place=pl.col("decided_by").replace_strict({s: i for i, s in enumerate(DECIDED_BY)}),
         all=pl.col("turns").sum().over("protocol"),
-        note=pl.when(pl.col("turns") > 0).then(pl.col("turns").cast(pl.String)).otherwise(None),
     ).sort("place", maintain_order=True)
     middle = pl.col("turns").cum_sum().over("protocol") - pl.col("turns") / 2
     data = data.with_columns(middle=middle)
@@ -80,7 +79,7 @@ def _decided(frame: pl.DataFrame) -> Drawing:
         y=alt.Y("protocol:N", sort=protocols, title=None, axis=alt.Axis(domain=False, ticks=False)),
     )
     bars = base.mark_bar(height=24, stroke=PAPER, strokeWidth=1.5).encode(
-        x=alt.X("turns:Q", title="turns", stack="zero", axis=alt.Axis(tickMinStep=1)),
+        x=alt.X("turns:Q", title="turns", stack="zero", axis=alt.Axis(tickMinStep=1, tickCount=8)),
         order=alt.Order("place:Q"),
         color=alt.Color(
             "step:N",
@@ -95,21 +94,25 @@ def _decided(frame: pl.DataFrame) -> Drawing:
             alt.Tooltip("all:Q", title="of turns"),
         ],
     )
-    text = base.mark_text(fontSize=11, aria=False).encode(
+    text = base.transform_filter("datum.turns > 0").mark_text(fontSize=11, aria=False)
+    text = text.encode(
         x="middle:Q",
-        text="note:N",
+        text="turns:Q",
         color=alt.condition("datum.place == 0", alt.value(PAPER), alt.value(INK)),
     )
     return alt.layer(bars, text).properties(height=alt.Step(36))
 
 
-def movement_figure(frame: pl.DataFrame, *, candidates: Sequence[str]) -> Figure:
+def movement_figure(
+    frame: pl.DataFrame, *, candidates: Sequence[str], by_chance: float | None = None
+) -> Figure:
     """Heat maps: who led before deliberation (down) and who won (across), per protocol.
 
     Args:
         frame: `protocol`, `leader` (after the first vote; ties broken by the role-priority
             order), `winner`, `turns`; one row per cell that occurs.
         candidates: In role order.
+        by_chance: Share of turns in which independent votes would differ; `None`: not estimable.
     """
     total = 0 if frame.is_empty() else int(frame.get_column("turns").sum())
     if total == 0:
@@ -117,11 +120,7 @@ def movement_figure(frame: pl.DataFrame, *, candidates: Sequence[str]) -> Figure
     moved = int(frame.filter(pl.col("leader") != pl.col("winner")).get_column("turns").sum())
     return Figure(
         name="movement",
-        finding=(
-            f"The winner is not who led the first vote in {share(moved, total, 'turn')}"
-            if moved
-            else f"The leader of the first vote won every one of {counted(total, 'turn')}"
-        ),
+        finding=_movement_finding(moved, total, by_chance),
         caption=(
             "Turns by leader of the first vote and by winner; on the diagonal nothing changed. A "
             "tied first lead goes to the first in the role-priority order. n = "
@@ -139,6 +138,15 @@ def movement_figure(frame: pl.DataFrame, *, candidates: Sequence[str]) -> Figure
             for r in frame.iter_rows(named=True)
         ),
     )
+
+
+def _movement_finding(moved: int, total: int, by_chance: float | None) -> str:
+    if not moved:
+        return f"The leader of the first vote won every one of {counted(total, 'turn')}"
+    said = f"The winner is not who led the first vote in {share(moved, total, 'turn')}"
+    if by_chance is None or total < SMALL:
+        return said
+    return f"{said}; independent votes would give {percent(by_chance)}"
 
 
 def _movement(frame: pl.DataFrame, candidates: list[str]) -> Drawing:

@@ -7,7 +7,7 @@ import altair as alt
 import polars as pl
 
 from analysis.charts.figure import CASCADE, Drawing, Figure, absent, inline
-from analysis.charts.style import ACCENT, INK, MUTED, PAPER, role_colors
+from analysis.charts.style import ACCENT, INK, LOSS, MUTED, PAPER, role_colors
 from analysis.charts.words import counted, extremes, listed, share, short_names, top
 
 __all__ = ["orders_figure", "span_figure"]
@@ -43,7 +43,8 @@ def orders_figure(frame: pl.DataFrame, *, logged: Sequence[str], turns: int) -> 
         name="orders",
         finding=_orders_finding(most, len(frame.get_column("order").unique()), turns),
         caption=(
-            f"Wins of each candidate under every role-priority order; n = {turns:,} turns. "
+            f"Turns won by each candidate under every role-priority order; n = {turns:,} turns. "
+            f"Blue cells are more wins than logged, brown ones fewer, the deeper the more. "
             f"{_reading(rows, logged)} {CASCADE}"
         ),
         method=_ORDERS_METHOD,
@@ -124,8 +125,12 @@ def _depth(m: int) -> int:
 
 
 def _heat(data: pl.DataFrame, rows: list[str], candidates: list[str]) -> Drawing:
-    most = max(extremes(data.get_column("wins"))[1], 1)
-    strong = f"datum.wins > {0.72 * most}"
+    own = dict(data.filter(pl.col("row") == rows[0]).select("candidate", "wins").iter_rows())
+    data = data.with_columns(
+        more=pl.col("wins") - pl.col("candidate").replace_strict(own, return_dtype=pl.Float64)
+    ).with_columns(size=pl.col("more").abs())
+    most = max(extremes(data.get_column("size"))[1], 1)
+    strong = f"abs(datum.more) > {0.72 * most}"
     base = alt.Chart(inline(data)).encode(
         x=alt.X(
             "candidate:N",
@@ -138,19 +143,20 @@ def _heat(data: pl.DataFrame, rows: list[str], candidates: list[str]) -> Drawing
         y=alt.Y(
             "row:N",
             sort=rows,
-            title="role-priority order",
+            title=None,
             axis=alt.Axis(labelLimit=300, domain=False, ticks=False),
         ),
     )
     cells = base.mark_rect(stroke=PAPER, strokeWidth=2).encode(
-        color=alt.value(ACCENT),
+        color=alt.condition("datum.more < 0", alt.value(LOSS), alt.value(ACCENT)),
         opacity=alt.Opacity(
-            "wins:Q", legend=None, scale=alt.Scale(domain=[0, most], range=[0.06, 0.95])
+            "size:Q", legend=None, scale=alt.Scale(domain=[0, most], range=[0.04, 0.95])
         ),
         tooltip=[
             alt.Tooltip("row:N", title="order"),
             alt.Tooltip("candidate:N", title="winner"),
             alt.Tooltip("wins:Q", title="wins", format=".4~g"),
+            alt.Tooltip("more:Q", title="against the log", format="+.4~g"),
             alt.Tooltip("changed:Q", title="turns changed", format=".4~g"),
         ],
     )

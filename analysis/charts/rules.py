@@ -7,7 +7,7 @@ import polars as pl
 
 from analysis.charts.figure import CASCADE, Drawing, Figure, absent, inline
 from analysis.charts.style import ACCENT, INK, PAPER, PLAIN, shades
-from analysis.charts.words import counted, extremes, listed, percent
+from analysis.charts.words import counted, percent
 from tutorsim.types import PROTOCOLS
 
 __all__ = ["UNSETTLED", "agreement_figure", "identification_figure"]
@@ -20,9 +20,9 @@ def agreement_figure(frame: pl.DataFrame) -> Figure:
     """Intervals: share of turns in which a target rule elects the logged winner.
 
     Args:
-        frame: `logged`, `target`, `turns`, `lower`, `upper`, `point` (shares in [0, 1], `point`
-            under the named projection, null where there is none) and `projection`; one row per
-            pair.
+        frame: `logged`, `target`, `turns`, `lower`, `upper`, `point` (shares in [0, 1] with ties
+            going to the role-priority order, `point` under the named projection), `lower_open`,
+            `upper_open` (with ties left open) and `projection`; one row per pair.
     """
     if frame.is_empty():
         return absent("agreement", "No turn was put to a vote, so no rule can agree with another.")
@@ -32,13 +32,15 @@ def agreement_figure(frame: pl.DataFrame) -> Figure:
         caption=(
             "Share of the turns logged under one protocol in which the other rule has the same "
             "winner. The bar is what the ballots allow: certainly at least its left end, possibly "
-            f"up to its right end; the dot is one named way to fill in the rest. {CASCADE}"
+            "up to its right end, ties going to the role-priority order; the thin line leaves ties "
+            f"open. The dot is one named way to fill in the rest. {CASCADE}"
         ),
         method=(
             "A ballot fixes only part of what its voter would have cast in another format. The "
             "lower end counts turns where every completion elects the logged winner, the upper "
-            "end those where some completion does. A tie under the other rule goes to the logged "
-            "role-priority order. Assumes that a voter's preference is the same in every format."
+            "end those where some completion does. A tie under the other rule was never put to a "
+            "tie round, so both readings of it are drawn. Assumes that a voter's preference is "
+            "the same in every format."
         ),
         data=frame,
         chart=_intervals(frame),
@@ -73,10 +75,15 @@ def _intervals(frame: pl.DataFrame) -> Drawing:
         *_PAIR_TIPS,
         alt.Tooltip("lower:Q", title="at least", format=".1%"),
         alt.Tooltip("upper:Q", title="at most", format=".1%"),
+        alt.Tooltip("lower_open:Q", title="at least, ties open", format=".1%"),
+        alt.Tooltip("upper_open:Q", title="at most, ties open", format=".1%"),
         alt.Tooltip("point:Q", title="projection", format=".1%"),
     ]
     across = alt.X(
         "lower:Q", title="share of turns", scale=alt.Scale(domain=[0, 1]), axis=_SHARE_AXIS
+    )
+    open_ties = base.mark_rule(color=ACCENT, strokeWidth=1).encode(
+        x="lower_open:Q", x2="upper_open:Q", tooltip=tips
     )
     bar = base.mark_bar(height=9, opacity=0.45, color=ACCENT).encode(
         x=across, x2="upper:Q", tooltip=tips
@@ -88,7 +95,7 @@ def _intervals(frame: pl.DataFrame) -> Drawing:
     dot = base.mark_point(filled=True, size=60, color=INK, opacity=1).encode(
         x="point:Q", tooltip=tips
     )
-    return _by_protocol(alt.layer(bar, *ends, dot), data)
+    return _by_protocol(alt.layer(open_ties, bar, *ends, dot), data)
 
 
 def _panels(frame: pl.DataFrame) -> tuple[pl.DataFrame, alt.Chart]:
@@ -139,8 +146,10 @@ def identification_figure(frame: pl.DataFrame) -> Figure:
         name="identification",
         finding=_identification_finding(one),
         caption=(
-            "How many candidates may have won under the other rule, per turn; the darkest part "
-            "are turns with exactly one. No voter is exempt from the assumption that preferences "
+            "How many candidates may have won under the other rule, per turn; the strongest shade "
+            "are turns with exactly one. A tie goes to the role-priority order; for Condorcet, "
+            "nobody counts as a winner where there may be none. A case is a turn and another "
+            "protocol. No voter is exempt from the assumption that preferences "
             f"are the same in every format. {CASCADE}"
         ),
         method=(
@@ -165,19 +174,14 @@ def _certain(frame: pl.DataFrame) -> pl.DataFrame:
 
 
 def _identification_finding(one: pl.DataFrame) -> str:
-    other = one.filter(pl.col("logged") != pl.col("target"))
-    if other.is_empty():
-        return "Each rule is counted on its own ballots only, so every winner is certain"
-    low, high = extremes(other.get_column("share"))
-    if low == high:
-        return f"Every pair of rules leaves one possible winner in {percent(low)} of turns"
-    worst = other.filter(pl.col("share") == low)
-    pairs = [
-        f"{r['logged']} counted as {r['target'].replace('_', ' ')}"
-        for r in worst.iter_rows(named=True)
-    ]
-    named = listed(pairs) if len(pairs) < 3 else f"{len(pairs)} pairs, {pairs[0]} among them"
-    return f"One winner is certain in {percent(low)} to {percent(high)} of turns; least for {named}"
+    other = one.filter((pl.col("logged") != pl.col("target")) & pl.col("target").is_in(PROTOCOLS))
+    turns = int(other.get_column("turns").sum())
+    if turns == 0:
+        return "Each protocol is counted on its own ballots only, so every winner is certain"
+    certain = float((other.get_column("share") * other.get_column("turns")).sum()) / turns
+    never = other.filter(pl.col("share") == 0).height
+    said = f"The ballots name one winner under another protocol in {percent(certain)} of cases"
+    return f"{said}, and in none for {never} of {counted(other.height, 'pair')}" if never else said
 
 
 def _widths(frame: pl.DataFrame) -> Drawing:

@@ -17,6 +17,7 @@ __all__ = [
     "DARK",
     "GRID",
     "INK",
+    "LOSS",
     "MUTED",
     "PAPER",
     "PLAIN",
@@ -38,6 +39,9 @@ PLAIN: Final = "#8a919c"
 """For marks that stand for no role and no condition, and for `nobody`."""
 ACCENT: Final = "#2b5fad"
 """For shades of one quantity; lighter shades are this colour, more transparent."""
+
+LOSS: Final = "#a35a12"
+"""For shades of what gets less, beside `ACCENT` for what gets more."""
 
 _ROLES: Final = (
     ("#16406f", "#4a8ff0"),
@@ -77,6 +81,7 @@ _SURFACES: Final = {
     "paper": (PAPER, "#15181d"),
     "plain": (PLAIN, "#7d8591"),
     "accent": (ACCENT, "#6ea3f2"),
+    "loss": (LOSS, "#dfa05c"),
 }
 
 _PAIRS: Final = {
@@ -114,6 +119,7 @@ CONFIG: Final[dict[str, Any]] = {
         "labelColor": INK,
         "labelFontSize": 12,
         "labelLimit": 200,
+        "labelFlush": False,
         "titleColor": MUTED,
         "titleFontSize": 12,
         "titleFontWeight": "normal",

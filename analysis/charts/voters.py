@@ -52,6 +52,8 @@ def labels_figure(frame: pl.DataFrame) -> Figure:
 
 
 def _labels_finding(low: list[str], protocols: int) -> str:
+    if len(low) == protocols > 1:
+        return f"Under every protocol a draft's label shifts its share of the votes (p < {_ALPHA})"
     if not low:
         return "No protocol shows an effect of the label that a draft was shown under"
     return (
@@ -88,7 +90,7 @@ def _labels(frame: pl.DataFrame) -> Drawing:
         "share:Q",
         title="share of ballot mass",
         scale=alt.Scale(zero=True),
-        axis=alt.Axis(format=".0%", tickCount=5),
+        axis=alt.Axis(format=".0%", tickCount=4),
     )
     rings = base.mark_point(filled=False, size=75, opacity=1, strokeWidth=2).encode(
         x=across, color=color, tooltip=tips
@@ -145,14 +147,13 @@ def _margins(frame: pl.DataFrame) -> Drawing:
     names = data.get_column("ballots").unique(maintain_order=True).to_list()
     data = data.with_columns(
         middle=pl.col("turns").cum_sum().over("protocol") - pl.col("turns") / 2,
-        note=pl.when(pl.col("turns") > 0).then(pl.col("turns").cast(pl.String)).otherwise(None),
         strong=pl.col("ballots") == names[0],
     )
     base = alt.Chart(inline(data)).encode(
         y=alt.Y("protocol:N", sort=protocols, title=None, axis=alt.Axis(domain=False, ticks=False))
     )
     bars = base.mark_bar(height=24, stroke=PAPER, strokeWidth=1.5).encode(
-        x=alt.X("turns:Q", title="turns", stack="zero", axis=alt.Axis(tickMinStep=1)),
+        x=alt.X("turns:Q", title="turns", stack="zero", axis=alt.Axis(tickMinStep=1, tickCount=8)),
         order=alt.Order("place:Q"),
         color=alt.Color(
             "ballots:N",
@@ -168,7 +169,7 @@ def _margins(frame: pl.DataFrame) -> Drawing:
     )
     text = base.mark_text(fontSize=11, aria=False).encode(
         x="middle:Q",
-        text="note:N",
+        text="turns:Q",
         color=alt.condition("datum.strong", alt.value(PAPER), alt.value(INK)),
     )
     return alt.layer(bars, text).properties(height=alt.Step(36))
@@ -249,7 +250,7 @@ def _pivotal(frame: pl.DataFrame, voters: list[str]) -> Drawing:
             "ordered:Q",
             title="share of turns",
             scale=alt.Scale(zero=True),
-            axis=alt.Axis(format=".0%", tickCount=5),
+            axis=alt.Axis(format=".0%", tickCount=4),
         ),
         color=colors,
         tooltip=tips,

@@ -1,11 +1,15 @@
 """The first screen: five questions, each answered in a line or two."""
 
+from fractions import Fraction
+
 import polars as pl
 
-from analysis.charts.words import counted, extremes, listed, percent, share
+from analysis.charts.words import counted, listed, share
+from analysis.recount import RuleRow
 from analysis.report.document import Answer
 from analysis.report.evidence import Evidence
 from tutorsim.records import Provenance
+from tutorsim.types import PROTOCOLS
 
 __all__ = ["answers"]
 
@@ -87,18 +91,15 @@ def _days(stated: Provenance) -> str:
 
 
 def _agreed(evidence: Evidence) -> Answer:
-    """Turns whose winner all four protocols keep, or some protocol surely changes."""
+    """Turns whose winner every other protocol surely keeps, or some protocol surely changes."""
+    same = pl.col("necessary_winner").eq_missing(pl.col("logged_winner"))
+    other = pl.col("possible_winners").list.contains(pl.col("logged_winner")).not_()
     turns = (
         evidence.protocols.filter(pl.col("target") != pl.col("logged_protocol"))
         .group_by("episode_id", "turn", "logged_protocol")
         .agg(
-            keeps=(
-                pl.col("settled") & (pl.col("necessary_winner") == pl.col("logged_winner"))
-            ).all(),
-            changes=(
-                pl.col("settled")
-                & ~pl.col("possible_winners").list.contains(pl.col("logged_winner"))
-            ).any(),
+            keeps=(pl.col("settled") & same).all(),
+            changes=(pl.col("settled") & other.fill_null(value=False)).any(),
         )
     )
     n = turns.height
@@ -106,9 +107,9 @@ def _agreed(evidence: Evidence) -> Answer:
     return Answer(
         "What do the rules agree on?",
         f"All four protocols surely agree in {share(keeps, n, 'turn')}",
-        f"In {share(changes, n, 'turn')} at least one protocol would surely elect another draft. "
-        "For the rest the ballots cast do not say what the voters would have cast in the other "
-        "formats.",
+        f"In {share(changes, n, 'turn')} at least one other protocol would surely elect "
+        f"another draft. In the other {n - keeps - changes:,} it depends on what the voters "
+        "would have cast in the other formats, which their ballots do not say.",
         "rules",
     )
 
@@ -137,19 +138,28 @@ def _decided(evidence: Evidence) -> Answer:
 
 
 def _open(evidence: Evidence) -> Answer:
-    shares = [
-        r.identified / r.turns for r in evidence.rules if r.turns and r.target != r.logged_protocol
-    ]
     question = "What is not identified?"
-    if not shares:
+    other = [r for r in evidence.rules if r.target in PROTOCOLS and r.target != r.logged_protocol]
+    cases = sum(r.turns for r in other)
+    open_ = cases - sum(r.identified for r in other)
+    if not cases:
         return Answer(question, "Nothing was recounted", "No other rule was asked for.", "rules")
-    low, high = extremes(shares)
-    span = percent(low) if low == high else f"{percent(low)} to {percent(high)}"
+    least, most = (
+        chosen(other, key=lambda r: Fraction(r.identified, r.turns)) for chosen in (min, max)
+    )
     return Answer(
         question,
-        f"Another rule names one winner in {span} of turns",
-        "In the others several winners are possible, and which pair of rules it is matters most. "
-        "What a student would have said next is never identified: the log ends where another "
-        "winner begins.",
+        f"The winner under another protocol, in {share(open_, cases, 'case')}",
+        f"A case is a turn and another protocol. Several winners are possible there: in "
+        f"{_missing(least)}, but in {_missing(most)}. What the student would have said to another "
+        "reply is never identified.",
         "rules",
+    )
+
+
+def _missing(row: RuleRow) -> str:
+    left = row.turns - row.identified
+    return (
+        f"{left:,} of {row.turns:,} turns when {row.logged_protocol} ballots are counted as "
+        f"{row.target}"
     )

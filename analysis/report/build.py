@@ -76,7 +76,10 @@ def build_figure(source: Source, name: str) -> Figure:
 
 def provenance_of(source: Source) -> str:
     """What answered the calls, for captions."""
-    return source.provenance if source.run else f"{_UNKNOWN} ({source.name})"
+    if source.run is None:
+        return f"{_UNKNOWN} ({source.name})"
+    stated = source.run.provenance
+    return f"{stated.kind} ({stated.name})"
 
 
 def _summary(evidence: Evidence) -> str:
@@ -109,6 +112,7 @@ def _sections(evidence: Evidence) -> tuple[Section, ...]:
             _figures(evidence, "decided-by", "movement"),
             _present(
                 tables.diagnostics_table(evidence),
+                tables.published_table(evidence),
                 tables.chance_table(evidence),
                 tables.winners_table(evidence),
             ),

@@ -7,7 +7,7 @@ import polars as pl
 from analysis.charts import Figure
 from analysis.report.trace import Chosen
 
-__all__ = ["Answer", "Document", "Section", "Table", "cell", "heading"]
+__all__ = ["Answer", "Document", "Section", "Table", "cell", "heading", "two"]
 
 
 @dataclass(frozen=True)
@@ -87,3 +87,8 @@ def cell(value: object) -> str:
 def heading(name: str) -> str:
     """A column's name as a table head."""
     return name.replace("_", " ")
+
+
+def two(value: float | None) -> str:
+    """A score with two digits; a dash where it is missing."""
+    return "–" if value is None else f"{value:.2f}"

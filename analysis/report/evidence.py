@@ -39,6 +39,7 @@ from analysis.metrics import (
 from analysis.profiles import standing_order
 from analysis.recount import OrderTable, RecountResult, RuleRow, recount
 from analysis.report.scores import scores_by_turn
+from analysis.rules import RANKING_RULES, TARGETS
 from analysis.sources import Source
 from analysis.statistics import Estimate, NotEstimable
 from analysis.threshold import AtThreshold, at_threshold
@@ -128,7 +129,8 @@ class Evidence:
 
     @cached_property
     def recount(self) -> RecountResult:
-        return recount(self.source)
+        """All questions, under the four protocols."""
+        return recount(self.source, targets=PROTOCOLS)
 
     @cached_property
     def protocols(self) -> pl.DataFrame:
@@ -140,9 +142,21 @@ class Evidence:
         )
 
     @cached_property
+    def rule_rows(self) -> list[RuleRow]:
+        """Every logged protocol under every target, nobody exempt, both readings of ties."""
+        six = recount(self.source, targets=tuple(RANKING_RULES), exempt=(0,))
+        rows = [r for r in (*self.recount.rules, *six.rules) if r.exempt == 0]
+        places = [(r.logged_protocol, r.target) for r in rows]
+        order = sorted(
+            range(len(rows)),
+            key=lambda i: (PROTOCOLS.index(places[i][0]), TARGETS.index(places[i][1])),
+        )
+        return [rows[i] for i in order]
+
+    @cached_property
     def rules(self) -> list[RuleRow]:
-        """Every logged protocol under every target, nobody exempt, ties to the order."""
-        return [r for r in self.recount.rules if r.exempt == 0 and r.reading == "fallback"]
+        """`rule_rows` with ties going to the role-priority order."""
+        return [r for r in self.rule_rows if r.reading == "fallback"]
 
     @cached_property
     def orders(self) -> OrderTable:

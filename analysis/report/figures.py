@@ -18,13 +18,13 @@ from tutorsim.types import DECIDED_BY
 __all__ = ["CHART_NAMES", "FIGURES"]
 
 
-_NO_EPISODES: Final = "No episodes: ballots from elsewhere do not say what became of the students."
+_NO_EPISODES: Final = "ballots from elsewhere do not say what became of the students."
 
 
 def _scores(evidence: Evidence) -> Figure:
     run = evidence.source.run
     if run is None:
-        return absent("scores", _NO_EPISODES)
+        return absent("scores", f"No scores by turn: {_NO_EPISODES}")
     frame = evidence.scores
     known = frame.filter(pl.col("mean").is_not_null())
     return scores_figure(known, max_turns=run.study.max_turns)
@@ -33,7 +33,7 @@ def _scores(evidence: Evidence) -> Figure:
 def _personas(evidence: Evidence) -> Figure:
     run = evidence.source.run
     if run is None:
-        return absent("personas", _NO_EPISODES)
+        return absent("personas", f"No success by persona: {_NO_EPISODES}")
     rows = [
         (s.benchmark, s.persona, s.condition, s.successes, *_known(s.rate))
         for s in evidence.successes
@@ -67,7 +67,18 @@ def _movement(evidence: Evidence) -> Figure:
         .group_by("protocol", "leader", "winner", maintain_order=True)
         .agg(turns=pl.len().cast(pl.Int64))
     )
-    return movement_figure(cells, candidates=evidence.candidates)
+    return movement_figure(
+        cells, candidates=evidence.candidates, by_chance=_flip_by_chance(evidence)
+    )
+
+
+def _flip_by_chance(evidence: Evidence) -> float | None:
+    """The expected flip over all protocols; `None` where one of them has none."""
+    expected = [(c.flip_expected, c.turns) for c in evidence.chance if c.turns]
+    known = [(flip, n) for flip, n in expected if not isinstance(flip, NotEstimable)]
+    if not known or len(known) < len(expected):
+        return None
+    return sum(flip * n for flip, n in known) / sum(n for _, n in known)
 
 
 def _orders(evidence: Evidence) -> Figure:
@@ -115,6 +126,9 @@ def _wins(evidence: Evidence) -> Figure:
 
 
 def _agreement(evidence: Evidence) -> Figure:
+    open_ties = {
+        (r.logged_protocol, r.target): r.agreement for r in evidence.rule_rows if r.reading == "set"
+    }
     rows = [
         (
             r.logged_protocol,
@@ -123,6 +137,8 @@ def _agreement(evidence: Evidence) -> Figure:
             r.agreement.lower / r.turns,
             r.agreement.upper / r.turns,
             None if r.agreement.point is None else r.agreement.point / r.turns,
+            open_ties[r.logged_protocol, r.target].lower / r.turns,
+            open_ties[r.logged_protocol, r.target].upper / r.turns,
             r.projection,
         )
         for r in evidence.rules
@@ -136,6 +152,8 @@ def _agreement(evidence: Evidence) -> Figure:
         lower=pl.Float64,
         upper=pl.Float64,
         point=pl.Float64,
+        lower_open=pl.Float64,
+        upper_open=pl.Float64,
         projection=pl.String,
     )
     return agreement_figure(frame)

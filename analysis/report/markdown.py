@@ -6,8 +6,8 @@ from collections.abc import Iterator
 import polars as pl
 
 from analysis.charts import Figure
-from analysis.report.document import Document, Section, Table, cell, heading
 from analysis.charts.shown import shown
+from analysis.report.document import Document, Section, Table, cell, heading
 from analysis.report.trace import Chosen, step_sentence
 from tutorsim.records import Turn
 

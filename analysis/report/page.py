@@ -11,8 +11,8 @@ import polars as pl
 from markupsafe import Markup
 
 from analysis.charts import DARK, TOKENS, Figure, spec, to_page_svg
-from analysis.report.document import Document, cell, heading
 from analysis.charts.shown import shown
+from analysis.report.document import Document, cell, heading, two
 from analysis.report.trace import ballot_rows, candidates_of, step_sentence
 
 __all__ = ["to_html"]
@@ -54,7 +54,7 @@ def _environment() -> jinja2.Environment:
         finalize=lambda value: shown(value) if type(value) is str else value,
     )
     environment.filters.update(
-        cell=cell, heading=heading, ballot_rows=ballot_rows, step_sentence=step_sentence
+        cell=cell, two=two, heading=heading, ballot_rows=ballot_rows, step_sentence=step_sentence
     )
     environment.globals.update(candidates_of=candidates_of, numeric=_numeric)
     return environment

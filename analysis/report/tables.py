@@ -1,10 +1,12 @@
 """The report's tables: estimates as text, each with its interval beside it."""
 
+from collections import Counter
 from collections.abc import Iterable, Sequence
 
 import polars as pl
 
 from analysis.charts import CASCADE
+from analysis.published import published_figure
 from analysis.report.document import Table
 from analysis.report.evidence import Evidence
 from analysis.statistics import Bounds, Estimate, NotEstimable
@@ -17,6 +19,7 @@ __all__ = [
     "divergence_table",
     "gains_table",
     "panel_table",
+    "published_table",
     "readings_table",
     "self_support_table",
     "threshold_table",
@@ -38,16 +41,54 @@ def gains_table(evidence: Evidence) -> Table | None:
             _estimate(g.final),
             _estimate(g.gain, signed=True),
         )
-        for g in evidence.gains
+        for g in sorted(evidence.gains, key=lambda g: (g.benchmark != "sciq", g.measure != "score"))
     ]
     return _table(
         "gains",
         "Before and after tutoring",
         "Mean [95 % interval] over tutored episodes with both values; n counts them. Code is the "
-        "share of programs that pass. Intervals from a bootstrap over tasks.",
+        f"share of programs that pass. {_few_tasks(evidence)}",
         ["what", "condition", "n", "first attempt", "last attempt", "gain"],
         rows,
     )
+
+
+def published_table(evidence: Evidence) -> Table | None:
+    """The run's diagnostics beside the published ones; `None` without published figures."""
+    rows = []
+    for d in evidence.diagnostics:
+        own = {"shift": d.shift, "flip": d.flip, "tie_rate": d.tie_rate}
+        for quantity, found in {**own, "fallback_rate": d.fallback_rate}.items():
+            printed = published_figure(quantity, condition=d.protocol)
+            if not isinstance(printed, NotEstimable):
+                value = f"{printed.value:.2f}"
+                rows.append((d.protocol, quantity, _estimate(found), value, printed.where))
+    return _table(
+        "published",
+        "Beside the published study",
+        "This run's figures and the printed ones, with their place in the published study.",
+        ["protocol", "quantity", "this run", "published", "where"],
+        rows,
+    )
+
+
+def _published_note(evidence: Evidence) -> str:
+    if published_table(evidence) is None:
+        return "The published study's figures for this table are not in the package."
+    return ""
+
+
+def _few_tasks(evidence: Evidence) -> str:
+    """What intervals over tasks are worth with so many of them."""
+    tasks = {(e.benchmark, e.task_id) for e in evidence.source.episodes}
+    counts = Counter(benchmark for benchmark, _ in tasks)
+    least = min(counts.values(), default=0)
+    caution = "; with so few, read the intervals as a sketch" if least < _FEW else ""
+    each = " and ".join(f"{n} {_BENCHMARKS[b]}" for b, n in sorted(counts.items()))
+    return f"Intervals from a bootstrap over tasks ({each}){caution}."
+
+
+_FEW = 10
 
 
 def diagnostics_table(evidence: Evidence) -> Table | None:
@@ -70,8 +111,9 @@ def diagnostics_table(evidence: Evidence) -> Table | None:
         "(0 to 1). Flip: the first vote's leader did not win; a tied lead goes to the "
         "role-priority order, or, in the next column, to all who lead. Fallback: decided by the "
         "role-priority order. 95 % intervals in brackets: bootstrap over tasks for the shift, "
-        "Wilson for rates. The noise floor, what re-asking alone would change, is unknown: the "
-        "recording has no retest.",
+        "Wilson for rates. How much of it re-asking alone would give, the noise floor, is "
+        "unknown: each vote was asked for once. "
+        f"{_published_note(evidence)}",
         [
             "protocol",
             "turns",
@@ -109,23 +151,31 @@ def chance_table(evidence: Evidence) -> Table | None:
 
 def winners_table(evidence: Evidence) -> Table | None:
     """Wins per role and protocol, by the step that decided."""
-    rows = [
-        (r["role"], r["protocol"], r["wins"], r["by_vote"], r["by_tie_round"], r["by_fallback"])
-        for r in evidence.winners.iter_rows(named=True)
-    ]
+    cells = {(r["role"], r["protocol"]): r for r in evidence.winners.iter_rows(named=True)}
+    protocols = [d.protocol for d in evidence.diagnostics]
+    rows = []
+    for role in (c for c in evidence.candidates if any((c, p) in cells for p in protocols)):
+        own = [cells.get((role, p)) for p in protocols]
+        rows.append((role, sum(c["wins"] for c in own if c), *map(_wins, own)))
     return _table(
         "winners",
         "Winning drafts, and the step that made them win",
-        "Turns won per candidate and protocol, as logged.",
-        ["winner", "protocol", "wins", "by final vote", "by tie round", "by order"],
+        "Turns won, as logged; in brackets by final vote + tie round + role-priority order.",
+        ["winner", "all", *protocols],
         rows,
     )
+
+
+def _wins(cell: dict[str, int] | None) -> str:
+    if cell is None:
+        return "no candidate"
+    return f"{cell['wins']} ({cell['by_vote']}+{cell['by_tie_round']}+{cell['by_fallback']})"
 
 
 def self_support_table(evidence: Evidence) -> Table | None:
     """Mass that voters gave their own drafts."""
     rows = [
-        (s.protocol, s.ballots, f"{s.share:.3f}", f"{s.expected:.3f}", f"{s.p_value:.3f}")
+        (s.protocol, s.ballots, f"{s.share:.3f}", f"{s.expected:.3f}", _p_value(s.p_value))
         for s in evidence.self_support
         if not isinstance(s, NotEstimable)
     ]
@@ -344,6 +394,10 @@ def _estimate(found: Estimate | NotEstimable, *, signed: bool = False) -> str:
     if found.low is not None and found.high is not None:
         text += f" [{number(found.low)}, {number(found.high)}]"
     return text.replace("-", "−")
+
+
+def _p_value(p: float) -> str:
+    return "< 0.001" if p < 0.001 else f"{p:.3f}"
 
 
 def _rate(found: Estimate | NotEstimable) -> str:

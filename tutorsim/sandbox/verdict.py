@@ -98,6 +98,8 @@ def _decide(
 def _gone(ends: dict[str, Any], may_kill_itself: bool) -> tuple[str, str]:
     """The program ended, or closed its socket, before its verdict."""
     status = ends["worker"]
+    if ends["judge"] == -signal.SIGXCPU:
+        return "timeout", "cpu limit in the tests"
     if ends["judge"] < 0 or ends["judge"] == 1:
         raise Broken(f"the judge ended with status {ends['judge']}")
     if ends["killed"] == "left":

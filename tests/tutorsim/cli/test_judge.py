@@ -80,3 +80,12 @@ def test_an_unknown_task_is_refused(tutorsim: Callable[..., Any], tmp_path: Path
 def test_a_missing_file_is_refused(tutorsim: Callable[..., Any], tmp_path: Path) -> None:
     outcome = tutorsim("judge", tmp_path / "gone.py", "--task", "running-max")
     assert outcome.exit_code == 2
+
+
+def test_a_machine_without_a_sandbox_is_refused_with_its_own_exit_code(
+    judged: Callable[..., Any], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(sys, "platform", "darwin")
+    outcome = judged(RIGHT, name="answer.py")
+    assert outcome.exit_code == 6
+    assert "cannot be judged" in outcome.stderr

@@ -6,6 +6,8 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from tutorsim.sandbox import Limits, Sandbox
+
 REPLIES = """
 import os
 def solve(n):
@@ -132,3 +134,14 @@ def test_what_a_program_used_and_wrote_is_told_beside_the_verdict(best: Any) -> 
     assert (usage.calls, usage.output, usage.written, usage.detail) == (1, "é 3\n", 5, "why")
     assert 0 < usage.cpu < 0.3
     assert usage.memory > 1 << 20
+
+
+@pytest.mark.slow
+def test_the_tests_may_take_longer_than_a_program() -> None:
+    limits = Limits(cpu=0.2, tests_cpu=4)
+    busy = _test("import time\n    while time.process_time() < 3.5: pass\n    assert candidate(1)")
+    with Sandbox(limits=limits, workers=1) as sandbox:
+        result, _ = sandbox.judge_program(
+            "def solve(n):\n    return n\n", prompt="", entry_point="solve", test=busy
+        )
+    assert result.verdict.outcome == "pass"

@@ -101,10 +101,11 @@ class Jail:
             linux.unshare(linux.CLONE_NEWUSER | linux.CLONE_NEWIPC)
         return pid
 
-    def lock(self, *, descriptors: bool = False) -> None:
+    def lock(self, *, cpu: float, descriptors: bool = False) -> None:
         """Put a child's own layers on; raises `OSError` when one that is `ok` does not go on.
 
         Args:
+            cpu: Seconds of CPU time that the zygote will allow; the kernel's own limit is above.
             descriptors: Whether the child may open more than it has. Only the probes may: what
                 they try has to be stopped by the layer that is there for it.
         """
@@ -112,8 +113,8 @@ class Jail:
         if self.fresh_pids:
             linux.drop_capabilities()
         if self.has("rlimits"):
-            cpu = math.ceil(self.limits["cpu"])
-            _set_limit(resource.RLIMIT_CPU, cpu + 1, cpu + 2)
+            seconds = math.ceil(cpu)
+            _set_limit(resource.RLIMIT_CPU, seconds + 1, seconds + 2)
             _set_limit(resource.RLIMIT_NPROC, 0, 0)
             if not descriptors:
                 # What is open stays open; no file, socket or anything else can be added to it.

@@ -115,7 +115,7 @@ class _Student:
 
 def run_judge(jail: Jail) -> int:
     """Judge one program; the exit status of the process."""
-    jail.lock()
+    jail.lock(cpu=jail.limits["tests_cpu"])
     sys.setrecursionlimit(_RECURSION)
     job: Any = read_frame(_OWNER)
     student = _Student()

@@ -60,7 +60,7 @@ def run_probes(jail: Jail, targets: Targets) -> dict[str, str]:
         try:
             signal.pthread_sigmask(signal.SIG_SETMASK, [])
             os.close(ours)
-            jail.lock(descriptors=True)
+            jail.lock(cpu=jail.limits["cpu"], descriptors=True)
             _attempt_all(theirs, _attempts(addresses, targets.parent, int(jail.limits["memory"])))
         finally:
             os._exit(0)

@@ -32,7 +32,7 @@ _BUILTIN_ERRORS = {
 
 def run_worker(jail: Jail) -> None:
     """Serve one program; the caller ends the process when this returns or raises."""
-    jail.lock()
+    jail.lock(cpu=jail.limits["cpu"])
     write_frame(_SOCKET, {"ready": True})
     job = _mapping(read_frame(_SOCKET))
     found = _found(job)

@@ -7,7 +7,7 @@ import click
 from analysis.export import EXPORT_FORMATS, ExportFormat
 from analysis.export import export as write_tables
 from analysis.sources import open_source
-from tutorsim.cli.console import emit_json, err, out
+from tutorsim.cli.console import emit_json, err, out, safe
 from tutorsim.cli.options import json_option
 
 __all__ = ["export"]
@@ -45,9 +45,9 @@ def export(run: Path, output: Path, format_: ExportFormat, as_json: bool) -> Non
     source = open_source(run)
     written = [str(path) for path in write_tables(source, output, format_)]
     for note in source.notes:
-        err().print(note)
+        err().print(safe(note))
     if as_json:
         emit_json({"format": format_, "written": written})
         return
     for path in written:
-        out().print(path, soft_wrap=True)
+        out().print(safe(path), soft_wrap=True)

@@ -276,6 +276,8 @@ def _scenario(scenario: str, voter: str | None) -> str:
 
 def _changed(rows: Sequence[ElectorateRow], protocol: str | None) -> Cell:
     for row in rows:
+        if row.protocol == protocol and not row.turns:
+            return Pair(NOT_ESTIMABLE, why_not="no turn has what the scenario needs")
         if row.protocol == protocol:
             changed = _interval(row.changed)
             return Pair(f"{changed.figure} / {row.turns}", changed.detail)

@@ -155,8 +155,10 @@ def number(value: float | None, digits: int = 2) -> str:
 
 
 def percent(value: float | None) -> str:
-    """A share in percent without the sign, or a dash where it is not estimable."""
-    return NOT_ESTIMABLE if value is None else f"{100 * value:.0f}"
+    """A share in percent without the sign; a decimal where it would hide that it is not 0 or 1."""
+    if value is None:
+        return NOT_ESTIMABLE
+    return f"{100 * value:.{int(0 < min(value, 1 - value) < 0.01)}f}"
 
 
 def provenance(stated: Provenance) -> Prose:

@@ -212,3 +212,23 @@ def test_tables_keep_to_eighty_columns(tutorsim: Any, one_episode: Any) -> None:
         rules = [line for line in shown.splitlines() if line.startswith("─")]
         assert max(map(len, rules)) <= 80
         assert "…" not in shown
+
+
+@pytest.mark.parametrize("command", [("recount",), ("diverge", "--rule", "simple")])
+def test_hostile_names_reach_the_terminal_only_escaped(
+    tutorsim: Any, tmp_path: Path, command: tuple[str, ...]
+) -> None:
+    path = tmp_path / "ballots.jsonl"
+    bad = "\x1b[31m\u202e[bold]x[/bold] " + "w" * 300
+    row = {"episode_id": bad, "turn": 1, "stage": "final", "protocol": "approval"}
+    rows = [
+        {**row, "voter": voter, "candidate": candidate, "mass": int(candidate != "b")}
+        for voter in (bad, "v")
+        for candidate in (bad, "b", "c")
+    ]
+    path.write_text("".join(json.dumps(row) + "\n" for row in rows))
+    for options in ((), ("--json",)):
+        done = tutorsim(command[0], path, *command[1:], *options, columns=80)
+        assert done.exit_code == 0, done.stderr
+        assert not set("\x1b\u202e") & set(done.stdout)
+        assert "[bold]x[/bold]" in done.stdout

@@ -177,7 +177,7 @@ class Identifier:
     def _by_runoff(self, q: _Question, c: int, ahead: Sequence[int], exempt: int) -> bool | None:
         if (q, exempt) not in self._runoffs:
             self._runoffs[q, exempt] = runoff_sets(
-                q.domains, q.m, exempt=exempt, limit=self.limit // 10
+                q.domains, q.m, exempt=exempt, limit=self.limit // 200
             )
         sets, complete = self._runoffs[q, exempt]
         if any(c in tied and tied.isdisjoint(ahead) for tied in sets):

@@ -3,8 +3,8 @@
 Voters are added one at a time; equal partial sums are merged. A partial sum is dropped
 when even the best that the remaining voters can add, quantity by quantity, would not pass.
 First a narrow beam looks for a choice; then wider ones; a beam that never had to cut anything
-and still ends empty has proved that there is none. Work is counted in partial sums generated,
-never in seconds, so that the same question has the same answer on every machine.
+and still ends empty has proved that there is none. Work is counted in numbers computed, never
+in seconds, so that the same question has the same answer on every machine.
 """
 
 from collections.abc import Callable, Sequence
@@ -19,10 +19,13 @@ __all__ = ["WORK_LIMIT", "Problem", "Test", "Voter", "linear_test", "with_subset
 
 Ints = NDArray[np.int32]
 
-WORK_LIMIT: Final = 1_500_000
-"""Partial sums that one question may generate before it counts as not settled."""
+WORK_LIMIT: Final = 24_000_000
+"""Numbers that one question may compute, partial sums times columns, before it counts as not
+settled: a second or two."""
 
-_WIDTHS: Final = (24, 400, 6_000)
+_FIRST_BEAM: Final = 2_048
+"""Partial sums with options that a step of the first beam should generate."""
+_WIDER: Final = (1, 16, 256)
 _CHUNK: Final = 1 << 17
 
 
@@ -107,7 +110,7 @@ class Problem:
 
         Args:
             exempt: How many voters may use their exempt options.
-            limit: Partial sums that may be generated.
+            limit: Numbers that may be computed.
 
         Returns:
             `None` where the limit was reached first.
@@ -115,7 +118,11 @@ class Problem:
         exempt = min(exempt, len(self.voters))
         rests = [self._rest(place, exempt) for place in range(len(self.voters) + 1)]
         work = 0
-        for width in (*_WIDTHS, limit):
+        most = max(
+            len(voter.exempt.rows if exempt else voter.regular.rows) for voter in self.voters
+        )
+        first = max(2, _FIRST_BEAM // most)
+        for width in (*(first * wider for wider in _WIDER), limit):
             found, work = self._beam(rests, exempt, width, work, limit)
             if found is not None or work >= limit:
                 return found
@@ -144,7 +151,8 @@ class Problem:
         for place, voter in enumerate(self.voters):
             if not len(sums):
                 return (None if cut else False), work
-            work += len(sums) * (len(voter.regular.rows) + len(voter.exempt.rows) * bool(exempt))
+            options = len(voter.regular.rows) + len(voter.exempt.rows) * bool(exempt)
+            work += len(sums) * options * columns
             if work > limit:
                 return None, work
             rest = rests[place + 1]

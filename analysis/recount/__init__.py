@@ -77,8 +77,8 @@ def recount(
         order: The role-priority order to recount under, by default the source's own. It may
             leave candidates out; they stand behind it. Changes are always counted against the
             winners that the source's own order gave.
-        limit: Work allowed for one question about one profile, in partial sums; a turn that
-            needs more is counted as not settled.
+        limit: Work allowed for one question about one profile, in numbers computed; a turn
+            that needs more is counted as not settled.
 
     Raises:
         UsageError: If a target is unknown, a number of exempt voters is negative, the order

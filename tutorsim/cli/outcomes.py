@@ -1,15 +1,16 @@
 """What became of the students, as tables."""
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 
 from rich.console import RenderableType
 from rich.text import Text
 
 from analysis.metrics import Gain, Rounds, Success, SuccessRate
-from tutorsim.cli.figures import bar, estimate
-from tutorsim.cli.render import caption, heading, percent, table
+from analysis.threshold import AtThreshold
+from tutorsim.cli.figures import bar, bounds, estimate
+from tutorsim.cli.render import HELD, caption, heading, percent, table
 
-__all__ = ["gains_shown", "persona_shown", "success_shown"]
+__all__ = ["gains_shown", "persona_shown", "success_shown", "thresholds_shown"]
 
 Shown = Iterator[RenderableType]
 MEASURES = {"score": "score", "code": "tests"}
@@ -80,6 +81,33 @@ def persona_shown(successes: Sequence[Success]) -> Shown:
                 (persona, *(cells.get((persona, c), "") for c in conditions))
                 for persona in dict.fromkeys(row.persona for row in rows)
             ],
+        )
+
+
+def thresholds_shown(found: Mapping[float, Sequence[AtThreshold]]) -> Shown:
+    """Outcomes under other success thresholds."""
+    for threshold, rows in found.items():
+        yield Text()
+        yield heading(f"Success threshold {threshold:g}")
+        yield table(
+            ("benchmark", "condition", "episodes", "exact", "success %", "turns", "gain"),
+            [
+                (
+                    row.benchmark,
+                    row.condition,
+                    str(row.episodes),
+                    str(row.exact),
+                    bounds(row.success, unit=percent),
+                    bounds(row.turns),
+                    bounds(row.gain),
+                )
+                for row in rows
+            ],
+            left=2,
+        )
+        yield caption(
+            "Exact: episodes whose path the log holds to its end; the others are bounded, which "
+            f"gives “a to b”. Gain: in judge score, over tutored episodes. {HELD}"
         )
 
 

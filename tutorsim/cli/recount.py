@@ -22,8 +22,9 @@ from tutorsim.cli.options import (
     tell_rows,
     whole_numbers,
 )
+from tutorsim.cli.outcomes import thresholds_shown
 from tutorsim.cli.overview import source_shown
-from tutorsim.cli.recounted import SECTIONS, recount_shown, thresholds_shown
+from tutorsim.cli.recounted import SECTIONS, recount_shown
 from tutorsim.cli.render import publish
 
 __all__ = ["recount"]

@@ -7,19 +7,13 @@ from rich.console import RenderableType
 from rich.text import Text
 
 from analysis.recount import (
-    HELD_FIXED,
     ElectorateRow,
-    Exact,
-    Interval,
     OrderTable,
-    PolicyRow,
-    ReadingRow,
     RecountResult,
-    RuleRow,
 )
-from analysis.threshold import AtThreshold
-from tutorsim.cli.figures import bounds
+from tutorsim.cli.held import captions, exact, interval
 from tutorsim.cli.render import (
+    HELD,
     NOT_ESTIMABLE,
     Cell,
     Pair,
@@ -30,17 +24,13 @@ from tutorsim.cli.render import (
     styled,
     table,
 )
+from tutorsim.cli.rule_tables import rules_shown
 
-__all__ = ["SECTIONS", "recount_shown", "thresholds_shown"]
+__all__ = ["SECTIONS", "recount_shown"]
 
 Shown = Iterator[RenderableType]
 R = TypeVar("R")
 K = TypeVar("K")
-
-Cells = Mapping[tuple[str, str, str, int], RuleRow]
-"""Logged protocol, target, reading of ties, exempt voters → row."""
-
-HELD: Final = "The logged dialogue is held fixed."
 
 POLICIES: Final = {
     "logged": "logged",
@@ -51,7 +41,6 @@ POLICIES: Final = {
 }
 SCENARIOS: Final = {
     "without_deliberation": "first vote decides",
-    "leave_one_out": "without",
     "no_own_votes": "no votes for oneself",
     "confidence_weighted": "weighted by confidence",
 }
@@ -82,7 +71,7 @@ def _orders(found: RecountResult, full: bool) -> Shown:
     yield caption(
         f"Logged order: {' > '.join(everything.logged_order)}. Robust: won under every order. "
         "By lot: mean over all orders. Owed: turns of “logged” that the order decided. "
-        f"{_captions(found.orders)}"
+        f"{captions(found.orders)}"
     )
     yield Text()
     yield heading("What the order decides", "turns")
@@ -93,7 +82,7 @@ def _orders(found: RecountResult, full: bool) -> Shown:
                 of.protocol or "all",
                 str(of.turns),
                 str(of.decided_by_order),
-                _exact(of.changed_expected),
+                exact(of.changed_expected),
                 NOT_ESTIMABLE if of.changed_most is None else str(of.changed_most),
             )
             for of in found.orders
@@ -113,7 +102,7 @@ def _role_table(of: OrderTable) -> RenderableType:
                 str(row.logged),
                 str(row.robust),
                 str(row.most),
-                _exact(row.expected),
+                exact(row.expected),
                 str(row.by_order),
                 percent(row.share_by_order.value if row.share_by_order else None),
             )
@@ -143,7 +132,7 @@ def _every_order(orders: Sequence[OrderTable]) -> Shown:
                 for row in of.listed
             ],
         )
-        yield caption(_captions([of]))
+        yield caption(captions([of]))
 
 
 def _policies(found: RecountResult, full: bool) -> Shown:
@@ -155,102 +144,13 @@ def _policies(found: RecountResult, full: bool) -> Shown:
         yield heading("Other ways to break ties", f"{_of(protocol)}, {rows[0].turns} turns")
         yield table(
             ("wins", *(POLICIES[row.policy] for row in rows)),
-            [(name, *(_exact(row.wins[name]) for row in rows)) for name in rows[0].wins]
-            + [("turns changed", *(_exact(row.changed) for row in rows))],
+            [(name, *(exact(row.wins[name]) for row in rows)) for name in rows[0].wins]
+            + [("turns changed", *(exact(row.changed) for row in rows))],
         )
         yield caption(
             f"Ties go to {' > '.join(found.fallback_order)}, after the tie round, straight after "
-            f"the final vote (no round), or to a lot. {_captions(rows)}"
+            f"the final vote (no round), or to a lot. {captions(rows)}"
         )
-
-
-def _rules(found: RecountResult, full: bool) -> Shown:
-    if not found.rules:
-        return
-    least = min(found.exempt)
-    cells: Cells = {(r.logged_protocol, r.target, r.reading, r.exempt): r for r in found.rules}
-    turns = {row.logged_protocol: row.turns for row in found.rules}
-    yield Text()
-    exempt = f", {least} exempt voters" if least else ""
-    yield heading("The same ballots under other rules", f"turns{exempt}")
-    yield table(
-        ("ballots, rule", "single", "single*", "same", "same*", "flips", "not settled"),
-        _by_protocol(turns, found.rules, lambda at: _rule_cells(cells, *at, least)),
-    )
-    yield caption(
-        "Single: turns whose ballots leave one winner. Same: turns with the logged winner. Flips: "
-        "turns whose first leader did not win. Ties go to the role-priority order; with * a tie "
-        "stays a tie. The figure is the named projection's, “a to b” what the ballots leave open. "
-        f"Not settled: too costly to decide, counted as open. {_captions(found.rules)}"
-    )
-    yield from _dial(found, cells, turns)
-    if full:
-        yield from _rule_wins(found, cells, turns, least)
-
-
-def _by_protocol(
-    turns: Mapping[str, int],
-    rules: Sequence[RuleRow],
-    cells: Callable[[tuple[str, str]], Sequence[Cell]],
-) -> list[Sequence[Cell]]:
-    """Rows of all targets, under a line for each logged protocol."""
-    rows: list[Sequence[Cell]] = []
-    for protocol, n in turns.items():
-        targets = dict.fromkeys(r.target for r in rules if r.logged_protocol == protocol)
-        found = [(f"  {target}", *cells((protocol, target))) for target in targets]
-        title = styled(f"{protocol} ({n})", "bold")
-        rows += [(title, *[""] * (len(found[0]) - 1)), *found]
-    return rows
-
-
-def _rule_cells(cells: Cells, protocol: str, target: str, k: int) -> Sequence[Cell]:
-    order, tie = cells[protocol, target, "fallback", k], cells[protocol, target, "set", k]
-    return (
-        str(order.identified),
-        str(tie.identified),
-        _interval(order.agreement),
-        _interval(tie.agreement),
-        _interval(order.flips),
-        str(max(tie.not_settled, order.not_settled)),
-    )
-
-
-def _dial(found: RecountResult, cells: Cells, turns: Mapping[str, int]) -> Shown:
-    """How the sets grow when k voters may have cast anything."""
-
-    def dialled(at: tuple[str, str]) -> Sequence[Cell]:
-        rows = [cells[*at, "fallback", k] for k in found.exempt]
-        same = [f"{row.identified}, {_open(row.agreement)}" for row in rows]
-        return (*same, _breakdown(rows[0].breakdown))
-
-    yield Text()
-    yield heading("With k exempt voters", "turns with a single winner, with the logged one")
-    yield table(
-        ("ballots, rule", *(f"k={k}" for k in found.exempt), "lost at k: turns"),
-        _by_protocol(turns, found.rules, dialled),
-    )
-    yield caption(
-        "An exempt voter may have cast any ballot at all. Lost at k: exempt voters that it takes "
-        "until a second winner is possible, and in how many turns; at 0 two were possible to begin "
-        f"with. Ties go to the role-priority order. {HELD}"
-    )
-
-
-def _rule_wins(found: RecountResult, cells: Cells, turns: Mapping[str, int], k: int) -> Shown:
-    rows = [row for row in found.rules if row.exempt == k and row.reading == "fallback"]
-    names = list(dict.fromkeys(name for row in rows for name in row.wins))
-
-    def won(at: tuple[str, str]) -> Sequence[Cell]:
-        row = cells[*at, "fallback", k]
-        return [_interval(row.wins[name]) if name in row.wins else "" for name in names]
-
-    yield Text()
-    yield heading("Wins under other rules", "turns, the role-priority order decides ties")
-    yield table(("ballots, rule", *names), _by_protocol(turns, found.rules, won))
-    projections = dict.fromkeys(
-        f"{row.logged_protocol} as {row.target} by {row.projection}" for row in rows
-    )
-    yield caption(f"Projections: {'; '.join(projections)}. {_captions(rows)}")
 
 
 def _electorates(found: RecountResult, full: bool) -> Shown:
@@ -265,7 +165,7 @@ def _electorates(found: RecountResult, full: bool) -> Shown:
             for key, cells in rows.items()
         ],
     )
-    yield caption(f"“/ n”: turns that have what the scenario needs. {_captions(found.electorates)}")
+    yield caption(f"“/ n”: turns that have what the scenario needs. {captions(found.electorates)}")
 
 
 def _scenario(scenario: str, voter: str | None) -> str:
@@ -279,7 +179,7 @@ def _changed(rows: Sequence[ElectorateRow], protocol: str | None) -> Cell:
         if row.protocol == protocol and not row.turns:
             return Pair(NOT_ESTIMABLE, why_not="no turn has what the scenario needs")
         if row.protocol == protocol:
-            changed = _interval(row.changed)
+            changed = interval(row.changed)
             return Pair(f"{changed.figure} / {row.turns}", changed.detail)
     return ""
 
@@ -299,50 +199,23 @@ def _readings(found: RecountResult, full: bool) -> Shown:
                 str(row.ballots),
                 str(row.ballots_changed),
                 str(row.abstained),
-                _interval(row.changed),
+                interval(row.changed),
             )
             for row in found.readings
         ],
         left=2,
     )
-    yield caption(_captions(found.readings))
+    yield caption(captions(found.readings))
 
 
 SECTIONS: Final[Mapping[str, Callable[[RecountResult, bool], Shown]]] = {
     "orders": _orders,
     "policies": _policies,
-    "rules": _rules,
+    "rules": rules_shown,
     "electorates": _electorates,
     "readings": _readings,
 }
 """Name → tables, in the order of the questions."""
-
-
-def thresholds_shown(found: Mapping[float, Sequence[AtThreshold]]) -> Shown:
-    """Outcomes under other success thresholds."""
-    for threshold, rows in found.items():
-        yield Text()
-        yield heading(f"Success threshold {threshold:g}")
-        yield table(
-            ("benchmark", "condition", "episodes", "exact", "success %", "turns", "gain"),
-            [
-                (
-                    row.benchmark,
-                    row.condition,
-                    str(row.episodes),
-                    str(row.exact),
-                    bounds(row.success, unit=percent),
-                    bounds(row.turns),
-                    bounds(row.gain),
-                )
-                for row in rows
-            ],
-            left=2,
-        )
-        yield caption(
-            "Exact: episodes whose path the log holds to its end; the others are bounded, which "
-            f"gives “a to b”. Gain: in judge score, over tutored episodes. {HELD}"
-        )
 
 
 def _grouped(rows: Sequence[R], key: Callable[[R], K]) -> dict[K, list[R]]:
@@ -352,31 +225,5 @@ def _grouped(rows: Sequence[R], key: Callable[[R], K]) -> dict[K, list[R]]:
     return groups
 
 
-def _captions(rows: Sequence[OrderTable | PolicyRow | RuleRow | ElectorateRow | ReadingRow]) -> str:
-    """What the rows say of themselves, once; the head of the page has the long warning."""
-    return " ".join(dict.fromkeys(row.caption for row in rows)).replace(HELD_FIXED, HELD)
-
-
 def _of(protocol: str | None) -> str:
     return "all protocols" if protocol is None else f"{protocol} ballots"
-
-
-def _exact(found: Exact) -> str:
-    """An exact number, whole where it is one."""
-    return str(int(found.value)) if found.value.is_integer() else f"{found.value:.1f}"
-
-
-def _interval(found: Interval | None) -> Pair:
-    """The point, and what the ballots leave open around it."""
-    if found is None:
-        return Pair(NOT_ESTIMABLE, why_not="no first votes")
-    point = NOT_ESTIMABLE if found.point is None else str(found.point)
-    return Pair(point, "" if found.lower == found.upper else _open(found))
-
-
-def _open(found: Interval) -> str:
-    return f"{found.lower} to {found.upper}"
-
-
-def _breakdown(counts: Mapping[str, int]) -> str:
-    return ", ".join(f"{k}: {n}" for k, n in counts.items() if n)

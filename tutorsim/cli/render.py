@@ -17,6 +17,7 @@ from tutorsim.errors import FolderError
 from tutorsim.records import Provenance
 
 __all__ = [
+    "HELD",
     "NOT_ESTIMABLE",
     "Cell",
     "Pair",
@@ -33,6 +34,8 @@ __all__ = [
     "table",
 ]
 
+HELD = "The logged dialogue is held fixed."
+"""Ends the caption of every counterfactual; the head of a recount says it in full."""
 NOT_ESTIMABLE = "–"
 REASONS = 2
 """Reasons told below a table for its dashes."""

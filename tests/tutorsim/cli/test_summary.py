@@ -131,7 +131,10 @@ def test_a_missing_price_is_shown_as_unknown(tutorsim: Any, built: Any, tmp_path
     table = tmp_path / "prices.toml"
     table.write_text('as_of = "2026-01-01"\n[models.other]\ninput = 1\noutput = 1\n')
     last = tutorsim("summary", built.folder, "--prices", table).stdout.splitlines()
-    assert [line.split()[-1] for line in last if line.startswith("claude-")] == ["unknown", "unknown"]
+    assert [line.split()[-1] for line in last if line.startswith("claude-")] == [
+        "unknown",
+        "unknown",
+    ]
 
 
 def test_output_goes_to_a_file_by_its_ending(tutorsim: Any, built: Any, tmp_path: Path) -> None:

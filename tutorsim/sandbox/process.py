@@ -16,7 +16,10 @@ from tutorsim.sandbox.levels import Layer, Limits
 
 __all__ = ["Aftermath", "Broken", "Job", "Zygote"]
 
-_BOOT = "import sys; sys.path.append({!r}); from inner.zygote import main; main()"
+_BOOT = (
+    "import sys; sys.path.append({!r}); from inner.preload import preload; preload(); "
+    "from inner.zygote import main; main()"
+)
 _ENVIRONMENT = {"PYTHONHASHSEED": "0", "LC_ALL": "C.UTF-8", "TZ": "UTC"}
 _START_SECONDS = 30.0
 _GRACE_SECONDS = 30.0

@@ -4,6 +4,7 @@ What is not named here, or drawn in by what is, cannot be imported: there are no
 """
 
 import importlib
+import os
 from contextlib import suppress
 
 __all__ = ["MODULES", "preload"]
@@ -27,7 +28,20 @@ MODULES = (
 
 
 def preload() -> None:
-    """Import everything; what this interpreter was built without is passed over."""
-    for name in MODULES:
-        with suppress(ImportError):
-            importlib.import_module(name)
+    """Import everything; what this interpreter was built without is passed over.
+
+    What the modules would do after each fork is left out: the zygote has one thread and no
+    lock to renew, and each child seeds its random numbers itself.
+    """
+    register = os.register_at_fork
+    os.register_at_fork = _no_hooks
+    try:
+        for name in MODULES:
+            with suppress(ImportError):
+                importlib.import_module(name)
+    finally:
+        os.register_at_fork = register
+
+
+def _no_hooks(**_: object) -> None:
+    """Stands in for `os.register_at_fork`."""

@@ -27,7 +27,6 @@ from typing import Any
 
 from .jail import Jail
 from .judge import WORKER_GONE, run_judge
-from .preload import preload
 from .probes import open_targets, run_probes
 from .wire import frame_bytes
 from .worker import run_worker
@@ -41,10 +40,12 @@ _DESCRIPTORS = 4096
 
 
 def main() -> None:
-    """Start, report the layers and probes, and serve until the owner closes the socket."""
+    """Start, report the layers and probes, and serve until the owner closes the socket.
+
+    The standard library has to be loaded by now: nothing can be read after this.
+    """
     options = json.loads(sys.argv[1])
     control = socket.socket(fileno=options["control"])
-    preload()
     null = os.open(os.devnull, os.O_RDWR | os.O_CLOEXEC)
     jail = Jail(frozenset(options["layers"]), options["limits"])
     targets = open_targets(options["owner"])

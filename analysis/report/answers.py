@@ -21,7 +21,7 @@ def answers(evidence: Evidence) -> tuple[Answer, ...]:
         _ran(evidence),
         _answered(evidence),
         _agreed(evidence) if voted else _no_votes("What do the rules agree on?", "rules"),
-        _decided(evidence) if voted else _no_votes("What did the order decide?", "orders"),
+        _decided(evidence) if voted else _no_votes("What did the fallback order decide?", "orders"),
         _open(evidence) if voted else _no_votes("What is not identified?", "rules"),
     )
 

@@ -263,9 +263,9 @@ FIGURES: Final[Mapping[str, Callable[[Evidence], Figure]]] = {
     "wins": _wins,
     "agreement": _agreement,
     "identification": _identification,
-    "labels": _labels,
     "margins": _margins,
     "pivotal": _pivotal,
+    "labels": _labels,
 }
 """Every chart by name, in the report's order."""
 

@@ -1,0 +1,261 @@
+"""Titles say what the data say: with ties, with nothing, with few."""
+
+import itertools
+
+import polars as pl
+import pytest
+
+from analysis.charts import spec, to_page_svg
+from analysis.charts.decisions import decided_figure, movement_figure
+from analysis.charts.orders import orders_figure, span_figure
+from analysis.charts.outcomes import personas_figure, scores_figure
+from analysis.charts.rules import agreement_figure, identification_figure
+from analysis.charts.voters import labels_figure, margins_figure, pivotal_figure
+
+
+def frame(columns, *rows):
+    return pl.DataFrame(list(rows), schema=columns.split(), orient="row")
+
+
+def drawable(figure):
+    made = spec(figure, provenance="stand-in (test)", titled=False)
+    assert "<path" in to_page_svg(made, name=figure.name, label=figure.finding)
+    return figure.finding
+
+
+def spans(*rows):
+    return frame("candidate logged fewest most expected robust", *rows)
+
+
+def test_the_widest_span_is_named_with_its_ends():
+    found = span_figure(spans(("a", 5, 2, 8, 5.0, 2), ("b", 3, 3, 4, 3.5, 3)), orders=2, turns=30)
+    assert drawable(found) == "The order decides most about a: 2 to 8 wins in 30 turns"
+
+
+def test_equal_spans_are_a_tie_and_none_is_singled_out():
+    found = span_figure(spans(("a", 5, 5, 8, 6.5, 5), ("b", 3, 0, 3, 1.5, 0)), orders=2, turns=30)
+    assert drawable(found) == "The order decides most about a and b: 3 wins each of 30 turns"
+
+
+def test_no_span_is_said_so():
+    found = span_figure(spans(("a", 5, 5, 5, 5.0, 5)), orders=1, turns=5)
+    assert drawable(found) == "No candidate's wins depend on the role-priority order"
+
+
+def orders_of(names, changed):
+    return pl.DataFrame(
+        [
+            (list(order), c, float(i), 0 if list(order) == list(names) else changed)
+            for order in itertools.permutations(names)
+            for i, c in enumerate(order)
+        ],
+        schema=["order", "candidate", "wins", "changed"],
+        orient="row",
+    )
+
+
+def test_orders_that_change_nothing_are_said_to():
+    found = orders_figure(orders_of("abc", 0), logged=list("abc"), turns=30)
+    assert drawable(found) == (
+        "No order would change a winner: all 6 orders elect the same in every turn"
+    )
+
+
+def test_the_logged_order_comes_first_and_each_order_has_a_row():
+    found = orders_figure(orders_of("abcd", 3), logged=list("abcd"), turns=30)
+    rows = found.data.get_column("row").unique(maintain_order=True).to_list()
+    assert rows[0] == "▶ a › b › c › d"
+    assert len(rows) == 24
+    assert drawable(found).endswith("up to 10 % of 30 turns")
+
+
+def test_orders_of_many_candidates_share_rows_by_their_beginning():
+    """120 orders of 5: rows for the 20 beginnings of two, each a mean over 6 orders."""
+    found = orders_figure(orders_of("abcde", 3), logged=list("abcde"), turns=30)
+    rows = found.data.get_column("row").unique(maintain_order=True).to_list()
+    assert rows[0] == "▶ a › b › …"
+    assert len(rows) == 20
+    assert "averages" in found.caption
+    drawable(found)
+
+
+def decided(*rows):
+    return frame("protocol decided_by turns", *rows)
+
+
+@pytest.mark.parametrize(
+    ("vote", "tie_round", "fallback", "said"),
+    [
+        (30, 0, 0, "No final vote was tied in 30 turns"),
+        (20, 10, 0, "The final vote tied in 33 % of 30 turns; every tie was voted away"),
+        (20, 0, 10, "The final vote tied in 33 % of 30 turns; the order decided all of them"),
+        (
+            5,
+            3,
+            2,
+            "The final vote tied in 5 of 10 turns; the role-priority order had to decide 2 of "
+            "these 5",
+        ),
+    ],
+)
+def test_ties_are_told_by_what_broke_them(vote, tie_round, fallback, said):
+    found = decided_figure(
+        decided(
+            ("simple", "vote", vote),
+            ("simple", "tie_round", tie_round),
+            ("simple", "fallback", fallback),
+        )
+    )
+    assert drawable(found) == said
+
+
+def test_movement_is_set_beside_chance_only_where_there_is_enough():
+    cells = frame("protocol leader winner turns", ("simple", "a", "a", 10), ("simple", "a", "b", 5))
+    few = movement_figure(cells, candidates=["a", "b"], by_chance=0.5)
+    assert drawable(few) == "The winner is not who led the first vote in 5 of 15 turns"
+    many = movement_figure(
+        cells.with_columns(turns=pl.col("turns") * 2), candidates=["a", "b"], by_chance=0.5
+    )
+    assert drawable(many).endswith("33 % of 30 turns; independent votes would give 50 %")
+
+
+def agreement(*rows):
+    return frame("logged target turns lower upper point lower_open upper_open projection", *rows)
+
+
+def test_agreement_is_an_interval_over_the_other_protocols():
+    """(10 × 0.2 + 30 × 0.6) / 40 = 0.5 and (10 × 1 + 30 × 0.8) / 40 = 0.85; Copeland is no
+    protocol, and the ranked ballots' own count says nothing."""
+    found = agreement_figure(
+        agreement(
+            ("ranked", "ranked", 30, 1.0, 1.0, 1.0, 1.0, 1.0, "as cast"),
+            ("simple", "ranked", 10, 0.2, 1.0, 0.9, 0.1, 1.0, "x"),
+            ("ranked", "simple", 30, 0.6, 0.8, 0.7, 0.6, 0.8, "x"),
+            ("ranked", "copeland", 30, 0.0, 0.0, 0.0, 0.0, 0.0, "x"),
+        )
+    )
+    assert drawable(found).startswith("Counted under another protocol, 50 % to 85 % of winners")
+
+
+def test_an_agreement_that_the_ballots_settle_is_one_number():
+    found = agreement_figure(
+        agreement(("ranked", "simple", 30, 0.6, 0.6, 0.6, 0.6, 0.6, "first place"))
+    )
+    assert drawable(found) == "Counted under another protocol, 60 % of winners stay"
+
+
+def test_identification_counts_pairs_without_any_certain_winner():
+    found = identification_figure(
+        frame(
+            "logged target possible turns share",
+            ("ranked", "simple", "1", 20, 1.0),
+            ("simple", "ranked", "2", 10, 0.5),
+            ("simple", "ranked", "not settled", 10, 0.5),
+        )
+    )
+    assert drawable(found) == (
+        "The ballots name one winner under another protocol in 50 % of cases, and in none for "
+        "1 of 2 pairs"
+    )
+
+
+def labels(*ps):
+    rows = [
+        (f"protocol {i}", label, 0.5, 0.5, p, p, 40) for i, p in enumerate(ps) for label in "AB"
+    ]
+    return frame("protocol label share even p_label p ballots", *rows)
+
+
+@pytest.mark.parametrize(
+    ("ps", "said"),
+    [
+        ((0.4, 0.05), "No protocol shows an effect of the label"),
+        ((0.04, 0.5), "In 1 of 2 protocols (protocol 0) a draft's label shifts"),
+        ((0.04, 0.001), "Under every protocol a draft's label shifts"),
+    ],
+)
+def test_label_effects_are_claimed_only_below_the_level(ps, said):
+    assert drawable(labels_figure(labels(*ps))).startswith(said)
+
+
+def test_a_margin_that_no_ballot_can_move_is_drawn_and_not_counted_as_one():
+    found = margins_figure(frame("protocol margin turns", ("simple", 1, 4), ("simple", None, 2)))
+    assert (
+        drawable(found) == "One ballot cast otherwise would have changed the winner in 4 of 6 turns"
+    )
+
+
+def test_pivotal_voters_are_compared_only_where_there_are_enough_ballots():
+    columns = "protocol voter turns certain ordered low high"
+    row = ("simple", "a", 10, 0.1, 0.2, 0.05, 0.5)
+    few = pivotal_figure(frame(columns, row), voters=["a"])
+    assert drawable(few) == "Pivotal voters in 10 ballots, too few for a comparison"
+    many = pivotal_figure(
+        frame(columns, row, ("simple", "b", 10, 0.1, 0.4, 0.1, 0.7)), voters=["a", "b"]
+    )
+    assert drawable(many).startswith(
+        "Dropping one voter's ballot changes the winner in 20 % to 40 %"
+    )
+
+
+def test_scores_are_compared_only_where_there_are_enough_episodes():
+    columns = "benchmark condition turn mean lower upper n running"
+    rows = [("sciq", c, t, 0.2 + t / 10 * k, None, None, 9, 9)
+            for k, c in enumerate(("baseline", "simple"), 1) for t in (0, 1)]  # fmt: skip
+    few = scores_figure(frame(columns, *rows), max_turns=3)
+    assert drawable(few) == "Judge scores by turn in 18 episodes, too few for a comparison"
+    more = scores_figure(frame(columns, *rows).with_columns(n=pl.lit(12)), max_turns=3)
+    assert drawable(more).endswith("moved by +0.10 to +0.20 across conditions")
+
+
+def personas(*rows):
+    cells = [(*row, row[3] / row[4] if row[4] else None) for row in rows]
+    return frame("benchmark persona condition successes n rate", *cells)
+
+
+def test_equal_rates_name_no_best_persona():
+    found = personas_figure(
+        personas(("sciq", "a_b", "simple", 5, 10), ("sciq", "c", "simple", 5, 10)),
+        personas=["a_b", "c"],
+        conditions=["simple"],
+    )
+    assert drawable(found) == "Every persona succeeds in 50 % of its episodes"
+
+
+def test_personas_that_share_a_rate_are_named_together():
+    found = personas_figure(
+        personas(
+            ("sciq", "a_b", "simple", 5, 10),
+            ("sciq", "c", "simple", 5, 10),
+            ("sciq", "d", "simple", 8, 10),
+            ("sciq", "e", "simple", 0, 0),
+        ),
+        personas=["a_b", "c", "d", "e"],
+        conditions=["simple"],
+    )
+    assert drawable(found) == "Success runs from 50 % (a b and c) to 80 % (d) of episodes"
+
+
+EMPTY = pl.DataFrame()
+
+
+@pytest.mark.parametrize(
+    "figure",
+    [
+        orders_figure(EMPTY, logged=[], turns=0),
+        span_figure(EMPTY, orders=1, turns=0),
+        decided_figure(EMPTY),
+        movement_figure(EMPTY, candidates=[]),
+        agreement_figure(EMPTY),
+        identification_figure(EMPTY),
+        labels_figure(EMPTY),
+        margins_figure(EMPTY),
+        pivotal_figure(EMPTY, voters=[]),
+        scores_figure(EMPTY, max_turns=3),
+        personas_figure(EMPTY, personas=[], conditions=[]),
+    ],
+    ids=lambda figure: figure.name,
+)
+def test_without_data_there_is_a_reason_and_no_chart(figure):
+    assert figure.chart is None
+    assert figure.finding.startswith("No ")

@@ -1,0 +1,56 @@
+"""One run with something of everything, built once: it takes seconds."""
+
+from collections.abc import Callable
+from typing import Any
+
+import pytest
+
+from analysis.report import Document, build_report, to_html
+
+BUILT: dict[str, Any] = {}
+
+
+@pytest.fixture
+def rich_source(
+    panel_turn: Callable[..., Any],
+    panel_episode: Callable[..., Any],
+    panel_source: Callable[..., Any],
+) -> Any:
+    """Four episodes: a fallback that flipped, a tie round, an abstention, a single tutor.
+
+    1. simple, scaffolding and misconception 2 : 2, again 2 : 2 in the tie round, so the order
+       picks scaffolding; motivation led the first vote 3 : 1.
+    2. simple, 2 : 2, the tie round gives misconception 3 : 1.
+    3. ranked, metacognitive first for three voters, the fourth abstains.
+    4. baseline.
+    """
+    s, i, o, e = roles = ("scaffolding", "misconception", "motivation", "metacognitive")
+
+    def cast(*choices: Any) -> dict[str, Any]:
+        return dict(zip(roles, choices, strict=True))
+
+    split = cast(s, s, i, i)
+    fallback = panel_turn("simple", split, initial=cast(o, o, o, s), tie=split)
+    broken = panel_turn("simple", split, tie=cast(i, s, i, i))
+    ranking = (e, s, i, o)
+    absent = panel_turn("ranked", cast(ranking, ranking, ranking, None))
+    return panel_source(
+        panel_episode(fallback, task="t1"),
+        panel_episode(broken, task="t2", scores=(0.1, 0.8)),
+        panel_episode(absent, task="t1"),
+        panel_episode(task="t1", scores=(0.9,)),
+    )
+
+
+@pytest.fixture
+def rich_document(rich_source: Any) -> Document:
+    if "document" not in BUILT:
+        BUILT["document"] = build_report(rich_source)
+    return BUILT["document"]
+
+
+@pytest.fixture
+def rich_page(rich_document: Document) -> str:
+    if "page" not in BUILT:
+        BUILT["page"] = to_html(rich_document)
+    return BUILT["page"]

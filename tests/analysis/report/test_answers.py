@@ -1,0 +1,61 @@
+"""The first screen against hand counts."""
+
+from analysis.report.answers import answers
+from analysis.report.evidence import Evidence
+
+S, I, O, E = ROLES = ("scaffolding", "misconception", "motivation", "metacognitive")  # noqa: E741
+
+
+def cast(*choices):
+    return dict(zip(ROLES, choices, strict=True))
+
+
+def screen(source):
+    return {a.question: a for a in answers(Evidence(source))}
+
+
+def test_what_was_run_counts_the_grid(rich_source):
+    ran = screen(rich_source)["What was run?"]
+    assert ran.headline == "4 episodes, 3 voting turns"
+    assert "2 tasks × 2 student personas × 5 conditions" in ran.detail
+
+
+def test_the_order_decided_what_counting_left_tied(rich_source):
+    """One turn of three: scaffolding and misconception stay tied. Either may win it.
+
+    Random order: ½ a turn changes. Scaffolding wins 1 turn as logged, 0 or 1 over all orders;
+    misconception 1 (the tie round's) as logged, 1 or 2.
+    """
+    decided = screen(rich_source)["What did the fallback order decide?"]
+    assert decided.headline == "1 of 3 turns"
+    assert "a random one would change 0.5 on average" in decided.detail
+    assert "scaffolding wins 0 to 1 turn depending on the order, and 1 as logged" in decided.detail
+
+
+def test_rules_surely_agree_where_all_voters_rank_one_candidate_first(
+    panel_turn, panel_episode, panel_source
+):
+    """Four equal rankings: first everywhere under simple, ranked and cumulative voting is
+    possible for the top alone only under simple; approving of the top two ties them, and the
+    order then decides. With the top first in the order too, all four protocols agree for sure.
+    """
+    same = panel_turn("ranked", cast(*[(S, I, O, E)] * 4))
+    agreed = screen(panel_source(panel_episode(same)))["What do the rules agree on?"]
+    assert agreed.headline == "All four protocols surely agree in 1 of 1 turn"
+    assert "In 0 of 1 turn at least one other protocol would surely elect another" in agreed.detail
+
+
+def test_rules_disagree_for_sure_where_first_places_and_points_part(
+    panel_turn, panel_episode, panel_source
+):
+    """Borda: s 3+3+0+0 = 6, i 2+2+3+2 = 9. First places: s 2, i 1, o 1, so s under simple."""
+    split = panel_turn("ranked", cast((S, I, O, E), (S, I, E, O), (I, O, E, S), (O, I, E, S)))
+    agreed = screen(panel_source(panel_episode(split)))["What do the rules agree on?"]
+    assert agreed.headline == "All four protocols surely agree in 0 of 1 turn"
+    assert "In 1 of 1 turn at least one other protocol would surely elect another" in agreed.detail
+
+
+def test_nothing_is_claimed_without_votes(panel_source):
+    found = screen(panel_source())
+    assert found["What do the rules agree on?"].headline == "Not estimable"
+    assert found["What did the fallback order decide?"].headline == "Not estimable"

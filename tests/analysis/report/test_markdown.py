@@ -1,0 +1,35 @@
+import re
+from dataclasses import replace
+
+from analysis.report import to_markdown
+
+
+def test_the_text_has_the_answers_the_findings_and_the_tables(rich_document):
+    text = to_markdown(rich_document)
+    assert text.startswith("# Report of made-up\n")
+    assert "What answered the calls: stand-in (made-up)" in text
+    for answer in rich_document.answers:
+        assert answer.question in text
+    assert re.search(r"^\| protocol \| turns \|", text, re.MULTILINE)
+    assert "Role-priority order: the first of the tied candidates is scaffolding." in text
+
+
+def test_every_table_row_has_as_many_cells_as_its_head(rich_document):
+    cells = 0
+    for line in to_markdown(rich_document).splitlines():
+        if line.startswith("|"):
+            now = len(re.findall(r"(?<!\\)\|", line))
+            assert cells in (0, now)
+            cells = now
+        else:
+            cells = 0
+
+
+def test_markup_in_a_name_stays_text(rich_document):
+    hostile = replace(rich_document, title="<script> | *a* [b](c) `d`\n# not a heading")
+    first = to_markdown(hostile).splitlines()[0]
+    assert first == r"# \<script\> \| \*a\* \[b\](c) \`d\` \# not a heading"
+
+
+def test_the_same_document_gives_the_same_text(rich_document):
+    assert to_markdown(rich_document) == to_markdown(rich_document)

@@ -7,9 +7,8 @@ from pathlib import Path
 
 import click
 
-from tutorsim.cli.console import emit_json, out
-from tutorsim.cli.options import json_option
-from tutorsim.cli.render import print_all
+from tutorsim.cli.options import report_options
+from tutorsim.cli.render import publish
 from tutorsim.cli.trace import trace
 from tutorsim.errors import UsageError
 from tutorsim.records import EpisodeRecord, read_episodes, read_run
@@ -24,8 +23,10 @@ LISTED = 8
 @click.argument("run", type=click.Path(path_type=Path))
 @click.argument("episode", nargs=-1, required=True)
 @click.option("--turn", type=click.IntRange(min=1), help="Only this tutoring turn.")
-@json_option
-def show(run: Path, episode: tuple[str, ...], turn: int | None, as_json: bool) -> None:
+@report_options
+def show(
+    run: Path, episode: tuple[str, ...], turn: int | None, as_json: bool, output: Path | None
+) -> None:
     """Show one EPISODE of a RUN folder: every message, ballot and decision.
 
     EPISODE is an episode id, or one or more parts that only one id has together, such as
@@ -44,10 +45,8 @@ def show(run: Path, episode: tuple[str, ...], turn: int | None, as_json: bool) -
     head = read_run(run)
     record = _find(read_episodes(run), " ".join(episode))
     part = record if turn is None else _only(record, turn)
-    if as_json:
-        emit_json(part.model_dump(mode="json"))
-    else:
-        print_all(out(), trace(head, record, part))
+    value = part.model_dump(mode="json")
+    publish(trace(head, record, part), value, as_json=as_json, output=output)
 
 
 def _find(episodes: Iterable[EpisodeRecord], wanted: str) -> EpisodeRecord:

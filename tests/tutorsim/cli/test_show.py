@@ -171,3 +171,12 @@ def test_a_log_of_another_program_shows_what_it_holds(tutorsim: Any, tmp_path: P
     assert "→ y wins, decided by the vote." in shown.stdout
     assert "tests: fail" in shown.stdout
     assert "Reviews of the first drafts  not in this log" in shown.stdout
+
+
+def test_an_episode_goes_to_a_file_by_its_ending(tutorsim: Any, built: Any, tmp_path: Path) -> None:
+    record = built.episodes[1]
+    for name in ("a.txt", "a.json"):
+        done = tutorsim("show", built.folder, record.episode_id, "-o", tmp_path / name)
+        assert (done.exit_code, done.stdout) == (0, "")
+    assert (tmp_path / "a.txt").read_text().startswith(record.episode_id)
+    assert json.loads((tmp_path / "a.json").read_text())["episode_id"] == record.episode_id

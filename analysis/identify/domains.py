@@ -216,8 +216,7 @@ def bucklin_options(domain: Domain, c: int, m: int, depth: int) -> Options:
     """
     rivals = [d for d in range(m) if d != c]
     rows = set()
-    for order in extensions(domain.levels, c):
-        before, now = set(order[: depth - 1]), set(order[:depth])
+    for before, now in _openings(domain.levels, c, depth):
         rows.add(
             (
                 *(1 - 2 * (d in before) for d in rivals),
@@ -226,6 +225,24 @@ def bucklin_options(domain: Domain, c: int, m: int, depth: int) -> Options:
             )
         )
     return Options.of(np.array(sorted(rows), dtype=np.int32))
+
+
+def _openings(levels: Levels, top: int, depth: int) -> Iterator[tuple[set[int], set[int]]]:
+    """The first depth - 1 and the first `depth` places of extensions, `top` first in its level."""
+    above: set[int] = set()
+    for level in levels:
+        inside = depth - 1 - len(above)
+        if inside < len(level):
+            break
+        above |= set(level)
+    for chosen in combinations(level, inside):
+        if top in level and inside and top not in chosen:
+            continue
+        before = above | set(chosen)
+        following = [top] if top in level and not inside else level
+        for d in following:
+            if d not in before:
+                yield before, before | {d}
 
 
 @lru_cache(maxsize=1 << 14)

@@ -86,24 +86,24 @@ class _Progress:
     def possible(self, exempt: int) -> bool | None:
         """Whether the outcome is possible with so many exempt voters."""
         while self._reached is None and self._refuted <= exempt:
-            k = self._refuted
-            answers = [
-                problem.exists(exempt=k, limit=self._limit)
-                for problem, least in self._searches
-                if least <= k
-            ]
-            if True in answers:
-                self._reached = k
-            elif None in answers:
-                return self._unsettled(exempt)
+            answer = self._search(self._refuted)
+            if answer is None:  # smaller numbers stay open: ask about this very one
+                return self._search(exempt)
+            if answer:
+                self._reached = self._refuted
             else:
-                self._refuted = k + 1
+                self._refuted += 1
         return self._reached is not None and self._reached <= exempt
 
-    def _unsettled(self, exempt: int) -> bool | None:
-        """Smaller numbers stay open: ask about this very one."""
-        found = [problem.exists(exempt=exempt, limit=self._limit) for problem, _ in self._searches]
-        return True if True in found else None
+    def _search(self, exempt: int) -> bool | None:
+        """Whether one of the searches succeeds; the first that does is enough."""
+        answer: bool | None = False
+        for problem, least in self._searches:
+            found = problem.exists(exempt=exempt, limit=self._limit) if least <= exempt else False
+            if found:
+                return True
+            answer = None if found is None else answer
+        return answer
 
 
 class Identifier:

@@ -47,6 +47,8 @@ __all__ = ["Overview", "overview", "overview_shown", "overview_value", "source_s
 
 Shown = Iterator[RenderableType]
 
+FEW = 8
+"""Tasks below which an interval over tasks comes with a warning."""
 LISTED = 8
 """Failed episodes named in the terminal; JSON has them all."""
 
@@ -92,7 +94,7 @@ def overview_value(found: Overview) -> dict[str, Any]:
     source = found.source
     return {
         "source": source.name,
-        **head_value(source),
+        **_head_value(source),
         "grid": _grid(source.episodes),
         "success": to_json(found.success),
         "success_by_persona": to_json(found.personas),
@@ -112,7 +114,7 @@ def overview_value(found: Overview) -> dict[str, Any]:
     }
 
 
-def head_value(source: Source) -> dict[str, Any]:
+def _head_value(source: Source) -> dict[str, Any]:
     """What answered, what was asked for, and by which digests it is known."""
     run = source.run
     if run is None:
@@ -132,6 +134,7 @@ def overview_shown(found: Overview) -> Shown:
         yield from _study_shown(source.run)
         yield from _grid_shown(source)
         yield from success_shown(found.success, found.rounds)
+        yield from _few_tasks(source)
         yield from gains_shown(found.gains)
         yield from persona_shown(found.personas)
     yield from _diagnostics_shown(found)
@@ -193,6 +196,15 @@ def _grid_shown(source: Source) -> Shown:
         yield Prose(f"failed: {episode.episode_id}, {episode.failure.error}", indent=2)
     if len(failed) > LISTED:
         yield Prose(f"and {len(failed) - LISTED} more", indent=2)
+
+
+def _few_tasks(source: Source) -> Shown:
+    """A warning where an interval over tasks rests on a handful of them."""
+    few = [f"{n} of {name}" for name, n in _grid(source.episodes)["tasks"].items() if n < FEW]
+    if few:
+        yield caption(
+            f"An interval that resamples so few tasks ({listing(few)}) is too narrow to rely on."
+        )
 
 
 def _diagnostics_shown(found: Overview) -> Shown:

@@ -20,6 +20,7 @@ __all__ = [
     "HELD",
     "NOT_ESTIMABLE",
     "Cell",
+    "Grid",
     "Pair",
     "Prose",
     "caption",

@@ -9,6 +9,7 @@ marker on a test: `@pytest.mark.tutorsim("cassettes/pilot", episode="sciq.tides.
 No socket can be opened while a recording is replayed.
 """
 
+import hashlib
 import socket
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
@@ -17,6 +18,8 @@ from pathlib import Path
 from typing import TYPE_CHECKING, NoReturn
 
 import pytest
+
+from tutorsim.errors import TutorsimError
 
 if TYPE_CHECKING:
     from tutorsim.records import EpisodeRecord, RunRecord
@@ -58,14 +61,15 @@ def replayed_study(request: pytest.FixtureRequest) -> ReplayedStudy:
 @pytest.fixture
 def replayed_episode(request: pytest.FixtureRequest) -> "EpisodeRecord":
     """The record of the episode that the test's marker names."""
-    from tutorsim.runner.replaying import open_recording, replay_episode
+    from tutorsim.runner.opening import open_recording
+    from tutorsim.runner.replaying import replay_episode
 
     marker = request.node.get_closest_marker("tutorsim")
     episode_id = marker.kwargs.get("episode") if marker else None
     if not episode_id:
         pytest.fail('replayed_episode needs @pytest.mark.tutorsim(episode="…")', pytrace=False)
     folder = _folder(request)
-    with _no_sockets():
+    with _no_sockets(), _told_briefly():
         return replay_episode(open_recording(folder), episode_id)
 
 
@@ -88,22 +92,40 @@ def _folder(request: pytest.FixtureRequest) -> Path:
 
 
 def _replayed(folder: Path, known: dict[Path, ReplayedStudy]) -> ReplayedStudy:
+    if folder not in known:
+        with _no_sockets(), _told_briefly():
+            known[folder] = _replay(folder)
+    return known[folder]
+
+
+def _replay(folder: Path) -> ReplayedStudy:
     from tutorsim.records import EpisodeRecord
     from tutorsim.runner.log import run_record
-    from tutorsim.runner.replaying import open_recording, replay_each
+    from tutorsim.runner.opening import check_drift, open_recording
+    from tutorsim.runner.replaying import replay_each
 
-    if folder not in known:
-        episodes: dict[str, EpisodeRecord] = {}
-        with _no_sockets():
-            recording = open_recording(folder)
-            for one in replay_each(recording):
-                if one.line is None:
-                    assert one.error is not None
-                    raise one.error
-                episodes[one.episode_id] = EpisodeRecord.model_validate_json(one.line)
-        run = run_record(recording.loaded, recording.manifest)
-        known[folder] = ReplayedStudy(folder, run, episodes)
-    return known[folder]
+    episodes: dict[str, EpisodeRecord] = {}
+    digest = hashlib.sha256()
+    recording = open_recording(folder)
+    for one in replay_each(recording):
+        if one.line is None:
+            assert one.error is not None
+            raise one.error
+        digest.update(f"{one.line}\n".encode())
+        episodes[one.episode_id] = EpisodeRecord.model_validate_json(one.line)
+    check_drift(recording)
+    run = run_record(recording.loaded, recording.manifest)
+    run = run.model_copy(update={"episodes_sha256": digest.hexdigest()})
+    return ReplayedStudy(folder, run, episodes)
+
+
+@contextmanager
+def _told_briefly() -> Iterator[None]:
+    """What is wrong with a recording fails the test by its own words, without a traceback."""
+    try:
+        yield
+    except TutorsimError as error:
+        pytest.fail(str(error), pytrace=False)
 
 
 @contextmanager

@@ -79,9 +79,9 @@ def cli() -> None:
 def main() -> None:
     """Run the command line; errors become three lines on stderr and an exit code."""
     try:
-        cli.main(standalone_mode=False)
-    except click.exceptions.Exit as stop:
-        sys.exit(stop.exit_code)
+        code = cli.main(standalone_mode=False)
+        if isinstance(code, int):  # what a command's `Exit` comes back as
+            sys.exit(code)
     except click.ClickException as error:
         error.show()
         sys.exit(2)

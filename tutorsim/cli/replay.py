@@ -47,7 +47,8 @@ def replay(
     """
     from contextlib import nullcontext
 
-    from tutorsim.runner.replaying import default_workers, open_recording
+    from tutorsim.runner.opening import open_recording
+    from tutorsim.runner.replaying import default_workers
     from tutorsim.runner.replaying import replay as play
     from tutorsim.sandbox import Sandbox
 

@@ -3,17 +3,21 @@
 import os
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
+from dataclasses import asdict
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import click
 
 from tutorsim.cli.console import err, safe
-from tutorsim.errors import RecordingRefused, StudyError
-from tutorsim.plan import Plan, load_prices, plan
+from tutorsim.errors import BudgetReached, Interrupted, RecordingRefused, StudyError
+from tutorsim.plan import Plan, PriceTable, load_prices, plan
 from tutorsim.sandbox.levels import SETTINGS
 from tutorsim.study import LoadedStudy, load_study
 from tutorsim.types import BLINDINGS, CONDITIONS
+
+if TYPE_CHECKING:
+    from tutorsim.runner.budget import Budget
 
 __all__ = ["run"]
 
@@ -38,6 +42,7 @@ __all__ = ["run"]
     "--prices", type=click.Path(path_type=Path, dir_okay=False), help="Price table to use."
 )
 @click.option("--dry-run", is_flag=True, help="Show calls, tokens and cost; send nothing.")
+@click.option("--json", "as_json", is_flag=True, help="With --dry-run: report as JSON.")
 @click.option("--retry-errors", is_flag=True, help="Take failed episodes up again.")
 @click.option("--relay", metavar="NAME", help="Name what answers behind a base URL of your own.")
 @click.option(
@@ -74,6 +79,7 @@ def run(
     log_dir: Path | None,
     cassette_dir: Path | None,
     dry_run: bool,
+    as_json: bool,
     prices: Path | None,
     record_in_ci: bool,
     **options: Any,
@@ -89,7 +95,8 @@ def run(
     loaded = load_study(study, overrides=_overrides(options, study))
     table = load_prices(prices)
     if dry_run:
-        _show_plan(loaded, plan(loaded, table))
+        show = _emit_plan if as_json else _show_plan
+        show(loaded, plan(loaded, table))
         return
     if log_dir is None or cassette_dir is None:
         raise click.UsageError("Give --log-dir and --cassette-dir, or --dry-run.")
@@ -119,7 +126,7 @@ def _overrides(options: dict[str, Any], study: Path) -> dict[str, Any]:
                 hint="Texts need quotes: --set 'name=\"pilot\"'.",
             ) from error
     if options["limit"] is not None:
-        tables = load_study(study).study.benchmarks
+        tables = load_study(study, overrides=found).study.benchmarks
         _merge(found, {"benchmarks": {name: {"limit": options["limit"]} for name in tables}})
     return found
 
@@ -149,6 +156,12 @@ def _show_plan(loaded: LoadedStudy, planned: Plan) -> None:
     console.print(f"Estimated cost: {_cost(planned)} (prices of {planned.prices_as_of})")
 
 
+def _emit_plan(loaded: LoadedStudy, planned: Plan) -> None:
+    from tutorsim.cli.console import emit_json
+
+    emit_json({"study": loaded.study.name, **asdict(planned)})
+
+
 def _cost(planned: Plan) -> str:
     if planned.cost is None or planned.least_cost is None:
         return f"unknown: no price for {', '.join(planned.unknown_prices)}"
@@ -156,7 +169,11 @@ def _cost(planned: Plan) -> str:
 
 
 def _record(
-    loaded: LoadedStudy, log_dir: Path, cassette_dir: Path, table: Any, options: dict[str, Any]
+    loaded: LoadedStudy,
+    log_dir: Path,
+    cassette_dir: Path,
+    table: PriceTable,
+    options: dict[str, Any],
 ) -> None:
     from tutorsim.records import read_episodes
     from tutorsim.runner.budget import Budget
@@ -164,7 +181,7 @@ def _record(
     from tutorsim.sandbox import Sandbox
 
     budget = Budget(table, options["max_usd"])
-    with Sandbox(options["level"]) as sandbox, _progress(budget) as on_progress:
+    with Sandbox(options["level"]) as sandbox, _progress(budget) as (on_progress, on_warning):
         record(
             loaded,
             cassette_dir=cassette_dir,
@@ -177,7 +194,7 @@ def _record(
                 timeout=options["timeout"],
                 retry_errors=options["retry_errors"],
                 relay_name=options["relay"],
-                on_warning=_warn,
+                on_warning=on_warning,
                 on_progress=on_progress,
             ),
         )
@@ -191,40 +208,46 @@ def _record(
         raise click.exceptions.Exit(1)
 
 
-def _warn(text: str) -> None:
-    err().print(safe(f"Note: {text}"))
-
-
-def _show_end(budget: Any, log_dir: Path, cassette_dir: Path) -> None:
+def _show_end(budget: "Budget", log_dir: Path, cassette_dir: Path) -> None:
     console = err()
-    console.print(safe(f"{budget.calls:,} calls, {_money(budget)}."))
+    console.print(safe(f"{_sum(budget)}."))
     console.print(safe(f"Recording: {cassette_dir}   Log: {log_dir}"))
     console.print(safe(f"Next: tutorsim summary {log_dir}"))
 
 
-def _money(budget: Any) -> str:
+def _money(budget: "Budget") -> str:
     spent = f"{budget.spent:,.2f} US dollars at list prices"
     return f"{spent}, without {', '.join(sorted(budget.unpriced))}" if budget.unpriced else spent
 
 
 @contextmanager
-def _progress(budget: Any) -> Iterator[Callable[[int, int], None]]:
-    """A bar with episodes, calls, tokens and cost, on a terminal; nothing otherwise."""
+def _progress(
+    budget: "Budget",
+) -> Iterator[tuple[Callable[[int, int], None], Callable[[str], None]]]:
+    """A bar with episodes, calls, tokens and cost on a terminal, and notes above it.
+
+    Elsewhere only the notes are written. What was reached is said when the recording stops early.
+    """
     from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn
 
     console = err()
-    columns = (BarColumn(), MofNCompleteColumn(), TextColumn("{task.description}"))
+    columns = (BarColumn(), MofNCompleteColumn(), TextColumn("{task.description}", markup=False))
     with Progress(*columns, console=console, disable=not console.is_terminal) as bar:
         task = bar.add_task("episodes", total=None)
 
         def update(done: int, total: int) -> None:
-            tokens = budget.input_tokens + budget.output_tokens
-            bar.update(
-                task,
-                completed=done,
-                total=total,
-                description=f"episodes · {budget.calls:,} calls · {tokens:,} tokens · "
-                f"${budget.spent:,.2f}",
-            )
+            bar.update(task, completed=done, total=total, description=f"episodes · {_sum(budget)}")
 
-        yield update
+        def note(text: str) -> None:
+            console.print(safe(f"Note: {text}"))
+
+        try:
+            yield update, note
+        except (BudgetReached, Interrupted):
+            console.print(safe(f"So far: {_sum(budget)}."))
+            raise
+
+
+def _sum(budget: "Budget") -> str:
+    tokens = budget.input_tokens + budget.output_tokens
+    return f"{budget.calls:,} calls · {tokens:,} tokens · {_money(budget)}"

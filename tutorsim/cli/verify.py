@@ -47,7 +47,8 @@ def verify(
     recording is damaged.
     """
     from tutorsim.replay import write_atomic
-    from tutorsim.runner.replaying import default_workers, open_recording
+    from tutorsim.runner.opening import open_recording
+    from tutorsim.runner.replaying import default_workers
     from tutorsim.runner.verifying import junit_xml
     from tutorsim.runner.verifying import verify as check
 

@@ -1,12 +1,14 @@
 """Writing a run folder: `episodes.jsonl` in grid order, then `run.json`, and timings beside them.
 
-A folder shows a whole log or none: lines gather in a file beside it, which takes the log's name
-when the last one is there.
+A folder shows a whole log or none: both files gather under other names, and take the log's names
+when the last line is there. A kill between the two is made good by the next command.
 """
 
 import hashlib
 import json
+import os
 from collections.abc import Mapping
+from contextlib import suppress
 from pathlib import Path
 from types import TracebackType
 from typing import Any, BinaryIO
@@ -24,6 +26,8 @@ from tutorsim.study import LoadedStudy
 
 __all__ = ["LogWriter", "check_log_folder", "run_record"]
 
+PARTIAL = ".partial"
+
 
 def check_log_folder(folder: Path, study_digest: str) -> None:
     """Refuse to write over a log that is not an earlier one of the same study.
@@ -32,6 +36,7 @@ def check_log_folder(folder: Path, study_digest: str) -> None:
         LogError: If a log is there and damaged; it stays as it is.
         FolderError: If a log of another study is there.
     """
+    _finish_renaming(folder)
     if not (folder / RUN_FILE).exists():
         if (folder / EPISODES_FILE).exists():
             raise LogError(
@@ -49,6 +54,26 @@ def check_log_folder(folder: Path, study_digest: str) -> None:
         )
 
 
+def _finish_renaming(folder: Path) -> None:
+    """Give the head its name where a kill left it without, and only the lines have theirs."""
+    partial = folder / f"{RUN_FILE}{PARTIAL}"
+    try:
+        wanted = json.loads(partial.read_bytes())["episodes_sha256"]
+        with (folder / EPISODES_FILE).open("rb") as lines:
+            found = hashlib.file_digest(lines, "sha256").hexdigest()
+    except (OSError, ValueError, KeyError, TypeError):
+        return  # it was not reached, or the kill came before the lines had their name
+    if found == wanted:
+        _renamed(partial, folder / RUN_FILE)
+
+
+def _renamed(partial: Path, path: Path) -> None:
+    try:
+        partial.replace(path)
+    except OSError as error:
+        raise folder_error(path, error) from error
+
+
 class LogWriter:
     """Writes one run folder. A context manager; nothing takes a log's name before `finish`.
 
@@ -62,7 +87,8 @@ class LogWriter:
     def __init__(self, folder: Path) -> None:
         make_folder(folder)
         self._folder = folder
-        self._partial = folder / f"{EPISODES_FILE}.partial"
+        self._partial = folder / f"{EPISODES_FILE}{PARTIAL}"
+        self._head = folder / f"{RUN_FILE}{PARTIAL}"
         self._digest = hashlib.sha256()
         self._timings: list[Mapping[str, Any]] = []
         self._file: BinaryIO | None = None
@@ -82,8 +108,10 @@ class LogWriter:
         trace: TracebackType | None,
     ) -> None:
         if self._file is not None:
-            self._file.close()
+            with suppress(OSError):  # a full disk refuses what is left in the buffer once more
+                self._file.close()
             self._partial.unlink(missing_ok=True)
+            self._head.unlink(missing_ok=True)
 
     def add(self, line: str, episode_id: str, seconds: float) -> None:
         """Add the next episode's line, without its line end.
@@ -117,13 +145,16 @@ class LogWriter:
             FolderError: If a file cannot be written.
         """
         assert self._file is not None
-        try:
-            self._file.close()
-            self._partial.replace(self._folder / EPISODES_FILE)
-        except OSError as error:
-            raise folder_error(self._folder, error) from error
         text = json.dumps(run.model_dump(mode="json"), ensure_ascii=False, indent=1)
-        write_atomic(self._folder / RUN_FILE, f"{text}\n".encode())
+        try:
+            self._file.flush()
+            os.fsync(self._file.fileno())
+            self._file.close()
+        except OSError as error:
+            raise folder_error(self._partial, error) from error
+        write_atomic(self._head, f"{text}\n".encode())
+        _renamed(self._partial, self._folder / EPISODES_FILE)
+        _renamed(self._head, self._folder / RUN_FILE)
         lines = [json.dumps(value, ensure_ascii=False) for value in (machine, *self._timings)]
         write_atomic(self._folder / TIMINGS_FILE, "".join(f"{line}\n" for line in lines).encode())
 

@@ -6,51 +6,40 @@ this machine) lets replies under way arrive first, because they are paid for.
 """
 
 import asyncio
-import json
-import signal
 import time
-from collections.abc import Callable, Coroutine, Iterator, Mapping
-from contextlib import ExitStack, contextmanager, suppress
-from dataclasses import dataclass, field
-from datetime import UTC, datetime
+from collections.abc import Callable, Coroutine, Mapping
+from contextlib import ExitStack
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
-
-import httpx2
 
 from tutorsim.agents.scene import Scene
 from tutorsim.drivers import drive_async
 from tutorsim.episode import episode
-from tutorsim.errors import CallFailed, Interrupted, RecordingError, TutorsimError
+from tutorsim.errors import BudgetReached, CallFailed, TutorsimError
 from tutorsim.mechanisms.flow import CodeResult, CodeRun, Effect, Sent
 from tutorsim.model import Call, CallKey, Reply
 from tutorsim.model.sdk import HttpTransport, SdkModel
 from tutorsim.records import EpisodeRecord, Failure, Provenance, RunRecord, to_line
 from tutorsim.replay import (
-    MANIFEST_FILE,
     EpisodeEntry,
     FolderLock,
     Manifest,
     VerdictStore,
     Witness,
     episode_entry,
-    folder_error,
-    package_versions,
-    read_manifest,
-    write_atomic,
     write_manifest,
 )
 from tutorsim.replay.recording import Deck, Tape
 from tutorsim.runner.budget import Budget
 from tutorsim.runner.log import LogWriter, check_log_folder, run_record
 from tutorsim.runner.machine import fingerprint_text, machine_facts
+from tutorsim.runner.session import Session, open_session
+from tutorsim.runner.stopping import Gate, Stop, stop_on_interrupt
 from tutorsim.sandbox import Sandbox
-from tutorsim.study import EpisodeSpec, LoadedStudy, write_study
+from tutorsim.study import EpisodeSpec, LoadedStudy
 
 __all__ = ["RecordingOptions", "record"]
-
-SESSION_FILE = ".recording.json"
-"""What an unfinished recording began with; gone when the manifest is written."""
 
 
 @dataclass(frozen=True)
@@ -70,15 +59,6 @@ class RecordingOptions:
     on_warning: Callable[[str], None] = lambda _: None
     on_progress: Callable[[int, int], None] = lambda done, total: None
     """Receives episodes done and in all, after every reply and episode."""
-
-
-@dataclass
-class _Session:
-    """What stays the same over all commands that make one recording."""
-
-    started: str
-    packages: dict[str, str]
-    today: str = field(default_factory=lambda: datetime.now(UTC).date().isoformat())
 
 
 def record(
@@ -112,56 +92,21 @@ def record(
         SandboxError: If a program cannot be judged.
     """
     budget.check_models(loaded.study)
+    asyncio.run(_check_credentials())
     with ExitStack() as stack:
         for folder in sorted({cassette_dir.resolve(), log_dir.resolve()}):
             stack.enter_context(FolderLock(folder))
-        digest = loaded.digest()
-        check_log_folder(log_dir, digest)
-        earlier = _earlier(cassette_dir, digest)
-        session = _session(cassette_dir, digest, earlier)
-        _write_study(loaded, cassette_dir)
-        recorder = _Recorder(
-            loaded, cassette_dir, sandbox, budget, options, session=session, earlier=earlier
-        )
+        check_log_folder(log_dir, loaded.digest())
+        session = open_session(loaded, cassette_dir)
+        recorder = _Recorder(loaded, session, sandbox, budget, options)
         with LogWriter(log_dir) as log:
             return asyncio.run(recorder.run(log))
 
 
-def _earlier(folder: Path, digest: str) -> Manifest | None:
-    if not (folder / MANIFEST_FILE).exists():
-        return None
-    manifest = read_manifest(folder)
-    if manifest.study_digest != digest:
-        raise RecordingError(
-            f"{folder} holds the recording of another study ({manifest.study_name}).",
-            why="Its study digest differs: settings, prompts or tasks are not the same.",
-            hint="Choose another --cassette-dir.",
-        )
-    return manifest
-
-
-def _session(folder: Path, digest: str, earlier: Manifest | None) -> _Session:
-    path = folder / SESSION_FILE
-    packages = package_versions()
-    if earlier is not None:
-        days = earlier.provenance.recorded_from
-        return _Session(days or _Session("", {}).today, dict(earlier.packages))
-    with suppress(OSError, ValueError, KeyError, TypeError):
-        found = json.loads(path.read_text(encoding="utf-8"))
-        if found["study_digest"] == digest:
-            return _Session(str(found["started"]), dict(found["packages"]))
-    session = _Session("", packages)
-    session.started = session.today
-    head = {"study_digest": digest, "started": session.started, "packages": packages}
-    write_atomic(path, json.dumps(head).encode())
-    return session
-
-
-def _write_study(loaded: LoadedStudy, folder: Path) -> None:
-    try:
-        write_study(loaded, folder)
-    except OSError as error:
-        raise folder_error(folder / "study.toml", error) from error
+async def _check_credentials() -> None:
+    """Refuse before a folder is touched."""
+    async with SdkModel():
+        pass
 
 
 class _Recorder:
@@ -170,42 +115,43 @@ class _Recorder:
     def __init__(
         self,
         loaded: LoadedStudy,
-        folder: Path,
+        session: Session,
         sandbox: Sandbox,
         budget: Budget,
         options: RecordingOptions,
-        *,
-        session: _Session,
-        earlier: Manifest | None,
     ) -> None:
+        folder = session.folder
         self.loaded = loaded
-        self.folder = folder
+        self.session = session
         self.sandbox = sandbox
         self.budget = budget
         self.options = options
-        self.session = session
-        self.earlier = earlier
         self.specs = list(loaded.grid())
         self.deck = Deck(folder, study_digest=loaded.digest(), packages=session.packages)
         self.fingerprint = fingerprint_text(sandbox)
         self.verdicts = VerdictStore(folder, fingerprint=self.fingerprint)
         self.witness = Witness()
+        self.stop = Stop()
+        self.free = asyncio.Semaphore(options.max_connections)
+        self.under_way = 0
+        self.settled = asyncio.Event()
+        """Set, and replaced, when a call under way has come to its end."""
         self.paid = 0
         self.done = 0
-        self.stop: BaseException | None = None
         self._skip = self._failed_before()
 
     def _failed_before(self) -> Mapping[str, Failure]:
         """Episodes to leave failed, with how they failed."""
-        if self.earlier is None or self.options.retry_errors:
+        earlier = self.session.earlier
+        if earlier is None or self.options.retry_errors:
             return {}
-        return {e.episode_id: e.failure for e in self.earlier.episodes if e.failure is not None}
+        return {e.episode_id: e.failure for e in earlier.episodes if e.failure is not None}
 
     async def run(self, log: LogWriter) -> RunRecord:
         """Record every episode, then write manifest and log."""
-        carrier: httpx2.AsyncBaseTransport = HttpTransport(self.options.max_connections)
+        carrier = self.deck.transport(HttpTransport(self.options.max_connections))
         model = SdkModel(
-            transport=self.deck.transport(carrier),
+            transport=Gate(carrier, self.stop, self.options.timeout),
             max_connections=self.options.max_connections,
             max_retries=self.options.max_retries,
             timeout=self.options.timeout,
@@ -232,22 +178,27 @@ class _Recorder:
 
         async def worker() -> None:
             for index, spec in waiting:
-                if self.stop is not None:
+                if self.stop.reason is not None:
                     return
                 started = time.perf_counter()
                 try:
                     record, entry = await self._one(spec, model)
+                    finished[index] = record, entry, time.perf_counter() - started
+                    self._write_ready(finished, entries, log)
                 except TutorsimError as error:
-                    self.stop = self.stop or error
-                    return
-                finished[index] = record, entry, time.perf_counter() - started
-                self._write_ready(finished, entries, log)
+                    self.stop.because(error)
 
-        with _stop_on_interrupt(self):
-            await _all_or_first_bug([worker() for _ in range(self.options.max_connections)])
-        if self.stop is not None:
-            raise self.stop
+        side_by_side = min(self.options.max_connections, len(self.specs))
+        with stop_on_interrupt(self.stop, self._say_what_is_waited_for):
+            await _all_or_first_bug([worker() for _ in range(side_by_side)])
+        self.stop.check()
         return entries
+
+    def _say_what_is_waited_for(self) -> None:
+        self.options.on_warning(
+            f"stopping; {self.under_way} replies are under way and will be kept. "
+            "Ctrl-C once more gives them up."
+        )
 
     def _write_ready(
         self,
@@ -285,20 +236,26 @@ class _Recorder:
             log_sha256=log.sha256,
             episodes=tuple(entries),
         )
-        write_manifest(self.folder, manifest)
-        (self.folder / SESSION_FILE).unlink(missing_ok=True)
+        write_manifest(self.session.folder, manifest)
         run = run_record(self.loaded, manifest)
         log.finish(run, machine_facts("run", self.sandbox, used=bool(len(self.verdicts))))
+        self.session.finish()
         return run
 
     def _provenance(self) -> Provenance:
-        earlier = self.earlier.provenance if self.earlier else None
-        unpaid = earlier.recorded_to if earlier else self.session.started
+        session = self.session
         return self.witness.provenance(
-            relay_name=self.options.relay_name or (earlier.name if earlier else None),
-            recorded_from=self.session.started,
-            recorded_to=self.session.today if self.paid else unpaid,
+            relay_name=self.options.relay_name or self._name_before(),
+            recorded_from=session.started,
+            recorded_to=session.today if self.paid else session.latest,
         )
+
+    def _name_before(self) -> str | None:
+        """What the finished recording called its server, without what was mixed into it."""
+        earlier = self.session.earlier
+        if earlier is None or earlier.provenance.kind != "relay":
+            return None
+        return earlier.provenance.name.partition(" (mixed: ")[0]
 
 
 class _World:
@@ -332,18 +289,45 @@ class _World:
         return reply
 
     async def _paid(self, call: Call) -> Reply:
+        """Ask for a reply, once one of the calls in flight leaves room for it."""
         recorder = self.recorder
-        if recorder.stop is not None:
-            raise recorder.stop
-        if self.failed is not None:
-            raise CallFailed(self.failed.error, key=self.failed.key)
-        reservation = recorder.budget.reserve(call)
+        async with recorder.free:
+            if self.failed is not None:
+                raise CallFailed(self.failed.error, key=self.failed.key)
+            try:
+                return await self._asked(call)
+            except CallFailed as error:
+                raise CallFailed(error.what, why=error.why, key=str(call.key)) from error
+            except TutorsimError as error:
+                recorder.stop.because(error)
+                raise
+
+    async def _asked(self, call: Call) -> Reply:
+        recorder = self.recorder
+        reservation = await self._reserved(call)
+        recorder.under_way += 1
         try:
             return await self.tape.reply(self.tape.episode_id, call)
-        except CallFailed as error:
-            raise CallFailed(error.what, why=error.why, key=str(call.key)) from error
         finally:
+            recorder.under_way -= 1
             recorder.budget.release(reservation)
+            recorder.settled.set()
+            recorder.settled = asyncio.Event()
+
+    async def _reserved(self, call: Call) -> float:
+        """Set aside what the call can cost, if need be once calls under way have settled.
+
+        They mostly cost far less than what was set aside for them.
+        """
+        recorder = self.recorder
+        while True:
+            recorder.stop.check()
+            try:
+                return recorder.budget.reserve(call)
+            except BudgetReached:
+                if not recorder.under_way:
+                    raise
+                await recorder.settled.wait()
 
     async def _judged(self, run: CodeRun) -> CodeResult:
         recorder = self.recorder
@@ -369,29 +353,3 @@ async def _all_or_first_bug(workers: list[Coroutine[Any, Any, None]]) -> None:
     async with asyncio.TaskGroup() as group:
         for worker in workers:
             group.create_task(worker)
-
-
-@contextmanager
-def _stop_on_interrupt(recorder: _Recorder) -> Iterator[None]:
-    """The first Ctrl-C stops new calls and lets those under way arrive; a second one is final."""
-    loop = asyncio.get_running_loop()
-    main = asyncio.current_task()
-
-    def interrupted() -> None:
-        if recorder.stop is not None and main is not None:
-            main.cancel()
-        recorder.stop = recorder.stop or Interrupted(
-            "Interrupted.",
-            why="Everything paid for is kept.",
-            hint="The same command goes on from here.",
-        )
-
-    try:
-        loop.add_signal_handler(signal.SIGINT, interrupted)
-    except (ValueError, RuntimeError, NotImplementedError):
-        yield  # not the main thread: nobody sends it a Ctrl-C
-        return
-    try:
-        yield
-    finally:
-        loop.remove_signal_handler(signal.SIGINT)

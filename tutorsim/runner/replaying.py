@@ -1,10 +1,10 @@
 """Replaying a recording: the same flows, answered from cassettes, with no socket and no key."""
 
 import asyncio
-import hashlib
 import os
+import signal
 import time
-from collections.abc import AsyncIterator, Iterator, Mapping, Sequence
+from collections.abc import AsyncIterator, Iterator, Sequence
 from concurrent.futures import ProcessPoolExecutor
 from contextlib import ExitStack, asynccontextmanager
 from dataclasses import dataclass, field
@@ -16,42 +16,30 @@ from typing import Literal
 from tutorsim.agents.scene import Scene
 from tutorsim.drivers import drive_async
 from tutorsim.episode import episode
-from tutorsim.errors import (
-    CallFailed,
-    CatalogError,
-    MissingCallError,
-    RecordingError,
-    StudyError,
-    TaskFileError,
-    TutorsimError,
-)
+from tutorsim.errors import CallFailed, MissingCallError, TutorsimError
 from tutorsim.mechanisms.flow import CodeResult, CodeRun, Effect, Sent
 from tutorsim.model import Call, Reply
 from tutorsim.records import EpisodeRecord, Failure, RunRecord, to_line
 from tutorsim.replay import (
-    VERDICTS_FILE,
-    EpisodeEntry,
     FastReader,
     FolderLock,
-    Manifest,
     Playback,
     Reader,
     VerdictStore,
     check_all_used,
     check_cassette,
-    read_manifest,
 )
 from tutorsim.runner.log import LogWriter, check_log_folder, run_record
 from tutorsim.runner.machine import machine_facts
+from tutorsim.runner.opening import Recording, check_drift, open_recording
 from tutorsim.sandbox import Sandbox
-from tutorsim.study import EpisodeSpec, LoadedStudy, load_study
+from tutorsim.study import EpisodeSpec
 
 __all__ = [
     "ReaderName",
-    "Recording",
     "Replayed",
     "VerdictChange",
-    "open_recording",
+    "default_workers",
     "replay",
     "replay_each",
     "replay_episode",
@@ -62,21 +50,6 @@ ReaderName = Literal["fast", "sdk"]
 
 CHUNK = 8
 """Episodes that a worker process takes at a time."""
-
-
-@dataclass(frozen=True)
-class Recording:
-    """A recording, ready to be replayed."""
-
-    folder: Path
-    manifest: Manifest
-    loaded: LoadedStudy
-    specs: tuple[EpisodeSpec, ...]
-    """The grid, in order."""
-    entries: Mapping[str, EpisodeEntry]
-    """Episode id → what the manifest says of it; one for each of the grid."""
-    drifted: bool
-    """The wordings of this tutorsim are not those of the recording."""
 
 
 @dataclass(frozen=True)
@@ -100,63 +73,6 @@ class Replayed:
     seconds: float
     changes: tuple[VerdictChange, ...] = ()
     """Verdicts that were run again and differ."""
-
-
-def open_recording(folder: Path) -> Recording:
-    """Open a recording and hold its study against its manifest.
-
-    Raises:
-        RecordingError: If a part is missing, damaged, edited, or leads out of the folder.
-    """
-    manifest = read_manifest(folder)
-    _check_verdicts(folder, manifest)
-    loaded = _study_of(folder)
-    drifted = loaded.prompt_digest() != manifest.prompt_digest
-    if loaded.digest() != manifest.study_digest and not drifted:
-        raise RecordingError(
-            f"{folder / 'study.toml'} is not the study that was recorded.",
-            why="Settings or tasks differ from those of the manifest.",
-            hint="Restore the files from version control.",
-        )
-    specs = tuple(loaded.grid())
-    entries = {entry.episode_id: entry for entry in manifest.episodes}
-    if [spec.episode_id for spec in specs] != list(entries):
-        raise RecordingError(
-            f"{folder}: manifest and study disagree on the episodes.",
-            why=f"The manifest lists {len(entries)}, the study has {len(specs)}.",
-            hint="Restore the files from version control.",
-        )
-    return Recording(folder, manifest, loaded, specs, entries, drifted)
-
-
-def _check_verdicts(folder: Path, manifest: Manifest) -> None:
-    path = folder / VERDICTS_FILE
-    found = hashlib.sha256(path.read_bytes()).hexdigest() if path.is_file() else None
-    if found != manifest.verdicts_sha256:
-        raise RecordingError(
-            f"{path} is not the file of verdicts that was recorded.",
-            why="It is missing or was edited: its digest is not the manifest's.",
-            hint="Restore the file from version control.",
-        )
-
-
-def _study_of(folder: Path) -> LoadedStudy:
-    try:
-        loaded = load_study(folder / "study.toml")
-    except (StudyError, TaskFileError, CatalogError) as error:
-        raise RecordingError(
-            f"{folder}: the recording's study cannot be read.",
-            why=f"{error.what} {error.why}".strip(),
-            hint="Restore the files from version control.",
-        ) from error
-    for settings in loaded.study.benchmarks.values():
-        if Path(settings.tasks).name != settings.tasks:
-            raise RecordingError(
-                f"{folder / 'study.toml'} names tasks outside its folder: {settings.tasks!r}.",
-                why="A recording brings its tasks along.",
-                hint="Restore the file from version control.",
-            )
-    return loaded
 
 
 def replay(
@@ -186,10 +102,10 @@ def replay(
         LogError, FolderError: If the run folder cannot be written.
     """
     recording = open_recording(folder)
-    check_log_folder(log_dir, recording.manifest.study_digest)
     changes: list[VerdictChange] = []
     with ExitStack() as stack:
         stack.enter_context(FolderLock(log_dir))
+        check_log_folder(log_dir, recording.manifest.study_digest)
         log = stack.enter_context(LogWriter(log_dir))
         for one in replay_each(recording, reader=reader, workers=workers, sandbox=sandbox):
             if one.line is None:
@@ -202,20 +118,6 @@ def replay(
         run = run.model_copy(update={"episodes_sha256": log.sha256})
         log.finish(run, machine_facts("replay", sandbox, used=sandbox is not None))
     return run, tuple(changes)
-
-
-def check_drift(recording: Recording) -> None:
-    """Refuse a recording whose wordings changed even though no call did.
-
-    Raises:
-        RecordingError: If they changed.
-    """
-    if recording.drifted:
-        raise RecordingError(
-            f"{recording.folder}: the prompts of this tutorsim are not the recorded ones.",
-            why="Every recorded call still matches, but the prompt digest differs.",
-            hint="Replay with the tutorsim that recorded it, or record the study anew.",
-        )
 
 
 def replay_each(
@@ -234,7 +136,12 @@ def replay_each(
         yield from _in_this_process(recording, indices, reader, sandbox)
         return
     chunks = [indices[start : start + CHUNK] for start in range(0, len(indices), CHUNK)]
-    with ProcessPoolExecutor(min(workers, len(chunks)), mp_context=get_context("spawn")) as pool:
+    with ProcessPoolExecutor(
+        min(workers, len(chunks)),
+        mp_context=get_context("spawn"),
+        initializer=signal.signal,
+        initargs=(signal.SIGINT, signal.SIG_IGN),  # Ctrl-C ends this process, and it the workers
+    ) as pool:
         for replayed in pool.map(partial(_in_a_worker, recording.folder), chunks):
             yield from replayed
 
@@ -383,4 +290,11 @@ def replay_episode(recording: Recording, episode_id: str) -> EpisodeRecord:
 
 def default_workers(episodes: int) -> int:
     """Processes that pay off: starting one costs about as much as replaying 400 episodes."""
-    return max(1, min(len(os.sched_getaffinity(0)), episodes // 400))
+    return max(1, min(_cores(), episodes // 400))
+
+
+def _cores() -> int:
+    """Cores that this process may use; all of them where the system does not tell."""
+    if hasattr(os, "sched_getaffinity"):
+        return len(os.sched_getaffinity(0))
+    return os.cpu_count() or 1

@@ -11,14 +11,8 @@ from tutorsim.errors import CheckFailed, LogError, TutorsimError
 from tutorsim.records import EPISODES_FILE, EpisodeRecord
 from tutorsim.replay import EpisodeEntry, episode_outcome
 from tutorsim.replay.difference import first_difference
-from tutorsim.runner.replaying import (
-    ReaderName,
-    Recording,
-    Replayed,
-    check_drift,
-    open_recording,
-    replay_each,
-)
+from tutorsim.runner.opening import Recording, check_drift, open_recording
+from tutorsim.runner.replaying import ReaderName, Replayed, replay_each
 
 __all__ = ["Finding", "Verification", "junit_xml", "verify"]
 
@@ -123,8 +117,12 @@ def _lines(folder: Path) -> dict[str, str]:
     try:
         with (folder / EPISODES_FILE).open(encoding="utf-8") as lines:
             return {json.loads(line)["episode_id"]: line.rstrip("\n") for line in lines}
-    except (OSError, ValueError, KeyError) as error:
-        raise LogError(f"{folder} holds no whole log.", why=str(error)) from error
+    except (OSError, ValueError, KeyError, TypeError) as error:
+        raise LogError(
+            f"{folder} holds no whole log.",
+            why=str(error),
+            hint="Give --against the run folder that `tutorsim run` wrote.",
+        ) from error
 
 
 def junit_xml(verification: Verification) -> bytes:

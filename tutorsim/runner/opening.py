@@ -1,0 +1,124 @@
+"""Opening a recording: its study, its grid and its manifest, held against one another."""
+
+import os
+import tomllib
+from collections.abc import Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any, Final
+
+from tutorsim.errors import CatalogError, RecordingError, StudyError, TaskFileError
+from tutorsim.replay import EpisodeEntry, Manifest, read_manifest
+from tutorsim.runner.session import check_verdicts
+from tutorsim.study import EpisodeSpec, LoadedStudy, load_study
+
+__all__ = ["Recording", "check_drift", "open_recording"]
+
+STUDY_FILE: Final = "study.toml"
+READ: Final = (".json", ".jsonl", ".toml")
+"""Suffixes of the files that a replay reads."""
+RESTORE: Final = "Restore the files from version control."
+
+
+@dataclass(frozen=True)
+class Recording:
+    """A recording, ready to be replayed."""
+
+    folder: Path
+    manifest: Manifest
+    loaded: LoadedStudy
+    specs: tuple[EpisodeSpec, ...]
+    """The grid, in order."""
+    entries: Mapping[str, EpisodeEntry]
+    """Episode id → what the manifest says of it; one for each of the grid."""
+    drifted: bool
+    """The wordings of this tutorsim are not those of the recording."""
+
+
+def open_recording(folder: Path) -> Recording:
+    """Open a recording and hold its study against its manifest.
+
+    Raises:
+        RecordingError: If a part is missing, damaged, edited, or leads out of the folder.
+    """
+    _check_links(folder)
+    manifest = read_manifest(folder)
+    check_verdicts(folder, manifest)
+    loaded = _study_of(folder)
+    drifted = loaded.prompt_digest() != manifest.prompt_digest
+    if loaded.digest() != manifest.study_digest and not drifted:
+        raise RecordingError(
+            f"{folder / STUDY_FILE} is not the study that was recorded.",
+            why="Settings or tasks differ from those of the manifest.",
+            hint=RESTORE,
+        )
+    specs = tuple(loaded.grid())
+    entries = {entry.episode_id: entry for entry in manifest.episodes}
+    if [spec.episode_id for spec in specs] != list(entries):
+        raise RecordingError(
+            f"{folder}: manifest and study disagree on the episodes.",
+            why=f"The manifest lists {len(entries)}, the study has {len(specs)}.",
+            hint=RESTORE,
+        )
+    return Recording(folder, manifest, loaded, specs, entries, drifted)
+
+
+def check_drift(recording: Recording) -> None:
+    """Refuse a recording whose wordings changed even though no call did.
+
+    Raises:
+        RecordingError: If they changed.
+    """
+    if recording.drifted:
+        raise RecordingError(
+            f"{recording.folder}: the prompts of this tutorsim are not the recorded ones.",
+            why="Every recorded call still matches, but the prompt digest differs.",
+            hint="Replay with the tutorsim that recorded it, or record the study anew.",
+        )
+
+
+def _check_links(folder: Path) -> None:
+    """Refuse files that lead out of the folder, before any is read."""
+    if not folder.is_dir():
+        return  # reading the manifest says so
+    inside = folder.resolve()
+    for entry in os.scandir(folder):
+        read = entry.name.endswith(READ) and entry.is_symlink()
+        if read and not Path(entry.path).resolve().is_relative_to(inside):
+            raise RecordingError(
+                f"{entry.path} leads out of its folder.",
+                why="It is a symbolic link to a file elsewhere.",
+                hint="Put the file itself into the folder.",
+            )
+
+
+def _study_of(folder: Path) -> LoadedStudy:
+    path = folder / STUDY_FILE
+    try:
+        _check_tasks(path)
+        return load_study(path)
+    except (StudyError, TaskFileError, CatalogError) as error:
+        raise RecordingError(
+            f"{folder}: the recording's study cannot be read.",
+            why=f"{error.what} {error.why}".strip(),
+            hint=RESTORE,
+        ) from error
+
+
+def _check_tasks(path: Path) -> None:
+    """Refuse a study that names tasks elsewhere, before they are read."""
+    for name in _task_names(path):
+        if Path(name).name != name:
+            raise RecordingError(
+                f"{path} names tasks outside its folder: {name!r}.",
+                why="A recording brings its tasks along.",
+                hint="Restore the file from version control.",
+            )
+
+
+def _task_names(path: Path) -> list[str]:
+    try:
+        data: dict[str, Any] = tomllib.loads(path.read_text(encoding="utf-8"))
+        return [str(table.get("tasks", "builtin")) for table in data["benchmarks"].values()]
+    except (OSError, ValueError, KeyError, AttributeError):
+        return []  # loading the study says what is wrong with it

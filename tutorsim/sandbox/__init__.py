@@ -1,4 +1,11 @@
-"""Verdicts on students' code: found in a message, run behind locks, decided by another process."""
+"""Verdicts on students' code: found in a message, run behind locks, decided by another process.
+
+`Sandbox` keeps one zygote per core. For each program a zygote forks a *worker*, which finds and
+runs the student's code and knows no test, and a *judge*, which holds the tests, sends arguments
+to the worker and compares the plain values that come back. Both are locked before they read
+anything: by a seccomp filter, namespaces, Landlock, limits and a user of their own, as far as
+the machine has them. `inner` is what runs in those processes; the rest is the near side.
+"""
 
 from tutorsim.sandbox.levels import LAYERS, LEVELS, SETTINGS, Layer, Level, Limits, Setting
 from tutorsim.sandbox.proving import TaskProblem, prove_tasks

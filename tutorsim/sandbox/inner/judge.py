@@ -165,6 +165,7 @@ def _run_tests(student: _Student, job: dict[str, Any]) -> None:
     sys.modules["tests"] = module
     names = module.__dict__
     random.seed(0)
+    # The task's own helpers, also where the program has its own under the same names.
     exec(compile_head(job["prompt"]), names)
     exec(compile(job["test"], "<tests>", "exec", dont_inherit=True), names)
     # Some tests call the function by its name, beside the argument.

@@ -6,6 +6,7 @@ from typing import Any, Final
 
 import altair as alt
 import polars as pl
+import polars.selectors as cs
 
 from analysis.charts.style import CONFIG
 
@@ -55,8 +56,11 @@ def absent(name: str, why: str, *, method: str = "") -> Figure:
 
 
 def inline(frame: pl.DataFrame) -> alt.InlineData:
-    """The rows of a frame as data inside the chart, whatever their number."""
-    return alt.InlineData(values=frame.to_dicts())
+    """The rows of a frame as data inside the chart, whatever their number.
+
+    Numbers are rounded far below what can be seen, so that no machine's last bits get into a file.
+    """
+    return alt.InlineData(values=frame.with_columns(cs.float().round(6)).to_dicts())
 
 
 def spec(figure: Figure, *, provenance: str, titled: bool = True) -> dict[str, Any]:

@@ -51,6 +51,7 @@ def build_report(source: Source, *, episodes: Iterable[str] = ()) -> Document:
     """
     evidence = Evidence(source)
     run = source.run
+    trace = choose(source.episodes, episodes, flipped=_flipped(evidence))
     return Document(
         title=f"Report of {run.study.name if run else source.name}",
         summary=_summary(evidence),
@@ -58,7 +59,7 @@ def build_report(source: Source, *, episodes: Iterable[str] = ()) -> Document:
         warning=_WARNINGS[run.provenance.kind] if run else _UNKNOWN_WARNING,
         answers=answers(evidence),
         sections=_sections(evidence),
-        trace=choose(source.episodes, episodes, flipped=_flipped(evidence)),
+        trace=trace,
         no_trace="" if source.episodes else _no_trace(source),
         facts=_facts(source, run),
     )

@@ -1,0 +1,107 @@
+"""`tutorsim report` writes a page, a text, or one chart."""
+
+import json
+import subprocess
+import sys
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+
+def test_a_page_is_written_and_named(tutorsim: Any, built: Any, tmp_path: Path) -> None:
+    path = tmp_path / "new folder" / "page.html"
+    done = tutorsim("report", built.folder, "-o", path)
+    assert done.exit_code == 0
+    assert done.stdout == f"{path}\n"
+    assert path.read_text(encoding="utf-8").startswith("<!DOCTYPE html>")
+
+
+def test_without_a_file_the_page_goes_to_the_reports_folder(
+    tutorsim: Any, empty_run: Any, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    done = tutorsim("report", empty_run.folder)
+    assert done.exit_code == 0
+    assert (tmp_path / "reports" / f"{empty_run.folder.name}.html").is_file()
+
+
+def test_json_names_charts_and_episodes(tutorsim: Any, built: Any, tmp_path: Path) -> None:
+    wanted = built.episodes[0].episode_id, built.episodes[1].episode_id
+    done = tutorsim(
+        "report", built.folder, "-o", tmp_path / "page.md", "--episodes", ",".join(wanted), "--json"
+    )
+    value = json.loads(done.stdout)
+    path = tmp_path / "page.md"
+    assert value["written"] == str(path)
+    assert value["bytes"] == path.stat().st_size
+    assert value["episodes"] == list(wanted)
+    assert "orders" in value["charts"]
+
+
+@pytest.mark.parametrize(
+    ("suffix", "start"), [(".svg", b"<svg "), (".png", b"\x89PNG"), (".json", b"{")]
+)
+def test_one_chart_is_written_in_each_format(
+    tutorsim: Any, built: Any, tmp_path: Path, suffix: str, start: bytes
+) -> None:
+    path = tmp_path / f"chart{suffix}"
+    done = tutorsim("report", built.folder, "-o", path, "--chart", "decided-by")
+    assert done.exit_code == 0
+    assert path.read_bytes().startswith(start)
+
+
+def test_the_same_run_gives_the_same_chart(tutorsim: Any, built: Any, tmp_path: Path) -> None:
+    for name in ("a.svg", "b.svg"):
+        tutorsim("report", built.folder, "-o", tmp_path / name, "--chart", "movement")
+    assert (tmp_path / "a.svg").read_bytes() == (tmp_path / "b.svg").read_bytes()
+
+
+@pytest.mark.parametrize(
+    ("options", "said"),
+    [
+        (["-o", "x.svg"], "takes one chart, and none is named"),
+        (["-o", "x.html", "--chart", "orders"], "takes the whole report"),
+        (["-o", "x.svg", "--chart", "pie"], "There is no chart 'pie'"),
+        (["-o", "x.docx"], "an ending that says no known format"),
+        (["-o", "x.html", "--episodes", "nowhere"], "no episode 'nowhere'"),
+    ],
+)
+def test_what_cannot_be_done_is_refused_with_a_way_out(
+    tutorsim: Any,
+    built: Any,
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+    options: list[str],
+    said: str,
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    done = tutorsim("report", built.folder, *options)
+    assert done.exit_code == 2
+    assert said in done.stderr
+    assert not list(tmp_path.iterdir())
+
+
+def test_a_chart_that_the_data_do_not_allow_says_why(
+    tutorsim: Any, empty_run: Any, tmp_path: Path
+) -> None:
+    done = tutorsim("report", empty_run.folder, "-o", tmp_path / "x.svg", "--chart", "orders")
+    assert done.exit_code == 2
+    assert "No turn was put to a vote" in done.stderr
+
+
+def test_a_file_that_cannot_be_written_is_a_usage_error(
+    tutorsim: Any, empty_run: Any, tmp_path: Path
+) -> None:
+    (tmp_path / "file").write_text("")
+    done = tutorsim("report", empty_run.folder, "-o", tmp_path / "file" / "page.html")
+    assert done.exit_code == 2
+    assert "cannot be written" in done.stderr
+
+
+def test_help_loads_no_charts() -> None:
+    code = (
+        "import sys; from tutorsim.cli import cli; cli.main(['report', '--help'], "
+        "standalone_mode=False); sys.exit('altair' in sys.modules)"
+    )
+    subprocess.run([sys.executable, "-c", code], check=True, capture_output=True)

@@ -49,6 +49,7 @@ def check_ballots(columns: pl.DataFrame, file: Path, *, budget: int | None = Non
     budget = budget or _most_frequent_sum(frame)
     _check_masses(frame, file, budget)
     frame = frame.with_columns(_status(), pl.when(~_abstains()).then("mass"))
+    _check_tie_rounds(frame, file)
     return Checked(frame, budget, (*namesakes, *filled))
 
 
@@ -81,6 +82,30 @@ def _check_rounds(frame: pl.DataFrame, file: Path) -> None:
         pl.lit(True),
         file,
         lambda row: f"the tie round has {row['candidate']!r}, which the final vote has not",
+    )
+
+
+def _check_tie_rounds(frame: pl.DataFrame, file: Path) -> None:
+    """A tie round is among exactly the candidates that the final vote left tied."""
+    final = frame.filter(pl.col("stage") == "vote_final")
+    totals = final.group_by(*_TURN, "candidate").agg(pl.col("mass").sum())
+    leading = totals.filter(pl.col("mass") == pl.col("mass").max().over(_TURN))
+    tied = leading.filter(pl.len().over(_TURN) > 1)
+    again = frame.filter(pl.col("stage") == "tie_vote")
+    refuse(
+        again.join(tied, on=[*_TURN, "candidate"], how="anti"),
+        pl.lit(True),
+        file,
+        lambda row: f"the tie round has {row['candidate']!r}, which was not tied before it",
+    )
+    left_out = tied.join(again, on=[*_TURN, "candidate"], how="anti").select(
+        *_TURN, pl.col("candidate").alias("left_out")
+    )
+    refuse(
+        again.join(left_out, on=_TURN, how="inner"),
+        pl.lit(True),
+        file,
+        lambda row: f"the tie round leaves out {row['left_out']!r}, which was tied before it",
     )
 
 

@@ -137,6 +137,37 @@ REFUSED = {
         2,
         "another protocol",
     ),
+    # a leads alone with 2 votes, so there is nothing to vote on again
+    "a tie round without a tie": (
+        [
+            *ballot("v", {"a": 1, "b": 0}, "simple"),
+            *ballot("w", {"a": 1, "b": 0}, "simple"),
+            *ballot("v", {"a": 1, "b": 0}, "simple", "tie"),
+        ],
+        5,
+        "not tied before it",
+    ),
+    # a 1, b 1, c 0: the tie is between a and b
+    "a loser in the tie round": (
+        [
+            *ballot("v", {"a": 1, "b": 0, "c": 0}, "simple"),
+            *ballot("w", {"a": 0, "b": 1, "c": 0}, "simple"),
+            *ballot("v", {"a": 0, "b": 0, "c": 1}, "simple", "tie"),
+        ],
+        9,
+        "'c', which was not tied",
+    ),
+    # a 1, b 1, c 1: three are tied, the round is between two
+    "a tie round that leaves one out": (
+        [
+            *ballot("u", {"a": 1, "b": 0, "c": 0}, "simple"),
+            *ballot("v", {"a": 0, "b": 1, "c": 0}, "simple"),
+            *ballot("w", {"a": 0, "b": 0, "c": 1}, "simple"),
+            *ballot("v", {"a": 0, "b": 1}, "simple", "tie"),
+        ],
+        10,
+        "leaves out 'c'",
+    ),
     "a stranger in the tie round": (
         [*ballot("v", {"a": 1}, "simple"), *ballot("v", {"b": 1}, "simple", "tie")],
         2,

@@ -129,12 +129,30 @@ class Identifier:
         question = self._question(profile, target)
         key = (question, exempt, reading)
         if key not in self._possible:
-            outcomes = [NOBODY] if target == "condorcet" else []
-            outcomes += range(profile.size)
+            outcomes = _outcomes(question)
             answers = {o: self._reach(question, o, reading, exempt) for o in outcomes}
             winners = tuple(o for o, answer in answers.items() if answer)
             self._possible[key] = Possible(winners, None not in answers.values())
         return self._possible[key]
+
+    def contested(
+        self,
+        profile: Profile,
+        target: Target,
+        *,
+        winner: int,
+        exempt: int,
+        reading: TieReading,
+    ) -> bool | None:
+        """Whether anything but `winner` is possible; `None` where that is not settled."""
+        question = self._question(profile, target)
+        answer: bool | None = False
+        for outcome in _outcomes(question):
+            found = outcome != winner and self._reach(question, outcome, reading, exempt)
+            if found:
+                return True
+            answer = None if found is None else answer
+        return answer
 
     def _question(self, profile: Profile, target: Target) -> _Question:
         key = (profile, target)
@@ -185,24 +203,26 @@ class Identifier:
         return False if complete else None
 
 
-def breakdown_point(possible: Callable[[int], Possible], *, voters: int) -> int | None:
-    """The fewest exempt voters with which more than one winner is possible.
+def breakdown_point(contested: Callable[[int], bool | None], *, voters: int) -> int | None:
+    """The fewest exempt voters with which a necessary winner is no longer the only one.
 
     Args:
-        possible: Possible winners for a number of exempt voters.
+        contested: Whether another outcome is possible with a number of exempt voters.
         voters: How many voters there are.
 
     Returns:
-        0 where there is no necessary winner to begin with; `None` where no number of exempt
-        voters loses it (a single candidate) or where that was too costly to settle.
+        `None` where no number of exempt voters loses it (a single candidate), or where that
+        was too costly to settle.
     """
-    for k in range(voters + 1):
-        found = possible(k)
-        if len(found.winners) > 1:
-            return k
-        if not found.settled:
-            return None
+    for k in range(1, voters + 1):
+        lost = contested(k)
+        if lost is not False:
+            return k if lost else None
     return None
+
+
+def _outcomes(q: _Question) -> range:
+    return range(NOBODY if q.target == "condorcet" else 0, q.m)
 
 
 def _voters(q: _Question, exempt: Domain, options: Callable[[Domain], Options]) -> list[Voter]:

@@ -104,13 +104,30 @@ class Recounter:
         own = shape.own if target == profile.protocol else None
         possible = self._possible(profile, target, exempt, reading, own)
         projected = own or self._projected(profile, target, possible, reading)
+        return Answer(possible, projected, self._breakdown(shape, target, reading, own))
+
+    def _breakdown(
+        self, shape: Shape, target: Target, reading: TieReading, own: Projection | None
+    ) -> int | None:
+        """0 where there is no necessary winner to begin with; see `breakdown_point`."""
         asked = (shape, target, reading)
         if asked not in self._breakdowns:
-            self._breakdowns[asked] = breakdown_point(
-                lambda k: self._possible(profile, target, k, reading, own),
-                voters=len(profile.ballots),
-            )
-        return Answer(possible, projected, self._breakdowns[asked])
+            start = self._possible(shape.final, target, 0, reading, own)
+            self._breakdowns[asked] = self._lost(shape.final, target, reading, start)
+        return self._breakdowns[asked]
+
+    def _lost(
+        self, profile: Profile, target: Target, reading: TieReading, start: Possible
+    ) -> int | None:
+        winner = start.necessary
+        if winner is None:
+            return 0 if len(start.winners) > 1 else None
+        return breakdown_point(
+            lambda k: self._identifier.contested(
+                profile, target, winner=winner, exempt=k, reading=reading
+            ),
+            voters=len(profile.ballots),
+        )
 
     def first_vote(
         self, shape: Shape, target: Target, *, exempt: int, reading: TieReading

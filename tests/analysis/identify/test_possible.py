@@ -5,7 +5,7 @@ from random import Random
 
 import pytest
 
-from analysis.identify import NOBODY, Identifier, Possible, breakdown_point
+from analysis.identify import NOBODY, Identifier, breakdown_point
 from analysis.profiles import Masses, Profile
 from analysis.rules import TARGETS, Target
 from tutorsim.types import PROTOCOLS, Protocol
@@ -104,28 +104,45 @@ def test_sets_grow_with_the_exempt_voters(random_profile: Draw) -> None:
             assert sets[0] <= sets[1] <= sets[2] <= sets[3]
 
 
-def breakdown(profile: Profile, target: Target, identifier: Identifier) -> int | None:
+def breakdown(profile: Profile, target: Target, winner: int) -> int | None:
+    identifier = Identifier(budget=25)
     return breakdown_point(
-        lambda k: identifier.possible(profile, target, exempt=k, reading="fallback"),
+        lambda k: identifier.contested(
+            profile, target, winner=winner, exempt=k, reading="fallback"
+        ),
         voters=len(profile.ballots),
     )
 
 
 def test_the_breakdown_point_is_the_first_loss_of_the_necessary_winner() -> None:
-    identifier = Identifier(budget=25)
     # Two of four changed: 0 ties 2:2 and stands first in the order.
-    assert breakdown(Profile("simple", 3, ((0, 1, 0),) * 4), "simple", identifier) == 2
-    assert breakdown(Profile("approval", 3, ((0, 0, 0),)), "simple", identifier) == 0
+    assert breakdown(Profile("simple", 3, ((0, 1, 0),) * 4), "simple", 1) == 2
+    # One changed ballot makes it 1:2.
+    assert breakdown(Profile("simple", 2, ((1, 0), (1, 0), (0, 1))), "simple", 0) == 1
     # Nobody can beat the only candidate.
-    assert breakdown(Profile("simple", 1, ((1,), (1,))), "ranked", identifier) is None
+    assert breakdown(Profile("simple", 1, ((1,), (1,))), "ranked", 0) is None
 
 
 def test_a_breakdown_point_behind_an_unsettled_question_is_unknown() -> None:
-    answers = [Possible((2,), settled=True), Possible((2,), settled=False)]
-    assert breakdown_point(lambda k: answers[k], voters=1) is None
-    # Two winners known for certain lose the necessary one, settled or not.
-    answers[1] = Possible((1, 2), settled=False)
-    assert breakdown_point(lambda k: answers[k], voters=1) == 1
+    answers = {1: False, 2: None, 3: True}
+    assert breakdown_point(answers.__getitem__, voters=3) is None
+    answers[2] = False
+    assert breakdown_point(answers.__getitem__, voters=3) == 3
+    assert breakdown_point(answers.__getitem__, voters=2) is None
+
+
+def test_contested_says_whether_another_outcome_is_possible(random_profile: Draw) -> None:
+    random = Random(13)
+    identifier = Identifier(budget=4)
+    for _ in range(60):
+        protocol, target = random.choice(PROTOCOLS), random.choice(TARGETS)
+        profile = random_profile(random, protocol, random.randint(2, 4), random.randint(1, 4), 4)
+        for k in range(3):
+            found = identifier.possible(profile, target, exempt=k, reading="set").winners
+            for winner in range(profile.size):
+                assert identifier.contested(
+                    profile, target, winner=winner, exempt=k, reading="set"
+                ) == bool(set(found) - {winner})
 
 
 def test_too_costly_is_said_and_never_guessed() -> None:

@@ -14,7 +14,7 @@ def test_the_true_winner_is_always_possible(
     candidates: int, voters: int, correlation: float, record_property: Callable[[str, object], None]
 ) -> None:
     found = truth_experiment(
-        profiles=12, seed=9, candidates=candidates, voters=voters, correlation=correlation
+        profiles=8, seed=9, candidates=candidates, voters=voters, correlation=correlation
     )
     assert dict(found.schema) == dict(TRUTH_SCHEMA)
     assert found.height == 40

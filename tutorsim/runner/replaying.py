@@ -256,7 +256,7 @@ class _World:
             )
         if self.source.sandbox is not None:
             now = self.source.sandbox.judge(run)
-            if now != recorded:
+            if (now.code, _said(now)) != (recorded.code, _said(recorded)):
                 self.changes.append(
                     VerdictChange(self.spec.episode_id, run.turn, _said(recorded), _said(now))
                 )

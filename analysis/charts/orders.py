@@ -70,10 +70,10 @@ def _reading(rows: Sequence[str], logged: Sequence[str]) -> str:
     if any("…" in row for row in rows):
         return (
             "Each row stands for all orders that begin alike; cells are averages over them. "
-            "▶ marks the beginning of the logged order."
+            "► marks the beginning of the logged order."
         )
     names = ", ".join(f"{cut} = {name}" for name, cut in short.items() if cut != name)
-    return f"▶ marks the logged order.{f' {names}.' if names else ''}"
+    return f"► marks the logged order.{f' {names}.' if names else ''}"
 
 
 def _rows(frame: pl.DataFrame, logged: Sequence[str]) -> tuple[pl.DataFrame, list[str]]:
@@ -109,7 +109,7 @@ def _labels(heads: set[tuple[str, ...]], logged: Sequence[str]) -> dict[tuple[st
     labels = {}
     for head in heads:
         tail = ["…"] if len(head) < len(logged) else []
-        mark = "▶ " if head == tuple(logged[: len(head)]) else ""
+        mark = "► " if head == tuple(logged[: len(head)]) else ""
         labels[head] = mark + " › ".join([*(short[c] for c in head), *tail])
     return labels
 

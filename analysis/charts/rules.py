@@ -119,7 +119,7 @@ def _by_protocol(layers: Drawing, data: pl.DataFrame) -> Drawing:
     panels = data.get_column("panel").unique(maintain_order=True).to_list()
     facet = alt.Facet("panel:N", sort=panels, title=None)
     return layers.properties(data=inline(data), width=_WIDTH, height=alt.Step(22)).facet(
-        facet=facet, columns=2, spacing=26
+        facet=facet, columns=2, spacing=38
     )
 
 

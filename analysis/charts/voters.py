@@ -103,7 +103,7 @@ def _labels(frame: pl.DataFrame) -> Drawing:
         alt.layer(even, rings, dots)
         .properties(data=inline(data), width=_PANEL, height=alt.Step(24))
         .facet(
-            facet=alt.Facet("panel:N", sort=[*panels.values()], title=None), columns=2, spacing=24
+            facet=alt.Facet("panel:N", sort=[*panels.values()], title=None), columns=2, spacing=34
         )
     )
 
@@ -258,5 +258,5 @@ def _pivotal(frame: pl.DataFrame, voters: list[str]) -> Drawing:
     return (
         alt.layer(bar, least, dot)
         .properties(data=inline(frame), width=_PANEL, height=alt.Step(24))
-        .facet(facet=alt.Facet("protocol:N", sort=protocols, title=None), columns=2, spacing=24)
+        .facet(facet=alt.Facet("protocol:N", sort=protocols, title=None), columns=2, spacing=34)
     )

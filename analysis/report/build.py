@@ -7,7 +7,7 @@ import polars as pl
 
 from analysis.charts import Figure
 from analysis.charts.words import counted, listed
-from analysis.report import tables
+from analysis.report import counterfactuals, tables
 from analysis.report.answers import answers
 from analysis.report.document import Document, Section, Table
 from analysis.report.evidence import Evidence
@@ -104,7 +104,7 @@ def _sections(evidence: Evidence) -> tuple[Section, ...]:
             "As logged. Differences between conditions are differences between recordings of the "
             "same tasks and personas, whose first attempts were drawn anew.",
             _figures(evidence, "scores", "personas"),
-            _present(tables.gains_table(evidence), tables.threshold_table(evidence)),
+            _present(tables.gains_table(evidence), counterfactuals.threshold_table(evidence)),
         ),
         Section(
             "decisions",
@@ -121,20 +121,22 @@ def _sections(evidence: Evidence) -> tuple[Section, ...]:
         Section(
             "orders",
             "What the fallback order decided",
-            "Exact: only turns that counting left tied can change, and how often each set of "
-            "candidates was tied says what every order would have done.",
+            "Exact: under another order only turns that counting left tied can change, and how "
+            "often each set of candidates was tied says what every order would have done.",
             _figures(evidence, "orders", "wins"),
+            _present(counterfactuals.policies_table(evidence)),
         ),
         Section(
             "rules",
             "What other rules would have chosen",
-            "Not exact: a ballot in one format says only part of what its voter would have cast in "
-            "another. What is certain and what is possible stand side by side.",
+            "Mostly not exact: a ballot in one format says only part of what its voter would have "
+            "cast in another. What is certain and what is possible stand side by side.",
             _figures(evidence, "agreement", "identification"),
             _present(
-                tables.dial_table(evidence),
-                tables.readings_table(evidence),
-                tables.divergence_table(evidence),
+                counterfactuals.dial_table(evidence),
+                counterfactuals.electorates_table(evidence),
+                counterfactuals.readings_table(evidence),
+                counterfactuals.divergence_table(evidence),
             ),
         ),
         Section(

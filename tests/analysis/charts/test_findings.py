@@ -64,7 +64,7 @@ def test_orders_that_change_nothing_are_said_to():
 def test_the_logged_order_comes_first_and_each_order_has_a_row():
     found = orders_figure(orders_of("abcd", 3), logged=list("abcd"), turns=30)
     rows = found.data.get_column("row").unique(maintain_order=True).to_list()
-    assert rows[0] == "▶ a › b › c › d"
+    assert rows[0] == "► a › b › c › d"
     assert len(rows) == 24
     assert drawable(found).endswith("up to 10 % of 30 turns")
 
@@ -73,7 +73,7 @@ def test_orders_of_many_candidates_share_rows_by_their_beginning():
     """120 orders of 5: rows for the 20 beginnings of two, each a mean over 6 orders."""
     found = orders_figure(orders_of("abcde", 3), logged=list("abcde"), turns=30)
     rows = found.data.get_column("row").unique(maintain_order=True).to_list()
-    assert rows[0] == "▶ a › b › …"
+    assert rows[0] == "► a › b › …"
     assert len(rows) == 20
     assert "averages" in found.caption
     drawable(found)

@@ -79,7 +79,7 @@ def cli() -> None:
 def main() -> None:
     """Run the command line; errors become three lines on stderr and an exit code."""
     try:
-        code = cli.main(standalone_mode=False)
+        code = cli.main(prog_name="tutorsim", standalone_mode=False)
         if isinstance(code, int):  # what a command's `Exit` comes back as
             sys.exit(code)
     except click.ClickException as error:

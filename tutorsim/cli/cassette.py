@@ -158,7 +158,11 @@ def _show_recordings(found: Sequence[Recording]) -> None:
 @click.option("--json", "as_json", is_flag=True, help="Report as JSON.")
 def show_command(folder: Path, episode: str | None, key: str | None, as_json: bool) -> None:
     """Show what the recording in FOLDER holds, the calls of one EPISODE, or one call."""
+    from tutorsim.replay.interaction import check_episode_id
+
     manifest = read_manifest(folder)
+    if episode is not None:
+        check_episode_id(episode)
     if episode is None:
         _show_manifest(manifest, as_json=as_json)
     elif key is None:

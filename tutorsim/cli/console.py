@@ -101,11 +101,12 @@ def emit_json(value: Any) -> None:
 
 
 def show_error(error: TutorsimError) -> None:
-    """Show what happened, why, and what to do, on stderr."""
+    """Show what happened, why, and what to do, on stderr; a part a line where nobody sees it."""
     console = err()
-    console.print(Text("Error: ", style="bold red") + safe(error.what))
+    whole = not console.is_terminal
+    console.print(Text("Error: ", style="bold red") + safe(error.what), soft_wrap=whole)
     for part, style in ((error.why, ""), (error.hint, "green")):
         if part:
             text = safe(part)
             text.stylize(style or "none")
-            console.print(text)
+            console.print(text, soft_wrap=whole)

@@ -92,6 +92,8 @@ def run(
     Exit codes: 0 done · 1 done, but episodes failed · 2 usage · 4 a folder holds a damaged or
     other recording · 5 the cap is reached · 6 the sandbox failed · 130 interrupted.
     """
+    if as_json and not dry_run:
+        raise click.UsageError("--json goes with --dry-run.")
     loaded = load_study(study, overrides=_overrides(options, study))
     table = load_prices(prices)
     if dry_run:
@@ -202,7 +204,7 @@ def _record(
     _show_end(budget, log_dir, cassette_dir)
     for one in failed[:5]:
         assert one.failure is not None
-        err().print(safe(f"Failed: {one.episode_id}: {one.failure.error}"))
+        err().print(safe(f"Failed: {one.episode_id}: {one.failure.error}"), soft_wrap=True)
     if failed:
         err().print(f"{len(failed)} episode(s) failed; --retry-errors takes them up again.")
         raise click.exceptions.Exit(1)
@@ -211,8 +213,8 @@ def _record(
 def _show_end(budget: "Budget", log_dir: Path, cassette_dir: Path) -> None:
     console = err()
     console.print(safe(f"{_sum(budget)}."))
-    console.print(safe(f"Recording: {cassette_dir}   Log: {log_dir}"))
-    console.print(safe(f"Next: tutorsim summary {log_dir}"))
+    console.print(safe(f"Recording: {cassette_dir}   Log: {log_dir}"), soft_wrap=True)
+    console.print(safe(f"Next: tutorsim summary {log_dir}"), soft_wrap=True)
 
 
 def _money(budget: "Budget") -> str:

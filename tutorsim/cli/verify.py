@@ -90,7 +90,7 @@ def _show(result: Any) -> None:
     provenance = result.recording.manifest.provenance
     console = out()
     for finding in result.findings[:10]:
-        err().print(safe(f"{finding.error}\n"))
+        err().print(safe(f"{finding.error}\n"), soft_wrap=True)
     if len(result.findings) > 10:
         err().print(f"… and {len(result.findings) - 10} more.")
     good = result.episodes - len(result.findings)

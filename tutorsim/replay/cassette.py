@@ -22,6 +22,7 @@ from tutorsim.replay.interaction import (
     MESSAGES_URI,
     Interaction,
     cassette_name,
+    json_value,
     requests_digest,
 )
 from tutorsim.types import ProvenanceKind
@@ -236,6 +237,8 @@ def _interaction(raw: dict[str, Any], episode_id: str, head: dict[str, Any]) -> 
         raise ValueError(f"it holds a call of episode {episode!r}")
     if request["uri"] != MESSAGES_URI or not isinstance(request["body"], str):
         raise ValueError(f"call {key} is not a Messages API request")
+    if not isinstance(json_value(request["body"]), dict):
+        raise ValueError(f"the request of call {key} is no JSON object")
     if not isinstance(response["body"]["string"], str):
         raise ValueError(f"the reply to call {key} is no text")
     if response["status"]["code"] not in _SUCCESS:

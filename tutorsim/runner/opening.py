@@ -82,11 +82,12 @@ def _check_links(folder: Path) -> None:
     if not folder.is_dir():
         return  # reading the manifest says so
     inside = folder.resolve()
-    for entry in os.scandir(folder):
-        read = entry.name.endswith(READ) and entry.is_symlink()
-        if read and not Path(entry.path).resolve().is_relative_to(inside):
+    with os.scandir(folder) as entries:
+        links = [Path(one.path) for one in entries if one.is_symlink() and one.name.endswith(READ)]
+    for path in sorted(links):
+        if not path.resolve().is_relative_to(inside):
             raise RecordingError(
-                f"{entry.path} leads out of its folder.",
+                f"{path} leads out of its folder.",
                 why="It is a symbolic link to a file elsewhere.",
                 hint="Put the file itself into the folder.",
             )

@@ -42,7 +42,7 @@ ALL = ["baseline", "simple", "ranked", "cumulative", "approval"]
 def test_another_bound_on_concurrent_calls_gives_the_same_bytes_and_is_respected(
     endpoint: Any, write_grid: Any, record: Any, files: Any, tmp_path: Path
 ) -> None:
-    endpoint.delay = 0.01
+    endpoint.delay = 0.004
     study = write_grid(
         conditions=ALL, benchmarks={"sciq": {"tasks": "questions.jsonl", "limit": 1}}
     )

@@ -1,0 +1,131 @@
+"""`tutorsim cassette`: lists, shows and holds files against manifests, whatever is in them."""
+
+import json
+from pathlib import Path
+from typing import Any
+
+import orjson
+import pytest
+
+EPISODE = "sciq.ice.help_avoidant.simple"
+
+
+def test_recordings_are_listed_with_what_answered_them(recorded: Any, shell: Any) -> None:
+    said = shell("cassette", "list", recorded.cassettes.parent)
+    assert said.code == 0
+    assert str(recorded.cassettes) in said.out
+    assert "relay: unnamed" in said.out
+    [value] = json.loads(shell("cassette", "list", recorded.cassettes, "--json").out)
+    assert (value["study"], value["episodes"], value["failed"]) == ("grid", 4, 0)
+    assert value["calls"] == recorded.calls
+    assert value["problem"] is None
+
+
+def test_an_unfinished_recording_is_listed_with_its_problem(recorded: Any, shell: Any) -> None:
+    (recorded.cassettes / "manifest.json").unlink()
+    assert "(unfinished)" in shell("cassette", "list", recorded.cassettes).out
+    [value] = json.loads(shell("cassette", "list", recorded.cassettes, "--json").out)
+    assert "no manifest.json" in value["problem"]
+
+
+def test_a_folder_without_recordings_says_so(shell: Any, tmp_path: Path) -> None:
+    assert "No recordings here." in shell("cassette", "list", tmp_path).out
+    assert shell("cassette", "list", tmp_path / "none").code == 2
+
+
+def test_a_recording_that_a_study_uses_is_no_orphan(recorded: Any, shell: Any) -> None:
+    said = shell("cassette", "list", recorded.cassettes, "--orphans", "--study", recorded.study)
+    assert said.code == 0
+    assert "No orphans." in said.err
+    assert shell("cassette", "list", recorded.cassettes, "--orphans").code == 0
+
+
+def test_orphans_are_recordings_cassettes_and_episodes_that_belong_to_nothing(
+    recorded: Any, shell: Any, write_grid: Any
+) -> None:
+    path = recorded.cassettes / f"{EPISODE}.json"
+    path.rename(recorded.cassettes / "sciq.stray.help_avoidant.simple.json")
+    said = shell("cassette", "list", recorded.cassettes, "--orphans", "--study", recorded.study)
+    assert said.code == 1
+    assert "not in manifest" in said.out
+    assert "sciq.stray.help_avoidant.simple.json" in said.out
+    assert f"not recorded     {EPISODE} (study grid)" in said.out
+
+    other = ("--orphans", "--study", write_grid(seed=8))
+    value = json.loads(shell("cassette", "list", recorded.cassettes, *other, "--json").out)
+    assert value["recordings"] == [str(recorded.cassettes)]
+    assert len(value["episodes"]) == 4
+
+
+def test_a_recording_an_episode_and_a_call_are_shown(recorded: Any, shell: Any) -> None:
+    whole = shell("cassette", "show", recorded.cassettes)
+    assert "Study grid, digest " in whole.out
+    assert EPISODE in whole.out
+    calls = shell("cassette", "show", recorded.cassettes, EPISODE)
+    assert "1/vote_final/motivation/1" in calls.out
+    assert "tutor-model" in calls.out
+    one = shell("cassette", "show", recorded.cassettes, EPISODE, "--call", "0/judge/judge/1")
+    assert "SCORE: 0.1\nbecause of turn 0" in one.out
+    for more in ((), (EPISODE,), (EPISODE, "--call", "0/judge/judge/1")):
+        json.loads(shell("cassette", "show", recorded.cassettes, *more, "--json").out)
+
+
+@pytest.mark.parametrize(
+    ("more", "code", "named"),
+    [
+        ((EPISODE, "--call", "9/judge/judge/1"), 3, "has no call '9/judge/judge/1'"),
+        (("sciq.none.help_avoidant.simple",), 3, "no cassette for this episode"),
+        (("../../secret",), 2, "is not an episode id"),
+    ],
+)
+def test_what_is_not_there_is_named(
+    more: tuple[str, ...], code: int, named: str, recorded: Any, shell: Any
+) -> None:
+    said = shell("cassette", "show", recorded.cassettes, *more)
+    assert said.code == code
+    assert named in said.err
+
+
+def test_hostile_text_in_a_reply_is_shown_and_not_obeyed(recorded: Any, shell: Any) -> None:
+    path = recorded.cassettes / f"{EPISODE}.json"
+    content = orjson.loads(path.read_bytes())
+    body = content["interactions"][0]["response"]["body"]
+    message = orjson.loads(body["string"])
+    message["content"][0]["text"] = "\x1b[31mred \x9b2J [bold]b[/bold] \u202e :smile: \x07"
+    message["model"] = "\x1b]0;title\x07"
+    body["string"] = orjson.dumps(message).decode()
+    path.write_bytes(orjson.dumps(content))
+    call = ("--call", "0/student/student/1")
+    for more in ((), call, ("--json",), (*call, "--json")):
+        said = shell("cassette", "show", recorded.cassettes, EPISODE, *more)
+        assert said.code == 0
+        assert not {"\x1b", "\x9b", "\x07", "\u202e"} & set(said.out)
+    shown = shell("cassette", "show", recorded.cassettes, EPISODE, *call).out
+    assert r"\x1b[31mred \x9b2J [bold]b[/bold] \u202e :smile: \x07" in shown
+
+
+@pytest.mark.parametrize(
+    "body", ["{", "[]", '"x"', "7"], ids=["no JSON", "a list", "a text", "a number"]
+)
+def test_a_request_that_is_no_object_makes_no_cassette(
+    body: str, recorded: Any, shell: Any
+) -> None:
+    path = recorded.cassettes / f"{EPISODE}.json"
+    content = orjson.loads(path.read_bytes())
+    content["interactions"][0]["request"]["body"] = body
+    path.write_bytes(orjson.dumps(content))
+    assert shell("cassette", "show", recorded.cassettes, EPISODE).code == 4
+    assert shell("cassette", "verify", recorded.cassettes).code == 1
+    assert shell("verify", recorded.cassettes).code == 4
+
+
+def test_files_are_held_against_the_manifest(recorded: Any, shell: Any) -> None:
+    assert shell("cassette", "verify", recorded.cassettes).code == 0
+    path = recorded.cassettes / f"{EPISODE}.json"
+    path.write_bytes(path.read_bytes().replace(b"I think", b"I know", 1))
+    (recorded.cassettes / "sciq.stray.help_avoidant.simple.journal.jsonl").write_text("")
+    said = shell("cassette", "verify", recorded.cassettes)
+    assert said.code == 1
+    assert f"{EPISODE}.json: its replies were edited" in said.err
+    assert "the episode is half recorded" in said.err
+    assert "2 file(s) of" in said.err

@@ -1,0 +1,45 @@
+"""`tutorsim doctor`: facts, and never a credential."""
+
+import json
+from typing import Any
+
+import pytest
+
+from tutorsim.errors import SandboxUnavailable
+from tutorsim.sandbox import Sandbox
+
+REPORT = {"level": "full", "workers": 2, "layers": {"seccomp": "ok"}, "probes": {"net": "stopped"}}
+
+
+@pytest.fixture
+def working(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(Sandbox, "report", lambda self: REPORT)
+
+
+def test_what_there_is_is_told_without_the_credential(
+    working: None, shell: Any, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("ANTHROPIC_API_KEY", "sk-ant-secret-secret")
+    monkeypatch.setenv("CI", "1")
+    said = shell("doctor")
+    value = shell("doctor", "--json")
+    assert said.code == value.code == 0
+    assert "from ANTHROPIC_API_KEY" in said.out
+    assert "refused because CI is set" in said.out
+    assert "seccomp: ok" in said.out
+    assert json.loads(value.out)["sandbox"] == REPORT
+    assert "sk-ant" not in said.out + said.err + value.out
+
+
+def test_a_machine_without_a_sandbox_level_gives_exit_code_6(
+    shell: Any, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def report(self: Sandbox) -> None:
+        raise SandboxUnavailable("Too few layers.", hint="Use --sandbox unsafe.")
+
+    monkeypatch.setattr(Sandbox, "report", report)
+    monkeypatch.delenv("ANTHROPIC_API_KEY", raising=False)
+    said = shell("doctor")
+    assert said.code == 6
+    assert "Too few layers." in said.out
+    assert json.loads(shell("doctor", "--json").out)["sandbox"]["problem"]

@@ -1,0 +1,63 @@
+"""`tutorsim replay` and its check of verdicts; bytes and refusals are proved with the runner."""
+
+from typing import Any
+
+import pytest
+
+from tutorsim.mechanisms.flow import CodeResult
+from tutorsim.records import VerdictRecord
+from tutorsim.sandbox import Sandbox
+
+
+@pytest.mark.loopback
+def test_verdicts_are_run_again_when_asked_and_a_change_is_told(
+    endpoint: Any,
+    write_grid: Any,
+    record: Any,
+    shell: Any,
+    files: Any,
+    tmp_path: Any,
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setattr(Sandbox, "report", lambda self: {"level": "none"})
+    verdict = VerdictRecord(outcome="fail", reason="wrong answer")
+    monkeypatch.setattr(Sandbox, "judge", lambda self, run: CodeResult("code", verdict))
+    study = write_grid(conditions=["baseline"], benchmarks={"humaneval": {"limit": 1}})
+    assert record(study).code == 0
+    cassettes, log = tmp_path / "one" / "cassettes", tmp_path / "one" / "log"
+    assert len((cassettes / "verdicts.jsonl").read_bytes().splitlines()) == 2
+
+    again = tmp_path / "two" / "log"
+    same = shell("replay", cassettes, "--log-dir", again, "--reexecute")
+    assert same.code == 0
+    assert files(again) == files(log)
+
+    other = VerdictRecord(outcome="pass", reason="")
+    monkeypatch.setattr(Sandbox, "judge", lambda self, run: CodeResult("code", other))
+    changed = shell("replay", cassettes, "--log-dir", again, "--reexecute")
+    assert changed.code == 1
+    assert "2 verdict(s) differ when run again" in changed.err
+    assert "recorded fail (wrong answer), now pass" in changed.err
+    assert files(again) == files(log)
+
+    (cassettes / "verdicts.jsonl").unlink()
+    gone = shell("replay", cassettes, "--log-dir", again)
+    assert gone.code == 4
+    assert "is not the file of verdicts that was recorded" in gone.err
+
+
+def test_a_sandbox_level_that_is_none_is_a_usage_error(recorded: Any, shell: Any) -> None:
+    said = shell(
+        *("replay", recorded.cassettes, "--log-dir", recorded.log),
+        *("--reexecute", "--sandbox", "bubblewrap"),
+    )
+    assert said.code == 2
+
+
+def test_what_is_no_folder_is_refused(shell: Any, tmp_path: Any) -> None:
+    said = shell("replay", tmp_path / "none", "--log-dir", tmp_path / "log")
+    assert said.code == 4
+    assert "is not a recording" in said.err
+    (tmp_path / "file").write_text("")
+    assert shell("replay", tmp_path / "file", "--log-dir", tmp_path / "log").code == 2
+    assert shell("replay", tmp_path).code == 2

@@ -1,0 +1,234 @@
+"""`tutorsim run`: what it refuses, plans and says. Recording itself is proved with the runner."""
+
+import json
+import subprocess
+import sys
+import tomllib
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+pytestmark = pytest.mark.loopback
+SMALL = ("--limit", 1, "--condition", "simple", "--max-turns", 1)
+
+
+def test_a_plan_counts_calls_and_prices_them_and_sends_nothing(
+    endpoint: Any, write_grid: Any, shell: Any, tmp_path: Path
+) -> None:
+    study = write_grid()
+    prices = ("--prices", study.with_name("prices.toml"))
+    said = shell("run", study, "--dry-run", *prices)
+    assert said.code == 0
+    assert "Study grid: 4 episodes" in said.out
+    # 2 tasks: a baseline of 2 to 5 calls, a panel of 2 to 2 + 28 + 2
+    assert "Calls: 8 (every first attempt succeeds) to 74 " in said.out
+    assert "at most 148 if" in said.out
+    assert "US dollars (prices of 2026-01-01)" in said.out
+    value = json.loads(shell("run", study, "--dry-run", "--json", *prices).out)
+    assert value["calls"] == {"least": 8, "most": 74, "ceiling": 148}
+    assert set(value["tokens"]) == {"tutor-model", "judge-model", "student-model"}
+    assert 0 < value["least_cost"] < value["cost"]
+    assert endpoint.sent == []
+    assert shell("run", study, "--json").code == 2
+
+
+def test_the_price_of_an_unknown_model_is_shown_as_unknown(write_grid: Any, shell: Any) -> None:
+    said = shell("run", write_grid(), "--dry-run")
+    assert "tutor-model:" in said.out
+    assert "(price unknown)" in said.out
+    assert "unknown: no price for judge-model, student-model, tutor-model" in said.out
+
+
+def test_a_shipped_study_is_found_by_name(shell: Any) -> None:
+    said = shell("run", "published", "--dry-run")
+    assert said.code == 0
+    assert "1,200 episodes" in said.out
+
+
+@pytest.mark.parametrize(
+    "text",
+    ['as_of = "x"', "models = 3", "not toml", 'as_of = "x"\n[models.m]\ninput = -1\noutput = 1'],
+)
+def test_a_wrong_price_table_is_refused(
+    text: str, write_grid: Any, shell: Any, tmp_path: Path
+) -> None:
+    path = tmp_path / "prices.toml"
+    path.write_text(text)
+    said = shell("run", write_grid(), "--dry-run", "--prices", path)
+    assert said.code == 2
+    assert "is no price table" in said.err
+    assert shell("run", write_grid(), "--dry-run", "--prices", tmp_path / "none").code == 2
+
+
+def test_recording_is_refused_in_ci_unless_asked_for(
+    endpoint: Any, write_grid: Any, record: Any, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("CI", "true")
+    said = record(write_grid(), *SMALL)
+    assert said.code == 2
+    assert "Recording is refused because CI is set." in said.err
+    assert endpoint.sent == []
+    assert record(write_grid(), *SMALL, "--record-in-ci").code == 0
+    assert endpoint.sent
+
+
+def test_options_override_the_study_and_the_recording_keeps_them(
+    endpoint: Any, write_grid: Any, record: Any, shell: Any, tmp_path: Path
+) -> None:
+    said = record(
+        write_grid(),
+        *SMALL,
+        *("--seed", 9, "--persona", "low_confidence_novice", "--repeats", 2),
+        *("--blinding", "shared", "--set", 'models.tutor="other-model"'),
+        *("--set", "success_threshold=0.5", "--relay", "a server of ours"),
+    )
+    assert said.code == 0
+    assert {call.split("/")[0] for call in endpoint.sent} == {
+        f"sciq.ice.low_confidence_novice.simple.r0{n}" for n in (1, 2)
+    }
+    run = json.loads((tmp_path / "one" / "log" / "run.json").read_text())
+    study = run["study"]
+    assert (study["seed"], study["blinding"], study["success_threshold"]) == (9, "shared", 0.5)
+    assert study["models"]["tutor"] == "other-model"
+    assert run["provenance"]["name"] == "a server of ours"
+    assert shell("verify", tmp_path / "one" / "cassettes").code == 0
+
+
+@pytest.mark.parametrize(
+    ("settings", "named"),
+    [
+        ({"personas": ["nobody"]}, "the catalog has no 'nobody'"),
+        ({"conditions": []}, "conditions is empty"),
+        ({"personas": []}, "personas is empty"),
+        ({"roles": ["scaffolding"]}, "roles names 1; a panel has 3 to 8 roles"),
+        ({"roles": [f"r{n}" for n in range(9)]}, "roles names 9; a panel has 3 to 8 roles"),
+        ({"sed": 1}, "Did you mean 'seed'?"),
+        ({"benchmarks": {}}, "benchmarks is empty"),
+        ({"benchmarks": {"sciq": {"tasks": "empty.jsonl"}}}, "empty.jsonl"),
+        ({"benchmarks": {"sciq": {"tasks": "none.jsonl"}}}, "none.jsonl"),
+        ({"benchmarks": {"sciq": {"limit": 0}}}, "benchmarks.sciq.limit"),
+    ],
+)
+def test_a_study_that_cannot_be_run_is_refused_with_a_message(
+    settings: Any, named: str, endpoint: Any, write_grid: Any, record: Any, tmp_path: Path
+) -> None:
+    study = write_grid(**settings)
+    (study.parent / "empty.jsonl").write_text("")
+    said = record(study)
+    assert said.code == 2
+    assert named in said.err.replace("\n", " ")
+    assert said.err.startswith("Error: ")
+    assert endpoint.sent == []
+    assert not (tmp_path / "one").exists()
+
+
+@pytest.mark.parametrize(
+    ("more", "named"),
+    [
+        (("--set", "seed"), "is no TOML assignment"),
+        (("--set", "sead=3"), "Did you mean 'seed'?"),
+        (("--condition", "borda"), "borda"),
+        (("--max-connections", 0), "--max-connections"),
+    ],
+)
+def test_wrong_options_are_refused(
+    more: tuple[object, ...], named: str, write_grid: Any, record: Any
+) -> None:
+    said = record(write_grid(), *more)
+    assert said.code == 2
+    assert named in said.err
+
+
+def test_folders_are_needed_to_record(write_grid: Any, shell: Any) -> None:
+    said = shell("run", write_grid())
+    assert said.code == 2
+    assert "--log-dir and --cassette-dir" in said.err
+
+
+def test_a_study_that_is_not_there_names_the_shipped_ones(shell: Any) -> None:
+    said = shell("run", "nowhere.toml", "--dry-run")
+    assert said.code == 2
+    assert "published" in said.err
+
+
+def test_on_a_terminal_a_bar_counts_episodes_calls_tokens_and_cost(
+    endpoint: Any, write_grid: Any, record: Any, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("FORCE_COLOR", "1")
+    monkeypatch.setenv("COLUMNS", "150")
+    said = record(write_grid(), *SMALL)
+    assert said.code == 0
+    assert "1/1" in said.err
+    calls = len(endpoint.sent)
+    assert f"episodes · {calls} calls · {calls * 120:,} tokens · 0.00 US dollars" in said.err
+
+
+def test_where_there_is_no_terminal_there_is_no_bar(
+    endpoint: Any, write_grid: Any, record: Any
+) -> None:
+    said = record(write_grid(), *SMALL)
+    assert "\x1b" not in said.err
+    assert len(said.err.splitlines()) == 3
+    assert said.out == ""
+
+
+HEAVY = ("polars", "altair", "rich", "anthropic", "vcr", "pydantic", "scipy", "numpy")
+
+
+def test_help_of_the_program_imports_nothing_heavy() -> None:
+    program = (
+        "import sys, runpy\n"
+        "from tutorsim.cli import main\n"
+        "sys.argv = ['tutorsim', '--help']\n"
+        "try:\n    main()\nexcept SystemExit as stop:\n    assert not stop.code\n"
+        f"print(sorted(set({HEAVY!r}) & set(sys.modules)), file=sys.stderr)\n"
+    )
+    done = subprocess.run(
+        [sys.executable, "-c", program], capture_output=True, text=True, check=True, timeout=60
+    )
+    assert done.stderr.strip() == "[]"
+    assert "Replay the bundled study" in done.stdout
+
+
+def test_every_command_has_help(shell: Any) -> None:
+    from tutorsim.cli import COMMANDS
+
+    for name in COMMANDS:
+        said = shell(name, "--help")
+        assert said.code == 0
+        assert said.out.startswith("Usage: tutorsim ")
+    for path in (("cassette", "list"), ("cassette", "show"), ("cassette", "verify")):
+        assert shell(*path, "--help").code == 0
+
+
+def test_an_unknown_command_names_the_nearest(shell: Any) -> None:
+    said = shell("reply")
+    assert said.code == 2
+    assert "Did you mean 'replay'?" in said.err
+
+
+def test_own_personas_and_roles_need_no_code(
+    endpoint: Any, write_grid: Any, record: Any, tmp_path: Path
+) -> None:
+    catalog = {
+        "personas": {
+            "drummer": {
+                "character": "Drums on the table.",
+                **dict.fromkeys(
+                    (
+                        "prior_knowledge",
+                        "confidence",
+                        "persistence",
+                        "frustration_sensitivity",
+                        "help_seeking",
+                    ),
+                    0.5,
+                ),
+            }
+        }
+    }
+    said = record(write_grid(personas=["drummer"], catalog=catalog), *SMALL)
+    assert said.code == 0
+    kept = tomllib.loads((tmp_path / "one" / "cassettes" / "study.toml").read_text())
+    assert kept["catalog"] == catalog

@@ -1,0 +1,309 @@
+"""Replays: the same bytes by every reader, number of workers and environment, with no socket."""
+
+import os
+import subprocess
+import sys
+from pathlib import Path
+from typing import Any
+
+import orjson
+import pytest
+
+from tutorsim.errors import MissingCallError, RecordingError
+from tutorsim.runner import replaying
+from tutorsim.runner.opening import check_drift, open_recording
+from tutorsim.runner.replaying import default_workers, replay_episode
+
+EPISODE = "sciq.ice.help_avoidant.simple"
+AUDITED = """
+import os, sys
+NETWORK = {"socket.connect", "socket.bind", "socket.getaddrinfo", "socket.sendto", "socket.sendmsg"}
+sys.addaudithook(lambda event, args: event in NETWORK and os._exit(99))
+if __name__ == "__main__":
+    from tutorsim.cli import main
+    main()
+"""
+
+
+@pytest.fixture(params=["fast", "sdk"])
+def reader(request: pytest.FixtureRequest) -> str:
+    return str(request.param)
+
+
+@pytest.fixture
+def replayed(recorded: Any, shell: Any, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Any:
+    """Replay the copied recording, without a key, into a folder named like the recording's log."""
+    monkeypatch.delenv("ANTHROPIC_API_KEY", raising=False)
+
+    def run(*more: object) -> Any:
+        into = tmp_path / "replay" / "log"
+        return shell("replay", recorded.cassettes, "--log-dir", into, *more), into
+
+    return run
+
+
+def edit(path: Path, change: Any) -> None:
+    """Change a JSON file through its value."""
+    value = orjson.loads(path.read_bytes())
+    change(value)
+    path.write_bytes(orjson.dumps(value))
+
+
+def test_both_readers_give_the_bytes_of_the_recording(
+    reader: str, replayed: Any, recorded: Any, files: Any
+) -> None:
+    said, into = replayed("--reader", reader)
+    assert said.code == 0
+    assert "4 episodes replayed" in said.err
+    assert files(into) == files(recorded.log)
+
+
+@pytest.mark.parametrize("workers", [2, pytest.param(4, marks=pytest.mark.slow)])
+def test_worker_processes_give_the_same_bytes(
+    workers: int, replayed: Any, recorded: Any, files: Any, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(replaying, "CHUNK", 1)
+    said, into = replayed("--workers", workers)
+    assert said.code == 0
+    assert files(into) == files(recorded.log)
+
+
+@pytest.mark.parametrize(
+    ("reader_name", "workers", "zone", "locale", "seed"),
+    [
+        ("fast", "1", "Pacific/Kiritimati", "C", "1"),
+        ("sdk", "1", "America/St_Johns", "C.UTF-8", "4242"),
+        pytest.param("fast", "2", "UTC", "POSIX", "0", marks=pytest.mark.slow),
+        pytest.param("fast", "4", "Asia/Kathmandu", "C", "77", marks=pytest.mark.slow),
+    ],
+)
+def test_no_environment_changes_the_bytes_and_no_socket_is_used(
+    reader_name: str,
+    workers: str,
+    zone: str,
+    locale: str,
+    seed: str,
+    recorded: Any,
+    files: Any,
+    tmp_path: Path,
+) -> None:
+    program, into = tmp_path / "audited.py", tmp_path / "again" / "log"
+    program.write_text(AUDITED)
+    environment = {k: v for k, v in os.environ.items() if not k.startswith("ANTHROPIC")}
+    environment |= {"TZ": zone, "LC_ALL": locale, "PYTHONHASHSEED": seed, "COLUMNS": "20"}
+    done = subprocess.run(
+        [
+            *(sys.executable, str(program), "replay", str(recorded.cassettes)),
+            *("--log-dir", str(into), "--reader", reader_name, "--workers", workers),
+        ],
+        env=environment,
+        capture_output=True,
+        check=False,
+        timeout=120,
+    )
+    assert done.returncode == 0, done.stderr
+    assert files(into) == files(recorded.log)
+
+
+def _reply(value: Any) -> None:
+    one = value["interactions"][0]["response"]["body"]
+    one["string"] = one["string"].replace("I think", "I know")
+
+
+def _request(value: Any) -> None:
+    one = value["interactions"][-1]["request"]
+    one["body"] = one["body"].replace("Reference answer", "Preference answer")
+
+
+def _removed(value: Any) -> None:
+    del value["interactions"][3]
+
+
+def _extra(value: Any) -> None:
+    import copy
+
+    more = copy.deepcopy(value["interactions"][-1])
+    headers = more["request"]["headers"]
+    headers["x-tutorsim-call"] = [f"{EPISODE}/9/judge/judge/1"]
+    value["interactions"].append(more)
+
+
+def _version(value: Any) -> None:
+    value["version"] = 2
+
+
+@pytest.mark.parametrize(
+    ("change", "code", "named"),
+    [
+        (_reply, 4, ("was edited after it was recorded",)),
+        (
+            _request,
+            3,
+            (
+                "call 1/judge/judge/1 was recorded with another request",
+                "messages[0].content differs at character ",
+                "Preference",
+            ),
+        ),
+        (_removed, 3, ("call 1/propose/misconception/1 is not in the recording",)),
+        (_extra, 1, ("never asked for, the first is 9/judge/judge/1",)),
+        (_version, 4, ("cassette version 2",)),
+    ],
+)
+def test_an_edited_cassette_is_refused_by_name(
+    change: Any,
+    code: int,
+    named: tuple[str, ...],
+    reader: str,
+    replayed: Any,
+    recorded: Any,
+    files: Any,
+) -> None:
+    edit(recorded.cassettes / f"{EPISODE}.json", change)
+    before = files(recorded.cassettes)
+    said, into = replayed("--reader", reader)
+    assert said.code == code
+    assert f"{EPISODE}.json" in said.err
+    for words in named:
+        assert words in said.err.replace("\n", " ")
+    assert files(recorded.cassettes) == before
+    assert list(into.iterdir()) == []
+
+
+def _cut(folder: Path) -> None:
+    path = folder / f"{EPISODE}.json"
+    path.write_bytes(path.read_bytes()[:-500])
+
+
+def _gone(folder: Path) -> None:
+    (folder / f"{EPISODE}.json").unlink()
+
+
+def _linked(name: str) -> Any:
+    def link(folder: Path) -> None:
+        path = folder / name
+        outside = folder.parent / "elsewhere"
+        path.replace(outside)
+        path.symlink_to(outside)
+
+    return link
+
+
+def _leading_out(folder: Path) -> None:
+    edit(folder / "manifest.json", lambda value: value["episodes"][0].update(episode_id="../x"))
+
+
+def _other_manifest(folder: Path) -> None:
+    edit(folder / "manifest.json", lambda value: value.update(schema_version=7))
+
+
+def _tasks_elsewhere(folder: Path) -> None:
+    path = folder / "study.toml"
+    path.write_text(path.read_text().replace('"tasks.sciq.jsonl"', '"../study/questions.jsonl"'))
+
+
+def _other_seed(folder: Path) -> None:
+    path = folder / "study.toml"
+    path.write_text(path.read_text().replace("seed = 5", "seed = 6"))
+
+
+def _no_study(folder: Path) -> None:
+    (folder / "study.toml").unlink()
+
+
+def _verdicts(folder: Path) -> None:
+    (folder / "verdicts.jsonl").write_text("{}\n")
+
+
+def _no_manifest(folder: Path) -> None:
+    (folder / "manifest.json").unlink()
+
+
+@pytest.mark.parametrize(
+    ("damage", "code", "named"),
+    [
+        (_cut, 4, f"{EPISODE}.json is not a whole cassette"),
+        (_gone, 3, f"{EPISODE}.json: the recording has no cassette"),
+        (_linked(f"{EPISODE}.json"), 4, "leads out of its folder"),
+        (_linked("study.toml"), 4, "leads out of its folder"),
+        (_linked("tasks.sciq.jsonl"), 4, "leads out of its folder"),
+        (_linked("manifest.json"), 4, "leads out of its folder"),
+        (_leading_out, 4, "'../x' is not an episode id"),
+        (_other_manifest, 4, "format version 7"),
+        (_tasks_elsewhere, 4, "names tasks outside its folder: '../study/questions.jsonl'"),
+        (_other_seed, 4, "is not the study that was recorded"),
+        (_no_study, 4, "the recording's study cannot be read"),
+        (_verdicts, 4, "is not the file of verdicts that was recorded"),
+        (_no_manifest, 4, "is not a recording"),
+    ],
+)
+def test_a_damaged_recording_is_refused_and_kept(
+    damage: Any, code: int, named: str, replayed: Any, recorded: Any, files: Any
+) -> None:
+    damage(recorded.cassettes)
+    before = files(recorded.cassettes)
+    said, into = replayed()
+    assert said.code == code
+    assert named in said.err.replace("\n", " ")
+    assert said.err.startswith("Error: ")
+    assert len(said.err.splitlines()) >= 2
+    assert files(recorded.cassettes) == before
+    assert not into.exists() or list(into.iterdir()) == []
+
+
+def test_a_changed_prompt_shows_what_differs(
+    reader: str, replayed: Any, recorded: Any, files: Any
+) -> None:
+    path = recorded.cassettes / "study.toml"
+    path.write_text(
+        path.read_text() + '\n[catalog.prompts]\njudge_reminder = "Once more."\n'
+        'student_science = "$situation\\n\\nAnswer the question as this student might now."\n'
+    )
+    before = files(recorded.cassettes)
+    said, _ = replayed("--reader", reader)
+    assert said.code == 3
+    assert "call 0/student/student/1 was recorded with another request" in said.err
+    assert "messages[0].content differs at character" in said.err
+    assert "might" in said.err
+    assert files(recorded.cassettes) == before
+
+
+def test_a_prompt_that_changed_where_no_call_used_it_is_told(replayed: Any, recorded: Any) -> None:
+    path = recorded.cassettes / "study.toml"
+    path.write_text(path.read_text() + '\n[catalog.prompts]\njudge_reminder = "Once more."\n')
+    said, into = replayed()
+    assert said.code == 4
+    assert "the prompts of this tutorsim are not the recorded ones" in said.err
+    assert list(into.iterdir()) == []
+    with pytest.raises(RecordingError, match="the prompt digest differs"):
+        check_drift(open_recording(recorded.cassettes))
+
+
+def test_a_replay_goes_over_its_own_log_and_leaves_nothing_else(
+    replayed: Any, recorded: Any, files: Any
+) -> None:
+    first, into = replayed()
+    second, _ = replayed("--reader", "sdk")
+    assert first.code == second.code == 0
+    assert sorted(path.name for path in into.iterdir()) == [
+        "episodes.jsonl",
+        "run.json",
+        "timings.jsonl",
+    ]
+
+
+def test_one_episode_can_be_replayed_alone(recorded: Any) -> None:
+    recording = open_recording(recorded.cassettes)
+    assert replay_episode(recording, EPISODE).episode_id == EPISODE
+    with pytest.raises(MissingCallError, match=r"no episode 'sciq\.none'"):
+        replay_episode(recording, "sciq.none")
+
+
+def test_workers_are_counted_where_the_system_does_not_tell(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.delattr(os, "sched_getaffinity", raising=False)
+    monkeypatch.setattr(os, "cpu_count", lambda: 3)
+    assert [default_workers(n) for n in (0, 399, 800, 9999)] == [1, 1, 2, 3]
+    monkeypatch.setattr(os, "cpu_count", lambda: None)
+    assert default_workers(9999) == 1

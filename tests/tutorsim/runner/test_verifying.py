@@ -1,0 +1,96 @@
+"""Verifying: exit codes, reports, and what differs."""
+
+from pathlib import Path
+from typing import Any
+from xml.etree import ElementTree
+
+import pytest
+
+from tutorsim.records import EpisodeRecord, to_line
+from tutorsim.runner import replaying
+
+EPISODE = "sciq.ice.help_avoidant.simple"
+
+
+@pytest.fixture
+def drifting(monkeypatch: pytest.MonkeyPatch) -> None:
+    """This version of the code gives other records than the recording did."""
+
+    def changed(record: EpisodeRecord) -> str:
+        if record.episode_id != EPISODE:
+            return to_line(record)
+        return to_line(record.model_copy(update={"final_correctness": 0.125}))
+
+    monkeypatch.setattr(replaying, "to_line", changed)
+
+
+@pytest.mark.parametrize("reader", ["fast", "sdk"])
+def test_a_recording_as_it_was_made_is_confirmed(reader: str, recorded: Any, shell: Any) -> None:
+    said = shell("verify", recorded.cassettes, "--reader", reader)
+    assert said.code == 0
+    assert f"4 of 4 episodes ({recorded.calls} calls) give the recorded bytes." in said.out
+    assert "relay: unnamed" in said.out
+
+
+def test_other_records_are_drift_and_name_what_differs(
+    drifting: None, recorded: Any, shell: Any
+) -> None:
+    said = shell("verify", recorded.cassettes)
+    assert said.code == 1
+    assert f"{EPISODE}: the replay gives another record" in said.err
+    assert "final_correctness: recorded 0." in said.err
+    assert "now 0.125" in said.err
+    assert "3 of 4 episodes" in said.out
+
+
+def test_a_log_to_compare_with_names_the_field(
+    recorded: Any, shell: Any, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def changed(record: EpisodeRecord) -> str:
+        first = record.attempts[0].model_copy(update={"text": record.attempts[0].text + "!"})
+        return to_line(record.model_copy(update={"attempts": (first, *record.attempts[1:])}))
+
+    monkeypatch.setattr(replaying, "to_line", changed)
+    alone = shell("verify", recorded.cassettes)
+    assert "other fields of the record differ" in alone.err
+    said = shell("verify", recorded.cassettes, "--against", recorded.log)
+    assert said.code == 1
+    assert "attempts[0].text differs at character" in said.err
+
+
+@pytest.mark.parametrize("content", [None, b"[1]\n", b"{\n", b"\xff\n"])
+def test_a_folder_without_a_log_to_compare_with_is_refused(
+    content: bytes | None, recorded: Any, shell: Any, tmp_path: Path
+) -> None:
+    (tmp_path / "other").mkdir()
+    if content is not None:
+        (tmp_path / "other" / "episodes.jsonl").write_bytes(content)
+    said = shell("verify", recorded.cassettes, "--against", tmp_path / "other")
+    assert said.code == 4
+    assert "holds no whole log" in said.err
+
+
+def test_junit_holds_a_case_per_episode_and_hostile_text_is_harmless(
+    recorded: Any, shell: Any, tmp_path: Path
+) -> None:
+    path = recorded.cassettes / f"{EPISODE}.json"
+    path.write_bytes(
+        path.read_bytes().replace(b"Why is ice", rb"Why \\u001b[31m</failure>&\\u0000 ice", 1)
+    )
+    junit = tmp_path / "junit.xml"
+    said = shell("verify", recorded.cassettes, "--junit", junit)
+    assert said.code == 3
+    assert "\x1b" not in said.err
+    root = ElementTree.fromstring(junit.read_bytes())
+    cases = root.findall("testsuite/testcase")
+    assert len(cases) == 4
+    assert [case.get("name") for case in cases if case.find("failure") is not None] == [EPISODE]
+    assert root.find("testsuite").attrib["failures"] == "1"  # type: ignore[union-attr]
+
+
+def test_changed_prompts_are_a_finding_of_their_own(recorded: Any, shell: Any) -> None:
+    path = recorded.cassettes / "study.toml"
+    path.write_text(path.read_text() + '\n[catalog.prompts]\njudge_reminder = "Once more."\n')
+    said = shell("verify", recorded.cassettes)
+    assert said.code == 4
+    assert "prompts of this tutorsim are not the recorded ones" in said.err

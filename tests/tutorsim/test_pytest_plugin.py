@@ -1,0 +1,85 @@
+"""The pytest fixtures, in a test run of their own as other people's projects have it."""
+
+from typing import Any
+
+import pytest
+
+pytest_plugins = ["pytester"]
+
+TESTS = """
+import socket
+import pytest
+
+EPISODE = "sciq.ice.help_avoidant.simple"
+
+def test_panel(replayed_study):
+    assert len(replayed_study.episodes) == 4
+    assert replayed_study.run.study.name == "grid"
+    assert replayed_study.episodes[EPISODE].turns_taken == 1
+
+def test_again(replayed_study, request):
+    assert replayed_study is request.getfixturevalue("replayed_study")
+
+@pytest.mark.tutorsim(episode=EPISODE)
+def test_episode(replayed_episode):
+    assert replayed_episode.episode_id == EPISODE
+
+def test_sockets_work_outside_a_replay(replayed_study):
+    with socket.socket() as one:
+        one.bind(("127.0.0.1", 0))
+
+def test_sockets_are_blocked_in_a_replay(request, monkeypatch):
+    from tutorsim.runner import replaying
+    def calling(*args, **kwargs):
+        socket.create_connection(("127.0.0.1", 9))
+        yield
+    monkeypatch.setattr(replaying, "replay_each", calling)
+    request.applymarker(pytest.mark.tutorsim("./cassettes/../cassettes"))
+    with pytest.raises(AssertionError, match="tried to open a connection"):
+        request.getfixturevalue("replayed_study")
+
+@pytest.mark.tutorsim("broken")
+def test_broken(replayed_study): ...
+
+@pytest.mark.tutorsim("nowhere")
+def test_nowhere(replayed_study): ...
+
+def test_no_episode_named(replayed_episode): ...
+
+@pytest.mark.tutorsim(episode="sciq.none")
+def test_unknown_episode(replayed_episode): ...
+"""
+
+
+def test_a_project_replays_its_recording_and_failures_are_clear(
+    pytester: pytest.Pytester, recorded: Any, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    import shutil
+
+    monkeypatch.delenv("ANTHROPIC_API_KEY", raising=False)
+    shutil.copytree(recorded.cassettes, pytester.path / "cassettes")
+    shutil.copytree(recorded.cassettes, pytester.path / "broken")
+    (pytester.path / "broken" / "sciq.ice.help_avoidant.simple.json").unlink()
+    pytester.makeini("[pytest]\ntutorsim_cassettes = cassettes\n")
+    pytester.makepyfile(TESTS)
+    result = pytester.runpytest_subprocess("-p", "no:cacheprovider", "--strict-markers", "-q")
+    result.assert_outcomes(passed=5, errors=4)
+    text = result.stdout.str()
+    assert "Traceback" not in text
+    for said in (
+        "sciq.ice.help_avoidant.simple.json: the recording has no cassette for this episode.",
+        "nowhere is not a recording.",
+        'replayed_episode needs @pytest.mark.tutorsim(episode="…")',
+        "The recording has no episode 'sciq.none'.",
+    ):
+        assert said in text
+
+
+@pytest.mark.slow
+def test_without_a_recording_named_the_fixture_says_how_to_name_one(
+    pytester: pytest.Pytester,
+) -> None:
+    pytester.makepyfile("def test_panel(replayed_study): ...")
+    result = pytester.runpytest_subprocess("-p", "no:cacheprovider", "-q")
+    result.assert_outcomes(errors=1)
+    result.stdout.fnmatch_lines(["*No recording is named: set `tutorsim_cassettes`*"])

@@ -14,22 +14,12 @@ unless it is exempt. A Condorcet winner need not exist; then "nobody" is an outc
 """
 
 from collections.abc import Callable, Sequence
-from functools import lru_cache
 from typing import Final, Literal, NamedTuple
 
-import numpy as np
-
-from analysis.identify import domains as dom
-from analysis.identify.domains import Domain, Options
-from analysis.identify.pairwise import PAIRWISE_TESTS, nobody_test
+from analysis.identify.domains import domain_of
+from analysis.identify.problems import NOBODY, Problem, Question, problems_of
 from analysis.identify.runoff import runoff_sets
-from analysis.identify.search import (
-    WORK_LIMIT,
-    Problem,
-    Voter,
-    linear_test,
-    with_subsets,
-)
+from analysis.identify.search import WORK_LIMIT
 from analysis.profiles import Profile
 from analysis.rules import Target
 
@@ -39,9 +29,6 @@ TieReading = Literal["fallback", "set"]
 """What a tie under a target means: the order decides, or it stays a set."""
 
 READINGS_OF_TIES: Final[tuple[TieReading, ...]] = ("set", "fallback")
-
-NOBODY: Final = -1
-"""The outcome "no Condorcet winner", beside candidate numbers."""
 
 Outcomes = tuple[int, ...]
 
@@ -60,15 +47,6 @@ class Possible(NamedTuple):
         return self.winners[0] if self.settled and len(self.winners) == 1 else None
 
 
-class _Question(NamedTuple):
-    """A target and the voters' domains, sorted: equal questions have equal answers."""
-
-    target: Target
-    m: int
-    budget: int
-    domains: tuple[Domain | None, ...]
-
-
 class _Progress:
     """What is known of one outcome: from which number of exempt voters on it is possible.
 
@@ -78,7 +56,9 @@ class _Progress:
     """
 
     def __init__(self, problems: Sequence[Problem], limit: int) -> None:
-        self._searches = [(problem, problem.least_exempt()) for problem in problems]
+        self._searches = [
+            (problem, problem.sums.least_exempt(problem.test)) for problem in problems
+        ]
         self._limit = limit
         self._refuted = min(least for _, least in self._searches)
         self._reached: int | None = None
@@ -99,7 +79,11 @@ class _Progress:
         """Whether one of the searches succeeds; the first that does is enough."""
         answer: bool | None = False
         for problem, least in self._searches:
-            found = problem.exists(exempt=exempt, limit=self._limit) if least <= exempt else False
+            found = (
+                problem.sums.exists(problem.test, exempt=exempt, limit=self._limit)
+                if least <= exempt
+                else False
+            )
             if found:
                 return True
             answer = None if found is None else answer
@@ -117,10 +101,10 @@ class Identifier:
     def __init__(self, *, budget: int, limit: int = WORK_LIMIT) -> None:
         self.budget = budget
         self.limit = limit
-        self._questions: dict[tuple[Profile, Target], _Question] = {}
-        self._possible: dict[tuple[_Question, int, TieReading], Possible] = {}
-        self._progress: dict[tuple[_Question, int, int], _Progress] = {}
-        self._runoffs: dict[tuple[_Question, int], tuple[frozenset[frozenset[int]], bool]] = {}
+        self._questions: dict[tuple[Profile, Target], Question] = {}
+        self._possible: dict[tuple[Question, int, TieReading], Possible] = {}
+        self._progress: dict[tuple[Question, int, int], _Progress] = {}
+        self._runoffs: dict[tuple[Question, int], tuple[frozenset[frozenset[int]], bool]] = {}
 
     def possible(
         self, profile: Profile, target: Target, *, exempt: int, reading: TieReading
@@ -154,19 +138,19 @@ class Identifier:
             answer = None if found is None else answer
         return answer
 
-    def _question(self, profile: Profile, target: Target) -> _Question:
+    def _question(self, profile: Profile, target: Target) -> Question:
         key = (profile, target)
         if key not in self._questions:
             found = [
-                dom.domain_of(ballot, protocol=profile.protocol, target=target)
+                domain_of(ballot, protocol=profile.protocol, target=target)
                 for ballot in profile.cast
             ]
             nothing = [None] * (len(profile.ballots) - len(found))
             domains = (*nothing, *sorted(found))
-            self._questions[key] = _Question(target, profile.size, self.budget, domains)
+            self._questions[key] = Question(target, profile.size, self.budget, domains)
         return self._questions[key]
 
-    def _reach(self, q: _Question, outcome: int, reading: TieReading, exempt: int) -> bool | None:
+    def _reach(self, q: Question, outcome: int, reading: TieReading, exempt: int) -> bool | None:
         """Whether an outcome is possible.
 
         Winning ahead of everybody earlier in the order implies winning tied with them; in the
@@ -180,7 +164,7 @@ class Identifier:
             return self._answer(q, outcome, 0, exempt)
         return answer
 
-    def _answer(self, q: _Question, outcome: int, ahead: int, exempt: int) -> bool | None:
+    def _answer(self, q: Question, outcome: int, ahead: int, exempt: int) -> bool | None:
         """Whether an outcome is possible without any of the first `ahead` candidates."""
         if q.target == "instant_runoff":
             return self._by_runoff(q, outcome, range(ahead), exempt)
@@ -188,11 +172,11 @@ class Identifier:
             return True  # nobody voted, and everybody is tied
         key = (q, outcome, ahead)
         if key not in self._progress:
-            problems = _PROBLEMS[q.target](q, outcome, range(ahead))
+            problems = problems_of(q, outcome, range(ahead))
             self._progress[key] = _Progress(problems, self.limit)
         return self._progress[key].possible(exempt)
 
-    def _by_runoff(self, q: _Question, c: int, ahead: Sequence[int], exempt: int) -> bool | None:
+    def _by_runoff(self, q: Question, c: int, ahead: Sequence[int], exempt: int) -> bool | None:
         if (q, exempt) not in self._runoffs:
             self._runoffs[q, exempt] = runoff_sets(
                 q.domains, q.m, exempt=exempt, limit=self.limit // 200
@@ -221,83 +205,5 @@ def breakdown_point(contested: Callable[[int], bool | None], *, voters: int) -> 
     return None
 
 
-def _outcomes(q: _Question) -> range:
+def _outcomes(q: Question) -> range:
     return range(NOBODY if q.target == "condorcet" else 0, q.m)
-
-
-def _voters(q: _Question, exempt: Domain, options: Callable[[Domain], Options]) -> list[Voter]:
-    """One voter per domain; an abstention adds nothing unless it is exempt."""
-    free = options(exempt)
-    nothing = Options.of(0 * free.rows[:1])
-    return [Voter(nothing if d is None else options(d), free) for d in q.domains]
-
-
-def _lead(c: int, ahead: Sequence[int], m: int) -> list[int]:
-    """By how much `c` must lead each rival: 1 over those ahead of it, 0 over the others."""
-    return [int(d in ahead) for d in range(m) if d != c]
-
-
-def _simple(q: _Question, c: int, ahead: Sequence[int]) -> list[Problem]:
-    top = dom.single_minded(c, q.m, 1)
-    voters = _voters(q, top, lambda d: dom.simple_options(d, c, q.m))
-    return [Problem(voters, linear_test(_lead(c, ahead, q.m)))]
-
-
-def _approval(q: _Question, c: int, ahead: Sequence[int]) -> list[Problem]:
-    top = dom.single_minded(c, q.m, 1)
-    voters = _voters(q, top, lambda d: dom.approval_options(d, c, q.m))
-    return [Problem(voters, linear_test(_lead(c, ahead, q.m)))]
-
-
-def _cumulative(q: _Question, c: int, ahead: Sequence[int]) -> list[Problem]:
-    top = dom.single_minded(c, q.m, q.budget)
-    voters = _voters(q, top, lambda d: dom.cumulative_options(d, c, q.m, q.budget))
-    return [Problem(voters, linear_test(_lead(c, ahead, q.m)))]
-
-
-def _ranked(q: _Question, c: int, ahead: Sequence[int]) -> list[Problem]:
-    need = with_subsets(np.array([_lead(c, ahead, q.m)], dtype=np.int32))[0]
-    voters = _voters(q, dom.free(q.m), lambda d: _borda_sums(d, c, q.m))
-    return [Problem(voters, linear_test(need.tolist()))]
-
-
-@lru_cache(maxsize=1 << 14)
-def _borda_sums(domain: Domain, c: int, m: int) -> Options:
-    return Options.of(with_subsets(dom.borda_options(domain, c, m).rows))
-
-
-def _condorcet(q: _Question, c: int, ahead: Sequence[int]) -> list[Problem]:
-    if c == NOBODY:
-        voters = _voters(q, dom.free(q.m), lambda d: dom.pair_options(d, None, q.m))
-        return [Problem(voters, nobody_test(q.m))]
-    voters = _voters(q, dom.free(q.m), lambda d: dom.condorcet_options(d, c, q.m))
-    return [Problem(voters, linear_test([1] * (q.m - 1)))]
-
-
-def _pairwise(q: _Question, c: int, ahead: Sequence[int]) -> list[Problem]:
-    voters = _voters(q, dom.free(q.m), lambda d: dom.pair_options(d, c, q.m))
-    return [Problem(voters, PAIRWISE_TESTS[q.target](c, ahead, q.m))]
-
-
-def _bucklin(q: _Question, c: int, ahead: Sequence[int]) -> list[Problem]:
-    """`c` wins the count at some depth that nobody decides earlier."""
-    test = linear_test([0] * (q.m - 1) + [1] + _lead(c, ahead, q.m))
-
-    def voters(depth: int) -> list[Voter]:
-        return _voters(q, dom.free(q.m), lambda d: dom.bucklin_options(d, c, q.m, depth))
-
-    return [Problem(voters(depth), test) for depth in range(1, q.m + 1)]
-
-
-_PROBLEMS: Final[dict[str, Callable[[_Question, int, Sequence[int]], list[Problem]]]] = {
-    "simple": _simple,
-    "ranked": _ranked,
-    "cumulative": _cumulative,
-    "approval": _approval,
-    "copeland": _pairwise,
-    "minimax": _pairwise,
-    "schulze": _pairwise,
-    "bucklin": _bucklin,
-    "condorcet": _condorcet,
-}
-"""Target → searches of which one must succeed for a candidate to be possible."""

@@ -15,7 +15,7 @@ from numpy.typing import NDArray
 
 from analysis.identify.domains import Options
 
-__all__ = ["WORK_LIMIT", "Problem", "Test", "Voter", "linear_test", "with_subsets"]
+__all__ = ["WORK_LIMIT", "Sums", "Test", "Voter", "linear_test", "with_subsets"]
 
 Ints = NDArray[np.int32]
 
@@ -78,37 +78,34 @@ def with_subsets(rows: Ints) -> Ints:
     return np.hstack([rows, rows @ chosen.reshape(d, -1)])
 
 
-class Problem:
-    """Voters, a test on their sums, and bounds that every search over them shares.
+class Sums:
+    """What voters can add together, with bounds that every question about it shares.
 
     Args:
         voters: What each can add.
-        test: The condition on the sums.
     """
 
-    def __init__(self, voters: Sequence[Voter], test: Test) -> None:
+    def __init__(self, voters: Sequence[Voter]) -> None:
         self.voters = sorted(voters, key=lambda voter: len(voter.regular.rows))
-        self.test = test
+        self._fixed = sum(len(voter.regular.rows) == 1 for voter in self.voters)
         least = np.array([voter.regular.low for voter in self.voters])
         most = np.array([voter.regular.high for voter in self.voters])
         loss = np.array([voter.exempt.low for voter in self.voters]) - least
         gain = np.array([voter.exempt.high for voter in self.voters]) - most
         self._low, self._high = _from_each_place(least), _from_each_place(most)
-        self._loss, self._gain = (
-            _smallest_sums(np.minimum(loss, 0)),
-            -_smallest_sums(np.minimum(-gain, 0)),
-        )
+        self._loss = _smallest_sums(np.minimum(loss, 0))
+        self._gain = -_smallest_sums(np.minimum(-gain, 0))
 
-    def least_exempt(self) -> int:
+    def least_exempt(self, test: Test) -> int:
         """With fewer exempt voters than this the bounds alone rule a choice out."""
-        low, high = self._low[0] + self._loss, self._high[0] + self._gain
-        opened = self.test.open(low, high)
+        opened = test.open(self._low[0] + self._loss, self._high[0] + self._gain)
         return int(opened.argmax()) if opened.any() else len(opened)
 
-    def exists(self, *, exempt: int, limit: int) -> bool | None:
+    def exists(self, test: Test, *, exempt: int, limit: int) -> bool | None:
         """Whether some choice with at most `exempt` exempt voters passes.
 
         Args:
+            test: The condition on the sums.
             exempt: How many voters may use their exempt options.
             limit: Numbers that may be computed.
 
@@ -123,10 +120,19 @@ class Problem:
         )
         first = max(2, _FIRST_BEAM // most)
         for width in (*(first * wider for wider in _WIDER), limit):
-            found, work = self._beam(rests, exempt, width, work, limit)
+            found, work = self._beam(test, rests, exempt, width, work, limit)
             if found is not None or work >= limit:
                 return found
         return None
+
+    def _start(self, exempt: int) -> tuple[int, Ints]:
+        """The voter to begin with and the sum before: voters without a choice are added at once.
+
+        The last column counts exempt voters.
+        """
+        place = 0 if exempt else self._fixed
+        before = self._low[0] - self._low[place]
+        return place, np.append(before, np.int32(0))[None, :]
 
     def _rest(self, place: int, exempt: int) -> _Rest:
         """Bounds on what the voters from one place on can add.
@@ -141,25 +147,24 @@ class Problem:
         return _Rest(low, self._high[place] + self._gain[: exempt + 1])
 
     def _beam(
-        self, rests: Sequence[_Rest], exempt: int, width: int, work: int, limit: int
+        self, test: Test, rests: Sequence[_Rest], exempt: int, width: int, work: int, limit: int
     ) -> tuple[bool | None, int]:
         """One pass that keeps at most `width` partial sums; `None` when it cut and found none."""
-        columns = rests[0].low.shape[1]
-        sums = np.zeros((1, columns + 1), dtype=np.int32)  # the last column counts exempt voters
+        place, sums = self._start(exempt)
+        columns = sums.shape[1] - 1
         cut = False
-        sums = _alive(sums, self.test, rests[0], exempt)
-        for place, voter in enumerate(self.voters):
+        sums = _alive(sums, test, rests[place], exempt)
+        for voter, rest in zip(self.voters[place:], rests[place + 1 :], strict=True):
             if not len(sums):
                 return (None if cut else False), work
             options = len(voter.regular.rows) + len(voter.exempt.rows) * bool(exempt)
             work += len(sums) * options * columns
             if work > limit:
                 return None, work
-            rest = rests[place + 1]
-            sums = _merged(_grown(sums, voter, self.test, rest, exempt))
+            sums = _merged(_grown(sums, voter, test, rest, exempt))
             if len(sums) > width:
                 cut = True
-                sums = _nearest(sums, self.test, rest, exempt, width)
+                sums = _nearest(sums, test, rest, exempt, width)
         return (True if len(sums) else (None if cut else False)), work
 
 

@@ -223,7 +223,7 @@ def _show_calls(folder: Path, episode: str, *, as_json: bool) -> None:
 
 
 def _show_call(folder: Path, episode: str, key: str, *, as_json: bool) -> None:
-    from tutorsim.replay.interaction import json_value
+    from tutorsim.replay.interaction import cassette_name, json_value, request_value
 
     one = read_cassette(folder, episode).interactions.get(key)
     if one is None:
@@ -231,7 +231,7 @@ def _show_call(folder: Path, episode: str, key: str, *, as_json: bool) -> None:
             f"{episode}.json has no call {key!r}.",
             hint=f"`tutorsim cassette show {folder} {episode}` lists its calls.",
         )
-    request = json_value(one.request)
+    request = request_value(cassette_name(episode), one)
     if as_json:
         emit_json({"key": key, "request": request, "response": json_value(one.response)})
         return
@@ -239,12 +239,21 @@ def _show_call(folder: Path, episode: str, key: str, *, as_json: bool) -> None:
     console = out()
     for title, text in (
         ("System", str(request.get("system", ""))),
-        ("Asked", str(request["messages"][0]["content"])),
+        ("Asked", _asked(request)),
         ("Reply", reply.text),
     ):
         console.print(title, style="bold")
         console.print(safe(text))
         console.print()
+
+
+def _asked(request: dict[str, Any]) -> str:
+    """The user's message; what stands in its place where a request has another shape."""
+    messages = request.get("messages")
+    match messages:
+        case [{"content": str(text)}]:
+            return text
+    return str(messages)
 
 
 @cassette.command("verify")

@@ -22,7 +22,6 @@ from tutorsim.replay.interaction import (
     MESSAGES_URI,
     Interaction,
     cassette_name,
-    json_value,
     requests_digest,
 )
 from tutorsim.types import ProvenanceKind
@@ -70,8 +69,17 @@ class Cassette:
         return cassette_name(self.episode_id)
 
     def requests_sha256(self) -> str:
-        """Digest of the keys and requests, which stays the same when only replies change."""
-        return requests_digest((i.key, i.request) for i in self.interactions.values())
+        """Digest of the keys and requests, which stays the same when only replies change.
+
+        Raises:
+            RecordingError: If a request is no JSON.
+        """
+        try:
+            return requests_digest((i.key, i.request) for i in self.interactions.values())
+        except ValueError as error:
+            raise RecordingError(
+                f"{self.name} holds a request that is no JSON.", why=str(error), hint=_RERECORD
+            ) from error
 
 
 class JsonText:
@@ -237,8 +245,6 @@ def _interaction(raw: dict[str, Any], episode_id: str, head: dict[str, Any]) -> 
         raise ValueError(f"it holds a call of episode {episode!r}")
     if request["uri"] != MESSAGES_URI or not isinstance(request["body"], str):
         raise ValueError(f"call {key} is not a Messages API request")
-    if not isinstance(json_value(request["body"]), dict):
-        raise ValueError(f"the request of call {key} is no JSON object")
     if not isinstance(response["body"]["string"], str):
         raise ValueError(f"the reply to call {key} is no text")
     if response["status"]["code"] not in _SUCCESS:

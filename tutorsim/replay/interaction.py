@@ -13,7 +13,13 @@ from typing import Any, Final, NoReturn
 
 import orjson
 
-from tutorsim.errors import ChangedCallError, MissingCallError, UnusedCallError, UsageError
+from tutorsim.errors import (
+    ChangedCallError,
+    MissingCallError,
+    RecordingError,
+    UnusedCallError,
+    UsageError,
+)
 from tutorsim.model import CALL_HEADER, Call, Reply
 from tutorsim.replay.difference import first_difference
 from tutorsim.types import ProvenanceKind
@@ -31,6 +37,7 @@ __all__ = [
     "json_value",
     "kept",
     "missing",
+    "request_value",
     "requests_digest",
     "unused_error",
 ]
@@ -128,6 +135,28 @@ def requests_digest(requests: Iterable[tuple[str, str]]) -> str:
     return digest.hexdigest()
 
 
+def request_value(cassette: str, one: Interaction) -> dict[str, Any]:
+    """The JSON value of a recorded request.
+
+    Args:
+        cassette: File name, for the error.
+
+    Raises:
+        RecordingError: If it is no JSON object.
+    """
+    try:
+        value = json_value(one.request)
+        if not isinstance(value, dict):
+            raise ValueError("It is a value of another kind.")
+        return value
+    except ValueError as error:
+        raise RecordingError(
+            f"{cassette}: the request of call {one.key} is no JSON object.",
+            why=str(error),
+            hint="Restore the file from version control, or record the study into a new folder.",
+        ) from error
+
+
 def check_same(cassette: str, recorded: Interaction, call: Call) -> None:
     """Hold a call against the recorded request with its key; their JSON values must be equal.
 
@@ -136,9 +165,10 @@ def check_same(cassette: str, recorded: Interaction, call: Call) -> None:
 
     Raises:
         ChangedCallError: Names cassette, key, field, place and the text around it.
+        RecordingError: If the recorded request is no JSON object.
     """
     asked = call.request.body()
-    stored = json_value(recorded.request)
+    stored = request_value(cassette, recorded)
     if stored == asked:
         return
     raise ChangedCallError(

@@ -204,13 +204,12 @@ def _summaries(cassette: Cassette) -> Iterator[CallSummary]:
 def _check_entry(folder: Path, entry: EpisodeEntry) -> Iterator[Finding]:
     try:
         cassette = read_cassette(folder, entry.episode_id)
+        if cassette.sha256 != entry.cassette_sha256:
+            same = cassette.requests_sha256() == entry.requests_sha256
+            what = "its replies were edited" if same else "its requests were edited"
+            yield Finding(cassette.name, what)
     except (RecordingError, ReplayError) as error:
         yield Finding(cassette_name(entry.episode_id), _one_line(error))
-        return
-    if cassette.sha256 != entry.cassette_sha256:
-        same = cassette.requests_sha256() == entry.requests_sha256
-        what = "its replies were edited" if same else "its requests were edited"
-        yield Finding(cassette.name, what)
 
 
 def _check_verdicts(folder: Path, manifest: Manifest) -> Iterator[Finding]:

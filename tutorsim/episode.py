@@ -145,6 +145,8 @@ def _record(scene: Scene, progress: _Progress, failure: Failure | None) -> Episo
         persona=spec.persona,
         condition=spec.condition,
         repeat=spec.repeat,
+        question=scene.question,
+        reference=scene.reference,
         status="complete" if failure is None else "failed",
         failure=failure,
         attempts=tuple(attempts),

@@ -212,6 +212,10 @@ class EpisodeRecord(_Record):
     condition: Condition
     repeat: int = 1
     """From 1."""
+    question: str = ""
+    """What the student was asked."""
+    reference: str = ""
+    """What the judge compared with; no other agent saw it."""
     status: EpisodeStatus = "complete"
     failure: Failure | None = None
     """`None` unless the status is `failed`."""

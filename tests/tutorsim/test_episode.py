@@ -22,6 +22,9 @@ def test_an_episode_that_succeeds_at_once_has_no_turn(make_scene, script):
     assert played.keys == ["0/student/student/1", "0/judge/judge/1"]
     assert (record.success, record.turns_taken, record.turns) == (True, 0, ())
     assert record.initial_correctness == record.final_correctness == 0.75
+    scene = make_scene()
+    assert (record.question, record.reference) == (scene.question, scene.reference)
+    assert scene.question in played.prompt("0/student/student/1")
     assert record.attempts[0].model_dump() == {
         "turn": 0,
         "text": "Attempt 0.",

@@ -51,6 +51,7 @@ def trace(run: RunRecord, record: EpisodeRecord, part: EpisodeRecord) -> Shown:
         f"condition {record.condition}{repeat}."
     )
     yield Prose(_outcome(record, run.study.success_threshold))
+    yield from _task(record)
     turns = {turn.turn: turn for turn in part.turns}
     for attempt in part.attempts:
         if attempt.turn in turns:
@@ -58,6 +59,14 @@ def trace(run: RunRecord, record: EpisodeRecord, part: EpisodeRecord) -> Shown:
         yield from _attempt(attempt)
     for turn in turns.values():
         yield from _turn(turn, run)
+
+
+def _task(record: EpisodeRecord) -> Shown:
+    for title, text in (("Task", record.question), ("Reference, for the judge", record.reference)):
+        if text:
+            yield Text()
+            yield heading(title)
+            yield Prose(text, indent=2)
 
 
 def _outcome(record: EpisodeRecord, threshold: float) -> Text:

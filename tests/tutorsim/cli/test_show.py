@@ -24,7 +24,9 @@ def test_every_text_of_every_episode_is_shown(tutorsim: Any, built: Any) -> None
     for record in built.episodes:
         shown = tutorsim("show", built.folder, record.episode_id)
         assert shown.exit_code == 0
-        texts = [attempt.text for attempt in record.attempts]
+        asked = [*record.question.splitlines(), *record.reference.splitlines()]
+        assert asked
+        texts = [attempt.text for attempt in record.attempts] + [line.strip() for line in asked]
         for turn in record.turns:
             proposals = [*turn.proposals_initial.values(), *turn.proposals_final.values()]
             texts += [turn.delivered, *(p.text for p in proposals)]

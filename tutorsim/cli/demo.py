@@ -46,11 +46,12 @@ def demo(log_dir: Path | None, output: Path | None) -> None:
         log_dir = Path(tempfile.mkdtemp(prefix="tutorsim-demo-"))
     started = time.perf_counter()
     run, _ = replay(recording, log_dir=log_dir)
-    calls = time.perf_counter() - started
-    err().print(safe(f"{run.episodes} episodes replayed in {calls:.1f} s, with no network."))
+    seconds = time.perf_counter() - started
+    err().print(safe(f"{run.episodes} episodes replayed in {seconds:.1f} s, with no network."))
     context = click.get_current_context()
     context.invoke(summary, run=log_dir)
     output = output or log_dir / "report.html"
     context.invoke(report, run=log_dir, output=output)
-    err().print(safe(f"Report:  {output}"))
-    err().print(safe(f"Next:    tutorsim show {log_dir} EPISODE · tutorsim recount {log_dir}"))
+    err().print(safe(f"Report:  {output}"), soft_wrap=True)
+    following = f"tutorsim show {log_dir} EPISODE · tutorsim recount {log_dir}"
+    err().print(safe(f"Next:    {following}"), soft_wrap=True)

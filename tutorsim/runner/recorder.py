@@ -31,6 +31,7 @@ from tutorsim.replay import (
     write_manifest,
 )
 from tutorsim.replay.recording import Deck, Tape
+from tutorsim.replay.verdicts import program_digest
 from tutorsim.runner.budget import Budget
 from tutorsim.runner.log import LogWriter, check_log_folder, run_record
 from tutorsim.runner.machine import fingerprint_text, machine_facts
@@ -130,6 +131,8 @@ class _Recorder:
         self.deck = Deck(folder, study_digest=loaded.digest(), packages=session.packages)
         self.fingerprint = fingerprint_text(sandbox)
         self.verdicts = VerdictStore(folder, fingerprint=self.fingerprint)
+        self.judging: dict[str, asyncio.Task[CodeResult]] = {}
+        """By program: a verdict is one for all episodes, even where the sandbox is not sure."""
         self.witness = Witness()
         self.stop = Stop()
         self.free = asyncio.Semaphore(options.max_connections)
@@ -222,6 +225,12 @@ class _Recorder:
             self.paid += tape.paid
         self.witness.note(cassette)
         return record, episode_entry(record, cassette)
+
+    async def judge(self, run: CodeRun) -> CodeResult:
+        """Judge a program and keep the verdict."""
+        result = await asyncio.to_thread(self.sandbox.judge, run)
+        self.verdicts.add(run, result, fingerprint=self.fingerprint)
+        return result
 
     def _finish(self, log: LogWriter, entries: list[EpisodeEntry]) -> RunRecord:
         provenance = self._provenance()
@@ -334,10 +343,10 @@ class _World:
         kept = recorder.verdicts.find(run)
         if kept is not None:
             return kept
-        result = await asyncio.to_thread(recorder.sandbox.judge, run)
-        if recorder.verdicts.find(run) is None:
-            recorder.verdicts.add(run, result, fingerprint=recorder.fingerprint)
-        return result
+        program = program_digest(run)
+        if program not in recorder.judging:
+            recorder.judging[program] = asyncio.create_task(recorder.judge(run))
+        return await asyncio.shield(recorder.judging[program])
 
 
 def _replies(calls: tuple[Call, ...], results: list[Reply | BaseException]) -> tuple[Reply, ...]:

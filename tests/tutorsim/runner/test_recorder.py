@@ -11,7 +11,10 @@ from typing import Any
 import orjson
 import pytest
 
+from tutorsim.mechanisms.flow import CodeResult
+from tutorsim.records import VerdictRecord
 from tutorsim.replay import FolderLock
+from tutorsim.sandbox import Sandbox
 
 pytestmark = pytest.mark.loopback
 
@@ -670,3 +673,31 @@ def test_a_reply_that_holds_the_credential_stops_the_recording(
         for path in (tmp_path / "one").rglob("*")
         if path.is_file()
     )
+
+
+@pytest.mark.parametrize("outcome", ["fail", "infra_error"])
+def test_a_program_has_one_verdict_in_all_episodes_of_a_recording(
+    outcome: str,
+    endpoint: Any,
+    write_grid: Any,
+    record: Any,
+    shell: Any,
+    monkeypatch: pytest.MonkeyPatch,
+    tmp_path: Path,
+) -> None:
+    judged = []
+
+    def judge(self: Sandbox, run: Any) -> CodeResult:
+        judged.append(run.message)
+        time.sleep(0.02)
+        return CodeResult("code", VerdictRecord(outcome=outcome, reason=f"number {len(judged)}"))
+
+    monkeypatch.setattr(Sandbox, "judge", judge)
+    monkeypatch.setattr(Sandbox, "report", lambda self: {"level": "none"})
+    monkeypatch.setattr(endpoint, "_text", lambda call, user: "SCORE: 0.1\nSame for all.")
+    study = write_grid(
+        conditions=["baseline"], repeats=6, max_turns=1, benchmarks={"humaneval": {"limit": 1}}
+    )
+    assert record(study).code == 0
+    assert len(judged) == 1
+    assert shell("verify", folders(tmp_path)[0]).code == 0

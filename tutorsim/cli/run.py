@@ -238,7 +238,9 @@ def _progress(
         task = bar.add_task("episodes", total=None)
 
         def update(done: int, total: int) -> None:
-            bar.update(task, completed=done, total=total, description=f"episodes · {_sum(budget)}")
+            cost = f"US$ {budget.spent:,.2f}" + (" + unpriced" if budget.unpriced else "")
+            text = f"episodes · {_amount(budget)} · {cost}"
+            bar.update(task, completed=done, total=total, description=text)
 
         def note(text: str) -> None:
             console.print(safe(f"Note: {text}"))
@@ -251,5 +253,8 @@ def _progress(
 
 
 def _sum(budget: "Budget") -> str:
-    tokens = budget.input_tokens + budget.output_tokens
-    return f"{budget.calls:,} calls · {tokens:,} tokens · {_money(budget)}"
+    return f"{_amount(budget)} · {_money(budget)}"
+
+
+def _amount(budget: "Budget") -> str:
+    return f"{budget.calls:,} calls · {budget.input_tokens + budget.output_tokens:,} tokens"

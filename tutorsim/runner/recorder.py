@@ -130,7 +130,10 @@ class _Recorder:
         self.specs = list(loaded.grid())
         self.deck = Deck(folder, study_digest=loaded.digest(), packages=session.packages)
         self.fingerprint = fingerprint_text(sandbox)
-        self.verdicts = VerdictStore(folder, fingerprint=self.fingerprint)
+        self.verdicts = VerdictStore(
+            folder, fingerprint=None if session.earlier else self.fingerprint
+        )
+        """Those of a finished recording stay, whatever would judge its programs now."""
         self.judging: dict[str, asyncio.Task[CodeResult]] = {}
         """By program: a verdict is one for all episodes, even where the sandbox is not sure."""
         self.witness = Witness()
@@ -240,7 +243,7 @@ class _Recorder:
             prompt_digest=self.loaded.prompt_digest(),
             provenance=provenance,
             packages=self.session.packages,
-            sandbox=self.fingerprint if len(self.verdicts) else None,
+            sandbox=self._judged_by() if len(self.verdicts) else None,
             verdicts_sha256=self.verdicts.finish(),
             log_sha256=log.sha256,
             episodes=tuple(entries),
@@ -250,6 +253,10 @@ class _Recorder:
         log.finish(run, machine_facts("run", self.sandbox, used=bool(len(self.verdicts))))
         self.session.finish()
         return run
+
+    def _judged_by(self) -> str:
+        earlier = self.session.earlier
+        return (earlier.sandbox if earlier else None) or self.fingerprint
 
     def _provenance(self) -> Provenance:
         session = self.session

@@ -161,7 +161,7 @@ def test_on_a_terminal_a_bar_counts_episodes_calls_tokens_and_cost(
     assert said.code == 0
     assert "1/1" in said.err
     calls = len(endpoint.sent)
-    assert f"episodes · {calls} calls · {calls * 120:,} tokens · 0.00 US dollars" in said.err
+    assert f"episodes · {calls} calls · {calls * 120:,} tokens · US$ 0.00 + unpriced" in said.err
 
 
 def test_where_there_is_no_terminal_there_is_no_bar(

@@ -682,6 +682,7 @@ def test_a_program_has_one_verdict_in_all_episodes_of_a_recording(
     write_grid: Any,
     record: Any,
     shell: Any,
+    files: Any,
     monkeypatch: pytest.MonkeyPatch,
     tmp_path: Path,
 ) -> None:
@@ -701,3 +702,9 @@ def test_a_program_has_one_verdict_in_all_episodes_of_a_recording(
     assert record(study).code == 0
     assert len(judged) == 1
     assert shell("verify", folders(tmp_path)[0]).code == 0
+
+    kept = files(*folders(tmp_path))
+    monkeypatch.setattr(Sandbox, "fingerprint", {"interpreter": "another"})
+    assert record(study).code == 0
+    assert len(judged) == 1
+    assert files(*folders(tmp_path)) == kept

@@ -205,6 +205,7 @@ def test_ctrl_c_keeps_replies_under_way_and_the_same_command_goes_on(
     assert files(cassettes, log) == files(recorded_once.cassettes, recorded_once.log)
 
 
+@pytest.mark.slow
 def test_a_second_ctrl_c_waits_for_nothing(
     endpoint: Any, write_grid: Any, launch: Any, tmp_path: Path
 ) -> None:

@@ -72,7 +72,7 @@ def test_worker_processes_give_the_same_bytes(
     ("reader_name", "workers", "zone", "locale", "seed"),
     [
         ("fast", "1", "Pacific/Kiritimati", "C", "1"),
-        ("sdk", "1", "America/St_Johns", "C.UTF-8", "4242"),
+        pytest.param("sdk", "1", "America/St_Johns", "C.UTF-8", "4242", marks=pytest.mark.slow),
         pytest.param("fast", "2", "UTC", "POSIX", "0", marks=pytest.mark.slow),
         pytest.param("fast", "4", "Asia/Kathmandu", "C", "77", marks=pytest.mark.slow),
     ],

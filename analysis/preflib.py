@@ -29,7 +29,7 @@ from analysis.tables import BALLOTS_SCHEMA
 from tutorsim.errors import BallotFileError
 from tutorsim.types import CUMULATIVE_BUDGET, Protocol
 
-__all__ = ["PREFLIB_SUFFIXES", "PrefLibRead", "preflib_text", "read_preflib"]
+__all__ = ["PREFLIB_SUFFIXES", "Groups", "PrefLibRead", "preflib_text", "read_preflib"]
 
 PREFLIB_SUFFIXES: Final = (".soc", ".soi", ".toc", ".toi", ".cat")
 _COMPLETE: Final = (".soc", ".toc")

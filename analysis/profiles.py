@@ -13,7 +13,17 @@ import polars as pl
 
 from tutorsim.types import Protocol
 
-__all__ = ["Masses", "Profile", "TurnBallots", "TurnKey", "Turns", "read_turns", "standing_order"]
+__all__ = [
+    "STAGES",
+    "TURN",
+    "Masses",
+    "Profile",
+    "TurnBallots",
+    "TurnKey",
+    "Turns",
+    "read_turns",
+    "standing_order",
+]
 
 Masses = tuple[int, ...]
 """Mass of each candidate, in the profile's order of candidates."""

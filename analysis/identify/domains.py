@@ -32,6 +32,7 @@ from tutorsim.types import Protocol
 
 __all__ = [
     "Domain",
+    "Levels",
     "Options",
     "approval_options",
     "borda_options",

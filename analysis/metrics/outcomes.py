@@ -23,6 +23,7 @@ __all__ = [
     "OUTCOMES",
     "Gain",
     "Outcome",
+    "Pair",
     "Rounds",
     "Success",
     "SuccessRate",

@@ -10,7 +10,7 @@ from tutorsim.standin.student import student_reply
 from tutorsim.standin.tutor import draft_reply, review_reply, revision_reply
 from tutorsim.standin.voter import vote_reply
 
-__all__ = ["Thought", "think"]
+__all__ = ["Thought", "think", "tokens"]
 
 
 class Thought(NamedTuple):

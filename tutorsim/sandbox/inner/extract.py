@@ -16,7 +16,7 @@ import types
 import warnings
 from typing import NamedTuple
 
-__all__ = ["Extraction", "compile_head", "compiles", "extract"]
+__all__ = ["CODE_CAP", "Extraction", "compile_head", "compiles", "extract"]
 
 CODE_CAP = 64 * 1024
 _FENCE_CAP = 500

@@ -1,6 +1,7 @@
 """How voters and labels behave: label positions, margins, pivotal voters."""
 
 from collections.abc import Sequence
+from dataclasses import replace
 from typing import Final
 
 import altair as alt
@@ -175,6 +176,14 @@ def _margins(frame: pl.DataFrame) -> Drawing:
     return alt.layer(bars, text).properties(height=alt.Step(36))
 
 
+_MOST_VOTERS: Final = 12
+_PIVOTAL_CAPTION: Final = (
+    "Share of turns whose winner changes when the voter's final ballot is dropped, with its 95 % "
+    "Wilson interval; a tie that this leaves goes to the role-priority order. The hollow mark "
+    f"counts only turns where the winner falls behind. {_HELD}"
+)
+
+
 def pivotal_figure(frame: pl.DataFrame, *, voters: Sequence[str]) -> Figure:
     """Intervals: how often dropping one voter's ballot changes the winner.
 
@@ -187,14 +196,17 @@ def pivotal_figure(frame: pl.DataFrame, *, voters: Sequence[str]) -> Figure:
     """
     if frame.is_empty():
         return absent("pivotal", "No turn was put to a vote, so no voter was pivotal.")
+    drawn, omitted = _most_active(frame)
+    if omitted:
+        return replace(
+            pivotal_figure(drawn, voters=[v for v in voters if v in set(drawn["voter"])]),
+            caption=f"The {_MOST_VOTERS} voters with most ballots, {omitted:,} others left out. "
+            f"{_PIVOTAL_CAPTION}",
+        )
     return Figure(
         name="pivotal",
         finding=_pivotal_finding(frame),
-        caption=(
-            "Share of turns whose winner changes when the voter's final ballot is dropped, with "
-            "its 95 % Wilson interval; a tie that this leaves goes to the role-priority order. "
-            f"The hollow mark counts only turns where the winner falls behind. {_HELD}"
-        ),
+        caption=_PIVOTAL_CAPTION,
         method=(
             "The other ballots are counted under the turn's own rule, the tie round's too where "
             "the same candidates stay tied. Turns of one episode are not independent, so the "
@@ -207,6 +219,14 @@ def pivotal_figure(frame: pl.DataFrame, *, voters: Sequence[str]) -> Figure:
             for r in frame.iter_rows(named=True)
         ),
     )
+
+
+def _most_active(frame: pl.DataFrame) -> tuple[pl.DataFrame, int]:
+    """The rows of the voters with most ballots, and how many voters are left out."""
+    busy = frame.group_by("voter").agg(pl.col("turns").sum())
+    first = busy.sort(pl.col("turns"), pl.col("voter"), descending=[True, False])
+    kept = first.head(_MOST_VOTERS).get_column("voter")
+    return frame.filter(pl.col("voter").is_in(kept.to_list())), first.height - kept.len()
 
 
 def _pivotal_finding(frame: pl.DataFrame) -> str:

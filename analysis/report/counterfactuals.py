@@ -148,35 +148,30 @@ def readings_table(evidence: Evidence) -> Table | None:
 
 
 def divergence_table(evidence: Evidence) -> Table | None:
-    """First divergent turns, coverage, and bounds of success."""
+    """First divergent turns, coverage, and bounds of success where outcomes are known."""
+    known = evidence.source.run is not None
     rows = []
     for found in evidence.divergences:
-        n = sum(c.episodes for c in found.coverage)
-        if n:
-            paths = found.episodes.get_column("path").to_list()
-            rows.append(
-                (
-                    found.question,
-                    n,
-                    *(paths.count(path) for path in ("covered", "possible", "divergent")),
-                    _logged_success(evidence),
-                    _pooled([c.bounds["success"] for c in found.coverage]),
-                )
-            )
+        paths = found.episodes.get_column("path").to_list()
+        counts = [paths.count(path) for path in ("covered", "possible", "divergent")]
+        success = [_pooled([c.bounds["success"] for c in found.coverage])] if known else []
+        if paths:
+            rows.append((found.question, len(paths), *counts, *success))
+    logged = f"success: {_logged_success(evidence)} as logged, bounds"
     return table(
         "divergence",
         "How far the recording speaks for another rule",
         "Episodes with a panel. Covered: no turn can have another winner, so the logged outcome "
-        "is the alternative's too. Success is the share of all these episodes; its bounds let "
-        "every outcome after a turn that may diverge be a success or none.",
+        "is the alternative's too; any other episode leaves the log at its first turn that "
+        "diverges. Success is the share of all these episodes; its bounds let every outcome after "
+        "a turn that may diverge be a success or none.",
         [
             "alternative",
             "episodes",
             "covered",
             "may diverge",
             "diverge for certain",
-            "success as logged",
-            "success, bounds",
+            *([logged] if known else []),
         ],
         rows,
     )

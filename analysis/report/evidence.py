@@ -43,7 +43,7 @@ from analysis.rules import RANKING_RULES, TARGETS
 from analysis.sources import Source
 from analysis.statistics import Estimate, NotEstimable
 from analysis.threshold import AtThreshold, at_threshold
-from tutorsim.types import PROTOCOLS
+from tutorsim.types import MAX_ROLES, PROTOCOLS
 
 __all__ = ["Evidence"]
 
@@ -168,7 +168,7 @@ class Evidence:
     def divergences(self) -> list[Divergence]:
         """Other paths: every role first in the order, other tie policies, other protocols."""
         found = []
-        for first in self.candidates[1:]:
+        for first in self.candidates[1:MAX_ROLES]:
             order = (first, *(c for c in self.candidates if c != first))
             found.append((under_order(self.source, order), f"{first} first in the order"))
         found.append((without_tie_round(self.source), "no tie round"))

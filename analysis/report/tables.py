@@ -127,6 +127,7 @@ def chance_table(evidence: Evidence) -> Table | None:
             *(plain(v) for v in (c.flip, c.flip_expected, c.kappa, c.shift, c.shift_expected)),
         )
         for c in evidence.chance
+        if c.turns
     ]
     return table(
         "chance",

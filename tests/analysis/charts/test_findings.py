@@ -198,6 +198,15 @@ def test_pivotal_voters_are_compared_only_where_there_are_enough_ballots():
     )
 
 
+def test_of_many_voters_only_the_busiest_are_drawn_and_the_caption_says_so():
+    columns = "protocol voter turns certain ordered low high"
+    rows = [("simple", f"v{i:02d}", 10 + i, 0.1, 0.2, 0.1, 0.3) for i in range(20)]
+    found = pivotal_figure(frame(columns, *rows), voters=[row[1] for row in rows])
+    assert found.data.get_column("voter").to_list() == [f"v{i:02d}" for i in range(8, 20)]
+    assert found.caption.startswith("The 12 voters with most ballots, 8 others left out.")
+    drawable(found)
+
+
 def test_scores_are_compared_only_where_there_are_enough_episodes():
     columns = "benchmark condition turn mean lower upper n running"
     rows = [("sciq", c, t, 0.2 + t / 10 * k, None, None, 9, 9)

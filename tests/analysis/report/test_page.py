@@ -68,7 +68,9 @@ def with_hostile_text(source):
             a.model_copy(update={"text": HOSTILE, "score_rationale": HOSTILE})
             for a in episode.attempts
         )
-        episodes.append(episode.model_copy(update={"turns": tuple(turns), "attempts": attempts}))
+        changed = {"turns": tuple(turns), "attempts": attempts}
+        asked = {"question": HOSTILE, "reference": HOSTILE}
+        episodes.append(episode.model_copy(update=changed | asked))
     return replace(source, episodes=tuple(episodes))
 
 

@@ -14,10 +14,13 @@ __all__ = ["personas_figure", "scores_figure"]
 
 _HELD: Final = "As logged; nothing is recounted."
 
+_FEW: Final = 10
+"""Tasks below which an interval over them is rough."""
+
 _BENCHMARKS: Final = {"sciq": "science questions (sciq)", "humaneval": "programs (humaneval)"}
 
 
-def scores_figure(frame: pl.DataFrame, *, max_turns: int) -> Figure:
+def scores_figure(frame: pl.DataFrame, *, max_turns: int, tasks: int) -> Figure:
     """Lines: mean judge score after each turn, one line per condition.
 
     Args:
@@ -25,6 +28,7 @@ def scores_figure(frame: pl.DataFrame, *, max_turns: int) -> Figure:
             (95 % interval, null where not estimable), `n` (episodes); an episode that ended
             earlier stays in with its last score.
         max_turns: The most tutoring turns that an episode may have.
+        tasks: Tasks behind the intervals, of the benchmark with fewest.
     """
     if frame.is_empty():
         return absent("scores", "No episode has a judge score, so there is nothing to follow.")
@@ -34,7 +38,8 @@ def scores_figure(frame: pl.DataFrame, *, max_turns: int) -> Figure:
         caption=(
             "Mean judge score after each tutoring turn, 0 being the first attempt; an episode that "
             "ended earlier keeps its last score, so that n stays the same along a line. Bars are "
-            f"95 % intervals. At most {counted(max_turns, 'turn')}. {_HELD}"
+            f"95 % intervals over {counted(tasks, 'task')}{_sketch(tasks)}. At most "
+            f"{counted(max_turns, 'turn')}. {_HELD}"
         ),
         method=(
             "Intervals from a cluster bootstrap over tasks, because episodes of one task are not "
@@ -49,6 +54,10 @@ def scores_figure(frame: pl.DataFrame, *, max_turns: int) -> Figure:
             if r["mean"] is not None
         ),
     )
+
+
+def _sketch(tasks: int) -> str:
+    return ", too few for more than a sketch" if tasks < _FEW else ""
 
 
 def _scores_finding(frame: pl.DataFrame) -> str:

@@ -70,7 +70,8 @@ def _answered(evidence: Evidence) -> Answer:
     return Answer(
         question,
         _KINDS[stated.kind],
-        f"{stated.name}; {counted(calls, 'call')} to {listed(stated.models)}, {_days(stated)}.",
+        f"{stated.name}; {counted(calls, 'call')} {_ASKED[stated.kind]} {listed(stated.models)}, "
+        f"{_days(stated)}.",
         "record",
     )
 
@@ -79,6 +80,13 @@ _KINDS = {
     "api": "The real endpoint",
     "stand-in": "A scripted stand-in, no language model",
     "relay": "A relay, on the user's word",
+}
+
+
+_ASKED = {
+    "api": "answered by",
+    "stand-in": "in the name of models that never saw them:",
+    "relay": "in the name of",
 }
 
 

@@ -1,5 +1,6 @@
 """From evidence to figures: frames in the shape that each chart takes."""
 
+from collections import Counter
 from collections.abc import Callable, Mapping, Sequence
 from typing import Final
 
@@ -27,7 +28,9 @@ def _scores(evidence: Evidence) -> Figure:
         return absent("scores", f"No scores by turn: {_NO_EPISODES}")
     frame = evidence.scores
     known = frame.filter(pl.col("mean").is_not_null())
-    return scores_figure(known, max_turns=run.study.max_turns)
+    tasks = Counter(b for b, _ in {(e.benchmark, e.task_id) for e in evidence.source.episodes})
+    fewest = min(tasks.values(), default=0)
+    return scores_figure(known, max_turns=run.study.max_turns, tasks=fewest)
 
 
 def _personas(evidence: Evidence) -> Figure:

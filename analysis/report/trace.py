@@ -59,7 +59,7 @@ def choose(
             raise UsageError(
                 f"The run holds no episode {name!r}.",
                 why=f"It holds {len(known)}, for example {next(iter(known), 'none')!r}.",
-                hint="Ids are listed by `tutorsim summary RUN --json` and in episodes.jsonl.",
+                hint="`tutorsim show RUN PART` finds an episode by parts of its id.",
             )
     if named:
         return tuple(Chosen(known[name], ()) for name in dict.fromkeys(named))

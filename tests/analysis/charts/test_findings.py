@@ -211,9 +211,10 @@ def test_scores_are_compared_only_where_there_are_enough_episodes():
     columns = "benchmark condition turn mean lower upper n running"
     rows = [("sciq", c, t, 0.2 + t / 10 * k, None, None, 9, 9)
             for k, c in enumerate(("baseline", "simple"), 1) for t in (0, 1)]  # fmt: skip
-    few = scores_figure(frame(columns, *rows), max_turns=3)
+    few = scores_figure(frame(columns, *rows), max_turns=3, tasks=2)
     assert drawable(few) == "Judge scores by turn in 18 episodes, too few for a comparison"
-    more = scores_figure(frame(columns, *rows).with_columns(n=pl.lit(12)), max_turns=3)
+    assert "over 2 tasks, too few for more than a sketch" in few.caption
+    more = scores_figure(frame(columns, *rows).with_columns(n=pl.lit(12)), max_turns=3, tasks=2)
     assert drawable(more).endswith("moved by +0.10 to +0.20 across conditions")
 
 
@@ -260,7 +261,7 @@ EMPTY = pl.DataFrame()
         labels_figure(EMPTY),
         margins_figure(EMPTY),
         pivotal_figure(EMPTY, voters=[]),
-        scores_figure(EMPTY, max_turns=3),
+        scores_figure(EMPTY, max_turns=3, tasks=2),
         personas_figure(EMPTY, personas=[], conditions=[]),
     ],
     ids=lambda figure: figure.name,

@@ -50,7 +50,7 @@ def check_ballots(columns: pl.DataFrame, file: Path, *, budget: int | None = Non
     _check_masses(frame, file, budget)
     frame = frame.with_columns(_status(), pl.when(~_abstains()).then("mass"))
     _check_tie_rounds(frame, file)
-    return Checked(frame, budget, (*namesakes, *filled))
+    return Checked(frame, budget, (*namesakes, *filled, *_without_final_vote(frame)))
 
 
 def _check_words(frame: pl.DataFrame, file: Path) -> None:
@@ -83,6 +83,14 @@ def _check_rounds(frame: pl.DataFrame, file: Path) -> None:
         file,
         lambda row: f"the tie round has {row['candidate']!r}, which the final vote has not",
     )
+
+
+def _without_final_vote(frame: pl.DataFrame) -> tuple[str, ...]:
+    decided = (pl.col("stage") == "vote_final").any().over(_TURN)
+    turns = frame.filter(~decided).select(*_TURN).unique().height
+    if not turns:
+        return ()
+    return (f"{turns} turn(s) without a final vote are not recounted.",)
 
 
 def _check_tie_rounds(frame: pl.DataFrame, file: Path) -> None:

@@ -115,6 +115,9 @@ FILE_SUFFIXES: Final = tuple(_READERS)
 def _require_columns(raw: pl.DataFrame, file: Path) -> None:
     if raw.height == 0:
         raise _unreadable(file, "it has no rows")
+    doubled = [name for name in REQUIRED if f"{name}_duplicated_0" in raw.columns]
+    if doubled:
+        raise _unreadable(file, f"it has the column {doubled[0]} more than once")
     missing = [name for name in REQUIRED if name not in raw.columns]
     if missing:
         raise BallotFileError(
@@ -146,5 +149,5 @@ def _typed(frame: pl.DataFrame, name: str, file: Path) -> pl.Expr:
     number = column.cast(pl.Float64, strict=False)
     whole = number.is_finite() & (number == number.floor()) & (number.abs() <= _LARGEST)
     bad = column.is_not_null() & ~whole.fill_null(False)
-    refuse(frame, bad, file, lambda row: f"{name} {row[name]!r} is not a whole number")
+    refuse(frame, bad, file, lambda row: f"{name} {row[name]!r} is not a whole number up to 10^9")
     return pl.when(column.is_not_null()).then(number).cast(pl.Int64).alias(name)

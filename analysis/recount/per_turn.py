@@ -11,7 +11,7 @@ from analysis.profiles import TurnKey
 from analysis.recount.answers import Named, Recounter
 from analysis.rules import Target
 
-__all__ = ["NOBODY_NAME", "PER_TURN_SCHEMA", "per_turn_frame"]
+__all__ = ["NOBODY_NAME", "PER_TURN_SCHEMA", "per_turn_frame", "turns_table"]
 
 NOBODY_NAME: Final = "none"
 """The outcome "no Condorcet winner" in lists of winners."""
@@ -126,3 +126,13 @@ def _cells(
     yield possible.settled
     yield reading
     yield projected.moved
+
+
+def turns_table(per_turn: pl.DataFrame) -> pl.DataFrame:
+    """The rows as other programs read them.
+
+    `fallback_order` is null where a tie stays a tie, and given where ties go to its first.
+    """
+    goes = pl.col("reading") == "fallback"
+    ordered = pl.when(goes).then(pl.col("fallback_order")).alias("fallback_order")
+    return per_turn.with_columns(ordered).drop("reading", "point_moved")

@@ -265,6 +265,18 @@ def test_candidates_left_out_have_no_mass_and_the_reader_says_so(tmp_path: Path)
     )
 
 
+def test_turns_without_a_final_vote_are_named(tmp_path: Path) -> None:
+    file = csv_file(tmp_path, *ballot("v", {"a": 1, "b": 0}, "simple", "initial"))
+    assert open_source(file).notes == ("1 turn(s) without a final vote are not recounted.",)
+
+
+def test_a_column_that_stands_twice_is_refused(tmp_path: Path) -> None:
+    file = csv_file(tmp_path, "e,1,final,v,a,1,simple,0", head=f"{HEAD},mass")
+    with pytest.raises(BallotFileError) as refused:
+        open_source(file)
+    assert "the column mass more than once" in refused.value.why
+
+
 def test_namesakes_with_whole_ballots_are_different_voters(tmp_path: Path) -> None:
     rows = [*ballot("v", {"a": 1, "b": 0}, "simple"), *ballot("v", {"a": 0, "b": 1}, "simple")]
     file = csv_file(tmp_path, *rows)

@@ -122,6 +122,12 @@ def _alternative(
             why="Episodes diverge from the log under one rule, one order or one tie policy.",
             hint="Give --rule, --fallback-order or --tie-policy.",
         )
+    if rule is None and (exempt or ties != "set"):
+        raise UsageError(
+            "--ties and --exempt go with --rule.",
+            why="An order or a tie policy is recounted exactly from the logged ballots.",
+            hint="Leave them out, or name a --rule.",
+        )
     if rule is not None:
         return _under_rule(source, rule, ties, exempt)
     if order is not None:

@@ -9,6 +9,7 @@ from rich.console import RenderableType
 from analysis.export import write_frame
 from analysis.recount import RecountResult
 from analysis.recount import recount as recount_source
+from analysis.recount.per_turn import turns_table
 from analysis.rules import TARGETS
 from analysis.sources import Source, open_source
 from analysis.statistics import to_json
@@ -26,6 +27,8 @@ from tutorsim.cli.outcomes import thresholds_shown
 from tutorsim.cli.overview import source_shown
 from tutorsim.cli.recounted import SECTIONS, recount_shown
 from tutorsim.cli.render import publish
+from tutorsim.errors import UsageError
+from tutorsim.records import RUN_FILE
 
 __all__ = ["recount"]
 
@@ -63,7 +66,7 @@ __all__ = ["recount"]
     help="Show only this section; may be given several times.",
 )
 @click.option("--full", is_flag=True, help="Also show every order and all wins under every rule.")
-@table_option("--turns", "one row per turn, rule, k and reading of ties")
+@table_option("--turns", "two rows per turn, rule and k: ties to the order, and ties left")
 @report_options
 def recount(
     source: Path,
@@ -110,8 +113,16 @@ def recount(
     --turns FILE has the columns:
       episode_id turn logged_protocol logged_winner target fallback_order
       tied_set possible_winners necessary_winner point_winner projection exempt
-      breakdown settled reading point_moved
+      breakdown settled
+    Where fallback_order is null a tie stays a tie: the tied set wins. Where it
+    is given, ties go to its first candidate.
     """
+    if budget is not None and (source / RUN_FILE).is_file():
+        raise UsageError(
+            "--budget is for ballots from elsewhere.",
+            why=f"{source} is a run, and its study says what its ballots sum to.",
+            hint="Leave --budget out.",
+        )
     opened = open_source(source, budget=budget)
     with err().status("Counting under other rules …"):
         found = recount_source(
@@ -119,7 +130,7 @@ def recount(
         )
     at = {threshold: at_threshold(opened, threshold) for threshold in thresholds}
     if turns is not None:
-        tell_rows(write_frame(found.per_turn, turns), turns)
+        tell_rows(write_frame(turns_table(found.per_turn), turns), turns)
     shown = _shown(opened, found, sections or tuple(SECTIONS), full, at)
     publish(shown, _value(found, at), as_json=as_json, output=output)
 

@@ -7,6 +7,8 @@ from typing import Any
 
 import pytest
 
+from tutorsim.types import DEFAULT_ROLES
+
 COLUMNS = frozenset(
     {"episode_id", "turn", "logged_protocol", "logged_winner", "target", "fallback_order"}
     | {"tied_set", "possible_winners", "necessary_winner", "point_winner", "projection"}
@@ -90,8 +92,10 @@ def test_turns_go_to_a_file_by_its_ending(
     if ending == "csv":
         rows = rows_of(path)
         assert len(rows) == turns * 2 * 3 * 2
-        assert set(rows[0]) >= COLUMNS
-        assert json.loads(rows[0]["fallback_order"])
+        assert set(rows[0]) == COLUMNS
+        orders = {row["fallback_order"] for row in rows}
+        assert {tuple(json.loads(order)) for order in orders if order} == {DEFAULT_ROLES}
+        assert sum(not row["fallback_order"] for row in rows) == len(rows) / 2
 
 
 def test_ballots_from_elsewhere_are_recounted(tutorsim: Any, foreign: Path) -> None:
@@ -142,6 +146,7 @@ def test_an_empty_run_has_nothing_to_recount(tutorsim: Any, empty_run: Any) -> N
         ("--exempt", "one"),
         ("--fallback-order", "nobody"),
         ("--threshold", "2"),
+        ("--budget", "10"),  # a run says itself what its ballots sum to
         ("--turns", "turns.xls"),
         ("-o", "out.csv"),
     ],
@@ -194,7 +199,14 @@ def test_episodes_of_a_divergence_go_to_a_file(tutorsim: Any, built: Any, tmp_pa
 
 
 @pytest.mark.parametrize(
-    "options", [(), ("--rule", "simple", "--tie-policy", "random"), ("--rule", "x")]
+    "options",
+    [
+        (),
+        ("--rule", "simple", "--tie-policy", "random"),
+        ("--rule", "x"),
+        ("--tie-policy", "random", "--exempt", "2"),
+        ("--tie-policy", "random", "--ties", "fallback"),
+    ],
 )
 def test_a_divergence_needs_one_alternative(tutorsim: Any, built: Any, options: Any) -> None:
     assert tutorsim("diverge", built.folder, *options).exit_code == 2

@@ -257,7 +257,8 @@ Shell = Callable[..., Said]
 
 @pytest.fixture
 def shell(capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch) -> Shell:
-    """Run the command line in this process."""
+    """Run the command line in this process, with no terminal to ask for its width."""
+    monkeypatch.delenv("COLUMNS", raising=False)
 
     def run(*args: object) -> Said:
         monkeypatch.setattr(sys, "argv", ["tutorsim", *map(str, args)])

@@ -5,9 +5,9 @@ from pathlib import Path
 from typing import Any
 
 import click
-from rich.table import Table
 
 from tutorsim.cli.console import emit_json, err, out, safe
+from tutorsim.cli.render import table
 from tutorsim.errors import CheckFailed, MissingCallError, TutorsimError
 from tutorsim.replay import Manifest, read_cassette, read_manifest
 from tutorsim.replay.inventory import (
@@ -126,27 +126,20 @@ def _calls(manifest: Manifest) -> int:
 
 
 def _show_recordings(found: Sequence[Recording]) -> None:
-    table = Table("folder", "study", "answered by", box=None, pad_edge=False)
-    for name in ("episodes", "failed", "calls", "MB"):
-        table.add_column(name, justify="right")
-    for recording in found:
-        manifest = recording.manifest
-        megabytes = f"{recording.size / 1e6:.1f}"
-        if manifest is None:
-            half = f"{len(recording.cassettes)} + {len(recording.journals)} half"
-            table.add_row(safe(str(recording.folder)), "(unfinished)", "", half, "", "", megabytes)
-            continue
-        by = f"{manifest.provenance.kind}: {manifest.provenance.name}"
-        table.add_row(
-            safe(str(recording.folder)),
-            safe(manifest.study_name),
-            safe(by),
-            f"{len(manifest.episodes):,}",
-            f"{_failed(manifest):,}",
-            f"{_calls(manifest):,}",
-            megabytes,
-        )
-    out().print(table if found else "No recordings here.")
+    headers = ("folder", "study", "answered by", "episodes", "failed", "calls", "MB")
+    rows = [_recording_row(recording) for recording in found]
+    out().print(table(headers, rows, left=3) if rows else "No recordings here.")
+
+
+def _recording_row(recording: Recording) -> tuple[str, ...]:
+    manifest = recording.manifest
+    folder, megabytes = str(recording.folder), f"{recording.size / 1e6:.1f}"
+    if manifest is None:
+        half = f"{len(recording.cassettes)} + {len(recording.journals)} half"
+        return (folder, "(unfinished)", "", half, "", "", megabytes)
+    by = f"{manifest.provenance.kind}: {manifest.provenance.name}"
+    episodes, failed = f"{len(manifest.episodes):,}", f"{_failed(manifest):,}"
+    return (folder, manifest.study_name, by, episodes, failed, f"{_calls(manifest):,}", megabytes)
 
 
 @cassette.command("show")
@@ -184,21 +177,18 @@ def _show_manifest(manifest: Manifest, *, as_json: bool) -> None:
             f"{provenance.recorded_from} to {provenance.recorded_to}"
         )
     )
-    table = Table("episode", "status", box=None, pad_edge=False)
-    table.add_column("calls", justify="right")
-    table.add_column("turns", justify="right")
-    table.add_column("winners")
-    for entry in manifest.episodes:
-        outcome = entry.outcome
-        status = {True: "success", False: "no success", None: "failed"}[outcome.success]
-        table.add_row(
-            safe(entry.episode_id),
-            status,
+    words = {True: "success", False: "no success", None: "failed"}
+    rows = [
+        (
+            entry.episode_id,
+            words[entry.outcome.success],
+            ", ".join(entry.outcome.winners),
             str(entry.calls),
-            str(outcome.turns_taken),
-            safe(", ".join(outcome.winners)),
+            str(entry.outcome.turns_taken),
         )
-    console.print(table)
+        for entry in manifest.episodes
+    ]
+    console.print(table(("episode", "status", "winners", "calls", "turns"), rows, left=3))
 
 
 def _show_calls(folder: Path, episode: str, *, as_json: bool) -> None:
@@ -206,20 +196,20 @@ def _show_calls(folder: Path, episode: str, *, as_json: bool) -> None:
     if as_json:
         emit_json([vars(call) for call in calls])
         return
-    table = Table("call", "model", "stopped by", box=None, pad_edge=False)
-    for name in ("tokens in", "tokens out", "request bytes", "reply bytes"):
-        table.add_column(name, justify="right")
-    for call in calls:
-        table.add_row(
-            safe(call.key),
-            safe(call.model),
-            safe(call.stop_reason or ""),
+    headers = ("call", "model", "stopped by", "tokens in", "out", "bytes asked", "answered")
+    rows = [
+        (
+            call.key,
+            call.model,
+            call.stop_reason or "",
             f"{call.input_tokens:,}",
             f"{call.output_tokens:,}",
             f"{call.request_bytes:,}",
             f"{call.response_bytes:,}",
         )
-    out().print(table)
+        for call in calls
+    ]
+    out().print(table(headers, rows, left=3))
 
 
 def _show_call(folder: Path, episode: str, key: str, *, as_json: bool) -> None:

@@ -49,7 +49,7 @@ def by_hand(protocol: Protocol, masses: list[int | None], budget: int) -> str | 
 def test_a_ballot_is_what_the_rules_say_one_by_one(protocol: Protocol) -> None:
     random = Random(protocol)
     seen = set()
-    for _ in range(120):
+    for _ in range(60):
         m = random.randint(1, 4)
         masses: list[int | None] = [random.choice([0, 0, 1, 1, 2, 3]) for _ in range(m)]
         if random.random() < 0.3:

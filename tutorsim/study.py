@@ -354,7 +354,7 @@ def _validated(data: Mapping[str, Any], path: Path) -> Study:
         given = "" if first["type"] in ("missing", "value_error") else f" (got {first['input']!r})"
         raise StudyError(
             f"{path}: {place + ': ' if place else ''}{message}{given}.",
-            hint="`tutorsim run published --dry-run` shows a complete study.",
+            hint=f"A complete study file to start from: {shipped_studies()['published']}.",
         ) from error
 
 

@@ -20,8 +20,9 @@ argument why nothing is lost.
 
 from collections.abc import Iterator, Sequence
 from functools import lru_cache
-from itertools import combinations, permutations, product
-from typing import Literal, NamedTuple
+from itertools import combinations, islice, permutations, product
+from math import factorial, prod
+from typing import Final, Literal, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -51,6 +52,9 @@ __all__ = [
 
 Ints = NDArray[np.int32]
 
+_MANY: Final = 5_040
+"""Options of a voter up to which all are listed; of more, some, with bounds on all."""
+
 
 class Options(NamedTuple):
     """What one voter can add to the sums that decide whether a candidate wins."""
@@ -61,6 +65,8 @@ class Options(NamedTuple):
     """The least of each column."""
     high: Ints
     """The most of each column."""
+    whole: bool = True
+    """Whether all are in `rows`. If not, bounds hold for those left out, too."""
 
     @staticmethod
     def of(rows: Ints) -> "Options":
@@ -175,15 +181,13 @@ def cumulative_options(domain: Domain, c: int, m: int, budget: int) -> Options:
     place = next(i for i, level in enumerate(levels) if c in level)
     upper = {c, *(d for level in levels[:place] for d in level)}
     share, left = divmod(budget, len(upper))
-    rivals = [d for d in range(m) if d != c]
-    rows = []
-    for extra in _compositions(left, len(rivals)):
-        points = [share if d in upper else 0 for d in range(m)]
-        for d, more in zip(rivals, extra, strict=True):
-            points[d] += more
-        if _never_rises(points, levels):
-            rows.append([share - mass for mass in points])
-    return _against(c, rows)
+    start = [share if d in upper else 0 for d in range(m)]
+    given = list(islice(_never_rising(start, left, levels, c), _MANY + 1))
+    options = _against(c, [[share - mass for mass in points] for points in given[:_MANY]])
+    if len(given) <= _MANY:
+        return options
+    most = np.delete(share - np.array(start, dtype=np.int32), c)
+    return Options(options.rows, most - np.int32(left), most, whole=False)
 
 
 @lru_cache(maxsize=1 << 14)
@@ -192,7 +196,13 @@ def borda_options(domain: Domain, c: int, m: int) -> Options:
 
     `c` stands first in its level: moving it up costs the passed candidate a point each time.
     """
-    return _against(c, [_below(order, c, m) for order in extensions(domain.levels, c)])
+    orders = _orders(domain.levels, c)
+    options = _against(c, [_below(order, c, m) for order in orders.listed])
+    if orders.whole:
+        return options
+    first, last = _places(domain.levels, c, m)
+    low, high = np.delete(first - first[c], c), np.delete(last - first[c], c)
+    return Options(options.rows, low, high, whole=False)
 
 
 @lru_cache(maxsize=1 << 16)
@@ -216,16 +226,32 @@ def bucklin_options(domain: Domain, c: int, m: int, depth: int) -> Options:
     `d`, presence of `c` less presence of `d` in the first `depth` places.
     """
     rivals = [d for d in range(m) if d != c]
-    rows = set()
-    for before, now in _openings(domain.levels, c, depth):
-        rows.add(
-            (
-                *(1 - 2 * (d in before) for d in rivals),
-                2 * (c in now) - 1,
-                *((c in now) - (d in now) for d in rivals),
-            )
+    openings = list(islice(_openings(domain.levels, c, depth), _MANY + 1))
+    whole = len(openings) <= _MANY
+    if not whole:
+        orders = _orders(domain.levels, c).listed
+        openings = [(set(order[: depth - 1]), set(order[:depth])) for order in orders]
+    rows = {
+        (
+            *(1 - 2 * (d in before) for d in rivals),
+            2 * (c in now) - 1,
+            *((c in now) - (d in now) for d in rivals),
         )
-    return Options.of(np.array(sorted(rows), dtype=np.int32))
+        for before, now in openings
+    }
+    options = Options.of(np.array(sorted(rows), dtype=np.int32))
+    if whole:
+        return options
+    first, last = (np.delete(places, c) for places in _places(domain.levels, c, m))
+    own = options.rows[0, m - 1 : m]
+    present = (own > 0).astype(np.int32)
+    low: list[Ints] = [1 - 2 * (first < depth - 1), own, present - (first < depth)]
+    high: list[Ints] = [1 - 2 * (last < depth - 1), own, present - (last < depth)]
+    return Options(options.rows, _joined(low), _joined(high), whole=False)
+
+
+def _joined(parts: Sequence[Ints]) -> Ints:
+    return np.concatenate(parts).astype(np.int32)
 
 
 def _openings(levels: Levels, top: int, depth: int) -> Iterator[tuple[set[int], set[int]]]:
@@ -254,11 +280,49 @@ def pair_options(domain: Domain, c: int | None, m: int) -> Options:
     raising a winner changes only its own pairs, in its favour, keeps it a winner and makes
     no other candidate one.
     """
-    rows = []
-    for order in extensions(domain.levels, c):
-        place = {d: i for i, d in enumerate(order)}
-        rows.append([1 if place[a] < place[b] else -1 for a, b in pairs(m)])
-    return Options.of(np.array(rows, dtype=np.int32).reshape(len(rows), -1))
+    orders = _orders(domain.levels, c)
+    first, last = np.triu_indices(m, 1)
+    places = np.argsort(np.array(orders.listed, dtype=np.int32), axis=1)
+    above = np.where(places[:, first] < places[:, last], 1, -1).astype(np.int32)
+    if orders.whole:
+        return Options.of(above)
+    best, worst = _places(domain.levels, c, m)
+    low = np.where(worst[first] < best[last], 1, -1).astype(np.int32)
+    high = np.where(worst[last] < best[first], -1, 1).astype(np.int32)
+    return Options(above, low, high, whole=False)
+
+
+class _Orders(NamedTuple):
+    listed: list[tuple[int, ...]]
+    whole: bool
+    """Whether these are all."""
+
+
+def _orders(levels: Levels, top: int | None) -> _Orders:
+    """All linear extensions, or of very many those that turn each level or its reverse round."""
+    if prod(factorial(len(level) - (top in level)) for level in levels) <= _MANY:
+        return _Orders(list(extensions(levels, top)), whole=True)
+    found: set[tuple[int, ...]] = set()
+    for start, step in product(range(max(map(len, levels))), (1, -1)):
+        order: list[int] = []
+        for level in levels:
+            rest = [d for d in level if d != top][::step]
+            turn = start % max(len(rest), 1)
+            order += [*([top] if top in level else []), *rest[turn:], *rest[:turn]]
+        found.add(tuple(order))
+    return _Orders(sorted(found), whole=False)
+
+
+def _places(levels: Levels, top: int | None, m: int) -> tuple[Ints, Ints]:
+    """First and last place of each candidate over the extensions, `top` first in its level."""
+    first, last = np.zeros(m, dtype=np.int32), np.zeros(m, dtype=np.int32)
+    above = 0
+    for level in levels:
+        for d in level:
+            first[d] = above + (top in level and d != top)
+            last[d] = above if d == top else above + len(level) - 1
+        above += len(level)
+    return first, last
 
 
 def _against(c: int, rows: Sequence[Sequence[int]]) -> Options:
@@ -278,25 +342,30 @@ def _below(order: tuple[int, ...], c: int, m: int) -> list[int]:
     return [place[d] - place[c] for d in range(m)]
 
 
-def _compositions(total: int, parts: int) -> Iterator[tuple[int, ...]]:
-    """All ways to write `total` as `parts` non-negative integers."""
-    if parts == 0:
-        if total == 0:
-            yield ()
-        return
-    if parts == 1:
-        yield (total,)
-        return
-    for first in range(total + 1):
-        for rest in _compositions(total - first, parts - 1):
-            yield (first, *rest)
+def _never_rising(
+    start: Sequence[int], spare: int, levels: Levels, c: int
+) -> Iterator[tuple[int, ...]]:
+    """Ways to hand out spare points, none to `c`, that leave nobody above a better level.
 
+    Candidates get theirs level by level: one has at most the least of the level above, and
+    later ones can only take what is left.
+    """
+    line = [(d, i) for i, level in enumerate(levels) for d in level]
+    points = list(start)
 
-def _never_rises(points: Sequence[int], levels: Levels) -> bool:
-    """Whether no candidate has more points than one in a level above."""
-    least: float = float("inf")
-    for level in levels:
-        if max(points[d] for d in level) > least:
-            return False
-        least = min(points[d] for d in level)
-    return True
+    def hand(place: int, left: int, cap: float, least: float) -> Iterator[tuple[int, ...]]:
+        if place == len(line):
+            if left == 0:
+                yield tuple(points)
+            return
+        d, level = line[place]
+        if place and line[place - 1][1] != level:
+            cap, least = least, float("inf")
+        for more in range(1 if d == c else left + 1):
+            points[d] = start[d] + more
+            if points[d] > cap:
+                break
+            yield from hand(place + 1, left - more, cap, min(least, points[d]))
+        points[d] = start[d]
+
+    yield from hand(0, spare, float("inf"), float("inf"))

@@ -14,9 +14,9 @@ from analysis.identify import domains as dom
 from analysis.identify.domains import Domain, Options
 from analysis.identify.pairwise import PAIRWISE_TESTS, nobody_test
 from analysis.identify.search import Sums, Test, Voter, linear_test, with_subsets
-from analysis.rules import Target
+from analysis.rules import Target, winners
 
-__all__ = ["NOBODY", "Problem", "Question", "problems_of"]
+__all__ = ["NOBODY", "Problem", "Question", "counted", "problems_of"]
 
 NOBODY: Final = -1
 """The outcome "no Condorcet winner", beside candidate numbers."""
@@ -32,6 +32,33 @@ class Question(NamedTuple):
     budget: int
     domains: Domains
     """`None` for an abstention."""
+
+
+def counted(q: Question) -> frozenset[int] | None:
+    """The tied winners where every voter's ballot under the target is known, else `None`.
+
+    Known are ballots in the target's format, rankings where they are strict, and a vote where
+    one candidate stands alone on top.
+    """
+    cast = [domain for domain in q.domains if domain is not None]
+    if not all(_known(q.target, domain) for domain in cast):
+        return None
+    names = [str(c) for c in range(q.m)]
+    rankings = [tuple(tuple(str(c) for c in level) for level in d.levels) for d in cast]
+    if q.target == "simple":
+        ballots = [{name: int(name == top) for name in names} for ((top,), *_) in rankings]
+    elif q.target in ("cumulative", "approval"):
+        ballots = [dict(zip(names, domain.data, strict=True)) for domain in cast]  # type: ignore[arg-type]
+    else:
+        ballots = [{c: q.m - 1 - i for i, (c,) in enumerate(ranking)} for ranking in rankings]
+    found = winners(q.target, ballots=ballots, rankings=rankings, candidates=names)
+    return frozenset(int(c) for c in found)
+
+
+def _known(target: Target, domain: Domain) -> bool:
+    if target in ("cumulative", "approval"):
+        return domain.kind == "exact"
+    return all(len(level) == 1 for level in domain.levels[: 1 if target == "simple" else None])
 
 
 class Problem(NamedTuple):
@@ -71,7 +98,13 @@ def _exempt(kind: str, c: int | None, m: int, extra: int) -> Domain:
 
 @lru_cache(maxsize=1 << 14)
 def _borda(domain: Domain, c: int, m: int) -> Options:
-    return Options.of(with_subsets(dom.borda_options(domain, c, m).rows))
+    options = dom.borda_options(domain, c, m)
+    rows = with_subsets(options.rows)
+    if options.whole:
+        return Options.of(rows)
+    total = rows[0, options.rows.shape[1] :]  # all orders with `c` in one place have one total
+    low, high = np.append(options.low, total), np.append(options.high, total)
+    return Options(rows, low, high, whole=False)
 
 
 _OPTIONS: Final[dict[str, Callable[..., Options]]] = {

@@ -10,17 +10,22 @@ interchangeable, and equal positions of the whole count are visited once.
 from collections import Counter
 from collections.abc import Iterator, Sequence
 from itertools import combinations_with_replacement, product
+from typing import Final
 
 from analysis.identify.domains import Domain, Levels, free
+from analysis.identify.search import Purse
 
-__all__ = ["runoff_sets"]
+__all__ = ["POSITION_COST", "runoff_sets"]
+
+POSITION_COST: Final = 200
+"""Numbers that looking at one position counts for."""
 
 Position = tuple[tuple[Levels, int], ...]
 """Weak orders with a single first place → number of voters, sorted."""
 
 
 def runoff_sets(
-    domains: Sequence[Domain | None], m: int, *, exempt: int, limit: int
+    domains: Sequence[Domain | None], m: int, *, exempt: int, limit: int, purse: Purse
 ) -> tuple[frozenset[frozenset[int]], bool]:
     """Reachable winner sets, and whether they are all of them.
 
@@ -31,11 +36,12 @@ def runoff_sets(
         domains: One per voter; `None` abstains.
         m: Number of candidates.
         exempt: How many voters may have cast any ranking.
-        limit: Positions that may be generated.
+        limit: Numbers that may be computed; a position counts for `POSITION_COST`.
+        purse: What may be computed in all.
     """
     found: set[frozenset[int]] = set()
     seen: set[Position] = set()
-    work = 0
+    positions = min(limit, max(purse.left, 0)) // POSITION_COST
     alone = {frozenset({c}) for c in range(m)}
     waiting = _starts(domains, m, exempt)
     stack: list[tuple[Position, frozenset[int]]] = []
@@ -46,9 +52,10 @@ def runoff_sets(
                 return frozenset(found), True
             stack.append((start, frozenset(range(m))))
         position, standing = stack.pop()
-        work += 1
-        if work > limit:
+        positions -= 1
+        if positions < 0:
             return frozenset(found), False
+        purse.spend(POSITION_COST)
         if position in seen:
             continue
         seen.add(position)

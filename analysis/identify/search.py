@@ -15,7 +15,7 @@ from numpy.typing import NDArray
 
 from analysis.identify.domains import Options
 
-__all__ = ["WORK_LIMIT", "Sums", "Test", "Voter", "linear_test", "with_subsets"]
+__all__ = ["WORK_LIMIT", "Purse", "Sums", "Test", "Voter", "linear_test", "with_subsets"]
 
 Ints = NDArray[np.int32]
 
@@ -23,10 +23,35 @@ WORK_LIMIT: Final = 24_000_000
 """Numbers that one question may compute, partial sums times columns, before it counts as not
 settled: a second or two."""
 
+_STEP: Final = 2_000
+"""Numbers that adding one voter counts for at least."""
+_SUBSETS: Final = 7
+"""Columns up to which a linear test looks at every set of them."""
+
 _FIRST_BEAM: Final = 2_048
 """Partial sums with options that a step of the first beam should generate."""
 _WIDER: Final = (1, 16, 256)
 _CHUNK: Final = 1 << 17
+
+
+class Purse:
+    """Work that several questions share; what is spent stays spent.
+
+    Args:
+        left: Numbers that may be computed.
+    """
+
+    def __init__(self, left: int) -> None:
+        self.left = left
+
+    @property
+    def empty(self) -> bool:
+        """Whether nothing is left: no further question is searched."""
+        return self.left <= 0
+
+    def spend(self, work: int) -> None:
+        """Count work that was done."""
+        self.left -= work
 
 
 class Voter(NamedTuple):
@@ -71,8 +96,13 @@ def linear_test(need: Sequence[int]) -> Test:
 
 
 def with_subsets(rows: Ints) -> Ints:
-    """Append the sum over every set of two or more columns, to sharpen a linear test."""
+    """Append the sum over every set of two or more columns, to sharpen a linear test.
+
+    Of many columns only the sum over all is appended.
+    """
     d = rows.shape[1]
+    if d > _SUBSETS:
+        return np.hstack([rows, rows.sum(axis=1, keepdims=True, dtype=np.int32)])
     masks = [mask for mask in range(1, 1 << d) if mask & (mask - 1)]
     chosen = np.array([[mask >> j & 1 for mask in masks] for j in range(d)], dtype=np.int32)
     return np.hstack([rows, rows @ chosen.reshape(d, -1)])
@@ -101,18 +131,34 @@ class Sums:
         opened = test.open(self._low[0] + self._loss, self._high[0] + self._gain)
         return int(opened.argmax()) if opened.any() else len(opened)
 
-    def exists(self, test: Test, *, exempt: int, limit: int) -> bool | None:
+    def exists(self, test: Test, *, exempt: int, limit: int, purse: Purse) -> bool | None:
         """Whether some choice with at most `exempt` exempt voters passes.
 
         Args:
             test: The condition on the sums.
             exempt: How many voters may use their exempt options.
             limit: Numbers that may be computed.
+            purse: What may be computed in all.
 
         Returns:
-            `None` where the limit was reached first.
+            `None` where a limit was reached first, or where some options were left out and
+            the others do not pass.
         """
         exempt = min(exempt, len(self.voters))
+        if exempt < self.least_exempt(test):
+            return False
+        if purse.empty:
+            return None
+        whole = all(
+            voter.regular.whole and (voter.exempt.whole or not exempt) for voter in self.voters
+        )
+        limit = min(limit, purse.left)
+        found, work = self._widening(test, exempt, limit)
+        purse.spend(work)
+        return None if found is False and not whole else found
+
+    def _widening(self, test: Test, exempt: int, limit: int) -> tuple[bool | None, int]:
+        """Beam after beam; the answer and the work."""
         rests = [self._rest(place, exempt) for place in range(len(self.voters) + 1)]
         work = 0
         most = max(
@@ -122,8 +168,8 @@ class Sums:
         for width in (*(first * wider for wider in _WIDER), limit):
             found, work = self._beam(test, rests, exempt, width, work, limit)
             if found is not None or work >= limit:
-                return found
-        return None
+                break
+        return found, work
 
     def _start(self, exempt: int) -> tuple[int, Ints]:
         """The voter to begin with and the sum before: voters without a choice are added at once.
@@ -158,7 +204,7 @@ class Sums:
             if not len(sums):
                 return (None if cut else False), work
             options = len(voter.regular.rows) + len(voter.exempt.rows) * bool(exempt)
-            work += len(sums) * options * columns
+            work += max(_STEP, len(sums) * options * columns)
             if work > limit:
                 return None, work
             sums = _merged(_grown(sums, voter, test, rest, exempt))

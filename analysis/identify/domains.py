@@ -32,6 +32,7 @@ from analysis.rules import Target
 from tutorsim.types import Protocol
 
 __all__ = [
+    "MANY",
     "Domain",
     "Levels",
     "Options",
@@ -52,7 +53,7 @@ __all__ = [
 
 Ints = NDArray[np.int32]
 
-_MANY: Final = 5_040
+MANY: Final = 5_040
 """Options of a voter up to which all are listed; of more, some, with bounds on all."""
 
 
@@ -167,7 +168,7 @@ def approval_options(domain: Domain, c: int, m: int) -> Options:
 
 
 @lru_cache(maxsize=1 << 16)
-def cumulative_options(domain: Domain, c: int, m: int, budget: int) -> Options:
+def cumulative_options(domain: Domain, c: int, m: int, budget: int, many: int = MANY) -> Options:
     """Points of `c` less points of each other candidate.
 
     Let `u` candidates be `c` and all in levels above it. Each of them has at least what `c`
@@ -182,9 +183,9 @@ def cumulative_options(domain: Domain, c: int, m: int, budget: int) -> Options:
     upper = {c, *(d for level in levels[:place] for d in level)}
     share, left = divmod(budget, len(upper))
     start = [share if d in upper else 0 for d in range(m)]
-    given = list(islice(_never_rising(start, left, levels, c), _MANY + 1))
-    options = _against(c, [[share - mass for mass in points] for points in given[:_MANY]])
-    if len(given) <= _MANY:
+    given = list(islice(_never_rising(start, left, levels, c), many + 1))
+    options = _against(c, [[share - mass for mass in points] for points in given[:many]])
+    if len(given) <= many:
         return options
     most = np.delete(share - np.array(start, dtype=np.int32), c)
     return Options(options.rows, most - np.int32(left), most, whole=False)
@@ -217,7 +218,7 @@ def condorcet_options(domain: Domain, c: int, m: int) -> Options:
 
 
 @lru_cache(maxsize=1 << 14)
-def bucklin_options(domain: Domain, c: int, m: int, depth: int) -> Options:
+def bucklin_options(domain: Domain, c: int, m: int, depth: int, many: int = MANY) -> Options:
     """What makes `c` win Bucklin's count at `depth`, `c` first in its level.
 
     Columns: for each other `d`, minus (twice its presence in the first depth-1 places less one),
@@ -226,8 +227,8 @@ def bucklin_options(domain: Domain, c: int, m: int, depth: int) -> Options:
     `d`, presence of `c` less presence of `d` in the first `depth` places.
     """
     rivals = [d for d in range(m) if d != c]
-    openings = list(islice(_openings(domain.levels, c, depth), _MANY + 1))
-    whole = len(openings) <= _MANY
+    openings = list(islice(_openings(domain.levels, c, depth), many + 1))
+    whole = len(openings) <= many
     if not whole:
         orders = _orders(domain.levels, c).listed
         openings = [(set(order[: depth - 1]), set(order[:depth])) for order in orders]
@@ -300,7 +301,7 @@ class _Orders(NamedTuple):
 
 def _orders(levels: Levels, top: int | None) -> _Orders:
     """All linear extensions, or of very many those that turn each level or its reverse round."""
-    if prod(factorial(len(level) - (top in level)) for level in levels) <= _MANY:
+    if prod(factorial(len(level) - (top in level)) for level in levels) <= MANY:
         return _Orders(list(extensions(levels, top)), whole=True)
     found: set[tuple[int, ...]] = set()
     for start, step in product(range(max(map(len, levels))), (1, -1)):

@@ -5,7 +5,7 @@ ballots left out lose nothing.
 """
 
 from collections.abc import Callable, Sequence
-from functools import lru_cache
+from functools import lru_cache, partial
 from typing import Final, NamedTuple
 
 import numpy as np
@@ -20,6 +20,11 @@ __all__ = ["NOBODY", "Problem", "Question", "counted", "problems_of"]
 
 NOBODY: Final = -1
 """The outcome "no Condorcet winner", beside candidate numbers."""
+
+_ALL_OPTIONS: Final = 200_000
+"""Options of points and of places to list for all voters and candidates together."""
+_SOME: Final = 16
+"""Of which each voter may have so many, however many voters there are."""
 
 Domains = tuple[Domain | None, ...]
 
@@ -83,6 +88,9 @@ def problems_of(q: Question, outcome: int, ahead: Sequence[int]) -> list[Problem
 def _sums(kind: str, c: int | None, m: int, extra: int, domains: Domains) -> Sums:
     """What voters add: one kind of options for all; an abstention adds nothing unless exempt."""
     options = _OPTIONS[kind]
+    if kind in ("cumulative", "bucklin"):
+        many = min(dom.MANY, max(_SOME, _ALL_OPTIONS // (m * len(domains))))
+        options = partial(options, many=many)
     free = options(_exempt(kind, c, m, extra), c, m, extra)
     nothing = Options.of(0 * free.rows[:1])
     regular = [nothing if d is None else options(d, c, m, extra) for d in domains]
@@ -102,8 +110,8 @@ def _borda(domain: Domain, c: int, m: int) -> Options:
     rows = with_subsets(options.rows)
     if options.whole:
         return Options.of(rows)
-    total = rows[0, options.rows.shape[1] :]  # all orders with `c` in one place have one total
-    low, high = np.append(options.low, total), np.append(options.high, total)
+    low, high = (with_subsets(bound[None])[0] for bound in (options.low, options.high))
+    low[-1] = high[-1] = rows[0, -1]  # all orders with `c` in one place have one total
     return Options(rows, low, high, whole=False)
 
 

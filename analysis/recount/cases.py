@@ -1,5 +1,6 @@
 """Turns that voted alike, gathered into cases: each case is recounted once."""
 
+from collections import Counter
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import NamedTuple
 
@@ -17,6 +18,7 @@ __all__ = [
     "OutcomeTables",
     "cast_by",
     "decided",
+    "decided_without_each",
     "gather",
     "group_by_case",
     "leading",
@@ -101,6 +103,55 @@ def decided(case: Case, *, order: Sequence[str], change: Change | None = None) -
         logged=leading(cast_by(case.final), case.final.candidates),
         tie=None if case.tie is None else changed(case.tie),
     )
+
+
+def decided_without_each(case: Case, *, order: Sequence[str]) -> list[Outcome]:
+    """Decide a turn again without one voter, for each voter of the final vote.
+
+    Only totals decide, so a voter's masses are taken off them; voters that cast alike are
+    decided once.
+    """
+    candidates = case.final.candidates
+    final = _by_voter(cast_by(case.final))
+    tie = None if case.tie is None else _by_voter(cast_by(case.tie))
+    logged = leading(cast_by(case.final), candidates)
+    of_final = _sums(final)
+    of_tie = None if tie is None else _sums(tie)
+    found: dict[object, Outcome] = {}
+    outcomes = []
+    for voter in case.final.voters:
+        own = final.get(voter, Counter())
+        again = Counter() if tie is None else tie.get(voter, Counter())
+        cast = (tuple(own.items()), tuple(again.items()))
+        if cast not in found:
+            found[cast] = redecided(
+                _rest(of_final, own),
+                candidates,
+                order=order,
+                logged=logged,
+                tie=None if of_tie is None else _rest(of_tie, again),
+            )
+        outcomes.append(found[cast])
+    return outcomes
+
+
+def _by_voter(cast: Ballots) -> dict[str, Counter[str]]:
+    found: dict[str, Counter[str]] = {}
+    for voter, masses in cast:
+        found.setdefault(voter, Counter()).update(masses)
+    return found
+
+
+def _sums(cast: Mapping[str, Mapping[str, int]]) -> Counter[str]:
+    total = Counter[str]()
+    for masses in cast.values():
+        total.update(masses)
+    return total
+
+
+def _rest(total: Mapping[str, int], own: Mapping[str, int]) -> Ballots:
+    """What all the others cast together."""
+    return [("", {c: mass - own.get(c, 0) for c, mass in total.items()})]
 
 
 def redecided(

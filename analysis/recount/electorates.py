@@ -14,6 +14,7 @@ from analysis.recount.cases import (
     Outcome,
     cast_by,
     decided,
+    decided_without_each,
     group_by_case,
     leading,
     outcome_tables,
@@ -165,9 +166,7 @@ def _any_left_out(
     """Turns that the absence of some one voter changes."""
     counts: Counter[str] = Counter()
     for case, n in grouped:
-        outcomes = [
-            decided(case, order=order, change=_without(voter)) for voter in case.final.voters
-        ]
+        outcomes = decided_without_each(case, order=order)
         winner = logged[case]
         counts["turns"] += n
         counts["open"] += n * any(len(o.standing) > 1 for o in outcomes)

@@ -5,7 +5,9 @@ from typing import Any
 
 import pytest
 
+from analysis.profiles import read_turns
 from analysis.recount import ElectorateRow, RecountResult, recount
+from analysis.recount.cases import decided, decided_without_each, gather
 
 S, M, V, C = "scaffolding", "misconception", "motivation", "metacognitive"
 
@@ -138,3 +140,27 @@ def test_all_confidences_zero_tie_everybody(panel_turn: Make, recounted: Make) -
     row = scenario(recounted(turn), "confidence_weighted")
     assert row.open_ties == 1
     assert bounds(row) == (0, 1, 1)
+
+
+def test_leaving_each_voter_out_is_leaving_out_one_after_the_other(
+    panel_turn: Make, panel_episode: Make, panel_source: Make
+) -> None:
+    tied = panel_votes(S, M, S, M)
+    turns = (
+        panel_turn("simple", panel_votes(S, S, M, None)),
+        panel_turn("simple", tied, tie=panel_votes(M, M, M, S), turn=2),
+        panel_turn("simple", tied, tie=tied, turn=3),
+    )
+    source = panel_source(panel_episode(*turns, scores=(0.1, 0.2, 0.3, 0.4)))
+    cases = gather(read_turns(source.ballots, fallback_order=source.fallback_order))
+    assert len(cases) == 3
+    for case in cases:
+        one_by_one = [
+            decided(
+                case,
+                order=(S, M, V, C),
+                change=lambda ballots, out=voter: [pair for pair in ballots if pair[0] != out],  # type: ignore[misc]
+            )
+            for voter in case.final.voters
+        ]
+        assert decided_without_each(case, order=(S, M, V, C)) == one_by_one

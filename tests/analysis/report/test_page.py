@@ -211,7 +211,7 @@ def test_a_run_without_episodes_is_not_estimable_and_says_so(panel_source):
     assert "No trace: the run holds no episode." in page.text
 
 
-@pytest.mark.parametrize("count", [3, 5])
+@pytest.mark.parametrize("count", [3, pytest.param(5, marks=pytest.mark.slow)])
 def test_panels_of_other_sizes_are_drawn(panel_turn, panel_episode, panel_source, count):
     roles = tuple(f"tutor {'x' * 40 if i == 2 else i}" for i in range(count))
     votes = {role: roles[i % 2] for i, role in enumerate(roles)}

@@ -45,6 +45,7 @@ def content(folder: Path) -> dict[str, bytes]:
     return {path.name: path.read_bytes() for path in folder.iterdir()}
 
 
+@pytest.mark.slow
 @pytest.mark.loopback
 def test_after_a_kill_no_recorded_call_is_sent_again_and_the_bytes_are_those_of_one_run(
     tmp_path: Path, server: Any, message: Callable[..., dict[str, Any]]

@@ -40,6 +40,8 @@ WAYS: dict[str, dict[str, Any]] = {
     "filter alone, same user": {"level": "filter-only", "without": frozenset({"uid"})},
 }
 """The four levels, and the layers switched off one by one."""
+LONG = frozenset({"no-namespaces", "without landlock", "without uid"})
+"""Ways that the default run leaves out: another one has fewer layers and the same programs."""
 
 
 def programs(name: str) -> dict[str, dict[str, Any]]:
@@ -58,7 +60,10 @@ class Bench:
         return self.sandbox.judge_program(program, **{**TERMS, **terms})
 
 
-@pytest.fixture(scope="session", params=WAYS)
+@pytest.fixture(
+    scope="session",
+    params=[pytest.param(way, marks=pytest.mark.slow if way in LONG else ()) for way in WAYS],
+)
 def bench(request: pytest.FixtureRequest) -> Iterator[Bench]:
     """A sandbox in each way that this machine offers."""
     with Sandbox(limits=SHORT, workers=2, **WAYS[request.param]) as sandbox:

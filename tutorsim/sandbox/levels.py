@@ -44,7 +44,7 @@ class Limits:
     """Bytes written to standard output and error together; few enough to end a program that
     only prints well before its CPU time does."""
     message: int = 1 << 20
-    """Characters of a student's message."""
+    """Bytes of a student's message, as JSON of ASCII characters."""
 
     @property
     def longest(self) -> float:

@@ -1,5 +1,6 @@
 """The sandbox as the rest of the project sees it: open it, ask for verdicts, close it."""
 
+import json
 import os
 import platform
 import queue
@@ -28,7 +29,9 @@ from tutorsim.sandbox.verdict import Usage, read_aftermath
 
 __all__ = ["RULES_VERSION", "Sandbox", "judge_code"]
 
-RULES_VERSION: Final = 1
+RULES_VERSION: Final = 2
+_WIDEST: Final = 12
+"""Bytes of the widest character on its way to the worker: two escapes."""
 """Raised whenever the same program could get another verdict, reason or extracted code."""
 
 T = TypeVar("T")
@@ -121,7 +124,7 @@ class Sandbox:
 
     def judge_detailed(self, run: CodeRun) -> tuple[CodeResult, Usage]:
         """As `judge`, with what the program used and wrote; that part is no matter of record."""
-        if len(run.message) > self._limits.message:
+        if _size(run.message) > self._limits.message:
             record = VerdictRecord(
                 outcome="no_code",
                 reason="the message is too long",
@@ -135,7 +138,7 @@ class Sandbox:
     ) -> tuple[CodeResult, Usage]:
         """As `judge_detailed`, for a program that is not in a message; nothing is extracted."""
         # What is cut off here is refused as too long all the same.
-        cut = program[: self._limits.message]
+        cut = program[: self._limits.message // _WIDEST]
         return self._judged(Job("", cut, prompt, entry_point, test))
 
     def report(self) -> dict[str, Any]:
@@ -192,7 +195,7 @@ class Sandbox:
             limits=self._limits,
             baseline=zygote.started["resident"],
             unsafe=self._setting == "unsafe",
-            may_kill_itself=layers["seccomp"] != "ok" and layers["namespaces"] != "ok",
+            may_kill_itself=layers["seccomp"] != "ok",
         )
 
     def _with_zygote(self, action: Callable[[Zygote], T]) -> T:
@@ -272,3 +275,8 @@ def judge_code(run: CodeRun, *, level: Setting = "auto") -> CodeResult:
     """
     with Sandbox(level, workers=1) as sandbox:
         return sandbox.judge(run)
+
+
+def _size(text: str) -> int:
+    """Bytes that a text takes on its way to the worker, as JSON of ASCII characters."""
+    return len(json.dumps(text))

@@ -59,8 +59,9 @@ def test_a_message_without_a_program_says_why(best: Any, message: str, reason: s
     assert (result.verdict.outcome, result.verdict.reason) == ("no_code", reason)
 
 
-def test_a_message_too_long_to_read_is_no_code(best: Any) -> None:
-    result = best.sandbox.judge(coderun("x" * (1 << 20) + "x"))
+@pytest.mark.parametrize("text", ["x" * (1 << 20), "\U0001f600" * 700_000])
+def test_a_message_too_long_to_read_is_no_code(best: Any, text: str) -> None:
+    result = best.sandbox.judge(coderun(text))
     assert result.verdict.reason == "the message is too long"
 
 
@@ -70,8 +71,9 @@ def test_a_message_that_takes_too_long_to_read_is_ended(best: Any) -> None:
     assert result.verdict.outcome in ("no_code", "timeout", "error")
 
 
-def test_a_program_too_long_is_no_code(best: Any) -> None:
-    result, _ = best.sandbox.judge_program("x = 1\n" * 20_000, **TERMS)
+@pytest.mark.parametrize("text", ["x = 1\n" * 20_000, f"x = '{chr(0x1F600) * 710_000}'"])
+def test_a_program_too_long_is_no_code(best: Any, text: str) -> None:
+    result, _ = best.sandbox.judge_program(text, **TERMS)
     assert (result.verdict.outcome, result.verdict.reason) == (
         "no_code",
         "the program is too long",

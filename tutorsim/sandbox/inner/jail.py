@@ -110,6 +110,7 @@ class Jail:
                 they try has to be stopped by the layer that is there for it.
         """
         linux.prctl(linux.PR_SET_PDEATHSIG, _SIGKILL)
+        linux.leave_keyring()
         if self.fresh_pids:
             linux.drop_capabilities()
         if self.has("rlimits"):

@@ -55,7 +55,7 @@ class _Student:
             self._stop("error", "answer too large")
         try:
             value = decode(reply["value"])
-        except (Malformed, KeyError):
+        except (Malformed, KeyError, MemoryError, RecursionError, SystemError):
             self._stop("error", "protocol: unreadable answer")
         return value
 
@@ -80,9 +80,14 @@ class _Student:
         return None
 
     def _ask(self, call: dict[str, Any] | None) -> dict[str, Any]:
+        """The worker's next word; an answer counts only with the ticket of its call.
+
+        A program that wrote answers down before it was asked cannot know the ticket.
+        """
+        ticket = os.urandom(8).hex()
         try:
             if call is not None:
-                write_frame(_WORKER, call)
+                self._send({**call, "ticket": ticket})
             reply = read_frame(_WORKER)
         except Closed:
             self._stop(_GONE, "the program ended")
@@ -90,7 +95,16 @@ class _Student:
             self._stop("error", "protocol: unreadable answer")
         if not isinstance(reply, dict):
             self._stop("error", "protocol: unreadable answer")
+        if call is not None and reply.get("ticket") != ticket:
+            self._stop("error", "protocol: unexpected answer")
         return reply
+
+    def _send(self, call: dict[str, Any]) -> None:
+        try:
+            write_frame(_WORKER, call)
+        except Closed:
+            read_frame(_WORKER)  # raises again, unless an answer to no call lies there
+            self._stop("error", "protocol: unexpected answer")
 
     def _error(self, reply: dict[str, Any]) -> BaseException:
         builtin, name, text = (str(reply.get(key, "")) for key in ("raised", "name", "text"))

@@ -21,6 +21,7 @@ __all__ = [
     "PR_SET_SECCOMP",
     "drop_capabilities",
     "errno_name",
+    "leave_keyring",
     "mount",
     "pivot_root",
     "prctl",
@@ -48,6 +49,8 @@ _PR_CAP_AMBIENT_CLEAR_ALL = 4
 # Numbers above 423 are the same on every architecture.
 LANDLOCK_CREATE_RULESET = 444
 LANDLOCK_RESTRICT_SELF = 446
+_KEYCTL = {"x86_64": 250, "aarch64": 219}
+_KEYCTL_JOIN_SESSION_KEYRING = 1
 _PIVOT_ROOT = {"x86_64": 155, "aarch64": 41}
 
 _MNT_DETACH = 2
@@ -112,6 +115,14 @@ def drop_capabilities() -> None:
         prctl(PR_CAP_AMBIENT, _PR_CAP_AMBIENT_CLEAR_ALL)
     header = (ctypes.c_uint32 * 2)(_CAPABILITY_VERSION_3, 0)
     _checked(_libc.capset(header, (ctypes.c_uint32 * 6)()), "capset")
+
+
+def leave_keyring() -> None:
+    """Take a new, empty session keyring, where the kernel has any."""
+    number = _KEYCTL.get(os.uname().machine)
+    if number is not None:
+        with suppress(OSError):
+            syscall(number, _KEYCTL_JOIN_SESSION_KEYRING, 0)
 
 
 def errno_name(error: OSError) -> str:

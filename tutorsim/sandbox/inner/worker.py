@@ -94,10 +94,11 @@ def _answer(function: Any) -> None:
             reply = _raised(error)
         with suppress(Exception):
             output.flush()
+        ticket = {"ticket": call["ticket"]}
         try:
-            write_frame(_SOCKET, reply)
+            write_frame(_SOCKET, reply | ticket)
         except Malformed:
-            write_frame(_SOCKET, {"large": True})
+            write_frame(_SOCKET, {"large": True} | ticket)
 
 
 def _raised(error: BaseException) -> dict[str, Any]:

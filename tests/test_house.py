@@ -11,8 +11,18 @@ import pytest
 ROOT = Path(__file__).parents[1]
 
 ROOMS = (
-    *("types", "errors", "catalog", "tasks", "voting", "records", "study", "model", "agents"),
-    *("mechanisms", "drivers", "episode", "estimate", "plan", "replay", "sandbox", "runner"),
+    *("types", "errors", "engine", "catalog", "tasks", "voting", "records", "study", "model"),
+    *(
+        "agents",
+        "mechanisms",
+        "drivers",
+        "episode",
+        "estimate",
+        "plan",
+        "replay",
+        "sandbox",
+        "runner",
+    ),
     *("standin", "bundled", "pytest_plugin", "cli"),
 )
 """A room imports only rooms that stand before it."""
@@ -25,6 +35,7 @@ ONLY_IN = {
     "vcr": "tutorsim.replay",
     "polars": "analysis",
     "altair": "analysis",
+    "distributed": "tutorsim.engine",
     "click": "tutorsim.cli",
     "rich": "tutorsim.cli",
 }

@@ -17,6 +17,8 @@ from typing import Any, Final, TypeVar
 import numpy as np
 import numpy.typing as npt
 
+from analysis.resampling import LARGEST_RESAMPLED, bca, linearised, sign_flip_p
+
 __all__ = [
     "LEVEL",
     "Bounds",
@@ -36,9 +38,6 @@ K = TypeVar("K", bound=Hashable)
 
 LEVEL: Final = 0.95
 """Level of every interval."""
-
-RESAMPLES: Final = 4999
-"""Draws of a bootstrap or of a permutation test that is not enumerated."""
 
 
 @dataclass(frozen=True)
@@ -153,28 +152,10 @@ def _interval(
     method = f"BCa bootstrap over {len(sums)} tasks"
     if np.allclose(sums, mean * counts, rtol=0, atol=1e-12):
         return Interval(mean, mean, method)
-    return Interval(*_bca(sums, counts, seed), method)
-
-
-def _bca(
-    sums: npt.NDArray[np.float64], counts: npt.NDArray[np.float64], seed: int
-) -> tuple[float, float]:
-    from scipy.stats import bootstrap  # here, as its import takes longer than most commands
-
-    def ratio(s: npt.NDArray[np.float64], n: npt.NDArray[np.float64], axis: int) -> Any:
-        return s.sum(axis=axis) / n.sum(axis=axis)
-
-    interval = bootstrap(
-        (sums, counts),
-        ratio,
-        paired=True,
-        vectorized=True,
-        n_resamples=RESAMPLES,
-        confidence_level=LEVEL,
-        method="BCa",
-        rng=np.random.default_rng(seed),
-    ).confidence_interval
-    return float(interval.low), float(interval.high)
+    if len(sums) > LARGEST_RESAMPLED:
+        low, high = linearised(sums, counts, level=LEVEL)
+        return Interval(low, high, f"normal, linearised over {len(sums)} tasks")
+    return Interval(*bca(sums, counts, level=LEVEL, seed=seed), method)
 
 
 def _by_cluster(
@@ -203,19 +184,10 @@ def paired_permutation(
         return NotEstimable("no pairs")
     if len(differences) < 2:
         return NotEstimable("one pair has no distribution")
-    from scipy.stats import permutation_test  # as in `_bca`
-
-    n = len(differences)
     ordered = np.sort(np.asarray(differences, dtype=np.float64))
-    found = permutation_test(
-        (ordered,),
-        lambda x, axis: x.mean(axis=axis),
-        permutation_type="samples",
-        vectorized=True,
-        n_resamples=RESAMPLES,
-        rng=np.random.default_rng(seed),
-    )
-    return PermutationTest(fsum(differences) / n, float(found.pvalue), n, 2**n <= RESAMPLES)
+    p_value, exact = sign_flip_p(ordered, seed=seed)
+    n = len(differences)
+    return PermutationTest(fsum(differences) / n, p_value, n, exact)
 
 
 def holm(p_values: Mapping[K, float]) -> dict[K, float]:

@@ -11,13 +11,15 @@ from dataclasses import dataclass
 from functools import cache
 from importlib import resources
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 from pydantic import BaseModel, ConfigDict, Field, ValidationError
 
 from tutorsim.errors import CatalogError
-from tutorsim.estimate import estimate_tokens
-from tutorsim.study import LoadedStudy, Study
 from tutorsim.types import Condition
+
+if TYPE_CHECKING:
+    from tutorsim.study import LoadedStudy, Study
 
 __all__ = ["CallRange", "Plan", "Price", "PriceTable", "call_range", "load_prices", "plan"]
 
@@ -96,9 +98,10 @@ class CallRange:
         )
 
 
-def call_range(study: Study, condition: Condition) -> CallRange:
+def call_range(study: "Study", condition: Condition) -> CallRange:
     """Calls of one episode: a student and a judge call around every turn."""
-    panel = len(study.roles) * (len(PANEL_STAGES) + len(TIE_STAGES))
+    further = sum(form != condition for form in study.vote_formats)
+    panel = len(study.roles) * (len(PANEL_STAGES) + further + len(TIE_STAGES))
     in_turn = 1 if condition == "baseline" else panel
     least = 2
     most = least + study.max_turns * (in_turn + 2)
@@ -122,8 +125,10 @@ class Plan:
     """Models without a price."""
 
 
-def plan(loaded: LoadedStudy, prices: PriceTable) -> Plan:
+def plan(loaded: "LoadedStudy", prices: PriceTable) -> Plan:
     """Count calls exactly and estimate tokens and cost."""
+    from tutorsim.estimate import estimate_tokens  # here, as whoever wants prices pays for it too
+
     study = loaded.study
     calls = CallRange(0, 0, 0)
     episodes = 0

@@ -23,7 +23,6 @@ import numpy as np
 import polars as pl
 
 from analysis.metrics.turns import DecidedTurn, by_protocol, decided_turns
-from analysis.recount.cases import Case, decided
 from analysis.sources import Source
 from analysis.statistics import NotEstimable, to_json
 from tutorsim.types import Protocol
@@ -180,6 +179,8 @@ def _widest(protocol: Protocol, m: int, budget: int) -> int:
 
 def _pivotal(turn: DecidedTurn, voter: str) -> tuple[bool, bool]:
     """Whether the winner changes without one voter: by the order's pick, and for certain."""
+    from analysis.recount.cases import Case, decided  # here: it brings every recount along
+
     outcome = decided(
         Case(turn.final, turn.initial, turn.tie),
         order=turn.order,

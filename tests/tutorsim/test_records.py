@@ -12,6 +12,7 @@ from tutorsim.records import (
     EPISODES_FILE,
     RUN_FILE,
     SCHEMA_VERSION,
+    Attempt,
     BallotRecord,
     EpisodeRecord,
     Provenance,
@@ -220,3 +221,17 @@ def test_masses_are_counted_where_another_program_left_them_out(folder, played):
 def test_records_do_not_change(played):
     with pytest.raises(ValueError, match="frozen"):
         played.turns_taken = 9
+
+
+@given(
+    st.floats(allow_nan=False, allow_infinity=False) | st.floats(0, 1e-3),
+    st.text(st.characters(exclude_categories=["Cs"])),
+)
+def test_a_line_spells_numbers_and_texts_as_the_standard_library_does(number, text):
+    line = to_line(Attempt(turn=0, text=text, score=number))
+    value = {"turn": 0, "text": text, "score": number, "score_rationale": None}
+    value |= {"code": None, "code_passed": None, "verdict": None}
+    plain = json.dumps(value, ensure_ascii=False, separators=(",", ":"))
+    for end in "\x85\u2028\u2029":
+        plain = plain.replace(end, f"\\u{ord(end):04x}")
+    assert line == plain

@@ -50,6 +50,9 @@ def serve_command(host: str, port: int, seed: int, faults: tuple[str, ...]) -> N
       garbage    a body that is not JSON
       refusal    a message without text
       truncated  half a reply, as if max_tokens had been reached
+      expired    an entry of a batch that was not reached in time
+      errored    an entry of a batch that met an internal error
+      pending    a batch that takes SECONDS to end
     HOW_OFTEN is a share (0.05, the default) or every so many requests (20).
     A request that is sent again is answered, unless `persist` is added.
     """

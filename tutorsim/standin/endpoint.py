@@ -3,73 +3,51 @@
 import hashlib
 from collections import Counter
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
-from typing import Any, Final
+from dataclasses import replace
+from typing import Any, Final, NamedTuple
 
 import orjson
 
+from tutorsim.model import CALL_HEADER
+from tutorsim.model.custom_id import call_digest
+from tutorsim.standin.batches import BATCHES_PATH, Batches, entry_error
 from tutorsim.standin.chance import Chance
-from tutorsim.standin.faults import Fault, Faults
+from tutorsim.standin.faults import (
+    BATCH_FAULTS,
+    ENTRY_FAULTS,
+    REPLY_FAULTS,
+    REQUEST_FAULTS,
+    Fault,
+    Faults,
+)
 from tutorsim.standin.mind import Thought, think
+from tutorsim.standin.response import Problem, Response, error_response
 
-__all__ = ["STANDIN_VERSION", "Endpoint", "Problem", "Response", "error_response"]
+__all__ = ["STANDIN_VERSION", "Endpoint"]
 
-STANDIN_VERSION: Final = "1"
+STANDIN_VERSION: Final = "2"
 """Changes whenever the same request would get another reply than before."""
 
-_CALL_HEADER = "x-tutorsim-call"
 _PATH = "/v1/messages"
-_ERROR_TYPES: Mapping[int, str] = {
-    400: "invalid_request_error",
-    404: "not_found_error",
-    405: "invalid_request_error",
-    411: "invalid_request_error",
-    413: "request_too_large",
-    429: "rate_limit_error",
-    431: "invalid_request_error",
-    500: "api_error",
-    529: "overloaded_error",
-}
 
 
-@dataclass(frozen=True)
-class Response:
-    """What to send back, and how badly."""
+class _Asked(NamedTuple):
+    """A request for a message that can be answered."""
 
-    status: int
-    body: bytes
-    request_id: str
-    headers: tuple[tuple[str, str], ...] = ()
-    delay: float = 0.0
-    """Seconds to wait before sending."""
-    kept: float = 1.0
-    """Share of the response to send before the connection closes; 1 sends all, 0 nothing."""
-
-
-class Problem(Exception):
-    """A request that is refused, with the status and the words of the refusal."""
-
-    def __init__(self, status: int, message: str) -> None:
-        super().__init__(message)
-        self.status = status
-        self.message = message
-
-
-def error_response(
-    status: int, message: str, request_id: str, headers: tuple[tuple[str, str], ...] = ()
-) -> Response:
-    """An error in the API's own shape."""
-    error = {"type": _ERROR_TYPES[status], "message": message}
-    body = orjson.dumps({"type": "error", "error": error, "request_id": request_id})
-    return Response(status, body, request_id, headers)
+    name: str
+    """The same for each time that it is sent."""
+    sent_before: int
+    chance: Chance
 
 
 class Endpoint:
-    """Answers requests; remembers only how often it has seen each of them.
+    """Answers requests; remembers how often it has seen each of them, and batches.
 
-    A reply depends on the seed, the JSON value of the body and the occurrence: the value of
-    the header `x-tutorsim-call` where there is one, so that neither order nor a restart matters,
-    and otherwise the number of times that the body has come before.
+    A reply depends on the seed, the JSON value of the body and the occurrence, so that neither
+    order nor a restart matters. The occurrence is the digest of the header `x-tutorsim-call`; an
+    entry of a batch has no headers of its own and brings that digest in its `custom_id`, so that
+    it gets the reply of the direct call. Without a call's name it is the number of times that the
+    body has come before.
 
     Args:
         seed: Another seed is another model.
@@ -78,7 +56,9 @@ class Endpoint:
 
     def __init__(self, *, seed: int, faults: Sequence[Fault] = ()) -> None:
         self._seed = seed
-        self._faults = Faults(faults, seed=seed)
+        self._faults = Faults(faults, seed=seed, kinds=REQUEST_FAULTS + REPLY_FAULTS)
+        self._entry_faults = Faults(faults, seed=seed, kinds=REPLY_FAULTS + ENTRY_FAULTS)
+        self._batches = Batches(self._entry, Faults(faults, seed=seed, kinds=BATCH_FAULTS))
         self._seen: Counter[bytes] = Counter()
         self.requests = 0
         """Requests answered so far, refused and failed ones among them."""
@@ -96,25 +76,60 @@ class Endpoint:
         """
         self.requests += 1
         try:
+            if target.startswith(BATCHES_PATH):
+                return self._about_batches(method, target, headers, content)
             _check_route(method, target)
-            body = _checked_body(content)
+            body = _checked_body(_parsed(content))
         except Problem as problem:
             unread = hashlib.sha256(f"{method} {target}\n".encode() + content).hexdigest()
             return error_response(problem.status, problem.message, f"req_{unread[:24]}")
-        return self._answer(body, headers.get(_CALL_HEADER))
+        call = headers.get(CALL_HEADER)
+        return self._answer(self._asked(body, call and call_digest(call)), body)
 
-    def _answer(self, body: dict[str, Any], call: str | None) -> Response:
+    def _asked(self, body: dict[str, Any], occurrence: str | None) -> _Asked:
         digest = hashlib.sha256(orjson.dumps(body, option=orjson.OPT_SORT_KEYS)).hexdigest()
-        name = digest if call is None else f"{digest} {call}"
-        sent_before = self._count(name, counts=call is None or bool(self._faults))
-        chance = Chance(self._seed, digest, f"#{sent_before}" if call is None else call)
+        name = digest if occurrence is None else f"{digest} {occurrence}"
+        counts = occurrence is None or bool(self._faults) or bool(self._entry_faults)
+        sent_before = self._count(name, counts=counts)
+        return _Asked(
+            name, sent_before, Chance(self._seed, digest, occurrence or f"#{sent_before}")
+        )
+
+    def _answer(self, asked: _Asked, body: dict[str, Any]) -> Response:
+        name, sent_before, chance = asked
         fault = self._faults.meets(name, sent_before)
         request_id = "req_" + chance.digest(f"request {sent_before}").hex()[:24]
         if fault is not None and fault.kind in _FAILURES:
             return _failure(fault, request_id)
-        thought = _disturbed(think(body, chance), fault)
-        message = _message(thought, str(body["model"]), chance)
-        return _delivered(message, request_id, fault)
+        message = _message(_disturbed(think(body, chance), fault), str(body["model"]), chance)
+        return _delivered(Response(200, orjson.dumps(message), request_id), fault)
+
+    def _entry(self, params: object, occurrence: str) -> dict[str, Any]:
+        """The result of an entry of a batch."""
+        try:
+            body = _checked_body(params)
+        except Problem as problem:
+            return entry_error(problem.status, problem.message)
+        name, sent_before, chance = self._asked(body, occurrence)
+        fault = self._entry_faults.meets(name, sent_before)
+        if fault is not None and fault.kind == "expired":
+            return {"type": "expired"}
+        if fault is not None and fault.kind == "errored":
+            return entry_error(*_FAILURES["500"])
+        message = _message(_disturbed(think(body, chance), fault), str(body["model"]), chance)
+        return {"type": "succeeded", "message": message}
+
+    def _about_batches(
+        self, method: str, target: str, headers: Mapping[str, str], content: bytes
+    ) -> Response:
+        name = self._batches.name(method, target, content)
+        sent_before = self._count(name, counts=True)
+        fault = self._faults.meets(name, sent_before) if self._faults else None
+        request_id = f"req_{hashlib.sha256(f'{name} {sent_before}'.encode()).hexdigest()[:24]}"
+        if fault is not None and fault.kind in _FAILURES:
+            return _failure(fault, request_id)
+        given = self._batches.answer(method, target, headers.get("host"), content)
+        return _delivered(replace(given, request_id=request_id), fault)
 
     def _count(self, name: str, *, counts: bool) -> int:
         if not counts:
@@ -134,11 +149,14 @@ def _check_route(method: str, target: str) -> None:
         raise Problem(405, f"{method[:20]} is not allowed; send a POST.")
 
 
-def _checked_body(content: bytes) -> dict[str, Any]:
+def _parsed(content: bytes) -> object:
     try:
-        body = orjson.loads(content)
+        return orjson.loads(content)
     except orjson.JSONDecodeError as error:
         raise Problem(400, f"The body is not JSON: {error}") from error
+
+
+def _checked_body(body: object) -> dict[str, Any]:
     if not isinstance(body, dict):
         raise Problem(400, "The body is not a JSON object.")
     if not isinstance(body.get("model"), str) or not body["model"]:
@@ -206,26 +224,24 @@ def _disturbed(thought: Thought, fault: Fault | None) -> Thought:
     return thought
 
 
-def _message(thought: Thought, model: str, chance: Chance) -> bytes:
+def _message(thought: Thought, model: str, chance: Chance) -> dict[str, Any]:
     content = [{"type": "text", "text": thought.text}] if thought.text else []
     usage = {"input_tokens": thought.input_tokens, "output_tokens": thought.output_tokens}
-    return orjson.dumps(
-        {
-            "id": "msg_" + chance.digest("message").hex()[:24],
-            "type": "message",
-            "role": "assistant",
-            "model": model,
-            "content": content,
-            "stop_reason": thought.stop_reason,
-            "stop_sequence": None,
-            "usage": usage,
-        }
-    )
+    return {
+        "id": "msg_" + chance.digest("message").hex()[:24],
+        "type": "message",
+        "role": "assistant",
+        "model": model,
+        "content": content,
+        "stop_reason": thought.stop_reason,
+        "stop_sequence": None,
+        "usage": usage,
+    }
 
 
-def _delivered(message: bytes, request_id: str, fault: Fault | None) -> Response:
+def _delivered(response: Response, fault: Fault | None) -> Response:
     kind = fault.kind if fault else None
     if kind == "garbage":
-        return Response(200, b"<html>" + message[:40], request_id)
+        return replace(response, body=b"<html>" + response.body[:40])
     delay = fault.seconds if fault and kind == "slow" else 0.0
-    return Response(200, message, request_id, delay=delay, kept=0.5 if kind == "cut" else 1.0)
+    return replace(response, delay=delay, kept=0.5 if kind == "cut" else 1.0)

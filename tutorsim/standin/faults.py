@@ -13,6 +13,12 @@ A fault is written `KIND[:HOW_OFTEN][:SECONDS][:persist]`.
 | `garbage` | status 200 with a body that is not JSON | |
 | `refusal` | a message without text, `stop_reason` `refusal` | |
 | `truncated` | half of the reply, `stop_reason` `max_tokens` | |
+| `expired` | a batch ends without having reached the entry | |
+| `errored` | an entry of a batch comes back with an internal error | |
+| `pending` | a batch takes its time | until it ends, 1 |
+
+Those before `refusal` strike every request, those about batches too; `refusal` and `truncated`
+strike messages, `expired` and `errored` entries, and `pending` whole batches.
 
 HOW_OFTEN is a share up to 1 (0.05 is one request in twenty, chosen by hash; the default) or a
 whole number from 2 (every so many requests, in order of arrival). A request that is sent again
@@ -20,18 +26,35 @@ is answered, unless the fault says `persist`. `refusal` and `truncated` are repl
 request always gets the same one.
 """
 
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 from dataclasses import dataclass
 from typing import Literal, get_args
 
 from tutorsim.errors import UsageError
 from tutorsim.standin.chance import Chance
 
-__all__ = ["FAULT_KINDS", "Fault", "FaultKind", "Faults", "parse_fault"]
+__all__ = [
+    "BATCH_FAULTS",
+    "ENTRY_FAULTS",
+    "FAULT_KINDS",
+    "REPLY_FAULTS",
+    "REQUEST_FAULTS",
+    "Fault",
+    "FaultKind",
+    "Faults",
+    "parse_fault",
+]
 
-FaultKind = Literal["429", "529", "500", "slow", "drop", "cut", "garbage", "refusal", "truncated"]
-FAULT_KINDS: tuple[FaultKind, ...] = get_args(FaultKind)
-_REPLIES = ("refusal", "truncated")
+RequestFault = Literal["429", "529", "500", "slow", "drop", "cut", "garbage"]
+ReplyFault = Literal["refusal", "truncated"]
+EntryFault = Literal["expired", "errored"]
+BatchFault = Literal["pending"]
+FaultKind = RequestFault | ReplyFault | EntryFault | BatchFault
+REQUEST_FAULTS: tuple[FaultKind, ...] = get_args(RequestFault)
+REPLY_FAULTS: tuple[FaultKind, ...] = get_args(ReplyFault)
+ENTRY_FAULTS: tuple[FaultKind, ...] = get_args(EntryFault)
+BATCH_FAULTS: tuple[FaultKind, ...] = get_args(BatchFault)
+FAULT_KINDS = REQUEST_FAULTS + REPLY_FAULTS + ENTRY_FAULTS + BATCH_FAULTS
 
 
 @dataclass(frozen=True)
@@ -44,7 +67,7 @@ class Fault:
     every: int | None = None
     """Every so many requests, in order of arrival."""
     seconds: float = 1.0
-    """Delay of a slow reply, or value of `retry-after`."""
+    """Delay of a slow reply, value of `retry-after`, or time that a batch takes."""
     persist: bool = False
     """Whether a request that is sent again meets it again."""
 
@@ -96,10 +119,13 @@ class Faults:
     Args:
         faults: In order of precedence: a request meets the first that applies.
         seed: The server's seed.
+        kinds: The kinds that strike; others are left out.
     """
 
-    def __init__(self, faults: Sequence[Fault], *, seed: int) -> None:
-        self._faults = tuple(faults)
+    def __init__(
+        self, faults: Sequence[Fault], *, seed: int, kinds: Collection[FaultKind] = FAULT_KINDS
+    ) -> None:
+        self._faults = [(place, one) for place, one in enumerate(faults) if one.kind in kinds]
         self._seed = seed
         self._arrived = 0
 
@@ -114,8 +140,8 @@ class Faults:
             sent_before: How often it has been sent before.
         """
         self._arrived += sent_before == 0
-        for place, fault in enumerate(self._faults):
-            lasting = fault.persist or fault.kind in _REPLIES
+        for place, fault in self._faults:
+            lasting = fault.persist or fault.kind in REPLY_FAULTS
             if (sent_before == 0 or lasting) and self._strikes(fault, place, request):
                 return fault
         return None

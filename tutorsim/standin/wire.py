@@ -5,19 +5,15 @@ from collections.abc import Mapping
 from http import HTTPStatus
 from typing import NamedTuple
 
-from tutorsim.standin.endpoint import (
-    STANDIN_VERSION,
-    Endpoint,
-    Problem,
-    Response,
-    error_response,
-)
+from tutorsim.standin.batches import BATCHES_PATH, LARGEST_BATCH
+from tutorsim.standin.endpoint import STANDIN_VERSION, Endpoint
+from tutorsim.standin.response import Problem, Response, error_response
 
 __all__ = ["Connection"]
 
 _LARGEST_HEAD = 64 * 1024
 _LARGEST_BODY = 32 * 1024 * 1024
-"""The API's own limit."""
+"""The API's own limit for a message."""
 
 
 class _Head(NamedTuple):
@@ -145,24 +141,25 @@ def _parse_head(data: bytes) -> _Head:
         headers[name] = value.strip()
     wish = headers.get("connection", "").lower()
     keeps = wish == "keep-alive" if words[2] == "HTTP/1.0" else wish != "close"
-    return _Head(words[0], words[1], headers, _length(headers), keeps)
+    largest = LARGEST_BATCH if words[1].startswith(BATCHES_PATH) else _LARGEST_BODY
+    return _Head(words[0], words[1], headers, _length(headers, largest), keeps)
 
 
-def _length(headers: Mapping[str, str]) -> int:
+def _length(headers: Mapping[str, str], largest: int) -> int:
     if "transfer-encoding" in headers:
         raise Problem(411, "Send the body with a content-length.")
     text = headers.get("content-length", "0")
     if not (text.isascii() and text.isdecimal()) or len(text) > 18:
         raise Problem(400, "content-length is no length.")
-    if int(text) > _LARGEST_BODY:
-        raise Problem(413, f"The body is larger than {_LARGEST_BODY} bytes.")
+    if int(text) > largest:
+        raise Problem(413, f"The body is larger than {largest} bytes.")
     return int(text)
 
 
 def _encoded(response: Response, *, keeps: bool) -> bytes:
     fields = [
         f"HTTP/1.1 {response.status} {_phrase(response.status)}",
-        "content-type: application/json",
+        f"content-type: {response.content_type}",
         f"content-length: {len(response.body)}",
         f"request-id: {response.request_id}",
         f"x-tutorsim-standin: {STANDIN_VERSION}",

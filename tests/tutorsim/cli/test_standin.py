@@ -8,6 +8,7 @@ from click.testing import CliRunner
 
 from tutorsim.cli.standin import standin
 from tutorsim.errors import UsageError
+from tutorsim.standin import FAULT_KINDS
 
 
 @pytest.mark.loopback
@@ -38,5 +39,5 @@ def test_a_fault_that_cannot_be_read_is_refused():
 
 def test_the_help_names_every_fault():
     text = CliRunner().invoke(standin, ["serve", "--help"]).output
-    for kind in ("429", "529", "500", "slow", "drop", "cut", "garbage", "refusal", "truncated"):
+    for kind in FAULT_KINDS:
         assert kind in text

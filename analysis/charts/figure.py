@@ -2,6 +2,7 @@
 
 import textwrap
 from dataclasses import dataclass, field
+from functools import cached_property
 from typing import Any, Final
 
 import altair as alt
@@ -43,6 +44,16 @@ class Figure:
     alternative: str = ""
     """What the drawing shows, for readers who do not see it."""
 
+    @cached_property
+    def vega_lite(self) -> dict[str, Any]:
+        """The chart without what stands around it.
+
+        Not checked against Vega-Lite's schema here, which takes longer than to draw it; tests do.
+        """
+        assert self.chart is not None
+        made: dict[str, Any] = self.chart.to_dict(validate=False)
+        return made
+
 
 def absent(name: str, why: str, *, method: str = "") -> Figure:
     """A chart that these data do not allow.
@@ -72,10 +83,11 @@ def spec(figure: Figure, *, provenance: str, titled: bool = True) -> dict[str, A
         titled: With the finding as title and the caption under it, to stand alone; a page
             that prints both around the drawing leaves them out.
     """
-    assert figure.chart is not None
-    made: dict[str, Any] = figure.chart.to_dict(validate=True)
-    made["config"] = CONFIG
-    made["description"] = figure.alternative or figure.finding
+    made = {
+        **figure.vega_lite,
+        "config": CONFIG,
+        "description": figure.alternative or figure.finding,
+    }
     if titled:
         made["title"] = {
             "text": textwrap.wrap(figure.finding, _TITLE_WIDTH),

@@ -18,6 +18,7 @@ def frame(columns, *rows):
 
 
 def drawable(figure):
+    figure.chart.to_dict(validate=True)  # raises where it breaks Vega-Lite's schema
     made = spec(figure, provenance="stand-in (test)", titled=False)
     assert "<path" in to_page_svg(made, name=figure.name, label=figure.finding)
     return figure.finding

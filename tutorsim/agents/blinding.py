@@ -8,6 +8,7 @@ Python version or a platform is involved, and every order is equally likely.
 import hashlib
 import re
 from collections.abc import Mapping, Sequence
+from functools import lru_cache
 
 from tutorsim.agents.scene import Scene, indented
 from tutorsim.records import Note, ReviewRecord
@@ -90,6 +91,9 @@ _MENTION = re.compile(
     r"|\b[A-H](?=['’]s\b)"
     rf"|(?:^|(?<=[.;:,!?]\s))[A-H](?:{_MORE}|(?=\s{_VERB}\b))"
 )
+_LABEL = re.compile(r"[A-H](?!\w)(?<!\w.)")
+_REACH = 16
+"""Characters that the longest cue and its space do not exceed: no mention begins sooner."""
 
 
 def relabel(text: str, written: Mapping[str, str], label_of: Mapping[str, str]) -> str:
@@ -104,11 +108,25 @@ def relabel(text: str, written: Mapping[str, str], label_of: Mapping[str, str]) 
         written: Label → role of whoever wrote the note.
         label_of: Role → label of whoever reads it.
     """
+    parts = _mentions(text)
+    if len(parts) == 1:
+        return text
+    said = list(parts)
+    said[1::2] = [label_of.get(written.get(label, ""), label) for label in parts[1::2]]
+    return "".join(said)
 
-    def letter(found: str) -> str:
-        return label_of.get(written.get(found, ""), found)
 
-    def swap(match: re.Match[str]) -> str:
-        return re.sub(r"(?<!\w)[A-H](?!\w)", lambda found: letter(found[0]), match[0])
+@lru_cache(maxsize=256)
+def _mentions(text: str) -> tuple[str, ...]:
+    """A note in parts, every second of which is a label that it mentions.
 
-    return _MENTION.sub(swap, text)
+    A note is read once and written for every reader.
+    """
+    parts, end = [], 0
+    if first := _LABEL.search(text):
+        for mention in _MENTION.finditer(text, max(0, first.start() - _REACH)):
+            for label in _LABEL.finditer(mention[0]):
+                at = mention.start() + label.start()
+                parts += [text[end:at], label[0]]
+                end = at + 1
+    return (*parts, text[end:])

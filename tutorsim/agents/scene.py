@@ -2,6 +2,7 @@
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from functools import cached_property, lru_cache
 
 from tutorsim.catalog import Catalog, Persona
 from tutorsim.model import Call, CallKey, Request
@@ -65,7 +66,17 @@ class Scene:
 
     def conversation(self, exchanges: Sequence[Exchange]) -> str:
         """Task, messages and replies so far, oldest first."""
-        return self.catalog.fill("conversation", task=self.task_text(), history=history(exchanges))
+        said = tuple(exchanges)
+        if said not in self._told:
+            self._told[said] = self.catalog.fill(
+                "conversation", task=self.task_text(), history=history(said)
+            )
+        return self._told[said]
+
+    @cached_property
+    def _told(self) -> dict[tuple[Exchange, ...], str]:
+        """Conversations by what was said; the prompts of a turn begin with the same one."""
+        return {}
 
     def call(self, turn: int, stage: Stage, agent: str, *, system: str, user: str) -> Call:
         """A first asking."""
@@ -92,6 +103,7 @@ def history(exchanges: Sequence[Exchange]) -> str:
     return "\n\n".join(lines)
 
 
+@lru_cache(maxsize=256)
 def indented(text: str) -> str:
     """The text with every line after the first indented.
 

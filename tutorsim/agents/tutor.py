@@ -29,7 +29,7 @@ def proposal_question(
         len(exchanges),
         "propose",
         agent,
-        system=catalog.fill("baseline_system" if alone else "tutor_system", **role.model_dump()),
+        system=catalog.fill("baseline_system" if alone else "tutor_system", **dict(role)),
         user=catalog.fill(
             "propose_baseline" if alone else "propose", conversation=scene.conversation(exchanges)
         ),
@@ -155,7 +155,7 @@ def _salvage(
 
 
 def _system(scene: Scene, agent: str) -> str:
-    return scene.catalog.fill("tutor_system", **scene.catalog.roles[agent].model_dump())
+    return scene.catalog.fill("tutor_system", **dict(scene.catalog.roles[agent]))
 
 
 def _proposal(scene: Scene, call: Call) -> Question[ReadProposal]:

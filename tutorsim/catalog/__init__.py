@@ -9,7 +9,7 @@ import hashlib
 import json
 import tomllib
 from collections.abc import Mapping
-from functools import cache
+from functools import cache, lru_cache
 from importlib import resources
 from string import Template
 from typing import Any
@@ -58,13 +58,46 @@ class Catalog(BaseModel):
     prompts: dict[str, str]
 
     def fill(self, template: str, **values: object) -> str:
-        """Fill a template; surrounding white space goes."""
-        return Template(self.prompts[template]).substitute(values).strip()
+        """Fill a template; surrounding white space goes.
+
+        Raises:
+            KeyError: If there is no such template, or a placeholder has no value.
+            ValueError: If a `$` in the template is neither doubled nor before a name.
+        """
+        parts, places = _parts(self.prompts[template])
+        if not places:
+            return parts[0]
+        filled = list(parts)
+        for place, name in places:
+            filled[place] = str(values[name])
+        return "".join(filled).strip()
 
     def digest(self) -> str:
         """SHA-256 over every entry, independent of their order."""
         text = json.dumps(self.model_dump(mode="json"), sort_keys=True, separators=(",", ":"))
         return hashlib.sha256(text.encode()).hexdigest()
+
+
+@lru_cache(maxsize=512)
+def _parts(template: str) -> tuple[tuple[str, ...], tuple[tuple[int, str], ...]]:
+    """A template's texts with gaps between them, and the placeholder of each gap.
+
+    A template is read once and filled for every call. One without placeholders is one text,
+    stripped.
+    """
+    parts, places, end = [""], [], 0
+    for found in Template.pattern.finditer(template):
+        parts[-1] += template[end : found.start()]
+        end = found.end()
+        if (name := found["named"] or found["braced"]) is not None:
+            places.append((len(parts), name))
+            parts += ["", ""]
+        elif found["escaped"] is not None:
+            parts[-1] += Template.delimiter
+        else:
+            raise ValueError(f"{template[found.start() :][:20]!r} begins no placeholder")
+    parts[-1] += template[end:]
+    return tuple(parts) if places else (parts[0].strip(),), tuple(places)
 
 
 @cache

@@ -1,6 +1,7 @@
 """Labels in place of roles."""
 
 import hashlib
+import re
 from collections import Counter
 from itertools import permutations
 
@@ -8,6 +9,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from tutorsim.agents import blinding
 from tutorsim.agents.blinding import draw_labels, labelled, relabel, reviews_for
 from tutorsim.records import Note, ReviewRecord
 from tutorsim.types import DEFAULT_ROLES, LABELS
@@ -150,3 +152,20 @@ def test_notes_stand_under_the_reader_s_labels_in_the_reader_s_words():
         "On A:\n- Strength: More than B.\n- Strength: X\n  B: y\n- Weakness: Less than B.\n\n"
         "On B:\n- (no review)"
     )
+
+
+WORDS = st.sampled_from(
+    ["A", "B", "H", "(C)", "D's", "draft", "Replies", "compared with", "unlike", "is", "and", "Ä"]
+)
+
+
+@given(st.lists(WORDS | st.text(max_size=4), max_size=12), st.sampled_from([" ", "\n", ", ", ". "]))
+def test_a_note_read_once_is_written_as_by_replacing_each_mention(words, between):
+    note = between.join(words)
+    label_of = dict(zip((S, M, V, C), "BADC", strict=True))
+
+    def swap(found):
+        return label_of.get(WRITTEN.get(found[0], ""), found[0])
+
+    plain = blinding._MENTION.sub(lambda m: re.sub(r"(?<!\w)[A-H](?!\w)", swap, m[0]), note)
+    assert relabel(note, WRITTEN, label_of) == plain

@@ -3,6 +3,8 @@
 import string
 
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 
 from tutorsim.catalog import load_catalog, with_overrides
 from tutorsim.errors import CatalogError
@@ -90,6 +92,22 @@ def test_every_template_can_be_filled_and_nothing_in_it_is_expanded_twice(name):
 def test_filling_without_a_value_is_an_error():
     with pytest.raises(KeyError):
         load_catalog().fill("vote")
+
+
+PIECES = st.sampled_from(["$$", "$name", "${name}", "$Name_2", "$é", "$", "{", "name", "\n", " "])
+
+
+@given(st.lists(PIECES, max_size=8).map("".join))
+def test_a_template_is_filled_as_the_standard_library_fills_it(text):
+    catalog = load_catalog().model_copy(update={"prompts": {"own": text}})
+    values = {"name": " $name ", "Name_2": 3}
+    try:
+        expected = string.Template(text).substitute(values).strip()
+    except (KeyError, ValueError):
+        with pytest.raises((KeyError, ValueError)):
+            catalog.fill("own", **values)
+    else:
+        assert catalog.fill("own", **values) == expected
 
 
 def test_own_entries_are_added_and_shipped_ones_replaced():

@@ -11,7 +11,7 @@ method warns on every call to a retiring model and builds objects that nobody re
 import asyncio
 import json
 import urllib.request
-from collections.abc import Callable
+from collections.abc import Callable, Mapping, Sequence
 from typing import Any, Final
 
 import anthropic
@@ -21,7 +21,20 @@ from anthropic.resources.messages import DEPRECATED_MODELS
 from tutorsim.errors import CallFailed, UsageError
 from tutorsim.model.call import CALL_HEADER, Call, Reply
 
-__all__ = ["DEFAULT_HOST", "HttpTransport", "SdkModel", "credentials_in"]
+__all__ = [
+    "DEFAULT_HOST",
+    "MESSAGES_PATH",
+    "HttpTransport",
+    "SdkModel",
+    "call_failed",
+    "carried_by",
+    "credentials_in",
+    "error_text",
+    "open_client",
+    "refusal",
+    "said_in",
+    "told",
+]
 
 DEFAULT_HOST: Final = "api.anthropic.com"
 MESSAGES_PATH: Final = "/v1/messages"
@@ -90,10 +103,12 @@ class SdkModel:
         on_warning: Callable[[str], None] = lambda _: None,
         placeholder: str | None = None,
     ) -> None:
-        carrier = _Unwrapping(transport or HttpTransport(max_connections))
-        limit = httpx2.Timeout(timeout, connect=min(timeout, 10.0), pool=None)
-        http_client = httpx2.AsyncClient(transport=carrier, timeout=limit, follow_redirects=False)
-        self._client = _client(http_client, limit, max_retries, placeholder)
+        self._client = open_client(
+            transport or HttpTransport(max_connections),
+            max_retries=max_retries,
+            timeout=timeout,
+            placeholder=placeholder,
+        )
         self._free = asyncio.Semaphore(max_connections)
         self._on_warning = on_warning
         self._warned: set[str] = set()
@@ -115,7 +130,7 @@ class SdkModel:
         try:
             return Reply.from_body(json.loads(response.content))
         except (ValueError, RecursionError) as error:
-            raise _failed(call, "The reply is not a message") from error
+            raise call_failed(call, "The reply is not a message") from error
 
     async def _send(self, episode_id: str, call: Call) -> httpx2.Response:
         try:
@@ -125,22 +140,11 @@ class SdkModel:
                 body=call.request.body(),
                 options={"headers": {CALL_HEADER: f"{episode_id}/{call.key}"}},
             )
-        except _Carried as error:
-            raise error.carried from error.carried.__cause__
-        except anthropic.AuthenticationError as error:
-            raise UsageError(
-                f"The endpoint refused the credentials (HTTP 401{_reason(error)}).",
-                why="No call of the study can succeed with them.",
-                hint="Check ANTHROPIC_API_KEY, then give the same command again.",
-            ) from error
         except anthropic.APIStatusError as error:
-            raise _failed(call, f"HTTP {error.status_code}{_reason(error)}") from error
-        except anthropic.APITimeoutError as error:
-            raise _failed(call, "No reply in time") from error
-        except anthropic.APIConnectionError as error:
-            raise _failed(call, "The connection failed or the reply was cut off") from error
+            refused = refusal(error.status_code, told(error), call.request.model)
+            raise refused or call_failed(call, error_text(error)) from error
         except anthropic.AnthropicError as error:
-            raise _failed(call, type(error).__name__) from error
+            raise carried_by(error) or call_failed(call, error_text(error)) from error
 
     def _warn_once(self, model: str) -> None:
         if model in DEPRECATED_MODELS and model not in self._warned:
@@ -157,6 +161,11 @@ class _Carried(anthropic.AnthropicError):
     def __init__(self, carried: Exception) -> None:
         super().__init__(str(carried))
         self.carried = carried
+
+
+def carried_by(error: anthropic.AnthropicError) -> Exception | None:
+    """The error that only passed through the client, where it did."""
+    return error.carried if isinstance(error, _Carried) else None
 
 
 class _Unwrapping(httpx2.AsyncBaseTransport):
@@ -177,18 +186,28 @@ class _Unwrapping(httpx2.AsyncBaseTransport):
         await self._inner.aclose()
 
 
-def _client(
-    http_client: httpx2.AsyncClient,
-    timeout: httpx2.Timeout,
+def open_client(
+    transport: httpx2.AsyncBaseTransport,
+    *,
     max_retries: int,
-    placeholder: str | None,
+    timeout: float,
+    placeholder: str | None = None,
 ) -> anthropic.AsyncAnthropic:
+    """The SDK's client over a transport; errors that are not the network's pass through it.
+
+    Raises:
+        UsageError: If the environment holds no credentials, or unusable ones.
+    """
+    limit = httpx2.Timeout(timeout, connect=min(timeout, 10.0), pool=None)
+    http_client = httpx2.AsyncClient(
+        transport=_Unwrapping(transport), timeout=limit, follow_redirects=False
+    )
     options: dict[str, Any] = {} if placeholder is None else {"api_key": placeholder}
     if placeholder is not None:
         options["base_url"] = f"https://{DEFAULT_HOST}"
     try:
         client = anthropic.AsyncAnthropic(
-            http_client=http_client, timeout=timeout, max_retries=max_retries, **options
+            http_client=http_client, timeout=limit, max_retries=max_retries, **options
         )
     except (anthropic.AnthropicError, ValueError, OSError) as error:
         raise UsageError(
@@ -211,13 +230,64 @@ def _has_credentials(client: anthropic.AsyncAnthropic) -> bool:
     return client.credentials is not None or not named.isdisjoint({"authorization", "x-api-key"})
 
 
-def _reason(error: anthropic.APIStatusError) -> str:
+def refusal(status: int, said: str, model: str) -> UsageError | None:
+    """The error that ends a recording, where no further call to the model can succeed.
+
+    Args:
+        status: Of the response.
+        said: The endpoint's own words.
+        model: What was asked.
+    """
+    if status == 401:
+        return UsageError(
+            f"The endpoint refused the credentials (HTTP 401{said}).",
+            why="No call of the study can succeed with them.",
+            hint="Check ANTHROPIC_API_KEY, then give the same command again.",
+        )
+    if status == 403:
+        return UsageError(
+            f"The credentials may not be used to call {model!r} (HTTP 403{said}).",
+            why="No call of the study to this model can succeed with them.",
+            hint="Have the model permitted, or change ANTHROPIC_API_KEY; then give the same "
+            "command again. Everything paid for is kept.",
+        )
+    if status == 404:
+        return UsageError(
+            f"The endpoint has no model {model!r} (HTTP 404{said}).",
+            why="No call of the study to this model can succeed.",
+            hint="Check the study's models, and ANTHROPIC_BASE_URL where it is set. Everything "
+            "paid for is kept; with other models it is another study and another recording.",
+        )
+    return None
+
+
+def error_text(error: anthropic.AnthropicError) -> str:
+    """What went wrong, without request id, host or time."""
+    if isinstance(error, anthropic.APIStatusError):
+        return f"HTTP {error.status_code}{told(error)}"
+    if isinstance(error, anthropic.APITimeoutError):
+        return "No reply in time"
+    if isinstance(error, anthropic.APIConnectionError):
+        return "The connection failed or the reply was cut off"
+    return type(error).__name__
+
+
+def told(error: anthropic.APIStatusError) -> str:
     """Type and message of an error body, on one line, without the credential."""
-    body = error.body if isinstance(error.body, dict) else {}
-    inner = body.get("error")
-    inner = inner if isinstance(inner, dict) else {}
+    return said_in(error.body, credentials_in(error.request.headers))
+
+
+def said_in(body: object, secrets: Sequence[str]) -> str:
+    """Type and message of an error body after a comma; empty where it says nothing.
+
+    Args:
+        body: Its JSON value.
+        secrets: Never repeated.
+    """
+    inner = body.get("error") if isinstance(body, Mapping) else None
+    inner = inner if isinstance(inner, Mapping) else {}
     text = _one_line(f"{inner.get('type', '')}: {inner.get('message', '')}").strip(" :")
-    for secret in credentials_in(error.request.headers):
+    for secret in secrets:
         text = text.replace(secret, "[credential]")
     return f", {text[:MESSAGE_LIMIT]}" if text else ""
 
@@ -227,7 +297,8 @@ def _one_line(text: str) -> str:
     return " ".join("".join(c if c.isprintable() else " " for c in text).split())
 
 
-def _failed(call: Call, reason: str) -> CallFailed:
+def call_failed(call: Call, reason: str) -> CallFailed:
+    """The error for a call that is given up."""
     return CallFailed(
         f"{reason}.",
         hint="Take the episode up again with `--retry-errors`.",

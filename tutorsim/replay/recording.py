@@ -66,6 +66,10 @@ class Deck:
         """Wrap the client's transport, so that what passes through it is recorded."""
         return _RecordingTransport(self, inner)
 
+    def guard(self, inner: httpx2.AsyncBaseTransport) -> httpx2.AsyncBaseTransport:
+        """Wrap a transport that carries many calls in one request; nothing is recorded here."""
+        return _GuardedTransport(inner)
+
     def open(self, episode_id: str, live: Model) -> "Tape":
         """Open an episode's tape with what is on disk of it.
 
@@ -101,6 +105,49 @@ class Deck:
                 why="What is paid for must be recorded.",
             )
         return tape, key
+
+    def check(self, request: httpx2.Request) -> None:
+        """Refuse a request that must not be recorded, before it is sent.
+
+        Raises:
+            RecordingRefused: If its tape is not open, or it contains the credential.
+        """
+        _, key = self.tape_for(request.headers.get(CALL_HEADER, ""))
+        secrets = credentials_in(request.headers)
+        _refuse_secrets(secrets, request.content, f"The request of call {key}")
+
+    def record(
+        self, request: httpx2.Request, response: httpx2.Response, received: bytes
+    ) -> httpx2.Response:
+        """Put a call on its tape.
+
+        Args:
+            request: With its body and the call header.
+            response: A successful one.
+            received: Its body.
+
+        Returns:
+            The response as it is on tape.
+
+        Raises:
+            RemoteProtocolError: If the body is no whole message.
+            RecordingRefused: If it contains the credential.
+            FolderError: If it cannot be written.
+        """
+        tape, key = self.tape_for(request.headers.get(CALL_HEADER, ""))
+        secrets = credentials_in(request.headers)
+        _refuse_secrets(secrets, received, f"The reply to call {key}")
+        one = Interaction(
+            key=key,
+            kind=_kind(request, response),
+            status=response.status_code,
+            request_headers=kept(request.headers, REQUEST_HEADERS),
+            request=request.content.decode(),
+            response_headers=kept(response.headers, RESPONSE_HEADERS),
+            response=_message(received, request),
+        )
+        tape.add(one)
+        return httpx2.Response(one.status, headers=one.response_headers, content=received)
 
     def _closed(self, tape: "Tape") -> None:
         if self._tapes.get(tape.episode_id) is tape:
@@ -177,6 +224,11 @@ class Tape:
         """Make the replies of a round durable against a failure of the machine."""
         if self._journal.unsynced:
             await asyncio.to_thread(self._journal.sync)
+
+    async def rest(self) -> None:
+        """As `sync`, and hold no file open until the next reply comes."""
+        await self.sync()
+        self._journal.close()
 
     async def finish(self, order: Sequence[CallKey]) -> Cassette:
         """Write the cassette and remove the journal.
@@ -264,26 +316,26 @@ class _RecordingTransport(httpx2.AsyncBaseTransport):
         self._inner = inner
 
     async def handle_async_request(self, request: httpx2.Request) -> httpx2.Response:
-        tape, key = self._deck.tape_for(request.headers.get(CALL_HEADER, ""))
-        sent = await request.aread()
-        secrets = credentials_in(request.headers)
-        _refuse_secrets(secrets, sent, f"The request of call {key}")
+        await request.aread()
+        self._deck.check(request)
         response = await self._inner.handle_async_request(request)
         if not response.is_success:
             return response
-        received = await _whole_body(response)
-        _refuse_secrets(secrets, received, f"The reply to call {key}")
-        one = Interaction(
-            key=key,
-            kind=_kind(request, response),
-            status=response.status_code,
-            request_headers=kept(request.headers, REQUEST_HEADERS),
-            request=sent.decode(),
-            response_headers=kept(response.headers, RESPONSE_HEADERS),
-            response=_message(received, request),
-        )
-        tape.add(one)
-        return httpx2.Response(one.status, headers=one.response_headers, content=received)
+        return self._deck.record(request, response, await _whole_body(response))
+
+    async def aclose(self) -> None:
+        await self._inner.aclose()
+
+
+class _GuardedTransport(httpx2.AsyncBaseTransport):
+    """Sends a request on unless its body contains the credential."""
+
+    def __init__(self, inner: httpx2.AsyncBaseTransport) -> None:
+        self._inner = inner
+
+    async def handle_async_request(self, request: httpx2.Request) -> httpx2.Response:
+        _refuse_secrets(credentials_in(request.headers), await request.aread(), "A request")
+        return await self._inner.handle_async_request(request)
 
     async def aclose(self) -> None:
         await self._inner.aclose()

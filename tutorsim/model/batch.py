@@ -1,0 +1,306 @@
+"""The Message Batches endpoint through the SDK's client: send, ask after, read, list, cancel.
+
+Requests go through the client's own `post` and `get`, with the raw response as their result, as
+those of direct calls do; the client's retries apply, except to the sending of a batch: whether a
+batch that got no answer is there has to be looked up before it is sent again.
+"""
+
+import json
+from collections.abc import Awaitable, Iterable, Mapping
+from dataclasses import dataclass, field
+from typing import Any, Final, NamedTuple
+
+import anthropic
+import httpx2
+import orjson
+
+from tutorsim.errors import UsageError
+from tutorsim.model.call import CALL_HEADER, Request
+from tutorsim.model.sdk import (
+    MESSAGES_PATH,
+    carried_by,
+    error_text,
+    open_client,
+    refusal,
+    said_in,
+    told,
+)
+
+__all__ = [
+    "LARGEST_BATCH",
+    "MOST_ENTRIES",
+    "Batch",
+    "BatchEndpoint",
+    "BatchResults",
+    "BatchTrouble",
+    "Entry",
+    "EntryError",
+    "request_text",
+]
+
+MOST_ENTRIES: Final = 100_000
+LARGEST_BATCH: Final = 256_000_000
+"""Bytes of a batch; both are the endpoint's limits."""
+PATH: Final = f"{MESSAGES_PATH}/batches"
+PAGE: Final = 100
+STATUS: Final = {
+    "invalid_request_error": 400,
+    "authentication_error": 401,
+    "billing_error": 402,
+    "permission_error": 403,
+    "not_found_error": 404,
+    "request_too_large": 413,
+    "rate_limit_error": 429,
+    "api_error": 500,
+    "timeout_error": 504,
+    "overloaded_error": 529,
+}
+"""The status that a direct call gets with each type of error."""
+FOR_GOOD: Final = 500
+"""Errors below it, but for these, are of the call and not of the moment."""
+PASSING: Final = (408, 409, 429)
+LEFT_OUT: Final = ("content-type", "content-length", "content-encoding", "transfer-encoding")
+
+
+class BatchTrouble(Exception):
+    """The endpoint gave no usable answer; it may give one another time."""
+
+
+class Entry(NamedTuple):
+    """One request of a batch."""
+
+    custom_id: str
+    request: str
+    """The body, as a direct call would send it."""
+
+
+class Batch(NamedTuple):
+    """What the endpoint says of a batch."""
+
+    id: str
+    ended: bool
+    entries: int
+
+
+@dataclass(frozen=True)
+class EntryError:
+    """Why an entry was not answered."""
+
+    status: int
+    """That a direct call would have had; 500 for an error of unknown type."""
+    said: str
+    """The endpoint's own words, after a comma."""
+
+    @property
+    def lasting(self) -> bool:
+        """Whether the same call fails the same way whenever it is made."""
+        return self.status < FOR_GOOD and self.status not in PASSING
+
+    @classmethod
+    def of(cls, result: Mapping[str, Any]) -> "EntryError":
+        """Read the error of a result."""
+        outer = result.get("error")
+        inner = outer.get("error") if isinstance(outer, Mapping) else None
+        kind = inner.get("type") if isinstance(inner, Mapping) else None
+        return cls(STATUS.get(str(kind), 500), said_in(outer, ()))
+
+
+@dataclass(frozen=True)
+class BatchResults:
+    """The results of a batch, and the response that brought them."""
+
+    response: httpx2.Response
+    by_id: Mapping[str, Mapping[str, Any]] = field(repr=False)
+    """`custom_id` → result."""
+
+    def exchange(
+        self, call: str, request: str, message: object
+    ) -> tuple[httpx2.Request, httpx2.Response]:
+        """Request and response as a direct call would have had them.
+
+        Args:
+            call: `<episode>/<key>`.
+            request: The body that was sent.
+            message: JSON value of the message in the result.
+        """
+        asked = self.response.request
+        url = asked.url.copy_with(path=MESSAGES_PATH, query=None)
+        headers = {**asked.headers, "content-type": "application/json", CALL_HEADER: call}
+        headers.pop("content-length", None)
+        answered = [pair for pair in self.response.headers.items() if pair[0] not in LEFT_OUT]
+        return (
+            httpx2.Request("POST", url, headers=headers, content=request),
+            httpx2.Response(
+                200,
+                headers=[*answered, ("content-type", "application/json")],
+                content=_compact(message),
+            ),
+        )
+
+
+def request_text(request: Request) -> str:
+    """The body of a request as the SDK writes it for a direct call."""
+    return json.dumps(request.body(), ensure_ascii=False, separators=(",", ":"), allow_nan=False)
+
+
+class BatchEndpoint:
+    """The endpoint, with the credentials and the base URL of the SDK's environment.
+
+    Args:
+        transport: What carries the requests.
+        max_retries: The client's own retries of one request.
+        timeout: Seconds that one attempt may take.
+    """
+
+    def __init__(
+        self, transport: httpx2.AsyncBaseTransport, *, max_retries: int, timeout: float
+    ) -> None:
+        self._client = open_client(transport, max_retries=max_retries, timeout=timeout)
+        self._once = self._client.with_options(max_retries=0)
+
+    async def aclose(self) -> None:
+        """Close the client and its connections."""
+        await self._client.close()
+
+    async def send(self, entries: Iterable[Entry]) -> Batch:
+        """Send a batch, once.
+
+        Raises:
+            BatchTrouble: If there is no answer that says whether it was taken in.
+            UsageError: If the endpoint refuses it.
+        """
+        parts = (f'{{"custom_id":"{one.custom_id}","params":{one.request}}}' for one in entries)
+        content = f'{{"requests":[{",".join(parts)}]}}'.encode()
+        sent = self._once.post(PATH, cast_to=httpx2.Response, content=content)
+        return _batch(_json(await _answered(sent, PATH)))
+
+    async def find(self, batch_id: str) -> Batch | None:
+        """Ask after a batch; `None` where the endpoint knows of none.
+
+        Raises:
+            BatchTrouble: If there is no usable answer.
+        """
+        try:
+            return _batch(_json(await self._get(f"{PATH}/{batch_id}")))
+        except _NotFound:
+            return None
+
+    async def cancel(self, batch_id: str) -> None:
+        """End a batch early; what it has answered so far stays.
+
+        Raises:
+            BatchTrouble: If there is no usable answer.
+        """
+        try:
+            path = f"{PATH}/{batch_id}/cancel"
+            await _answered(self._client.post(path, cast_to=httpx2.Response), path)
+        except (_NotFound, UsageError):
+            return  # it is gone, or has ended: asking after it tells
+
+    async def newest(self) -> str | None:
+        """The id of the batch that was sent last; `None` where there is none."""
+        page = _json(await self._get(f"{PATH}?limit=1"))
+        return next((batch.id for batch in _page(page)), None)
+
+    async def since(self, newest: str | None) -> list[Batch]:
+        """All batches that were sent after another one, or ever; the newest first."""
+        found: list[Batch] = []
+        after = ""
+        while True:
+            page = _json(await self._get(f"{PATH}?limit={PAGE}{after}"))
+            for batch in (batches := _page(page)):
+                if batch.id == newest:
+                    return found
+                found.append(batch)
+            if not batches or not page.get("has_more"):
+                return found
+            after = f"&after_id={batches[-1].id}"
+
+    async def results(self, batch_id: str) -> BatchResults | None:
+        """Read the results of a batch that has ended; `None` where the endpoint has none.
+
+        Raises:
+            BatchTrouble: If there is no usable answer.
+        """
+        try:
+            response = await self._get(f"{PATH}/{batch_id}/results")
+        except _NotFound:
+            return None
+        try:
+            lines = [json.loads(line) for line in response.content.split(b"\n") if line.strip()]
+            by_id = {str(line["custom_id"]): dict(line["result"]) for line in lines}
+        except (ValueError, KeyError, TypeError, RecursionError) as error:
+            raise BatchTrouble("The results of a batch cannot be read") from error
+        return BatchResults(response, by_id)
+
+    async def _get(self, path: str) -> httpx2.Response:
+        return await _answered(self._client.get(path, cast_to=httpx2.Response), path)
+
+
+class _NotFound(Exception):
+    """There is no such batch."""
+
+
+async def _answered(asked: Awaitable[httpx2.Response], path: str) -> httpx2.Response:
+    try:
+        return await asked
+    except anthropic.NotFoundError as error:
+        if path != PATH and not path.startswith(f"{PATH}?"):
+            raise _NotFound from error
+        raise _no_batches(error) from error
+    except anthropic.APIStatusError as error:
+        if error.status_code >= FOR_GOOD or error.status_code in PASSING:
+            raise BatchTrouble(error_text(error)) from error
+        raise _refused(error) from error
+    except anthropic.AnthropicError as error:
+        raise carried_by(error) or BatchTrouble(error_text(error)) from error
+
+
+def _compact(message: object) -> bytes:
+    """JSON without spaces; lone surrogates, which the fast writer refuses, are let through."""
+    try:
+        return orjson.dumps(message)
+    except TypeError:
+        return json.dumps(message, separators=(",", ":")).encode()
+
+
+def _json(response: httpx2.Response) -> dict[str, Any]:
+    try:
+        value = json.loads(response.content)
+    except (ValueError, RecursionError) as error:
+        raise BatchTrouble("The answer is no JSON") from error
+    if not isinstance(value, dict):
+        raise BatchTrouble("The answer is no batch")
+    return value
+
+
+def _batch(value: Mapping[str, Any]) -> Batch:
+    try:
+        ended = value["processing_status"] == "ended"
+        return Batch(str(value["id"]), ended, sum(map(int, value["request_counts"].values())))
+    except (KeyError, TypeError, ValueError, AttributeError) as error:
+        raise BatchTrouble("The answer is no batch") from error
+
+
+def _page(value: Mapping[str, Any]) -> list[Batch]:
+    batches = value.get("data")
+    if not isinstance(batches, list):
+        raise BatchTrouble("The answer is no list of batches")
+    return [_batch(batch) for batch in batches]
+
+
+def _refused(error: anthropic.APIStatusError) -> UsageError:
+    found = refusal(error.status_code, told(error), "the batch endpoint")
+    return found or UsageError(
+        f"The batch endpoint refused a request ({error_text(error)}).",
+        why="It would refuse it again.",
+        hint="Record without --batch. Everything paid for is kept.",
+    )
+
+
+def _no_batches(error: anthropic.NotFoundError) -> UsageError:
+    return UsageError(
+        f"The endpoint takes no batches (HTTP 404{told(error)}).",
+        why=f"It has nothing at {PATH}.",
+        hint="Record without --batch.",
+    )

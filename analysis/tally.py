@@ -15,6 +15,7 @@ from typing import Final, NamedTuple
 
 import polars as pl
 
+from analysis.blocks import Codes, turn_sets
 from analysis.profiles import STAGES, TURN, standing_order
 
 __all__ = ["DECISIONS_SCHEMA", "TiedSet", "TiedSets", "count_tied_sets", "decisions"]
@@ -96,12 +97,41 @@ def decisions(ballots: pl.DataFrame | pl.LazyFrame, *, order: Sequence[str]) -> 
 def count_tied_sets(ballots: pl.DataFrame | pl.LazyFrame) -> TiedSets:
     """Count the undecided sets of a ballots table, or of one partition of it.
 
-    A partition must hold whole turns.
+    A partition must hold whole turns. A table whose turns lie together is counted as it is read,
+    from Parquet in batches; any other is grouped.
     """
+    counted = _count_in_order(ballots.lazy())
+    return _count_by_grouping(ballots.lazy()) if counted is None else counted
+
+
+def _count_in_order(ballots: pl.LazyFrame) -> TiedSets | None:
+    """The counts, in one pass; `None` where the turns do not lie together."""
+    codes, parts = Codes(), []
+    for found in turn_sets(ballots, codes):
+        if found is None:
+            return None
+        parts.append(
+            pl.DataFrame(
+                {
+                    "protocol": found.turns.get_column("protocol").cast(pl.String),
+                    "held": found.held,
+                    "undecided": found.undecided,
+                }
+            )
+            .group_by(pl.all())
+            .len()
+        )
+    counts = Counter[TiedSet]()
+    for protocol, held, undecided, n in pl.concat(parts).iter_rows() if parts else ():
+        left = tuple(sorted(c for i, c in enumerate(codes.names) if undecided >> i & 1))
+        by = "fallback" if len(left) > 1 else "tie_round" if held else "vote"
+        counts[TiedSet(protocol, by, left)] += n
+    return TiedSets(dict(sorted(counts.items())))
+
+
+def _count_by_grouping(ballots: pl.LazyFrame) -> TiedSets:
     key = ["protocol", "decided_by", "undecided"]
-    counted = (
-        _left_by_counting(ballots.lazy(), by="candidate").group_by(key).agg(pl.len()).collect()
-    )
+    counted = _left_by_counting(ballots, by="candidate").group_by(key).agg(pl.len()).collect()
     counts = {TiedSet(p, by, tuple(tied)): n for p, by, tied, n in counted.iter_rows()}
     return TiedSets(dict(sorted(counts.items())))
 

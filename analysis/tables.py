@@ -205,8 +205,13 @@ def _candidate_cells(ballot: BallotRecord, standing: Sequence[str]) -> Iterator[
     for role in standing:
         label, position = shown.get(role, (None, None))
         mass = ballot.mass.get(role, 0) if ballot.mass else None
-        status, protocol = ballot.ballot_status, ballot.protocol
+        status, protocol = ballot.ballot_status, _counted(ballot)
         yield (ballot.voter, role, label, mass, status, protocol, position, ballot.attempts)
+
+
+def _counted(ballot: BallotRecord) -> str:
+    """The protocol of the masses; `rich` for a ballot that holds one of each."""
+    return "rich" if ballot.protocol == "rich" else ballot.rule
 
 
 def _episode_rows(episode: EpisodeRecord, run: RunRecord) -> Iterator[Row]:
@@ -241,7 +246,7 @@ def _decision_cells(turn: Turn) -> Row:
     if decision is None:
         return (None,) * 6
     return (
-        turn.ballots_final[0].protocol if turn.ballots_final else None,
+        _counted(turn.ballots_final[0]) if turn.ballots_final else None,
         decision.winner,
         decision.decided_by,
         list(decision.tied_set),

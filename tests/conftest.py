@@ -148,7 +148,7 @@ class Script:
 
     def __call__(self, call: Call) -> str:
         self.calls.append(call)
-        turn, stage, agent, attempt = call.key
+        turn, stage, agent, attempt, _ = call.key
         names = (
             str(call.key),
             f"{turn}/{stage}/{agent}",
@@ -164,13 +164,13 @@ class Script:
 
     def _ballot(self, user: str, given: str | None) -> str:
         if given is None:
-            [example] = re.findall(r"for example: ([A-H0-9=,]+)", user)
+            [example] = re.findall(r"for example: ([A-H0-9=,|]+)", user)
             return str(example)
         labels = {role: label for label, role in self.shown(user).items()}
         return re.sub(r"[a-z_]{3,}", lambda word: labels.get(word[0], word[0]), given)
 
     def _usual(self, call: Call) -> str:
-        turn, stage, agent, _ = call.key
+        turn, stage, agent, *_ = call.key
         if stage == "student":
             return f"Attempt {turn}."
         if stage == "judge":

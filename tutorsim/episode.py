@@ -5,17 +5,26 @@ any tutoring. A driver that cannot get a call answered throws `CallFailed` into 
 which then returns what was reached, marked `failed`.
 """
 
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 
 from tutorsim.agents.judge import judge_question
 from tutorsim.agents.scene import Exchange, Scene
 from tutorsim.agents.student import student_question
 from tutorsim.errors import CallFailed
 from tutorsim.mechanisms.flow import CodeResult, CodeRun, Flow, Round, ask
-from tutorsim.mechanisms.panel import panel_turn
+from tutorsim.mechanisms.panel import panel_format, panel_turn, panel_turn_decided_by
 from tutorsim.mechanisms.single import single_turn
 from tutorsim.model import Call, Reply
-from tutorsim.records import Attempt, CallRecord, EpisodeRecord, Failure, Turn, VerdictRecord
+from tutorsim.records import (
+    Attempt,
+    BranchedEpisode,
+    BranchPoint,
+    CallRecord,
+    EpisodeRecord,
+    Failure,
+    Turn,
+    VerdictRecord,
+)
 from tutorsim.tasks import CodeTask
 
 __all__ = ["episode"]
@@ -24,6 +33,9 @@ __all__ = ["episode"]
 @dataclass
 class _Progress:
     """What an episode has reached; grows as the generator runs."""
+
+    left: int | None = None
+    """In a branch, the turn whose winner was another than the parent's."""
 
     attempts: list[Attempt] = field(default_factory=list)
     turns: list[Turn] = field(default_factory=list)
@@ -39,7 +51,7 @@ def episode(scene: Scene) -> Flow[EpisodeRecord]:
     progress = _Progress()
     failure = None
     try:
-        yield from _logging_calls(_interaction(scene, progress), progress)
+        yield from _observed(_interaction(scene, progress), progress)
     except CallFailed as error:
         failure = Failure(key=error.key, error=" ".join(filter(None, (error.what, error.why))))
     return _record(scene, progress, failure)
@@ -53,16 +65,32 @@ def _interaction(scene: Scene, progress: _Progress) -> Flow[None]:
         if _succeeded(scene, attempt) or len(exchanges) >= scene.study.max_turns:
             return
         exchanges.append(Exchange(attempt.text, None))
-        turn = yield from _turn(scene, exchanges)
+        turn = yield from _turn(scene, exchanges, progress)
         progress.turns.append(turn)
         exchanges[-1] = Exchange(attempt.text, turn.delivered)
 
 
-def _turn(scene: Scene, exchanges: list[Exchange]) -> Flow[Turn]:
-    condition = scene.spec.condition
-    if condition == "baseline":
+def _turn(scene: Scene, exchanges: list[Exchange], progress: _Progress) -> Flow[Turn]:
+    if scene.spec.condition == "baseline":
         return (yield from single_turn(scene, exchanges))
-    return (yield from panel_turn(scene, exchanges, condition))
+    branch, parent = scene.study.branch, _parent(scene)
+    if branch is None or parent is None or len(exchanges) < parent.turn:
+        return (yield from panel_turn(scene, exchanges, panel_format(scene)))
+    alternative = scene.alternative(branch)
+    if progress.left is not None:
+        return (yield from panel_turn(alternative, exchanges, panel_format(alternative)))
+    turn = yield from panel_turn_decided_by(
+        scene, exchanges, panel_format(scene), alternative=alternative
+    )
+    if turn.decision is None or turn.decision.winner != parent.winners[turn.turn - 1]:
+        progress.left = turn.turn
+    return turn
+
+
+def _parent(scene: Scene) -> BranchedEpisode | None:
+    """Where a branch takes the episode up; `None` for an episode of its own."""
+    branch = scene.study.branch
+    return None if branch is None else branch.episodes.get(scene.spec.parent_id)
 
 
 def _attempt(scene: Scene, exchanges: list[Exchange]) -> Flow[Attempt]:
@@ -110,11 +138,13 @@ def _succeeded(scene: Scene, attempt: Attempt) -> bool:
     return scored and (attempt.code_passed is True or not scene.is_code)
 
 
-def _logging_calls(flow: Flow[None], progress: _Progress) -> Flow[None]:
-    """Pass effects through and note every call with what its reply cost."""
+def _observed(flow: Flow[None], progress: _Progress) -> Flow[None]:
+    """Pass effects through, mark those past a left path, and note what every call cost."""
     try:
         effect = next(flow)
         while True:
+            if progress.left is not None and isinstance(effect, Round):
+                effect = replace(effect, fresh=True)
             sent = yield effect
             if isinstance(effect, Round) and isinstance(sent, tuple):
                 pairs = zip(effect.calls, sent, strict=True)
@@ -149,6 +179,7 @@ def _record(scene: Scene, progress: _Progress, failure: Failure | None) -> Episo
         reference=scene.reference,
         status="complete" if failure is None else "failed",
         failure=failure,
+        branch=_branch_point(scene, progress),
         attempts=tuple(attempts),
         turns=tuple(progress.turns),
         turns_taken=max(len(attempts) - 1, 0),
@@ -158,4 +189,16 @@ def _record(scene: Scene, progress: _Progress, failure: Failure | None) -> Episo
         code_passed=last.code_passed if last else None,
         success=_succeeded(scene, last) if last and failure is None else None,
         calls=tuple(progress.calls),
+    )
+
+
+def _branch_point(scene: Scene, progress: _Progress) -> BranchPoint | None:
+    parent = _parent(scene)
+    if parent is None:
+        return None
+    return BranchPoint(
+        parent_episode=scene.spec.parent_id,
+        turn=parent.turn,
+        continuation=scene.spec.continuation,
+        left=progress.left,
     )

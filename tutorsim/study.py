@@ -11,8 +11,10 @@ import json
 import re
 import tomllib
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
+from functools import partial
 from importlib import resources
+from itertools import product
 from pathlib import Path
 from typing import Annotated, Any, Literal, get_args
 
@@ -21,17 +23,20 @@ from pydantic import BaseModel, ConfigDict, Field, ValidationError, model_valida
 
 from tutorsim.catalog import Catalog, load_catalog, with_overrides
 from tutorsim.errors import FolderError, StudyError
-from tutorsim.records import StudySettings
+from tutorsim.records import Branch, StudySettings
 from tutorsim.tasks import Task, dump_tasks, load_tasks, safe_id, tasks_digest
 from tutorsim.types import (
-    CONDITIONS,
     CUMULATIVE_BUDGET,
     DEFAULT_ROLES,
     MAX_ROLES,
     MIN_ROLES,
+    PUBLISHED_CONDITIONS,
+    BallotFormat,
     Benchmark,
     Blinding,
     Condition,
+    Protocol,
+    TiePolicy,
 )
 
 __all__ = [
@@ -81,7 +86,7 @@ class Study(_Settings):
 
     name: Name
     seed: int = Field(default=0, strict=True)
-    conditions: tuple[Condition, ...] = CONDITIONS
+    conditions: tuple[Condition, ...] = PUBLISHED_CONDITIONS
     personas: tuple[Name, ...] = (
         "low_confidence_novice",
         "overconfident_misconception",
@@ -99,7 +104,15 @@ class Study(_Settings):
     blinding: Blinding = "per_reader"
     fallback_order: tuple[Name, ...] = ()
     """Role-priority order; the order of `roles` when left out."""
+    tie_policy: TiePolicy = "tie_round"
+    """What a tied final vote goes to."""
     cumulative_budget: int = Field(default=CUMULATIVE_BUDGET, ge=1, le=1_000_000, strict=True)
+    rich_protocol: Protocol = "cumulative"
+    """The protocol that decides in the `rich` condition."""
+    vote_formats: tuple[BallotFormat, ...] = ()
+    """Formats in which every voter is asked about the same final proposals once more.
+
+    Diagnostic, never used for the decision; the condition's own format is not asked again."""
     vote_criterion: str = ""
     """The criterion given to voters; the catalog's when left out."""
     repeats: int = Field(default=1, ge=1, le=99, strict=True)
@@ -107,10 +120,12 @@ class Study(_Settings):
     models: ModelSettings = ModelSettings()
     catalog: dict[str, Any] = Field(default_factory=dict)
     """`[catalog.roles.NAME]`, `[catalog.personas.NAME]`, `[catalog.prompts]`: own entries."""
+    branch: Branch | None = None
+    """Written by `tutorsim branch`: what this recording continues, and what it changes."""
 
     @model_validator(mode="after")
     def _coherent(self) -> "Study":
-        for field in ("conditions", "personas", "roles", "fallback_order"):
+        for field in ("conditions", "personas", "roles", "fallback_order", "vote_formats"):
             values = getattr(self, field)
             twice = sorted({value for value in values if values.count(value) > 1})
             if twice:
@@ -149,7 +164,12 @@ class EpisodeSpec:
     repeat: int
     """From 1."""
     episode_id: str
-    """`benchmark.task.persona.condition`, and `.rNN` where the study repeats episodes."""
+    """`benchmark.task.persona.condition`, `.rNN` where the study repeats episodes, and `.cNN`
+    for a continuation in a branch."""
+    parent_id: str
+    """The episode that a continuation continues; otherwise its own id. Labels are drawn by it."""
+    continuation: int = 0
+    """From 1 in a branch; 0 for an episode of its own."""
 
 
 @dataclass(frozen=True)
@@ -169,7 +189,8 @@ class LoadedStudy:
     def prompt_digest(self) -> str:
         """SHA-256 over the templates and over the roles and personas that the study uses."""
         study = self.study
-        roles = {*study.roles, study.baseline_role}
+        later = (study.branch and study.branch.roles) or ()
+        roles = {*study.roles, *later, study.baseline_role}
         used = Catalog(
             roles={name: self.catalog.roles[name] for name in sorted(roles)},
             personas={name: self.catalog.personas[name] for name in sorted(study.personas)},
@@ -205,28 +226,59 @@ class LoadedStudy:
             cumulative_budget=study.cumulative_budget,
             vote_criterion=self.criterion,
             repeats=study.repeats,
+            tie_policy=study.tie_policy,
+            rich_protocol=study.rich_protocol,
+            vote_formats=study.vote_formats,
             models={"tutor": models.tutor, "judge": models.judge, "student": models.student},
+            branch=study.branch,
         )
 
+    def alternative(self, branch: Branch) -> "LoadedStudy":
+        """The study with what a branch changes in force, as it is once the path is left."""
+        study = self.study
+        roles = branch.roles or study.roles
+        order = branch.fallback_order or study.order
+        changed = {
+            "roles": roles,
+            "fallback_order": tuple(sorted(roles, key=partial(_place, order))),
+            "tie_policy": branch.tie_policy or study.tie_policy,
+            "rich_protocol": branch.rule or study.rich_protocol,
+            "models": study.models.model_copy(update={"tutor": branch.model or study.models.tutor}),
+            "branch": None,
+        }
+        return replace(self, study=study.model_copy(update=changed))
+
     def grid(self) -> Iterator[EpisodeSpec]:
-        """Every episode, tasks outermost, repeats innermost: the order of the log."""
+        """Every episode, tasks outermost, repeats innermost: the order of the log.
+
+        A branch has the episodes that it covers or continues, each continuation one.
+        """
+        for spec in self._whole_grid():
+            yield from _continued(spec, self.study.branch)
+
+    def _whole_grid(self) -> Iterator[EpisodeSpec]:
         study = self.study
         for benchmark, tasks in self.tasks.items():
-            for task in tasks:
-                for persona in study.personas:
-                    for condition in study.conditions:
-                        for repeat in range(1, study.repeats + 1):
-                            yield EpisodeSpec(
-                                benchmark=benchmark,
-                                task=task,
-                                persona=persona,
-                                condition=condition,
-                                repeat=repeat,
-                                episode_id=_episode_id(
-                                    (benchmark, safe_id(task.task_id), persona, condition),
-                                    repeat if study.repeats > 1 else None,
-                                ),
-                            )
+            cells = product(tasks, study.personas, study.conditions, range(1, study.repeats + 1))
+            for task, persona, condition, repeat in cells:
+                name = _episode_id(
+                    (benchmark, safe_id(task.task_id), persona, condition),
+                    repeat if study.repeats > 1 else None,
+                )
+                yield EpisodeSpec(benchmark, task, persona, condition, repeat, name, name)
+
+
+def _place(order: Sequence[str], role: str) -> int:
+    return order.index(role) if role in order else len(order)
+
+
+def _continued(spec: EpisodeSpec, branch: Branch | None) -> Iterator[EpisodeSpec]:
+    if branch is None or spec.episode_id in branch.covered:
+        yield spec
+    elif spec.episode_id in branch.episodes:
+        for number in range(1, branch.continuations + 1):
+            name = f"{spec.episode_id}.c{number:02d}"
+            yield replace(spec, episode_id=name, continuation=number)
 
 
 def _episode_id(parts: Sequence[str], repeat: int | None) -> str:
@@ -361,7 +413,8 @@ def _validated(data: Mapping[str, Any], path: Path) -> Study:
 def _refuse_unknown_names(study: Study, catalog: Catalog, path: Path) -> None:
     personas, roles = tuple(catalog.personas), tuple(catalog.roles)
     wanted = [("personas", name, personas) for name in study.personas]
-    wanted += [("roles", name, roles) for name in study.roles]
+    later = (study.branch and study.branch.roles) or ()
+    wanted += [("roles", name, roles) for name in (*study.roles, *later)]
     wanted += [("baseline_role", study.baseline_role, roles)]
     for field, name, known in wanted:
         if name not in known:

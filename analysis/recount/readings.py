@@ -7,7 +7,7 @@ from analysis.recount.cases import Ballots, Outcome, outcome_tables, redecided
 from analysis.recount.result import ReadingRow
 from tutorsim.records import BallotRecord, EpisodeRecord, Turn
 from tutorsim.types import READINGS, Reading
-from tutorsim.voting import Decision, leaders, masses_of, read_ballot, repair_points, resolve
+from tutorsim.voting import Decision, leaders, masses_of, read_ballot, repair_ballot, resolve
 
 __all__ = ["read_again", "reading_rows"]
 
@@ -38,15 +38,13 @@ def read_again(
     replies = [reply for reply in (ballot.raw_first, ballot.raw) if reply is not None]
     choice = None
     for reply in replies:
-        choice = read_ballot(
-            reply, labels, protocol=ballot.protocol, budget=budget, reading=reading
-        )
+        choice = read_ballot(reply, labels, form=ballot.protocol, budget=budget, reading=reading)
         if choice is not None:
             break
-    if choice is None and ballot.protocol == "cumulative" and reading != "strict":
-        choice = repair_points(ballot.raw, labels, budget=budget)
+    if choice is None and reading != "strict":
+        choice = repair_ballot(ballot.raw, labels, form=ballot.protocol, budget=budget)
     named = None if choice is None else resolve(choice, ballot.labels)
-    return masses_of(named, candidates, protocol=ballot.protocol)
+    return masses_of(named, candidates, protocol=ballot.rule)
 
 
 def reading_rows(

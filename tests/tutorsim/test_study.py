@@ -10,7 +10,7 @@ import tomli_w
 from tutorsim.catalog import load_catalog
 from tutorsim.errors import CatalogError, FolderError, StudyError, TaskFileError, UsageError
 from tutorsim.study import load_study, shipped_studies, write_study
-from tutorsim.types import CONDITIONS, DEFAULT_ROLES
+from tutorsim.types import DEFAULT_ROLES, PUBLISHED_CONDITIONS
 
 PERSONAS = (
     "low_confidence_novice",
@@ -28,7 +28,8 @@ def test_the_published_grid_ships_and_has_1200_episodes():
     specs = list(loaded.grid())
     assert len(specs) == 1200 == len({spec.episode_id for spec in specs})
     study = loaded.study
-    assert (study.conditions, study.personas, study.roles) == (CONDITIONS, PERSONAS, DEFAULT_ROLES)
+    assert (study.conditions, study.personas) == (PUBLISHED_CONDITIONS, PERSONAS)
+    assert study.roles == DEFAULT_ROLES
     assert (study.max_turns, study.success_threshold, study.cumulative_budget) == (3, 0.75, 25)
     assert (study.blinding, study.order) == ("per_reader", DEFAULT_ROLES)
     assert (study.models.tutor, study.models.judge) == ("claude-sonnet-4-5",) * 2

@@ -5,11 +5,14 @@ from tutorsim import types
 
 def test_the_vocabularies_are_those_of_the_log_format():
     assert types.PROTOCOLS == ("simple", "ranked", "cumulative", "approval")
-    assert types.CONDITIONS == ("baseline", "simple", "ranked", "cumulative", "approval")
+    assert (*types.PROTOCOLS, "rich") == types.BALLOT_FORMATS
+    assert ("baseline", *types.PROTOCOLS) == types.PUBLISHED_CONDITIONS
+    assert ("baseline", *types.BALLOT_FORMATS) == types.CONDITIONS
     assert types.BENCHMARKS == ("sciq", "humaneval")
     around, tie = ("student", "judge"), ("tie_critique", "tie_vote")
     turn = ("propose", "critique", "vote_initial", "revise", "vote_final")
-    assert around + turn + tie == types.STAGES
+    further = tuple(f"vote_as_{form}" for form in types.BALLOT_FORMATS)
+    assert around + turn + further + tie == types.STAGES
     assert types.BALLOT_STATUSES == ("valid", "repaired", "abstained")
     assert types.DECIDED_BY == ("vote", "tie_round", "fallback")
     assert types.BLINDINGS == ("per_reader", "shared")

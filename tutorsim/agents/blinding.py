@@ -24,7 +24,7 @@ def draw_labels(
 
     With `blinding = "shared"` everybody reads the same labels throughout a turn.
     """
-    place: tuple[str, ...] = (str(scene.study.seed), scene.spec.episode_id, str(turn))
+    place: tuple[str, ...] = (str(scene.study.seed), scene.spec.parent_id, str(turn))
     if scene.study.blinding == "per_reader":
         place += (stage, reader)
     drawn = sorted(candidates, key=lambda role: _hash(*place, role))

@@ -1,11 +1,12 @@
 """What an agent's prompts are built from: the episode's constants, and the conversation so far."""
 
-from collections.abc import Sequence
-from dataclasses import dataclass
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
 from functools import cached_property, lru_cache
 
 from tutorsim.catalog import Catalog, Persona
 from tutorsim.model import Call, CallKey, Request
+from tutorsim.records import Branch
 from tutorsim.study import EpisodeSpec, LoadedStudy, Study
 from tutorsim.tasks import CodeTask
 from tutorsim.types import Stage
@@ -27,6 +28,21 @@ class Scene:
 
     loaded: LoadedStudy
     spec: EpisodeSpec
+
+    def under(self, changed: Mapping[str, object]) -> "Scene":
+        """The same episode with settings of the study changed."""
+        study = self.study.model_copy(update=dict(changed))
+        return replace(self, loaded=replace(self.loaded, study=study))
+
+    def alternative(self, branch: Branch) -> "Scene":
+        """The same episode under what a branch changes.
+
+        Rich ballots hold a ballot of every protocol, so another rule leaves their format.
+        """
+        condition = self.spec.condition
+        if branch.rule is not None and condition not in ("baseline", "rich"):
+            condition = branch.rule
+        return Scene(self.loaded.alternative(branch), replace(self.spec, condition=condition))
 
     @property
     def study(self) -> Study:

@@ -1,6 +1,6 @@
 """The tutors: propose, review, revise and vote."""
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 
 from tutorsim.agents.blinding import labelled, reviews_for
 from tutorsim.agents.reading import (
@@ -12,8 +12,8 @@ from tutorsim.agents.reading import (
 from tutorsim.agents.scene import Exchange, Scene, indented
 from tutorsim.model import Call, Question
 from tutorsim.records import Note, ReviewRecord
-from tutorsim.types import Protocol, Stage
-from tutorsim.voting import RULES, Choice, read_ballot, repair_points
+from tutorsim.types import BallotFormat, Stage
+from tutorsim.voting import RULES, Choice, read_ballot, repair_ballot
 
 __all__ = ["ballot_question", "proposal_question", "review_question", "revision_question"]
 
@@ -101,7 +101,7 @@ def ballot_question(
     agent: str,
     *,
     stage: Stage,
-    protocol: Protocol,
+    form: BallotFormat,
     texts: Mapping[str, str],
     labels: Mapping[str, str],
     reviews: Sequence[ReviewRecord] = (),
@@ -112,17 +112,17 @@ def ballot_question(
         scene: The episode.
         exchanges: The conversation so far.
         agent: The voting role.
-        stage: `vote_initial`, `vote_final` or `tie_vote`.
-        protocol: The ballot's format.
+        stage: A stage in which votes are cast.
+        form: The ballot's format.
         texts: Role → draft.
         labels: Label → role, as this voter sees them.
         reviews: Notes on the tied drafts; a tie vote shows them.
     """
     catalog, budget = scene.catalog, scene.study.cumulative_budget
     shown = tuple(labels)
-    form = catalog.fill(
-        f"ballot_{protocol}",
-        example=RULES[protocol].example(shown, budget),
+    ballot = catalog.fill(
+        f"ballot_{form}",
+        example=RULES[form].example(shown, budget),
         count=len(shown),
         budget=budget,
     )
@@ -132,26 +132,17 @@ def ballot_question(
         conversation=scene.conversation(exchanges),
         proposals=labelled(texts, labels),
         criterion=scene.loaded.criterion,
-        ballot=form,
+        ballot=ballot,
         **tied,
     )
     system = catalog.fill("vote_system", title=catalog.roles[agent].title)
     call = scene.call(len(exchanges), stage, agent, system=system, user=user)
     return Question(
         call,
-        lambda reply: read_ballot(reply, shown, protocol=protocol, budget=budget),
+        lambda reply: read_ballot(reply, shown, form=form, budget=budget),
         catalog.fill("vote_reminder"),
-        _salvage(protocol, shown, budget),
+        lambda reply: repair_ballot(reply, shown, form=form, budget=budget),
     )
-
-
-def _salvage(
-    protocol: Protocol, labels: Sequence[str], budget: int
-) -> Callable[[str], Choice | None]:
-    """What a second unreadable ballot may still give: points with another sum, rescaled."""
-    if protocol == "cumulative":
-        return lambda reply: repair_points(reply, labels, budget=budget)
-    return lambda reply: None
 
 
 def _system(scene: Scene, agent: str) -> str:

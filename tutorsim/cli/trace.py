@@ -17,7 +17,7 @@ from tutorsim.records import (
     RunRecord,
     Turn,
 )
-from tutorsim.voting import Decision, leaders, tally
+from tutorsim.voting import Decision, RichBallot, leaders, tally
 
 __all__ = ["trace"]
 
@@ -106,18 +106,27 @@ def _turn(turn: Turn, run: RunRecord) -> Shown:
         yield heading(f"━━ Turn {turn.turn}", "a single tutor, no vote")
         yield from _proposals("Reply", turn.proposals_initial)
         return
-    protocol = turn.ballots_final[0].protocol if turn.ballots_final else "no"
-    yield heading(f"━━ Turn {turn.turn}", f"{protocol} vote")
+    yield heading(f"━━ Turn {turn.turn}", f"{_vote_name(turn)} vote")
     yield from _proposals("First drafts", turn.proposals_initial)
     yield from _reviews("Reviews of the first drafts", turn.reviews)
     yield from _ballots("Ballots on the first drafts", turn.ballots_initial, "diagnostic only")
     yield from _proposals("Revised replies", turn.proposals_final)
     yield from _ballots("Ballots on the revised replies", turn.ballots_final, "these count")
+    for form, ballots in turn.ballots_as.items():
+        yield from _ballots(f"Ballots asked for as {form}", ballots, "diagnostic only")
     if turn.tie_round is not None:
         tied = listing(turn.tie_round.candidates)
         yield from _reviews(f"Tie round: reviews of {tied}", turn.tie_round.reviews)
         yield from _ballots("Tie round: ballots", turn.tie_round.ballots, "these count")
     yield from _decision(turn, turn.decision, run.study.fallback_order)
+
+
+def _vote_name(turn: Turn) -> str:
+    """The format of the ballots that decided, and the protocol where it is another."""
+    if not turn.ballots_final:
+        return "no"
+    ballot = turn.ballots_final[0]
+    return ballot.protocol + (f", counted as {ballot.counted_as}" if ballot.counted_as else "")
 
 
 def _proposals(title: str, proposals: Mapping[str, Proposal]) -> Shown:
@@ -210,7 +219,16 @@ def _choice(ballot: BallotRecord) -> str:
         return parsed
     if isinstance(parsed, dict):
         return ", ".join(f"{role} {points}" for role, points in parsed.items())
+    if isinstance(parsed, RichBallot):
+        return _rich(parsed)
     return JOINED[ballot.protocol].join(parsed) if parsed else "(nobody)"
+
+
+def _rich(parsed: RichBallot) -> str:
+    """Best first with points, and a bar below the approved."""
+    shown = [f"{role} {parsed.points[role]}" for role in parsed.order]
+    approved = len(parsed.approved)
+    return f"{' > '.join(shown[:approved])} | {' > '.join(shown[approved:])}".rstrip(" ")
 
 
 def _decision(turn: Turn, decision: Decision, order: Sequence[str]) -> Shown:

@@ -27,6 +27,8 @@ class Round:
     """Independent calls, in call order."""
 
     calls: tuple[Call, ...]
+    fresh: bool = False
+    """The path has left the recording that it continues, which can answer none of the calls."""
 
 
 @dataclass(frozen=True)

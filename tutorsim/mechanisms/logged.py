@@ -5,10 +5,10 @@ from collections.abc import Mapping, Sequence
 from tutorsim.agents.reading import ReadProposal
 from tutorsim.model import Answer
 from tutorsim.records import BallotRecord, Note, Proposal, ReviewRecord
-from tutorsim.types import BallotStatus, Protocol, ReadStatus
-from tutorsim.voting import Choice, masses_of, resolve
+from tutorsim.types import BallotFormat, BallotStatus, Protocol, ReadStatus
+from tutorsim.voting import Choice, cast_as, masses_of, resolve
 
-__all__ = ["ballot_from", "proposal_from", "review_from"]
+__all__ = ["ballot_from", "counted_as", "proposal_from", "review_from"]
 
 
 def proposal_from(answer: Answer[ReadProposal]) -> Proposal:
@@ -44,21 +44,50 @@ def ballot_from(
     candidates: Sequence[str],
     answer: Answer[Choice],
     *,
-    protocol: Protocol,
+    form: BallotFormat,
+    rule: Protocol,
 ) -> BallotRecord:
-    """A ballot in roles; an abstention where neither reply could be read."""
+    """A ballot in roles; an abstention where neither reply could be read.
+
+    Args:
+        voter: Who cast it.
+        labels: Label → role, as shown.
+        candidates: Whom the ballot is about.
+        answer: What was read.
+        form: The format that was asked for.
+        rule: The protocol that the ballot counts under.
+    """
     parsed = None if answer.value is None else resolve(answer.value, labels)
     status: BallotStatus = "repaired" if answer.salvaged else "valid"
     return BallotRecord(
         voter=voter,
-        protocol=protocol,
+        protocol=form,
+        counted_as=None if form == rule else rule,
         labels=dict(labels),
         raw=answer.raw,
         parsed=parsed,
-        mass=masses_of(parsed, candidates, protocol=protocol),
+        mass=masses_of(parsed, candidates, protocol=rule),
         ballot_status="abstained" if parsed is None else status,
         attempts=answer.attempts,
         raw_first=answer.raw_first,
+    )
+
+
+def counted_as(ballot: BallotRecord, rule: Protocol) -> BallotRecord | None:
+    """A ballot as it counts under another protocol; `None` where it does not determine one.
+
+    An abstention stays one.
+    """
+    cast = None
+    if ballot.parsed is not None:
+        cast = cast_as(ballot.parsed, form=ballot.protocol, protocol=rule)
+        if cast is None:
+            return None
+    return ballot.model_copy(
+        update={
+            "counted_as": None if ballot.protocol == rule else rule,
+            "mass": masses_of(cast, tuple(ballot.mass), protocol=rule),
+        }
     )
 
 

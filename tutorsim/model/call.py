@@ -4,6 +4,7 @@ A `Call` is a `Request` with a `CallKey`, its name within an episode. The key is
 runs and worker counts; recordings are matched on it.
 """
 
+import re
 from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any, Final, NamedTuple, Protocol
@@ -16,8 +17,19 @@ CALL_HEADER: Final = "x-tutorsim-call"
 """Request header that carries `<episode>/<key>`."""
 
 
+_KEY: Final = re.compile(
+    r"(?P<turn>[0-9]+)/(?P<stage>[a-z_]+)/(?P<agent>[^/]+)/(?P<attempt>[0-9]+)"
+    r"(?:/r(?P<repeat>[0-9]{2,}))?",
+    re.ASCII,
+)
+
+
 class CallKey(NamedTuple):
-    """`turn/stage/agent/attempt`, for example `2/vote_final/motivation/1`."""
+    """`turn/stage/agent/attempt`, for example `2/vote_final/motivation/1`.
+
+    A retest asks a recorded call again; its key has the repeat behind it, as in
+    `2/vote_final/motivation/1/r02`.
+    """
 
     turn: int
     """0 for the first attempt, then the tutoring turn."""
@@ -26,9 +38,12 @@ class CallKey(NamedTuple):
     """A role name, `student`, `judge` or `baseline`."""
     attempt: int
     """1, or 2 when the first reply could not be read."""
+    repeat: int = 0
+    """0 for the recorded call; from 1 for the same prompt asked again by a retest."""
 
     def __str__(self) -> str:
-        return f"{self.turn}/{self.stage}/{self.agent}/{self.attempt}"
+        tail = f"/r{self.repeat:02d}" if self.repeat else ""
+        return f"{self.turn}/{self.stage}/{self.agent}/{self.attempt}{tail}"
 
     @classmethod
     def parse(cls, text: str) -> "CallKey":
@@ -37,10 +52,16 @@ class CallKey(NamedTuple):
         Raises:
             ValueError: If the text is not a key.
         """
-        parts = text.split("/")
-        if len(parts) != 4 or parts[1] not in STAGES or not (parts[0] + parts[3]).isdecimal():
+        found = _KEY.fullmatch(text)
+        if found is None or found["stage"] not in STAGES:
             raise ValueError(f"{text!r} is not a call key (turn/stage/agent/attempt)")
-        return cls(int(parts[0]), parts[1], parts[2], int(parts[3]))
+        return cls(
+            int(found["turn"]),
+            found["stage"],
+            found["agent"],
+            int(found["attempt"]),
+            int(found["repeat"] or 0),
+        )
 
 
 @dataclass(frozen=True)

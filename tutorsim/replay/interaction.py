@@ -47,7 +47,7 @@ REQUEST_HEADERS: Final = ("content-type", "anthropic-version", CALL_HEADER)
 RESPONSE_HEADERS: Final = ("content-type", STANDIN_HEADER)
 MESSAGES_URI: Final = "https://api.anthropic.com/v1/messages"
 """Where every recorded call says it went, so that stock vcrpy and the stock SDK find it."""
-_EPISODE_ID: Final = re.compile(r"[A-Za-z0-9_-]+(?:\.[A-Za-z0-9_-]+){3,4}")
+_EPISODE_ID: Final = re.compile(r"[A-Za-z0-9_-]+(?:\.[A-Za-z0-9_-]+){3,5}")
 
 
 @dataclass(frozen=True, slots=True)
@@ -100,7 +100,7 @@ def kept(headers: Mapping[str, str], allowed: Iterable[str]) -> dict[str, str]:
 
 
 def is_episode_id(text: str) -> bool:
-    """Whether a text is `benchmark.task.persona.condition[.rNN]`, and so a safe file name."""
+    """Whether a text is `benchmark.task.persona.condition[.rNN][.cNN]`, and so a safe file name."""
     return _EPISODE_ID.fullmatch(text) is not None
 
 
@@ -113,7 +113,7 @@ def check_episode_id(text: str) -> None:
     if not is_episode_id(text):
         raise UsageError(
             f"{text!r} is not an episode id.",
-            why="An id is benchmark.task.persona.condition[.rNN], of the characters A-Za-z0-9_-.",
+            why="An id is benchmark.task.persona.condition[.rNN][.cNN], its parts of A-Za-z0-9_-.",
         )
 
 

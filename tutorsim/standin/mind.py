@@ -22,10 +22,19 @@ class Thought(NamedTuple):
     stop_reason: str
 
 
-def think(body: Mapping[str, Any], chance: Chance) -> Thought:
-    """Answer a checked request body; the same body and chance give the same reply."""
+def think(body: Mapping[str, Any], chance: Chance, *, steady: Chance | None = None) -> Thought:
+    """Answer a checked request body; the same body and chances give the same reply.
+
+    Args:
+        body: The request.
+        chance: Draws of this call.
+        steady: What steady voters draw from; `None` for voters with moods and slips.
+    """
     asked = read_request(body)
-    text = _REPLIES[asked.kind](asked, chance)
+    if asked.kind == "vote":
+        text = vote_reply(asked, chance, steady=steady)
+    else:
+        text = _REPLIES[asked.kind](asked, chance)
     limit = 4 * int(body["max_tokens"])
     stop = "end_turn" if len(text) <= limit else "max_tokens"
     text = text[:limit]
@@ -47,6 +56,5 @@ _REPLIES: Mapping[Kind, Callable[[Asked, Chance], str]] = {
     "propose": draft_reply,
     "revise": revision_reply,
     "review": review_reply,
-    "vote": vote_reply,
     "other": _other,
 }

@@ -7,7 +7,7 @@ from functools import cached_property
 from typing import Any, Literal
 
 from tutorsim.standin.knowledge import Knowledge, knowledge_of
-from tutorsim.types import Protocol
+from tutorsim.types import BallotFormat
 
 __all__ = ["Asked", "Kind", "Spoken", "read_request"]
 
@@ -23,7 +23,8 @@ _TRAITS = re.compile(
     r"prior knowledge ([\d.]*\d), confidence ([\d.]*\d), persistence ([\d.]*\d), "
     r"frustration sensitivity ([\d.]*\d), help seeking ([\d.]*\d)"
 )
-_BALLOTS: tuple[tuple[Protocol, re.Pattern[str]], ...] = (
+_BALLOTS: tuple[tuple[BallotFormat, re.Pattern[str]], ...] = (
+    ("rich", re.compile(r"\bput a bar\b", re.IGNORECASE)),
     ("cumulative", re.compile(r"\bdistribute\b.*?\bpoints\b", re.IGNORECASE)),
     ("ranked", re.compile(r"\brank\b.*?\bbest to worst\b", re.IGNORECASE)),
     ("approval", re.compile(r"^approve\b", re.IGNORECASE | re.MULTILINE)),
@@ -56,22 +57,22 @@ class Asked:
             return "revise" if _OWN.search(self.user) else "propose"
         if "STRENGTH:" in self.user:
             return "review"
-        if self.protocol is not None:
+        if self.form is not None:
             return "vote"
         return "student" if re.search(r"\bstudent\b", self.system) else "other"
 
     @cached_property
-    def protocol(self) -> Protocol | None:
+    def form(self) -> BallotFormat | None:
         """The ballot's format, read from what comes after the replies to choose from."""
         tail = self.user[-800:]
-        for protocol, form in _BALLOTS:
-            if form.search(tail):
-                return protocol
+        for form, words in _BALLOTS:
+            if words.search(tail):
+                return form
         return None
 
     @cached_property
     def budget(self) -> int:
-        """Points that a cumulative ballot has to sum to."""
+        """Points that a cumulative or rich ballot has to sum to."""
         found = re.search(r"(\d+) points", self.user[-800:])
         return int(found[1]) if found else 25
 

@@ -1,14 +1,7 @@
 """Ballots, tallies, ties and decisions. Pure: no input, no output, no clock, no chance."""
 
-from tutorsim.voting.ballots import (
-    RULES,
-    Choice,
-    ProtocolRule,
-    masses_of,
-    read_ballot,
-    repair_points,
-    resolve,
-)
+from tutorsim.voting.ballots import RULES, FormatRule, read_ballot, repair_ballot
+from tutorsim.voting.choices import Choice, RichBallot, cast_as, masses_of, resolve
 from tutorsim.voting.decision import Decision, Step, decide
 from tutorsim.voting.tally import first_in_order, leaders, tally
 
@@ -16,14 +9,16 @@ __all__ = [
     "RULES",
     "Choice",
     "Decision",
-    "ProtocolRule",
+    "FormatRule",
+    "RichBallot",
     "Step",
+    "cast_as",
     "decide",
     "first_in_order",
     "leaders",
     "masses_of",
     "read_ballot",
-    "repair_points",
+    "repair_ballot",
     "resolve",
     "tally",
 ]

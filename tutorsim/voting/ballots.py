@@ -1,8 +1,7 @@
-"""Reading a ballot from a model's reply, and the mass it gives each candidate.
+"""Reading a ballot from a model's reply.
 
-Four protocols, one entry each in `RULES`: how a reply is read under three readings,
-and how many points a choice is worth. Nothing else in the package branches on the
-name of a protocol to count votes.
+Five formats, one entry each in `RULES`: each protocol's own, and *rich*, which is points, an
+order and a set of approved candidates at once and so a ballot under every protocol.
 
 Readings:
 
@@ -18,34 +17,25 @@ import re
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from fractions import Fraction
+from itertools import pairwise
 
-from tutorsim.types import CUMULATIVE_BUDGET, Protocol, Reading
+from tutorsim.types import CUMULATIVE_BUDGET, BallotFormat, Reading
+from tutorsim.voting.choices import Choice, RichBallot
 
-__all__ = [
-    "RULES",
-    "Choice",
-    "ProtocolRule",
-    "masses_of",
-    "read_ballot",
-    "repair_points",
-    "resolve",
-]
-
-Choice = str | tuple[str, ...] | dict[str, int]
-"""What a ballot says: a candidate (simple), an order (ranked), a set (approval) or points."""
+__all__ = ["RULES", "FormatRule", "read_ballot", "repair_ballot"]
 
 
 @dataclass(frozen=True)
-class ProtocolRule:
-    """One protocol: how its ballots look, read and count."""
+class FormatRule:
+    """One format: how its ballots look, read, and are put right."""
 
-    name: Protocol
+    name: BallotFormat
     example: Callable[[Sequence[str], int], str]
     """A well-formed ballot over the labels shown, for the prompt."""
     read: Callable[[str, Sequence[str], int], Choice | None]
     """A ballot over labels from one canonical line, or `None`."""
-    masses: Callable[[Choice, int], dict[str, int]]
-    """Mass of each candidate that the choice names, given the number of candidates."""
+    repair: Callable[[str, Sequence[str], int], Choice | None] = lambda line, labels, budget: None
+    """A ballot from a canonical line that `read` refused, where it can be put right."""
 
 
 def _read_simple(line: str, labels: Sequence[str], budget: int) -> Choice | None:
@@ -84,20 +74,60 @@ def _read_cumulative(line: str, labels: Sequence[str], budget: int) -> Choice | 
     return points
 
 
-def _mass_simple(choice: Choice, m: int) -> dict[str, int]:
-    return {choice: 1} if isinstance(choice, str) else {}
+def _read_rich(line: str, labels: Sequence[str], budget: int) -> Choice | None:
+    parts = _rich_parts(line, labels)
+    if parts is None or sum(parts[0].values()) != budget:
+        return None
+    return _rich(*parts)
 
 
-def _mass_ranked(choice: Choice, m: int) -> dict[str, int]:
-    return {candidate: m - 1 - place for place, candidate in enumerate(choice)}
+def _rich_parts(line: str, labels: Sequence[str]) -> tuple[dict[str, int], int] | None:
+    """Points in the order written, and how many labels stand before the bar."""
+    head, bar, tail = line.partition("|")
+    points = _read_points(f"{head},{tail}" if tail else head, labels)
+    if points is None or len(points) != len(labels) or not bar or not head:
+        return None
+    return points, head.count(",") + 1
 
 
-def _mass_cumulative(choice: Choice, m: int) -> dict[str, int]:
-    return dict(choice) if isinstance(choice, dict) else {}
+def _rich(points: dict[str, int], approved: int) -> RichBallot | None:
+    """The ballot, unless its parts contradict each other: there is no telling which is meant."""
+    order, given = tuple(points), list(points.values())
+    rises = any(before < after for before, after in pairwise(given))
+    cuts_a_level = approved < len(given) and given[approved - 1] == given[approved]
+    if rises or cuts_a_level:
+        return None
+    return RichBallot(points=points, order=order, approved=order[:approved])
 
 
-def _mass_approval(choice: Choice, m: int) -> dict[str, int]:
-    return dict.fromkeys(choice, 1)
+def _repair_rich(line: str, labels: Sequence[str], budget: int) -> Choice | None:
+    """The ballot with its points rescaled; `None` where that levels what the bar tells apart."""
+    parts = _rich_parts(line, labels)
+    if parts is None or _rich(*parts) is None or not any(parts[0].values()):
+        return None
+    return _rich(_rescaled(parts[0], tuple(parts[0]), budget), parts[1])
+
+
+def _repair_cumulative(line: str, labels: Sequence[str], budget: int) -> Choice | None:
+    points = _read_points(line, labels)
+    if not points or not any(points.values()):
+        return None
+    return _rescaled(points, labels, budget)
+
+
+def _rescaled(points: Mapping[str, int], labels: Sequence[str], budget: int) -> dict[str, int]:
+    """Points that sum to the budget, by largest remainder.
+
+    Equal remainders go to the label that stands first. Labels that are left out have no points.
+    """
+    total = sum(points.values())
+    shares = {label: Fraction(points.get(label, 0) * budget, total) for label in labels}
+    repaired = {label: int(share) for label, share in shares.items()}
+    left = budget - sum(repaired.values())
+    by_remainder = sorted(labels, key=lambda label: repaired[label] - shares[label])
+    for label in by_remainder[:left]:
+        repaired[label] += 1
+    return repaired
 
 
 def _example_points(labels: Sequence[str], budget: int) -> str:
@@ -113,18 +143,31 @@ def _example_order(labels: Sequence[str]) -> tuple[str, ...]:
     return head + tuple(label for label in reversed(labels) if label not in head)
 
 
-RULES: Mapping[Protocol, ProtocolRule] = {
-    "simple": ProtocolRule("simple", lambda labels, _: labels[1], _read_simple, _mass_simple),
-    "ranked": ProtocolRule(
-        "ranked", lambda labels, _: ",".join(_example_order(labels)), _read_ranked, _mass_ranked
+def _example_rich(labels: Sequence[str], budget: int) -> str:
+    """The example order with falling points, and a bar where they fall, after two if they do."""
+    order = _example_order(labels)
+    weights = {label: len(order) - place for place, label in enumerate(order)}
+    points = _rescaled(weights, order, budget)
+    given = [*(points[label] for label in order), -1]
+    bar = next(k for k in (2, *range(1, len(order) + 1)) if given[k - 1] > given[k])
+    written = [f"{label}={points[label]}" for label in order]
+    return f"{','.join(written[:bar])}|{','.join(written[bar:])}"
+
+
+RULES: Mapping[BallotFormat, FormatRule] = {
+    "simple": FormatRule("simple", lambda labels, _: labels[1], _read_simple),
+    "ranked": FormatRule(
+        "ranked", lambda labels, _: ",".join(_example_order(labels)), _read_ranked
     ),
-    "cumulative": ProtocolRule("cumulative", _example_points, _read_cumulative, _mass_cumulative),
-    "approval": ProtocolRule(
+    "cumulative": FormatRule(
+        "cumulative", _example_points, _read_cumulative, repair=_repair_cumulative
+    ),
+    "approval": FormatRule(
         "approval",
         lambda labels, _: ",".join((labels[0], labels[min(2, len(labels) - 1)])),
         _read_approval,
-        _mass_approval,
     ),
+    "rich": FormatRule("rich", _example_rich, _read_rich, repair=_repair_rich),
 }
 
 
@@ -132,7 +175,7 @@ def read_ballot(
     reply: str,
     labels: Sequence[str],
     *,
-    protocol: Protocol,
+    form: BallotFormat,
     budget: int = CUMULATIVE_BUDGET,
     reading: Reading = "standard",
 ) -> Choice | None:
@@ -141,91 +184,59 @@ def read_ballot(
     Args:
         reply: The raw reply.
         labels: The labels shown to this voter, for example `("A", "B", "C", "D")`.
-        protocol: The format that was asked for.
-        budget: Points that a cumulative ballot must sum to.
+        form: The format that was asked for.
+        budget: Points that a cumulative or rich ballot must sum to.
         reading: How much is forgiven; see the module's text.
 
     Returns:
-        A label, a tuple of labels or a mapping label → points; `None` where the reply is no
-        ballot. An approval of nobody is the empty tuple, which is a ballot.
+        A label, a tuple of labels, a mapping label → points or a `RichBallot`; `None` where the
+        reply is no ballot, or a rich one whose parts contradict each other. An approval of
+        nobody is the empty tuple, which is a ballot.
     """
-    read = RULES[protocol].read
-    for line in _READINGS[reading](reply):
+    read = RULES[form].read
+    for line in _READINGS[reading](reply, form):
         choice = read(line, labels, budget)
         if choice is not None:
             return choice
     return None
 
 
-def repair_points(
-    reply: str, labels: Sequence[str], *, budget: int = CUMULATIVE_BUDGET
-) -> dict[str, int] | None:
-    """Rescale readable points with another positive sum to the budget by largest remainder.
+def repair_ballot(
+    reply: str,
+    labels: Sequence[str],
+    *,
+    form: BallotFormat,
+    budget: int = CUMULATIVE_BUDGET,
+) -> Choice | None:
+    """Put right what can be put right without guessing: points with another positive sum.
 
-    Equal remainders go to the label that stands first. Labels that the reply leaves out have
-    no points.
+    They are rescaled to the budget by largest remainder; equal remainders go to the label that
+    stands first. Labels that a cumulative ballot leaves out have no points; a rich one must
+    name every label.
 
     Returns:
-        Label → points, summing to `budget`; `None` where the reply holds no points.
+        The repaired ballot; `None` where the reply holds nothing to repair.
     """
-    [line] = _standard_lines(reply)
-    points = _read_points(line, labels)
-    total = sum(points.values()) if points else 0
-    if not points or total == 0:
-        return None
-    shares = {label: Fraction(points.get(label, 0) * budget, total) for label in labels}
-    repaired = {label: int(share) for label, share in shares.items()}
-    left = budget - sum(repaired.values())
-    by_remainder = sorted(labels, key=lambda label: repaired[label] - shares[label])
-    for label in by_remainder[:left]:
-        repaired[label] += 1
-    return repaired
+    [line] = _standard_lines(reply, form)
+    return RULES[form].repair(line, labels, budget)
 
 
-def resolve(choice: Choice, labels: Mapping[str, str]) -> Choice:
-    """Replace labels by the roles that they stood for.
-
-    Args:
-        choice: A ballot over labels.
-        labels: Label → role, as shown to the voter.
-    """
-    if isinstance(choice, str):
-        return labels[choice]
-    if isinstance(choice, dict):
-        return {labels[label]: points for label, points in choice.items()}
-    return tuple(labels[label] for label in choice)
-
-
-def masses_of(
-    choice: Choice | None, candidates: Sequence[str], *, protocol: Protocol
-) -> dict[str, int]:
-    """Mass of every candidate under a ballot; empty for an abstention (`None`).
-
-    simple: 1 for the choice. ranked: m-1, m-2, …, 0. cumulative: the points.
-    approval: 1 for each approved.
-    """
-    if choice is None:
-        return {}
-    given = RULES[protocol].masses(choice, len(candidates))
-    return {candidate: given.get(candidate, 0) for candidate in candidates}
-
-
-def _strict_lines(reply: str) -> list[str]:
+def _strict_lines(reply: str, form: BallotFormat) -> list[str]:
     return [reply.strip()]
 
 
-def _standard_lines(reply: str) -> list[str]:
+def _standard_lines(reply: str, form: BallotFormat) -> list[str]:
     return [_canonical(reply.strip().strip("`'\"*").strip().removesuffix("."))]
 
 
 def _canonical(line: str) -> str:
     """Letters in upper case, no spaces around separators, `none` as written in the prompt."""
     spaced = re.sub(r"[ \t]+", " ", line.strip())
-    tight = re.sub(r" ?([,=]) ?", r"\1", spaced).upper()
+    tight = re.sub(r" ?([,=|]) ?", r"\1", spaced).upper()
     return "none" if tight == "NONE" else tight
 
 
-def _lenient_lines(reply: str) -> list[str]:
+def _lenient_lines(reply: str, form: BallotFormat) -> list[str]:
     """Candidate lines from the last to the first, bare and after a lead-in, then all joined."""
     lines = [line for line in reply.splitlines() if line.strip()]
     joined = ",".join(line.strip().rstrip(",;") for line in lines)
@@ -233,23 +244,27 @@ def _lenient_lines(reply: str) -> list[str]:
     for line in [*reversed(lines), joined]:
         _, _, tail = line.rpartition(":")
         for text in (line, tail):
-            found += _standard_lines(_people_separators(text))
+            found += _standard_lines(_people_separators(text, form), form)
     return found
 
 
-def _people_separators(text: str) -> str:
-    """`B > A > D`, `A: 10; B: 5`, `A and C`, `1. B 2. A` in the separators of the format."""
+def _people_separators(text: str, form: BallotFormat) -> str:
+    """`B > A > D`, `A: 10; B: 5`, `A and C`, `1. B 2. A` in the separators of the format.
+
+    A bar separates as a comma does, except in a rich ballot, where it is the line of approval.
+    """
     text = re.sub(r"[\[\](){}*`_\s]+", " ", text)
+    text = re.sub(r",? ?\| ?,?", "|" if form == "rich" else ",", text)
     text = re.sub(
         r"\b(?:proposal|reply|label|option|candidate)s?\b", " ", text, flags=re.IGNORECASE
     )
     text = re.sub(r"(?<=[A-Za-z])\s*[:=]\s*(?=[0-9])", "=", text)
-    text = re.sub(r"\s*(?:>|;|\||/|,?\s+and\s+|\s&\s)\s*", ",", text.strip())
+    text = re.sub(r"\s*(?:>|;|/|,?\s+and\s+|\s&\s)\s*", ",", text.strip())
     text = re.sub(r"(?:^|(?<=[\s,]))[1-9][.)]\s*", " ", text)
     return re.sub(r"(?<=[A-Za-z0-9])\s+(?=[A-Za-z]\b)", ",", text.strip())
 
 
-_READINGS: Mapping[Reading, Callable[[str], list[str]]] = {
+_READINGS: Mapping[Reading, Callable[[str, BallotFormat], list[str]]] = {
     "strict": _strict_lines,
     "standard": _standard_lines,
     "lenient": _lenient_lines,

@@ -24,7 +24,7 @@ def test_every_prompt_of_the_package_is_read_as_what_it_is(played):
 
 def test_the_ballot_format_is_read_from_the_prompt(played):
     votes = [(spec, call) for spec, call, _ in played.calls if "vote" in call.key.stage]
-    assert {(spec.condition, asked(call).protocol) for spec, call in votes} == {
+    assert {(spec.condition, asked(call).form) for spec, call in votes} == {
         (name, name) for name in ("simple", "ranked", "cumulative", "approval")
     }
 
@@ -74,7 +74,7 @@ def test_second_askings_are_noticed(played):
 
 def test_the_budget_is_read_from_the_prompt(ask):
     form = "Distribute exactly 40 points over the 3 replies"
-    assert (ask("", form).protocol, ask("", form).budget) == ("cumulative", 40)
+    assert (ask("", form).form, ask("", form).budget) == ("cumulative", 40)
 
 
 def test_traits_may_be_whole_numbers(ask):

@@ -42,7 +42,7 @@ def ballots(ask, protocol, *, n=300, **shape):
 def test_ballots_can_be_read_but_for_a_few_percent(ask, protocol, count, budget):
     labels = "ABCDEFGH"[:count]
     read = [
-        read_ballot(text, labels, protocol=protocol, budget=budget)
+        read_ballot(text, labels, form=protocol, budget=budget)
         for text in ballots(ask, protocol, count=count, budget=budget)
     ]
     assert 0 < read.count(None) < 0.12 * len(read)
@@ -50,7 +50,7 @@ def test_ballots_can_be_read_but_for_a_few_percent(ask, protocol, count, budget)
 
 def test_a_second_asking_helps_most_of_the_time(ask):
     texts = ballots(ask, "simple", again=True)
-    unread = sum(read_ballot(text, "ABCD", protocol="simple") is None for text in texts)
+    unread = sum(read_ballot(text, "ABCD", form="simple") is None for text in texts)
     assert 0.12 * len(texts) < unread < 0.4 * len(texts)
 
 
@@ -58,7 +58,7 @@ def test_unreadable_points_mostly_have_another_sum(ask):
     unread = [
         text
         for text in ballots(ask, "cumulative", n=1500)
-        if read_ballot(text, "ABCD", protocol="cumulative") is None
+        if read_ballot(text, "ABCD", form="cumulative") is None
     ]
     sums = [sum(map(int, re.findall(r"=(\d+)", text))) for text in unread]
     assert sum(total not in (0, 25) for total in sums) > 0.5 * len(sums)

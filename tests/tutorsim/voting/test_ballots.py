@@ -7,7 +7,7 @@ from hypothesis import example, given
 from hypothesis import strategies as st
 
 from tutorsim.types import LABELS, PROTOCOLS, READINGS
-from tutorsim.voting import RULES, masses_of, read_ballot, repair_points, resolve
+from tutorsim.voting import RULES, masses_of, read_ballot, repair_ballot, resolve
 
 ABCD = ("A", "B", "C", "D")
 
@@ -74,43 +74,43 @@ MALFORMED = [
 @pytest.mark.parametrize("reading", READINGS)
 def test_every_reading_reads_the_form_that_the_prompt_asks_for(case, expected, reading):
     protocol, reply = case
-    assert read_ballot(reply, ABCD, protocol=protocol, reading=reading) == expected
+    assert read_ballot(reply, ABCD, form=protocol, reading=reading) == expected
 
 
 @pytest.mark.parametrize(("case", "expected"), FORGIVEN.items())
 def test_the_standard_reading_forgives_case_spaces_and_wrapping(case, expected):
     protocol, reply = case
-    assert read_ballot(reply, ABCD, protocol=protocol) == expected
+    assert read_ballot(reply, ABCD, form=protocol) == expected
 
 
 @pytest.mark.parametrize(("case", "expected"), PEOPLE.items())
 def test_only_the_lenient_reading_takes_what_people_write(case, expected):
     protocol, reply = case
-    assert read_ballot(reply, ABCD, protocol=protocol) is None
-    assert read_ballot(reply, ABCD, protocol=protocol, reading="lenient") == expected
+    assert read_ballot(reply, ABCD, form=protocol) is None
+    assert read_ballot(reply, ABCD, form=protocol, reading="lenient") == expected
 
 
 @pytest.mark.parametrize(("protocol", "reply"), MALFORMED)
 @pytest.mark.parametrize("reading", ["strict", "standard"])
 def test_a_malformed_reply_is_no_ballot(protocol, reply, reading):
-    assert read_ballot(reply, ABCD, protocol=protocol, reading=reading) is None
+    assert read_ballot(reply, ABCD, form=protocol, reading=reading) is None
 
 
 def test_the_strict_reading_forgives_surrounding_space_only():
-    assert read_ballot(" B\n", ABCD, protocol="simple", reading="strict") == "B"
-    assert read_ballot("b", ABCD, protocol="simple", reading="strict") is None
-    assert read_ballot("B,A, D,C", ABCD, protocol="ranked", reading="strict") is None
+    assert read_ballot(" B\n", ABCD, form="simple", reading="strict") == "B"
+    assert read_ballot("b", ABCD, form="simple", reading="strict") is None
+    assert read_ballot("B,A, D,C", ABCD, form="ranked", reading="strict") is None
 
 
 def test_a_tied_pair_is_voted_on_with_two_labels():
-    assert read_ballot("B,A", ("A", "B"), protocol="ranked") == ("B", "A")
-    assert read_ballot("C", ("A", "B"), protocol="simple") is None
-    assert read_ballot("A=25,B=0", ("A", "B"), protocol="cumulative") == {"A": 25, "B": 0}
+    assert read_ballot("B,A", ("A", "B"), form="ranked") == ("B", "A")
+    assert read_ballot("C", ("A", "B"), form="simple") is None
+    assert read_ballot("A=25,B=0", ("A", "B"), form="cumulative") == {"A": 25, "B": 0}
 
 
 def test_points_must_sum_to_the_budget_of_the_study():
-    assert read_ballot("A=6,B=4", ("A", "B"), protocol="cumulative", budget=10) is not None
-    assert read_ballot("A=6,B=4", ("A", "B"), protocol="cumulative") is None
+    assert read_ballot("A=6,B=4", ("A", "B"), form="cumulative", budget=10) is not None
+    assert read_ballot("A=6,B=4", ("A", "B"), form="cumulative") is None
 
 
 @pytest.mark.parametrize("protocol", PROTOCOLS)
@@ -119,7 +119,7 @@ def test_the_example_in_the_prompt_is_a_ballot(protocol, count):
     labels = tuple(LABELS[:count])
     for budget in (1, 7, 25, 100):
         example = RULES[protocol].example(labels, budget)
-        read = read_ballot(example, labels, protocol=protocol, budget=budget, reading="strict")
+        read = read_ballot(example, labels, form=protocol, budget=budget, reading="strict")
         assert read is not None
 
 
@@ -144,12 +144,12 @@ REPAIRS = {
 
 @pytest.mark.parametrize(("reply", "expected"), REPAIRS.items())
 def test_points_are_rescaled_by_largest_remainder(reply, expected):
-    assert repair_points(reply, ABCD) == expected
+    assert repair_ballot(reply, ABCD, form="cumulative") == expected
 
 
 @pytest.mark.parametrize("reply", ["", "A=0,B=0,C=0,D=0", "A=-1,B=26", "B", "A=1,E=5", "A=1,A=2"])
 def test_what_holds_no_points_is_not_repaired(reply):
-    assert repair_points(reply, ABCD) is None
+    assert repair_ballot(reply, ABCD, form="cumulative") is None
 
 
 @given(
@@ -159,7 +159,7 @@ def test_what_holds_no_points_is_not_repaired(reply):
 def test_a_repair_sums_to_the_budget_and_keeps_the_order(points, budget):
     labels = LABELS[: len(points)]
     reply = ",".join(f"{label}={n}" for label, n in zip(labels, points, strict=True))
-    repaired = repair_points(reply, tuple(labels), budget=budget)
+    repaired = repair_ballot(reply, tuple(labels), form="cumulative", budget=budget)
     assert repaired is not None
     assert sum(repaired.values()) == budget
     total = sum(points)
@@ -208,7 +208,7 @@ anything = st.text(st.characters(exclude_categories=()), max_size=60)
 @example("`\nB\n`")
 def test_a_stricter_reading_never_reads_another_ballot_than_a_more_lenient_one(protocol, reply):
     strict, standard, lenient = (
-        read_ballot(reply, ABCD, protocol=protocol, reading=reading) for reading in READINGS
+        read_ballot(reply, ABCD, form=protocol, reading=reading) for reading in READINGS
     )
     if strict is not None:
         assert standard == strict
@@ -219,7 +219,7 @@ def test_a_stricter_reading_never_reads_another_ballot_than_a_more_lenient_one(p
 @pytest.mark.parametrize("protocol", PROTOCOLS)
 @given(reply=ballotish | anything)
 def test_whatever_is_read_is_a_ballot_over_the_labels_shown(protocol, reply):
-    choice = read_ballot(reply, ABCD, protocol=protocol, reading="lenient")
+    choice = read_ballot(reply, ABCD, form=protocol, reading="lenient")
     if protocol == "cumulative" and choice is not None:
         assert set(choice) == set(ABCD)
         assert sum(choice.values()) == 25
@@ -228,7 +228,7 @@ def test_whatever_is_read_is_a_ballot_over_the_labels_shown(protocol, reply):
         assert set(choice) <= set(ABCD)
         assert len(set(choice)) == len(choice)
         assert protocol != "ranked" or len(choice) == 4
-    repair_points(reply, ABCD)
+    repair_ballot(reply, ABCD, form=protocol)
 
 
 @pytest.mark.parametrize(
@@ -239,5 +239,5 @@ def test_a_huge_reply_is_read_in_reasonable_time(filling, reading):
     reply = "A" + filling * 10_000 + "B"
     start = time.process_time()
     for protocol in PROTOCOLS:
-        read_ballot(reply, ABCD, protocol=protocol, reading=reading)
+        read_ballot(reply, ABCD, form=protocol, reading=reading)
     assert time.process_time() - start < 3

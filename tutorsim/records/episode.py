@@ -1,0 +1,218 @@
+"""One episode, from the first attempt to the last: a line of `episodes.jsonl`."""
+
+from tutorsim.records.base import SCHEMA_VERSION, Record
+from tutorsim.types import (
+    BallotFormat,
+    BallotStatus,
+    Benchmark,
+    Condition,
+    EpisodeStatus,
+    Protocol,
+    ReadStatus,
+    Stage,
+)
+from tutorsim.voting import Choice, Decision
+
+__all__ = [
+    "Attempt",
+    "BallotRecord",
+    "BranchPoint",
+    "CallRecord",
+    "EpisodeRecord",
+    "Failure",
+    "Note",
+    "Proposal",
+    "ReviewRecord",
+    "TieRound",
+    "Turn",
+    "VerdictRecord",
+]
+
+
+class VerdictRecord(Record):
+    """What the unit tests said of the code in a student's message."""
+
+    outcome: str
+    """`pass`, `fail`, `timeout`, `error`, `no_code` or `infra_error`."""
+    reason: str = ""
+    """Why, in a few words; for `no_code`, why nothing was extracted."""
+    near_limit: bool = False
+    """The program used more than half of its time or memory."""
+    unsafe: bool = False
+    """The program ran without the sandbox's protection, on the user's word."""
+
+
+class Attempt(Record):
+    """One message of the student, and what it was worth. Turn 0 comes before any tutoring."""
+
+    turn: int
+    text: str
+    score: float | None
+    """The judge's score in [0, 1]; `None` when the judge's reply held none."""
+    score_rationale: str | None = None
+    code: str | None = None
+    """The program found in the message; `None` for science questions and where none was found."""
+    code_passed: bool | None = None
+    """Whether the program passed its tests; `None` for science questions and `infra_error`."""
+    verdict: VerdictRecord | None = None
+    """`None` for science questions."""
+
+
+class Proposal(Record):
+    """One role's reply to the student, as drafted or as revised."""
+
+    text: str
+    rationale: str | None = None
+    confidence: int | None = None
+    """0 to 100, as stated by the model; `None` where not asked for or not readable."""
+    status: ReadStatus = "valid"
+    """`repaired`: no `PROPOSAL:` marker, the whole reply is the text; `missing`: empty text."""
+    attempts: int = 1
+
+
+class Note(Record):
+    """What a reviewer said of one proposal."""
+
+    strength: str | None = None
+    weakness: str | None = None
+
+
+class ReviewRecord(Record):
+    """One reviewer's notes on the proposals it was shown."""
+
+    reviewer: str
+    labels: dict[str, str]
+    """Label → role, as shown to this reviewer."""
+    raw: str
+    notes: dict[str, Note]
+    """Role → notes, with label mentions as the reviewer wrote them."""
+    status: ReadStatus = "valid"
+    attempts: int = 1
+
+
+class BallotRecord(Record):
+    """One voter's ballot."""
+
+    voter: str
+    protocol: BallotFormat
+    """The format that was asked for: the protocol's own, or `rich`."""
+    counted_as: Protocol | None = None
+    """The protocol that a rich ballot counts under in its study; `None` for its own."""
+    labels: dict[str, str]
+    """Label → role, as shown to this voter, in the order shown."""
+    raw: str = ""
+    """The last reply, as received."""
+    parsed: Choice | None
+    """The choice in roles; `None` for an abstention."""
+    mass: dict[str, int]
+    """Role → mass, every candidate present; empty for an abstention."""
+    ballot_status: BallotStatus = "valid"
+    attempts: int = 1
+    """1, or 2 when the first reply could not be read."""
+    raw_first: str | None = None
+    """The first reply, where it could not be read and was asked for again."""
+
+    @property
+    def rule(self) -> Protocol:
+        """The protocol that `mass` counts under."""
+        if self.counted_as is not None:
+            return self.counted_as
+        return "cumulative" if self.protocol == "rich" else self.protocol
+
+
+class TieRound(Record):
+    """The extra round among tied candidates."""
+
+    candidates: tuple[str, ...]
+    reviews: tuple[ReviewRecord, ...] = ()
+    ballots: tuple[BallotRecord, ...]
+
+
+class Turn(Record):
+    """One tutoring turn. The single tutor proposes only: no reviews, ballots or decision."""
+
+    turn: int
+    """From 1."""
+    proposals_initial: dict[str, Proposal] = {}
+    reviews: tuple[ReviewRecord, ...] = ()
+    ballots_initial: tuple[BallotRecord, ...] = ()
+    """Diagnostic ballots on the first drafts; never used for the decision."""
+    proposals_final: dict[str, Proposal] = {}
+    ballots_final: tuple[BallotRecord, ...] = ()
+    """The ballots that decided, unless they tied."""
+    ballots_as: dict[BallotFormat, tuple[BallotRecord, ...]] = {}
+    """Format → diagnostic ballots on the final proposals; never used for the decision.
+
+    In a branch under another rule, the ballots of the logged vote stand here."""
+    tie_round: TieRound | None = None
+    """`None` when the final vote was not tied."""
+    decision: Decision | None = None
+    """`None` for the single tutor."""
+    delivered: str = ""
+    """The text that the student saw."""
+
+
+class CallRecord(Record):
+    """One model call, in call order."""
+
+    key: str
+    """`turn/stage/agent/attempt`."""
+    stage: Stage
+    model: str
+    """The model identifier that the reply names."""
+    stop_reason: str | None
+    input_tokens: int
+    output_tokens: int
+
+
+class Failure(Record):
+    """Why an episode could not be finished."""
+
+    key: str
+    """The call that failed."""
+    error: str
+
+
+class BranchPoint(Record):
+    """Where an episode of a branch leaves the episode that it continues."""
+
+    parent_episode: str
+    turn: int
+    """The first turn that the alternative decides; everything before it is the parent's."""
+    continuation: int
+    """From 1: one draw of several of what might have followed."""
+    left: int | None
+    """The turn whose winner differs from the parent's; `None` when none came to differ."""
+
+
+class EpisodeRecord(Record):
+    """One student, one task, one condition, from the first attempt to the last."""
+
+    schema_version: int = SCHEMA_VERSION
+    episode_id: str
+    benchmark: Benchmark
+    task_id: str
+    persona: str
+    condition: Condition
+    repeat: int = 1
+    """From 1."""
+    question: str = ""
+    """What the student was asked."""
+    reference: str = ""
+    """What the judge compared with; no other agent saw it."""
+    status: EpisodeStatus = "complete"
+    failure: Failure | None = None
+    """`None` unless the status is `failed`."""
+    branch: BranchPoint | None = None
+    """`None` for an episode as it was logged."""
+    attempts: tuple[Attempt, ...]
+    turns: tuple[Turn, ...]
+    turns_taken: int
+    """Tutoring turns delivered and answered; 0 when the first attempt succeeded."""
+    initial_correctness: float | None = None
+    final_correctness: float | None = None
+    initial_code_passed: bool | None = None
+    code_passed: bool | None = None
+    success: bool | None = None
+    """`None` for a failed episode."""
+    calls: tuple[CallRecord, ...] = ()

@@ -30,6 +30,15 @@ from tutorsim.records.reading import (
     read_episodes,
     read_run,
 )
+from tutorsim.records.retest import (
+    RETEST_FILE,
+    RETEST_HEAD_FILE,
+    Retest,
+    RetestHead,
+    RetestRecord,
+    RetestVote,
+    read_retest,
+)
 from tutorsim.records.run import (
     Branch,
     BranchedEpisode,
@@ -40,6 +49,8 @@ from tutorsim.records.run import (
 
 __all__ = [
     "EPISODES_FILE",
+    "RETEST_FILE",
+    "RETEST_HEAD_FILE",
     "RUN_FILE",
     "SCHEMA_VERSION",
     "TIMINGS_FILE",
@@ -54,6 +65,10 @@ __all__ = [
     "Note",
     "Proposal",
     "Provenance",
+    "Retest",
+    "RetestHead",
+    "RetestRecord",
+    "RetestVote",
     "ReviewRecord",
     "RunRecord",
     "StudySettings",
@@ -61,6 +76,7 @@ __all__ = [
     "Turn",
     "VerdictRecord",
     "read_episodes",
+    "read_retest",
     "read_run",
     "to_line",
 ]

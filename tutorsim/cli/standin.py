@@ -38,7 +38,12 @@ def standin() -> None:
     metavar="SPEC",
     help="Something to go wrong, as KIND[:HOW_OFTEN][:SECONDS][:persist]; may be given again.",
 )
-def serve_command(host: str, port: int, seed: int, faults: tuple[str, ...]) -> None:
+@click.option(
+    "--steady",
+    is_flag=True,
+    help="Voters prefer the same under every ballot format, and write every ballot well.",
+)
+def serve_command(host: str, port: int, seed: int, faults: tuple[str, ...], steady: bool) -> None:
     """Serve until interrupted. The URL is the only line on stdout.
 
     \b
@@ -56,7 +61,7 @@ def serve_command(host: str, port: int, seed: int, faults: tuple[str, ...]) -> N
     HOW_OFTEN is a share (0.05, the default) or every so many requests (20).
     A request that is sent again is answered, unless `persist` is added.
     """
-    endpoint = Endpoint(seed=seed, faults=[parse_fault(spec) for spec in faults])
+    endpoint = Endpoint(seed=seed, faults=[parse_fault(spec) for spec in faults], steady=steady)
     err = console.err()
     if host not in _LOOPBACK:
         err.print(f"Listening on {host}: anyone who reaches this machine can use it.")

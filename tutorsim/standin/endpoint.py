@@ -52,10 +52,13 @@ class Endpoint:
     Args:
         seed: Another seed is another model.
         faults: What shall go wrong.
+        steady: Voters prefer the same under every ballot format, and write every ballot well;
+            without it they have moods and slips.
     """
 
-    def __init__(self, *, seed: int, faults: Sequence[Fault] = ()) -> None:
+    def __init__(self, *, seed: int, faults: Sequence[Fault] = (), steady: bool = False) -> None:
         self._seed = seed
+        self._steady = Chance(seed, "steady") if steady else None
         self._faults = Faults(faults, seed=seed, kinds=REQUEST_FAULTS + REPLY_FAULTS)
         self._entry_faults = Faults(faults, seed=seed, kinds=REPLY_FAULTS + ENTRY_FAULTS)
         self._batches = Batches(self._entry, Faults(faults, seed=seed, kinds=BATCH_FAULTS))
@@ -101,8 +104,11 @@ class Endpoint:
         request_id = "req_" + chance.digest(f"request {sent_before}").hex()[:24]
         if fault is not None and fault.kind in _FAILURES:
             return _failure(fault, request_id)
-        message = _message(_disturbed(think(body, chance), fault), str(body["model"]), chance)
+        message = _message(_disturbed(self._think(body, chance), fault), str(body["model"]), chance)
         return _delivered(Response(200, orjson.dumps(message), request_id), fault)
+
+    def _think(self, body: dict[str, Any], chance: Chance) -> Thought:
+        return think(body, chance, steady=self._steady)
 
     def _entry(self, params: object, occurrence: str) -> dict[str, Any]:
         """The result of an entry of a batch."""
@@ -116,7 +122,7 @@ class Endpoint:
             return {"type": "expired"}
         if fault is not None and fault.kind == "errored":
             return entry_error(*_FAILURES["500"])
-        message = _message(_disturbed(think(body, chance), fault), str(body["model"]), chance)
+        message = _message(_disturbed(self._think(body, chance), fault), str(body["model"]), chance)
         return {"type": "succeeded", "message": message}
 
     def _about_batches(

@@ -65,11 +65,14 @@ class StandIn:
     Args:
         seed: Another seed is another model.
         faults: What shall go wrong; as `Fault` or as its text (see `tutorsim.standin.faults`).
+        steady: As for `Endpoint`.
     """
 
-    def __init__(self, *, seed: int = 0, faults: Sequence[Fault | str] = ()) -> None:
+    def __init__(
+        self, *, seed: int = 0, faults: Sequence[Fault | str] = (), steady: bool = False
+    ) -> None:
         parsed = [parse_fault(fault) if isinstance(fault, str) else fault for fault in faults]
-        self._endpoint = Endpoint(seed=seed, faults=parsed)
+        self._endpoint = Endpoint(seed=seed, faults=parsed, steady=steady)
         self._loop = asyncio.new_event_loop()
         self._stop = asyncio.Event()
         self._ready = threading.Event()

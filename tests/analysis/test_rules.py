@@ -132,7 +132,7 @@ def test_an_independent_library_names_the_same_winners() -> None:
         "condorcet": methods.condorcet,
     }
     random = Random(3)
-    for _ in range(80):
+    for _ in range(40):
         m, n = random.randint(2, 6), random.randint(1, 7)
         orders = [random.sample(range(m), m) for _ in range(n)]
         profile = profiles.Profile(orders)
@@ -149,7 +149,7 @@ def test_borda_agrees_with_an_independent_library() -> None:
     methods = pytest.importorskip("pref_voting.voting_methods")
     profiles = pytest.importorskip("pref_voting.profiles")
     random = Random(4)
-    for _ in range(60):
+    for _ in range(30):
         m, n = random.randint(2, 6), random.randint(1, 7)
         orders = [random.sample(range(m), m) for _ in range(n)]
         masses = [{str(c): m - 1 - place for place, c in enumerate(order)} for order in orders]

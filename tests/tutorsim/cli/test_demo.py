@@ -11,11 +11,11 @@ def test_the_bundled_study_is_replayed_summarised_and_reported(
 ) -> None:
     monkeypatch.setattr("tutorsim.bundled.BUNDLED", "x")
     monkeypatch.setattr("tutorsim.cli.demo.bundled_recording", lambda: recorded_once.cassettes)
-    said = shell("demo", "--log-dir", tmp_path / "log", "-o", tmp_path / "out.html")
+    said = shell("demo", "--log-dir", tmp_path / "log", "-o", tmp_path / "out.md")
     assert said.code == 0
     assert "4 episodes replayed in" in said.err
     assert "relay" in said.out
-    assert b"<html" in (tmp_path / "out.html").read_bytes()
+    assert (tmp_path / "out.md").read_text(encoding="utf-8").startswith("# Report of")
     assert "tutorsim show" in said.err
 
 

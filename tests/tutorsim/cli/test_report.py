@@ -9,9 +9,9 @@ from typing import Any
 import pytest
 
 
-def test_a_page_is_written_and_named(tutorsim: Any, built: Any, tmp_path: Path) -> None:
+def test_a_page_is_written_and_named(tutorsim: Any, empty_run: Any, tmp_path: Path) -> None:
     path = tmp_path / "new folder" / "page.html"
-    done = tutorsim("report", built.folder, "-o", path)
+    done = tutorsim("report", empty_run.folder, "-o", path)
     assert done.exit_code == 0
     assert done.stdout == f"{path}\n"
     assert path.read_text(encoding="utf-8").startswith("<!DOCTYPE html>")

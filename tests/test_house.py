@@ -21,9 +21,10 @@ ROOMS = (
         "plan",
         "replay",
         "sandbox",
+        "bundled",
         "runner",
     ),
-    *("standin", "bundled", "pytest_plugin", "cli"),
+    *("standin", "pytest_plugin", "cli"),
 )
 """A room imports only rooms that stand before it."""
 

@@ -3,24 +3,32 @@
 import json
 import os
 import platform
-from typing import Any
+from pathlib import Path
+from typing import Any, Final
 
 from tutorsim.replay import package_versions
 from tutorsim.sandbox import Sandbox
 
-__all__ = ["fingerprint_text", "machine_facts"]
+__all__ = ["RECORDING", "fingerprint_text", "machine_facts"]
+
+RECORDING: Final = "recording"
+"""Names the folder of the recording, which only this machine can find under that path."""
 
 
-def machine_facts(command: str, sandbox: Sandbox | None, *, used: bool) -> dict[str, Any]:
-    """The first line of `timings.jsonl`.
+def machine_facts(
+    command: str, recording: Path, sandbox: Sandbox | None, *, used: bool
+) -> dict[str, Any]:
+    """The first line of `timings.jsonl`, the one place beside a log that may hold a path.
 
     Args:
         command: What ran.
+        recording: The folder of the recording.
         sandbox: What judged programs; `None` when recorded verdicts were taken.
         used: Whether a program was judged at all; a sandbox that was not needed is not started.
     """
     return {
         "command": command,
+        RECORDING: str(recording.resolve()),
         "python": platform.python_version(),
         "platform": f"{platform.system()} {platform.machine()}",
         "cores": os.cpu_count(),

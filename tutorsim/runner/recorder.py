@@ -2,13 +2,14 @@
 
 The same command given again goes on where the last one stopped: what is on tape is not asked
 again, and the end is the same as if nothing had happened. A stop (Ctrl-C, the cap, a fault of
-this machine) lets replies under way arrive first, because they are paid for.
+this machine) lets replies under way arrive first, because they are paid for. Calls go one by one,
+or in waves through the batch endpoint; either may go on with what the other began.
 """
 
 import asyncio
 import time
-from collections.abc import Callable, Coroutine, Mapping
-from contextlib import ExitStack
+from collections.abc import AsyncIterator, Callable, Coroutine, Mapping
+from contextlib import AbstractAsyncContextManager, ExitStack, asynccontextmanager, nullcontext
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -18,7 +19,8 @@ from tutorsim.drivers import drive_async
 from tutorsim.episode import episode
 from tutorsim.errors import BudgetReached, CallFailed, TutorsimError
 from tutorsim.mechanisms.flow import CodeResult, CodeRun, Effect, Sent
-from tutorsim.model import Call, CallKey, Reply
+from tutorsim.model import Call, CallKey, Model, Reply
+from tutorsim.model.batch import BatchEndpoint
 from tutorsim.model.sdk import HttpTransport, SdkModel
 from tutorsim.records import EpisodeRecord, Failure, Provenance, RunRecord, to_line
 from tutorsim.replay import (
@@ -32,11 +34,14 @@ from tutorsim.replay import (
 )
 from tutorsim.replay.recording import Deck, Tape
 from tutorsim.replay.verdicts import program_digest
+from tutorsim.runner.batching import BatchModel, Prepaid
 from tutorsim.runner.budget import Budget
 from tutorsim.runner.log import LogWriter, check_log_folder, run_record
 from tutorsim.runner.machine import fingerprint_text, machine_facts
+from tutorsim.runner.muster import Muster
 from tutorsim.runner.session import Session, open_session
 from tutorsim.runner.stopping import Gate, Stop, stop_on_interrupt
+from tutorsim.runner.submissions import Submissions
 from tutorsim.sandbox import Sandbox
 from tutorsim.study import EpisodeSpec, LoadedStudy
 
@@ -48,11 +53,13 @@ class RecordingOptions:
     """How to record."""
 
     max_connections: int = 16
-    """Calls in flight at once."""
+    """Calls in flight at once; a batch has room for any number."""
     max_retries: int = 4
     """The client's own retries of one call."""
     timeout: float = 120.0
     """Seconds that one attempt at a call may take."""
+    batch: bool = False
+    """Send calls in waves through the batch endpoint; all episodes are then under way at once."""
     retry_errors: bool = False
     """Take failed episodes up again."""
     relay_name: str | None = None
@@ -138,7 +145,18 @@ class _Recorder:
         """By program: a verdict is one for all episodes, even where the sandbox is not sure."""
         self.witness = Witness()
         self.stop = Stop()
-        self.free = asyncio.Semaphore(options.max_connections)
+        self.submissions = Submissions(
+            folder,
+            study_digest=loaded.digest(),
+            stop=self.stop,
+            max_retries=options.max_retries,
+            note=options.on_warning,
+        )
+        self.muster = Muster()
+        self.side_by_side = len(self.specs) if options.batch else options.max_connections
+        self.free: AbstractAsyncContextManager[object] = (
+            nullcontext() if options.batch else asyncio.Semaphore(options.max_connections)
+        )
         self.under_way = 0
         self.settled = asyncio.Event()
         """Set, and replaced, when a call under way has come to its end."""
@@ -155,20 +173,59 @@ class _Recorder:
 
     async def run(self, log: LogWriter) -> RunRecord:
         """Record every episode, then write manifest and log."""
-        carrier = self.deck.transport(HttpTransport(self.options.max_connections))
-        model = SdkModel(
-            transport=Gate(carrier, self.stop, self.options.timeout),
-            max_connections=self.options.max_connections,
-            max_retries=self.options.max_retries,
-            timeout=self.options.timeout,
-            on_warning=self.options.on_warning,
-        )
-        async with model:
-            self._count_earlier(model)
-            entries = await self._all(model, log)
+        with stop_on_interrupt(self.stop, self._say_what_is_waited_for):
+            async with self._model() as model:
+                self._count_earlier(model)
+                entries = await self._all(model, log)
         return self._finish(log, entries)
 
-    def _count_earlier(self, model: SdkModel) -> None:
+    @asynccontextmanager
+    async def _model(self) -> AsyncIterator[Model]:
+        """What answers the calls that are not on tape."""
+        options = self.options
+        if options.batch:
+            async with BatchModel(
+                self._batch_endpoint(),
+                self.deck,
+                self.submissions,
+                self.muster,
+                self.stop,
+                max_retries=options.max_retries,
+                on_warning=options.on_warning,
+            ) as model:
+                yield model
+            return
+        carrier = self.deck.transport(HttpTransport(options.max_connections))
+        async with SdkModel(
+            transport=Gate(carrier, self.stop, options.timeout),
+            max_connections=options.max_connections,
+            max_retries=options.max_retries,
+            timeout=options.timeout,
+            on_warning=options.on_warning,
+        ) as live:
+            yield await self._prepaid(live) if self.submissions.open else live
+
+    def _batch_endpoint(self) -> BatchEndpoint:
+        options = self.options
+        return BatchEndpoint(
+            Gate(self.deck.guard(HttpTransport()), self.stop, options.timeout),
+            max_retries=options.max_retries,
+            timeout=options.timeout,
+        )
+
+    async def _prepaid(self, live: Model) -> Model:
+        """Use first what batches of an earlier command bring, once they are ended."""
+        count = len(self.submissions.open)
+        self.options.on_warning(f"an earlier command sent {count} batches; they are ended now.")
+        endpoint = self._batch_endpoint()
+        try:
+            await self.submissions.cancel(endpoint)
+            found = [await self.submissions.results(endpoint, s) for s in self.submissions.open]
+        finally:
+            await endpoint.aclose()
+        return Prepaid(live, self.deck, [results for results in found if results is not None])
+
+    def _count_earlier(self, model: Model) -> None:
         """With a cap, count what the recording has cost so far."""
         if self.budget.max_usd is None:
             return
@@ -177,7 +234,7 @@ class _Recorder:
                 for asked, reply in tape.replies():
                     self.budget.count_earlier(asked, reply)
 
-    async def _all(self, model: SdkModel, log: LogWriter) -> list[EpisodeEntry]:
+    async def _all(self, model: Model, log: LogWriter) -> list[EpisodeEntry]:
         finished: dict[int, tuple[EpisodeRecord, EpisodeEntry, float]] = {}
         entries: list[EpisodeEntry] = []
         waiting = iter(enumerate(self.specs))
@@ -185,7 +242,7 @@ class _Recorder:
         async def worker() -> None:
             for index, spec in waiting:
                 if self.stop.reason is not None:
-                    return
+                    break
                 started = time.perf_counter()
                 try:
                     record, entry = await self._one(spec, model)
@@ -193,16 +250,19 @@ class _Recorder:
                     self._write_ready(finished, entries, log)
                 except TutorsimError as error:
                     self.stop.because(error)
+            self.muster.moves(-1)
 
-        side_by_side = min(self.options.max_connections, len(self.specs))
-        with stop_on_interrupt(self.stop, self._say_what_is_waited_for):
-            await _all_or_first_bug([worker() for _ in range(side_by_side)])
+        workers = min(self.side_by_side, len(self.specs))
+        self.muster.moves(workers)
+        await _all_or_first_bug([worker() for _ in range(workers)])
         self.stop.check()
         return entries
 
     def _say_what_is_waited_for(self) -> None:
         self.options.on_warning(
-            f"stopping; {self.under_way} replies are under way and will be kept. "
+            "stopping; batches that were sent go on, and the same command reads their results."
+            if self.options.batch
+            else f"stopping; {self.under_way} replies are under way and will be kept. "
             "Ctrl-C once more gives them up."
         )
 
@@ -220,7 +280,7 @@ class _Recorder:
             log.add(to_line(record), record.episode_id, seconds)
             entries.append(entry)
 
-    async def _one(self, spec: EpisodeSpec, model: SdkModel) -> tuple[EpisodeRecord, EpisodeEntry]:
+    async def _one(self, spec: EpisodeSpec, model: Model) -> tuple[EpisodeRecord, EpisodeEntry]:
         with self.deck.open(spec.episode_id, model) as tape:
             world = _World(self, tape, self._skip.get(spec.episode_id))
             record = await drive_async(episode(Scene(self.loaded, spec)), world)
@@ -250,7 +310,9 @@ class _Recorder:
         )
         write_manifest(self.session.folder, manifest)
         run = run_record(self.loaded, manifest)
-        log.finish(run, machine_facts("run", self.sandbox, used=bool(len(self.verdicts))))
+        used = bool(len(self.verdicts))
+        log.finish(run, machine_facts("run", self.session.folder, self.sandbox, used=used))
+        self.submissions.remove()
         self.session.finish()
         return run
 
@@ -287,8 +349,9 @@ class _World:
         if isinstance(effect, CodeRun):
             return await self._judged(effect)
         self.asked += [call.key for call in effect.calls]
+        muster = self.recorder.muster.round(len(effect.calls))
         results = await asyncio.gather(
-            *(self._reply(call) for call in effect.calls), return_exceptions=True
+            *(muster.call(self._reply(call)) for call in effect.calls), return_exceptions=True
         )
         await self.tape.sync()
         return _replies(effect.calls, results)
@@ -343,7 +406,8 @@ class _World:
             except BudgetReached:
                 if not recorder.under_way:
                     raise
-                await recorder.settled.wait()
+                with recorder.muster.waiting():
+                    await recorder.settled.wait()
 
     async def _judged(self, run: CodeRun) -> CodeResult:
         recorder = self.recorder

@@ -116,7 +116,7 @@ def replay(
         check_drift(recording)
         run = run_record(recording.loaded, recording.manifest)
         run = run.model_copy(update={"episodes_sha256": log.sha256})
-        log.finish(run, machine_facts("replay", sandbox, used=sandbox is not None))
+        log.finish(run, machine_facts("replay", folder, sandbox, used=sandbox is not None))
     return run, tuple(changes)
 
 

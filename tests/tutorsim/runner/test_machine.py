@@ -1,14 +1,17 @@
 """What did the work is told beside the log."""
 
+from pathlib import Path
+
 from tutorsim.runner.machine import fingerprint_text, machine_facts
 from tutorsim.sandbox import Sandbox
 
 
-def test_a_sandbox_that_judged_nothing_is_not_started() -> None:
+def test_a_sandbox_that_judged_nothing_is_not_started(tmp_path: Path) -> None:
     with Sandbox() as sandbox:
-        facts = machine_facts("run", sandbox, used=False)
+        facts = machine_facts("run", tmp_path, sandbox, used=False)
     assert facts["sandbox"] is None
     assert facts["command"] == "run"
+    assert facts["recording"] == str(tmp_path)
     assert {"python", "platform", "cores", "packages"} <= facts.keys()
 
 

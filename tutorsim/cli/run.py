@@ -36,13 +36,20 @@ __all__ = ["run"]
     help="Seconds that one attempt at a call may take.",
 )
 @click.option(
-    "--max-usd", type=click.FloatRange(min=0), help="Stop before the recording costs more."
+    "--max-usd",
+    type=click.FloatRange(min=0),
+    help="Stop before the recording costs more, at list prices.",
 )
 @click.option(
     "--prices", type=click.Path(path_type=Path, dir_okay=False), help="Price table to use."
 )
 @click.option("--dry-run", is_flag=True, help="Show calls, tokens and cost; send nothing.")
 @click.option("--json", "as_json", is_flag=True, help="With --dry-run: report as JSON.")
+@click.option(
+    "--batch",
+    is_flag=True,
+    help="Record in waves through the batch endpoint, at half the list price.",
+)
 @click.option("--retry-errors", is_flag=True, help="Take failed episodes up again.")
 @click.option("--relay", metavar="NAME", help="Name what answers behind a base URL of your own.")
 @click.option(
@@ -194,6 +201,7 @@ def _record(
                 max_connections=options["max_connections"],
                 max_retries=options["max_retries"],
                 timeout=options["timeout"],
+                batch=options["batch"],
                 retry_errors=options["retry_errors"],
                 relay_name=options["relay"],
                 on_warning=on_warning,

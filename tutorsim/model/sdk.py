@@ -32,6 +32,7 @@ __all__ = [
     "error_text",
     "open_client",
     "refusal",
+    "retirement",
     "said_in",
     "told",
 ]
@@ -147,12 +148,10 @@ class SdkModel:
             raise carried_by(error) or call_failed(call, error_text(error)) from error
 
     def _warn_once(self, model: str) -> None:
-        if model in DEPRECATED_MODELS and model not in self._warned:
+        said = retirement(model)
+        if said is not None and model not in self._warned:
             self._warned.add(model)
-            self._on_warning(
-                f"The model {model} reaches its end of life on {DEPRECATED_MODELS[model]}; "
-                "its recordings stay usable."
-            )
+            self._on_warning(said)
 
 
 class _Carried(anthropic.AnthropicError):
@@ -228,6 +227,14 @@ def open_client(
 def _has_credentials(client: anthropic.AsyncAnthropic) -> bool:
     named = {name.lower() for name in client.default_headers}
     return client.credentials is not None or not named.isdisjoint({"authorization", "x-api-key"})
+
+
+def retirement(model: str) -> str | None:
+    """One sentence about a retiring model; `None` for others."""
+    if model not in DEPRECATED_MODELS:
+        return None
+    day = DEPRECATED_MODELS[model]
+    return f"The model {model} reaches its end of life on {day}; its recordings stay usable."
 
 
 def refusal(status: int, said: str, model: str) -> UsageError | None:

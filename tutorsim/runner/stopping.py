@@ -1,19 +1,22 @@
 """Ending a recording early: nothing new is sent, and what is under way arrives.
 
-A recording stops for Ctrl-C, for the cap, or for an error that no further call can get around.
+A recording stops for Ctrl-C or SIGTERM, for the cap, or for an error that no further call can get
+around.
 """
 
 import asyncio
 import signal
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager
-from dataclasses import dataclass
+from contextlib import contextmanager, suppress
+from dataclasses import dataclass, field
 
 import httpx2
 
 from tutorsim.errors import Interrupted, TutorsimError
 
 __all__ = ["Gate", "Stop", "stop_on_interrupt"]
+
+SIGNALS = (signal.SIGINT, signal.SIGTERM)
 
 
 @dataclass
@@ -22,15 +25,24 @@ class Stop:
 
     reason: TutorsimError | None = None
     """The first reason; `None` while it goes on."""
+    _stopped: asyncio.Event = field(default_factory=asyncio.Event)
 
     def because(self, reason: TutorsimError) -> None:
         """Stop; a later reason does not take the place of the first."""
         self.reason = self.reason or reason
+        self._stopped.set()
 
     def check(self) -> None:
         """Raise the reason, if there is one."""
         if self.reason is not None:
             raise self.reason
+
+    async def pause(self, seconds: float) -> None:
+        """Wait so long; raise the reason as soon as there is one."""
+        with suppress(TimeoutError):
+            async with asyncio.timeout(seconds):
+                await self._stopped.wait()
+        self.check()
 
 
 class Gate(httpx2.AsyncBaseTransport):
@@ -65,6 +77,8 @@ class Gate(httpx2.AsyncBaseTransport):
 def stop_on_interrupt(stop: Stop, on_first: Callable[[], None]) -> Iterator[None]:
     """The first Ctrl-C stops new calls and lets those under way arrive; a second one is final.
 
+    SIGTERM, by which other programs end this one, counts as Ctrl-C.
+
     Args:
         stop: Stopped by the first.
         on_first: Called at the first, to say what is waited for.
@@ -87,7 +101,8 @@ def stop_on_interrupt(stop: Stop, on_first: Callable[[], None]) -> Iterator[None
             main.cancel()
 
     try:
-        loop.add_signal_handler(signal.SIGINT, interrupted)
+        for number in SIGNALS:
+            loop.add_signal_handler(number, interrupted)
     except (ValueError, RuntimeError, NotImplementedError):
         yield  # not the main thread: nobody sends it a Ctrl-C
         return
@@ -99,7 +114,8 @@ def stop_on_interrupt(stop: Stop, on_first: Callable[[], None]) -> Iterator[None
         main.uncancel()
         raise _interrupted("Replies that were under way are lost; all others are kept.") from None
     finally:
-        loop.remove_signal_handler(signal.SIGINT)
+        for number in SIGNALS:
+            loop.remove_signal_handler(number)
 
 
 def _interrupted(why: str) -> Interrupted:

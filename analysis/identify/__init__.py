@@ -8,5 +8,15 @@ from analysis.identify.possible import (
     TieReading,
     breakdown_point,
 )
+from analysis.identify.tabled import TabledIdentifier, possible_winners
 
-__all__ = ["NOBODY", "READINGS_OF_TIES", "Identifier", "Possible", "TieReading", "breakdown_point"]
+__all__ = [
+    "NOBODY",
+    "READINGS_OF_TIES",
+    "Identifier",
+    "Possible",
+    "TabledIdentifier",
+    "TieReading",
+    "breakdown_point",
+    "possible_winners",
+]

@@ -5,15 +5,15 @@ once (a recording, a script); `drive_async` with one that waits (the real endpoi
 the same value for the same results.
 """
 
-from collections.abc import Awaitable, Callable, Mapping
-from typing import TypeVar
+from collections.abc import Awaitable, Callable, Coroutine, Mapping
+from typing import Any, TypeVar
 
 from tutorsim.errors import CallFailed
 from tutorsim.mechanisms.flow import CodeResult, CodeRun, Effect, Flow, Round, Sent
 from tutorsim.model import Call, Reply
 from tutorsim.records import VerdictRecord
 
-__all__ = ["drive", "drive_async", "scripted"]
+__all__ = ["at_once", "drive", "drive_async", "scripted"]
 
 T = TypeVar("T")
 
@@ -49,11 +49,22 @@ def drive(flow: Flow[T], world: World) -> T:
     async def ready(effect: Effect) -> Sent:
         return world(effect)
 
+    return at_once(drive_async(flow, ready))
+
+
+def at_once(steps: Coroutine[Any, Any, T]) -> T:
+    """Run a coroutine that never waits, without an event loop.
+
+    Raises:
+        RuntimeError: If it waits.
+    """
     try:
-        drive_async(flow, ready).send(None)
+        steps.send(None)
     except StopIteration as stop:
         value: T = stop.value
         return value
+    finally:
+        steps.close()
     raise RuntimeError("a world that answers at once has waited")
 
 

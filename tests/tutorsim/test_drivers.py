@@ -4,7 +4,7 @@ import asyncio
 
 import pytest
 
-from tutorsim.drivers import drive, drive_async, scripted
+from tutorsim.drivers import at_once, drive, drive_async, scripted
 from tutorsim.episode import episode
 from tutorsim.errors import CallFailed
 from tutorsim.mechanisms.flow import CodeRun, Round
@@ -76,3 +76,15 @@ def test_a_flow_is_closed_when_its_world_breaks():
     with pytest.raises(ZeroDivisionError):
         drive(flow(), lambda effect: 1 // 0)
     assert closed == [True]
+
+
+def test_a_coroutine_that_waits_is_refused_where_nothing_can_wait():
+    async def waits():
+        await asyncio.sleep(0)
+
+    async def answers():
+        return 7
+
+    assert at_once(answers()) == 7
+    with pytest.raises(RuntimeError, match="has waited"):
+        at_once(waits())

@@ -3,6 +3,7 @@
 import re
 from collections.abc import Sequence
 from dataclasses import dataclass
+from functools import cache
 
 from tutorsim.records import Note
 
@@ -85,20 +86,29 @@ def read_reviews(reply: str, labels: Sequence[str]) -> dict[str, Note] | None:
     Returns:
         Label → note for every label that has one, or `None` when none has.
     """
-    names = "".join(labels)
-    word = r"(?:(?i:reply|draft|proposal|label)[ \t]+)?"
-    head = re.compile(rf"^[ \t>*_#]*{word}([{names}])[ \t*_]*:[ \t*_]*", re.MULTILINE)
-    parts = head.split(reply)
+    parts = _block_head("".join(labels)).split(reply)
     notes: dict[str, Note] = {}
     for label, text in zip(parts[1::2], parts[2::2], strict=True):
-        note = Note(strength=_line(text, "STRENGTH"), weakness=_line(text, "WEAKNESS"))
+        note = Note(strength=_line(text, _STRENGTH), weakness=_line(text, _WEAKNESS))
         if label not in notes and (note.strength or note.weakness):
             notes[label] = note
     return {label: notes[label] for label in labels if label in notes} or None
 
 
-def _line(text: str, name: str) -> str | None:
-    match = re.search(rf"{name}[ \t*_]*:[ \t*_]*(\S.*)", text, re.IGNORECASE)
+@cache
+def _block_head(labels: str) -> re.Pattern[str]:
+    word = r"(?:(?i:reply|draft|proposal|label)[ \t]+)?"
+    return re.compile(rf"^[ \t>*_#]*{word}([{labels}])[ \t*_]*:[ \t*_]*", re.MULTILINE)
+
+
+_STRENGTH, _WEAKNESS = (
+    re.compile(rf"{name}[ \t*_]*:[ \t*_]*(\S.*)", re.IGNORECASE)
+    for name in ("STRENGTH", "WEAKNESS")
+)
+
+
+def _line(text: str, field: re.Pattern[str]) -> str | None:
+    match = field.search(text)
     return match[1].strip() if match else None
 
 

@@ -29,7 +29,7 @@ def proposal_question(
         len(exchanges),
         "propose",
         agent,
-        system=catalog.fill("baseline_system" if alone else "tutor_system", **dict(role)),
+        system=catalog.fill("baseline_system" if alone else "tutor_system", **vars(role)),
         user=catalog.fill(
             "propose_baseline" if alone else "propose", conversation=scene.conversation(exchanges)
         ),
@@ -146,7 +146,7 @@ def ballot_question(
 
 
 def _system(scene: Scene, agent: str) -> str:
-    return scene.catalog.fill("tutor_system", **dict(scene.catalog.roles[agent]))
+    return scene.catalog.fill("tutor_system", **vars(scene.catalog.roles[agent]))
 
 
 def _proposal(scene: Scene, call: Call) -> Question[ReadProposal]:

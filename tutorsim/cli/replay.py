@@ -19,7 +19,7 @@ __all__ = ["replay"]
 @click.option(
     "--workers",
     type=click.IntRange(1, 256),
-    help="Processes; one by default for a small recording. The bytes written are the same.",
+    help="Processes; as many as pay off by default. The bytes written are the same.",
 )
 @click.option(
     "--reader",
@@ -47,13 +47,9 @@ def replay(
     """
     from contextlib import nullcontext
 
-    from tutorsim.runner.opening import open_recording
-    from tutorsim.runner.replaying import default_workers
     from tutorsim.runner.replaying import replay as play
     from tutorsim.sandbox import Sandbox
 
-    if workers is None:
-        workers = default_workers(len(open_recording(cassette_dir).specs))
     judge = Sandbox(level) if reexecute else nullcontext()
     with judge as sandbox:
         run, changes = play(

@@ -47,13 +47,9 @@ def verify(
     recording is damaged.
     """
     from tutorsim.replay import write_atomic
-    from tutorsim.runner.opening import open_recording
-    from tutorsim.runner.replaying import default_workers
     from tutorsim.runner.verifying import junit_xml
     from tutorsim.runner.verifying import verify as check
 
-    if workers is None:
-        workers = default_workers(len(open_recording(cassette_dir).specs))
     result = check(
         cassette_dir, reader="sdk" if reader == "sdk" else "fast", workers=workers, against=against
     )

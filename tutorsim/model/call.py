@@ -128,7 +128,11 @@ def _input_tokens(usage: Mapping[str, Any]) -> int:
 
 def _encodable(text: str) -> str:
     """The text with lone surrogates replaced, so that it can be written as UTF-8."""
-    return text.encode("utf-16", "surrogatepass").decode("utf-16", "replace")
+    try:
+        text.encode()
+    except UnicodeEncodeError:
+        return text.encode("utf-16", "surrogatepass").decode("utf-16", "replace")
+    return text
 
 
 @dataclass(frozen=True)

@@ -202,7 +202,8 @@ def parse_cassette(data: bytes, episode_id: str) -> Cassette:
         _check_version(name, content)
         head = content["metadata"][METADATA_NAME]
         _check_head(head)
-        entries = [_interaction(raw, episode_id, head) for raw in content["interactions"]]
+        place = f"{episode_id}/"
+        entries = [_interaction(raw, place, head["provenance"]) for raw in content["interactions"]]
         found = {entry.key: entry for entry in entries}
         if len(found) != len(entries):
             raise ValueError("a call key stands twice")
@@ -237,27 +238,27 @@ def _check_head(head: dict[str, Any]) -> None:
         raise ValueError("the metadata of the recording are not text")
 
 
-def _interaction(raw: dict[str, Any], episode_id: str, head: dict[str, Any]) -> Interaction:
+def _interaction(raw: dict[str, Any], place: str, kind: ProvenanceKind) -> Interaction:
+    """Check an entry of the file.
+
+    Args:
+        raw: The entry.
+        place: What the call header begins with: the episode and a slash.
+        kind: What answered.
+    """
     request, response = raw["request"], raw["response"]
-    headers = request["headers"]
-    episode, _, key = headers[CALL_HEADER][0].partition("/")
-    if episode != episode_id:
-        raise ValueError(f"it holds a call of episode {episode!r}")
-    if request["uri"] != MESSAGES_URI or not isinstance(request["body"], str):
+    headers = _first(request["headers"])
+    call, asked, answer = headers[CALL_HEADER], request["body"], response["body"]["string"]
+    key, status = call[len(place) :], response["status"]["code"]
+    if not call.startswith(place):
+        raise ValueError(f"it holds a call of episode {call.partition('/')[0]!r}")
+    if request["uri"] != MESSAGES_URI or not isinstance(asked, str):
         raise ValueError(f"call {key} is not a Messages API request")
-    if not isinstance(response["body"]["string"], str):
+    if not isinstance(answer, str):
         raise ValueError(f"the reply to call {key} is no text")
-    if response["status"]["code"] not in _SUCCESS:
+    if status not in _SUCCESS:
         raise ValueError(f"the reply to call {key} is not a success")
-    return Interaction(
-        key=key,
-        kind=head["provenance"],
-        status=response["status"]["code"],
-        request_headers=_first(headers),
-        request=request["body"],
-        response_headers=_first(response["headers"]),
-        response=response["body"]["string"],
-    )
+    return Interaction(key, kind, status, headers, asked, _first(response["headers"]), answer)
 
 
 def _first(headers: dict[str, list[str]]) -> dict[str, str]:

@@ -12,7 +12,8 @@ from tutorsim.records import EPISODES_FILE, EpisodeRecord
 from tutorsim.replay import EpisodeEntry, episode_outcome
 from tutorsim.replay.difference import first_difference
 from tutorsim.runner.opening import Recording, check_drift, open_recording
-from tutorsim.runner.replaying import ReaderName, Replayed, replay_each
+from tutorsim.runner.playing import Replayed
+from tutorsim.runner.replaying import ReaderName, replay_each
 
 __all__ = ["Finding", "Verification", "junit_xml", "verify"]
 
@@ -47,7 +48,7 @@ def verify(
     folder: Path,
     *,
     reader: ReaderName = "fast",
-    workers: int = 1,
+    workers: int | None = None,
     against: Path | None = None,
 ) -> Verification:
     """Replay a recording and compare every episode with the digest taken when it was recorded.
@@ -55,7 +56,7 @@ def verify(
     Args:
         folder: The recording.
         reader: How cassettes are read.
-        workers: Processes.
+        workers: Processes; `None` takes as many as pay off.
         against: A run folder of the recording, to name the field in which a line differs.
 
     Raises:

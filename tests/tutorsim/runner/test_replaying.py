@@ -304,6 +304,6 @@ def test_workers_are_counted_where_the_system_does_not_tell(
 ) -> None:
     monkeypatch.delattr(os, "sched_getaffinity", raising=False)
     monkeypatch.setattr(os, "cpu_count", lambda: 3)
-    assert [default_workers(n) for n in (0, 399, 800, 9999)] == [1, 1, 2, 3]
+    assert [default_workers(n) for n in (0, 399, 400, 9999)] == [1, 1, 2, 3]
     monkeypatch.setattr(os, "cpu_count", lambda: None)
     assert default_workers(9999) == 1

@@ -7,7 +7,7 @@ from xml.etree import ElementTree
 import pytest
 
 from tutorsim.records import EpisodeRecord, to_line
-from tutorsim.runner import replaying
+from tutorsim.runner import playing
 
 EPISODE = "sciq.ice.help_avoidant.simple"
 
@@ -21,7 +21,7 @@ def drifting(monkeypatch: pytest.MonkeyPatch) -> None:
             return to_line(record)
         return to_line(record.model_copy(update={"final_correctness": 0.125}))
 
-    monkeypatch.setattr(replaying, "to_line", changed)
+    monkeypatch.setattr(playing, "to_line", changed)
 
 
 @pytest.mark.parametrize("reader", ["fast", "sdk"])
@@ -50,7 +50,7 @@ def test_a_log_to_compare_with_names_the_field(
         first = record.attempts[0].model_copy(update={"text": record.attempts[0].text + "!"})
         return to_line(record.model_copy(update={"attempts": (first, *record.attempts[1:])}))
 
-    monkeypatch.setattr(replaying, "to_line", changed)
+    monkeypatch.setattr(playing, "to_line", changed)
     alone = shell("verify", recorded.cassettes)
     assert "other fields of the record differ" in alone.err
     said = shell("verify", recorded.cassettes, "--against", recorded.log)

@@ -116,8 +116,8 @@ def test_equal_panels_are_answered_once_however_many_turns_there_are(monkeypatch
 
 
 def test_each_election_is_counted_once_up_to_names_and_voters(monkeypatch):
-    """Two rankings of three candidates are 21 pairs. Names bring the first to abc; the second is one
-    of six then, of which the two that turn round are each other's with the voters swapped."""
+    """Two rankings of three candidates: names bring the first to abc; the second is one of six
+    then, of which the two that turn round are each other's with the voters swapped."""
     counted = []
     once = outcomes._counted
     monkeypatch.setattr(outcomes, "_counted", lambda *a: counted.append(a[1]) or once(*a))

@@ -80,7 +80,7 @@ ReadStatus = Literal["valid", "repaired", "missing"]
 DecidedBy = Literal["vote", "tie_round", "fallback"]
 """Which step left one winner."""
 
-TiePolicy = Literal["tie_round", "fallback"]
+TiePolicy = Literal["tie_round", "no_tie_round"]
 """What a tied final vote goes to: another round among the tied, or straight to the order."""
 
 Blinding = Literal["per_reader", "shared"]

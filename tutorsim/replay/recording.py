@@ -7,7 +7,7 @@ given again goes on where the last one stopped and pays for nothing twice.
 """
 
 import asyncio
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from types import TracebackType
@@ -42,6 +42,8 @@ class _Head:
 
     study_digest: str
     packages: Mapping[str, str]
+    kept_from: str | None
+    """Study digest of cassettes that are kept as another recording wrote them."""
 
 
 class Deck:
@@ -51,15 +53,24 @@ class Deck:
         folder: Where cassettes and journals go; created where it does not exist.
         study_digest: What is recorded.
         packages: Package → version, as kept in each cassette.
+        kept_from: Study digest of the recording that a branch continues; finished cassettes of
+            that one may stand in the folder.
 
     Raises:
         FolderError: If the folder cannot be created.
     """
 
-    def __init__(self, folder: Path, *, study_digest: str, packages: Mapping[str, str]) -> None:
+    def __init__(
+        self,
+        folder: Path,
+        *,
+        study_digest: str,
+        packages: Mapping[str, str],
+        kept_from: str | None = None,
+    ) -> None:
         make_folder(folder)
         self.folder = folder
-        self._head = _Head(study_digest, dict(packages))
+        self._head = _Head(study_digest, dict(packages), kept_from)
         self._tapes: dict[str, Tape] = {}
 
     def transport(self, inner: httpx2.AsyncBaseTransport) -> httpx2.AsyncBaseTransport:
@@ -185,9 +196,15 @@ class Tape:
         """Whether the reply to a call is on the tape, so that asking for it costs nothing."""
         return str(key) in self._held
 
-    def replies(self) -> Iterator[tuple[str, Reply]]:
-        """Model asked for and reply, of every call on the tape."""
-        for one in self._held.values():
+    def held(self, key: CallKey) -> Interaction | None:
+        """What the tape has of a call."""
+        return self._held.get(str(key))
+
+    def replies(
+        self, *, paid: Callable[[Interaction], bool] = lambda _: True
+    ) -> Iterator[tuple[str, Reply]]:
+        """Model asked for and reply, of the calls on the tape that were paid for."""
+        for one in filter(paid, self._held.values()):
             yield str(json_value(one.request)["model"]), one.reply()
 
     async def reply(self, episode_id: str, call: Call) -> Reply:
@@ -204,12 +221,17 @@ class Tape:
         return held.reply()
 
     def add(self, one: Interaction) -> None:
-        """Record a reply, durably against a kill of this process.
+        """Record a reply that was paid for, durably against a kill of this process.
 
         Raises:
             FolderError: If it cannot be written.
             RecordingRefused: If the tape has a reply to the call.
         """
+        self.adopt(one)
+        self.paid += 1
+
+    def adopt(self, one: Interaction) -> None:
+        """Take a reply over from another recording; otherwise as `add`."""
         if one.key in self._held:
             raise RecordingRefused(
                 f"Call {one.key} of {self.episode_id} was answered twice.",
@@ -218,7 +240,6 @@ class Tape:
         self._journal.append(one)
         self._journaled[one.key] = one
         self._held[one.key] = one
-        self.paid += 1
 
     async def sync(self) -> None:
         """Make the replies of a round durable against a failure of the machine."""
@@ -257,7 +278,7 @@ class Tape:
             return None
         data = read_cassette_file(self._deck.folder, self.episode_id)
         cassette = parse_cassette(data, self.episode_id)
-        if cassette.study_digest != self._head.study_digest:
+        if cassette.study_digest not in (self._head.study_digest, self._head.kept_from):
             raise RecordingError(
                 f"{cassette.name} belongs to another study.",
                 why=f"Its study digest is {cassette.study_digest}, "

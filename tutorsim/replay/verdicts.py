@@ -98,6 +98,15 @@ class VerdictStore:
         self._file.append(to_line(entry).encode())
         self._entries[program] = entry
 
+    def adopt(self, run: CodeRun, other: "VerdictStore") -> CodeResult | None:
+        """Keep another recording's verdict on a program as it is; `None` where it has none."""
+        entry = other._entries.get(program_digest(run))
+        if entry is None:
+            return None
+        self._file.append(to_line(entry).encode())
+        self._entries[entry.program] = entry
+        return entry.result()
+
     def finish(self) -> str | None:
         """Rewrite the file sorted, one line a program.
 

@@ -24,6 +24,8 @@ class Budget:
     """Cap over everything in the recording, calls of earlier sessions among them; `None`: none."""
     calls: int = 0
     """Replies counted."""
+    reused: int = 0
+    """Replies taken over from the recording that a branch continues; they cost nothing."""
     input_tokens: int = 0
     output_tokens: int = 0
     spent: float = 0.0

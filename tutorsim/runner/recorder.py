@@ -11,6 +11,7 @@ import time
 from collections.abc import AsyncIterator, Callable, Coroutine, Mapping
 from contextlib import AbstractAsyncContextManager, ExitStack, asynccontextmanager, nullcontext
 from dataclasses import dataclass
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -32,6 +33,7 @@ from tutorsim.replay import (
     episode_entry,
     write_manifest,
 )
+from tutorsim.replay.interaction import Interaction
 from tutorsim.replay.recording import Deck, Tape
 from tutorsim.replay.verdicts import program_digest
 from tutorsim.runner.batching import BatchModel, Prepaid
@@ -39,6 +41,7 @@ from tutorsim.runner.budget import Budget
 from tutorsim.runner.log import LogWriter, check_log_folder, run_record
 from tutorsim.runner.machine import fingerprint_text, machine_facts
 from tutorsim.runner.muster import Muster
+from tutorsim.runner.parent import Parent, check_parent
 from tutorsim.runner.session import Session, open_session
 from tutorsim.runner.stopping import Gate, Stop, stop_on_interrupt
 from tutorsim.runner.submissions import Submissions
@@ -77,6 +80,7 @@ def record(
     sandbox: Sandbox,
     budget: Budget,
     options: RecordingOptions,
+    parent: Parent | None = None,
 ) -> RunRecord:
     """Record a study, or go on with recording it.
 
@@ -87,6 +91,7 @@ def record(
         sandbox: Judges programs.
         budget: Counts what is spent and keeps the cap.
         options: How to record.
+        parent: The recording that a branch continues; its calls are taken over, not paid for.
 
     Returns:
         The head of the log. Failed episodes are marked in it and do not raise.
@@ -99,6 +104,7 @@ def record(
         Interrupted: After Ctrl-C; everything paid for is kept.
         SandboxError: If a program cannot be judged.
     """
+    check_parent(loaded, parent)
     budget.check_models(loaded.study)
     asyncio.run(_check_credentials())
     with ExitStack() as stack:
@@ -106,7 +112,7 @@ def record(
             stack.enter_context(FolderLock(folder))
         check_log_folder(log_dir, loaded.digest())
         session = open_session(loaded, cassette_dir)
-        recorder = _Recorder(loaded, session, sandbox, budget, options)
+        recorder = _Recorder(loaded, session, sandbox, budget, options, parent)
         with LogWriter(log_dir) as log:
             return asyncio.run(recorder.run(log))
 
@@ -127,6 +133,7 @@ class _Recorder:
         sandbox: Sandbox,
         budget: Budget,
         options: RecordingOptions,
+        parent: Parent | None,
     ) -> None:
         folder = session.folder
         self.loaded = loaded
@@ -134,11 +141,17 @@ class _Recorder:
         self.sandbox = sandbox
         self.budget = budget
         self.options = options
+        self.parent = parent
         self.specs = list(loaded.grid())
-        self.deck = Deck(folder, study_digest=loaded.digest(), packages=session.packages)
+        self.deck = Deck(
+            folder,
+            study_digest=loaded.digest(),
+            packages=session.packages,
+            kept_from=parent.branch.parent_study if parent else None,
+        )
         self.fingerprint = fingerprint_text(sandbox)
         self.verdicts = VerdictStore(
-            folder, fingerprint=None if session.earlier else self.fingerprint
+            folder, fingerprint=None if session.earlier or parent else self.fingerprint
         )
         """Those of a finished recording stay, whatever would judge its programs now."""
         self.judging: dict[str, asyncio.Task[CodeResult]] = {}
@@ -231,8 +244,12 @@ class _Recorder:
             return
         for spec in self.specs:
             with self.deck.open(spec.episode_id, model) as tape:
-                for asked, reply in tape.replies():
+                for asked, reply in tape.replies(paid=partial(self._was_paid, spec)):
                     self.budget.count_earlier(asked, reply)
+
+    def _was_paid(self, spec: EpisodeSpec, one: Interaction) -> bool:
+        """Whether a reply on a tape was paid for by this recording, and not by its parent."""
+        return self.parent is None or not self.parent.gave(spec, one)
 
     async def _all(self, model: Model, log: LogWriter) -> list[EpisodeEntry]:
         finished: dict[int, tuple[EpisodeRecord, EpisodeEntry, float]] = {}
@@ -282,7 +299,7 @@ class _Recorder:
 
     async def _one(self, spec: EpisodeSpec, model: Model) -> tuple[EpisodeRecord, EpisodeEntry]:
         with self.deck.open(spec.episode_id, model) as tape:
-            world = _World(self, tape, self._skip.get(spec.episode_id))
+            world = _World(self, spec, tape, self._skip.get(spec.episode_id))
             record = await drive_async(episode(Scene(self.loaded, spec)), world)
             cassette = await tape.finish([key for key in world.asked if tape.holds(key)])
             self.paid += tape.paid
@@ -339,8 +356,11 @@ class _Recorder:
 class _World:
     """Performs the effects of one episode: calls on its tape, programs in the sandbox."""
 
-    def __init__(self, recorder: _Recorder, tape: Tape, failed: Failure | None) -> None:
+    def __init__(
+        self, recorder: _Recorder, spec: EpisodeSpec, tape: Tape, failed: Failure | None
+    ) -> None:
         self.recorder = recorder
+        self.spec = spec
         self.tape = tape
         self.failed = failed
         self.asked: list[CallKey] = []
@@ -351,19 +371,24 @@ class _World:
         self.asked += [call.key for call in effect.calls]
         muster = self.recorder.muster.round(len(effect.calls))
         results = await asyncio.gather(
-            *(muster.call(self._reply(call)) for call in effect.calls), return_exceptions=True
+            *(muster.call(self._reply(call, fresh=effect.fresh)) for call in effect.calls),
+            return_exceptions=True,
         )
         await self.tape.sync()
         return _replies(effect.calls, results)
 
-    async def _reply(self, call: Call) -> Reply:
-        recorder = self.recorder
+    async def _reply(self, call: Call, *, fresh: bool) -> Reply:
+        recorder, parent = self.recorder, self.recorder.parent
         held = self.tape.holds(call.key)
-        if held:
+        reused = parent is not None and parent.answers(self.spec, call, self.tape, fresh=fresh)
+        if held or reused:
             reply = await self.tape.reply(self.tape.episode_id, call)
         else:
             reply = await self._paid(call)
-        recorder.budget.count(call.request.model, reply, new=not held)
+        if reused:
+            recorder.budget.reused += 1
+        else:
+            recorder.budget.count(call.request.model, reply, new=not held)
         recorder.options.on_progress(recorder.done, len(recorder.specs))
         return reply
 
@@ -412,6 +437,8 @@ class _World:
     async def _judged(self, run: CodeRun) -> CodeResult:
         recorder = self.recorder
         kept = recorder.verdicts.find(run)
+        if kept is None and recorder.parent is not None:
+            kept = recorder.parent.verdict(run, recorder.verdicts)
         if kept is not None:
             return kept
         program = program_digest(run)

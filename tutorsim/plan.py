@@ -21,7 +21,17 @@ from tutorsim.types import Condition
 if TYPE_CHECKING:
     from tutorsim.study import LoadedStudy, Study
 
-__all__ = ["CallRange", "Plan", "Price", "PriceTable", "call_range", "load_prices", "plan"]
+__all__ = [
+    "PANEL_STAGES",
+    "TIE_STAGES",
+    "CallRange",
+    "Plan",
+    "Price",
+    "PriceTable",
+    "call_range",
+    "load_prices",
+    "plan",
+]
 
 PANEL_STAGES = ("propose", "critique", "vote_initial", "revise", "vote_final")
 TIE_STAGES = ("tie_critique", "tie_vote")

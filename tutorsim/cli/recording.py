@@ -1,0 +1,192 @@
+"""Recording from the command line: the options that every recording command has, and its end."""
+
+import os
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import contextmanager
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, Final
+
+import click
+
+from tutorsim.cli.console import err, safe
+from tutorsim.errors import BudgetReached, Interrupted, RecordingRefused
+from tutorsim.plan import PriceTable
+from tutorsim.sandbox.levels import SETTINGS
+from tutorsim.study import LoadedStudy
+
+if TYPE_CHECKING:
+    from tutorsim.runner.budget import Budget
+    from tutorsim.runner.parent import Parent
+
+__all__ = ["check_may_record", "record_study", "recording_options", "recording_progress"]
+
+_OPTIONS: Final = (
+    click.option("--max-connections", type=click.IntRange(1, 1000), default=16, show_default=True),
+    click.option("--max-retries", type=click.IntRange(0, 100), default=4, show_default=True),
+    click.option(
+        "--timeout",
+        type=click.FloatRange(min=0.001),
+        default=120.0,
+        show_default=True,
+        help="Seconds that one attempt at a call may take.",
+    ),
+    click.option(
+        "--max-usd",
+        type=click.FloatRange(min=0),
+        help="Stop before the recording costs more, at list prices.",
+    ),
+    click.option(
+        "--prices", type=click.Path(path_type=Path, dir_okay=False), help="Price table to use."
+    ),
+    click.option(
+        "--batch",
+        is_flag=True,
+        help="Record in waves through the batch endpoint, at half the list price.",
+    ),
+    click.option("--retry-errors", is_flag=True, help="Take failed episodes up again."),
+    click.option(
+        "--relay", metavar="NAME", help="Name what answers behind a base URL of your own."
+    ),
+    click.option(
+        "--sandbox",
+        "level",
+        type=click.Choice(SETTINGS),
+        default="auto",
+        show_default=True,
+        help="Sandbox level for code.",
+    ),
+    click.option("--record-in-ci", is_flag=True, help="Record although CI is set."),
+)
+
+
+def recording_options(command: Callable[..., None]) -> Callable[..., None]:
+    """Adds the options of a command that records."""
+    for option in reversed(_OPTIONS):
+        command = option(command)
+    return command
+
+
+def check_may_record(record_in_ci: bool) -> None:
+    """Refuse to record where `CI` is set.
+
+    Raises:
+        RecordingRefused: Unless the user asked for it.
+    """
+    if os.environ.get("CI") and not record_in_ci:
+        raise RecordingRefused(
+            "Recording is refused because CI is set.",
+            why="A CI job should replay; recording there spends money on every push.",
+            hint="Use `tutorsim replay` or `verify`, or add --record-in-ci.",
+        )
+
+
+def record_study(
+    loaded: LoadedStudy,
+    log_dir: Path,
+    cassette_dir: Path,
+    table: PriceTable,
+    options: Mapping[str, Any],
+    *,
+    parent: "Parent | None" = None,
+) -> None:
+    """Record a study and say how it went.
+
+    Args:
+        loaded: The study.
+        log_dir: The run folder.
+        cassette_dir: The recording's folder.
+        table: Prices.
+        options: Values of `recording_options`.
+        parent: The recording that a branch continues.
+
+    Raises:
+        Exit: With code 1, if episodes failed.
+    """
+    from tutorsim.records import read_episodes
+    from tutorsim.runner.budget import Budget
+    from tutorsim.runner.recorder import RecordingOptions, record
+    from tutorsim.sandbox import Sandbox
+
+    budget = Budget(table, options["max_usd"])
+    with (
+        Sandbox(options["level"]) as sandbox,
+        recording_progress(budget) as (on_progress, on_warning),
+    ):
+        record(
+            loaded,
+            cassette_dir=cassette_dir,
+            log_dir=log_dir,
+            sandbox=sandbox,
+            budget=budget,
+            options=RecordingOptions(
+                max_connections=options["max_connections"],
+                max_retries=options["max_retries"],
+                timeout=options["timeout"],
+                batch=options["batch"],
+                retry_errors=options["retry_errors"],
+                relay_name=options["relay"],
+                on_warning=on_warning,
+                on_progress=on_progress,
+            ),
+            parent=parent,
+        )
+    failed = [one for one in read_episodes(log_dir) if one.status == "failed"]
+    _show_end(budget, log_dir, cassette_dir)
+    for one in failed[:5]:
+        assert one.failure is not None
+        err().print(safe(f"Failed: {one.episode_id}: {one.failure.error}"), soft_wrap=True)
+    if failed:
+        err().print(f"{len(failed)} episode(s) failed; --retry-errors takes them up again.")
+        raise click.exceptions.Exit(1)
+
+
+def _show_end(budget: "Budget", log_dir: Path, cassette_dir: Path) -> None:
+    console = err()
+    if budget.reused:
+        console.print(f"{budget.reused:,} calls taken over from the parent at no cost.")
+    console.print(safe(f"{_sum(budget)}."))
+    console.print(safe(f"Recording: {cassette_dir}   Log: {log_dir}"), soft_wrap=True)
+    console.print(safe(f"Next: tutorsim summary {log_dir}"), soft_wrap=True)
+
+
+def _money(budget: "Budget") -> str:
+    spent = f"{budget.spent:,.2f} US dollars at list prices"
+    return f"{spent}, without {', '.join(sorted(budget.unpriced))}" if budget.unpriced else spent
+
+
+@contextmanager
+def recording_progress(
+    budget: "Budget",
+) -> Iterator[tuple[Callable[[int, int], None], Callable[[str], None]]]:
+    """A bar with episodes, calls, tokens and cost on a terminal, and notes above it.
+
+    Elsewhere only the notes are written. What was reached is said when the recording stops early.
+    """
+    from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn
+
+    console = err()
+    columns = (BarColumn(), MofNCompleteColumn(), TextColumn("{task.description}", markup=False))
+    with Progress(*columns, console=console, disable=not console.is_terminal) as bar:
+        task = bar.add_task("episodes", total=None)
+
+        def update(done: int, total: int) -> None:
+            cost = f"US$ {budget.spent:,.2f}" + (" + unpriced" if budget.unpriced else "")
+            text = f"episodes · {_amount(budget)} · {cost}"
+            bar.update(task, completed=done, total=total, description=text)
+
+        def note(text: str) -> None:
+            console.print(safe(f"Note: {text}"))
+
+        try:
+            yield update, note
+        except (BudgetReached, Interrupted):
+            console.print(safe(f"So far: {_sum(budget)}."))
+            raise
+
+
+def _sum(budget: "Budget") -> str:
+    return f"{_amount(budget)} · {_money(budget)}"
+
+
+def _amount(budget: "Budget") -> str:
+    return f"{budget.calls:,} calls · {budget.input_tokens + budget.output_tokens:,} tokens"

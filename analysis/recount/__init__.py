@@ -5,12 +5,12 @@ order (1), tie policies (2), every target rule (3), other electorates (4) and ot
 of the replies (7). All of them hold the logged dialogue fixed.
 """
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Iterator, Sequence
 
-from analysis.identify import Identifier
+from analysis.identify import TabledIdentifier
 from analysis.identify.search import WORK_LIMIT
-from analysis.profiles import read_turns, standing_order
-from analysis.recount.answers import Recounter, gather_named
+from analysis.profiles import Profile, read_turns, standing_order
+from analysis.recount.answers import Named, Recounter, gather_named
 from analysis.recount.cases import decided, gather
 from analysis.recount.electorates import electorate_rows, policy_rows
 from analysis.recount.orders import Sweep, order_table, sweep_orders
@@ -100,9 +100,10 @@ def recount(
     logged = {case: winner_of[keys[0]] for case, keys in cases.items()}
     protocols = (None, *sorted({case.protocol for case in cases}))
     tied = count_tied_sets(source.ballots)
-    identifier = Identifier(budget=source.budget, limit=limit)
+    identifier = TabledIdentifier(budget=source.budget, limit=limit)
     recounter = Recounter(budget=source.budget, identifier=identifier)
     named = gather_named(cases, logged)
+    identifier.learn(_profiles(named), wanted)
     ks = tuple(sorted(set(exempt)))
     return RecountResult(
         source=source.name,
@@ -125,6 +126,13 @@ def recount(
             named, recounter, keys=tuple(turns.final), targets=wanted, exempt=ks
         ),
     )
+
+
+def _profiles(turns: Iterable[Named]) -> Iterator[Profile]:
+    for named in turns:
+        yield named.shape.final
+        if named.shape.initial is not None:
+            yield named.shape.initial
 
 
 def _checked_order(order: Sequence[str] | None, standing: Sequence[str]) -> tuple[str, ...]:

@@ -25,6 +25,7 @@ COMMANDS = {
     "show": "Show one episode: every message, ballot and decision.",
     "recount": "Ask what other rules and orders would have chosen.",
     "diverge": "Find where another rule would have left the logged path.",
+    "branch": "Continue a recording where another rule would have turned.",
     "compare": "Compare two runs, paired on task and persona.",
     "report": "Write the report of a run, or one of its charts.",
     "export": "Write a run's tables as Parquet, CSV, JSONL or PrefLib files.",

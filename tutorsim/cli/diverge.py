@@ -36,7 +36,7 @@ from tutorsim.cli.render import (
 )
 from tutorsim.errors import UsageError
 
-__all__ = ["diverge"]
+__all__ = ["alternatives_under", "diverge"]
 
 LISTED = 8
 """Divergent episodes listed in the terminal; JSON and `--episodes` have them all."""
@@ -97,8 +97,8 @@ def diverge(
     """
     opened = open_source(source)
     with err().status("Counting under the alternative …"):
-        question, alternatives = _alternative(
-            opened, rule, fallback_order, tie_policy, ties, exempt
+        question, alternatives = alternatives_under(
+            opened, rule, fallback_order, tie_policy, ties=ties, exempt=exempt
         )
         found = find_divergence(opened, alternatives, question=question)
     if episodes is not None:
@@ -107,15 +107,20 @@ def diverge(
     publish(_shown(opened, found), value, as_json=as_json, output=output)
 
 
-def _alternative(
+def alternatives_under(
     source: Source,
     rule: str | None,
     order: tuple[str, ...] | None,
     policy: str | None,
-    ties: str,
-    exempt: int,
+    *,
+    ties: str = "set",
+    exempt: int = 0,
 ) -> tuple[str, Alternatives]:
-    """The question in words, and the possible winners of every turn."""
+    """The question in words, and the possible winners of every turn.
+
+    Raises:
+        UsageError: Unless exactly one of rule, order and policy is given.
+    """
     if sum(option is not None for option in (rule, order, policy)) != 1:
         raise UsageError(
             "Name exactly one alternative.",

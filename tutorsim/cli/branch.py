@@ -1,0 +1,262 @@
+"""`tutorsim branch`: continue a recording where another rule would have turned."""
+
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
+from dataclasses import asdict
+from pathlib import Path
+from tempfile import TemporaryDirectory
+from typing import Any, cast
+
+import click
+from rich.console import RenderableType
+from rich.text import Text
+
+from analysis.diverge import diverge
+from analysis.sources import Source, open_source
+from tutorsim.cli.console import err, safe
+from tutorsim.cli.diverge import alternatives_under
+from tutorsim.cli.options import json_option, names, order_option
+from tutorsim.cli.recording import check_may_record, record_study, recording_options
+from tutorsim.cli.render import Prose, caption, heading, number, publish, table
+from tutorsim.errors import UsageError
+from tutorsim.plan import CallRange, PriceTable, load_prices
+from tutorsim.records import RUN_FILE
+from tutorsim.runner.branch_plan import BranchPlan, EpisodePlan, plan_branch
+from tutorsim.runner.branching import Alternative, branch_study
+from tutorsim.runner.finding import find_recording
+from tutorsim.runner.opening import Recording, open_recording
+from tutorsim.runner.parent import Parent
+from tutorsim.study import LoadedStudy
+from tutorsim.types import PROTOCOLS, Protocol, TiePolicy
+
+__all__ = ["branch"]
+
+LISTED = 12
+"""Episodes of a plan listed in the terminal; JSON has them all."""
+
+
+@click.command()
+@click.argument("source", metavar="RUN", type=click.Path(path_type=Path))
+@click.option("--rule", type=click.Choice(PROTOCOLS), help="Decide under this rule.")
+@order_option
+@click.option("--tie-policy", type=click.Choice(["no_tie_round"]), help="Leave the tie round out.")
+@click.option(
+    "--roles",
+    callback=names,
+    metavar="ROLE,ROLE,…",
+    help="The panel that goes on once another winner was delivered.",
+)
+@click.option("--model", help="The tutors' model once another winner was delivered.")
+@click.option(
+    "-o", "--output", type=click.Path(path_type=Path), metavar="NEW", help="Folder of the branch."
+)
+@click.option("--plan", "only_plan", is_flag=True, help="Show what it takes; send nothing.")
+@json_option
+@click.option(
+    "--continuations",
+    type=click.IntRange(1, 99),
+    default=1,
+    show_default=True,
+    help="Draws of each episode's future; one draw is not what would have happened.",
+)
+@click.option(
+    "--limit",
+    type=click.IntRange(min=1),
+    help="Take up so many episodes, those first that shrink the bounds most per dollar.",
+)
+@click.option(
+    "--cassette-dir",
+    type=click.Path(path_type=Path),
+    help="The recording of RUN, where it is not found by itself.",
+)
+@recording_options
+def branch(
+    source: Path,
+    rule: str | None,
+    fallback_order: tuple[str, ...] | None,
+    tie_policy: str | None,
+    roles: tuple[str, ...] | None,
+    model: str | None,
+    output: Path | None,
+    only_plan: bool,
+    as_json: bool,
+    continuations: int,
+    limit: int | None,
+    cassette_dir: Path | None,
+    **options: Any,
+) -> None:
+    """Continue the recording of RUN under another rule, where that would have changed a winner.
+
+    Name one alternative: --rule, --fallback-order or --tie-policy. Every episode that it may
+    change goes on from the first turn where it does; what comes before is taken over from the
+    recording and costs nothing, and episodes that it cannot change are kept as they were logged.
+    Voters are asked again only where their ballots do not determine the alternative's.
+
+    NEW becomes a recording and a run in one: `tutorsim verify NEW`, `tutorsim compare RUN NEW`.
+    The same command given again goes on where the last one stopped.
+
+    \b
+    --plan --json gives:
+      question, covered, open, reused, calls: {least most ceiling}, tokens, least_cost, cost,
+      prices_as_of, episodes: [{episode_id benchmark condition turn first_paid reused calls
+                                tokens least_cost cost shrinks}], best first
+    Exit codes: as for `tutorsim run`.
+    """
+    if as_json and not only_plan:
+        raise click.UsageError("--json goes with --plan.")
+    if output is None and not only_plan:
+        raise click.UsageError("Give -o NEW, or --plan.")
+    prices = load_prices(options["prices"])
+    folder = find_recording(source, cassette_dir=cassette_dir)
+    _check_output(output, folder, source)
+    recording = open_recording(folder)
+    with _opened(source) as run, err().status("Counting under the alternative …"):
+        question, first_turns = _first_turns(run, rule, fallback_order, tie_policy)
+        changed = Alternative(
+            rule=cast("Protocol | None", rule),
+            fallback_order=_whole(run, fallback_order),
+            tie_policy=cast("TiePolicy | None", tie_policy),
+            roles=roles,
+            model=model,
+        )
+        loaded, parent, planned = _planned(
+            recording, run, changed, first_turns, continuations, limit, prices
+        )
+    if only_plan:
+        left_open = len(first_turns) - len(planned.episodes)
+        value = {"question": question, "open": left_open, **asdict(planned)}
+        publish(_shown(question, planned, left_open), value, as_json=as_json, output=None)
+        return
+    check_may_record(options["record_in_ci"])
+    assert output is not None
+    parent.link_covered(output)
+    record_study(loaded, output, output, prices, options, parent=parent)
+    err().print(safe(f"Then: tutorsim compare {source} {output}"), soft_wrap=True)
+
+
+def _check_output(output: Path | None, recording: Path, run: Path) -> None:
+    if output is not None and output.resolve() in (recording.resolve(), run.resolve()):
+        raise UsageError(
+            f"{output} is the recording or run that is continued.",
+            why="A branch leaves its parent as it is.",
+            hint="Choose another folder for -o.",
+        )
+
+
+@contextmanager
+def _opened(path: Path) -> Iterator[Source]:
+    """The run; a recording without a log of its own is replayed first."""
+    if (path / RUN_FILE).exists():
+        yield open_source(path)
+        return
+    from tutorsim.runner.replaying import replay
+
+    with TemporaryDirectory() as folder:
+        replay(path, log_dir=Path(folder))
+        yield open_source(Path(folder))
+
+
+def _first_turns(
+    run: Source, rule: str | None, order: tuple[str, ...] | None, policy: str | None
+) -> tuple[str, dict[str, int]]:
+    """The question in words, and the first turn of every episode that may have another winner."""
+    question, alternatives = alternatives_under(run, rule, order, policy)
+    rows = diverge(run, alternatives, question=question).episodes.to_dicts()
+    return question, {
+        row["episode_id"]: row["first_possible"] for row in rows if row["path"] != "covered"
+    }
+
+
+def _whole(run: Source, order: tuple[str, ...] | None) -> tuple[str, ...] | None:
+    """An order with the roles that it leaves out behind it."""
+    logged = run.fallback_order or ()
+    return None if order is None else (*order, *(role for role in logged if role not in order))
+
+
+def _planned(
+    recording: Recording,
+    run: Source,
+    changed: Alternative,
+    first_turns: Mapping[str, int],
+    continuations: int,
+    limit: int | None,
+    prices: PriceTable,
+) -> tuple[LoadedStudy, Parent, BranchPlan]:
+    """The branch's study, its parent and its plan, with a limit those of its best episodes."""
+    only = None
+    while True:
+        loaded = branch_study(
+            recording,
+            run.episodes,
+            changed,
+            first_turns,
+            continuations=continuations,
+            only=only,
+        )
+        assert loaded.study.branch is not None
+        parent = Parent(recording, loaded.study.branch)
+        planned = plan_branch(loaded, parent, run.episodes, prices)
+        if limit is None or len(planned.episodes) <= limit:
+            return loaded, parent, planned
+        only = {plan.episode_id for plan in planned.episodes[:limit]}
+
+
+def _shown(question: str, planned: BranchPlan, left_open: int) -> Iterator[RenderableType]:
+    yield heading(f"Branch: {question}")
+    taken_up = len(planned.episodes)
+    yield Prose(
+        f"Episodes: {planned.covered:,} cannot change and are kept as logged, {taken_up:,} are "
+        f"taken up again" + (f", {left_open:,} are left open." if left_open else "."),
+        indent=2,
+    )
+    yield Prose(f"Calls taken over from the recording: {planned.reused:,}, at no cost", indent=2)
+    yield Prose(f"Calls to pay: {_range(planned.calls)}", indent=2)
+    asked, answered = planned.tokens
+    yield Prose(
+        f"Estimated: at most {asked:,} tokens in, {answered:,} out; "
+        f"{_money(planned.least_cost, planned.cost)} (prices of {planned.prices_as_of})",
+        indent=2,
+    )
+    if not planned.episodes:
+        return
+    yield Text()
+    yield heading("Episodes", "those first that shrink the outcome bounds most per dollar")
+    yield table(
+        ("episode", "from turn", "first paid call", "taken over", "to pay", "US $", "bounds −"),
+        [_row(plan) for plan in planned.episodes[:LISTED]],
+    )
+    if taken_up > LISTED:
+        yield Prose(f"and {taken_up - LISTED} more; --json has them all", indent=2)
+    yield caption(
+        "To pay: fewest to most calls, every reply read at the first asking. Bounds −: by how "
+        "much the worst-case bounds of the episode's benchmark and condition can shrink, in "
+        "percentage points. Tokens and cost: estimates from the recorded calls."
+    )
+
+
+def _row(plan: EpisodePlan) -> tuple[str, ...]:
+    return (
+        plan.episode_id,
+        str(plan.turn),
+        plan.first_paid or "none",
+        f"{plan.reused:,}",
+        f"{plan.calls.least:,} to {plan.calls.most:,}",
+        _amounts(plan.least_cost, plan.cost),
+        number(100 * plan.shrinks, 1),
+    )
+
+
+def _range(calls: CallRange) -> str:
+    exact = (
+        f"{calls.least:,}" if calls.least == calls.most else f"{calls.least:,} to {calls.most:,}"
+    )
+    return f"{exact}; at most {calls.ceiling:,} if every reply had to be asked for twice"
+
+
+def _money(least: float | None, most: float | None) -> str:
+    known = least is not None and most is not None
+    return f"{_amounts(least, most)} US dollars" if known else "cost unknown: no price for a model"
+
+
+def _amounts(least: float | None, most: float | None) -> str:
+    return "unknown" if least is None or most is None else f"{least:,.3f} to {most:,.3f}"

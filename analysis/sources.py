@@ -8,7 +8,15 @@ import polars as pl
 from analysis.elsewhere import BALLOT_SUFFIXES, read_ballots
 from analysis.tables import ballots_table
 from tutorsim.errors import BallotFileError
-from tutorsim.records import RUN_FILE, EpisodeRecord, RunRecord, read_episodes, read_run
+from tutorsim.records import (
+    RUN_FILE,
+    EpisodeRecord,
+    Retest,
+    RunRecord,
+    read_episodes,
+    read_retest,
+    read_run,
+)
 
 __all__ = ["Source", "open_source"]
 
@@ -31,6 +39,8 @@ class Source:
     """Empty for ballots from elsewhere."""
     notes: tuple[str, ...] = ()
     """What the reader did that the file does not say, one sentence each."""
+    retest: Retest | None = field(default=None, repr=False)
+    """Votes asked again; `None` where the run has none."""
 
     @property
     def provenance(self) -> str:
@@ -53,7 +63,7 @@ def open_source(path: Path, *, budget: int | None = None) -> Source:
             to it; by default what most cumulative ballots of the file sum to.
 
     Raises:
-        LogError: If a run folder is damaged.
+        LogError: If a run folder, or the retest in it, is damaged.
         BallotFileError: If there are no ballots, or rows that make none.
     """
     path = Path(path)
@@ -81,6 +91,7 @@ def _open_run(folder: Path) -> Source:
         budget=run.study.cumulative_budget,
         run=run,
         episodes=episodes,
+        retest=read_retest(folder),
     )
 
 

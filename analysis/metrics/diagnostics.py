@@ -30,7 +30,6 @@ __all__ = [
     "WINNING_ROLES_SCHEMA",
     "Diagnostics",
     "diagnostics",
-    "noise_floor",
     "turn_diagnostics",
     "vote_shift",
     "winning_roles",
@@ -108,13 +107,6 @@ def diagnostics(source: Source, *, seed: int = 0) -> list[Diagnostics]:
     return [
         _of(protocol, turns, seed) for protocol, turns in by_protocol(decided_turns(source)).items()
     ]
-
-
-def noise_floor(source: Source) -> NotEstimable:
-    """What re-asking alone would change: unknown, as a run holds each answer once."""
-    return NotEstimable(
-        f"{source.name} holds each vote once; only a retest shows what re-asking alone changes"
-    )
 
 
 def turn_diagnostics(source: Source) -> pl.DataFrame:

@@ -1,6 +1,7 @@
 """Small made-up runs for the tests of the analysis."""
 
 from collections.abc import Callable, Mapping, Sequence
+from dataclasses import replace
 from typing import Any
 
 import pytest
@@ -13,6 +14,10 @@ from tutorsim.records import (
     Failure,
     Proposal,
     Provenance,
+    Retest,
+    RetestHead,
+    RetestRecord,
+    RetestVote,
     RunRecord,
     StudySettings,
     TieRound,
@@ -226,6 +231,44 @@ def make_source(*episodes: EpisodeRecord, **settings: Any) -> Any:
         run=run,
         episodes=episodes,
     )
+
+
+def make_retest(source: Any, *votes: tuple[str, int, str, Sequence[Cast]]) -> Any:
+    """A source whose votes were asked again.
+
+    Args:
+        source: A run's source.
+        votes: Episode id, turn, stage, and what each voter said in every repeat.
+    """
+    episodes = {e.episode_id: e for e in source.episodes}
+    records: dict[str, list[RetestVote]] = {}
+    for episode_id, turn, stage, repeats in votes:
+        [logged] = [t for t in episodes[episode_id].turns if t.turn == turn]
+        first = (logged.ballots_initial if stage == "vote_initial" else logged.ballots_final)[0]
+        candidates = tuple(first.labels.values())
+        cast = tuple(
+            tuple(
+                make_ballot(voter, choice, protocol=first.rule, candidates=candidates)
+                for voter, choice in repeat.items()
+            )
+            for repeat in repeats
+        )
+        vote = RetestVote.model_validate({"turn": turn, "stage": stage, "repeats": cast})
+        records.setdefault(episode_id, []).append(vote)
+    head = RetestHead(
+        recording_digest="b" * 64,
+        repeats=max((len(repeats) for *_, repeats in votes), default=0),
+        stages=tuple(dict.fromkeys(vote[2] for vote in votes)),  # type: ignore[arg-type]
+        provenance=Provenance(kind="stand-in", name="asked again"),
+    )
+    found = tuple(RetestRecord(episode_id=e, votes=tuple(v)) for e, v in records.items())
+    return replace(source, retest=Retest(head, found))
+
+
+@pytest.fixture
+def with_retest() -> Callable[..., Any]:
+    """`make_retest(source, (episode id, turn, stage, [ballots of a repeat, …]), …)`."""
+    return make_retest
 
 
 @pytest.fixture

@@ -12,6 +12,7 @@ from analysis.metrics import (
     ChanceBaseline,
     Diagnostics,
     Gain,
+    NoiseFloor,
     Rounds,
     Success,
     SuccessRate,
@@ -27,6 +28,7 @@ from analysis.metrics import (
 from analysis.sources import Source
 from analysis.statistics import NotEstimable, to_json
 from tutorsim.cli.figures import estimate, plain_figure
+from tutorsim.cli.noise import noise_shown
 from tutorsim.cli.outcomes import gains_shown, persona_shown, success_shown
 from tutorsim.cli.render import (
     Pair,
@@ -64,7 +66,7 @@ class Overview:
     gains: list[Gain]
     diagnostics: list[Diagnostics]
     chance: list[ChanceBaseline]
-    noise_floor: NotEstimable
+    noise_floor: NoiseFloor | NotEstimable
     winning_roles: list[dict[str, Any]]
     """protocol, role, wins, by_vote, by_tie_round, by_fallback."""
     ballots: list[dict[str, Any]]
@@ -247,7 +249,7 @@ def _diagnostics_shown(found: Overview) -> Shown:
             for row in found.chance
         ],
     )
-    yield caption(f"Noise floor of the votes: unknown. {found.noise_floor.reason}.")
+    yield from noise_shown(found.noise_floor)
 
 
 def _winners_shown(found: Overview) -> Shown:

@@ -36,7 +36,13 @@ def summary(run: Path, prices: Path | None, as_json: bool, output: Path | None) 
       diagnostics: one entry per protocol: turns, shift, flip, flip_set,
         tie_rate, fallback_rate, decided_by, abstentions, ballots
       chance: flip and shift to expect of independent first and final votes
-      noise_floor: not estimable without a retest
+      noise_floor: not estimable without a retest; else repeats stages sample
+        answered_by
+        ballots: [{form stage votes pairs one_abstained both_abstained
+                   same same_top chance}]
+        winners: [{form stage turns elects_logged agree sampled}]
+        beside: [{form quantity stage turns logged floor left sampled}],
+          quantity: flip, flip_set, leader (without tie rounds) or shift
       winning_roles: [{protocol role wins by_vote by_tie_round by_fallback}]
       ballots: [{protocol stage valid repaired abstained}]
       failures: [{episode_id key error}]

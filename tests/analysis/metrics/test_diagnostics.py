@@ -7,7 +7,6 @@ import pytest
 from analysis.metrics import (
     chance_baselines,
     diagnostics,
-    noise_floor,
     turn_diagnostics,
     winning_roles,
 )
@@ -147,10 +146,6 @@ def test_agreement_without_variation_has_no_kappa(
     [row] = chance_baselines(source)
     assert (row.flip, row.flip_expected) == (0.0, 0.0)
     assert row.kappa == NotEstimable("every first leader and every winner is the same")
-
-
-def test_the_noise_floor_is_unknown_without_a_retest(three_turns: Any) -> None:
-    assert "only a retest shows" in noise_floor(three_turns).reason
 
 
 def test_diagnostics_become_json(three_turns: Any) -> None:

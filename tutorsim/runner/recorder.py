@@ -1,28 +1,22 @@
 """Recording a study: many episodes side by side, each on its own tape.
 
 The same command given again goes on where the last one stopped: what is on tape is not asked
-again, and the end is the same as if nothing had happened. A stop (Ctrl-C, the cap, a fault of
-this machine) lets replies under way arrive first, because they are paid for. Calls go one by one,
-or in waves through the batch endpoint; either may go on with what the other began.
+again, and the end is the same as if nothing had happened. Calls go one by one, or in waves
+through the batch endpoint; either may go on with what the other began.
 """
 
 import asyncio
 import time
-from collections.abc import AsyncIterator, Callable, Coroutine, Mapping
-from contextlib import AbstractAsyncContextManager, ExitStack, asynccontextmanager, nullcontext
-from dataclasses import dataclass
+from collections.abc import Mapping
+from contextlib import ExitStack
 from functools import partial
 from pathlib import Path
-from typing import Any
 
 from tutorsim.agents.scene import Scene
 from tutorsim.drivers import drive_async
 from tutorsim.episode import episode
-from tutorsim.errors import BudgetReached, CallFailed, TutorsimError
 from tutorsim.mechanisms.flow import CodeResult, CodeRun, Effect, Sent
 from tutorsim.model import Call, CallKey, Model, Reply
-from tutorsim.model.batch import BatchEndpoint
-from tutorsim.model.sdk import HttpTransport, SdkModel
 from tutorsim.records import EpisodeRecord, Failure, Provenance, RunRecord, to_line
 from tutorsim.replay import (
     EpisodeEntry,
@@ -36,40 +30,16 @@ from tutorsim.replay import (
 from tutorsim.replay.interaction import Interaction
 from tutorsim.replay.recording import Deck, Tape
 from tutorsim.replay.verdicts import program_digest
-from tutorsim.runner.batching import BatchModel, Prepaid
 from tutorsim.runner.budget import Budget
+from tutorsim.runner.line import Line, RecordingOptions, check_credentials
 from tutorsim.runner.log import LogWriter, check_log_folder, run_record
 from tutorsim.runner.machine import fingerprint_text, machine_facts
-from tutorsim.runner.muster import Muster
 from tutorsim.runner.parent import Parent, check_parent
 from tutorsim.runner.session import Session, open_session
-from tutorsim.runner.stopping import Gate, Stop, stop_on_interrupt
-from tutorsim.runner.submissions import Submissions
 from tutorsim.sandbox import Sandbox
 from tutorsim.study import EpisodeSpec, LoadedStudy
 
 __all__ = ["RecordingOptions", "record"]
-
-
-@dataclass(frozen=True)
-class RecordingOptions:
-    """How to record."""
-
-    max_connections: int = 16
-    """Calls in flight at once; a batch has room for any number."""
-    max_retries: int = 4
-    """The client's own retries of one call."""
-    timeout: float = 120.0
-    """Seconds that one attempt at a call may take."""
-    batch: bool = False
-    """Send calls in waves through the batch endpoint; all episodes are then under way at once."""
-    retry_errors: bool = False
-    """Take failed episodes up again."""
-    relay_name: str | None = None
-    """What answers behind a base URL of the user's own."""
-    on_warning: Callable[[str], None] = lambda _: None
-    on_progress: Callable[[int, int], None] = lambda done, total: None
-    """Receives episodes done and in all, after every reply and episode."""
 
 
 def record(
@@ -106,7 +76,7 @@ def record(
     """
     check_parent(loaded, parent)
     budget.check_models(loaded.study)
-    asyncio.run(_check_credentials())
+    asyncio.run(check_credentials())
     with ExitStack() as stack:
         for folder in sorted({cassette_dir.resolve(), log_dir.resolve()}):
             stack.enter_context(FolderLock(folder))
@@ -115,12 +85,6 @@ def record(
         recorder = _Recorder(loaded, session, sandbox, budget, options, parent)
         with LogWriter(log_dir) as log:
             return asyncio.run(recorder.run(log))
-
-
-async def _check_credentials() -> None:
-    """Refuse before a folder is touched."""
-    async with SdkModel():
-        pass
 
 
 class _Recorder:
@@ -157,22 +121,7 @@ class _Recorder:
         self.judging: dict[str, asyncio.Task[CodeResult]] = {}
         """By program: a verdict is one for all episodes, even where the sandbox is not sure."""
         self.witness = Witness()
-        self.stop = Stop()
-        self.submissions = Submissions(
-            folder,
-            study_digest=loaded.digest(),
-            stop=self.stop,
-            max_retries=options.max_retries,
-            note=options.on_warning,
-        )
-        self.muster = Muster()
-        self.side_by_side = len(self.specs) if options.batch else options.max_connections
-        self.free: AbstractAsyncContextManager[object] = (
-            nullcontext() if options.batch else asyncio.Semaphore(options.max_connections)
-        )
-        self.under_way = 0
-        self.settled = asyncio.Event()
-        """Set, and replaced, when a call under way has come to its end."""
+        self.line = Line(self.deck, study_digest=loaded.digest(), budget=budget, options=options)
         self.paid = 0
         self.done = 0
         self._skip = self._failed_before()
@@ -186,57 +135,10 @@ class _Recorder:
 
     async def run(self, log: LogWriter) -> RunRecord:
         """Record every episode, then write manifest and log."""
-        with stop_on_interrupt(self.stop, self._say_what_is_waited_for):
-            async with self._model() as model:
-                self._count_earlier(model)
-                entries = await self._all(model, log)
+        async with self.line.open() as model:
+            self._count_earlier(model)
+            entries = await self._all(model, log)
         return self._finish(log, entries)
-
-    @asynccontextmanager
-    async def _model(self) -> AsyncIterator[Model]:
-        """What answers the calls that are not on tape."""
-        options = self.options
-        if options.batch:
-            async with BatchModel(
-                self._batch_endpoint(),
-                self.deck,
-                self.submissions,
-                self.muster,
-                self.stop,
-                max_retries=options.max_retries,
-                on_warning=options.on_warning,
-            ) as model:
-                yield model
-            return
-        carrier = self.deck.transport(HttpTransport(options.max_connections))
-        async with SdkModel(
-            transport=Gate(carrier, self.stop, options.timeout),
-            max_connections=options.max_connections,
-            max_retries=options.max_retries,
-            timeout=options.timeout,
-            on_warning=options.on_warning,
-        ) as live:
-            yield await self._prepaid(live) if self.submissions.open else live
-
-    def _batch_endpoint(self) -> BatchEndpoint:
-        options = self.options
-        return BatchEndpoint(
-            Gate(self.deck.guard(HttpTransport()), self.stop, options.timeout),
-            max_retries=options.max_retries,
-            timeout=options.timeout,
-        )
-
-    async def _prepaid(self, live: Model) -> Model:
-        """Use first what batches of an earlier command bring, once they are ended."""
-        count = len(self.submissions.open)
-        self.options.on_warning(f"an earlier command sent {count} batches; they are ended now.")
-        endpoint = self._batch_endpoint()
-        try:
-            await self.submissions.cancel(endpoint)
-            found = [await self.submissions.results(endpoint, s) for s in self.submissions.open]
-        finally:
-            await endpoint.aclose()
-        return Prepaid(live, self.deck, [results for results in found if results is not None])
 
     def _count_earlier(self, model: Model) -> None:
         """With a cap, count what the recording has cost so far."""
@@ -254,34 +156,15 @@ class _Recorder:
     async def _all(self, model: Model, log: LogWriter) -> list[EpisodeEntry]:
         finished: dict[int, tuple[EpisodeRecord, EpisodeEntry, float]] = {}
         entries: list[EpisodeEntry] = []
-        waiting = iter(enumerate(self.specs))
 
-        async def worker() -> None:
-            for index, spec in waiting:
-                if self.stop.reason is not None:
-                    break
-                started = time.perf_counter()
-                try:
-                    record, entry = await self._one(spec, model)
-                    finished[index] = record, entry, time.perf_counter() - started
-                    self._write_ready(finished, entries, log)
-                except TutorsimError as error:
-                    self.stop.because(error)
-            self.muster.moves(-1)
+        async def one(index: int, spec: EpisodeSpec) -> None:
+            started = time.perf_counter()
+            record, entry = await self._one(spec, model)
+            finished[index] = record, entry, time.perf_counter() - started
+            self._write_ready(finished, entries, log)
 
-        workers = min(self.side_by_side, len(self.specs))
-        self.muster.moves(workers)
-        await _all_or_first_bug([worker() for _ in range(workers)])
-        self.stop.check()
+        await self.line.work(self.specs, one)
         return entries
-
-    def _say_what_is_waited_for(self) -> None:
-        self.options.on_warning(
-            "stopping; batches that were sent go on, and the same command reads their results."
-            if self.options.batch
-            else f"stopping; {self.under_way} replies are under way and will be kept. "
-            "Ctrl-C once more gives them up."
-        )
 
     def _write_ready(
         self,
@@ -329,7 +212,7 @@ class _Recorder:
         run = run_record(self.loaded, manifest)
         used = bool(len(self.verdicts))
         log.finish(run, machine_facts("run", self.session.folder, self.sandbox, used=used))
-        self.submissions.remove()
+        self.line.forget()
         self.session.finish()
         return run
 
@@ -369,13 +252,8 @@ class _World:
         if isinstance(effect, CodeRun):
             return await self._judged(effect)
         self.asked += [call.key for call in effect.calls]
-        muster = self.recorder.muster.round(len(effect.calls))
-        results = await asyncio.gather(
-            *(muster.call(self._reply(call, fresh=effect.fresh)) for call in effect.calls),
-            return_exceptions=True,
-        )
-        await self.tape.sync()
-        return _replies(effect.calls, results)
+        replies = [self._reply(call, fresh=effect.fresh) for call in effect.calls]
+        return await self.recorder.line.round(self.tape, replies)
 
     async def _reply(self, call: Call, *, fresh: bool) -> Reply:
         recorder, parent = self.recorder, self.recorder.parent
@@ -384,55 +262,13 @@ class _World:
         if held or reused:
             reply = await self.tape.reply(self.tape.episode_id, call)
         else:
-            reply = await self._paid(call)
+            reply = await recorder.line.paid(self.tape, call, failed=self.failed)
         if reused:
             recorder.budget.reused += 1
         else:
             recorder.budget.count(call.request.model, reply, new=not held)
         recorder.options.on_progress(recorder.done, len(recorder.specs))
         return reply
-
-    async def _paid(self, call: Call) -> Reply:
-        """Ask for a reply, once one of the calls in flight leaves room for it."""
-        recorder = self.recorder
-        async with recorder.free:
-            if self.failed is not None:
-                raise CallFailed(self.failed.error, key=self.failed.key)
-            try:
-                return await self._asked(call)
-            except CallFailed as error:
-                raise CallFailed(error.what, why=error.why, key=str(call.key)) from error
-            except TutorsimError as error:
-                recorder.stop.because(error)
-                raise
-
-    async def _asked(self, call: Call) -> Reply:
-        recorder = self.recorder
-        reservation = await self._reserved(call)
-        recorder.under_way += 1
-        try:
-            return await self.tape.reply(self.tape.episode_id, call)
-        finally:
-            recorder.under_way -= 1
-            recorder.budget.release(reservation)
-            recorder.settled.set()
-            recorder.settled = asyncio.Event()
-
-    async def _reserved(self, call: Call) -> float:
-        """Set aside what the call can cost, if need be once calls under way have settled.
-
-        They mostly cost far less than what was set aside for them.
-        """
-        recorder = self.recorder
-        while True:
-            recorder.stop.check()
-            try:
-                return recorder.budget.reserve(call)
-            except BudgetReached:
-                if not recorder.under_way:
-                    raise
-                with recorder.muster.waiting():
-                    await recorder.settled.wait()
 
     async def _judged(self, run: CodeRun) -> CodeResult:
         recorder = self.recorder
@@ -445,18 +281,3 @@ class _World:
         if program not in recorder.judging:
             recorder.judging[program] = asyncio.create_task(recorder.judge(run))
         return await asyncio.shield(recorder.judging[program])
-
-
-def _replies(calls: tuple[Call, ...], results: list[Reply | BaseException]) -> tuple[Reply, ...]:
-    """The replies of a round, or its most serious error: a stop before a failed call."""
-    errors = [result for result in results if isinstance(result, BaseException)]
-    for error in sorted(errors, key=lambda error: isinstance(error, CallFailed)):
-        raise error
-    return tuple(result for result in results if isinstance(result, Reply))
-
-
-async def _all_or_first_bug(workers: list[Coroutine[Any, Any, None]]) -> None:
-    """Wait for all workers; an exception that none of them expects ends the others at once."""
-    async with asyncio.TaskGroup() as group:
-        for worker in workers:
-            group.create_task(worker)

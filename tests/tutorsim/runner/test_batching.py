@@ -1,9 +1,10 @@
 """Recording through batches gives the bytes of direct calls, whatever happens on the way."""
 
-import os
 import random
+import shlex
 import signal
 import subprocess
+import sys
 import time
 from collections.abc import Callable, Iterator
 from pathlib import Path
@@ -12,16 +13,31 @@ from typing import Any
 import orjson
 import pytest
 
-from tutorsim.replay.recording import Tape
+from tutorsim.model.custom_id import call_digest
 from tutorsim.runner.submissions import BATCHES_FILE
-from tutorsim.standin import StandIn
-from tutorsim.standin.batches import Batches
+from tutorsim.standin import Endpoint, StandIn
+from tutorsim.standin.batches import Batches, entry_error
 
 pytestmark = pytest.mark.loopback
 
 SEED = 4
+RUN = "from tutorsim.cli import main; main()"
 Files = dict[str, bytes]
 Serve = Callable[..., StandIn]
+
+
+class Hook:
+    """Called for every request about batches: with its number, method and path."""
+
+    def __init__(self) -> None:
+        self.before: Callable[[int, str, str], None] = lambda number, method, target: None
+        self.after = self.before
+        self.seen: list[tuple[str, str]] = []
+
+    @property
+    def sent(self) -> int:
+        """Batches that arrived."""
+        return sum(one == ("POST", "/v1/messages/batches") for one in self.seen)
 
 
 @pytest.fixture
@@ -48,21 +64,20 @@ def serve(monkeypatch: pytest.MonkeyPatch) -> Iterator[Serve]:
 
 
 @pytest.fixture
-def watched(monkeypatch: pytest.MonkeyPatch) -> list[tuple[str, str]]:
-    """What every stand-in of this process is asked about batches: method and path."""
-    seen: list[tuple[str, str]] = []
+def hook(monkeypatch: pytest.MonkeyPatch) -> Hook:
+    """Watches what the stand-ins of this process are asked about batches."""
+    hook = Hook()
     answer = Batches.answer
 
     def watch(self: Batches, method: str, target: str, host: str | None, content: bytes) -> Any:
-        seen.append((method, target))
-        return answer(self, method, target, host, content)
+        hook.seen.append((method, target))
+        hook.before(len(hook.seen), method, target)
+        response = answer(self, method, target, host, content)
+        hook.after(len(hook.seen), method, target)
+        return response
 
     monkeypatch.setattr(Batches, "answer", watch)
-    return seen
-
-
-def sent(watched: list[tuple[str, str]]) -> int:
-    return watched.count(("POST", "/v1/messages/batches"))
+    return hook
 
 
 def folders(tmp_path: Path, name: str) -> tuple[Path, Path]:
@@ -81,7 +96,7 @@ def direct(
     """Record a study by direct calls; gives the study and the bytes."""
 
     def make(**settings: Any) -> tuple[Path, Files]:
-        study = write_grid(**{"benchmarks": BOTH, "conditions": ALL, **settings})
+        study = write_grid(**{"benchmarks": SCIENCE, "conditions": ALL, **settings})
         serve()
         assert record(study, name="direct").code == 0
         return study, files(*folders(tmp_path, "direct"))
@@ -95,23 +110,357 @@ SCIENCE = {"sciq": {"tasks": "questions.jsonl"}}
 
 
 def test_waves_of_batches_give_the_bytes_of_direct_calls(
-    serve: Serve, direct: Any, record: Any, files: Any, watched: Any, tmp_path: Path
+    serve: Serve, direct: Any, record: Any, files: Any, hook: Hook, tmp_path: Path
 ) -> None:
-    study, whole = direct()
+    study, whole = direct(benchmarks=BOTH)
     server = serve()
     said = record(study, "--batch", name="batch")
     assert said.code == 0, said.err
     assert files(*folders(tmp_path, "batch")) == whole
     assert "sent 9 calls as batch msgbatch_" in said.err
-    assert len([target for method, target in watched if method == "POST"]) < 25
-    assert server.requests == len(watched)
+    assert hook.sent < 12
+    assert server.requests == len(hook.seen)
 
 
-def test_what_expires_or_fails_for_the_moment_is_asked_again(
-    serve: Serve, direct: Any, record: Any, files: Any, watched: Any, tmp_path: Path
+def test_what_expires_or_fails_for_the_moment_is_asked_again_and_no_batch_is_sent_twice(
+    serve: Serve, direct: Any, record: Any, files: Any, hook: Hook, tmp_path: Path
 ) -> None:
-    study, whole = direct(benchmarks=SCIENCE)
-    serve("expired:0.2", "errored:0.2", "500:0.3", "garbage:0.2", "cut:0.2", "drop:0.2")
+    study, whole = direct()
+    serve("expired:0.2", "errored:0.2", "500:0.3", "garbage:0.2", "cut:0.3", "drop:0.2")
     said = record(study, "--batch", name="batch")
     assert said.code == 0, said.err
     assert files(*folders(tmp_path, "batch")) == whole
+    assert hook.sent == said.err.count("calls as batch msgbatch_")
+
+
+def test_a_batch_is_split_where_the_endpoint_has_its_limits(
+    serve: Serve,
+    direct: Any,
+    record: Any,
+    files: Any,
+    hook: Hook,
+    monkeypatch: pytest.MonkeyPatch,
+    tmp_path: Path,
+) -> None:
+    study, whole = direct()
+    serve()
+    monkeypatch.setattr("tutorsim.runner.batching.MOST_ENTRIES", 4)
+    monkeypatch.setattr("tutorsim.runner.batching.LARGEST_BATCH", 5000)
+    monkeypatch.setattr("tutorsim.runner.batching.SIDE_BY_SIDE", 2)
+    said = record(study, "--batch", name="batch")
+    assert said.code == 0, said.err
+    assert files(*folders(tmp_path, "batch")) == whole
+    assert "sent 4 calls" in said.err
+    assert "sent 5 calls" not in said.err
+    assert hook.sent > 20
+
+
+@pytest.mark.parametrize("fault", ["500", "expired"])
+def test_a_call_that_fails_for_good_marks_its_episode_as_a_direct_one_does(
+    fault: str, serve: Serve, write_grid: Any, record: Any, files: Any, tmp_path: Path
+) -> None:
+    study = write_grid(conditions=["baseline"], benchmarks=SCIENCE)
+    serve("500:1:persist")
+    assert record(study, "--max-retries", 1, name="direct").code == 1
+    serve(f"{'errored' if fault == '500' else fault}:1:persist")
+    said = record(study, "--batch", "--max-retries", 1, name="batch")
+    assert said.code == 1
+    if fault == "500":
+        assert files(*folders(tmp_path, "batch")) == files(*folders(tmp_path, "direct"))
+    else:
+        assert "Failed: sciq.ice.help_avoidant.baseline: The batch ended before it" in said.err
+    serve()
+    assert record(study, "--batch", "--retry-errors", name="batch").code == 0
+    assert record(study, "--retry-errors", name="direct").code == 0
+    assert files(*folders(tmp_path, "batch")) == files(*folders(tmp_path, "direct"))
+
+
+@pytest.mark.parametrize(
+    ("status", "code", "words"),
+    [(400, 1, "HTTP 400, invalid_request_error: no."), (404, 2, "has no model 'student-model'")],
+)
+def test_an_entry_that_is_refused_is_not_asked_again(
+    status: int,
+    code: int,
+    words: str,
+    serve: Serve,
+    write_grid: Any,
+    record: Any,
+    on_disk: Any,
+    hook: Hook,
+    monkeypatch: pytest.MonkeyPatch,
+    tmp_path: Path,
+) -> None:
+    study = write_grid(conditions=["baseline"], benchmarks=SCIENCE)
+    ask = Endpoint._entry
+    first = call_digest("sciq.ice.help_avoidant.baseline/0/student/student/1")
+
+    def refuse(self: Endpoint, params: object, occurrence: str) -> Any:
+        return entry_error(status, "no") if occurrence == first else ask(self, params, occurrence)
+
+    monkeypatch.setattr(Endpoint, "_entry", refuse)
+    serve()
+    said = record(study, "--batch", name="batch")
+    assert said.code == code
+    assert words in said.err
+    assert (hook.sent == 1) == (status == 404)
+    assert "sciq.moon.help_avoidant.baseline/0/student/student/1" in on_disk(
+        folders(tmp_path, "batch")[0]
+    )
+
+
+def test_an_endpoint_without_batches_is_told(
+    endpoint: Any, write_grid: Any, record: Any, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    study = write_grid(conditions=["baseline"])
+    with StandIn() as server:
+        monkeypatch.setenv("ANTHROPIC_BASE_URL", f"{server.url}/elsewhere")
+        said = record(study, "--batch")
+    assert said.code == 2
+    assert "The endpoint takes no batches (HTTP 404" in said.err
+    assert "Record without --batch." in said.err
+
+
+def test_an_endpoint_that_does_not_answer_is_given_up_and_the_same_command_goes_on(
+    serve: Serve, direct: Any, record: Any, files: Any, tmp_path: Path
+) -> None:
+    study, whole = direct(conditions=["baseline"])
+    serve("500:1:persist")
+    said = record(study, "--batch", "--max-retries", 1, name="batch")
+    assert said.code == 1
+    assert "The batch endpoint does not answer." in said.err
+    assert "HTTP 500, api_error: Internal server error, 2 times." in said.err
+    serve()
+    assert record(study, "--batch", name="batch").code == 0
+    assert files(*folders(tmp_path, "batch")) == whole
+
+
+def killed_at(
+    hook: Hook, launch: Any, command: list[Any], number: int, *, when: str = "after"
+) -> Any:
+    """Run a command that is killed around its request of this number; returns its process."""
+    hook.seen.clear()
+    child = launch(*command)
+
+    def kill(seen: int, method: str, target: str) -> None:
+        if seen == number:
+            child.kill()
+            child.wait()
+
+    setattr(hook, when, kill)
+    child.communicate(timeout=60)
+    hook.before = hook.after = lambda number, method, target: None
+    return child
+
+
+@pytest.mark.parametrize(
+    ("number", "when", "batches"),
+    [
+        (2, "before", 2),  # while the first batch is sent: it arrives
+        (4, "after", 2),  # while its results are read
+        pytest.param(1, "after", 1, marks=pytest.mark.slow),  # before anything is sent
+        pytest.param(3, "after", 2, marks=pytest.mark.slow),  # while it is asked after
+    ],
+)
+def test_after_a_kill_no_batch_is_sent_twice_and_the_bytes_are_those_of_direct_calls(
+    number: int,
+    when: str,
+    batches: int,
+    serve: Serve,
+    direct: Any,
+    launch: Any,
+    record: Any,
+    files: Any,
+    hook: Hook,
+    tmp_path: Path,
+) -> None:
+    study, whole = direct(conditions=["baseline"])
+    serve()
+    command = ["run", study, "--batch", *options(tmp_path, "batch")]
+    assert killed_at(hook, launch, command, number, when=when).returncode == -signal.SIGKILL
+    first = hook.sent
+    assert first == batches - 1
+    said = record(study, "--batch", name="batch")
+    assert said.code == 0, said.err
+    assert files(*folders(tmp_path, "batch")) == whole
+    undisturbed = record(study, "--batch", name="again").err.count("calls as batch")
+    assert said.err.count("calls as batch") == undisturbed - first
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("seed", range(8))
+def test_after_kills_at_many_moments(
+    seed: int,
+    serve: Serve,
+    direct: Any,
+    launch: Any,
+    record: Any,
+    files: Any,
+    hook: Hook,
+    tmp_path: Path,
+) -> None:
+    study, whole = direct(benchmarks=BOTH)
+    serve("expired:0.1", "errored:0.1", "pending:0.3:0.2", "500:0.1", "cut:0.1")
+    chance = random.Random(seed)
+    for _ in range(4):
+        command = ["run", study, *options(tmp_path, "batch")]
+        command += ["--batch"] if chance.random() < 0.8 else []
+        when = chance.choice(["before", "after"])
+        killed_at(hook, launch, command, chance.randint(1, 14), when=when)
+    said = record(study, *(["--batch"] if seed % 2 else []), name="batch")
+    assert said.code == 0, said.err
+    assert files(*folders(tmp_path, "batch")) == whole
+    assert not (folders(tmp_path, "batch")[0] / BATCHES_FILE).exists()
+
+
+def test_direct_calls_go_on_after_batches_and_use_what_these_brought(
+    serve: Serve,
+    direct: Any,
+    launch: Any,
+    record: Any,
+    files: Any,
+    hook: Hook,
+    tmp_path: Path,
+) -> None:
+    study, whole = direct()
+    server = serve("pending:1:60")
+    command = ["run", study, "--batch", *options(tmp_path, "batch")]
+    assert killed_at(hook, launch, command, 3).returncode == -signal.SIGKILL
+    before = server.requests
+    said = record(study, name="batch")
+    assert said.code == 0, said.err
+    assert "an earlier command sent 1 batches; they are ended now." in said.err
+    assert files(*folders(tmp_path, "batch")) == whole
+    assert sum(target.endswith("/cancel") for _, target in hook.seen) == 1
+    calls = len(whole_calls(folders(tmp_path, "batch")[0]))
+    assert server.requests - before == calls - 3 + 3  # three brought; cancel, find and read
+
+
+def whole_calls(cassettes: Path) -> list[Any]:
+    return [
+        entry
+        for path in cassettes.glob("*.*.*.*.json")
+        for entry in orjson.loads(path.read_bytes())["interactions"]
+    ]
+
+
+def test_batches_go_on_after_direct_calls(
+    serve: Serve,
+    direct: Any,
+    launch: Any,
+    record: Any,
+    files: Any,
+    hook: Hook,
+    tmp_path: Path,
+) -> None:
+    study, whole = direct()
+    server = serve("slow:0.5:0.05")
+    child = launch("run", study, *options(tmp_path, "batch"), "--max-connections", 2)
+    while server.requests < 12:
+        time.sleep(0.005)
+    child.kill()
+    child.wait()
+    assert record(study, "--batch", name="batch").code == 0
+    assert files(*folders(tmp_path, "batch")) == whole
+    assert hook.sent > 2
+
+
+def test_batches_that_a_restarted_server_does_not_know_are_sent_again(
+    serve: Serve,
+    direct: Any,
+    launch: Any,
+    record: Any,
+    files: Any,
+    hook: Hook,
+    tmp_path: Path,
+) -> None:
+    study, whole = direct(conditions=["baseline"])
+    serve("pending:1:60")
+    command = ["run", study, "--batch", *options(tmp_path, "batch")]
+    assert killed_at(hook, launch, command, 4).returncode == -signal.SIGKILL
+    serve()
+    said = record(study, "--batch", name="batch")
+    assert said.code == 0, said.err
+    assert "is gone; its calls are made again." in said.err
+    assert files(*folders(tmp_path, "batch")) == whole
+
+
+@pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM])
+def test_an_interrupt_leaves_the_batch_to_the_next_command(
+    number: int,
+    serve: Serve,
+    direct: Any,
+    launch: Any,
+    record: Any,
+    files: Any,
+    hook: Hook,
+    tmp_path: Path,
+) -> None:
+    study, whole = direct(conditions=["baseline"])
+    serve("pending:2:2")
+    child = launch("run", study, "--batch", *options(tmp_path, "batch"))
+    hook.after = lambda seen, *_: child.send_signal(number) if seen == 6 else None
+    _, err = child.communicate(timeout=60)
+    assert child.returncode == 130, err.decode()
+    assert b"batches that were sent go on" in err
+    assert b"Traceback" not in err
+    sent = hook.sent
+    hook.after = hook.before
+    said = record(study, "--batch", name="batch")
+    assert said.code == 0, said.err
+    assert files(*folders(tmp_path, "batch")) == whole
+    assert hook.sent == sent + said.err.count("calls as batch")
+
+
+def test_a_cap_is_never_passed_by_a_wave_and_a_higher_one_goes_on(
+    serve: Serve, direct: Any, record: Any, files: Any, tmp_path: Path
+) -> None:
+    study, whole = direct()
+    prices = ("--prices", study.with_name("prices.toml"))
+    serve()
+    calls = []
+    for cap in (0.05, 0.08):
+        said = record(study, "--batch", *prices, "--max-usd", cap, name="batch")
+        assert said.code == 5
+        assert "could pass the cap" in said.err
+        cassettes = folders(tmp_path, "batch")[0]
+        found = [
+            orjson.loads(orjson.loads(line)["response"])["usage"]
+            for path in cassettes.glob("*.journal.jsonl")
+            for line in path.read_bytes().splitlines()[1:]
+        ]
+        found += [
+            orjson.loads(c["response"]["body"]["string"])["usage"] for c in whole_calls(cassettes)
+        ]
+        spent = sum(use["input_tokens"] + 10 * use["output_tokens"] for use in found) / 1e6
+        assert 0.2 * cap < spent <= cap
+        calls.append(len(found))
+    assert calls[0] < calls[1]
+    assert record(study, "--batch", *prices, "--max-usd", 10, name="batch").code == 0
+    assert files(*folders(tmp_path, "batch")) == whole
+
+
+def test_a_credential_in_a_prompt_is_not_sent(
+    serve: Serve, write_grid: Any, record: Any, hook: Hook, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    study = write_grid(conditions=["baseline"])
+    serve()
+    monkeypatch.setenv("ANTHROPIC_API_KEY", "student-model")
+    said = record(study, "--batch")
+    assert said.code == 2
+    assert "A request contains the credential" in said.err
+    assert hook.sent == 0
+
+
+@pytest.mark.slow
+def test_more_episodes_are_under_way_than_files_may_be_open(
+    serve: Serve, write_grid: Any, launch: Any, record: Any, files: Any, tmp_path: Path
+) -> None:
+    study = write_grid(conditions=["baseline", "simple"], repeats=150, max_turns=1)
+    serve()
+    assert record(study, name="direct").code == 0
+    command = f"ulimit -n 160; exec {sys.executable} -c '{RUN}' "
+    command += shlex.join(["run", str(study), "--batch", *options(tmp_path, "batch")])
+    done = subprocess.run(["bash", "-c", command], capture_output=True, timeout=500, check=False)
+    assert done.returncode == 0, done.stderr.decode()
+    assert files(*folders(tmp_path, "batch")) == files(*folders(tmp_path, "direct"))

@@ -10,6 +10,7 @@ from tutorsim.cli.console import emit_json, err, out, safe
 from tutorsim.cli.render import table
 from tutorsim.errors import CheckFailed, MissingCallError, TutorsimError
 from tutorsim.replay import Manifest, read_cassette, read_manifest
+from tutorsim.replay.forms import CASSETTE_FORMS, CassetteForm
 from tutorsim.replay.inventory import (
     Orphans,
     Recording,
@@ -25,7 +26,7 @@ __all__ = ["cassette"]
 
 @click.group()
 def cassette() -> None:
-    """List, show and verify recordings."""
+    """List, show, verify and convert recordings."""
 
 
 @cassette.command("list")
@@ -259,3 +260,31 @@ def verify_command(folder: Path) -> None:
             hint="Restore them from version control, or record the study into a new folder.",
         )
     out().print(safe(f"Every file of {folder} is what the manifest names."))
+
+
+@cassette.command("convert")
+@click.argument("folder", type=click.Path(path_type=Path, file_okay=False))
+@click.option(
+    "--to",
+    "form",
+    type=click.Choice(CASSETTE_FORMS),
+    required=True,
+    help="Form of the cassettes written.",
+)
+@click.option(
+    "-o",
+    "--output",
+    required=True,
+    type=click.Path(path_type=Path, file_okay=False),
+    help="Folder to write; new or empty.",
+)
+def convert_command(folder: Path, form: CassetteForm, output: Path) -> None:
+    """Write the recording in FOLDER anew, its cassettes as text or compressed.
+
+    Every command reads both forms; recording and stock vcrpy need text. Converting to and fro
+    gives the same bytes, and the manifest's digests, which are of the text, hold for both.
+    """
+    from tutorsim.replay.converting import convert
+
+    size = convert(folder, output, form)
+    err().print(safe(f"Cassettes of {size / 1e6:,.1f} MB ({form}) written to {output}."))

@@ -7,6 +7,7 @@ What replays without the SDK and vcrpy can be had from here. Recording is in
 
 from tutorsim.replay.cassette import Cassette, read_cassette
 from tutorsim.replay.files import FolderLock, folder_error, make_folder, write_atomic
+from tutorsim.replay.forms import check_recordable
 from tutorsim.replay.manifest import (
     MANIFEST_FILE,
     EpisodeEntry,
@@ -38,6 +39,7 @@ __all__ = [
     "Witness",
     "check_all_used",
     "check_cassette",
+    "check_recordable",
     "episode_entry",
     "episode_outcome",
     "folder_error",

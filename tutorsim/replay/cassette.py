@@ -15,9 +15,10 @@ from typing import Any, Final, get_args
 
 import orjson
 
-from tutorsim.errors import MissingCallError, RecordingError
+from tutorsim.errors import RecordingError
 from tutorsim.model import CALL_HEADER
 from tutorsim.replay.files import write_atomic
+from tutorsim.replay.forms import read_cassette_file
 from tutorsim.replay.interaction import (
     MESSAGES_URI,
     Interaction,
@@ -33,7 +34,6 @@ __all__ = [
     "JsonText",
     "parse_cassette",
     "read_cassette",
-    "read_cassette_file",
     "write_cassette",
 ]
 
@@ -56,7 +56,7 @@ class Cassette:
 
     episode_id: str
     sha256: str
-    """Digest of the file."""
+    """Digest of the file's text, whichever form it was read from."""
     study_digest: str
     kind: ProvenanceKind
     packages: Mapping[str, str]
@@ -156,38 +156,11 @@ def read_cassette(folder: Path, episode_id: str) -> Cassette:
     """Read an episode's cassette, parsing the file once.
 
     Raises:
-        MissingCallError: If there is no such file.
+        MissingCallError: If there is no such file in either form.
         RecordingError: If it is truncated, of another version, leads out of the folder, or is
             no cassette of this episode.
     """
     return parse_cassette(read_cassette_file(folder, episode_id), episode_id)
-
-
-def read_cassette_file(folder: Path, episode_id: str) -> bytes:
-    """The bytes of an episode's cassette.
-
-    Raises:
-        MissingCallError: If there is no such file.
-        RecordingError: If it leads out of the folder or cannot be read.
-    """
-    path = folder / cassette_name(episode_id)
-    try:
-        if path.is_symlink() and not path.resolve().is_relative_to(folder.resolve()):
-            raise RecordingError(
-                f"{path.name} leads out of its folder.",
-                why="It is a symbolic link to a file elsewhere.",
-                hint="Put the cassette itself into the folder.",
-            )
-        return path.read_bytes()
-    except FileNotFoundError as error:
-        raise MissingCallError(
-            f"{path.name}: the recording has no cassette for this episode.",
-            hint="Restore the file, or record the missing episodes with `tutorsim run`.",
-        ) from error
-    except OSError as error:
-        raise RecordingError(
-            f"{path.name} cannot be read.", why=error.strerror or str(error), hint=_RERECORD
-        ) from error
 
 
 def parse_cassette(data: bytes, episode_id: str) -> Cassette:

@@ -2,12 +2,14 @@
 
 import hashlib
 import os
+from collections import Counter
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
 from tutorsim.errors import RecordingError, ReplayError, TutorsimError
 from tutorsim.replay.cassette import Cassette, read_cassette
+from tutorsim.replay.forms import cassette_file, cassette_files
 from tutorsim.replay.interaction import cassette_name, is_episode_id
 from tutorsim.replay.manifest import MANIFEST_FILE, EpisodeEntry, Manifest, read_manifest
 from tutorsim.replay.reader import unreadable_reply
@@ -38,7 +40,7 @@ class Recording:
     problem: str | None
     """Why there is no manifest."""
     cassettes: tuple[str, ...]
-    """Episode ids that have a cassette file, sorted."""
+    """Episode ids that have a cassette file, in text or compressed, sorted."""
     journals: tuple[str, ...]
     """Episode ids that are half recorded, sorted."""
     size: int
@@ -110,12 +112,18 @@ def verify_files(folder: Path) -> tuple[Finding, ...]:
     manifest = read_manifest(folder)
     findings = [found for entry in manifest.episodes for found in _check_entry(folder, entry)]
     findings += _check_verdicts(folder, manifest)
-    found = _recording(folder, sorted(path.name for path in folder.iterdir()))
+    names = sorted(path.name for path in folder.iterdir())
+    found = _recording(folder, names)
     known = {entry.episode_id for entry in manifest.episodes}
     findings += [
         Finding(cassette_name(name), "the manifest does not name it")
         for name in found.cassettes
         if name not in known
+    ]
+    findings += [
+        Finding(cassette_name(name), "it is there in text and compressed; only the text counts")
+        for name, forms in Counter(name for name, _ in cassette_files(names)).items()
+        if forms > 1
     ]
     findings += [
         Finding(name + JOURNAL_SUFFIX, "the episode is half recorded") for name in found.journals
@@ -154,7 +162,7 @@ def _folders(root: Path) -> Iterator[tuple[Path, list[str]]]:
     """Folders that hold a manifest, a cassette or a journal, with their file names."""
     for folder, below, names in os.walk(root):
         below.sort()
-        if MANIFEST_FILE in names or any(_is_cassette(name) or _is_journal(name) for name in names):
+        if MANIFEST_FILE in names or any(cassette_files(names)) or any(map(_is_journal, names)):
             yield Path(folder), sorted(names)
 
 
@@ -164,7 +172,7 @@ def _recording(folder: Path, names: list[str]) -> Recording:
         manifest = read_manifest(folder)
     except RecordingError as error:
         problem = f"{error.what} {error.why}"
-    cassettes = [name.removesuffix(".json") for name in names if _is_cassette(name)]
+    cassettes = dict(cassette_files(names))
     journals = [name.removesuffix(JOURNAL_SUFFIX) for name in names if _is_journal(name)]
     return Recording(
         folder=folder,
@@ -172,12 +180,8 @@ def _recording(folder: Path, names: list[str]) -> Recording:
         problem=problem,
         cassettes=tuple(cassettes),
         journals=tuple(journals),
-        size=sum((folder / cassette_name(name)).lstat().st_size for name in cassettes),
+        size=sum(cassette_file(folder, *one).lstat().st_size for one in cassette_files(names)),
     )
-
-
-def _is_cassette(name: str) -> bool:
-    return name.endswith(".json") and is_episode_id(name.removesuffix(".json"))
 
 
 def _is_journal(name: str) -> bool:

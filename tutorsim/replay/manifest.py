@@ -64,7 +64,7 @@ class EpisodeEntry(_Part):
     calls: int
     """Recorded replies."""
     cassette_sha256: str = Field(pattern=SHA256)
-    """Digest of the cassette file."""
+    """Digest of the cassette's text, in whichever form its file is."""
     requests_sha256: str = Field(pattern=SHA256)
     """Digest of the cassette's keys and requests."""
     record_sha256: str = Field(pattern=SHA256)

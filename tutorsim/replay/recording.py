@@ -17,8 +17,9 @@ import httpx2
 from tutorsim.errors import RecordingError, RecordingRefused
 from tutorsim.model import CALL_HEADER, Call, CallKey, Model, Reply
 from tutorsim.model.sdk import DEFAULT_HOST, credentials_in
-from tutorsim.replay.cassette import Cassette, parse_cassette, read_cassette_file, write_cassette
+from tutorsim.replay.cassette import Cassette, parse_cassette, write_cassette
 from tutorsim.replay.files import make_folder
+from tutorsim.replay.forms import cassette_file, read_cassette_file
 from tutorsim.replay.interaction import (
     REQUEST_HEADERS,
     RESPONSE_HEADERS,
@@ -100,7 +101,7 @@ class Deck:
     def has_cassette(self, episode_id: str) -> bool:
         """Whether the episode's cassette has been written."""
         check_episode_id(episode_id)
-        return (self.folder / cassette_name(episode_id)).is_file()
+        return cassette_file(self.folder, episode_id, "text").is_file()
 
     def tape_for(self, call: str) -> tuple["Tape", str]:
         """The open tape and the key that a call header names.

@@ -22,7 +22,8 @@ from vcr.stubs.httpx_stubs import vcr_handle_async_request
 from tutorsim.errors import CallFailed, RecordingError
 from tutorsim.model import CALL_HEADER, Call, Reply
 from tutorsim.model.sdk import SdkModel
-from tutorsim.replay.cassette import Cassette, JsonText, parse_cassette, read_cassette_file
+from tutorsim.replay.cassette import Cassette, JsonText, parse_cassette
+from tutorsim.replay.forms import read_cassette_file
 from tutorsim.replay.interaction import (
     REQUEST_HEADERS,
     check_episode_id,

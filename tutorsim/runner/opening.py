@@ -15,7 +15,7 @@ from tutorsim.study import EpisodeSpec, LoadedStudy, load_study
 __all__ = ["Recording", "check_drift", "open_recording"]
 
 STUDY_FILE: Final = "study.toml"
-READ: Final = (".json", ".jsonl", ".toml")
+READ: Final = (".json", ".jsonl", ".toml", ".zst")
 """Suffixes of the files that a replay reads."""
 RESTORE: Final = "Restore the files from version control."
 

@@ -19,6 +19,7 @@ from tutorsim.replay import (
     VERDICTS_FILE,
     EpisodeEntry,
     Manifest,
+    check_recordable,
     folder_error,
     package_versions,
     read_manifest,
@@ -59,9 +60,10 @@ def open_session(loaded: LoadedStudy, folder: Path) -> Session:
 
     Raises:
         RecordingError: If the folder holds the recording of another study, or a finished one
-            that was edited; it stays as it is.
+            that was edited or compressed; it stays as it is.
         FolderError: If the folder cannot be written.
     """
+    check_recordable(folder)
     digest, today = loaded.digest(), datetime.now(UTC).date().isoformat()
     earlier = _finished(folder, digest)
     begun = _begun(folder, digest)

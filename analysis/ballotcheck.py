@@ -1,12 +1,14 @@
 """What makes a ballot: checks on the ballots table's columns of a file from elsewhere."""
 
+from collections.abc import Mapping
 from pathlib import Path
-from typing import Final, NamedTuple
+from typing import Any, Final, NamedTuple
 
 import polars as pl
 
 from analysis.ballotfiles import refuse
-from tutorsim.types import BALLOT_STATUSES, CUMULATIVE_BUDGET, PROTOCOLS
+from analysis.ballotrich import check_rich
+from tutorsim.types import BALLOT_FORMATS, BALLOT_STATUSES, CUMULATIVE_BUDGET, PROTOCOLS
 
 __all__ = ["Checked", "check_ballots"]
 
@@ -48,13 +50,14 @@ def check_ballots(columns: pl.DataFrame, file: Path, *, budget: int | None = Non
     frame = _with_sums(frame)
     budget = budget or _most_frequent_sum(frame)
     _check_masses(frame, file, budget)
+    check_rich(frame.filter(~_abstains()), file, budget)
     frame = frame.with_columns(_status(), pl.when(~_abstains()).then("mass"))
     _check_tie_rounds(frame, file)
     return Checked(frame, budget, (*namesakes, *filled, *_without_final_vote(frame)))
 
 
 def _check_words(frame: pl.DataFrame, file: Path) -> None:
-    words = {"protocol": PROTOCOLS, "stage": _STAGE_NAMES, "ballot_status": BALLOT_STATUSES}
+    words = {"protocol": BALLOT_FORMATS, "stage": _STAGE_NAMES, "ballot_status": BALLOT_STATUSES}
     for name, known in words.items():
         found = frame.filter(~pl.col(name).is_in(known)).head(1)
         for word in found[name]:
@@ -158,9 +161,9 @@ def _fill_left_out(frame: pl.DataFrame, file: Path) -> tuple[pl.DataFrame, tuple
         return frame, ()
     refuse(
         short,
-        pl.col("protocol") == "ranked",
+        pl.col("protocol").is_in(["ranked", "rich"]),
         file,
-        lambda row: f"the ranking of {row['voter']!r} has {row['has']} of {row['m']} candidates",
+        lambda row: f"{_whose(row)} has {row['has']} of {row['m']} candidates",
     )
     ballots = short.unique(_BALLOT, keep="first", maintain_order=True)
     empty = ballots.with_columns(
@@ -180,6 +183,11 @@ def _fill_left_out(frame: pl.DataFrame, file: Path) -> tuple[pl.DataFrame, tuple
     return filled, (note,)
 
 
+def _whose(row: Mapping[str, Any]) -> str:
+    what = "ranking" if row["protocol"] == "ranked" else "rich ballot"
+    return f"the {what} of {row['voter']!r}"
+
+
 def _with_sums(frame: pl.DataFrame) -> pl.DataFrame:
     """Per ballot: `sum`, `missing` (rows without a mass), `has` (rows), `values` (different)."""
     return frame.with_columns(
@@ -193,7 +201,8 @@ def _with_sums(frame: pl.DataFrame) -> pl.DataFrame:
 
 def _most_frequent_sum(frame: pl.DataFrame) -> int:
     sums = (
-        frame.filter((pl.col("protocol") == "cumulative") & (pl.col("sum") > 0))
+        frame.with_columns(_points().sum().over(_BALLOT).alias("sum"))
+        .filter(pl.col("sum") > 0)
         .group_by(_BALLOT, maintain_order=True)
         .agg(pl.col("sum").first())
         .group_by("sum", maintain_order=True)
@@ -201,6 +210,12 @@ def _most_frequent_sum(frame: pl.DataFrame) -> int:
         .sort("len", descending=True, maintain_order=True)
     )
     return int(sums["sum"][0]) if sums.height else CUMULATIVE_BUDGET
+
+
+def _points() -> pl.Expr:
+    """The points of cumulative and rich ballots; null elsewhere."""
+    form = pl.col("protocol")
+    return pl.when(form == "cumulative").then("mass").when(form == "rich").then("points")
 
 
 def _abstains() -> pl.Expr:

@@ -19,7 +19,9 @@ __all__ = ["FILE_SUFFIXES", "REQUIRED", "read_columns", "refuse"]
 REQUIRED: Final = ("episode_id", "turn", "stage", "voter", "candidate", "mass", "protocol")
 """Columns that a file of ballots must have."""
 
-_NUMBERS: Final = ("turn", "mass", "position", "attempts")
+_NUMBERS: Final = ("turn", "mass", "position", "attempts", "points", "rank")
+_TRUE_OR_FALSE: Final = "approved"
+_WORDS: Final = {"true": True, "1": True, "false": False, "0": False}
 _LARGEST: Final = 10**9
 
 
@@ -139,6 +141,8 @@ def _typed(frame: pl.DataFrame, name: str, file: Path) -> pl.Expr:
     """The column as text, or as whole numbers."""
     dtype = frame.schema[name]
     column = pl.col(name)
+    if name == _TRUE_OR_FALSE:
+        return _true_or_false(frame, name, file)
     if name not in _NUMBERS:
         text = column.cast(pl.String)
         return pl.when(text.str.strip_chars() != "").then(text)
@@ -151,3 +155,11 @@ def _typed(frame: pl.DataFrame, name: str, file: Path) -> pl.Expr:
     bad = column.is_not_null() & ~whole.fill_null(False)
     refuse(frame, bad, file, lambda row: f"{name} {row[name]!r} is not a whole number up to 10^9")
     return pl.when(column.is_not_null()).then(number).cast(pl.Int64).alias(name)
+
+
+def _true_or_false(frame: pl.DataFrame, name: str, file: Path) -> pl.Expr:
+    word = pl.col(name).cast(pl.String).str.strip_chars().str.to_lowercase().replace("", None)
+    read = word.replace_strict(_WORDS, default=None, return_dtype=pl.Boolean)
+    bad = word.is_not_null() & read.is_null()
+    refuse(frame, bad, file, lambda row: f"{name} {row[name]!r} is neither true nor false")
+    return read.alias(name)

@@ -6,6 +6,10 @@ What makes a ballot, per protocol, over the candidates of its round (one stage o
 * `ranked`: each of m-1, m-2, …, 0 exactly once.
 * `cumulative`: points that sum to the budget. All zero is an abstention.
 * `approval`: 0 or 1 each, all 0 among them.
+* `rich`: `points` that sum to the budget, a `rank` from 1 for each candidate that the points do not
+  contradict, and `approved`, true for the first ones of that order; whoever is approved has more
+  points than whoever is not. `mass` is what the ballot gives under one of the four protocols,
+  the same in the whole file.
 
 A ballot whose masses are all missing is an abstention. Rows that make no ballot are refused
 with file, row and reason. Two things that are no ballot row by row are read and noted:
@@ -32,6 +36,8 @@ __all__ = ["BALLOT_SUFFIXES", "BallotsFound", "read_ballots"]
 BALLOT_SUFFIXES: Final = (*FILE_SUFFIXES, *PREFLIB_SUFFIXES)
 """Endings of the files that hold ballots."""
 
+_WITH_POINTS: Final = ("cumulative", "rich")
+
 
 class BallotsFound(NamedTuple):
     """Checked ballots, and what reading them took."""
@@ -54,7 +60,8 @@ def read_ballots(files: Sequence[Path], *, budget: int | None = None) -> Ballots
             cannot be read, and where files disagree about the budget.
     """
     found = [_read_file(file, budget=budget) for file in files]
-    budgets = {one.budget for one in found if (one.ballots["protocol"] == "cumulative").any()}
+    with_points = [one for one in found if one.ballots["protocol"].is_in(_WITH_POINTS).any()]
+    budgets = {one.budget for one in with_points}
     if len(budgets) > 1:
         raise BallotFileError(
             f"The cumulative ballots of these files sum to {sorted(budgets)}.",

@@ -2,7 +2,9 @@
 
 A *profile* forgets names: it keeps the protocol, and for each voter the masses of the candidates
 in the role-priority order, or `None` for an abstention. Many turns share one profile, so each
-is found once and counted once, and turns point at it.
+is found once and counted once, and turns point at it. A *rich* ballot holds one ballot of each
+protocol; its masses are those under the protocol that its study counts, and `Profile.under`
+gives the others.
 """
 
 from collections.abc import Mapping, Sequence
@@ -11,17 +13,21 @@ from typing import Final, NamedTuple
 
 import polars as pl
 
-from tutorsim.types import Protocol
+from tutorsim.types import PROTOCOLS, BallotFormat, Protocol
 
 __all__ = [
+    "RICH",
     "STAGES",
     "TURN",
     "Masses",
     "Profile",
+    "Rich",
     "TurnBallots",
     "TurnKey",
     "Turns",
     "read_turns",
+    "rich_mass",
+    "rich_rule",
     "standing_order",
 ]
 
@@ -35,6 +41,29 @@ STAGES: Final[Mapping[str, str]] = {
     "tie": "tie_vote",
 }
 """Short stage names of ballots from elsewhere → the study's names."""
+RICH: Final = ("points", "rank", "approved")
+"""Columns that only rich ballots fill."""
+
+
+class Rich(NamedTuple):
+    """What a rich ballot holds, each in the profile's order of candidates."""
+
+    points: Masses
+    rank: Masses
+    """From 1, the best."""
+    approved: Masses
+
+    def under(self, protocol: Protocol) -> Masses:
+        """The masses of its ballot under a protocol."""
+        match protocol:
+            case "simple":
+                return tuple(int(place == 1) for place in self.rank)
+            case "ranked":
+                return tuple(len(self.rank) - place for place in self.rank)
+            case "cumulative":
+                return self.points
+            case "approval":
+                return self.approved
 
 
 class TurnKey(NamedTuple):
@@ -42,18 +71,36 @@ class TurnKey(NamedTuple):
 
     episode_id: str
     turn: int
-    protocol: Protocol
+    protocol: BallotFormat
 
 
 @dataclass(frozen=True)
 class Profile:
     """The ballots of one stage, candidates by place in the order instead of by name."""
 
-    protocol: Protocol
+    protocol: BallotFormat
     size: int
     """Number of candidates."""
     ballots: tuple[Masses | None, ...]
     """One per voter, in the order of the voters' names; `None` for an abstention."""
+    rich: tuple[Rich | None, ...] = ()
+    """What the same voters' rich ballots hold; empty for every other format."""
+    counted_as: Protocol | None = None
+    """The protocol of the masses of rich ballots; `None` for every other format."""
+
+    @property
+    def rule(self) -> Protocol:
+        """The protocol that the masses count under."""
+        if self.protocol != "rich":
+            return self.protocol
+        return self.counted_as or "cumulative"
+
+    def under(self, protocol: Protocol) -> "Profile":
+        """The ballots that rich ones hold for a protocol; those of any other format as cast."""
+        if self.protocol != "rich":
+            return self
+        held = tuple(None if rich is None else rich.under(protocol) for rich in self.rich)
+        return Profile(protocol, self.size, held)
 
     @property
     def cast(self) -> tuple[Masses, ...]:
@@ -111,18 +158,57 @@ def read_turns(ballots: pl.DataFrame, *, fallback_order: Sequence[str] | None = 
     """
     order = standing_order(ballots, fallback_order)
     rows = _stage_rows(ballots, order)
+    counted_as = rich_rule(ballots)
     shared: dict[Profile, Profile] = {}
     found: dict[str, dict[TurnKey, TurnBallots]] = {stage: {} for stage in STAGES.values()}
-    for episode_id, turn, protocol, stage, voters, candidates, masses in rows.iter_rows():
+    for episode_id, turn, protocol, stage, voters, candidates, masses, *held in rows.iter_rows():
         m = len(candidates)
-        cells = [tuple(masses[i : i + m]) for i in range(0, len(masses), m)]
-        cast = tuple(None if None in cell else cell for cell in cells)
-        profile = Profile(protocol, m, cast)
+        cast = _ballots(masses, m)
+        if protocol == "rich":
+            parts = zip(*(_ballots(cells, m) for cells in held), strict=True)
+            rich = tuple(None if None in part else Rich(*part) for part in parts)
+            profile = Profile(protocol, m, cast, rich, counted_as)
+        else:
+            profile = Profile(protocol, m, cast)
         profile = shared.setdefault(profile, profile)
         key = TurnKey(episode_id, turn, protocol)
         found[stage][key] = TurnBallots(profile, tuple(candidates), tuple(voters))
     final = found["vote_final"]
     return Turns(order, final, found["vote_initial"], found["tie_vote"])
+
+
+def rich_rule(ballots: pl.DataFrame) -> Protocol | None:
+    """The protocol under which the masses of rich ballots are theirs; `None` without any.
+
+    The first, where several give the same masses everywhere.
+    """
+    if not set(RICH) <= set(ballots.columns):
+        return None
+    cast = ballots.filter((pl.col("protocol") == "rich") & pl.col("mass").is_not_null())
+    if not cast.height:
+        return None
+    fits = cast.select(rich_mass(p).eq(pl.col("mass")).all().alias(p) for p in PROTOCOLS).row(0)
+    return next((p for p, fit in zip(PROTOCOLS, fits, strict=True) if fit), None)
+
+
+def rich_mass(protocol: Protocol) -> pl.Expr:
+    """The mass that the columns of a rich ballot give its candidate under a protocol."""
+    match protocol:
+        case "simple":
+            return (pl.col("rank") == 1).cast(pl.Int64)
+        case "ranked":
+            m = pl.len().over(*TURN, "stage", "voter").cast(pl.Int64)
+            return m - pl.col("rank")
+        case "cumulative":
+            return pl.col("points")
+        case "approval":
+            return pl.col("approved").cast(pl.Int64)
+
+
+def _ballots(cells: Sequence[int | None], m: int) -> tuple[Masses | None, ...]:
+    """Cells voter by voter as ballots; one with a missing cell is an abstention."""
+    found = [tuple(cells[i : i + m]) for i in range(0, len(cells), m)]
+    return tuple(None if None in ballot else ballot for ballot in found)  # type: ignore[misc]
 
 
 def _stage_rows(ballots: pl.DataFrame, order: Sequence[str]) -> pl.DataFrame:
@@ -132,9 +218,14 @@ def _stage_rows(ballots: pl.DataFrame, order: Sequence[str]) -> pl.DataFrame:
     )
     stage = pl.col("stage").replace(STAGES)
     by = [*TURN, "stage"]
+    held = [name for name in RICH if name in ballots.columns]
     return (
         ballots.lazy()
-        .select(*TURN, stage, "voter", "candidate", pl.col("mass").cast(pl.Int64), place=place)
+        .select(
+            *(*TURN, stage, "voter", "candidate"),
+            *(pl.col(name).cast(pl.Int64) for name in ("mass", *held)),
+            place=place,
+        )
         .with_row_index("row")
         .sort("voter", "place")
         .group_by(by)
@@ -143,6 +234,7 @@ def _stage_rows(ballots: pl.DataFrame, order: Sequence[str]) -> pl.DataFrame:
             voters=pl.col("voter").unique(maintain_order=True),
             candidates=pl.col("candidate").sort_by("place").unique(maintain_order=True),
             masses=pl.col("mass"),
+            **{name: pl.col(name) for name in held},
         )
         .sort("row")
         .drop("row")

@@ -12,6 +12,7 @@ from typing import Any, Final, NamedTuple
 import polars as pl
 
 from tutorsim.records import BallotRecord, EpisodeRecord, RunRecord, Turn
+from tutorsim.voting import Choice, RichBallot
 
 __all__ = [
     "BALLOTS_SCHEMA",
@@ -51,6 +52,9 @@ BALLOTS_SCHEMA: Final = pl.Schema(
         "protocol": pl.String(),
         "position": pl.Int64(),  # place of the label as shown, from 1
         "attempts": pl.Int64(),  # times the ballot was asked for
+        "points": pl.Int64(),  # of a rich ballot, as are the next two; null for other formats
+        "rank": pl.Int64(),  # from 1, the best
+        "approved": pl.Boolean(),
     }
 )
 """One row per ballot and candidate; in a tie round only the tied candidates have rows."""
@@ -206,7 +210,15 @@ def _candidate_cells(ballot: BallotRecord, standing: Sequence[str]) -> Iterator[
         label, position = shown.get(role, (None, None))
         mass = ballot.mass.get(role, 0) if ballot.mass else None
         status, protocol = ballot.ballot_status, _counted(ballot)
-        yield (ballot.voter, role, label, mass, status, protocol, position, ballot.attempts)
+        cast = (ballot.voter, role, label, mass, status, protocol, position, ballot.attempts)
+        yield (*cast, *_rich_cells(ballot.parsed, role))
+
+
+def _rich_cells(choice: Choice | None, role: str) -> Row:
+    """Points, rank and approval of a candidate on a rich ballot."""
+    if not isinstance(choice, RichBallot):
+        return (None, None, None)
+    return (choice.points[role], choice.order.index(role) + 1, role in choice.approved)
 
 
 def _counted(ballot: BallotRecord) -> str:

@@ -22,7 +22,7 @@ from analysis.identify.problems import NOBODY, Problem, Question, counted, probl
 from analysis.identify.runoff import runoff_sets
 from analysis.identify.search import WORK_LIMIT, Purse
 from analysis.profiles import Profile
-from analysis.rules import Target
+from analysis.rules import Target, ballot_format
 
 __all__ = ["NOBODY", "READINGS_OF_TIES", "Identifier", "Possible", "TieReading", "breakdown_point"]
 
@@ -153,11 +153,9 @@ class Identifier:
     def _question(self, profile: Profile, target: Target) -> Question:
         key = (profile, target)
         if key not in self._questions:
-            found = [
-                domain_of(ballot, protocol=profile.protocol, target=target)
-                for ballot in profile.cast
-            ]
-            nothing = [None] * (len(profile.ballots) - len(found))
+            plain = profile.under(ballot_format(target))
+            found = [domain_of(ballot, protocol=plain.rule, target=target) for ballot in plain.cast]
+            nothing = [None] * (len(plain.ballots) - len(found))
             domains = (*nothing, *sorted(found))
             self._questions[key] = Question(target, profile.size, self.budget, domains)
         return self._questions[key]

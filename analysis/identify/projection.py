@@ -14,7 +14,7 @@ from typing import Final, NamedTuple
 from analysis.identify.domains import levels_of
 from analysis.profiles import Masses, Profile
 from analysis.rules import Ranking, Target, ballot_format, winners
-from tutorsim.types import Protocol
+from tutorsim.types import BallotFormat, Protocol
 
 __all__ = ["AS_CAST", "Projected", "apportioned", "project", "projected_winners", "projection_name"]
 
@@ -45,10 +45,10 @@ class Projected(NamedTuple):
     """Weak orders of candidate numbers as text, for the rules that read rankings."""
 
 
-def projection_name(protocol: Protocol, target: Target) -> str:
+def projection_name(protocol: BallotFormat, target: Target) -> str:
     """The projection's name, as tables show it."""
     form = ballot_format(target)
-    return AS_CAST if form == protocol else _NAMES[protocol, form]
+    return AS_CAST if protocol == "rich" or protocol == form else _NAMES[protocol, form]
 
 
 def project(profile: Profile, target: Target, *, budget: int) -> Projected:
@@ -58,9 +58,10 @@ def project(profile: Profile, target: Target, *, budget: int) -> Projected:
     such a rule counts a level as the average over its orders.
     """
     form = ballot_format(target)
-    masses = tuple(_masses(b, profile.protocol, form, budget) for b in profile.cast)
+    plain = profile.under(form)
+    masses = tuple(_masses(b, plain.rule, form, budget) for b in plain.cast)
     rankings = tuple(
-        tuple(tuple(str(c) for c in level) for level in levels_of(b)) for b in profile.cast
+        tuple(tuple(str(c) for c in level) for level in levels_of(b)) for b in plain.cast
     )
     return Projected(masses, rankings)
 

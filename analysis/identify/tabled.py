@@ -12,9 +12,9 @@ from analysis.identify.panels import ABSENT, Winners, covered, winners_of
 from analysis.identify.possible import NOBODY, Identifier, Possible, TieReading
 from analysis.identify.search import WORK_LIMIT
 from analysis.profiles import Masses, Profile
-from analysis.rules import Target
+from analysis.rules import Target, ballot_format
 from tutorsim.errors import UsageError
-from tutorsim.types import CUMULATIVE_BUDGET, Protocol
+from tutorsim.types import CUMULATIVE_BUDGET, BallotFormat, Protocol
 
 __all__ = ["TabledIdentifier", "possible_winners"]
 
@@ -37,24 +37,24 @@ class TabledIdentifier(Identifier):
 
         Profiles that are too large stay for the search.
         """
-        groups: dict[tuple[Protocol, int, int], list[Profile]] = {}
+        groups: dict[tuple[BallotFormat, int, int], list[Profile]] = {}
         for profile in dict.fromkeys(profiles):
             key = (profile.protocol, profile.size, len(profile.ballots))
             groups.setdefault(key, []).append(profile)
-        for (protocol, m, n), group in groups.items():
+        for (_, m, n), group in groups.items():
             for target in targets:
-                self._learn(group, protocol, target, m, n)
+                self._learn(group, target, m, n)
 
-    def _learn(
-        self, group: Sequence[Profile], protocol: Protocol, target: Target, m: int, n: int
-    ) -> None:
+    def _learn(self, group: Sequence[Profile], target: Target, m: int, n: int) -> None:
         number: dict[Masses, int] = {}
         panels = np.full((len(group), n), ABSENT, dtype=np.int64)
-        for row, profile in enumerate(group):
+        plain = [profile.under(ballot_format(target)) for profile in group]
+        for row, profile in enumerate(plain):
             for voter, ballot in enumerate(profile.ballots):
                 if ballot is not None:
                     panels[row, voter] = number.setdefault(ballot, len(number))
-        of_ballot = [domain_of(b, protocol=protocol, target=target) for b in number]
+        rule = plain[0].rule
+        of_ballot = [domain_of(b, protocol=rule, target=target) for b in number]
         domains = list(dict.fromkeys(of_ballot))
         if not covered(target, m, n, budget=self.budget, domains=domains):
             return

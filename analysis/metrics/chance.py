@@ -18,7 +18,7 @@ from analysis.metrics.turns import DecidedTurn, by_protocol, decided_turns
 from analysis.profiles import TurnBallots
 from analysis.sources import Source
 from analysis.statistics import NotEstimable, to_json
-from tutorsim.types import Protocol
+from tutorsim.types import BallotFormat
 from tutorsim.voting import tally
 
 __all__ = ["ChanceBaseline", "chance_baselines"]
@@ -31,7 +31,7 @@ Shares = Counter[tuple[Fraction, ...]]
 class ChanceBaseline:
     """One protocol: what was observed, and what independent votes would give."""
 
-    protocol: Protocol
+    protocol: BallotFormat
     turns: int
     """Turns with a first vote."""
     flip: float | NotEstimable
@@ -55,7 +55,7 @@ def chance_baselines(source: Source) -> list[ChanceBaseline]:
     return [_of(protocol, turns) for protocol, turns in by_protocol(decided_turns(source)).items()]
 
 
-def _of(protocol: Protocol, turns: Sequence[DecidedTurn]) -> ChanceBaseline:
+def _of(protocol: BallotFormat, turns: Sequence[DecidedTurn]) -> ChanceBaseline:
     voted = [t for t in turns if t.initial is not None]
     if len(voted) < 2:
         few = NotEstimable(f"{len(voted)} turns with a first vote; permuting takes two")

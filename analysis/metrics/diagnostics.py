@@ -22,7 +22,7 @@ from analysis.metrics.turns import DecidedTurn, by_protocol, decided_turns
 from analysis.profiles import TurnBallots
 from analysis.sources import Source
 from analysis.statistics import Estimate, NotEstimable, cluster_bootstrap, to_json, wilson
-from tutorsim.types import DECIDED_BY, Protocol
+from tutorsim.types import DECIDED_BY, BallotFormat
 from tutorsim.voting import tally
 
 __all__ = [
@@ -77,7 +77,7 @@ WINNING_ROLES_SCHEMA: Final = pl.Schema(
 class Diagnostics:
     """One protocol's row of the coordination table."""
 
-    protocol: Protocol
+    protocol: BallotFormat
     turns: int
     episodes: int
     shift: Estimate | NotEstimable
@@ -164,7 +164,7 @@ def _shift(turn: DecidedTurn) -> float | None:
     return None if exact is None else float(exact)
 
 
-def _of(protocol: Protocol, turns: Sequence[DecidedTurn], seed: int) -> Diagnostics:
+def _of(protocol: BallotFormat, turns: Sequence[DecidedTurn], seed: int) -> Diagnostics:
     shifts = [(s, t) for t in turns if (s := _shift(t)) is not None]
     voted = [t for t in turns if t.initial is not None]
     by = [t.decision.decided_by for t in turns]

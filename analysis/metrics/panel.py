@@ -25,7 +25,7 @@ import polars as pl
 from analysis.metrics.turns import DecidedTurn, by_protocol, decided_turns
 from analysis.sources import Source
 from analysis.statistics import NotEstimable, to_json
-from tutorsim.types import Protocol
+from tutorsim.types import BallotFormat, Protocol
 
 __all__ = [
     "MARGINS_SCHEMA",
@@ -66,7 +66,7 @@ MARGINS_SCHEMA: Final = pl.Schema(
 class EffectiveVotes:
     """One protocol's panel."""
 
-    protocol: Protocol
+    protocol: BallotFormat
     voters: float
     """Mean number of voters of a turn."""
     correlation: float | NotEstimable
@@ -140,7 +140,7 @@ def margin(turn: DecidedTurn, *, budget: int, clear: bool = False) -> int | None
         `None` where nobody else stands or no ballot was cast.
     """
     ballots, winner = turn.final.cast(), turn.decision.winner
-    most = _widest(turn.key.protocol, len(turn.final.candidates), budget)
+    most = _widest(turn.final.profile.rule, len(turn.final.candidates), budget)
     first = turn.order.index(winner)
     needs = []
     for rival in turn.final.candidates:

@@ -28,7 +28,7 @@ import polars as pl
 
 from analysis.sources import Source
 from analysis.statistics import NotEstimable, holm, to_json
-from tutorsim.types import PROTOCOLS, Blinding, Protocol
+from tutorsim.types import BALLOT_FORMATS, BallotFormat, Blinding
 
 __all__ = ["LabelPosition", "SelfSupport", "label_positions", "self_support"]
 
@@ -44,7 +44,7 @@ Floats = npt.NDArray[np.float64]
 class SelfSupport:
     """Mass that voters gave their own proposals, in one stage under one protocol."""
 
-    protocol: Protocol
+    protocol: BallotFormat
     stage: str
     ballots: int
     """Ballots with mass, of voters that are candidates."""
@@ -66,7 +66,7 @@ class SelfSupport:
 class LabelPosition:
     """Mass by the label shown, in one stage under one protocol."""
 
-    protocol: Protocol
+    protocol: BallotFormat
     stage: str
     ballots: int
     mass: dict[str, int]
@@ -115,10 +115,12 @@ def _blinding(source: Source) -> Blinding:
     return "per_reader" if source.run is None else source.run.study.blinding
 
 
-def _ballots(source: Source, stage: str) -> dict[Protocol, list[_Ballot]]:
+def _ballots(source: Source, stage: str) -> dict[BallotFormat, list[_Ballot]]:
     """Ballots with mass by protocol; labels are empty where the voter's are not known."""
     cast = source.ballots.filter(pl.col("stage") == stage)
-    found: dict[Protocol, list[_Ballot]] = {p: [] for p in PROTOCOLS if p in set(cast["protocol"])}
+    found: dict[BallotFormat, list[_Ballot]] = {
+        p: [] for p in BALLOT_FORMATS if p in set(cast["protocol"])
+    }
     keys = ["protocol", "episode_id", "turn", "voter"]
     rows = cast.group_by(keys, maintain_order=True).agg("label", "candidate", "mass")
     for protocol, episode, turn, voter, labels, candidates, masses in rows.iter_rows():
@@ -130,7 +132,7 @@ def _ballots(source: Source, stage: str) -> dict[Protocol, list[_Ballot]]:
     return found
 
 
-def _unusable(protocol: Protocol, ballots: Sequence[_Ballot], who: str) -> NotEstimable | None:
+def _unusable(protocol: BallotFormat, ballots: Sequence[_Ballot], who: str) -> NotEstimable | None:
     if not ballots:
         return NotEstimable(f"{protocol}: no ballots with mass{who}")
     if not all(ballot.labels for ballot in ballots):
@@ -142,7 +144,7 @@ def _unusable(protocol: Protocol, ballots: Sequence[_Ballot], who: str) -> NotEs
 
 
 def _self_support(
-    protocol: Protocol, stage: str, ballots: Sequence[_Ballot], blinding: Blinding
+    protocol: BallotFormat, stage: str, ballots: Sequence[_Ballot], blinding: Blinding
 ) -> SelfSupport | NotEstimable:
     unusable = _unusable(protocol, ballots, " by voters that are candidates")
     if unusable:
@@ -210,7 +212,7 @@ def _two_sided(distribution: Floats, observed: int) -> float:
 
 
 def _label_position(
-    protocol: Protocol, stage: str, ballots: Sequence[_Ballot], blinding: Blinding, seed: int
+    protocol: BallotFormat, stage: str, ballots: Sequence[_Ballot], blinding: Blinding, seed: int
 ) -> LabelPosition | NotEstimable:
     unusable = _unusable(protocol, ballots, "")
     if unusable:

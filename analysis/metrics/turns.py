@@ -9,7 +9,7 @@ import polars as pl
 
 from analysis.profiles import TurnBallots, TurnKey, Turns, read_turns
 from analysis.sources import Source
-from tutorsim.types import PROTOCOLS, Protocol
+from tutorsim.types import BALLOT_FORMATS, BallotFormat
 from tutorsim.voting import Decision, decide, first_in_order, leaders, tally
 
 __all__ = ["Cluster", "DecidedTurn", "Place", "by_protocol", "decided_turns", "place_of_episodes"]
@@ -82,9 +82,9 @@ def decided_turns(source: Source) -> tuple[DecidedTurn, ...]:
     return tuple(found)
 
 
-def by_protocol(turns: Sequence[DecidedTurn]) -> Mapping[Protocol, list[DecidedTurn]]:
-    """Turns by the protocol of their ballots, protocols in the order of `PROTOCOLS`."""
-    found: dict[Protocol, list[DecidedTurn]] = {protocol: [] for protocol in PROTOCOLS}
+def by_protocol(turns: Sequence[DecidedTurn]) -> Mapping[BallotFormat, list[DecidedTurn]]:
+    """Turns by the protocol of their ballots, formats in the order of `BALLOT_FORMATS`."""
+    found: dict[BallotFormat, list[DecidedTurn]] = {form: [] for form in BALLOT_FORMATS}
     for turn in turns:
         found[turn.key.protocol].append(turn)
     return {protocol: cast for protocol, cast in found.items() if cast}

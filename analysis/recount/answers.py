@@ -90,9 +90,9 @@ class Recounter:
     def answer(self, shape: Shape, target: Target, *, exempt: int, reading: TieReading) -> Answer:
         """Everything about one question.
 
-        Where the target is the logged protocol and nobody is exempt, the logged ballots and their
-        tie round decide under both readings. With exempt voters that winner stays possible, and
-        ties of other ballots are read as under any other target.
+        Where the target is the protocol that decided and nobody is exempt, the logged ballots and
+        their tie round decide under both readings. With exempt voters that winner stays possible,
+        and ties of other ballots are read as under any other target.
         """
         key = (shape, target, exempt, reading)
         if key not in self._answers:
@@ -101,7 +101,7 @@ class Recounter:
 
     def _answered(self, shape: Shape, target: Target, exempt: int, reading: TieReading) -> Answer:
         profile = shape.final
-        own = shape.own if target == profile.protocol else None
+        own = shape.own if target == profile.rule else None
         possible = self._possible(profile, target, exempt, reading, own)
         projected = own or self._projected(profile, target, possible, reading)
         return Answer(possible, projected, self._breakdown(shape, target, reading, own))

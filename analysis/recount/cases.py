@@ -6,7 +6,7 @@ from typing import NamedTuple
 
 from analysis.profiles import TurnBallots, TurnKey, Turns
 from analysis.recount.result import Interval
-from tutorsim.types import Protocol
+from tutorsim.types import BallotFormat
 from tutorsim.voting import decide, leaders, tally
 
 __all__ = [
@@ -43,7 +43,7 @@ class Case(NamedTuple):
     """`None` where no tie round was held."""
 
     @property
-    def protocol(self) -> Protocol:
+    def protocol(self) -> BallotFormat:
         """The format of the ballots."""
         return self.final.profile.protocol
 

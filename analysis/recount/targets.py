@@ -11,7 +11,7 @@ from analysis.recount.answers import Answer, Named, Projection, Recounter
 from analysis.recount.per_turn import NOBODY_NAME
 from analysis.recount.result import Interval, RuleRow
 from analysis.rules import Target
-from tutorsim.types import PROTOCOLS, Protocol
+from tutorsim.types import BALLOT_FORMATS, BallotFormat
 
 __all__ = ["rule_rows"]
 
@@ -28,7 +28,7 @@ def rule_rows(
     voted = {named.shape.final.protocol for named in turns}
     return tuple(
         _rule_row(protocol, target, reading, k, turns, recounter, order)
-        for protocol in PROTOCOLS
+        for protocol in BALLOT_FORMATS
         if protocol in voted
         for target in targets
         for reading in READINGS_OF_TIES
@@ -55,7 +55,7 @@ _BOUNDS: Final = ("lower", "point", "upper")
 
 
 def _rule_row(
-    protocol: Protocol,
+    protocol: BallotFormat,
     target: Target,
     reading: TieReading,
     exempt: int,

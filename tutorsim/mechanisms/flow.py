@@ -11,7 +11,7 @@ global random, so the same flow can be driven live, from a recording or from can
 """
 
 from collections.abc import Generator, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from typing import TypeVar
 
 from tutorsim.model import Answer, Call, Question, Reply
@@ -93,8 +93,7 @@ def _round(calls: Sequence[Call]) -> Flow[tuple[Reply, ...]]:
 
 def _second(question: Question[T]) -> Call:
     key = question.call.key._replace(attempt=2)
-    request = question.call.request
-    return Call(key, replace(request, user=f"{request.user}\n\n{question.reminder}"))
+    return Call(key, question.call.request.followed_by(question.reminder))
 
 
 def _retried(question: Question[T], first: str, last: str) -> Answer[T]:

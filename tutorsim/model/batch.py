@@ -139,7 +139,9 @@ class BatchResults:
 
 
 def request_text(request: Request) -> str:
-    """The body of a request as the SDK writes it for a direct call."""
+    """The body of a request as the SDK writes it for a direct call, or as it was sent before."""
+    if request.text is not None:
+        return request.text
     return json.dumps(request.body(), ensure_ascii=False, separators=(",", ":"), allow_nan=False)
 
 

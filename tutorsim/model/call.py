@@ -4,9 +4,10 @@ A `Call` is a `Request` with a `CallKey`, its name within an episode. The key is
 runs and worker counts; recordings are matched on it.
 """
 
+import json
 import re
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field, replace
 from typing import Any, Final, NamedTuple, Protocol
 
 from tutorsim.types import STAGES, Stage
@@ -74,6 +75,38 @@ class Request:
     max_tokens: int
     extra: tuple[tuple[str, float], ...] = ()
     """Further body fields that the study sets, such as `("temperature", 1.0)`."""
+    text: str | None = field(default=None, compare=False)
+    """The body as it was sent before, to be sent again byte for byte; `None` for a new request."""
+
+    @classmethod
+    def from_text(cls, text: str) -> "Request":
+        """Read a request back from the body that was sent, to send the same bytes again.
+
+        Raises:
+            ValueError: If the text is not such a body.
+        """
+        try:
+            body = json.loads(text)
+            [message] = body["messages"]
+            known = ("max_tokens", "messages", "model", "system")
+            extra = tuple((name, value) for name, value in body.items() if name not in known)
+            found = cls(
+                model=body["model"],
+                system=body["system"],
+                user=message["content"],
+                max_tokens=body["max_tokens"],
+                extra=extra,
+                text=text,
+            )
+        except (KeyError, TypeError, AttributeError, RecursionError) as error:
+            raise ValueError(f"the body is not a request of this package: {error!r}") from error
+        if found.body() != body or not isinstance(found.user, str):
+            raise ValueError("the body is not a request of this package")
+        return found
+
+    def followed_by(self, more: str) -> "Request":
+        """A new request, its message with a paragraph behind it."""
+        return replace(self, user=f"{self.user}\n\n{more}", text=None)
 
     def body(self) -> dict[str, Any]:
         """The JSON value of the request body, as the endpoint receives it."""

@@ -2,7 +2,8 @@
 
 One client serves many episodes at once. Credentials, base URL and further headers come from the
 SDK's own environment variables; retries are the SDK's own. What is sent is the JSON value of
-`Request.body()` and nothing else, so a recorded request can be compared with a later one.
+`Request.body()` and nothing else, so a recorded request can be compared with a later one; a
+request read back from a recording is sent in its own bytes.
 
 Requests go through `client.post` with the raw response as its result: the SDK's convenience
 method warns on every call to a retiring model and builds objects that nobody reads here.
@@ -134,11 +135,13 @@ class SdkModel:
             raise call_failed(call, "The reply is not a message") from error
 
     async def _send(self, episode_id: str, call: Call) -> httpx2.Response:
+        text = call.request.text
         try:
             return await self._client.post(
                 MESSAGES_PATH,
                 cast_to=httpx2.Response,
-                body=call.request.body(),
+                body=call.request.body() if text is None else None,
+                content=None if text is None else text.encode(),
                 options={"headers": {CALL_HEADER: f"{episode_id}/{call.key}"}},
             )
         except anthropic.APIStatusError as error:

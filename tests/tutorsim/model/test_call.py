@@ -44,6 +44,39 @@ def test_a_request_s_body_has_its_extra_fields():
     }
 
 
+@pytest.mark.parametrize("spelling", [{}, {"separators": (",", ":")}, {"indent": 1}])
+def test_a_request_is_read_back_from_its_body_with_its_bytes(spelling):
+    request = Request("m", "sys", "Hé \U0001f600", 5, (("temperature", 0.5), ("top_k", 3)))
+    text = json.dumps(request.body(), **spelling)
+    found = Request.from_text(text)
+    assert (found, found.text) == (request, text)
+    again = found.followed_by("Please.")
+    assert (again.user, again.text) == ("Hé \U0001f600\n\nPlease.", None)
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "",
+        "[]",
+        "{}",
+        '{"model":"m","system":"s","max_tokens":1,"messages":[]}',
+        '{"model":"m","system":"s","max_tokens":1,"messages":[{"role":"assistant","content":"x"}]}',
+        '{"model":"m","system":"s","max_tokens":1,"messages":[{"role":"user","content":[]}]}',
+    ],
+)
+def test_a_body_of_another_shape_is_not_read_back(text):
+    with pytest.raises(ValueError):
+        Request.from_text(text)
+
+
+@pytest.mark.parametrize("text", ["2/vote_final/motivation/1/r01", "1/vote_initial/x/2/r100"])
+def test_the_key_of_a_repeat_survives_its_text(text):
+    key = CallKey.parse(text)
+    assert str(key) == text
+    assert str(key._replace(repeat=0)) == text.rpartition("/")[0]
+
+
 def test_text_blocks_are_joined_and_others_left_out():
     content = [
         {"type": "text", "text": "a"},

@@ -1,6 +1,7 @@
 """The client: what it sends, what it retries, and what its failures say."""
 
 import asyncio
+import json
 import os
 import warnings
 from collections.abc import Callable
@@ -59,10 +60,10 @@ def environment(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
     monkeypatch.setattr("anthropic._base_client.INITIAL_RETRY_DELAY", 0.001)
 
 
-def ask(transport: httpx2.AsyncBaseTransport, **options: Any) -> Reply:
+def ask(transport: httpx2.AsyncBaseTransport, call: Call = CALL, **options: Any) -> Reply:
     async def run() -> Reply:
         async with SdkModel(transport=transport, **options) as model:
-            return await model.reply("sciq.q.p.simple", CALL)
+            return await model.reply("sciq.q.p.simple", call)
 
     return asyncio.run(run())
 
@@ -77,6 +78,19 @@ def test_what_is_sent_is_the_request_body_and_the_call_header() -> None:
     assert sent.headers["x-tutorsim-call"] == "sciq.q.p.simple/1/propose/motivation/1"
     assert sent.url == "https://api.anthropic.com/v1/messages"
     assert sent.headers["authorization"] == f"Bearer {KEY}"
+
+
+@pytest.mark.parametrize("spelling", [{}, {"indent": 2}])
+def test_a_request_from_a_recording_is_sent_again_in_its_own_bytes(spelling: Any) -> None:
+    transport = Scripted(httpx2.Response(200, json=MESSAGE))
+    text = json.dumps(CALL.request.body(), **spelling)
+
+    ask(transport)
+    ask(transport, Call(CALL.key, Request.from_text(text)))
+
+    new, again = transport.requests
+    assert again.content == text.encode()
+    assert dict(again.headers) == {**new.headers, "content-length": str(len(text))}
 
 
 @pytest.mark.parametrize(

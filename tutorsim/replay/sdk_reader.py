@@ -25,11 +25,9 @@ from tutorsim.model.sdk import SdkModel
 from tutorsim.replay.cassette import Cassette, JsonText, parse_cassette
 from tutorsim.replay.forms import read_cassette_file
 from tutorsim.replay.interaction import (
-    REQUEST_HEADERS,
     check_episode_id,
     check_same,
     json_value,
-    kept,
     missing,
 )
 from tutorsim.replay.reader import Playback, unreadable_reply
@@ -117,10 +115,16 @@ class SdkPlayback:
         keys = self._cassette.interactions
         return tuple(key for index, key in enumerate(keys) if not counts[index])
 
-    async def play(self, request: httpx2.Request) -> httpx2.Response:
-        """Let vcrpy answer a request of the client."""
+    async def play(self, request: httpx2.Request, call: str) -> httpx2.Response:
+        """Let vcrpy answer a request of the client.
+
+        Args:
+            request: The request.
+            call: Its call header.
+        """
+        asked = _Asked(request.method, request.url, {CALL_HEADER: call}, request.stream)
         try:
-            response: httpx2.Response = await self._play(None, _Asked.of(request))
+            response: httpx2.Response = await self._play(None, asked)
         except CannotOverwriteExistingCassetteException as error:
             raise _NotPlayed(self._cassette.name) from error
         return response
@@ -128,7 +132,7 @@ class SdkPlayback:
 
 @dataclass
 class _Asked:
-    """What vcrpy needs of a request, with the headers that recordings keep.
+    """What vcrpy needs of a request, with the one header that is matched on.
 
     Copying the client's other headers into vcrpy's own mapping would cost more than the match.
     """
@@ -138,34 +142,39 @@ class _Asked:
     headers: dict[str, str]
     stream: Any
 
-    @classmethod
-    def of(cls, request: httpx2.Request) -> "_Asked":
-        return cls(
-            request.method, request.url, kept(request.headers, REQUEST_HEADERS), request.stream
-        )
-
 
 def _call_and_body(asked: VcrRequest, recorded: VcrRequest) -> bool:
     """vcrpy matcher: the same call header, and only then the same JSON value of the body."""
-    same_call = asked.headers.get(CALL_HEADER) == recorded.headers.get(CALL_HEADER)
-    return same_call and bool(json_value(asked.body) == json_value(recorded.body))
+    if asked.headers.get(CALL_HEADER) != recorded.headers.get(CALL_HEADER):
+        return False
+    return asked.body == recorded.body or bool(json_value(asked.body) == json_value(recorded.body))
 
 
 class _KeyedCassette(VcrCassette):  # type: ignore[misc]
     """vcrpy's cassette, which tries only the interactions with the request's call header.
 
-    vcrpy holds a request against every interaction in turn, twice for each call. Were this hook
-    ever not called, playback would be slower and its answers the same.
+    vcrpy holds a request against every interaction in turn, and each call asks twice: whether
+    there is a response, and for it. Were this hook ever not called, playback would be slower and
+    its answers the same.
     """
 
+    _last: tuple[VcrRequest | None, int | None] = None, None
+
     def _responses(self, request: VcrRequest) -> Iterator[tuple[int, Any]]:
+        last, place = self._last
+        if last is not request:
+            place = self._place(request)
+            self._last = request, place
+        if place is not None:
+            yield place, self.data[place][1]
+
+    def _place(self, request: VcrRequest) -> int | None:
         if not hasattr(self, "_places"):
             self._places = {r.headers[CALL_HEADER]: i for i, (r, _) in enumerate(self.data)}
-        place = self._places.get(request.headers.get(CALL_HEADER))
-        if place is not None:
-            recorded, response = self.data[place]
-            if requests_match(request, recorded, self._match_on):
-                yield place, response
+        place: int | None = self._places.get(request.headers.get(CALL_HEADER))
+        if place is None or not requests_match(request, self.data[place][0], self._match_on):
+            return None
+        return place
 
 
 class _NotPlayed(RecordingError):
@@ -189,8 +198,9 @@ class _PlayingTransport(httpx2.AsyncBaseTransport):
         self.open: dict[str, SdkPlayback] = {}
 
     async def handle_async_request(self, request: httpx2.Request) -> httpx2.Response:
-        episode_id, _, _ = request.headers[CALL_HEADER].partition("/")
-        return await self.open[episode_id].play(request)
+        call = request.headers[CALL_HEADER]
+        episode_id, _, _ = call.partition("/")
+        return await self.open[episode_id].play(request, call)
 
 
 async def _no_network(_transport: object, request: httpx2.Request) -> httpx2.Response:

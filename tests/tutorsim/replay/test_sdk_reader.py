@@ -58,4 +58,4 @@ def test_the_sdk_reader_holds_a_call_against_one_entry_only(
 
     asyncio.run(run())
 
-    assert len(compared) == 2 * len(calls)
+    assert len(compared) == len(calls)

@@ -1,0 +1,212 @@
+"""A branch beside the recording that it continues: what was logged, bounded and re-simulated.
+
+Three kinds of figures stand side by side and are never added up without saying so:
+
+* *logged*: the parent's outcomes;
+* *bounds*: the parent's worst case under the alternative, every uncovered outcome 0 or 1;
+* *re-simulated*: covered outcomes as logged, and for each continued episode the mean of its
+  draws. What is still open (an episode left out, a draw that failed or was not scored) is 0 or 1.
+
+A continuation is one draw of what might have followed, not what would have happened. Episodes
+with a panel only: the single tutor has no votes to decide otherwise.
+"""
+
+from collections.abc import Sequence
+from dataclasses import replace
+from math import fsum
+from typing import Final
+
+from analysis.branches.calls import PaidCalls, paid_calls
+from analysis.branches.pairs import Pair, mean, moves, pairs_of, path_of
+from analysis.branches.result import (
+    BranchCell,
+    BranchComparison,
+    BranchedPath,
+    BranchOutcome,
+    Move,
+)
+from analysis.continuations import branch_changes
+from analysis.diverge import Coverage, diverge
+from analysis.draws import Unit, mean_bounds, nested_bootstrap
+from analysis.metrics.outcomes import Outcome
+from analysis.metrics.turns import decided_turns
+from analysis.sources import Source
+from analysis.statistics import (
+    Estimate,
+    NotEstimable,
+    PermutationTest,
+    holm,
+    paired_permutation,
+)
+from tutorsim.errors import UsageError
+from tutorsim.records import Branch
+
+__all__ = [
+    "BranchCell",
+    "BranchComparison",
+    "BranchOutcome",
+    "BranchedPath",
+    "Move",
+    "PaidCalls",
+    "compare_branch",
+    "is_branch_of",
+    "paid_calls",
+]
+
+_OUTCOMES: Final[tuple[Outcome, ...]] = ("success", "final_score", "final_code")
+
+_NOTHING: Final = NotEstimable("no episode with a logged outcome")
+
+
+def is_branch_of(parent: Source, child: Source) -> bool:
+    """Whether one run is a branch of the other's recording."""
+    branch = child.run.study.branch if child.run else None
+    if branch is None or parent.run is None:
+        return False
+    return branch.parent_recording == parent.run.recording_digest
+
+
+def compare_branch(parent: Source, child: Source, *, seed: int = 0) -> BranchComparison:
+    """Set a branch beside its parent, outcome by outcome and episode by episode.
+
+    Args:
+        parent: The run that was continued.
+        child: The branch.
+        seed: Of intervals and tests.
+
+    Raises:
+        UsageError: If the second is no branch of the first's recording.
+    """
+    branch = _branch(parent, child)
+    found = diverge(parent, _covered_winners(parent, branch), question="The branch")
+    pairs = pairs_of(found, parent, child)
+    cells = [_cell(coverage, pairs, branch, seed) for coverage in found.coverage]
+    return BranchComparison(
+        parent=parent.name,
+        child=child.name,
+        changes=branch_changes(branch),
+        continuations=branch.continuations,
+        cells=_corrected(cells),
+        paths=tuple(
+            path_of(pair, branch, _names(pair.logged.benchmark))
+            for pair in pairs
+            if not pair.covered
+        ),
+        caption=(
+            f"Parent: {parent.provenance}. Branch: {child.provenance}. Logged: as the parent has "
+            "it. Bounds: every uncovered outcome 0 or 1. Re-simulated: covered outcomes as "
+            "logged, and the mean draw of each continued episode."
+        ),
+    )
+
+
+def _branch(parent: Source, child: Source) -> Branch:
+    branch = child.run.study.branch if child.run else None
+    if branch is None:
+        raise UsageError(
+            f"{child.name} is no branch.",
+            why="Its log names no recording that it continues.",
+            hint="`tutorsim branch` continues a recording; `tutorsim compare` takes any two runs.",
+        )
+    if not is_branch_of(parent, child):
+        digest = parent.run.recording_digest[:12] if parent.run else ""
+        raise UsageError(
+            f"{child.name} is no branch of {parent.name}.",
+            why=f"It continues {branch.parent}, recording {branch.parent_recording[:12]}; "
+            f"{parent.name} is recording {digest or 'unknown'}.",
+            hint="Give the run of the recording that was continued.",
+        )
+    return branch
+
+
+def _names(benchmark: str) -> tuple[Outcome, ...]:
+    return _OUTCOMES if benchmark == "humaneval" else _OUTCOMES[:2]
+
+
+def _covered_winners(parent: Source, branch: Branch) -> dict[tuple[str, int], frozenset[str]]:
+    """The logged winner where nothing can change it; elsewhere nothing is settled."""
+    covered = set(branch.covered)
+    return {
+        (turn.key.episode_id, turn.key.turn): frozenset({turn.decision.winner})
+        for turn in decided_turns(parent)
+        if turn.key.episode_id in covered
+    }
+
+
+def _cell(coverage: Coverage, pairs: Sequence[Pair], branch: Branch, seed: int) -> BranchCell:
+    benchmark, condition = str(coverage.benchmark), str(coverage.condition)
+    mine = [p for p in pairs if (p.logged.benchmark, p.logged.condition) == (benchmark, condition)]
+    continued = [p for p in mine if p.draws and not p.covered]
+    costs = [paid_calls(p.logged, draw) for p in mine for draw in (*p.draws, *p.failed)]
+    return BranchCell(
+        benchmark=benchmark,
+        condition=condition,
+        episodes=coverage.episodes,
+        covered=coverage.covered,
+        continued=len(continued),
+        left_out=coverage.episodes - coverage.covered - len(continued),
+        draws=sum(len(p.draws) for p in continued),
+        failed=sum(len(p.failed) for p in mine),
+        left=mean([sum(turn is not None for turn in p.left) / len(p.left) for p in continued]),
+        moves=moves(continued),
+        calls=sum(costs, PaidCalls()),
+        outcomes=tuple(_outcome(o, coverage, mine, branch, seed) for o in _names(benchmark)),
+    )
+
+
+def _outcome(
+    name: Outcome, coverage: Coverage, pairs: Sequence[Pair], branch: Branch, seed: int
+) -> BranchOutcome:
+    known = [pair for pair in pairs if pair.gap(name) is not None]
+    gaps = [gap for pair in known if (gap := pair.gap(name)) is not None]
+    row = BranchOutcome(
+        outcome=name,
+        logged=coverage.logged[name],
+        before=coverage.bounds[name],
+        after=_NOTHING,
+        interval=_NOTHING,
+        estimate=_NOTHING,
+        continued_logged=mean([value for p in known if (value := p.value(name)) is not None]),
+        continued_resimulated=mean([fsum(p.known(name)) / len(p.known(name)) for p in known]),
+        difference=_estimated(gaps, seed),
+        test=paired_permutation([gap.low for gap in gaps], seed=seed),
+        p_holm=None,
+    )
+    if isinstance(row.before, NotEstimable):
+        return row
+    return _resimulated(row, [pair.unit(name, branch.continuations) for pair in pairs], seed)
+
+
+def _resimulated(row: BranchOutcome, units: Sequence[Unit], seed: int) -> BranchOutcome:
+    open_ = sum(unit.is_open for unit in units)
+    still = NotEstimable(f"{open_} of {len(units)} episodes are still open")
+    whole = _estimated(units, seed)
+    return replace(
+        row,
+        after=mean_bounds(units),
+        interval=nested_bootstrap(units, seed=seed),
+        estimate=still if open_ else whole,
+    )
+
+
+def _estimated(units: Sequence[Unit], seed: int) -> Estimate | NotEstimable:
+    """The mean of units of which nothing is open."""
+    if not units:
+        return NotEstimable("no continued episode with this outcome in both")
+    return Estimate(mean_bounds(units).low, len(units), nested_bootstrap(units, seed=seed))
+
+
+def _corrected(cells: Sequence[BranchCell]) -> tuple[BranchCell, ...]:
+    """Holm's correction over all rows."""
+    tested = {
+        (i, row.outcome): row.test.p_value
+        for i, cell in enumerate(cells)
+        for row in cell.outcomes
+        if isinstance(row.test, PermutationTest)
+    }
+    corrected = holm(tested)
+    found = []
+    for i, cell in enumerate(cells):
+        rows = (replace(row, p_holm=corrected.get((i, row.outcome))) for row in cell.outcomes)
+        found.append(replace(cell, outcomes=tuple(rows)))
+    return tuple(found)

@@ -7,7 +7,7 @@ import polars as pl
 
 from analysis.charts import Figure
 from analysis.charts.words import counted, listed
-from analysis.report import counterfactuals, tables
+from analysis.report import counterfactuals, noise, tables
 from analysis.report.answers import answers
 from analysis.report.document import Document, Section, Table
 from analysis.report.evidence import Evidence
@@ -109,12 +109,15 @@ def _sections(evidence: Evidence) -> tuple[Section, ...]:
         Section(
             "decisions",
             "How the panels decided",
-            "As logged. The turn is the unit; turns of one episode are not independent.",
-            _figures(evidence, "decided-by", "movement"),
+            "As logged, except what is headed “re-asked”. The turn is the unit; turns of one "
+            "episode are not independent.",
+            _figures(evidence, "decided-by", "movement", "noise"),
             _present(
                 tables.diagnostics_table(evidence),
                 tables.published_table(evidence),
                 tables.chance_table(evidence),
+                noise.beside_floor_table(evidence),
+                noise.askings_table(evidence),
                 tables.winners_table(evidence),
             ),
         ),

@@ -20,6 +20,7 @@ from analysis.metrics import (
     EffectiveVotes,
     Gain,
     LabelPosition,
+    NoiseFloor,
     SelfSupport,
     Success,
     chance_baselines,
@@ -29,6 +30,7 @@ from analysis.metrics import (
     gains,
     label_positions,
     margins,
+    noise_floor,
     pivotality,
     role_collapse,
     self_support,
@@ -77,6 +79,11 @@ class Evidence:
     @cached_property
     def chance(self) -> list[ChanceBaseline]:
         return chance_baselines(self.source)
+
+    @cached_property
+    def noise(self) -> NoiseFloor | NotEstimable:
+        """What re-asking alone changes; not estimable without a retest."""
+        return noise_floor(self.source, seed=SEED)
 
     @cached_property
     def winners(self) -> pl.DataFrame:

@@ -13,6 +13,7 @@ from analysis.charts.outcomes import personas_figure, scores_figure
 from analysis.charts.rules import UNSETTLED, agreement_figure, identification_figure
 from analysis.charts.voters import labels_figure, margins_figure, pivotal_figure
 from analysis.report.evidence import Evidence
+from analysis.report.noise import noise_chart
 from analysis.statistics import Estimate, NotEstimable, wilson
 from tutorsim.types import DECIDED_BY
 
@@ -262,6 +263,7 @@ FIGURES: Final[Mapping[str, Callable[[Evidence], Figure]]] = {
     "personas": _personas,
     "decided-by": _decided,
     "movement": _movement,
+    "noise": noise_chart,
     "orders": _orders,
     "wins": _wins,
     "agreement": _agreement,

@@ -6,6 +6,7 @@ from analysis.published import published_figure
 from analysis.report.cells import BENCHMARKS, estimate, p_value, plain, table
 from analysis.report.document import Table
 from analysis.report.evidence import Evidence
+from analysis.report.noise import noise_told
 from analysis.statistics import NotEstimable
 
 __all__ = [
@@ -100,9 +101,7 @@ def diagnostics_table(evidence: Evidence) -> Table | None:
         "(0 to 1). Flip: the first vote's leader did not win; a tied lead goes to the "
         "role-priority order, or, in the next column, to all who lead. Fallback: decided by the "
         "role-priority order. 95 % intervals in brackets: bootstrap over tasks for the shift, "
-        "Wilson for rates. How much of it re-asking alone would give, the noise floor, is "
-        "unknown: each vote was asked for once. "
-        f"{_published_note(evidence)}",
+        f"Wilson for rates. {noise_told(evidence)} {_published_note(evidence)}",
         [
             "protocol",
             "turns",

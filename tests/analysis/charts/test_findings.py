@@ -7,6 +7,7 @@ import pytest
 
 from analysis.charts import spec, to_page_svg
 from analysis.charts.decisions import decided_figure, movement_figure
+from analysis.charts.noise import noise_figure
 from analysis.charts.orders import orders_figure, span_figure
 from analysis.charts.outcomes import personas_figure, scores_figure
 from analysis.charts.rules import agreement_figure, identification_figure
@@ -118,6 +119,28 @@ def test_movement_is_set_beside_chance_only_where_there_is_enough():
         cells.with_columns(turns=pl.col("turns") * 2), candidates=["a", "b"], by_chance=0.5
     )
     assert drawable(many).endswith("33 % of 30 turns; independent votes would give 50 %")
+
+
+def noise(turns, *values):
+    return frame(
+        "protocol quantity source turns value low high",
+        *(
+            ("simple", quantity, source, turns, value, None, None)
+            for quantity in ("flip", "leader", "shift")
+            for source, value in zip(("logged", "re-asked"), values, strict=True)
+        ),
+    )
+
+
+def test_what_was_logged_is_told_apart_from_what_was_asked_again():
+    few = noise_figure(noise(7, 3 / 7, 0.25))
+    assert drawable(few) == (
+        "Leaders of the two votes differ in 3 of 7 turns as logged, where re-asking alone gives "
+        "1.8 on average"
+    )
+    many = noise_figure(noise(40, 0.5, 0.25))
+    assert drawable(many).endswith("50 % of 40 turns as logged; re-asking alone gives 25 %")
+    assert "simple, leader, re-asked: 0.25" in many.alternative
 
 
 def agreement(*rows):
@@ -257,6 +280,7 @@ EMPTY = pl.DataFrame()
         span_figure(EMPTY, orders=1, turns=0),
         decided_figure(EMPTY),
         movement_figure(EMPTY, candidates=[]),
+        noise_figure(EMPTY),
         agreement_figure(EMPTY),
         identification_figure(EMPTY),
         labels_figure(EMPTY),

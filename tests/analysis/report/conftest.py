@@ -15,8 +15,11 @@ def rich_source(
     panel_turn: Callable[..., Any],
     panel_episode: Callable[..., Any],
     panel_source: Callable[..., Any],
+    with_retest: Callable[..., Any],
 ) -> Any:
     """Four episodes: a fallback that flipped, a tie round, an abstention, a single tutor.
+
+    The first vote of the first was asked again.
 
     1. simple, scaffolding and misconception 2 : 2, again 2 : 2 in the tie round, so the order
        picks scaffolding; motivation led the first vote 3 : 1.
@@ -34,12 +37,14 @@ def rich_source(
     broken = panel_turn("simple", split, tie=cast(i, s, i, i))
     ranking = (e, s, i, o)
     absent = panel_turn("ranked", cast(ranking, ranking, ranking, None))
-    return panel_source(
+    source = panel_source(
         panel_episode(fallback, task="t1"),
         panel_episode(broken, task="t2", scores=(0.1, 0.8)),
         panel_episode(absent, task="t1"),
         panel_episode(task="t1", scores=(0.9,)),
     )
+    again = [cast(o, o, s, s)]
+    return with_retest(source, ("sciq.t1.novice.simple", 1, "vote_initial", again))
 
 
 @pytest.fixture

@@ -9,6 +9,7 @@ from typing import Any
 import polars as pl
 import pytest
 
+from analysis.identify import TabledIdentifier
 from analysis.recount import PER_TURN_SCHEMA, RecountResult, RuleRow, recount
 from analysis.rules import TARGETS
 from analysis.sources import open_source
@@ -213,7 +214,10 @@ def test_another_order_changes_only_what_the_order_decides(
     assert rule_row(result, "simple", "simple").agreement.upper == 1
 
 
-def test_unsettled_turns_are_marked_and_counted_as_open(random_source: Make) -> None:
+def test_unsettled_turns_are_marked_and_counted_as_open(
+    random_source: Make, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(TabledIdentifier, "learn", lambda *_: None)  # everything is searched
     source = random_source(6, 3)
     result = recount(source, targets=["copeland"], exempt=[0], limit=1)
     row = rule_row(result, "simple", "copeland")

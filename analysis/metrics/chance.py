@@ -6,25 +6,50 @@ permutations is the mean over all pairs of one turn's first vote and another's (
 final vote, and is computed exactly. Only turns with the same candidates are permuted.
 """
 
-from collections import Counter
 from collections.abc import Sequence
 from dataclasses import dataclass
 from fractions import Fraction
+from math import fsum
 
 import numpy as np
+import numpy.typing as npt
 
-from analysis.metrics.diagnostics import vote_shift
-from analysis.metrics.turns import DecidedTurn, by_protocol, decided_turns
-from analysis.profiles import TurnBallots
+from analysis.metrics.table import TurnTable, largest, turn_table
+from analysis.rounds import Bools, Ints, Rounds
 from analysis.sources import Source
 from analysis.statistics import NotEstimable, to_json
 from tutorsim.types import BallotFormat
-from tutorsim.voting import tally
 
 __all__ = ["ChanceBaseline", "chance_baselines"]
 
-Shares = Counter[tuple[Fraction, ...]]
-"""Vote shares by candidate → how many votes had them."""
+Floats = npt.NDArray[np.float64]
+
+
+@dataclass(frozen=True, eq=False)
+class _Counts:
+    """R counted votes over m candidates each."""
+
+    turn: Ints
+    candidates: Ints
+    """Shape (R, m)."""
+    totals: Ints
+    """Shape (R, m)."""
+
+    def of(self, rows: Ints) -> "_Counts":
+        return _Counts(self.turn[rows], self.candidates[rows], self.totals[rows])
+
+
+@dataclass(frozen=True, eq=False)
+class _Alike:
+    """Turns of one protocol with the same candidates in both votes."""
+
+    before: _Counts
+    after: _Counts
+    """Final votes, turn by turn those of `before`."""
+
+    @property
+    def turns(self) -> int:
+        return len(self.after.turn)
 
 
 @dataclass(frozen=True)
@@ -52,98 +77,140 @@ class ChanceBaseline:
 
 def chance_baselines(source: Source) -> list[ChanceBaseline]:
     """The chance baseline of each protocol that has voting turns."""
-    return [_of(protocol, turns) for protocol, turns in by_protocol(decided_turns(source)).items()]
+    table = turn_table(source)
+    return [_of(protocol, table, own & table.voted) for protocol, own in table.protocols()]
 
 
-def _of(protocol: BallotFormat, turns: Sequence[DecidedTurn]) -> ChanceBaseline:
-    voted = [t for t in turns if t.initial is not None]
-    if len(voted) < 2:
-        few = NotEstimable(f"{len(voted)} turns with a first vote; permuting takes two")
-        return ChanceBaseline(protocol, len(voted), few, few, few, few, few, few, few)
-    groups = _same_candidates(voted)
-    flip = _mean([(t.decision.winner != t.initial_leader) for t in voted])
-    expected = _weighted([(_expected_flip(g), len(g)) for g in groups])
-    outside = _mean([t.decision.winner not in (t.initial_leaders or ()) for t in voted])
+def _of(protocol: BallotFormat, table: TurnTable, own: Bools) -> ChanceBaseline:
+    turns = int(own.sum())
+    if turns < 2:
+        few = NotEstimable(f"{turns} turns with a first vote; permuting takes two")
+        return ChanceBaseline(protocol, turns, few, few, few, few, few, few, few)
+    groups = _groups(table, own)
+    flip = Fraction(int(table.flip[own].sum()), turns)
+    expected = _weighted([(_expected_flip(table, group), group.turns) for group in groups])
     kappa: float | NotEstimable = NotEstimable("every first leader and every winner is the same")
     if expected:
         kappa = float(1 - flip / expected)
+    outside = [(_expected_outside(table, group), group.turns) for group in groups]
     return ChanceBaseline(
         protocol=protocol,
-        turns=len(voted),
+        turns=turns,
         flip=float(flip),
         flip_expected=float(expected),
-        flip_set=float(outside),
-        flip_set_expected=float(_weighted([(_expected_outside(g), len(g)) for g in groups])),
-        shift=_observed_shift(voted),
+        flip_set=int(table.outside[own].sum()) / turns,
+        flip_set_expected=float(_weighted(outside)),
+        shift=_observed_shift(table.shift[own]),
         shift_expected=_expected_shift(groups),
         kappa=kappa,
     )
 
 
-def _same_candidates(turns: Sequence[DecidedTurn]) -> list[list[DecidedTurn]]:
-    groups: dict[tuple[str, ...], list[DecidedTurn]] = {}
-    for turn in turns:
-        groups.setdefault(turn.final.candidates, []).append(turn)
-    return list(groups.values())
+def _groups(table: TurnTable, own: Bools) -> list[_Alike]:
+    """Turns by the candidates of their two votes."""
+    found = []
+    for first in _counted(table.votes.initial, own):
+        for last in _counted(table.votes.final, own):
+            _, one, two = np.intersect1d(
+                first.turn, last.turn, assume_unique=True, return_indices=True
+            )
+            before, after = first.of(one), last.of(two)
+            stood = np.concatenate([before.candidates, after.candidates], axis=1)
+            found += [_Alike(before.of(rows), after.of(rows)) for rows in _same_rows(stood)]
+    return found
 
 
-def _mean(values: Sequence[bool]) -> Fraction:
-    return Fraction(sum(values), len(values))
+def _counted(rounds: Sequence[Rounds], own: Bools) -> list[_Counts]:
+    """Totals of the turns asked for, those over as many candidates together."""
+    kept = [part.of(np.flatnonzero(own[part.turn])) for part in rounds]
+    sizes = sorted({part.candidates.shape[1] for part in kept})
+    alike = [[part for part in kept if part.candidates.shape[1] == m] for m in sizes]
+    return [
+        _Counts(
+            np.concatenate([part.turn for part in parts]),
+            np.concatenate([part.candidates for part in parts]),
+            np.concatenate([part.totals for part in parts]),
+        )
+        for parts in alike
+    ]
+
+
+def _same_rows(array: Ints) -> list[Ints]:
+    """Positions of equal rows, one array for each different row."""
+    if (array == array[:1]).all():
+        return [np.arange(len(array))] if len(array) else []
+    _, number = np.unique(array, axis=0, return_inverse=True)
+    order = np.argsort(number.reshape(-1), kind="stable")
+    return list(np.split(order, np.cumsum(np.bincount(number.reshape(-1)))[:-1]))
 
 
 def _weighted(means: Sequence[tuple[Fraction, int]]) -> Fraction:
     return sum((mean * n for mean, n in means), Fraction(0)) / sum(n for _, n in means)
 
 
-def _expected_flip(turns: Sequence[DecidedTurn]) -> Fraction:
-    led = Counter(t.initial_leader for t in turns)
-    won = Counter(t.decision.winner for t in turns)
-    return 1 - Fraction(sum(led[c] * won[c] for c in won), len(turns) ** 2)
+def _expected_flip(table: TurnTable, group: _Alike) -> Fraction:
+    return _apart(table, table.leader[group.after.turn], group)
 
 
-def _expected_outside(turns: Sequence[DecidedTurn]) -> Fraction:
-    led = Counter(c for t in turns for c in t.initial_leaders or ())
-    won = Counter(t.decision.winner for t in turns)
-    return 1 - Fraction(sum(led[c] * won[c] for c in won), len(turns) ** 2)
+def _expected_outside(table: TurnTable, group: _Alike) -> Fraction:
+    totals = group.before.totals
+    led = largest(totals, np.ones(totals.shape, dtype=np.bool_))
+    return _apart(table, group.before.candidates[led], group)
 
 
-def _observed_shift(turns: Sequence[DecidedTurn]) -> float | NotEstimable:
-    shifts = [vote_shift(t.initial, t.final) for t in turns if t.initial is not None]
-    defined = [s for s in shifts if s is not None]
-    if not defined:
+def _apart(table: TurnTable, led: Ints, group: _Alike) -> Fraction:
+    """Share of pairs of turns in which the winner of one is no leader of the other."""
+    size = len(table.order)
+    leads = np.bincount(led, minlength=size).tolist()
+    wins = np.bincount(table.winner[group.after.turn], minlength=size).tolist()
+    same = sum(a * b for a, b in zip(leads, wins, strict=True))
+    return 1 - Fraction(same, group.turns**2)
+
+
+def _observed_shift(shifts: Floats) -> float | NotEstimable:
+    defined = shifts[~np.isnan(shifts)]
+    if not len(defined):
         return NotEstimable("no turn has mass in both votes")
-    return float(sum(defined, Fraction(0)) / len(defined))
+    return fsum(defined.tolist()) / len(defined)
 
 
-def _expected_shift(groups: Sequence[Sequence[DecidedTurn]]) -> float | NotEstimable:
+def _expected_shift(groups: Sequence[_Alike]) -> float | NotEstimable:
     means = []
-    for turns in groups:
-        before = _shares([t.initial for t in turns if t.initial is not None])
-        after = _shares([t.final for t in turns])
+    for group in groups:
+        before, after = _shares(group.before), _shares(group.after)
         if before and after:
-            means.append((_mean_distance(before, after), len(turns)))
+            means.append((_mean_distance(before, after), group.turns))
     if not means:
         return NotEstimable("no turn has mass in both votes")
     return sum(mean * n for mean, n in means) / sum(n for _, n in means)
 
 
-def _mean_distance(before: Shares, after: Shares) -> float:
-    """Mean of half the absolute differences over all pairs; equal vectors are met once."""
-    later = np.array([[float(x) for x in q] for q in after])
-    weights = np.array(list(after.values()))
-    total = sum(
-        n * float(np.abs(later - np.array([float(x) for x in p])).sum(axis=1) @ weights)
-        for p, n in before.items()
-    )
-    return total / (2 * sum(before.values()) * sum(after.values()))
+def _shares(counts: _Counts) -> dict[int, Floats]:
+    """Candidate → its share of the mass in each vote that has mass; empty where none has."""
+    mass = counts.totals.sum(axis=1)
+    shares = counts.totals[mass > 0] / mass[mass > 0, None]
+    if not len(shares):
+        return {}
+    return dict(zip(counts.candidates[0].tolist(), shares.T, strict=True))
 
 
-def _shares(votes: Sequence[TurnBallots]) -> Shares:
-    """How often each vector of vote shares occurs; a vote without mass has none."""
-    found: Shares = Counter()
-    for vote in votes:
-        totals = tally(vote.cast(), vote.candidates)
-        mass = sum(totals.values())
-        if mass:
-            found[tuple(Fraction(totals[c], mass) for c in vote.candidates)] += 1
-    return found
+def _mean_distance(before: dict[int, Floats], after: dict[int, Floats]) -> float:
+    """Mean of half the absolute differences over all pairs: a sum over single candidates."""
+    some = next(iter(before.values())), next(iter(after.values()))
+    none = [np.zeros(len(one)) for one in some]
+    stood = sorted({*before, *after})
+    apart = [_mean_gap(before.get(c, none[0]), after.get(c, none[1])) for c in stood]
+    return fsum(apart) / 2
+
+
+def _mean_gap(first: Floats, second: Floats) -> float:
+    """Mean of |x - y| over all pairs of one number and another, without listing the pairs.
+
+    Of n sorted numbers y with k below x, the sum of |x - y| is x (2k - n) + all - 2 × those below.
+    """
+    x, times = np.unique(first, return_counts=True)
+    y = np.sort(second)
+    below = np.searchsorted(y, x)
+    sums = np.concatenate([[0.0], np.cumsum(y)])
+    gaps = x * (2 * below - len(y)) + sums[-1] - 2 * sums[below]
+    return float(gaps @ times) / (len(first) * len(second))

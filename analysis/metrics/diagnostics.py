@@ -16,10 +16,12 @@ from dataclasses import dataclass
 from fractions import Fraction
 from typing import Final
 
+import numpy as np
 import polars as pl
 
-from analysis.metrics.turns import DecidedTurn, by_protocol, decided_turns
+from analysis.metrics.table import Panels, TurnTable, largest, places_of, turn_table
 from analysis.profiles import TurnBallots
+from analysis.rounds import Bools, Ints, Rounds
 from analysis.sources import Source
 from analysis.statistics import Estimate, NotEstimable, cluster_bootstrap, to_json, wilson
 from tutorsim.types import DECIDED_BY, BallotFormat
@@ -104,25 +106,49 @@ def diagnostics(source: Source, *, seed: int = 0) -> list[Diagnostics]:
     Rates have Wilson intervals, the mean shift a bootstrap over tasks (over episodes where
     ballots from elsewhere do not name tasks).
     """
-    return [
-        _of(protocol, turns, seed) for protocol, turns in by_protocol(decided_turns(source)).items()
-    ]
+    table = turn_table(source)
+    places = places_of(table.votes, source.ballots)
+    return [_of(protocol, table, own, places, seed) for protocol, own in table.protocols()]
 
 
 def turn_diagnostics(source: Source) -> pl.DataFrame:
     """What the diagnostics rest on, turn by turn: see `TURN_DIAGNOSTICS_SCHEMA`."""
-    rows = [_row(turn) for turn in decided_turns(source)]
-    return pl.DataFrame(rows, schema=TURN_DIAGNOSTICS_SCHEMA, orient="row")
+    table = turn_table(source)
+    none = pl.lit(None)
+    voted = pl.Series(table.voted)
+    found = places_of(table.votes, source.ballots).with_columns(
+        initial_leaders=_lists(table, [(r, _leading(r)) for r in table.votes.initial]),
+        initial_leader=table.names(table.leader),
+        winner=table.names(table.winner),
+        decided_by=pl.Series(list(DECIDED_BY)).gather(table.decided_by),
+        tied_set=_lists(table, [(p.final, _last_tie(p)) for p in table.panels]),
+        undecided=_lists(table, [(p.final, p.undecided) for p in table.panels]),
+        shift=pl.Series(table.shift).fill_nan(None),
+        flip=pl.when(voted).then(pl.Series(table.flip)).otherwise(none),
+        flip_set=pl.when(voted).then(pl.Series(table.outside)).otherwise(none),
+        tied=pl.Series(table.tied),
+        fallback=pl.Series(table.fallback),
+        abstained=_abstained(table),
+    )
+    empty = pl.col("tied_set").fill_null(pl.lit([], dtype=pl.List(pl.String)))
+    return found.with_columns(empty).select(
+        pl.col(name).cast(dtype) for name, dtype in TURN_DIAGNOSTICS_SCHEMA.items()
+    )
 
 
 def winning_roles(source: Source) -> pl.DataFrame:
     """Wins per protocol and role, and by the step that decided: see `WINNING_ROLES_SCHEMA`."""
+    table = turn_table(source)
     rows: list[tuple[str | int, ...]] = []
-    for protocol, turns in by_protocol(decided_turns(source)).items():
-        standing = {c for turn in turns for c in turn.final.candidates}
-        for role in (c for c in turns[0].order if c in standing):
-            won = [t.decision.decided_by for t in turns if t.decision.winner == role]
-            rows.append((protocol, role, len(won), *(won.count(step) for step in DECIDED_BY)))
+    for protocol, own in table.protocols():
+        cell = table.winner[own] * len(DECIDED_BY) + table.decided_by[own]
+        counts = np.bincount(cell, minlength=len(table.order) * len(DECIDED_BY))
+        stood = np.zeros(len(table.order), dtype=np.bool_)
+        for panel in table.panels:
+            stood[panel.final.candidates[own[panel.final.turn]]] = True
+        for place in np.flatnonzero(stood).tolist():
+            won = counts[place * len(DECIDED_BY) :][: len(DECIDED_BY)].tolist()
+            rows.append((protocol, table.order[place], sum(won), *won))
     return pl.DataFrame(rows, schema=WINNING_ROLES_SCHEMA, orient="row")
 
 
@@ -137,50 +163,65 @@ def vote_shift(initial: TurnBallots, final: TurnBallots) -> Fraction | None:
     return Fraction(sum(abs(before[c] * b - after[c] * a) for c in candidates), 2 * a * b)
 
 
-def _row(turn: DecidedTurn) -> tuple[object, ...]:
-    decision, led = turn.decision, turn.initial_leaders
-    flips: tuple[bool | None, bool | None] = (None, None)
-    if led is not None:
-        flips = (decision.winner != turn.initial_leader, decision.winner not in led)
-    return (
-        *turn.key,
-        *turn.place,
-        led,
-        turn.initial_leader,
-        decision.winner,
-        decision.decided_by,
-        decision.tied_set,
-        decision.undecided,
-        _shift(turn),
-        *flips,
-        bool(decision.tied_set),
-        decision.decided_by == "fallback",
-        sum(ballot is None for ballot in turn.final.profile.ballots),
-    )
-
-
-def _shift(turn: DecidedTurn) -> float | None:
-    exact = vote_shift(turn.initial, turn.final) if turn.initial else None
-    return None if exact is None else float(exact)
-
-
-def _of(protocol: BallotFormat, turns: Sequence[DecidedTurn], seed: int) -> Diagnostics:
-    shifts = [(s, t) for t in turns if (s := _shift(t)) is not None]
-    voted = [t for t in turns if t.initial is not None]
-    by = [t.decision.decided_by for t in turns]
-    ballots = [ballot for t in turns for ballot in t.final.profile.ballots]
+def _of(
+    protocol: BallotFormat, table: TurnTable, own: Bools, places: pl.DataFrame, seed: int
+) -> Diagnostics:
+    turns, voted = int(own.sum()), int(table.voted[own].sum())
+    by = np.bincount(table.decided_by[own], minlength=len(DECIDED_BY)).tolist()
+    casts = [panel.final.cast[own[panel.final.turn]] for panel in table.panels]
+    moved = own & ~np.isnan(table.shift)
     return Diagnostics(
         protocol=protocol,
-        turns=len(turns),
-        episodes=len({t.key.episode_id for t in turns}),
-        shift=cluster_bootstrap([s for s, _ in shifts], [t.cluster for _, t in shifts], seed=seed),
-        flip=wilson(sum(t.decision.winner != t.initial_leader for t in voted), len(voted)),
-        flip_set=wilson(
-            sum(t.decision.winner not in (t.initial_leaders or ()) for t in voted), len(voted)
+        turns=turns,
+        episodes=places.filter(own).get_column("episode_id").n_unique(),
+        shift=cluster_bootstrap(
+            table.shift[moved].tolist(), _clusters(places.filter(moved)), seed=seed
         ),
-        tie_rate=wilson(sum(bool(t.decision.tied_set) for t in turns), len(turns)),
-        fallback_rate=wilson(by.count("fallback"), len(turns)),
-        decided_by={step: by.count(step) for step in DECIDED_BY},
-        abstentions=ballots.count(None),
-        ballots=len(ballots),
+        flip=wilson(int(table.flip[own].sum()), voted),
+        flip_set=wilson(int(table.outside[own].sum()), voted),
+        tie_rate=wilson(int(table.tied[own].sum()), turns),
+        fallback_rate=wilson(int(table.fallback[own].sum()), turns),
+        decided_by=dict(zip(DECIDED_BY, by, strict=True)),
+        abstentions=sum(int((~cast).sum()) for cast in casts),
+        ballots=sum(cast.size for cast in casts),
     )
+
+
+def _clusters(places: pl.DataFrame) -> list[tuple[str | None, str]]:
+    """What intervals resample: benchmark and task, or the episode where no task is named."""
+    cluster = pl.coalesce(pl.col("task").replace("", None), "episode_id")
+    return places.select("benchmark", cluster).rows()
+
+
+def _leading(rounds: Rounds) -> Bools:
+    totals = rounds.totals
+    return largest(totals, np.ones(totals.shape, dtype=np.bool_))
+
+
+def _last_tie(panel: Panels) -> Bools:
+    """The set that the order or the tie round decided; nobody where one led alone."""
+    several = panel.undecided.sum(axis=1, keepdims=True) > 1
+    tied = panel.led.sum(axis=1, keepdims=True) > 1
+    return np.where(several, panel.undecided, panel.led & tied)
+
+
+def _lists(table: TurnTable, sets: Sequence[tuple[Rounds, Bools]]) -> pl.Series:
+    """Per turn the candidates of a set, by name and in the order; null where there is no set."""
+    turns: list[Ints] = [np.zeros(0, dtype=np.int64)]
+    places = list(turns)
+    for rounds, members in sets:
+        row, position = np.nonzero(members)
+        turns.append(rounds.turn[row])
+        places.append(rounds.candidates[row, position])
+    names = table.names(np.concatenate(places))
+    frame = pl.DataFrame({"turn": np.concatenate(turns), "names": names})
+    lists = frame.group_by("turn", maintain_order=True).agg("names")
+    every = pl.DataFrame({"turn": np.arange(len(table.winner))})
+    return every.join(lists, on="turn", how="left", maintain_order="left").get_column("names")
+
+
+def _abstained(table: TurnTable) -> pl.Series:
+    found = np.zeros(len(table.winner), dtype=np.int64)
+    for panel in table.panels:
+        found[panel.final.turn] = (~panel.final.cast).sum(axis=1)
+    return pl.Series(found)

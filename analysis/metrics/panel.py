@@ -14,15 +14,17 @@
   favour of another tied candidate is enough.
 """
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from dataclasses import dataclass
-from itertools import combinations
 from typing import Final
 
 import numpy as np
+import numpy.typing as npt
 import polars as pl
 
-from analysis.metrics.turns import DecidedTurn, by_protocol, decided_turns
+from analysis.metrics.table import Panels, TurnTable, first_of, largest, turn_table
+from analysis.profiles import rich_rule
+from analysis.rounds import Bools, Ints, Rounds
 from analysis.sources import Source
 from analysis.statistics import NotEstimable, to_json
 from tutorsim.types import BallotFormat, Protocol
@@ -32,7 +34,6 @@ __all__ = [
     "PIVOTALITY_SCHEMA",
     "EffectiveVotes",
     "effective_votes",
-    "margin",
     "margins",
     "pivotality",
 ]
@@ -61,6 +62,11 @@ MARGINS_SCHEMA: Final = pl.Schema(
 )
 """One row per voting turn."""
 
+Floats = npt.NDArray[np.float64]
+
+_AT_ONCE: Final = 1 << 22
+"""Pairs of ballots compared at once."""
+
 
 @dataclass(frozen=True)
 class EffectiveVotes:
@@ -79,10 +85,12 @@ class EffectiveVotes:
 
 def effective_votes(source: Source) -> list[EffectiveVotes]:
     """The effective number of votes of each protocol that has voting turns."""
+    table = turn_table(source)
     found = []
-    for protocol, turns in by_protocol(decided_turns(source)).items():
-        n = sum(len(turn.final.voters) for turn in turns) / len(turns)
-        correlation = _mean_correlation(turns)
+    for protocol, own in table.protocols():
+        parts = [panel.final.of(own[panel.final.turn]) for panel in table.panels]
+        n = sum(part.cast.size for part in parts) / int(own.sum())
+        correlation = _mean_correlation(parts, len(table.votes.voters))
         votes: float | NotEstimable
         if isinstance(correlation, NotEstimable):
             votes = correlation
@@ -96,74 +104,81 @@ def effective_votes(source: Source) -> list[EffectiveVotes]:
 
 def pivotality(source: Source) -> pl.DataFrame:
     """Turns that each voter decides: see `PIVOTALITY_SCHEMA`."""
-    rows = []
-    for protocol, turns in by_protocol(decided_turns(source)).items():
-        counts: dict[str, list[int]] = {}
-        for turn in turns:
-            for i, voter in enumerate(turn.final.voters):
-                if turn.final.profile.ballots[i] is not None:
-                    count = counts.setdefault(voter, [0, 0, 0])
-                    pivotal = _pivotal(turn, voter)
-                    for place, hit in enumerate((True, *pivotal)):
-                        count[place] += hit
-        rows += [(protocol, voter, *counts[voter]) for voter in sorted(counts)]
+    table = turn_table(source)
+    names = table.votes.voters
+    counts = {protocol: np.zeros((3, len(names)), dtype=np.int64) for protocol, _ in _kinds(table)}
+    for panel in table.panels:
+        for seat in range(panel.final.voters.shape[1]):
+            voted = panel.final.cast[:, seat]
+            hits = (voted, *(voted & hit for hit in _pivotal(panel, seat)))
+            for protocol, own in _kinds(table):
+                for count, hit in zip(counts[protocol], hits, strict=True):
+                    who = panel.final.voters[hit & own[panel.final.turn], seat]
+                    count += np.bincount(who, minlength=len(names))
+    rows = [
+        (protocol, names[i], *count[:, i].tolist())
+        for protocol, count in counts.items()
+        for i in sorted(np.flatnonzero(count[0]).tolist(), key=lambda i: names[i])
+    ]
     return pl.DataFrame(rows, schema=PIVOTALITY_SCHEMA, orient="row")
 
 
 def margins(source: Source) -> pl.DataFrame:
     """How many ballots each turn hangs on: see `MARGINS_SCHEMA`."""
-    rows = [
-        (
-            *turn.key,
-            turn.decision.winner,
-            margin(turn, budget=source.budget),
-            margin(turn, budget=source.budget, clear=True),
-            len(turn.final.profile.cast),
+    table = turn_table(source)
+    rich = rich_rule(source.ballots) or "cumulative"
+    found = np.zeros((3, len(table.winner)), dtype=np.int64)
+    for panel in table.panels:
+        for protocol, own in _kinds(table):
+            rows = np.flatnonzero(own[panel.final.turn])
+            turns = panel.final.turn[rows]
+            rule = rich if protocol == "rich" else protocol
+            most = _widest(rule, panel.final.candidates.shape[1], source.budget)
+            for row, clear in enumerate((False, True)):
+                found[row, turns] = _fewest(panel, rows, most=most, clear=clear)
+            found[2, turns] = panel.final.cast[rows].sum(axis=1)
+    return (
+        table.votes.turns.with_columns(
+            winner=table.names(table.winner),
+            margin=pl.Series(found[0]),
+            margin_clear=pl.Series(found[1]),
+            ballots=pl.Series(found[2]),
         )
-        for turn in decided_turns(source)
-    ]
-    return pl.DataFrame(rows, schema=MARGINS_SCHEMA, orient="row")
+        .with_columns(pl.col("margin", "margin_clear").replace(0, None))
+        .select(pl.col(name).cast(dtype) for name, dtype in MARGINS_SCHEMA.items())
+    )
 
 
-def margin(turn: DecidedTurn, *, budget: int, clear: bool = False) -> int | None:
-    """The fewest final ballots to change so that the winner changes.
+def _kinds(table: TurnTable) -> list[tuple[BallotFormat, Bools]]:
+    return list(table.protocols())
+
+
+def _fewest(panel: Panels, rows: Ints, *, most: int, clear: bool) -> Ints:
+    """The fewest final ballots to change so that each turn's winner changes; 0 for never.
 
     Exact: a changed ballot can put a rival as far before the winner as the protocol allows,
     each ballot on its own, so the ballots that gain most are changed first.
 
     Args:
-        turn: A decided turn.
-        budget: Points of a cumulative ballot.
+        panel: Decided turns.
+        rows: Which of them.
+        most: By how much one ballot can put a candidate before another.
         clear: The rival must be ahead; a tie that the order would give it is not enough.
-
-    Returns:
-        `None` where nobody else stands or no ballot was cast.
     """
-    ballots, winner = turn.final.cast(), turn.decision.winner
-    most = _widest(turn.final.profile.rule, len(turn.final.candidates), budget)
-    first = turn.order.index(winner)
-    needs = []
-    for rival in turn.final.candidates:
-        if rival == winner:
-            continue
-        leads = [ballot[winner] - ballot[rival] for ballot in ballots]
-        ahead = int(clear or turn.order.index(rival) > first)
-        needs.append(
-            _fewest(
-                sorted((most + lead for lead in leads), reverse=True), max(1, sum(leads) + ahead)
-            )
-        )
-    return min((need for need in needs if need is not None), default=None)
-
-
-def _fewest(gains: Sequence[int], needed: int) -> int | None:
-    """How many of the largest gains reach what is needed."""
-    reached = 0
-    for count, gain in enumerate(gains, start=1):
-        reached += gain
-        if reached >= needed:
-            return count
-    return None
+    final = panel.final.of(rows)
+    winner = panel.winner[rows]
+    held = np.take_along_axis(final.masses, winner[:, None, None], axis=2)[:, :, 0]
+    n = final.cast.shape[1]
+    fewest = np.full(len(rows), n + 1)
+    for rival in range(final.candidates.shape[1]):
+        leads = np.where(final.cast, held - final.masses[:, :, rival], 0)
+        ahead = clear | (rival > winner)
+        needed = np.maximum(1, leads.sum(axis=1) + ahead)
+        gains = np.where(final.cast, most + leads, 0)
+        reached = np.cumsum(-np.sort(-gains, axis=1), axis=1) >= needed[:, None]
+        enough = reached.any(axis=1) & (rival != winner)
+        fewest = np.where(enough, np.minimum(fewest, 1 + reached.argmax(axis=1)), fewest)
+    return np.where(fewest > n, 0, fewest)
 
 
 def _widest(protocol: Protocol, m: int, budget: int) -> int:
@@ -177,38 +192,51 @@ def _widest(protocol: Protocol, m: int, budget: int) -> int:
     return widest[protocol]
 
 
-def _pivotal(turn: DecidedTurn, voter: str) -> tuple[bool, bool]:
-    """Whether the winner changes without one voter: by the order's pick, and for certain."""
-    from analysis.recount.cases import Case, decided  # here: it brings every recount along
+def _pivotal(panel: Panels, seat: int) -> tuple[Bools, Bools]:
+    """Whether each winner changes without one voter: by the order's pick, and for certain.
 
-    outcome = decided(
-        Case(turn.final, turn.initial, turn.tie),
-        order=turn.order,
-        change=lambda ballots: [(who, mass) for who, mass in ballots if who != voter],
-    )
-    winner = turn.decision.winner
-    return outcome.winner != winner, winner not in outcome.standing
+    Only totals decide, so the voter's masses are taken off them.
+    """
+    everybody = np.ones(panel.led.shape, dtype=np.bool_)
+    led = largest(panel.final.totals - panel.final.masses[:, seat], everybody)
+    as_logged = (led == panel.led).all(axis=1)
+    put_again = as_logged & panel.held & (led.sum(axis=1) > 1)
+    again = largest(panel.again - panel.again_by[:, seat], led)
+    left = np.where(put_again[:, None], again, led)
+    moved = first_of(left) != panel.winner
+    still_led = np.take_along_axis(led, panel.winner[:, None], axis=1)[:, 0]
+    return moved, np.where(as_logged, moved, ~still_led)
 
 
-def _mean_correlation(turns: Sequence[DecidedTurn]) -> float | NotEstimable:
-    cells: dict[tuple[str, str], list[tuple[float, float]]] = {}
-    for turn in turns:
-        centred = {
-            voter: np.array(ballot) - np.mean(ballot)
-            for voter, ballot in zip(turn.final.voters, turn.final.profile.ballots, strict=True)
-            if ballot is not None
-        }
-        for a, b in combinations(sorted(centred), 2):
-            pairs = zip(centred[a].tolist(), centred[b].tolist(), strict=True)
-            cells.setdefault((a, b), []).extend(pairs)
-    found = [r for pairs in cells.values() if (r := _correlation(pairs)) is not None]
-    if not found:
+def _mean_correlation(parts: list[Rounds], voters: int) -> float | NotEstimable:
+    """Mean over pairs of voters of the correlation of their ballots, each on its own mean."""
+    found = [(np.zeros(0, dtype=np.int64), np.zeros((3, 0)))]
+    for part in parts:
+        step = max(1, _AT_ONCE // part.voters.shape[1] ** 2)
+        rows = np.arange(len(part.turn))
+        chunks = [rows[start : start + step] for start in range(0, len(rows), step)]
+        found += [_products(part.of(chunk), voters) for chunk in chunks]
+    pair, sums = (np.concatenate(arrays, axis=-1) for arrays in zip(*found, strict=True))
+    xy, xx, yy = _summed(pair, sums)[1]
+    scale = np.sqrt(xx * yy)
+    if not (scale > 0).any():
         return NotEstimable("no two voters whose ballots tell candidates apart voted together")
-    return sum(found) / len(found)
+    return float((xy[scale > 0] / scale[scale > 0]).mean())
 
 
-def _correlation(pairs: Sequence[tuple[float, float]]) -> float | None:
-    """Pearson's correlation; ballots are centred already, each on its own mean."""
-    x, y = np.array(pairs).T
-    scale = float(np.sqrt((x @ x) * (y @ y)))
-    return float(x @ y) / scale if scale > 0 else None
+def _products(part: Rounds, voters: int) -> tuple[Ints, Floats]:
+    """Pairs of voters, and the sums of x y, x x and y y over the turns in which both voted."""
+    _, n, m = part.masses.shape
+    centred = (m * part.masses - part.masses.sum(axis=2, keepdims=True)) / m
+    a, b = np.triu_indices(n, 1)
+    both = part.cast[:, a] & part.cast[:, b]
+    square = (centred**2).sum(axis=2)
+    gram = np.matmul(centred, centred.transpose(0, 2, 1))[:, a, b]
+    pair = part.voters[:, a] * voters + part.voters[:, b]
+    return _summed(pair[both], np.stack([gram[both], square[:, a][both], square[:, b][both]]))
+
+
+def _summed(pair: Ints, sums: Floats) -> tuple[Ints, Floats]:
+    """Each pair once, with its sums."""
+    names, number = np.unique(pair, return_inverse=True)
+    return names, np.stack([np.bincount(number, row, len(names)) for row in sums])

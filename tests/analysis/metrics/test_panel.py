@@ -5,8 +5,7 @@ from typing import Any
 
 import pytest
 
-from analysis.metrics import decided_turns, effective_votes, margins, pivotality
-from analysis.metrics.panel import margin
+from analysis.metrics import effective_votes, margins, pivotality
 from analysis.statistics import NotEstimable
 from tutorsim.types import PROTOCOLS, Protocol
 from tutorsim.voting import decide, masses_of
@@ -166,8 +165,7 @@ def test_margins_agree_with_trying_every_change(one_turn: Make, protocol: Protoc
             roles=roles,
             source={"roles": roles, "fallback_order": roles, "cumulative_budget": BUDGET},
         )
-        [turn] = decided_turns(source)
-        for clear in (False, True):
-            assert margin(turn, budget=BUDGET, clear=clear) == fewest_by_trying(
-                masses, roles, protocol, clear
-            )
+        [row] = margins(source).rows(named=True)
+        assert [row["margin"], row["margin_clear"]] == [
+            fewest_by_trying(masses, roles, protocol, clear) for clear in (False, True)
+        ]

@@ -1,0 +1,222 @@
+"""Every voting turn at once: who won, by which step, who led before, and how far votes moved.
+
+`analysis.metrics.turns.decided_turns` says the same of each turn with a `Decision` of its own,
+and is what a property test holds this to.
+"""
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, field
+from functools import lru_cache
+from typing import Final
+
+import numpy as np
+import numpy.typing as npt
+import polars as pl
+
+from analysis.metrics.turns import Place, place_of_episodes
+from analysis.profiles import TURN
+from analysis.rounds import Bools, Ints, Rounds, Votes, read_votes
+from analysis.sources import Source
+from tutorsim.types import BALLOT_FORMATS, DECIDED_BY, BallotFormat
+
+__all__ = ["Panels", "TurnTable", "first_of", "largest", "places_of", "turn_table"]
+
+Floats = npt.NDArray[np.float64]
+
+_EXACT: Final = 2**20
+"""Totals below this have products that are exact in every step."""
+
+_VOTE, _TIE_ROUND, _FALLBACK = range(len(DECIDED_BY))
+
+
+@dataclass(frozen=True, eq=False)
+class Panels:
+    """Decided turns of one size: R turns, n voters, m candidates."""
+
+    final: Rounds
+    led: Bools
+    """Shape (R, m): who led the final vote."""
+    again: Ints
+    """Shape (R, m): totals of the tie round, 0 where none was held."""
+    again_by: Ints
+    """Shape (R, n, m): what each final voter cast in the tie round."""
+    held: Bools
+    """Shape (R,): a tie round is in the table."""
+    undecided: Bools
+    """Shape (R, m): who is left after counting."""
+
+    @property
+    def winner(self) -> Ints:
+        """Shape (R,): the winner's position among the turn's candidates."""
+        return first_of(self.undecided)
+
+
+@dataclass(frozen=True, eq=False)
+class TurnTable:
+    """T turns in the order of their final ballots; candidates are places in the order."""
+
+    votes: Votes = field(repr=False)
+    panels: tuple[Panels, ...] = field(repr=False)
+    protocol: npt.NDArray[np.str_] = field(repr=False)
+    winner: Ints = field(repr=False)
+    decided_by: Ints = field(repr=False)
+    """Position in `DECIDED_BY`."""
+    leader: Ints = field(repr=False)
+    """Leader of the first vote, a tie going to the order; -1 without one."""
+    outside: Bools = field(repr=False)
+    """The winner is not among the leaders of the first vote."""
+    shift: Floats = field(repr=False)
+    """NaN where it is undefined."""
+
+    @property
+    def order(self) -> tuple[str, ...]:
+        """Candidates by place."""
+        return self.votes.order
+
+    @property
+    def tied(self) -> Bools:
+        """The final vote was tied."""
+        return np.asarray(self.decided_by != _VOTE)
+
+    @property
+    def fallback(self) -> Bools:
+        """The order decided."""
+        return np.asarray(self.decided_by == _FALLBACK)
+
+    @property
+    def voted(self) -> Bools:
+        """A first vote was held."""
+        return np.asarray(self.leader >= 0)
+
+    @property
+    def flip(self) -> Bools:
+        """The first leader did not win; false without a first vote."""
+        return np.asarray(self.voted & (self.leader != self.winner))
+
+    def protocols(self) -> Iterator[tuple[BallotFormat, Bools]]:
+        """Each format that has turns, in the order of `BALLOT_FORMATS`, and which turns."""
+        for form in BALLOT_FORMATS:
+            own = np.asarray(self.protocol == form)
+            if own.any():
+                yield form, own
+
+    def names(self, places: Ints) -> pl.Series:
+        """Candidates by name; null for -1."""
+        named = pl.Series(list(self.order), dtype=pl.String)
+        found = named.gather(pl.Series(np.maximum(places, 0)))
+        return found.zip_with(pl.Series(places >= 0), pl.Series([None], dtype=pl.String))
+
+
+@lru_cache(maxsize=2)  # one run, or two side by side: every metric starts here
+def turn_table(source: Source) -> TurnTable:
+    """All voting turns of complete episodes, decided under their own rule and order."""
+    votes = read_votes(source.ballots, fallback_order=source.fallback_order)
+    panels = tuple(_panels(final, votes.tie) for final in votes.final)
+    size = votes.turns.height
+    winner, by = np.zeros((2, size), dtype=np.int64)
+    for part in panels:
+        rows, position = np.arange(len(part.final.turn)), part.winner
+        winner[part.final.turn] = part.final.candidates[rows, position]
+        several = part.undecided.sum(axis=1) > 1
+        again = part.held & (part.led.sum(axis=1) > 1)
+        by[part.final.turn] = np.where(several, _FALLBACK, np.where(again, _TIE_ROUND, _VOTE))
+    leader, outside = _first_leaders(votes, winner)
+    return TurnTable(
+        votes=votes,
+        panels=panels,
+        protocol=votes.turns.get_column("protocol").to_numpy().astype(np.str_),
+        winner=winner,
+        decided_by=by,
+        leader=leader,
+        outside=outside,
+        shift=_shifts(votes),
+    )
+
+
+def largest(totals: Ints, among: Bools) -> Bools:
+    """Who has the largest total among some, row by row."""
+    lowest = np.iinfo(np.int64).min
+    held = np.where(among, totals, lowest)
+    return np.asarray(among & (held == held.max(axis=-1, keepdims=True)))
+
+
+def first_of(candidates: Bools) -> Ints:
+    """Position of the first in the order, row by row."""
+    return np.asarray(candidates.argmax(axis=-1))
+
+
+def _panels(final: Rounds, ties: Sequence[Rounds]) -> Panels:
+    rounds, n, m = final.masses.shape
+    again_by = np.zeros((rounds, n, m), dtype=np.int64)
+    again, held = np.zeros((rounds, m), dtype=np.int64), np.zeros(rounds, dtype=np.bool_)
+    row_of = np.full(int(final.turn.max(initial=-1)) + 1, -1)
+    row_of[final.turn] = np.arange(rounds)
+    for tie in ties:
+        tie = tie.of(np.flatnonzero(tie.turn < len(row_of)))
+        tie = tie.of(np.flatnonzero(row_of[tie.turn] >= 0))
+        rows = row_of[tie.turn]
+        seat = final.candidates[rows][:, :, None] == tie.candidates[:, None, :]
+        same = final.voters[rows][:, :, None] == tie.voters[:, None, :]
+        held[rows] = True
+        again[rows] = np.einsum("rfc,rc->rf", seat, tie.totals)
+        by_seat = np.einsum("rfc,rvc->rvf", seat, tie.masses)
+        again_by[rows] = np.einsum("rwv,rvf->rwf", same, by_seat)
+    led = largest(final.totals, np.ones((rounds, m), dtype=np.bool_))
+    put_again = held & (led.sum(axis=1) > 1)
+    undecided = np.where(put_again[:, None], largest(again, led), led)
+    return Panels(final, led, again, again_by, held, undecided)
+
+
+def _first_leaders(votes: Votes, winner: Ints) -> tuple[Ints, Bools]:
+    """Per turn: the leader of the first vote, and whether the winner led in no way."""
+    leader = np.full(len(winner), -1, dtype=np.int64)
+    outside = np.zeros(len(winner), dtype=np.bool_)
+    for first in votes.initial:
+        totals = first.totals
+        led = largest(totals, np.ones(totals.shape, dtype=np.bool_))
+        rows = np.arange(len(first.turn))
+        leader[first.turn] = first.candidates[rows, first_of(led)]
+        won = first.candidates == winner[first.turn][:, None]
+        outside[first.turn] = ~(won & led).any(axis=1)
+    return leader, outside
+
+
+def _shifts(votes: Votes) -> Floats:
+    """Half the distance between vote shares: each candidate's share before, minus after."""
+    before, after = _mass(votes.initial), _mass(votes.final)
+    joined = before.join(after, on=["turn", "candidate"], how="full", coalesce=True)
+    both = joined.with_columns(
+        a=pl.col("mass").fill_null(0).sum().over("turn"),
+        b=pl.col("mass_right").fill_null(0).sum().over("turn"),
+    ).filter((pl.col("a") > 0) & (pl.col("b") > 0))
+    p, q = pl.col("mass").fill_null(0), pl.col("mass_right").fill_null(0)
+    a, b = pl.col("a"), pl.col("b")
+    small = both.select(pl.max_horizontal(pl.max("a"), pl.max("b")).max()).item()
+    if small is not None and small >= _EXACT:
+        half = (p / a - q / b).abs().sum() / 2
+    else:  # whole numbers, and one division at the end
+        half = (p * b - q * a).abs().sum() / (2 * a.first() * b.first())
+    found = both.group_by("turn").agg(shift=half)
+    shifts = np.full(votes.turns.height, np.nan)
+    shifts[found.get_column("turn").to_numpy()] = found.get_column("shift").to_numpy()
+    return shifts
+
+
+def _mass(rounds: Sequence[Rounds]) -> pl.DataFrame:
+    """Turn, candidate and mass, one row for each candidate of each round."""
+    empty = [np.zeros(0, dtype=np.int64)]
+    columns = {
+        "turn": [np.repeat(r.turn, r.candidates.shape[1]) for r in rounds],
+        "candidate": [r.candidates.reshape(-1) for r in rounds],
+        "mass": [r.totals.reshape(-1) for r in rounds],
+    }
+    return pl.DataFrame({name: np.concatenate(parts or empty) for name, parts in columns.items()})
+
+
+def places_of(votes: Votes, ballots: pl.DataFrame) -> pl.DataFrame:
+    """The turns with their place in the grid, as the episode's first ballot states it."""
+    known = place_of_episodes(ballots)
+    rows = [(name, *place) for name, place in known.items()]
+    schema = dict.fromkeys(("episode_id", *Place._fields), pl.String)
+    places = pl.DataFrame(rows, schema=schema, orient="row")
+    return votes.turns.select(TURN).join(places, on="episode_id", how="left", maintain_order="left")

@@ -136,3 +136,9 @@ def completions_of() -> Callable[..., int]:
 def random_profile() -> Callable[..., Profile]:
     """`draw_profile(random, protocol, m, n, budget)`."""
     return draw_profile
+
+
+@pytest.fixture
+def table_of_ballots() -> tuple[Callable[..., bool], Callable[..., tuple[Masses, ...]]]:
+    """`agrees(ballot, logged, other, target)` and `every_ballot(protocol, m, budget)`."""
+    return agrees, every_ballot

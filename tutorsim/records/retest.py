@@ -14,7 +14,7 @@ from pydantic import ValidationError
 
 from tutorsim.errors import LogError
 from tutorsim.records.base import SCHEMA_VERSION, Record
-from tutorsim.records.episode import BallotRecord
+from tutorsim.records.episode import BallotRecord, Failure
 from tutorsim.records.run import Provenance
 from tutorsim.types import Stage
 
@@ -40,6 +40,8 @@ class RetestVote(Record):
     """`vote_initial` or `vote_final`."""
     repeats: tuple[tuple[BallotRecord, ...], ...]
     """One entry per repeat: a ballot of every voter, in the order of the log."""
+    failures: tuple[Failure, ...] = ()
+    """Calls that failed for good. Repeats that lack a ballot for it are not among `repeats`."""
 
 
 class RetestRecord(Record):
@@ -57,7 +59,7 @@ class RetestHead(Record):
     recording_digest: str
     """The recording whose prompts were asked again."""
     repeats: int
-    """Further askings of every prompt."""
+    """Further askings of every prompt; fewer of a vote where a call failed."""
     stages: tuple[Stage, ...]
     sample: int | None = None
     """Number of turns drawn; `None` for all."""

@@ -6,8 +6,9 @@ what it returns can be used to open files. `check_cassette` holds a cassette aga
 
 import hashlib
 import json
+from collections.abc import Sequence
 from pathlib import Path
-from typing import Any, Final
+from typing import Any, Final, Protocol, TypeVar
 
 from pydantic import BaseModel, ConfigDict, Field, ValidationError
 
@@ -21,26 +22,51 @@ from tutorsim.types import DecidedBy, EpisodeStatus
 __all__ = [
     "MANIFEST_FILE",
     "MANIFEST_SCHEMA",
+    "SHA256",
+    "Digests",
+    "Entry",
     "EpisodeEntry",
+    "Head",
     "Manifest",
     "Outcome",
+    "Part",
     "check_cassette",
     "episode_entry",
     "episode_outcome",
+    "load_head",
     "read_manifest",
+    "save_head",
     "write_manifest",
 ]
 
 MANIFEST_FILE: Final = "manifest.json"
 MANIFEST_SCHEMA: Final = 1
 SHA256: Final = r"^[0-9a-f]{64}$"
+"""A digest, in hexadecimal."""
 
 
-class _Part(BaseModel):
+class Part(BaseModel):
+    """A frozen model of a part of a manifest; fields that it does not know are refused."""
+
     model_config = ConfigDict(frozen=True, extra="forbid")
 
 
-class Outcome(_Part):
+class Entry(Part):
+    """One episode of a folder."""
+
+    episode_id: str
+
+
+class Head(Part):
+    """The head of a folder of cassettes."""
+
+    episodes: Sequence[Entry]
+
+
+H = TypeVar("H", bound=Head)
+
+
+class Outcome(Part):
     """What came of an episode, short enough to review in a diff."""
 
     success: bool | None
@@ -54,10 +80,9 @@ class Outcome(_Part):
     code_passed: bool | None
 
 
-class EpisodeEntry(_Part):
+class EpisodeEntry(Entry):
     """One episode of a recording."""
 
-    episode_id: str
     status: EpisodeStatus
     failure: Failure | None
     """`None` unless the status is `failed`."""
@@ -72,7 +97,7 @@ class EpisodeEntry(_Part):
     outcome: Outcome
 
 
-class Manifest(_Part):
+class Manifest(Head):
     """The head of a recording's folder."""
 
     schema_version: int = MANIFEST_SCHEMA
@@ -129,7 +154,17 @@ def episode_outcome(record: EpisodeRecord) -> Outcome:
     )
 
 
-def check_cassette(entry: EpisodeEntry, cassette: Cassette) -> RecordingError | None:
+class Digests(Protocol):
+    """What a manifest says of a cassette."""
+
+    @property
+    def cassette_sha256(self) -> str: ...
+
+    @property
+    def requests_sha256(self) -> str: ...
+
+
+def check_cassette(entry: Digests, cassette: Cassette) -> RecordingError | None:
     """Hold a cassette against the manifest before it is replayed.
 
     Returns:
@@ -162,12 +197,7 @@ def write_manifest(folder: Path, manifest: Manifest) -> None:
     Raises:
         FolderError: If it cannot be written.
     """
-    head = manifest.model_dump(mode="json", exclude={"episodes"}) | {"episodes": []}
-    text = json.dumps(head, ensure_ascii=False, indent=1)
-    lines = ",\n  ".join(to_line(entry) for entry in manifest.episodes)
-    if lines:
-        text = text.removesuffix("[]\n}") + f"[\n  {lines}\n ]\n}}"
-    write_atomic(folder / MANIFEST_FILE, f"{text}\n".encode())
+    save_head(folder / MANIFEST_FILE, manifest)
 
 
 def read_manifest(folder: Path) -> Manifest:
@@ -177,45 +207,78 @@ def read_manifest(folder: Path) -> Manifest:
         RecordingError: If the folder is no recording, or the manifest is truncated, of another
             version, or names an episode twice or one whose name could leave the folder.
     """
-    path = folder / MANIFEST_FILE
-    try:
-        data = json.loads(path.read_bytes())
-        version = data["schema_version"]
-    except FileNotFoundError as error:
+    found = load_head(folder / MANIFEST_FILE, Manifest, schema=MANIFEST_SCHEMA)
+    if found is None:
         raise RecordingError(
             f"{folder} is not a recording.",
             why=f"It has no {MANIFEST_FILE}.",
             hint="Point at a folder that `tutorsim run` finished; "
             "an interrupted one goes on with the same command.",
-        ) from error
+        )
+    return found
+
+
+def save_head(path: Path, head: Head) -> None:
+    """Write a head, one episode a line; the same head gives the same bytes.
+
+    Raises:
+        FolderError: If it cannot be written.
+    """
+    fields = head.model_dump(mode="json", exclude={"episodes"}) | {"episodes": []}
+    text = json.dumps(fields, ensure_ascii=False, indent=1)
+    lines = ",\n  ".join(to_line(entry) for entry in head.episodes)
+    if lines:
+        text = text.removesuffix("[]\n}") + f"[\n  {lines}\n ]\n}}"
+    write_atomic(path, f"{text}\n".encode())
+
+
+def load_head(path: Path, kind: type[H], *, schema: int) -> H | None:
+    """Read a head and check that its episodes can be used to open files.
+
+    Args:
+        path: The file.
+        kind: What it holds.
+        schema: Version that can be read.
+
+    Returns:
+        The head; `None` where there is no file.
+
+    Raises:
+        RecordingError: As `read_manifest`.
+    """
+    try:
+        data = json.loads(path.read_bytes())
+        version = data["schema_version"]
+    except FileNotFoundError:
+        return None
     except OSError as error:
         raise _refused(path, error.strerror or str(error)) from error
     except (ValueError, KeyError, TypeError, RecursionError) as error:
         raise _refused(path, f"It is truncated or was edited ({error}).") from error
-    if version != MANIFEST_SCHEMA:
+    if version != schema:
         raise RecordingError(
             f"{path} has format version {version!r}.",
-            why=f"This tutorsim reads version {MANIFEST_SCHEMA}.",
+            why=f"This tutorsim reads version {schema}.",
             hint="Use the tutorsim that wrote it, or record the study anew.",
         )
-    return _checked(path, data)
+    return _checked(path, data, kind)
 
 
-def _checked(path: Path, data: dict[str, Any]) -> Manifest:
+def _checked(path: Path, data: dict[str, Any], kind: type[H]) -> H:
     try:
-        manifest = Manifest.model_validate(data)
+        head = kind.model_validate(data)
     except ValidationError as error:
         first = error.errors()[0]
         place = ".".join(str(part) for part in first["loc"])
         raise _refused(path, f"Field {place}: {first['msg']}.") from error
     seen: set[str] = set()
-    for entry in manifest.episodes:
+    for entry in head.episodes:
         if not is_episode_id(entry.episode_id):
             raise _refused(path, f"{entry.episode_id!r} is not an episode id.")
         if entry.episode_id in seen:
             raise _refused(path, f"It names {cassette_name(entry.episode_id)} twice.")
         seen.add(entry.episode_id)
-    return manifest
+    return head
 
 
 def _refused(path: Path, why: str) -> RecordingError:

@@ -1,0 +1,207 @@
+"""What ballots predict, held against what comes when the other rule is really run.
+
+A study is recorded from the stand-in with steady voters, who prefer the same under every ballot
+format. The possible winners of every turn under every other rule are computed from the logged
+ballots alone. Then the truth is looked up, or run: the ballots that the same voters cast in the
+other format on the same proposals, and branches of the recording under each rule. All figures
+are the stand-in's and say nothing about any language model.
+"""
+
+import os
+from collections.abc import Iterable, Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass
+from pathlib import Path
+
+from analysis.diverge import alternatives_of, diverge
+from analysis.recount import recount
+from analysis.sources import Source, open_source
+from tutorsim.plan import load_prices
+from tutorsim.records import EpisodeRecord, Turn
+from tutorsim.runner.branching import Alternative, branch_study
+from tutorsim.runner.budget import Budget
+from tutorsim.runner.opening import open_recording
+from tutorsim.runner.parent import Parent
+from tutorsim.runner.recorder import RecordingOptions, record
+from tutorsim.sandbox import Sandbox
+from tutorsim.standin import StandIn
+from tutorsim.study import LoadedStudy, load_study
+from tutorsim.types import BALLOT_FORMATS, PROTOCOLS, Protocol
+from tutorsim.voting import cast_as, leaders, masses_of, tally
+
+STUDY = Path(__file__).with_name("ground_truth.toml")
+SEED = 5
+CONTINUATIONS = 3
+
+
+@dataclass(frozen=True)
+class Prediction:
+    """One pair of logged format and rule, over all turns."""
+
+    logged: str
+    rule: Protocol
+    turns: int
+    contained: int
+    """Turns whose true leaders are all among the possible winners."""
+    single: int
+    """Turns with one possible winner."""
+    right: int
+    """Turns where the projection's winner leads in truth."""
+
+
+@dataclass(frozen=True)
+class Branched:
+    """One rule, over all episodes that voted in another format."""
+
+    rule: Protocol
+    episodes: int
+    covered: int
+    left: int
+    """Episodes that came to another winner in some continuation."""
+    logged: float
+    """Mean success as logged."""
+    bounds: tuple[float, float]
+    """Worst-case bounds of the mean success before the branch."""
+    realised: float
+    """Mean success of covered episodes and of the continuations' means."""
+    reused: int
+    paid: int
+
+    @property
+    def width_per_call(self) -> float:
+        """Percentage points of width that a thousand paid calls removed."""
+        low, high = self.bounds
+        return 100_000 * (high - low) / self.paid if self.paid else 0.0
+
+
+def run_ground_truth(folder: Path) -> tuple[list[Prediction], list[Branched]]:
+    """Record, predict, branch and compare.
+
+    Args:
+        folder: Where everything is recorded.
+    """
+    with _endpoint(), Sandbox("auto") as sandbox:
+        parent = folder / "parent"
+        _record(load_study(STUDY), parent, sandbox)
+        source = open_source(parent)
+        predictions = [p for rule in PROTOCOLS for p in _predictions(source, rule)]
+        branched = [_branched(source, parent, rule, folder, sandbox) for rule in PROTOCOLS]
+    return predictions, branched
+
+
+@contextmanager
+def _endpoint() -> Iterator[None]:
+    before = dict(os.environ)
+    with StandIn(seed=SEED, steady=True) as server:
+        os.environ |= {"ANTHROPIC_BASE_URL": server.url, "ANTHROPIC_API_KEY": "unused"}
+        try:
+            yield
+        finally:
+            os.environ.clear()
+            os.environ.update(before)
+
+
+def _record(
+    loaded: LoadedStudy, folder: Path, sandbox: Sandbox, parent: Parent | None = None
+) -> Budget:
+    budget = Budget(load_prices())
+    options = RecordingOptions()
+    record(
+        loaded,
+        cassette_dir=folder,
+        log_dir=folder,
+        sandbox=sandbox,
+        budget=budget,
+        options=options,
+        parent=parent,
+    )
+    return budget
+
+
+def _predictions(source: Source, rule: Protocol) -> Iterator[Prediction]:
+    rows = recount(source, targets=[rule], exempt=[0]).per_turn.filter(reading="set")
+    turns = {(e.episode_id, t.turn): t for e in source.episodes for t in e.turns}
+    assert source.run is not None
+    for logged in BALLOT_FORMATS:
+        own = source.run.study.rich_protocol if logged == "rich" else logged
+        found = rows.filter(logged_protocol=logged).to_dicts() if own != rule else []
+        truths = [true_leaders(turns[row["episode_id"], row["turn"]], rule) for row in found]
+        pairs = list(zip(found, truths, strict=True))
+        if pairs:
+            yield Prediction(
+                logged=logged,
+                rule=rule,
+                turns=len(pairs),
+                contained=sum(truth <= set(row["possible_winners"]) for row, truth in pairs),
+                single=sum(len(row["possible_winners"]) == 1 for row, _ in pairs),
+                right=sum(row["point_winner"] in truth for row, truth in pairs),
+            )
+
+
+def true_leaders(turn: Turn, rule: Protocol) -> set[str]:
+    """Who led when the same voters really cast ballots of a rule on the final proposals."""
+    assert turn.decision is not None
+    ballots = turn.ballots_as.get(rule)
+    if ballots is None:
+        [form] = {ballot.protocol for ballot in turn.ballots_final}
+        cast = [cast_as(b.parsed, form=form, protocol=rule) for b in turn.ballots_final]
+    else:
+        cast = [ballot.parsed for ballot in ballots]
+    roles = tuple(turn.decision.tallies)
+    return set(leaders(tally([masses_of(one, roles, protocol=rule) for one in cast], roles)))
+
+
+def _branched(
+    source: Source, parent_folder: Path, rule: Protocol, folder: Path, sandbox: Sandbox
+) -> Branched:
+    found = recount(source, targets=[rule], exempt=[0]).per_turn.filter(reading="set")
+    divergence = diverge(source, alternatives_of(found), question=f"Rule {rule}")
+    rows = divergence.episodes.to_dicts()
+    first = {r["episode_id"]: r["first_possible"] for r in rows if r["path"] != "covered"}
+    recording = open_recording(parent_folder)
+    loaded = branch_study(
+        recording,
+        source.episodes,
+        Alternative(rule=rule),
+        first,
+        continuations=CONTINUATIONS,
+    )
+    assert loaded.study.branch is not None
+    parent = Parent(recording, loaded.study.branch)
+    child = folder / rule
+    parent.link_covered(child)
+    budget = _record(loaded, child, sandbox, parent)
+    return _compared(source, open_source(child), set(first), rule, budget)
+
+
+def _compared(
+    source: Source, child: Source, taken_up: set[str], rule: Protocol, budget: Budget
+) -> Branched:
+    logged = {e.episode_id: _success(e) for e in source.episodes}
+    drawn: dict[str, list[EpisodeRecord]] = {}
+    for e in child.episodes:
+        if e.branch is not None:
+            drawn.setdefault(e.branch.parent_episode, []).append(e)
+    realised = {**logged, **{name: _mean(map(_success, es)) for name, es in drawn.items()}}
+    known = sum(value for name, value in logged.items() if name not in taken_up)
+    n = len(logged)
+    return Branched(
+        rule=rule,
+        episodes=n,
+        covered=n - len(taken_up),
+        left=sum(any(e.branch and e.branch.left for e in es) for es in drawn.values()),
+        logged=_mean(logged.values()),
+        bounds=(known / n, (known + len(taken_up)) / n),
+        realised=_mean(realised.values()),
+        reused=budget.reused,
+        paid=budget.calls,
+    )
+
+
+def _success(episode: EpisodeRecord) -> float:
+    return float(bool(episode.success))
+
+
+def _mean(values: Iterable[float]) -> float:
+    found = list(values)
+    return sum(found) / len(found)

@@ -103,8 +103,9 @@ class VerdictStore:
         entry = other._entries.get(program_digest(run))
         if entry is None:
             return None
-        self._file.append(to_line(entry).encode())
-        self._entries[entry.program] = entry
+        if self._entries.get(entry.program) != entry:
+            self._file.append(to_line(entry).encode())
+            self._entries[entry.program] = entry
         return entry.result()
 
     def finish(self) -> str | None:

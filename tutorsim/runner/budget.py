@@ -43,7 +43,8 @@ class Budget:
             UsageError: If there is a cap and a model of the study has no price.
         """
         models = study.models
-        names = {models.tutor, models.judge, models.student}
+        later = (study.branch and study.branch.model) or models.tutor
+        names = {models.tutor, models.judge, models.student, later}
         unknown = sorted(name for name in names if self.prices.price(name) is None)
         if self.max_usd is not None and unknown:
             raise UsageError(

@@ -17,4 +17,4 @@ def pytest_benchmark_update_json(
 ) -> None:
     named = config.getoption("benchmark_json")
     if named is not None:
-        write_table(output_json["benchmarks"], Path(named.name).with_suffix(".md"))
+        write_table(output_json["benchmarks"], Path(named).with_suffix(".md"))

@@ -23,7 +23,7 @@ from tutorsim.records import (
     TieRound,
     Turn,
 )
-from tutorsim.types import DEFAULT_ROLES, Protocol
+from tutorsim.types import DEFAULT_ROLES, BallotFormat, Protocol
 from tutorsim.voting import Choice, decide, masses_of
 
 Cast = Mapping[str, Choice | None]
@@ -36,18 +36,23 @@ def make_ballot(
     voter: str,
     choice: Choice | None,
     *,
-    protocol: Protocol,
+    protocol: BallotFormat,
     candidates: Sequence[str],
     shown: Sequence[str] | None = None,
 ) -> BallotRecord:
-    """A ballot; labels follow `shown`, by default the candidates' own order."""
+    """A ballot; labels follow `shown`, by default the candidates' own order.
+
+    A rich one counts as cumulative.
+    """
+    rule: Protocol = "cumulative" if protocol == "rich" else protocol
     return BallotRecord(
         voter=voter,
         protocol=protocol,
+        counted_as="cumulative" if protocol == "rich" else None,
         labels=dict(zip(LETTERS, shown or candidates, strict=False)),
         raw="as cast",
         parsed=choice,
-        mass=masses_of(choice, candidates, protocol=protocol),
+        mass=masses_of(choice, candidates, protocol=rule),
         ballot_status="abstained" if choice is None else "valid",
         attempts=1 if choice is not None else 2,
         raw_first=None,
@@ -55,11 +60,12 @@ def make_ballot(
 
 
 def make_turn(
-    protocol: Protocol,
+    protocol: BallotFormat,
     final: Cast,
     *,
     initial: Cast | None = None,
     tie: Cast | None = None,
+    others: Mapping[BallotFormat, Cast] | None = None,
     turn: int = 1,
     roles: Sequence[str] = DEFAULT_ROLES,
     order: Sequence[str] | None = None,
@@ -69,15 +75,18 @@ def make_turn(
 ) -> Turn:
     """One panel turn, decided by the real rule. `initial` is `final` unless given.
 
+    `others`: format → diagnostic ballots on the same proposals.
     `shown`: voter → roles in the order of the labels that this voter saw.
     """
 
-    def cast(ballots: Cast, candidates: Sequence[str]) -> tuple[BallotRecord, ...]:
+    def cast(
+        ballots: Cast, candidates: Sequence[str], form: BallotFormat = protocol
+    ) -> tuple[BallotRecord, ...]:
         return tuple(
             make_ballot(
                 voter,
                 choice,
-                protocol=protocol,
+                protocol=form,
                 candidates=candidates,
                 shown=(shown or {}).get(voter) if candidates is roles else None,
             )
@@ -114,6 +123,7 @@ def make_turn(
         ballots_initial=cast(initial or final, roles),
         proposals_final=proposals,
         ballots_final=ballots_final,
+        ballots_as={form: cast(given, roles, form) for form, given in (others or {}).items()},
         tie_round=tie_round,
         decision=decision,
         delivered=proposals[decision.winner].text,
@@ -248,7 +258,7 @@ def make_retest(source: Any, *votes: tuple[str, int, str, Sequence[Cast]]) -> An
         candidates = tuple(first.labels.values())
         cast = tuple(
             tuple(
-                make_ballot(voter, choice, protocol=first.rule, candidates=candidates)
+                make_ballot(voter, choice, protocol=first.protocol, candidates=candidates)
                 for voter, choice in repeat.items()
             )
             for repeat in repeats

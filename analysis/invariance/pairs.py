@@ -1,107 +1,26 @@
-"""Format invariance: does a voter that sees the same proposals choose the same in two formats?
-
-Recounts under another rule rest on it: what a voter may have cast under the other rule is read
-off its ballot. Only ballots of one voter on the same final proposals in two formats can test it:
-the diagnostic ballots of a run, or two runs whose voters saw the same proposals.
-
-*Consistent*: the second ballot is one that the first leaves possible (`analysis.identify`), so
-the direction matters where a ballot may be empty or have ties. A rich ballot determines one of
-every format, so a plain ballot is consistent with it if it is that one. Pairs with an abstention
-are counted and in no share. Beside it stand two askings of one format, which need not agree
-either: the same ballot, and consistent, which means that some ranking agrees with both.
-"""
+"""Pairs of ballots on the same proposals: found within a run or across two, and counted."""
 
 from collections.abc import Hashable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
 from itertools import combinations, product
-from typing import Final, NamedTuple
+from typing import NamedTuple
 
 from analysis.continuations import without_shared_turns
 from analysis.identify.membership import may_have_cast, share_a_ranking
+from analysis.invariance.result import UNTESTED, FormatInvariance, FormatPair, OneFormat
 from analysis.metrics.askings import AskedVote, asked_votes, said, top_of
 from analysis.metrics.redrawn import leader_of
 from analysis.metrics.turns import Cluster
 from analysis.profiles import Masses
 from analysis.sources import Source
-from analysis.statistics import Estimate, NotEstimable, cluster_bootstrap, to_json
+from analysis.statistics import Estimate, NotEstimable, cluster_bootstrap
 from tutorsim.records import BallotRecord, Turn
 from tutorsim.types import BALLOT_FORMATS, BallotFormat, Protocol
 from tutorsim.voting import masses_of
 
-__all__ = [
-    "UNTESTED",
-    "FormatInvariance",
-    "FormatPair",
-    "OneFormat",
-    "format_invariance",
-    "format_invariance_across",
-]
-
-UNTESTED: Final = (
-    "nobody cast ballots in two formats on the same proposals, so whether preferences are the "
-    "same in every format is untested"
-)
-
+__all__ = ["format_invariance", "format_invariance_across"]
 
 Ballots = Mapping[str, BallotRecord]
 """Voter → ballot, all in one format."""
-
-
-@dataclass(frozen=True)
-class FormatPair:
-    """Ballots of one voter on the same proposals, in two formats."""
-
-    given: BallotFormat
-    other: BallotFormat
-    pairs: int
-    """Pairs of ballots."""
-    abstained: int
-    """Pairs with an abstention; in no share."""
-    consistent: Estimate | NotEstimable
-    """Share of the other pairs in which `given` leaves `other` possible."""
-    same_top: Estimate | NotEstimable
-    """Share of the other pairs that put some same candidate first."""
-    turns: int
-    """Turns that the pairs are of."""
-    same_winner: Estimate | NotEstimable | None
-    """Share of turns with one winner, the rich ballots counted as the other format's, ties to the
-    role-priority order, turns of which nobody voted left out; `None` where neither format is
-    rich, which alone determines the other."""
-
-    def to_json(self) -> dict[str, object]:
-        return {name: to_json(value) for name, value in vars(self).items()}
-
-
-@dataclass(frozen=True)
-class OneFormat:
-    """Two askings of one prompt in one format."""
-
-    form: BallotFormat
-    pairs: int
-    abstained: int
-    same: Estimate | NotEstimable
-    """Share of the other pairs that are the same ballot."""
-    consistent: Estimate | NotEstimable
-    """Share of the other pairs that some ranking agrees with."""
-
-    def to_json(self) -> dict[str, object]:
-        return {name: to_json(value) for name, value in vars(self).items()}
-
-
-@dataclass(frozen=True)
-class FormatInvariance:
-    """Pairs of formats, and two askings of one."""
-
-    pairs: list[FormatPair]
-    from_vote: Estimate | NotEstimable
-    """Consistent pairs over all formats, each from the format that the turn voted in."""
-    askings: list[OneFormat]
-    """Empty without a retest."""
-    again: Estimate | NotEstimable
-    """Two askings of one format that gave the same ballot, over all formats."""
-
-    def to_json(self) -> dict[str, object]:
-        return {name: to_json(value) for name, value in vars(self).items()}
 
 
 class _Panels(NamedTuple):

@@ -1,0 +1,24 @@
+"""Format invariance in a sentence or two, for the caption of a recount."""
+
+from analysis.invariance.result import FormatInvariance
+from analysis.statistics import Estimate, NotEstimable
+
+__all__ = ["invariance_words"]
+
+
+def invariance_words(found: FormatInvariance | NotEstimable) -> str:
+    """How far the ballots themselves bear out that preferences are the same in every format."""
+    if isinstance(found, NotEstimable):
+        return f"The sets assume that preferences are the same in every format: {found.reason}."
+    pairs = [f"{p.given} to {p.other} {_of(p.consistent)}" for p in found.pairs]
+    said = f"Voters' ballots in two formats were consistent in {_of(found.from_vote)} pairs"
+    again = "how often two askings of one format agree is unknown, as none was asked again"
+    if isinstance(found.again, Estimate):
+        again = f"two askings of one format gave the same ballot in {_of(found.again)}"
+    return f"{said} ({', '.join(pairs)}); {again}."
+
+
+def _of(found: Estimate | NotEstimable) -> str:
+    if isinstance(found, NotEstimable):
+        return "0 of 0"
+    return f"{round(found.value * found.n):,} of {found.n:,}"

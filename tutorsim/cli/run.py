@@ -6,9 +6,14 @@ from typing import Any
 
 import click
 
-from tutorsim.cli.recording import check_may_record, record_study, recording_options
+from tutorsim.cli.recording import (
+    check_may_record,
+    record_study,
+    recording_options,
+    recording_progress,
+)
 from tutorsim.errors import StudyError
-from tutorsim.plan import Plan, load_prices, plan
+from tutorsim.plan import Plan, PriceTable, load_prices, plan
 from tutorsim.study import LoadedStudy, load_study
 from tutorsim.types import BLINDINGS, CONDITIONS
 
@@ -20,6 +25,11 @@ __all__ = ["run"]
 @click.option("--log-dir", type=click.Path(path_type=Path), help="Run folder to write.")
 @click.option("--cassette-dir", type=click.Path(path_type=Path), help="Recording to write.")
 @recording_options
+@click.option(
+    "--engine",
+    metavar="dask://…",
+    help="Spread episodes over a Dask cluster: dask://HOST:PORT or dask://local?workers=N.",
+)
 @click.option("--dry-run", is_flag=True, help="Show calls, tokens and cost; send nothing.")
 @click.option("--json", "as_json", is_flag=True, help="With --dry-run: report as JSON.")
 @click.option("--seed", type=int, help="Override the study's seed.")
@@ -49,12 +59,16 @@ def run(
     dry_run: bool,
     as_json: bool,
     prices: Path | None,
+    engine: str | None,
     **options: Any,
 ) -> None:
     """Record STUDY, a TOML file or the name of a shipped study.
 
     Every model call goes to the endpoint that the SDK's environment names and is recorded. The
     same command given again goes on where the last one stopped; nothing is paid for twice.
+
+    The workers of an --engine share calls in flight and cap. Each needs the credentials in its
+    own environment, and sees --cassette-dir under the same path.
 
     Exit codes: 0 done · 1 done, but episodes failed · 2 usage · 4 a folder holds a damaged or
     other recording · 5 the cap is reached · 6 the sandbox failed · 130 interrupted.
@@ -70,7 +84,44 @@ def run(
     if log_dir is None or cassette_dir is None:
         raise click.UsageError("Give --log-dir and --cassette-dir, or --dry-run.")
     check_may_record(options["record_in_ci"])
+    if engine is not None:
+        _spread(loaded, log_dir, cassette_dir, table, engine, options)
     record_study(loaded, log_dir, cassette_dir, table, options)
+
+
+def _spread(
+    loaded: LoadedStudy,
+    log_dir: Path,
+    cassette_dir: Path,
+    table: PriceTable,
+    engine: str,
+    options: dict[str, Any],
+) -> None:
+    """Have the episodes put on tape by the workers of a cluster."""
+    from tutorsim.engine import parse_engine
+    from tutorsim.runner.budget import Budget
+    from tutorsim.runner.line import RecordingOptions
+    from tutorsim.runner.spreading import spread
+
+    budget = Budget(table, options["max_usd"])
+    with recording_progress(budget) as (on_progress, on_warning):
+        spread(
+            loaded,
+            cassette_dir=cassette_dir,
+            log_dir=log_dir,
+            engine=parse_engine(engine),
+            level=options["level"],
+            budget=budget,
+            options=RecordingOptions(
+                max_connections=options["max_connections"],
+                max_retries=options["max_retries"],
+                timeout=options["timeout"],
+                batch=options["batch"],
+                retry_errors=options["retry_errors"],
+                on_warning=on_warning,
+                on_progress=on_progress,
+            ),
+        )
 
 
 def _overrides(options: dict[str, Any], study: Path) -> dict[str, Any]:

@@ -7,7 +7,7 @@ through the batch endpoint; either may go on with what the other began.
 
 import asyncio
 import time
-from collections.abc import Mapping
+from collections.abc import Collection, Mapping, Sequence
 from contextlib import ExitStack
 from functools import partial
 from pathlib import Path
@@ -31,15 +31,16 @@ from tutorsim.replay.interaction import Interaction
 from tutorsim.replay.recording import Deck, Tape
 from tutorsim.replay.verdicts import program_digest
 from tutorsim.runner.budget import Budget
+from tutorsim.runner.ledger import check_nobody_at_work
 from tutorsim.runner.line import Line, RecordingOptions, check_credentials
 from tutorsim.runner.log import LogWriter, check_log_folder, run_record
 from tutorsim.runner.machine import fingerprint_text, machine_facts
-from tutorsim.runner.parent import Parent, check_parent
+from tutorsim.runner.parent import Parent, ParentEpisode, check_parent
 from tutorsim.runner.session import Session, open_session
 from tutorsim.sandbox import Sandbox
 from tutorsim.study import EpisodeSpec, LoadedStudy
 
-__all__ = ["RecordingOptions", "record"]
+__all__ = ["RecordingOptions", "record", "record_part"]
 
 
 def record(
@@ -80,11 +81,43 @@ def record(
     with ExitStack() as stack:
         for folder in sorted({cassette_dir.resolve(), log_dir.resolve()}):
             stack.enter_context(FolderLock(folder))
+        check_nobody_at_work(cassette_dir)
         check_log_folder(log_dir, loaded.digest())
         session = open_session(loaded, cassette_dir)
+        if parent is not None:
+            parent.link_covered(cassette_dir)
         recorder = _Recorder(loaded, session, sandbox, budget, options, parent)
         with LogWriter(log_dir) as log:
             return asyncio.run(recorder.run(log))
+
+
+def record_part(
+    loaded: LoadedStudy,
+    session: Session,
+    *,
+    episode_ids: Collection[str],
+    verdicts: VerdictStore,
+    sandbox: Sandbox,
+    budget: Budget,
+    options: RecordingOptions,
+) -> None:
+    """Put some episodes on tape, and write nothing else: no manifest and no log.
+
+    Args:
+        loaded: The study.
+        session: The recording that the episodes are of.
+        episode_ids: Which episodes.
+        verdicts: Where verdicts are kept.
+        sandbox: Judges programs.
+        budget: Counts what is spent and keeps the cap.
+        options: How to record.
+
+    Raises:
+        TutorsimError: As `record`.
+    """
+    recorder = _Recorder(loaded, session, sandbox, budget, options, None, verdicts)
+    wanted = [spec for spec in recorder.specs if spec.episode_id in episode_ids]
+    asyncio.run(recorder.put_on_tape(wanted))
 
 
 class _Recorder:
@@ -98,6 +131,7 @@ class _Recorder:
         budget: Budget,
         options: RecordingOptions,
         parent: Parent | None,
+        verdicts: VerdictStore | None = None,
     ) -> None:
         folder = session.folder
         self.loaded = loaded
@@ -114,8 +148,8 @@ class _Recorder:
             kept_from=parent.branch.parent_study if parent else None,
         )
         self.fingerprint = fingerprint_text(sandbox)
-        self.verdicts = VerdictStore(
-            folder, fingerprint=None if session.earlier or parent else self.fingerprint
+        self.verdicts = verdicts or VerdictStore(
+            folder, fingerprint=None if session.earlier else self.fingerprint
         )
         """Those of a finished recording stay, whatever would judge its programs now."""
         self.judging: dict[str, asyncio.Task[CodeResult]] = {}
@@ -140,18 +174,25 @@ class _Recorder:
             entries = await self._all(model, log)
         return self._finish(log, entries)
 
+    async def put_on_tape(self, specs: Sequence[EpisodeSpec]) -> None:
+        """Record episodes without manifest and log."""
+        async with self.line.open() as model:
+
+            async def one(_: int, spec: EpisodeSpec) -> None:
+                await self._one(spec, model)
+                self.done += 1
+
+            await self.line.work(specs, one)
+
     def _count_earlier(self, model: Model) -> None:
         """With a cap, count what the recording has cost so far."""
         if self.budget.max_usd is None:
             return
         for spec in self.specs:
             with self.deck.open(spec.episode_id, model) as tape:
-                for asked, reply in tape.replies(paid=partial(self._was_paid, spec)):
+                prior = self.parent.episode(spec) if self.parent else None
+                for asked, reply in tape.replies(paid=partial(_was_paid, prior)):
                     self.budget.count_earlier(asked, reply)
-
-    def _was_paid(self, spec: EpisodeSpec, one: Interaction) -> bool:
-        """Whether a reply on a tape was paid for by this recording, and not by its parent."""
-        return self.parent is None or not self.parent.gave(spec, one)
 
     async def _all(self, model: Model, log: LogWriter) -> list[EpisodeEntry]:
         finished: dict[int, tuple[EpisodeRecord, EpisodeEntry, float]] = {}
@@ -193,7 +234,7 @@ class _Recorder:
         """Judge a program and keep the verdict."""
         result = await asyncio.to_thread(self.sandbox.judge, run)
         self.verdicts.add(run, result, fingerprint=self.fingerprint)
-        return result
+        return self.verdicts.find(run) or result
 
     def _finish(self, log: LogWriter, entries: list[EpisodeEntry]) -> RunRecord:
         provenance = self._provenance()
@@ -236,6 +277,11 @@ class _Recorder:
         return earlier.provenance.name.partition(" (mixed: ")[0]
 
 
+def _was_paid(prior: ParentEpisode | None, one: Interaction) -> bool:
+    """Whether a reply on a tape was paid for by this recording, and not by its parent."""
+    return prior is None or not prior.gave(one)
+
+
 class _World:
     """Performs the effects of one episode: calls on its tape, programs in the sandbox."""
 
@@ -246,6 +292,7 @@ class _World:
         self.spec = spec
         self.tape = tape
         self.failed = failed
+        self.prior = recorder.parent.episode(spec) if recorder.parent else None
         self.asked: list[CallKey] = []
 
     async def __call__(self, effect: Effect) -> Sent:
@@ -256,9 +303,9 @@ class _World:
         return await self.recorder.line.round(self.tape, replies)
 
     async def _reply(self, call: Call, *, fresh: bool) -> Reply:
-        recorder, parent = self.recorder, self.recorder.parent
+        recorder, prior = self.recorder, self.prior
         held = self.tape.holds(call.key)
-        reused = parent is not None and parent.answers(self.spec, call, self.tape, fresh=fresh)
+        reused = prior is not None and prior.answers(call, self.tape, fresh=fresh)
         if held or reused:
             reply = await self.tape.reply(self.tape.episode_id, call)
         else:
@@ -272,9 +319,8 @@ class _World:
 
     async def _judged(self, run: CodeRun) -> CodeResult:
         recorder = self.recorder
-        kept = recorder.verdicts.find(run)
-        if kept is None and recorder.parent is not None:
-            kept = recorder.parent.verdict(run, recorder.verdicts)
+        kept = recorder.parent.verdict(run, recorder.verdicts) if recorder.parent else None
+        kept = kept or recorder.verdicts.find(run)
         if kept is not None:
             return kept
         program = program_digest(run)

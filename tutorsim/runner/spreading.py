@@ -16,7 +16,7 @@ from collections.abc import Callable, Iterator, Sequence
 from contextlib import ExitStack, contextmanager, suppress
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from tutorsim.engine import Engine, connect, scattered
 from tutorsim.errors import FolderError, Interrupted, TutorsimError, UsageError
@@ -39,9 +39,6 @@ from tutorsim.runner.recorder import record_part
 from tutorsim.runner.session import SESSION_FILE, Session, open_session
 from tutorsim.sandbox import Sandbox, Setting
 from tutorsim.study import LoadedStudy, load_study
-
-if TYPE_CHECKING:
-    from distributed import Client
 
 __all__ = ["spread"]
 
@@ -228,7 +225,7 @@ def _maker(
 
 
 def _collect(
-    client: "Client",
+    client: Any,
     make: Callable[[Sequence[str], int], _Piece],
     waiting: Sequence[str],
     ledger: Ledger,

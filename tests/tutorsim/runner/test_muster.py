@@ -66,7 +66,6 @@ async def test_a_round_is_complete_when_each_of_its_calls_has_come_back_or_waits
     of_round = muster.round(3)
     calls = [waits(), asyncio.sleep(0), asyncio.sleep(0)]
     together = asyncio.gather(*(of_round.call(call) for call in calls))
-    await asyncio.sleep(0)
     assert not await complete(muster)
     await muster.complete()
     assert not together.done()

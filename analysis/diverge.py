@@ -19,6 +19,7 @@ from typing import Final, Literal
 
 import polars as pl
 
+from analysis.continuations import shared_turns
 from analysis.metrics.outcomes import outcome_of
 from analysis.metrics.turns import DecidedTurn, decided_turns
 from analysis.sources import Source
@@ -114,9 +115,7 @@ def diverge(source: Source, alternatives: Alternatives, *, question: str) -> Div
         alternatives: The possible winners of each turn.
         question: Names the alternative, for example `fallback order motivation first`.
     """
-    paths: dict[str, list[DecidedTurn]] = {}
-    for turn in decided_turns(source):
-        paths.setdefault(turn.key.episode_id, []).append(turn)
+    paths = _paths(source)
     records = {e.episode_id: e for e in source.episodes if _has_panel(e)}
     names = list(records) + [name for name in paths if name not in records]
     rows = [_row(name, paths.get(name, []), records.get(name), alternatives) for name in names]
@@ -160,6 +159,19 @@ def alternatives_of(turns: pl.DataFrame) -> Alternatives:
     """
     settled = turns.filter("settled").select("episode_id", "turn", "possible_winners")
     return {(episode, turn): frozenset(won) for episode, turn, won in settled.iter_rows()}
+
+
+def _paths(source: Source) -> dict[str, list[DecidedTurn]]:
+    """The voting turns of each episode, those that a continuation shares with another too."""
+    turns = decided_turns(source)
+    paths: dict[str, list[DecidedTurn]] = {}
+    for turn in turns:
+        paths.setdefault(turn.key.episode_id, []).append(turn)
+    by_name = {_name(turn): turn for turn in turns}
+    for (episode_id, number), holder in shared_turns(source.episodes).items():
+        if (holder, number) in by_name:
+            paths.setdefault(episode_id, []).append(by_name[holder, number])
+    return paths
 
 
 def _name(turn: DecidedTurn) -> Turn:

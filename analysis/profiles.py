@@ -134,7 +134,8 @@ class Turns:
     """The order that candidates stand in, over all candidates of the source."""
     final: Mapping[TurnKey, TurnBallots] = field(repr=False)
     initial: Mapping[TurnKey, TurnBallots] = field(repr=False)
-    """Turns without a first vote are not in it."""
+    """Turns without a first vote are not in it, nor those whose rich ballots a branch counts
+    under another protocol in the final vote."""
     tie: Mapping[TurnKey, TurnBallots] = field(repr=False)
     """Only turns that held a tie round."""
 
@@ -158,7 +159,7 @@ def read_turns(ballots: pl.DataFrame, *, fallback_order: Sequence[str] | None = 
     """
     order = standing_order(ballots, fallback_order)
     rows = _stage_rows(ballots, order)
-    counted_as = rich_rule(ballots)
+    rules = _rich_rules(ballots, rows)
     shared: dict[Profile, Profile] = {}
     found: dict[str, dict[TurnKey, TurnBallots]] = {stage: {} for stage in STAGES.values()}
     for episode_id, turn, protocol, stage, voters, candidates, masses, *held in rows.iter_rows():
@@ -167,14 +168,44 @@ def read_turns(ballots: pl.DataFrame, *, fallback_order: Sequence[str] | None = 
         if protocol == "rich":
             parts = zip(*(_ballots(cells, m) for cells in held), strict=True)
             rich = tuple(None if None in part else Rich(*part) for part in parts)
-            profile = Profile(protocol, m, cast, rich, counted_as)
+            profile = Profile(protocol, m, cast, rich, rules[episode_id, turn, stage])
         else:
             profile = Profile(protocol, m, cast)
         profile = shared.setdefault(profile, profile)
         key = TurnKey(episode_id, turn, protocol)
         found[stage][key] = TurnBallots(profile, tuple(candidates), tuple(voters))
     final = found["vote_final"]
-    return Turns(order, final, found["vote_initial"], found["tie_vote"])
+    initial = {k: b for k, b in found["vote_initial"].items() if _alike(b, final.get(k))}
+    return Turns(order, final, initial, found["tie_vote"])
+
+
+def _alike(first: TurnBallots, last: TurnBallots | None) -> bool:
+    """Whether two votes of a turn count under one protocol."""
+    return last is None or first.profile.rule == last.profile.rule
+
+
+def _rich_rules(
+    ballots: pl.DataFrame, rows: pl.DataFrame
+) -> Mapping[tuple[str, int, str], Protocol | None]:
+    """The protocol under which each vote in rich ballots counts.
+
+    One for all, except in a branch under another rule. Then it is what the masses of the vote
+    say; where several fit, one that fits some other vote alone.
+    """
+    vote = ["episode_id", "turn", "stage"]
+    votes = rows.filter(pl.col("protocol") == "rich").select(vote)
+    single = rich_rule(ballots)
+    if single is not None or not votes.height:
+        return dict.fromkeys(votes.iter_rows(), single)
+    cast = ballots.with_columns(pl.col("stage").replace(STAGES)).filter(
+        (pl.col("protocol") == "rich") & pl.col("mass").is_not_null()
+    )
+    fits = {key: _fitting(same) for key, same in cast.group_by(vote, maintain_order=True)}
+    certain = {fit[0] for fit in fits.values() if len(fit) == 1}
+    return {
+        key: min(fits.get(key, []), key=lambda p: p not in certain, default=None)
+        for key in votes.iter_rows()
+    }
 
 
 def rich_rule(ballots: pl.DataFrame) -> Protocol | None:
@@ -187,8 +218,13 @@ def rich_rule(ballots: pl.DataFrame) -> Protocol | None:
     cast = ballots.filter((pl.col("protocol") == "rich") & pl.col("mass").is_not_null())
     if not cast.height:
         return None
+    return next(iter(_fitting(cast)), None)
+
+
+def _fitting(cast: pl.DataFrame) -> list[Protocol]:
+    """Protocols under which rich ballots have the masses that they count with."""
     fits = cast.select(rich_mass(p).eq(pl.col("mass")).all().alias(p) for p in PROTOCOLS).row(0)
-    return next((p for p, fit in zip(PROTOCOLS, fits, strict=True) if fit), None)
+    return [p for p, fit in zip(PROTOCOLS, fits, strict=True) if fit]
 
 
 def rich_mass(protocol: Protocol) -> pl.Expr:

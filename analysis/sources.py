@@ -5,6 +5,7 @@ from pathlib import Path
 
 import polars as pl
 
+from analysis.continuations import branch_words, deciding_order, without_shared_turns
 from analysis.elsewhere import BALLOT_SUFFIXES, read_ballots
 from analysis.tables import ballots_table
 from tutorsim.errors import BallotFileError
@@ -28,7 +29,9 @@ class Source:
     name: str
     """The run folder's or file's name, never a path."""
     ballots: pl.DataFrame = field(repr=False)
-    """`analysis.tables.BALLOTS_SCHEMA`, complete episodes only."""
+    """`analysis.tables.BALLOTS_SCHEMA`, complete episodes only.
+
+    A vote that continuations of one episode share is in it once, under the first of them."""
     fallback_order: tuple[str, ...] | None
     """`None` for ballots from elsewhere: candidates in order of first appearance."""
     budget: int
@@ -44,12 +47,13 @@ class Source:
 
     @property
     def provenance(self) -> str:
-        """What answered the calls, in a few words for a caption."""
+        """What answered the calls, in a few words for a caption; of a branch, what it is."""
         if self.run is None:
             return f"ballots from elsewhere ({self.name})"
-        stated = self.run.provenance
+        stated, branch = self.run.provenance, self.run.study.branch
         models = f", {', '.join(stated.models)}" if stated.models else ""
-        return f"{stated.kind}: {stated.name}{models}"
+        what = f"; {branch_words(branch)}" if branch else ""
+        return f"{stated.kind}: {stated.name}{models}{what}"
 
 
 def open_source(path: Path, *, budget: int | None = None) -> Source:
@@ -86,8 +90,8 @@ def _open_run(folder: Path) -> Source:
     episodes = tuple(read_episodes(folder))
     return Source(
         name=folder.resolve().name,
-        ballots=ballots_table(episodes, run=run),
-        fallback_order=run.study.fallback_order,
+        ballots=ballots_table(without_shared_turns(episodes), run=run),
+        fallback_order=deciding_order(run.study),
         budget=run.study.cumulative_budget,
         run=run,
         episodes=episodes,

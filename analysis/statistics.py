@@ -204,8 +204,11 @@ def holm(p_values: Mapping[K, float]) -> dict[K, float]:
     return {key: adjusted[key] for key in p_values}
 
 
-def wilson(successes: int, n: int) -> Estimate | NotEstimable:
-    """A single rate with its Wilson score interval (Wilson 1927), without continuity correction."""
+def wilson(successes: float, n: int) -> Estimate | NotEstimable:
+    """A single rate with its Wilson score interval (Wilson 1927), without continuity correction.
+
+    Successes need not be whole where an observation is itself a share.
+    """
     if n == 0:
         return NotEstimable("no observations")
     z = NormalDist().inv_cdf((1 + LEVEL) / 2)

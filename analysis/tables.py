@@ -11,6 +11,7 @@ from typing import Any, Final, NamedTuple
 
 import polars as pl
 
+from analysis.continuations import deciding_order
 from tutorsim.records import BallotRecord, EpisodeRecord, RunRecord, Turn
 from tutorsim.voting import Choice, RichBallot
 
@@ -73,6 +74,9 @@ EPISODES_SCHEMA: Final = pl.Schema(
         "scores": pl.List(pl.Float64()),  # one per attempt, from the first
         "codes_passed": pl.List(pl.Boolean()),
         "failure": pl.String(),  # null unless failed
+        "branch_turn": pl.Int64(),  # first under the alternative; null for an episode as logged
+        "continuation": pl.Int64(),  # from 1, one draw each; null for an episode as logged
+        "left": pl.Int64(),  # turn whose winner came to differ; null where none did
     }
 )
 """One row per episode."""
@@ -178,10 +182,10 @@ def _turns(episode: EpisodeRecord) -> tuple[Turn, ...]:
 
 
 def _ballot_rows(episode: EpisodeRecord, run: RunRecord) -> Iterator[Row]:
-    place = _place(episode, run)
+    place, order = _place(episode, run), deciding_order(run.study)
     for turn in _turns(episode):
         for stage, candidates, ballots in _rounds(turn):
-            standing = sorted(candidates, key=partial(_place_in, run.study.fallback_order))
+            standing = sorted(candidates, key=partial(_place_in, order))
             for ballot in ballots:
                 for cells in _candidate_cells(ballot, standing):
                     yield (*place, turn.turn, stage, *cells)
@@ -241,6 +245,7 @@ def _episode_rows(episode: EpisodeRecord, run: RunRecord) -> Iterator[Row]:
         [attempt.score for attempt in e.attempts],
         [attempt.code_passed for attempt in e.attempts],
         e.failure.error if e.failure else None,
+        *((e.branch.turn, e.branch.continuation, e.branch.left) if e.branch else (None,) * 3),
     )
 
 

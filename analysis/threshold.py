@@ -10,6 +10,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from math import fsum
 
+from analysis.continuations import by_origin
 from analysis.sources import Source
 from analysis.statistics import Bounds, NotEstimable, to_json
 from tutorsim.errors import UsageError
@@ -73,7 +74,7 @@ def at_threshold(source: Source, threshold: float) -> list[AtThreshold]:
             cells.setdefault((e.benchmark, e.condition), []).append(e)
     most = source.run.study.max_turns
     return [
-        _cell(cell, [episode_at_threshold(e, threshold, max_turns=most) for e in es], threshold)
+        _cell(cell, [_unit(draws, threshold, most) for draws in by_origin(es)], threshold)
         for cell, es in cells.items()
     ]
 
@@ -96,6 +97,20 @@ def episode_at_threshold(
         turns=Bounds(last.turn + 1, max_turns, 1),
         final=Bounds(0, 1, 1),
         gain=None if first is None else Bounds(-first, 1 - first, 1),
+    )
+
+
+def _unit(draws: Sequence[EpisodeRecord], threshold: float, max_turns: int) -> EpisodeAtThreshold:
+    """One episode; continuations of one in a branch count together, by their mean."""
+    found = [episode_at_threshold(e, threshold, max_turns=max_turns) for e in draws]
+    final = [e.final for e in found if e.final]
+    gain = [e.gain for e in found if e.gain]
+    return EpisodeAtThreshold(
+        exact=all(e.exact for e in found),
+        success=_average([e.success for e in found]),
+        turns=_average([e.turns for e in found]),
+        final=_average(final) if final else None,
+        gain=_average(gain) if gain else None,
     )
 
 

@@ -3,12 +3,17 @@
 Failed episodes are left out and counted. A score or verdict that is missing is never zero: an
 episode without it is left out of that quantity's mean, and counted as unscored. The
 *tutor-fired* subset is the episodes with at least one tutoring turn.
+
+In a branch, continuations of one episode are draws of its future and count together as one
+episode: by the mean of those whose outcome is known.
 """
 
-from collections.abc import Hashable, Iterable, Sequence
+from collections.abc import Callable, Hashable, Iterable, Sequence
 from dataclasses import dataclass
+from math import fsum
 from typing import Final, Literal, get_args
 
+from analysis.continuations import by_origin
 from analysis.sources import Source
 from analysis.statistics import (
     Estimate,
@@ -36,6 +41,7 @@ __all__ = [
     "rounds",
     "success_rates",
     "successes",
+    "unit_means",
 ]
 
 Measure = Literal["score", "code"]
@@ -44,6 +50,7 @@ MEASURES: Final[tuple[Measure, ...]] = get_args(Measure)
 Outcome = Literal["final_score", "score_gain", "final_code", "code_gain", "success", "turns"]
 """What conditions are contrasted on; gains are over the tutor-fired subset."""
 OUTCOMES: Final[tuple[Outcome, ...]] = get_args(Outcome)
+_GAINS: Final[dict[Measure, Outcome]] = {"score": "score_gain", "code": "code_gain"}
 
 Pair = tuple[str, str, str]
 """Benchmark, task, persona: what is held fixed between conditions."""
@@ -77,7 +84,8 @@ class Success:
     benchmark: str
     persona: str
     condition: str
-    successes: int
+    successes: float
+    """In a branch not always whole: an episode counts by the share of its draws."""
     unscored: int
     """Complete episodes whose success is not known; not in the rate."""
     rate: Estimate | NotEstimable
@@ -147,11 +155,12 @@ def successes(source: Source) -> list[Success]:
     for (benchmark, persona, condition), episodes in cells_of(
         source, "benchmark", "persona", "condition"
     ):
-        scored = [e for e in episodes if outcome_of(e, "success") is not None]
-        won = sum(bool(e.success) for e in scored)
-        unscored = len(episodes) - len(scored)
-        rate = wilson(won, len(scored))
-        found.append(Success(benchmark, persona, condition, won, unscored, rate))
+        values = [value for value, _ in unit_means(episodes, _success)]
+        known = [value for value in values if value is not None]
+        won, unscored = fsum(known), len(values) - len(known)
+        whole = int(won) if won.is_integer() else won
+        rate = wilson(won, len(known))
+        found.append(Success(benchmark, persona, condition, whole, unscored, rate))
     return found
 
 
@@ -159,11 +168,11 @@ def success_rates(source: Source, *, seed: int = 0) -> list[SuccessRate]:
     """Success by benchmark and condition, over all personas and tasks."""
     found = []
     for (benchmark, condition), episodes in cells_of(source, "benchmark", "condition"):
-        outcomes = [(outcome_of(e, "success"), e.task_id) for e in episodes]
-        known = [(value, task) for value, task in outcomes if value is not None]
-        unscored = len(episodes) - len(known)
+        units = unit_means(episodes, _success)
+        known = [(value, task) for value, task in units if value is not None]
+        unscored = len(units) - len(known)
         rate = _mean(known, seed)
-        found.append(SuccessRate(benchmark, condition, len(episodes), unscored, rate))
+        found.append(SuccessRate(benchmark, condition, len(units), unscored, rate))
     return found
 
 
@@ -171,15 +180,16 @@ def rounds(source: Source, *, seed: int = 0) -> list[Rounds]:
     """Tutoring turns per episode by benchmark and condition."""
     found = []
     for (benchmark, condition), episodes in cells_of(source, "benchmark", "condition"):
-        fired = [e for e in episodes if e.turns_taken]
+        taken = _known_means(episodes, _turns_taken)
+        fired = _known_means([e for e in episodes if e.turns_taken], _turns_taken)
         found.append(
             Rounds(
                 benchmark,
                 condition,
-                len(episodes),
+                len(taken),
                 len(fired),
-                _mean([(float(e.turns_taken), e.task_id) for e in episodes], seed),
-                _mean([(float(e.turns_taken), e.task_id) for e in fired], seed),
+                _mean(taken, seed),
+                _mean(fired, seed),
             )
         )
     return found
@@ -212,8 +222,8 @@ def paired_outcomes(
 ) -> dict[str, dict[Pair, float]]:
     """Condition → (benchmark, task, persona) → mean outcome over repeats, unscored left out."""
     values: dict[str, dict[Pair, list[float]]] = {}
-    for e in episodes:
-        value = outcome_of(e, outcome)
+    for draws in by_origin(episodes):
+        e, value = draws[0], _mean_known([outcome_of(draw, outcome) for draw in draws])
         if value is not None:
             pairs = values.setdefault(e.condition, {})
             pairs.setdefault((e.benchmark, e.task_id, e.persona), []).append(value)
@@ -221,6 +231,16 @@ def paired_outcomes(
         condition: {pair: sum(v) / len(v) for pair, v in pairs.items()}
         for condition, pairs in values.items()
     }
+
+
+def unit_means(
+    episodes: Iterable[EpisodeRecord], value: Callable[[EpisodeRecord], float | None]
+) -> list[tuple[float | None, str]]:
+    """Value and task of each episode, continuations of one counting together by their mean."""
+    return [
+        (_mean_known([value(draw) for draw in draws]), draws[0].task_id)
+        for draws in by_origin(episodes)
+    ]
 
 
 def complete_episodes(source: Source) -> list[EpisodeRecord]:
@@ -234,6 +254,25 @@ def cells_of(source: Source, *fields: str) -> list[tuple[tuple[str, ...], list[E
     for e in complete_episodes(source):
         cells.setdefault(tuple(getattr(e, field) for field in fields), []).append(e)
     return list(cells.items())
+
+
+def _mean_known(values: Sequence[float | None]) -> float | None:
+    known = [value for value in values if value is not None]
+    return fsum(known) / len(known) if known else None
+
+
+def _known_means(
+    episodes: Iterable[EpisodeRecord], value: Callable[[EpisodeRecord], float | None]
+) -> list[tuple[float, Hashable]]:
+    return [(mean, task) for mean, task in unit_means(episodes, value) if mean is not None]
+
+
+def _success(e: EpisodeRecord) -> float | None:
+    return outcome_of(e, "success")
+
+
+def _turns_taken(e: EpisodeRecord) -> float:
+    return float(e.turns_taken)
 
 
 def _number(value: bool | None) -> float | None:
@@ -251,21 +290,19 @@ def _gain(
     cell: tuple[str, ...], episodes: Sequence[EpisodeRecord], measure: Measure, seed: int
 ) -> Gain:
     fired = [e for e in episodes if e.turns_taken > 0]
-    known = [
-        (first, last, e.task_id)
-        for e in fired
-        for first, last in [_ends(e, measure)]
-        if first is not None and last is not None
-    ]
+    known = [e for e in fired if None not in _ends(e, measure)]
+    initial = _known_means(known, lambda e: _ends(e, measure)[0])
+    final = _known_means(known, lambda e: _ends(e, measure)[1])
+    gain = _known_means(known, lambda e: outcome_of(e, _GAINS[measure]))
     return Gain(
         benchmark=cell[0],
         condition=cell[1],
         measure=measure,
-        n=len(known),
-        unscored=len(fired) - len(known),
-        initial=_mean([(first, task) for first, _, task in known], seed),
-        final=_mean([(last, task) for _, last, task in known], seed),
-        gain=_mean([(last - first, task) for first, last, task in known], seed),
+        n=len(final),
+        unscored=len(by_origin(fired)) - len(final),
+        initial=_mean(initial, seed),
+        final=_mean(final, seed),
+        gain=_mean(gain, seed),
     )
 
 

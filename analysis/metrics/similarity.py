@@ -14,6 +14,7 @@ from typing import Final
 
 import polars as pl
 
+from analysis.continuations import without_shared_turns
 from analysis.sources import Source
 from analysis.statistics import Estimate, NotEstimable, cluster_bootstrap
 
@@ -39,7 +40,7 @@ def similarities(source: Source) -> pl.DataFrame:
     """Mean pairwise similarity of each panel turn's proposals: see `SIMILARITY_SCHEMA`."""
     panels = [
         ((e.episode_id, e.benchmark, e.task_id, e.condition, turn.turn, version), texts)
-        for e in source.episodes
+        for e in without_shared_turns(source.episodes)
         if e.status == "complete"
         for turn in e.turns
         if turn.decision is not None

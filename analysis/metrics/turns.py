@@ -1,13 +1,13 @@
 """Every voting turn with its ballots, its place in the study, and how it was decided."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import lru_cache
 from typing import NamedTuple
 
 import polars as pl
 
-from analysis.profiles import TurnBallots, TurnKey, Turns, read_turns
+from analysis.profiles import TurnBallots, TurnKey, read_turns, standing_order
 from analysis.sources import Source
 from tutorsim.types import BALLOT_FORMATS, BallotFormat
 from tutorsim.voting import Decision, decide, first_in_order, leaders, tally
@@ -26,6 +26,8 @@ class Place(NamedTuple):
 
 Cluster = tuple[str | None, str]
 """What intervals resample: benchmark and task, or the episode where no task is named."""
+
+Order = tuple[str, ...]
 
 
 @dataclass(frozen=True)
@@ -65,20 +67,24 @@ class DecidedTurn:
 def decided_turns(source: Source) -> tuple[DecidedTurn, ...]:
     """All voting turns of complete episodes, decided under their own rule and order.
 
-    The tie round counts where one was held. Turns with equal ballots are decided once.
+    The tie round counts where one was held. Turns with equal ballots are decided once. A vote
+    that continuations of one episode share is one turn, under the first of them. Where a branch
+    decided by another rule than the first vote was held under, that vote says nothing of it and
+    is left out.
     """
     turns = read_turns(source.ballots, fallback_order=source.fallback_order)
     places = place_of_episodes(source.ballots)
-    known: dict[tuple[TurnBallots, TurnBallots | None], Decision] = {}
+    order_of = _orders(source, turns.order)
+    known: dict[tuple[TurnBallots, TurnBallots | None, Order], Decision] = {}
     found = []
     for key, final in turns.final.items():
-        tie = turns.tie.get(key)
-        decision = known.get((final, tie))
+        tie, order = turns.tie.get(key), order_of(key)
+        decision = known.get((final, tie, order))
         if decision is None:
-            decision = known[final, tie] = _decide(turns, final, tie)
+            decision = known[final, tie, order] = _decide(order, final, tie)
         place = places[key.episode_id]
         initial = turns.initial.get(key)
-        found.append(DecidedTurn(key, place, initial, final, tie, decision, turns.order))
+        found.append(DecidedTurn(key, place, initial, final, tie, decision, order))
     return tuple(found)
 
 
@@ -97,10 +103,25 @@ def place_of_episodes(ballots: pl.DataFrame) -> dict[str, Place]:
     return {row[0]: Place(*row[1:]) for row in rows.iter_rows()}
 
 
-def _decide(turns: Turns, final: TurnBallots, tie: TurnBallots | None) -> Decision:
+def _orders(source: Source, order: Order) -> Callable[[TurnKey], Order]:
+    """The order of each turn: in a branch that changes it, the logged one before the change."""
+    branch = source.run.study.branch if source.run else None
+    if source.run is None or branch is None or branch.fallback_order is None:
+        return lambda _: order
+    logged = standing_order(source.ballots, source.run.study.fallback_order)
+    cursors = {e.episode_id: e.branch.turn for e in source.episodes if e.branch}
+
+    def order_of(key: TurnKey) -> Order:
+        cursor = cursors.get(key.episode_id)
+        return logged if cursor is None or key.turn < cursor else order
+
+    return order_of
+
+
+def _decide(order: Order, final: TurnBallots, tie: TurnBallots | None) -> Decision:
     return decide(
         final.cast(),
         final.candidates,
-        order=turns.order,
+        order=order,
         tie_round=None if tie is None else tie.cast(),
     )

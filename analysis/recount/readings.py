@@ -3,11 +3,20 @@
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
+from analysis.continuations import without_shared_turns
 from analysis.recount.cases import Ballots, Outcome, outcome_tables, redecided
 from analysis.recount.result import ReadingRow
 from tutorsim.records import BallotRecord, EpisodeRecord, Turn
 from tutorsim.types import READINGS, Reading
-from tutorsim.voting import Decision, leaders, masses_of, read_ballot, repair_ballot, resolve
+from tutorsim.voting import (
+    Decision,
+    cast_as,
+    leaders,
+    masses_of,
+    read_ballot,
+    repair_ballot,
+    resolve,
+)
 
 __all__ = ["read_again", "reading_rows"]
 
@@ -32,7 +41,9 @@ def read_again(
     """A ballot's masses under another reading; empty where it cannot be read.
 
     The first reply that reads counts. Points that sum to another number are rescaled from the
-    last reply as in a run, except under the strict reading, which never repairs.
+    last reply as in a run, except under the strict reading, which never repairs. In a branch
+    a ballot may count under another protocol than its format's; one that does not determine a
+    ballot of that protocol has no mass.
     """
     labels = list(ballot.labels)
     replies = [reply for reply in (ballot.raw_first, ballot.raw) if reply is not None]
@@ -44,6 +55,8 @@ def read_again(
     if choice is None and reading != "strict":
         choice = repair_ballot(ballot.raw, labels, form=ballot.protocol, budget=budget)
     named = None if choice is None else resolve(choice, ballot.labels)
+    if named is not None:
+        named = cast_as(named, form=ballot.protocol, protocol=ballot.rule)
     return masses_of(named, candidates, protocol=ballot.rule)
 
 
@@ -57,7 +70,7 @@ def reading_rows(
     """Every reading for every protocol; nothing where there are no episodes."""
     if not episodes:
         return ()
-    complete = [e for e in episodes if e.status == "complete"]
+    complete = [e for e in without_shared_turns(episodes) if e.status == "complete"]
     panel = [(turn, turn.decision) for e in complete for turn in e.turns if turn.decision]
     readable = [(turn, decision) for turn, decision in panel if _has_raw(turn)]
     rows = []
@@ -68,7 +81,7 @@ def reading_rows(
         ]
         for protocol in protocols:
             found = [r for r in reread if protocol in (None, r.protocol)]
-            turns = [t for t, _ in panel if protocol in (None, t.ballots_final[0].protocol)]
+            turns = [t for t, _ in panel if protocol in (None, _protocol(t))]
             rows.append(_row(reading, protocol, found, len(turns) - len(found), order))
     return tuple(rows)
 
@@ -116,7 +129,7 @@ def _reread(
     )
     read, logged = [*final, *tie], [ballot.mass for ballot in _counted(turn)]
     return _Reread(
-        protocol=turn.ballots_final[0].protocol,
+        protocol=_protocol(turn),
         logged=decision.winner,
         outcome=outcome,
         ballots=len(read),
@@ -134,6 +147,12 @@ def _counted(turn: Turn) -> Iterator[BallotRecord]:
     yield from turn.ballots_final
     if turn.tie_round is not None:
         yield from turn.tie_round.ballots
+
+
+def _protocol(turn: Turn) -> str:
+    """The protocol of the deciding ballots as tables name it."""
+    ballot = turn.ballots_final[0]
+    return "rich" if ballot.protocol == "rich" else ballot.rule
 
 
 def _has_raw(turn: Turn) -> bool:

@@ -5,6 +5,8 @@ from typing import Final
 
 import polars as pl
 
+from analysis.continuations import by_origin
+from analysis.metrics.outcomes import unit_means
 from analysis.statistics import Estimate, cluster_bootstrap
 from tutorsim.records import EpisodeRecord
 
@@ -32,7 +34,8 @@ def scores_by_turn(
 
     An episode that ended earlier stays in with its last score: means over those still running
     would fall behind just because the successful ones leave. An unscored attempt is left out at
-    its turn, and stays out where it was the last one.
+    its turn, and stays out where it was the last one. Continuations of one episode in a branch
+    count together, by their mean.
 
     Args:
         episodes: All episodes of a run.
@@ -53,16 +56,16 @@ def scores_by_turn(
 
 
 def _mean(episodes: list[EpisodeRecord], turn: int, seed: int) -> Iterator[float | int | None]:
-    known = [(e, score) for e in episodes if (score := _score(e, turn)) is not None]
-    found = cluster_bootstrap(
-        [score for _, score in known], [e.task_id for e, _ in known], seed=seed
-    )
+    scored = [e for e in episodes if _score(e, turn) is not None]
+    units = unit_means(scored, lambda e: _score(e, turn))
+    known = [(score, task) for score, task in units if score is not None]
+    found = cluster_bootstrap([score for score, _ in known], [task for _, task in known], seed=seed)
     estimable = isinstance(found, Estimate)
     yield found.value if isinstance(found, Estimate) else None
     yield found.low if isinstance(found, Estimate) else None
     yield found.high if isinstance(found, Estimate) else None
     yield len(known) if estimable else 0
-    yield sum(e.turns_taken >= turn for e, _ in known)
+    yield len(by_origin(e for e in scored if e.turns_taken >= turn))
 
 
 def _score(episode: EpisodeRecord, turn: int) -> float | None:

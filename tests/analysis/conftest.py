@@ -229,14 +229,15 @@ def make_run(**settings: Any) -> RunRecord:
 
 def make_source(*episodes: EpisodeRecord, **settings: Any) -> Any:
     """A run's `Source` without a folder."""
+    from analysis.continuations import deciding_order, without_shared_turns
     from analysis.sources import Source
     from analysis.tables import ballots_table
 
     run = make_run(**settings)
     return Source(
         name="made-up",
-        ballots=ballots_table(episodes, run=run),
-        fallback_order=run.study.fallback_order,
+        ballots=ballots_table(without_shared_turns(episodes), run=run),
+        fallback_order=deciding_order(run.study),
         budget=run.study.cumulative_budget,
         run=run,
         episodes=episodes,

@@ -4,6 +4,11 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from math import fsum
 
+from analysis.invariance import (
+    FormatInvariance,
+    format_invariance,
+    format_invariance_across,
+)
 from analysis.metrics.outcomes import OUTCOMES, Outcome, Pair, paired_outcomes
 from analysis.metrics.turns import decided_turns
 from analysis.sources import Source
@@ -54,6 +59,8 @@ class Comparison:
     outcomes: tuple[OutcomeDifference, ...]
     same_winner: Mapping[str, Estimate | NotEstimable]
     """Protocol → share of first turns of the same episode that both runs gave to one role."""
+    format_invariance: Mapping[str, FormatInvariance | NotEstimable]
+    """`first` and `second`: within each run; `across`: voters of both on the same proposals."""
     caption: str
 
     def to_json(self) -> dict[str, object]:
@@ -85,6 +92,11 @@ def compare_runs(first: Source, second: Source, *, seed: int = 0) -> Comparison:
         only_second=len(two - one),
         outcomes=tuple(replace(r, p_holm=corrected.get(i)) for i, r in enumerate(rows)),
         same_winner=_same_winner(first, second),
+        format_invariance={
+            "first": format_invariance(first, seed=seed),
+            "second": format_invariance(second, seed=seed),
+            "across": format_invariance_across(first, second, seed=seed),
+        },
         caption=(
             f"{second.name} − {first.name}, paired on benchmark, task, persona and condition. "
             f"First: {first.provenance}. Second: {second.provenance}."

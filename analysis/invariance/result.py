@@ -9,8 +9,7 @@ from tutorsim.types import BallotFormat
 __all__ = ["UNTESTED", "FormatInvariance", "FormatPair", "OneFormat"]
 
 UNTESTED: Final = (
-    "nobody cast ballots in two formats on the same proposals, so whether preferences are the "
-    "same in every format is untested"
+    "nobody cast ballots in two formats on the same proposals, so that the assumption is untested"
 )
 
 

@@ -9,7 +9,7 @@ __all__ = ["invariance_words"]
 def invariance_words(found: FormatInvariance | NotEstimable) -> str:
     """How far the ballots themselves bear out that preferences are the same in every format."""
     if isinstance(found, NotEstimable):
-        return f"The sets assume that preferences are the same in every format: {found.reason}."
+        return f"Recounts assume that preferences are the same in every format; {found.reason}."
     pairs = [f"{p.given} to {p.other} {_of(p.consistent)}" for p in found.pairs]
     said = f"Voters' ballots in two formats were consistent in {_of(found.from_vote)} pairs"
     again = "how often two askings of one format agree is unknown, as none was asked again"

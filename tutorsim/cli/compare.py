@@ -11,6 +11,7 @@ from analysis.compare import Comparison, OutcomeDifference, compare_runs
 from analysis.sources import Source, open_source
 from analysis.statistics import NotEstimable
 from tutorsim.cli.figures import estimate, plain_figure
+from tutorsim.cli.invariance import invariance_shown
 from tutorsim.cli.options import report_options
 from tutorsim.cli.overview import source_shown
 from tutorsim.cli.render import (
@@ -38,6 +39,8 @@ OUTCOMES = {
     "turns": "Tutoring turns",
 }
 
+_WHERE = {"first": "first run", "second": "second run", "across": "both runs"}
+
 
 @click.command()
 @click.argument("first", metavar="RUN", type=click.Path(path_type=Path))
@@ -57,6 +60,10 @@ def compare(first: Path, second: Path, as_json: bool, output: Path | None) -> No
       pairs, only_first, only_second: how many there are
       outcomes: [{benchmark condition outcome first second difference test p_holm}]
       same_winner: {protocol: share of first turns that both gave to one role}
+      format_invariance: {first second across: {from_vote again
+        pairs: [{given other pairs abstained consistent same_top turns
+                 same_winner}]
+        askings: [{form pairs abstained same consistent}]}}, or not_estimable
     Estimates are {value n interval: {low high method}}; what cannot be estimated
     is {not_estimable: reason}.
     """
@@ -94,6 +101,9 @@ def _shown(first: Source, second: Source, found: Comparison) -> Shown:
         [(name, estimate(share, unit=percent)) for name, share in found.same_winner.items()],
     )
     yield caption(found.caption)
+    yield from invariance_shown(
+        {_WHERE[where]: of for where, of in found.format_invariance.items()}
+    )
 
 
 def _outcome_table(rows: Sequence[OutcomeDifference]) -> RenderableType:

@@ -192,6 +192,24 @@ def built(tmp_path_factory: pytest.TempPathFactory) -> BuiltRun:
 
 
 @pytest.fixture(scope="session")
+def several_formats(tmp_path_factory: pytest.TempPathFactory) -> BuiltRun:
+    """Panel episodes under two conditions, asked for three more formats on the same proposals."""
+
+    def reply(spec: EpisodeSpec, call: Call) -> str:
+        if not call.key.stage.startswith("vote_as_"):
+            return usual_reply(spec, call)
+        form = call.key.stage.removeprefix("vote_as_")
+        chance = draw(spec.episode_id, call.key)
+        return "A=12,B=7|C=4,D=2" if form == "rich" else _ballot(form, chance)
+
+    study = STUDY.replace(
+        'conditions = ["baseline", "simple", "ranked", "cumulative", "approval"]',
+        'conditions = ["simple", "ranked"]\nvote_formats = ["simple", "approval", "rich"]',
+    )
+    return write_run(tmp_path_factory.mktemp("formats"), study=study, replies=reply)
+
+
+@pytest.fixture(scope="session")
 def hostile(tmp_path_factory: pytest.TempPathFactory) -> BuiltRun:
     """Panel episodes in which every text is hostile."""
 

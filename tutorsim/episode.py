@@ -82,7 +82,8 @@ def _turn(scene: Scene, exchanges: list[Exchange], progress: _Progress) -> Flow[
     turn = yield from panel_turn_decided_by(
         scene, exchanges, panel_format(scene), alternative=alternative
     )
-    if turn.decision is None or turn.decision.winner != parent.winners[turn.turn - 1]:
+    delivered = [turn.decision.winner] if turn.decision else []
+    if delivered != [*parent.winners[turn.turn - 1 : turn.turn]]:
         progress.left = turn.turn
     return turn
 

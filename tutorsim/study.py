@@ -40,6 +40,7 @@ from tutorsim.types import (
 )
 
 __all__ = [
+    "RESERVED_AGENTS",
     "BenchmarkSettings",
     "EpisodeSpec",
     "LoadedStudy",

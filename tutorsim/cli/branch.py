@@ -20,13 +20,13 @@ from tutorsim.cli.recording import check_may_record, record_study, recording_opt
 from tutorsim.cli.render import Prose, caption, heading, number, publish, table
 from tutorsim.errors import UsageError
 from tutorsim.plan import CallRange, PriceTable, load_prices
-from tutorsim.records import RUN_FILE
+from tutorsim.records import RUN_FILE, Branch
 from tutorsim.runner.branch_plan import BranchPlan, EpisodePlan, plan_branch
 from tutorsim.runner.branching import Alternative, branch_study
 from tutorsim.runner.finding import find_recording
 from tutorsim.runner.opening import Recording, open_recording
 from tutorsim.runner.parent import Parent
-from tutorsim.study import LoadedStudy
+from tutorsim.study import LoadedStudy, load_study
 from tutorsim.types import PROTOCOLS, Protocol, TiePolicy
 
 __all__ = ["branch"]
@@ -129,7 +129,8 @@ def branch(
         return
     check_may_record(options["record_in_ci"])
     assert output is not None
-    parent.link_covered(output)
+    _check_same_branch(output, loaded)
+    err().print(f"Calls to pay: {_range(planned.calls)}.")
     record_study(loaded, output, output, prices, options, parent=parent)
     err().print(safe(f"Then: tutorsim compare {source} {output}"), soft_wrap=True)
 
@@ -141,6 +142,34 @@ def _check_output(output: Path | None, recording: Path, run: Path) -> None:
             why="A branch leaves its parent as it is.",
             hint="Choose another folder for -o.",
         )
+
+
+def _check_same_branch(output: Path, loaded: LoadedStudy) -> None:
+    """Refuse a folder that holds something else, and say how it differs.
+
+    Raises:
+        UsageError: If it does.
+        StudyError, TaskFileError, CatalogError: If the study in the folder cannot be read.
+    """
+    path = output / "study.toml"
+    if not path.exists():
+        return
+    found = load_study(path)
+    if found.digest() == loaded.digest():
+        return
+    here, wanted = found.study.branch, loaded.study.branch
+    if here is None or wanted is None or here.parent_recording != wanted.parent_recording:
+        raise UsageError(
+            f"{output} holds another recording ({found.study.name}).",
+            why="It does not continue this parent.",
+            hint="Choose another folder for -o.",
+        )
+    differ = [name for name in Branch.model_fields if getattr(here, name) != getattr(wanted, name)]
+    raise UsageError(
+        f"{output} holds another branch of this parent.",
+        why=f"They differ in {', '.join(differ) or 'their prompts'}; what is recorded there stays.",
+        hint="Choose another folder for -o, or give the options that it was begun with.",
+    )
 
 
 @contextmanager
@@ -183,22 +212,20 @@ def _planned(
     prices: PriceTable,
 ) -> tuple[LoadedStudy, Parent, BranchPlan]:
     """The branch's study, its parent and its plan, with a limit those of its best episodes."""
-    only = None
-    while True:
+
+    def study(only: set[str] | None) -> tuple[LoadedStudy, Parent]:
         loaded = branch_study(
-            recording,
-            run.episodes,
-            changed,
-            first_turns,
-            continuations=continuations,
-            only=only,
+            recording, run.episodes, changed, first_turns, continuations=continuations, only=only
         )
         assert loaded.study.branch is not None
-        parent = Parent(recording, loaded.study.branch)
-        planned = plan_branch(loaded, parent, run.episodes, prices)
-        if limit is None or len(planned.episodes) <= limit:
-            return loaded, parent, planned
-        only = {plan.episode_id for plan in planned.episodes[:limit]}
+        return loaded, Parent(recording, loaded.study.branch)
+
+    loaded, parent = study(None)
+    planned = plan_branch(loaded, parent, run.episodes, prices)
+    if limit is None or len(planned.episodes) <= limit:
+        return loaded, parent, planned
+    planned = planned.limited(limit)
+    return *study({plan.episode_id for plan in planned.episodes}), planned
 
 
 def _shown(question: str, planned: BranchPlan, left_open: int) -> Iterator[RenderableType]:

@@ -15,10 +15,11 @@ from tutorsim.agents.scene import Scene
 from tutorsim.drivers import drive
 from tutorsim.episode import episode
 from tutorsim.errors import RecordingError
-from tutorsim.mechanisms.flow import CodeRun, Effect, Sent
-from tutorsim.model import CallKey, Reply
+from tutorsim.mechanisms.flow import CodeResult, CodeRun, Effect, Sent
+from tutorsim.mechanisms.panel import panel_format
+from tutorsim.model import CallKey
 from tutorsim.plan import PANEL_STAGES, TIE_STAGES, CallRange, PriceTable
-from tutorsim.records import EpisodeRecord
+from tutorsim.records import Branch, EpisodeRecord
 from tutorsim.runner.parent import Parent
 from tutorsim.study import EpisodeSpec, LoadedStudy
 
@@ -46,7 +47,7 @@ class EpisodePlan:
     first_paid: str
     """Key of the first call that the parent cannot answer."""
     reused: int
-    """Calls taken over before that one, for each continuation."""
+    """Calls taken over before that one, all continuations together."""
     calls: CallRange
     """Calls to pay for, all continuations together."""
     tokens: tuple[int, int]
@@ -82,13 +83,18 @@ class BranchPlan:
     cost: float | None
     prices_as_of: str
 
+    def limited(self, limit: int) -> "BranchPlan":
+        """The plan of so many episodes, those first that shrink the bounds most per dollar."""
+        kept = self.reused - sum(plan.reused for plan in self.episodes)
+        return _summed(self.episodes[:limit], self.covered, kept, self.prices_as_of)
+
 
 class _NotThere(Exception):
-    """The parent cannot answer a call."""
+    """The parent cannot answer some calls of a round."""
 
-    def __init__(self, key: CallKey) -> None:
-        super().__init__(str(key))
-        self.key = key
+    def __init__(self, keys: Sequence[CallKey]) -> None:
+        super().__init__(str(keys[0]))
+        self.keys = keys
 
 
 def plan_branch(
@@ -115,17 +121,21 @@ def plan_branch(
         if spec.continuation == 1
     ]
     plans.sort(key=lambda plan: (-plan.worth, plan.episode_id))
-    draws, covered = parent.branch.continuations, set(parent.branch.covered)
+    covered = set(parent.branch.covered)
     kept = sum(len(e.calls) for e in episodes if e.episode_id in covered)
+    return _summed(plans, len(covered), kept, prices.as_of)
+
+
+def _summed(plans: Sequence[EpisodePlan], covered: int, kept: int, prices_as_of: str) -> BranchPlan:
     return BranchPlan(
         episodes=tuple(plans),
-        covered=len(covered),
-        reused=kept + draws * sum(plan.reused for plan in plans),
+        covered=covered,
+        reused=kept + sum(plan.reused for plan in plans),
         calls=sum((plan.calls for plan in plans), CallRange(0, 0, 0)),
         tokens=(sum(p.tokens[0] for p in plans), sum(p.tokens[1] for p in plans)),
         least_cost=_total(plan.least_cost for plan in plans),
         cost=_total(plan.cost for plan in plans),
-        prices_as_of=prices.as_of,
+        prices_as_of=prices_as_of,
     )
 
 
@@ -137,8 +147,8 @@ def _plan_one(
     prices: PriceTable,
     shrinks: float,
 ) -> EpisodePlan:
-    reused, key = _taken_over(loaded, parent, spec)
-    least, most = (Stages(), Stages()) if key is None else _to_pay(loaded, parent, spec, key)
+    reused, missing = _taken_over(loaded, parent, spec)
+    least, most = _to_pay(Scene(loaded, spec), parent.branch, missing)
     draws = parent.branch.continuations
     asked, answered = _tokens(most, usage)
     return EpisodePlan(
@@ -146,8 +156,8 @@ def _plan_one(
         benchmark=spec.benchmark,
         condition=spec.condition,
         turn=parent.branch.episodes[spec.parent_id].turn,
-        first_paid="" if key is None else str(key),
-        reused=reused,
+        first_paid=str(missing[0]) if missing else "",
+        reused=draws * reused,
         calls=CallRange(draws * least.total(), draws * most.total(), draws * 2 * most.total()),
         tokens=(draws * asked, draws * answered),
         least_cost=_times(draws, _cost(loaded, parent, least, usage, prices)),
@@ -158,62 +168,86 @@ def _plan_one(
 
 def _taken_over(
     loaded: LoadedStudy, parent: Parent, spec: EpisodeSpec
-) -> tuple[int, CallKey | None]:
-    """Calls that the parent answers, and the first that it does not; `None` if it answers all."""
+) -> tuple[int, Sequence[CallKey]]:
+    """Calls that the parent answers, and those of the first round that it does not answer whole."""
     answered = 0
+    prior = parent.episode(spec)
 
     def world(effect: Effect) -> Sent:
         nonlocal answered
         if isinstance(effect, CodeRun):
-            verdict = parent.verdicts.find(effect)
-            if verdict is None:
-                raise RecordingError(
-                    f"{spec.parent_id}: the verdict on the program of turn {effect.turn} is not "
-                    "in the parent.",
-                    hint="Restore the parent's files from version control.",
-                )
-            return verdict
-        replies: list[Reply] = []
-        for call in effect.calls:
-            one = parent.answer(spec, call, fresh=effect.fresh)
-            if one is None:
-                raise _NotThere(call.key)
-            replies.append(one.reply())
-            answered += 1
-        return tuple(replies)
+            return _recorded_verdict(parent, spec, effect)
+        found = [prior.answer(call, fresh=effect.fresh) for call in effect.calls]
+        missing = [call.key for call, one in zip(effect.calls, found, strict=True) if one is None]
+        answered += len(found) - len(missing)
+        if missing:
+            raise _NotThere(missing)
+        return tuple(one.reply() for one in found if one is not None)
 
     try:
         drive(episode(Scene(loaded, spec)), world)
     except _NotThere as stop:
-        return answered, stop.key
-    return answered, None
+        return answered, stop.keys
+    return answered, ()
 
 
-def _to_pay(
-    loaded: LoadedStudy, parent: Parent, spec: EpisodeSpec, key: CallKey
-) -> tuple[Stages, Stages]:
-    """The least and the most that may follow from the first call that is paid for.
+def _recorded_verdict(parent: Parent, spec: EpisodeSpec, run: CodeRun) -> CodeResult:
+    verdict = parent.verdicts.find(run)
+    if verdict is None:
+        raise RecordingError(
+            f"{spec.parent_id}: the verdict on the program of turn {run.turn} is not in the "
+            "parent.",
+            hint="Restore the parent's files from version control.",
+        )
+    return verdict
+
+
+def _to_pay(scene: Scene, branch: Branch, missing: Sequence[CallKey]) -> tuple[Stages, Stages]:
+    """The least and the most that may follow from the first calls that are paid for.
 
     Where voters are asked first, the winner may turn out to be the logged one, and the parent
     then answers what follows.
     """
-    study = loaded.study
-    later = Scene(loaded, spec).alternative(parent.branch).study
-    asked = Stages({key.stage: len(study.roles)})
-    tie: Stages = Stages({stage: len(study.roles) for stage in TIE_STAGES})
-    turns = study.max_turns - key.turn
-    rest: Stages = Stages(student=1 + turns, judge=1 + turns)
-    further = [f"vote_as_{form}" for form in later.vote_formats if form != spec.condition]
-    held = TIE_STAGES if later.tie_policy == "tie_round" else ()
-    for stage in (*PANEL_STAGES, *further, *held):
-        rest[stage] += turns * len(later.roles)
-    if key.stage == "student":
-        return Stages(student=1, judge=1), rest
-    if key.stage == "tie_critique":
-        return tie, tie + rest
-    if key.stage == "tie_vote":
-        return asked, asked + rest
-    return asked, asked + (tie if held else Stages()) + rest
+    if not missing:
+        return Stages(), Stages()
+    first = Stages(key.stage for key in missing)
+    stage, turn = missing[0].stage, missing[0].turn
+    later = scene.alternative(branch)
+    n, left = len(scene.study.roles), scene.study.max_turns - turn
+    tie = Stages({one: n for one in TIE_STAGES if later.study.tie_policy == "tie_round"})
+    if stage == "student":
+        least = Stages({"student": 1, "judge": 1})
+        return least, _after_leaving(later, left)
+    if stage == "tie_critique":
+        return tie, tie + _longest(scene, later, tie, left)
+    if stage == "tie_vote":
+        return first, first + _longest(scene, later, tie, left)
+    return first, first + tie + _longest(scene, later, tie, left)
+
+
+def _longest(scene: Scene, later: Scene, tie: Stages, turns: int) -> Stages:
+    """What may follow a decision that was paid for, if so many turns may come after it.
+
+    Another winner leaves the path; with the logged one the next decision may have to be paid for.
+    """
+    leaving = _after_leaving(later, turns)
+    if not turns:
+        return leaving
+    logged, wanted = panel_format(scene), panel_format(later)
+    at_hand = wanted == logged or wanted in scene.study.vote_formats
+    asked = Stages() if at_hand else Stages({f"vote_as_{wanted}": len(scene.study.roles)})
+    staying = asked + tie + _longest(scene, later, tie, turns - 1)
+    return max(leaving, staying, key=Stages.total)
+
+
+def _after_leaving(later: Scene, turns: int) -> Stages:
+    """All calls after another winner was delivered, if no attempt succeeds and each vote ties."""
+    study, form = later.study, panel_format(later)
+    stages = [*PANEL_STAGES, *(f"vote_as_{one}" for one in study.vote_formats if one != form)]
+    if study.tie_policy == "tie_round":
+        stages += TIE_STAGES
+    around = Stages({"student": 1 + turns, "judge": 1 + turns})
+    return around + Stages({stage: turns * len(study.roles) for stage in stages})
 
 
 def _usage(episodes: Iterable[EpisodeRecord]) -> Usage:

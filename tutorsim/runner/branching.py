@@ -3,10 +3,10 @@
 from collections.abc import Mapping, Sequence, Set
 from dataclasses import dataclass, replace
 
-from tutorsim.errors import UsageError
+from tutorsim.errors import RecordingError, UsageError
 from tutorsim.records import Branch, BranchedEpisode, EpisodeRecord
-from tutorsim.runner.opening import Recording, check_drift
-from tutorsim.study import LoadedStudy
+from tutorsim.runner.opening import Recording
+from tutorsim.study import RESERVED_AGENTS, LoadedStudy
 from tutorsim.types import MAX_ROLES, MIN_ROLES, Protocol, TiePolicy
 
 __all__ = ["Alternative", "branch_study"]
@@ -57,7 +57,7 @@ def branch_study(
             why="A branch continues a recording of logged episodes.",
             hint="Branch its parent under the alternative that you want.",
         )
-    check_drift(recording)
+    _check_prompts(recording)
     _check_roles(recording.loaded, alternative.roles)
     complete = [e for e in episodes if e.status == "complete"]
     taken_up = {
@@ -82,15 +82,25 @@ def _winners(episode: EpisodeRecord) -> tuple[str, ...]:
     return tuple(turn.decision.winner for turn in episode.turns if turn.decision is not None)
 
 
+def _check_prompts(recording: Recording) -> None:
+    if recording.drifted:
+        raise RecordingError(
+            f"{recording.folder}: the prompts of this tutorsim are not the recorded ones.",
+            why="What follows the cursor would be asked in other words than what came before it.",
+            hint="Branch with the tutorsim that recorded it, or record the study anew.",
+        )
+
+
 def _check_roles(loaded: LoadedStudy, roles: Sequence[str] | None) -> None:
     if roles is None:
         return
-    unknown = [role for role in roles if role not in loaded.catalog.roles]
+    known = [role for role in loaded.catalog.roles if role not in RESERVED_AGENTS]
+    unknown = [role for role in roles if role not in known]
     if unknown or len(set(roles)) != len(roles) or not MIN_ROLES <= len(roles) <= MAX_ROLES:
         raise UsageError(
             f"A panel of {', '.join(roles)} cannot go on.",
-            why=f"The recording's catalog has no role {unknown[0]!r}."
+            why=f"The recording's catalog has no role {unknown[0]!r} for a panel."
             if unknown
             else f"A panel has {MIN_ROLES} to {MAX_ROLES} different roles.",
-            hint=f"Its roles are {', '.join(loaded.catalog.roles)}.",
+            hint=f"Its roles are {', '.join(known)}.",
         )

@@ -6,11 +6,11 @@ its own and the request is the very one that it recorded. Once another winner wa
 flow marks its calls as fresh, and the parent answers none of them, even where the text is equal.
 """
 
+import hashlib
 import os
-import shutil
-from contextlib import suppress
-from dataclasses import replace
-from functools import lru_cache
+from collections.abc import Callable
+from dataclasses import dataclass, replace
+from functools import cached_property, lru_cache, partial
 from pathlib import Path
 
 from tutorsim.errors import ChangedCallError, RecordingError, RecordingRefused, UsageError
@@ -18,13 +18,97 @@ from tutorsim.mechanisms.flow import CodeResult, CodeRun
 from tutorsim.model import CALL_HEADER, Call, CallKey
 from tutorsim.plan import PANEL_STAGES
 from tutorsim.records import Branch
-from tutorsim.replay import Cassette, VerdictStore, folder_error, make_folder, read_cassette
+from tutorsim.replay import Cassette, VerdictStore, folder_error, make_folder
+from tutorsim.replay.cassette import parse_cassette
+from tutorsim.replay.forms import cassette_file, read_cassette_file, write_cassette_file
 from tutorsim.replay.interaction import Interaction, cassette_name, check_same
 from tutorsim.replay.recording import Tape
 from tutorsim.runner.opening import Recording
 from tutorsim.study import EpisodeSpec, LoadedStudy
 
-__all__ = ["Parent", "check_parent"]
+__all__ = ["Parent", "ParentEpisode", "check_parent"]
+
+RESTORE = "Restore the file from version control."
+
+
+@dataclass(frozen=True)
+class ParentEpisode:
+    """An episode of the parent, for one episode of the branch."""
+
+    spec: EpisodeSpec
+    """The branch's episode."""
+    cursor: int | None
+    """The first turn that the alternative decides; `None` where the episode is covered."""
+    read: Callable[[], Cassette]
+
+    @cached_property
+    def cassette(self) -> Cassette:
+        """What the parent recorded; read when it is first asked for."""
+        return self.read()
+
+    def answer(self, call: Call, *, fresh: bool) -> Interaction | None:
+        """What the parent recorded for a call, under the branch's own episode.
+
+        Args:
+            call: What is asked.
+            fresh: The path has left the parent's.
+
+        Returns:
+            The interaction; `None` where the call is to be paid for.
+
+        Raises:
+            RecordingRefused: If a call before the cursor is not in the parent.
+            ChangedCallError: If it is there with another request.
+        """
+        if fresh:
+            return None
+        one = self.cassette.interactions.get(str(call.key))
+        if one is None:
+            self._check_after_cursor(call.key)
+            return None
+        try:
+            check_same(cassette_name(self.spec.parent_id), one, call)
+        except ChangedCallError:
+            if self.is_before_cursor(call.key):
+                raise
+            return None
+        headers = {**one.request_headers, CALL_HEADER: f"{self.spec.episode_id}/{call.key}"}
+        return replace(one, request_headers=headers)
+
+    def answers(self, call: Call, tape: Tape, *, fresh: bool) -> bool:
+        """Whether the parent answers a call; its reply is then on the tape."""
+        held = tape.held(call.key)
+        if self.cursor is None and held is not None:
+            return True  # the tape is the parent's own cassette
+        one = self.answer(call, fresh=fresh)
+        if one is None:
+            return False
+        if held is None:
+            tape.adopt(one)
+        return held is None or held.response == one.response
+
+    def gave(self, one: Interaction) -> bool:
+        """Whether a reply on the branch's tape is the parent's."""
+        if self.cursor is None:
+            return True
+        own = self.cassette.interactions.get(one.key)
+        return own is not None and own.response == one.response
+
+    def is_before_cursor(self, key: CallKey) -> bool:
+        """Whether a call comes before the first decision that the alternative takes."""
+        if self.cursor is None:
+            return True
+        return key.turn < self.cursor or (key.turn == self.cursor and key.stage in PANEL_STAGES)
+
+    def _check_after_cursor(self, key: CallKey) -> None:
+        if self.is_before_cursor(key):
+            raise RecordingRefused(
+                f"{self.spec.episode_id}: call {key} comes before the branch and is not in the "
+                "parent.",
+                why="Nothing is paid for before the first turn that the alternative decides.",
+                hint="Branch with the tutorsim, prompts and tasks that the parent was recorded "
+                "with.",
+            )
 
 
 class Parent:
@@ -39,63 +123,13 @@ class Parent:
         self.recording = recording
         self.branch = branch
         self.verdicts = VerdictStore(recording.folder)
-        self._cassette = lru_cache(maxsize=64)(self._read)
+        self._cassette = lru_cache(maxsize=8)(self._read)  # continuations come one after another
 
-    def cassette(self, spec: EpisodeSpec) -> Cassette:
-        """The parent's cassette of an episode."""
-        return self._cassette(spec.parent_id)
-
-    def answer(self, spec: EpisodeSpec, call: Call, *, fresh: bool) -> Interaction | None:
-        """What the parent recorded for a call, under the branch's own episode.
-
-        Args:
-            spec: The branch's episode.
-            call: What is asked.
-            fresh: The path has left the parent's.
-
-        Returns:
-            The interaction; `None` where the call is to be paid for.
-
-        Raises:
-            RecordingRefused: If a call before the cursor is not in the parent.
-            ChangedCallError: If it is there with another request.
-        """
-        if fresh:
-            return None
-        one = self.cassette(spec).interactions.get(str(call.key))
-        if one is None:
-            self._check_after_cursor(spec, call.key)
-            return None
-        try:
-            check_same(cassette_name(spec.parent_id), one, call)
-        except ChangedCallError:
-            if self.is_before_cursor(spec, call.key):
-                raise
-            return None
-        headers = {**one.request_headers, CALL_HEADER: f"{spec.episode_id}/{call.key}"}
-        return replace(one, request_headers=headers)
-
-    def gave(self, spec: EpisodeSpec, one: Interaction) -> bool:
-        """Whether a reply on a branch's tape is the parent's."""
-        own = self.cassette(spec).interactions.get(one.key)
-        return own is not None and own.response == one.response
-
-    def is_before_cursor(self, spec: EpisodeSpec, key: CallKey) -> bool:
-        """Whether a call comes before the first decision that the alternative takes."""
+    def episode(self, spec: EpisodeSpec) -> ParentEpisode:
+        """What the parent has for an episode of the branch."""
         taken_up = self.branch.episodes.get(spec.parent_id)
-        if taken_up is None:
-            return True
-        return key.turn < taken_up.turn or (key.turn == taken_up.turn and key.stage in PANEL_STAGES)
-
-    def answers(self, spec: EpisodeSpec, call: Call, tape: Tape, *, fresh: bool) -> bool:
-        """Whether the parent answers a call; its reply is then on the tape."""
-        one = self.answer(spec, call, fresh=fresh)
-        if one is None:
-            return False
-        held = tape.held(call.key)
-        if held is None:
-            tape.adopt(one)
-        return held is None or held.response == one.response
+        cursor = None if taken_up is None else taken_up.turn
+        return ParentEpisode(spec, cursor, partial(self._cassette, spec.parent_id))
 
     def verdict(self, run: CodeRun, store: VerdictStore) -> CodeResult | None:
         """The recorded verdict on a program, kept in the branch's store; `None` without one."""
@@ -105,48 +139,62 @@ class Parent:
         """Give a folder the cassettes of covered episodes, without a second copy of their content.
 
         They are hard links, so the folder is whole even when the parent is gone; where the file
-        system has none they are copied.
+        system has none, or the parent keeps them compressed, they are written once more.
 
         Raises:
+            RecordingError: If one was edited, here or in the parent.
             FolderError: If the folder cannot be written.
         """
         make_folder(folder)
         for episode_id in self.branch.covered:
-            source = self.recording.folder / cassette_name(episode_id)
-            target = folder / source.name
+            text = self._text(episode_id)
+            source = cassette_file(self.recording.folder, episode_id, "text")
+            target = cassette_file(folder, episode_id, "text")
             try:
-                _link(source, target)
+                if not (_is_same(source, target, text) or _linked(source, target)):
+                    write_cassette_file(folder, episode_id, text, "text")
             except OSError as error:
                 raise folder_error(target, error) from error
 
     def _read(self, episode_id: str) -> Cassette:
-        entry = self.recording.entries[episode_id]
-        cassette = read_cassette(self.recording.folder, episode_id)
-        if cassette.sha256 != entry.cassette_sha256:
+        return parse_cassette(self._text(episode_id), episode_id)
+
+    def _text(self, episode_id: str) -> bytes:
+        text = read_cassette_file(self.recording.folder, episode_id)
+        if hashlib.sha256(text).hexdigest() != self.recording.entries[episode_id].cassette_sha256:
             raise RecordingError(
-                f"{cassette.name} of the parent was edited after it was recorded.",
+                f"{cassette_name(episode_id)} of the parent was edited after it was recorded.",
                 why="Its digest is not the manifest's.",
-                hint="Restore the file from version control.",
+                hint=RESTORE,
             )
-        return cassette
-
-    def _check_after_cursor(self, spec: EpisodeSpec, key: CallKey) -> None:
-        if self.is_before_cursor(spec, key):
-            raise RecordingRefused(
-                f"{spec.episode_id}: call {key} comes before the branch and is not in the parent.",
-                why="Nothing is paid for before the first turn that the alternative decides.",
-                hint="Branch with the tutorsim, prompts and tasks that the parent was recorded "
-                "with.",
-            )
+        return text
 
 
-def _link(source: Path, target: Path) -> None:
-    if target.exists():
-        return
-    with suppress(OSError):
+def _is_same(source: Path, target: Path, text: bytes) -> bool:
+    """Whether a covered cassette stands where it belongs.
+
+    Raises:
+        RecordingError: If another file stands there.
+    """
+    if not target.exists():
+        return False
+    if not (source.exists() and source.samefile(target)) and target.read_bytes() != text:
+        raise RecordingError(
+            f"{target} is not the cassette that the parent recorded.",
+            why="Episodes that the alternative cannot change are kept as they were logged.",
+            hint="Move the file away and give the same command again.",
+        )
+    return True
+
+
+def _linked(source: Path, target: Path) -> bool:
+    if source.is_symlink() or not source.exists():
+        return False
+    try:
         os.link(source, target)
-        return
-    shutil.copyfile(source, target)
+    except OSError:
+        return False
+    return True
 
 
 def check_parent(loaded: LoadedStudy, parent: Parent | None) -> None:

@@ -58,7 +58,8 @@ def cast_as(choice: Choice, *, form: BallotFormat, protocol: Protocol) -> Choice
     Returns:
         The one sincere ballot that fits; `None` where several do. A rich ballot determines
         one under every protocol, a ranking its first, points their order where no two are
-        equal, an approval of one candidate that candidate.
+        equal and an approval of everybody where all are, an approval of one candidate that
+        candidate.
     """
     if form == protocol:
         return choice
@@ -69,6 +70,8 @@ def cast_as(choice: Choice, *, form: BallotFormat, protocol: Protocol) -> Choice
         return levels[0][0]
     if protocol == "ranked" and form == "cumulative" and all(len(level) == 1 for level in levels):
         return tuple(level[0] for level in levels)
+    if protocol == "approval" and form == "cumulative" and len(levels) == 1:
+        return tuple(levels[0])
     return None
 
 

@@ -16,7 +16,15 @@ from analysis.profiles import Masses, Profile
 from analysis.rules import Ranking, Target, ballot_format, winners
 from tutorsim.types import BallotFormat, Protocol
 
-__all__ = ["AS_CAST", "Projected", "apportioned", "project", "projected_winners", "projection_name"]
+__all__ = [
+    "AS_CAST",
+    "Projected",
+    "apportioned",
+    "project",
+    "projected_masses",
+    "projected_winners",
+    "projection_name",
+]
 
 AS_CAST: Final = "as cast"
 
@@ -59,7 +67,7 @@ def project(profile: Profile, target: Target, *, budget: int) -> Projected:
     """
     form = ballot_format(target)
     plain = profile.under(form)
-    masses = tuple(_masses(b, plain.rule, form, budget) for b in plain.cast)
+    masses = tuple(projected_masses(b, plain.rule, form, budget) for b in plain.cast)
     rankings = tuple(
         tuple(tuple(str(c) for c in level) for level in levels_of(b)) for b in plain.cast
     )
@@ -82,7 +90,8 @@ def _restricted(ranking: Ranking, names: Sequence[str]) -> Ranking:
     return tuple(level for level in kept if level)
 
 
-def _masses(ballot: Masses, protocol: Protocol, form: Protocol, budget: int) -> Masses:
+def projected_masses(ballot: Masses, protocol: Protocol, form: Protocol, budget: int) -> Masses:
+    """One ballot in another format; scaled to integers by one factor for all ballots."""
     if form == protocol:
         return ballot
     if form == "simple":

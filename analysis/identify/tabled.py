@@ -16,7 +16,7 @@ from analysis.rules import Target, ballot_format
 from tutorsim.errors import UsageError
 from tutorsim.types import CUMULATIVE_BUDGET, BallotFormat, Protocol
 
-__all__ = ["TabledIdentifier", "possible_winners"]
+__all__ = ["TabledIdentifier", "numbered", "possible_of", "possible_winners"]
 
 _DENSE: Final = 1 << 22
 """Ballots that a table of all possible masses may have."""
@@ -116,10 +116,30 @@ def possible_winners(
     Raises:
         UsageError: If the panels are too large for tables.
     """
-    _, n, m = masses.shape
-    code, base = _codes(masses)
-    seen = _seen(code)
-    ballots = [_ballot(c, base, m) for c in seen.tolist() if c >= 0]
+    numbers, ballots = numbered(masses)
+    return possible_of(
+        numbers,
+        ballots,
+        protocol,
+        target,
+        m=masses.shape[2],
+        exempt=exempt,
+        budget=budget,
+    )
+
+
+def possible_of(
+    numbers: NDArray[np.int64],
+    ballots: Sequence[Masses],
+    protocol: Protocol,
+    target: Target,
+    *,
+    m: int,
+    exempt: int,
+    budget: int,
+) -> Winners:
+    """As `possible_winners`, of turns whose ballots were numbered by `numbered`."""
+    n = numbers.shape[1]
     of_ballot = [domain_of(b, protocol=protocol, target=target) for b in ballots]
     domains: list[Domain] = list(dict.fromkeys(of_ballot))
     if not covered(target, m, n, budget=budget, domains=domains):
@@ -128,13 +148,23 @@ def possible_winners(
             hint="Ask `analysis.identify.Identifier` about single profiles.",
         )
     place = {domain: i for i, domain in enumerate(domains)}
-    numbers = np.array([place[d] for d in of_ballot], dtype=np.int16)
-    absent = int(bool(len(seen)) and seen[0] < 0)
-    numbers = np.concatenate([np.full(absent, ABSENT, dtype=np.int16), numbers])
-    panels = np.sort(_looked_up(code, seen, numbers), axis=1)
-    rows, index = _distinct_panels(panels, len(domains))
+    table = np.array([place[d] for d in of_ballot] + [ABSENT], dtype=np.int16)
+    rows, index = _distinct_panels(np.sort(table[numbers], axis=1), len(domains))
     found = winners_of(target, rows, domains, m=m, budget=budget, exempt=exempt)
     return Winners(found.fallback[index], found.tied[index])
+
+
+def numbered(masses: NDArray[np.int64]) -> tuple[NDArray[np.int64], list[Masses]]:
+    """Ballots by number, -1 for an abstention, and what the numbers stand for.
+
+    Args:
+        masses: Shape (turns, voters, candidates); below 0 where a voter abstained.
+    """
+    code, base = _codes(masses)
+    seen = _seen(code)
+    ballots = [_ballot(c, base, masses.shape[2]) for c in seen.tolist() if c >= 0]
+    absent = len(seen) - len(ballots)
+    return _looked_up(code, seen, np.arange(len(seen)) - absent), ballots
 
 
 def _codes(masses: NDArray[np.int64]) -> tuple[NDArray[np.int64], int]:
@@ -163,10 +193,10 @@ def _seen(code: NDArray[np.int64]) -> NDArray[np.int64]:
 
 
 def _looked_up(
-    code: NDArray[np.int64], seen: NDArray[np.int64], numbers: NDArray[np.int16]
-) -> NDArray[np.int16]:
+    code: NDArray[np.int64], seen: NDArray[np.int64], numbers: NDArray[np.int64]
+) -> NDArray[np.int64]:
     if len(seen) and int(seen[-1]) < _DENSE:
-        table = np.zeros(int(seen[-1]) + 2, dtype=np.int16)
+        table = np.zeros(int(seen[-1]) + 2, dtype=np.int64)
         table[seen + 1] = numbers
         return np.asarray(table[code + 1])
     return np.asarray(numbers[np.searchsorted(seen, code)])

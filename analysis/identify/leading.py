@@ -1,0 +1,222 @@
+"""Who leads under a rule, for many panels at once: `analysis.rules` in arrays.
+
+A ballot's part in a count is a row of numbers that depends on the ballot alone: masses as they
+are projected, who is above whom, places up to a depth, a first place among those standing. Panels
+are sums of such rows. Shares are scaled to integers, so that nothing is rounded. The plain rules
+are the definition, and tests hold these to them.
+"""
+
+from collections.abc import Callable, Sequence
+from math import lcm
+from typing import Final
+
+import numpy as np
+from numpy.typing import NDArray
+
+from analysis.identify.domains import levels_of
+from analysis.identify.projection import projected_masses
+from analysis.profiles import Masses
+from analysis.rules import Target, ballot_format
+from tutorsim.types import Protocol
+
+__all__ = ["ProjectedPanels"]
+
+Sets = NDArray[np.int64]
+
+
+class ProjectedPanels:
+    """Panels of one size whose ballots are projected into a target's format.
+
+    Args:
+        panels: Shape (panels, voters): numbers of ballots, -1 for an abstention.
+        ballots: What the numbers stand for, under `protocol`.
+        protocol: Of the ballots.
+        target: The rule.
+        budget: Points of a cumulative ballot.
+    """
+
+    def __init__(
+        self,
+        panels: NDArray[np.int64],
+        ballots: Sequence[Masses],
+        *,
+        m: int,
+        protocol: Protocol,
+        target: Target,
+        budget: int,
+    ) -> None:
+        self._panels = panels
+        self._ballots = ballots
+        self._m = m
+        self._target = target
+        form = ballot_format(target)
+        self._masses = [projected_masses(b, protocol, form, budget) for b in ballots]
+
+    def leaders(self, among: int, rows: NDArray[np.int64] | None = None) -> Sets:
+        """The tied winners of panels, as bits, when only some candidates stand.
+
+        Args:
+            among: The candidates who stand, as bits.
+            rows: Which panels; all by default.
+        """
+        standing = [c for c in range(self._m) if among >> c & 1]
+        panels = self._panels if rows is None else self._panels[rows]
+        if not standing:
+            return np.zeros(len(panels), dtype=np.int64)
+        count = _COUNTS.get(self._target, _by_mass)
+        led = count(self, panels, standing)
+        return np.asarray(led @ (1 << np.array(standing, dtype=np.int64)))
+
+    def masses(self, panels: NDArray[np.int64], standing: Sequence[int]) -> NDArray[np.int64]:
+        """Shape (panels, standing): totals."""
+        return _summed([[b[c] for c in standing] for b in self._masses], panels, len(standing))
+
+    def margins(self, panels: NDArray[np.int64], standing: Sequence[int]) -> NDArray[np.int64]:
+        """Shape (panels, standing, standing): who is above whom, less the reverse."""
+        rows = [
+            [int(b[c] > b[d]) - int(b[c] < b[d]) for c in standing for d in standing]
+            for b in self._ballots
+        ]
+        k = len(standing)
+        return _summed(rows, panels, k * k).reshape(-1, k, k)
+
+    def firsts(self, panels: NDArray[np.int64], standing: Sequence[int]) -> NDArray[np.int64]:
+        """Shape (panels, candidates): each ballot's vote in equal parts to its best standing."""
+        return _summed([self._first(b, standing) for b in self._ballots], panels, self._m)
+
+    def _first(self, ballot: Masses, standing: Sequence[int]) -> list[int]:
+        best = max(ballot[c] for c in standing)
+        tied = [c for c in standing if ballot[c] == best]
+        return [_share(self._m) // len(tied) * (c in tied) for c in range(self._m)]
+
+    def places(
+        self, panels: NDArray[np.int64], standing: Sequence[int], depth: int
+    ) -> NDArray[np.int64]:
+        """Shape (panels, standing): how often among the first places; a level shares its own."""
+        rows = [self._places(tuple(b[c] for c in standing), depth) for b in self._ballots]
+        return _summed(rows, panels, len(standing))
+
+    def _places(self, ballot: Masses, depth: int) -> list[int]:
+        found, above = [0] * len(ballot), 0
+        for level in levels_of(ballot):
+            inside = min(max(depth - above, 0), len(level))
+            for c in level:
+                found[c] = _share(self._m) * inside // len(level)
+            above += len(level)
+        return found
+
+    @property
+    def candidates(self) -> int:
+        """How many there are, standing or not."""
+        return self._m
+
+
+def _share(m: int) -> int:
+    return lcm(*range(1, m + 1))
+
+
+def _summed(
+    rows: Sequence[Sequence[int]], panels: NDArray[np.int64], width: int
+) -> NDArray[np.int64]:
+    """Sums over the voters; the last row, which -1 stands for, adds nothing."""
+    table = np.array([*rows, [0] * width], dtype=np.int64)
+    total = table[panels[:, 0]] if panels.shape[1] else np.zeros((len(panels), width), np.int64)
+    for voter in range(1, panels.shape[1]):
+        total += table[panels[:, voter]]
+    return np.asarray(total)
+
+
+def _largest(score: NDArray[np.int64]) -> NDArray[np.bool_]:
+    return np.asarray(score == score.max(axis=1, keepdims=True))
+
+
+def _by_mass(
+    of: ProjectedPanels, panels: NDArray[np.int64], standing: Sequence[int]
+) -> NDArray[np.bool_]:
+    return _largest(of.masses(panels, standing))
+
+
+def _copeland(
+    of: ProjectedPanels, panels: NDArray[np.int64], standing: Sequence[int]
+) -> NDArray[np.bool_]:
+    return _largest(np.sign(of.margins(panels, standing)).sum(axis=2))
+
+
+def _minimax(
+    of: ProjectedPanels, panels: NDArray[np.int64], standing: Sequence[int]
+) -> NDArray[np.bool_]:
+    margins = of.margins(panels, standing)
+    if len(standing) > 1:
+        own = np.arange(len(standing))
+        margins[:, own, own] = margins.max(initial=0) + 1
+    return _largest(margins.min(axis=2))
+
+
+def _schulze(
+    of: ProjectedPanels, panels: NDArray[np.int64], standing: Sequence[int]
+) -> NDArray[np.bool_]:
+    path = of.margins(panels, standing)
+    for via in range(len(standing)):
+        around = np.minimum(path[:, :, [via]], path[:, [via], :])
+        around[:, via, :] = path[:, via, :]
+        around[:, :, via] = path[:, :, via]
+        path = np.maximum(path, around)
+    own = np.arange(len(standing))
+    path[:, own, own] = 0
+    return np.asarray((path >= path.transpose(0, 2, 1)).all(axis=2))
+
+
+def _condorcet(
+    of: ProjectedPanels, panels: NDArray[np.int64], standing: Sequence[int]
+) -> NDArray[np.bool_]:
+    beats = of.margins(panels, standing) > 0
+    own = np.arange(len(standing))
+    beats[:, own, own] = True
+    return np.asarray(beats.all(axis=2))
+
+
+def _bucklin(
+    of: ProjectedPanels, panels: NDArray[np.int64], standing: Sequence[int]
+) -> NDArray[np.bool_]:
+    cast = (panels >= 0).sum(axis=1) * _share(of.candidates)
+    led = np.ones((len(panels), len(standing)), dtype=np.bool_)
+    open_ = np.ones(len(panels), dtype=np.bool_)
+    for depth in range(1, len(standing) + 1):
+        counts = of.places(panels, standing, depth)
+        now = open_ & (2 * counts.max(axis=1) > cast)
+        led[now] = _largest(counts)[now]
+        open_ &= ~now
+    return led
+
+
+def _instant_runoff(
+    of: ProjectedPanels, panels: NDArray[np.int64], standing: Sequence[int]
+) -> NDArray[np.bool_]:
+    bits = 1 << np.arange(of.candidates)
+    left = np.full(len(panels), int(bits[list(standing)].sum()))
+    open_ = np.ones(len(panels), dtype=np.bool_)
+    while open_.any():
+        for among in np.unique(left[open_]).tolist():
+            rows = np.flatnonzero(open_ & (left == among))
+            names = [c for c in range(of.candidates) if among >> c & 1]
+            firsts = of.firsts(panels[rows], names)[:, names]
+            stay = firsts > firsts.min(axis=1, keepdims=True)
+            done = ~stay.any(axis=1)
+            open_[rows[done]] = False
+            left[rows[~done]] = stay[~done] @ bits[names]
+    return np.asarray((left[:, None] >> np.array(standing) & 1).astype(np.bool_))
+
+
+_COUNTS: Final[
+    dict[
+        str,
+        Callable[[ProjectedPanels, NDArray[np.int64], Sequence[int]], NDArray[np.bool_]],
+    ]
+] = {
+    "copeland": _copeland,
+    "minimax": _minimax,
+    "schulze": _schulze,
+    "condorcet": _condorcet,
+    "bucklin": _bucklin,
+    "instant_runoff": _instant_runoff,
+}

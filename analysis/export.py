@@ -3,8 +3,10 @@
 import hashlib
 import json
 import re
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from contextlib import ExitStack
 from functools import partial
+from itertools import chain, islice
 from pathlib import Path
 from typing import Final, Literal, get_args
 
@@ -14,24 +16,30 @@ from analysis.preflib import Groups, preflib_text
 from analysis.sources import Source
 from analysis.tables import TABLES
 from tutorsim.errors import FolderError, UsageError
+from tutorsim.records import read_episodes, read_run
 
 __all__ = [
     "EXPORT_FORMATS",
     "ExportFormat",
     "export",
     "export_preflib",
-    "export_tables",
+    "export_run",
     "write_frame",
 ]
 
 ExportFormat = Literal["parquet", "csv", "jsonl"]
 EXPORT_FORMATS: Final[tuple[ExportFormat, ...]] = get_args(ExportFormat)
 
+PIECE = 200
+"""Episodes of a log that are held in memory at a time."""
 _SUFFIX: Final = {"ranked": "soc", "approval": "cat"}
 
 
 def export(source: Source, folder: Path, format: ExportFormat = "parquet") -> list[Path]:  # noqa: A002 - the option's own name
     """Write the tables into a folder, and ranked and approval ballots as PrefLib into `preflib/`.
+
+    The tables are `episodes`, `turns`, `ballots`, `proposals` and `calls`, one file each; for
+    ballots from elsewhere there is only `ballots`. CSV holds lists as JSON.
 
     Returns:
         What was written, in order.
@@ -40,26 +48,48 @@ def export(source: Source, folder: Path, format: ExportFormat = "parquet") -> li
         UsageError: If the format is unknown.
         FolderError: If the folder cannot be written.
     """
-    return [*export_tables(source, folder, format), *export_preflib(source, folder / "preflib")]
+    return _export([dict(_tables(source))], folder, format)
 
 
-def export_tables(source: Source, folder: Path, format: ExportFormat) -> list[Path]:  # noqa: A002 - as in `export`
-    """Write `episodes`, `turns`, `ballots`, `proposals` and `calls`, one file each.
+def export_run(run: Path, folder: Path, format: ExportFormat = "parquet") -> list[Path]:  # noqa: A002 - as in `export`
+    """Write the tables of a run folder as `export` does, a piece of the log at a time.
 
-    For ballots from elsewhere there is only `ballots`. CSV holds lists as JSON.
+    Raises:
+        LogError: If the run folder is damaged.
+        UsageError: If the format is unknown.
+        FolderError: If the folder cannot be written.
     """
-    if format not in _WRITERS:
+    head, episodes = read_run(run), read_episodes(run)
+    pieces = iter(lambda: tuple(islice(episodes, PIECE)), ())
+    first = next(pieces, ())
+    batches = (
+        {name: table.frame(piece, head) for name, table in TABLES.items()}
+        for piece in chain([first], pieces)
+    )
+    return _export(batches, folder, format)
+
+
+def _export(
+    batches: Iterable[Mapping[str, pl.DataFrame]], folder: Path, ending: ExportFormat
+) -> list[Path]:
+    """Write batches of the same tables, each of whole episodes."""
+    if ending not in EXPORT_FORMATS:
         raise UsageError(
-            f"Tables cannot be written as {format!r}.",
-            hint=f"Choose one of {', '.join(_WRITERS)}.",
+            f"Tables cannot be written as {ending!r}.",
+            hint=f"Choose one of {', '.join(EXPORT_FORMATS)}.",
         )
-    written = []
     _make(folder)
-    for name, frame in _tables(source):
-        path = folder / f"{name}.{format}"
-        write_frame(frame, path)
-        written.append(path)
-    return written
+    written: list[Path] = []
+    files: dict[str, _File] = {}
+    with ExitStack() as stack:
+        for batch in batches:
+            for name, frame in batch.items():
+                if name not in files:
+                    file = _File(folder / f"{name}.{ending}")
+                    files[name] = stack.enter_context(file)
+                files[name].add(frame)
+            written += export_preflib(batch["ballots"], folder / "preflib")
+    return [*(file.path for file in files.values()), *written]
 
 
 def write_frame(frame: pl.DataFrame, path: Path) -> int:
@@ -72,34 +102,89 @@ def write_frame(frame: pl.DataFrame, path: Path) -> int:
         UsageError: If the ending is none of `EXPORT_FORMATS`.
         FolderError: If the file cannot be written.
     """
-    writer = _WRITERS.get(path.suffix.removeprefix("."))
-    if writer is None:
+    if path.suffix.removeprefix(".") not in EXPORT_FORMATS:
         raise UsageError(
             f"{path} has an ending that says no known format.",
-            hint=f"Use one of {', '.join('.' + name for name in _WRITERS)}.",
+            hint=f"Use one of {', '.join('.' + name for name in EXPORT_FORMATS)}.",
         )
-    _write(path, partial(writer, frame, path))
+    with _File(path) as file:
+        file.add(frame)
     return frame.height
 
 
-def export_preflib(source: Source, folder: Path) -> list[Path]:
+class _File:
+    """One table's file, written a frame at a time. The ending says the format.
+
+    A Parquet file cannot be added to: frames are kept beside it as files of their own, and put
+    together at the end without being held in memory.
+    """
+
+    def __init__(self, path: Path) -> None:
+        self.path = path
+        self._ending = path.suffix.removeprefix(".")
+        self._parts: list[Path] = []
+
+    def __enter__(self) -> "_File":
+        if self._ending != "parquet":
+            _write(self.path, lambda: self.path.write_bytes(b""))
+        return self
+
+    def __exit__(self, kind: object, error: BaseException | None, trace: object) -> None:
+        try:
+            if error is None and self._parts:
+                _write(self.path, self._put_together)
+        finally:
+            for part in self._parts:
+                part.unlink(missing_ok=True)
+
+    def add(self, frame: pl.DataFrame) -> None:
+        """Add rows.
+
+        Raises:
+            FolderError: If they cannot be written.
+        """
+        _write(self.path, partial(self._add, frame))
+
+    def _add(self, frame: pl.DataFrame) -> None:
+        if self._ending == "parquet":
+            self._parts.append(self.path.with_name(f".{self.path.name}.{len(self._parts)}"))
+            frame.write_parquet(self._parts[-1])
+            return
+        with self.path.open("ab") as file:
+            if self._ending == "csv":
+                _lists_as_json(frame).write_csv(file, include_header=not file.tell())
+            else:
+                frame.write_ndjson(file)
+
+    def _put_together(self) -> None:
+        if len(self._parts) == 1:
+            self._parts.pop().replace(self.path)
+        else:
+            pl.scan_parquet(self._parts, glob=False).sink_parquet(self.path)
+
+
+def export_preflib(ballots: pl.DataFrame, folder: Path) -> list[Path]:
     """Write each round of ranked ballots as `.soc` and of approval ballots as `.cat`.
 
     One file per episode, turn and stage. Abstentions are left out, and their number stands
     in the file's title; a round without any ballot has no file.
+
+    Args:
+        ballots: Ballots of whole rounds, in the shape of the ballots table.
+        folder: Where to write; made when there is a file to write.
     """
-    frame = source.ballots.filter(pl.col("protocol").is_in(list(_SUFFIX)))
+    frame = ballots.filter(pl.col("protocol").is_in(list(_SUFFIX)))
     keys = ["episode_id", "turn", "stage", "protocol"]
     written: list[Path] = []
-    for key, ballots in frame.group_by(keys, maintain_order=True):
+    for key, cast_ballots in frame.group_by(keys, maintain_order=True):
         episode, turn, stage, protocol = (str(part) for part in key)
-        cast = ballots.filter(pl.col("mass").is_not_null())
+        cast = cast_ballots.filter(pl.col("mass").is_not_null())
         if cast.height == 0:
             continue
         if not written:
             _make(folder)
         name = f"{_file_name(episode)}.t{turn}.{stage}.{_SUFFIX[protocol]}"
-        silent = (ballots.height - cast.height) // ballots["candidate"].n_unique()
+        silent = (cast_ballots.height - cast.height) // cast_ballots["candidate"].n_unique()
         title = f"{episode}, turn {turn}, {stage}" + f", {silent} abstained" * (silent > 0)
         text = _preflib(cast, _SUFFIX[protocol], name, title)
         path = folder / name
@@ -116,24 +201,17 @@ def _tables(source: Source) -> Iterator[tuple[str, pl.DataFrame]]:
         yield name, table.frame(source.episodes, source.run)
 
 
-def _write_csv(frame: pl.DataFrame, path: Path) -> None:
+def _lists_as_json(frame: pl.DataFrame) -> pl.DataFrame:
     lists = [name for name, dtype in frame.schema.items() if isinstance(dtype, pl.List)]
     as_json = [
         pl.Series(name, [_json(cell) for cell in frame[name].to_list()], dtype=pl.String)
         for name in lists
     ]
-    frame.with_columns(as_json).write_csv(path)
+    return frame.with_columns(as_json)
 
 
 def _json(cell: Sequence[object] | None) -> str | None:
     return None if cell is None else json.dumps(cell, ensure_ascii=False)
-
-
-_WRITERS: Final[Mapping[str, Callable[[pl.DataFrame, Path], None]]] = {
-    "parquet": lambda frame, path: frame.write_parquet(path),
-    "csv": _write_csv,
-    "jsonl": lambda frame, path: frame.write_ndjson(path),
-}
 
 
 def _preflib(cast: pl.DataFrame, kind: str, name: str, title: str) -> str:

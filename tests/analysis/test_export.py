@@ -6,11 +6,12 @@ from typing import Any
 import polars as pl
 import pytest
 
-from analysis.export import EXPORT_FORMATS, export, export_preflib, write_frame
+from analysis.export import EXPORT_FORMATS, export, export_preflib, export_run, write_frame
 from analysis.metrics import turn_diagnostics
 from analysis.sources import open_source
 from analysis.tables import TABLES
 from tutorsim.errors import FolderError, UsageError
+from tutorsim.records import EPISODES_FILE, RUN_FILE, to_line
 
 S, MI, MO, ME = "scaffolding", "misconception", "motivation", "metacognitive"
 ROLES = (S, MI, MO, ME)
@@ -55,7 +56,7 @@ def test_tables_of_lists_are_json_in_csv(source: Any, tmp_path: Path) -> None:
 @pytest.mark.filterwarnings("ignore")
 def test_preflib_files_hold_the_ballots_of_each_round(source: Any, tmp_path: Path) -> None:
     instances = pytest.importorskip("preflibtools.instances")
-    files = {path.name: path for path in export_preflib(source, tmp_path)}
+    files = {path.name: path for path in export_preflib(source.ballots, tmp_path)}
     assert list(files) == [
         "sciq.t1.novice.ranked.t1.vote_initial.soc",
         "sciq.t1.novice.ranked.t1.vote_final.soc",
@@ -78,7 +79,7 @@ def test_an_episode_of_any_name_stays_in_the_folder(tmp_path: Path) -> None:
     rows = [f'"{name}",1,final,v,{c},{m},ranked' for name in names for c, m in (("x", 1), ("y", 0))]
     file = tmp_path / "b.csv"
     file.write_text("episode_id,turn,stage,voter,candidate,mass,protocol\n" + "\n".join(rows))
-    written = export_preflib(open_source(file), tmp_path / "out")
+    written = export_preflib(open_source(file).ballots, tmp_path / "out")
     assert len({path.name for path in written}) == len(names)
     assert {path.resolve().parent for path in written} == {(tmp_path / "out").resolve()}
     assert written[2].name == "a_b.t1.vote_final.soc"
@@ -107,3 +108,33 @@ def test_an_unknown_format_and_an_unwritable_folder_are_refused(
     (tmp_path / "file").write_text("in the way")
     with pytest.raises(FolderError):
         export(source, tmp_path / "file" / "out")
+
+
+@pytest.mark.parametrize("form", EXPORT_FORMATS)
+def test_a_log_written_piece_by_piece_gives_the_same_tables_as_a_whole_one(
+    source: Any, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, form: Any
+) -> None:
+    log = tmp_path / "log"
+    log.mkdir()
+    (log / RUN_FILE).write_text(to_line(source.run))
+    lines = "".join(to_line(episode) + "\n" for episode in source.episodes)
+    (log / EPISODES_FILE).write_text(lines)
+    monkeypatch.setattr("analysis.export.PIECE", 1)
+    whole, pieces = tmp_path / "whole", tmp_path / "pieces"
+    names = [path.relative_to(whole) for path in export(source, whole, form)]
+    assert [path.relative_to(pieces) for path in export_run(log, pieces, form)] == names
+    assert sorted(path.name for path in pieces.iterdir()) == sorted(p.name for p in whole.iterdir())
+    for name in names:
+        if name.suffix == ".parquet":
+            assert pl.read_parquet(pieces / name).equals(pl.read_parquet(whole / name))
+        else:
+            assert (pieces / name).read_bytes() == (whole / name).read_bytes()
+
+
+def test_a_log_without_episodes_gives_tables_without_rows(source: Any, tmp_path: Path) -> None:
+    (tmp_path / RUN_FILE).write_text(to_line(source.run))
+    (tmp_path / EPISODES_FILE).write_text("")
+    written = export_run(tmp_path, tmp_path / "out")
+    assert [path.stem for path in written] == list(TABLES)
+    for path, table in zip(written, TABLES.values(), strict=True):
+        assert pl.read_parquet(path).equals(pl.DataFrame(schema=table.schema))

@@ -3,12 +3,16 @@
 The JSON file is pytest-benchmark's own; the table for readers is written beside it as Markdown.
 """
 
+from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
 
 import pytest
 
+from tests.benchmarks.making import Made, published, record_stand_in
+from tests.benchmarks.sides import SideBySide
 from tests.benchmarks.table import write_table
+from tutorsim.sandbox import Sandbox
 
 
 @pytest.hookimpl(optionalhook=True)
@@ -18,3 +22,25 @@ def pytest_benchmark_update_json(
     named = config.getoption("benchmark_json")
     if named is not None:
         write_table(output_json["benchmarks"], Path(named).with_suffix(".md"))
+
+
+@pytest.fixture
+def side_by_side(benchmark: Any) -> SideBySide:
+    """Measures both sides of a ratio."""
+    return SideBySide(benchmark)
+
+
+@pytest.fixture(scope="session")
+def make_recording(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Callable[..., Made]]:
+    """Record the published grid over some tasks of each benchmark; one of a size is made once."""
+    made: dict[tuple[int, int], Made] = {}
+    with Sandbox("auto") as sandbox:
+
+        def make(*, tasks: int = 20, repeats: int = 1) -> Made:
+            if (tasks, repeats) not in made:
+                folder = tmp_path_factory.mktemp("recording") / f"{tasks}x{repeats}"
+                loaded = published(tasks=tasks, repeats=repeats)
+                made[tasks, repeats] = record_stand_in(folder, loaded, sandbox)
+            return made[tasks, repeats]
+
+        yield make

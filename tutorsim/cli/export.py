@@ -4,11 +4,12 @@ from pathlib import Path
 
 import click
 
-from analysis.export import EXPORT_FORMATS, ExportFormat
+from analysis.export import EXPORT_FORMATS, ExportFormat, export_run
 from analysis.export import export as write_tables
 from analysis.sources import open_source
 from tutorsim.cli.console import emit_json, err, out, safe
 from tutorsim.cli.options import json_option
+from tutorsim.records import RUN_FILE
 
 __all__ = ["export"]
 
@@ -42,10 +43,13 @@ def export(run: Path, output: Path, format_: ExportFormat, as_json: bool) -> Non
     --json gives:
       format, written: [path]
     """
-    source = open_source(run)
-    written = [str(path) for path in write_tables(source, output, format_)]
-    for note in source.notes:
-        err().print(safe(note))
+    if (run / RUN_FILE).is_file():
+        written = [str(path) for path in export_run(run, output, format_)]
+    else:
+        source = open_source(run)
+        written = [str(path) for path in write_tables(source, output, format_)]
+        for note in source.notes:
+            err().print(safe(note))
     if as_json:
         emit_json({"format": format_, "written": written})
         return

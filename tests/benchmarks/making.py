@@ -1,0 +1,137 @@
+"""Recordings for benchmarks, from the stand-in's own function.
+
+There is no server and no client between, so that a large one is there soon. What is written is
+what a recording over HTTP writes, but for the headers that only the client knows.
+"""
+
+import hashlib
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any, NamedTuple
+
+import orjson
+
+from tutorsim.agents.scene import Scene
+from tutorsim.drivers import drive
+from tutorsim.episode import episode
+from tutorsim.mechanisms.flow import CodeResult, CodeRun, Effect, Sent
+from tutorsim.model import CALL_HEADER, Call
+from tutorsim.records import to_line
+from tutorsim.replay import (
+    EpisodeEntry,
+    Manifest,
+    VerdictStore,
+    Witness,
+    episode_entry,
+    make_folder,
+    package_versions,
+    read_cassette,
+    write_manifest,
+)
+from tutorsim.replay.cassette import write_cassette
+from tutorsim.replay.interaction import STANDIN_HEADER, Interaction
+from tutorsim.runner.machine import fingerprint_text
+from tutorsim.sandbox import Sandbox
+from tutorsim.standin import STANDIN_VERSION, Endpoint
+from tutorsim.study import EpisodeSpec, LoadedStudy, load_study, shipped_studies, write_study
+
+__all__ = ["Made", "published", "record_stand_in"]
+
+
+class Made(NamedTuple):
+    """A recording, and how many episodes and calls it has."""
+
+    folder: Path
+    episodes: int
+    calls: int
+
+
+def published(*, tasks: int, repeats: int = 1) -> LoadedStudy:
+    """The published study over its first tasks of each benchmark, each episode repeated."""
+    settings = {
+        "repeats": repeats,
+        "benchmarks": {name: {"limit": tasks} for name in ("sciq", "humaneval")},
+    }
+    return load_study(shipped_studies()["published"], overrides=settings)
+
+
+def record_stand_in(folder: Path, loaded: LoadedStudy, sandbox: Sandbox) -> Made:
+    """Record a study, one episode after the other, and write its manifest."""
+    make_folder(folder)
+    write_study(loaded, folder)
+    making = _Making(folder, loaded, sandbox)
+    entries = [making.one(spec) for spec in loaded.grid()]
+    manifest = Manifest(
+        study_name=loaded.study.name,
+        study_digest=loaded.digest(),
+        prompt_digest=loaded.prompt_digest(),
+        provenance=making.witness.provenance(recorded_from="2026-01-01", recorded_to="2026-01-01"),
+        packages=making.packages,
+        sandbox=making.fingerprint,
+        verdicts_sha256=making.verdicts.finish(),
+        log_sha256=making.log.hexdigest(),
+        episodes=tuple(entries),
+    )
+    write_manifest(folder, manifest)
+    return Made(folder, len(entries), sum(entry.calls for entry in entries))
+
+
+@dataclass
+class _Making:
+    """Answers the effects of one episode after the other and keeps what a recorder keeps."""
+
+    folder: Path
+    loaded: LoadedStudy
+    sandbox: Sandbox
+    endpoint: Endpoint = field(default_factory=lambda: Endpoint(seed=8))
+    witness: Witness = field(default_factory=Witness)
+    log: Any = field(default_factory=hashlib.sha256)
+
+    def __post_init__(self) -> None:
+        self.digest, self.packages = self.loaded.digest(), package_versions()
+        self.fingerprint = fingerprint_text(self.sandbox)
+        self.verdicts = VerdictStore(self.folder, fingerprint=self.fingerprint)
+
+    def one(self, spec: EpisodeSpec) -> EpisodeEntry:
+        kept: list[Interaction] = []
+
+        def world(effect: Effect) -> Sent:
+            if isinstance(effect, CodeRun):
+                return self._judged(effect)
+            kept.extend(self._answered(spec.episode_id, call) for call in effect.calls)
+            return tuple(one.reply() for one in kept[-len(effect.calls) :])
+
+        record = drive(episode(Scene(self.loaded, spec)), world)
+        write_cassette(
+            self.folder,
+            spec.episode_id,
+            kept,
+            kind="stand-in",
+            study_digest=self.digest,
+            packages=self.packages,
+        )
+        cassette = read_cassette(self.folder, spec.episode_id)
+        self.witness.note(cassette)
+        self.log.update(f"{to_line(record)}\n".encode())
+        return episode_entry(record, cassette)
+
+    def _answered(self, episode_id: str, call: Call) -> Interaction:
+        sent = orjson.dumps(call.request.body())
+        headers = {"content-type": "application/json", CALL_HEADER: f"{episode_id}/{call.key}"}
+        response = self.endpoint.answer("POST", "/v1/messages", headers, sent)
+        return Interaction(
+            key=str(call.key),
+            kind="stand-in",
+            status=response.status,
+            request_headers=headers,
+            request=sent.decode(),
+            response_headers={"content-type": "application/json", STANDIN_HEADER: STANDIN_VERSION},
+            response=response.body.decode(),
+        )
+
+    def _judged(self, run: CodeRun) -> CodeResult:
+        found = self.verdicts.find(run)
+        if found is None:
+            found = self.sandbox.judge(run)
+            self.verdicts.add(run, found, fingerprint=self.fingerprint)
+        return found

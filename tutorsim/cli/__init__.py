@@ -26,6 +26,7 @@ COMMANDS = {
     "recount": "Ask what other rules and orders would have chosen.",
     "diverge": "Find where another rule would have left the logged path.",
     "branch": "Continue a recording where another rule would have turned.",
+    "retest": "Ask recorded vote prompts again, for the noise floor.",
     "compare": "Compare two runs, paired on task and persona.",
     "report": "Write the report of a run, or one of its charts.",
     "export": "Write a run's tables as Parquet, CSV, JSONL or PrefLib files.",

@@ -16,11 +16,20 @@ from tutorsim.study import LoadedStudy
 
 if TYPE_CHECKING:
     from tutorsim.runner.budget import Budget
+    from tutorsim.runner.line import RecordingOptions
     from tutorsim.runner.parent import Parent
 
-__all__ = ["check_may_record", "record_study", "recording_options", "recording_progress"]
+__all__ = [
+    "check_may_record",
+    "record_study",
+    "recording_options",
+    "recording_progress",
+    "sending",
+    "sending_options",
+    "spending",
+]
 
-_OPTIONS: Final = (
+_SENDING: Final = (
     click.option("--max-connections", type=click.IntRange(1, 1000), default=16, show_default=True),
     click.option("--max-retries", type=click.IntRange(0, 100), default=4, show_default=True),
     click.option(
@@ -43,27 +52,52 @@ _OPTIONS: Final = (
         is_flag=True,
         help="Record in waves through the batch endpoint, at half the list price.",
     ),
-    click.option("--retry-errors", is_flag=True, help="Take failed episodes up again."),
+    click.option("--retry-errors", is_flag=True, help="Take up again what failed."),
     click.option(
         "--relay", metavar="NAME", help="Name what answers behind a base URL of your own."
     ),
-    click.option(
-        "--sandbox",
-        "level",
-        type=click.Choice(SETTINGS),
-        default="auto",
-        show_default=True,
-        help="Sandbox level for code.",
-    ),
     click.option("--record-in-ci", is_flag=True, help="Record although CI is set."),
+)
+_JUDGING: Final = click.option(
+    "--sandbox",
+    "level",
+    type=click.Choice(SETTINGS),
+    default="auto",
+    show_default=True,
+    help="Sandbox level for code.",
 )
 
 
 def recording_options(command: Callable[..., None]) -> Callable[..., None]:
-    """Adds the options of a command that records."""
-    for option in reversed(_OPTIONS):
+    """Adds the options of a command that records episodes."""
+    return sending_options(_JUDGING(command))
+
+
+def sending_options(command: Callable[..., None]) -> Callable[..., None]:
+    """Adds the options of a command that sends calls and records them."""
+    for option in reversed(_SENDING):
         command = option(command)
     return command
+
+
+def sending(
+    options: Mapping[str, Any],
+    on_progress: Callable[[int, int], None],
+    on_warning: Callable[[str], None],
+) -> "RecordingOptions":
+    """The values of `sending_options`, and where progress is told."""
+    from tutorsim.runner.line import RecordingOptions
+
+    return RecordingOptions(
+        max_connections=options["max_connections"],
+        max_retries=options["max_retries"],
+        timeout=options["timeout"],
+        batch=options["batch"],
+        retry_errors=options["retry_errors"],
+        relay_name=options["relay"],
+        on_warning=on_warning,
+        on_progress=on_progress,
+    )
 
 
 def check_may_record(record_in_ci: bool) -> None:
@@ -104,7 +138,7 @@ def record_study(
     """
     from tutorsim.records import read_episodes
     from tutorsim.runner.budget import Budget
-    from tutorsim.runner.recorder import RecordingOptions, record
+    from tutorsim.runner.recorder import record
     from tutorsim.sandbox import Sandbox
 
     budget = Budget(table, options["max_usd"])
@@ -118,16 +152,7 @@ def record_study(
             log_dir=log_dir,
             sandbox=sandbox,
             budget=budget,
-            options=RecordingOptions(
-                max_connections=options["max_connections"],
-                max_retries=options["max_retries"],
-                timeout=options["timeout"],
-                batch=options["batch"],
-                retry_errors=options["retry_errors"],
-                relay_name=options["relay"],
-                on_warning=on_warning,
-                on_progress=on_progress,
-            ),
+            options=sending(options, on_progress, on_warning),
             parent=parent,
         )
     failed = [one for one in read_episodes(log_dir) if one.status == "failed"]
@@ -144,7 +169,7 @@ def _show_end(budget: "Budget", log_dir: Path, cassette_dir: Path) -> None:
     console = err()
     if budget.reused:
         console.print(f"{budget.reused:,} calls taken over from the parent at no cost.")
-    console.print(safe(f"{_sum(budget)}."))
+    console.print(safe(f"{spending(budget)}."))
     console.print(safe(f"Recording: {cassette_dir}   Log: {log_dir}"), soft_wrap=True)
     console.print(safe(f"Next: tutorsim summary {log_dir}"), soft_wrap=True)
 
@@ -180,11 +205,12 @@ def recording_progress(
         try:
             yield update, note
         except (BudgetReached, Interrupted):
-            console.print(safe(f"So far: {_sum(budget)}."))
+            console.print(safe(f"So far: {spending(budget)}."))
             raise
 
 
-def _sum(budget: "Budget") -> str:
+def spending(budget: "Budget") -> str:
+    """Calls, tokens and cost so far."""
     return f"{_amount(budget)} · {_money(budget)}"
 
 

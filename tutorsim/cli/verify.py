@@ -89,7 +89,7 @@ def _show(result: Any) -> None:
         err().print(safe(f"{finding.error}\n"), soft_wrap=True)
     if len(result.findings) > 10:
         err().print(f"… and {len(result.findings) - 10} more.")
-    good = result.episodes - len(result.findings)
+    good = result.episodes - len({f.episode_id.partition(" ")[0] for f in result.findings})
     console.print(
         safe(
             f"{good:,} of {result.episodes:,} episodes ({result.calls:,} calls) give the "

@@ -12,7 +12,7 @@ from tutorsim.replay import EpisodeEntry, Manifest, read_manifest
 from tutorsim.runner.session import check_verdicts
 from tutorsim.study import EpisodeSpec, LoadedStudy, load_study
 
-__all__ = ["Recording", "check_drift", "open_recording"]
+__all__ = ["Recording", "check_drift", "check_links", "open_recording"]
 
 STUDY_FILE: Final = "study.toml"
 READ: Final = (".json", ".jsonl", ".toml", ".zst")
@@ -41,7 +41,7 @@ def open_recording(folder: Path) -> Recording:
     Raises:
         RecordingError: If a part is missing, damaged, edited, or leads out of the folder.
     """
-    _check_links(folder)
+    check_links(folder)
     manifest = read_manifest(folder)
     check_verdicts(folder, manifest)
     loaded = _study_of(folder)
@@ -77,8 +77,12 @@ def check_drift(recording: Recording) -> None:
         )
 
 
-def _check_links(folder: Path) -> None:
-    """Refuse files that lead out of the folder, before any is read."""
+def check_links(folder: Path) -> None:
+    """Refuse files that lead out of the folder, before any is read.
+
+    Raises:
+        RecordingError: If there is one.
+    """
     if not folder.is_dir():
         return  # reading the manifest says so
     inside = folder.resolve()

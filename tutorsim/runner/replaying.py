@@ -20,6 +20,7 @@ from tutorsim.runner.log import LogWriter, check_log_folder, run_record
 from tutorsim.runner.machine import machine_facts
 from tutorsim.runner.opening import Recording, check_drift, open_recording
 from tutorsim.runner.playing import Replayed, Source, VerdictChange, play, played
+from tutorsim.runner.retest_playing import RetestLog, open_retest, remove_retest
 from tutorsim.sandbox import Sandbox
 
 __all__ = ["ReaderName", "default_workers", "replay", "replay_each", "replay_episode"]
@@ -41,7 +42,7 @@ def replay(
     workers: int | None = None,
     sandbox: Sandbox | None = None,
 ) -> tuple[RunRecord, tuple[VerdictChange, ...]]:
-    """Replay a recording and write its log.
+    """Replay a recording and write its log, and beside it its retest where it has one.
 
     Args:
         folder: The recording.
@@ -66,16 +67,24 @@ def replay(
         stack.enter_context(FolderLock(log_dir))
         check_log_folder(log_dir, recording.manifest.study_digest)
         log = stack.enter_context(LogWriter(log_dir))
+        retest = stack.enter_context(open_retest(recording, sdk=reader == "sdk"))
+        again = RetestLog()
         for one in replay_each(recording, reader=reader, workers=workers, sandbox=sandbox):
             if one.line is None:
                 assert one.error is not None
                 raise one.error
             log.add(one.line, one.episode_id, one.seconds)
             changes += one.changes
+            if retest is not None and one.episode_id in retest.entries:
+                again.add(retest.play(one.line))
         check_drift(recording)
         run = run_record(recording.loaded, recording.manifest)
         run = run.model_copy(update={"episodes_sha256": log.sha256})
         log.finish(run, machine_facts("replay", folder, sandbox, used=sandbox is not None))
+        if retest is None:
+            remove_retest(log_dir)
+        else:
+            again.write(log_dir, retest.manifest)
     return run, tuple(changes)
 
 

@@ -8,12 +8,13 @@ from pathlib import Path
 from xml.etree import ElementTree
 
 from tutorsim.errors import CheckFailed, LogError, TutorsimError
-from tutorsim.records import EPISODES_FILE, EpisodeRecord
+from tutorsim.records import EPISODES_FILE, EpisodeRecord, to_line
 from tutorsim.replay import EpisodeEntry, episode_outcome
 from tutorsim.replay.difference import first_difference
 from tutorsim.runner.opening import Recording, check_drift, open_recording
 from tutorsim.runner.playing import Replayed
 from tutorsim.runner.replaying import ReaderName, replay_each
+from tutorsim.runner.retest_playing import RetestPlayer, open_retest
 
 __all__ = ["Finding", "Verification", "junit_xml", "verify"]
 
@@ -34,6 +35,7 @@ class Verification:
     recording: Recording
     episodes: int
     calls: int
+    """Recorded calls, those of a retest among them."""
     seconds: float
     """Time that the episodes took, summed."""
     findings: tuple[Finding, ...]
@@ -53,6 +55,8 @@ def verify(
 ) -> Verification:
     """Replay a recording and compare every episode with the digest taken when it was recorded.
 
+    A retest of the recording is played too, and compared likewise.
+
     Args:
         folder: The recording.
         reader: How cassettes are read.
@@ -67,20 +71,43 @@ def verify(
     logged = _lines(against) if against is not None else {}
     findings: list[Finding] = []
     seconds = 0.0
-    for one in replay_each(recording, reader=reader, workers=workers):
-        seconds += one.seconds
-        entry = recording.entries[one.episode_id]
-        error = one.error or _drift(one, entry, logged.get(one.episode_id))
-        if error is not None:
-            findings.append(Finding(one.episode_id, error))
+    calls = sum(entry.calls for entry in recording.manifest.episodes)
+    with open_retest(recording, sdk=reader == "sdk") as retest:
+        for one in replay_each(recording, reader=reader, workers=workers):
+            seconds += one.seconds
+            entry = recording.entries[one.episode_id]
+            error = one.error or _drift(one, entry, logged.get(one.episode_id))
+            if error is not None:
+                findings.append(Finding(one.episode_id, error))
+            if retest is not None and one.line is not None:
+                findings += _retested(retest, one.episode_id, one.line)
+        if retest is not None:
+            calls += sum(entry.calls for entry in retest.entries.values())
     findings += _whole(recording, clean=not findings)
     return Verification(
         recording=recording,
         episodes=len(recording.specs),
-        calls=sum(entry.calls for entry in recording.manifest.episodes),
+        calls=calls,
         seconds=seconds,
         findings=tuple(findings),
     )
+
+
+def _retested(retest: RetestPlayer, episode_id: str, line: str) -> Iterator[Finding]:
+    """What is wrong with the further askings of an episode."""
+    entry = retest.entries.get(episode_id)
+    if entry is None:
+        return
+    try:
+        now = to_line(retest.play(line))
+        if hashlib.sha256(now.encode()).hexdigest() != entry.record_sha256:
+            raise CheckFailed(
+                f"{episode_id}: the retest gives another record than when it was made.",
+                why="Ballots, failures or the turns drawn are not the recorded ones.",
+                hint="If the change is meant, move the retest away and ask again.",
+            )
+    except TutorsimError as error:
+        yield Finding(f"{episode_id} (retest)", error)
 
 
 def _whole(recording: Recording, *, clean: bool) -> Iterator[Finding]:

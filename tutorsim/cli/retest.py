@@ -1,0 +1,197 @@
+"""`tutorsim retest`: ask recorded vote prompts again."""
+
+from collections.abc import Iterator
+from dataclasses import asdict
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import click
+from rich.console import RenderableType
+
+from tutorsim.cli.console import err, safe
+from tutorsim.cli.options import json_option, names
+from tutorsim.cli.recording import (
+    check_may_record,
+    recording_progress,
+    sending,
+    sending_options,
+    spending,
+)
+from tutorsim.cli.render import Prose, heading, listing, publish
+from tutorsim.errors import UsageError
+from tutorsim.plan import load_prices
+from tutorsim.records import RUN_FILE
+from tutorsim.retest import RETEST_STAGES, Design
+from tutorsim.types import Stage
+
+if TYPE_CHECKING:
+    from tutorsim.runner.budget import Budget
+    from tutorsim.runner.retest_plan import RetestPlan, Survey
+    from tutorsim.runner.retesting import Retested
+
+__all__ = ["retest"]
+
+
+@click.command()
+@click.argument("source", metavar="RUN", type=click.Path(path_type=Path))
+@click.option(
+    "--repeats", type=click.IntRange(1, 999), required=True, help="Further askings of each prompt."
+)
+@click.option(
+    "--stages",
+    callback=names,
+    default=",".join(RETEST_STAGES),
+    show_default=True,
+    help="Votes to ask again.",
+)
+@click.option(
+    "--sample", type=click.IntRange(min=1), help="Ask again in so many turns, drawn by --seed."
+)
+@click.option("--seed", type=int, default=0, show_default=True, help="What --sample draws by.")
+@click.option(
+    "--cassette-dir",
+    type=click.Path(path_type=Path),
+    help="The recording of RUN, where it is not found by itself.",
+)
+@click.option(
+    "--plan", "--dry-run", "only_plan", is_flag=True, help="Show what it takes; send nothing."
+)
+@json_option
+@sending_options
+def retest(
+    source: Path,
+    repeats: int,
+    stages: tuple[str, ...],
+    sample: int | None,
+    seed: int,
+    cassette_dir: Path | None,
+    only_plan: bool,
+    as_json: bool,
+    **options: Any,
+) -> None:
+    """Ask the recorded vote prompts of RUN again, byte for byte, and record the answers.
+
+    RUN is a run folder or a recording. All voters of a turn are asked, each --repeats times, and
+    what cannot be read is asked once more, as in the run. The answers are kept in the recording's
+    folder `retest`, which `tutorsim replay` and `verify` play too; the recording itself stays as
+    it is. A run folder gets retest.json and retest.jsonl, which `tutorsim summary` reads.
+
+    The same command given again goes on where the last one stopped, and with more --repeats, more
+    stages or a larger sample it pays for what is missing. --max-usd caps the retest, not the run.
+
+    \b
+    --plan --json gives:
+      study, episodes, turns, prompts, repeats, recorded, calls, most_calls,
+      tokens: {model: [in, out]}, prices_as_of, cost, unknown_prices
+    --json gives:
+      study, episodes, turns, prompts, repeats, stages, sample, seed, paid, calls, failures,
+      provenance
+    Exit codes: 0 done · 1 done, but calls failed · 2 usage · 3 a call of the recording is missing
+    or changed · 4 a folder holds a damaged recording · 5 the cap is reached · 130 interrupted.
+    """
+    from tutorsim.runner.budget import Budget
+    from tutorsim.runner.finding import find_recording
+    from tutorsim.runner.retest_plan import plan_retest, survey
+
+    design = Design(repeats, _stages(stages), sample, seed)
+    prices = load_prices(options["prices"])
+    if not only_plan:
+        check_may_record(options["record_in_ci"])
+    folder = find_recording(source, cassette_dir=cassette_dir)
+    with err().status("Replaying the recording …"):
+        found = survey(folder, design)
+    if only_plan:
+        planned = plan_retest(found, prices, retry_errors=options["retry_errors"])
+        publish(_plan(planned), asdict(planned), as_json=as_json, output=None)
+        return
+    log_dir = source if (source / RUN_FILE).exists() else None
+    budget = Budget(prices, options["max_usd"])
+    done = _asked(found, log_dir, budget, options)
+    _show_end(found, done, budget, log_dir, as_json=as_json)
+
+
+def _stages(given: tuple[str, ...]) -> tuple[Stage, ...]:
+    unknown = [stage for stage in given if stage not in RETEST_STAGES]
+    if unknown or not given:
+        raise UsageError(
+            f"--stages: {unknown[0] if unknown else ''!r} is no vote that can be asked again.",
+            hint=f"Use {listing(RETEST_STAGES, last='or')}, or both with a comma.",
+        )
+    return tuple(stage for stage in RETEST_STAGES if stage in given)
+
+
+def _plan(planned: "RetestPlan") -> Iterator[RenderableType]:
+    yield heading(f"Retest of {planned.study}, {planned.repeats} ×")
+    yield Prose(
+        f"Prompts: {planned.prompts:,}, in {planned.turns:,} turns of {planned.episodes:,} "
+        "episodes",
+        indent=2,
+    )
+    yield Prose(
+        f"Calls to pay: {planned.calls:,}; at most {planned.most_calls:,} if every reply had to "
+        f"be asked for twice ({planned.recorded:,} ballots are there already)",
+        indent=2,
+    )
+    for model, (asked, answered) in planned.tokens.items():
+        yield Prose(f"Estimated of {model}: {asked:,} tokens in, {answered:,} out", indent=2)
+    yield Prose(f"Estimated cost: {_cost(planned)} (prices of {planned.prices_as_of})", indent=2)
+
+
+def _cost(planned: "RetestPlan") -> str:
+    if planned.cost is None:
+        return f"unknown: no price for {', '.join(planned.unknown_prices)}"
+    return f"{planned.cost:,.2f} US dollars"
+
+
+def _asked(
+    found: "Survey", log_dir: Path | None, budget: "Budget", options: dict[str, Any]
+) -> "Retested":
+    from tutorsim.runner.retesting import retest as ask
+
+    with recording_progress(budget) as (on_progress, on_warning):
+        return ask(
+            found,
+            log_dir=log_dir,
+            budget=budget,
+            options=sending(options, on_progress, on_warning),
+        )
+
+
+def _show_end(
+    found: "Survey", done: "Retested", budget: "Budget", log_dir: Path | None, *, as_json: bool
+) -> None:
+    from tutorsim.replay.retest import retest_folder
+
+    folder, console = found.recording.folder, err()
+    failures = [failure for entry in done.manifest.episodes for failure in entry.failures]
+    if as_json:
+        publish((), _value(found, done), as_json=True, output=None)
+    console.print(safe(f"{spending(budget)}, {done.paid:,} calls paid for now."))
+    console.print(safe(f"Retest: {retest_folder(folder)}   Log: {log_dir}"), soft_wrap=True)
+    follow = f"replay {folder} --log-dir DIR" if log_dir is None else f"summary {log_dir}"
+    console.print(safe(f"Next: tutorsim {follow}"), soft_wrap=True)
+    for failure in failures[:5]:
+        console.print(safe(f"Failed: {failure.key}: {failure.error}"), soft_wrap=True)
+    if failures:
+        console.print(f"{len(failures)} ballot(s) failed; --retry-errors asks for them again.")
+        raise click.exceptions.Exit(1)
+
+
+def _value(found: "Survey", done: "Retested") -> dict[str, Any]:
+    manifest = done.manifest
+    failures = [
+        {"episode_id": entry.episode_id, **failure.model_dump(mode="json")}
+        for entry in manifest.episodes
+        for failure in entry.failures
+    ]
+    return {
+        "study": manifest.study_name,
+        "episodes": len(manifest.episodes),
+        "turns": found.turns,
+        "prompts": found.prompts,
+        **asdict(found.design),
+        "paid": done.paid,
+        "calls": sum(entry.calls for entry in manifest.episodes),
+        "failures": failures,
+        "provenance": manifest.provenance.model_dump(mode="json"),
+    }

@@ -7,7 +7,8 @@ import polars as pl
 
 from analysis.charts import Figure
 from analysis.charts.words import counted, listed
-from analysis.report import counterfactuals, noise, tables
+from analysis.continuations import branch_changes, branch_counts, branch_words
+from analysis.report import counterfactuals, invariance, noise, tables
 from analysis.report.answers import answers
 from analysis.report.document import Document, Section, Table
 from analysis.report.evidence import Evidence
@@ -79,8 +80,8 @@ def provenance_of(source: Source) -> str:
     """What answered the calls, for captions."""
     if source.run is None:
         return f"{_UNKNOWN} ({source.name})"
-    stated = source.run.provenance
-    return f"{stated.kind} ({stated.name})"
+    stated, branch = source.run.provenance, source.run.study.branch
+    return f"{stated.kind} ({stated.name})" + (f"; {branch_words(branch)}" if branch else "")
 
 
 def _summary(evidence: Evidence) -> str:
@@ -90,18 +91,33 @@ def _summary(evidence: Evidence) -> str:
             f"What the ballots of {evidence.source.name} say about ties, orders and rules; "
             f"{counted(evidence.turns.height, 'vote')}."
         )
-    return (
+    words = (
         f"How panels of {len(run.study.roles)} tutors chose what to tell a student, what became of "
         f"the students, and what other decision rules would have chosen from the same ballots."
+    )
+    return words if run.study.branch is None else f"{words} {_mixed(evidence.source, run)}"
+
+
+def _mixed(source: Source, run: RunRecord) -> str:
+    """What a branch's figures are of."""
+    branch = run.study.branch
+    assert branch is not None
+    counts = branch_counts(branch, source.episodes)
+    return (
+        f"The run is a {branch_words(branch)}. Its figures are of both together: "
+        f"{counted(counts.covered, 'logged episode')} and {counted(counts.continued, 'episode')} "
+        "re-simulated. The comparison with its parent keeps them apart."
     )
 
 
 def _sections(evidence: Evidence) -> tuple[Section, ...]:
+    run = evidence.source.run
+    said = "Logged and re-simulated together" if run and run.study.branch else "As logged"
     return (
         Section(
             "outcomes",
             "What became of the students",
-            "As logged. Differences between conditions are differences between recordings of the "
+            f"{said}. Differences between conditions are differences between recordings of the "
             "same tasks and personas, whose first attempts were drawn anew.",
             _figures(evidence, "scores", "personas"),
             _present(tables.gains_table(evidence), counterfactuals.threshold_table(evidence)),
@@ -109,7 +125,7 @@ def _sections(evidence: Evidence) -> tuple[Section, ...]:
         Section(
             "decisions",
             "How the panels decided",
-            "As logged, except what is headed “re-asked”. The turn is the unit; turns of one "
+            f"{said}, except what is headed “re-asked”. The turn is the unit; turns of one "
             "episode are not independent.",
             _figures(evidence, "decided-by", "movement", "noise"),
             _present(
@@ -137,6 +153,8 @@ def _sections(evidence: Evidence) -> tuple[Section, ...]:
             _figures(evidence, "agreement", "identification"),
             _present(
                 counterfactuals.dial_table(evidence),
+                invariance.invariance_table(evidence),
+                invariance.askings_by_format_table(evidence),
                 counterfactuals.electorates_table(evidence),
                 counterfactuals.readings_table(evidence),
                 counterfactuals.divergence_table(evidence),
@@ -173,6 +191,7 @@ def _facts(source: Source, run: RunRecord | None) -> tuple[tuple[str, str], ...]
     study, stated = run.study, run.provenance
     return (
         ("Study", study.name),
+        *_branch_facts(run),
         ("Seed", str(study.seed)),
         ("What answered", f"{stated.kind}: {stated.name}"),
         ("Models that replied", listed(stated.models)),
@@ -187,6 +206,18 @@ def _facts(source: Source, run: RunRecord | None) -> tuple[tuple[str, str], ...]
         ("Study digest", run.study_digest),
         ("Recording digest", run.recording_digest),
         *((f"Package {name}", version) for name, version in run.packages.items()),
+    )
+
+
+def _branch_facts(run: RunRecord) -> tuple[tuple[str, str], ...]:
+    branch = run.study.branch
+    if branch is None:
+        return ()
+    return (
+        ("Branch of", branch.parent),
+        ("Under", branch_changes(branch)),
+        ("Draws of each episode taken up", str(branch.continuations)),
+        ("Parent's recording digest", branch.parent_recording),
     )
 
 

@@ -3,6 +3,7 @@
 from collections.abc import Sequence
 
 from analysis.charts import CASCADE
+from analysis.invariance import invariance_words
 from analysis.report.cells import BENCHMARKS, DASH, bounds, bounds_of, part_of, table
 from analysis.report.document import Table
 from analysis.report.evidence import Evidence
@@ -40,7 +41,7 @@ def dial_table(evidence: Evidence) -> Table | None:
     return table(
         "dial",
         "What is left when voters are exempt",
-        "The assumption is that a voter's preference is the same under every ballot format. With "
+        f"Recounted. {invariance_words(evidence.invariance)} With "
         "k voters exempt, any k of them may have cast any ballot at all under the other protocol; "
         "the breakdown point of a turn is the smallest k at which its one possible winner is "
         "lost. Ties go to the order. "

@@ -14,6 +14,7 @@ from analysis.diverge import (
     with_random_ties,
     without_tie_round,
 )
+from analysis.invariance import FormatInvariance, format_invariance
 from analysis.metrics import (
     ChanceBaseline,
     Diagnostics,
@@ -84,6 +85,11 @@ class Evidence:
     def noise(self) -> NoiseFloor | NotEstimable:
         """What re-asking alone changes; not estimable without a retest."""
         return noise_floor(self.source, seed=SEED)
+
+    @cached_property
+    def invariance(self) -> FormatInvariance | NotEstimable:
+        """Ballots of one voter in two formats; not estimable where nobody was asked for two."""
+        return format_invariance(self.source, seed=SEED)
 
     @cached_property
     def winners(self) -> pl.DataFrame:

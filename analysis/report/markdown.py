@@ -85,6 +85,8 @@ def _episode(chosen: Chosen) -> Iterator[str]:
     yield f"### {_plain(episode.episode_id)}"
     if chosen.why:
         yield f"Shown because {_plain('; '.join(chosen.why))}."
+    if chosen.draw:
+        yield _plain(chosen.draw)
     if episode.question:
         yield f"The student was asked:\n\n{_quoted(episode.question)}"
     for attempt in episode.attempts:

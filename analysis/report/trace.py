@@ -18,6 +18,17 @@ class Chosen:
     why: tuple[str, ...]
     """Empty when the reader named it."""
 
+    @property
+    def draw(self) -> str:
+        """From where on a branch's draw is re-simulated; empty for an episode as logged."""
+        point = self.episode.branch
+        if point is None:
+            return ""
+        return (
+            f"Draw {point.continuation} of {point.parent_episode}; turn {point.turn} is the first "
+            "that the branch decides."
+        )
+
 
 @dataclass(frozen=True)
 class BallotRow:

@@ -1,0 +1,67 @@
+"""What the sets rest on stands beside them: pairs of formats, or that nothing tests it."""
+
+from dataclasses import replace
+
+import pytest
+
+from analysis.report.counterfactuals import dial_table
+from analysis.report.evidence import Evidence
+from analysis.report.invariance import askings_by_format_table, invariance_table
+from analysis.report.noise import askings_table, beside_floor_table, noise_chart, noise_told
+from tutorsim.types import DEFAULT_ROLES
+
+S, MI, *_ = DEFAULT_ROLES
+
+
+@pytest.fixture
+def two_formats(panel_turn, panel_episode, panel_source, with_retest):
+    """Everybody names S and ranks MI first; asked again, one of four names MI."""
+    named = dict.fromkeys(DEFAULT_ROLES, S)
+    ranked = dict.fromkeys(DEFAULT_ROLES, (MI, S, *DEFAULT_ROLES[2:]))
+    source = panel_source(panel_episode(panel_turn("simple", named, others={"ranked": ranked})))
+    again = {**named, S: MI}
+    return with_retest(source, ("sciq.t1.novice.simple", 1, "vote_final", [again]))
+
+
+def test_pairs_of_formats_stand_beside_two_askings_of_one(two_formats):
+    evidence = Evidence(two_formats)
+    assert invariance_table(evidence).data.rows() == [
+        ("simple", "ranked", 4, 0, "0.00", "0.00", ""),
+        ("ranked", "simple", 4, 0, "0.00", "0.00", ""),
+    ]
+    assert askings_by_format_table(evidence).data.rows() == [("simple", 4, 0, "0.75", "0.75")]
+    caption = dial_table(evidence).caption
+    assert "consistent in 0 of 4 pairs" in caption
+    assert "two askings of one format gave the same ballot in 3 of 4" in caption
+
+
+def test_without_two_formats_the_sets_are_said_to_be_untested(
+    panel_turn, panel_episode, panel_source
+):
+    turn = panel_turn("simple", dict.fromkeys(DEFAULT_ROLES, S))
+    evidence = Evidence(panel_source(panel_episode(turn)))
+    assert invariance_table(evidence) is None
+    assert askings_by_format_table(evidence) is None
+    assert "the assumption is untested." in dial_table(evidence).caption
+
+
+def test_the_floor_has_columns_for_logged_and_for_re_asked_figures(two_formats):
+    table = beside_floor_table(Evidence(two_formats))
+    assert table.data.columns[-3:] == ["logged", "re-asked", "left"]
+    # First and final vote alike: no flip. S 4 against S 3, MI 1: the order has no part in it.
+    assert table.data.row(0) == ("simple", "flip", 1, "0.00", "0.00", "+0.00")
+    assert "the floor is that of the final vote" in table.caption
+    assert "1 × by stand-in: asked again." in table.caption
+    assert askings_table(Evidence(two_formats)).data.height == 1
+
+
+def test_without_a_retest_the_floor_is_unknown_in_captions_and_in_place_of_the_chart(two_formats):
+    evidence = Evidence(replace(two_formats, retest=None))
+    assert beside_floor_table(evidence) is None
+    assert askings_table(evidence) is None
+    assert "the noise floor, is unknown" in noise_told(evidence)
+    figure = noise_chart(evidence)
+    assert figure.chart is None
+    assert figure.finding == (
+        "No noise floor to set the votes beside: each vote was asked for once."
+    )

@@ -133,5 +133,6 @@ def _mean_draw(known: Sequence[float]) -> float | NotEstimable:
 
 
 def _winner(episode: EpisodeRecord, turn: int) -> str:
-    decision = next(t.decision for t in episode.turns if t.turn == turn)
-    return decision.winner if decision else ""
+    """Whom a turn delivered; empty where the episode had ended before."""
+    found = [t.decision.winner for t in episode.turns if t.turn == turn and t.decision]
+    return found[0] if found else ""

@@ -8,7 +8,7 @@ plain objects, and is what a property test holds this to.
 
 from collections.abc import Sequence
 from dataclasses import dataclass, field
-from typing import Final
+from typing import Final, NamedTuple
 
 import numpy as np
 import numpy.typing as npt
@@ -23,6 +23,7 @@ Ints = npt.NDArray[np.int64]
 Bools = npt.NDArray[np.bool_]
 
 _LARGEST: Final = 2**63 - 1
+_FINAL: Final = list(STAGES.values()).index("vote_final")
 
 
 @dataclass(frozen=True, eq=False)
@@ -39,6 +40,9 @@ class Rounds:
     """Shape (R, n, m); 0 in an abstention."""
     cast: Bools
     """Shape (R, n): false for an abstention."""
+    labels: Ints | None = None
+    """Shape (R, n, m): numbers in `Votes.labels`, -1 where a candidate's is not known; `None` where
+    no ballot of the table has labels."""
 
     @property
     def totals(self) -> Ints:
@@ -53,6 +57,7 @@ class Rounds:
             candidates=self.candidates[rows],
             masses=self.masses[rows],
             cast=self.cast[rows],
+            labels=None if self.labels is None else self.labels[rows],
         )
 
 
@@ -65,6 +70,7 @@ class Votes:
     order: tuple[str, ...]
     """Candidates by place: the role-priority order, then order of first appearance."""
     voters: tuple[str, ...]
+    labels: tuple[str, ...]
     initial: tuple[Rounds, ...] = field(repr=False)
     final: tuple[Rounds, ...] = field(repr=False)
     tie: tuple[Rounds, ...] = field(repr=False)
@@ -91,10 +97,28 @@ def read_votes(ballots: pl.DataFrame, *, fallback_order: Sequence[str] | None = 
     mass = rows.get_column("mass").cast(pl.Int64).to_numpy(allow_copy=True)
     absent = rows.get_column("mass").is_null().to_numpy()
     mass = np.where(absent, 0, np.nan_to_num(mass)).astype(np.int64) if absent.any() else mass
+    names, label = _labels(ballots.filter(known) if not known.all() else ballots)
     if kept is not None:
         keys = tuple(key[kept] for key in keys)  # type: ignore[assignment]
         mass, absent = mass[kept], absent[kept]
-    return _votes(turns, order, tuple(voters.names), keys, mass, absent, kept)
+        label = None if label is None else label[kept]
+    cells = _Cells(*keys, mass, absent, label)
+    place, decided = _places(cells, turns.height, kept)
+    stages = [_stage(cells, number, place) for number in range(len(STAGES))]
+    return Votes(turns[decided], order, tuple(voters.names), names, *stages)
+
+
+def _labels(ballots: pl.DataFrame) -> tuple[tuple[str, ...], Ints | None]:
+    """The labels shown to voters, and each row's number, -1 where it has none."""
+    if "label" not in ballots.columns:
+        return (), None
+    column = ballots.get_column("label")
+    if column.null_count() == len(column):
+        return (), None
+    known = column.drop_nulls().unique().sort().to_list()
+    codes = Codes()
+    codes.names = ["", *known]
+    return tuple(known), codes.of(column.fill_null("")) - 1
 
 
 def _turns(rows: pl.DataFrame) -> tuple[pl.DataFrame, Ints]:
@@ -140,63 +164,64 @@ def _sorted(keys: Sequence[Ints], sizes: Sequence[int]) -> Ints | None:
     return np.argsort(packed, kind="stable")
 
 
-def _votes(
-    turns: pl.DataFrame,
-    order: tuple[str, ...],
-    voters: tuple[str, ...],
-    keys: Sequence[Ints],
-    mass: Ints,
-    absent: Bools,
-    rows: Ints | None,
-) -> Votes:
-    """Cut sorted rows into rounds, and number the turns by their final ballots."""
-    turn, stage, voter, candidate = keys
-    new_round = _differs(turn) | _differs(stage)
-    starts = np.flatnonzero(new_round)
-    ends = np.append(starts[1:], len(turn))
-    ballots = np.add.reduceat(new_round | _differs(voter), starts, dtype=np.int64)
-    final = stage[starts] == 1
-    first = np.minimum.reduceat(rows, starts) if rows is not None else starts
-    place = np.full(turns.height, -1, dtype=np.int64)
-    decided = turn[starts][final][np.argsort(first[final], kind="stable")]
+class _Cells(NamedTuple):
+    """Rows of the table, sorted by turn, stage, voter and candidate."""
+
+    turn: Ints
+    stage: Ints
+    voter: Ints
+    candidate: Ints
+    mass: Ints
+    absent: Bools
+    label: Ints | None
+
+    def rounds(self) -> tuple[Ints, Ints, Ints]:
+        """First row, number of ballots and number of rows of each round."""
+        new = _differs(self.turn) | _differs(self.stage)
+        starts = np.flatnonzero(new)
+        ballots = np.add.reduceat(new | _differs(self.voter), starts, dtype=np.int64)
+        return starts, ballots, np.diff(starts, append=len(self.turn))
+
+
+def _places(cells: _Cells, turns: int, rows: Ints | None) -> tuple[Ints, Ints]:
+    """The place of each turn by its final ballots, -1 without them; and the turns by place."""
+    starts, _, _ = cells.rounds()
+    first = starts if rows is None else np.minimum.reduceat(rows, starts)
+    final = cells.stage[starts] == _FINAL
+    decided = cells.turn[starts][final][np.argsort(first[final], kind="stable")]
+    place = np.full(turns, -1, dtype=np.int64)
     place[decided] = np.arange(len(decided))
-    size = ends - starts
-    found: list[tuple[Rounds, ...]] = []
-    for number in range(len(STAGES)):
-        own = (stage[starts] == number) & (place[turn[starts]] >= 0)
-        shapes = np.unique(np.stack([ballots[own], size[own]]), axis=1).T.tolist()
-        found.append(
-            tuple(
-                _rounds(
-                    starts[own & (ballots == n) & (size == cells)],
-                    (n, cells // n),
-                    (place[turn], voter, candidate, mass, absent),
-                )
-                for n, cells in shapes
-            )
-        )
-    return Votes(turns[decided], order, voters, *found)
+    return place, decided
+
+
+def _stage(cells: _Cells, stage: int, place: Ints) -> tuple[Rounds, ...]:
+    """The rounds of one stage, those of one size together."""
+    starts, ballots, size = cells.rounds()
+    own = (cells.stage[starts] == stage) & (place[cells.turn[starts]] >= 0)
+    starts, ballots, size = starts[own], ballots[own], size[own]
+    shapes = sorted(set(zip(*np.unique(np.stack([ballots, size]), axis=1).tolist(), strict=True)))
+    return tuple(
+        _rounds(cells, starts[(ballots == n) & (size == rows)], n, rows // n, place)
+        for n, rows in shapes
+    )
+
+
+def _rounds(cells: _Cells, starts: Ints, n: int, m: int, place: Ints) -> Rounds:
+    rows = starts[:, None] + np.arange(n * m)
+    missing = cells.absent[rows].reshape(-1, n, m).any(axis=2)
+    masses = cells.mass[rows].reshape(-1, n, m)
+    masses[missing] = 0
+    return Rounds(
+        turn=place[cells.turn[starts]],
+        voters=cells.voter[rows[:, ::m]],
+        candidates=cells.candidate[rows[:, :m]],
+        masses=masses,
+        cast=np.asarray(~missing),
+        labels=None if cells.label is None else cells.label[rows].reshape(-1, n, m),
+    )
 
 
 def _differs(column: Ints) -> Bools:
     new = np.ones(len(column), dtype=np.bool_)
     new[1:] = column[1:] != column[:-1]
     return new
-
-
-def _rounds(
-    starts: Ints, shape: tuple[int, int], columns: tuple[Ints, Ints, Ints, Ints, Bools]
-) -> Rounds:
-    turn, voter, candidate, mass, absent = columns
-    n, m = shape
-    cells = starts[:, None] + np.arange(n * m)
-    missing = absent[cells].reshape(-1, n, m).any(axis=2)
-    masses = mass[cells].reshape(-1, n, m)
-    masses[missing] = 0
-    return Rounds(
-        turn=turn[starts],
-        voters=voter[cells[:, ::m]],
-        candidates=candidate[cells[:, :m]],
-        masses=masses,
-        cast=np.asarray(~missing),
-    )

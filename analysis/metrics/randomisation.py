@@ -11,31 +11,35 @@ covers: a ballot, or a turn's ballots together.
   redrawing would leave each ballot over roles as it is and show every role under any label
   with equal chance.
 
-The distribution of one sum over units is exact, by convolution. The joint distribution over
-labels is enumerated where it is small, and otherwise drawn, with a seed.
+The distribution of one sum over units is exact, by convolution, and normal where units are too
+many for that. The joint distribution over labels is enumerated where it is small, and otherwise
+drawn, with a seed.
 """
 
-from collections import Counter
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from itertools import permutations, product
-from math import factorial
-from typing import Any, Final, NamedTuple
+from math import erfc, factorial, sqrt
+from typing import Any, Final
 
 import numpy as np
 import numpy.typing as npt
-import polars as pl
 
+from analysis.metrics.labelled import Labelled, labelled_ballots
+from analysis.rounds import Ints
 from analysis.sources import Source
 from analysis.statistics import NotEstimable, holm, to_json
-from tutorsim.types import BALLOT_FORMATS, BallotFormat, Blinding
+from tutorsim.types import BallotFormat, Blinding
 
 __all__ = ["LabelPosition", "SelfSupport", "label_positions", "self_support"]
 
 DRAWS: Final = 1999
 """Shuffles drawn where there are too many to enumerate."""
 _ENUMERATED: Final = 50_000
-_LARGEST_PANEL: Final = 8
+_WORK: Final = 100_000_000
+"""Numbers computed for one exact distribution."""
+_FEW_ALIKE: Final = 1000
+"""Equal units up to which each is shuffled on its own."""
 
 Floats = npt.NDArray[np.float64]
 
@@ -56,7 +60,7 @@ class SelfSupport:
     expected: float
     """Share that labels alone would give: 1/m."""
     p_value: float
-    """Two-sided, exact."""
+    """Two-sided."""
 
     def to_json(self) -> dict[str, object]:
         return {name: to_json(value) for name, value in vars(self).items()}
@@ -75,7 +79,7 @@ class LabelPosition:
     expected: float
     """Share of each label without a bias."""
     p_values: dict[str, float]
-    """Label → exact two-sided p-value, Holm over the labels."""
+    """Label → two-sided p-value, Holm over the labels."""
     p_value: float
     """Of the sum of squared deviations over all labels."""
     draws: int | None
@@ -85,19 +89,13 @@ class LabelPosition:
         return {name: to_json(value) for name, value in vars(self).items()}
 
 
-class _Ballot(NamedTuple):
-    turn: tuple[str, int]
-    voter: str
-    labels: dict[str, str]
-    """Label → candidate, as shown."""
-    mass: dict[str, int]
-
-
 def self_support(source: Source, *, stage: str = "vote_final") -> list[SelfSupport | NotEstimable]:
     """Self-support of each protocol that has ballots in a stage."""
     return [
-        _self_support(protocol, stage, [b for b in ballots if b.voter in b.mass], _blinding(source))
-        for protocol, ballots in _ballots(source, stage).items()
+        found
+        if isinstance(found, NotEstimable)
+        else _self_support(protocol, stage, found, _blinding(source))
+        for protocol, found in labelled_ballots(source, stage, own=True)
     ]
 
 
@@ -106,8 +104,10 @@ def label_positions(
 ) -> list[LabelPosition | NotEstimable]:
     """Mass by label of each protocol that has ballots in a stage."""
     return [
-        _label_position(protocol, stage, ballots, _blinding(source), seed)
-        for protocol, ballots in _ballots(source, stage).items()
+        found
+        if isinstance(found, NotEstimable)
+        else _label_position(protocol, stage, found, _blinding(source), seed)
+        for protocol, found in labelled_ballots(source, stage, own=False)
     ]
 
 
@@ -115,146 +115,139 @@ def _blinding(source: Source) -> Blinding:
     return "per_reader" if source.run is None else source.run.study.blinding
 
 
-def _ballots(source: Source, stage: str) -> dict[BallotFormat, list[_Ballot]]:
-    """Ballots with mass by protocol; labels are empty where the voter's are not known."""
-    cast = source.ballots.filter(pl.col("stage") == stage)
-    found: dict[BallotFormat, list[_Ballot]] = {
-        p: [] for p in BALLOT_FORMATS if p in set(cast["protocol"])
-    }
-    keys = ["protocol", "episode_id", "turn", "voter"]
-    rows = cast.group_by(keys, maintain_order=True).agg("label", "candidate", "mass")
-    for protocol, episode, turn, voter, labels, candidates, masses in rows.iter_rows():
-        if None in masses or sum(masses) == 0:
-            continue
-        shown = {} if None in labels else dict(zip(labels, candidates, strict=True))
-        mass = dict(zip(candidates, masses, strict=True))
-        found[protocol].append(_Ballot((episode, turn), voter, shown, mass))
-    return found
-
-
-def _unusable(protocol: BallotFormat, ballots: Sequence[_Ballot], who: str) -> NotEstimable | None:
-    if not ballots:
-        return NotEstimable(f"{protocol}: no ballots with mass{who}")
-    if not all(ballot.labels for ballot in ballots):
-        return NotEstimable(f"{protocol}: the labels shown to the voters are not known")
-    sizes = sorted({len(ballot.labels) for ballot in ballots})
-    if len(sizes) > 1 or sizes[0] > _LARGEST_PANEL:
-        return NotEstimable(f"{protocol}: panels of {', '.join(map(str, sizes))} candidates")
-    return None
-
-
 def _self_support(
-    protocol: BallotFormat, stage: str, ballots: Sequence[_Ballot], blinding: Blinding
-) -> SelfSupport | NotEstimable:
-    unusable = _unusable(protocol, ballots, " by voters that are candidates")
-    if unusable:
-        return unusable
-    own = sum(ballot.mass[ballot.voter] for ballot in ballots)
-    total = sum(sum(ballot.mass.values()) for ballot in ballots)
-    outcomes = [_own_masses(unit) for unit in _units(ballots, blinding)]
+    protocol: BallotFormat, stage: str, ballots: Labelled, blinding: Blinding
+) -> SelfSupport:
+    own = int(np.take_along_axis(ballots.by_label, ballots.own[:, None], axis=1).sum())
+    total = int(ballots.by_label.sum())
+    outcomes = ballots.by_label if blinding == "per_reader" else _own_masses(ballots)
     return SelfSupport(
         protocol=protocol,
         stage=stage,
-        ballots=len(ballots),
+        ballots=len(ballots.turn),
         own=own,
         total=total,
         share=own / total,
-        expected=1 / len(ballots[0].labels),
-        p_value=_two_sided(_sum_of(outcomes), own),
+        expected=1 / len(ballots.labels),
+        p_value=_two_sided(_alike(outcomes), [own])[0],
     )
 
 
-def _units(ballots: Sequence[_Ballot], blinding: Blinding) -> list[list[_Ballot]]:
-    if blinding == "per_reader":
-        return [[ballot] for ballot in ballots]
-    turns: dict[tuple[str, int], list[_Ballot]] = {}
-    for ballot in ballots:
-        turns.setdefault(ballot.turn, []).append(ballot)
-    return list(turns.values())
+def _own_masses(ballots: Labelled) -> Ints:
+    """Per turn, own mass of its voters together, over all draws of its labels."""
+    found = []
+    for drawn in permutations(range(len(ballots.labels))):
+        label = np.array(drawn)[ballots.own]
+        found.append(np.take_along_axis(ballots.by_label, label[:, None], axis=1)[:, 0])
+    return _by_turn(ballots.turn, np.stack(found, axis=1))
 
 
-def _own_masses(unit: Sequence[_Ballot]) -> Counter[int]:
-    """Own mass of a unit's voters together, over all draws of its labels."""
-    if len(unit) == 1:
-        return Counter(unit[0].mass.values())
-    labels = list(unit[0].labels)
-    by_label = [[ballot.mass[ballot.labels[label]] for label in labels] for ballot in unit]
-    roles = sorted(unit[0].mass)
-    seat = [roles.index(ballot.voter) for ballot in unit]
-    return Counter(
-        sum(mass[drawn[role]] for mass, role in zip(by_label, seat, strict=True))
-        for drawn in permutations(range(len(labels)))
-    )
+def _by_turn(turn: Ints, values: Ints) -> Ints:
+    """Sums of rows over the ballots of each turn."""
+    order = np.argsort(turn, kind="stable")
+    starts = np.flatnonzero(np.diff(turn[order], prepend=-1))
+    return np.asarray(np.add.reduceat(values[order], starts, axis=0))
 
 
-def _sum_of(outcomes: Iterable[Counter[int]]) -> Floats:
+Alike = list[tuple[tuple[int, ...], int]]
+"""What a unit may add to a sum, each as likely, and how many such units there are."""
+
+
+def _sum_of(units: Alike) -> Floats:
     """Probability of each sum of independent outcomes: their convolution, by Fourier transform."""
-    alike = Counter(tuple(sorted(counts.items())) for counts in outcomes)
-    size = 1 + sum(times * counts[-1][0] for counts, times in alike.items())
+    size = _size(units)
     spectrum = np.ones(size // 2 + 1, dtype=np.complex128)
-    for counts, times in sorted(alike.items()):
-        one = np.zeros(size)
-        for value, count in counts:
-            one[value] = count
-        spectrum *= np.fft.rfft(one / one.sum()) ** times
+    for values, times in units:
+        one = np.bincount(values, minlength=size) / len(values)
+        spectrum *= np.fft.rfft(one) ** times
     return np.asarray(np.clip(np.fft.irfft(spectrum, size), 0, None), dtype=np.float64)
 
 
-def _two_sided(distribution: Floats, observed: int) -> float:
-    """Probability of a sum at least as far from the mean as the observed one.
+def _size(units: Alike) -> int:
+    return 1 + sum(times * values[-1] for values, times in units)
 
-    Given to twelve decimals, which the transform keeps, and never as zero.
+
+def _alike(outcomes: Ints) -> Alike:
+    """Rows without regard to the order in them, and how many there are of each."""
+    rows, times = np.unique(np.sort(outcomes, axis=1), axis=0, return_counts=True)
+    return [(tuple(row), n) for row, n in zip(rows.tolist(), times.tolist(), strict=True)]
+
+
+def _two_sided(units: Alike, observed: Sequence[int]) -> list[float]:
+    """Probability of a sum at least as far from the mean as each observed one.
+
+    Exact, or normal where the exact one takes more than `_WORK` numbers: the sum then has so
+    many independent parts that the two agree. Given to twelve decimals, which the transform
+    keeps, and never as zero.
     """
-    sums = np.arange(len(distribution))
-    mean = float((sums * distribution).sum())
-    far = np.abs(sums - mean) >= abs(observed - mean) - 1e-9
-    return max(round(min(1.0, float(distribution[far].sum())), 12), 1e-12)
+    if _size(units) * len(units) > _WORK:
+        found = _normal_tails(units, observed)
+    else:
+        distribution = _sum_of(units)
+        sums = np.arange(len(distribution))
+        mean = float((sums * distribution).sum())
+        far = [np.abs(sums - mean) >= abs(one - mean) - 1e-9 for one in observed]
+        found = [float(distribution[beyond].sum()) for beyond in far]
+    return [max(round(min(1.0, p), 12), 1e-12) for p in found]
+
+
+def _normal_tails(units: Alike, observed: Sequence[int]) -> list[float]:
+    mean = sum(times * float(np.mean(values)) for values, times in units)
+    spread = sqrt(sum(times * float(np.var(values)) for values, times in units))
+    return [erfc(abs(one - mean) / spread / sqrt(2)) if spread else 1.0 for one in observed]
 
 
 def _label_position(
-    protocol: BallotFormat, stage: str, ballots: Sequence[_Ballot], blinding: Blinding, seed: int
-) -> LabelPosition | NotEstimable:
-    unusable = _unusable(protocol, ballots, "")
-    if unusable:
-        return unusable
-    labels = sorted(ballots[0].labels)
-    units = [
-        [sum(b.mass[b.labels[label]] for b in unit) for label in labels]
-        for unit in _units(ballots, blinding)
-    ]
-    mass = [sum(column) for column in zip(*units, strict=True)]
-    total, m = sum(mass), len(labels)
-    distribution = _sum_of(Counter(unit) for unit in units)
-    single = {label: _two_sided(distribution, own) for label, own in zip(labels, mass, strict=True)}
+    protocol: BallotFormat, stage: str, ballots: Labelled, blinding: Blinding, seed: int
+) -> LabelPosition:
+    labels = ballots.labels
+    per_reader = blinding == "per_reader"
+    units = ballots.by_label if per_reader else _by_turn(ballots.turn, ballots.by_label)
+    mass = dict(zip(labels, units.sum(axis=0).tolist(), strict=True))
+    single = dict(zip(labels, _two_sided(_alike(units), list(mass.values())), strict=True))
     p_value, draws = _joint_test(units, seed)
     return LabelPosition(
         protocol=protocol,
         stage=stage,
-        ballots=len(ballots),
-        mass=dict(zip(labels, mass, strict=True)),
-        share={label: own / total for label, own in zip(labels, mass, strict=True)},
-        expected=1 / m,
+        ballots=len(ballots.turn),
+        mass=mass,
+        share={label: own / sum(mass.values()) for label, own in mass.items()},
+        expected=1 / len(labels),
         p_values=holm(single),
         p_value=p_value,
         draws=draws,
     )
 
 
-def _joint_test(units: Sequence[Sequence[int]], seed: int) -> tuple[float, int | None]:
+def _joint_test(units: Ints, seed: int) -> tuple[float, int | None]:
     """p-value of the squared deviations over labels, and the draws (`None`: enumerated)."""
-    array = np.array(units, dtype=np.int64)
-    n, m = array.shape
-    observed = _deviation(array.sum(axis=0, keepdims=True))[0]
+    n, m = units.shape
+    observed = _deviation(units.sum(axis=0, keepdims=True))[0]
     if factorial(m) ** min(n, 20) <= _ENUMERATED:
-        reached = [_deviation(np.array([sums]))[0] >= observed for sums in _all_sums(array)]
+        reached = [_deviation(np.array([sums]))[0] >= observed for sums in _all_sums(units)]
         return sum(reached) / len(reached), None
     rng = np.random.default_rng(seed)
     sums = np.zeros((DRAWS, m), dtype=np.int64)
-    for unit, times in sorted(Counter(tuple(sorted(unit)) for unit in units).items()):
-        for _ in range(times):
-            sums += rng.permuted(np.tile(np.array(unit), (DRAWS, 1)), axis=1)
+    for unit, times in _alike(units):
+        sums += _shuffled(unit, times, rng)
     reached_draws = int((_deviation(sums) >= observed).sum())
     return (reached_draws + 1) / (DRAWS + 1), DRAWS
+
+
+def _shuffled(unit: tuple[int, ...], times: int, rng: np.random.Generator) -> Ints:
+    """The sum of so many independent shuffles of one unit, drawn `DRAWS` times.
+
+    Shuffled one by one while they are few, and counted by arrangement when they are many: how
+    often each arrangement occurs is multinomial.
+    """
+    ways = dict.fromkeys(permutations(unit)) if times > _FEW_ALIKE else {}
+    if ways and len(ways) <= times:
+        every = np.array(list(ways), dtype=np.int64)
+        return rng.multinomial(times, np.full(len(every), 1 / len(every)), size=DRAWS) @ every
+    found = np.zeros((DRAWS, len(unit)), dtype=np.int64)
+    for _ in range(times):
+        found += rng.permuted(np.tile(np.array(unit), (DRAWS, 1)), axis=1)
+    return found
 
 
 def _all_sums(array: npt.NDArray[np.int64]) -> Iterable[Any]:

@@ -3,9 +3,16 @@ from collections.abc import Callable
 from itertools import permutations, product
 from typing import Any
 
+import numpy as np
 import pytest
 
-from analysis.metrics import LabelPosition, SelfSupport, label_positions, self_support
+from analysis.metrics import (
+    LabelPosition,
+    SelfSupport,
+    label_positions,
+    randomisation,
+    self_support,
+)
 from analysis.statistics import NotEstimable
 
 ROLES = ("scaffolding", "misconception", "motivation", "metacognitive")
@@ -143,3 +150,29 @@ def test_unknown_labels_and_voters_that_do_not_stand_are_not_estimable(
         panel_source(panel_episode(panel_turn("simple", {ROLES[0]: None})))
     )
     assert isinstance(abstained, NotEstimable)
+
+
+def test_a_sum_of_very_many_units_has_the_tails_that_convolution_gives(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    units = [((0, 0, 0, 1), 900), ((0, 1, 2, 3), 700), ((1, 2, 9, 13), 300)]
+    # Means ¼, 1½ and 6¼ a unit: 225 + 1050 + 1875.
+    observed = [3150, 3200, 3300, 3000]
+    exact = randomisation._two_sided(units, observed)
+    monkeypatch.setattr(randomisation, "_WORK", 0)
+    assert randomisation._two_sided(units, observed) == pytest.approx(exact, abs=0.01)
+
+
+def test_equal_units_are_shuffled_together_as_they_are_one_by_one(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    unit, times = (0, 1, 1, 4), 60
+    sums = {}
+    for few in (0, times):
+        monkeypatch.setattr(randomisation, "_FEW_ALIKE", few)
+        sums[few] = randomisation._shuffled(unit, times, np.random.default_rng(1))
+    # A label gets 1½ a unit, with a variance of 9/4: 90 and 135.
+    for drawn in sums.values():
+        assert (drawn.sum(axis=1) == 360).all()
+        assert drawn.mean(axis=0) == pytest.approx(90, abs=1.5)
+        assert drawn.var(axis=0) == pytest.approx(135, rel=0.15)

@@ -242,8 +242,7 @@ def _lenient_lines(reply: str, form: BallotFormat) -> list[str]:
     joined = ",".join(line.strip().rstrip(",;") for line in lines)
     found: list[str] = []
     for line in [*reversed(lines), joined]:
-        _, _, tail = line.rpartition(":")
-        for text in (line, tail):
+        for text in dict.fromkeys((line, line.rpartition(":")[2], line.partition(":")[2])):
             found += _standard_lines(_people_separators(text, form), form)
     return found
 
@@ -260,7 +259,7 @@ def _people_separators(text: str, form: BallotFormat) -> str:
     )
     text = re.sub(r"(?<=[A-Za-z])\s*[:=]\s*(?=[0-9])", "=", text)
     text = re.sub(r"\s*(?:>|;|/|,?\s+and\s+|\s&\s)\s*", ",", text.strip())
-    text = re.sub(r"(?:^|(?<=[\s,]))[1-9][.)]\s*", " ", text)
+    text = re.sub(r"(?:^|(?<=[\s,|]))[1-9][.)]\s*", " ", text)
     return re.sub(r"(?<=[A-Za-z0-9])\s+(?=[A-Za-z]\b)", ",", text.strip())
 
 

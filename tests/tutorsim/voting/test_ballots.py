@@ -6,10 +6,19 @@ import pytest
 from hypothesis import example, given
 from hypothesis import strategies as st
 
-from tutorsim.types import LABELS, PROTOCOLS, READINGS
-from tutorsim.voting import RULES, masses_of, read_ballot, repair_ballot, resolve
+from tutorsim.types import BALLOT_FORMATS, LABELS, READINGS
+from tutorsim.voting import RULES, RichBallot, read_ballot, repair_ballot
 
 ABCD = ("A", "B", "C", "D")
+
+
+def rich(approved, **points):
+    """A rich ballot: points in the order of the arguments, approved so many of the first."""
+    order = tuple(points)
+    return RichBallot(points=points, order=order, approved=order[:approved])
+
+
+BADC = rich(2, B=10, A=8, D=4, C=3)
 
 FORMS = {
     ("simple", "B"): "B",
@@ -19,6 +28,14 @@ FORMS = {
     ("approval", "A,C"): ("A", "C"),
     ("approval", "A,B,C,D"): ("A", "B", "C", "D"),
     ("approval", "none"): (),
+    ("rich", "B=10,A=8|D=4,C=3"): BADC,
+    ("rich", "D=25|C=0,B=0,A=0"): rich(1, D=25, C=0, B=0, A=0),
+    # Nothing is left for behind the bar: all are approved, with or without points.
+    ("rich", "B=10,A=8,D=4,C=3|"): rich(4, B=10, A=8, D=4, C=3),
+    ("rich", "D=25,C=0,B=0,A=0|"): rich(4, D=25, C=0, B=0, A=0),
+    # Equal points are in the order written, which is not that of the labels.
+    ("rich", "D=9,B=9,A=7|C=0"): rich(3, D=9, B=9, A=7, C=0),
+    ("rich", "D=9,B=9|A=7,C=0"): rich(2, D=9, B=9, A=7, C=0),
 }
 
 FORGIVEN = {
@@ -31,6 +48,8 @@ FORGIVEN = {
     ("cumulative", "A=010,B=5,C=5,D=5"): {"A": 10, "B": 5, "C": 5, "D": 5},
     ("approval", "None."): (),
     ("approval", '"C, A"'): ("C", "A"),
+    ("rich", " b = 10, a=8 | d=4 , c=3.\n"): BADC,
+    ("rich", "**B=10, A=8 | D=4, C=3**"): BADC,
 }
 
 PEOPLE = {
@@ -40,7 +59,46 @@ PEOPLE = {
     ("ranked", "1. B\n2. A\n3. D\n4. C"): ("B", "A", "D", "C"),
     ("cumulative", "A: 10; B: 5; C: 5; D: 5"): {"A": 10, "B": 5, "C": 5, "D": 5},
     ("approval", "A and C"): ("A", "C"),
+    ("approval", "A | C"): ("A", "C"),
+    ("rich", "My ballot: B: 10; A: 8 | D: 4; C: 3"): BADC,
+    ("rich", "B=10 > A=8 | D=4 > C=3"): BADC,
+    ("rich", "B=10, A=8, | D=4, C=3"): BADC,
+    ("rich", "B=10\nA=8\n|\nD=4\nC=3"): BADC,
+    ("rich", "1. B = 10\n2. A = 8 |\n3. D = 4\n4. C = 3"): BADC,
+    ("rich", "B=25|A=0,C=0,D=0 is my draft.\nFinal: [B=10, A=8 | D=4, C=3]"): BADC,
 }
+
+CONTRADICTIONS = [
+    "",
+    "B",
+    "B,A|D,C",
+    # The order against the points.
+    "A=8,B=10|D=4,C=3",
+    "B=10,A=8|C=3,D=4",
+    "A=3,B=4,C=8,D=10|",
+    # The bar between equal points.
+    "B=9|A=9,D=4,C=3",
+    "B=10,A=15,D=0|C=0",
+    "B=10,A=8,D=7|C=0,C=0",
+    "B=13,A=12,D=0|C=0",
+    # No bar, two, or one before everything.
+    "B=10,A=8,D=4,C=3",
+    "B=10|A=8|D=4,C=3",
+    "|B=10,A=8,D=4,C=3",
+    "|",
+    # A label missing, twice or unknown.
+    "B=10,A=8|D=7",
+    "B=10,A=8|D=4,B=3",
+    "B=10,A=8|D=4,C=2,D=1",
+    "B=10,A=8|D=4,E=3",
+    # Another sum, parts of points.
+    "B=10,A=8|D=4,C=2",
+    "B=20,A=16|D=8,C=6",
+    "B=0,A=0,D=0,C=0|",
+    "B=10.5,A=7.5|D=4,C=3",
+    "B=26,A=0,D=0|C=-1",
+]
+"""Rich replies whose parts contradict each other or are not all there."""
 
 MALFORMED = [
     ("simple", ""),
@@ -67,6 +125,9 @@ MALFORMED = [
     ("approval", "A,none"),
     ("approval", "A,E"),
     ("approval", "A,"),
+    ("rich", "B=10,A=8,|D=4,C=3"),
+    ("rich", "B=10,A=8|,D=4,C=3"),
+    *(("rich", reply) for reply in CONTRADICTIONS),
 ]
 
 
@@ -113,11 +174,16 @@ def test_points_must_sum_to_the_budget_of_the_study():
     assert read_ballot("A=6,B=4", ("A", "B"), form="cumulative") is None
 
 
-@pytest.mark.parametrize("protocol", PROTOCOLS)
+@pytest.mark.parametrize("reply", CONTRADICTIONS)
+def test_no_reading_takes_a_rich_ballot_that_contradicts_itself(reply):
+    assert read_ballot(reply, ABCD, form="rich", reading="lenient") is None
+
+
+@pytest.mark.parametrize("protocol", BALLOT_FORMATS)
 @pytest.mark.parametrize("count", range(2, 9))
 def test_the_example_in_the_prompt_is_a_ballot(protocol, count):
     labels = tuple(LABELS[:count])
-    for budget in (1, 7, 25, 100):
+    for budget in (1, 2, 3, 7, 8, 25, 36, 100, 999_983, 1_000_000):
         example = RULES[protocol].example(labels, budget)
         read = read_ballot(example, labels, form=protocol, budget=budget, reading="strict")
         assert read is not None
@@ -169,40 +235,73 @@ def test_a_repair_sums_to_the_budget_and_keeps_the_order(points, budget):
         assert list(repaired.values()) == points
 
 
-def test_masses_are_those_of_the_protocol():
-    roles = ("s", "m", "v", "c")
-    assert masses_of("m", roles, protocol="simple") == {"s": 0, "m": 1, "v": 0, "c": 0}
-    ranked = masses_of(("v", "s", "c", "m"), roles, protocol="ranked")
-    assert ranked == {"s": 2, "m": 0, "v": 3, "c": 1}
-    points = {"s": 10, "m": 5, "v": 5, "c": 5}
-    assert masses_of(points, roles, protocol="cumulative") == points
-    assert masses_of(("s", "c"), roles, protocol="approval") == {"s": 1, "m": 0, "v": 0, "c": 1}
-    assert masses_of(("m", "s"), ("s", "m"), protocol="ranked") == {"s": 0, "m": 1}
+RICH_REPAIRS = {
+    # 24 points: 25/24 x (10, 8, 4, 2) = 10.42 8.33 4.17 2.08; floors 24, one to B.
+    "B=10,A=8|D=4,C=2": rich(2, B=11, A=8, D=4, C=2),
+    # Twice the budget: halves exactly.
+    "B=20,A=16|D=8,C=6": BADC,
+    # 3 points: 8.33 each; floors 24, and equal remainders go to the first in the order written.
+    "D=1,B=1,A=1|C=0": rich(3, D=9, B=8, A=8, C=0),
+    # 109 points: 9.17 6.88 4.59 4.36; floors 23, one to A and one to D, who stay above C.
+    "B=40,A=30,D=20|C=19": rich(3, B=9, A=7, D=5, C=4),
+}
 
 
-@pytest.mark.parametrize("protocol", PROTOCOLS)
-def test_an_abstention_has_no_mass_and_approving_nobody_is_no_abstention(protocol):
-    assert masses_of(None, ABCD, protocol=protocol) == {}
-    assert masses_of((), ABCD, protocol="approval") == dict.fromkeys(ABCD, 0)
+@pytest.mark.parametrize(("reply", "expected"), RICH_REPAIRS.items())
+def test_a_rich_ballot_with_another_sum_is_rescaled_and_keeps_order_and_bar(reply, expected):
+    assert read_ballot(reply, ABCD, form="rich") is None
+    assert repair_ballot(reply, ABCD, form="rich") == expected
 
 
-def test_labels_are_resolved_to_the_roles_behind_them():
-    labels = {"A": "motivation", "B": "scaffolding", "C": "misconception"}
-    assert resolve("B", labels) == "scaffolding"
-    assert resolve(("C", "A", "B"), labels) == ("misconception", "motivation", "scaffolding")
-    assert resolve({"A": 20, "B": 5, "C": 0}, labels) == {
-        "motivation": 20,
-        "scaffolding": 5,
-        "misconception": 0,
-    }
+@pytest.mark.parametrize(
+    "reply",
+    [
+        # 25/1000 x (500, 499, 1, 0) = 12.5 12.48 0.03 0: 13 12 0 0, and the bar tells none apart.
+        "B=500,A=499,D=1|C=0",
+        "B=0,A=0,D=0,C=0|",
+        "B=0,A=0|D=0,C=0",
+        "A=8,B=11|D=4,C=3",
+        "B=9|A=9,D=4,C=4",
+        "B=10,A=9|D=5",
+        "B=10,A=8,D=4,C=4",
+        "B",
+        "",
+    ],
+)
+def test_a_rich_ballot_is_not_repaired_where_that_would_be_a_guess(reply):
+    assert repair_ballot(reply, ABCD, form="rich") is None
 
 
-ballotish = st.text(alphabet="ABCDEabnoe=,.:;>1250 \n\t*`\"'|()-", max_size=40)
+@given(
+    st.lists(st.integers(0, 10**6), min_size=2, max_size=8).filter(any),
+    st.integers(0, 7),
+    st.integers(1, 1000),
+)
+def test_a_repaired_rich_ballot_keeps_its_order_and_tells_the_same_apart_at_the_bar(
+    points, bar, budget
+):
+    order = LABELS[: len(points)][::-1]
+    given_points = dict(zip(order, sorted(points, reverse=True), strict=True))
+    bar = 1 + bar % len(points)
+    parts = [f"{label}={n}" for label, n in given_points.items()]
+    reply = f"{','.join(parts[:bar])}|{','.join(parts[bar:])}"
+    found = repair_ballot(reply, tuple(sorted(order)), form="rich", budget=budget)
+    if found is None:
+        return
+    total = sum(points)
+    assert (found.order, found.approved) == (tuple(order), tuple(order[:bar]))
+    assert sum(found.points.values()) == budget
+    assert all(abs(found.points[x] * total - n * budget) < total for x, n in given_points.items())
+
+
+ballotish = st.text(alphabet="ABCDEabnoe=,.:;>1250 \n\t*`\"'|()-", max_size=40) | st.from_regex(
+    r"[ABCD] ?[:=] ?1?[0-9](, ?[ABCD]=[0-9]){0,2} ?\|? ?([ABCD]=[0-9],?){0,3}", fullmatch=True
+)
 anything = st.text(st.characters(exclude_categories=()), max_size=60)
 """All of Unicode, lone surrogates among it."""
 
 
-@pytest.mark.parametrize("protocol", PROTOCOLS)
+@pytest.mark.parametrize("protocol", BALLOT_FORMATS)
 @given(ballotish | anything)
 @example("ranked: A,B,C,D\n*B,A,C,D*")
 @example("`\nB\n`")
@@ -216,7 +315,7 @@ def test_a_stricter_reading_never_reads_another_ballot_than_a_more_lenient_one(p
         assert lenient == standard
 
 
-@pytest.mark.parametrize("protocol", PROTOCOLS)
+@pytest.mark.parametrize("protocol", BALLOT_FORMATS)
 @given(reply=ballotish | anything)
 def test_whatever_is_read_is_a_ballot_over_the_labels_shown(protocol, reply):
     choice = read_ballot(reply, ABCD, form=protocol, reading="lenient")
@@ -224,6 +323,8 @@ def test_whatever_is_read_is_a_ballot_over_the_labels_shown(protocol, reply):
         assert set(choice) == set(ABCD)
         assert sum(choice.values()) == 25
         assert min(choice.values()) >= 0
+    elif protocol == "rich" and choice is not None:
+        assert sorted(choice.order) == sorted(choice.points) == list(ABCD)
     elif choice is not None:
         assert set(choice) <= set(ABCD)
         assert len(set(choice)) == len(choice)
@@ -238,6 +339,6 @@ def test_whatever_is_read_is_a_ballot_over_the_labels_shown(protocol, reply):
 def test_a_huge_reply_is_read_in_reasonable_time(filling, reading):
     reply = "A" + filling * 10_000 + "B"
     start = time.process_time()
-    for protocol in PROTOCOLS:
+    for protocol in BALLOT_FORMATS:
         read_ballot(reply, ABCD, form=protocol, reading=reading)
     assert time.process_time() - start < 3

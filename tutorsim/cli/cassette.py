@@ -9,17 +9,19 @@ import click
 from tutorsim.cli.console import emit_json, err, out, safe
 from tutorsim.cli.render import table
 from tutorsim.errors import CheckFailed, MissingCallError, TutorsimError
-from tutorsim.replay import Manifest, read_cassette, read_manifest
+from tutorsim.replay import Cassette, Manifest, read_cassette, read_manifest
 from tutorsim.replay.forms import CASSETTE_FORMS, CassetteForm
 from tutorsim.replay.inventory import (
     Orphans,
     Recording,
+    Retest,
     StudyEpisodes,
     list_calls,
     list_recordings,
     orphans,
     verify_files,
 )
+from tutorsim.replay.retest import read_retest_manifest, retest_folder
 
 __all__ = ["cassette"]
 
@@ -114,8 +116,33 @@ def _recording_value(recording: Recording) -> dict[str, Any]:
         "cassettes": len(recording.cassettes),
         "half_recorded": len(recording.journals),
         "bytes": recording.size,
+        "retest": _retest_value(recording.retest) if recording.retest else None,
         "problem": recording.problem,
     }
+
+
+def _retest_value(retest: Retest) -> dict[str, Any]:
+    manifest = retest.manifest
+    return {
+        "repeats": manifest.repeats if manifest else None,
+        "provenance": manifest.provenance.model_dump(mode="json") if manifest else None,
+        "episodes": len(manifest.episodes) if manifest else None,
+        "failed_calls": sum(len(e.failures) for e in manifest.episodes) if manifest else None,
+        "calls": sum(e.calls for e in manifest.episodes) if manifest else None,
+        "cassettes": len(retest.cassettes),
+        "half_recorded": len(retest.journals),
+        "problem": retest.problem,
+    }
+
+
+def _retest_word(retest: Retest | None) -> str:
+    if retest is None:
+        return ""
+    if retest.manifest is None:
+        return "(damaged)" if retest.problem else "(unfinished)"
+    calls = sum(entry.calls for entry in retest.manifest.episodes)
+    half = f" + {len(retest.journals)} half" if retest.journals else ""
+    return f"{retest.manifest.repeats} ×, {calls:,} calls{half}"
 
 
 def _failed(manifest: Manifest) -> int:
@@ -127,7 +154,7 @@ def _calls(manifest: Manifest) -> int:
 
 
 def _show_recordings(found: Sequence[Recording]) -> None:
-    headers = ("folder", "study", "answered by", "episodes", "failed", "calls", "MB")
+    headers = ("folder", "study", "answered by", "episodes", "failed", "calls", "MB", "retest")
     rows = [_recording_row(recording) for recording in found]
     out().print(table(headers, rows, left=3) if rows else "No recordings here.")
 
@@ -137,10 +164,12 @@ def _recording_row(recording: Recording) -> tuple[str, ...]:
     folder, megabytes = str(recording.folder), f"{recording.size / 1e6:.1f}"
     if manifest is None:
         half = f"{len(recording.cassettes)} + {len(recording.journals)} half"
-        return (folder, "(unfinished)", "", half, "", "", megabytes)
+        return (folder, "(unfinished)", "", half, "", "", megabytes, "")
     by = f"{manifest.provenance.kind}: {manifest.provenance.name}"
-    episodes, failed = f"{len(manifest.episodes):,}", f"{_failed(manifest):,}"
-    return (folder, manifest.study_name, by, episodes, failed, f"{_calls(manifest):,}", megabytes)
+    figures = (len(manifest.episodes), _failed(manifest), _calls(manifest))
+    counts = tuple(f"{figure:,}" for figure in figures)
+    again = _retest_word(recording.retest)
+    return (folder, manifest.study_name, by, *counts, megabytes, again)
 
 
 @cassette.command("show")
@@ -151,7 +180,10 @@ def _recording_row(recording: Recording) -> tuple[str, ...]:
 )
 @click.option("--json", "as_json", is_flag=True, help="Report as JSON.")
 def show_command(folder: Path, episode: str | None, key: str | None, as_json: bool) -> None:
-    """Show what the recording in FOLDER holds, the calls of one EPISODE, or one call."""
+    """Show what the recording in FOLDER holds, the calls of one EPISODE, or one call.
+
+    Calls of a retest stand behind the others; their keys end in the repeat, as /r01.
+    """
     from tutorsim.replay.interaction import check_episode_id
 
     manifest = read_manifest(folder)
@@ -192,8 +224,17 @@ def _show_manifest(manifest: Manifest, *, as_json: bool) -> None:
     console.print(table(("episode", "status", "winners", "calls", "turns"), rows, left=3))
 
 
+def _cassettes(folder: Path, episode: str) -> Iterator[Cassette]:
+    """The episode's cassette, and that of its retest where there is one."""
+    yield read_cassette(folder, episode)
+    again = retest_folder(folder)
+    retest = read_retest_manifest(again)
+    if retest is not None and any(entry.episode_id == episode for entry in retest.episodes):
+        yield read_cassette(again, episode)
+
+
 def _show_calls(folder: Path, episode: str, *, as_json: bool) -> None:
-    calls = list_calls(read_cassette(folder, episode))
+    calls = [call for found in _cassettes(folder, episode) for call in list_calls(found)]
     if as_json:
         emit_json([vars(call) for call in calls])
         return
@@ -216,7 +257,8 @@ def _show_calls(folder: Path, episode: str, *, as_json: bool) -> None:
 def _show_call(folder: Path, episode: str, key: str, *, as_json: bool) -> None:
     from tutorsim.replay.interaction import cassette_name, json_value, request_value
 
-    one = read_cassette(folder, episode).interactions.get(key)
+    held = [found.interactions for found in _cassettes(folder, episode)]
+    one = next((calls[key] for calls in held if key in calls), None)
     if one is None:
         raise MissingCallError(
             f"{episode}.json has no call {key!r}.",

@@ -4,7 +4,7 @@ import hashlib
 from pathlib import Path
 
 from tutorsim.errors import FolderError, RecordingError
-from tutorsim.replay.files import FolderLock, folder_error, write_atomic
+from tutorsim.replay.files import FolderLock, folder_error, make_folder, write_atomic
 from tutorsim.replay.forms import (
     CassetteForm,
     cassette_file,
@@ -13,6 +13,14 @@ from tutorsim.replay.forms import (
 )
 from tutorsim.replay.interaction import cassette_name
 from tutorsim.replay.manifest import MANIFEST_FILE, EpisodeEntry, read_manifest
+from tutorsim.replay.retest import (
+    RETEST_FOLDER,
+    RETEST_MANIFEST_FILE,
+    RetestEntry,
+    RetestManifest,
+    read_retest_manifest,
+    retest_folder,
+)
 
 __all__ = ["convert"]
 
@@ -22,6 +30,8 @@ ALONGSIDE = (".toml", ".jsonl")
 
 def convert(folder: Path, into: Path, form: CassetteForm) -> int:
     """Write a finished recording anew with its cassettes in a form; all else stays as it is.
+
+    A finished retest goes with it.
 
     Each cassette's text is held against the manifest, whose digests are of texts and so the same
     in either form. The manifest is written last, so a folder that has one is whole.
@@ -40,9 +50,12 @@ def convert(folder: Path, into: Path, form: CassetteForm) -> int:
         FolderError: If `into` holds anything or cannot be written.
     """
     manifest = read_manifest(folder)
+    retest = read_retest_manifest(retest_folder(folder))
     _check_empty(into)
     with FolderLock(into):
         size = sum(_converted(folder, into, entry, form) for entry in manifest.episodes)
+        if retest is not None:
+            size += _retest_converted(retest_folder(folder), into / RETEST_FOLDER, retest, form)
         for path in sorted(folder.iterdir()):
             if path.suffix in ALONGSIDE and path.is_file() and not path.is_symlink():
                 write_atomic(into / path.name, path.read_bytes())
@@ -63,7 +76,17 @@ def _check_empty(into: Path) -> None:
         )
 
 
-def _converted(folder: Path, into: Path, entry: EpisodeEntry, form: CassetteForm) -> int:
+def _retest_converted(folder: Path, into: Path, retest: RetestManifest, form: CassetteForm) -> int:
+    make_folder(into)
+    size = sum(_converted(folder, into, entry, form) for entry in retest.episodes)
+    data = (folder / RETEST_MANIFEST_FILE).read_bytes()
+    write_atomic(into / RETEST_MANIFEST_FILE, data)
+    return size
+
+
+def _converted(
+    folder: Path, into: Path, entry: EpisodeEntry | RetestEntry, form: CassetteForm
+) -> int:
     text = read_cassette_file(folder, entry.episode_id)
     if hashlib.sha256(text).hexdigest() != entry.cassette_sha256:
         raise RecordingError(

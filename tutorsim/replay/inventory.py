@@ -13,6 +13,14 @@ from tutorsim.replay.forms import cassette_file, cassette_files
 from tutorsim.replay.interaction import cassette_name, is_episode_id
 from tutorsim.replay.manifest import MANIFEST_FILE, EpisodeEntry, Manifest, read_manifest
 from tutorsim.replay.reader import unreadable_reply
+from tutorsim.replay.retest import (
+    RETEST_FOLDER,
+    RETEST_MANIFEST_FILE,
+    RetestEntry,
+    RetestManifest,
+    read_retest_manifest,
+    retest_folder,
+)
 from tutorsim.replay.verdicts import VERDICTS_FILE
 
 __all__ = [
@@ -20,6 +28,7 @@ __all__ = [
     "Finding",
     "Orphans",
     "Recording",
+    "Retest",
     "StudyEpisodes",
     "list_calls",
     "list_recordings",
@@ -28,6 +37,20 @@ __all__ = [
 ]
 
 JOURNAL_SUFFIX = ".journal.jsonl"
+
+
+@dataclass(frozen=True)
+class Retest:
+    """The folder inside a recording that is, or was meant to be, its retest."""
+
+    manifest: RetestManifest | None
+    """`None` when it cannot be read or was not written yet."""
+    problem: str | None
+    """Why there is no manifest."""
+    cassettes: tuple[str, ...]
+    """Episode ids that have a cassette file, sorted."""
+    journals: tuple[str, ...]
+    """Episode ids that are half recorded, sorted."""
 
 
 @dataclass(frozen=True)
@@ -45,6 +68,8 @@ class Recording:
     """Episode ids that are half recorded, sorted."""
     size: int
     """Bytes of all cassettes."""
+    retest: Retest | None
+    """`None` where it has none."""
 
 
 @dataclass(frozen=True)
@@ -128,6 +153,8 @@ def verify_files(folder: Path) -> tuple[Finding, ...]:
     findings += [
         Finding(name + JOURNAL_SUFFIX, "the episode is half recorded") for name in found.journals
     ]
+    if found.retest is not None:
+        findings += _check_retest(folder, manifest, found.retest)
     return tuple(findings)
 
 
@@ -159,9 +186,14 @@ def orphans(recordings: Sequence[Recording], studies: Iterable[StudyEpisodes]) -
 
 
 def _folders(root: Path) -> Iterator[tuple[Path, list[str]]]:
-    """Folders that hold a manifest, a cassette or a journal, with their file names."""
+    """Folders that hold a manifest, a cassette or a journal, with their file names.
+
+    A retest belongs to the recording that it stands in.
+    """
     for folder, below, names in os.walk(root):
         below.sort()
+        if MANIFEST_FILE in names and RETEST_FOLDER in below:
+            below.remove(RETEST_FOLDER)
         if MANIFEST_FILE in names or any(cassette_files(names)) or any(map(_is_journal, names)):
             yield Path(folder), sorted(names)
 
@@ -173,15 +205,37 @@ def _recording(folder: Path, names: list[str]) -> Recording:
     except RecordingError as error:
         problem = f"{error.what} {error.why}"
     cassettes = dict(cassette_files(names))
-    journals = [name.removesuffix(JOURNAL_SUFFIX) for name in names if _is_journal(name)]
     return Recording(
         folder=folder,
         manifest=manifest,
         problem=problem,
         cassettes=tuple(cassettes),
-        journals=tuple(journals),
+        journals=_journals(names),
         size=sum(cassette_file(folder, *one).lstat().st_size for one in cassette_files(names)),
+        retest=_retest(folder),
     )
+
+
+def _retest(folder: Path) -> Retest | None:
+    inside = folder / RETEST_FOLDER
+    if not inside.is_dir():
+        return None
+    names = sorted(path.name for path in inside.iterdir())
+    manifest, problem = None, None
+    try:
+        manifest = read_retest_manifest(retest_folder(folder))
+    except RecordingError as error:
+        problem = _one_line(error)
+    return Retest(
+        manifest=manifest,
+        problem=problem,
+        cassettes=tuple(dict(cassette_files(names))),
+        journals=_journals(names),
+    )
+
+
+def _journals(names: list[str]) -> tuple[str, ...]:
+    return tuple(name.removesuffix(JOURNAL_SUFFIX) for name in names if _is_journal(name))
 
 
 def _is_journal(name: str) -> bool:
@@ -205,7 +259,7 @@ def _summaries(cassette: Cassette) -> Iterator[CallSummary]:
         )
 
 
-def _check_entry(folder: Path, entry: EpisodeEntry) -> Iterator[Finding]:
+def _check_entry(folder: Path, entry: EpisodeEntry | RetestEntry) -> Iterator[Finding]:
     try:
         cassette = read_cassette(folder, entry.episode_id)
         if cassette.sha256 != entry.cassette_sha256:
@@ -214,6 +268,25 @@ def _check_entry(folder: Path, entry: EpisodeEntry) -> Iterator[Finding]:
             yield Finding(cassette.name, what)
     except (RecordingError, ReplayError) as error:
         yield Finding(cassette_name(entry.episode_id), _one_line(error))
+
+
+def _check_retest(folder: Path, manifest: Manifest, found: Retest) -> Iterator[Finding]:
+    """Hold the files of a retest against its manifest, and that against the recording's."""
+    if found.problem is not None:
+        yield Finding(f"{RETEST_FOLDER}/{RETEST_MANIFEST_FILE}", found.problem)
+        return
+    entries = found.manifest.episodes if found.manifest else ()
+    if found.manifest and found.manifest.recording_digest != manifest.recording_digest():
+        yield Finding(RETEST_FOLDER, "it is the retest of another recording")
+    for entry in entries:
+        for one in _check_entry(folder / RETEST_FOLDER, entry):
+            yield Finding(f"{RETEST_FOLDER}/{one.file}", one.problem)
+    known = {entry.episode_id for entry in entries}
+    for name in found.cassettes:
+        if name not in known:
+            yield Finding(f"{RETEST_FOLDER}/{cassette_name(name)}", "the manifest does not name it")
+    for name in found.journals:
+        yield Finding(f"{RETEST_FOLDER}/{name}{JOURNAL_SUFFIX}", "the retest is half recorded")
 
 
 def _check_verdicts(folder: Path, manifest: Manifest) -> Iterator[Finding]:

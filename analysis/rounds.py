@@ -35,7 +35,7 @@ class Rounds:
     voters: Ints
     """Shape (R, n): numbers in `Votes.voters`, rising."""
     candidates: Ints
-    """Shape (R, m): places in `Votes.order`, rising."""
+    """Shape (R, m): places in `Votes.order`; the first in the role-priority order first."""
     masses: Ints
     """Shape (R, n, m); 0 in an abstention."""
     cast: Bools

@@ -128,11 +128,19 @@ def _counted(rounds: Sequence[Rounds], own: Bools) -> list[_Counts]:
     return [
         _Counts(
             np.concatenate([part.turn for part in parts]),
-            np.concatenate([part.candidates for part in parts]),
-            np.concatenate([part.totals for part in parts]),
+            *_by_place(
+                np.concatenate([part.candidates for part in parts]),
+                np.concatenate([part.totals for part in parts]),
+            ),
         )
         for parts in alike
     ]
+
+
+def _by_place(candidates: Ints, totals: Ints) -> tuple[Ints, Ints]:
+    """Columns by candidate, where turns of one order stand beside those of another."""
+    order = np.argsort(candidates, axis=1)
+    return tuple(np.take_along_axis(part, order, axis=1) for part in (candidates, totals))  # type: ignore[return-value]
 
 
 def _same_rows(array: Ints) -> list[Ints]:

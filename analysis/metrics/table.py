@@ -5,7 +5,7 @@ and is what a property test holds this to.
 """
 
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from functools import lru_cache
 from typing import Final
 
@@ -13,8 +13,8 @@ import numpy as np
 import numpy.typing as npt
 import polars as pl
 
-from analysis.metrics.turns import Place, place_of_episodes
-from analysis.profiles import TURN
+from analysis.metrics.turns import Place, place_of_episodes, turn_orders
+from analysis.profiles import TURN, TurnKey
 from analysis.rounds import Bools, Ints, Rounds, Votes, read_votes
 from analysis.sources import Source
 from tutorsim.types import BALLOT_FORMATS, DECIDED_BY, BallotFormat
@@ -111,6 +111,7 @@ class TurnTable:
 def turn_table(source: Source) -> TurnTable:
     """All voting turns of complete episodes, decided under their own rule and order."""
     votes = read_votes(source.ballots, fallback_order=source.fallback_order)
+    votes = _in_own_order(votes, source)
     panels = tuple(_panels(final, votes.tie) for final in votes.final)
     size = votes.turns.height
     winner, by = np.zeros((2, size), dtype=np.int64)
@@ -130,6 +131,39 @@ def turn_table(source: Source) -> TurnTable:
         leader=leader,
         outside=outside,
         shift=_shifts(votes),
+    )
+
+
+def _in_own_order(votes: Votes, source: Source) -> Votes:
+    """Each round's candidates in the order of its turn, where turns have several orders."""
+    if source.run is None or source.run.study.branch is None:
+        return votes
+    order_of = turn_orders(source, votes.order)
+    orders = [order_of(TurnKey(*key)) for key in votes.turns.iter_rows()]
+    for order in dict.fromkeys(orders):
+        rank = np.array([order.index(name) for name in votes.order], dtype=np.int64)
+        own = np.array([one == order for one in orders])
+        votes = replace(
+            votes,
+            initial=tuple(_ranked(part, own, rank) for part in votes.initial),
+            final=tuple(_ranked(part, own, rank) for part in votes.final),
+            tie=tuple(_ranked(part, own, rank) for part in votes.tie),
+        )
+    return votes
+
+
+def _ranked(part: Rounds, own: Bools, rank: Ints) -> Rounds:
+    ranks = np.where(
+        own[part.turn, None], rank[part.candidates], np.arange(part.candidates.shape[1])
+    )
+    by_rank = np.argsort(ranks, axis=1, kind="stable")
+    every = np.broadcast_to(by_rank[:, None, :], part.masses.shape)
+    labels = part.labels
+    return replace(
+        part,
+        candidates=np.take_along_axis(part.candidates, by_rank, axis=1),
+        masses=np.take_along_axis(part.masses, every, axis=2),
+        labels=None if labels is None else np.take_along_axis(labels, every, axis=2),
     )
 
 

@@ -12,7 +12,15 @@ from analysis.sources import Source
 from tutorsim.types import BALLOT_FORMATS, BallotFormat
 from tutorsim.voting import Decision, decide, first_in_order, leaders, tally
 
-__all__ = ["Cluster", "DecidedTurn", "Place", "by_protocol", "decided_turns", "place_of_episodes"]
+__all__ = [
+    "Cluster",
+    "DecidedTurn",
+    "Place",
+    "by_protocol",
+    "decided_turns",
+    "place_of_episodes",
+    "turn_orders",
+]
 
 
 class Place(NamedTuple):
@@ -74,7 +82,7 @@ def decided_turns(source: Source) -> tuple[DecidedTurn, ...]:
     """
     turns = read_turns(source.ballots, fallback_order=source.fallback_order)
     places = place_of_episodes(source.ballots)
-    order_of = _orders(source, turns.order)
+    order_of = turn_orders(source, turns.order)
     known: dict[tuple[TurnBallots, TurnBallots | None, Order], Decision] = {}
     found = []
     for key, final in turns.final.items():
@@ -103,7 +111,7 @@ def place_of_episodes(ballots: pl.DataFrame) -> dict[str, Place]:
     return {row[0]: Place(*row[1:]) for row in rows.iter_rows()}
 
 
-def _orders(source: Source, order: Order) -> Callable[[TurnKey], Order]:
+def turn_orders(source: Source, order: Order) -> Callable[[TurnKey], Order]:
     """The order of each turn: in a branch that changes it, the logged one before the change."""
     branch = source.run.study.branch if source.run else None
     if source.run is None or branch is None or branch.fallback_order is None:

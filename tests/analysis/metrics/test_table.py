@@ -2,9 +2,11 @@
 
 from collections import Counter
 from collections.abc import Iterator
+from dataclasses import replace
 from fractions import Fraction
 from math import isnan
 from random import Random
+from types import SimpleNamespace
 from typing import Any
 
 import polars as pl
@@ -144,6 +146,31 @@ def test_every_turn_is_decided_as_it_is_alone(source: Source) -> None:
                 assert isnan(table.shift[i])
             else:
                 assert table.shift[i] == float(shift)
+
+
+def test_turns_before_a_branch_keep_the_logged_order() -> None:
+    """From turn 2 on the branch decides by another order; its ties go to the other end."""
+    logged, changed = NAMES, NAMES[::-1]
+    study = SimpleNamespace(branch=SimpleNamespace(fallback_order=changed), fallback_order=logged)
+    episodes = [
+        SimpleNamespace(episode_id=f"e{i}", branch=SimpleNamespace(turn=2)) for i in range(8)
+    ]
+    winners: dict[tuple[str, ...], list[str]] = {}
+    for seed in range(12):
+        source = source_of(seed, shuffled=False, order=changed)
+        branch = replace(source, run=SimpleNamespace(study=study), episodes=tuple(episodes))  # type: ignore[arg-type]
+        table, alone = turn_table(branch), decided_turns(branch)
+        found = [table.order[place] for place in table.winner]
+        assert found == [turn.decision.winner for turn in alone]
+        assert [table.order[p] if p >= 0 else None for p in table.leader] == [
+            turn.initial_leader for turn in alone
+        ]
+        for turn in alone:
+            winners.setdefault(turn.order, []).append(turn.decision.decided_by)
+    assert {order: by.count("fallback") > 3 for order, by in winners.items()} == {
+        logged: True,
+        changed: True,
+    }
 
 
 @settings(max_examples=10, deadline=None)

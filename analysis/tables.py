@@ -128,6 +128,8 @@ CALLS_SCHEMA: Final = pl.Schema(
 """One row per model call."""
 
 Row = tuple[Any, ...]
+Round = tuple[str, Iterable[str], tuple[BallotRecord, ...]]
+"""Stage, candidates and ballots of one vote."""
 
 
 class Table(NamedTuple):
@@ -182,22 +184,37 @@ def _turns(episode: EpisodeRecord) -> tuple[Turn, ...]:
 
 
 def _ballot_rows(episode: EpisodeRecord, run: RunRecord) -> Iterator[Row]:
+    return _rows_of(episode, run, _rounds)
+
+
+def _diagnostic_rows(episode: EpisodeRecord, run: RunRecord) -> Iterator[Row]:
+    return _rows_of(episode, run, _further_rounds)
+
+
+def _rows_of(
+    episode: EpisodeRecord, run: RunRecord, rounds: Callable[[Turn], Iterator[Round]]
+) -> Iterator[Row]:
     place, order = _place(episode, run), deciding_order(run.study)
     for turn in _turns(episode):
-        for stage, candidates, ballots in _rounds(turn):
+        for stage, candidates, ballots in rounds(turn):
             standing = sorted(candidates, key=partial(_place_in, order))
             for ballot in ballots:
                 for cells in _candidate_cells(ballot, standing):
                     yield (*place, turn.turn, stage, *cells)
 
 
-def _rounds(turn: Turn) -> Iterator[tuple[str, Iterable[str], tuple[BallotRecord, ...]]]:
-    """Stage, candidates and ballots of each vote."""
+def _rounds(turn: Turn) -> Iterator[Round]:
     if turn.decision is not None:
         yield "vote_initial", turn.decision.tallies, turn.ballots_initial
         yield "vote_final", turn.decision.tallies, turn.ballots_final
     if turn.tie_round is not None:
         yield "tie_vote", turn.tie_round.candidates, turn.tie_round.ballots
+
+
+def _further_rounds(turn: Turn) -> Iterator[Round]:
+    if turn.decision is not None:
+        for form, ballots in turn.ballots_as.items():
+            yield f"vote_as_{form}", turn.decision.tallies, ballots
 
 
 def _place_in(order: Sequence[str], role: str) -> int:
@@ -296,7 +313,13 @@ TABLES: Final[dict[str, Table]] = {
     "episodes": Table(EPISODES_SCHEMA, _episode_rows),
     "turns": Table(TURNS_SCHEMA, _turn_rows),
     "ballots": Table(BALLOTS_SCHEMA, _ballot_rows),
+    "diagnostic_ballots": Table(BALLOTS_SCHEMA, _diagnostic_rows),
     "proposals": Table(PROPOSALS_SCHEMA, _proposal_rows),
     "calls": Table(CALLS_SCHEMA, _call_rows),
 }
-"""Every table of a run log by name."""
+"""Every table of a run log by name.
+
+`diagnostic_ballots` has those in further formats on the final proposals, stage `vote_as_…`; they
+decided nothing, so that no reader counts them by mistake. A branch under another rule keeps the
+ballots of the logged vote there.
+"""

@@ -13,6 +13,7 @@ from analysis.tables import (
     run_id,
     turns_table,
 )
+from tutorsim.voting import RichBallot
 
 S, MI, MO, ME = "scaffolding", "misconception", "motivation", "metacognitive"
 ROLES = (S, MI, MO, ME)
@@ -98,6 +99,29 @@ def test_only_the_winners_revision_is_marked(log: list[Any], run_record: Make) -
     assert frame.filter("winner").select("version", "role", "confidence").rows() == [
         ("final", MI, 80)
     ]
+
+
+def test_diagnostic_ballots_have_a_table_of_their_own(
+    panel_turn: Make, panel_episode: Make, run_record: Make
+) -> None:
+    rich = RichBallot(points={S: 15, MI: 6, MO: 4, ME: 0}, order=(S, MI, MO, ME), approved=(S,))
+    turn = panel_turn(
+        "simple", dict.fromkeys(ROLES, S), others={"approval": {S: (S, MI)}, "rich": {MI: rich}}
+    )
+    log = [panel_episode(turn)]
+    frame = TABLES["diagnostic_ballots"].frame(log, run_record())
+    assert frame.select("stage", "voter", "candidate", "mass", "protocol", "rank").rows() == [
+        ("vote_as_approval", S, S, 1, "approval", None),
+        ("vote_as_approval", S, MI, 1, "approval", None),
+        ("vote_as_approval", S, MO, 0, "approval", None),
+        ("vote_as_approval", S, ME, 0, "approval", None),
+        ("vote_as_rich", MI, S, 15, "rich", 1),
+        ("vote_as_rich", MI, MI, 6, "rich", 2),
+        ("vote_as_rich", MI, MO, 4, "rich", 3),
+        ("vote_as_rich", MI, ME, 0, "rich", 4),
+    ]
+    decided = ballots_table(log, run=run_record())
+    assert set(decided["stage"]) == {"vote_initial", "vote_final"}
 
 
 def test_an_empty_log_keeps_every_column(run_record: Make) -> None:

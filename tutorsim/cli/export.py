@@ -35,7 +35,8 @@ __all__ = ["export"]
 def export(run: Path, output: Path, format_: ExportFormat, as_json: bool) -> None:
     """Write the tables of a RUN folder, or of a file of ballots, into a folder.
 
-    The tables are episodes, turns, ballots, proposals and calls; for ballots from elsewhere only
+    The tables are episodes, turns, ballots, diagnostic_ballots (in further formats on the same
+    proposals, which decided nothing), proposals and calls; for ballots from elsewhere only
     ballots. Ranked and approval ballots also go to the folder `preflib`, one .soc or .cat file
     for every vote that was held. Names of the files written go to stdout.
 

@@ -8,7 +8,7 @@ import pytest
 
 from analysis.sources import open_source
 
-TABLES = {"episodes", "turns", "ballots", "proposals", "calls"}
+TABLES = {"episodes", "turns", "ballots", "diagnostic_ballots", "proposals", "calls"}
 
 
 @pytest.mark.parametrize("format_", ["parquet", "csv", "jsonl"])

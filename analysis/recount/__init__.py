@@ -5,14 +5,14 @@ order (1), tie policies (2), every target rule (3), other electorates (4) and ot
 of the replies (7). All of them hold the logged dialogue fixed.
 """
 
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Sequence
 
-from analysis.identify import TabledIdentifier
 from analysis.identify.search import WORK_LIMIT
-from analysis.profiles import Profile, read_turns, standing_order
-from analysis.recount.answers import Named, Recounter, gather_named
-from analysis.recount.cases import decided, gather
-from analysis.recount.electorates import electorate_rows, policy_rows
+from analysis.profiles import read_turns, standing_order
+from analysis.recount.answers import Recounter, gather_named
+from analysis.recount.cases import gather
+from analysis.recount.combos import Summary
+from analysis.recount.electorates import weighted_outcomes
 from analysis.recount.orders import Sweep, order_table, sweep_orders
 from analysis.recount.per_turn import NOBODY_NAME, PER_TURN_SCHEMA, per_turn_frame
 from analysis.recount.readings import read_again, reading_rows
@@ -30,10 +30,16 @@ from analysis.recount.result import (
     RoleWins,
     RuleRow,
 )
-from analysis.recount.targets import rule_rows
+from analysis.recount.summed import (
+    Plan,
+    Told,
+    logged_winners,
+    recounter_for,
+    result_of,
+    summary_of_turns,
+)
 from analysis.rules import TARGETS, Target, check_targets
 from analysis.sources import Source
-from analysis.tally import count_tied_sets
 from tutorsim.errors import UsageError
 
 __all__ = [
@@ -46,13 +52,16 @@ __all__ = [
     "Interval",
     "OrderRow",
     "OrderTable",
+    "Plan",
     "PolicyRow",
     "ReadingRow",
     "RecountResult",
     "Recounter",
     "RoleWins",
     "RuleRow",
+    "Summary",
     "Sweep",
+    "make_plan",
     "order_table",
     "read_again",
     "recount",
@@ -87,52 +96,59 @@ def recount(
     """
     wanted = check_targets(targets)
     own_order = standing_order(source.ballots, source.fallback_order)
-    used = _checked_order(order, own_order)
-    _check(wanted, exempt, own_order)
-    own_cases = gather(read_turns(source.ballots, fallback_order=own_order))
-    winner_of = {
-        key: decided(case, order=own_order).winner
-        for case, keys in own_cases.items()
-        for key in keys
-    }
-    turns = read_turns(source.ballots, fallback_order=used)
+    plan = make_plan(
+        own_order, source.budget, targets=wanted, exempt=exempt, order=order, limit=limit
+    )
+    turns = read_turns(source.ballots, fallback_order=plan.order)
     cases = gather(turns)
-    logged = {case: winner_of[keys[0]] for case, keys in cases.items()}
-    protocols = (None, *sorted({case.protocol for case in cases}))
-    tied = count_tied_sets(source.ballots)
-    identifier = TabledIdentifier(budget=source.budget, limit=limit)
-    recounter = Recounter(budget=source.budget, identifier=identifier)
+    logged = logged_winners(cases, own_order)
     named = gather_named(cases, logged)
-    identifier.learn(_profiles(named), wanted)
-    ks = tuple(sorted(set(exempt)))
-    return RecountResult(
-        source=source.name,
-        provenance=source.provenance,
-        fallback_order=used,
-        budget=source.budget,
-        exempt=ks,
-        turns=sum(len(keys) for keys in cases.values()),
-        orders=tuple(order_table(tied, order=own_order, protocol=p) for p in protocols),
-        policies=policy_rows(cases, order=used, logged=logged, protocols=protocols),
-        electorates=electorate_rows(
-            cases, order=used, logged=logged, protocols=protocols, episodes=source.episodes
-        ),
+    recounter = recounter_for(named, plan)
+    summary = summary_of_turns(turns, plan, recounter=recounter)
+    protocols = (None, *sorted({case.protocol for case in cases}))
+    told = Told(
+        source.name,
+        source.provenance,
+        source.notes,
         readings=reading_rows(
-            source.episodes, order=used, budget=source.budget, protocols=protocols
+            source.episodes, order=plan.order, budget=source.budget, protocols=protocols
         ),
-        rules=rule_rows(named, recounter, order=used, targets=wanted, exempt=ks),
-        notes=source.notes,
+        weighted=weighted_outcomes(
+            cases, order=plan.order, logged=logged, episodes=source.episodes
+        ),
         per_turn=per_turn_frame(
-            named, recounter, keys=tuple(turns.final), targets=wanted, exempt=ks
+            named, recounter, keys=tuple(turns.final), targets=wanted, exempt=plan.exempt
         ),
     )
+    return result_of(summary, plan, told)
 
 
-def _profiles(turns: Iterable[Named]) -> Iterator[Profile]:
-    for named in turns:
-        yield named.shape.final
-        if named.shape.initial is not None:
-            yield named.shape.initial
+def make_plan(
+    own_order: Sequence[str],
+    budget: int,
+    *,
+    targets: Sequence[str] = TARGETS,
+    exempt: Sequence[int] = (0, 1, 2),
+    order: Sequence[str] | None = None,
+    limit: int = WORK_LIMIT,
+) -> Plan:
+    """What to ask of the turns of a source; see `recount`.
+
+    Args:
+        own_order: The source's own order, over all its candidates.
+        budget: Points of a cumulative ballot.
+        targets: Rules.
+        exempt: Numbers of exempt voters.
+        order: The order to recount under.
+        limit: Work allowed for one question.
+
+    Raises:
+        UsageError: As `recount`.
+    """
+    wanted = check_targets(targets)
+    used = _checked_order(order, own_order)
+    _check(wanted, exempt, own_order)
+    return Plan(used, tuple(own_order), budget, wanted, tuple(sorted(set(exempt))), limit)
 
 
 def _checked_order(order: Sequence[str] | None, standing: Sequence[str]) -> tuple[str, ...]:

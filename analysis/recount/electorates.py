@@ -15,18 +15,29 @@ from analysis.recount.cases import (
     cast_by,
     decided,
     decided_without_each,
-    group_by_case,
     leading,
     outcome_tables,
+)
+from analysis.recount.combos import (
+    LISTED_VOTERS,
+    AnyVoter,
+    Electorate,
+    Policy,
+    Summary,
 )
 from analysis.recount.result import ElectorateRow, Exact, Interval, PolicyRow
 from tutorsim.records import EpisodeRecord
 from tutorsim.voting import first_in_order
 
-__all__ = ["LISTED_VOTERS", "electorate_rows", "policy_rows"]
-
-LISTED_VOTERS: Final = 12
-"""Voters that get a row each in `leave_one_out`; with more there is only the row of any one."""
+__all__ = [
+    "Weighted",
+    "any_voter_of",
+    "electorate_rows",
+    "electorates_of",
+    "policy_of",
+    "policy_rows",
+    "weighted_outcomes",
+]
 
 _POLICIES: Final[Mapping[str, Callable[[Outcome, Sequence[str]], tuple[str, ...]]]] = {
     "tie_round": lambda outcome, _: (outcome.winner,),
@@ -37,24 +48,27 @@ _POLICIES: Final[Mapping[str, Callable[[Outcome, Sequence[str]], tuple[str, ...]
 """Policy → those among whom a lot is drawn."""
 
 Found = list[tuple[Outcome, str, int]]
+Weighted = Mapping[Electorate, int]
+"""Turns by how they end with votes weighted by confidence."""
+
+
+def policy_of(case: Case, *, order: Sequence[str], logged: str) -> Policy:
+    """How a case ends under the order, as the policies need it."""
+    ended = decided(case, order=order)
+    return Policy(case.protocol, ended._replace(tied_set=()), logged)
 
 
 def policy_rows(
-    cases: Cases,
-    *,
-    order: Sequence[str],
-    logged: Mapping[Case, str],
-    protocols: Sequence[str | None],
+    policies: Mapping[Policy, int], *, order: Sequence[str], protocols: Sequence[str | None]
 ) -> tuple[PolicyRow, ...]:
     """Every policy for every protocol; `None` among the protocols means all turns."""
-    outcomes = {case: decided(case, order=order) for case in cases}
-    lots: dict[str, dict[Case, tuple[str, ...]]] = {
-        policy: {case: draw(outcome, order) for case, outcome in outcomes.items()}
-        for policy, draw in _POLICIES.items()
-    }
-    lots["logged"] = {case: (winner,) for case, winner in logged.items()}
     return tuple(
-        _policy_row(policy, protocol, group_by_case(cases, protocol), lots[policy], logged, order)
+        _policy_row(
+            policy,
+            protocol,
+            [(p, n) for p, n in policies.items() if protocol in (None, p.protocol)],
+            order,
+        )
         for policy in ("logged", *_POLICIES)
         for protocol in protocols
     )
@@ -63,49 +77,107 @@ def policy_rows(
 def _policy_row(
     policy: str,
     protocol: str | None,
-    grouped: Sequence[tuple[Case, int]],
-    lots: Mapping[Case, tuple[str, ...]],
-    logged: Mapping[Case, str],
+    turns: Sequence[tuple[Policy, int]],
     order: Sequence[str],
 ) -> PolicyRow:
     wins = dict.fromkeys(order, Fraction(0))
-    turns, changed = 0, Fraction(0)
-    for case, n in grouped:
-        lot = lots[case]
+    changed = Fraction(0)
+    for ended, n in turns:
+        draw = _POLICIES.get(policy)
+        lot = draw(ended.outcome, order) if draw else (ended.logged,)
         for candidate in lot:
             wins[candidate] += Fraction(n, len(lot))
-        turns += n
-        changed += n * (1 - Fraction(lot.count(logged[case]), len(lot)))
+        changed += n * (1 - Fraction(lot.count(ended.logged), len(lot)))
     exact = {candidate: Exact.of(won) for candidate, won in wins.items()}
     return PolicyRow(
-        policy=policy, protocol=protocol, turns=turns, wins=exact, changed=Exact.of(changed)
+        policy=policy,
+        protocol=protocol,
+        turns=sum(n for _, n in turns),
+        wins=exact,
+        changed=Exact.of(changed),
+    )
+
+
+def electorates_of(case: Case, *, order: Sequence[str], logged: str) -> Iterator[Electorate]:
+    """How a case ends under each electorate that its ballots alone can show."""
+
+    def ending(scenario: str, voter: str | None, outcome: Outcome) -> Electorate:
+        short = Outcome(outcome.standing, outcome.winner, (), (), ())
+        return Electorate(case.protocol, scenario, voter, short, logged)
+
+    if case.initial is not None:
+        yield ending("without_deliberation", None, _first_vote(case, order))
+    if len(case.final.voters) <= LISTED_VOTERS:
+        for voter in case.final.voters:
+            without = decided(case, order=order, change=_without(voter))
+            yield ending("leave_one_out", voter, without)
+    if set(case.final.voters) & set(case.final.candidates):
+        yield ending("no_own_votes", None, decided(case, order=order, change=_others_only))
+
+
+def _first_vote(case: Case, order: Sequence[str]) -> Outcome:
+    """The winner of the first vote. Its ties were never put to a round."""
+    initial = case.initial or case.final
+    tied = leading(cast_by(initial), initial.candidates)
+    return Outcome(tied, first_in_order(tied, order), tied, tied, tied)
+
+
+def _without(voter: str) -> Change:
+    return lambda ballots: [(who, masses) for who, masses in ballots if who != voter]
+
+
+def _others_only(ballots: Ballots) -> Ballots:
+    """A voter's mass on its own candidate is not counted; its other masses stay as they are.
+
+    So a ranking still gives m - 1 to its first place, and a simple vote for oneself is lost.
+    A turn whose voters are no candidates has no own votes to leave out.
+    """
+    return [(who, {c: x for c, x in masses.items() if c != who}) for who, masses in ballots]
+
+
+def any_voter_of(case: Case, *, order: Sequence[str], logged: str) -> AnyVoter:
+    """What the absence of some one voter does to a case."""
+    outcomes = decided_without_each(case, order=order)
+    return AnyVoter(
+        case.protocol,
+        any(len(o.standing) > 1 for o in outcomes),
+        any(logged not in o.standing for o in outcomes),
+        any(o.winner != logged for o in outcomes),
+        any(o.standing != (logged,) for o in outcomes),
     )
 
 
 def electorate_rows(
-    cases: Cases,
+    summary: Summary,
     *,
     order: Sequence[str],
-    logged: Mapping[Case, str],
     protocols: Sequence[str | None],
-    episodes: Sequence[EpisodeRecord] = (),
+    weighted: Weighted,
 ) -> tuple[ElectorateRow, ...]:
-    """Every scenario for every protocol; confidences come from the episodes."""
+    """Every scenario for every protocol; turns weighted by confidence come from a run's logs."""
     rows: list[ElectorateRow] = []
-    stated = _stated(episodes)
     for protocol in protocols:
-        grouped = group_by_case(cases, protocol)
-        scenarios = [
-            ("without_deliberation", None, _first_vote(grouped, logged, order)),
-            *_left_out(grouped, logged, order),
-            ("no_own_votes", None, _without_own(grouped, logged, order)),
-            ("confidence_weighted", None, _weighted(grouped, cases, logged, order, stated)),
+        turns = sum(n for p, n in summary.policies.items() if protocol in (None, p.protocol))
+        found: dict[tuple[str, str | None], Found] = {("without_deliberation", None): []}
+        found |= {("leave_one_out", voter): [] for voter in _listed(summary, protocol)}
+        found |= {("no_own_votes", None): [], ("confidence_weighted", None): []}
+        for ended, n in (*summary.electorates.items(), *weighted.items()):
+            group = found.get((ended.scenario, ended.voter))
+            if group is not None and protocol in (None, ended.protocol):
+                group.append((ended.outcome, ended.logged, n))
+        rows += [
+            _row(scenario, voter, protocol, turns, group, order)
+            for (scenario, voter), group in found.items()
         ]
-        turns = sum(n for _, n in grouped)
-        for scenario, voter, found in scenarios:
-            rows.append(_row(scenario, voter, protocol, turns, found, order))
-        rows.append(_any_left_out(grouped, logged, order, protocol))
+        rows.append(_any_left_out(summary.any_voter, protocol))
     return tuple(rows)
+
+
+def _listed(summary: Summary, protocol: str | None) -> list[str]:
+    """The voters of a protocol, where they are few enough to list."""
+    of = [names for p, names in summary.voters.items() if protocol in (None, p)]
+    voters = sorted(frozenset[str]().union(*of))
+    return voters if len(voters) <= LISTED_VOTERS else []
 
 
 def _row(
@@ -129,86 +201,50 @@ def _row(
     )
 
 
-def _first_vote(
-    grouped: Sequence[tuple[Case, int]], logged: Mapping[Case, str], order: Sequence[str]
-) -> Found:
-    """The winner of the first vote. Its ties were never put to a round."""
-    found: Found = []
-    for case, n in grouped:
-        if case.initial is not None:
-            tied = leading(cast_by(case.initial), case.initial.candidates)
-            outcome = Outcome(tied, first_in_order(tied, order), tied, tied, tied)
-            found.append((outcome, logged[case], n))
-    return found
-
-
-def _left_out(
-    grouped: Sequence[tuple[Case, int]], logged: Mapping[Case, str], order: Sequence[str]
-) -> Iterator[tuple[str, str, Found]]:
-    """One scenario per voter, where the voters are few enough to list."""
-    voters = sorted({voter for case, _ in grouped for voter in case.final.voters})
-    if len(voters) <= LISTED_VOTERS:
-        for voter in voters:
-            found = [
-                (decided(case, order=order, change=_without(voter)), logged[case], n)
-                for case, n in grouped
-                if voter in case.final.voters
-            ]
-            yield "leave_one_out", voter, found
-
-
-def _any_left_out(
-    grouped: Sequence[tuple[Case, int]],
-    logged: Mapping[Case, str],
-    order: Sequence[str],
-    protocol: str | None,
-) -> ElectorateRow:
+def _any_left_out(found: Mapping[AnyVoter, int], protocol: str | None) -> ElectorateRow:
     """Turns that the absence of some one voter changes."""
-    counts: Counter[str] = Counter()
-    for case, n in grouped:
-        outcomes = decided_without_each(case, order=order)
-        winner = logged[case]
-        counts["turns"] += n
-        counts["open"] += n * any(len(o.standing) > 1 for o in outcomes)
-        counts["lower"] += n * any(winner not in o.standing for o in outcomes)
-        counts["point"] += n * any(o.winner != winner for o in outcomes)
-        counts["upper"] += n * any(o.standing != (winner,) for o in outcomes)
+    of = [(one, n) for one, n in found.items() if protocol in (None, one.protocol)]
     return ElectorateRow(
         scenario="leave_one_out",
         voter=None,
         protocol=protocol,
-        turns=counts["turns"],
+        turns=sum(n for _, n in of),
         not_computable=0,
-        open_ties=counts["open"],
+        open_ties=sum(n for one, n in of if one.open),
         wins={},
-        changed=Interval(lower=counts["lower"], point=counts["point"], upper=counts["upper"]),
+        changed=Interval(
+            lower=sum(n for one, n in of if one.lower),
+            point=sum(n for one, n in of if one.point),
+            upper=sum(n for one, n in of if one.upper),
+        ),
     )
 
 
-def _without(voter: str) -> Change:
-    return lambda ballots: [(who, masses) for who, masses in ballots if who != voter]
-
-
-def _without_own(
-    grouped: Sequence[tuple[Case, int]], logged: Mapping[Case, str], order: Sequence[str]
-) -> Found:
-    """A voter's mass on its own candidate is not counted; its other masses stay as they are.
-
-    So a ranking still gives m - 1 to its first place, and a simple vote for oneself is lost.
-    A turn whose voters are no candidates has no own votes to leave out.
-    """
-
-    def others_only(ballots: Ballots) -> Ballots:
-        return [(who, {c: x for c, x in masses.items() if c != who}) for who, masses in ballots]
-
-    return [
-        (decided(case, order=order, change=others_only), logged[case], n)
-        for case, n in grouped
-        if set(case.final.voters) & set(case.final.candidates)
-    ]
-
-
 Stated = Mapping[tuple[str, int], Mapping[str, int | None]]
+
+
+def weighted_outcomes(
+    cases: Cases,
+    *,
+    order: Sequence[str],
+    logged: Mapping[Case, str],
+    episodes: Sequence[EpisodeRecord],
+) -> Weighted:
+    """Every mass times the confidence, 0 to 100, that the voter stated for its revised proposal."""
+    stated = _stated(episodes)
+    weighed: Counter[tuple[Case, tuple[tuple[str, int], ...]]] = Counter()
+    for case, keys in cases.items() if stated else ():
+        for key in keys:
+            weights = _confidences(case, key, stated)
+            if weights is not None:
+                weighed[case, weights] += 1
+    found = Counter[Electorate]()
+    for (case, weights), n in weighed.items():
+        outcome = decided(case, order=order, change=_times(dict(weights)))
+        short = Outcome(outcome.standing, outcome.winner, (), (), ())
+        ended = Electorate(case.protocol, "confidence_weighted", None, short, logged[case])
+        found[ended] += n
+    return found
 
 
 def _stated(episodes: Sequence[EpisodeRecord]) -> Stated:
@@ -220,26 +256,6 @@ def _stated(episodes: Sequence[EpisodeRecord]) -> Stated:
         for episode in episodes
         for turn in episode.turns
     }
-
-
-def _weighted(
-    grouped: Sequence[tuple[Case, int]],
-    cases: Cases,
-    logged: Mapping[Case, str],
-    order: Sequence[str],
-    stated: Stated,
-) -> Found:
-    """Every mass times the confidence, 0 to 100, that the voter stated for its revised proposal."""
-    weighed: Counter[tuple[Case, tuple[tuple[str, int], ...]]] = Counter()
-    for case, _ in grouped:
-        for key in cases[case]:
-            weights = _confidences(case, key, stated)
-            if weights is not None:
-                weighed[case, weights] += 1
-    return [
-        (decided(case, order=order, change=_times(dict(weights))), logged[case], n)
-        for (case, weights), n in weighed.items()
-    ]
 
 
 def _confidences(case: Case, key: TurnKey, stated: Stated) -> tuple[tuple[str, int], ...] | None:

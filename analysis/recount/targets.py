@@ -1,39 +1,65 @@
 """Question 3: every logged protocol under every target, aggregated to intervals."""
 
 from collections import Counter
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from typing import Final
 
-from analysis.identify import NOBODY, READINGS_OF_TIES, Possible, TieReading
+from analysis.identify import NOBODY, READINGS_OF_TIES, Possible
 from analysis.identify.projection import projection_name
-from analysis.profiles import TurnKey
 from analysis.recount.answers import Answer, Named, Projection, Recounter
+from analysis.recount.combos import RuleCombo, RuleKey
 from analysis.recount.per_turn import NOBODY_NAME
 from analysis.recount.result import Interval, RuleRow
 from analysis.rules import Target
-from tutorsim.types import BALLOT_FORMATS, BallotFormat
+from tutorsim.types import BALLOT_FORMATS
 
-__all__ = ["rule_rows"]
+__all__ = ["combos_of", "rule_rows"]
+
+
+def combos_of(
+    named: Named, recounter: Recounter, *, targets: Sequence[Target], exempt: Sequence[int]
+) -> Iterator[tuple[RuleKey, RuleCombo]]:
+    """What a turn adds to each row of the table."""
+    shape = named.shape
+    for target in targets:
+        for reading in READINGS_OF_TIES:
+            for k in exempt:
+                answer = recounter.answer(shape, target, exempt=k, reading=reading)
+                first = recounter.first_vote(shape, target, exempt=k, reading=reading)
+                yield (
+                    RuleKey(shape.final.protocol, target, reading, k),
+                    RuleCombo(
+                        named.candidates,
+                        named.logged,
+                        answer._replace(projected=_short(answer.projected)),
+                        first and (first[0], _short(first[1])),
+                    ),
+                )
+
+
+def _short(projected: Projection) -> Projection:
+    """Without the tie before it was broken, which no row counts."""
+    return projected._replace(tied=())
 
 
 def rule_rows(
-    turns: Mapping[Named, Sequence[TurnKey]],
-    recounter: Recounter,
+    rules: Mapping[RuleKey, Mapping[RuleCombo, int]],
     *,
     order: Sequence[str],
     targets: Sequence[Target],
     exempt: Sequence[int],
 ) -> tuple[RuleRow, ...]:
     """One row per logged protocol, target, reading of ties and number of exempt voters."""
-    voted = {named.shape.final.protocol for named in turns}
-    return tuple(
-        _rule_row(protocol, target, reading, k, turns, recounter, order)
+    voted = {key.protocol for key in rules}
+    keys = [
+        RuleKey(protocol, target, reading, k)
         for protocol in BALLOT_FORMATS
         if protocol in voted
         for target in targets
         for reading in READINGS_OF_TIES
         for k in exempt
-    )
+    ]
+    return tuple(_rule_row(key, rules[key], order) for key in keys)
 
 
 class _Counts:
@@ -54,22 +80,11 @@ class _Counts:
 _BOUNDS: Final = ("lower", "point", "upper")
 
 
-def _rule_row(
-    protocol: BallotFormat,
-    target: Target,
-    reading: TieReading,
-    exempt: int,
-    turns: Mapping[Named, Sequence[TurnKey]],
-    recounter: Recounter,
-    order: Sequence[str],
-) -> RuleRow:
+def _rule_row(key: RuleKey, combos: Mapping[RuleCombo, int], order: Sequence[str]) -> RuleRow:
     counts, totals = _Counts(), Counter[str]()
     widths, breakdown = Counter[int](), Counter[str]()
-    for named, keys in turns.items():
-        shape, n = named.shape, len(keys)
-        if shape.final.protocol != protocol:
-            continue
-        answer = recounter.answer(shape, target, exempt=exempt, reading=reading)
+    for combo, n in combos.items():
+        answer = combo.answer
         totals["turns"] += n
         totals["not_settled"] += n * (not answer.possible.settled)
         totals["identified"] += n * (answer.possible.necessary is not None)
@@ -78,11 +93,11 @@ def _rule_row(
         if answer.possible.settled:
             widths[len(answer.possible.winners)] += n
         breakdown["never" if answer.breakdown is None else str(answer.breakdown)] += n
-        _count_wins(counts, answer, named, n)
-        first = recounter.first_vote(shape, target, exempt=exempt, reading=reading)
-        if first is not None:
+        _count_wins(counts, combo, n)
+        if combo.first is not None:
             totals["flip_turns"] += n
-            _count_flip(counts, answer, *first, n)
+            _count_flip(counts, answer, *combo.first, n)
+    protocol, target, reading, exempt = key
     names = [*([NOBODY_NAME] if target == "condorcet" else []), *order]
     return RuleRow(
         logged_protocol=protocol,
@@ -104,14 +119,14 @@ def _rule_row(
     )
 
 
-def _count_wins(counts: _Counts, answer: Answer, named: Named, n: int) -> None:
-    possible, point = answer.possible, answer.projected.winner
-    for c in (NOBODY, *range(len(named.candidates))):
-        name = NOBODY_NAME if c == NOBODY else named.candidates[c]
+def _count_wins(counts: _Counts, combo: RuleCombo, n: int) -> None:
+    possible, point = combo.answer.possible, combo.answer.projected.winner
+    for c in (NOBODY, *range(len(combo.candidates))):
+        name = NOBODY_NAME if c == NOBODY else combo.candidates[c]
         may = c in possible.winners or (not possible.settled and c != NOBODY)
         must = possible.necessary == c
         counts.add(f"win {name}", n, lower=must, point=point == c, upper=may)
-        if c != NOBODY and name == named.logged:
+        if c != NOBODY and name == combo.logged:
             counts.add("agreement", n, lower=must, point=point == c, upper=may)
 
 

@@ -9,7 +9,7 @@ A table where a turn's rows lie apart cannot be read so; that is noticed, and `N
 `analysis.tally` then groups, which holds for every table and is the definition in tables.
 """
 
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from typing import Final, NamedTuple
 
 import numpy as np
@@ -18,7 +18,16 @@ from numpy.typing import NDArray
 
 from analysis.profiles import STAGES, TURN
 
-__all__ = ["BATCH", "COLUMNS", "Codes", "TurnSets", "turn_sets"]
+__all__ = [
+    "BATCH",
+    "COLUMNS",
+    "Codes",
+    "TurnOrder",
+    "TurnSets",
+    "turn_sets",
+    "turn_starts",
+    "whole_turns",
+]
 
 COLUMNS: Final = ("episode_id", "turn", "stage", "candidate", "mass", "protocol")
 """What a tally reads of a ballots table."""
@@ -60,10 +69,10 @@ class TurnSets(NamedTuple):
 
 
 class Codes:
-    """Names of candidates as small numbers, in the order of first appearance."""
+    """Names as small numbers: those given, then others in the order of first appearance."""
 
-    def __init__(self) -> None:
-        self.names: list[str] = []
+    def __init__(self, names: Iterable[str] = ()) -> None:
+        self.names = list(names)
 
     def of(self, column: pl.Series) -> NDArray[np.int64]:
         """The number of each value; new names get the next ones."""
@@ -108,23 +117,28 @@ def turn_sets(ballots: pl.LazyFrame, codes: Codes) -> Iterator[TurnSets | None]:
         codes: Numbers of the candidates; added to.
     """
     rows = ballots.select(COLUMNS).filter(pl.col("stage").is_in(_DECIDING))
-    rest: pl.DataFrame | None = None
-    order = _Order()
-    for batch in rows.collect_batches(chunk_size=BATCH, maintain_order=True):
-        frame = batch if rest is None else pl.concat([rest, batch])
-        starts = _starts(frame)
-        whole, rest = frame.head(int(starts[-1])), frame.slice(int(starts[-1])).rechunk()
-        if len(starts) > 1:
-            found = _counted(whole, starts[:-1], codes)
-            yield found if found and order.keeps(found.turns) else None
-    if rest is not None and rest.height:
-        found = _counted(rest, np.zeros(1, dtype=np.int64), codes)
+    order = TurnOrder()
+    for frame in whole_turns(rows):
+        found = _counted(frame, turn_starts(frame), codes)
         yield found if found and order.keeps(found.turns) else None
     if order.repeats():
         yield None
 
 
-def _starts(frame: pl.DataFrame) -> NDArray[np.int64]:
+def whole_turns(rows: pl.LazyFrame) -> Iterator[pl.DataFrame]:
+    """Batches of about `BATCH` rows that end where a turn ends."""
+    rest: pl.DataFrame | None = None
+    for batch in rows.collect_batches(chunk_size=BATCH, maintain_order=True):
+        frame = batch if rest is None else pl.concat([rest, batch])
+        last = int(turn_starts(frame)[-1]) if frame.height else 0
+        whole, rest = frame.head(last), frame.slice(last).rechunk()
+        if whole.height:
+            yield whole
+    if rest is not None and rest.height:
+        yield rest
+
+
+def turn_starts(frame: pl.DataFrame) -> NDArray[np.int64]:
     """Rows where a turn begins; the first row among them."""
     new = np.zeros(frame.height, dtype=np.bool_)
     new[:1] = True
@@ -158,8 +172,8 @@ def _counted(frame: pl.DataFrame, starts: NDArray[np.int64], codes: Codes) -> Tu
     return TurnSets(frame.select(TURN)[starts], sets[:, 0], sets[:, 1])
 
 
-class _Order:
-    """Whether each turn has come once: counted by episodes, whose turns count up."""
+class TurnOrder:
+    """Whether each turn came once, in one piece: each episode does, and its turns count up."""
 
     def __init__(self) -> None:
         self._episodes: list[pl.Series] = []

@@ -1,0 +1,320 @@
+"""The summary of turns in arrays: the same counts as case by case, thousands of turns at a time.
+
+Each step is that of `analysis.recount.cases` and `analysis.recount.answers`, on sets of bits: bit c
+is the c-th candidate of the order. For outcomes bit 0 is nobody and bit c + 1 a candidate. Turns
+are packed into a number each, and what is equal is counted once.
+"""
+
+from collections import Counter
+from collections.abc import Iterator, Sequence
+from functools import cache
+from typing import Final, NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from analysis.identify import READINGS_OF_TIES, Possible, TieReading
+from analysis.identify.domains import domain_of
+from analysis.identify.leading import ProjectedPanels
+from analysis.identify.panels import Winners, covered
+from analysis.identify.tabled import numbered, possible_of
+from analysis.profiles import Masses
+from analysis.recount.answers import Answer, Projection
+from analysis.recount.cases import Outcome
+from analysis.recount.combos import (
+    LISTED_VOTERS,
+    AnyVoter,
+    Electorate,
+    Policy,
+    RuleCombo,
+    RuleKey,
+    Summary,
+    few,
+)
+from analysis.recount.summed import Plan, tied_set_of
+from analysis.rules import Target
+from analysis.tally import TiedSet, TiedSets
+from analysis.turnarrays import ABSTAINED, TurnArrays
+
+__all__ = ["fits", "summary_of_arrays"]
+
+Ints = NDArray[np.int64]
+Bools = NDArray[np.bool_]
+
+_NEVER: Final = 31
+"""Packed instead of a breakdown point where there is none."""
+
+
+def fits(turns: TurnArrays, plan: Plan) -> bool:
+    """Whether every question about turns of this size can be answered by table."""
+    m, n = len(turns.candidates), len(turns.voters)
+    if not 1 < m <= 4 or n >= _NEVER:
+        return False
+    _, ballots = numbered(turns.final)
+    return all(
+        covered(
+            target,
+            m,
+            n,
+            budget=plan.budget,
+            domains=[domain_of(b, protocol=turns.protocol, target=target) for b in ballots],
+        )
+        for target in plan.targets
+    )
+
+
+class _Ended(NamedTuple):
+    """How each turn ends, as sets of bits."""
+
+    standing: Ints
+    winner: Ints
+    """A single bit."""
+    led: Ints
+    undecided: Ints
+
+
+def summary_of_arrays(turns: TurnArrays, plan: Plan) -> Summary:
+    """Count turns of one shape; only where `fits`."""
+    ended = _decided(turns, turns.final, turns.tie)
+    own = [plan.own_order.index(c) for c in turns.candidates]
+    logged = _firsts(ended.undecided, own)
+    policies, tied = _policies(turns, ended, logged)
+    electorates = Counter[Electorate]()
+    for scenario, voter, other in _electorates(turns):
+        electorates.update(_electorate(turns, scenario, voter, other, logged))
+    return Summary(
+        tied,
+        policies,
+        electorates,
+        _any_voter(turns, logged),
+        {turns.protocol: few(turns.voters)},
+        _rules(turns, plan, ended.winner, logged),
+    )
+
+
+def _lowest(sets: Ints) -> Ints:
+    """The first candidate of each set, as a set."""
+    return sets & -sets
+
+
+def _firsts(sets: Ints, places: Sequence[int]) -> Ints:
+    """The member of each set that has the lowest place, as a set."""
+    table = np.zeros(1 << len(places), dtype=np.int64)
+    for bits in range(1, len(table)):
+        members = [c for c in range(len(places)) if bits >> c & 1]
+        table[bits] = 1 << min(members, key=places.__getitem__)
+    return np.asarray(table[sets])
+
+
+def _leading(masses: Ints, among: Ints | None = None) -> Ints:
+    """Who has the largest total, of all or of a set for each turn."""
+    totals = np.maximum(masses, 0).sum(axis=1)
+    bits = 1 << np.arange(totals.shape[1])
+    if among is not None:
+        totals = np.where(among[:, None] & bits > 0, totals, -1)
+    led = totals == totals.max(axis=1, keepdims=True)
+    return np.asarray(led @ bits)
+
+
+def _decided(turns: TurnArrays, final: Ints, tie: Ints) -> _Ended:
+    """`analysis.recount.cases.redecided`: a tie as logged goes to the tie round, then the order."""
+    logged = _leading(turns.final)
+    led = _leading(final)
+    as_logged = led == logged
+    again = as_logged & turns.held & (np.bitwise_count(led) > 1)
+    undecided = np.where(again, _leading(tie, led), led)
+    winner = _lowest(undecided)
+    return _Ended(np.where(as_logged, winner, led), winner, led, undecided)
+
+
+def _policies(turns: TurnArrays, ended: _Ended, logged: Ints) -> tuple[Counter[Policy], TiedSets]:
+    policies, tied = Counter[Policy](), Counter[TiedSet]()
+    columns = [ended.led, ended.undecided, ended.winner, logged, turns.held]
+    for (led, undecided, winner, won, held), n in _counted(columns):
+        names = [turns.candidates[winner.bit_length() - 1]]
+        outcome = Outcome(tuple(names), names[0], _names(turns, led), _names(turns, undecided), ())
+        if len(outcome.undecided) == 1:
+            outcome = outcome._replace(undecided=(outcome.winner,))
+        policy = Policy(turns.protocol, outcome, turns.candidates[won.bit_length() - 1])
+        policies[policy] += n
+        tied[tied_set_of(policy, held=bool(held))] += n
+    return policies, TiedSets(dict(sorted(tied.items())))
+
+
+def _names(turns: TurnArrays, bits: int) -> tuple[str, ...]:
+    return tuple(c for i, c in enumerate(turns.candidates) if bits >> i & 1)
+
+
+def _counted(columns: Sequence[NDArray[np.generic]]) -> Iterator[tuple[tuple[int, ...], int]]:
+    """Different rows over columns of small numbers, with how often each occurs."""
+    packed = np.zeros(len(columns[0]), dtype=np.int64)
+    widths = [int(column.max(initial=0)).bit_length() for column in columns]
+    for column, width in zip(columns, widths, strict=True):
+        packed = packed << width | column.astype(np.int64)
+    values, counts = np.unique(packed, return_counts=True)
+    for value, n in zip(values.tolist(), counts.tolist(), strict=True):
+        row = []
+        for width in reversed(widths):
+            row.append(value & (1 << width) - 1)
+            value >>= width
+        yield tuple(reversed(row)), n
+
+
+def _electorates(turns: TurnArrays) -> Iterator[tuple[str, str | None, _Ended]]:
+    if turns.initial is not None:
+        led = _leading(turns.initial)
+        yield "without_deliberation", None, _Ended(led, _lowest(led), led, led)
+    if len(turns.voters) <= LISTED_VOTERS:
+        for voter, name in enumerate(turns.voters):
+            yield "leave_one_out", name, _without(turns, voter)
+    own = [
+        (v, turns.candidates.index(name))
+        for v, name in enumerate(turns.voters)
+        if name in turns.candidates
+    ]
+    if own:
+        final, tie = turns.final.copy(), turns.tie.copy()
+        for voter, candidate in own:
+            final[:, voter, candidate] = tie[:, voter, candidate] = 0
+        yield "no_own_votes", None, _decided(turns, final, tie)
+
+
+def _without(turns: TurnArrays, voter: int) -> _Ended:
+    final, tie = turns.final.copy(), turns.tie.copy()
+    final[:, voter] = tie[:, voter] = ABSTAINED
+    return _decided(turns, final, tie)
+
+
+def _electorate(
+    turns: TurnArrays, scenario: str, voter: str | None, ended: _Ended, logged: Ints
+) -> dict[Electorate, int]:
+    found: dict[Electorate, int] = {}
+    for (standing, winner, won), n in _counted([ended.standing, ended.winner, logged]):
+        first = turns.candidates[winner.bit_length() - 1]
+        outcome = Outcome(_names(turns, standing), first, (), (), ())
+        name = turns.candidates[won.bit_length() - 1]
+        found[Electorate(turns.protocol, scenario, voter, outcome, name)] = n
+    return found
+
+
+def _any_voter(turns: TurnArrays, logged: Ints) -> Counter[AnyVoter]:
+    flags = np.zeros((4, len(logged)), dtype=np.bool_)
+    for voter in range(len(turns.voters)):
+        ended = _without(turns, voter)
+        flags[0] |= np.bitwise_count(ended.standing) > 1
+        flags[1] |= ended.standing & logged == 0
+        flags[2] |= ended.winner != logged
+        flags[3] |= ended.standing != logged
+    found = Counter[AnyVoter]()
+    for row, n in _counted(list(flags)):
+        found[AnyVoter(turns.protocol, *(bool(flag) for flag in row))] += n
+    return found
+
+
+class _Stage(NamedTuple):
+    """One stage under one target."""
+
+    winners: Winners
+    panels: ProjectedPanels
+    led: Ints
+    """The projection's leaders."""
+
+
+def _stage(
+    masses: tuple[Ints, list[Masses]], turns: TurnArrays, target: Target, plan: Plan, exempt: int
+) -> _Stage:
+    numbers, ballots = masses
+    m = len(turns.candidates)
+    winners = possible_of(
+        numbers, ballots, turns.protocol, target, m=m, exempt=exempt, budget=plan.budget
+    )
+    panels = ProjectedPanels(
+        numbers, ballots, m=m, protocol=turns.protocol, target=target, budget=plan.budget
+    )
+    return _Stage(winners, panels, panels.leaders((1 << m) - 1))
+
+
+def _rules(
+    turns: TurnArrays, plan: Plan, winner: Ints, logged: Ints
+) -> dict[RuleKey, Counter[RuleCombo]]:
+    n = len(turns.voters)
+    final = numbered(turns.final)
+    initial = None if turns.initial is None else numbered(turns.initial)
+    found: dict[RuleKey, Counter[RuleCombo]] = {}
+    for target in plan.targets:
+        last = _stage(final, turns, target, plan, n)
+        most = max(plan.exempt, default=0)
+        first = None if initial is None else _stage(initial, turns, target, plan, most)
+        own = winner << 1 if target == turns.protocol else None
+        for reading in READINGS_OF_TIES:
+            lost = _breakdown(last.winners, reading, own)
+            for k in plan.exempt:
+                columns = [*_answers(last, reading, min(k, n), own), lost, logged]
+                if first is not None:
+                    columns += _answers(first, reading, min(k, n), None)
+                key = RuleKey(turns.protocol, target, reading, k)
+                found[key] = _combos(turns, columns)
+    return found
+
+
+def _sets(winners: Winners, reading: TieReading) -> NDArray[np.uint8]:
+    return winners.tied if reading == "set" else winners.fallback
+
+
+def _breakdown(winners: Winners, reading: TieReading, own: Ints | None) -> Ints:
+    """See `analysis.recount.answers.Recounter`: 0 where several may win to begin with."""
+    sets = _sets(winners, reading).astype(np.int64)
+    start = sets[:, 0] if own is None else own
+    lost = (sets & ~start[:, None] != 0)[:, 1:]
+    point = np.where(lost.any(axis=1), lost.argmax(axis=1) + 1, _NEVER)
+    return np.where(np.bitwise_count(start) > 1, 0, point)
+
+
+def _answers(stage: _Stage, reading: TieReading, k: int, own: Ints | None) -> list[Ints]:
+    """Possible outcomes, the projection's outcome, and whether that had to move."""
+    possible = _sets(stage.winners, reading)[:, k].astype(np.int64)
+    if own is not None:
+        possible = possible | own if k else own
+        return [possible, own, np.zeros_like(own)]
+    outcome = _outcome(stage.led, reading)
+    moved = outcome & ~possible != 0
+    for among in np.unique(possible[moved] >> 1).tolist():
+        rows = np.flatnonzero(moved & (possible >> 1 == among))
+        within = _outcome(stage.panels.leaders(among, rows), reading)
+        standing = _outcome(np.full(len(rows), among), reading)
+        outcome[rows] = np.where(within & ~possible[rows] == 0, within, standing)
+    return [possible, outcome, moved.astype(np.int64)]
+
+
+def _outcome(led: Ints, reading: TieReading) -> Ints:
+    """Leaders as an outcome: nobody, the first of them, or all."""
+    chosen = led if reading == "set" else _lowest(led)
+    return np.where(led == 0, 1, chosen << 1)
+
+
+def _combos(turns: TurnArrays, columns: Sequence[Ints]) -> Counter[RuleCombo]:
+    found = Counter[RuleCombo]()
+    for row, n in _counted(columns):
+        possible, outcome, moved, lost, logged, *first = row
+        answer = Answer(
+            _possible(possible), _projection(outcome, moved), None if lost == _NEVER else lost
+        )
+        led = (_possible(first[0]), _projection(first[1], first[2])) if first else None
+        won = turns.candidates[logged.bit_length() - 1]
+        found[RuleCombo(turns.candidates, won, answer, led)] += n
+    return found
+
+
+@cache
+def _possible(bits: int) -> Possible:
+    return Possible(_members(bits), settled=True)
+
+
+@cache
+def _projection(bits: int, moved: int) -> Projection:
+    return Projection((), _members(bits), moved=bool(moved))
+
+
+def _members(bits: int) -> tuple[int, ...]:
+    """Outcomes as `analysis.identify` numbers them: -1 is nobody."""
+    return tuple(c - 1 for c in range(bits.bit_length()) if bits >> c & 1)

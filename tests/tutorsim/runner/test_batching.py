@@ -456,7 +456,7 @@ def test_a_credential_in_a_prompt_is_not_sent(
 def test_more_episodes_are_under_way_than_files_may_be_open(
     serve: Serve, write_grid: Any, launch: Any, record: Any, files: Any, tmp_path: Path
 ) -> None:
-    study = write_grid(conditions=["baseline", "simple"], repeats=150, max_turns=1)
+    study = write_grid(conditions=["baseline", "simple"], repeats=75, max_turns=1)
     serve()
     assert record(study, name="direct").code == 0
     command = f"ulimit -n 160; exec {sys.executable} -c '{RUN}' "

@@ -173,7 +173,9 @@ def test_after_kills_at_many_moments(
     assert files(*killed) == files(*whole)
 
 
-def test_ctrl_c_keeps_replies_under_way_and_the_same_command_goes_on(
+@pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM])
+def test_a_signal_keeps_replies_under_way_and_the_same_command_goes_on(
+    number: int,
     endpoint: Any,
     write_grid: Any,
     launch: Any,
@@ -188,7 +190,7 @@ def test_ctrl_c_keeps_replies_under_way_and_the_same_command_goes_on(
     study = write_grid()
     child = launch("run", study, *options(tmp_path, "one"), "--max-connections", 3)
     endpoint.wait_for(4)
-    child.send_signal(signal.SIGINT)
+    child.send_signal(number)
     _, err = child.communicate(timeout=60)
     assert child.returncode == 130
     assert b"Interrupted." in err
@@ -373,6 +375,35 @@ def test_refused_credentials_stop_everything_at_once(
     assert "refused the credentials (HTTP 401" in said.err
     assert len(endpoint.sent) <= 4
     assert not (folders(tmp_path)[0] / "manifest.json").exists()
+
+
+@pytest.mark.parametrize(
+    ("status", "words"),
+    [("404", "The endpoint has no model 'tutor-model'"), ("403", "may not be used to call")],
+)
+def test_a_model_that_cannot_be_called_stops_everything_and_what_is_paid_for_is_kept(
+    status: str,
+    words: str,
+    endpoint: Any,
+    write_grid: Any,
+    record: Any,
+    on_disk: Any,
+    files: Any,
+    recorded_once: Any,
+    tmp_path: Path,
+) -> None:
+    endpoint.fault = lambda call, attempt: status if "/propose/" in call else None
+    study, (cassettes, log) = write_grid(), folders(tmp_path)
+    said = record(study, "--max-connections", 1)
+    assert said.code == 2
+    assert words in said.err
+    assert f"(HTTP {status}, some_error: no" in said.err
+    assert len(endpoint.sent) == 3
+    assert on_disk(cassettes) == set(endpoint.sent[:2])
+    endpoint.fault = lambda call, attempt: None
+    assert record(study).code == 0
+    assert files(cassettes, log) == files(recorded_once.cassettes, recorded_once.log)
+    assert endpoint.counts()[endpoint.sent[0]] == 1
 
 
 def test_without_credentials_no_folder_is_made(

@@ -44,3 +44,17 @@ def test_nothing_is_sent_once_there_is_a_reason() -> None:
 def test_an_attempt_ends_when_its_time_is_over() -> None:
     with pytest.raises(httpx2.ReadTimeout, match="too long"):
         asyncio.run(Gate(Slow(5), Stop(), 0.01).handle_async_request(REQUEST))
+
+
+def test_a_pause_ends_with_its_time_or_with_the_reason() -> None:
+    async def pauses() -> None:
+        stop = Stop()
+        await stop.pause(0.01)
+        loop = asyncio.get_running_loop()
+        loop.call_later(0.01, stop.because, Interrupted("stopped"))
+        with pytest.raises(Interrupted):
+            await stop.pause(30)
+        with pytest.raises(Interrupted):
+            await stop.pause(30)
+
+    asyncio.run(asyncio.wait_for(pauses(), 10))

@@ -1,0 +1,168 @@
+"""The batch endpoint's answers, as values or as trouble."""
+
+import asyncio
+import json
+from collections.abc import Callable
+from typing import Any
+
+import httpx2
+import pytest
+
+from tutorsim.errors import RecordingRefused, UsageError
+from tutorsim.model import Request
+from tutorsim.model.batch import (
+    Batch,
+    BatchEndpoint,
+    BatchResults,
+    BatchTrouble,
+    Entry,
+    EntryError,
+    request_text,
+)
+from tutorsim.model.sdk import SdkModel
+
+COUNTS = {"processing": 0, "succeeded": 2, "errored": 1, "canceled": 0, "expired": 0}
+SHOWN = {"id": "b1", "processing_status": "ended", "request_counts": COUNTS}
+
+
+class Answers(httpx2.AsyncBaseTransport):
+    """Gives one answer after the other, the last for ever."""
+
+    def __init__(self, *answers: Any) -> None:
+        self.answers = list(answers)
+        self.seen: list[httpx2.Request] = []
+
+    async def handle_async_request(self, request: httpx2.Request) -> httpx2.Response:
+        await request.aread()
+        self.seen.append(request)
+        answer = self.answers.pop(0) if len(self.answers) > 1 else self.answers[0]
+        if isinstance(answer, Exception):
+            raise answer
+        status, body = answer
+        data = body if isinstance(body, bytes) else json.dumps(body).encode()
+        return httpx2.Response(status, content=data, headers={"x-tutorsim-standin": "7"})
+
+
+@pytest.fixture(autouse=True)
+def _environment(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("ANTHROPIC_API_KEY", "none")
+    monkeypatch.delenv("ANTHROPIC_BASE_URL", raising=False)
+    monkeypatch.setattr("anthropic._base_client.INITIAL_RETRY_DELAY", 0.0)
+
+
+def ask(transport: Answers, what: Callable[[BatchEndpoint], Any]) -> Any:
+    async def asked() -> Any:
+        endpoint = BatchEndpoint(transport, max_retries=2, timeout=5)
+        try:
+            return await what(endpoint)
+        finally:
+            await endpoint.aclose()
+
+    return asyncio.run(asked())
+
+
+def test_a_request_is_written_as_the_sdk_writes_it() -> None:
+    request = Request("m", 'say "é"\n', "\U0001f600 \u2028", 5, (("temperature", 0.5),))
+    transport = Answers((500, {}))
+
+    async def direct() -> None:
+        async with SdkModel(transport=transport, max_retries=0) as model:
+            await model._client.post("/v1/messages", cast_to=httpx2.Response, body=request.body())
+
+    with pytest.raises(Exception, match="500"):
+        asyncio.run(direct())
+    assert transport.seen[0].content.decode() == request_text(request)
+
+
+def test_a_batch_is_sent_once_and_read_back() -> None:
+    transport = Answers((200, SHOWN))
+    found = ask(transport, lambda endpoint: endpoint.send([Entry("a", "{}"), Entry("b", "{}")]))
+    assert found == Batch("b1", ended=True, entries=3)
+    [request] = transport.seen
+    assert (request.method, request.url.path) == ("POST", "/v1/messages/batches")
+    assert json.loads(request.content) == {
+        "requests": [{"custom_id": "a", "params": {}}, {"custom_id": "b", "params": {}}]
+    }
+
+
+@pytest.mark.parametrize(
+    "answer", [(500, {}), (429, {}), (200, b"<html>"), (200, []), (200, {"id": "b1"})]
+)
+def test_without_a_usable_answer_a_batch_is_not_sent_again_by_itself(answer: Any) -> None:
+    transport = Answers(answer)
+    with pytest.raises(BatchTrouble):
+        ask(transport, lambda endpoint: endpoint.send([Entry("a", "{}")]))
+    assert len(transport.seen) == 1
+
+
+def test_other_requests_are_the_clients_to_repeat() -> None:
+    transport = Answers((500, {}), httpx2.ConnectError("no"), (200, SHOWN))
+    assert ask(transport, lambda endpoint: endpoint.find("b1")).ended
+    assert len(transport.seen) == 3
+
+
+def test_what_is_not_there_is_none_but_a_missing_endpoint_is_told() -> None:
+    missing = (404, {"type": "error", "error": {"type": "not_found_error", "message": "no"}})
+    assert ask(Answers(missing), lambda endpoint: endpoint.find("b1")) is None
+    assert ask(Answers(missing), lambda endpoint: endpoint.results("b1")) is None
+    for what in (lambda e: e.send([Entry("a", "{}")]), lambda e: e.newest()):
+        with pytest.raises(UsageError, match="takes no batches"):
+            ask(Answers(missing), what)
+
+
+def test_a_refusal_and_an_error_that_only_passes_through_keep_their_kind() -> None:
+    with pytest.raises(UsageError, match="refused a request"):
+        ask(Answers((400, {})), lambda endpoint: endpoint.send([Entry("a", "{}")]))
+    with pytest.raises(RecordingRefused, match="mine"):
+        ask(Answers(RecordingRefused("mine")), lambda endpoint: endpoint.find("b1"))
+
+
+def test_all_newer_batches_are_listed_over_pages() -> None:
+    def page(*ids: str, more: bool) -> Any:
+        return 200, {"data": [{**SHOWN, "id": one} for one in ids], "has_more": more}
+
+    transport = Answers(page("e", "d", more=True), page("c", "b", more=True))
+    found = ask(transport, lambda endpoint: endpoint.since("b"))
+    assert [batch.id for batch in found] == ["e", "d", "c"]
+    assert transport.seen[1].url.params["after_id"] == "d"
+    everything = ask(Answers(page("b", "a", more=False)), lambda endpoint: endpoint.since(None))
+    assert [batch.id for batch in everything] == ["b", "a"]
+
+
+def test_results_become_exchanges_of_direct_calls() -> None:
+    line = {"custom_id": "x", "result": {"type": "succeeded", "message": {"id": 1, "t": "é"}}}
+    transport = Answers((200, json.dumps(line).encode() + b"\n"))
+    results: BatchResults = ask(transport, lambda endpoint: endpoint.results("b1"))
+    message = results.by_id["x"]["message"]
+    request, response = results.exchange("episode/0/student/student/1", "{}", message)
+    assert str(request.url) == "https://api.anthropic.com/v1/messages"
+    assert request.headers["x-tutorsim-call"] == "episode/0/student/student/1"
+    assert request.headers["content-type"] == "application/json"
+    assert response.headers["x-tutorsim-standin"] == "7"
+    assert response.content == '{"id":1,"t":"é"}'.encode()
+
+
+def test_results_that_are_cut_or_no_results_are_trouble() -> None:
+    for data in (b'{"custom_id": "x", "resu', b"<html>", b'{"result": {}}'):
+        with pytest.raises(BatchTrouble, match="cannot be read"):
+            ask(Answers((200, data)), lambda endpoint: endpoint.results("b1"))
+
+
+@pytest.mark.parametrize(
+    ("kind", "status", "lasting"),
+    [
+        ("invalid_request_error", 400, True),
+        ("not_found_error", 404, True),
+        ("rate_limit_error", 429, False),
+        ("overloaded_error", 529, False),
+        ("some_new_error", 500, False),
+    ],
+)
+def test_an_entrys_error_has_the_status_of_a_direct_call(
+    kind: str, status: int, lasting: bool
+) -> None:
+    error = {"type": "error", "error": {"type": kind, "message": "no\nmore"}}
+    found = EntryError.of({"type": "errored", "error": error})
+    assert (found.status, found.lasting) == (status, lasting)
+    assert found.said == f", {kind}: no more"
+    assert EntryError.of({}) == EntryError(500, "")

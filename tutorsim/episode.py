@@ -76,11 +76,11 @@ def _turn(scene: Scene, exchanges: list[Exchange], progress: _Progress) -> Flow[
     branch, parent = scene.study.branch, _parent(scene)
     if branch is None or parent is None or len(exchanges) < parent.turn:
         return (yield from panel_turn(scene, exchanges, panel_format(scene)))
-    alternative = scene.alternative(branch)
     if progress.left is not None:
+        alternative = scene.alternative(branch)
         return (yield from panel_turn(alternative, exchanges, panel_format(alternative)))
     turn = yield from panel_turn_decided_by(
-        scene, exchanges, panel_format(scene), alternative=alternative
+        scene, exchanges, panel_format(scene), deciding=scene.deciding(branch)
     )
     delivered = [turn.decision.winner] if turn.decision else []
     if delivered != [*parent.winners[turn.turn - 1 : turn.turn]]:

@@ -35,7 +35,7 @@ class Scene:
         return replace(self, loaded=replace(self.loaded, study=study))
 
     def alternative(self, branch: Branch) -> "Scene":
-        """The same episode under what a branch changes.
+        """The same episode under all that a branch changes, as it is once the path is left.
 
         Rich ballots hold a ballot of every protocol, so another rule leaves their format.
         """
@@ -43,6 +43,10 @@ class Scene:
         if branch.rule is not None and condition not in ("baseline", "rich"):
             condition = branch.rule
         return Scene(self.loaded.alternative(branch), replace(self.spec, condition=condition))
+
+    def deciding(self, branch: Branch) -> "Scene":
+        """The same episode and panel under the rule, order and tie policy of a branch."""
+        return self.alternative(branch.model_copy(update={"roles": None, "model": None}))
 
     @property
     def study(self) -> Study:

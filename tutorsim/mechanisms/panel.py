@@ -84,7 +84,7 @@ def panel_turn(scene: Scene, exchanges: Sequence[Exchange], form: BallotFormat) 
 
 
 def panel_turn_decided_by(
-    scene: Scene, exchanges: Sequence[Exchange], form: BallotFormat, *, alternative: Scene
+    scene: Scene, exchanges: Sequence[Exchange], form: BallotFormat, *, deciding: Scene
 ) -> Flow[Turn]:
     """One turn of the panel as it was logged, but decided by an alternative.
 
@@ -92,19 +92,19 @@ def panel_turn_decided_by(
         scene: The episode as logged; deliberation and votes are its own.
         exchanges: The conversation so far.
         form: The format that the log voted in.
-        alternative: The episode under the alternative; its condition is the format whose rule
+        deciding: The same panel under the alternative; its condition is the format whose rule
             decides. Ballots that the vote does not determine are asked for on the same proposals.
     """
     panel = _Panel(scene, exchanges, form)
     heard = yield from _deliberate(panel)
-    changed = {"fallback_order": alternative.study.order}
-    changed |= {name: getattr(alternative.study, name) for name in ("tie_policy", "rich_protocol")}
-    deciding = _Panel(scene.under(changed), exchanges, form)
-    wanted = panel_format(alternative)
-    ballots = yield from _ballots_under(deciding, heard, wanted)
+    changed = {"fallback_order": deciding.study.order}
+    changed |= {name: getattr(deciding.study, name) for name in ("tie_policy", "rich_protocol")}
+    changed_panel = _Panel(scene.under(changed), exchanges, form)
+    wanted = panel_format(deciding)
+    ballots = yield from _ballots_under(changed_panel, heard, wanted)
     others = {**heard.others, form: tuple(heard.final)} if wanted != form else heard.others
     kept = {name: cast for name, cast in others.items() if name != wanted}
-    return (yield from _decided(deciding, heard, ballots, kept, form=wanted))
+    return (yield from _decided(changed_panel, heard, ballots, kept, form=wanted))
 
 
 def panel_format(scene: Scene) -> BallotFormat:

@@ -61,6 +61,7 @@ _CONDITIONS: Final = {
     "ranked": ("#a8362a", "#f0786b"),
     "cumulative": ("#a87c0c", "#e8c257"),
     "approval": ("#1f7f86", "#5fcdd4"),
+    "rich": ("#511433", "#b24ca1"),
 }
 
 _SHADES: Final = (

@@ -46,7 +46,7 @@ from analysis.rules import RANKING_RULES, TARGETS
 from analysis.sources import Source
 from analysis.statistics import Estimate, NotEstimable
 from analysis.threshold import AtThreshold, at_threshold
-from tutorsim.types import MAX_ROLES, PROTOCOLS
+from tutorsim.types import BALLOT_FORMATS, MAX_ROLES, PROTOCOLS
 
 __all__ = ["Evidence"]
 
@@ -162,7 +162,7 @@ class Evidence:
         places = [(r.logged_protocol, r.target) for r in rows]
         order = sorted(
             range(len(rows)),
-            key=lambda i: (PROTOCOLS.index(places[i][0]), TARGETS.index(places[i][1])),
+            key=lambda i: (BALLOT_FORMATS.index(places[i][0]), TARGETS.index(places[i][1])),
         )
         return [rows[i] for i in order]
 

@@ -78,6 +78,8 @@ class Endpoint:
     """Echoed in error messages when set."""
     sent: list[str] = field(default_factory=list)
     """Calls in the order in which they arrived, each time that they did."""
+    bodies: dict[str, bytes] = field(default_factory=dict)
+    """Call → its body as it arrived last."""
     open: int = 0
     most_open: int = 0
     """Most requests that were being answered at the same time."""
@@ -104,11 +106,12 @@ class Endpoint:
     async def _exchange(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> bool:
         head = (await reader.readuntil(b"\r\n\r\n")).decode().lower()
         headers = dict(line.split(": ", 1) for line in head.splitlines()[1:] if line)
-        body = json.loads(await reader.readexactly(int(headers["content-length"])))
-        call = headers[CALL]
+        content = await reader.readexactly(int(headers["content-length"]))
+        body, call = json.loads(content), headers[CALL]
         with self.arrived:
             attempt = self.sent.count(call)
             self.sent.append(call)
+            self.bodies[call] = content
             self.arrived.notify_all()
         self.open += 1
         self.most_open = max(self.most_open, self.open)
@@ -170,7 +173,7 @@ class Endpoint:
 
     def _text(self, call: str, user: str) -> str:
         episode, _, key = call.partition("/")
-        turn, stage, agent, _ = key.split("/")
+        turn, stage, agent, *_ = key.split("/")
         if stage == "student":
             return f"I think it is {episode} {turn}.\n```python\ndef double(n):\n    return n\n```"
         if stage == "judge":
@@ -382,6 +385,9 @@ def recorded(recorded_once: Recorded, tmp_path: Path) -> Recorded:
     copy = recorded_once._replace(cassettes=tmp_path / "cassettes", log=tmp_path / "log")
     shutil.copytree(recorded_once.cassettes, copy.cassettes)
     shutil.copytree(recorded_once.log, copy.log)
+    timings = copy.log / TIMINGS_FILE
+    moved = timings.read_text().replace(str(recorded_once.cassettes), str(copy.cassettes))
+    timings.write_text(moved)
     return copy
 
 

@@ -121,7 +121,7 @@ class _Retester:
                 self._tell()
 
             await self.line.work(tuple(self.found.votes), one)
-            return await self._finish(model)
+        return await self._finish(model)
 
     def _tell(self) -> None:
         self.options.on_progress(len(self.asked), len(self.found.votes))

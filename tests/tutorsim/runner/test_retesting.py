@@ -1,0 +1,441 @@
+"""Retesting over real HTTP: what is sent, what it costs, stopped, and taken up again."""
+
+import json
+import random
+import signal
+import time
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from typing import Any
+
+import orjson
+import pytest
+
+from tutorsim.records import BallotRecord, read_episodes, read_retest
+from tutorsim.replay import FolderLock, read_cassette
+from tutorsim.replay.retest import read_retest_manifest
+from tutorsim.standin import StandIn
+
+pytestmark = pytest.mark.loopback
+
+EPISODES = ("sciq.ice.help_avoidant.simple", "sciq.moon.help_avoidant.simple")
+PROMPTS = 2 * 2 * 4
+"""Two episodes of one turn, two votes, four voters."""
+FAILING = f"{EPISODES[0]}/1/vote_final/motivation/1/r02"
+
+
+def keys_of(repeats: int, *stages: str) -> set[str]:
+    roles = ("scaffolding", "misconception", "motivation", "metacognitive")
+    return {
+        f"{episode}/1/{stage}/{role}/1/r{repeat:02d}"
+        for episode in EPISODES
+        for stage in stages or ("vote_initial", "vote_final")
+        for role in roles
+        for repeat in range(1, repeats + 1)
+    }
+
+
+def announced(shell: Any, *args: object) -> Any:
+    said = shell("retest", *args, "--plan", "--json")
+    assert said.code == 0
+    return json.loads(said.out)
+
+
+def test_exactly_the_announced_calls_are_sent_with_the_recorded_bytes(
+    endpoint: Any, recorded: Any, shell: Any, files: Any
+) -> None:
+    before = files(recorded.cassettes)
+    planned = announced(shell, recorded.log, "--repeats", 2)
+    assert (planned["prompts"], planned["calls"], planned["recorded"]) == (PROMPTS, 32, 0)
+    assert planned["tokens"] == {"tutor-model": [3200, 640]}
+    assert endpoint.sent == []
+    assert not (recorded.cassettes / "retest").exists()
+
+    assert shell("retest", recorded.log, "--repeats", 2).code == 0
+
+    assert set(endpoint.sent) == keys_of(2)
+    assert len(endpoint.sent) == planned["calls"]
+    for call, body in endpoint.bodies.items():
+        episode, _, key = call.partition("/")
+        original = read_cassette(recorded.cassettes, episode).interactions[key.rpartition("/")[0]]
+        assert body == original.request.encode()
+        assert orjson.loads(body) == orjson.loads(original.request)
+    after = files(recorded.cassettes)
+    assert {name: data for name, data in after.items() if "/retest/" not in name} == before
+
+
+def test_every_answer_is_a_ballot_beside_the_logged_one(
+    endpoint: Any, recorded: Any, shell: Any
+) -> None:
+    assert shell("retest", recorded.log, "--repeats", 2).code == 0
+    found = read_retest(recorded.log)
+    assert found is not None
+    assert (found.head.repeats, found.head.provenance.kind) == (2, "relay")
+    logged = {one.episode_id: one for one in read_episodes(recorded.log)}
+    assert [one.episode_id for one in found.episodes] == list(EPISODES)
+    for record in found.episodes:
+        turn = logged[record.episode_id].turns[0]
+        first, final = record.votes
+        for vote, ballots in ((first, turn.ballots_initial), (final, turn.ballots_final)):
+            assert len(vote.repeats) == 2
+            for again in vote.repeats:
+                assert [(b.voter, b.labels) for b in again] == [
+                    (b.voter, b.labels) for b in ballots
+                ]
+                assert {b.ballot_status for b in again} == {"valid"}
+    cassette = read_cassette(recorded.cassettes / "retest", EPISODES[0])
+    assert list(cassette.interactions)[3:5] == [
+        "1/vote_initial/metacognitive/1/r01",
+        "1/vote_initial/scaffolding/1/r02",
+    ]
+
+
+def test_more_repeats_later_pay_for_what_is_missing_and_give_the_same_bytes(
+    endpoint: Any, recorded: Any, shell: Any, files: Any, tmp_path: Path
+) -> None:
+    import shutil
+
+    copy = tmp_path / "copy"
+    shutil.copytree(recorded.cassettes, copy / "cassettes")
+    for args in (
+        ("--repeats", 1, "--stages", "vote_final", "--sample", 1),
+        ("--repeats", 1, "--stages", "vote_final", "--max-connections", 2),
+        ("--repeats", 2, "--max-connections", 7),
+    ):
+        planned = announced(shell, recorded.log, *args)
+        before = len(endpoint.sent)
+        assert shell("retest", recorded.log, *args).code == 0
+        assert len(endpoint.sent) - before == planned["calls"]
+    assert set(endpoint.counts().values()) == {1}
+    assert set(endpoint.sent) == keys_of(2)
+    args = ("--repeats", 2, "--max-connections", 1)
+    assert shell("retest", copy / "cassettes", *args).code == 0
+    assert files(copy / "cassettes") == files(recorded.cassettes)
+    assert announced(shell, copy / "cassettes", *args)["calls"] == 0
+
+
+def test_less_than_was_paid_for_is_refused(endpoint: Any, recorded: Any, shell: Any) -> None:
+    assert shell("retest", recorded.log, "--repeats", 2).code == 0
+    paid = len(endpoint.sent)
+    for args in (
+        ("--repeats", 1),
+        ("--repeats", 2, "--stages", "vote_final"),
+        ("--repeats", 2, "--sample", 1),
+    ):
+        for more in ((), ("--plan",)):
+            said = shell("retest", recorded.log, *args, *more)
+            assert said.code == 2
+            assert "holds more than this command asks" in said.err
+    assert len(endpoint.sent) == paid
+
+
+def test_what_cannot_be_read_is_asked_once_more_with_the_reminder(
+    endpoint: Any, recorded: Any, shell: Any
+) -> None:
+    endpoint.votes = {"1/vote_initial/motivation": "no idea"}
+    planned = announced(shell, recorded.log, "--repeats", 1)
+    assert (planned["calls"], planned["most_calls"]) == (16, 32)
+    assert shell("retest", recorded.log, "--repeats", 1).code == 0
+    again = {f"{episode}/1/vote_initial/motivation/2/r01" for episode in EPISODES}
+    assert set(endpoint.sent) == keys_of(1) | again
+    first, second = (
+        orjson.loads(endpoint.bodies[f"{EPISODES[0]}/1/vote_initial/motivation/{attempt}/r01"])
+        for attempt in (1, 2)
+    )
+    more = second["messages"][0]["content"].removeprefix(first["messages"][0]["content"])
+    assert more.startswith("\n\nYour last reply")
+    found = read_retest(recorded.log)
+    assert found is not None
+    for record in found.episodes:
+        [panel] = record.votes[0].repeats
+        assert [b.ballot_status for b in panel] == ["valid", "valid", "abstained", "valid"]
+
+
+def test_a_call_that_fails_for_good_is_marked_and_asked_again_on_request(
+    endpoint: Any, recorded: Any, shell: Any, files: Any, tmp_path: Path
+) -> None:
+    endpoint.fault = lambda call, attempt: "500" if call == FAILING else None
+    said = shell("retest", recorded.log, "--repeats", 2, "--max-retries", 0)
+    assert said.code == 1
+    assert "1/vote_final/motivation/1/r02: HTTP 500" in said.err
+    assert len(endpoint.sent) == 32
+    found = read_retest(recorded.log)
+    assert found is not None
+    vote = found.episodes[0].votes[1]
+    assert [len(panel) for panel in vote.repeats] == [4]
+    assert [failure.key for failure in vote.failures] == ["1/vote_final/motivation/1/r02"]
+    assert len(found.episodes[1].votes[1].repeats) == 2
+    assert shell("replay", recorded.cassettes, "--log-dir", tmp_path / "replayed" / "log").code == 0
+    assert files(tmp_path / "replayed" / "log") == files(recorded.log)
+    assert shell("verify", recorded.cassettes).code == 0
+
+    assert shell("retest", recorded.log, "--repeats", 2).code == 1
+    assert len(endpoint.sent) == 32
+    assert announced(shell, recorded.log, "--repeats", 2)["calls"] == 0
+    endpoint.fault = lambda call, attempt: None
+    retry = ("--repeats", 2, "--retry-errors")
+    assert announced(shell, recorded.log, *retry)["calls"] == 1
+    assert shell("retest", recorded.log, *retry).code == 0
+    assert endpoint.sent[32:] == [FAILING]
+    assert read_retest_manifest(recorded.cassettes / "retest").episodes[0].failures == ()  # type: ignore[union-attr]
+
+
+def test_faults_that_pass_are_retried_and_leave_no_trace(
+    endpoint: Any, recorded: Any, shell: Any
+) -> None:
+    kinds = ("429", "529", "500", "drop", "cut", "garbage")
+
+    def fault(call: str, attempt: int) -> str | None:
+        return random.Random(call).choice(kinds) if attempt == 0 else None
+
+    endpoint.fault = fault
+    said = shell("retest", recorded.log, "--repeats", 1, "--json")
+    assert said.code == 0
+    value = json.loads(said.out)
+    assert (value["paid"], value["calls"], value["failures"]) == (16, 16, [])
+    assert set(endpoint.counts().values()) == {2}
+
+
+def test_the_cap_is_kept_over_all_commands_and_what_was_paid_for_stays(
+    endpoint: Any, recorded: Any, shell: Any
+) -> None:
+    prices = ("--prices", recorded.study.with_name("prices.toml"))
+    each = (100 * 1.0 + 20 * 10.0) / 1e6
+    sent = []
+    for cap in (0.014, 0.018):
+        said = shell("retest", recorded.log, "--repeats", 4, *prices, "--max-usd", cap)
+        assert said.code == 5
+        assert "could pass the cap" in said.err
+        sent.append(len(endpoint.sent))
+        assert 0 < len(endpoint.sent) * each <= cap
+        assert announced(shell, recorded.log, "--repeats", 4)["calls"] == 64 - sent[-1]
+    assert sent[0] < sent[1]
+    assert read_retest(recorded.log) is None
+    assert shell("verify", recorded.cassettes).code == 0
+    assert shell("retest", recorded.log, "--repeats", 4, *prices, "--max-usd", 10).code == 0
+    assert set(endpoint.sent) == keys_of(4)
+    assert set(endpoint.counts().values()) == {1}
+    assert shell("retest", recorded.log, "--repeats", 5, "--max-usd", 1).code == 2
+
+
+def test_an_unfinished_extension_leaves_the_finished_retest_as_it_is(
+    endpoint: Any, recorded: Any, shell: Any, files: Any
+) -> None:
+    prices = ("--prices", recorded.study.with_name("prices.toml"))
+    assert shell("retest", recorded.log, "--repeats", 1).code == 0
+    before = files(recorded.log)
+    said = shell("retest", recorded.log, "--repeats", 9, *prices, "--max-usd", 0.02)
+    assert said.code == 5
+    assert len(endpoint.sent) > PROMPTS
+    assert shell("replay", recorded.cassettes, "--log-dir", recorded.log).code == 0
+    assert files(recorded.log) == before
+
+
+def kill_and_ask_again(
+    seed: int, kills: int, endpoint: Any, recorded: Any, tools: tuple[Any, Any, Any]
+) -> None:
+    """Kill a retest of four repeats at random moments, then finish it."""
+    launch, shell, on_disk = tools
+    chance, folder = random.Random(seed), recorded.cassettes / "retest"
+    for _ in range(kills):
+        held, before = on_disk(folder), len(endpoint.sent)
+        child = launch("retest", recorded.log, "--repeats", 4)
+        endpoint.wait_for(before + chance.randint(1, max(1, (64 - len(held)) // 2)))
+        time.sleep(chance.uniform(0, 0.02))
+        child.kill()
+        assert child.wait() == -signal.SIGKILL
+        assert held.isdisjoint(endpoint.sent[before:])
+    held, before = on_disk(folder), len(endpoint.sent)
+    assert len(held) < 64
+    assert announced(shell, recorded.log, "--repeats", 4)["calls"] == 64 - len(held)
+    assert shell("retest", recorded.log, "--repeats", 4).code == 0
+    assert set(endpoint.sent[before:]) == keys_of(4) - held
+    assert len(endpoint.sent[before:]) == 64 - len(held)
+
+
+@pytest.mark.parametrize(
+    ("seed", "kills"), [(1, 1), *(pytest.param(s, 3, marks=pytest.mark.slow) for s in range(2, 10))]
+)
+def test_after_kills_the_same_command_asks_what_no_tape_holds(
+    seed: int,
+    kills: int,
+    endpoint: Any,
+    recorded: Any,
+    launch: Any,
+    shell: Any,
+    on_disk: Any,
+    files: Any,
+    tmp_path: Path,
+) -> None:
+    import shutil
+
+    copy = recorded._replace(cassettes=tmp_path / "copy" / "cassettes")
+    shutil.copytree(recorded.cassettes, copy.cassettes)
+    endpoint.delay = 0.005
+    kill_and_ask_again(seed, kills, endpoint, recorded, (launch, shell, on_disk))
+    endpoint.delay = 0
+    assert shell("retest", copy.cassettes, "--repeats", 4).code == 0
+    assert files(copy.cassettes) == files(recorded.cassettes)
+
+
+@pytest.mark.slow
+def test_ctrl_c_keeps_replies_under_way(
+    endpoint: Any, recorded: Any, launch: Any, shell: Any, on_disk: Any
+) -> None:
+    endpoint.delay = 0.2
+    child = launch("retest", recorded.log, "--repeats", 2, "--max-connections", 3)
+    endpoint.wait_for(4)
+    child.send_signal(signal.SIGINT)
+    _, err = child.communicate(timeout=60)
+    assert child.returncode == 130
+    assert b"The same command goes on from here." in err
+    assert on_disk(recorded.cassettes / "retest") == set(endpoint.sent)
+    endpoint.delay = 0
+    before = set(endpoint.sent)
+    assert shell("retest", recorded.log, "--repeats", 2).code == 0
+    assert before.isdisjoint(endpoint.sent[len(before) :])
+
+
+def test_nothing_is_sent_in_ci_without_a_key_or_into_folders_in_use(
+    endpoint: Any, recorded: Any, shell: Any, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    for folder in (recorded.cassettes, recorded.log):
+        with FolderLock(folder):
+            said = shell("retest", recorded.log, "--repeats", 1)
+        assert (said.code, "Another run is using" in said.err) == (2, True)
+    with monkeypatch.context() as patch:
+        patch.setenv("CI", "true")
+        said = shell("retest", recorded.log, "--repeats", 1)
+        assert (said.code, "CI is set" in said.err) == (2, True)
+        assert announced(shell, recorded.log, "--repeats", 1)["calls"] == 16
+    monkeypatch.delenv("ANTHROPIC_API_KEY")
+    said = shell("retest", recorded.log, "--repeats", 1)
+    assert (said.code, "No credentials" in said.err) == (2, True)
+    assert endpoint.sent == []
+    assert not (recorded.cassettes / "retest").exists()
+
+
+def test_a_prompt_that_contains_the_credential_is_not_sent(
+    endpoint: Any, recorded: Any, shell: Any, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("ANTHROPIC_API_KEY", "MARK-motivation-")
+    said = shell("retest", recorded.log, "--repeats", 1)
+    assert (said.code, "contains the credential" in said.err) == (2, True)
+    assert endpoint.sent == []
+
+
+def test_a_recording_that_does_not_replay_is_not_paid_for(
+    endpoint: Any, recorded: Any, shell: Any
+) -> None:
+    path = recorded.cassettes / f"{EPISODES[0]}.json"
+    path.write_bytes(path.read_bytes().replace(b"because of turn", b"because of burn", 1))
+    assert shell("retest", recorded.log, "--repeats", 1).code == 4
+    assert endpoint.sent == []
+
+
+def test_a_recording_without_a_vote_cannot_be_retested(
+    endpoint: Any, write_grid: Any, record: Any, shell: Any, tmp_path: Path
+) -> None:
+    assert record(write_grid(conditions=["baseline"])).code == 0
+    said = shell("retest", tmp_path / "one" / "log", "--repeats", 1, "--plan")
+    assert said.code == 2
+    assert "no vote that could be asked again" in said.err
+
+
+def edited(path: Path, old: bytes, new: bytes) -> None:
+    data = path.read_bytes()
+    assert old in data
+    path.write_bytes(data.replace(old, new, 1))
+
+
+@pytest.mark.parametrize(
+    ("damage", "message"),
+    [
+        (lambda f: edited(f / f"{EPISODES[0]}.json", b"input_tokens", b"inPut_tokens"), "edited"),
+        (lambda f: edited(f / "retest.manifest.json", b'"schema_version": 1', b'"x": 1'), "whole"),
+        (lambda f: (f / ".retest.json").write_bytes(b"{"), "cannot be read"),
+    ],
+)
+def test_a_damaged_retest_is_never_written_over(
+    damage: Callable[[Path], None],
+    message: str,
+    endpoint: Any,
+    recorded: Any,
+    shell: Any,
+    files: Any,
+) -> None:
+    assert shell("retest", recorded.log, "--repeats", 1).code == 0
+    damage(recorded.cassettes / "retest")
+    before, sent = files(recorded.cassettes), len(endpoint.sent)
+    said = shell("retest", recorded.log, "--repeats", 2)
+    assert (said.code, message in said.err) == (4, True)
+    assert len(endpoint.sent) == sent
+    assert files(recorded.cassettes) == before
+
+
+# --- Against the stand-in, with ballots of every format --------------------------------------
+
+FORMATS = ["simple", "ranked", "cumulative", "approval", "rich"]
+
+
+@pytest.fixture
+def standin(monkeypatch: pytest.MonkeyPatch) -> Iterator[Callable[..., StandIn]]:
+    """Start stand-ins that the SDK's environment then points at."""
+    running: list[StandIn] = []
+    monkeypatch.setenv("ANTHROPIC_API_KEY", "no key is needed here")
+    monkeypatch.delenv("CI", raising=False)
+
+    def start(**options: Any) -> StandIn:
+        server = StandIn(seed=4, **options).__enter__()
+        running.append(server)
+        monkeypatch.setenv("ANTHROPIC_BASE_URL", server.url)
+        return server
+
+    yield start
+    for server in running:
+        server.__exit__(None, None, None)
+
+
+def ballots_of(log: Path) -> Iterator[tuple[BallotRecord, list[BallotRecord]]]:
+    """Every logged ballot with its further askings."""
+    found = read_retest(log)
+    assert found is not None
+    logged = {one.episode_id: one for one in read_episodes(log)}
+    for record in found.episodes:
+        for vote in record.votes:
+            turn = logged[record.episode_id].turns[vote.turn - 1]
+            first = turn.ballots_initial if vote.stage == "vote_initial" else turn.ballots_final
+            for place, ballot in enumerate(first):
+                yield ballot, [panel[place] for panel in vote.repeats]
+
+
+@pytest.mark.parametrize("steady", [True, pytest.param(False, marks=pytest.mark.slow)])
+def test_voters_of_every_format_answer_alike_exactly_where_they_are_steady(
+    steady: bool, standin: Any, write_grid: Any, record: Any, shell: Any, tmp_path: Path
+) -> None:
+    server = standin(steady=steady)
+    study = write_grid(conditions=FORMATS, benchmarks={"sciq": {"limit": 1}}, success_threshold=1.0)
+    assert record(study).code == 0
+    log = tmp_path / "one" / "log"
+    planned, before = announced(shell, log, "--repeats", 2), server.requests
+    assert shell("retest", log, "--repeats", 2).code == 0
+    sent = server.requests - before
+    assert planned["calls"] <= sent <= planned["most_calls"]
+    pairs = list(ballots_of(log))
+    assert {ballot.protocol for ballot, _ in pairs} == set(FORMATS)
+    again = [(ballot.parsed, one.parsed) for ballot, repeats in pairs for one in repeats]
+    assert len(again) == planned["calls"]
+    assert all(one == other for one, other in again) == steady
+
+
+def test_a_retest_in_waves_gives_the_bytes_of_one_call_at_a_time(
+    standin: Any, recorded: Any, shell: Any, files: Any, tmp_path: Path
+) -> None:
+    import shutil
+
+    standin()
+    waves = tmp_path / "waves" / "cassettes"
+    shutil.copytree(recorded.cassettes, waves)
+    assert shell("retest", recorded.cassettes, "--repeats", 2).code == 0
+    assert shell("retest", waves, "--repeats", 2, "--batch").code == 0
+    assert files(waves) == files(recorded.cassettes)

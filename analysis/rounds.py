@@ -15,7 +15,7 @@ import numpy.typing as npt
 import polars as pl
 
 from analysis.blocks import Codes
-from analysis.profiles import STAGES, TURN, standing_order
+from analysis.profiles import STAGES, TURN
 
 __all__ = ["Bools", "Ints", "Rounds", "Votes", "read_votes"]
 
@@ -23,6 +23,7 @@ Ints = npt.NDArray[np.int64]
 Bools = npt.NDArray[np.bool_]
 
 _LARGEST: Final = 2**63 - 1
+_HEAD: Final = 10_000
 _FINAL: Final = list(STAGES.values()).index("vote_final")
 
 
@@ -83,29 +84,39 @@ def read_votes(ballots: pl.DataFrame, *, fallback_order: Sequence[str] | None = 
         ballots: The long ballots table; `initial`, `final` and `tie` also name the stages.
         fallback_order: As for `analysis.profiles.read_turns`.
     """
-    order = standing_order(ballots, fallback_order)
-    rows = ballots.select(*TURN, "stage", "voter", "candidate", "mass")
-    known = rows.get_column("stage").is_in([*STAGES, *STAGES.values()])
-    rows = rows if known.all() else rows.filter(known)
+    stages = Codes()
+    stages.names = [*STAGES.values(), *STAGES]
+    stage = stages.of(ballots.get_column("stage"))
+    known = stage < 2 * len(STAGES)
+    rows = ballots if known.all() else ballots.filter(known)
+    stage = stage[known] % len(STAGES)
     candidates, voters = Codes(), Codes()
-    candidates.names = list(order)
+    candidates.names = list(fallback_order or ())
     turns, turn = _turns(rows)
-    who = voters.of(rows.get_column("voter"))
-    stage = _stages(rows.get_column("stage"))
-    keys = (turn, stage, who, candidates.of(rows.get_column("candidate")))
-    kept = _sorted(keys, (turns.height, len(STAGES), len(voters.names), len(order)))
-    mass = rows.get_column("mass").cast(pl.Int64).to_numpy(allow_copy=True)
-    absent = rows.get_column("mass").is_null().to_numpy()
-    mass = np.where(absent, 0, np.nan_to_num(mass)).astype(np.int64) if absent.any() else mass
-    names, label = _labels(ballots.filter(known) if not known.all() else ballots)
+    candidate = _numbers(candidates, rows.get_column("candidate"))
+    who = _numbers(voters, rows.get_column("voter"))
+    order, names = tuple(candidates.names), tuple(voters.names)
+    keys = (turn, stage, who, candidate)
+    kept = _sorted(keys, (turns.height, len(STAGES), len(names), len(order)))
+    column = rows.get_column("mass")
+    absent = column.is_null().to_numpy()
+    mass = column.fill_null(0).cast(pl.Int64).to_numpy()
+    labels, label = _labels(rows)
     if kept is not None:
-        keys = tuple(key[kept] for key in keys)  # type: ignore[assignment]
+        keys = (turn[kept], stage[kept], who[kept], candidate[kept])
         mass, absent = mass[kept], absent[kept]
         label = None if label is None else label[kept]
     cells = _Cells(*keys, mass, absent, label)
-    place, decided = _places(cells, turns.height, kept)
-    stages = [_stage(cells, number, place) for number in range(len(STAGES))]
-    return Votes(turns[decided], order, tuple(voters.names), names, *stages)
+    found = _found(cells)
+    place, decided = _places(found, turns.height, kept)
+    held = [_stage(cells, found, number, place) for number in range(len(STAGES))]
+    return Votes(turns[decided], order, names, labels, *held)
+
+
+def _numbers(codes: Codes, column: pl.Series) -> Ints:
+    """The number of each name; the first rows bring most names, so that few are new later."""
+    codes.of(column.head(_HEAD))
+    return codes.of(column)
 
 
 def _labels(ballots: pl.DataFrame) -> tuple[tuple[str, ...], Ints | None]:
@@ -139,15 +150,6 @@ def _turns(rows: pl.DataFrame) -> tuple[pl.DataFrame, Ints]:
     return turns, np.repeat(number, np.diff(starts, append=rows.height))
 
 
-def _stages(column: pl.Series) -> Ints:
-    """0, 1 and 2 for the initial vote, the final vote and the tie round."""
-    found = np.zeros(len(column), dtype=np.int64)
-    for number, names in enumerate(STAGES.items()):
-        if number:
-            found += number * column.is_in(names).to_numpy()
-    return found
-
-
 def _sorted(keys: Sequence[Ints], sizes: Sequence[int]) -> Ints | None:
     """The order of rows by turn, stage, voter and candidate; `None` where they stand in it."""
     whole = 1
@@ -175,39 +177,56 @@ class _Cells(NamedTuple):
     absent: Bools
     label: Ints | None
 
-    def rounds(self) -> tuple[Ints, Ints, Ints]:
-        """First row, number of ballots and number of rows of each round."""
-        new = _differs(self.turn) | _differs(self.stage)
-        starts = np.flatnonzero(new)
-        ballots = np.add.reduceat(new | _differs(self.voter), starts, dtype=np.int64)
-        return starts, ballots, np.diff(starts, append=len(self.turn))
+
+class _Found(NamedTuple):
+    """Every round of the sorted rows."""
+
+    starts: Ints
+    """Its first row."""
+    turn: Ints
+    stage: Ints
+    ballots: Ints
+    rows: Ints
 
 
-def _places(cells: _Cells, turns: int, rows: Ints | None) -> tuple[Ints, Ints]:
+def _found(cells: _Cells) -> _Found:
+    new = _differs(cells.turn) | _differs(cells.stage)
+    starts = np.flatnonzero(new)
+    ballots = np.flatnonzero(new | _differs(cells.voter))
+    first = np.searchsorted(ballots, starts)
+    return _Found(
+        starts,
+        cells.turn[starts],
+        cells.stage[starts],
+        np.diff(first, append=len(ballots)),
+        np.diff(starts, append=len(cells.turn)),
+    )
+
+
+def _places(found: _Found, turns: int, rows: Ints | None) -> tuple[Ints, Ints]:
     """The place of each turn by its final ballots, -1 without them; and the turns by place."""
-    starts, _, _ = cells.rounds()
-    first = starts if rows is None else np.minimum.reduceat(rows, starts)
-    final = cells.stage[starts] == _FINAL
-    decided = cells.turn[starts][final][np.argsort(first[final], kind="stable")]
+    first = found.starts if rows is None else np.minimum.reduceat(rows, found.starts)
+    final = found.stage == _FINAL
+    decided = found.turn[final][np.argsort(first[final], kind="stable")]
     place = np.full(turns, -1, dtype=np.int64)
     place[decided] = np.arange(len(decided))
     return place, decided
 
 
-def _stage(cells: _Cells, stage: int, place: Ints) -> tuple[Rounds, ...]:
+def _stage(cells: _Cells, found: _Found, stage: int, place: Ints) -> tuple[Rounds, ...]:
     """The rounds of one stage, those of one size together."""
-    starts, ballots, size = cells.rounds()
-    own = (cells.stage[starts] == stage) & (place[cells.turn[starts]] >= 0)
-    starts, ballots, size = starts[own], ballots[own], size[own]
-    shapes = sorted(set(zip(*np.unique(np.stack([ballots, size]), axis=1).tolist(), strict=True)))
+    own = (found.stage == stage) & (place[found.turn] >= 0)
+    starts, ballots, rows = found.starts[own], found.ballots[own], found.rows[own]
+    shape = ballots * (int(rows.max(initial=0)) + 1) + rows
     return tuple(
-        _rounds(cells, starts[(ballots == n) & (size == rows)], n, rows // n, place)
-        for n, rows in shapes
+        _rounds(cells, starts[alike], int(ballots[alike][0]), int(rows[alike][0]), place)
+        for alike in (shape == one for one in np.unique(shape))
     )
 
 
-def _rounds(cells: _Cells, starts: Ints, n: int, m: int, place: Ints) -> Rounds:
-    rows = starts[:, None] + np.arange(n * m)
+def _rounds(cells: _Cells, starts: Ints, n: int, size: int, place: Ints) -> Rounds:
+    m = size // n
+    rows = starts[:, None] + np.arange(size)
     missing = cells.absent[rows].reshape(-1, n, m).any(axis=2)
     masses = cells.mass[rows].reshape(-1, n, m)
     masses[missing] = 0

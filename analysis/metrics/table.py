@@ -217,23 +217,47 @@ def _first_leaders(votes: Votes, winner: Ints) -> tuple[Ints, Bools]:
 
 def _shifts(votes: Votes) -> Floats:
     """Half the distance between vote shares: each candidate's share before, minus after."""
-    before, after = _mass(votes.initial), _mass(votes.final)
-    joined = before.join(after, on=["turn", "candidate"], how="full", coalesce=True)
-    both = joined.with_columns(
-        a=pl.col("mass").fill_null(0).sum().over("turn"),
-        b=pl.col("mass_right").fill_null(0).sum().over("turn"),
-    ).filter((pl.col("a") > 0) & (pl.col("b") > 0))
-    p, q = pl.col("mass").fill_null(0), pl.col("mass_right").fill_null(0)
-    a, b = pl.col("a"), pl.col("b")
-    small = both.select(pl.max_horizontal(pl.max("a"), pl.max("b")).max()).item()
-    if small is not None and small >= _EXACT:
-        half = (p / a - q / b).abs().sum() / 2
-    else:  # whole numbers, and one division at the end
-        half = (p * b - q * a).abs().sum() / (2 * a.first() * b.first())
-    found = both.group_by("turn").agg(shift=half)
     shifts = np.full(votes.turns.height, np.nan)
-    shifts[found.get_column("turn").to_numpy()] = found.get_column("shift").to_numpy()
+    alike = np.zeros(votes.turns.height, dtype=np.bool_)
+    for first in votes.initial:
+        for last in votes.final:
+            if first.candidates.shape[1] == last.candidates.shape[1]:
+                turns, one, two = np.intersect1d(
+                    first.turn, last.turn, assume_unique=True, return_indices=True
+                )
+                same = (first.candidates[one] == last.candidates[two]).all(axis=1)
+                before, after = first.totals[one[same]], last.totals[two[same]]
+                shifts[turns[same]] = _distances(before, after)
+                alike[turns[same]] = True
+    voted = [first.turn for first in votes.initial]
+    others = np.setdiff1d(np.concatenate(voted), np.flatnonzero(alike)) if voted else []
+    if len(others):
+        _join_others(shifts, votes, np.asarray(others))
     return shifts
+
+
+def _distances(before: Ints, after: Ints) -> Floats:
+    """Row by row; NaN where a total is 0."""
+    a, b = (totals.sum(axis=1, keepdims=True) for totals in (before, after))
+    with np.errstate(invalid="ignore", divide="ignore"):
+        if max(a.max(initial=0), b.max(initial=0)) >= _EXACT:
+            return np.asarray(np.abs(before / a - after / b).sum(axis=1) / 2)
+        # whole numbers, and one division at the end
+        found = np.abs(before * b - after * a).sum(axis=1) / (2 * a * b)[:, 0]
+    return np.asarray(found)
+
+
+def _join_others(shifts: Floats, votes: Votes, turns: Ints) -> None:
+    """The shifts of turns whose candidates were not the same in both votes."""
+    before, after = (
+        frame.filter(pl.col("turn").is_in(turns))
+        for frame in (_mass(votes.initial), _mass(votes.final))
+    )
+    both = before.join(after, on=["turn", "candidate"], how="full", coalesce=True)
+    wide = both.with_columns(pl.col("mass", "mass_right").fill_null(0))
+    for (turn,), rows in wide.group_by("turn"):
+        masses = rows.select("mass", "mass_right").to_numpy().T
+        shifts[turn] = _distances(masses[:1], masses[1:])[0]
 
 
 def _mass(rounds: Sequence[Rounds]) -> pl.DataFrame:

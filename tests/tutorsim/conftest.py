@@ -391,6 +391,38 @@ def recorded(recorded_once: Recorded, tmp_path: Path) -> Recorded:
     return copy
 
 
+RETEST_FAILURE = "sciq.ice.help_avoidant.simple/1/vote_final/motivation/1/r02"
+
+
+@pytest.fixture(scope="session")
+def retested_once(recorded_once: Recorded, tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """That recording with a retest of two repeats; not to be changed.
+
+    One voter never writes a ballot, and one call of another failed.
+    """
+    import shutil
+
+    folder = tmp_path_factory.mktemp("retested") / "cassettes"
+    shutil.copytree(recorded_once.cassettes, folder)
+    with pytest.MonkeyPatch.context() as patch, Serving(patch) as endpoint:
+        endpoint.votes = {"vote_initial/scaffolding": "none of them"}
+        endpoint.fault = lambda call, attempt: "500" if call == RETEST_FAILURE else None
+        args = ["tutorsim", "retest", str(folder), "--repeats", "2", "--max-retries", "0"]
+        patch.setattr(sys, "argv", args)
+        with pytest.raises(SystemExit) as ended:
+            main()
+    assert ended.value.code == 1
+    return folder
+
+
+@pytest.fixture
+def retested(retested_once: Path, tmp_path: Path) -> Path:
+    """A copy of the recording with the retest, to be changed."""
+    import shutil
+
+    return Path(shutil.copytree(retested_once, tmp_path / "retested" / "cassettes"))
+
+
 @pytest.fixture
 def record(shell: Shell, tmp_path: Path) -> Callable[..., Said]:
     """`tutorsim run` of a study into `<name>/cassettes` and `<name>/log`."""

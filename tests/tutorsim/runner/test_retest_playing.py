@@ -1,0 +1,156 @@
+"""A retest is played and verified with its recording, with no socket and no key."""
+
+import json
+import shutil
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import orjson
+import pytest
+
+from tutorsim.records import RETEST_FILE, RETEST_HEAD_FILE, read_retest, read_run
+
+EPISODE = "sciq.ice.help_avoidant.simple"
+
+
+def test_a_replay_writes_the_retest_beside_the_log(
+    retested: Path, recorded: Any, shell: Any, files: Any, tmp_path: Path
+) -> None:
+    seen = []
+    for name, args in (("one", ()), ("sdk", ("--reader", "sdk")), ("two", ("--workers", 2))):
+        log = tmp_path / name / "log"
+        assert shell("replay", retested, "--log-dir", log, *args).code == 0
+        seen.append(files(log))
+    assert seen[0] == seen[1] == seen[2]
+    run = files(recorded.log)
+    names = {f"log/{name}" for name in (RETEST_FILE, RETEST_HEAD_FILE)}
+    assert seen[0].keys() - run.keys() == names
+    assert {name: data for name, data in seen[0].items() if name in run} == run
+    found = read_retest(tmp_path / "one" / "log")
+    assert found is not None
+    assert found.head.recording_digest == read_run(recorded.log).recording_digest
+    first, final = found.episodes[0].votes
+    assert [[b.ballot_status for b in panel] for panel in first.repeats] == [
+        ["abstained", "valid", "valid", "valid"]
+    ] * 2
+    assert (len(final.repeats), len(final.failures)) == (1, 1)
+    text = seen[0][f"log/{RETEST_HEAD_FILE}"] + seen[0][f"log/{RETEST_FILE}"]
+    assert str(tmp_path).encode() not in text
+
+
+def test_the_retest_of_a_log_that_has_none_any_more_is_taken_away(
+    retested: Path, shell: Any, tmp_path: Path
+) -> None:
+    log = tmp_path / "log"
+    assert shell("replay", retested, "--log-dir", log).code == 0
+    shutil.rmtree(retested / "retest")
+    assert shell("replay", retested, "--log-dir", log).code == 0
+    assert read_retest(log) is None
+
+
+@pytest.mark.parametrize("reader", ["fast", "sdk"])
+def test_a_retest_as_it_was_made_is_confirmed(
+    reader: str, retested: Path, recorded: Any, shell: Any
+) -> None:
+    said = shell("verify", retested, "--reader", reader)
+    assert said.code == 0
+    paid = 2 * 16 - 1 + 2 * 2  # one call failed; two voters were asked twice, both times
+    assert f"4 of 4 episodes ({recorded.calls + paid} calls)" in said.out
+
+
+def change(folder: Path, edit: Callable[[list[Any]], None]) -> None:
+    """Edit the calls of a retest's cassette."""
+    path = folder / "retest" / f"{EPISODE}.json"
+    content = orjson.loads(path.read_bytes())
+    edit(content["interactions"])
+    path.write_bytes(orjson.dumps(content))
+
+
+def another_reply(calls: list[Any]) -> None:
+    body = calls[3]["response"]["body"]
+    body["string"] = body["string"].replace("end_turn", "other_turn")
+
+
+def another_request(calls: list[Any]) -> None:
+    request = calls[3]["request"]
+    request["body"] = request["body"].replace("tutor-model", "other-model")
+
+
+def another_key(calls: list[Any]) -> None:
+    headers = calls[-1]["request"]["headers"]
+    headers["x-tutorsim-call"] = [headers["x-tutorsim-call"][0][:-2] + "09"]
+
+
+def cut(folder: Path) -> None:
+    path = folder / "retest" / f"{EPISODE}.json"
+    path.write_bytes(path.read_bytes()[:-100])
+
+
+def other_recording(folder: Path) -> None:
+    path = folder / "retest" / "retest.manifest.json"
+    head = json.loads(path.read_text())
+    path.write_text(json.dumps({**head, "recording_digest": "0" * 64}))
+
+
+@pytest.mark.parametrize(
+    ("damage", "code", "words"),
+    [
+        (lambda f: change(f, lambda calls: calls.pop(5)), 3, "is not in the recording"),
+        (lambda f: change(f, another_request), 3, "recorded with another request"),
+        (lambda f: change(f, another_key), 3, "is not in the recording"),
+        (lambda f: change(f, another_reply), 4, "was edited after it was recorded"),
+        (lambda f: (f / "retest" / f"{EPISODE}.json").unlink(), 3, "has no cassette"),
+        (cut, 4, "is not a whole cassette"),
+        (other_recording, 4, "is the retest of another recording"),
+        (lambda f: (f / "retest" / "retest.manifest.json").write_bytes(b"{"), 4, "whole manifest"),
+    ],
+    ids=["missing", "request", "key", "reply", "no file", "cut", "other", "head"],
+)
+def test_a_retest_that_was_changed_is_told(
+    damage: Callable[[Path], None],
+    code: int,
+    words: str,
+    retested: Path,
+    shell: Any,
+    tmp_path: Path,
+) -> None:
+    damage(retested)
+    for args in (("verify", retested), ("replay", retested, "--log-dir", tmp_path / "log")):
+        said = shell(*args)
+        assert (said.code, words in said.err) == (code, True)
+    assert read_retest(tmp_path / "log") is None
+
+
+def test_a_call_that_no_prompt_asks_for_is_told(retested: Path, shell: Any) -> None:
+    def one_more(calls: list[Any]) -> None:
+        extra = orjson.loads(orjson.dumps(calls[-1]))
+        another_key([extra])
+        calls.append(extra)
+
+    change(retested, one_more)
+    said = shell("verify", retested)
+    assert said.code == 1
+    assert "r09" in said.err
+
+
+def test_another_reading_of_ballots_is_drift_of_the_retest(
+    retested: Path, shell: Any, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("tutorsim.retest.read_ballot", lambda *_, **__: None)
+    said = shell("verify", retested, "--json")
+    assert said.code == 3  # what could be read then is now asked for a second time
+    findings = json.loads(said.out)["findings"]
+    assert {finding["episode_id"] for finding in findings} == {
+        f"{EPISODE} (retest)",
+        f"{EPISODE.replace('ice', 'moon')} (retest)",
+    }
+
+
+def test_a_retest_that_leads_elsewhere_is_refused(
+    retested: Path, shell: Any, tmp_path: Path
+) -> None:
+    (retested / "retest").rename(tmp_path / "elsewhere")
+    (retested / "retest").symlink_to(tmp_path / "elsewhere")
+    said = shell("verify", retested)
+    assert (said.code, "leads out of its recording" in said.err) == (4, True)

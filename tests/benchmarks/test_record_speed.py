@@ -1,0 +1,155 @@
+"""Recording beside the client alone, against a server that answers at once."""
+
+import asyncio
+import itertools
+import subprocess
+import sys
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import orjson
+import pytest
+
+from tutorsim.model import Call, CallKey, Request
+from tutorsim.model.sdk import HttpTransport, SdkModel
+from tutorsim.replay import read_cassette
+from tutorsim.replay.recording import Deck
+
+IN_FLIGHT = 64
+SIDE_BY_SIDE = 16
+"""Episodes at a time: the four calls of a round each."""
+SERVER = """
+import asyncio, sys
+
+BODY = sys.stdin.buffer.readline().rstrip(b"\\n")
+ANSWER = (
+    b"HTTP/1.1 200 OK\\r\\ncontent-type: application/json\\r\\ncontent-length: %d\\r\\n\\r\\n%s"
+    % (len(BODY), BODY)
+)
+
+class AtOnce(asyncio.Protocol):
+    def connection_made(self, transport):
+        self.transport, self.kept = transport, b""
+
+    def data_received(self, data):
+        self.kept += data
+        while (end := self.kept.find(b"\\r\\n\\r\\n")) >= 0:
+            head = self.kept[:end].lower()
+            length = int(head.split(b"content-length: ")[1].split(b"\\r\\n")[0])
+            if len(self.kept) < end + 4 + length:
+                return
+            self.kept = self.kept[end + 4 + length:]
+            self.transport.write(ANSWER)
+
+async def main():
+    loop = asyncio.get_running_loop()
+    server = await loop.create_server(AtOnce, "127.0.0.1", 0, backlog=1024)
+    print(server.sockets[0].getsockname()[1], flush=True)
+    await asyncio.Event().wait()
+
+asyncio.run(main())
+"""
+Rounds = list[list[Call]]
+
+
+@pytest.fixture
+def at_once(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
+    """A server in a process of its own; the client's environment points at it."""
+    message = {
+        "id": "msg_1",
+        "type": "message",
+        "role": "assistant",
+        "model": "model",
+        "content": [{"type": "text", "text": "word " * 60}],
+        "stop_reason": "end_turn",
+        "stop_sequence": None,
+        "usage": {"input_tokens": 600, "output_tokens": 60},
+    }
+    with subprocess.Popen(
+        [sys.executable, "-c", SERVER], stdin=subprocess.PIPE, stdout=subprocess.PIPE
+    ) as server:
+        assert server.stdin is not None
+        assert server.stdout is not None
+        server.stdin.write(orjson.dumps(message) + b"\n")
+        server.stdin.flush()
+        monkeypatch.setenv(
+            "ANTHROPIC_BASE_URL", f"http://127.0.0.1:{int(server.stdout.readline())}"
+        )
+        monkeypatch.setenv("ANTHROPIC_API_KEY", "unused")
+        yield
+        server.kill()
+
+
+@pytest.fixture(scope="module")
+def asked(make_recording: Any) -> dict[str, Rounds]:
+    """Rounds of calls by episode, as 24 episodes of the published grid made them."""
+    made = make_recording(tasks=2)
+    names = sorted(path.name.removesuffix(".json") for path in made.folder.glob("*.*.*.*.json"))
+    return {name: rounds(made.folder, name) for name in names[::5]}
+
+
+def rounds(folder: Path, episode_id: str) -> Rounds:
+    calls = []
+    for key, one in read_cassette(folder, episode_id).interactions.items():
+        body = orjson.loads(one.request)
+        user = body["messages"][0]["content"]
+        request = Request(body["model"], body["system"], user, body["max_tokens"])
+        calls.append(Call(CallKey.parse(key), request))
+    by_stage = itertools.groupby(calls, lambda call: (call.key.turn, call.key.stage))
+    return [list(group) for _, group in by_stage]
+
+
+async def side_by_side_episodes(asked: dict[str, Rounds], play: Any) -> None:
+    waiting = iter(asked.items())
+
+    async def worker() -> None:
+        for episode_id, calls in waiting:
+            await play(episode_id, calls)
+
+    await asyncio.gather(*(worker() for _ in range(SIDE_BY_SIDE)))
+
+
+async def alone(asked: dict[str, Rounds]) -> None:
+    """The client's own calls; nothing is kept."""
+    async with SdkModel(max_connections=IN_FLIGHT) as model:
+
+        async def play(episode_id: str, rounds: Rounds) -> None:
+            for calls in rounds:
+                await asyncio.gather(*(model.reply(episode_id, call) for call in calls))
+
+        await side_by_side_episodes(asked, play)
+
+
+async def recorded(asked: dict[str, Rounds], folder: Path) -> None:
+    """The same calls on tape; a round is durable before the next one, cassettes are written."""
+    deck = Deck(folder, study_digest="0" * 64, packages={})
+    async with SdkModel(
+        transport=deck.transport(HttpTransport(IN_FLIGHT)), max_connections=IN_FLIGHT
+    ) as model:
+
+        async def play(episode_id: str, rounds: Rounds) -> None:
+            with deck.open(episode_id, model) as tape:
+                for calls in rounds:
+                    await asyncio.gather(*(tape.reply(episode_id, call) for call in calls))
+                    await tape.sync()
+                await tape.finish([call.key for calls in rounds for call in calls])
+
+        await side_by_side_episodes(asked, play)
+
+
+@pytest.mark.loopback
+@pytest.mark.usefixtures("at_once")
+def test_recording(side_by_side: Any, asked: dict[str, Rounds], tmp_path: Path) -> None:
+    folders = (tmp_path / str(number) for number in itertools.count())
+    measured = side_by_side.time(
+        lambda: asyncio.run(alone(asked)),
+        lambda: asyncio.run(recorded(asked, next(folders))),
+    )
+    side_by_side.note(
+        what=f"recording, {IN_FLIGHT} calls in flight, durable before the next round",
+        reference="the SDK's async client alone, same calls and server",
+        target="at most 1.3 × its time",
+        ratio=measured.candidate / measured.reference,
+        unit="× its time",
+    )

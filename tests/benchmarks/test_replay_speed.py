@@ -1,0 +1,248 @@
+"""Replay beside the stock tools, and beside the mere reading of its files."""
+
+import asyncio
+import json
+import subprocess
+import sys
+import time
+import warnings
+from collections.abc import Callable
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+import anthropic
+import httpx2
+import orjson
+import pytest
+import vcr
+
+from tests.benchmarks.making import Made
+from tutorsim.model import CALL_HEADER, Call, CallKey, Request
+from tutorsim.model.sdk import SdkModel
+from tutorsim.replay import Cassette, read_cassette
+from tutorsim.replay.sdk_reader import SdkReader
+from tutorsim.runner.log import LogWriter
+from tutorsim.runner.opening import Recording, open_recording
+from tutorsim.runner.replaying import replay_each
+
+SOME = 17
+"""Every so many episodes of the 120: all conditions and both benchmarks."""
+COMMAND = """
+import json, resource, sys, time
+if __name__ == "__main__":
+    from tutorsim.cli import main
+    into = sys.argv.pop(1)
+    started = time.perf_counter()
+    try:
+        main()
+    except SystemExit as stop:
+        assert not stop.code, stop.code
+    own, workers = (resource.getrusage(who) for who in (resource.RUSAGE_SELF,
+                                                        resource.RUSAGE_CHILDREN))
+    with open(into, "w") as file:
+        json.dump({"kilobytes": own.ru_maxrss + workers.ru_maxrss}, file)
+"""
+
+
+@pytest.fixture(scope="module")
+def grid(make_recording: Any) -> Made:
+    """The published grid: 1,200 episodes."""
+    return make_recording()
+
+
+@pytest.fixture(scope="module")
+def small(make_recording: Any) -> Made:
+    """Two tasks of each benchmark: 120 episodes."""
+    return make_recording(tasks=2)
+
+
+@pytest.fixture(scope="module")
+def sample(small: Made) -> Recording:
+    recording = open_recording(small.folder)
+    return replace(recording, specs=recording.specs[::SOME])
+
+
+def cassettes(recording: Recording) -> list[Cassette]:
+    return [read_cassette(recording.folder, spec.episode_id) for spec in recording.specs]
+
+
+def calls_of(cassette: Cassette) -> list[Call]:
+    def request(body: dict[str, Any]) -> Request:
+        [message] = body["messages"]
+        return Request(body["model"], body["system"], message["content"], body["max_tokens"])
+
+    return [
+        Call(CallKey.parse(key), request(orjson.loads(one.request)))
+        for key, one in cassette.interactions.items()
+    ]
+
+
+def stock(recording: Recording) -> None:
+    """Ask every call again with the stock client under stock vcrpy."""
+    for cassette in cassettes(recording):
+        with (
+            warnings.catch_warnings(action="ignore"),
+            vcr.use_cassette(
+                str(recording.folder / cassette.name),
+                serializer="json",
+                record_mode="none",
+                match_on=("method", "path", "body"),
+            ),
+            anthropic.Anthropic(api_key="unused", max_retries=0) as client,
+        ):
+            for one in cassette.interactions.values():
+                client.messages.create(**orjson.loads(one.request))
+
+
+def test_fast_reader(side_by_side: Any, sample: Recording, tmp_path: Path) -> None:
+    def fast() -> None:
+        with LogWriter(tmp_path) as log:
+            for one in replay_each(sample):
+                assert one.line is not None
+                log.add(one.line, one.episode_id, one.seconds)
+
+    measured = side_by_side.time(lambda: stock(sample), fast)
+    side_by_side.note(
+        what="replay, fast reader, per call, request checked, record written",
+        reference="stock vcrpy + SDK, the same cassettes",
+        target="at least 50 × faster",
+        ratio=measured.reference / measured.candidate,
+        unit="× faster",
+    )
+
+
+class Canned(httpx2.AsyncBaseTransport):
+    """Answers each call with its recorded reply."""
+
+    def __init__(self, recording: Recording) -> None:
+        self.replies = {
+            f"{cassette.episode_id}/{key}": one.response.encode()
+            for cassette in cassettes(recording)
+            for key, one in cassette.interactions.items()
+        }
+
+    async def handle_async_request(self, request: httpx2.Request) -> httpx2.Response:
+        body = self.replies[request.headers[CALL_HEADER]]
+        headers = {"content-type": "application/json"}
+        return httpx2.Response(200, headers=headers, stream=httpx2.ByteStream(body))
+
+
+def test_sdk_reader(side_by_side: Any, sample: Recording) -> None:
+    asked = {cassette.episode_id: calls_of(cassette) for cassette in cassettes(sample)}
+    canned = Canned(sample)
+
+    async def alone() -> None:
+        options = {"max_connections": 1, "max_retries": 0, "placeholder": "unused"}
+        async with SdkModel(transport=canned, **options) as model:
+            for episode_id, calls in asked.items():
+                for call in calls:
+                    await model.reply(episode_id, call)
+
+    async def reader() -> None:
+        async with SdkReader(sample.folder) as opened:
+            for episode_id, calls in asked.items():
+                playback = opened.open(episode_id)
+                for call in calls:
+                    await playback.reply(episode_id, call)
+                opened.close(playback)
+
+    measured = side_by_side.time(
+        lambda: asyncio.run(alone()), lambda: asyncio.run(reader()), rounds=5
+    )
+    side_by_side.note(
+        what="replay through the SDK, cassettes read and requests matched by vcrpy",
+        reference="the SDK with a canned transport",
+        target="at most 1.5 × its time",
+        ratio=measured.candidate / measured.reference,
+        unit="× its time",
+    )
+
+
+def run(into: Path, *command: object) -> int:
+    """Run a command of its own process.
+
+    Returns:
+        Kilobytes that it and its largest worker held at most.
+    """
+    program = into.with_name("program.py")
+    program.write_text(COMMAND)
+    subprocess.run(
+        [sys.executable, str(program), str(into), *map(str, command)],
+        check=True,
+        capture_output=True,
+    )
+    return int(json.loads(into.read_bytes())["kilobytes"])
+
+
+def parsed(folder: Path, *, bodies: bool) -> None:
+    """Read every file of a recording and parse its JSON once."""
+    for path in sorted(folder.iterdir()):
+        data = path.read_bytes()
+        if path.suffix == ".jsonl":
+            for line in data.splitlines():
+                orjson.loads(line)
+        elif path.suffix == ".json":
+            for one in orjson.loads(data).get("interactions", ()) if bodies else (data,):
+                if bodies:
+                    orjson.loads(one["request"]["body"])
+                    orjson.loads(one["response"]["body"]["string"])
+                else:
+                    orjson.loads(one)
+
+
+@pytest.mark.parametrize("bodies", [False, True], ids=["files", "bodies"])
+def test_published_grid(side_by_side: Any, grid: Made, tmp_path: Path, bodies: bool) -> None:
+    def replayed() -> None:
+        command = ("replay", grid.folder, "--log-dir", tmp_path / "log", "--workers", 2)
+        kilobytes.append(run(tmp_path / "said.json", *command))
+
+    kilobytes: list[int] = []
+    measured = side_by_side.time(lambda: parsed(grid.folder, bodies=bodies), replayed)
+    inner = ", and the JSON inside that" if bodies else ""
+    side_by_side.note(
+        what=f"the published grid replayed end to end by two processes ({grid.calls:,} calls, "
+        f"{measured.candidate:.1f} s, {max(kilobytes) / 1e3:.0f} MB)",
+        reference=f"reading its files and parsing their JSON once{inner}",
+        target="at most 8 × that",
+        ratio=measured.candidate / measured.reference,
+        unit="× that",
+    )
+
+
+SIZES = [pytest.param(1, id="1200"), pytest.param(10, id="12000", marks=pytest.mark.slow)]
+
+
+@pytest.fixture
+def large(request: pytest.FixtureRequest, make_recording: Any) -> Made:
+    """The grid, repeated so many times."""
+    return make_recording(repeats=request.param)
+
+
+@pytest.mark.parametrize("large", SIZES, indirect=True)
+@pytest.mark.parametrize("command", ["replay", "verify", "export"])
+def test_growth(side_by_side: Any, small: Made, large: Made, command: str, tmp_path: Path) -> None:
+    def arguments(made: Made) -> tuple[object, ...]:
+        log = tmp_path / f"log-{made.episodes}"
+        if command == "export":
+            return "export", log, "-o", tmp_path / f"tables-{made.episodes}-{time.monotonic_ns()}"
+        more = ("--log-dir", log) if command == "replay" else ()
+        return command, made.folder, *more, "--workers", 1
+
+    def runs(made: Made) -> Callable[[], None]:
+        if command == "export":
+            log = tmp_path / f"log-{made.episodes}"
+            run(tmp_path / "log.json", "replay", made.folder, "--log-dir", log)
+        held[made] = []
+        return lambda: held[made].append(run(tmp_path / "said.json", *arguments(made)))
+
+    held: dict[Made, list[int]] = {}
+    measured = side_by_side.time(runs(small), runs(large), rounds=1)
+    memory = min(held[large]) / min(held[small])
+    side_by_side.note(
+        what=f"`{command}` of {large.episodes:,} episodes ({memory:.2f} × the memory)",
+        reference=f"`{command}` of {small.episodes:,} episodes",
+        target=f"at most {large.calls / small.calls:.1f} × its time, as its calls",
+        ratio=measured.candidate / measured.reference,
+        unit="× its time",
+    )

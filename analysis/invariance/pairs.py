@@ -142,6 +142,7 @@ def _result(panels: Sequence[_Panels], source: Source | None, seed: int) -> Form
             if any(a.form == form for a in askings)
         ],
         again=_mean([(a.same, a.cluster) for a in askings if a.cast], seed),
+        again_consistent=_mean([(a.consistent, a.cluster) for a in askings if a.cast], seed),
     )
 
 

@@ -65,6 +65,8 @@ class FormatInvariance:
     """Empty without a retest."""
     again: Estimate | NotEstimable
     """Two askings of one format that gave the same ballot, over all formats."""
+    again_consistent: Estimate | NotEstimable
+    """Two askings of one format that some ranking agrees with."""
 
     def to_json(self) -> dict[str, object]:
         return {name: to_json(value) for name, value in vars(self).items()}

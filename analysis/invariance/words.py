@@ -11,11 +11,17 @@ def invariance_words(found: FormatInvariance | NotEstimable) -> str:
     if isinstance(found, NotEstimable):
         return f"Recounts assume that preferences are the same in every format; {found.reason}."
     pairs = [f"{p.given} to {p.other} {_of(p.consistent)}" for p in found.pairs]
-    said = f"Voters' ballots in two formats were consistent in {_of(found.from_vote)} pairs"
+    said = (
+        f"Voters' ballots in two formats were consistent in {_of(found.from_vote)} pairs from the "
+        f"format voted in to another (over all ballots: {', '.join(pairs)})"
+    )
     again = "how often two askings of one format agree is unknown, as none was asked again"
     if isinstance(found.again, Estimate):
-        again = f"two askings of one format gave the same ballot in {_of(found.again)}"
-    return f"{said} ({', '.join(pairs)}); {again}."
+        again = (
+            f"two askings of one format were the same ballot in {_of(found.again)}, and "
+            f"consistent in {_of(found.again_consistent)}"
+        )
+    return f"{said}; {again}."
 
 
 def _of(found: Estimate | NotEstimable) -> str:

@@ -121,12 +121,14 @@ class NoiseFloor:
     """What a retest says of a run."""
 
     repeats: int
-    """Further askings of every prompt."""
+    """Further askings of every prompt; fewer where a call failed."""
     stages: tuple[str, ...]
     sample: int | None
     """Turns drawn for the retest; `None` for all."""
     answered_by: str
     """What answered this time."""
+    failed: int
+    """Calls of the retest that failed for good; askings of a panel that lack one are left out."""
     ballots: list[BallotAgreement]
     winners: list[WinnerStability]
     beside: list[BesideFloor]
@@ -159,6 +161,7 @@ def noise_floor(source: Source, *, seed: int = 0) -> NoiseFloor | NotEstimable:
         repeats=head.repeats,
         stages=head.stages,
         sample=head.sample,
+        failed=sum(len(v.failures) for e in source.retest.episodes for v in e.votes),
         answered_by=f"{head.provenance.kind}: {head.provenance.name}{models}",
         ballots=[ballot_agreement(own, seed=seed) for own in cells.values()],
         winners=[_stability(own, seed) for own in cells.values()],

@@ -87,7 +87,8 @@ def policies_table(evidence: Evidence) -> Table | None:
         "policies",
         "Other ways to break ties",
         f"Turns whose winner changes, and turns won per candidate, of "
-        f"{evidence.turns.height:,} turns; expectations where a lot is drawn. Exact. {CASCADE}",
+        f"{evidence.turns.height:,} turns: as logged in the row of that name, recounted in the "
+        f"others; expectations where a lot is drawn. Exact. {CASCADE}",
         ["tie policy", "turns changed", *(f"wins of {c}" for c in evidence.candidates)],
         rows,
     )
@@ -117,8 +118,8 @@ def electorates_table(evidence: Evidence) -> Table | None:
     return table(
         "electorates",
         "Other electorates",
-        "Turns whose winner changes. Bounds leave ties open that nobody was asked to vote on; the "
-        "last column lets the role-priority order decide them. Left out: turns that lack a "
+        "Recounted: turns whose winner changes. Bounds leave ties open that nobody was asked to "
+        "vote on; the last column lets the role-priority order decide them. Left out: turns that lack a "
         f"first vote, the voter or a stated confidence. {CASCADE}",
         ["counted", "turns", "left out", "winners changed", "ties to the order"],
         rows,
@@ -188,7 +189,7 @@ def threshold_table(evidence: Evidence) -> Table | None:
             row = cells.setdefault((at.benchmark, at.condition), [str(at.episodes)])
             row.append(bounds(at.success))
     own = evidence.source.run.study.success_threshold if evidence.source.run else None
-    heads = [f"at {t:g}{' (logged)' if t == own else ''}" for t in evidence.thresholds]
+    heads = [f"at {t:g}, {'logged' if t == own else 'recounted'}" for t in evidence.thresholds]
     rows = [(BENCHMARKS[b], condition, *row) for (b, condition), row in cells.items()]
     return table(
         "thresholds",

@@ -94,6 +94,8 @@ def _how(found: NoiseFloor) -> str:
             f" Of {', '.join(finals)} the first vote was not asked again: the floor is that of the "
             "final vote."
         )
+    if found.failed:
+        said += f" {found.failed} calls failed; panels that lack an answer are left out."
     return said + _drawn(found.beside)
 
 

@@ -40,13 +40,13 @@ def noise_shown(found: NoiseFloor | NotEstimable) -> Shown:
     yield Text()
     yield heading("The same prompt asked again", "pairs of askings, logged or re-asked")
     yield table(
-        ("protocol", "vote", "pairs", "same %", "same top %", "by chance", "abstained"),
+        ("protocol", "vote", "pairs", "same %", "same top %", "chance %", "abstained"),
         [_agreement(row) for row in found.ballots],
         left=2,
     )
     yield caption(
-        "Same: the same ballot; same top: the same candidates first; by chance: one voter's "
-        "ballots of different turns, in % the same. Abstained: pairs with one abstention + with "
+        "Same: the same ballot; same top: the same candidates first; chance: two ballots "
+        "of one voter in different turns are the same. Abstained: pairs with one abstention + with "
         "two, which are in no share."
     )
     yield Text()
@@ -83,6 +83,8 @@ def _beside_told(found: NoiseFloor) -> str:
     finals = dict.fromkeys(row.form for row in found.beside if row.stage == "vote_final")
     if finals:
         said += f" The first vote was not asked again ({', '.join(finals)}): of the final one."
+    if found.failed:
+        said += f" {found.failed} calls failed; panels that lack an answer are left out."
     drawn = max(row.sampled for row in found.beside)
     return f"{said} Panels of {drawn} turns were drawn, not enumerated." if drawn else said
 

@@ -121,7 +121,7 @@ def test_two_askings_of_one_format_stand_beside(
     assert [
         (a.form, a.pairs, a.abstained, counts(a.same), counts(a.consistent)) for a in found.askings
     ] == [("ranked", 4, 1, (2, 3), (2, 3)), ("cumulative", 4, 1, (1, 3), (2, 3))]
-    assert counts(found.again) == (3, 6)
+    assert (counts(found.again), counts(found.again_consistent)) == ((3, 6), (4, 6))
 
 
 def test_two_runs_are_matched_on_what_their_voters_saw(

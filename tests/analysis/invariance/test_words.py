@@ -11,14 +11,14 @@ def share(hits: int, n: int) -> Estimate:
 def found(again: Estimate | NotEstimable) -> FormatInvariance:
     pair = FormatPair("simple", "ranked", 12, 0, share(9, 12), share(9, 12), 3, None)
     silent = FormatPair("simple", "approval", 4, 4, NONE, NONE, 1, None)
-    return FormatInvariance([pair, silent], share(9, 12), [], again)
+    return FormatInvariance([pair, silent], share(9, 12), [], again, again)
 
 
 def test_pairs_are_counted_beside_two_askings_of_one_format():
     assert invariance_words(found(share(5, 6))) == (
-        "Voters' ballots in two formats were consistent in 9 of 12 pairs (simple to ranked "
-        "9 of 12, simple to approval 0 of 0); two askings of one format gave the same ballot in "
-        "5 of 6."
+        "Voters' ballots in two formats were consistent in 9 of 12 pairs from the format voted in "
+        "to another (over all ballots: simple to ranked 9 of 12, simple to approval 0 of 0); two "
+        "askings of one format were the same ballot in 5 of 6, and consistent in 5 of 6."
     )
 
 

@@ -32,7 +32,7 @@ def test_pairs_of_formats_stand_beside_two_askings_of_one(two_formats):
     assert askings_by_format_table(evidence).data.rows() == [("simple", 4, 0, "0.75", "0.75")]
     caption = dial_table(evidence).caption
     assert "consistent in 0 of 4 pairs" in caption
-    assert "two askings of one format gave the same ballot in 3 of 4" in caption
+    assert "two askings of one format were the same ballot in 3 of 4" in caption
 
 
 def test_without_two_formats_the_sets_are_said_to_be_untested(

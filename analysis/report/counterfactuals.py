@@ -119,8 +119,8 @@ def electorates_table(evidence: Evidence) -> Table | None:
         "electorates",
         "Other electorates",
         "Recounted: turns whose winner changes. Bounds leave ties open that nobody was asked to "
-        "vote on; the last column lets the role-priority order decide them. Left out: turns that lack a "
-        f"first vote, the voter or a stated confidence. {CASCADE}",
+        "vote on; the last column lets the role-priority order decide them. Left out: turns that "
+        f"lack a first vote, the voter or a stated confidence. {CASCADE}",
         ["counted", "turns", "left out", "winners changed", "ties to the order"],
         rows,
     )

@@ -7,6 +7,7 @@ are the definition, and tests hold these to them.
 """
 
 from collections.abc import Callable, Sequence
+from functools import cache
 from math import lcm
 from typing import Final
 
@@ -46,7 +47,10 @@ class ProjectedPanels:
         budget: int,
     ) -> None:
         self._panels = panels
-        self._ballots = ballots
+        weak = [_ranks(ballot) for ballot in ballots]
+        self._orders = list(dict.fromkeys(weak))
+        number = {order: i for i, order in enumerate(self._orders)}
+        self._order_of = np.array([number[order] for order in weak] + [-1])
         self._m = m
         self._target = target
         form = ballot_format(target)
@@ -75,14 +79,15 @@ class ProjectedPanels:
         """Shape (panels, standing, standing): who is above whom, less the reverse."""
         rows = [
             [int(b[c] > b[d]) - int(b[c] < b[d]) for c in standing for d in standing]
-            for b in self._ballots
+            for b in self._orders
         ]
         k = len(standing)
-        return _summed(rows, panels, k * k).reshape(-1, k, k)
+        return _summed(rows, self._order_of[panels], k * k).reshape(-1, k, k)
 
     def firsts(self, panels: NDArray[np.int64], standing: Sequence[int]) -> NDArray[np.int64]:
         """Shape (panels, candidates): each ballot's vote in equal parts to its best standing."""
-        return _summed([self._first(b, standing) for b in self._ballots], panels, self._m)
+        rows = [self._first(b, standing) for b in self._orders]
+        return _summed(rows, self._order_of[panels], self._m)
 
     def _first(self, ballot: Masses, standing: Sequence[int]) -> list[int]:
         best = max(ballot[c] for c in standing)
@@ -93,8 +98,8 @@ class ProjectedPanels:
         self, panels: NDArray[np.int64], standing: Sequence[int], depth: int
     ) -> NDArray[np.int64]:
         """Shape (panels, standing): how often among the first places; a level shares its own."""
-        rows = [self._places(tuple(b[c] for c in standing), depth) for b in self._ballots]
-        return _summed(rows, panels, len(standing))
+        rows = [self._places(tuple(b[c] for c in standing), depth) for b in self._orders]
+        return _summed(rows, self._order_of[panels], len(standing))
 
     def _places(self, ballot: Masses, depth: int) -> list[int]:
         found, above = [0] * len(ballot), 0
@@ -111,6 +116,13 @@ class ProjectedPanels:
         return self._m
 
 
+def _ranks(ballot: Masses) -> Masses:
+    """The weak order of a ballot as masses: 0 for the last level, 1 for the next, …."""
+    level = {mass: i for i, mass in enumerate(sorted(set(ballot)))}
+    return tuple(level[mass] for mass in ballot)
+
+
+@cache
 def _share(m: int) -> int:
     return lcm(*range(1, m + 1))
 

@@ -13,9 +13,9 @@ is kept.
 `analysis.identify.possible` searches instead, takes any panel, and is what tests hold this to.
 """
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from functools import cache
-from itertools import combinations, product
+from itertools import combinations, pairwise, product
 from typing import Final, NamedTuple
 
 import numpy as np
@@ -157,40 +157,55 @@ def _unions_of(
     split = n // 2
     heads, head = _distinct(rows[:, :split])
     tails, tail = _distinct(rows[:, split:])
-    by_head = _reduced(table.reshape(ballots**split, -1), heads, sets, ballots)
-    lists = [_combined(row, sets, ballots) for row in tails]
-    lengths = np.array([len(one) for one in lists])
+    by_head = _reduced(table.reshape(ballots**split, -1), heads, sets)
+    joined, lengths = _combined(tails, sets)
     starts = np.cumsum(lengths) - lengths
-    joined = np.concatenate(lists)
     answers = np.empty(len(rows), dtype=np.uint16)
-    at_once = max(1, _CHUNK // int(lengths.max()))
-    for i in range(0, len(rows), at_once):
-        t = tail[i : i + at_once]
+    for part in _parts(lengths[tail], _CHUNK):
+        t = tail[part]
         column = joined[_ranges(starts[t], lengths[t])]
-        row = np.repeat(head[i : i + at_once], lengths[t])
+        row = np.repeat(head[part], lengths[t])
         edges = np.cumsum(lengths[t]) - lengths[t]
-        answers[i : i + at_once] = np.bitwise_or.reduceat(by_head[row, column], edges)
+        answers[part] = np.bitwise_or.reduceat(by_head[row, column], edges)
     return answers
 
 
 def _reduced(
-    table: NDArray[np.uint16], heads: Panel, sets: Sequence[NDArray[np.int64]], ballots: int
+    table: NDArray[np.uint16], heads: Panel, sets: Sequence[NDArray[np.int64]]
 ) -> NDArray[np.uint16]:
     """Row for row, the union of the table over what the first voters may have cast."""
+    joined, lengths = _combined(heads, sets)
+    starts = np.cumsum(lengths) - lengths
     found = np.empty((len(heads), table.shape[1]), dtype=np.uint16)
-    for i, row in enumerate(heads):
-        found[i] = np.bitwise_or.reduce(table[_combined(row, sets, ballots)], axis=0)
+    for part in _parts(lengths, max(1, _CHUNK // table.shape[1])):
+        rows = joined[_ranges(starts[part], lengths[part])]
+        edges = np.cumsum(lengths[part]) - lengths[part]
+        found[part] = np.bitwise_or.reduceat(table[rows], edges, axis=0)
     return found
 
 
+def _parts(lengths: NDArray[np.int64], most: int) -> Iterator[slice]:
+    """Runs of rows whose lengths sum to about the most that is wanted."""
+    group = (np.cumsum(lengths) - 1) // most
+    edges = np.flatnonzero(np.diff(group, prepend=-1, append=-1)).tolist()
+    for start, end in pairwise([*edges[:-1], len(lengths)] if len(lengths) else []):
+        yield slice(start, end)
+
+
 def _combined(
-    row: NDArray[np.int64], sets: Sequence[NDArray[np.int64]], ballots: int
-) -> NDArray[np.int64]:
-    """Numbers of all combinations of the voters' ballots."""
-    numbers = np.zeros(1, dtype=np.int64)
-    for domain in row.tolist():
-        numbers = (numbers[:, None] * ballots + sets[domain]).ravel()
-    return numbers
+    rows: Panel, sets: Sequence[NDArray[np.int64]]
+) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
+    """Numbers of all combinations of the voters' ballots, row after row, and how many each has."""
+    ballots = len(sets[-1])
+    sizes = np.array([len(one) for one in sets])
+    starts, flat = np.cumsum(sizes) - sizes, np.concatenate(sets)
+    owner, numbers = np.arange(len(rows)), np.zeros(len(rows), dtype=np.int64)
+    for voter in range(rows.shape[1]):
+        domain = rows[owner, voter]
+        more = sizes[domain]
+        numbers = np.repeat(numbers, more) * ballots + flat[_ranges(starts[domain], more)]
+        owner = np.repeat(owner, more)
+    return numbers, np.bincount(owner, minlength=len(rows))
 
 
 def _ranges(starts: NDArray[np.int64], lengths: NDArray[np.int64]) -> NDArray[np.int64]:

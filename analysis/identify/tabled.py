@@ -22,6 +22,10 @@ _DENSE: Final = 1 << 22
 """Ballots that a table of all possible masses may have."""
 
 
+_WORTH: Final = 64
+"""Panels that may be looked up in a table for each turn that there is."""
+
+
 class TabledIdentifier(Identifier):
     """An `Identifier` that answers for the panels it has learned without a search.
 
@@ -211,7 +215,7 @@ def _distinct_panels(
     for voter in range(n):
         code *= base
         code += panels[:, voter] + 1
-    if base**n <= 1 << 26:
+    if base**n <= _WORTH * len(panels):
         found = np.flatnonzero(np.bincount(code, minlength=1))
         index = np.zeros(base**n, dtype=np.int32)
         index[found] = np.arange(len(found), dtype=np.int32)

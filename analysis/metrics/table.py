@@ -26,6 +26,7 @@ Floats = npt.NDArray[np.float64]
 _EXACT: Final = 2**20
 """Totals below this have products that are exact in every step."""
 
+_NONE: Final = (np.zeros(0, dtype=np.int64),)
 _VOTE, _TIE_ROUND, _FALLBACK = range(len(DECIDED_BY))
 
 
@@ -230,9 +231,9 @@ def _shifts(votes: Votes) -> Floats:
                 shifts[turns[same]] = _distances(before, after)
                 alike[turns[same]] = True
     voted = [first.turn for first in votes.initial]
-    others = np.setdiff1d(np.concatenate(voted), np.flatnonzero(alike)) if voted else []
+    others = np.setdiff1d(np.concatenate([*voted, *_NONE]), np.flatnonzero(alike))
     if len(others):
-        _join_others(shifts, votes, np.asarray(others))
+        _join_others(shifts, votes, others)
     return shifts
 
 
@@ -262,13 +263,12 @@ def _join_others(shifts: Floats, votes: Votes, turns: Ints) -> None:
 
 def _mass(rounds: Sequence[Rounds]) -> pl.DataFrame:
     """Turn, candidate and mass, one row for each candidate of each round."""
-    empty = [np.zeros(0, dtype=np.int64)]
     columns = {
         "turn": [np.repeat(r.turn, r.candidates.shape[1]) for r in rounds],
         "candidate": [r.candidates.reshape(-1) for r in rounds],
         "mass": [r.totals.reshape(-1) for r in rounds],
     }
-    return pl.DataFrame({name: np.concatenate(parts or empty) for name, parts in columns.items()})
+    return pl.DataFrame({name: np.concatenate(parts or _NONE) for name, parts in columns.items()})
 
 
 def places_of(votes: Votes, ballots: pl.DataFrame) -> pl.DataFrame:

@@ -10,12 +10,13 @@ from tutorsim.replay.cassette import Cassette
 from tutorsim.replay.interaction import STANDIN_HEADER, json_value
 from tutorsim.types import ProvenanceKind
 
-__all__ = ["Witness", "package_versions"]
+__all__ = ["Witness", "package_versions", "relay_name"]
 
 PACKAGES: Final = ("anthropic", "httpx2", "tutorsim", "vcrpy")
 API_NAME: Final = "Anthropic API"
 STANDIN_NAME: Final = "tutorsim stand-in"
 UNNAMED: Final = "unnamed"
+MIXED: Final = "mixed: "
 
 
 @dataclass
@@ -66,8 +67,18 @@ class Witness:
         return "relay", name if self.kinds <= {"relay"} else f"{name} ({_mixture(self.kinds)})"
 
 
+def relay_name(earlier: Provenance | None) -> str | None:
+    """What an earlier provenance calls the user's server, without what was mixed into it.
+
+    `None` where there is none, or something else answered.
+    """
+    if earlier is None or earlier.kind != "relay":
+        return None
+    return earlier.name.partition(f" ({MIXED}")[0]
+
+
 def _mixture(kinds: set[ProvenanceKind]) -> str:
-    return f"mixed: {', '.join(sorted(kinds))}"
+    return f"{MIXED}{', '.join(sorted(kinds))}"
 
 
 def package_versions() -> dict[str, str]:

@@ -16,6 +16,8 @@ from typing import Any, BinaryIO
 from tutorsim.errors import FolderError, LogError
 from tutorsim.records import (
     EPISODES_FILE,
+    RETEST_FILE,
+    RETEST_HEAD_FILE,
     RUN_FILE,
     TIMINGS_FILE,
     RunRecord,
@@ -24,7 +26,7 @@ from tutorsim.records import (
 from tutorsim.replay import Manifest, folder_error, make_folder, write_atomic
 from tutorsim.study import LoadedStudy
 
-__all__ = ["LogWriter", "check_log_folder", "run_record"]
+__all__ = ["LogWriter", "check_log_folder", "remove_retest", "run_record"]
 
 PARTIAL = ".partial"
 
@@ -155,8 +157,25 @@ class LogWriter:
         write_atomic(self._head, f"{text}\n".encode())
         _renamed(self._partial, self._folder / EPISODES_FILE)
         _renamed(self._head, self._folder / RUN_FILE)
+        _remove_other_retest(self._folder, run.recording_digest)
         lines = [json.dumps(value, ensure_ascii=False) for value in (machine, *self._timings)]
         write_atomic(self._folder / TIMINGS_FILE, "".join(f"{line}\n" for line in lines).encode())
+
+
+def _remove_other_retest(folder: Path, recording_digest: str) -> None:
+    """Take away the retest of a recording that this log is no longer of."""
+    try:
+        found = json.loads((folder / RETEST_HEAD_FILE).read_bytes())["recording_digest"]
+    except (OSError, ValueError, KeyError, TypeError):
+        return  # there is none; or it is damaged, and whoever reads it says so
+    if found != recording_digest:
+        remove_retest(folder)
+
+
+def remove_retest(folder: Path) -> None:
+    """Take the files of a retest out of a run folder: they are not of its log any more."""
+    (folder / RETEST_HEAD_FILE).unlink(missing_ok=True)
+    (folder / RETEST_FILE).unlink(missing_ok=True)
 
 
 def run_record(loaded: LoadedStudy, manifest: Manifest) -> RunRecord:

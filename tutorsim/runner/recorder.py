@@ -28,6 +28,7 @@ from tutorsim.replay import (
     write_manifest,
 )
 from tutorsim.replay.interaction import Interaction
+from tutorsim.replay.provenance import relay_name
 from tutorsim.replay.recording import Deck, Tape
 from tutorsim.replay.verdicts import program_digest
 from tutorsim.runner.budget import Budget
@@ -263,18 +264,12 @@ class _Recorder:
 
     def _provenance(self) -> Provenance:
         session = self.session
+        before = session.earlier.provenance if session.earlier else None
         return self.witness.provenance(
-            relay_name=self.options.relay_name or self._name_before(),
+            relay_name=self.options.relay_name or relay_name(before),
             recorded_from=session.started,
             recorded_to=session.today if self.paid else session.latest,
         )
-
-    def _name_before(self) -> str | None:
-        """What the finished recording called its server, without what was mixed into it."""
-        earlier = self.session.earlier
-        if earlier is None or earlier.provenance.kind != "relay":
-            return None
-        return earlier.provenance.name.partition(" (mixed: ")[0]
 
 
 def _was_paid(prior: ParentEpisode | None, one: Interaction) -> bool:

@@ -16,11 +16,11 @@ from tutorsim.drivers import at_once
 from tutorsim.errors import MissingCallError
 from tutorsim.records import EpisodeRecord, RunRecord
 from tutorsim.replay import FastReader, FolderLock, VerdictStore
-from tutorsim.runner.log import LogWriter, check_log_folder, run_record
+from tutorsim.runner.log import LogWriter, check_log_folder, remove_retest, run_record
 from tutorsim.runner.machine import machine_facts
 from tutorsim.runner.opening import Recording, check_drift, open_recording
 from tutorsim.runner.playing import Replayed, Source, VerdictChange, play, played
-from tutorsim.runner.retest_playing import RetestLog, open_retest, remove_retest
+from tutorsim.runner.retest_playing import RetestLog, open_retest
 from tutorsim.sandbox import Sandbox
 
 __all__ = ["ReaderName", "default_workers", "replay", "replay_each", "replay_episode"]

@@ -49,6 +49,7 @@ from tutorsim.retest import (
     retest_record,
     votes_of,
 )
+from tutorsim.runner.log import remove_retest
 from tutorsim.runner.opening import Recording, check_links
 
 __all__ = [
@@ -58,7 +59,6 @@ __all__ = [
     "drawn_of",
     "open_retest",
     "prompts_in",
-    "remove_retest",
 ]
 
 
@@ -256,9 +256,3 @@ class RetestLog:
         remove_retest(folder)
         write_atomic(folder / RETEST_FILE, self._data)
         write_atomic(folder / RETEST_HEAD_FILE, f"{text}\n".encode())
-
-
-def remove_retest(folder: Path) -> None:
-    """Take the files of another retest out of a run folder: they are not of its log any more."""
-    (folder / RETEST_HEAD_FILE).unlink(missing_ok=True)
-    (folder / RETEST_FILE).unlink(missing_ok=True)

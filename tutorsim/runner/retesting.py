@@ -13,6 +13,7 @@ from typing import NamedTuple
 from tutorsim.model import Call, CallKey, Model, Reply
 from tutorsim.records import BallotRecord, Failure, Provenance, RetestRecord
 from tutorsim.replay import FolderLock, Witness, read_cassette
+from tutorsim.replay.provenance import relay_name
 from tutorsim.replay.recording import Deck, Tape
 from tutorsim.replay.retest import (
     RetestEntry,
@@ -181,12 +182,10 @@ class _Retester:
         )
 
     def _provenance(self, witness: Witness) -> Provenance:
-        session, earlier = self.session, self.session.earlier
-        name = self.options.relay_name
-        if name is None and earlier is not None and earlier.provenance.kind == "relay":
-            name = earlier.provenance.name.partition(" (mixed: ")[0]
+        session = self.session
+        before = session.earlier.provenance if session.earlier else None
         return witness.provenance(
-            relay_name=name,
+            relay_name=self.options.relay_name or relay_name(before),
             recorded_from=session.started,
             recorded_to=session.today if self.paid else session.latest,
         )

@@ -180,6 +180,29 @@ def test_a_call_that_fails_for_good_is_marked_and_asked_again_on_request(
     assert read_retest_manifest(recorded.cassettes / "retest").episodes[0].failures == ()  # type: ignore[union-attr]
 
 
+def test_a_log_that_is_of_another_recording_now_loses_its_retest_until_it_is_asked_again(
+    endpoint: Any, write_grid: Any, record: Any, shell: Any, tmp_path: Path
+) -> None:
+    study, log = write_grid(), tmp_path / "one" / "log"
+    failing = f"{EPISODES[0]}/1/judge/judge/1"
+    endpoint.fault = lambda call, attempt: "500" if call == failing else None
+    assert record(study, "--max-retries", 0).code == 1
+    assert shell("retest", log, "--repeats", 1).code == 0
+    asked = keys_of(1)
+    assert asked & set(endpoint.sent) == {key for key in asked if EPISODES[1] in key}
+    endpoint.fault = lambda call, attempt: None
+    assert record(study).code == 1
+    assert read_retest(log) is not None
+    assert record(study, "--retry-errors").code == 0
+    assert read_retest(log) is None
+    said = shell("replay", log.with_name("cassettes"), "--log-dir", log)
+    assert (said.code, "is the retest of another recording" in said.err) == (4, True)
+    before = len(endpoint.sent)
+    assert shell("retest", log, "--repeats", 1).code == 0
+    assert set(endpoint.sent[before:]) == {key for key in asked if EPISODES[0] in key}
+    assert shell("verify", log.with_name("cassettes")).code == 0
+
+
 def test_faults_that_pass_are_retried_and_leave_no_trace(
     endpoint: Any, recorded: Any, shell: Any
 ) -> None:

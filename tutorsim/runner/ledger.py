@@ -222,11 +222,11 @@ class SharedVerdicts(VerdictStore):
 
     Args:
         folder: The recording.
-        fingerprint: What judges programs.
+        fingerprint: Of the verdicts that may be reused; `None`: any.
         ledger: Its books keep two processes from writing at once.
     """
 
-    def __init__(self, folder: Path, *, fingerprint: str, ledger: Ledger) -> None:
+    def __init__(self, folder: Path, *, fingerprint: str | None, ledger: Ledger) -> None:
         self._ledger = ledger
         super().__init__(folder, fingerprint=fingerprint)
 

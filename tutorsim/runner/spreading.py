@@ -55,6 +55,8 @@ class _Piece:
     packages: dict[str, str]
     fingerprint: str
     """Of the main process's sandbox; another one might judge differently."""
+    reused: str | None
+    """Fingerprint of verdicts to reuse; `None`: those of a finished recording, whatever it is."""
     level: Setting
     prices: PriceTable
     max_usd: float | None
@@ -146,11 +148,13 @@ def spread(
 
 @contextmanager
 def _books(folder: Path, committed: float, options: RecordingOptions) -> Iterator[Ledger]:
-    """The books that all share, until nobody writes tapes any more."""
+    """The books that all share, until nobody writes tapes any more, or nobody waits for it."""
     ledger = Ledger(folder)
     ledger.begin(committed)
     try:
         yield ledger
+    except Interrupted:
+        raise
     except BaseException:
         ledger.stop()
         _wait_for_workers(folder, options)
@@ -213,6 +217,7 @@ def _maker(
             episode_ids=frozenset(episode_ids),
             packages=session.packages,
             fingerprint=fingerprint,
+            reused=None if session.earlier else fingerprint,
             level=level,
             prices=budget.prices,
             max_usd=budget.max_usd,
@@ -241,12 +246,15 @@ def _collect(
         count = min(threads * PIECES_EACH, max(threads, len(waiting) // share))
     pieces = [make(waiting[place::count], share) for place in range(min(count, len(waiting)))]
     stopped: list[TutorsimError] = []
+    writers: list[threading.Thread] = []
     said: set[str] = set()
     done = 0
 
     def stop(reason: TutorsimError) -> None:
         stopped.append(reason)
-        threading.Thread(target=ledger.stop).start()  # a signal may come while books are held
+        writer = threading.Thread(target=ledger.stop)
+        writer.start()  # a signal may come while this thread holds the books
+        writers.append(writer)
 
     with _stopping(lambda: stop(_interrupted()), options.on_warning):
         for found in _done(scattered(client, _put_on_tape, pieces)):
@@ -258,6 +266,8 @@ def _collect(
                 options.on_warning(text)
             if found.error is not None:
                 stop(found.error)
+    for writer in writers:
+        writer.join()
     for reason in sorted(stopped, key=lambda reason: isinstance(reason, Interrupted)):
         raise reason
 
@@ -361,7 +371,7 @@ def _record(piece: _Piece, ledger: Ledger, budget: SharedBudget, options: Record
                 load_study(piece.folder / "study.toml"),
                 Session(piece.folder, "", "", "", piece.packages, None),
                 episode_ids=piece.episode_ids,
-                verdicts=SharedVerdicts(piece.folder, fingerprint=piece.fingerprint, ledger=ledger),
+                verdicts=SharedVerdicts(piece.folder, fingerprint=piece.reused, ledger=ledger),
                 sandbox=sandbox,
                 budget=budget,
                 options=options,

@@ -257,7 +257,7 @@ def killed_at(
     ("number", "when", "batches"),
     [
         (2, "before", 2),  # while the first batch is sent: it arrives
-        (4, "after", 2),  # while its results are read
+        pytest.param(4, "after", 2, marks=pytest.mark.slow),  # while its results are read
         pytest.param(1, "after", 1, marks=pytest.mark.slow),  # before anything is sent
         pytest.param(3, "after", 2, marks=pytest.mark.slow),  # while it is asked after
     ],
@@ -344,6 +344,7 @@ def whole_calls(cassettes: Path) -> list[Any]:
     ]
 
 
+@pytest.mark.slow
 def test_batches_go_on_after_direct_calls(
     serve: Serve,
     direct: Any,
@@ -365,6 +366,7 @@ def test_batches_go_on_after_direct_calls(
     assert hook.sent > 2
 
 
+@pytest.mark.slow
 def test_batches_that_a_restarted_server_does_not_know_are_sent_again(
     serve: Serve,
     direct: Any,
@@ -385,7 +387,9 @@ def test_batches_that_a_restarted_server_does_not_know_are_sent_again(
     assert files(*folders(tmp_path, "batch")) == whole
 
 
-@pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM])
+@pytest.mark.parametrize(
+    "number", [pytest.param(signal.SIGINT, marks=pytest.mark.slow), signal.SIGTERM]
+)
 def test_an_interrupt_leaves_the_batch_to_the_next_command(
     number: int,
     serve: Serve,

@@ -173,7 +173,9 @@ def test_after_kills_at_many_moments(
     assert files(*killed) == files(*whole)
 
 
-@pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM])
+@pytest.mark.parametrize(
+    "number", [signal.SIGINT, pytest.param(signal.SIGTERM, marks=pytest.mark.slow)]
+)
 def test_a_signal_keeps_replies_under_way_and_the_same_command_goes_on(
     number: int,
     endpoint: Any,

@@ -7,9 +7,11 @@ import click
 from rich.console import RenderableType
 from rich.text import Text
 
+from analysis.branches import BranchComparison, compare_branch, is_branch_of
 from analysis.compare import Comparison, OutcomeDifference, compare_runs
 from analysis.sources import Source, open_source
 from analysis.statistics import NotEstimable
+from tutorsim.cli.branch_comparison import branch_shown
 from tutorsim.cli.figures import estimate, plain_figure
 from tutorsim.cli.invariance import invariance_shown
 from tutorsim.cli.options import report_options
@@ -54,6 +56,10 @@ def compare(first: Path, second: Path, as_json: bool, output: Path | None) -> No
     correction over all rows. First attempts are drawn anew in each run, so pairs share their
     place in the grid and nothing else.
 
+    Where the second is a branch of the first, their episodes share all that comes before the
+    branch. Then the logged outcomes, the worst-case bounds of the first under what the branch
+    changes, and the re-simulated outcomes stand side by side.
+
     \b
     --json gives:
       first, second, caption: names, and what answered each
@@ -64,12 +70,34 @@ def compare(first: Path, second: Path, as_json: bool, output: Path | None) -> No
         pairs: [{given other pairs abstained consistent same_top turns
                  same_winner}]
         askings: [{form pairs abstained same consistent}]}}, or not_estimable
+    For a branch:
+      parent, child, changes, continuations, caption
+      cells: [{benchmark condition episodes covered continued left_out draws failed
+               left moves: [{turn before after draws}]
+               calls: {reused paid input_tokens output_tokens}
+               outcomes: [{outcome logged before after: {low high n} interval estimate
+                           continued_logged continued_resimulated difference test
+                           p_holm}]}]
+      paths: [{episode_id benchmark condition turn continuations left logged draws
+               resimulated}]
     Estimates are {value n interval: {low high method}}; what cannot be estimated
     is {not_estimable: reason}.
     """
     one, two = open_source(first), open_source(second)
+    if is_branch_of(one, two):
+        branch = compare_branch(one, two)
+        publish(_beside(one, two, branch), branch.to_json(), as_json=as_json, output=output)
+        return
     found = compare_runs(one, two)
     publish(_shown(one, two, found), found.to_json(), as_json=as_json, output=output)
+
+
+def _beside(parent: Source, child: Source, found: BranchComparison) -> Shown:
+    yield from source_shown(parent)
+    yield Text()
+    yield from source_shown(child)
+    yield Text()
+    yield from branch_shown(found)
 
 
 def _shown(first: Source, second: Source, found: Comparison) -> Shown:

@@ -2,12 +2,13 @@
 
 from collections import Counter
 from collections.abc import Iterator
-from dataclasses import dataclass, field
+from dataclasses import asdict, dataclass, field
 from typing import Any
 
 from rich.console import RenderableType
 from rich.text import Text
 
+from analysis.continuations import branch_counts
 from analysis.metrics import (
     ChanceBaseline,
     Diagnostics,
@@ -27,6 +28,7 @@ from analysis.metrics import (
 )
 from analysis.sources import Source
 from analysis.statistics import NotEstimable, to_json
+from tutorsim.cli.branched import branch_head
 from tutorsim.cli.figures import estimate, plain_figure
 from tutorsim.cli.noise import noise_shown
 from tutorsim.cli.outcomes import gains_shown, persona_shown, success_shown
@@ -121,8 +123,10 @@ def _head_value(source: Source) -> dict[str, Any]:
     run = source.run
     if run is None:
         return {"provenance": {"kind": "elsewhere", "name": source.name}, "study": None}
+    branch = run.study.branch
     return {
         "provenance": run.provenance.model_dump(mode="json"),
+        "branch": None if branch is None else asdict(branch_counts(branch, source.episodes)),
         "study": run.study.model_dump(mode="json"),
         "digests": {"study": run.study_digest, "recording": run.recording_digest},
     }
@@ -136,15 +140,28 @@ def overview_shown(found: Overview) -> Shown:
         yield from _study_shown(source.run)
         yield from _grid_shown(source)
         yield from success_shown(found.success, found.rounds)
+        yield from _mixed(source.run)
         yield from _few_tasks(source)
         yield from gains_shown(found.gains)
         yield from persona_shown(found.personas)
     yield from _diagnostics_shown(found)
+    if source.run is not None:
+        yield from _mixed(source.run)
     yield from _winners_shown(found)
     yield from _ballots_shown(found)
     if source.run is not None:
         yield Text()
         yield from usage_shown(found.usage, source.run.provenance.kind)
+        if source.run.study.branch is not None:
+            yield caption(
+                "Calls taken over from the parent are among them, once for every draw; "
+                "`tutorsim compare PARENT BRANCH` counts those that were paid for."
+            )
+
+
+def _mixed(run: RunRecord) -> Shown:
+    if run.study.branch is not None:
+        yield caption("Logged and re-simulated together; the comparison with the parent has both.")
 
 
 def source_shown(source: Source) -> Shown:
@@ -154,6 +171,8 @@ def source_shown(source: Source) -> Shown:
         yield Prose("Ballots from elsewhere: nothing is known of what cast them.")
     else:
         yield provenance(source.run.provenance)
+        if source.run.study.branch is not None:
+            yield branch_head(source.run.study.branch, source.episodes)
     for note in source.notes:
         yield caption(note)
 
@@ -165,8 +184,13 @@ def _study_shown(run: RunRecord) -> Shown:
         f"recording {run.recording_digest[:12] or 'not stated'}. "
         f"Success: score at least {study.success_threshold:g}, and passing tests for programs, "
         f"within {study.max_turns} turns. Labels: {study.blinding.replace('_', ' ')}. "
-        f"Role-priority order: {' > '.join(study.fallback_order)}."
+        f"Role-priority order: {' > '.join(study.fallback_order)}"
+        + (", before the branch changes it." if _changes_order(run) else ".")
     )
+
+
+def _changes_order(run: RunRecord) -> bool:
+    return run.study.branch is not None and run.study.branch.fallback_order is not None
 
 
 def _grid(episodes: tuple[EpisodeRecord, ...]) -> dict[str, Any]:

@@ -28,6 +28,7 @@ def summary(run: Path, prices: Path | None, as_json: bool, output: Path | None) 
     \b
     --json gives:
       source, provenance, study, digests: what was run, and what answered
+      branch: {covered continued draws failed cursors: {turn: n}}, or null
       grid: {episodes complete failed tasks: {benchmark: n} personas conditions}
       success: [{benchmark condition episodes unscored rate}]
       success_by_persona: [{benchmark persona condition successes unscored rate}]

@@ -5,11 +5,14 @@ from collections.abc import Iterator, Mapping, Sequence, Sized
 from rich.console import RenderableType
 from rich.text import Text
 
+from analysis.continuations import deciding_order
+from tutorsim.cli.branched import draw_name, from_here
 from tutorsim.cli.console import safe
 from tutorsim.cli.render import Prose, heading, listing, number, provenance, styled, table
 from tutorsim.records import (
     Attempt,
     BallotRecord,
+    BranchPoint,
     EpisodeRecord,
     Note,
     Proposal,
@@ -19,7 +22,7 @@ from tutorsim.records import (
 )
 from tutorsim.voting import Decision, RichBallot, leaders, tally
 
-__all__ = ["trace"]
+__all__ = ["REASONS", "trace"]
 
 Shown = Iterator[RenderableType]
 
@@ -33,6 +36,7 @@ REASONS = {
     "tie_round": "the tie round",
     "fallback": "the role-priority order (fallback)",
 }
+"""Deciding step → words for it."""
 
 
 def trace(run: RunRecord, record: EpisodeRecord, part: EpisodeRecord) -> Shown:
@@ -50,15 +54,28 @@ def trace(run: RunRecord, record: EpisodeRecord, part: EpisodeRecord) -> Shown:
         f"Task {record.task_id} of {record.benchmark}, student {record.persona}, "
         f"condition {record.condition}{repeat}."
     )
+    if record.branch is not None:
+        yield Prose(_continued(record.branch, run))
     yield Prose(_outcome(record, run.study.success_threshold))
     yield from _task(record)
     turns = {turn.turn: turn for turn in part.turns}
     for attempt in part.attempts:
         if attempt.turn in turns:
-            yield from _turn(turns.pop(attempt.turn), run)
+            yield from _turn(turns.pop(attempt.turn), run, record)
         yield from _attempt(attempt)
     for turn in turns.values():
-        yield from _turn(turn, run)
+        yield from _turn(turn, run, record)
+
+
+def _continued(point: BranchPoint, run: RunRecord) -> Text:
+    """What a continuation continues, and from where on it is no log."""
+    branch = run.study.branch
+    name = f" of {branch.parent}" if branch else ""
+    left = "never left" if point.left is None else f"left at turn {point.left}"
+    return styled(f"Re-simulated from turn {point.turn} on", "bold yellow") + safe(
+        f": {draw_name(point, branch)} of what might have followed in {point.parent_episode}"
+        f"{name}; the logged path was {left}."
+    )
 
 
 def _task(record: EpisodeRecord) -> Shown:
@@ -100,8 +117,11 @@ def _tests(attempt: Attempt) -> str:
     return f", tests: {verdict.outcome}{reason}{limit}{unsafe}"
 
 
-def _turn(turn: Turn, run: RunRecord) -> Shown:
+def _turn(turn: Turn, run: RunRecord, record: EpisodeRecord) -> Shown:
     yield Text()
+    point = record.branch if record.branch and turn.turn >= record.branch.turn else None
+    if point is not None:
+        yield Prose(styled(from_here(point, run.study.branch, turn=turn.turn), "bold yellow"))
     if turn.decision is None:
         yield heading(f"━━ Turn {turn.turn}", "a single tutor, no vote")
         yield from _proposals("Reply", turn.proposals_initial)
@@ -113,12 +133,15 @@ def _turn(turn: Turn, run: RunRecord) -> Shown:
     yield from _proposals("Revised replies", turn.proposals_final)
     yield from _ballots("Ballots on the revised replies", turn.ballots_final, "these count")
     for form, ballots in turn.ballots_as.items():
-        yield from _ballots(f"Ballots asked for as {form}", ballots, "diagnostic only")
+        logged = point is not None and form == record.condition
+        title = f"Ballots {'of the logged vote' if logged else 'asked for'} as {form}"
+        yield from _ballots(title, ballots, "diagnostic only")
     if turn.tie_round is not None:
         tied = listing(turn.tie_round.candidates)
         yield from _reviews(f"Tie round: reviews of {tied}", turn.tie_round.reviews)
         yield from _ballots("Tie round: ballots", turn.tie_round.ballots, "these count")
-    yield from _decision(turn, turn.decision, run.study.fallback_order)
+    order = run.study.fallback_order if point is None else deciding_order(run.study)
+    yield from _decision(turn, turn.decision, order)
 
 
 def _vote_name(turn: Turn) -> str:
@@ -249,7 +272,7 @@ def _decision(turn: Turn, decision: Decision, order: Sequence[str]) -> Shown:
 def _counts(turn: Turn, decision: Decision) -> RenderableType:
     """Mass per candidate in every count; whoever leads one is marked."""
     roles = tuple(decision.tallies)
-    columns = {"first drafts": tally((b.mass for b in turn.ballots_initial), roles)}
+    columns = {_first_column(turn): tally((b.mass for b in turn.ballots_initial), roles)}
     columns["final vote"] = decision.tallies
     for step in decision.steps:
         if step.step == "tie_vote" and step.tallies is not None:
@@ -259,6 +282,12 @@ def _counts(turn: Turn, decision: Decision) -> RenderableType:
         for role in roles
     ]
     return table(("candidate", *columns), rows)
+
+
+def _first_column(turn: Turn) -> str:
+    """Names the protocol of the first vote where a branch decides by another."""
+    rules = [ballots[0].rule for ballots in (turn.ballots_initial, turn.ballots_final) if ballots]
+    return "first drafts" if len(set(rules)) < 2 else f"first drafts, {rules[0]}"
 
 
 def _winning(role: str, decision: Decision) -> Text:

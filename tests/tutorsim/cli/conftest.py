@@ -2,8 +2,8 @@
 
 import hashlib
 import sys
-from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -19,6 +19,8 @@ from tutorsim.model import Call
 from tutorsim.records import (
     EPISODES_FILE,
     RUN_FILE,
+    Branch,
+    BranchedEpisode,
     EpisodeRecord,
     Provenance,
     RunRecord,
@@ -230,6 +232,89 @@ def with_failures(tmp_path_factory: pytest.TempPathFactory) -> BuiltRun:
         tmp_path_factory.mktemp("failures"),
         fail=lambda spec, call: spec.persona == "help_avoidant" and call.key.stage == "judge",
     )
+
+
+class Branched(NamedTuple):
+    parent: BuiltRun
+    child: BuiltRun
+
+
+@pytest.fixture(scope="session")
+def branched(tmp_path_factory: pytest.TempPathFactory) -> Branched:
+    """A run, and a branch of it that decides the simple votes by ranked ballots, in two draws.
+
+    The last simple episode with turns is left out of the branch.
+    """
+    return write_branch(tmp_path_factory.mktemp("branched"), usual_reply)
+
+
+@pytest.fixture(scope="session")
+def hostile_branch(tmp_path_factory: pytest.TempPathFactory) -> Branched:
+    """Such a branch in which every text is hostile."""
+
+    def reply(spec: EpisodeSpec, call: Call) -> str:
+        return usual_reply(spec, call).replace("step", HOSTILE).replace("answer", HOSTILE)
+
+    return write_branch(tmp_path_factory.mktemp("hostile-branch"), reply)
+
+
+def write_branch(folder: Path, replies: Replies) -> Branched:
+    """Run a study and a branch of it, whose calls get the parent's replies to equal prompts."""
+    said: dict[tuple[str, str, str], str] = {}
+
+    def first(spec: EpisodeSpec, call: Call) -> str:
+        prompt = (spec.parent_id, str(call.key), call.request.user)
+        return said.setdefault(prompt, replies(spec, call))
+
+    study = STUDY.replace('"ranked", "cumulative", "approval"', '"ranked"')
+    study = study.replace("limit = 1", "limit = 2")
+    parent = write_run(folder / "parent", study=study, replies=first)
+    asked = dict(said)
+
+    def again(spec: EpisodeSpec, call: Call) -> str:
+        prompt = (spec.parent_id, str(call.key), call.request.user)
+        if prompt in asked:
+            return asked[prompt]
+        # A vote that the parent did not hold is a ranked one.
+        form: Any = "ranked" if "vote" in call.key.stage else spec.condition
+        return replies(replace(spec, condition=form), call)
+
+    loaded = load_study(folder / "parent" / "study.toml")
+    simple = [e for e in parent.episodes if e.condition == "simple" and e.turns]
+    out = simple[-1:]
+    assert len(simple) > 2
+    branch = Branch(
+        parent="built",
+        parent_study=loaded.digest(),
+        parent_recording=parent.run.recording_digest,
+        rule="ranked",
+        continuations=2,
+        covered=tuple(e.episode_id for e in parent.episodes if e not in simple),
+        episodes={
+            e.episode_id: BranchedEpisode(turn=1, winners=tuple(_winners(e)))
+            for e in simple
+            if e not in out
+        },
+    )
+    changed = loaded.study.model_copy(update={"name": "built-branch", "branch": branch})
+    loaded = replace(loaded, study=changed)
+    episodes = tuple(_episode(loaded, spec, again, lambda *_: False) for spec in loaded.grid())
+    run = parent.run.model_copy(
+        update={
+            "study": loaded.settings(),
+            "study_digest": loaded.digest(),
+            "recording_digest": "1" * 64,
+            "episodes": len(episodes),
+        }
+    )
+    write_records(folder / "child", run, episodes)
+    return Branched(parent, BuiltRun(folder / "child", run, episodes))
+
+
+def _winners(episode: EpisodeRecord) -> Iterator[str]:
+    for turn in episode.turns:
+        if turn.decision is not None:
+            yield turn.decision.winner
 
 
 @pytest.fixture(scope="session")

@@ -8,7 +8,7 @@ from analysis.metrics import NoiseFloor, noise_floor
 from analysis.metrics.askings import said, top_of
 from analysis.statistics import Estimate, NotEstimable
 from tutorsim.errors import LogError
-from tutorsim.records import BallotRecord
+from tutorsim.records import BallotRecord, Failure
 from tutorsim.voting import RichBallot
 
 S, MI, MO, ME = "scaffolding", "misconception", "motivation", "metacognitive"
@@ -159,6 +159,27 @@ def test_a_retest_of_nothing_has_no_floor(two_turns: Any, with_retest: Make) -> 
     nothing = with_retest(two_turns)
     assert noise_floor(nothing) == NotEstimable("no vote of a complete episode was asked again")
     assert noise_floor(with_retest(two_turns, (ONE, 1, "vote_initial", []))) == noise_floor(nothing)
+
+
+def test_votes_may_differ_in_how_often_they_were_asked(two_turns: Any, with_retest: Make) -> None:
+    again = votes(S, S, MI, MI)
+    source = with_retest(
+        two_turns,
+        (ONE, 1, "vote_initial", [again, votes(S, MI, MI, MI)]),
+        (TWO, 1, "vote_initial", [votes(S, MO, MO, MO)]),
+    )
+    [record, other] = source.retest.episodes
+    [vote] = other.votes
+    lost = Failure(key="1/vote_initial/motivation/1/r02", error="HTTP 500")
+    other = other.model_copy(update={"votes": (vote.model_copy(update={"failures": (lost,)}),)})
+    found = floor_of(replace(source, retest=source.retest._replace(episodes=(record, other))))
+    assert (found.repeats, found.failed) == (2, 1)
+    [ballots] = found.ballots
+    # Four voters with three pairs each, and four with one; the second of t1 said S, S, MI.
+    assert (ballots.pairs, value(ballots.same)) == (16, pytest.approx(14 / 16))
+    # t1: of six ordered pairs SS 2, S MI 2, MI S 2; S 2, MI 2 and S 1, MI 3 have other leaders.
+    floor = {row.quantity: value(row.floor) for row in found.beside}
+    assert floor["flip"] == pytest.approx((4 / 6 + 0) / 2)
 
 
 def test_failed_episodes_are_left_out(asked_again: Any, two_turns: Any) -> None:

@@ -8,6 +8,7 @@ import polars as pl
 
 from analysis.ballotfiles import refuse
 from analysis.ballotrich import check_rich
+from analysis.plainballots import plain_budget
 from tutorsim.types import BALLOT_FORMATS, BALLOT_STATUSES, CUMULATIVE_BUDGET, PROTOCOLS
 
 __all__ = ["Checked", "check_ballots"]
@@ -42,6 +43,10 @@ def check_ballots(columns: pl.DataFrame, file: Path, *, budget: int | None = Non
     Raises:
         BallotFileError: With file, row and reason.
     """
+    plain = plain_budget(columns, budget)
+    if plain is not None:
+        valid = pl.lit("valid").alias("ballot_status")
+        return Checked(columns.with_columns(pl.col("stage").replace(_STAGES), valid), plain, ())
     _check_words(columns, file)
     frame = columns.with_columns(pl.col("stage").replace(_STAGES))
     _check_rounds(frame, file)

@@ -41,6 +41,8 @@ class Rounds:
     """Shape (R, n, m); 0 in an abstention."""
     cast: Bools
     """Shape (R, n): false for an abstention."""
+    whole: Bools
+    """Shape (R,): every ballot has the round's candidates, each once."""
     labels: Ints | None = None
     """Shape (R, n, m): numbers in `Votes.labels`, -1 where a candidate's is not known; `None` where
     no ballot of the table has labels."""
@@ -58,6 +60,7 @@ class Rounds:
             candidates=self.candidates[rows],
             masses=self.masses[rows],
             cast=self.cast[rows],
+            whole=self.whole[rows],
             labels=None if self.labels is None else self.labels[rows],
         )
 
@@ -79,6 +82,8 @@ class Votes:
 
 def read_votes(ballots: pl.DataFrame, *, fallback_order: Sequence[str] | None = None) -> Votes:
     """The rounds of a ballots table.
+
+    A round whose ballots have not all as many candidates is left out; checked tables have none.
 
     Args:
         ballots: The long ballots table; `initial`, `final` and `tie` also name the stages.
@@ -216,6 +221,7 @@ def _places(found: _Found, turns: int, rows: Ints | None) -> tuple[Ints, Ints]:
 def _stage(cells: _Cells, found: _Found, stage: int, place: Ints) -> tuple[Rounds, ...]:
     """The rounds of one stage, those of one size together."""
     own = (found.stage == stage) & (place[found.turn] >= 0)
+    own &= found.rows % found.ballots == 0
     starts, ballots, rows = found.starts[own], found.ballots[own], found.rows[own]
     shape = ballots * (int(rows.max(initial=0)) + 1) + rows
     return tuple(
@@ -236,6 +242,7 @@ def _rounds(cells: _Cells, starts: Ints, n: int, size: int, place: Ints) -> Roun
         candidates=cells.candidate[rows[:, :m]],
         masses=masses,
         cast=np.asarray(~missing),
+        whole=_whole(cells.voter[rows], cells.candidate[rows], n),
         labels=None if cells.label is None else cells.label[rows].reshape(-1, n, m),
     )
 
@@ -244,3 +251,11 @@ def _differs(column: Ints) -> Bools:
     new = np.ones(len(column), dtype=np.bool_)
     new[1:] = column[1:] != column[:-1]
     return new
+
+
+def _whole(voter: Ints, candidate: Ints, n: int) -> Bools:
+    """Row by row, whether n blocks of cells are one voter's each, over the same candidates."""
+    voters, candidates = (cells.reshape(len(cells), n, -1) for cells in (voter, candidate))
+    rising = (candidates[:, 0, 1:] > candidates[:, 0, :-1]).all(axis=1)
+    alike = (candidates == candidates[:, :1]).all(axis=(1, 2))
+    return np.asarray(rising & alike & (voters == voters[:, :, :1]).all(axis=(1, 2)))

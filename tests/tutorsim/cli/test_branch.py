@@ -1,0 +1,520 @@
+"""Branches of a recording: what they take over, what they pay for, and what stops them."""
+
+import json
+import os
+import shutil
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any, NamedTuple
+
+import pytest
+
+from tutorsim.records import read_episodes, read_run
+from tutorsim.replay import read_manifest
+from tutorsim.study import load_study
+
+pytestmark = pytest.mark.loopback
+
+USAGE, INVALID, BUDGET = 2, 4, 5
+"""Exit codes."""
+ROLES = ("scaffolding", "misconception", "motivation", "metacognitive")
+S, M, V, C = ROLES
+ORDER = ("--fallback-order", ",".join((M, S, V, C)))
+TIED = {
+    f"{stage}/{role}": (S, M)[i % 2]
+    for stage in ("vote_final", "tie_vote")
+    for i, role in enumerate(ROLES)
+}
+"""Every vote ties between s and m, twice, so that the order decides every turn."""
+EPISODES = [f"sciq.{task}.help_avoidant.simple" for task in ("ice", "moon")]
+FUTURE = ("1/student/student/1", "1/judge/judge/1")
+"""All that comes after a last turn."""
+
+
+class Made(NamedTuple):
+    cassettes: Path
+    log: Path
+
+
+@pytest.fixture(scope="session")
+def kept(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """Where the parent with the usual settings is kept, once it has been recorded."""
+    return tmp_path_factory.mktemp("parent") / "one"
+
+
+@pytest.fixture
+def parent(
+    endpoint: Any, write_grid: Any, record: Any, tmp_path: Path, kept: Path
+) -> Callable[..., Made]:
+    """Record the grid of one turn, in which every vote ties; keywords replace settings."""
+    folder = tmp_path / "one"
+    made = Made(folder / "cassettes", folder / "log")
+
+    def copy(old: Path, new: Path) -> None:
+        """A run folder names its recording."""
+        shutil.copytree(old, new)
+        timings = new / "log" / "timings.jsonl"
+        timings.write_text(timings.read_text().replace(str(old), str(new)))
+
+    def make(votes: Any = None, **settings: Any) -> Made:
+        endpoint.votes = {**TIED, **(votes or {})}
+        study = write_grid(**settings)
+        usual = not (votes or settings or endpoint.fault("", 0))
+        if usual and kept.exists():
+            copy(kept, folder)
+            return made
+        assert record(study).code in (0, 1)
+        endpoint.sent.clear()
+        if usual:
+            copy(folder, kept)
+        return made
+
+    return make
+
+
+@pytest.fixture
+def new(tmp_path: Path) -> Path:
+    return tmp_path / "new"
+
+
+def plan_of(shell: Any, *args: object) -> Any:
+    said = shell("branch", *args, "--plan", "--json")
+    assert said.code == 0, said.err
+    return json.loads(said.out)
+
+
+def calls(*keys: str, episodes: Any = EPISODES, draws: int = 1) -> set[str]:
+    return {f"{one}.c{n:02d}/{k}" for one in episodes for n in range(1, draws + 1) for k in keys}
+
+
+# --- What is paid for --------------------------------------------------------------------------
+
+
+def test_a_branch_pays_exactly_what_the_plan_announces_and_nothing_before_the_cursor(
+    parent, shell, endpoint, new, files
+):
+    made = parent()
+    before = files(made.cassettes, made.log)
+    planned = plan_of(shell, made.log, *ORDER)
+    assert planned["calls"] == {"least": 4, "most": 4, "ceiling": 8}
+    assert (planned["covered"], planned["open"], len(planned["episodes"])) == (2, 0, 2)
+    logged = sum(len(one.calls) for one in read_episodes(made.log))
+    assert planned["reused"] == logged - 4  # all but two futures of the parent's own
+    assert endpoint.sent == []
+    said = shell("branch", made.log, *ORDER, "-o", new)
+    assert said.code == 0
+    assert "Calls to pay: 4;" in said.err
+    assert set(endpoint.sent) == calls(*FUTURE)
+    assert len(endpoint.sent) == 4
+    assert files(made.cassettes, made.log) == before
+
+
+def test_the_same_command_again_costs_nothing_and_changes_nothing(
+    parent, shell, endpoint, new, files
+):
+    made = parent()
+    assert shell("branch", made.log, *ORDER, "-o", new).code == 0
+    first = files(new)
+    endpoint.sent.clear()
+    assert shell("branch", made.log, *ORDER, "-o", new).code == 0
+    assert endpoint.sent == []
+    assert files(new) == first
+
+
+def test_the_child_is_complete_in_itself_and_names_its_parent(parent, shell, new):
+    made = parent()
+    digest = read_manifest(made.cassettes).recording_digest()
+    study = read_manifest(made.cassettes).study_digest
+    assert shell("branch", made.log, *ORDER, "-o", new).code == 0
+    shutil.rmtree(made.cassettes.parent)
+    said = shell("verify", new)
+    assert (said.code, "4 of 4 episodes" in said.out) == (0, True)
+    branch = read_run(new).study.branch
+    assert (branch.parent, branch.parent_recording, branch.parent_study) == ("grid", digest, study)
+    assert branch.fallback_order == (M, S, V, C)
+    assert {name: one.turn for name, one in branch.episodes.items()} == dict.fromkeys(EPISODES, 1)
+    assert load_study(new / "study.toml").study.branch == branch
+    assert shell("replay", new, "--log-dir", new.parent / "again").code == 0
+    for name in ("run.json", "episodes.jsonl"):
+        assert (new.parent / "again" / name).read_bytes() == (new / name).read_bytes()
+
+
+def test_covered_episodes_are_the_parent_s_own_files(parent, shell, new):
+    made = parent()
+    assert shell("branch", made.log, *ORDER, "-o", new).code == 0
+    covered = sorted(path.name for path in new.glob("*.baseline.json"))
+    assert len(covered) == 2
+    for name in covered:
+        assert (new / name).samefile(made.cassettes / name)
+    logged = {one.episode_id: one for one in read_episodes(made.log)}
+    for one in read_episodes(new):
+        assert (one == logged.get(one.episode_id)) is (one.condition == "baseline")
+
+
+def test_cassettes_are_copied_where_there_are_no_hard_links(parent, shell, new, monkeypatch):
+    def refuse(*_: object) -> None:
+        raise OSError(18, "Invalid cross-device link")
+
+    made = parent()
+    monkeypatch.setattr(os, "link", refuse)
+    assert shell("branch", made.log, *ORDER, "-o", new).code == 0
+    [one, _] = sorted(new.glob("*.baseline.json"))
+    assert not one.samefile(made.cassettes / one.name)
+    assert shell("verify", new).code == 0
+    assert shell("branch", made.log, *ORDER, "-o", new).code == 0
+
+
+def test_a_compressed_parent_is_branched_as_its_text_is(parent, shell, endpoint, new, files):
+    made = parent()
+    packed = new.parent / "packed"
+    assert shell("cassette", "convert", made.cassettes, "--to", "compressed", "-o", packed)[0] == 0
+    assert shell("branch", made.log, *ORDER, "-o", new).code == 0
+    other = new.parent / "other" / "new"
+    args = ("--cassette-dir", packed, *ORDER, "-o", other)
+    assert shell("branch", made.log, *args).code == 0
+    assert files(other) == files(new)
+    assert len(endpoint.sent) == 8
+
+
+def test_every_continuation_is_one_draw_of_its_own(parent, shell, endpoint, new):
+    made = parent()
+    planned = plan_of(shell, made.log, *ORDER, "--continuations", 3)
+    assert planned["calls"]["least"] == planned["calls"]["most"] == 12
+    assert shell("branch", made.log, *ORDER, "--continuations", 3, "-o", new).code == 0
+    assert set(endpoint.sent) == calls(*FUTURE, draws=3)
+    assert len(endpoint.sent) == 12
+    assert shell("verify", new).code == 0
+    drawn = [one for one in read_episodes(new) if one.branch is not None]
+    assert [one.branch.continuation for one in drawn] == [1, 2, 3] * 2
+    assert len({one.attempts[-1].text for one in drawn}) == 6
+    assert drawn[0].turns == drawn[1].turns == drawn[2].turns
+
+
+def test_a_limit_takes_up_the_first_of_the_plan_and_leaves_the_others_open(
+    parent, shell, endpoint, new
+):
+    made = parent()
+    best = plan_of(shell, made.log, *ORDER)["episodes"][0]["episode_id"]
+    planned = plan_of(shell, made.log, *ORDER, "--limit", 1)
+    assert (planned["open"], planned["calls"]["most"]) == (1, 2)
+    assert [one["episode_id"] for one in planned["episodes"]] == [best]
+    assert shell("branch", made.log, *ORDER, "--limit", 1, "-o", new).code == 0
+    assert set(endpoint.sent) == calls(*FUTURE, episodes=[best])
+    assert len(list(read_episodes(new))) == 3
+    assert shell("verify", new).code == 0
+
+
+AS_RANKED = {"vote_as_ranked": f"{C},{V},{M},{S}"}
+
+
+def test_a_rule_that_the_ballots_leave_open_is_asked_for_on_the_same_proposals(
+    parent, shell, endpoint, new
+):
+    made = parent(votes=AS_RANKED)
+    planned = plan_of(shell, made.log, "--rule", "ranked")
+    # A ballot of each of four voters; then at most a tie round of eight calls and one future.
+    assert planned["calls"] == {"least": 8, "most": 28, "ceiling": 56}
+    assert planned["episodes"][0]["first_paid"] == "1/vote_as_ranked/scaffolding/1"
+    assert shell("branch", made.log, "--rule", "ranked", "-o", new).code == 0
+    asked = [f"1/vote_as_ranked/{role}/1" for role in ROLES]
+    assert set(endpoint.sent) == calls(*asked, *FUTURE)
+    assert len(endpoint.sent) == 12
+    winners = {one.turns[0].decision.winner for one in read_episodes(new) if one.branch}
+    assert winners == {C}
+
+
+def test_a_parent_that_asked_in_the_rule_s_format_pays_for_the_future_alone(
+    parent, shell, endpoint, new
+):
+    made = parent(votes=AS_RANKED, vote_formats=["ranked", "rich"])
+    planned = plan_of(shell, made.log, "--rule", "ranked")
+    assert planned["calls"] == {"least": 4, "most": 4, "ceiling": 8}
+    assert shell("branch", made.log, "--rule", "ranked", "-o", new).code == 0
+    assert set(endpoint.sent) == calls(*FUTURE)
+    assert shell("verify", new).code == 0
+
+
+def test_another_panel_model_and_blinding_go_on(parent, shell, endpoint, new):
+    roles = [S, M, V]
+    votes = {f"tie_vote/{V}": "?", f"vote_final/{V}": "?"}
+    made = parent(votes=votes, roles=roles, blinding="shared", max_turns=2)
+    order = ("--fallback-order", M)
+    args = (
+        made.log,
+        *order,
+        "--roles",
+        f"{C},{V},{S}",
+        "--model",
+        "judge-model",
+        "--continuations",
+        4,
+    )
+    assert shell("branch", *args, "-o", new).code == 0
+    assert shell("verify", new).code == 0
+    second = [one.turns[1] for one in read_episodes(new) if one.branch and len(one.turns) == 2]
+    assert second
+    assert {tuple(turn.proposals_final) for turn in second} == {(C, V, S)}
+    models = {
+        call.model for one in read_episodes(new) for call in one.calls if call.stage == "propose"
+    }
+    assert models == {"tutor-model", "judge-model"}
+
+
+def test_verdicts_of_the_prefix_are_taken_over_and_only_new_programs_judged(
+    parent, shell, endpoint, new, monkeypatch
+):
+    made = parent(benchmarks={"humaneval": {"limit": 1}}, max_turns=2, conditions=["simple"])
+    judged: list[str] = []
+    from tutorsim.sandbox import Sandbox
+
+    judge = Sandbox.judge
+
+    def watch(self: Sandbox, run: Any) -> Any:
+        judged.append(run.message)
+        return judge(self, run)
+
+    monkeypatch.setattr(Sandbox, "judge", watch)
+    assert shell("branch", made.log, *ORDER, "-o", new).code == 0
+    [one] = read_episodes(new)
+    logged = next(iter(read_episodes(made.log)))
+    assert one.attempts[0] == logged.attempts[0]
+    assert sorted(judged) == sorted(attempt.text for attempt in one.attempts[1:])
+    old = (made.cassettes / "verdicts.jsonl").read_text().splitlines()
+    now = (new / "verdicts.jsonl").read_text().splitlines()
+    assert len(set(old) & set(now)) == 1
+    assert shell("verify", new).code == 0
+
+
+# --- What stops a branch, and how it goes on --------------------------------------------------
+
+
+def test_the_cap_stops_a_branch_which_then_goes_on_and_the_prefix_does_not_count(
+    parent, shell, endpoint, new
+):
+    made = parent()
+    prices = ("--prices", new.parent / "study" / "prices.toml", "--max-connections", 1)
+    args = ("branch", made.log, *ORDER, "-o", new, *prices)
+    # A reply costs 0.0003 dollars, 66 of the parent's 0.0198; a call may cost 0.0102 and more.
+    said = shell(*args, "--max-usd", "0.001")
+    assert said.code == BUDGET
+    assert endpoint.sent == []
+    said = shell(*args, "--max-usd", "0.0125")
+    assert said.code == 0, said.err
+    assert set(endpoint.sent) == calls(*FUTURE)
+    assert len(endpoint.sent) == 4
+    assert shell("verify", new).code == 0
+
+
+def test_a_cap_needs_the_price_of_the_model_that_goes_on(parent, shell, endpoint, new):
+    made = parent()
+    prices = ("--prices", new.parent / "study" / "prices.toml", "--max-usd", 1)
+    said = shell("branch", made.log, *ORDER, "--model", "another", "-o", new, *prices)
+    assert said.code == USAGE
+    assert "'another'" in said.err
+
+
+@pytest.mark.parametrize(
+    "kind", ["429", "drop", *(pytest.param(k, marks=pytest.mark.slow) for k in ("500", "cut"))]
+)
+def test_faults_are_asked_again_and_leave_no_trace(parent, shell, endpoint, new, files, kind):
+    made = parent()
+    assert shell("branch", made.log, *ORDER, "-o", new.parent / "plain" / "new").code == 0
+    endpoint.sent.clear()
+    endpoint.fault = lambda call, attempt: kind if attempt == 0 else None
+    assert shell("branch", made.log, *ORDER, "-o", new).code == 0
+    assert endpoint.counts() == dict.fromkeys(calls(*FUTURE), 2)
+    assert files(new) == files(new.parent / "plain" / "new")
+
+
+def test_a_failed_episode_is_taken_up_again_on_demand(parent, shell, endpoint, new):
+    made = parent()
+    bad = f"{EPISODES[0]}.c01/1/judge/judge/1"
+    endpoint.fault = lambda call, attempt: "400" if call == bad else None
+    said = shell("branch", made.log, *ORDER, "-o", new)
+    assert said.code == 1
+    assert "--retry-errors" in said.err
+    assert shell("verify", new).code == 0
+    endpoint.sent.clear()
+    endpoint.fault = lambda call, attempt: None
+    assert shell("branch", made.log, *ORDER, "-o", new).code == 1
+    assert endpoint.sent == []
+    assert shell("branch", made.log, *ORDER, "-o", new, "--retry-errors").code == 0
+    assert endpoint.sent == [bad]
+    assert shell("verify", new).code == 0
+
+
+def test_a_killed_branch_goes_on_and_pays_for_nothing_twice(
+    parent, shell, endpoint, new, launch, on_disk, files
+):
+    made = parent(max_turns=2)
+    endpoint.delay = 0.02
+    child = launch("branch", made.log, *ORDER, "-o", new, "--max-connections", 2)
+    endpoint.wait_for(12)
+    child.kill()
+    child.wait()
+    endpoint.delay = 0
+    held, sent = on_disk(new), set(endpoint.sent)
+    endpoint.sent.clear()
+    assert shell("branch", made.log, *ORDER, "-o", new).code == 0
+    assert not set(endpoint.sent) & held
+    assert all(count == 1 for count in endpoint.counts().values())
+    assert sent | set(endpoint.sent) <= on_disk(new)
+    assert shell("branch", made.log, *ORDER, "-o", new.parent / "whole" / "new").code == 0
+    assert files(new) == files(new.parent / "whole" / "new")
+
+
+def test_failed_episodes_of_the_parent_are_left_out(parent, shell, endpoint, new):
+    bad = f"{EPISODES[0]}/1/judge/judge/1"
+    endpoint.fault = lambda call, attempt: "400" if call in ("", bad) else None
+    made = parent()
+    planned = plan_of(shell, made.log, *ORDER)
+    assert [one["episode_id"] for one in planned["episodes"]] == [EPISODES[1]]
+    assert (planned["covered"], planned["open"]) == (2, 0)
+    assert shell("branch", made.log, *ORDER, "-o", new).code == 0
+    assert [one.condition for one in read_episodes(new)] == ["baseline", "baseline", "simple"]
+
+
+# --- What is refused --------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("which", ["baseline", "simple"])
+def test_an_edited_parent_is_refused_before_anything_is_paid_for(
+    parent, shell, endpoint, new, which
+):
+    made = parent()
+    path = made.cassettes / f"sciq.ice.help_avoidant.{which}.json"
+    path.write_bytes(path.read_bytes().replace(b"I think", b"I know!"))
+    said = shell("branch", made.log, *ORDER, "-o", new)
+    assert said.code == INVALID
+    assert f"{path.name} of the parent was edited" in said.err
+    assert endpoint.sent == []
+
+
+def test_a_parent_that_is_gone_is_named_as_missing(parent, shell, endpoint, new):
+    made = parent()
+    shutil.rmtree(made.cassettes)
+    said = shell("branch", made.log, *ORDER, "-o", new)
+    assert said.code == USAGE
+    assert "--cassette-dir" in said.err
+    assert not new.exists()
+
+
+def test_other_prompts_than_the_parent_s_are_refused(parent, shell, endpoint, new, monkeypatch):
+    made = parent()
+    monkeypatch.setattr("tutorsim.study.LoadedStudy.prompt_digest", lambda self: "0" * 64)
+    said = shell("branch", made.log, *ORDER, "-o", new)
+    assert said.code == INVALID
+    assert "prompts of this tutorsim are not the recorded ones" in said.err
+    assert endpoint.sent == []
+
+
+def test_a_branch_is_never_written_over_its_parent(parent, shell, endpoint, files):
+    made = parent()
+    before = files(made.cassettes, made.log)
+    for target in (made.cassettes, made.log, made.log / ".." / "cassettes"):
+        said = shell("branch", made.log, *ORDER, "-o", target)
+        assert said.code == USAGE
+        assert "A branch leaves its parent as it is." in said.err
+    assert files(made.cassettes, made.log) == before
+    assert endpoint.sent == []
+
+
+def test_another_branch_into_the_same_folder_is_refused_with_what_differs(
+    parent, shell, endpoint, new, files
+):
+    made = parent()
+    assert shell("branch", made.log, *ORDER, "-o", new).code == 0
+    before = files(new)
+    said = shell("branch", made.log, *ORDER, "-o", new, "--continuations", 2)
+    assert said.code == USAGE
+    assert "They differ in continuations" in said.err
+    said = shell("branch", made.log, "--tie-policy", "no_tie_round", "-o", new)
+    assert "They differ in fallback_order, tie_policy" in said.err
+    assert files(new) == before
+
+
+def test_a_folder_with_another_recording_stays_as_it_is(
+    parent, shell, endpoint, record, write_grid, new, files
+):
+    made = parent()
+    assert record(write_grid(seed=6), name="other").code == 0
+    other = new.parent / "other" / "cassettes"
+    before = files(other)
+    said = shell("branch", made.log, *ORDER, "-o", other)
+    assert said.code == USAGE
+    assert "holds another recording" in said.err
+    assert files(other) == before
+
+
+def test_without_credentials_no_folder_is_begun(parent, shell, new, monkeypatch):
+    made = parent()
+    monkeypatch.delenv("ANTHROPIC_API_KEY")
+    assert shell("branch", made.log, *ORDER, "-o", new).code == USAGE
+    assert not new.exists()
+
+
+def test_a_branch_is_not_branched_and_its_study_not_run(parent, shell, endpoint, new):
+    made = parent()
+    assert shell("branch", made.log, *ORDER, "-o", new).code == 0
+    endpoint.sent.clear()
+    said = shell("branch", new, *ORDER, "-o", new.parent / "next")
+    assert (said.code, "is a branch itself" in said.err) == (USAGE, True)
+    folders = ("--log-dir", new.parent / "l", "--cassette-dir", new.parent / "c")
+    said = shell("run", new / "study.toml", *folders)
+    assert (said.code, "cannot be run on its own" in said.err) == (USAGE, True)
+    assert endpoint.sent == []
+
+
+@pytest.mark.parametrize(
+    ("roles", "why"),
+    [
+        (f"{S},{M},nobody", "no role 'nobody'"),
+        (f"{S},{M},baseline", "no role 'baseline' for a panel"),
+        (f"{S},{M}", "3 to 8 different roles"),
+        (f"{S},{M},{S}", "3 to 8 different roles"),
+    ],
+)
+def test_a_panel_that_cannot_go_on_is_refused(parent, shell, endpoint, new, roles, why):
+    made = parent()
+    said = shell("branch", made.log, *ORDER, "--roles", roles, "-o", new)
+    assert (said.code, why in said.err) == (USAGE, True)
+    assert not new.exists()
+
+
+@pytest.mark.parametrize(
+    "args",
+    [
+        (),
+        ("--plan",),
+        ("--rule", "simple"),
+        ("--rule", "simple", "--plan", *ORDER),
+        (*ORDER, "--json"),
+    ],
+)
+def test_what_is_asked_for_has_to_be_said(parent, shell, new, args):
+    assert shell("branch", parent().log, *args).code == USAGE
+
+
+def test_recording_a_branch_is_refused_in_ci(parent, shell, endpoint, new, monkeypatch):
+    made = parent()
+    monkeypatch.setenv("CI", "1")
+    assert shell("branch", made.log, *ORDER, "-o", new).code == USAGE
+    assert plan_of(shell, made.log, *ORDER)["covered"] == 2
+
+
+HOSTILE = "\x1b[31m\u202e[bold]<script>\x07"
+
+
+def test_hostile_text_of_the_parent_reaches_no_terminal(parent, shell, endpoint, new, monkeypatch):
+    text = type(endpoint)._text
+
+    def hostile(self: Any, call: str, user: str) -> str:
+        return text(self, call, user) + (HOSTILE if "/student/" in call else "")
+
+    monkeypatch.setattr(type(endpoint), "_text", hostile)
+    made = parent(seed=6)
+    planned = shell("branch", made.log, *ORDER, "--plan")
+    said = shell("branch", made.log, *ORDER, "-o", new)
+    for shown in (planned.out, planned.err, said.out, said.err):
+        assert not set(shown) & {"\x1b", "\u202e", "\x07"}
+    assert (planned.code, said.code, shell("verify", new).code) == (0, 0, 0)

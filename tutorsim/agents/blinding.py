@@ -5,10 +5,10 @@ and, when labels are drawn per reader, the stage and the reader. No random gener
 Python version or a platform is involved, and every order is equally likely.
 """
 
-import hashlib
 import re
 from collections.abc import Mapping, Sequence
 from functools import lru_cache
+from hashlib import sha256
 
 from tutorsim.agents.scene import Scene, indented
 from tutorsim.records import Note, ReviewRecord
@@ -27,12 +27,9 @@ def draw_labels(
     place: tuple[str, ...] = (str(scene.study.seed), scene.spec.parent_id, str(turn))
     if scene.study.blinding == "per_reader":
         place += (stage, reader)
-    drawn = sorted(candidates, key=lambda role: _hash(*place, role))
+    before = "\x1f".join((*place, ""))
+    drawn = sorted(candidates, key=lambda role: sha256((before + role).encode()).digest())
     return dict(zip(LABELS, drawn, strict=False))
-
-
-def _hash(*parts: str) -> bytes:
-    return hashlib.sha256("\x1f".join(parts).encode()).digest()
 
 
 def labelled(texts: Mapping[str, str], labels: Mapping[str, str]) -> str:

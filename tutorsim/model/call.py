@@ -155,8 +155,9 @@ class Reply:
 
 def _input_tokens(usage: Mapping[str, Any]) -> int:
     """All input tokens, those written to and read from a prompt cache among them."""
-    fields = ("input_tokens", "cache_creation_input_tokens", "cache_read_input_tokens")
-    return sum(int(usage.get(field) or 0) for field in fields)
+    written = int(usage.get("cache_creation_input_tokens") or 0)
+    read = int(usage.get("cache_read_input_tokens") or 0)
+    return int(usage.get("input_tokens") or 0) + written + read
 
 
 def _encodable(text: str) -> str:

@@ -47,8 +47,12 @@ SECRET_LENGTH: Final = 12
 """Shorter credentials are placeholders for a local server, and occur in ordinary text."""
 
 
-def credentials_in(headers: httpx2.Headers) -> list[str]:
-    """The credentials that a request carries, without placeholders for a local server."""
+def credentials_in(headers: Mapping[str, str]) -> list[str]:
+    """The credentials that a request carries, without placeholders for a local server.
+
+    Args:
+        headers: By name in lower case, or the client's own.
+    """
     sent = (headers.get(name, "").rsplit(" ", 1)[-1] for name in SECRET_HEADERS)
     return [secret for secret in sent if len(secret) >= SECRET_LENGTH]
 

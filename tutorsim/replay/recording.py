@@ -124,8 +124,9 @@ class Deck:
         Raises:
             RecordingRefused: If its tape is not open, or it contains the credential.
         """
-        _, key = self.tape_for(request.headers.get(CALL_HEADER, ""))
-        secrets = credentials_in(request.headers)
+        headers = _plain(request.headers)
+        _, key = self.tape_for(headers.get(CALL_HEADER, ""))
+        secrets = credentials_in(headers)
         _refuse_secrets(secrets, request.content, f"The request of call {key}")
 
     def record(
@@ -146,16 +147,17 @@ class Deck:
             RecordingRefused: If it contains the credential.
             FolderError: If it cannot be written.
         """
-        tape, key = self.tape_for(request.headers.get(CALL_HEADER, ""))
-        secrets = credentials_in(request.headers)
+        headers, said = _plain(request.headers), _plain(response.headers)
+        tape, key = self.tape_for(headers.get(CALL_HEADER, ""))
+        secrets = credentials_in(headers)
         _refuse_secrets(secrets, received, f"The reply to call {key}")
         one = Interaction(
             key=key,
-            kind=_kind(request, response),
+            kind=_kind(request, said),
             status=response.status_code,
-            request_headers=kept(request.headers, REQUEST_HEADERS),
+            request_headers=kept(headers, REQUEST_HEADERS),
             request=request.content.decode(),
-            response_headers=kept(response.headers, RESPONSE_HEADERS),
+            response_headers=kept(said, RESPONSE_HEADERS),
             response=_message(received, request),
         )
         tape.add(one)
@@ -386,8 +388,13 @@ def _message(body: bytes, request: httpx2.Request) -> str:
         raise httpx2.RemoteProtocolError("the reply is no message", request=request) from error
 
 
-def _kind(request: httpx2.Request, response: httpx2.Response) -> ProvenanceKind:
-    if STANDIN_HEADER in response.headers:
+def _plain(headers: httpx2.Headers) -> dict[str, str]:
+    """Headers by name in lower case; the client's own mapping is searched whole for each name."""
+    return dict(headers.items())
+
+
+def _kind(request: httpx2.Request, said: Mapping[str, str]) -> ProvenanceKind:
+    if STANDIN_HEADER in said:
         return "stand-in"
     return "api" if request.url.host == DEFAULT_HOST else "relay"
 

@@ -17,8 +17,8 @@ _LOOPBACK = ("127.0.0.1", "::1", "localhost")
 def standin() -> None:
     """Serve a scripted model for recordings without the real one.
 
-    It speaks the Messages API and plays students, judges and tutors. What is recorded from it
-    says nothing about any language model.
+    It speaks the Messages API, batches included, and plays students, judges and tutors. What is
+    recorded from it says nothing about any language model.
     """
 
 

@@ -258,6 +258,12 @@ def refusal(status: int, said: str, model: str) -> UsageError | None:
             why="No call of the study can succeed with them.",
             hint="Check ANTHROPIC_API_KEY, then give the same command again.",
         )
+    if status == 402:
+        return UsageError(
+            f"The endpoint wants to be paid first (HTTP 402{said}).",
+            why="No call of the study can succeed until the account has credit.",
+            hint="Add credit, then give the same command again. Everything paid for is kept.",
+        )
     if status == 403:
         return UsageError(
             f"The credentials may not be used to call {model!r} (HTTP 403{said}).",

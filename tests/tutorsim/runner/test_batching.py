@@ -387,6 +387,33 @@ def test_batches_that_a_restarted_server_does_not_know_are_sent_again(
     assert files(*folders(tmp_path, "batch")) == whole
 
 
+@pytest.mark.slow
+def test_a_recording_outlives_a_server_that_is_killed_and_comes_back_without_its_batches(
+    serve: Serve,
+    direct: Any,
+    launch: Any,
+    files: Any,
+    monkeypatch: pytest.MonkeyPatch,
+    tmp_path: Path,
+) -> None:
+    study, whole = direct(conditions=["baseline"])
+    faults = ("--seed", SEED, "--fault", "pending:3:1.5")
+    server = launch("standin", "serve", *faults)
+    url = server.stdout.readline().decode().strip()
+    monkeypatch.setenv("ANTHROPIC_BASE_URL", url)
+    child = launch("run", study, "--batch", *options(tmp_path, "batch"))
+    said = b""
+    while said.count(b"calls as batch") < 3:  # the third batch takes its time
+        said += child.stderr.readline()
+    server.kill()
+    server.wait()
+    launch("standin", "serve", "--port", url.rsplit(":", 1)[1], *faults[:2])
+    _, rest = child.communicate(timeout=300)
+    assert child.returncode == 0, rest
+    assert b"is gone; its calls are made again." in rest
+    assert files(*folders(tmp_path, "batch")) == whole
+
+
 @pytest.mark.parametrize(
     "number", [pytest.param(signal.SIGINT, marks=pytest.mark.slow), signal.SIGTERM]
 )

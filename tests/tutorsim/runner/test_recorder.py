@@ -381,7 +381,11 @@ def test_refused_credentials_stop_everything_at_once(
 
 @pytest.mark.parametrize(
     ("status", "words"),
-    [("404", "The endpoint has no model 'tutor-model'"), ("403", "may not be used to call")],
+    [
+        ("404", "The endpoint has no model 'tutor-model'"),
+        ("403", "may not be used to call"),
+        ("402", "wants to be paid first"),
+    ],
 )
 def test_a_model_that_cannot_be_called_stops_everything_and_what_is_paid_for_is_kept(
     status: str,

@@ -4,11 +4,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from math import fsum
 
-from analysis.invariance import (
-    FormatInvariance,
-    format_invariance,
-    format_invariance_across,
-)
+from analysis.invariance import FormatInvariance, format_invariance_of_two
 from analysis.metrics.outcomes import OUTCOMES, Outcome, Pair, paired_outcomes
 from analysis.metrics.turns import decided_turns
 from analysis.sources import Source
@@ -60,7 +56,7 @@ class Comparison:
     same_winner: Mapping[str, Estimate | NotEstimable]
     """Protocol → share of first turns of the same episode that both runs gave to one role."""
     format_invariance: Mapping[str, FormatInvariance | NotEstimable]
-    """`first` and `second`: within each run; `across`: voters of both on the same proposals."""
+    """As `format_invariance_of_two` gives it."""
     caption: str
 
     def to_json(self) -> dict[str, object]:
@@ -92,11 +88,7 @@ def compare_runs(first: Source, second: Source, *, seed: int = 0) -> Comparison:
         only_second=len(two - one),
         outcomes=tuple(replace(r, p_holm=corrected.get(i)) for i, r in enumerate(rows)),
         same_winner=_same_winner(first, second),
-        format_invariance={
-            "first": format_invariance(first, seed=seed),
-            "second": format_invariance(second, seed=seed),
-            "across": format_invariance_across(first, second, seed=seed),
-        },
+        format_invariance=format_invariance_of_two(first, second, seed=seed),
         caption=(
             f"{second.name} − {first.name}, paired on benchmark, task, persona and condition. "
             f"First: {first.provenance}. Second: {second.provenance}."

@@ -11,7 +11,11 @@ are counted and in no share. Beside it stand two askings of one format, which ne
 either: the same ballot, and consistent, which means that some ranking agrees with both.
 """
 
-from analysis.invariance.pairs import format_invariance, format_invariance_across
+from analysis.invariance.pairs import (
+    format_invariance,
+    format_invariance_across,
+    format_invariance_of_two,
+)
 from analysis.invariance.result import UNTESTED, FormatInvariance, FormatPair, OneFormat
 from analysis.invariance.words import invariance_words
 
@@ -22,5 +26,6 @@ __all__ = [
     "OneFormat",
     "format_invariance",
     "format_invariance_across",
+    "format_invariance_of_two",
     "invariance_words",
 ]

@@ -17,7 +17,7 @@ from tutorsim.records import BallotRecord, Turn
 from tutorsim.types import BALLOT_FORMATS, BallotFormat, Protocol
 from tutorsim.voting import masses_of
 
-__all__ = ["format_invariance", "format_invariance_across"]
+__all__ = ["format_invariance", "format_invariance_across", "format_invariance_of_two"]
 
 Ballots = Mapping[str, BallotRecord]
 """Voter → ballot, all in one format."""
@@ -85,6 +85,17 @@ def format_invariance_across(
         for panel in (*_pairs_of(match, side), *_pairs_of(side, match))
     ]
     return _result(panels, None, seed) if panels else NotEstimable(UNTESTED)
+
+
+def format_invariance_of_two(
+    first: Source, second: Source, *, seed: int = 0
+) -> dict[str, FormatInvariance | NotEstimable]:
+    """`first` and `second`: within each run; `across`: voters of both on the same proposals."""
+    return {
+        "first": format_invariance(first, seed=seed),
+        "second": format_invariance(second, seed=seed),
+        "across": format_invariance_across(first, second, seed=seed),
+    }
 
 
 def _sides(source: Source) -> Iterator[tuple[Hashable, _Side]]:

@@ -1,6 +1,6 @@
 """`tutorsim compare`: two runs side by side, paired."""
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 
 import click
@@ -9,8 +9,9 @@ from rich.text import Text
 
 from analysis.branches import BranchComparison, compare_branch, is_branch_of
 from analysis.compare import Comparison, OutcomeDifference, compare_runs
+from analysis.invariance import FormatInvariance, format_invariance_of_two
 from analysis.sources import Source, open_source
-from analysis.statistics import NotEstimable
+from analysis.statistics import NotEstimable, to_json
 from tutorsim.cli.branch_comparison import branch_shown
 from tutorsim.cli.figures import estimate, plain_figure
 from tutorsim.cli.invariance import invariance_shown
@@ -66,7 +67,7 @@ def compare(first: Path, second: Path, as_json: bool, output: Path | None) -> No
       pairs, only_first, only_second: how many there are
       outcomes: [{benchmark condition outcome first second difference test p_holm}]
       same_winner: {protocol: share of first turns that both gave to one role}
-      format_invariance: {first second across: {from_vote again
+      format_invariance: {first second across: {from_vote again again_consistent
         pairs: [{given other pairs abstained consistent same_top turns
                  same_winner}]
         askings: [{form pairs abstained same consistent}]}}, or not_estimable
@@ -80,24 +81,32 @@ def compare(first: Path, second: Path, as_json: bool, output: Path | None) -> No
                            p_holm}]}]
       paths: [{episode_id benchmark condition turn continuations left logged draws
                resimulated}]
+      format_invariance: as above
     Estimates are {value n interval: {low high method}}; what cannot be estimated
     is {not_estimable: reason}.
     """
     one, two = open_source(first), open_source(second)
     if is_branch_of(one, two):
-        branch = compare_branch(one, two)
-        publish(_beside(one, two, branch), branch.to_json(), as_json=as_json, output=output)
+        branch, formats = compare_branch(one, two), format_invariance_of_two(one, two)
+        value = {**branch.to_json(), "format_invariance": to_json(formats)}
+        publish(_beside(one, two, branch, formats), value, as_json=as_json, output=output)
         return
     found = compare_runs(one, two)
     publish(_shown(one, two, found), found.to_json(), as_json=as_json, output=output)
 
 
-def _beside(parent: Source, child: Source, found: BranchComparison) -> Shown:
+def _beside(
+    parent: Source,
+    child: Source,
+    found: BranchComparison,
+    formats: Mapping[str, FormatInvariance | NotEstimable],
+) -> Shown:
     yield from source_shown(parent)
     yield Text()
     yield from source_shown(child)
     yield Text()
     yield from branch_shown(found)
+    yield from invariance_shown({_WHERE[where]: of for where, of in formats.items()})
 
 
 def _shown(first: Source, second: Source, found: Comparison) -> Shown:

@@ -14,7 +14,7 @@ import polars as pl
 from analysis.tables import BALLOTS_SCHEMA
 from tutorsim.errors import BallotFileError
 
-__all__ = ["FILE_SUFFIXES", "REQUIRED", "read_columns", "refuse"]
+__all__ = ["FILE_SUFFIXES", "REQUIRED", "read_columns", "refuse", "typed_columns"]
 
 REQUIRED: Final = ("episode_id", "turn", "stage", "voter", "candidate", "mass", "protocol")
 """Columns that a file of ballots must have."""
@@ -40,7 +40,21 @@ def read_columns(file: Path) -> pl.DataFrame:
         raise _unreadable(file, str(error).splitlines()[0]) from error
     _require_columns(raw, file)
     frame = raw.select(name for name in raw.columns if name in BALLOTS_SCHEMA)
-    frame = frame.with_row_index("row", 1).filter(~pl.all_horizontal(pl.exclude("row").is_null()))
+    return typed_columns(frame.with_row_index("row", 1), file)
+
+
+def typed_columns(frame: pl.DataFrame, file: Path) -> pl.DataFrame:
+    """Columns of a file in the ballots table's types.
+
+    Args:
+        frame: Columns of the ballots table, the required ones among them, and as `row`, the
+            first one, the data row's number in the file.
+        file: Named in errors.
+
+    Raises:
+        BallotFileError: As `read_columns`, for what rows hold.
+    """
+    frame = frame.filter(~pl.all_horizontal(pl.exclude("row").is_null()))
     for name in frame.columns[1:]:
         frame = frame.with_columns(_typed(frame, name, file))
     absent = [pl.lit(None, t).alias(c) for c, t in BALLOTS_SCHEMA.items() if c not in frame.columns]

@@ -5,7 +5,7 @@ together. Those become arrays. Every other turn is handed back as rows, for the 
 and explain: `analysis.ballotcheck` and `analysis.profiles`.
 """
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from typing import Final, NamedTuple
 
 import numpy as np
@@ -62,7 +62,11 @@ class _Dense(NamedTuple):
 
 
 def arrays_of(
-    frame: pl.DataFrame, order: Sequence[str], budget: int, turns: TurnOrder
+    frame: pl.DataFrame,
+    order: Sequence[str],
+    budget: int,
+    turns: TurnOrder,
+    wanted: Callable[[TurnArrays], bool] = lambda _: True,
 ) -> tuple[list[TurnArrays], pl.DataFrame] | None:
     """The turns of a batch as arrays, and the rows of those that need the slow readers.
 
@@ -71,17 +75,20 @@ def arrays_of(
         order: All candidates, in the role-priority order.
         budget: Points of a cumulative ballot.
         turns: Notes the turns of all batches of a table.
+        wanted: Whether turns of one shape are wanted as arrays.
 
     Returns:
         `None` where the rows of a turn may lie apart.
     """
     starts = turn_starts(frame)
-    heads = frame.select(TURN)[starts]
+    heads = frame.select(TURN)[starts].with_columns(
+        pl.col("episode_id", "protocol").cast(pl.String)
+    )
     if not turns.keeps(heads):
         return None
     turn = np.repeat(np.arange(len(starts)), np.diff(starts, append=frame.height))
     voters = Codes()
-    dense = _dense(frame, turn, len(starts), order, voters)
+    dense = _dense(frame, turn, heads, order, voters)
     if dense is None:
         return [], frame
     by_name = np.argsort(np.array(voters.names))
@@ -92,14 +99,14 @@ def arrays_of(
     protocols = heads.get_column("protocol").cast(pl.String).to_numpy()
     for rows, shape in _shapes(cells, protocols, dense.whole):
         made, valid = _made(cells[rows], shape, order, names, budget)
-        good[rows[valid]] = True
-        if valid.any():
+        if valid.any() and wanted(made):
+            good[rows[valid]] = True
             found.append(made)
     return found, frame.filter(~good[turn])
 
 
 def _dense(
-    frame: pl.DataFrame, turn: Ints, turns: int, order: Sequence[str], voters: Codes
+    frame: pl.DataFrame, turn: Ints, heads: pl.DataFrame, order: Sequence[str], voters: Codes
 ) -> _Dense | None:
     """The cells; `None` where they would be too many, or a word is not known."""
     words = frame.get_column("stage").cast(pl.String)
@@ -112,8 +119,10 @@ def _dense(
     candidates = Codes(order)
     candidate = candidates.of(frame.get_column("candidate"))
     voter = voters.of(frame.get_column("voter"))
+    turns = heads.height
     shape = (turns, 3, len(voters.names), len(order))
-    if len(candidates.names) > len(order) or np.prod(shape) > _CELLS:
+    blank = any(not name.strip() for name in (*candidates.names, *voters.names))
+    if blank or len(candidates.names) > len(order) or np.prod(shape) > _CELLS:
         return None
     at = ((turn * 3 + stage.to_numpy()) * shape[2] + voter) * shape[3] + candidate
     mass = frame.get_column("mass").fill_null(ABSTAINED).to_numpy()
@@ -124,12 +133,14 @@ def _dense(
     whole = (cells != _MISSING).sum(axis=(1, 2, 3)) == rows
     odd = _odd_rows(frame)
     whole[turn[odd]] = False
+    whole &= heads.get_column("episode_id").str.strip_chars().ne("").to_numpy()
     return _Dense(cells, whole)
 
 
 def _odd_rows(frame: pl.DataFrame) -> Bools:
-    """Rows whose status says something else than their mass, or whose numbers are below 0."""
-    odd = (pl.col("mass") < 0).fill_null(False) | (pl.col("turn") < 0)
+    """Rows whose status says something else than their mass, or whose numbers are too large."""
+    low, high = pl.min_horizontal("mass", "turn") < 0, pl.max_horizontal("mass", "turn") > 10**9
+    odd = low | high
     if "ballot_status" in frame.columns:
         status = pl.col("ballot_status").cast(pl.String)
         cast = status.is_in(["valid", "repaired"]) | status.is_null()

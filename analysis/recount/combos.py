@@ -121,6 +121,11 @@ class Summary:
         """Of no turns."""
         return Summary(TiedSets({}), {}, {}, {}, {}, {})
 
+    @staticmethod
+    def of_notes(notes: tuple[str, ...]) -> "Summary":
+        """Of no turns, with what reading them took."""
+        return Summary(TiedSets({}), {}, {}, {}, {}, {}, notes)
+
     @property
     def turns(self) -> int:
         """Turns counted."""

@@ -1,12 +1,16 @@
 """`tutorsim recount`: what other orders, tie policies and rules would have chosen."""
 
 from collections.abc import Iterator, Mapping, Sequence
+from contextlib import ExitStack
+from functools import partial
 from pathlib import Path
+from typing import Final, TypedDict
 
 import click
 from rich.console import RenderableType
 
 from analysis.export import write_frame
+from analysis.partitions import Runner, no_ballots, parts_of, recount_parts, rows_of
 from analysis.recount import RecountResult
 from analysis.recount import recount as recount_source
 from analysis.recount.per_turn import turns_table
@@ -27,10 +31,14 @@ from tutorsim.cli.outcomes import thresholds_shown
 from tutorsim.cli.overview import source_shown
 from tutorsim.cli.recounted import SECTIONS, recount_shown
 from tutorsim.cli.render import publish
+from tutorsim.engine import connect, parse_engine, scattered
 from tutorsim.errors import UsageError
 from tutorsim.records import RUN_FILE
 
 __all__ = ["recount"]
+
+_IN_MEMORY: Final = 2_000_000
+"""Rows of ballots up to which all are held at once."""
 
 
 @click.command()
@@ -65,6 +73,11 @@ __all__ = ["recount"]
     type=click.Choice(list(SECTIONS)),
     help="Show only this section; may be given several times.",
 )
+@click.option(
+    "--engine",
+    metavar="dask://HOST:PORT",
+    help="Recount parts on a Dask cluster; dask://local?workers=N starts one here.",
+)
 @click.option("--full", is_flag=True, help="Also show every order and all wins under every rule.")
 @table_option("--turns", "two rows per turn, rule and k: ties to the order, and ties left")
 @report_options
@@ -76,6 +89,7 @@ def recount(
     thresholds: tuple[float, ...],
     budget: int | None,
     sections: tuple[str, ...],
+    engine: str | None,
     full: bool,
     turns: Path | None,
     as_json: bool,
@@ -83,7 +97,8 @@ def recount(
 ) -> None:
     """Ask of every logged turn what other rules would have chosen.
 
-    The source is a run folder or ballots from elsewhere. Answers are exact where the ballots
+    The source is a run folder or ballots from elsewhere. Parquet files of many ballots are
+    read a part at a time; every file must hold whole turns. Answers are exact where the ballots
     settle them and intervals where they do not: a figure stands with what the ballots leave
     open. Each turn is counted alone, and the logged dialogue is held fixed.
 
@@ -123,16 +138,78 @@ def recount(
             why=f"{source} is a run, and its study says what its ballots sum to.",
             hint="Leave --budget out.",
         )
-    opened = open_source(source, budget=budget)
-    with err().status("Counting under other rules …"):
-        found = recount_source(
-            opened, targets=targets or TARGETS, exempt=exempt, order=fallback_order
-        )
+    asked: _Asked = {"targets": targets or TARGETS, "exempt": exempt, "order": fallback_order}
+    parts = _parts(source, engine)
+    if parts is None:
+        opened = open_source(source, budget=budget)
+        with err().status("Counting under other rules …"):
+            found = recount_source(opened, **asked)
+    else:
+        _refuse_turns(turns, source)
+        found = _in_parts(source, parts, engine, budget, asked)
+        opened = _source_of(found)
     at = {threshold: at_threshold(opened, threshold) for threshold in thresholds}
     if turns is not None:
         tell_rows(write_frame(turns_table(found.per_turn), turns), turns)
     shown = _shown(opened, found, sections or tuple(SECTIONS), full, at)
     publish(shown, _value(found, at), as_json=as_json, output=output)
+
+
+class _Asked(TypedDict):
+    targets: Sequence[str]
+    exempt: Sequence[int]
+    order: Sequence[str] | None
+
+
+def _parts(source: Path, engine: str | None) -> list[Path] | None:
+    """The parts to recount one by one; `None` for a run, and for ballots that memory holds."""
+    parts = None if (source / RUN_FILE).is_file() else parts_of(source)
+    if engine is not None and parts is None:
+        raise UsageError(
+            "--engine is for ballots in Parquet.",
+            why=f"{source} holds no Parquet files of ballots, or others too.",
+            hint="Write a run's ballots with `tutorsim export`, or leave --engine out.",
+        )
+    if parts is None or engine is not None:
+        return parts
+    flat = all(part.parent in (source, source.parent) for part in parts)
+    return None if flat and rows_of(parts) <= _IN_MEMORY else parts
+
+
+def _refuse_turns(turns: Path | None, source: Path) -> None:
+    if turns is not None:
+        raise UsageError(
+            "--turns cannot be written of ballots that are recounted in parts.",
+            why=f"{source} is recounted by counts that add up, which name no turn.",
+            hint="Recount one of its parts at a time, without --engine.",
+        )
+
+
+def _in_parts(
+    source: Path, parts: list[Path], engine: str | None, budget: int | None, asked: _Asked
+) -> RecountResult:
+    name = source.resolve().name
+    with ExitStack() as stack:
+        run: Runner = map
+        if engine is not None:
+            run = partial(scattered, stack.enter_context(connect(parse_engine(engine))))
+        stack.enter_context(err().status(f"Counting {len(parts)} part(s) under other rules …"))
+        return recount_parts(
+            [p.resolve() for p in parts], name=name, budget=budget, run=run, **asked
+        )
+
+
+def _source_of(found: RecountResult) -> Source:
+    """What the head of the tables says of ballots that were never held together."""
+    return Source(
+        name=found.source,
+        ballots=no_ballots(),
+        fallback_order=None,
+        budget=found.budget,
+        run=None,
+        episodes=(),
+        notes=found.notes,
+    )
 
 
 def _shown(

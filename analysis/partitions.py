@@ -1,0 +1,244 @@
+"""Ballots in parts: each part to a summary, and summaries to one recount.
+
+A part is a Parquet file in the ballots table's shape, as `tutorsim export` writes it, and holds
+whole turns: no turn has rows in two parts. `summarise` reads a part in batches and gives its
+`analysis.recount.Summary`; summaries add up with `+`, in any order and grouping, to that of
+all parts; `recount_parts` does both and gives the tables. So ballots of any number are recounted in
+the memory of one batch, on one machine or on many.
+
+What cannot be summed is not in a summary: the per-turn table, and what needs the log of a run.
+Turns that have no regular shape (rows that lie apart, rich ballots, panels too large for
+tables) are kept until the part is read and recounted case by case; a part of only such turns needs
+the memory of its rows.
+"""
+
+from collections.abc import Callable, Iterable, Sequence
+from dataclasses import dataclass
+from functools import partial
+from pathlib import Path
+from typing import Any, Final, TypeVar
+
+import polars as pl
+
+from analysis.ballotcheck import check_ballots
+from analysis.ballotfiles import REQUIRED, read_columns, typed_columns
+from analysis.blocks import TurnOrder, whole_turns
+from analysis.elsewhere import BALLOT_SUFFIXES
+from analysis.identify.search import WORK_LIMIT
+from analysis.profiles import RICH, read_turns
+from analysis.recount import Plan, RecountResult, Summary, make_plan
+from analysis.recount.arrayed import fits, summary_of_arrays
+from analysis.recount.summed import Told, result_of, summary_of_turns
+from analysis.rules import TARGETS
+from analysis.tables import BALLOTS_SCHEMA
+from analysis.turnarrays import ARRAY_COLUMNS, arrays_of
+from tutorsim.errors import BallotFileError
+from tutorsim.types import CUMULATIVE_BUDGET
+
+__all__ = [
+    "Outline",
+    "Runner",
+    "no_ballots",
+    "outline",
+    "parts_of",
+    "recount_parts",
+    "rows_of",
+    "summarise",
+]
+
+Runner = Callable[[Callable[[Any], Any], Iterable[Any]], Iterable[Any]]
+"""Applies a function to every piece and gives the results, in any order: `map` is one."""
+
+T = TypeVar("T")
+
+_TEXT: Final = ("episode_id", "stage", "voter", "candidate", "protocol")
+_OPTIONAL: Final = ("ballot_status", *RICH)
+
+
+@dataclass(frozen=True)
+class Outline:
+    """What has to be known of all parts before any is recounted."""
+
+    candidates: tuple[str, ...]
+    """In the order of first appearance."""
+    budget: int | None
+    """What a cumulative or rich ballot sums to; `None` without any."""
+
+    def __add__(self, other: "Outline") -> "Outline":
+        budgets = {b for b in (self.budget, other.budget) if b is not None}
+        if len(budgets) > 1:
+            raise BallotFileError(
+                f"The cumulative ballots of these files sum to {sorted(budgets)}.",
+                why="One recount works with one budget.",
+                hint="Open the files one at a time.",
+            )
+        new = (c for c in other.candidates if c not in self.candidates)
+        return Outline((*self.candidates, *new), next(iter(budgets), None))
+
+
+def parts_of(path: Path) -> list[Path] | None:
+    """The Parquet files of a file or folder, by name; `None` where it holds other ballots too."""
+    path = Path(path)
+    if path.is_file():
+        return [path] if path.suffix.lower() == ".parquet" else None
+    exported = path / "ballots.parquet"
+    if exported.is_file():
+        return [exported]
+    files = sorted(p for p in path.rglob("*") if p.suffix.lower() in BALLOT_SUFFIXES)
+    return files if files and all(p.suffix.lower() == ".parquet" for p in files) else None
+
+
+def no_ballots() -> pl.DataFrame:
+    """A ballots table without rows."""
+    return pl.DataFrame(schema=BALLOTS_SCHEMA)
+
+
+def rows_of(parts: Iterable[Path]) -> int:
+    """Rows of all parts, from their footers."""
+    return sum(_read(part, lambda rows: rows.select(pl.len()).collect().item()) for part in parts)
+
+
+def outline(part: Path) -> Outline:
+    """The candidates and the budget of one part.
+
+    Raises:
+        BallotFileError: If the part cannot be read as ballots.
+    """
+    if not _regular_columns(part):
+        checked = check_ballots(read_columns(part), part)
+        names = checked.ballots.get_column("candidate").unique(maintain_order=True)
+        points = checked.ballots.get_column("protocol").is_in(["cumulative", "rich"]).any()
+        return Outline(tuple(names.to_list()), checked.budget if points else None)
+    return _read(part, _outlined)
+
+
+def _outlined(rows: pl.LazyFrame) -> Outline:
+    names = rows.select(pl.col("candidate").unique(maintain_order=True).cast(pl.String))
+    form, mass = pl.col("protocol").cast(pl.String), pl.col("mass")
+    rich = pl.col("points") if "points" in rows.collect_schema() else pl.lit(None, pl.Int64)
+    points = pl.when(form == "cumulative").then(mass).when(form == "rich").then(rich)
+    given = rows.with_columns(points.alias("given")).filter(pl.col("given") > 0)
+    ballot = ("episode_id", "turn", "stage", "voter")
+    first = given.select(ballot).head(1).collect()
+    budget = None
+    if first.height:
+        same = [pl.col(name) == pl.lit(first[name][0]) for name in ballot]
+        budget = int(given.filter(*same).select(pl.col("given").sum()).collect().item())
+    found = names.collect(engine="streaming").to_series()
+    return Outline(tuple(name for name in found.to_list() if name is not None), budget)
+
+
+def summarise(part: Path, plan: Plan) -> Summary:
+    """Recount one part.
+
+    Args:
+        part: A Parquet file of whole turns.
+        plan: From `analysis.recount.make_plan`, over the candidates of all parts.
+
+    Raises:
+        BallotFileError: With file, row and reason, where rows make no ballot.
+    """
+    if not _regular_columns(part):
+        return _case_by_case(read_columns(part), part, plan)
+    return _read(part, partial(_summarised, part=part, plan=plan))
+
+
+def _summarised(lazy: pl.LazyFrame, *, part: Path, plan: Plan) -> Summary:
+    columns = [c for c in (*ARRAY_COLUMNS, *_OPTIONAL) if c in lazy.collect_schema()]
+    rows = lazy.select(columns).with_row_index("row", 1)
+    turns, rest, total = TurnOrder(), [], Summary.empty()
+    for frame in whole_turns(rows):
+        found = arrays_of(frame, plan.order, plan.budget, turns, partial(fits, plan=plan))
+        if found is None:
+            return _case_by_case(read_columns(part), part, plan)
+        for arrays in found[0]:
+            total += summary_of_arrays(arrays, plan)
+        rest.append(found[1])
+    if turns.repeats():
+        return _case_by_case(read_columns(part), part, plan)
+    left = pl.concat(rest) if rest else None
+    if left is not None and left.height:
+        total += _case_by_case(typed_columns(left, part), part, plan)
+    return total
+
+
+def _case_by_case(columns: pl.DataFrame, part: Path, plan: Plan) -> Summary:
+    checked = check_ballots(columns, part, budget=plan.budget)
+    turns = read_turns(checked.ballots, fallback_order=plan.order)
+    return summary_of_turns(turns, plan) + Summary.of_notes(checked.notes)
+
+
+def _read(part: Path, question: Callable[[pl.LazyFrame], T]) -> T:
+    try:
+        return question(pl.scan_parquet(part, hive_partitioning=False))
+    except (OSError, pl.exceptions.PolarsError) as error:
+        raise BallotFileError(
+            f"{part} cannot be read as ballots.",
+            why=str(error).splitlines()[0],
+            hint="Write it again, in the shape of `tutorsim export`'s ballots table.",
+        ) from error
+
+
+def _regular_columns(part: Path) -> bool:
+    """Whether the columns have the ballots table's types, and there are rows."""
+    schema = _read(part, lambda rows: rows.collect_schema())
+    if not set(REQUIRED) <= set(schema) or not rows_of([part]):
+        return False
+    text = all(isinstance(schema[c], pl.String | pl.Categorical | pl.Enum) for c in _TEXT)
+    return text and all(schema[c].is_signed_integer() for c in ("turn", "mass"))
+
+
+def recount_parts(
+    parts: Sequence[Path],
+    *,
+    name: str,
+    targets: Sequence[str] = TARGETS,
+    exempt: Sequence[int] = (0, 1, 2),
+    order: Sequence[str] | None = None,
+    budget: int | None = None,
+    limit: int = WORK_LIMIT,
+    run: Runner = map,
+) -> RecountResult:
+    """Recount ballots in parts; `analysis.recount.recount` of all of them, but per turn.
+
+    Args:
+        parts: Parquet files, in the order in which candidates first appear.
+        name: Of the source, for captions.
+        targets: Rules to recount under.
+        exempt: Numbers of exempt voters.
+        order: The role-priority order, by default that of first appearance.
+        budget: Points of a cumulative ballot, by default what they sum to.
+        limit: Work allowed for one question about a panel too large for tables.
+        run: Applies a function to every part, here or elsewhere.
+
+    Raises:
+        BallotFileError: Where a part holds no ballots, or rows that make none.
+        UsageError: As `analysis.recount.recount`.
+    """
+    all_parts = _outline_of(parts, run)
+    points = budget or all_parts.budget or CUMULATIVE_BUDGET
+    plan = make_plan(
+        all_parts.candidates, points, targets=targets, exempt=exempt, order=order, limit=limit
+    )
+    total, notes = Summary.empty(), {}
+    for place, found in run(partial(_placed, function=summarise, plan=plan), enumerate(parts)):
+        total, notes[place] = total + found, found.notes
+    told = Told(
+        name,
+        f"ballots from elsewhere ({name})",
+        tuple(note for place in sorted(notes) for note in notes[place]),
+    )
+    return result_of(total, plan, told)
+
+
+def _outline_of(parts: Sequence[Path], run: Runner) -> Outline:
+    found = dict(run(partial(_placed, function=outline), enumerate(parts)))
+    total = Outline((), None)
+    for place in sorted(found):
+        total += found[place]
+    return total
+
+
+def _placed(piece: tuple[int, Path], function: Callable[..., Any], **rest: Any) -> tuple[int, Any]:
+    place, part = piece
+    return place, function(part, **rest)

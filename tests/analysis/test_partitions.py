@@ -1,0 +1,218 @@
+"""Parts of ballots: their summaries add up to the whole, and say what one reading says."""
+
+from random import Random
+
+import polars as pl
+import pytest
+
+from analysis import blocks, partitions
+from analysis.partitions import outline, parts_of, recount_parts, rows_of, summarise
+from analysis.recount import Summary, make_plan, recount
+from analysis.sources import open_source
+from tutorsim.errors import BallotFileError
+from tutorsim.types import PROTOCOLS
+from tutorsim.voting import decide
+
+ROLES = ("ann", "bob", "cyd")
+TARGETS = ("ranked", "cumulative", "condorcet")
+
+
+def a_ballot(random: Random, protocol: str, among: tuple[str, ...]) -> dict[str, int]:
+    if random.random() < 0.1:
+        return {}
+    m = len(among)
+    if protocol == "ranked":
+        return dict(zip(random.sample(among, m), range(m), strict=True))
+    if protocol == "approval":
+        return {c: random.randint(0, 1) for c in among}
+    cast = random.choices(among, k=1 if protocol == "simple" else 25)
+    return {c: cast.count(c) for c in among}
+
+
+def rows_of_turn(random: Random, place: tuple[str, int], protocol: str) -> list[tuple[object, ...]]:
+    def cast(stage: str, among: tuple[str, ...]) -> list[dict[str, int]]:
+        ballots = [a_ballot(random, protocol, among) for _ in ROLES]
+        for voter, ballot in zip(ROLES, ballots, strict=True):
+            rows.extend((*place, stage, protocol, voter, c, ballot.get(c)) for c in among)
+        return ballots
+
+    rows: list[tuple[object, ...]] = []
+    if random.random() < 0.8:
+        cast("vote_initial", ROLES)
+    final = cast("vote_final", ROLES)
+    tied = decide(final, ROLES, order=ROLES).tied_in_vote
+    if tied and random.random() < 0.8:
+        cast("tie_vote", tied)
+    return rows
+
+
+def a_table(seed: int, episodes: int) -> pl.DataFrame:
+    random = Random(seed)
+    rows = [
+        row
+        for e in range(episodes)
+        for turn in (1, 2)
+        for row in rows_of_turn(random, (f"e{e:03}", turn), PROTOCOLS[e % 4])
+    ]
+    names = ["episode_id", "turn", "stage", "protocol", "voter", "candidate", "mass"]
+    return pl.DataFrame(rows, schema=names, orient="row")
+
+
+@pytest.fixture(scope="module")
+def table() -> pl.DataFrame:
+    return a_table(4, 24)
+
+
+@pytest.fixture(scope="module")
+def plan():
+    return make_plan(ROLES, 25, targets=TARGETS, exempt=(0, 1))
+
+
+def in_parts(table: pl.DataFrame, folder, sizes):
+    """Files of so many episodes each, the last with the rest."""
+    names = table["episode_id"].unique(maintain_order=True)
+    start, files = 0, []
+    for i, size in enumerate([*sizes, len(names)]):
+        file = folder / f"part-{i}.parquet"
+        table.filter(
+            pl.col("episode_id").is_in(names[start : start + size].to_list())
+        ).write_parquet(file)
+        start += size
+        files.append(file)
+    return files
+
+
+def same(one, other) -> bool:
+    return one.model_dump(exclude={"source", "provenance", "notes"}) == other.model_dump(
+        exclude={"source", "provenance", "notes"}
+    )
+
+
+def test_parts_give_the_recount_of_the_whole(table, tmp_path, monkeypatch):
+    monkeypatch.setattr(blocks, "BATCH", 100)
+    whole = tmp_path / "whole.parquet"
+    table.write_parquet(whole)
+    expected = recount(open_source(whole), targets=TARGETS, exempt=(0, 1))
+    assert expected.turns == 48
+    (tmp_path / "parts").mkdir()
+    parts = in_parts(table, tmp_path / "parts", [5, 1, 9])
+    found = recount_parts(parts, name="x", targets=TARGETS, exempt=(0, 1))
+    assert same(found, expected)
+    assert found.per_turn.height == 0
+
+
+def test_summaries_add_up_in_any_order_and_grouping(table, plan, tmp_path):
+    whole = tmp_path / "whole.parquet"
+    table.write_parquet(whole)
+    a, b, c = (summarise(part, plan) for part in in_parts(table, tmp_path, [7, 6]))
+    total = summarise(whole, plan)
+    assert (a + b) + c == a + (b + c) == c + a + b == total
+    assert Summary.empty() + total == total
+    assert total.turns == a.turns + b.turns + c.turns == 48
+
+
+@pytest.mark.parametrize(
+    "changed",
+    [
+        lambda t: t.sort("voter", maintain_order=True),
+        lambda t: t.with_columns(pl.col("candidate", "stage", "protocol").cast(pl.Categorical)),
+        lambda t: t.with_columns(pl.col("turn").cast(pl.String)),
+        lambda t: t.with_columns(pl.col("mass").cast(pl.Float64)),
+        lambda t: t.with_columns(pl.col("stage").replace({"vote_final": "final"})),
+        lambda t: t.with_columns(
+            ballot_status=pl.when(pl.col("mass").is_null()).then(pl.lit("abstained"))
+        ),
+        lambda t: t.with_columns(rank=pl.lit(None, pl.Int64)),
+    ],
+    ids=["rows apart", "categories", "text", "floats", "short names", "status", "rank alone"],
+)
+def test_a_part_of_another_shape_is_counted_the_same(changed, table, plan, tmp_path):
+    table.write_parquet(tmp_path / "a.parquet")
+    changed(table).write_parquet(tmp_path / "b.parquet")
+    assert summarise(tmp_path / "b.parquet", plan) == summarise(tmp_path / "a.parquet", plan)
+
+
+def test_turns_of_other_sizes_are_counted_among_the_others(table, tmp_path):
+    """Five candidates have no table, and one turn's voters change between the votes."""
+    odd = [("z", 1, "vote_final", "ranked", v, c, i) for v in "vw" for i, c in enumerate("abcde")]
+    odd += [("z", 2, "vote_initial", "simple", "v", c, int(c == "a")) for c in "ab"]
+    odd += [("z", 2, "vote_final", "simple", "w", c, int(c == "b")) for c in "ab"]
+    mixed = pl.concat([table, pl.DataFrame(odd, schema=table.schema, orient="row")])
+    mixed.write_parquet(tmp_path / "b.parquet")
+    expected = recount(open_source(tmp_path / "b.parquet"), targets=["ranked"], exempt=[1])
+    found = recount_parts([tmp_path / "b.parquet"], name="x", targets=["ranked"], exempt=[1])
+    assert same(found, expected)
+    assert found.turns == 50
+
+
+def test_another_order_changes_the_parts_as_it_changes_the_whole(table, tmp_path):
+    table.write_parquet(tmp_path / "b.parquet")
+    asked = {"targets": ["simple", "ranked"], "exempt": [0], "order": ROLES[::-1]}
+    expected = recount(open_source(tmp_path / "b.parquet"), **asked)
+    assert same(recount_parts([tmp_path / "b.parquet"], name="x", **asked), expected)
+
+
+@pytest.mark.parametrize(
+    ("row", "reason"),
+    [
+        (("y", 1, "vote_final", "simple", "v", "a", 2), "sums to 2"),
+        (("y", 1, "vote_final", "simple", "v", "a", -1), "is negative"),
+        (("y", 1, "vote_final", "plurality", "v", "a", 1), "unknown protocol 'plurality'"),
+        (("y", 1, "final round", "simple", "v", "a", 1), "unknown stage"),
+        (("y", 1, "vote_final", "simple", " ", "a", 1), "no voter"),
+        ((" ", 1, "vote_final", "simple", "v", "a", 1), "no episode_id"),
+        (("y", 1, "vote_final", "cumulative", "v", "a", 24), "sum to 24, not to 25"),
+        (("y", 1, "vote_final", "ranked", "v", "a", 1), "has a hole"),
+    ],
+)
+def test_a_part_is_checked_like_the_whole_and_names_the_row(row, reason, table, plan, tmp_path):
+    part = tmp_path / "part-7.parquet"
+    bad = pl.DataFrame([row], schema=table.schema, orient="row")
+    pl.concat([table, bad]).write_parquet(part)
+    with pytest.raises(BallotFileError, match=reason) as found:
+        summarise(part, plan)
+    assert f"part-7.parquet, row {table.height + 1}:" in found.value.what
+
+
+def test_parts_with_different_budgets_are_refused(tmp_path):
+    for name, points in (("a", 25), ("b", 30)):
+        rows = [("e" + name, 1, "vote_final", "cumulative", "v", "a", points)]
+        schema = ["episode_id", "turn", "stage", "protocol", "voter", "candidate", "mass"]
+        pl.DataFrame(rows, schema=schema, orient="row").write_parquet(tmp_path / f"{name}.parquet")
+    assert [outline(p).budget for p in parts_of(tmp_path)] == [25, 30]
+    with pytest.raises(BallotFileError, match=r"sum to \[25, 30\]"):
+        recount_parts(parts_of(tmp_path), name="x")
+
+
+def test_parts_lie_in_folders_of_any_depth(table, tmp_path):
+    for at in ("b/x.parquet", "a/c/y.parquet"):
+        (tmp_path / at).parent.mkdir(parents=True)
+        table.write_parquet(tmp_path / at)
+    assert [p.name for p in parts_of(tmp_path)] == ["y.parquet", "x.parquet"]
+    assert rows_of(parts_of(tmp_path)) == 2 * table.height
+    (tmp_path / "more.csv").touch()
+    assert parts_of(tmp_path) is None
+
+
+def test_what_is_no_parquet_is_named(tmp_path):
+    (tmp_path / "a.parquet").write_bytes(b"no")
+    with pytest.raises(BallotFileError, match=r"a\.parquet cannot be read"):
+        rows_of([tmp_path / "a.parquet"])
+
+
+def test_each_part_is_read_once_and_each_regular_turn_in_arrays(table, plan, tmp_path, monkeypatch):
+    """The work is one pass over each part, whatever the number of targets."""
+    monkeypatch.setattr(partitions, "_case_by_case", None)  # nothing is left for it
+    scans, counted = [], []
+    scan, once = pl.scan_parquet, partitions.summary_of_arrays
+    monkeypatch.setattr(pl, "scan_parquet", lambda p, **k: scans.append(p.name) or scan(p, **k))
+    monkeypatch.setattr(
+        partitions,
+        "summary_of_arrays",
+        lambda turns, asked: counted.append(len(turns.final)) or once(turns, asked),
+    )
+    parts = in_parts(table, tmp_path, [10])
+    recount_parts(parts, name="x", targets=["simple", "ranked"], exempt=[0])
+    assert sum(counted) == 48
+    per_part = {p.name: scans.count(p.name) for p in parts}
+    assert per_part == {p.name: 6 for p in parts}  # footers, the outline, the ballots

@@ -266,4 +266,9 @@ def _caption(source: Source, question: str, frame: pl.DataFrame) -> str:
         f"{question}: {n} episodes with a panel, {frame['turns'].sum()} voting turns; "
         f"{source.provenance}. The logged dialogue is held fixed up to the first divergent turn; "
         "outcomes after it are not identified, and the bounds let each be 0 or 1."
+        + (" Each draw of a branch counts as an episode." if _has_draws(source) else "")
     )
+
+
+def _has_draws(source: Source) -> bool:
+    return any(e.branch is not None for e in source.episodes)

@@ -266,7 +266,9 @@ def test_what_a_branch_is_stands_in_every_caption(child: Any) -> None:
     assert "re-simulated from their first divergent turn, 2 draws each" in words
     assert words in child.provenance
     assert words in recount(child, targets=("simple",), exempt=(0,)).provenance
-    assert words in diverge(child, under_order(child, ROLES), question="?").caption
+    caption = diverge(child, under_order(child, ROLES), question="?").caption
+    assert words in caption
+    assert caption.endswith("Each draw of a branch counts as an episode.")
 
 
 def test_every_change_is_named() -> None:

@@ -161,7 +161,10 @@ def overview_shown(found: Overview) -> Shown:
 
 def _mixed(run: RunRecord) -> Shown:
     if run.study.branch is not None:
-        yield caption("Logged and re-simulated together; the comparison with the parent has both.")
+        yield caption(
+            "Logged and re-simulated together, without episodes that the branch left open; "
+            "`tutorsim compare PARENT BRANCH` keeps them apart and bounds the open ones."
+        )
 
 
 def source_shown(source: Source) -> Shown:

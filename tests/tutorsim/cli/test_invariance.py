@@ -30,3 +30,26 @@ def test_without_two_formats_a_comparison_says_that_nothing_tests_it(
 ) -> None:
     shown = tutorsim("compare", built.folder, empty_run.folder).stdout
     assert shown.count("the assumption is untested.") == 3
+
+
+def test_a_branch_that_asked_for_another_rules_ballots_is_evidence(
+    tutorsim: Any, branched: Any
+) -> None:
+    """At its first turn it holds the logged ballots and those of the rule, on the same proposals.
+
+    The continuations of an episode share that turn, which counts once.
+    """
+    done = tutorsim("compare", branched.parent.folder, branched.child.folder, "--json")
+    found = json.loads(done.stdout)["format_invariance"]
+    assert "not_estimable" in found["first"]
+    pairs = {(pair["given"], pair["other"]): pair["turns"] for pair in found["second"]["pairs"]}
+    held = [
+        (episode.branch.parent_episode, turn.turn)
+        for episode in branched.child.episodes
+        for turn in episode.turns
+        if episode.branch and episode.status == "complete" and "simple" in turn.ballots_as
+    ]
+    assert pairs["ranked", "simple"] == pairs["simple", "ranked"]
+    assert len(set(held)) <= pairs["ranked", "simple"] < len(held)
+    shown = tutorsim("compare", branched.parent.folder, branched.child.folder).stdout
+    assert "Format invariance" in shown

@@ -10,13 +10,14 @@ import click
 from rich.console import RenderableType
 
 from analysis.export import write_frame
+from analysis.invariance import FormatInvariance, format_invariance, invariance_words
 from analysis.partitions import Runner, no_ballots, parts_of, recount_parts, rows_of
 from analysis.recount import RecountResult
 from analysis.recount import recount as recount_source
 from analysis.recount.per_turn import turns_table
 from analysis.rules import TARGETS
 from analysis.sources import Source, open_source
-from analysis.statistics import to_json
+from analysis.statistics import NotEstimable, to_json
 from analysis.threshold import AtThreshold, at_threshold
 from tutorsim.cli.console import err
 from tutorsim.cli.options import (
@@ -30,7 +31,7 @@ from tutorsim.cli.options import (
 from tutorsim.cli.outcomes import thresholds_shown
 from tutorsim.cli.overview import source_shown
 from tutorsim.cli.recounted import SECTIONS, recount_shown
-from tutorsim.cli.render import publish
+from tutorsim.cli.render import Prose, publish
 from tutorsim.engine import connect, parse_engine, scattered
 from tutorsim.errors import UsageError
 from tutorsim.records import RUN_FILE
@@ -119,6 +120,10 @@ def recount(
       rules: [{logged_protocol target projection reading exempt turns
                not_settled identified widths wins point_ties point_moved
                agreement flips flip_turns breakdown}]
+      format_invariance: {from_vote again again_consistent
+        pairs: [{given other pairs abstained consistent same_top turns
+                 same_winner}]
+        askings: [{form pairs abstained same consistent}]}, or not_estimable
       thresholds: [{benchmark condition threshold episodes exact fired success
                     turns final gain}]
     protocol null is all protocols; exact numbers are {exact value}, intervals
@@ -151,8 +156,9 @@ def recount(
     at = {threshold: at_threshold(opened, threshold) for threshold in thresholds}
     if turns is not None:
         tell_rows(write_frame(turns_table(found.per_turn), turns), turns)
-    shown = _shown(opened, found, sections or tuple(SECTIONS), full, at)
-    publish(shown, _value(found, at), as_json=as_json, output=output)
+    formats = format_invariance(opened)
+    shown = _shown(opened, found, sections or tuple(SECTIONS), full, at, formats)
+    publish(shown, _value(found, at, formats), as_json=as_json, output=output)
 
 
 class _Asked(TypedDict):
@@ -218,12 +224,20 @@ def _shown(
     sections: Sequence[str],
     full: bool,
     at: Mapping[float, Sequence[AtThreshold]],
+    formats: FormatInvariance | NotEstimable,
 ) -> Iterator[RenderableType]:
     yield from source_shown(source)
+    if "rules" in sections:
+        yield Prose(invariance_words(formats))
     yield from recount_shown(found, sections, full=full)
     yield from thresholds_shown(at)
 
 
-def _value(found: RecountResult, at: Mapping[float, Sequence[AtThreshold]]) -> dict[str, object]:
+def _value(
+    found: RecountResult,
+    at: Mapping[float, Sequence[AtThreshold]],
+    formats: FormatInvariance | NotEstimable,
+) -> dict[str, object]:
     rows = [row for rows in at.values() for row in rows]
-    return {**found.model_dump(mode="json"), "thresholds": to_json(rows)}
+    tested = {"format_invariance": to_json(formats), "thresholds": to_json(rows)}
+    return {**found.model_dump(mode="json"), **tested}

@@ -32,6 +32,30 @@ def test_without_two_formats_a_comparison_says_that_nothing_tests_it(
     assert shown.count("the assumption is untested.") == 3
 
 
+def test_a_recount_quotes_how_far_the_sets_can_be_trusted(
+    tutorsim: Any, several_formats: Any
+) -> None:
+    done = tutorsim("recount", several_formats.folder, "--targets", "simple", "--exempt", "0")
+    lines = [line for line in done.stdout.splitlines() if "in two formats" in line]
+    [quote] = lines
+    assert "simple to ranked" in quote
+    assert quote.endswith("is unknown, as none was asked again.")
+    value = json.loads(
+        tutorsim("recount", several_formats.folder, "--targets", "simple", "--json").stdout
+    )
+    assert value["format_invariance"]["from_vote"]["n"] > 0
+
+
+def test_a_recount_without_such_ballots_says_that_its_assumption_is_untested(
+    tutorsim: Any, built: Any
+) -> None:
+    options = ("--targets", "simple", "--exempt", "0")
+    shown = tutorsim("recount", built.folder, *options).stdout
+    assert "preferences are the same in every format" in shown
+    assert "the assumption is untested." in shown
+    assert "untested" not in tutorsim("recount", built.folder, "--section", "orders").stdout
+
+
 def test_a_branch_that_asked_for_another_rules_ballots_is_evidence(
     tutorsim: Any, branched: Any
 ) -> None:

@@ -36,7 +36,7 @@ from analysis.rules import Target
 from analysis.tally import TiedSet, TiedSets
 from analysis.turnarrays import ABSTAINED, TurnArrays
 
-__all__ = ["fits", "summary_of_arrays"]
+__all__ = ["fits", "leading_sets", "summary_of_arrays"]
 
 Ints = NDArray[np.int64]
 Bools = NDArray[np.bool_]
@@ -106,23 +106,35 @@ def _firsts(sets: Ints, places: Sequence[int]) -> Ints:
     return np.asarray(table[sets])
 
 
-def _leading(masses: Ints, among: Ints | None = None) -> Ints:
-    """Who has the largest total, of all or of a set for each turn."""
-    totals = np.maximum(masses, 0).sum(axis=1)
+def leading_sets(masses: Ints, among: Ints | None = None) -> Ints:
+    """Who has the largest total, as bits: the tally of all four protocols.
+
+    Args:
+        masses: Shape (turns, voters, candidates); below 0 where a voter abstained.
+        among: Who stands in each turn, as bits; all by default.
+    """
+    totals = np.zeros((masses.shape[0], masses.shape[2]), dtype=np.int64)
+    for voter in range(masses.shape[1]):
+        totals += np.maximum(masses[:, voter], 0)
     bits = 1 << np.arange(totals.shape[1])
     if among is not None:
         totals = np.where(among[:, None] & bits > 0, totals, -1)
-    led = totals == totals.max(axis=1, keepdims=True)
-    return np.asarray(led @ bits)
+    top = totals[:, 0].copy()
+    for c in range(1, totals.shape[1]):
+        np.maximum(top, totals[:, c], out=top)
+    led = np.zeros(len(totals), dtype=np.int64)
+    for c in range(totals.shape[1]):
+        led |= (totals[:, c] == top).astype(np.int64) << c
+    return led
 
 
 def _decided(turns: TurnArrays, final: Ints, tie: Ints) -> _Ended:
     """`analysis.recount.cases.redecided`: a tie as logged goes to the tie round, then the order."""
-    logged = _leading(turns.final)
-    led = _leading(final)
+    logged = leading_sets(turns.final)
+    led = leading_sets(final)
     as_logged = led == logged
     again = as_logged & turns.held & (np.bitwise_count(led) > 1)
-    undecided = np.where(again, _leading(tie, led), led)
+    undecided = np.where(again, leading_sets(tie, led), led)
     winner = _lowest(undecided)
     return _Ended(np.where(as_logged, winner, led), winner, led, undecided)
 
@@ -162,7 +174,7 @@ def _counted(columns: Sequence[NDArray[np.generic]]) -> Iterator[tuple[tuple[int
 
 def _electorates(turns: TurnArrays) -> Iterator[tuple[str, str | None, _Ended]]:
     if turns.initial is not None:
-        led = _leading(turns.initial)
+        led = leading_sets(turns.initial)
         yield "without_deliberation", None, _Ended(led, _lowest(led), led, led)
     if len(turns.voters) <= LISTED_VOTERS:
         for voter, name in enumerate(turns.voters):

@@ -200,8 +200,13 @@ class LoadedStudy:
         return used.digest()
 
     def digest(self) -> str:
-        """SHA-256 over settings, wordings and tasks; paths are not in it."""
+        """SHA-256 over settings, wordings and tasks.
+
+        Paths are not in it, nor how many futures of which episodes a branch has: it may grow.
+        """
         settings = self.settings().model_dump(mode="json")
+        if settings["branch"] is not None:
+            del settings["branch"]["continuations"], settings["branch"]["episodes"]
         models = self.study.models.model_dump(mode="json")
         tasks = {name: tasks_digest(tasks) for name, tasks in self.tasks.items()}
         value = [settings, models, self.prompt_digest(), tasks]

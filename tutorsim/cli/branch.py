@@ -93,7 +93,8 @@ def branch(
     Voters are asked again only where their ballots do not determine the alternative's.
 
     NEW becomes a recording and a run in one: `tutorsim verify NEW`, `tutorsim compare RUN NEW`.
-    The same command given again goes on where the last one stopped.
+    The same command given again goes on where the last one stopped; with more --continuations
+    or a higher --limit it adds to what is there.
 
     \b
     --plan --json gives:
@@ -110,6 +111,7 @@ def branch(
     folder = find_recording(source, cassette_dir=cassette_dir)
     _check_output(output, folder, source)
     recording = open_recording(folder)
+    begun = None if output is None or only_plan else _begun(output)
     with _opened(source) as run, err().status("Counting under the alternative …"):
         question, first_turns = _first_turns(run, rule, fallback_order, tie_policy)
         changed = Alternative(
@@ -120,7 +122,7 @@ def branch(
             model=model,
         )
         loaded, parent, planned = _planned(
-            recording, run, changed, first_turns, continuations, limit, prices
+            recording, run, changed, first_turns, continuations, limit, prices, begun
         )
     if only_plan:
         left_open = len(first_turns) - len(planned.episodes)
@@ -129,8 +131,10 @@ def branch(
         return
     check_may_record(options["record_in_ci"])
     assert output is not None
-    _check_same_branch(output, loaded)
-    err().print(f"Calls to pay: {_range(planned.calls)}.")
+    if begun is not None:
+        _check_same_branch(output, begun, loaded)
+    there = "" if begun is None else " What is there already is not paid for again."
+    err().print(f"Calls to pay: {_range(planned.calls)}.{there}")
     record_study(loaded, output, output, prices, options, parent=parent)
     err().print(safe(f"Then: tutorsim compare {source} {output}"), soft_wrap=True)
 
@@ -144,30 +148,37 @@ def _check_output(output: Path | None, recording: Path, run: Path) -> None:
         )
 
 
-def _check_same_branch(output: Path, loaded: LoadedStudy) -> None:
+def _begun(output: Path) -> LoadedStudy | None:
+    """The study that a folder holds already; `None` where it holds none.
+
+    Raises:
+        StudyError, TaskFileError, CatalogError: If it cannot be read.
+    """
+    path = output / "study.toml"
+    return load_study(path) if path.exists() else None
+
+
+def _check_same_branch(output: Path, begun: LoadedStudy, loaded: LoadedStudy) -> None:
     """Refuse a folder that holds something else, and say how it differs.
 
     Raises:
         UsageError: If it does.
-        StudyError, TaskFileError, CatalogError: If the study in the folder cannot be read.
     """
-    path = output / "study.toml"
-    if not path.exists():
-        return
-    found = load_study(path)
-    if found.digest() == loaded.digest():
-        return
-    here, wanted = found.study.branch, loaded.study.branch
+    here, wanted = begun.study.branch, loaded.study.branch
     if here is None or wanted is None or here.parent_recording != wanted.parent_recording:
         raise UsageError(
-            f"{output} holds another recording ({found.study.name}).",
+            f"{output} holds another recording ({begun.study.name}).",
             why="It does not continue this parent.",
             hint="Choose another folder for -o.",
         )
-    differ = [name for name in Branch.model_fields if getattr(here, name) != getattr(wanted, name)]
+    moved = any(wanted.episodes.get(name, one) != one for name, one in here.episodes.items())
+    if begun.digest() == loaded.digest() and not moved:
+        return
+    fixed = [name for name in Branch.model_fields if name not in ("continuations", "episodes")]
+    differ = [name for name in fixed if getattr(here, name) != getattr(wanted, name)]
     raise UsageError(
         f"{output} holds another branch of this parent.",
-        why=f"They differ in {', '.join(differ) or 'their prompts'}; what is recorded there stays.",
+        why=f"They differ in {', '.join(differ) or 'prompts or cursors'}.",
         hint="Choose another folder for -o, or give the options that it was begun with.",
     )
 
@@ -210,12 +221,18 @@ def _planned(
     continuations: int,
     limit: int | None,
     prices: PriceTable,
+    begun: LoadedStudy | None,
 ) -> tuple[LoadedStudy, Parent, BranchPlan]:
-    """The branch's study, its parent and its plan, with a limit those of its best episodes."""
+    """The branch's study, its parent and its plan, with a limit those of its best episodes.
+
+    What was begun may grow: it keeps its episodes, and has no fewer continuations.
+    """
+    held = begun.study.branch if begun is not None else None
+    draws = max(continuations, held.continuations if held else 1)
 
     def study(only: set[str] | None) -> tuple[LoadedStudy, Parent]:
         loaded = branch_study(
-            recording, run.episodes, changed, first_turns, continuations=continuations, only=only
+            recording, run.episodes, changed, first_turns, continuations=draws, only=only
         )
         assert loaded.study.branch is not None
         return loaded, Parent(recording, loaded.study.branch)
@@ -224,7 +241,7 @@ def _planned(
     planned = plan_branch(loaded, parent, run.episodes, prices)
     if limit is None or len(planned.episodes) <= limit:
         return loaded, parent, planned
-    planned = planned.limited(limit)
+    planned = planned.limited(limit, also=held.episodes.keys() if held else frozenset())
     return *study({plan.episode_id for plan in planned.episodes}), planned
 
 

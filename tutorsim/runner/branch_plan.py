@@ -7,7 +7,7 @@ took on average.
 """
 
 from collections import Counter, defaultdict
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence, Set
 from dataclasses import dataclass
 from typing import Final
 
@@ -83,10 +83,20 @@ class BranchPlan:
     cost: float | None
     prices_as_of: str
 
-    def limited(self, limit: int) -> "BranchPlan":
-        """The plan of so many episodes, those first that shrink the bounds most per dollar."""
+    def limited(self, limit: int, *, also: Set[str]) -> "BranchPlan":
+        """The plan of so many episodes, those first that shrink the bounds most per dollar.
+
+        Args:
+            limit: How many.
+            also: Episodes that stay, whatever they shrink.
+        """
         kept = self.reused - sum(plan.reused for plan in self.episodes)
-        return _summed(self.episodes[:limit], self.covered, kept, self.prices_as_of)
+        chosen = [
+            plan
+            for place, plan in enumerate(self.episodes)
+            if place < limit or plan.episode_id in also
+        ]
+        return _summed(chosen, self.covered, kept, self.prices_as_of)
 
 
 class _NotThere(Exception):

@@ -37,7 +37,7 @@ from tutorsim.runner.line import Line, RecordingOptions, check_credentials
 from tutorsim.runner.log import LogWriter, check_log_folder, run_record
 from tutorsim.runner.machine import fingerprint_text, machine_facts
 from tutorsim.runner.parent import Parent, ParentEpisode, check_parent
-from tutorsim.runner.session import Session, open_session
+from tutorsim.runner.session import Session, keep_study, open_session
 from tutorsim.sandbox import Sandbox
 from tutorsim.study import EpisodeSpec, LoadedStudy
 
@@ -250,6 +250,8 @@ class _Recorder:
             log_sha256=log.sha256,
             episodes=tuple(entries),
         )
+        if self.parent is not None:
+            keep_study(self.loaded, self.session.folder)  # a finished branch may have grown
         write_manifest(self.session.folder, manifest)
         run = run_record(self.loaded, manifest)
         used = bool(len(self.verdicts))

@@ -28,7 +28,7 @@ from tutorsim.replay import (
 from tutorsim.replay.interaction import cassette_name
 from tutorsim.study import LoadedStudy, write_study
 
-__all__ = ["SESSION_FILE", "Session", "check_verdicts", "open_session"]
+__all__ = ["SESSION_FILE", "Session", "check_verdicts", "keep_study", "open_session"]
 
 SESSION_FILE = ".recording.json"
 STUDY_DRAFT = ".study.tmp"
@@ -68,7 +68,7 @@ def open_session(loaded: LoadedStudy, folder: Path) -> Session:
     earlier = _finished(folder, digest)
     begun = _begun(folder, digest)
     if earlier is None:
-        _write_study(loaded, folder)
+        keep_study(loaded, folder)
     else:
         _check_unedited(folder, earlier, taken_up=begun is not None)
     if begun is None and earlier is not None:
@@ -170,8 +170,12 @@ def _sha256(path: Path) -> str:
     return hashlib.sha256(path.read_bytes()).hexdigest()
 
 
-def _write_study(loaded: LoadedStudy, folder: Path) -> None:
-    """Write the study's files; each takes its place whole."""
+def keep_study(loaded: LoadedStudy, folder: Path) -> None:
+    """Write the study's files into a recording; each takes its place whole.
+
+    Raises:
+        FolderError: If a file cannot be written.
+    """
     draft = folder / STUDY_DRAFT
     try:
         draft.mkdir(exist_ok=True)

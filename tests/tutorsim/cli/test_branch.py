@@ -204,6 +204,47 @@ def test_a_limit_takes_up_the_first_of_the_plan_and_leaves_the_others_open(
     assert shell("verify", new).code == 0
 
 
+def test_a_branch_grows_by_continuations_and_episodes_and_pays_for_these_alone(
+    parent, shell, endpoint, new, files
+):
+    made = parent()
+    args = ("branch", made.log, *ORDER, "-o")
+    assert shell(*args, new, "--limit", 1).code == 0
+    [first] = [one.branch.parent_episode for one in read_episodes(new) if one.branch]
+    endpoint.sent.clear()
+    said = shell(*args, new, "--continuations", 2, "--limit", 1)
+    assert said.code == 0
+    assert set(endpoint.sent) == {f"{first}.c02/{key}" for key in FUTURE}
+    assert shell("verify", new).code == 0
+    endpoint.sent.clear()
+    assert shell(*args, new).code == 0
+    assert set(endpoint.sent) == calls(*FUTURE, draws=2) - calls(*FUTURE, episodes=[first], draws=2)
+    assert shell("verify", new).code == 0
+    at_once = new.parent / "other" / "new"
+    assert shell(*args, at_once, "--continuations", 2).code == 0
+    assert files(new) == files(at_once)
+    endpoint.sent.clear()
+    assert shell(*args, new, "--limit", 1).code == 0
+    assert endpoint.sent == []
+    assert files(new) == files(at_once)
+
+
+def test_growth_that_is_stopped_leaves_the_branch_as_it_was_until_it_goes_on(
+    parent, shell, endpoint, new, files
+):
+    made = parent()
+    args = ("branch", made.log, *ORDER, "-o", new)
+    prices = ("--prices", new.parent / "study" / "prices.toml", "--max-connections", 1)
+    assert shell(*args).code == 0
+    said = shell(*args, "--continuations", 2, *prices, "--max-usd", "0.0124")
+    assert said.code == BUDGET, said.err
+    assert 4 < len(endpoint.sent) < 8
+    assert shell("verify", new).code == 0
+    assert shell(*args, "--continuations", 2).code == 0
+    assert endpoint.counts() == dict.fromkeys(calls(*FUTURE, draws=2), 1)
+    assert shell("verify", new).code == 0
+
+
 AS_RANKED = {"vote_as_ranked": f"{C},{V},{M},{S}"}
 
 
@@ -425,10 +466,8 @@ def test_another_branch_into_the_same_folder_is_refused_with_what_differs(
     made = parent()
     assert shell("branch", made.log, *ORDER, "-o", new).code == 0
     before = files(new)
-    said = shell("branch", made.log, *ORDER, "-o", new, "--continuations", 2)
-    assert said.code == USAGE
-    assert "They differ in continuations" in said.err
     said = shell("branch", made.log, "--tie-policy", "no_tie_round", "-o", new)
+    assert said.code == USAGE
     assert "They differ in fallback_order, tie_policy" in said.err
     assert files(new) == before
 

@@ -9,7 +9,7 @@ import hashlib
 import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from http.client import responses
+from http import HTTPStatus
 from pathlib import Path
 from typing import Any, Final, get_args
 
@@ -47,6 +47,7 @@ _LONE_ITEM: Final = re.compile(r'\[\n +("(?:[^"\\]|\\.)*")\n +\]')
 _INDENT: Final = re.compile(r"\n +")
 _ESCAPED: Final = re.compile("[\x7f-\x9f\u2028\u2029\ufeff\ufffe\uffff]")
 _SUCCESS: Final = range(200, 300)
+_PHRASES: Final = {status.value: status.phrase for status in HTTPStatus}
 _RERECORD: Final = "Restore the file from version control, or record the study into a new folder."
 
 
@@ -146,7 +147,7 @@ def write_cassette(
 
 def _vcr_response(one: Interaction) -> dict[str, Any]:
     return {
-        "status": {"code": one.status, "message": responses.get(one.status, "")},
+        "status": {"code": one.status, "message": _PHRASES.get(one.status, "")},
         "headers": {name: [value] for name, value in one.response_headers.items()},
         "body": {"string": one.response},
     }

@@ -1,6 +1,5 @@
 """Replaying a recording: the same flows, answered from cassettes, with no socket and no key."""
 
-import asyncio
 import os
 import signal
 from collections import deque
@@ -119,6 +118,8 @@ def _in_this_process(source: Source, indices: Sequence[int]) -> Iterator[Replaye
 def _through_the_sdk(
     recording: Recording, verdicts: VerdictStore, sandbox: Sandbox | None
 ) -> Iterator[Replayed]:
+    import asyncio
+
     from tutorsim.replay.sdk_reader import SdkReader
 
     with asyncio.Runner() as runner:

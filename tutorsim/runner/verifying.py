@@ -68,7 +68,7 @@ def verify(
         LogError: If `against` holds no log.
     """
     recording = open_recording(folder)
-    logged = _lines(against) if against is not None else {}
+    logged = _Lines(against) if against is not None else None
     findings: list[Finding] = []
     seconds = 0.0
     calls = sum(entry.calls for entry in recording.manifest.episodes)
@@ -76,7 +76,7 @@ def verify(
         for one in replay_each(recording, reader=reader, workers=workers):
             seconds += one.seconds
             entry = recording.entries[one.episode_id]
-            error = one.error or _drift(one, entry, logged.get(one.episode_id))
+            error = one.error or _drift(one, entry, logged)
             if error is not None:
                 findings.append(Finding(one.episode_id, error))
             if retest is not None and one.line is not None:
@@ -119,13 +119,13 @@ def _whole(recording: Recording, *, clean: bool) -> Iterator[Finding]:
             yield Finding("(prompts)", error)
 
 
-def _drift(one: Replayed, entry: EpisodeEntry, logged: str | None) -> CheckFailed | None:
+def _drift(one: Replayed, entry: EpisodeEntry, logged: "_Lines | None") -> CheckFailed | None:
     assert one.line is not None
     if hashlib.sha256(one.line.encode()).hexdigest() == entry.record_sha256:
         return None
     return CheckFailed(
         f"{one.episode_id}: the replay gives another record than the recording did.",
-        why=_first_difference(one.line, entry, logged),
+        why=_first_difference(one.line, entry, logged.line(one.episode_id) if logged else None),
         hint="If the change is meant, record the study anew; `--against RUN` names the field.",
     )
 
@@ -141,23 +141,48 @@ def _first_difference(line: str, entry: EpisodeEntry, logged: str | None) -> str
     return "Winners, scores and verdicts are the same; other fields of the record differ."
 
 
-def _lines(folder: Path) -> dict[str, str]:
-    try:
-        with (folder / EPISODES_FILE).open(encoding="utf-8") as lines:
-            return {json.loads(line)["episode_id"]: line.rstrip("\n") for line in lines}
-    except (OSError, ValueError, KeyError, TypeError) as error:
-        raise LogError(
-            f"{folder} holds no whole log.",
-            why=str(error),
-            hint="Give --against the run folder that `tutorsim run` wrote.",
-        ) from error
+class _Lines:
+    """The lines of a log by episode, read again when one is asked for.
+
+    Args:
+        folder: The run folder.
+
+    Raises:
+        LogError: If it holds no whole log.
+    """
+
+    def __init__(self, folder: Path) -> None:
+        self._path = folder / EPISODES_FILE
+        self._places: dict[str, int] = {}
+        place = 0
+        try:
+            with self._path.open("rb") as lines:
+                for line in lines:
+                    self._places[json.loads(line)["episode_id"]] = place
+                    place += len(line)
+        except (OSError, ValueError, KeyError, TypeError) as error:
+            raise LogError(
+                f"{folder} holds no whole log.",
+                why=str(error),
+                hint="Give --against the run folder that `tutorsim run` wrote.",
+            ) from error
+
+    def line(self, episode_id: str) -> str | None:
+        """An episode's line without its end; `None` where the log has none."""
+        place = self._places.get(episode_id)
+        if place is None:
+            return None
+        with self._path.open("rb") as lines:
+            lines.seek(place)
+            return lines.readline().decode().rstrip("\n")
 
 
 def junit_xml(verification: Verification) -> bytes:
     """The verification as JUnit XML, one test case an episode."""
     by_episode = {finding.episode_id: finding.error for finding in verification.findings}
     names = [spec.episode_id for spec in verification.recording.specs]
-    names += [name for name in by_episode if name not in names]
+    known = set(names)
+    names += [name for name in by_episode if name not in known]
     suite = ElementTree.Element(
         "testsuite",
         name=f"tutorsim verify {verification.recording.manifest.study_name}",

@@ -149,6 +149,7 @@ class Submissions:
         known = {other.batch for other in self.open}
         for batch in await self._patiently(lambda: endpoint.since(one.after)):
             if batch.entries == one.entries and batch.id not in known:
+                self._note(f"batch {batch.id} may be one whose id was lost; its results will tell.")
                 found = await self._ended(endpoint, batch.id)
                 ids = map(CustomId.parse, found.by_id if found else ())
                 if any(found_id and found_id.mark == one.mark for found_id in ids):

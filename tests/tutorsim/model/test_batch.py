@@ -80,6 +80,7 @@ def test_a_batch_is_sent_once_and_read_back() -> None:
     assert found == Batch("b1", ended=True, entries=3)
     [request] = transport.seen
     assert (request.method, request.url.path) == ("POST", "/v1/messages/batches")
+    assert request.headers["content-type"] == "application/json"
     assert json.loads(request.content) == {
         "requests": [{"custom_id": "a", "params": {}}, {"custom_id": "b", "params": {}}]
     }

@@ -38,7 +38,7 @@ def summary(run: Path, prices: Path | None, as_json: bool, output: Path | None) 
         tie_rate, fallback_rate, decided_by, abstentions, ballots
       chance: flip and shift to expect of independent first and final votes
       noise_floor: not estimable without a retest; else repeats stages sample
-        answered_by
+        answered_by failed
         ballots: [{form stage votes pairs one_abstained both_abstained
                    same same_top chance}]
         winners: [{form stage turns elects_logged agree sampled}]

@@ -23,7 +23,7 @@ from tutorsim.records import Branch, EpisodeRecord
 from tutorsim.runner.parent import Parent
 from tutorsim.study import EpisodeSpec, LoadedStudy
 
-__all__ = ["BranchPlan", "EpisodePlan", "plan_branch"]
+__all__ = ["BranchPlan", "EpisodePlan", "calls_to_pay", "plan_branch"]
 
 Stages = Counter[str]
 """How many calls of each stage."""
@@ -158,7 +158,7 @@ def _plan_one(
     shrinks: float,
 ) -> EpisodePlan:
     reused, missing = _taken_over(loaded, parent, spec)
-    least, most = _to_pay(Scene(loaded, spec), parent.branch, missing)
+    least, most = calls_to_pay(Scene(loaded, spec), parent.branch, missing)
     draws = parent.branch.continuations
     asked, answered = _tokens(most, usage)
     return EpisodePlan(
@@ -212,11 +212,17 @@ def _recorded_verdict(parent: Parent, spec: EpisodeSpec, run: CodeRun) -> CodeRe
     return verdict
 
 
-def _to_pay(scene: Scene, branch: Branch, missing: Sequence[CallKey]) -> tuple[Stages, Stages]:
+def calls_to_pay(scene: Scene, branch: Branch, missing: Sequence[CallKey]) -> tuple[Stages, Stages]:
     """The least and the most that may follow from the first calls that are paid for.
 
     Where voters are asked first, the winner may turn out to be the logged one, and the parent
     then answers what follows.
+
+    Args:
+        scene: The episode as logged.
+        branch: What is changed.
+        missing: Calls of the first round that the parent does not answer whole; none where it
+            answers everything.
     """
     if not missing:
         return Stages(), Stages()

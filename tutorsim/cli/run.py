@@ -67,6 +67,9 @@ def run(
     Every model call goes to the endpoint that the SDK's environment names and is recorded. The
     same command given again goes on where the last one stopped; nothing is paid for twice.
 
+    With --batch all episodes advance wave by wave, one batch per wave. Ctrl-C leaves a batch to
+    the endpoint, and the same command reads its results, for which the endpoint may take a day.
+
     The workers of an --engine share calls in flight and cap. Each needs the credentials in its
     own environment, and sees --cassette-dir under the same path.
 

@@ -100,9 +100,10 @@ def _resampled(tasks: Sequence[Sequence[Unit]], size: int, rng: np.random.Genera
     sums, counts = np.zeros((size, 2)), np.zeros(size)
     for i, task in enumerate(tasks):
         rows = np.nonzero(picked == i)[0]
-        for unit in task:
-            np.add.at(sums, rows, _means_of_draws(unit, len(rows), rng))
-        np.add.at(counts, rows, float(len(task)))
+        means = sum((_means_of_draws(unit, len(rows), rng) for unit in task), np.zeros((1, 2)))
+        for end in (0, 1):
+            sums[:, end] += np.bincount(rows, means[:, end], minlength=size)
+        counts += len(task) * np.bincount(rows, minlength=size)
     return sums / counts[:, None]
 
 
@@ -111,7 +112,11 @@ def _means_of_draws(unit: Unit, size: int, rng: np.random.Generator) -> Floats:
     k = len(draws)
     if k == 1:
         return np.broadcast_to(draws[0], (size, 2))
-    return np.asarray(draws[rng.integers(0, k, (size, k))].mean(axis=1))
+    picked = rng.integers(0, k, (k, size))
+    total = draws[picked[0]]
+    for row in picked[1:]:
+        total += draws[row]
+    return np.asarray(total / k)
 
 
 def _method(units: Sequence[Unit], tasks: int) -> str:

@@ -1,3 +1,7 @@
+import random
+
+import pytest
+
 from analysis.draws import UNKNOWN, Unit, known_draw, mean_bounds, nested_bootstrap
 from analysis.statistics import Bounds, Interval, NotEstimable
 
@@ -66,3 +70,25 @@ def test_the_order_of_episodes_has_no_part_in_the_interval() -> None:
 def test_one_task_has_no_interval() -> None:
     found = nested_bootstrap([unit("a", 0, 1)], seed=0)
     assert found == NotEstimable("all observations are of one task")
+
+
+@pytest.mark.slow
+def test_the_interval_holds_the_mean_about_as_often_as_it_says() -> None:
+    # 12 tasks of two episodes, each drawn three times at the task's own chance, 1/2 on average.
+    held = 0
+    for seed in range(200):
+        rng = random.Random(seed)
+        chances = {f"t{i}": rng.betavariate(2, 2) for i in range(12)}
+        units = [
+            Unit(f"{task}.{n}", task, tuple(_toss(rng, p) for _ in range(3)), sampled=True)
+            for task, p in chances.items()
+            for n in range(2)
+        ]
+        found = interval(*units, seed=seed)
+        held += found.low <= 0.5 <= found.high
+    # Somewhat more often than 95 %: both stages are resampled.
+    assert 0.93 <= held / 200 <= 0.995
+
+
+def _toss(rng: random.Random, chance: float) -> tuple[float, float]:
+    return known_draw(float(rng.random() < chance))

@@ -73,18 +73,13 @@ def open_retest_session(recording: Recording, design: Design) -> RetestSession:
 
     Raises:
         UsageError: If the folder holds, or was to hold, what this design does not ask.
-        RecordingError: If what it holds is damaged, was edited, or is of another study.
+        RecordingError: If what it holds is damaged, edited, compressed or of another study.
         FolderError: If it cannot be written.
     """
     folder, today = retest_folder(recording.folder), datetime.now(UTC).date().isoformat()
     make_folder(folder)
-    check_recordable(folder)
-    study = recording.manifest.study_digest
-    earlier, begun = earlier_retest(recording, design), _begun(folder)
-    if begun is not None:
-        _check_study(folder, begun.study_digest, study)
-        _check_design(folder, begun.design, design)
-    elif earlier is not None:
+    earlier, begun = _found(recording, design)
+    if begun is None and earlier is not None:
         for entry in earlier.episodes:
             _check_unedited(folder, entry)
     started, latest, packages = today, today, package_versions()
@@ -94,7 +89,7 @@ def open_retest_session(recording: Recording, design: Design) -> RetestSession:
         started = earlier.provenance.recorded_from or today
         latest, packages = earlier.provenance.recorded_to or today, earlier.packages
     head = _Begun(
-        study_digest=study,
+        study_digest=recording.manifest.study_digest,
         **vars(design),
         started=started,
         latest=today,
@@ -115,15 +110,24 @@ def earlier_retest(recording: Recording, design: Design) -> RetestManifest | Non
     """The finished retest that a design goes on with; `None` where there is none.
 
     Raises:
-        UsageError: If it holds what the design does not ask.
-        RecordingError: If it is damaged or of another study.
+        UsageError, RecordingError: As `open_retest_session`.
     """
-    folder = retest_folder(recording.folder)
-    found = read_retest_manifest(folder)
-    if found is not None:
-        _check_study(folder, found.study_digest, recording.manifest.study_digest)
-        _check_design(folder, Design(found.repeats, found.stages, found.sample, found.seed), design)
-    return found
+    return _found(recording, design)[0]
+
+
+def _found(recording: Recording, design: Design) -> tuple[RetestManifest | None, _Begun | None]:
+    """What was finished and what was begun, both of this study and within the design."""
+    folder, study = retest_folder(recording.folder), recording.manifest.study_digest
+    check_recordable(folder)
+    earlier, begun = read_retest_manifest(folder), _begun(folder)
+    if earlier is not None:
+        held = Design(earlier.repeats, earlier.stages, earlier.sample, earlier.seed)
+        _check_study(folder, earlier.study_digest, study)
+        _check_design(folder, held, design)
+    if begun is not None:
+        _check_study(folder, begun.study_digest, study)
+        _check_design(folder, begun.design, design)
+    return earlier, begun
 
 
 def _begun(folder: Path) -> _Begun | None:

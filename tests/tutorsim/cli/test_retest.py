@@ -121,5 +121,7 @@ def test_a_retest_is_converted_with_its_recording(
     packed, back = tmp_path / "packed" / "cassettes", tmp_path / "back" / "cassettes"
     assert shell("cassette", "convert", retested, "--to", "compressed", "-o", packed).code == 0
     assert shell("verify", packed).code == 0
+    said = shell("retest", packed, "--repeats", 3, "--plan")
+    assert (said.code, "cassette convert" in said.err) == (4, True)
     assert shell("cassette", "convert", packed, "--to", "text", "-o", back).code == 0
     assert files(back) == files(retested)

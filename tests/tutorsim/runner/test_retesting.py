@@ -232,6 +232,7 @@ def test_the_cap_is_kept_over_all_commands_and_what_was_paid_for_stays(
         sent.append(len(endpoint.sent))
         assert 0 < len(endpoint.sent) * each <= cap
         assert announced(shell, recorded.log, "--repeats", 4)["calls"] == 64 - sent[-1]
+        assert shell("retest", recorded.log, "--repeats", 3, "--plan").code == 2
     assert sent[0] < sent[1]
     assert read_retest(recorded.log) is None
     assert shell("verify", recorded.cassettes).code == 0

@@ -9,7 +9,7 @@ from analysis.export import export as write_tables
 from analysis.sources import open_source
 from tutorsim.cli.console import emit_json, err, out, safe
 from tutorsim.cli.options import json_option
-from tutorsim.records import RUN_FILE
+from tutorsim.records import RUN_FILE, read_run
 
 __all__ = ["export"]
 

@@ -74,6 +74,7 @@ def test_an_export_keeps_every_turn_and_tells_draws_from_logged_episodes(
 ) -> None:
     done = tutorsim("export", branched.child.folder, "--format", "jsonl", "-o", tmp_path)
     assert done.exit_code == 0, done.stderr
+    assert "A branch of built under rule ranked: covered episodes as logged" in done.stderr
     rows = [json.loads(line) for line in (tmp_path / "episodes.jsonl").read_text().splitlines()]
     of = {row["episode_id"]: (row["branch_turn"], row["continuation"], row["left"]) for row in rows}
     for e in branched.child.episodes:

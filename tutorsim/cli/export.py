@@ -4,6 +4,7 @@ from pathlib import Path
 
 import click
 
+from analysis.continuations import branch_words
 from analysis.export import EXPORT_FORMATS, ExportFormat, export_run
 from analysis.export import export as write_tables
 from analysis.sources import open_source
@@ -40,11 +41,17 @@ def export(run: Path, output: Path, format_: ExportFormat, as_json: bool) -> Non
     ballots. Ranked and approval ballots also go to the folder `preflib`, one .soc or .cat file
     for every vote that was held. Names of the files written go to stdout.
 
+    Of a branch, `branch_turn`, `continuation` and `left` of the episodes are null for those kept
+    as logged. Every draw has rows of its own, those among them of votes that draws share.
+
     \b
     --json gives:
       format, written: [path]
     """
     if (run / RUN_FILE).is_file():
+        branch = read_run(run).study.branch
+        if branch is not None:
+            err().print(safe(f"A {branch_words(branch)}."), soft_wrap=True)
         written = [str(path) for path in export_run(run, output, format_)]
     else:
         source = open_source(run)

@@ -5,6 +5,7 @@ given ballot is looked for among these.
 """
 
 from collections.abc import Sequence
+from functools import lru_cache
 
 from analysis.identify.domains import Domain, domain_of
 from analysis.profiles import Masses
@@ -13,6 +14,7 @@ from tutorsim.types import Protocol
 __all__ = ["may_have_cast", "share_a_ranking"]
 
 
+@lru_cache(maxsize=1 << 16)
 def may_have_cast(ballot: Masses, protocol: Protocol, other: Masses, form: Protocol) -> bool:
     """Whether a sincere voter that cast `ballot` may have cast `other` in another format.
 

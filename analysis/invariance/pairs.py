@@ -14,12 +14,25 @@ from analysis.profiles import Masses
 from analysis.sources import Source
 from analysis.statistics import Estimate, NotEstimable, cluster_bootstrap
 from tutorsim.records import BallotRecord, Turn
-from tutorsim.types import BALLOT_FORMATS, BallotFormat, Protocol
+from tutorsim.types import BALLOT_FORMATS, PROTOCOLS, BallotFormat, Protocol
 from tutorsim.voting import masses_of
 
 __all__ = ["format_invariance", "format_invariance_across", "format_invariance_of_two"]
 
-Ballots = Mapping[str, BallotRecord]
+Order = Sequence[str]
+
+
+class _Ballot(NamedTuple):
+    """One voter's ballot, as far as pairs look at it."""
+
+    form: BallotFormat
+    under: Mapping[Protocol, Masses]
+    """Masses under its own protocol, of a rich one under each; none of an abstention."""
+    top: frozenset[str]
+    """Whom it puts first."""
+
+
+Ballots = Mapping[str, _Ballot]
 """Voter → ballot, all in one format."""
 
 
@@ -28,8 +41,6 @@ class _Panels(NamedTuple):
 
     given: Ballots
     other: Ballots
-    candidates: tuple[str, ...]
-    """In the role-priority order."""
     cluster: Cluster
     voted: bool
     """Whether the first is the format that the turn voted in; with a rich one, either."""
@@ -45,8 +56,6 @@ class _Side(NamedTuple):
     ballots: Mapping[BallotFormat, Ballots]
     """Format → voter → ballot."""
     voted: BallotFormat
-    candidates: tuple[str, ...]
-    """In the role-priority order."""
     cluster: Cluster
 
 
@@ -63,7 +72,10 @@ def format_invariance(source: Source, *, seed: int = 0) -> FormatInvariance | No
     Raises:
         LogError: If the run's retest does not belong to its log.
     """
-    panels = [panel for _, side in _sides(source) for panel in _pairs_of(side, side)]
+    if not any(turn.ballots_as for episode in source.episodes for turn in episode.turns):
+        return NotEstimable(UNTESTED)
+    sides = _sides(source, source.fallback_order or ())
+    panels = [panel for _, side in sides for panel in _pairs_of(side, side)]
     return _result(panels, source, seed) if panels else NotEstimable(UNTESTED)
 
 
@@ -73,14 +85,16 @@ def format_invariance_across(
     """Ballots in different formats of two runs whose voters saw the same proposals.
 
     Turns are matched on benchmark, task, persona, repeat and turn, and on the text of every
-    final proposal; ballots on the voter. Two askings of one format stand with each run.
+    final proposal; ballots on the voter. Two askings of one format stand with each run. Ties go
+    to the first run's order.
     """
+    order = first.fallback_order or ()
     seen: dict[Hashable, list[_Side]] = {}
-    for place, side in _sides(first):
+    for place, side in _sides(first, order):
         seen.setdefault(place, []).append(side)
     panels = [
         panel
-        for place, side in _sides(second)
+        for place, side in _sides(second, order)
         for match in seen.get(place, [])
         for panel in (*_pairs_of(match, side), *_pairs_of(side, match))
     ]
@@ -98,28 +112,41 @@ def format_invariance_of_two(
     }
 
 
-def _sides(source: Source) -> Iterator[tuple[Hashable, _Side]]:
+def _sides(source: Source, order: Order) -> Iterator[tuple[Hashable, _Side]]:
     """Voting turns of complete episodes, by what turns share whose voters saw the same."""
-    order = source.fallback_order or ()
     for e in without_shared_turns(e for e in source.episodes if e.status == "complete"):
         for turn in e.turns:
-            ballots = _formats(turn)
-            if turn.decision is None or not ballots:
-                continue
-            standing = [c for c in order if c in turn.decision.tallies]
-            candidates = (*standing, *(c for c in turn.decision.tallies if c not in order))
-            texts = tuple(sorted((role, p.text) for role, p in turn.proposals_final.items()))
-            place = (e.benchmark, e.task_id, e.persona, e.repeat, turn.turn, texts)
-            yield place, _Side(ballots, next(iter(ballots)), candidates, (e.benchmark, e.task_id))
+            ballots = _formats(turn, order)
+            if ballots:
+                texts = tuple(sorted((role, p.text) for role, p in turn.proposals_final.items()))
+                place = (e.benchmark, e.task_id, e.persona, e.repeat, turn.turn, texts)
+                yield place, _Side(ballots, next(iter(ballots)), (e.benchmark, e.task_id))
 
 
-def _formats(turn: Turn) -> dict[BallotFormat, Ballots]:
-    """Format → ballots on the final proposals, those of the vote first."""
+def _formats(turn: Turn, order: Order) -> dict[BallotFormat, Ballots]:
+    """Format → ballots on the final proposals, those of the vote first; none without a vote."""
+    if turn.decision is None:
+        return {}
+    standing = [c for c in order if c in turn.decision.tallies]
+    candidates = (*standing, *(c for c in turn.decision.tallies if c not in order))
     found: dict[BallotFormat, Ballots] = {}
-    for ballots in (turn.ballots_final, *turn.ballots_as.values()):
-        if ballots:
-            found.setdefault(ballots[0].protocol, {ballot.voter: ballot for ballot in ballots})
+    for cast in (turn.ballots_final, *turn.ballots_as.values()):
+        if cast and cast[0].protocol not in found:
+            found[cast[0].protocol] = {b.voter: _ballot(b, candidates) for b in cast}
     return found
+
+
+def _ballot(ballot: BallotRecord, candidates: Sequence[str]) -> _Ballot:
+    under = {}
+    if ballot.parsed is not None:
+        protocols = PROTOCOLS if ballot.protocol == "rich" else (ballot.protocol,)
+        under = {protocol: _masses(ballot, candidates, protocol) for protocol in protocols}
+    return _Ballot(ballot.protocol, under, top_of(ballot, candidates))
+
+
+def _masses(ballot: BallotRecord, candidates: Sequence[str], protocol: Protocol) -> Masses:
+    given = masses_of(ballot.parsed, candidates, protocol=protocol)
+    return tuple(given.get(c, 0) for c in candidates)
 
 
 def _pairs_of(one: _Side, two: _Side) -> Iterator[_Panels]:
@@ -127,13 +154,11 @@ def _pairs_of(one: _Side, two: _Side) -> Iterator[_Panels]:
     for given, other in product(one.ballots, two.ballots):
         if given != other != "rich":
             voted = given == one.voted or (given == "rich" and other == two.voted)
-            yield _Panels(
-                one.ballots[given], two.ballots[other], one.candidates, one.cluster, voted
-            )
+            yield _Panels(one.ballots[given], two.ballots[other], one.cluster, voted)
 
 
 def _form(ballots: Ballots) -> BallotFormat:
-    return next(iter(ballots.values())).protocol
+    return next(iter(ballots.values())).form
 
 
 def _result(panels: Sequence[_Panels], source: Source | None, seed: int) -> FormatInvariance:
@@ -143,9 +168,10 @@ def _result(panels: Sequence[_Panels], source: Source | None, seed: int) -> Form
     places = {form: i for i, form in enumerate(BALLOT_FORMATS)}
     ordered = sorted(cells, key=lambda forms: (places[forms[0]], places[forms[1]]))
     askings = [] if source is None else _askings(source)
-    voted = [pair for panel in panels if panel.voted for pair in _cast(panel)]
+    found = {forms: [(p, list(_cast(p))) for p in own] for forms, own in cells.items()}
+    voted = [pair for own in found.values() for p, cast in own if p.voted for pair in cast]
     return FormatInvariance(
-        pairs=[_format_pair(cells[forms], seed) for forms in ordered],
+        pairs=[_format_pair(*forms, found[forms], seed) for forms in ordered],
         from_vote=_mean([(pair.consistent, pair.cluster) for pair in voted], seed),
         askings=[
             _one_format(form, [a for a in askings if a.form == form], seed)
@@ -165,15 +191,15 @@ class _Pair(NamedTuple):
     cluster: Cluster
 
 
-def _format_pair(panels: Sequence[_Panels], seed: int) -> FormatPair:
-    given, other = panels[0].forms
-    cast = [pair for panel in panels for pair in _cast(panel)]
-    pairs = sum(len(panel.given.keys() & panel.other.keys()) for panel in panels)
-    same = [
-        (_winner(p.given, p) == _winner(p.other, p), p.cluster)
-        for p in panels
-        if all(any(b.parsed is not None for b in side.values()) for side in (p.given, p.other))
-    ]
+def _format_pair(
+    given: BallotFormat,
+    other: BallotFormat,
+    panels: Sequence[tuple[_Panels, list[_Pair]]],
+    seed: int,
+) -> FormatPair:
+    cast = [pair for _, pairs in panels for pair in pairs]
+    pairs = sum(len(panel.given.keys() & panel.other.keys()) for panel, _ in panels)
+    same = [alike for panel, _ in panels if (alike := _same_winner(panel)) is not None]
     return FormatPair(
         given=given,
         other=other,
@@ -190,32 +216,31 @@ def _cast(panel: _Panels) -> Iterator[_Pair]:
     """Ballots of one voter in both formats, abstentions left out."""
     for voter, one in panel.given.items():
         two = panel.other.get(voter)
-        if two is not None and one.parsed is not None and two.parsed is not None:
-            tops = [top_of(ballot, panel.candidates) for ballot in (one, two)]
-            consistent = _consistent(one, two, panel.candidates)
-            yield _Pair(consistent, bool(tops[0] & tops[1]), panel.cluster)
+        if two is not None and one.under and two.under:
+            yield _Pair(_consistent(one, two), bool(one.top & two.top), panel.cluster)
 
 
-def _consistent(one: BallotRecord, two: BallotRecord, candidates: Sequence[str]) -> bool:
+def _consistent(one: _Ballot, two: _Ballot) -> bool:
     """Whether the first ballot leaves the second possible; the second is not rich."""
-    assert two.protocol != "rich"
-    cast = _masses(two, candidates, two.protocol)
-    if one.protocol == "rich":
-        return _masses(one, candidates, two.protocol) == cast
-    own = _masses(one, candidates, one.protocol)
-    return may_have_cast(own, one.protocol, cast, two.protocol)
+    [(form, cast)] = two.under.items()
+    if one.form == "rich":
+        return one.under[form] == cast
+    return may_have_cast(one.under[one.form], one.form, cast, form)
 
 
-def _masses(ballot: BallotRecord, candidates: Sequence[str], protocol: Protocol) -> Masses:
-    given = masses_of(ballot.parsed, candidates, protocol=protocol)
-    return tuple(given.get(c, 0) for c in candidates)
+def _same_winner(panel: _Panels) -> tuple[bool, Cluster] | None:
+    """Whether both elect the same, rich ballots counted as the other format's.
 
-
-def _winner(ballots: Ballots, panel: _Panels) -> int:
-    """Who leads, ties to the order; rich ballots counted as the other format's."""
-    rule = panel.forms[1]
-    assert rule != "rich"
-    return leader_of([_masses(b, panel.candidates, rule) for b in ballots.values()])
+    `None` where nobody voted in one of them, or where neither determines the other.
+    """
+    given, rule = panel.forms
+    if given != "rich" or rule == "rich":
+        return None
+    one, two = (
+        [ballot.under[rule] for ballot in side.values() if ballot.under]
+        for side in (panel.given, panel.other)
+    )
+    return (leader_of(one) == leader_of(two), panel.cluster) if one and two else None
 
 
 class _Asked(NamedTuple):

@@ -264,7 +264,7 @@ def _askings(source: Source) -> list[_Asked]:
 
 
 def _asked(one: BallotRecord, other: BallotRecord, vote: AskedVote) -> _Asked:
-    candidates = vote.turn.final.candidates
+    candidates = vote.candidates
     rule: Protocol = "ranked" if vote.form == "rich" else vote.form
     agree = share_a_ranking(*(_masses(b, candidates, rule) for b in (one, other)))
     cast = one.parsed is not None and other.parsed is not None

@@ -24,9 +24,15 @@ class AskedVote(NamedTuple):
     askings: tuple[tuple[BallotRecord, ...], ...]
     """Per voter, in the log's order: the logged ballot, then the re-asked ones."""
 
+    @property
+    def candidates(self) -> tuple[str, ...]:
+        """Everybody who stands, in the role-priority order that the turn was decided under."""
+        standing = set(self.turn.final.candidates)
+        return tuple(c for c in self.turn.order if c in standing)
+
     def masses(self) -> list[list[tuple[int, ...]]]:
-        """Per voter, the masses of each answer by `turn.final.candidates`; 0 for an abstention."""
-        candidates = self.turn.final.candidates
+        """Per voter, the masses of each answer by `candidates`; zeros for an abstention."""
+        candidates = self.candidates
         return [
             [tuple(ballot.mass.get(c, 0) for c in candidates) for ballot in asked]
             for asked in self.askings

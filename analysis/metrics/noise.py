@@ -201,7 +201,7 @@ class _Pair(NamedTuple):
 
 def _pairs(vote: AskedVote) -> list[_Pair]:
     return [
-        _Pair(one, other, vote.turn.final.candidates, vote.turn.cluster)
+        _Pair(one, other, vote.candidates, vote.turn.cluster)
         for asked in vote.askings
         for one, other in combinations(asked, 2)
     ]
@@ -225,7 +225,7 @@ def _chance(votes: Sequence[AskedVote]) -> float | NotEstimable:
     for vote in votes:
         for asked in vote.askings:
             own = Counter(said(ballot) for ballot in asked if ballot.parsed is not None)
-            where = (vote.stage, asked[0].voter, vote.turn.final.candidates)
+            where = (vote.stage, asked[0].voter, vote.candidates)
             within.setdefault(where, []).append(own)
     alike = pairs = 0
     for turns in within.values():

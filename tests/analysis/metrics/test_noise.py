@@ -182,6 +182,18 @@ def test_votes_may_differ_in_how_often_they_were_asked(two_turns: Any, with_rete
     assert floor["flip"] == pytest.approx((4 / 6 + 0) / 2)
 
 
+def test_ties_go_to_the_order_that_decided(asked_again: Any) -> None:
+    """A tied lead of S and MI is MI's where MI stands first: then no re-asked panel differs."""
+    order = (MI, S, MO, ME)
+    study = asked_again.run.study.model_copy(update={"fallback_order": order})
+    run = asked_again.run.model_copy(update={"study": study})
+    found = floor_of(replace(asked_again, run=run, fallback_order=order))
+    first = {row.quantity: row for row in found.beside}["flip"]
+    # t1: MI led and won; t2: MO led and S won.
+    assert (value(first.logged), value(first.floor)) == (0.5, 0.0)
+    assert value(found.winners[0].elects_logged) == 1.0
+
+
 def test_failed_episodes_are_left_out(asked_again: Any, two_turns: Any) -> None:
     failed = asked_again.episodes[1].model_copy(update={"status": "failed"})
     left = two_turns.ballots.filter(two_turns.ballots["task"] == "t1")

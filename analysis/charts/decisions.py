@@ -129,7 +129,7 @@ def movement_figure(
         method=(
             "A change does not show that deliberation caused it: between the two votes the drafts "
             "were revised, and asking again can change a ballot by itself. Compare with the "
-            "chance baselines."
+            "chance baselines and, where votes were asked again, with the noise floor."
         ),
         data=frame,
         chart=_movement(frame, list(candidates)),

@@ -47,7 +47,7 @@ def _personas(evidence: Evidence) -> Figure:
         benchmark=pl.String,
         persona=pl.String,
         condition=pl.String,
-        successes=pl.Int64,
+        successes=pl.Int64 if all(isinstance(row[3], int) for row in rows) else pl.Float64,
         n=pl.Int64,
         rate=pl.Float64,
     )

@@ -17,16 +17,21 @@ def document(panel_turn: Make, panel_episode: Make, panel_source: Make) -> Docum
     turn = panel_turn("simple", dict.fromkeys(ROLES, ROLES[0]))
     kept, taken_up = panel_episode(turn, task="a"), panel_episode(turn, task="b")
     name = taken_up.episode_id
-    point = BranchPoint(parent_episode=name, turn=1, continuation=1, left=1)
-    draw = taken_up.model_copy(update={"episode_id": f"{name}.c01", "branch": point})
+    draws = []
+    for number in (1, 2):
+        point = BranchPoint(parent_episode=name, turn=1, continuation=number, left=1)
+        changed = {"episode_id": f"{name}.c{number:02d}", "branch": point, "success": number == 1}
+        draws.append(taken_up.model_copy(update=changed))
     branch = Branch(
         parent="first",
         parent_study="a" * 64,
         parent_recording="d" * 64,
         tie_policy="no_tie_round",
+        continuations=2,
         covered=(kept.episode_id,),
     )
-    return build_report(panel_source(kept, draw, branch=branch), episodes=[draw.episode_id])
+    source = panel_source(kept, *draws, branch=branch)
+    return build_report(source, episodes=[draws[0].episode_id])
 
 
 def test_the_summary_tells_what_the_figures_are_of(document: Document) -> None:
@@ -38,6 +43,9 @@ def test_every_caption_names_the_branch(document: Document) -> None:
     assert "branch of first" in document.provenance
     leads = [section.lead for section in document.sections[:2]]
     assert all(lead.startswith("Logged and re-simulated together") for lead in leads)
+    captions = [figure.caption for figure in document.figures()]
+    assert any("Logged and re-simulated together; nothing is recounted." in c for c in captions)
+    assert not any("As logged" in caption for caption in captions)
 
 
 def test_the_facts_name_the_parent(document: Document) -> None:
@@ -62,3 +70,9 @@ def test_a_run_of_its_own_says_nothing_of_branches(
     assert "Branch of" not in dict(rich_document.facts)
     assert rich_document.sections[0].lead.startswith("As logged.")
     assert not any(chosen.draw for chosen in rich_document.trace)
+
+
+def test_a_success_in_one_of_two_draws_is_half_of_one(document: Document) -> None:
+    [personas] = [figure for figure in document.figures() if figure.name == "personas"]
+    # The covered episode does not succeed, the other does in one draw of two.
+    assert personas.data["successes"].to_list() == [0.5]

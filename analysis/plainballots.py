@@ -17,7 +17,7 @@ from tutorsim.types import CUMULATIVE_BUDGET, PROTOCOLS, Protocol
 
 __all__ = ["plain_budget"]
 
-_UNUSUAL: Final = ("ballot_status", "points", "rank", "approved")
+_RICH: Final = ("points", "rank", "approved")
 """Columns that say of a ballot what its masses do not."""
 
 
@@ -32,7 +32,10 @@ def plain_budget(frame: pl.DataFrame, budget: int | None) -> int | None:
         frame: From `analysis.ballotfiles.read_columns`.
         budget: As for `analysis.ballotcheck.check_ballots`.
     """
-    if any(frame.get_column(name).null_count() < frame.height for name in _UNUSUAL):
+    if any(frame.get_column(name).null_count() < frame.height for name in _RICH):
+        return None
+    status = frame.get_column("ballot_status")
+    if status.null_count() < frame.height and not status.eq_missing("valid").all():
         return None
     lowest = frame.select(pl.min_horizontal(pl.min("mass"), pl.min("turn"))).item()
     if frame.get_column("mass").null_count() or lowest is None or lowest < 0:

@@ -42,6 +42,8 @@ class Source:
     """Empty for ballots from elsewhere."""
     notes: tuple[str, ...] = ()
     """What the reader did that the file does not say, one sentence each."""
+    parts: tuple[Path, ...] = field(default=(), repr=False)
+    """The Parquet files that the ballots were read from, where all of them came from such."""
     retest: Retest | None = field(default=None, repr=False)
     """Votes asked again; `None` where the run has none."""
 
@@ -73,7 +75,8 @@ def open_source(path: Path, *, budget: int | None = None) -> Source:
     path = Path(path)
     if (path / RUN_FILE).is_file():
         return _open_run(path)
-    found = read_ballots(_ballot_files(path), budget=budget)
+    files = _ballot_files(path)
+    found = read_ballots(files, budget=budget)
     return Source(
         name=path.resolve().name,
         ballots=found.ballots,
@@ -82,6 +85,7 @@ def open_source(path: Path, *, budget: int | None = None) -> Source:
         run=None,
         episodes=(),
         notes=found.notes,
+        parts=tuple(files) if all(f.suffix.lower() == ".parquet" for f in files) else (),
     )
 
 

@@ -38,8 +38,8 @@ DRAWS: Final = 1999
 _ENUMERATED: Final = 50_000
 _WORK: Final = 100_000_000
 """Numbers computed for one exact distribution."""
-_FEW_ALIKE: Final = 1000
-"""Equal units up to which each is shuffled on its own."""
+_FEW: Final = 1000
+"""Units up to which each is shuffled on its own."""
 
 Floats = npt.NDArray[np.float64]
 
@@ -229,18 +229,20 @@ def _joint_test(units: Ints, seed: int) -> tuple[float, int | None]:
     rng = np.random.default_rng(seed)
     sums = np.zeros((DRAWS, m), dtype=np.int64)
     for unit, times in _alike(units):
-        sums += _shuffled(unit, times, rng)
+        sums += _shuffled(unit, times, rng, together=n > _FEW)
     reached_draws = int((_deviation(sums) >= observed).sum())
     return (reached_draws + 1) / (DRAWS + 1), DRAWS
 
 
-def _shuffled(unit: tuple[int, ...], times: int, rng: np.random.Generator) -> Ints:
+def _shuffled(
+    unit: tuple[int, ...], times: int, rng: np.random.Generator, *, together: bool
+) -> Ints:
     """The sum of so many independent shuffles of one unit, drawn `DRAWS` times.
 
-    Shuffled one by one while they are few, and counted by arrangement when they are many: how
-    often each arrangement occurs is multinomial.
+    Together, equal units are counted by arrangement where there are fewer of these than units:
+    how often each arrangement occurs is multinomial.
     """
-    ways = dict.fromkeys(permutations(unit)) if times > _FEW_ALIKE else {}
+    ways = dict.fromkeys(permutations(unit)) if together else {}
     if ways and len(ways) <= times:
         every = np.array(list(ways), dtype=np.int64)
         return rng.multinomial(times, np.full(len(every), 1 / len(every)), size=DRAWS) @ every

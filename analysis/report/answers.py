@@ -100,6 +100,8 @@ def _days(stated: Provenance) -> str:
 
 def _agreed(evidence: Evidence) -> Answer:
     """Turns whose winner every other protocol surely keeps, or some protocol surely changes."""
+    if evidence.sums_only:
+        return _agreed_at_most(evidence)
     same = pl.col("necessary_winner").eq_missing(pl.col("logged_winner"))
     other = pl.col("possible_winners").list.contains(pl.col("logged_winner")).not_()
     turns = (
@@ -118,6 +120,25 @@ def _agreed(evidence: Evidence) -> Answer:
         f"In {share(changes, n, 'turn')} at least one other protocol would surely elect "
         f"another draft. In the other {n - keeps - changes:,} it depends on what the voters "
         "would have cast in the other formats, which their ballots do not say.",
+        "rules",
+    )
+
+
+def _agreed_at_most(evidence: Evidence) -> Answer:
+    """The same where only each protocol's own count is known: bounds over any overlap of them."""
+    cells: dict[str, list[RuleRow]] = {}
+    for row in evidence.rules:
+        if row.target in PROTOCOLS and row.target != row.logged_protocol:
+            cells.setdefault(row.logged_protocol, []).append(row)
+    n = sum(rows[0].turns for rows in cells.values())
+    keeps = sum(min(row.agreement.lower for row in rows) for rows in cells.values())
+    changes = sum(max(row.turns - row.agreement.upper for row in rows) for rows in cells.values())
+    return Answer(
+        "What do the rules agree on?",
+        f"All four protocols surely agree in at most {share(keeps, n, 'turn')}",
+        f"In at least {share(changes, n, 'turn')} some other protocol would surely elect another "
+        "draft. The turns are too many to recount each on its own, so each protocol was counted "
+        "by itself, and not how their turns overlap.",
         "rules",
     )
 

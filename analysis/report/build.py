@@ -1,7 +1,6 @@
 """From a source to a report."""
 
 from collections.abc import Iterable
-from dataclasses import replace
 from typing import Final
 
 import polars as pl
@@ -12,7 +11,7 @@ from analysis.continuations import branch_changes, branch_counts, branch_words
 from analysis.report import counterfactuals, invariance, noise, tables
 from analysis.report.answers import answers
 from analysis.report.document import Document, Section, Table
-from analysis.report.evidence import Evidence
+from analysis.report.evidence import MOST_LISTED, Evidence
 from analysis.report.figures import FIGURES
 from analysis.report.trace import choose
 from analysis.sources import Source
@@ -63,7 +62,7 @@ def build_report(source: Source, *, episodes: Iterable[str] = ()) -> Document:
         sections=_sections(evidence),
         trace=trace,
         no_trace="" if source.episodes else _no_trace(source),
-        facts=_facts(source, run),
+        facts=_facts(evidence, run),
     )
 
 
@@ -74,7 +73,7 @@ def build_figure(source: Source, name: str) -> Figure:
         source: What to draw from.
         name: One of `CHART_NAMES`.
     """
-    return _figure(Evidence(source), name)
+    return FIGURES[name](Evidence(source))
 
 
 def provenance_of(source: Source) -> str:
@@ -173,29 +172,22 @@ def _sections(evidence: Evidence) -> tuple[Section, ...]:
 
 
 def _figures(evidence: Evidence, *names: str) -> tuple[Figure, ...]:
-    return tuple(_figure(evidence, name) for name in names)
-
-
-def _figure(evidence: Evidence, name: str) -> Figure:
-    """A chart; in a branch what is not recounted is not all logged either."""
-    made, run = FIGURES[name](evidence), evidence.source.run
-    if run is None or run.study.branch is None:
-        return made
-    caption = made.caption.replace("As logged;", "Logged and re-simulated together;")
-    return replace(made, caption=caption)
+    return tuple(FIGURES[name](evidence) for name in names)
 
 
 def _present(*found: Table | None) -> tuple[Table, ...]:
     return tuple(table for table in found if table is not None)
 
 
-def _facts(source: Source, run: RunRecord | None) -> tuple[tuple[str, str], ...]:
+def _facts(evidence: Evidence, run: RunRecord | None) -> tuple[tuple[str, str], ...]:
     """Settings, digests and versions; what a reader needs to find the same recording again."""
+    source = evidence.source
     if run is None:
         return (
             ("Source", source.name),
             ("What answered", _UNKNOWN),
             ("Points of a cumulative ballot", str(source.budget)),
+            *_left_out(evidence),
             *(("Reader's note", note) for note in source.notes),
         )
     study, stated = run.study, run.provenance
@@ -217,6 +209,16 @@ def _facts(source: Source, run: RunRecord | None) -> tuple[tuple[str, str], ...]
         ("Recording digest", run.recording_digest),
         *((f"Package {name}", version) for name, version in run.packages.items()),
     )
+
+
+def _left_out(evidence: Evidence) -> tuple[tuple[str, str], ...]:
+    if not evidence.sums_only:
+        return ()
+    why = (
+        f"Where other rules would have left the path, and in how many turns all rules agree: with "
+        f"more than {MOST_LISTED:,} turns they are counted, and none is looked at on its own."
+    )
+    return (("Left out", why),)
 
 
 def _branch_facts(run: RunRecord) -> tuple[tuple[str, str], ...]:

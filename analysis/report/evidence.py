@@ -1,5 +1,6 @@
 """Everything a report rests on, each thing computed once and only when it is asked for."""
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from typing import Final
@@ -36,9 +37,10 @@ from analysis.metrics import (
     role_collapse,
     self_support,
     successes,
-    turn_diagnostics,
     winning_roles,
 )
+from analysis.metrics.table import turn_table
+from analysis.partitions import recount_parts
 from analysis.profiles import standing_order
 from analysis.recount import OrderTable, RecountResult, RuleRow, recount
 from analysis.report.scores import scores_by_turn
@@ -48,10 +50,13 @@ from analysis.statistics import Estimate, NotEstimable
 from analysis.threshold import AtThreshold, at_threshold
 from tutorsim.types import BALLOT_FORMATS, MAX_ROLES, PROTOCOLS
 
-__all__ = ["Evidence"]
+__all__ = ["MOST_LISTED", "Evidence"]
 
 SEED: Final = 0
 """Of every interval and test in a report."""
+
+MOST_LISTED: Final = 50_000
+"""Turns up to which a report recounts each on its own; more are summed from their files."""
 
 THRESHOLDS: Final = (0.4, 0.7, 0.75, 0.9, 1.0)
 """Success thresholds that a report tries."""
@@ -70,8 +75,27 @@ class Evidence:
 
     @cached_property
     def turns(self) -> pl.DataFrame:
-        """Every voting turn, as decided."""
-        return turn_diagnostics(self.source)
+        """Every voting turn: `initial_leader`, `winner`, and `flip`, false without a first vote."""
+        table = turn_table(self.source)
+        return table.votes.turns.with_columns(
+            initial_leader=table.names(table.leader),
+            winner=table.names(table.winner),
+            flip=pl.Series(table.flip, dtype=pl.Boolean),
+        )
+
+    @property
+    def sums_only(self) -> bool:
+        """Whether there are too many turns to recount each on its own, and they can be summed."""
+        return bool(self.source.parts) and self.turns.height > MOST_LISTED
+
+    def recounted(self, targets: Sequence[str], exempt: Sequence[int]) -> RecountResult:
+        """A recount; where turns are only summed, its per-turn table is empty."""
+        source = self.source
+        if not self.sums_only:
+            return recount(source, targets=targets, exempt=exempt)
+        return recount_parts(
+            source.parts, name=source.name, targets=targets, exempt=exempt, budget=source.budget
+        )
 
     @cached_property
     def diagnostics(self) -> list[Diagnostics]:
@@ -143,7 +167,7 @@ class Evidence:
     @cached_property
     def recount(self) -> RecountResult:
         """All questions, under the four protocols."""
-        return recount(self.source, targets=PROTOCOLS)
+        return self.recounted(PROTOCOLS, (0, 1, 2))
 
     @cached_property
     def protocols(self) -> pl.DataFrame:
@@ -157,7 +181,7 @@ class Evidence:
     @cached_property
     def rule_rows(self) -> list[RuleRow]:
         """Every logged protocol under every target, nobody exempt, both readings of ties."""
-        six = recount(self.source, targets=tuple(RANKING_RULES), exempt=(0,))
+        six = self.recounted(tuple(RANKING_RULES), (0,))
         rows = [r for r in (*self.recount.rules, *six.rules) if r.exempt == 0]
         places = [(r.logged_protocol, r.target) for r in rows]
         order = sorted(
@@ -179,7 +203,12 @@ class Evidence:
 
     @cached_property
     def divergences(self) -> list[Divergence]:
-        """Other paths: every role first in the order, other tie policies, other protocols."""
+        """Other paths: every role first in the order, other tie policies, other protocols.
+
+        None where turns are only summed.
+        """
+        if self.sums_only:
+            return []
         found = []
         for first in self.candidates[1:MAX_ROLES]:
             order = (first, *(c for c in self.candidates if c != first))

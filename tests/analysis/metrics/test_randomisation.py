@@ -163,14 +163,12 @@ def test_a_sum_of_very_many_units_has_the_tails_that_convolution_gives(
     assert randomisation._two_sided(units, observed) == pytest.approx(exact, abs=0.01)
 
 
-def test_equal_units_are_shuffled_together_as_they_are_one_by_one(
-    monkeypatch: pytest.MonkeyPatch,
-) -> None:
+def test_equal_units_are_shuffled_together_as_they_are_one_by_one() -> None:
     unit, times = (0, 1, 1, 4), 60
     sums = {}
-    for few in (0, times):
-        monkeypatch.setattr(randomisation, "_FEW_ALIKE", few)
-        sums[few] = randomisation._shuffled(unit, times, np.random.default_rng(1))
+    for together in (False, True):
+        rng = np.random.default_rng(1)
+        sums[together] = randomisation._shuffled(unit, times, rng, together=together)
     # A label gets 1½ a unit, with a variance of 9/4: 90 and 135.
     for drawn in sums.values():
         assert (drawn.sum(axis=1) == 360).all()

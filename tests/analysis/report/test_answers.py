@@ -1,8 +1,17 @@
 """The first screen against hand counts."""
 
+import re
+from itertools import permutations
+from pathlib import Path
+
+import polars as pl
+import pytest
+
 from analysis.report.answers import answers
 from analysis.report.evidence import Evidence
+from analysis.sources import open_source
 
+RANKINGS = list(permutations((2, 1, 0)))
 S, I, O, E = ROLES = ("scaffolding", "misconception", "motivation", "metacognitive")  # noqa: E741
 
 
@@ -59,3 +68,42 @@ def test_nothing_is_claimed_without_votes(panel_source):
     found = screen(panel_source())
     assert found["What do the rules agree on?"].headline == "Not estimable"
     assert found["What did the fallback order decide?"].headline == "Not estimable"
+
+
+def test_turns_too_many_to_list_are_summed_within_bounds_of_what_each_gives(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The summed report says the same, but for what takes each turn on its own."""
+    rows = [
+        (f"e{e}", 1, stage, voter, candidate, mass, "ranked")
+        for e in range(12)
+        for stage in ("initial", "final")
+        for v, voter in enumerate("xyz")
+        for candidate, mass in zip("abc", RANKINGS[(e * (v + 1) + len(stage)) % 6], strict=True)
+    ]
+    names = ["episode_id", "turn", "stage", "voter", "candidate", "mass", "protocol"]
+    pl.DataFrame(rows, schema=names, orient="row").write_parquet(tmp_path / "votes.parquet")
+    source = open_source(tmp_path / "votes.parquet")
+    each, summed = Evidence(source), Evidence(source)
+    assert not each.sums_only
+    exact = answers(each)
+    kept = each.rule_rows, each.orders, each.recount.policies, each.recount.electorates
+    monkeypatch.setattr("analysis.report.evidence.MOST_LISTED", 11)
+    assert summed.sums_only
+    assert kept == (
+        summed.rule_rows,
+        summed.orders,
+        summed.recount.policies,
+        summed.recount.electorates,
+    )
+    assert summed.divergences == []
+    bounded = answers(summed)
+    assert [a for a in exact if a.question != "What do the rules agree on?"] == [
+        a for a in bounded if a.question != "What do the rules agree on?"
+    ]
+
+    def first_number(text: str) -> int:
+        return int(re.findall(r"[0-9]+", text)[0])
+
+    assert first_number(exact[2].headline) <= first_number(bounded[2].headline)
+    assert first_number(bounded[2].detail) <= first_number(exact[2].detail)

@@ -43,7 +43,8 @@ def vote_reply(asked: Asked, chance: Chance, *, steady: Chance | None = None) ->
         chance: Draws of this call.
         steady: Where given, the voter is steady: what it prefers depends on the voter, the
             conversation and the replies alone, never on the ballot's format; it approves of
-            its favourite at least, and all its ballots can be read.
+            its favourite at least, and all its ballots can be read. Approvals are the same in
+            every format where 25 points are distributed.
     """
     form = asked.form or "simple"
     liking = _liking(asked, chance, steady)

@@ -5,13 +5,15 @@ import pytest
 
 from tutorsim.standin.chance import Chance
 from tutorsim.standin.voter import vote_reply
-from tutorsim.voting import read_ballot
+from tutorsim.voting import cast_as, read_ballot, repair_ballot
 
 FORMS = {
     "simple": "Vote for the one best reply. Reply with its label, for example: B",
     "ranked": "Rank all replies from best to worst.",
     "cumulative": "Distribute exactly {budget} points over the replies, more for better ones.",
     "approval": "Approve every reply that is good enough to send.",
+    "rich": "Order all replies from best to worst and distribute exactly {budget} points over "
+    "them. Put a bar | after the last reply that is good enough to send.",
 }
 TEXTS = (
     "Let us take it apart and look at one small piece.",
@@ -63,6 +65,47 @@ def test_unreadable_points_mostly_have_another_sum(ask):
     sums = [sum(map(int, re.findall(r"=(\d+)", text))) for text in unread]
     assert sum(total not in (0, 25) for total in sums) > 0.5 * len(sums)
     assert 0 in sums
+
+
+def test_unreadable_rich_ballots_contradict_themselves_or_have_another_sum(ask):
+    unread = [
+        text
+        for text in ballots(ask, "rich", n=1500)
+        if read_ballot(text, "ABCD", form="rich") is None
+    ]
+    repaired = [repair_ballot(text, "ABCD", form="rich") is not None for text in unread]
+    assert 0.1 < sum(repaired) / len(unread) < 0.5
+    assert any("=" in text and "|" not in text for text in unread)
+    assert any(text.endswith("|") for text in unread)
+    assert any("=" not in text for text in unread)
+
+
+def steady_ballot(ask, form, *, role="scaffolding", call=0, seed=7, **shape):
+    asked = ask(f"You sit on the panel as its {role} tutor.", prompt(form, **shape))
+    text = vote_reply(asked, Chance(call), steady=Chance(seed, "steady"))
+    labels = "ABCDEFGH"[: shape.get("count", 4)]
+    return read_ballot(text, labels, form=form, budget=shape.get("budget", 25))
+
+
+@pytest.mark.parametrize("budget", [25, 7, 1000])
+@pytest.mark.parametrize("count", [2, 4, 8])
+def test_a_steady_voter_says_the_same_in_every_format(ask, count, budget):
+    """Approvals with the usual points alone: a bar of fewer or more falls elsewhere."""
+    for seed in range(30):
+        said = {
+            form: steady_ballot(ask, form, seed=seed, call=n, count=count, budget=budget)
+            for n, form in enumerate(FORMS)
+        }
+        assert None not in said.values()
+        for protocol in ("simple", "ranked", "cumulative"):
+            assert cast_as(said["rich"], form="rich", protocol=protocol) == said[protocol]
+        assert budget != 25 or set(said["approval"]) == set(said["rich"].approved)
+
+
+@pytest.mark.parametrize("form", FORMS)
+def test_a_steady_voter_says_the_same_each_time_and_differs_from_others(ask, form):
+    assert len({str(steady_ballot(ask, form, call=n)) for n in range(30)}) == 1
+    assert len({str(steady_ballot(ask, form, seed=n)) for n in range(30)}) > 1
 
 
 def test_voters_prefer_what_fits_but_do_not_agree_on_it(played):

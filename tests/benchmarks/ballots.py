@@ -12,7 +12,7 @@ import polars as pl
 from numpy.typing import NDArray
 
 from analysis.tables import BALLOTS_SCHEMA
-from tutorsim.types import DEFAULT_ROLES, PROTOCOLS, Protocol
+from tutorsim.types import DEFAULT_ROLES, LABELS, PROTOCOLS, Protocol
 
 __all__ = ["ballots_frame", "masses"]
 
@@ -103,7 +103,7 @@ def _frame(
     mass: Ints,
 ) -> pl.DataFrame:
     def named(names: Sequence[str], numbers: Ints) -> pl.Series:
-        return pl.Series(names).gather(numbers)
+        return pl.Series(list(names)).gather(numbers)
 
     task = pl.Series(np.arange(start, start + int(turn.max()) // 3 + 1)).cast(pl.String)
     columns = {
@@ -113,7 +113,7 @@ def _frame(
         "stage": named(STAGES, stage),
         "voter": named(DEFAULT_ROLES, voter),
         "candidate": named(DEFAULT_ROLES, candidate),
-        "label": named("ABCD", candidate),
+        "label": named(LABELS, candidate),
         "mass": mass,
         "position": candidate + 1,
     }

@@ -1,7 +1,6 @@
 """Replay beside the stock tools, and beside the mere reading of its files."""
 
 import asyncio
-import json
 import subprocess
 import sys
 import time
@@ -29,19 +28,19 @@ from tutorsim.runner.replaying import replay_each
 SOME = 17
 """Every so many episodes of the 120: all conditions and both benchmarks."""
 COMMAND = """
-import json, resource, sys, time
+import re, resource, sys
 if __name__ == "__main__":
     from tutorsim.cli import main
     into = sys.argv.pop(1)
-    started = time.perf_counter()
     try:
         main()
     except SystemExit as stop:
         assert not stop.code, stop.code
-    own, workers = (resource.getrusage(who) for who in (resource.RUSAGE_SELF,
-                                                        resource.RUSAGE_CHILDREN))
+    with open("/proc/self/status") as status:
+        own = int(re.search(r"VmHWM:\\s+(\\d+)", status.read())[1])
+    workers = resource.getrusage(resource.RUSAGE_CHILDREN).ru_maxrss
     with open(into, "w") as file:
-        json.dump({"kilobytes": own.ru_maxrss + workers.ru_maxrss}, file)
+        file.write(str(own + workers))
 """
 
 
@@ -163,7 +162,8 @@ def run(into: Path, *command: object) -> int:
     """Run a command of its own process.
 
     Returns:
-        Kilobytes that it and its largest worker held at most.
+        Kilobytes that it and its largest worker held at most. What the process that started it
+        holds does not count, as it would by the system's usual figure.
     """
     program = into.with_name("program.py")
     program.write_text(COMMAND)
@@ -172,7 +172,7 @@ def run(into: Path, *command: object) -> int:
         check=True,
         capture_output=True,
     )
-    return int(json.loads(into.read_bytes())["kilobytes"])
+    return int(into.read_text())
 
 
 def parsed(folder: Path, *, bodies: bool) -> None:

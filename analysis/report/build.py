@@ -1,6 +1,7 @@
 """From a source to a report."""
 
 from collections.abc import Iterable
+from dataclasses import replace
 from typing import Final
 
 import polars as pl
@@ -73,7 +74,7 @@ def build_figure(source: Source, name: str) -> Figure:
         source: What to draw from.
         name: One of `CHART_NAMES`.
     """
-    return FIGURES[name](Evidence(source))
+    return _figure(Evidence(source), name)
 
 
 def provenance_of(source: Source) -> str:
@@ -172,7 +173,16 @@ def _sections(evidence: Evidence) -> tuple[Section, ...]:
 
 
 def _figures(evidence: Evidence, *names: str) -> tuple[Figure, ...]:
-    return tuple(FIGURES[name](evidence) for name in names)
+    return tuple(_figure(evidence, name) for name in names)
+
+
+def _figure(evidence: Evidence, name: str) -> Figure:
+    """A chart; in a branch what is not recounted is not all logged either."""
+    made, run = FIGURES[name](evidence), evidence.source.run
+    if run is None or run.study.branch is None:
+        return made
+    caption = made.caption.replace("As logged;", "Logged and re-simulated together;")
+    return replace(made, caption=caption)
 
 
 def _present(*found: Table | None) -> tuple[Table, ...]:

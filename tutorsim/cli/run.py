@@ -79,6 +79,10 @@ def run(
     if as_json and not dry_run:
         raise click.UsageError("--json goes with --dry-run.")
     loaded = load_study(study, overrides=_overrides(options, study))
+    if loaded.study.branch is not None:
+        from tutorsim.runner.parent import check_parent
+
+        check_parent(loaded, None)
     table = load_prices(prices)
     if dry_run:
         show = _emit_plan if as_json else _show_plan

@@ -139,6 +139,24 @@ def test_the_child_is_complete_in_itself_and_names_its_parent(parent, shell, new
         assert (new.parent / "again" / name).read_bytes() == (new / name).read_bytes()
 
 
+def test_the_files_of_a_child_are_those_that_its_manifest_names(parent, shell, new):
+    """Its log stands beside them."""
+    made = parent()
+    assert shell("branch", made.log, *ORDER, "-o", new).code == 0
+    said = shell("cassette", "verify", new)
+    assert (said.code, "is what the manifest names" in said.out + said.err) == (0, True)
+    [one] = json.loads(shell("cassette", "list", new, "--json").out)
+    assert (one["study"], one["episodes"]) == ("grid-branch", 4)
+
+
+def test_a_recording_without_a_log_of_its_own_is_branched_as_well(parent, shell, endpoint, new):
+    made = parent()
+    shutil.rmtree(made.log)
+    assert shell("branch", made.cassettes, *ORDER, "-o", new).code == 0
+    assert set(endpoint.sent) == calls(*FUTURE)
+    assert shell("verify", new).code == 0
+
+
 def test_covered_episodes_are_the_parent_s_own_files(parent, shell, new):
     made = parent()
     assert shell("branch", made.log, *ORDER, "-o", new).code == 0
@@ -499,8 +517,9 @@ def test_a_branch_is_not_branched_and_its_study_not_run(parent, shell, endpoint,
     said = shell("branch", new, *ORDER, "-o", new.parent / "next")
     assert (said.code, "is a branch itself" in said.err) == (USAGE, True)
     folders = ("--log-dir", new.parent / "l", "--cassette-dir", new.parent / "c")
-    said = shell("run", new / "study.toml", *folders)
-    assert (said.code, "cannot be run on its own" in said.err) == (USAGE, True)
+    for args in (folders, ("--dry-run",)):
+        said = shell("run", new / "study.toml", *args)
+        assert (said.code, "cannot be run on its own" in said.err) == (USAGE, True)
     assert endpoint.sent == []
 
 

@@ -118,17 +118,17 @@ def turn_sets(ballots: pl.LazyFrame, codes: Codes) -> Iterator[TurnSets | None]:
     """
     rows = ballots.select(COLUMNS).filter(pl.col("stage").is_in(_DECIDING))
     order = TurnOrder()
-    for frame in whole_turns(rows):
+    for frame in whole_turns(rows, BATCH):
         found = _counted(frame, turn_starts(frame), codes)
         yield found if found and order.keeps(found.turns) else None
     if order.repeats():
         yield None
 
 
-def whole_turns(rows: pl.LazyFrame) -> Iterator[pl.DataFrame]:
-    """Batches of about `BATCH` rows that end where a turn ends."""
+def whole_turns(rows: pl.LazyFrame, size: int) -> Iterator[pl.DataFrame]:
+    """Batches of about so many rows that end where a turn ends."""
     rest: pl.DataFrame | None = None
-    for batch in rows.collect_batches(chunk_size=BATCH, maintain_order=True):
+    for batch in rows.collect_batches(chunk_size=size, maintain_order=True):
         frame = batch if rest is None else pl.concat([rest, batch])
         last = int(turn_starts(frame)[-1]) if frame.height else 0
         whole, rest = frame.head(last), frame.slice(last).rechunk()

@@ -36,6 +36,7 @@ from tutorsim.errors import BallotFileError
 from tutorsim.types import CUMULATIVE_BUDGET
 
 __all__ = [
+    "BATCH",
     "Outline",
     "Runner",
     "no_ballots",
@@ -48,6 +49,9 @@ __all__ = [
 
 Runner = Callable[[Callable[[Any], Any], Iterable[Any]], Iterable[Any]]
 """Applies a function to every piece and gives the results, in any order: `map` is one."""
+
+BATCH: Final = 2_000_000
+"""Rows held at a time: some hundred megabytes. Fewer cost time, as each batch is packed anew."""
 
 T = TypeVar("T")
 
@@ -147,7 +151,7 @@ def _summarised(lazy: pl.LazyFrame, *, part: Path, plan: Plan) -> Summary:
     columns = [c for c in (*ARRAY_COLUMNS, *_OPTIONAL) if c in lazy.collect_schema()]
     rows = lazy.select(columns).with_row_index("row", 1)
     turns, rest, total = TurnOrder(), [], Summary.empty()
-    for frame in whole_turns(rows):
+    for frame in whole_turns(rows, BATCH):
         found = arrays_of(frame, plan.order, plan.budget, turns, partial(fits, plan=plan))
         if found is None:
             return _case_by_case(read_columns(part), part, plan)

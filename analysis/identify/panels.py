@@ -246,10 +246,9 @@ def _least_exempt(
     """With how many exempt voters some choice of options reaches the need; more than n: never."""
     n = rows.shape[1]
     most = max((len(one) for one in options), default=1)
-    padded = np.array(
-        [np.resize(one, (most, len(need))) for one in options] + [np.zeros((most, len(need)))],
-        dtype=np.int32,
-    )  # rows repeat, and ABSENT, the last, adds nothing
+    padded = np.zeros((len(options) + 1, most, len(need)), dtype=np.int32)
+    for place, one in enumerate(options):  # rows repeat; ABSENT, the last, adds nothing
+        padded[place] = one[np.arange(most) % len(one)] if len(one) > 1 else one[0]
     each = padded[rows]
     least = np.full(len(rows), n + 1)
     for k in range(exempt, -1, -1):

@@ -13,10 +13,9 @@ with a panel only: the single tutor has no votes to decide otherwise.
 
 from collections.abc import Sequence
 from dataclasses import replace
-from math import fsum
 from typing import Final
 
-from analysis.branches.calls import PaidCalls, paid_calls
+from analysis.branches.calls import PaidCalls, Tokens, paid_calls
 from analysis.branches.pairs import Pair, mean, moves, pairs_of, path_of
 from analysis.branches.result import (
     BranchCell,
@@ -48,6 +47,7 @@ __all__ = [
     "BranchedPath",
     "Move",
     "PaidCalls",
+    "Tokens",
     "compare_branch",
     "is_branch_of",
     "paid_calls",
@@ -157,8 +157,9 @@ def _cell(coverage: Coverage, pairs: Sequence[Pair], branch: Branch, seed: int) 
 def _outcome(
     name: Outcome, coverage: Coverage, pairs: Sequence[Pair], branch: Branch, seed: int
 ) -> BranchOutcome:
-    known = [pair for pair in pairs if pair.gap(name) is not None]
-    gaps = [gap for pair in known if (gap := pair.gap(name)) is not None]
+    paired = [(pair, gap) for pair in pairs if (gap := pair.gap(name)) is not None]
+    logged = [value for pair, _ in paired if (value := pair.value(name)) is not None]
+    gaps = [gap for _, gap in paired]
     row = BranchOutcome(
         outcome=name,
         logged=coverage.logged[name],
@@ -166,9 +167,11 @@ def _outcome(
         after=_NOTHING,
         interval=_NOTHING,
         estimate=_NOTHING,
-        continued_logged=mean([value for p in known if (value := p.value(name)) is not None]),
-        continued_resimulated=mean([fsum(p.known(name)) / len(p.known(name)) for p in known]),
-        difference=_estimated(gaps, seed),
+        continued_logged=mean(logged),
+        continued_resimulated=mean(
+            [first + gap.low for first, gap in zip(logged, gaps, strict=True)]
+        ),
+        difference=_mean_gap(gaps, seed),
         test=paired_permutation([gap.low for gap in gaps], seed=seed),
         p_holm=None,
     )
@@ -178,22 +181,18 @@ def _outcome(
 
 
 def _resimulated(row: BranchOutcome, units: Sequence[Unit], seed: int) -> BranchOutcome:
+    after, interval = mean_bounds(units), nested_bootstrap(units, seed=seed)
     open_ = sum(unit.is_open for unit in units)
-    still = NotEstimable(f"{open_} of {len(units)} episodes are still open")
-    whole = _estimated(units, seed)
-    return replace(
-        row,
-        after=mean_bounds(units),
-        interval=nested_bootstrap(units, seed=seed),
-        estimate=still if open_ else whole,
-    )
+    estimate: Estimate | NotEstimable = Estimate(after.low, after.n, interval)
+    if open_:
+        estimate = NotEstimable(f"{open_} of {after.n} episodes are still open")
+    return replace(row, after=after, interval=interval, estimate=estimate)
 
 
-def _estimated(units: Sequence[Unit], seed: int) -> Estimate | NotEstimable:
-    """The mean of units of which nothing is open."""
-    if not units:
+def _mean_gap(gaps: Sequence[Unit], seed: int) -> Estimate | NotEstimable:
+    if not gaps:
         return NotEstimable("no continued episode with this outcome in both")
-    return Estimate(mean_bounds(units).low, len(units), nested_bootstrap(units, seed=seed))
+    return Estimate(mean_bounds(gaps).low, len(gaps), nested_bootstrap(gaps, seed=seed))
 
 
 def _corrected(cells: Sequence[BranchCell]) -> tuple[BranchCell, ...]:

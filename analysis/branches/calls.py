@@ -6,15 +6,23 @@ parent's; a call of a tie round only where the parent held the very same round. 
 doubt counts as paid for, so the figures are never too low.
 """
 
-from dataclasses import dataclass
-from typing import Final
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from typing import Final, NamedTuple
 
 from tutorsim.records import CallRecord, EpisodeRecord, TieRound
 
-__all__ = ["PaidCalls", "paid_calls"]
+__all__ = ["PaidCalls", "Tokens", "paid_calls"]
 
 _TIE: Final = ("tie_critique", "tie_vote")
 _AFTER_DELIVERY: Final = ("student", "judge")
+
+
+class Tokens(NamedTuple):
+    """Tokens that calls sent and received."""
+
+    input: int
+    output: int
 
 
 @dataclass(frozen=True)
@@ -24,20 +32,33 @@ class PaidCalls:
     reused: int = 0
     """Calls that the parent's recording answered."""
     paid: int = 0
-    input_tokens: int = 0
-    """Of the calls paid for."""
-    output_tokens: int = 0
+    tokens: Mapping[str, Tokens] = field(default_factory=dict)
+    """Model → tokens of the calls paid for."""
 
     def __add__(self, other: "PaidCalls") -> "PaidCalls":
+        names = sorted({*self.tokens, *other.tokens})
+        none = Tokens(0, 0)
+        both = {m: (self.tokens.get(m, none), other.tokens.get(m, none)) for m in names}
         return PaidCalls(
             self.reused + other.reused,
             self.paid + other.paid,
-            self.input_tokens + other.input_tokens,
-            self.output_tokens + other.output_tokens,
+            {m: Tokens(a.input + b.input, a.output + b.output) for m, (a, b) in both.items()},
         )
 
-    def to_json(self) -> dict[str, int]:
-        return dict(vars(self))
+    @property
+    def total(self) -> Tokens:
+        """Tokens of all models."""
+        of = self.tokens.values()
+        return Tokens(sum(t.input for t in of), sum(t.output for t in of))
+
+    def to_json(self) -> dict[str, object]:
+        return {
+            "reused": self.reused,
+            "paid": self.paid,
+            "input_tokens": self.total.input,
+            "output_tokens": self.total.output,
+            "models": {model: tokens._asdict() for model, tokens in self.tokens.items()},
+        }
 
 
 def paid_calls(parent: EpisodeRecord, continuation: EpisodeRecord) -> PaidCalls:
@@ -49,12 +70,8 @@ def paid_calls(parent: EpisodeRecord, continuation: EpisodeRecord) -> PaidCalls:
     """
     answered = {call.key for call in parent.calls}
     new = [c for c in continuation.calls if not _taken_over(c, answered, parent, continuation)]
-    return PaidCalls(
-        reused=len(continuation.calls) - len(new),
-        paid=len(new),
-        input_tokens=sum(call.input_tokens for call in new),
-        output_tokens=sum(call.output_tokens for call in new),
-    )
+    each = [PaidCalls(0, 1, {c.model: Tokens(c.input_tokens, c.output_tokens)}) for c in new]
+    return sum(each, PaidCalls(reused=len(continuation.calls) - len(new)))
 
 
 def _taken_over(

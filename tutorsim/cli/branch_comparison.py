@@ -1,6 +1,7 @@
 """A branch beside the recording that it continues, as tables."""
 
 from collections.abc import Callable, Iterator, Sequence
+from math import fsum
 
 from rich.console import RenderableType
 from rich.text import Text
@@ -19,6 +20,7 @@ from tutorsim.cli.render import (
     percent,
     table,
 )
+from tutorsim.plan import PriceTable, load_prices
 
 __all__ = ["branch_shown"]
 
@@ -45,8 +47,9 @@ def branch_shown(found: BranchComparison) -> Shown:
     yield heading(f"Branch under {found.changes}", f"{draws} of each episode taken up")
     yield _episodes(found.cells)
     yield caption(
-        "Taken up: re-simulated, with a complete draw. Open: neither covered nor taken up. Left "
-        "path: share of the episodes taken up that another winner led away, by their draws."
+        "Episodes: with a panel, complete in the parent. Taken up: re-simulated, with a complete "
+        "draw. Open: neither covered nor taken up. Left path: share of the episodes taken up that "
+        "another winner led away, by their draws."
     )
     for name, title in TITLES.items():
         yield from _outcome(found, name, title)
@@ -220,15 +223,17 @@ def _mean(path: BranchedPath) -> str:
 
 def _cost(cells: Sequence[BranchCell]) -> Shown:
     yield Text()
+    prices = load_prices()
     yield heading("Calls", "of the episodes taken up")
     yield table(
-        ("benchmark", "condition", "taken over", "paid for", "tokens in", "tokens out"),
+        ("benchmark", "condition", "taken over", "paid for", "tokens in", "tokens out", "US$"),
         [
             (
                 cell.benchmark,
                 cell.condition,
                 *(f"{n:,}" for n in (cell.calls.reused, cell.calls.paid)),
-                *(f"{n:,}" for n in (cell.calls.input_tokens, cell.calls.output_tokens)),
+                *(f"{n:,}" for n in cell.calls.total),
+                _dollars(cell, prices),
             )
             for cell in cells
         ],
@@ -236,5 +241,13 @@ def _cost(cells: Sequence[BranchCell]) -> Shown:
     )
     yield caption(
         "Taken over: answered by the parent's recording. Paid for: the others; where the logs "
-        "leave it in doubt a call counts as paid for. Tokens: of the calls paid for."
+        "leave it in doubt a call counts as paid for. Tokens and US$, at list prices of "
+        f"{prices.as_of}: of the calls paid for."
     )
+
+
+def _dollars(cell: BranchCell, prices: PriceTable) -> str:
+    """What the calls paid for come to; `unknown` where a model has no price."""
+    costs = [prices.cost(model, *tokens) for model, tokens in cell.calls.tokens.items()]
+    known = [cost for cost in costs if cost is not None]
+    return f"{fsum(known):.2f}" if len(known) == len(costs) else "unknown"

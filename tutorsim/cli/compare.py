@@ -75,7 +75,7 @@ def compare(first: Path, second: Path, as_json: bool, output: Path | None) -> No
       parent, child, changes, continuations, caption
       cells: [{benchmark condition episodes covered continued left_out draws failed
                left moves: [{turn before after draws}]
-               calls: {reused paid input_tokens output_tokens}
+               calls: {reused paid input_tokens output_tokens models}
                outcomes: [{outcome logged before after: {low high n} interval estimate
                            continued_logged continued_resimulated difference test
                            p_holm}]}]

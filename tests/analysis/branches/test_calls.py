@@ -1,7 +1,7 @@
 from collections.abc import Callable
 from typing import Any
 
-from analysis.branches import PaidCalls, paid_calls
+from analysis.branches import PaidCalls, Tokens, paid_calls
 from tutorsim.records import BranchPoint, CallRecord
 
 Make = Callable[..., Any]
@@ -32,7 +32,7 @@ def test_after_the_path_was_left_every_call_is_paid_for(
     asked = "1/vote_as_ranked/motivation/1"
     found = paid_calls(parent, with_calls(episode, *START, asked, *END, left=1))
     # Reused: the start. Paid for: the new vote, and student, judge and turn 2 after turn 1.
-    assert found == PaidCalls(reused=3, paid=4, input_tokens=400, output_tokens=28)
+    assert found == PaidCalls(reused=3, paid=4, tokens={"m": Tokens(400, 28)})
 
 
 def test_on_the_logged_path_only_calls_that_the_parent_lacks_are(
@@ -42,7 +42,7 @@ def test_on_the_logged_path_only_calls_that_the_parent_lacks_are(
     parent = with_calls(episode, *START, *END, branched=False)
     asked = "1/vote_as_ranked/motivation/1"
     found = paid_calls(parent, with_calls(episode, *START, asked, *END))
-    assert found == PaidCalls(reused=6, paid=1, input_tokens=100, output_tokens=7)
+    assert found == PaidCalls(reused=6, paid=1, tokens={"m": Tokens(100, 7)})
 
 
 def test_calls_of_a_tie_round_are_the_parents_only_where_it_held_the_same_round(
@@ -58,10 +58,12 @@ def test_calls_of_a_tie_round_are_the_parents_only_where_it_held_the_same_round(
 
 
 def test_costs_add_up() -> None:
-    total = sum([PaidCalls(1, 2, 3, 4), PaidCalls(10, 20, 30, 40)], PaidCalls())
+    one = PaidCalls(1, 2, {"m": Tokens(3, 4), "n": Tokens(5, 6)})
+    total = sum([one, PaidCalls(10, 20, {"m": Tokens(30, 40)})], PaidCalls())
     assert total.to_json() == {
         "reused": 11,
         "paid": 22,
-        "input_tokens": 33,
-        "output_tokens": 44,
+        "input_tokens": 38,
+        "output_tokens": 50,
+        "models": {"m": {"input": 33, "output": 44}, "n": {"input": 5, "output": 6}},
     }

@@ -1,8 +1,9 @@
 """`tutorsim branch`: continue a recording where another rule would have turned."""
 
-from collections.abc import Iterator, Mapping
+import re
+from collections.abc import Iterator, Mapping, Set
 from contextlib import contextmanager
-from dataclasses import asdict
+from dataclasses import asdict, dataclass
 from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import Any, cast
@@ -21,6 +22,7 @@ from tutorsim.cli.render import Prose, caption, heading, number, publish, table
 from tutorsim.errors import UsageError
 from tutorsim.plan import CallRange, PriceTable, load_prices
 from tutorsim.records import RUN_FILE, Branch
+from tutorsim.replay import MANIFEST_FILE
 from tutorsim.runner.branch_plan import BranchPlan, EpisodePlan, plan_branch
 from tutorsim.runner.branching import Alternative, branch_study
 from tutorsim.runner.finding import find_recording
@@ -132,7 +134,7 @@ def branch(
     check_may_record(options["record_in_ci"])
     assert output is not None
     if begun is not None:
-        _check_same_branch(output, begun, loaded)
+        _check_same_branch(output, begun.study, loaded)
     there = "" if begun is None else " What is there already is not paid for again."
     err().print(f"Calls to pay: {_range(planned.calls)}.{there}")
     record_study(loaded, output, output, prices, options, parent=parent)
@@ -148,31 +150,50 @@ def _check_output(output: Path | None, recording: Path, run: Path) -> None:
         )
 
 
-def _begun(output: Path) -> LoadedStudy | None:
-    """The study that a folder holds already; `None` where it holds none.
+@dataclass(frozen=True)
+class _Begun:
+    """What a folder holds of a branch already."""
+
+    study: LoadedStudy
+    continuations: int
+    episodes: Set[str]
+    """Episodes of the parent that are kept: all of a finished branch, otherwise those begun."""
+
+
+def _begun(output: Path) -> _Begun | None:
+    """What a folder holds; `None` where it holds no study.
 
     Raises:
         StudyError, TaskFileError, CatalogError: If it cannot be read.
     """
     path = output / "study.toml"
-    return load_study(path) if path.exists() else None
+    if not path.exists():
+        return None
+    loaded = load_study(path)
+    here = loaded.study.branch
+    if here is None:
+        return _Begun(loaded, 1, frozenset())
+    found = (re.match(r"(.+)\.c[0-9]{2}\.", one.name) for one in output.iterdir())
+    begun = {match[1] for match in found if match}
+    kept = here.episodes.keys() if (output / MANIFEST_FILE).exists() else begun
+    return _Begun(loaded, here.continuations, frozenset(kept))
 
 
-def _check_same_branch(output: Path, begun: LoadedStudy, loaded: LoadedStudy) -> None:
+def _check_same_branch(output: Path, study: LoadedStudy, loaded: LoadedStudy) -> None:
     """Refuse a folder that holds something else, and say how it differs.
 
     Raises:
         UsageError: If it does.
     """
-    here, wanted = begun.study.branch, loaded.study.branch
+    here, wanted = study.study.branch, loaded.study.branch
     if here is None or wanted is None or here.parent_recording != wanted.parent_recording:
         raise UsageError(
-            f"{output} holds another recording ({begun.study.name}).",
+            f"{output} holds another recording ({study.study.name}).",
             why="It does not continue this parent.",
             hint="Choose another folder for -o.",
         )
     moved = any(wanted.episodes.get(name, one) != one for name, one in here.episodes.items())
-    if begun.digest() == loaded.digest() and not moved:
+    if study.digest() == loaded.digest() and not moved:
         return
     fixed = [name for name in Branch.model_fields if name not in ("continuations", "episodes")]
     differ = [name for name in fixed if getattr(here, name) != getattr(wanted, name)]
@@ -221,14 +242,13 @@ def _planned(
     continuations: int,
     limit: int | None,
     prices: PriceTable,
-    begun: LoadedStudy | None,
+    begun: _Begun | None,
 ) -> tuple[LoadedStudy, Parent, BranchPlan]:
     """The branch's study, its parent and its plan, with a limit those of its best episodes.
 
     What was begun may grow: it keeps its episodes, and has no fewer continuations.
     """
-    held = begun.study.branch if begun is not None else None
-    draws = max(continuations, held.continuations if held else 1)
+    draws = max(continuations, begun.continuations if begun else 1)
 
     def study(only: set[str] | None) -> tuple[LoadedStudy, Parent]:
         loaded = branch_study(
@@ -241,7 +261,7 @@ def _planned(
     planned = plan_branch(loaded, parent, run.episodes, prices)
     if limit is None or len(planned.episodes) <= limit:
         return loaded, parent, planned
-    planned = planned.limited(limit, also=held.episodes.keys() if held else frozenset())
+    planned = planned.limited(limit, also=begun.episodes if begun else frozenset())
     return *study({plan.episode_id for plan in planned.episodes}), planned
 
 

@@ -263,6 +263,19 @@ def test_growth_that_is_stopped_leaves_the_branch_as_it_was_until_it_goes_on(
     assert shell("verify", new).code == 0
 
 
+def test_a_branch_that_the_cap_stopped_can_end_with_what_was_begun(parent, shell, endpoint, new):
+    made = parent(repeats=2)
+    prices = ("--prices", new.parent / "study" / "prices.toml", "--max-connections", 1)
+    args = ("branch", made.log, *ORDER, "-o", new)
+    assert shell(*args, *prices, "--max-usd", "0.0116").code == BUDGET
+    assert len(endpoint.sent) == 2
+    assert shell(*args, "--limit", 1).code == 0
+    ice = [f"{EPISODES[0]}.r{n:02d}" for n in (1, 2)]
+    assert set(endpoint.sent) == calls(*FUTURE, episodes=ice)
+    assert len(endpoint.sent) == 4
+    assert shell("verify", new).code == 0
+
+
 AS_RANKED = {"vote_as_ranked": f"{C},{V},{M},{S}"}
 
 

@@ -9,21 +9,20 @@ from tempfile import TemporaryDirectory
 from typing import Any, cast
 
 import click
-from rich.console import RenderableType
-from rich.text import Text
 
 from analysis.diverge import diverge
 from analysis.sources import Source, open_source
+from tutorsim.cli.branch_planned import branch_plan_shown, calls_to_pay_shown
 from tutorsim.cli.console import err, safe
 from tutorsim.cli.diverge import alternatives_under
 from tutorsim.cli.options import json_option, names, order_option
 from tutorsim.cli.recording import check_may_record, record_study, recording_options
-from tutorsim.cli.render import Prose, caption, heading, number, publish, table
+from tutorsim.cli.render import publish
 from tutorsim.errors import UsageError
-from tutorsim.plan import CallRange, PriceTable, load_prices
+from tutorsim.plan import PriceTable, load_prices
 from tutorsim.records import RUN_FILE, Branch
 from tutorsim.replay import MANIFEST_FILE
-from tutorsim.runner.branch_plan import BranchPlan, EpisodePlan, plan_branch
+from tutorsim.runner.branch_plan import BranchPlan, plan_branch
 from tutorsim.runner.branching import Alternative, branch_study
 from tutorsim.runner.finding import find_recording
 from tutorsim.runner.opening import Recording, open_recording
@@ -32,9 +31,6 @@ from tutorsim.study import LoadedStudy, load_study
 from tutorsim.types import PROTOCOLS, Protocol, TiePolicy
 
 __all__ = ["branch"]
-
-LISTED = 12
-"""Episodes of a plan listed in the terminal; JSON has them all."""
 
 
 @click.command()
@@ -129,14 +125,16 @@ def branch(
     if only_plan:
         left_open = len(first_turns) - len(planned.episodes)
         value = {"question": question, "open": left_open, **asdict(planned)}
-        publish(_shown(question, planned, left_open), value, as_json=as_json, output=None)
+        publish(
+            branch_plan_shown(question, planned, left_open), value, as_json=as_json, output=None
+        )
         return
     check_may_record(options["record_in_ci"])
     assert output is not None
     if begun is not None:
         _check_same_branch(output, begun.study, loaded)
     there = "" if begun is None else " What is there already is not paid for again."
-    err().print(f"Calls to pay: {_range(planned.calls)}.{there}")
+    err().print(f"Calls to pay: {calls_to_pay_shown(planned.calls)}.{there}")
     record_study(loaded, output, output, prices, options, parent=parent)
     err().print(safe(f"Then: tutorsim compare {source} {output}"), soft_wrap=True)
 
@@ -263,64 +261,3 @@ def _planned(
         return loaded, parent, planned
     planned = planned.limited(limit, also=begun.episodes if begun else frozenset())
     return *study({plan.episode_id for plan in planned.episodes}), planned
-
-
-def _shown(question: str, planned: BranchPlan, left_open: int) -> Iterator[RenderableType]:
-    yield heading(f"Branch: {question}")
-    taken_up = len(planned.episodes)
-    yield Prose(
-        f"Episodes: {planned.covered:,} cannot change and are kept as logged, {taken_up:,} are "
-        f"taken up again" + (f", {left_open:,} are left open." if left_open else "."),
-        indent=2,
-    )
-    yield Prose(f"Calls taken over from the recording: {planned.reused:,}, at no cost", indent=2)
-    yield Prose(f"Calls to pay: {_range(planned.calls)}", indent=2)
-    asked, answered = planned.tokens
-    yield Prose(
-        f"Estimated: at most {asked:,} tokens in, {answered:,} out; "
-        f"{_money(planned.least_cost, planned.cost)} (prices of {planned.prices_as_of})",
-        indent=2,
-    )
-    if not planned.episodes:
-        return
-    yield Text()
-    yield heading("Episodes", "those first that shrink the outcome bounds most per dollar")
-    yield table(
-        ("episode", "from turn", "first paid call", "taken over", "to pay", "US $", "bounds −"),
-        [_row(plan) for plan in planned.episodes[:LISTED]],
-    )
-    if taken_up > LISTED:
-        yield Prose(f"and {taken_up - LISTED} more; --json has them all", indent=2)
-    yield caption(
-        "To pay: fewest to most calls, every reply read at the first asking. Bounds −: by how "
-        "much the worst-case bounds of the episode's benchmark and condition can shrink, in "
-        "percentage points. Tokens and cost: estimates from the recorded calls."
-    )
-
-
-def _row(plan: EpisodePlan) -> tuple[str, ...]:
-    return (
-        plan.episode_id,
-        str(plan.turn),
-        plan.first_paid or "none",
-        f"{plan.reused:,}",
-        f"{plan.calls.least:,} to {plan.calls.most:,}",
-        _amounts(plan.least_cost, plan.cost),
-        number(100 * plan.shrinks, 1),
-    )
-
-
-def _range(calls: CallRange) -> str:
-    exact = (
-        f"{calls.least:,}" if calls.least == calls.most else f"{calls.least:,} to {calls.most:,}"
-    )
-    return f"{exact}; at most {calls.ceiling:,} if every reply had to be asked for twice"
-
-
-def _money(least: float | None, most: float | None) -> str:
-    known = least is not None and most is not None
-    return f"{_amounts(least, most)} US dollars" if known else "cost unknown: no price for a model"
-
-
-def _amounts(least: float | None, most: float | None) -> str:
-    return "unknown" if least is None or most is None else f"{least:,.3f} to {most:,.3f}"

@@ -13,7 +13,7 @@ import numpy as np
 import numpy.typing as npt
 import polars as pl
 
-from analysis.metrics.turns import Place, place_of_episodes, turn_orders
+from analysis.metrics.turns import Place, turn_orders
 from analysis.profiles import TURN, TurnKey
 from analysis.rounds import Bools, Ints, Rounds, Votes, read_votes
 from analysis.sources import Source
@@ -273,8 +273,10 @@ def _mass(rounds: Sequence[Rounds]) -> pl.DataFrame:
 
 def places_of(votes: Votes, ballots: pl.DataFrame) -> pl.DataFrame:
     """The turns with their place in the grid, as the episode's first ballot states it."""
-    known = place_of_episodes(ballots)
-    rows = [(name, *place) for name, place in known.items()]
-    schema = dict.fromkeys(("episode_id", *Place._fields), pl.String)
-    places = pl.DataFrame(rows, schema=schema, orient="row")
+    episode = pl.col("episode_id")
+    heads = ballots.lazy().filter(episode.ne_missing(episode.shift()))  # few, and all first rows
+    firsts = heads.select("episode_id", *Place._fields).unique(
+        "episode_id", keep="first", maintain_order=True
+    )
+    places = firsts.collect()
     return votes.turns.select(TURN).join(places, on="episode_id", how="left", maintain_order="left")

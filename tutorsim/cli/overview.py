@@ -303,7 +303,9 @@ def _ballot_counts(source: Source) -> list[dict[str, Any]]:
     one_each = source.ballots.unique(
         ["episode_id", "turn", "stage", "voter"], keep="first", maintain_order=True
     )
-    counts = Counter(one_each.select("protocol", "stage", "ballot_status").iter_rows())
+    columns = ("protocol", "stage", "ballot_status")
+    groups = one_each.group_by(columns, maintain_order=True).len()
+    counts = Counter({(p, stage, status): n for p, stage, status, n in groups.iter_rows()})
     places = dict.fromkeys((protocol, stage) for protocol, stage, _ in counts)
     return [
         {

@@ -357,6 +357,21 @@ def test_verdicts_of_the_prefix_are_taken_over_and_only_new_programs_judged(
     assert shell("verify", new).code == 0
 
 
+@pytest.mark.parametrize(
+    ("votes", "conditions"),
+    [(dict.fromkeys(TIED, S), ["baseline", "simple"]), ({}, ["baseline"])],
+)
+def test_where_nothing_can_change_the_child_is_the_parent_at_no_cost(
+    parent, shell, endpoint, new, votes, conditions
+):
+    made = parent(votes, conditions=conditions, seed=6)
+    assert plan_of(shell, made.log, *ORDER)["calls"] == {"least": 0, "most": 0, "ceiling": 0}
+    assert shell("branch", made.log, *ORDER, "-o", new).code == 0
+    assert endpoint.sent == []
+    assert (new / "episodes.jsonl").read_bytes() == (made.log / "episodes.jsonl").read_bytes()
+    assert shell("verify", new).code == 0
+
+
 # --- What stops a branch, and how it goes on --------------------------------------------------
 
 

@@ -50,6 +50,18 @@ def test_a_recording_reuses_only_what_the_same_sandbox_judged(tmp_path: Path) ->
     assert VerdictStore(tmp_path).find(RUN) == PASS  # a replay takes it on any machine
 
 
+def test_another_recording_s_verdict_is_kept_once_as_it_was_judged_there(tmp_path: Path) -> None:
+    other = VerdictStore(tmp_path / "other", fingerprint="there")
+    (tmp_path / "other").mkdir()
+    other.add(RUN, PASS, fingerprint="there")
+    (tmp_path / "own").mkdir()
+    store = VerdictStore(tmp_path / "own", fingerprint="here")
+    assert [store.adopt(RUN, other) for _ in range(3)] == [PASS] * 3
+    assert store.adopt(judged("b"), other) is None
+    line = (tmp_path / "other" / VERDICTS_FILE).read_bytes()
+    assert (tmp_path / "own" / VERDICTS_FILE).read_bytes() == line
+
+
 def test_a_failure_of_the_sandbox_is_judged_again_when_recording(tmp_path: Path) -> None:
     broken = CodeResult("x", VerdictRecord(outcome="infra_error", reason="no memory"))
     VerdictStore(tmp_path, fingerprint="here").add(RUN, broken, fingerprint="here")

@@ -36,7 +36,8 @@ __all__ = ["LabelPosition", "SelfSupport", "label_positions", "self_support"]
 DRAWS: Final = 1999
 """Shuffles drawn where there are too many to enumerate."""
 _ENUMERATED: Final = 50_000
-_WORK: Final = 100_000_000
+_LARGEST: Final = 2**63
+_WORK: Final = 5_000_000
 """Numbers computed for one exact distribution."""
 _FEW: Final = 1000
 """Units up to which each is shuffled on its own."""
@@ -169,7 +170,14 @@ def _size(units: Alike) -> int:
 
 def _alike(outcomes: Ints) -> Alike:
     """Rows without regard to the order in them, and how many there are of each."""
-    rows, times = np.unique(np.sort(outcomes, axis=1), axis=0, return_counts=True)
+    rows = np.sort(outcomes, axis=1)
+    base = int(rows.max(initial=0)) + 1
+    if base ** rows.shape[1] < _LARGEST:  # as one number a row, which sort as the rows do
+        packed = rows @ base ** np.arange(rows.shape[1])[::-1]
+        _, first, times = np.unique(packed, return_index=True, return_counts=True)
+        rows = rows[first]
+    else:
+        rows, times = np.unique(rows, axis=0, return_counts=True)
     return [(tuple(row), n) for row, n in zip(rows.tolist(), times.tolist(), strict=True)]
 
 

@@ -430,13 +430,16 @@ def test_a_failed_episode_is_taken_up_again_on_demand(parent, shell, endpoint, n
     assert shell("verify", new).code == 0
 
 
+@pytest.mark.parametrize(
+    "answered", [12, *(pytest.param(n, marks=pytest.mark.slow) for n in (1, 5, 20, 33))]
+)
 def test_a_killed_branch_goes_on_and_pays_for_nothing_twice(
-    parent, shell, endpoint, new, launch, on_disk, files
+    parent, shell, endpoint, new, launch, on_disk, files, answered
 ):
     made = parent(max_turns=2)
     endpoint.delay = 0.02
     child = launch("branch", made.log, *ORDER, "-o", new, "--max-connections", 2)
-    endpoint.wait_for(12)
+    endpoint.wait_for(answered)
     child.kill()
     child.wait()
     endpoint.delay = 0

@@ -111,6 +111,7 @@ def test_summaries_add_up_in_any_order_and_grouping(table, plan, tmp_path):
     assert total.turns == a.turns + b.turns + c.turns == 48
 
 
+@pytest.mark.costly
 @pytest.mark.parametrize(
     "changed",
     [
@@ -132,6 +133,7 @@ def test_a_part_of_another_shape_is_counted_the_same(changed, table, plan, tmp_p
     assert summarise(tmp_path / "b.parquet", plan) == summarise(tmp_path / "a.parquet", plan)
 
 
+@pytest.mark.costly
 def test_turns_of_other_sizes_are_counted_among_the_others(table, tmp_path):
     """Five candidates have no table, and one turn's voters change between the votes."""
     odd = [("z", 1, "vote_final", "ranked", v, c, i) for v in "vw" for i, c in enumerate("abcde")]
@@ -152,6 +154,7 @@ def test_another_order_changes_the_parts_as_it_changes_the_whole(table, tmp_path
     assert same(recount_parts([tmp_path / "b.parquet"], name="x", **asked), expected)
 
 
+@pytest.mark.costly
 @pytest.mark.parametrize(
     ("row", "reason"),
     [

@@ -120,6 +120,7 @@ def test_unknown_targets_are_refused_by_name() -> None:
         check_targets(["plurality"])
 
 
+@pytest.mark.costly
 def test_an_independent_library_names_the_same_winners() -> None:
     methods = pytest.importorskip("pref_voting.voting_methods")
     profiles = pytest.importorskip("pref_voting.profiles")

@@ -72,6 +72,7 @@ def test_many_voters_with_few_candidates_settle(
     assert spent(purses) < SETTLED_LIMIT
 
 
+@pytest.mark.costly
 @pytest.mark.parametrize("target", ["ranked", pytest.param("copeland", marks=pytest.mark.slow)])
 def test_too_many_voters_are_left_open_within_the_purse(target: Target, purses: list[Any]) -> None:
     profile, identifier = rankings(3, 20, 1000), Identifier(budget=25)

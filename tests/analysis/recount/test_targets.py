@@ -149,6 +149,7 @@ def test_bounds_hold_the_point_and_add_up(random_source: Make) -> None:
             assert row.point_ties == 0
 
 
+@pytest.mark.costly
 def test_the_point_winner_is_always_a_possible_one(random_source: Make) -> None:
     frame = recount(random_source(4, 6), exempt=[0]).per_turn
     outside = frame.filter(
@@ -248,6 +249,7 @@ def test_the_json_form_reads_back_and_says_what_is_held_fixed(random_source: Mak
     assert again.rules == result.rules
 
 
+@pytest.mark.costly
 def test_the_same_source_gives_the_same_bytes(random_source: Make) -> None:
     first, second = (recount(random_source(8, 2), targets=TARGETS[:5]) for _ in range(2))
     assert first.model_dump_json() == second.model_dump_json()

@@ -18,6 +18,7 @@ STALE = (
 )
 
 
+@pytest.mark.costly
 def test_the_built_report_is_not_stale(tmp_path: Path) -> None:
     recording = bundled_recording()
     if recording is None or not BUILT.exists():

@@ -160,6 +160,7 @@ def test_hostile_text_is_text(rich_source):
     assert "\x00" not in text
 
 
+@pytest.mark.costly
 def test_hostile_names_of_candidates_are_text(tmp_path):
     names = [HOSTILE.replace("\ud800", ""), "a,b", "</title>"]
     rows = [
@@ -183,6 +184,7 @@ def test_hostile_names_of_candidates_are_text(tmp_path):
     assert "\u202e" not in text
 
 
+@pytest.mark.costly
 def test_the_same_run_gives_the_same_bytes_whatever_its_folder_is_called(rich_source, rich_page):
     renamed = replace(rich_source, name="elsewhere")
     assert to_html(build_report(renamed)) == rich_page
@@ -211,6 +213,7 @@ def test_a_run_without_episodes_is_not_estimable_and_says_so(panel_source):
     assert "No trace: the run holds no episode." in page.text
 
 
+@pytest.mark.costly
 @pytest.mark.parametrize("count", [3, pytest.param(5, marks=pytest.mark.slow)])
 def test_panels_of_other_sizes_are_drawn(panel_turn, panel_episode, panel_source, count):
     roles = tuple(f"tutor {'x' * 40 if i == 2 else i}" for i in range(count))

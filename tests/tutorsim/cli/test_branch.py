@@ -247,6 +247,7 @@ def test_a_branch_grows_by_continuations_and_episodes_and_pays_for_these_alone(
     assert files(new) == files(at_once)
 
 
+@pytest.mark.costly
 def test_growth_that_is_stopped_leaves_the_branch_as_it_was_until_it_goes_on(
     parent, shell, endpoint, new, files
 ):
@@ -263,6 +264,7 @@ def test_growth_that_is_stopped_leaves_the_branch_as_it_was_until_it_goes_on(
     assert shell("verify", new).code == 0
 
 
+@pytest.mark.costly
 def test_a_branch_that_the_cap_stopped_can_end_with_what_was_begun(parent, shell, endpoint, new):
     made = parent(repeats=2)
     prices = ("--prices", new.parent / "study" / "prices.toml", "--max-connections", 1)
@@ -306,6 +308,7 @@ def test_a_parent_that_asked_in_the_rule_s_format_pays_for_the_future_alone(
     assert shell("verify", new).code == 0
 
 
+@pytest.mark.costly
 def test_another_panel_model_and_blinding_go_on(parent, shell, endpoint, new):
     roles = [S, M, V]
     votes = {f"tie_vote/{V}": "?", f"vote_final/{V}": "?"}
@@ -332,6 +335,7 @@ def test_another_panel_model_and_blinding_go_on(parent, shell, endpoint, new):
     assert models == {"tutor-model", "judge-model"}
 
 
+@pytest.mark.costly
 def test_verdicts_of_the_prefix_are_taken_over_and_only_new_programs_judged(
     parent, shell, endpoint, new, monkeypatch
 ):
@@ -413,6 +417,7 @@ def test_faults_are_asked_again_and_leave_no_trace(parent, shell, endpoint, new,
     assert files(new) == files(new.parent / "plain" / "new")
 
 
+@pytest.mark.costly
 def test_a_failed_episode_is_taken_up_again_on_demand(parent, shell, endpoint, new):
     made = parent()
     bad = f"{EPISODES[0]}.c01/1/judge/judge/1"
@@ -430,6 +435,7 @@ def test_a_failed_episode_is_taken_up_again_on_demand(parent, shell, endpoint, n
     assert shell("verify", new).code == 0
 
 
+@pytest.mark.costly
 @pytest.mark.parametrize(
     "answered", [12, *(pytest.param(n, marks=pytest.mark.slow) for n in (1, 5, 20, 33))]
 )
@@ -453,6 +459,7 @@ def test_a_killed_branch_goes_on_and_pays_for_nothing_twice(
     assert files(new) == files(new.parent / "whole" / "new")
 
 
+@pytest.mark.costly
 def test_failed_episodes_of_the_parent_are_left_out(parent, shell, endpoint, new):
     bad = f"{EPISODES[0]}/1/judge/judge/1"
     endpoint.fault = lambda call, attempt: "400" if call in ("", bad) else None

@@ -61,6 +61,7 @@ def test_a_large_file_is_recounted_in_parts(tutorsim, whole, monkeypatch):
     assert value_of(tutorsim, whole) == expected
 
 
+@pytest.mark.costly
 @pytest.mark.loopback
 def test_a_cluster_of_two_workers_gives_the_answer_of_this_process(tutorsim, parts):
     pytest.importorskip("distributed")

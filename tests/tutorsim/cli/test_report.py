@@ -26,6 +26,7 @@ def test_without_a_file_the_page_goes_to_the_reports_folder(
     assert (tmp_path / "reports" / f"{empty_run.folder.name}.html").is_file()
 
 
+@pytest.mark.costly
 def test_json_names_charts_and_episodes(tutorsim: Any, built: Any, tmp_path: Path) -> None:
     wanted = built.episodes[0].episode_id, built.episodes[1].episode_id
     done = tutorsim(

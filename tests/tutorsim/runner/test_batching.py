@@ -133,6 +133,7 @@ def test_what_expires_or_fails_for_the_moment_is_asked_again_and_no_batch_is_sen
     assert hook.sent == said.err.count("calls as batch msgbatch_")
 
 
+@pytest.mark.costly
 def test_a_batch_is_split_where_the_endpoint_has_its_limits(
     serve: Serve,
     direct: Any,
@@ -253,6 +254,7 @@ def killed_at(
     return child
 
 
+@pytest.mark.costly
 @pytest.mark.parametrize(
     ("number", "when", "batches"),
     [
@@ -313,6 +315,7 @@ def test_after_kills_at_many_moments(
     assert not (folders(tmp_path, "batch")[0] / BATCHES_FILE).exists()
 
 
+@pytest.mark.costly
 def test_direct_calls_go_on_after_batches_and_use_what_these_brought(
     serve: Serve,
     direct: Any,
@@ -414,6 +417,7 @@ def test_a_recording_outlives_a_server_that_is_killed_and_comes_back_without_its
     assert files(*folders(tmp_path, "batch")) == whole
 
 
+@pytest.mark.costly
 @pytest.mark.parametrize(
     "number", [pytest.param(signal.SIGINT, marks=pytest.mark.slow), signal.SIGTERM]
 )

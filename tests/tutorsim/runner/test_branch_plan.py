@@ -64,6 +64,7 @@ def record_parent(serve: Serve, record: Any, write_grid: Any, **settings: Any) -
     return server
 
 
+@pytest.mark.costly
 @pytest.mark.loopback
 @pytest.mark.filterwarnings("ignore::DeprecationWarning")
 def test_what_is_paid_is_in_the_range_announced_and_the_same_in_batches(

@@ -42,6 +42,7 @@ GRID_PERSONAS = (
 ALL = ["baseline", "simple", "ranked", "cumulative", "approval"]
 
 
+@pytest.mark.costly
 def test_another_bound_on_concurrent_calls_gives_the_same_bytes_and_is_respected(
     endpoint: Any, write_grid: Any, record: Any, files: Any, tmp_path: Path
 ) -> None:
@@ -173,6 +174,7 @@ def test_after_kills_at_many_moments(
     assert files(*killed) == files(*whole)
 
 
+@pytest.mark.costly
 @pytest.mark.parametrize(
     "number", [signal.SIGINT, pytest.param(signal.SIGTERM, marks=pytest.mark.slow)]
 )

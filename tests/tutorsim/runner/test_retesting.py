@@ -277,6 +277,7 @@ def kill_and_ask_again(
     assert len(endpoint.sent[before:]) == 64 - len(held)
 
 
+@pytest.mark.costly
 @pytest.mark.parametrize(
     ("seed", "kills"), [(1, 1), *(pytest.param(s, 3, marks=pytest.mark.slow) for s in range(2, 10))]
 )
@@ -433,6 +434,7 @@ def ballots_of(log: Path) -> Iterator[tuple[BallotRecord, list[BallotRecord]]]:
                 yield ballot, [panel[place] for panel in vote.repeats]
 
 
+@pytest.mark.costly
 @pytest.mark.parametrize("steady", [True, pytest.param(False, marks=pytest.mark.slow)])
 def test_voters_of_every_format_answer_alike_exactly_where_they_are_steady(
     steady: bool, standin: Any, write_grid: Any, record: Any, shell: Any, tmp_path: Path

@@ -17,6 +17,7 @@ def folders(tmp_path: Path, name: str = "one") -> tuple[Path, Path]:
     return tmp_path / name / "cassettes", tmp_path / name / "log"
 
 
+@pytest.mark.costly
 def test_two_workers_give_the_bytes_of_one_process_and_share_its_calls_in_flight(
     endpoint: Any,
     write_grid: Any,

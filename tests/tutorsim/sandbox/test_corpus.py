@@ -116,6 +116,7 @@ def _use_up_limits(bench: Any, targets: Targets, corpus: Any) -> None:
     assert targets.traces() == []
 
 
+@pytest.mark.costly
 def test_programs_that_use_up_a_limit_get_the_same_verdict_at_the_best_level(
     targets: Targets, best: Any, corpus: Any
 ) -> None:

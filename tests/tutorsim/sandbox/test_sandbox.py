@@ -135,6 +135,7 @@ def test_a_zygote_that_does_not_start_says_why(monkeypatch: pytest.MonkeyPatch) 
 SLEEPS = "import signal\ndef twice(n):\n    signal.pause()\n"
 
 
+@pytest.mark.costly
 @pytest.mark.parametrize("victim", ["worker", "judge"])
 def test_a_process_killed_from_outside_is_no_verdict(victim: str) -> None:
     with Sandbox("filter-only", workers=1, limits=Limits(wall=1.5)) as sandbox:
@@ -211,6 +212,7 @@ def test_nothing_outlives_an_owner_that_was_killed() -> None:
     assert [pid for pid in below if _alive(pid)] == []
 
 
+@pytest.mark.costly
 def test_memory_and_descriptors_stay_flat_over_many_programs(best: Any) -> None:
     best.sandbox.judge(fenced_run(RIGHT))
     before = len(_descriptors()), _resident()

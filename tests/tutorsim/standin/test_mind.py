@@ -20,6 +20,7 @@ def flipped(turn):
     return max(totals, key=totals.get) != turn.decision.winner
 
 
+@pytest.mark.costly
 def test_a_study_has_what_later_readers_need_to_meet(played):
     turns = [turn for r in played.records for turn in r.turns if turn.decision]
     ballots = [b for turn in turns for b in (*turn.ballots_initial, *turn.ballots_final)]

@@ -45,6 +45,7 @@ def by_hand(protocol: Protocol, masses: list[int | None], budget: int) -> str | 
     return "valid" if makes[protocol] else None
 
 
+@pytest.mark.costly
 @pytest.mark.parametrize("protocol", PROTOCOLS)
 def test_a_ballot_is_what_the_rules_say_one_by_one(protocol: Protocol) -> None:
     random = Random(protocol)

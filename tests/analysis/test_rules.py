@@ -146,6 +146,7 @@ def test_an_independent_library_names_the_same_winners() -> None:
             assert set(RANKING_RULES[name](rankings, names)) == expected, (name, orders)
 
 
+@pytest.mark.costly
 def test_borda_agrees_with_an_independent_library() -> None:
     methods = pytest.importorskip("pref_voting.voting_methods")
     profiles = pytest.importorskip("pref_voting.profiles")

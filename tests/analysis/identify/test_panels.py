@@ -41,6 +41,7 @@ def test_tables_are_the_enumeration_of_what_voters_may_have_cast(
     assert asked > 60
 
 
+@pytest.mark.costly
 @pytest.mark.parametrize("protocol", ["simple", "ranked", "cumulative", "approval"])
 def test_tables_and_search_agree_on_panels_of_four(protocol, random_profile, monkeypatch):
     random = Random(protocol)

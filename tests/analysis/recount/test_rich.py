@@ -123,6 +123,7 @@ def test_an_abstaining_voter_casts_nothing_under_any_rule(rich_source):
     assert (found["simple"], found["cumulative"], found["approval"]) == ([S], [M], [C])
 
 
+@pytest.mark.costly
 @pytest.mark.parametrize("form", ["parquet", "csv", "jsonl"])
 def test_rich_ballots_travel_through_files(form, rich_source, tmp_path):
     source = rich_source("ranked")

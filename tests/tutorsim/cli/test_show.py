@@ -20,6 +20,7 @@ def turns_of(built: Any, **wanted: str) -> list[tuple[EpisodeRecord, Any]]:
     return found
 
 
+@pytest.mark.costly
 def test_every_text_of_every_episode_is_shown(tutorsim: Any, built: Any) -> None:
     for record in built.episodes:
         shown = tutorsim("show", built.folder, record.episode_id)

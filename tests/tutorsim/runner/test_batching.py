@@ -156,6 +156,7 @@ def test_a_batch_is_split_where_the_endpoint_has_its_limits(
     assert hook.sent > 20
 
 
+@pytest.mark.costly
 @pytest.mark.parametrize("fault", ["500", "expired"])
 def test_a_call_that_fails_for_good_marks_its_episode_as_a_direct_one_does(
     fault: str, serve: Serve, write_grid: Any, record: Any, files: Any, tmp_path: Path
@@ -447,6 +448,7 @@ def test_an_interrupt_leaves_the_batch_to_the_next_command(
     assert hook.sent == sent + said.err.count("calls as batch")
 
 
+@pytest.mark.costly
 def test_a_cap_is_never_passed_by_a_wave_and_a_higher_one_goes_on(
     serve: Serve, direct: Any, record: Any, files: Any, tmp_path: Path
 ) -> None:

@@ -303,6 +303,7 @@ SAID = {
 }
 
 
+@pytest.mark.costly
 def test_every_kind_of_fault_that_lasts_is_named_in_the_log(
     endpoint: Any, write_grid: Any, record: Any, shell: Any, files: Any, tmp_path: Path
 ) -> None:

@@ -42,6 +42,13 @@ WAYS: dict[str, dict[str, Any]] = {
 """The four levels, and the layers switched off one by one."""
 LONG = frozenset({"no-namespaces", "without landlock", "without uid"})
 """Ways that the default run leaves out: another one has fewer layers and the same programs."""
+COSTLY = frozenset({"without seccomp", "filter alone, same user", "filter-only"})
+"""Ways that are left to CI."""
+
+
+def _marks(way: str) -> list[pytest.MarkDecorator]:
+    slow, costly = way in LONG, way in COSTLY
+    return [pytest.mark.slow] * slow + [pytest.mark.costly] * costly
 
 
 def programs(name: str) -> dict[str, dict[str, Any]]:
@@ -62,7 +69,7 @@ class Bench:
 
 @pytest.fixture(
     scope="session",
-    params=[pytest.param(way, marks=pytest.mark.slow if way in LONG else ()) for way in WAYS],
+    params=[pytest.param(way, marks=_marks(way)) for way in WAYS],
 )
 def bench(request: pytest.FixtureRequest) -> Iterator[Bench]:
     """A sandbox in each way that this machine offers."""

@@ -44,6 +44,7 @@ REPLY = st.one_of(
 )  # fmt: skip
 
 
+@pytest.mark.costly
 @settings(max_examples=40)
 @given(st.lists(REPLY, min_size=1, max_size=3))
 def test_no_reply_is_a_pass_or_a_failure_of_the_sandbox(best: Any, replies: list[bytes]) -> None:

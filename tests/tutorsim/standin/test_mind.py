@@ -39,6 +39,7 @@ def test_a_study_has_what_later_readers_need_to_meet(played):
     }
 
 
+@pytest.mark.costly
 def test_some_first_attempts_succeed_and_tutoring_helps_most_students(played):
     first = sum(bool(r.success) for r in played.records if not r.turns) / len(played.records)
     last = sum(bool(r.success) for r in played.records) / len(played.records)

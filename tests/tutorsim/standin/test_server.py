@@ -26,6 +26,7 @@ def test_the_stock_client_gets_a_message(body):
         assert server.requests == 1
 
 
+@pytest.mark.costly
 @pytest.mark.parametrize("fault", ["429:1:0.01", "529:1", "drop:1", "cut:1"])
 def test_the_clients_own_retry_gets_what_an_undisturbed_server_gives(body, fault):
     with StandIn(seed=2) as server, client(server) as opened:

@@ -1,7 +1,5 @@
 """Reading ballots: what counts as one, what it is worth, and what is repaired."""
 
-import time
-
 import pytest
 from hypothesis import example, given
 from hypothesis import strategies as st
@@ -336,9 +334,11 @@ def test_whatever_is_read_is_a_ballot_over_the_labels_shown(protocol, reply):
     "filling", [" ", "\t", "A", ",", "=", "A,", "1", "\n", "*", "A=1,", "(", ";"]
 )
 @pytest.mark.parametrize("reading", READINGS)
-def test_a_huge_reply_is_read_in_reasonable_time(filling, reading):
+def test_a_huge_reply_is_read_to_its_end(filling, reading):
+    """A pattern that backtracks would not come back."""
     reply = "A" + filling * 10_000 + "B"
-    start = time.process_time()
     for protocol in BALLOT_FORMATS:
-        read_ballot(reply, ABCD, form=protocol, reading=reading)
-    assert time.process_time() - start < 3
+        choice = read_ballot(reply, ABCD, form=protocol, reading=reading)
+        named = choice or ()
+        named = named.order if isinstance(named, RichBallot) else named
+        assert set(named) <= set(ABCD)

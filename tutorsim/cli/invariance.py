@@ -38,8 +38,7 @@ def invariance_shown(found: Mapping[str, FormatInvariance | NotEstimable]) -> Sh
         "Ballots as cast, none recounted. Consistent: the first format's ballot leaves the "
         "second's possible; a rich one determines it. Same top: some candidate is first in both. "
         "Same winner: rich ballots counted as the other's, ties to the order. Pairs: those with an "
-        "abstention "
-        "behind the minus are in no share. “a to b”: 95 % intervals that resample tasks."
+        "abstention behind the minus are in no share. “a to b”: 95 % intervals that resample tasks."
     )
     yield from _askings_shown(seen)
 

@@ -169,7 +169,6 @@ def _branched(
     assert loaded.study.branch is not None
     parent = Parent(recording, loaded.study.branch)
     child = folder / rule
-    parent.link_covered(child)
     budget = _record(loaded, child, sandbox, parent)
     return _compared(source, open_source(child), set(first), rule, budget)
 

@@ -21,7 +21,7 @@ from tutorsim.study import LoadedStudy, load_study
 
 settings.register_profile(
     "default",
-    max_examples=60,
+    max_examples=25,
     deadline=None,
     derandomize=True,
     suppress_health_check=[HealthCheck.too_slow, HealthCheck.function_scoped_fixture],

@@ -15,6 +15,8 @@ from tutorsim.errors import BallotFileError
 from tutorsim.types import PROTOCOLS
 from tutorsim.voting import leaders, tally
 
+pytestmark = pytest.mark.costly
+
 FILE = Path("made.parquet")
 Row = list[object]
 

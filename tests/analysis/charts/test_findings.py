@@ -29,6 +29,7 @@ def spans(*rows):
     return frame("candidate logged fewest most expected robust", *rows)
 
 
+@pytest.mark.costly
 def test_the_widest_span_is_named_with_its_ends():
     found = span_figure(spans(("a", 5, 2, 8, 5.0, 2), ("b", 3, 3, 4, 3.5, 3)), orders=2, turns=30)
     assert drawable(found) == "The order decides most about a: 2 to 8 wins in 30 turns"
@@ -231,6 +232,7 @@ def test_of_many_voters_only_the_busiest_are_drawn_and_the_caption_says_so():
     drawable(found)
 
 
+@pytest.mark.costly
 def test_scores_are_compared_only_where_there_are_enough_episodes():
     columns = "benchmark condition turn mean lower upper n running"
     rows = [("sciq", c, t, 0.2 + t / 10 * k, None, None, 9, 9)

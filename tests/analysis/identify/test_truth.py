@@ -7,6 +7,8 @@ import pytest
 
 from analysis.identify.truth import TRUTH_SCHEMA, sincere_ballots, truth_experiment
 
+pytestmark = pytest.mark.costly
+
 
 @pytest.mark.parametrize(("candidates", "voters"), [(3, 5), (4, 4), (5, 3)])
 @pytest.mark.parametrize("correlation", [0.0, 0.5])

@@ -12,6 +12,8 @@ from analysis.profiles import Profile
 from analysis.rules import TARGETS, Target
 from tutorsim.types import PROTOCOLS
 
+pytestmark = pytest.mark.costly
+
 Draw = Callable[..., Profile]
 
 SETTLED_LIMIT = 6 * WORK_LIMIT

@@ -83,6 +83,7 @@ def logged_decisions(source: Any) -> dict[tuple[str, int], Any]:
     return {(e.episode_id, t.turn): t.decision for e in source.episodes for t in e.turns}
 
 
+@pytest.mark.costly
 @pytest.mark.parametrize("protocol", PROTOCOLS)
 def test_each_turn_under_its_own_rule_and_order_is_as_logged(
     protocol: Protocol, random_source: Make

@@ -190,6 +190,7 @@ def test_the_same_run_gives_the_same_bytes_whatever_its_folder_is_called(rich_so
     assert to_html(build_report(renamed)) == rich_page
 
 
+@pytest.mark.costly
 def test_ballots_from_elsewhere_say_what_is_absent_and_why(tmp_path):
     pl.DataFrame(
         [("e1", 1, "final", v, c, m, "simple") for v in "xyz" for c, m in (("a", 1), ("b", 0))],

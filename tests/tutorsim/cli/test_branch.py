@@ -194,6 +194,7 @@ def test_a_compressed_parent_is_branched_as_its_text_is(parent, shell, endpoint,
     assert len(endpoint.sent) == 8
 
 
+@pytest.mark.costly
 def test_every_continuation_is_one_draw_of_its_own(parent, shell, endpoint, new):
     made = parent()
     planned = plan_of(shell, made.log, *ORDER, "--continuations", 3)
@@ -222,6 +223,7 @@ def test_a_limit_takes_up_the_first_of_the_plan_and_leaves_the_others_open(
     assert shell("verify", new).code == 0
 
 
+@pytest.mark.costly
 def test_a_branch_grows_by_continuations_and_episodes_and_pays_for_these_alone(
     parent, shell, endpoint, new, files
 ):
@@ -601,6 +603,7 @@ def test_recording_a_branch_is_refused_in_ci(parent, shell, endpoint, new, monke
 HOSTILE = "\x1b[31m\u202e[bold]<script>\x07"
 
 
+@pytest.mark.costly
 def test_hostile_text_of_the_parent_reaches_no_terminal(parent, shell, endpoint, new, monkeypatch):
     text = type(endpoint)._text
 

@@ -3,6 +3,10 @@
 import json
 from typing import Any
 
+import pytest
+
+pytestmark = pytest.mark.costly
+
 
 def test_a_comparison_looks_within_each_run_and_across(tutorsim: Any, several_formats: Any) -> None:
     folder = several_formats.folder

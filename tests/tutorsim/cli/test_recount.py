@@ -218,6 +218,7 @@ def test_ballots_from_elsewhere_diverge_without_outcomes(tutorsim: Any, foreign:
     assert "No outcome is logged" in done.stdout
 
 
+@pytest.mark.costly
 def test_tables_keep_to_eighty_columns(tutorsim: Any, one_episode: Any) -> None:
     for command in (("recount", "--full"), ("diverge", "--rule", "simple")):
         shown = tutorsim(command[0], one_episode.folder, *command[1:], columns=80).stdout

@@ -40,6 +40,7 @@ def test_json_names_charts_and_episodes(tutorsim: Any, built: Any, tmp_path: Pat
     assert "orders" in value["charts"]
 
 
+@pytest.mark.costly
 @pytest.mark.parametrize(
     ("suffix", "start"), [(".svg", b"<svg "), (".png", b"\x89PNG"), (".json", b"{")]
 )
@@ -52,6 +53,7 @@ def test_one_chart_is_written_in_each_format(
     assert path.read_bytes().startswith(start)
 
 
+@pytest.mark.costly
 def test_the_same_run_gives_the_same_chart(tutorsim: Any, built: Any, tmp_path: Path) -> None:
     for name in ("a.svg", "b.svg"):
         tutorsim("report", built.folder, "-o", tmp_path / name, "--chart", "movement")

@@ -122,6 +122,7 @@ def test_waves_of_batches_give_the_bytes_of_direct_calls(
     assert server.requests == len(hook.seen)
 
 
+@pytest.mark.costly
 def test_what_expires_or_fails_for_the_moment_is_asked_again_and_no_batch_is_sent_twice(
     serve: Serve, direct: Any, record: Any, files: Any, hook: Hook, tmp_path: Path
 ) -> None:

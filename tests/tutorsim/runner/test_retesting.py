@@ -151,6 +151,7 @@ def test_what_cannot_be_read_is_asked_once_more_with_the_reminder(
         assert [b.ballot_status for b in panel] == ["valid", "valid", "abstained", "valid"]
 
 
+@pytest.mark.costly
 def test_a_call_that_fails_for_good_is_marked_and_asked_again_on_request(
     endpoint: Any, recorded: Any, shell: Any, files: Any, tmp_path: Path
 ) -> None:
@@ -180,6 +181,7 @@ def test_a_call_that_fails_for_good_is_marked_and_asked_again_on_request(
     assert read_retest_manifest(recorded.cassettes / "retest").episodes[0].failures == ()  # type: ignore[union-attr]
 
 
+@pytest.mark.costly
 def test_a_log_that_is_of_another_recording_now_loses_its_retest_until_it_is_asked_again(
     endpoint: Any, write_grid: Any, record: Any, shell: Any, tmp_path: Path
 ) -> None:
@@ -219,6 +221,7 @@ def test_faults_that_pass_are_retried_and_leave_no_trace(
     assert set(endpoint.counts().values()) == {2}
 
 
+@pytest.mark.costly
 def test_the_cap_is_kept_over_all_commands_and_what_was_paid_for_stays(
     endpoint: Any, recorded: Any, shell: Any
 ) -> None:

@@ -39,6 +39,7 @@ def ballots(ask, protocol, *, n=300, **shape):
     return [vote_reply(asked, Chance(i)) for i in range(n)]
 
 
+@pytest.mark.costly
 @pytest.mark.parametrize("protocol", FORMS)
 @pytest.mark.parametrize(("count", "budget"), [(2, 25), (4, 25), (8, 7), (3, 1000)])
 def test_ballots_can_be_read_but_for_a_few_percent(ask, protocol, count, budget):

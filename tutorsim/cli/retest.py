@@ -167,7 +167,8 @@ def _show_end(
     if as_json:
         publish((), _value(found, done), as_json=True, output=None)
     console.print(safe(f"{spending(budget)}, {done.paid:,} calls paid for now."))
-    console.print(safe(f"Retest: {retest_folder(folder)}   Log: {log_dir}"), soft_wrap=True)
+    logged = "" if log_dir is None else f"   Log: {log_dir}"
+    console.print(safe(f"Retest: {retest_folder(folder)}{logged}"), soft_wrap=True)
     follow = f"replay {folder} --log-dir DIR" if log_dir is None else f"summary {log_dir}"
     console.print(safe(f"Next: tutorsim {follow}"), soft_wrap=True)
     for failure in failures[:5]:

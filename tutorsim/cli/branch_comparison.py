@@ -9,7 +9,7 @@ from rich.text import Text
 from analysis.branches import BranchCell, BranchComparison, BranchedPath, BranchOutcome
 from analysis.metrics.outcomes import Outcome
 from analysis.statistics import Bounds, Interval, NotEstimable
-from tutorsim.cli.figures import bounds, estimate, plain_figure
+from tutorsim.cli.figures import bounds, estimate, p_value, plain_figure, signed
 from tutorsim.cli.render import (
     NOT_ESTIMABLE,
     Pair,
@@ -152,8 +152,8 @@ def _differences(found: BranchComparison) -> Shown:
                 str(getattr(row.difference, "n", 0)),
                 plain_figure(row.continued_logged),
                 plain_figure(row.continued_resimulated),
-                estimate(row.difference, unit=_signed),
-                _p_value(row),
+                estimate(row.difference, unit=signed),
+                p_value(row.test, row.p_holm),
             )
             for cell, row in rows
         ],
@@ -163,16 +163,6 @@ def _differences(found: BranchComparison) -> Shown:
         "Score: the judge's at the end. Tests: passed at the end. Mean draw: re-simulated. p: "
         "permutation of whole pairs, Holm's correction over all rows."
     )
-
-
-def _signed(value: float) -> str:
-    return f"{value:+.2f}"
-
-
-def _p_value(row: BranchOutcome) -> Pair:
-    if isinstance(row.test, NotEstimable):
-        return Pair(NOT_ESTIMABLE, why_not=row.test.reason)
-    return Pair("<0.001" if (row.p_holm or 0) < 0.001 else number(row.p_holm, 3))
 
 
 def _moves(cells: Sequence[BranchCell]) -> Shown:

@@ -13,17 +13,14 @@ from analysis.invariance import FormatInvariance, format_invariance_of_two
 from analysis.sources import Source, open_source
 from analysis.statistics import NotEstimable, to_json
 from tutorsim.cli.branch_comparison import branch_shown
-from tutorsim.cli.figures import estimate, plain_figure
+from tutorsim.cli.figures import estimate, p_value, plain_figure, signed
 from tutorsim.cli.invariance import invariance_shown
 from tutorsim.cli.options import report_options
 from tutorsim.cli.overview import source_shown
 from tutorsim.cli.render import (
-    NOT_ESTIMABLE,
-    Pair,
     Prose,
     caption,
     heading,
-    number,
     percent,
     publish,
     table,
@@ -153,20 +150,10 @@ def _outcome_table(rows: Sequence[OutcomeDifference]) -> RenderableType:
                 str(getattr(row.difference, "n", 0)),
                 plain_figure(row.first),
                 plain_figure(row.second),
-                estimate(row.difference, unit=_signed),
-                _p_value(row),
+                estimate(row.difference, unit=signed),
+                p_value(row.test, row.p_holm),
             )
             for row in rows
         ],
         left=2,
     )
-
-
-def _signed(value: float) -> str:
-    return f"{value:+.2f}"
-
-
-def _p_value(row: OutcomeDifference) -> Pair:
-    if isinstance(row.test, NotEstimable):
-        return Pair(NOT_ESTIMABLE, why_not=row.test.reason)
-    return Pair("<0.001" if (row.p_holm or 0) < 0.001 else number(row.p_holm, 3))

@@ -4,10 +4,10 @@ from collections.abc import Callable
 
 from rich.text import Text
 
-from analysis.statistics import Bounds, Estimate, NotEstimable
+from analysis.statistics import Bounds, Estimate, NotEstimable, PermutationTest
 from tutorsim.cli.render import NOT_ESTIMABLE, Pair, number
 
-__all__ = ["bar", "bounds", "estimate", "plain_figure"]
+__all__ = ["bar", "bounds", "estimate", "p_value", "plain_figure", "signed"]
 
 Unit = Callable[[float], str]
 
@@ -44,6 +44,18 @@ def bar(found: Estimate | NotEstimable) -> Text:
     full, half = divmod(round(2 * BAR * found.value), 2)
     filled = "█" * full + "▌" * half
     return Text(filled, style="cyan") + Text("░" * (BAR - len(filled)), style="dim")
+
+
+def signed(value: float) -> str:
+    """A difference with its sign."""
+    return f"{value:+.2f}"
+
+
+def p_value(test: PermutationTest | NotEstimable, corrected: float | None) -> Pair:
+    """A corrected p-value; a dash where there is no test."""
+    if isinstance(test, NotEstimable):
+        return _dash(test)
+    return Pair("<0.001" if (corrected or 0) < 0.001 else number(corrected, 3))
 
 
 def _dash(found: NotEstimable) -> Pair:

@@ -5,9 +5,11 @@ Fisher's; `scipy.stats` is the oracle of both in the tests. Importing it would t
 most commands.
 """
 
+from collections.abc import Iterable, Iterator
+from functools import lru_cache
 from itertools import product
 from statistics import NormalDist
-from typing import Final
+from typing import Final, NamedTuple
 
 import numpy as np
 import numpy.typing as npt
@@ -15,6 +17,7 @@ import numpy.typing as npt
 __all__ = ["LARGEST_RESAMPLED", "RESAMPLES", "bca", "linearised", "sign_flip_p"]
 
 Floats = npt.NDArray[np.float64]
+Ints = npt.NDArray[np.int64]
 
 RESAMPLES: Final = 4999
 """Draws of a bootstrap or of a permutation test that is not enumerated."""
@@ -24,6 +27,9 @@ LARGEST_RESAMPLED: Final = 5_000
 
 _BATCH: Final = 5_000_000
 """Indices held at once."""
+
+_FEW: Final = 8
+"""Clusters up to which resamples are drawn once a seed: many of them are the same."""
 
 
 def bca(sums: Floats, counts: Floats, *, level: float, seed: int) -> tuple[float, float]:
@@ -35,18 +41,25 @@ def bca(sums: Floats, counts: Floats, *, level: float, seed: int) -> tuple[float
         level: Of the interval.
         seed: Of the draws.
     """
-    drawn = _resampled(sums, counts, np.random.default_rng(seed))
+    drawn = _resampled(sums, counts, seed)
     ratio = _ratio(sums, counts)
     at_most = np.count_nonzero(drawn < ratio) + np.count_nonzero(drawn <= ratio)
     normal = NormalDist()
     share = min(max(at_most / (2 * RESAMPLES), 1e-15), 1 - 1e-15)
     bias, speed = normal.inv_cdf(share), _acceleration(sums, counts)
-    ends = []
-    for tail in ((1 - level) / 2, (1 + level) / 2):
-        z = bias + normal.inv_cdf(tail)
-        ends.append(normal.cdf(bias + z / (1 - speed * z)))
-    low, high = np.quantile(drawn, ends)
-    return float(low), float(high)
+    tails = [bias + normal.inv_cdf(tail) for tail in ((1 - level) / 2, (1 + level) / 2)]
+    ordered = np.sort(drawn)
+    low, high = (_quantile(ordered, normal.cdf(bias + z / (1 - speed * z))) for z in tails)
+    return low, high
+
+
+def _quantile(ordered: Floats, share: float) -> float:
+    """As `np.quantile`, of numbers in order."""
+    place = share * (len(ordered) - 1)
+    below = min(int(place), len(ordered) - 2)
+    part = place - below
+    low, high = float(ordered[below]), float(ordered[below + 1])
+    return low + (high - low) * part if part < 0.5 else high - (high - low) * (1 - part)
 
 
 def linearised(sums: Floats, counts: Floats, *, level: float) -> tuple[float, float]:
@@ -100,15 +113,41 @@ def _ratio(sums: Floats, counts: Floats) -> float:
     return float(sums.sum() / counts.sum())
 
 
-def _resampled(sums: Floats, counts: Floats, rng: np.random.Generator) -> Floats:
-    """The ratio in each resample; batches bound the memory and leave the draws as they are."""
-    n = len(sums)
+class _Draws(NamedTuple):
+    """Resamples of n clusters."""
+
+    distinct: Ints
+    """Shape (D, n): clusters by number; no row twice where n is small."""
+    which: Ints
+    """Per resample, its row."""
+
+
+def _draws(n: int, seed: int) -> Iterator[_Draws]:
+    """Every resample; batches bound the memory and leave the draws as they are."""
+    rng = np.random.default_rng(seed)
     batch = max(1, _BATCH // n)
-    found = []
     for start in range(0, RESAMPLES, batch):
         drawn = rng.integers(0, n, (min(batch, RESAMPLES - start), n))
-        found.append(sums[drawn].sum(axis=-1) / counts[drawn].sum(axis=-1))
-    return np.concatenate(found)
+        yield _Draws(drawn, np.arange(len(drawn)))
+
+
+@lru_cache(maxsize=16)
+def _few_draws(n: int, seed: int) -> tuple[_Draws, ...]:
+    """As `_draws`, once for all statistics of as many clusters."""
+    found = []
+    for drawn, _ in _draws(n, seed):
+        code = drawn @ n ** np.arange(n)
+        _, first, which = np.unique(code, return_index=True, return_inverse=True)
+        found.append(_Draws(drawn[first], which))
+    return tuple(found)
+
+
+def _resampled(sums: Floats, counts: Floats, seed: int) -> Floats:
+    """The ratio in each resample."""
+    n = len(sums)
+    draws: Iterable[_Draws] = _few_draws(n, seed) if n <= _FEW else _draws(n, seed)
+    ratios = [(sums[d.distinct].sum(axis=-1) / counts[d.distinct].sum(axis=-1), d) for d in draws]
+    return np.concatenate([ratio[d.which] for ratio, d in ratios])
 
 
 def _acceleration(sums: Floats, counts: Floats) -> float:

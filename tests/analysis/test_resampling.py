@@ -62,3 +62,13 @@ def test_very_many_clusters_have_the_interval_that_resampling_them_would_give() 
     straight = linearised(sums, counts, level=0.95)
     width = resampled[1] - resampled[0]
     assert straight == pytest.approx(resampled, abs=0.05 * width)
+
+
+def test_few_clusters_are_drawn_once_a_seed(monkeypatch: pytest.MonkeyPatch) -> None:
+    made: list[int] = []
+    generator = np.random.default_rng
+    monkeypatch.setattr(np.random, "default_rng", lambda seed: made.append(seed) or generator(seed))
+    counts = np.ones(7)
+    for last in range(2, 6):
+        bca(np.array([0, 1, 0, 1, 0, 1, last], dtype=float), counts, level=0.95, seed=4321)
+    assert made == [4321]

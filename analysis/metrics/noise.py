@@ -17,7 +17,7 @@ resample tasks.
 """
 
 from collections import Counter
-from collections.abc import Callable, Hashable, Mapping, Sequence
+from collections.abc import Hashable, Mapping, Sequence
 from dataclasses import dataclass
 from itertools import combinations
 from typing import Final, Literal, NamedTuple, get_args
@@ -172,8 +172,9 @@ def noise_floor(source: Source, *, seed: int = 0) -> NoiseFloor | NotEstimable:
 def ballot_agreement(votes: Sequence[AskedVote], *, seed: int) -> BallotAgreement:
     """The agreement of single ballots over votes in one format, at least one."""
     pairs = [pair for vote in votes for pair in _pairs(vote)]
-    kinds = Counter(sum(b.parsed is None for b in (pair.one, pair.other)) for pair in pairs)
-    cast = [p for p in pairs if p.one.parsed is not None and p.other.parsed is not None]
+    kinds = Counter((pair.one is None) + (pair.other is None) for pair in pairs)
+    cast = [(p.one, p.other, p.cluster) for p in pairs if p.one is not None and p.other is not None]
+    clusters = [cluster for _, _, cluster in cast]
     stages = {vote.stage for vote in votes}
     return BallotAgreement(
         form=votes[0].form,
@@ -182,37 +183,48 @@ def ballot_agreement(votes: Sequence[AskedVote], *, seed: int) -> BallotAgreemen
         pairs=len(pairs),
         one_abstained=kinds[1],
         both_abstained=kinds[2],
-        same=_share(cast, lambda p: said(p.one) == said(p.other), seed),
-        same_top=_share(
-            cast, lambda p: top_of(p.one, p.candidates) == top_of(p.other, p.candidates), seed
-        ),
+        same=_share([one.said == other.said for one, other, _ in cast], clusters, seed),
+        same_top=_share([one.top == other.top for one, other, _ in cast], clusters, seed),
         chance=_chance(votes),
     )
 
 
-class _Pair(NamedTuple):
-    """Two askings of one voter's prompt."""
+class _Answer(NamedTuple):
+    """What a ballot that is no abstention says, and whom it puts first."""
 
-    one: BallotRecord
-    other: BallotRecord
-    candidates: tuple[str, ...]
+    said: Hashable
+    top: frozenset[str]
+
+
+class _Pair(NamedTuple):
+    """Two askings of one voter's prompt; `None` for an abstention."""
+
+    one: _Answer | None
+    other: _Answer | None
     cluster: Cluster
 
 
 def _pairs(vote: AskedVote) -> list[_Pair]:
+    candidates, cluster = vote.candidates, vote.turn.cluster
     return [
-        _Pair(one, other, vote.candidates, vote.turn.cluster)
+        _Pair(one, other, cluster)
         for asked in vote.askings
-        for one, other in combinations(asked, 2)
+        for one, other in combinations([_answer(ballot, candidates) for ballot in asked], 2)
     ]
 
 
+def _answer(ballot: BallotRecord, candidates: Sequence[str]) -> _Answer | None:
+    if ballot.parsed is None:
+        return None
+    return _Answer(said(ballot), top_of(ballot, candidates))
+
+
 def _share(
-    pairs: Sequence[_Pair], alike: Callable[[_Pair], bool], seed: int
+    alike: Sequence[bool], clusters: Sequence[Cluster], seed: int
 ) -> Estimate | NotEstimable:
-    if not pairs:
+    if not alike:
         return NotEstimable("no two askings of one prompt gave a ballot each")
-    return cluster_bootstrap([alike(p) for p in pairs], [p.cluster for p in pairs], seed=seed)
+    return cluster_bootstrap(alike, clusters, seed=seed)
 
 
 def _chance(votes: Sequence[AskedVote]) -> float | NotEstimable:
@@ -223,9 +235,10 @@ def _chance(votes: Sequence[AskedVote]) -> float | NotEstimable:
     """
     within: dict[Hashable, list[Counter[Hashable]]] = {}
     for vote in votes:
+        candidates = vote.candidates
         for asked in vote.askings:
             own = Counter(said(ballot) for ballot in asked if ballot.parsed is not None)
-            where = (vote.stage, asked[0].voter, vote.candidates)
+            where = (vote.stage, asked[0].voter, candidates)
             within.setdefault(where, []).append(own)
     alike = pairs = 0
     for turns in within.values():

@@ -3,6 +3,7 @@
 import json
 import re
 
+import orjson
 from pydantic import BaseModel, ConfigDict
 
 __all__ = ["SCHEMA_VERSION", "Record", "to_line"]
@@ -21,10 +22,18 @@ class Record(BaseModel):
 def to_line(record: BaseModel) -> str:
     """A record as one line of JSON without the line end; the same record gives the same bytes.
 
-    Line ends of Unicode are escaped as those of ASCII are, so it is one line to every program.
+    Every field is written as it is held, in the order of the model's fields. Line ends of Unicode
+    are escaped as those of ASCII are, so it is one line to every program.
     """
-    text = record.model_dump_json()
-    if "0.0000" in text or SMALL.search(text):  # pydantic writes small numbers in other digits
-        value = record.model_dump(mode="json")
-        text = json.dumps(value, ensure_ascii=False, separators=(",", ":"))
+    try:
+        text = orjson.dumps(record, default=vars).decode()
+    except orjson.JSONEncodeError:  # a number beyond 64 bits
+        text = _plainly(record)
+    if "0.0000" in text or SMALL.search(text):  # it writes small numbers in other digits
+        text = _plainly(record)
     return text if text.isascii() else text.translate(LINE_ENDS)
+
+
+def _plainly(record: BaseModel) -> str:
+    """The record as the standard library spells it."""
+    return json.dumps(record.model_dump(mode="json"), ensure_ascii=False, separators=(",", ":"))

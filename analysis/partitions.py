@@ -22,21 +22,22 @@ import polars as pl
 
 from analysis.ballotcheck import check_ballots
 from analysis.ballotfiles import REQUIRED, read_columns, typed_columns
-from analysis.blocks import TurnOrder, whole_turns
 from analysis.elsewhere import BALLOT_SUFFIXES
 from analysis.identify.search import WORK_LIMIT
-from analysis.profiles import RICH, read_turns
+from analysis.pieces import pieces_of
+from analysis.plainballots import sound_turns
+from analysis.profiles import read_turns
 from analysis.recount import Plan, RecountResult, Summary, make_plan
 from analysis.recount.arrayed import fits, summary_of_arrays
 from analysis.recount.summed import Told, result_of, summary_of_turns
+from analysis.rounds import VoteReader
 from analysis.rules import TARGETS
 from analysis.tables import BALLOTS_SCHEMA
-from analysis.turnarrays import ARRAY_COLUMNS, arrays_of
+from analysis.turnarrays import arrays_of
 from tutorsim.errors import BallotFileError
 from tutorsim.types import CUMULATIVE_BUDGET
 
 __all__ = [
-    "BATCH",
     "Outline",
     "Runner",
     "no_ballots",
@@ -50,13 +51,9 @@ __all__ = [
 Runner = Callable[[Callable[[Any], Any], Iterable[Any]], Iterable[Any]]
 """Applies a function to every piece and gives the results, in any order: `map` is one."""
 
-BATCH: Final = 2_000_000
-"""Rows held at a time: some hundred megabytes. Fewer cost time, as each batch is packed anew."""
-
 T = TypeVar("T")
 
 _TEXT: Final = ("episode_id", "stage", "voter", "candidate", "protocol")
-_OPTIONAL: Final = ("ballot_status", *RICH)
 
 
 @dataclass(frozen=True)
@@ -147,19 +144,17 @@ def summarise(part: Path, plan: Plan) -> Summary:
     return _read(part, partial(_summarised, part=part, plan=plan))
 
 
-def _summarised(lazy: pl.LazyFrame, *, part: Path, plan: Plan) -> Summary:
-    columns = [c for c in (*ARRAY_COLUMNS, *_OPTIONAL) if c in lazy.collect_schema()]
-    rows = lazy.select(columns).with_row_index("row", 1)
-    turns, rest, total = TurnOrder(), [], Summary.empty()
-    for frame in whole_turns(rows, BATCH):
-        found = arrays_of(frame, plan.order, plan.budget, turns, partial(fits, plan=plan))
-        if found is None:
+def _summarised(rows: pl.LazyFrame, *, part: Path, plan: Plan) -> Summary:
+    rest, total = [], Summary.empty()
+    for read in pieces_of(rows, VoteReader(plan.order)):
+        if read is None:
             return _case_by_case(read_columns(part), part, plan)
-        for arrays in found[0]:
+        frame, piece = read
+        sound = sound_turns(frame, piece, plan.budget)
+        found, done = arrays_of(piece.votes, sound, partial(fits, plan=plan))
+        for arrays in found:
             total += summary_of_arrays(arrays, plan)
-        rest.append(found[1])
-    if turns.repeats():
-        return _case_by_case(read_columns(part), part, plan)
+        rest.append(frame.filter((piece.turn < 0) | ~done[piece.turn]))
     left = pl.concat(rest) if rest else None
     if left is not None and left.height:
         total += _case_by_case(typed_columns(left, part), part, plan)

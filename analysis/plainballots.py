@@ -1,24 +1,25 @@
-"""Tables of ballots that need no reader's help: seen over arrays, without looking at single rows.
+"""Ballots that need no reader's help: seen over arrays, without looking at single rows.
 
 `analysis.ballotcheck` finds what is wrong with a table and where, and repairs what is no mistake,
-ballot by ballot. Most tables have nothing of either kind, and to see that takes a fraction of the
+ballot by ballot. Most turns have nothing of either kind, and to see that takes a fraction of the
 time.
 """
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from typing import Final
 
 import numpy as np
 import polars as pl
 
-from analysis.profiles import TURN
-from analysis.rounds import Bools, Ints, Rounds, Votes, read_votes
-from tutorsim.types import CUMULATIVE_BUDGET, PROTOCOLS, Protocol
+from analysis.profiles import RICH
+from analysis.rounds import Bools, Ints, Piece, Rounds, VoteReader, Votes
+from tutorsim.types import CUMULATIVE_BUDGET, PROTOCOLS
 
-__all__ = ["plain_budget"]
+__all__ = ["first_budget", "plain_budget", "sound_turns"]
 
-_RICH: Final = ("points", "rank", "approved")
-"""Columns that say of a ballot what its masses do not."""
+_LARGEST: Final = 10**9
+_RANKED: Final = 62
+"""Candidates that a ranking may have to be looked at here."""
 
 
 def plain_budget(frame: pl.DataFrame, budget: int | None) -> int | None:
@@ -32,81 +33,116 @@ def plain_budget(frame: pl.DataFrame, budget: int | None) -> int | None:
         frame: From `analysis.ballotfiles.read_columns`.
         budget: As for `analysis.ballotcheck.check_ballots`.
     """
-    if any(frame.get_column(name).null_count() < frame.height for name in _RICH):
+    if any(frame.get_column(name).null_count() < frame.height for name in RICH):
         return None
     status = frame.get_column("ballot_status")
     if status.null_count() < frame.height and not status.eq_missing("valid").all():
         return None
-    lowest = frame.select(pl.min_horizontal(pl.min("mass"), pl.min("turn"))).item()
-    if frame.get_column("mass").null_count() or lowest is None or lowest < 0:
+    if frame.get_column("mass").null_count():
         return None
-    votes = read_votes(frame)
+    piece = VoteReader().read(frame)
+    votes = piece.votes
+    if (piece.turn < 0).any() or votes.turns.select("episode_id", "turn").is_duplicated().any():
+        return None
+    points = budget or first_budget(votes) or CUMULATIVE_BUDGET
+    sound = sound_turns(frame, piece, points)
+    voted = all(part.masses.any(axis=2).all() for part in _gives(votes))
+    return points if points > 0 and sound.all() and voted else None
+
+
+def first_budget(votes: Votes) -> int | None:
+    """What the first cumulative ballot with points sums to; `None` without any."""
+    own = (votes.turns.get_column("protocol") == "cumulative").to_numpy()
+    for part in (*votes.final, *votes.initial, *votes.tie):
+        sums = part.of(own[part.turn]).masses.sum(axis=2).ravel()
+        if sums.any():
+            return int(sums[sums > 0][0])
+    return None
+
+
+def sound_turns(frame: pl.DataFrame, piece: Piece, budget: int) -> Bools:
+    """The turns whose every row belongs to a valid ballot or an abstention.
+
+    Args:
+        frame: The rows that the piece was read from.
+        piece: The same rows as arrays.
+        budget: Points of a cumulative ballot.
+    """
+    votes, turn = piece.votes, piece.turn
+    sound = (votes.turns.get_column("protocol").is_in(PROTOCOLS)).to_numpy()
+    sound &= np.bincount(turn[turn >= 0], minlength=len(sound)) == _cells(votes)
+    sound[turn[_odd_rows(frame) & (turn >= 0)]] = False
+    for part in (*votes.initial, *votes.final, *votes.tie):
+        sound[part.turn[~(part.whole & _valid(part, votes, budget))]] = False
+    return np.asarray(sound & _ties_fit(votes))
+
+
+def _cells(votes: Votes) -> Ints:
+    """Cells of each turn in the arrays."""
+    cells = np.zeros(votes.turns.height, dtype=np.int64)
+    for part in (*votes.initial, *votes.final, *votes.tie):
+        cells[part.turn] += part.masses.shape[1] * part.masses.shape[2]  # one round of a turn
+    return cells
+
+
+def _odd_rows(frame: pl.DataFrame) -> Bools:
+    """Rows whose status says something else than their mass, or whose numbers are too large."""
+    low, high = pl.min_horizontal("mass", "turn") < 0, pl.max_horizontal("mass", "turn") > _LARGEST
+    odd = low | high
+    if "ballot_status" in frame.columns:
+        status, mass = pl.col("ballot_status").cast(pl.String), pl.col("mass")
+        cast = status.is_in(["valid", "repaired"]) | status.is_null()
+        fits = cast & mass.is_not_null() | (status == "abstained") & mass.is_null()
+        odd |= ~fits.fill_null(False)
+    return frame.select(odd.fill_null(False).alias("odd")).get_column("odd").to_numpy()
+
+
+def _gives(votes: Votes) -> Sequence[Rounds]:
+    """Rounds of protocols whose ballots give something."""
+    own = votes.turns.get_column("protocol").is_in(["simple", "cumulative"]).to_numpy()
     rounds = (*votes.initial, *votes.final, *votes.tie)
-    if sum(part.masses.size for part in rounds) != frame.height:
-        return None
-    if not _one_protocol_a_turn(votes.turns) or not all(part.whole.all() for part in rounds):
-        return None
-    return _budget(votes, rounds, budget) if _ties_fit(votes) else None
+    return [part.of(own[part.turn]) for part in rounds]
 
 
-def _one_protocol_a_turn(turns: pl.DataFrame) -> bool:
-    known = set(turns.get_column("protocol").unique()) <= set(PROTOCOLS)
-    return known and not turns.select(TURN[:2]).is_duplicated().any()
+def _valid(part: Rounds, votes: Votes, budget: int) -> Bools:
+    """Shape (R,): every ballot is what its protocol asks for, or an abstention."""
+    protocol = votes.turns.get_column("protocol").cast(pl.String)
+    found = np.zeros(len(part.turn), dtype=np.bool_)
+    for name in PROTOCOLS:
+        rows = np.flatnonzero((protocol == name).to_numpy()[part.turn])
+        masses, cast = part.masses[rows], part.cast[rows]
+        total, most, m = masses.sum(axis=2), masses.max(axis=2, initial=0), masses.shape[2]
+        match name:
+            case "simple":
+                ballot = (total == 0) | (total == 1) & (most == 1)
+            case "approval":
+                ballot = most <= 1
+            case "cumulative":
+                ballot = (total == 0) | (total == budget)
+            case "ranked":
+                small = most < min(m, _RANKED)
+                bits = np.bitwise_or.reduce(1 << np.minimum(masses, _RANKED), axis=2)
+                ballot = small & (bits == (1 << min(m, _RANKED)) - 1)
+        found[rows] = (ballot | ~cast).all(axis=1)
+    return found
 
 
-def _budget(votes: Votes, rounds: Sequence[Rounds], budget: int | None) -> int | None:
-    """What all cumulative ballots sum to, if every ballot of the table is valid."""
-    protocol = votes.turns.get_column("protocol")
-    of: dict[Protocol, Bools] = {p: (protocol == p).to_numpy() for p in PROTOCOLS}
-    valid = all(_valid(part, of) for part in rounds)
-    points = [part.of(of["cumulative"][part.turn]).masses.sum(axis=2) for part in rounds]
-    sums = {int(total) for one in points for total in np.unique(one)}
-    found = budget or next(iter(sums), CUMULATIVE_BUDGET)
-    return found if valid and found > 0 and sums <= {found} else None
-
-
-def _valid(part: Rounds, of: Mapping[Protocol, Bools]) -> bool:
-    """Whether the ballots are what their protocol asks for; sums of points are not looked at."""
-    m = part.masses.shape[2]
-    simple = part.masses[of["simple"][part.turn]]
-    ranked = part.masses[of["ranked"][part.turn]]
-    approval = part.masses[of["approval"][part.turn]]
-    return bool(
-        (simple.sum(axis=2) == 1).all()
-        and (np.sort(ranked, axis=2) == np.arange(m)).all()
-        and approval.max(initial=0) <= 1
-    )
-
-
-def _ties_fit(votes: Votes) -> bool:
-    """Whether each tie round is among exactly those who were tied before it."""
-    tied = _pairs(votes.final, leading=True)
-    return all(
-        np.isin(turn, tied[m][0]).all() and _same(turn, places, *tied[m])
-        for m, (turn, places) in _pairs(votes.tie, leading=False).items()
-        if m in tied or len(turn) == 0
-    ) and set(_pairs(votes.tie, leading=False)) <= set(tied)
-
-
-def _same(turn: Ints, places: Ints, known: Ints, among: Ints) -> bool:
-    order = np.argsort(known)
-    at = order[np.searchsorted(known, turn, sorter=order)]
-    return bool((among[at] == places).all())
-
-
-def _pairs(rounds: Sequence[Rounds], *, leading: bool) -> dict[int, tuple[Ints, Ints]]:
-    """Number of candidates → turns with a tie of so many, and who they are."""
-    found: dict[int, list[tuple[Ints, Ints]]] = {}
-    for part in rounds:
+def _ties_fit(votes: Votes) -> Bools:
+    """Whether each turn's tie round, if any, is among exactly those who were tied before it."""
+    fits = np.ones(votes.turns.height, dtype=np.bool_)
+    tied: dict[int, list[tuple[Ints, Ints]]] = {}
+    for part in votes.final:
         totals = part.totals
-        who = totals == totals.max(axis=1, keepdims=True) if leading else totals == totals
-        size = who.sum(axis=1)
-        for m in np.unique(size).tolist():
-            rows = size == m
-            places = part.candidates[rows][who[rows]].reshape(-1, m)
-            if m > 1 or not leading:
-                found.setdefault(m, []).append((part.turn[rows], places))
-    return {
-        m: (np.concatenate([t for t, _ in parts]), np.concatenate([p for _, p in parts]))
-        for m, parts in found.items()
-    }
+        led = totals == totals.max(axis=1, keepdims=True)
+        size = led.sum(axis=1)
+        for m in np.unique(size[size > 1]).tolist():
+            rows = np.flatnonzero(size == m)
+            who = part.candidates[rows][led[rows]].reshape(-1, m)
+            tied.setdefault(m, []).append((part.turn[rows], who))
+    for part in votes.tie:
+        m = part.candidates.shape[1]
+        known = np.full((len(fits), m), -1, dtype=np.int64)
+        for turns, who in tied.get(m, ()):
+            known[turns] = who
+        fits[part.turn[(known[part.turn] != part.candidates).any(axis=1)]] = False
+    return fits

@@ -20,6 +20,7 @@ __all__ = [
     "STAGES",
     "TURN",
     "Masses",
+    "Place",
     "Profile",
     "Rich",
     "TurnBallots",
@@ -64,6 +65,15 @@ class Rich(NamedTuple):
                 return self.points
             case "approval":
                 return self.approved
+
+
+class Place(NamedTuple):
+    """Where an episode stands in the grid; `None` where ballots from elsewhere do not say."""
+
+    benchmark: str | None
+    task: str | None
+    persona: str | None
+    condition: str | None
 
 
 class TurnKey(NamedTuple):

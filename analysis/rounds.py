@@ -4,20 +4,23 @@ A *round* is one stage of one turn: the same candidates on each of its ballots. 
 many voters and candidates share arrays, so that a million turns are a few calls of numpy and a
 single large election is one row. `analysis.profiles.read_turns` says the same of each turn in
 plain objects, and is what a property test holds this to.
+
+A table may be read in pieces of whole turns, one after the other: `VoteReader` keeps the names'
+numbers, and `joined` makes one `Votes` of all pieces.
 """
 
-from collections.abc import Sequence
-from dataclasses import dataclass, field
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass, field, replace
 from typing import Final, NamedTuple
 
 import numpy as np
 import numpy.typing as npt
 import polars as pl
 
-from analysis.blocks import Codes
-from analysis.profiles import STAGES, TURN
+from analysis.blocks import Codes, turn_starts
+from analysis.profiles import STAGES, TURN, Place
 
-__all__ = ["Bools", "Ints", "Rounds", "Votes", "read_votes"]
+__all__ = ["Bools", "Ints", "Piece", "Rounds", "VoteReader", "Votes", "joined", "read_votes"]
 
 Ints = npt.NDArray[np.int64]
 Bools = npt.NDArray[np.bool_]
@@ -25,6 +28,8 @@ Bools = npt.NDArray[np.bool_]
 _LARGEST: Final = 2**63 - 1
 _HEAD: Final = 10_000
 _FINAL: Final = list(STAGES.values()).index("vote_final")
+_NO_LABEL: Final = ""
+_ARRAYS: Final = ("turn", "voters", "candidates", "masses", "cast", "whole")
 
 
 @dataclass(frozen=True, eq=False)
@@ -42,7 +47,7 @@ class Rounds:
     cast: Bools
     """Shape (R, n): false for an abstention."""
     whole: Bools
-    """Shape (R,): every ballot has the round's candidates, each once."""
+    """Shape (R,): every ballot has the round's candidates, each once, all with a mass or none."""
     labels: Ints | None = None
     """Shape (R, n, m): numbers in `Votes.labels`, -1 where a candidate's is not known; `None` where
     no ballot of the table has labels."""
@@ -78,6 +83,98 @@ class Votes:
     initial: tuple[Rounds, ...] = field(repr=False)
     final: tuple[Rounds, ...] = field(repr=False)
     tie: tuple[Rounds, ...] = field(repr=False)
+    episodes: pl.DataFrame = field(repr=False)
+    """Each episode once, with what its first ballot says of its place in the grid."""
+
+    @property
+    def stages(self) -> tuple[tuple[Rounds, ...], ...]:
+        """The rounds of each stage, in the order of `analysis.profiles.STAGES`."""
+        return self.initial, self.final, self.tie
+
+
+class Piece(NamedTuple):
+    """Some whole turns of a table."""
+
+    votes: Votes
+    """Labels are numbered as they first appeared, in `joined` ones by name."""
+    turn: Ints
+    """The turn of each row of the table; -1 where it has no final ballots."""
+    runs: pl.DataFrame
+    """`episode_id`, `turn` and `protocol` of each run of rows of one turn, in the table's order."""
+
+
+class VoteReader:
+    """Reads the pieces of a table: each name has one number in all of them."""
+
+    def __init__(self, fallback_order: Sequence[str] | None = None) -> None:
+        self._stages = Codes([*STAGES.values(), *STAGES])
+        self._candidates, self._voters = Codes(fallback_order or ()), Codes()
+        self._labels = Codes([_NO_LABEL])
+
+    def read(self, ballots: pl.DataFrame) -> Piece:
+        """The rounds of a piece, which holds whole turns."""
+        stage = self._stages.of(ballots.get_column("stage"))
+        known = stage < 2 * len(STAGES)
+        rows = ballots if known.all() else ballots.filter(known)
+        stage = stage[known] % len(STAGES)
+        runs, turns, turn = _turns(rows)
+        candidate = _numbers(self._candidates, rows.get_column("candidate"))
+        who = _numbers(self._voters, rows.get_column("voter"))
+        order, names = tuple(self._candidates.names), tuple(self._voters.names)
+        keys = (turn, stage, who, candidate)
+        kept = _sorted(keys, (turns.height, len(STAGES), len(names), len(order)))
+        column = rows.get_column("mass")
+        absent = column.is_null().to_numpy()
+        mass = column.fill_null(0).cast(pl.Int64).to_numpy()
+        label = self._labelled(rows)
+        if kept is not None:
+            keys = (turn[kept], stage[kept], who[kept], candidate[kept])
+            mass, absent = mass[kept], absent[kept]
+            label = None if label is None else label[kept]
+        cells = _Cells(*keys, mass, absent, label)
+        found = _found(cells)
+        place, decided = _places(found, turns.height, kept)
+        held = [_stage(cells, found, number, place) for number in range(len(STAGES))]
+        labels = tuple(self._labels.names[1:])
+        votes = Votes(turns[decided], order, names, labels, *held, _episodes(ballots))
+        of_row = np.full(ballots.height, -1, dtype=np.int64)
+        of_row[known] = place[turn]
+        return Piece(votes, of_row, runs)
+
+    def _labelled(self, ballots: pl.DataFrame) -> Ints | None:
+        """The number of each row's label, -1 where it has none; `None` where no row has one."""
+        if "label" not in ballots.columns:
+            return None
+        column = ballots.get_column("label")
+        if column.null_count() == len(column):
+            return None
+        return _numbers(self._labels, column.fill_null(_NO_LABEL)) - 1
+
+
+def joined(pieces: Sequence[Votes]) -> Votes:
+    """The votes of all pieces that one reader gave, at least one, in the order of the table."""
+    last = pieces[-1]
+    starts = np.cumsum([0, *(piece.turns.height for piece in pieces)])
+    names = sorted(last.labels)
+    place = np.array([*(names.index(name) for name in last.labels), -1], dtype=np.int64)
+    stages = []
+    for held in zip(*(piece.stages for piece in pieces), strict=True):
+        parts = [
+            _moved(part, int(start), place)
+            for start, rounds in zip(starts, held, strict=False)
+            for part in rounds
+        ]
+        sizes = sorted({part.masses.shape[1:] for part in parts})
+        stages.append(tuple(_one(p for p in parts if p.masses.shape[1:] == s) for s in sizes))
+    episodes = pl.concat([piece.episodes for piece in pieces])
+    return Votes(
+        pl.concat([piece.turns for piece in pieces]),
+        last.order,
+        last.voters,
+        tuple(names),
+        *stages,
+        episodes.unique("episode_id", keep="first", maintain_order=True),
+    )
 
 
 def read_votes(ballots: pl.DataFrame, *, fallback_order: Sequence[str] | None = None) -> Votes:
@@ -89,33 +186,41 @@ def read_votes(ballots: pl.DataFrame, *, fallback_order: Sequence[str] | None = 
         ballots: The long ballots table; `initial`, `final` and `tie` also name the stages.
         fallback_order: As for `analysis.profiles.read_turns`.
     """
-    stages = Codes()
-    stages.names = [*STAGES.values(), *STAGES]
-    stage = stages.of(ballots.get_column("stage"))
-    known = stage < 2 * len(STAGES)
-    rows = ballots if known.all() else ballots.filter(known)
-    stage = stage[known] % len(STAGES)
-    candidates, voters = Codes(), Codes()
-    candidates.names = list(fallback_order or ())
-    turns, turn = _turns(rows)
-    candidate = _numbers(candidates, rows.get_column("candidate"))
-    who = _numbers(voters, rows.get_column("voter"))
-    order, names = tuple(candidates.names), tuple(voters.names)
-    keys = (turn, stage, who, candidate)
-    kept = _sorted(keys, (turns.height, len(STAGES), len(names), len(order)))
-    column = rows.get_column("mass")
-    absent = column.is_null().to_numpy()
-    mass = column.fill_null(0).cast(pl.Int64).to_numpy()
-    labels, label = _labels(rows)
-    if kept is not None:
-        keys = (turn[kept], stage[kept], who[kept], candidate[kept])
-        mass, absent = mass[kept], absent[kept]
-        label = None if label is None else label[kept]
-    cells = _Cells(*keys, mass, absent, label)
-    found = _found(cells)
-    place, decided = _places(found, turns.height, kept)
-    held = [_stage(cells, found, number, place) for number in range(len(STAGES))]
-    return Votes(turns[decided], order, names, labels, *held)
+    return joined([VoteReader(fallback_order).read(ballots).votes])
+
+
+def _moved(part: Rounds, start: int, labels: Ints) -> Rounds:
+    """Turns counted from a start, and labels by name."""
+    named = None if part.labels is None else labels[part.labels]
+    return replace(part, turn=part.turn + start, labels=named)
+
+
+def _one(parts: Iterable[Rounds]) -> Rounds:
+    """Rounds of one size together; labels are of all or of none where the table has some."""
+    all_parts = list(parts)
+    if len(all_parts) == 1:
+        return all_parts[0]
+    labelled = any(part.labels is not None for part in all_parts)
+    labels = [
+        np.full(part.masses.shape, -1, dtype=np.int64) if part.labels is None else part.labels
+        for part in all_parts
+    ]
+    return Rounds(
+        *(np.concatenate([getattr(part, name) for part in all_parts]) for name in _ARRAYS),
+        labels=np.concatenate(labels) if labelled else None,
+    )
+
+
+def _episodes(ballots: pl.DataFrame) -> pl.DataFrame:
+    """The first row of each episode, with the columns that say where it stands."""
+    places = [name for name in Place._fields if name in ballots.columns]
+    episode = pl.col("episode_id")
+    heads = ballots.lazy().filter(episode.ne_missing(episode.shift()))  # few, and all first rows
+    return (
+        heads.select("episode_id", *places)
+        .unique("episode_id", keep="first", maintain_order=True)
+        .collect()
+    )
 
 
 def _numbers(codes: Codes, column: pl.Series) -> Ints:
@@ -124,35 +229,17 @@ def _numbers(codes: Codes, column: pl.Series) -> Ints:
     return codes.of(column)
 
 
-def _labels(ballots: pl.DataFrame) -> tuple[tuple[str, ...], Ints | None]:
-    """The labels shown to voters, and each row's number, -1 where it has none."""
-    if "label" not in ballots.columns:
-        return (), None
-    column = ballots.get_column("label")
-    if column.null_count() == len(column):
-        return (), None
-    known = column.drop_nulls().unique().sort().to_list()
-    codes = Codes()
-    codes.names = ["", *known]
-    return tuple(known), codes.of(column.fill_null("")) - 1
-
-
-def _turns(rows: pl.DataFrame) -> tuple[pl.DataFrame, Ints]:
-    """The turns, and the number of each row's turn; rows of one turn may lie apart."""
-    new = np.zeros(rows.height, dtype=np.bool_)
-    new[:1] = True
-    for name in TURN:
-        column = rows.get_column(name)
-        new[1:] |= column.head(-1).ne_missing(column.slice(1)).to_numpy()
-    starts = np.flatnonzero(new)
-    runs = rows.select(TURN)[starts]
+def _turns(rows: pl.DataFrame) -> tuple[pl.DataFrame, pl.DataFrame, Ints]:
+    """Runs of rows, the turns, and the number of each row's turn; a turn may have several runs."""
+    starts = turn_starts(rows)
+    runs = rows.select(TURN)[starts].with_columns(pl.col("episode_id", "protocol").cast(pl.String))
     turns = runs.unique(maintain_order=True)
     number = np.arange(runs.height)
     if turns.height < runs.height:
         numbered = turns.with_row_index("number")
         joined = runs.join(numbered, on=TURN, how="left", maintain_order="left", nulls_equal=True)
         number = joined.get_column("number").to_numpy().astype(np.int64)
-    return turns, np.repeat(number, np.diff(starts, append=rows.height))
+    return runs, turns, np.repeat(number, np.diff(starts, append=rows.height))
 
 
 def _sorted(keys: Sequence[Ints], sizes: Sequence[int]) -> Ints | None:
@@ -233,7 +320,8 @@ def _stage(cells: _Cells, found: _Found, stage: int, place: Ints) -> tuple[Round
 def _rounds(cells: _Cells, starts: Ints, n: int, size: int, place: Ints) -> Rounds:
     m = size // n
     rows = starts[:, None] + np.arange(size)
-    missing = cells.absent[rows].reshape(-1, n, m).any(axis=2)
+    absent = cells.absent[rows].reshape(-1, n, m)
+    missing = absent.any(axis=2)
     masses = cells.mass[rows].reshape(-1, n, m)
     masses[missing] = 0
     return Rounds(
@@ -242,7 +330,8 @@ def _rounds(cells: _Cells, starts: Ints, n: int, size: int, place: Ints) -> Roun
         candidates=cells.candidate[rows[:, :m]],
         masses=masses,
         cast=np.asarray(~missing),
-        whole=_whole(cells.voter[rows], cells.candidate[rows], n),
+        whole=_whole(cells.voter[rows], cells.candidate[rows], n)
+        & (absent.all(axis=2) == missing).all(axis=1),
         labels=None if cells.label is None else cells.label[rows].reshape(-1, n, m),
     )
 

@@ -1,12 +1,14 @@
 """What can be recounted: a run, or ballots from elsewhere, in one shape."""
 
 from dataclasses import dataclass, field
+from functools import cached_property
 from pathlib import Path
 
 import polars as pl
 
 from analysis.continuations import branch_words, deciding_order, without_shared_turns
 from analysis.elsewhere import BALLOT_SUFFIXES, read_ballots
+from analysis.rounds import Votes, read_votes
 from analysis.tables import ballots_table
 from tutorsim.errors import BallotFileError
 from tutorsim.records import (
@@ -46,6 +48,15 @@ class Source:
     """The Parquet files that the ballots were read from, where all of them came from such."""
     retest: Retest | None = field(default=None, repr=False)
     """Votes asked again; `None` where the run has none."""
+    counted: Votes | None = field(default=None, repr=False)
+    """The votes of ballots too many to hold as rows, `ballots` being empty then."""
+
+    @cached_property
+    def votes(self) -> Votes:
+        """Every vote as arrays."""
+        if self.counted is not None:
+            return self.counted
+        return read_votes(self.ballots, fallback_order=self.fallback_order)
 
     @property
     def provenance(self) -> str:

@@ -107,7 +107,7 @@ def diagnostics(source: Source, *, seed: int = 0) -> list[Diagnostics]:
     ballots from elsewhere do not name tasks).
     """
     table = turn_table(source)
-    places = places_of(table.votes, source.ballots)
+    places = places_of(table.votes)
     return [_of(protocol, table, own, places, seed) for protocol, own in table.protocols()]
 
 
@@ -116,7 +116,7 @@ def turn_diagnostics(source: Source) -> pl.DataFrame:
     table = turn_table(source)
     none = pl.lit(None)
     voted = pl.Series(table.voted)
-    found = places_of(table.votes, source.ballots).with_columns(
+    found = places_of(table.votes).with_columns(
         initial_leaders=_lists(table, [(r, _leading(r)) for r in table.votes.initial]),
         initial_leader=table.names(table.leader),
         winner=table.names(table.winner),

@@ -13,9 +13,9 @@ import numpy as np
 import numpy.typing as npt
 import polars as pl
 
-from analysis.metrics.turns import Place, turn_orders
+from analysis.metrics.turns import turn_orders
 from analysis.profiles import TURN, TurnKey
-from analysis.rounds import Bools, Ints, Rounds, Votes, read_votes
+from analysis.rounds import Bools, Ints, Rounds, Votes
 from analysis.sources import Source
 from tutorsim.types import BALLOT_FORMATS, DECIDED_BY, BallotFormat
 
@@ -111,8 +111,7 @@ class TurnTable:
 @lru_cache(maxsize=2)  # one run, or two side by side: every metric starts here
 def turn_table(source: Source) -> TurnTable:
     """All voting turns of complete episodes, decided under their own rule and order."""
-    votes = read_votes(source.ballots, fallback_order=source.fallback_order)
-    votes = _in_own_order(votes, source)
+    votes = _in_own_order(source.votes, source)
     panels = tuple(_panels(final, votes.tie) for final in votes.final)
     size = votes.turns.height
     winner, by = np.zeros((2, size), dtype=np.int64)
@@ -271,12 +270,7 @@ def _mass(rounds: Sequence[Rounds]) -> pl.DataFrame:
     return pl.DataFrame({name: np.concatenate(parts or _NONE) for name, parts in columns.items()})
 
 
-def places_of(votes: Votes, ballots: pl.DataFrame) -> pl.DataFrame:
+def places_of(votes: Votes) -> pl.DataFrame:
     """The turns with their place in the grid, as the episode's first ballot states it."""
-    episode = pl.col("episode_id")
-    heads = ballots.lazy().filter(episode.ne_missing(episode.shift()))  # few, and all first rows
-    firsts = heads.select("episode_id", *Place._fields).unique(
-        "episode_id", keep="first", maintain_order=True
-    )
-    places = firsts.collect()
-    return votes.turns.select(TURN).join(places, on="episode_id", how="left", maintain_order="left")
+    turns = votes.turns.select(TURN)
+    return turns.join(votes.episodes, on="episode_id", how="left", maintain_order="left")

@@ -3,11 +3,10 @@
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import lru_cache
-from typing import NamedTuple
 
 import polars as pl
 
-from analysis.profiles import TurnBallots, TurnKey, read_turns, standing_order
+from analysis.profiles import Place, TurnBallots, TurnKey, read_turns, standing_order
 from analysis.sources import Source
 from tutorsim.types import BALLOT_FORMATS, BallotFormat
 from tutorsim.voting import Decision, decide, first_in_order, leaders, tally
@@ -15,21 +14,11 @@ from tutorsim.voting import Decision, decide, first_in_order, leaders, tally
 __all__ = [
     "Cluster",
     "DecidedTurn",
-    "Place",
     "by_protocol",
     "decided_turns",
     "place_of_episodes",
     "turn_orders",
 ]
-
-
-class Place(NamedTuple):
-    """Where an episode stands in the grid; `None` where ballots from elsewhere do not say."""
-
-    benchmark: str | None
-    task: str | None
-    persona: str | None
-    condition: str | None
 
 
 Cluster = tuple[str | None, str]

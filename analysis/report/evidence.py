@@ -41,7 +41,6 @@ from analysis.metrics import (
 )
 from analysis.metrics.table import turn_table
 from analysis.partitions import recount_parts
-from analysis.profiles import standing_order
 from analysis.recount import OrderTable, RecountResult, RuleRow, recount
 from analysis.report.scores import scores_by_turn
 from analysis.rules import RANKING_RULES, TARGETS
@@ -71,7 +70,7 @@ class Evidence:
     @cached_property
     def candidates(self) -> tuple[str, ...]:
         """Every candidate, in the role-priority order."""
-        return standing_order(self.source.ballots, self.source.fallback_order)
+        return self.source.votes.order
 
     @cached_property
     def turns(self) -> pl.DataFrame:

@@ -5,7 +5,7 @@ from random import Random
 import polars as pl
 import pytest
 
-from analysis import partitions
+from analysis import partitions, pieces
 from analysis.partitions import outline, parts_of, recount_parts, rows_of, summarise
 from analysis.recount import Summary, make_plan, recount
 from analysis.sources import open_source
@@ -89,7 +89,7 @@ def same(one, other) -> bool:
 
 
 def test_parts_give_the_recount_of_the_whole(table, tmp_path, monkeypatch):
-    monkeypatch.setattr(partitions, "BATCH", 100)
+    monkeypatch.setattr(pieces, "BATCH", 100)
     whole = tmp_path / "whole.parquet"
     table.write_parquet(whole)
     expected = recount(open_source(whole), targets=TARGETS, exempt=(0, 1))

@@ -1,0 +1,68 @@
+"""A table of ballots read in pieces: some rows of whole turns at a time, as arrays."""
+
+from collections.abc import Iterator
+from typing import Final, NamedTuple
+
+import polars as pl
+
+from analysis.blocks import TurnOrder, whole_turns
+from analysis.profiles import RICH, STAGES, TURN, Place
+from analysis.rounds import Piece, VoteReader
+
+__all__ = ["BATCH", "PieceRows", "pieces_of"]
+
+BATCH: Final = 2_000_000
+"""Rows held at a time: some hundred megabytes."""
+
+_CAST: Final = (*TURN, "stage", "voter", "candidate", "mass", "ballot_status", *RICH)
+"""What makes ballots."""
+_SHOWN: Final = ("label", *Place._fields)
+"""What else metrics ask of them."""
+_NAMES: Final = (*TURN, "stage", "voter", "candidate")
+
+
+class PieceRows(NamedTuple):
+    """Rows of whole turns, and the same as arrays."""
+
+    frame: pl.DataFrame
+    """With the data row's number (from 1) as `row`."""
+    piece: Piece
+
+
+def pieces_of(
+    rows: pl.LazyFrame, reader: VoteReader, *, shown: bool = False
+) -> Iterator[PieceRows | None]:
+    """The pieces of a table; `None`, as the last, where it cannot be read so.
+
+    That is where the rows of a turn lie apart, or where a name is missing, blank, or of no stage.
+
+    Args:
+        rows: The table's columns in the ballots table's types.
+        reader: Knows the names of pieces read before.
+        shown: Also labels, and what says where an episode stands in the grid.
+    """
+    present = rows.collect_schema()
+    columns = [c for c in (*_CAST, *(_SHOWN if shown else ())) if c in present]
+    order = TurnOrder()
+    for frame in whole_turns(rows.select(columns).with_row_index("row", 1), BATCH):
+        piece = reader.read(frame) if _named(frame) else None
+        fits = piece is not None and _known(piece) and order.keeps(piece.runs)
+        if piece is None or not fits:
+            yield None
+            return
+        yield PieceRows(frame, piece)
+    if order.repeats():
+        yield None
+
+
+def _named(frame: pl.DataFrame) -> bool:
+    stages = frame.get_column("stage").unique().drop_nulls().cast(pl.String).to_list()
+    missing = frame.select(pl.col(_NAMES).has_nulls()).row(0)
+    return not any(missing) and set(stages) <= {*STAGES, *STAGES.values()}
+
+
+def _known(piece: Piece) -> bool:
+    """Whether no name is blank."""
+    names = (*piece.votes.order, *piece.votes.voters)
+    episodes = piece.runs.get_column("episode_id").str.strip_chars()
+    return all(name.strip() for name in names) and bool((episodes != "").all())

@@ -16,15 +16,16 @@ from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
-from typing import Any, Final, TypeVar
+from typing import Any
 
+import numpy as np
 import polars as pl
 
 from analysis.ballotcheck import check_ballots
-from analysis.ballotfiles import REQUIRED, read_columns, typed_columns
+from analysis.ballotfiles import read_columns, typed_columns
 from analysis.elsewhere import BALLOT_SUFFIXES
 from analysis.identify.search import WORK_LIMIT
-from analysis.pieces import pieces_of
+from analysis.pieces import ask, is_regular, pieces_of
 from analysis.plainballots import sound_turns
 from analysis.profiles import read_turns
 from analysis.recount import Plan, RecountResult, Summary, make_plan
@@ -32,7 +33,7 @@ from analysis.recount.arrayed import fits, summary_of_arrays
 from analysis.recount.summed import Told, result_of, summary_of_turns
 from analysis.rounds import VoteReader
 from analysis.rules import TARGETS
-from analysis.tables import BALLOTS_SCHEMA
+from analysis.sources import Source
 from analysis.turnarrays import arrays_of
 from tutorsim.errors import BallotFileError
 from tutorsim.types import CUMULATIVE_BUDGET
@@ -40,20 +41,15 @@ from tutorsim.types import CUMULATIVE_BUDGET
 __all__ = [
     "Outline",
     "Runner",
-    "no_ballots",
     "outline",
     "parts_of",
     "recount_parts",
-    "rows_of",
+    "recount_votes",
     "summarise",
 ]
 
 Runner = Callable[[Callable[[Any], Any], Iterable[Any]], Iterable[Any]]
 """Applies a function to every piece and gives the results, in any order: `map` is one."""
-
-T = TypeVar("T")
-
-_TEXT: Final = ("episode_id", "stage", "voter", "candidate", "protocol")
 
 
 @dataclass(frozen=True)
@@ -89,28 +85,18 @@ def parts_of(path: Path) -> list[Path] | None:
     return files if files and all(p.suffix.lower() == ".parquet" for p in files) else None
 
 
-def no_ballots() -> pl.DataFrame:
-    """A ballots table without rows."""
-    return pl.DataFrame(schema=BALLOTS_SCHEMA)
-
-
-def rows_of(parts: Iterable[Path]) -> int:
-    """Rows of all parts, from their footers."""
-    return sum(_read(part, lambda rows: rows.select(pl.len()).collect().item()) for part in parts)
-
-
 def outline(part: Path) -> Outline:
     """The candidates and the budget of one part.
 
     Raises:
         BallotFileError: If the part cannot be read as ballots.
     """
-    if not _regular_columns(part):
+    if not is_regular(part):
         checked = check_ballots(read_columns(part), part)
         names = checked.ballots.get_column("candidate").unique(maintain_order=True)
         points = checked.ballots.get_column("protocol").is_in(["cumulative", "rich"]).any()
         return Outline(tuple(names.to_list()), checked.budget if points else None)
-    return _read(part, _outlined)
+    return ask(part, _outlined)
 
 
 def _outlined(rows: pl.LazyFrame) -> Outline:
@@ -139,9 +125,9 @@ def summarise(part: Path, plan: Plan) -> Summary:
     Raises:
         BallotFileError: With file, row and reason, where rows make no ballot.
     """
-    if not _regular_columns(part):
+    if not is_regular(part):
         return _case_by_case(read_columns(part), part, plan)
-    return _read(part, partial(_summarised, part=part, plan=plan))
+    return ask(part, partial(_summarised, part=part, plan=plan))
 
 
 def _summarised(rows: pl.LazyFrame, *, part: Path, plan: Plan) -> Summary:
@@ -165,26 +151,6 @@ def _case_by_case(columns: pl.DataFrame, part: Path, plan: Plan) -> Summary:
     checked = check_ballots(columns, part, budget=plan.budget)
     turns = read_turns(checked.ballots, fallback_order=plan.order)
     return summary_of_turns(turns, plan) + Summary.of_notes(checked.notes)
-
-
-def _read(part: Path, question: Callable[[pl.LazyFrame], T]) -> T:
-    try:
-        return question(pl.scan_parquet(part, hive_partitioning=False))
-    except (OSError, pl.exceptions.PolarsError) as error:
-        raise BallotFileError(
-            f"{part} cannot be read as ballots.",
-            why=str(error).splitlines()[0],
-            hint="Write it again, in the shape of `tutorsim export`'s ballots table.",
-        ) from error
-
-
-def _regular_columns(part: Path) -> bool:
-    """Whether the columns have the ballots table's types, and there are rows."""
-    schema = _read(part, lambda rows: rows.collect_schema())
-    if not set(REQUIRED) <= set(schema) or not rows_of([part]):
-        return False
-    text = all(isinstance(schema[c], pl.String | pl.Categorical | pl.Enum) for c in _TEXT)
-    return text and all(schema[c].is_signed_integer() for c in ("turn", "mass"))
 
 
 def recount_parts(
@@ -222,12 +188,35 @@ def recount_parts(
     total, notes = Summary.empty(), {}
     for place, found in run(partial(_placed, function=summarise, plan=plan), enumerate(parts)):
         total, notes[place] = total + found, found.notes
-    told = Told(
-        name,
-        f"ballots from elsewhere ({name})",
-        tuple(note for place in sorted(notes) for note in notes[place]),
-    )
-    return result_of(total, plan, told)
+    said = tuple(note for place in sorted(notes) for note in notes[place])
+    return result_of(total, plan, _told(name, said))
+
+
+def _told(name: str, notes: tuple[str, ...]) -> Told:
+    return Told(name, f"ballots from elsewhere ({name})", notes)
+
+
+def recount_votes(
+    source: Source, *, targets: Sequence[str] = TARGETS, exempt: Sequence[int] = (0, 1, 2)
+) -> RecountResult:
+    """`recount_parts` of a source whose votes are held as arrays; its files are read again only
+    where some turns have to be recounted case by case.
+
+    Args:
+        source: From `analysis.sources.open_votes`, with `counted`.
+        targets: Rules to recount under.
+        exempt: Numbers of exempt voters.
+    """
+    votes = source.votes
+    plan = make_plan(votes.order, source.budget, targets=targets, exempt=exempt)
+    every = np.ones(votes.turns.height, dtype=np.bool_)
+    found, done = arrays_of(votes, every, partial(fits, plan=plan))
+    if not done.all():
+        return recount_parts(
+            source.parts, name=source.name, targets=targets, exempt=exempt, budget=source.budget
+        )
+    total = sum((summary_of_arrays(arrays, plan) for arrays in found), Summary.empty())
+    return result_of(total, plan, _told(source.name, source.notes))
 
 
 def _outline_of(parts: Sequence[Path], run: Runner) -> Outline:

@@ -1,15 +1,18 @@
-"""A table of ballots read in pieces: some rows of whole turns at a time, as arrays."""
+"""Parquet files of ballots read in pieces: some rows of whole turns at a time, as arrays."""
 
-from collections.abc import Iterator
-from typing import Final, NamedTuple
+from collections.abc import Callable, Iterable, Iterator
+from pathlib import Path
+from typing import Final, NamedTuple, TypeVar
 
 import polars as pl
 
+from analysis.ballotfiles import REQUIRED
 from analysis.blocks import TurnOrder, whole_turns
 from analysis.profiles import RICH, STAGES, TURN, Place
 from analysis.rounds import Piece, VoteReader
+from tutorsim.errors import BallotFileError
 
-__all__ = ["BATCH", "PieceRows", "pieces_of"]
+__all__ = ["PieceRows", "ask", "is_regular", "pieces_of", "rows_of"]
 
 BATCH: Final = 2_000_000
 """Rows held at a time: some hundred megabytes."""
@@ -19,6 +22,9 @@ _CAST: Final = (*TURN, "stage", "voter", "candidate", "mass", "ballot_status", *
 _SHOWN: Final = ("label", *Place._fields)
 """What else metrics ask of them."""
 _NAMES: Final = (*TURN, "stage", "voter", "candidate")
+_NUMBERS: Final = ("turn", "mass", "points", "rank")
+
+T = TypeVar("T")
 
 
 class PieceRows(NamedTuple):
@@ -27,6 +33,43 @@ class PieceRows(NamedTuple):
     frame: pl.DataFrame
     """With the data row's number (from 1) as `row`."""
     piece: Piece
+
+
+def ask(file: Path, question: Callable[[pl.LazyFrame], T]) -> T:
+    """The answer to a question about the rows of a Parquet file.
+
+    Raises:
+        BallotFileError: If the file cannot be read.
+    """
+    try:
+        return question(pl.scan_parquet(file, hive_partitioning=False))
+    except (OSError, pl.exceptions.PolarsError) as error:
+        raise BallotFileError(
+            f"{file} cannot be read as ballots.",
+            why=str(error).splitlines()[0],
+            hint="Write it again, in the shape of `tutorsim export`'s ballots table.",
+        ) from error
+
+
+def rows_of(files: Iterable[Path]) -> int:
+    """Rows of all files, from their footers."""
+    return sum(ask(file, lambda rows: rows.select(pl.len()).collect().item()) for file in files)
+
+
+def is_regular(file: Path) -> bool:
+    """Whether the columns have the ballots table's types, and there are rows."""
+    schema = ask(file, lambda rows: rows.collect_schema())
+    if not set(REQUIRED) <= set(schema) or not rows_of([file]):
+        return False
+    return all(
+        kind.is_signed_integer() if name in _NUMBERS else _is_text(kind)
+        for name, kind in schema.items()
+        if name in (*_CAST, *_SHOWN) and name != "approved" and kind != pl.Null
+    )
+
+
+def _is_text(kind: pl.DataType) -> bool:
+    return isinstance(kind, pl.String | pl.Categorical | pl.Enum)
 
 
 def pieces_of(
@@ -63,6 +106,6 @@ def _named(frame: pl.DataFrame) -> bool:
 
 def _known(piece: Piece) -> bool:
     """Whether no name is blank."""
-    names = (*piece.votes.order, *piece.votes.voters)
+    names = (*piece.votes.order, *piece.votes.voters, *piece.votes.labels)
     episodes = piece.runs.get_column("episode_id").str.strip_chars()
     return all(name.strip() for name in names) and bool((episodes != "").all())

@@ -5,7 +5,8 @@ ballot by ballot. Most turns have nothing of either kind, and to see that takes 
 time.
 """
 
-from collections.abc import Sequence
+from dataclasses import replace
+from itertools import chain
 from typing import Final
 
 import numpy as np
@@ -15,7 +16,7 @@ from analysis.profiles import RICH
 from analysis.rounds import Bools, Ints, Piece, Rounds, VoteReader, Votes
 from tutorsim.types import CUMULATIVE_BUDGET, PROTOCOLS
 
-__all__ = ["first_budget", "plain_budget", "sound_turns"]
+__all__ = ["first_budget", "plain_budget", "sound_turns", "without_empty"]
 
 _LARGEST: Final = 10**9
 _RANKED: Final = 62
@@ -33,8 +34,6 @@ def plain_budget(frame: pl.DataFrame, budget: int | None) -> int | None:
         frame: From `analysis.ballotfiles.read_columns`.
         budget: As for `analysis.ballotcheck.check_ballots`.
     """
-    if any(frame.get_column(name).null_count() < frame.height for name in RICH):
-        return None
     status = frame.get_column("ballot_status")
     if status.null_count() < frame.height and not status.eq_missing("valid").all():
         return None
@@ -46,7 +45,7 @@ def plain_budget(frame: pl.DataFrame, budget: int | None) -> int | None:
         return None
     points = budget or first_budget(votes) or CUMULATIVE_BUDGET
     sound = sound_turns(frame, piece, points)
-    voted = all(part.masses.any(axis=2).all() for part in _gives(votes))
+    voted = all(part.cast.all() for rounds in without_empty(votes).stages for part in rounds)
     return points if points > 0 and sound.all() and voted else None
 
 
@@ -72,36 +71,43 @@ def sound_turns(frame: pl.DataFrame, piece: Piece, budget: int) -> Bools:
     sound = (votes.turns.get_column("protocol").is_in(PROTOCOLS)).to_numpy()
     sound &= np.bincount(turn[turn >= 0], minlength=len(sound)) == _cells(votes)
     sound[turn[_odd_rows(frame) & (turn >= 0)]] = False
-    for part in (*votes.initial, *votes.final, *votes.tie):
+    for part in chain(*votes.stages):
         sound[part.turn[~(part.whole & _valid(part, votes, budget))]] = False
     return np.asarray(sound & _ties_fit(votes))
+
+
+def without_empty(votes: Votes) -> Votes:
+    """The votes with ballots that give nothing as abstentions, where a ballot has to give."""
+    own = votes.turns.get_column("protocol").is_in(["simple", "cumulative"]).to_numpy()
+
+    def marked(part: Rounds) -> Rounds:
+        return replace(part, cast=part.cast & (part.masses.any(axis=2) | ~own[part.turn][:, None]))
+
+    initial, final, tie = (tuple(map(marked, rounds)) for rounds in votes.stages)
+    return replace(votes, initial=initial, final=final, tie=tie)
 
 
 def _cells(votes: Votes) -> Ints:
     """Cells of each turn in the arrays."""
     cells = np.zeros(votes.turns.height, dtype=np.int64)
-    for part in (*votes.initial, *votes.final, *votes.tie):
+    for part in chain(*votes.stages):
         cells[part.turn] += part.masses.shape[1] * part.masses.shape[2]  # one round of a turn
     return cells
 
 
 def _odd_rows(frame: pl.DataFrame) -> Bools:
-    """Rows whose status says something else than their mass, or whose numbers are too large."""
+    """Rows of rich ballots, whose status contradicts their mass, or whose numbers are too large."""
     low, high = pl.min_horizontal("mass", "turn") < 0, pl.max_horizontal("mass", "turn") > _LARGEST
     odd = low | high
+    for name in RICH:
+        if name in frame.columns and frame.get_column(name).null_count() < frame.height:
+            odd |= pl.col(name).is_not_null()
     if "ballot_status" in frame.columns:
         status, mass = pl.col("ballot_status").cast(pl.String), pl.col("mass")
         cast = status.is_in(["valid", "repaired"]) | status.is_null()
         fits = cast & mass.is_not_null() | (status == "abstained") & mass.is_null()
         odd |= ~fits.fill_null(False)
     return frame.select(odd.fill_null(False).alias("odd")).get_column("odd").to_numpy()
-
-
-def _gives(votes: Votes) -> Sequence[Rounds]:
-    """Rounds of protocols whose ballots give something."""
-    own = votes.turns.get_column("protocol").is_in(["simple", "cumulative"]).to_numpy()
-    rounds = (*votes.initial, *votes.final, *votes.tie)
-    return [part.of(own[part.turn]) for part in rounds]
 
 
 def _valid(part: Rounds, votes: Votes, budget: int) -> Bools:

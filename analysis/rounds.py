@@ -29,7 +29,6 @@ _LARGEST: Final = 2**63 - 1
 _HEAD: Final = 10_000
 _FINAL: Final = list(STAGES.values()).index("vote_final")
 _NO_LABEL: Final = ""
-_ARRAYS: Final = ("turn", "voters", "candidates", "masses", "cast", "whole")
 
 
 @dataclass(frozen=True, eq=False)
@@ -134,9 +133,17 @@ class VoteReader:
         cells = _Cells(*keys, mass, absent, label)
         found = _found(cells)
         place, decided = _places(found, turns.height, kept)
-        held = [_stage(cells, found, number, place) for number in range(len(STAGES))]
-        labels = tuple(self._labels.names[1:])
-        votes = Votes(turns[decided], order, names, labels, *held, _episodes(ballots))
+        initial, final, tie = (_stage(cells, found, i, place) for i in range(len(STAGES)))
+        votes = Votes(
+            turns=turns[decided],
+            order=order,
+            voters=names,
+            labels=tuple(self._labels.names[1:]),
+            initial=initial,
+            final=final,
+            tie=tie,
+            episodes=_episodes(ballots),
+        )
         of_row = np.full(ballots.height, -1, dtype=np.int64)
         of_row[known] = place[turn]
         return Piece(votes, of_row, runs)
@@ -157,23 +164,24 @@ def joined(pieces: Sequence[Votes]) -> Votes:
     starts = np.cumsum([0, *(piece.turns.height for piece in pieces)])
     names = sorted(last.labels)
     place = np.array([*(names.index(name) for name in last.labels), -1], dtype=np.int64)
-    stages = []
-    for held in zip(*(piece.stages for piece in pieces), strict=True):
-        parts = [
+    initial, final, tie = (
+        _together(
             _moved(part, int(start), place)
             for start, rounds in zip(starts, held, strict=False)
             for part in rounds
-        ]
-        sizes = sorted({part.masses.shape[1:] for part in parts})
-        stages.append(tuple(_one(p for p in parts if p.masses.shape[1:] == s) for s in sizes))
+        )
+        for held in zip(*(piece.stages for piece in pieces), strict=True)
+    )
     episodes = pl.concat([piece.episodes for piece in pieces])
     return Votes(
-        pl.concat([piece.turns for piece in pieces]),
-        last.order,
-        last.voters,
-        tuple(names),
-        *stages,
-        episodes.unique("episode_id", keep="first", maintain_order=True),
+        turns=pl.concat([piece.turns for piece in pieces]),
+        order=last.order,
+        voters=last.voters,
+        labels=tuple(names),
+        initial=initial,
+        final=final,
+        tie=tie,
+        episodes=episodes.unique("episode_id", keep="first", maintain_order=True),
     )
 
 
@@ -195,19 +203,31 @@ def _moved(part: Rounds, start: int, labels: Ints) -> Rounds:
     return replace(part, turn=part.turn + start, labels=named)
 
 
-def _one(parts: Iterable[Rounds]) -> Rounds:
-    """Rounds of one size together; labels are of all or of none where the table has some."""
-    all_parts = list(parts)
-    if len(all_parts) == 1:
-        return all_parts[0]
-    labelled = any(part.labels is not None for part in all_parts)
-    labels = [
-        np.full(part.masses.shape, -1, dtype=np.int64) if part.labels is None else part.labels
-        for part in all_parts
-    ]
+def _together(parts: Iterable[Rounds]) -> tuple[Rounds, ...]:
+    """Rounds of one size together."""
+    of_size: dict[tuple[int, ...], list[Rounds]] = {}
+    for part in parts:
+        of_size.setdefault(part.masses.shape[1:], []).append(part)
+    return tuple(_concatenated(of_size[size]) for size in sorted(of_size))
+
+
+def _concatenated(parts: Sequence[Rounds]) -> Rounds:
+    if len(parts) == 1:
+        return parts[0]
+    labels = None
+    if any(part.labels is not None for part in parts):
+        unknown = (np.full(part.masses.shape, -1, dtype=np.int64) for part in parts)
+        labels = np.concatenate(
+            [none if p.labels is None else p.labels for p, none in zip(parts, unknown, strict=True)]
+        )
     return Rounds(
-        *(np.concatenate([getattr(part, name) for part in all_parts]) for name in _ARRAYS),
-        labels=np.concatenate(labels) if labelled else None,
+        turn=np.concatenate([part.turn for part in parts]),
+        voters=np.concatenate([part.voters for part in parts]),
+        candidates=np.concatenate([part.candidates for part in parts]),
+        masses=np.concatenate([part.masses for part in parts]),
+        cast=np.concatenate([part.cast for part in parts]),
+        whole=np.concatenate([part.whole for part in parts]),
+        labels=labels,
     )
 
 

@@ -1,15 +1,20 @@
 """What can be recounted: a run, or ballots from elsewhere, in one shape."""
 
-from dataclasses import dataclass, field
-from functools import cached_property
+from collections.abc import Sequence
+from dataclasses import dataclass, field, replace
+from functools import cached_property, partial
 from pathlib import Path
+from typing import Final
 
 import polars as pl
 
 from analysis.continuations import branch_words, deciding_order, without_shared_turns
 from analysis.elsewhere import BALLOT_SUFFIXES, read_ballots
-from analysis.rounds import Votes, read_votes
-from analysis.tables import ballots_table
+from analysis.pieces import ask, is_regular, pieces_of, rows_of
+from analysis.plainballots import first_budget, sound_turns, without_empty
+from analysis.profiles import Place
+from analysis.rounds import VoteReader, Votes, joined, read_votes
+from analysis.tables import ballots_table, no_ballots
 from tutorsim.errors import BallotFileError
 from tutorsim.records import (
     RUN_FILE,
@@ -20,8 +25,12 @@ from tutorsim.records import (
     read_retest,
     read_run,
 )
+from tutorsim.types import CUMULATIVE_BUDGET
 
-__all__ = ["Source", "open_source"]
+__all__ = ["MOST_LISTED", "Source", "open_source", "open_votes"]
+
+MOST_LISTED: Final = 50_000
+"""Turns of ballots from elsewhere up to which `open_votes` holds each row."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -96,7 +105,79 @@ def open_source(path: Path, *, budget: int | None = None) -> Source:
         run=None,
         episodes=(),
         notes=found.notes,
-        parts=tuple(files) if all(f.suffix.lower() == ".parquet" for f in files) else (),
+        parts=tuple(files) if _in_parquet(files) else (),
+    )
+
+
+def open_votes(path: Path) -> Source:
+    """As `open_source`, for questions about all votes together.
+
+    Parquet files of more than `MOST_LISTED` turns are read a piece at a time: the source has
+    their votes as arrays, and no row. That takes turns whose rows lie together, and ballots that
+    are all valid as they stand; other files are opened as ever.
+    """
+    path = Path(path)
+    if (path / RUN_FILE).is_file():
+        return _open_run(path)
+    files = _ballot_files(path)
+    found = _counted(files) if _in_parquet(files) else None
+    if found is None:
+        return open_source(path)
+    votes, budget = found
+    return Source(
+        name=path.resolve().name,
+        ballots=no_ballots(),
+        fallback_order=None,
+        budget=budget or CUMULATIVE_BUDGET,
+        run=None,
+        episodes=(),
+        parts=tuple(files),
+        counted=votes,
+    )
+
+
+def _in_parquet(files: Sequence[Path]) -> bool:
+    return all(file.suffix.lower() == ".parquet" for file in files)
+
+
+def _counted(files: Sequence[Path]) -> tuple[Votes, int | None] | None:
+    """The votes of many turns and their budget; `None` where rows have to be looked at."""
+    if rows_of(files) <= MOST_LISTED or not all(is_regular(file) for file in files):
+        return None
+    reader, pieces, budget = VoteReader(), list[Votes](), None
+    for file in files:
+        read = ask(file, partial(_sound_pieces, reader=reader, budget=budget))
+        if read is None:
+            return None
+        pieces += read[0]
+        budget = read[1]
+    votes = joined(pieces)
+    if votes.turns.height <= MOST_LISTED or votes.turns.is_duplicated().any():
+        return None
+    return replace(votes, episodes=_places(votes.episodes)), budget
+
+
+def _sound_pieces(
+    rows: pl.LazyFrame, *, reader: VoteReader, budget: int | None
+) -> tuple[list[Votes], int | None] | None:
+    """All pieces of a file, if every row of it belongs to a valid ballot, and the budget."""
+    pieces = []
+    for read in pieces_of(rows, reader, shown=True):
+        if read is None or (read.piece.turn < 0).any():
+            return None
+        budget = budget or first_budget(read.piece.votes)
+        if not sound_turns(read.frame, read.piece, budget or CUMULATIVE_BUDGET).all():
+            return None
+        pieces.append(without_empty(read.piece.votes))
+    return pieces, budget
+
+
+def _places(episodes: pl.DataFrame) -> pl.DataFrame:
+    """Every column of a place, null where it is blank."""
+    absent = [pl.lit(None, pl.String).alias(n) for n in Place._fields if n not in episodes.columns]
+    text = pl.col(Place._fields).cast(pl.String)
+    return episodes.with_columns(absent).with_columns(
+        pl.when(text.str.strip_chars() != "").then(text)
     )
 
 

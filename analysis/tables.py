@@ -26,6 +26,7 @@ __all__ = [
     "ballots_table",
     "calls_table",
     "episodes_table",
+    "no_ballots",
     "proposals_table",
     "run_id",
     "turns_table",
@@ -147,6 +148,11 @@ class Table(NamedTuple):
 def run_id(run: RunRecord) -> str:
     """The name of a run in every table: its study and its recording, never a folder."""
     return f"{run.study.name}-{run.recording_digest[:12]}"
+
+
+def no_ballots() -> pl.DataFrame:
+    """A ballots table without rows."""
+    return pl.DataFrame(schema=BALLOTS_SCHEMA)
 
 
 def ballots_table(episodes: Iterable[EpisodeRecord], *, run: RunRecord) -> pl.DataFrame:

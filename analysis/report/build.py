@@ -12,10 +12,10 @@ from analysis.continuations import branch_changes, branch_counts, branch_words
 from analysis.report import counterfactuals, invariance, noise, tables
 from analysis.report.answers import answers
 from analysis.report.document import Document, Section, Table
-from analysis.report.evidence import MOST_LISTED, Evidence
+from analysis.report.evidence import Evidence
 from analysis.report.figures import FIGURES
 from analysis.report.trace import choose
-from analysis.sources import Source
+from analysis.sources import MOST_LISTED, Source
 from tutorsim.records import RunRecord
 from tutorsim.types import ProvenanceKind
 

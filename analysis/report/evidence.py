@@ -40,7 +40,7 @@ from analysis.metrics import (
     winning_roles,
 )
 from analysis.metrics.table import turn_table
-from analysis.partitions import recount_parts
+from analysis.partitions import recount_votes
 from analysis.recount import OrderTable, RecountResult, RuleRow, recount
 from analysis.report.scores import scores_by_turn
 from analysis.rules import RANKING_RULES, TARGETS
@@ -49,13 +49,10 @@ from analysis.statistics import Estimate, NotEstimable
 from analysis.threshold import AtThreshold, at_threshold
 from tutorsim.types import BALLOT_FORMATS, MAX_ROLES, PROTOCOLS
 
-__all__ = ["MOST_LISTED", "Evidence"]
+__all__ = ["Evidence"]
 
 SEED: Final = 0
 """Of every interval and test in a report."""
-
-MOST_LISTED: Final = 50_000
-"""Turns up to which a report recounts each on its own; more are summed from their files."""
 
 THRESHOLDS: Final = (0.4, 0.7, 0.75, 0.9, 1.0)
 """Success thresholds that a report tries."""
@@ -84,17 +81,13 @@ class Evidence:
 
     @property
     def sums_only(self) -> bool:
-        """Whether there are too many turns to recount each on its own, and they can be summed."""
-        return bool(self.source.parts) and self.turns.height > MOST_LISTED
+        """Whether there are too many turns to recount each on its own."""
+        return self.source.counted is not None
 
     def recounted(self, targets: Sequence[str], exempt: Sequence[int]) -> RecountResult:
         """A recount; where turns are only summed, its per-turn table is empty."""
-        source = self.source
-        if not self.sums_only:
-            return recount(source, targets=targets, exempt=exempt)
-        return recount_parts(
-            source.parts, name=source.name, targets=targets, exempt=exempt, budget=source.budget
-        )
+        how = recount_votes if self.sums_only else recount
+        return how(self.source, targets=targets, exempt=exempt)
 
     @cached_property
     def diagnostics(self) -> list[Diagnostics]:

@@ -6,7 +6,8 @@ import polars as pl
 import pytest
 
 from analysis import partitions, pieces
-from analysis.partitions import outline, parts_of, recount_parts, rows_of, summarise
+from analysis.partitions import outline, parts_of, recount_parts, summarise
+from analysis.pieces import rows_of
 from analysis.recount import Summary, make_plan, recount
 from analysis.sources import open_source
 from tutorsim.errors import BallotFileError

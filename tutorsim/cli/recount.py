@@ -11,13 +11,15 @@ from rich.console import RenderableType
 
 from analysis.export import write_frame
 from analysis.invariance import FormatInvariance, format_invariance, invariance_words
-from analysis.partitions import Runner, no_ballots, parts_of, recount_parts, rows_of
+from analysis.partitions import Runner, parts_of, recount_parts
+from analysis.pieces import rows_of
 from analysis.recount import RecountResult
 from analysis.recount import recount as recount_source
 from analysis.recount.per_turn import turns_table
 from analysis.rules import TARGETS
 from analysis.sources import Source, open_source
 from analysis.statistics import NotEstimable, to_json
+from analysis.tables import no_ballots
 from analysis.threshold import AtThreshold, at_threshold
 from tutorsim.cli.console import err
 from tutorsim.cli.options import (

@@ -53,9 +53,9 @@ def report(
     --json gives:
       written, bytes, charts: [name], episodes: [id]
     """
-    from analysis.sources import open_source
+    from analysis.sources import open_votes
 
-    source = open_source(run)
+    source = open_votes(run)
     path = output or DEFAULT_FOLDER / f"{source.name}.html"
     _check(path, chart)
     for note in source.notes:

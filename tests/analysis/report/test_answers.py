@@ -9,7 +9,7 @@ import pytest
 
 from analysis.report.answers import answers
 from analysis.report.evidence import Evidence
-from analysis.sources import open_source
+from analysis.sources import open_votes
 
 RANKINGS = list(permutations((2, 1, 0)))
 S, I, O, E = ROLES = ("scaffolding", "misconception", "motivation", "metacognitive")  # noqa: E741
@@ -83,13 +83,14 @@ def test_turns_too_many_to_list_are_summed_within_bounds_of_what_each_gives(
     ]
     names = ["episode_id", "turn", "stage", "voter", "candidate", "mass", "protocol"]
     pl.DataFrame(rows, schema=names, orient="row").write_parquet(tmp_path / "votes.parquet")
-    source = open_source(tmp_path / "votes.parquet")
-    each, summed = Evidence(source), Evidence(source)
+    each = Evidence(open_votes(tmp_path / "votes.parquet"))
     assert not each.sums_only
     exact = answers(each)
     kept = each.rule_rows, each.orders, each.recount.policies, each.recount.electorates
-    monkeypatch.setattr("analysis.report.evidence.MOST_LISTED", 11)
+    monkeypatch.setattr("analysis.sources.MOST_LISTED", 11)
+    summed = Evidence(open_votes(tmp_path / "votes.parquet"))
     assert summed.sums_only
+    assert summed.source.ballots.is_empty()
     assert kept == (
         summed.rule_rows,
         summed.orders,

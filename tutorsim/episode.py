@@ -5,7 +5,7 @@ any tutoring. A driver that cannot get a call answered throws `CallFailed` into 
 which then returns what was reached, marked `failed`.
 """
 
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 
 from tutorsim.agents.judge import judge_question
 from tutorsim.agents.scene import Exchange, Scene
@@ -145,7 +145,7 @@ def _observed(flow: Flow[None], progress: _Progress) -> Flow[None]:
         effect = next(flow)
         while True:
             if progress.left is not None and isinstance(effect, Round):
-                effect = replace(effect, fresh=True)
+                effect = effect._replace(fresh=True)
             sent = yield effect
             if isinstance(effect, Round) and isinstance(sent, tuple):
                 pairs = zip(effect.calls, sent, strict=True)

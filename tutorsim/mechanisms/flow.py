@@ -12,7 +12,7 @@ global random, so the same flow can be driven live, from a recording or from can
 
 from collections.abc import Generator, Sequence
 from dataclasses import dataclass
-from typing import TypeVar
+from typing import NamedTuple, TypeVar
 
 from tutorsim.model import Answer, Call, Question, Reply
 from tutorsim.records import VerdictRecord
@@ -22,8 +22,7 @@ __all__ = ["CodeResult", "CodeRun", "Effect", "Flow", "Round", "Sent", "ask"]
 T = TypeVar("T")
 
 
-@dataclass(frozen=True)
-class Round:
+class Round(NamedTuple):
     """Independent calls, in call order."""
 
     calls: tuple[Call, ...]

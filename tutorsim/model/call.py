@@ -7,7 +7,7 @@ runs and worker counts; recordings are matched on it.
 import json
 import re
 from collections.abc import Mapping
-from dataclasses import dataclass, field, replace
+from functools import lru_cache
 from typing import Any, Final, NamedTuple, Protocol
 
 from tutorsim.types import STAGES, Stage
@@ -43,8 +43,7 @@ class CallKey(NamedTuple):
     """0 for the recorded call; from 1 for the same prompt asked again by a retest."""
 
     def __str__(self) -> str:
-        tail = f"/r{self.repeat:02d}" if self.repeat else ""
-        return f"{self.turn}/{self.stage}/{self.agent}/{self.attempt}{tail}"
+        return _written(self)
 
     @classmethod
     def parse(cls, text: str) -> "CallKey":
@@ -65,8 +64,15 @@ class CallKey(NamedTuple):
         )
 
 
-@dataclass(frozen=True)
-class Request:
+@lru_cache(maxsize=1024)
+def _written(key: CallKey) -> str:
+    """A key's text; the same few hundred keys come in every episode."""
+    turn, stage, agent, attempt, repeat = key
+    tail = f"/r{repeat:02d}" if repeat else ""
+    return f"{turn}/{stage}/{agent}/{attempt}{tail}"
+
+
+class Request(NamedTuple):
     """One Messages API request: a system text and one user message."""
 
     model: str
@@ -75,7 +81,7 @@ class Request:
     max_tokens: int
     extra: tuple[tuple[str, float], ...] = ()
     """Further body fields that the study sets, such as `("temperature", 1.0)`."""
-    text: str | None = field(default=None, compare=False)
+    text: str | None = None
     """The body as it was sent before, to be sent again byte for byte; `None` for a new request."""
 
     @classmethod
@@ -106,7 +112,7 @@ class Request:
 
     def followed_by(self, more: str) -> "Request":
         """A new request, its message with a paragraph behind it."""
-        return replace(self, user=f"{self.user}\n\n{more}", text=None)
+        return self._replace(user=f"{self.user}\n\n{more}", text=None)
 
     def body(self) -> dict[str, Any]:
         """The JSON value of the request body, as the endpoint receives it."""
@@ -119,8 +125,7 @@ class Request:
         }
 
 
-@dataclass(frozen=True)
-class Reply:
+class Reply(NamedTuple):
     """What came back for one request."""
 
     text: str
@@ -162,6 +167,8 @@ def _input_tokens(usage: Mapping[str, Any]) -> int:
 
 def _encodable(text: str) -> str:
     """The text with lone surrogates replaced, so that it can be written as UTF-8."""
+    if text.isascii():
+        return text
     try:
         text.encode()
     except UnicodeEncodeError:
@@ -169,8 +176,7 @@ def _encodable(text: str) -> str:
     return text
 
 
-@dataclass(frozen=True)
-class Call:
+class Call(NamedTuple):
     """A request and its name within an episode."""
 
     key: CallKey

@@ -1,8 +1,7 @@
 """A call together with how its reply is read."""
 
 from collections.abc import Callable
-from dataclasses import dataclass
-from typing import Generic, TypeVar
+from typing import Generic, NamedTuple, TypeVar
 
 from tutorsim.model.call import Call
 
@@ -11,8 +10,7 @@ __all__ = ["Answer", "Question"]
 T = TypeVar("T")
 
 
-@dataclass(frozen=True)
-class Question(Generic[T]):
+class Question(NamedTuple, Generic[T]):
     """A call to make and how its reply is read."""
 
     call: Call
@@ -24,8 +22,7 @@ class Question(Generic[T]):
     """Reads what can be read of the second reply when `read` cannot."""
 
 
-@dataclass(frozen=True)
-class Answer(Generic[T]):
+class Answer(NamedTuple, Generic[T]):
     """What a question got."""
 
     value: T | None

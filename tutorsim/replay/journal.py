@@ -3,7 +3,6 @@
 The first line says what the journal belongs to. A journal lives until its cassette is written.
 """
 
-import dataclasses
 from collections.abc import Mapping
 from pathlib import Path
 from typing import Any, Final
@@ -17,7 +16,7 @@ from tutorsim.replay.interaction import Interaction
 __all__ = ["JOURNAL_SCHEMA", "Journal", "journal_path"]
 
 JOURNAL_SCHEMA: Final = 1
-_FIELDS: Final = {field.name: field.type for field in dataclasses.fields(Interaction)}
+_FIELDS: Final = frozenset(Interaction._fields)
 
 
 def journal_path(folder: Path, episode_id: str) -> Path:
@@ -73,7 +72,7 @@ class Journal:
         if not self._started:
             self._file.append(orjson.dumps(self._head))
             self._started = True
-        self._file.append(orjson.dumps(one))
+        self._file.append(orjson.dumps(one._asdict()))
 
     @property
     def unsynced(self) -> bool:
@@ -104,7 +103,7 @@ class Journal:
     def _parsed(self, line: bytes, number: int) -> Interaction:
         try:
             fields: Mapping[str, Any] = orjson.loads(line)
-            if fields.keys() != _FIELDS.keys() or not isinstance(fields["key"], str):
+            if fields.keys() != _FIELDS or not isinstance(fields["key"], str):
                 raise ValueError("fields are missing or unknown")
             return Interaction(**fields)
         except (ValueError, AttributeError, TypeError) as error:

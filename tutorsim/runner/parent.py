@@ -9,7 +9,7 @@ flow marks its calls as fresh, and the parent answers none of them, even where t
 import hashlib
 import os
 from collections.abc import Callable
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from functools import cached_property, lru_cache, partial
 from pathlib import Path
 
@@ -73,7 +73,7 @@ class ParentEpisode:
                 raise
             return None
         headers = {**one.request_headers, CALL_HEADER: f"{self.spec.episode_id}/{call.key}"}
-        return replace(one, request_headers=headers)
+        return one._replace(request_headers=headers)
 
     def answers(self, call: Call, tape: Tape, *, fresh: bool) -> bool:
         """Whether the parent answers a call; its reply is then on the tape."""

@@ -3,7 +3,6 @@
 import json
 import os
 from collections.abc import Callable
-from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -227,7 +226,7 @@ def test_a_reply_with_a_lone_surrogate_can_be_read(
 ) -> None:
     one: Interaction = interaction(call("a"), message("b"))
     body = one.response.replace('"b"', '"\\ud83d!"')
-    cassette = write(tmp_path, [replace(one, response=body)])
+    cassette = write(tmp_path, [one._replace(response=body)])
 
     assert cassette.interactions[one.key].reply().text == "\ufffd!"
 

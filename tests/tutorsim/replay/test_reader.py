@@ -2,7 +2,6 @@
 
 import asyncio
 from collections.abc import Callable
-from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -129,7 +128,7 @@ def test_a_reply_is_given_once(play: Build, tmp_path: Path, episode: str, two: l
 def test_a_changed_call_names_cassette_key_field_and_place(
     change: dict[str, Any], why: str, play: Build, tmp_path: Path, episode: str, two: list[Call]
 ) -> None:
-    changed = Call(two[0].key, replace(two[0].request, **change))
+    changed = Call(two[0].key, two[0].request._replace(**change))
 
     [(kind, text), second], unused = play(tmp_path, episode, [changed, two[1]])
 
@@ -199,7 +198,7 @@ def test_both_readers_agree_on_any_calls_and_any_replies(
     recorded = {str(one.key): one for one in data.draw(st.lists(call, max_size=4))}
     texts = data.draw(st.lists(st.text(), min_size=len(recorded), max_size=len(recorded)))
     asked = [
-        replace(one, key=data.draw(st.sampled_from([one.key, one.key._replace(attempt=2)])))
+        one._replace(key=data.draw(st.sampled_from([one.key, one.key._replace(attempt=2)])))
         for one in [*recorded.values(), *data.draw(st.lists(call, max_size=2))]
     ]
     write(

@@ -58,7 +58,7 @@ def case(recorded: Any) -> Case:
 
 
 def changed(call: Call, *, key: str | None = None) -> Call:
-    request = replace(call.request, user=call.request.user + " And why?")
+    request = call.request._replace(user=call.request.user + " And why?")
     return Call(CallKey.parse(key) if key else call.key, request)
 
 
@@ -127,7 +127,7 @@ def test_an_answer_is_put_on_the_tape_once_and_a_paid_one_stays(case: Case, tmp_
     deck = Deck(tmp_path / "paid", study_digest="d", packages={})
     with deck.open(f"{EPISODE}.c01", live=None) as tape:  # type: ignore[arg-type]
         own = case.prior.cassette.interactions["1/judge/judge/1"]
-        paid = replace(own, response=own.response.replace("SCORE", "Score"))
+        paid = own._replace(response=own.response.replace("SCORE", "Score"))
         tape.add(paid)
         assert not case.prior.answers(call, tape, fresh=False)
         assert (case.prior.gave(own), case.prior.gave(paid)) == (True, False)

@@ -28,8 +28,8 @@ def draw_labels(
     if scene.study.blinding == "per_reader":
         place += (stage, reader)
     before = "\x1f".join((*place, ""))
-    drawn = sorted(candidates, key=lambda role: sha256((before + role).encode()).digest())
-    return dict(zip(LABELS, drawn, strict=False))
+    hashed = sorted([(sha256(f"{before}{role}".encode()).digest(), role) for role in candidates])
+    return {label: role for label, (_, role) in zip(LABELS, hashed, strict=False)}
 
 
 def labelled(texts: Mapping[str, str], labels: Mapping[str, str]) -> str:
@@ -40,7 +40,7 @@ def labelled(texts: Mapping[str, str], labels: Mapping[str, str]) -> str:
         labels: Label → role.
     """
     return "\n\n".join(
-        f"{label}: {indented(texts[role]) or '(no text)'}" for label, role in labels.items()
+        [f"{label}: {indented(texts[role]) or '(no text)'}" for label, role in labels.items()]
     )
 
 

@@ -3,6 +3,7 @@
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property, lru_cache
+from typing import NamedTuple
 
 from tutorsim.catalog import Catalog, Persona
 from tutorsim.model import Call, CallKey, Request
@@ -14,8 +15,7 @@ from tutorsim.types import Stage
 __all__ = ["Exchange", "Scene", "history", "indented"]
 
 
-@dataclass(frozen=True)
-class Exchange:
+class Exchange(NamedTuple):
     """A message of the student and the reply that it got, if any."""
 
     attempt: str
@@ -87,15 +87,23 @@ class Scene:
     def conversation(self, exchanges: Sequence[Exchange]) -> str:
         """Task, messages and replies so far, oldest first."""
         said = tuple(exchanges)
-        if said not in self._told:
-            self._told[said] = self.catalog.fill(
-                "conversation", task=self.task_text(), history=history(said)
-            )
-        return self._told[said]
+        told = self._texts.get(said)
+        if told is None:
+            told = self.catalog.fill("conversation", task=self.task_text(), history=history(said))
+            self._texts[said] = told
+        return told
+
+    def filled(self, template: str, **values: object) -> str:
+        """Fill a template of the catalog that comes again, with the same values, in an episode."""
+        key = (template, *values.values())
+        text = self._texts.get(key)
+        if text is None:
+            text = self._texts[key] = self.catalog.fill(template, **values)
+        return text
 
     @cached_property
-    def _told(self) -> dict[tuple[Exchange, ...], str]:
-        """Conversations by what was said; the prompts of a turn begin with the same one."""
+    def _texts(self) -> dict[tuple[object, ...], str]:
+        """Texts that come again, by what they are made of."""
         return {}
 
     def call(self, turn: int, stage: Stage, agent: str, *, system: str, user: str) -> Call:

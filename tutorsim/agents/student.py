@@ -35,7 +35,7 @@ def student_question(scene: Scene, exchanges: Sequence[Exchange]) -> Question[st
         user = catalog.fill("student_code", situation=situation, entry_point=task.entry_point)
     else:
         user = catalog.fill("student_science", situation=situation)
-    system = catalog.fill("student_system", **vars(persona))
+    system = scene.filled("student_system", **vars(persona))
     call = scene.call(turn, "student", "student", system=system, user=user)
     return Question(call, _non_empty, catalog.fill("student_reminder"))
 

@@ -1,6 +1,7 @@
 """The tutors: propose, review, revise and vote."""
 
 from collections.abc import Mapping, Sequence
+from functools import lru_cache
 
 from tutorsim.agents.blinding import labelled, reviews_for
 from tutorsim.agents.reading import (
@@ -29,7 +30,7 @@ def proposal_question(
         len(exchanges),
         "propose",
         agent,
-        system=catalog.fill("baseline_system" if alone else "tutor_system", **vars(role)),
+        system=scene.filled("baseline_system" if alone else "tutor_system", **vars(role)),
         user=catalog.fill(
             "propose_baseline" if alone else "propose", conversation=scene.conversation(exchanges)
         ),
@@ -120,11 +121,8 @@ def ballot_question(
     """
     catalog, budget = scene.catalog, scene.study.cumulative_budget
     shown = tuple(labels)
-    ballot = catalog.fill(
-        f"ballot_{form}",
-        example=RULES[form].example(shown, budget),
-        count=len(shown),
-        budget=budget,
+    ballot = scene.filled(
+        f"ballot_{form}", example=_example(form, shown, budget), count=len(shown), budget=budget
     )
     tied = {"reviews": reviews_for(reviews, labels)} if stage == "tie_vote" else {}
     user = catalog.fill(
@@ -135,7 +133,7 @@ def ballot_question(
         ballot=ballot,
         **tied,
     )
-    system = catalog.fill("vote_system", title=catalog.roles[agent].title)
+    system = scene.filled("vote_system", title=catalog.roles[agent].title)
     call = scene.call(len(exchanges), stage, agent, system=system, user=user)
     return Question(
         call,
@@ -145,8 +143,14 @@ def ballot_question(
     )
 
 
+@lru_cache(maxsize=256)
+def _example(form: BallotFormat, shown: tuple[str, ...], budget: int) -> str:
+    """A well-formed ballot; every voter of a panel is shown the same one."""
+    return RULES[form].example(shown, budget)
+
+
 def _system(scene: Scene, agent: str) -> str:
-    return scene.catalog.fill("tutor_system", **vars(scene.catalog.roles[agent]))
+    return scene.filled("tutor_system", **vars(scene.catalog.roles[agent]))
 
 
 def _proposal(scene: Scene, call: Call) -> Question[ReadProposal]:

@@ -64,13 +64,8 @@ class Catalog(BaseModel):
             KeyError: If there is no such template, or a placeholder has no value.
             ValueError: If a `$` in the template is neither doubled nor before a name.
         """
-        parts, places = _parts(self.prompts[template])
-        if not places:
-            return parts[0]
-        filled = list(parts)
-        for place, name in places:
-            filled[place] = str(values[name])
-        return "".join(filled).strip()
+        form, to_fill = _form(self.prompts[template])
+        return (form % values).strip() if to_fill else form
 
     def digest(self) -> str:
         """SHA-256 over every entry, independent of their order."""
@@ -79,25 +74,25 @@ class Catalog(BaseModel):
 
 
 @lru_cache(maxsize=512)
-def _parts(template: str) -> tuple[tuple[str, ...], tuple[tuple[int, str], ...]]:
-    """A template's texts with gaps between them, and the placeholder of each gap.
+def _form(template: str) -> tuple[str, bool]:
+    """A template as a format of the `%` operator, and whether it has placeholders.
 
-    A template is read once and filled for every call. One without placeholders is one text,
+    A template is read once and filled for every call. One without placeholders is its text,
     stripped.
     """
-    parts, places, end = [""], [], 0
+    parts, end, to_fill = [], 0, False
     for found in Template.pattern.finditer(template):
-        parts[-1] += template[end : found.start()]
+        parts.append(template[end : found.start()].replace("%", "%%"))
         end = found.end()
         if (name := found["named"] or found["braced"]) is not None:
-            places.append((len(parts), name))
-            parts += ["", ""]
+            parts.append(f"%({name})s")
+            to_fill = True
         elif found["escaped"] is not None:
-            parts[-1] += Template.delimiter
+            parts.append(Template.delimiter)
         else:
             raise ValueError(f"{template[found.start() :][:20]!r} begins no placeholder")
-    parts[-1] += template[end:]
-    return tuple(parts) if places else (parts[0].strip(),), tuple(places)
+    form = "".join((*parts, template[end:].replace("%", "%%")))
+    return (form, True) if to_fill else ((form % ()).strip(), False)
 
 
 @cache

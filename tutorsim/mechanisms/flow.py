@@ -69,25 +69,26 @@ def ask(questions: Sequence[Question[T]]) -> Flow[list[Answer[T]]]:
     Returns:
         One answer per question, in the same order.
     """
+    if not questions:
+        return []
     replies = yield from _round([question.call for question in questions])
-    values = [q.read(reply.text) for q, reply in zip(questions, replies, strict=True)]
-    unread = [i for i, value in enumerate(values) if value is None]
-    again = yield from _round([_second(questions[i]) for i in unread])
-    second = dict(zip(unread, again, strict=True))
-    return [
-        _retried(q, replies[i].text, second[i].text)
-        if i in second
-        else Answer(values[i], replies[i].text, None, salvaged=False, attempts=1)
-        for i, q in enumerate(questions)
-    ]
+    answers = [_answered(q, reply.text) for q, reply in zip(questions, replies, strict=True)]
+    unread = [i for i, answer in enumerate(answers) if answer.value is None]
+    if unread:
+        again = yield from _round([_second(questions[i]) for i in unread])
+        for i, reply in zip(unread, again, strict=True):
+            answers[i] = _retried(questions[i], answers[i].raw, reply.text)
+    return answers
 
 
 def _round(calls: Sequence[Call]) -> Flow[tuple[Reply, ...]]:
-    if not calls:
-        return ()
     sent = yield Round(tuple(calls))
     assert isinstance(sent, tuple)
     return sent
+
+
+def _answered(question: Question[T], reply: str) -> Answer[T]:
+    return Answer(question.read(reply), reply, None, False, 1)
 
 
 def _second(question: Question[T]) -> Call:

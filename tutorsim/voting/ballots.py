@@ -25,6 +25,11 @@ from tutorsim.voting.choices import Choice, RichBallot
 __all__ = ["RULES", "FormatRule", "read_ballot", "repair_ballot"]
 
 
+_POINTS = re.compile(r"([A-Z])=([0-9]{1,9})")
+_BLANKS = re.compile(r"[ \t]+")
+_AROUND_SEPARATORS = re.compile(r" ?([,=|]) ?")
+
+
 @dataclass(frozen=True)
 class FormatRule:
     """One format: how its ballots look, read, and are put right."""
@@ -60,7 +65,7 @@ def _read_points(line: str, labels: Sequence[str]) -> dict[str, int] | None:
     """Points as written, whatever they sum to; labels may be missing."""
     points: dict[str, int] = {}
     for part in line.split(","):
-        match = re.fullmatch(r"([A-Z])=([0-9]{1,9})", part)
+        match = _POINTS.fullmatch(part)
         if match is None or match[1] not in labels or match[1] in points:
             return None
         points[match[1]] = int(match[2])
@@ -231,9 +236,10 @@ def _standard_lines(reply: str, form: BallotFormat) -> list[str]:
 
 def _canonical(line: str) -> str:
     """Letters in upper case, no spaces around separators, `none` as written in the prompt."""
-    spaced = re.sub(r"[ \t]+", " ", line.strip())
-    tight = re.sub(r" ?([,=|]) ?", r"\1", spaced).upper()
-    return "none" if tight == "NONE" else tight
+    said = line.strip().upper()
+    if " " in said or "\t" in said:
+        said = _AROUND_SEPARATORS.sub(r"\1", _BLANKS.sub(" ", said))
+    return "none" if said == "NONE" else said
 
 
 def _lenient_lines(reply: str, form: BallotFormat) -> list[str]:

@@ -94,7 +94,9 @@ def test_filling_without_a_value_is_an_error():
         load_catalog().fill("vote")
 
 
-PIECES = st.sampled_from(["$$", "$name", "${name}", "$Name_2", "$é", "$", "{", "name", "\n", " "])
+PIECES = st.sampled_from(
+    ["$$", "$name", "${name}", "$Name_2", "$é", "$", "{", "%", "%(name)s", "name", "\n", " "]
+)
 
 
 @given(st.lists(PIECES, max_size=8).map("".join))

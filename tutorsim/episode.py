@@ -6,6 +6,9 @@ which then returns what was reached, marked `failed`.
 """
 
 from dataclasses import dataclass, field
+from typing import Any, Final
+
+from pydantic import TypeAdapter
 
 from tutorsim.agents.judge import judge_question
 from tutorsim.agents.scene import Exchange, Scene
@@ -29,6 +32,9 @@ from tutorsim.tasks import CodeTask
 
 __all__ = ["episode"]
 
+_CALLS: Final = TypeAdapter(tuple[CallRecord, ...])
+"""Checks the calls of an episode at once, which is faster than one by one."""
+
 
 @dataclass
 class _Progress:
@@ -39,7 +45,8 @@ class _Progress:
 
     attempts: list[Attempt] = field(default_factory=list)
     turns: list[Turn] = field(default_factory=list)
-    calls: list[CallRecord] = field(default_factory=list)
+    calls: list[dict[str, Any]] = field(default_factory=list)
+    """`CallRecord` by `CallRecord`, as fields."""
 
 
 def episode(scene: Scene) -> Flow[EpisodeRecord]:
@@ -149,21 +156,21 @@ def _observed(flow: Flow[None], progress: _Progress) -> Flow[None]:
             sent = yield effect
             if isinstance(effect, Round) and isinstance(sent, tuple):
                 pairs = zip(effect.calls, sent, strict=True)
-                progress.calls += [_call_record(call, reply) for call, reply in pairs]
+                progress.calls += [_call_fields(call, reply) for call, reply in pairs]
             effect = flow.send(sent)
     except StopIteration:
         return
 
 
-def _call_record(call: Call, reply: Reply) -> CallRecord:
-    return CallRecord(
-        key=str(call.key),
-        stage=call.key.stage,
-        model=reply.model,
-        stop_reason=reply.stop_reason,
-        input_tokens=reply.input_tokens,
-        output_tokens=reply.output_tokens,
-    )
+def _call_fields(call: Call, reply: Reply) -> dict[str, Any]:
+    return {
+        "key": str(call.key),
+        "stage": call.key.stage,
+        "model": reply.model,
+        "stop_reason": reply.stop_reason,
+        "input_tokens": reply.input_tokens,
+        "output_tokens": reply.output_tokens,
+    }
 
 
 def _record(scene: Scene, progress: _Progress, failure: Failure | None) -> EpisodeRecord:
@@ -189,7 +196,7 @@ def _record(scene: Scene, progress: _Progress, failure: Failure | None) -> Episo
         initial_code_passed=first.code_passed if first else None,
         code_passed=last.code_passed if last else None,
         success=_succeeded(scene, last) if last and failure is None else None,
-        calls=tuple(progress.calls),
+        calls=_CALLS.validate_python(progress.calls),
     )
 
 

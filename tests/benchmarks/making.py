@@ -112,8 +112,10 @@ class _Making:
         )
         cassette = read_cassette(self.folder, spec.episode_id)
         self.witness.note(cassette)
-        self.log.update(f"{to_line(record)}\n".encode())
-        return episode_entry(record, cassette)
+        self.witness.models.update(call.model for call in record.calls)
+        line = to_line(record)
+        self.log.update(f"{line}\n".encode())
+        return episode_entry(record, line, cassette)
 
     def _answered(self, episode_id: str, call: Call) -> Interaction:
         sent = orjson.dumps(call.request.body())

@@ -66,10 +66,17 @@ def _note_lines(
 ) -> list[str]:
     said = (("Strength", note.strength), ("Weakness", note.weakness))
     return [
-        f"- {kind}: {indented(relabel(text, reviewer_labels, label_of))}"
+        _same_for_all(kind, text)
+        or f"- {kind}: {indented(relabel(text, reviewer_labels, label_of))}"
         for kind, text in said
         if text is not None
     ]
+
+
+@lru_cache(maxsize=256)
+def _same_for_all(kind: str, text: str) -> str | None:
+    """A note's line, which every reader sees alike; `None` where it mentions a label."""
+    return f"- {kind}: {indented(text)}" if len(_mentions(text)) == 1 else None
 
 
 _CUE = (

@@ -126,8 +126,8 @@ class Manifest(Head):
         return hashlib.sha256(json.dumps(played).encode()).hexdigest()
 
 
-def episode_entry(record: EpisodeRecord, cassette: Cassette) -> EpisodeEntry:
-    """Describe a recorded episode by its log record and its cassette."""
+def episode_entry(record: EpisodeRecord, line: str, cassette: Cassette) -> EpisodeEntry:
+    """Describe a recorded episode by its log record, the record's line and its cassette."""
     return EpisodeEntry(
         episode_id=record.episode_id,
         status=record.status,
@@ -135,7 +135,7 @@ def episode_entry(record: EpisodeRecord, cassette: Cassette) -> EpisodeEntry:
         calls=len(cassette.interactions),
         cassette_sha256=cassette.sha256,
         requests_sha256=cassette.requests_sha256(),
-        record_sha256=hashlib.sha256(to_line(record).encode()).hexdigest(),
+        record_sha256=hashlib.sha256(line.encode()).hexdigest(),
         outcome=episode_outcome(record),
     )
 

@@ -7,7 +7,7 @@ from typing import Final
 
 from tutorsim.records import Provenance
 from tutorsim.replay.cassette import Cassette
-from tutorsim.replay.interaction import STANDIN_HEADER, json_value
+from tutorsim.replay.interaction import STANDIN_HEADER
 from tutorsim.types import ProvenanceKind
 
 __all__ = ["Witness", "package_versions", "relay_name"]
@@ -21,17 +21,17 @@ MIXED: Final = "mixed: "
 
 @dataclass
 class Witness:
-    """Gathers from cassettes what answered them."""
+    """Gathers what answered cassettes."""
 
     kinds: set[ProvenanceKind] = field(default_factory=set)
     models: set[str] = field(default_factory=set)
+    """Those that replies name; added by whoever reads the replies."""
     standins: set[str] = field(default_factory=set)
 
     def note(self, cassette: Cassette) -> None:
         """Take in one cassette; an empty one says nothing."""
         for one in cassette.interactions.values():
             self.kinds.add(one.kind)
-            self.models.add(str(json_value(one.response)["model"]))
             if STANDIN_HEADER in one.response_headers:
                 self.standins.add(one.response_headers[STANDIN_HEADER])
 

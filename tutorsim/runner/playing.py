@@ -1,6 +1,7 @@
 """Playing one episode of a recording: its flow, answered from its cassette and its verdicts."""
 
 import time
+from collections.abc import Sequence
 from dataclasses import dataclass, field
 
 from tutorsim.agents.scene import Scene
@@ -8,7 +9,7 @@ from tutorsim.drivers import drive_async
 from tutorsim.episode import episode
 from tutorsim.errors import CallFailed, MissingCallError, TutorsimError
 from tutorsim.mechanisms.flow import CodeResult, CodeRun, Effect, Sent
-from tutorsim.model import Call, Reply
+from tutorsim.model import Call
 from tutorsim.records import EpisodeRecord, Failure, to_line
 from tutorsim.replay import Playback, Reader, VerdictStore, check_all_used, check_cassette
 from tutorsim.runner.opening import Recording
@@ -107,20 +108,18 @@ class _World:
     async def __call__(self, effect: Effect) -> Sent:
         if isinstance(effect, CodeRun):
             return self._judged(effect)
-        replies = [await self._reply(call) for call in effect.calls]
-        answered = tuple(reply for reply in replies if reply is not None)
-        if len(answered) < len(replies):
+        recorded = effect.calls if self.failure is None else self._held(effect.calls)
+        reply, episode_id = self.playback.reply, self.spec.episode_id
+        answered = tuple([await reply(episode_id, call) for call in recorded])
+        if len(answered) < len(effect.calls):
             assert self.failure is not None
             raise CallFailed(self.failure.error, key=self.failure.key)
         return answered
 
-    async def _reply(self, call: Call) -> Reply | None:
-        """The recorded reply; `None` for a call that failed when it was recorded."""
-        if self.failure is not None:
-            held = self.playback.cassette.interactions
-            if str(call.key) not in held:
-                return None
-        return await self.playback.reply(self.spec.episode_id, call)
+    def _held(self, calls: Sequence[Call]) -> list[Call]:
+        """The calls that did not fail when they were recorded."""
+        held = self.playback.cassette.interactions
+        return [call for call in calls if str(call.key) in held]
 
     def _judged(self, run: CodeRun) -> CodeResult:
         recorded = self.source.verdicts.find(run)

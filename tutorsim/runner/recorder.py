@@ -17,7 +17,7 @@ from tutorsim.drivers import drive_async
 from tutorsim.episode import episode
 from tutorsim.mechanisms.flow import CodeResult, CodeRun, Effect, Sent
 from tutorsim.model import Call, CallKey, Model, Reply
-from tutorsim.records import EpisodeRecord, Failure, Provenance, RunRecord, to_line
+from tutorsim.records import Failure, Provenance, RunRecord, to_line
 from tutorsim.replay import (
     EpisodeEntry,
     FolderLock,
@@ -196,13 +196,13 @@ class _Recorder:
                     self.budget.count_earlier(asked, reply)
 
     async def _all(self, model: Model, log: LogWriter) -> list[EpisodeEntry]:
-        finished: dict[int, tuple[EpisodeRecord, EpisodeEntry, float]] = {}
+        finished: dict[int, tuple[str, EpisodeEntry, float]] = {}
         entries: list[EpisodeEntry] = []
 
         async def one(index: int, spec: EpisodeSpec) -> None:
             started = time.perf_counter()
-            record, entry = await self._one(spec, model)
-            finished[index] = record, entry, time.perf_counter() - started
+            line, entry = await self._one(spec, model)
+            finished[index] = line, entry, time.perf_counter() - started
             self._write_ready(finished, entries, log)
 
         await self.line.work(self.specs, one)
@@ -210,7 +210,7 @@ class _Recorder:
 
     def _write_ready(
         self,
-        finished: dict[int, tuple[EpisodeRecord, EpisodeEntry, float]],
+        finished: dict[int, tuple[str, EpisodeEntry, float]],
         entries: list[EpisodeEntry],
         log: LogWriter,
     ) -> None:
@@ -218,18 +218,20 @@ class _Recorder:
         self.done += 1
         self.options.on_progress(self.done, len(self.specs))
         while (ready := finished.pop(len(entries), None)) is not None:
-            record, entry, seconds = ready
-            log.add(to_line(record), record.episode_id, seconds)
+            line, entry, seconds = ready
+            log.add(line, entry.episode_id, seconds)
             entries.append(entry)
 
-    async def _one(self, spec: EpisodeSpec, model: Model) -> tuple[EpisodeRecord, EpisodeEntry]:
+    async def _one(self, spec: EpisodeSpec, model: Model) -> tuple[str, EpisodeEntry]:
+        """The log line and the entry of an episode, once it is on tape."""
         with self.deck.open(spec.episode_id, model) as tape:
             world = _World(self, spec, tape, self._skip.get(spec.episode_id))
             record = await drive_async(episode(Scene(self.loaded, spec)), world)
             cassette = await tape.finish([key for key in world.asked if tape.holds(key)])
             self.paid += tape.paid
         self.witness.note(cassette)
-        return record, episode_entry(record, cassette)
+        line = to_line(record)
+        return line, episode_entry(record, line, cassette)
 
     async def judge(self, run: CodeRun) -> CodeResult:
         """Judge a program and keep the verdict."""
@@ -311,6 +313,7 @@ class _World:
             recorder.budget.reused += 1
         else:
             recorder.budget.count(call.request.model, reply, new=not held)
+        recorder.witness.models.add(reply.model)
         recorder.options.on_progress(recorder.done, len(recorder.specs))
         return reply
 

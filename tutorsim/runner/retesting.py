@@ -110,6 +110,8 @@ class _Retester:
         )
         self.skip = failed_before(session.earlier, retry_errors=options.retry_errors)
         self.asked: dict[str, _Asked] = {}
+        self.models: set[str] = set()
+        """Those that the replies name."""
         self.paid = 0
 
     async def run(self) -> tuple[RetestManifest, RetestLog]:
@@ -151,7 +153,7 @@ class _Retester:
             return _Asked(retest_record(episode_id, votes, repeats, outcomes), tuple(keys))
 
     async def _finish(self, model: Model) -> tuple[RetestManifest, RetestLog]:
-        log, witness = RetestLog(), Witness()
+        log, witness = RetestLog(), Witness(models=self.models)
         entries: list[RetestEntry] = []
         for episode_id in self.found.votes:
             asked = self.asked[episode_id]
@@ -209,5 +211,6 @@ class _World:
             failed = retester.skip.get((tape.episode_id, str(call.key)))
             reply = await retester.line.paid(tape, call, failed=failed)
         retester.budget.count(call.request.model, reply, new=not held)
+        retester.models.add(reply.model)
         retester.options.on_progress(len(retester.asked), len(retester.found.votes))
         return reply

@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 
 from tutorsim.errors import RecordingError
-from tutorsim.records import EpisodeRecord, Failure, Provenance
+from tutorsim.records import EpisodeRecord, Failure, Provenance, to_line
 from tutorsim.replay import (
     Cassette,
     EpisodeEntry,
@@ -61,7 +61,8 @@ def cassette(
 
 @pytest.fixture
 def entry(cassette: Cassette, episode: str) -> EpisodeEntry:
-    return episode_entry(record_of(episode), cassette)
+    record = record_of(episode)
+    return episode_entry(record, to_line(record), cassette)
 
 
 @pytest.fixture

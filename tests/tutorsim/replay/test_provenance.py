@@ -36,14 +36,14 @@ def test_provenance_is_what_the_replies_tell(
     assert (told.recorded_from, told.recorded_to) == ("2026-01-02", "2026-01-03")
 
 
-def test_a_witness_reads_models_and_sources_from_cassettes(
+def test_a_witness_reads_sources_from_cassettes(
     tmp_path: Path, call: Build, interaction: Build, message: Build, write: Build
 ) -> None:
     witness = Witness()
     witness.note(write(tmp_path, []))
     witness.note(write(tmp_path, [interaction(call("a"), message("b"))]))
 
-    assert witness == Witness(kinds={"relay"}, models={"model-1"}, standins=set())
+    assert witness == Witness(kinds={"relay"}, models=set(), standins=set())
 
 
 def test_package_versions_name_what_shapes_a_recording() -> None:

@@ -34,7 +34,7 @@ from analysis.recount.combos import (
 from analysis.recount.summed import Plan, tied_set_of
 from analysis.rules import Target
 from analysis.tally import TiedSet, TiedSets
-from analysis.turnarrays import ABSTAINED, TurnArrays
+from analysis.turnarrays import TurnArrays
 
 __all__ = ["fits", "leading_sets", "summary_of_arrays"]
 
@@ -73,20 +73,79 @@ class _Ended(NamedTuple):
     undecided: Ints
 
 
+class _Votes(NamedTuple):
+    """The masses of turns, cell by cell, so that every step runs along the turns."""
+
+    final: Ints
+    """Shape (voters, candidates, turns); 0 in an abstention."""
+    tie: Ints
+    """Of the tie round, likewise; 0 where none was held."""
+    held: Bools
+    logged: Ints
+    """Who led the final vote."""
+
+    totals: Ints
+    """Shape (candidates, turns)."""
+    tie_totals: Ints
+
+    @staticmethod
+    def of(turns: TurnArrays) -> "_Votes":
+        final, tie = _by_cell(turns.final), _by_cell(turns.tie)
+        totals = _totals(final)
+        return _Votes(final, tie, turns.held, _leaders(totals), totals, _totals(tie))
+
+    def decided(self, final: Ints, tie: Ints) -> _Ended:
+        """`analysis.recount.cases.redecided` for some totals, shape (candidates, turns).
+
+        A tie as logged goes to the tie round, then to the order.
+        """
+        led = _leaders(final)
+        as_logged = led == self.logged
+        again = as_logged & self.held & (np.bitwise_count(led) > 1)
+        undecided = np.where(again, _leaders(tie, led), led)
+        winner = _lowest(undecided)
+        return _Ended(np.where(as_logged, winner, led), winner, led, undecided)
+
+    def without(self, voter: int) -> _Ended:
+        """The end without one voter."""
+        return self.decided(self.totals - self.final[voter], self.tie_totals - self.tie[voter])
+
+    def without_cells(self, cells: Sequence[tuple[int, int]]) -> _Ended:
+        """The end without what some voters gave some candidates."""
+        final, tie = self.totals.copy(), self.tie_totals.copy()
+        for voter, candidate in cells:
+            final[candidate] -= self.final[voter, candidate]
+            tie[candidate] -= self.tie[voter, candidate]
+        return self.decided(final, tie)
+
+
+def _by_cell(masses: Ints) -> Ints:
+    """Shape (voters, candidates, turns), in numbers as short as the totals allow."""
+    most = int(masses.max(initial=0)) * masses.shape[1]
+    kind = next(kind for kind in (np.int8, np.int16, np.int64) if most <= np.iinfo(kind).max)
+    cells = np.maximum(masses, 0).astype(kind)
+    return np.ascontiguousarray(cells.transpose(1, 2, 0))
+
+
+def _totals(cells: Ints) -> Ints:
+    return np.asarray(np.add.reduce(cells, axis=0, dtype=cells.dtype))
+
+
 def summary_of_arrays(turns: TurnArrays, plan: Plan) -> Summary:
     """Count turns of one shape; only where `fits`."""
-    ended = _decided(turns, turns.final, turns.tie)
+    votes = _Votes.of(turns)
+    ended = votes.decided(votes.totals, votes.tie_totals)
     own = [plan.own_order.index(c) for c in turns.candidates]
     logged = _firsts(ended.undecided, own)
     policies, tied = _policies(turns, ended, logged)
     electorates = Counter[Electorate]()
-    for scenario, voter, other in _electorates(turns):
+    for scenario, voter, other in _electorates(turns, votes):
         electorates.update(_electorate(turns, scenario, voter, other, logged))
     return Summary(
         tied,
         policies,
         electorates,
-        _any_voter(turns, logged),
+        _any_voter(turns, votes, logged),
         {turns.protocol: few(turns.voters)},
         _rules(turns, plan, ended.winner, logged),
     )
@@ -106,37 +165,30 @@ def _firsts(sets: Ints, places: Sequence[int]) -> Ints:
     return np.asarray(table[sets])
 
 
-def leading_sets(masses: Ints, among: Ints | None = None) -> Ints:
+def leading_sets(masses: Ints) -> Ints:
     """Who has the largest total, as bits: the tally of all four protocols.
 
     Args:
         masses: Shape (turns, voters, candidates); below 0 where a voter abstained.
+    """
+    return _leaders(_totals(_by_cell(masses)))
+
+
+def _leaders(totals: Ints, among: Ints | None = None) -> Ints:
+    """Who has the largest of some totals, shape (candidates, turns), as bits.
+
+    Args:
+        totals: At least 0.
         among: Who stands in each turn, as bits; all by default.
     """
-    totals = np.zeros((masses.shape[0], masses.shape[2]), dtype=np.int64)
-    for voter in range(masses.shape[1]):
-        totals += np.maximum(masses[:, voter], 0)
-    bits = 1 << np.arange(totals.shape[1])
     if among is not None:
-        totals = np.where(among[:, None] & bits > 0, totals, -1)
-    top = totals[:, 0].copy()
-    for c in range(1, totals.shape[1]):
-        np.maximum(top, totals[:, c], out=top)
-    led = np.zeros(len(totals), dtype=np.int64)
-    for c in range(totals.shape[1]):
-        led |= (totals[:, c] == top).astype(np.int64) << c
+        bits = (1 << np.arange(len(totals)))[:, None]
+        totals = np.where(among & bits > 0, totals, -1)
+    top = totals.max(axis=0)
+    led = np.zeros(totals.shape[1], dtype=np.int64)
+    for c, own in enumerate(totals):
+        led |= (own == top).astype(np.int64) << c
     return led
-
-
-def _decided(turns: TurnArrays, final: Ints, tie: Ints) -> _Ended:
-    """`analysis.recount.cases.redecided`: a tie as logged goes to the tie round, then the order."""
-    logged = leading_sets(turns.final)
-    led = leading_sets(final)
-    as_logged = led == logged
-    again = as_logged & turns.held & (np.bitwise_count(led) > 1)
-    undecided = np.where(again, leading_sets(tie, led), led)
-    winner = _lowest(undecided)
-    return _Ended(np.where(as_logged, winner, led), winner, led, undecided)
 
 
 def _policies(turns: TurnArrays, ended: _Ended, logged: Ints) -> tuple[Counter[Policy], TiedSets]:
@@ -172,29 +224,20 @@ def _counted(columns: Sequence[NDArray[np.generic]]) -> Iterator[tuple[tuple[int
         yield tuple(reversed(row)), n
 
 
-def _electorates(turns: TurnArrays) -> Iterator[tuple[str, str | None, _Ended]]:
+def _electorates(turns: TurnArrays, votes: _Votes) -> Iterator[tuple[str, str | None, _Ended]]:
     if turns.initial is not None:
         led = leading_sets(turns.initial)
         yield "without_deliberation", None, _Ended(led, _lowest(led), led, led)
     if len(turns.voters) <= LISTED_VOTERS:
         for voter, name in enumerate(turns.voters):
-            yield "leave_one_out", name, _without(turns, voter)
+            yield "leave_one_out", name, votes.without(voter)
     own = [
         (v, turns.candidates.index(name))
         for v, name in enumerate(turns.voters)
         if name in turns.candidates
     ]
     if own:
-        final, tie = turns.final.copy(), turns.tie.copy()
-        for voter, candidate in own:
-            final[:, voter, candidate] = tie[:, voter, candidate] = 0
-        yield "no_own_votes", None, _decided(turns, final, tie)
-
-
-def _without(turns: TurnArrays, voter: int) -> _Ended:
-    final, tie = turns.final.copy(), turns.tie.copy()
-    final[:, voter] = tie[:, voter] = ABSTAINED
-    return _decided(turns, final, tie)
+        yield "no_own_votes", None, votes.without_cells(own)
 
 
 def _electorate(
@@ -209,10 +252,10 @@ def _electorate(
     return found
 
 
-def _any_voter(turns: TurnArrays, logged: Ints) -> Counter[AnyVoter]:
+def _any_voter(turns: TurnArrays, votes: _Votes, logged: Ints) -> Counter[AnyVoter]:
     flags = np.zeros((4, len(logged)), dtype=np.bool_)
     for voter in range(len(turns.voters)):
-        ended = _without(turns, voter)
+        ended = votes.without(voter)
         flags[0] |= np.bitwise_count(ended.standing) > 1
         flags[1] |= ended.standing & logged == 0
         flags[2] |= ended.winner != logged

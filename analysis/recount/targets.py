@@ -2,11 +2,11 @@
 
 from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
-from typing import Final
+from typing import Final, NamedTuple
 
 from analysis.identify import NOBODY, READINGS_OF_TIES, Possible
 from analysis.identify.projection import projection_name
-from analysis.recount.answers import Answer, Named, Projection, Recounter
+from analysis.recount.answers import Named, Projection, Recounter
 from analysis.recount.combos import RuleCombo, RuleKey
 from analysis.recount.per_turn import NOBODY_NAME
 from analysis.recount.result import Interval, RuleRow
@@ -62,6 +62,24 @@ def rule_rows(
     return tuple(_rule_row(key, rules[key], order) for key in keys)
 
 
+class _End(NamedTuple):
+    """What a row counts of a turn's winner."""
+
+    candidates: tuple[str, ...]
+    logged: str
+    possible: Possible
+    point: int | None
+
+
+class _Flip(NamedTuple):
+    """What a row counts of the first vote beside the last."""
+
+    possible: Possible
+    outcome: tuple[int, ...]
+    first: Possible
+    led: tuple[int, ...]
+
+
 class _Counts:
     """Running intervals, one per name."""
 
@@ -81,22 +99,27 @@ _BOUNDS: Final = ("lower", "point", "upper")
 
 
 def _rule_row(key: RuleKey, combos: Mapping[RuleCombo, int], order: Sequence[str]) -> RuleRow:
-    counts, totals = _Counts(), Counter[str]()
-    widths, breakdown = Counter[int](), Counter[str]()
-    for combo, n in combos.items():
-        answer = combo.answer
-        totals["turns"] += n
-        totals["not_settled"] += n * (not answer.possible.settled)
-        totals["identified"] += n * (answer.possible.necessary is not None)
-        totals["point_ties"] += n * (answer.projected.winner is None)
-        totals["point_moved"] += n * answer.projected.moved
-        if answer.possible.settled:
-            widths[len(answer.possible.winners)] += n
+    totals, breakdown = Counter[str](), Counter[str]()
+    ends, flips = Counter[_End](), Counter[_Flip]()
+    for (candidates, logged, answer, first), n in combos.items():
+        projected = answer.projected
+        totals["point_moved"] += n * projected.moved
         breakdown["never" if answer.breakdown is None else str(answer.breakdown)] += n
-        _count_wins(counts, combo, n)
-        if combo.first is not None:
-            totals["flip_turns"] += n
-            _count_flip(counts, answer, *combo.first, n)
+        ends[_End(candidates, logged, answer.possible, projected.winner)] += n
+        if first is not None:
+            flips[_Flip(answer.possible, projected.outcome, first[0], first[1].outcome)] += n
+    counts, widths = _Counts(), Counter[int]()
+    for end, n in ends.items():
+        totals["turns"] += n
+        totals["not_settled"] += n * (not end.possible.settled)
+        totals["identified"] += n * (end.possible.necessary is not None)
+        totals["point_ties"] += n * (end.point is None)
+        if end.possible.settled:
+            widths[len(end.possible.winners)] += n
+        _count_wins(counts, end, n)
+    for flip, n in flips.items():
+        totals["flip_turns"] += n
+        _count_flip(counts, flip, n)
     protocol, target, reading, exempt = key
     names = [*([NOBODY_NAME] if target == "condorcet" else []), *order]
     return RuleRow(
@@ -119,20 +142,21 @@ def _rule_row(key: RuleKey, combos: Mapping[RuleCombo, int], order: Sequence[str
     )
 
 
-def _count_wins(counts: _Counts, combo: RuleCombo, n: int) -> None:
-    possible, point = combo.answer.possible, combo.answer.projected.winner
-    for c in (NOBODY, *range(len(combo.candidates))):
-        name = NOBODY_NAME if c == NOBODY else combo.candidates[c]
+def _count_wins(counts: _Counts, end: _End, n: int) -> None:
+    possible = end.possible
+    for c in (NOBODY, *range(len(end.candidates))):
+        name = NOBODY_NAME if c == NOBODY else end.candidates[c]
         may = c in possible.winners or (not possible.settled and c != NOBODY)
         must = possible.necessary == c
-        counts.add(f"win {name}", n, lower=must, point=point == c, upper=may)
-        if c != NOBODY and name == combo.logged:
-            counts.add("agreement", n, lower=must, point=point == c, upper=may)
+        counts.add(f"win {name}", n, lower=must, point=end.point == c, upper=may)
+        if c != NOBODY and name == end.logged:
+            counts.add("agreement", n, lower=must, point=end.point == c, upper=may)
 
 
-def _count_flip(counts: _Counts, answer: Answer, first: Possible, led: Projection, n: int) -> None:
-    now, settled = answer.possible, answer.possible.settled and first.settled
+def _count_flip(counts: _Counts, flip: _Flip, n: int) -> None:
+    now, first = flip.possible, flip.first
+    settled = now.settled and first.settled
     same = settled and first.necessary is not None and first.necessary == now.necessary
     apart = settled and set(first.winners).isdisjoint(now.winners)
-    point = set(led.outcome).isdisjoint(answer.projected.outcome)
+    point = set(flip.led).isdisjoint(flip.outcome)
     counts.add("flip", n, lower=apart, point=point, upper=not same)

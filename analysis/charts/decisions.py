@@ -6,7 +6,7 @@ from typing import Final
 import altair as alt
 import polars as pl
 
-from analysis.charts.figure import Drawing, Figure, absent, inline
+from analysis.charts.figure import Drawing, Figure, absent, inline, unchecked
 from analysis.charts.style import ACCENT, INK, MUTED, PAPER, shades
 from analysis.charts.words import SMALL, counted, percent, share
 from tutorsim.types import DECIDED_BY
@@ -65,6 +65,7 @@ def _decided_finding(ties: int, fallback: int, total: int) -> str:
     )
 
 
+@unchecked
 def _decided(frame: pl.DataFrame) -> Drawing:
     protocols = frame.get_column("protocol").unique(maintain_order=True).to_list()
     names = [_STEP_NAMES[step] for step in DECIDED_BY]
@@ -96,9 +97,9 @@ def _decided(frame: pl.DataFrame) -> Drawing:
     )
     text = base.transform_filter("datum.turns > 0").mark_text(fontSize=11, aria=False)
     text = text.encode(
-        x="middle:Q",
-        text="turns:Q",
-        color=alt.condition("datum.place == 0", alt.value(PAPER), alt.value(INK)),
+        x=alt.X("middle:Q"),
+        text=alt.Text("turns:Q"),
+        color=alt.ColorValue(INK, condition={"test": "datum.place == 0", "value": PAPER}),
     )
     return alt.layer(bars, text).properties(height=alt.Step(36))
 
@@ -149,6 +150,7 @@ def _movement_finding(moved: int, total: int, by_chance: float | None) -> str:
     return f"{said}; independent votes would give {percent(by_chance)}"
 
 
+@unchecked
 def _movement(frame: pl.DataFrame, candidates: list[str]) -> Drawing:
     protocols = frame.get_column("protocol").unique(maintain_order=True).to_list()
     grid = pl.DataFrame(
@@ -165,16 +167,23 @@ def _movement(frame: pl.DataFrame, candidates: list[str]) -> Drawing:
         y=alt.Y("leader:N", sort=candidates, title="led the first vote", axis=_AXIS_DOWN),
     )
     cells = base.mark_rect(strokeWidth=1.5).encode(
-        color=alt.value(ACCENT),
-        stroke=alt.condition("datum.same", alt.value(MUTED), alt.value(PAPER)),
+        color=alt.ColorValue(ACCENT),
+        stroke=alt.StrokeValue(PAPER, condition={"test": "datum.same", "value": MUTED}),
         opacity=alt.Opacity(
             "turns:Q", legend=None, scale=alt.Scale(domain=[0, most], range=[0.05, 0.95])
         ),
-        tooltip=["protocol:N", "leader:N", "winner:N", "turns:Q"],
+        tooltip=[
+            alt.Tooltip("protocol:N"),
+            alt.Tooltip("leader:N"),
+            alt.Tooltip("winner:N"),
+            alt.Tooltip("turns:Q"),
+        ],
     )
     text = base.mark_text(fontSize=11, aria=False).encode(
-        text="turns:Q",
-        color=alt.condition(f"datum.turns > {0.72 * most}", alt.value(PAPER), alt.value(INK)),
+        text=alt.Text("turns:Q"),
+        color=alt.ColorValue(
+            INK, condition={"test": f"datum.turns > {0.72 * most}", "value": PAPER}
+        ),
     )
     return (
         alt.layer(cells, text)

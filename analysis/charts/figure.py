@@ -8,12 +8,17 @@ from typing import Any, Final
 import altair as alt
 import polars as pl
 import polars.selectors as cs
+from altair.utils.schemapi import debug_mode
 
 from analysis.charts.style import CONFIG
 
-__all__ = ["CASCADE", "Drawing", "Figure", "absent", "inline", "spec"]
+__all__ = ["CASCADE", "Drawing", "Figure", "absent", "inline", "spec", "unchecked"]
 
 Drawing = alt.LayerChart | alt.FacetChart
+
+unchecked = debug_mode(False)
+"""Put before a function that draws: no part of its chart is checked against Vega-Lite's schema,
+which takes longer than to draw it; tests check the whole."""
 
 CASCADE: Final = (
     "Single logged turns with the logged dialogue held fixed: another winner would have meant "
@@ -46,10 +51,7 @@ class Figure:
 
     @cached_property
     def vega_lite(self) -> dict[str, Any]:
-        """The chart without what stands around it.
-
-        Not checked against Vega-Lite's schema here, which takes longer than to draw it; tests do.
-        """
+        """The chart without what stands around it; `unchecked` as its parts are."""
         assert self.chart is not None
         made: dict[str, Any] = self.chart.to_dict(validate=False)
         return made

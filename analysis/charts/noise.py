@@ -5,7 +5,7 @@ from typing import Final
 import altair as alt
 import polars as pl
 
-from analysis.charts.figure import Drawing, Figure, absent, inline
+from analysis.charts.figure import Drawing, Figure, absent, inline, unchecked
 from analysis.charts.style import ACCENT, PAPER, PLAIN
 from analysis.charts.words import SMALL, counted, percent
 
@@ -72,6 +72,7 @@ def _finding(frame: pl.DataFrame) -> str:
     )
 
 
+@unchecked
 def _points(frame: pl.DataFrame) -> Drawing:
     protocols = frame.get_column("protocol").unique(maintain_order=True).to_list()
     quantities = frame.get_column("quantity").unique(maintain_order=True).to_list()
@@ -92,7 +93,7 @@ def _points(frame: pl.DataFrame) -> Drawing:
     lines = (
         base.transform_filter("isValid(datum.low)")
         .mark_rule(color=PLAIN, strokeWidth=1.5)
-        .encode(x="low:Q", x2="high:Q", tooltip=tips)
+        .encode(x=alt.X("low:Q"), x2=alt.X2("high:Q"), tooltip=tips)
     )
     dots = base.mark_point(size=70, filled=True, stroke=ACCENT, strokeWidth=2, opacity=1).encode(
         x=alt.X("value:Q", title=None, scale=alt.Scale(domain=[0, 1]), axis=_AXIS),

@@ -6,7 +6,7 @@ from typing import Final
 import altair as alt
 import polars as pl
 
-from analysis.charts.figure import CASCADE, Drawing, Figure, absent, inline
+from analysis.charts.figure import CASCADE, Drawing, Figure, absent, inline, unchecked
 from analysis.charts.style import ACCENT, INK, LOSS, MUTED, PAPER, role_colors
 from analysis.charts.words import counted, extremes, listed, share, short_names, top
 
@@ -124,6 +124,7 @@ def _depth(m: int) -> int:
     return m
 
 
+@unchecked
 def _heat(data: pl.DataFrame, rows: list[str], candidates: list[str]) -> Drawing:
     own = dict(data.filter(pl.col("row") == rows[0]).select("candidate", "wins").iter_rows())
     data = data.with_columns(
@@ -148,7 +149,7 @@ def _heat(data: pl.DataFrame, rows: list[str], candidates: list[str]) -> Drawing
         ),
     )
     cells = base.mark_rect(stroke=PAPER, strokeWidth=2).encode(
-        color=alt.condition("datum.more < 0", alt.value(LOSS), alt.value(ACCENT)),
+        color=alt.ColorValue(ACCENT, condition={"test": "datum.more < 0", "value": LOSS}),
         opacity=alt.Opacity(
             "size:Q", legend=None, scale=alt.Scale(domain=[0, most], range=[0.04, 0.95])
         ),
@@ -162,7 +163,7 @@ def _heat(data: pl.DataFrame, rows: list[str], candidates: list[str]) -> Drawing
     )
     numbers = base.mark_text(fontSize=11, aria=False).encode(
         text=alt.Text("wins:Q", format=".4~g"),
-        color=alt.condition(strong, alt.value(PAPER), alt.value(INK)),
+        color=alt.ColorValue(INK, condition={"test": strong, "value": PAPER}),
     )
     notes = data.unique("row", keep="first", maintain_order=True).with_columns(
         note=pl.format("{} changed", pl.col("changed").round(1).map_elements(_plain, pl.String))
@@ -171,7 +172,9 @@ def _heat(data: pl.DataFrame, rows: list[str], candidates: list[str]) -> Drawing
         alt.Chart(inline(notes))
         .mark_text(fontSize=11, aria=False, align="left", color=MUTED)
         .encode(
-            y=alt.Y("row:N", sort=rows), text="note:N", x=alt.value(_CELL * len(candidates) + 8)
+            y=alt.Y("row:N", sort=rows),
+            text=alt.Text("note:N"),
+            x=alt.XValue(_CELL * len(candidates) + 8),  # type: ignore[no-untyped-call]
         )
     )
     return alt.layer(cells, numbers, changed).properties(
@@ -236,6 +239,7 @@ def _span_words(frame: pl.DataFrame) -> str:
     )
 
 
+@unchecked
 def _dumbbells(frame: pl.DataFrame) -> Drawing:
     names = frame.get_column("candidate").to_list()
     colors = alt.Color(
@@ -259,7 +263,7 @@ def _dumbbells(frame: pl.DataFrame) -> Drawing:
         axis=alt.Axis(tickMinStep=1),
     )
     bar = base.mark_bar(height=7, opacity=0.35).encode(
-        x=wins, x2="most:Q", color=colors, tooltip=tips
+        x=wins, x2=alt.X2("most:Q"), color=colors, tooltip=tips
     )
     ends = [
         base.mark_point(filled=False, size=70, strokeWidth=2).encode(
@@ -268,15 +272,15 @@ def _dumbbells(frame: pl.DataFrame) -> Drawing:
         for end in ("fewest", "most")
     ]
     expected = base.mark_tick(color=INK, thickness=2, height=20).encode(
-        x="expected:Q", tooltip=tips
+        x=alt.X("expected:Q"), tooltip=tips
     )
     logged = base.mark_point(
         filled=True, size=130, opacity=1, stroke=PAPER, strokeWidth=1.5
-    ).encode(x="logged:Q", color=colors, tooltip=tips)
+    ).encode(x=alt.X("logged:Q"), color=colors, tooltip=tips)
     low = base.mark_text(align="right", dx=-10, color=MUTED, aria=False).encode(
-        x="fewest:Q", text="fewest:Q"
+        x=alt.X("fewest:Q"), text=alt.Text("fewest:Q")
     )
     high = base.mark_text(align="left", dx=10, color=MUTED, aria=False).encode(
-        x="most:Q", text="most:Q"
+        x=alt.X("most:Q"), text=alt.Text("most:Q")
     )
     return alt.layer(bar, *ends, expected, logged, low, high).properties(height=46 * len(names))

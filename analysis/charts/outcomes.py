@@ -6,7 +6,7 @@ from typing import Final
 import altair as alt
 import polars as pl
 
-from analysis.charts.figure import Drawing, Figure, absent, inline
+from analysis.charts.figure import Drawing, Figure, absent, inline, unchecked
 from analysis.charts.style import ACCENT, INK, PAPER, condition_colors
 from analysis.charts.words import SMALL, counted, listed, percent
 
@@ -81,6 +81,7 @@ def _signed(value: object) -> str:
     return f"{value:+.2f}".replace("-", "−")
 
 
+@unchecked
 def _scores(frame: pl.DataFrame) -> Drawing:
     conditions = frame.get_column("condition").unique(maintain_order=True).to_list()
     benchmarks = frame.get_column("benchmark").unique(maintain_order=True).to_list()
@@ -106,11 +107,11 @@ def _scores(frame: pl.DataFrame) -> Drawing:
     )
     spread = base.mark_rule(strokeWidth=2, opacity=0.45).encode(
         y=alt.Y("lower:Q", title="mean judge score", scale=alt.Scale(domain=[0, 1])),
-        y2="upper:Q",
+        y2=alt.Y2("upper:Q"),
         color=color,
     )
     dots = base.mark_point(filled=True, size=65, opacity=1).encode(
-        y="mean:Q",
+        y=alt.Y("mean:Q"),
         color=color,
         shape=alt.Shape(
             "condition:N",
@@ -180,6 +181,7 @@ def _personas_finding(seen: pl.DataFrame, personas: Sequence[str]) -> str:
     return f"Success runs from {percent(low)} ({worst}) to {percent(high)} ({best}) of episodes"
 
 
+@unchecked
 def _personas(frame: pl.DataFrame, personas: list[str], conditions: list[str]) -> Drawing:
     benchmarks = frame.get_column("benchmark").unique(maintain_order=True).to_list()
     data = frame.with_columns(
@@ -198,7 +200,7 @@ def _personas(frame: pl.DataFrame, personas: list[str], conditions: list[str]) -
         y=alt.Y("who:N", sort=rows, title=None, axis=alt.Axis(domain=False, ticks=False)),
     )
     cells = base.mark_rect(stroke=PAPER, strokeWidth=2).encode(
-        color=alt.value(ACCENT),
+        color=alt.ColorValue(ACCENT),
         opacity=alt.Opacity(
             "rate:Q",
             title="success rate",
@@ -208,14 +210,14 @@ def _personas(frame: pl.DataFrame, personas: list[str], conditions: list[str]) -
         tooltip=[
             alt.Tooltip("test:N", title="benchmark"),
             alt.Tooltip("who:N", title="persona"),
-            "condition:N",
-            "successes:Q",
+            alt.Tooltip("condition:N"),
+            alt.Tooltip("successes:Q"),
             alt.Tooltip("n:Q", title="episodes"),
         ],
     )
     text = base.mark_text(fontSize=11, aria=False).encode(
-        text="note:N",
-        color=alt.condition("datum.rate > 0.72", alt.value(PAPER), alt.value(INK)),
+        text=alt.Text("note:N"),
+        color=alt.ColorValue(INK, condition={"test": "datum.rate > 0.72", "value": PAPER}),
     )
     return (
         alt.layer(cells, text)

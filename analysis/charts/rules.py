@@ -5,7 +5,7 @@ from typing import Final
 import altair as alt
 import polars as pl
 
-from analysis.charts.figure import CASCADE, Drawing, Figure, absent, inline
+from analysis.charts.figure import CASCADE, Drawing, Figure, absent, inline, unchecked
 from analysis.charts.style import ACCENT, INK, PAPER, PLAIN, shades
 from analysis.charts.words import counted, percent
 from tutorsim.types import PROTOCOLS
@@ -69,6 +69,7 @@ def _agreement_finding(frame: pl.DataFrame) -> str:
     )
 
 
+@unchecked
 def _intervals(frame: pl.DataFrame) -> Drawing:
     data, base = _panels(frame)
     tips = [
@@ -83,17 +84,17 @@ def _intervals(frame: pl.DataFrame) -> Drawing:
         "lower:Q", title="share of turns", scale=alt.Scale(domain=[0, 1]), axis=_SHARE_AXIS
     )
     open_ties = base.mark_rule(color=ACCENT, strokeWidth=1).encode(
-        x="lower_open:Q", x2="upper_open:Q", tooltip=tips
+        x=alt.X("lower_open:Q"), x2=alt.X2("upper_open:Q"), tooltip=tips
     )
     bar = base.mark_bar(height=9, opacity=0.45, color=ACCENT).encode(
-        x=across, x2="upper:Q", tooltip=tips
+        x=across, x2=alt.X2("upper:Q"), tooltip=tips
     )
     ends = [
-        base.mark_tick(color=ACCENT, thickness=2, height=13).encode(x=end, tooltip=tips)
+        base.mark_tick(color=ACCENT, thickness=2, height=13).encode(x=alt.X(end), tooltip=tips)
         for end in ("lower:Q", "upper:Q")
     ]
     dot = base.mark_point(filled=True, size=60, color=INK, opacity=1).encode(
-        x="point:Q", tooltip=tips
+        x=alt.X("point:Q"), tooltip=tips
     )
     return _by_protocol(alt.layer(open_ties, bar, *ends, dot), data)
 
@@ -184,6 +185,7 @@ def _identification_finding(one: pl.DataFrame) -> str:
     return f"{said}, and in none for {never} of {counted(other.height, 'pair')}" if never else said
 
 
+@unchecked
 def _widths(frame: pl.DataFrame) -> Drawing:
     names = frame.get_column("possible").unique().to_list()
     sizes = sorted((name for name in names if name != UNSETTLED), key=int)
@@ -215,7 +217,7 @@ def _widths(frame: pl.DataFrame) -> Drawing:
         ],
     )
     certain = base.mark_text(align="left", dx=5, color=PAPER, fontSize=11, aria=False).encode(
-        x=alt.datum(0), text=alt.Text("share:Q", format=".0%")
+        x=alt.XDatum(0), text=alt.Text("share:Q", format=".0%")
     )
     certain = certain.transform_filter("datum.possible === '1' && datum.share >= 0.12")
     return _by_protocol(alt.layer(bars, certain), data)

@@ -7,7 +7,7 @@ from typing import Final
 import altair as alt
 import polars as pl
 
-from analysis.charts.figure import Drawing, Figure, absent, inline
+from analysis.charts.figure import Drawing, Figure, absent, inline, unchecked
 from analysis.charts.style import INK, MUTED, PAPER, condition_colors, role_colors, shades
 from analysis.charts.words import SMALL, counted, extremes, listed, percent, share
 
@@ -63,6 +63,7 @@ def _labels_finding(low: list[str], protocols: int) -> str:
     )
 
 
+@unchecked
 def _labels(frame: pl.DataFrame) -> Drawing:
     protocols = frame.get_column("protocol").unique(maintain_order=True).to_list()
     counts = dict(frame.select("protocol", "ballots").iter_rows())
@@ -74,14 +75,14 @@ def _labels(frame: pl.DataFrame) -> Drawing:
         y=alt.Y("label:N", title="label shown", axis=alt.Axis(domain=False, ticks=False))
     )
     tips = [
-        "protocol:N",
-        "label:N",
+        alt.Tooltip("protocol:N"),
+        alt.Tooltip("label:N"),
         alt.Tooltip("share:Q", format=".1%"),
         alt.Tooltip("even:Q", title="even share", format=".1%"),
         alt.Tooltip("p_label:Q", title="p, this label", format=".3f"),
         alt.Tooltip("p:Q", title="p, all labels", format=".3f"),
     ]
-    even = base.mark_tick(color=MUTED, thickness=1.5, height=18).encode(x="even:Q")
+    even = base.mark_tick(color=MUTED, thickness=1.5, height=18).encode(x=alt.X("even:Q"))
     color = alt.Color(
         "protocol:N",
         legend=None,
@@ -139,6 +140,7 @@ def margins_figure(frame: pl.DataFrame) -> Figure:
     )
 
 
+@unchecked
 def _margins(frame: pl.DataFrame) -> Drawing:
     protocols = frame.get_column("protocol").unique(maintain_order=True).to_list()
     data = frame.with_columns(
@@ -169,9 +171,9 @@ def _margins(frame: pl.DataFrame) -> Drawing:
         ],
     )
     text = base.mark_text(fontSize=11, aria=False).encode(
-        x="middle:Q",
-        text="turns:Q",
-        color=alt.condition("datum.strong", alt.value(PAPER), alt.value(INK)),
+        x=alt.X("middle:Q"),
+        text=alt.Text("turns:Q"),
+        color=alt.ColorValue(INK, condition={"test": "datum.strong", "value": PAPER}),
     )
     return alt.layer(bars, text).properties(height=alt.Step(36))
 
@@ -242,6 +244,7 @@ def _pivotal_finding(frame: pl.DataFrame) -> str:
     )
 
 
+@unchecked
 def _pivotal(frame: pl.DataFrame, voters: list[str]) -> Drawing:
     protocols = frame.get_column("protocol").unique(maintain_order=True).to_list()
     colors = alt.Color(
@@ -251,19 +254,19 @@ def _pivotal(frame: pl.DataFrame, voters: list[str]) -> Drawing:
         y=alt.Y("voter:N", sort=voters, title=None, axis=alt.Axis(domain=False, ticks=False))
     )
     tips = [
-        "protocol:N",
-        "voter:N",
-        "turns:Q",
+        alt.Tooltip("protocol:N"),
+        alt.Tooltip("voter:N"),
+        alt.Tooltip("turns:Q"),
         alt.Tooltip("ordered:Q", title="winner changes", format=".1%"),
         alt.Tooltip("low:Q", format=".1%"),
         alt.Tooltip("high:Q", format=".1%"),
         alt.Tooltip("certain:Q", title="winner falls behind", format=".1%"),
     ]
     bar = base.mark_rule(strokeWidth=3, opacity=0.5).encode(
-        x="low:Q", x2="high:Q", color=colors, tooltip=tips
+        x=alt.X("low:Q"), x2=alt.X2("high:Q"), color=colors, tooltip=tips
     )
     least = base.mark_point(shape="diamond", size=45, opacity=1, aria=False).encode(
-        x="certain:Q", color=colors
+        x=alt.X("certain:Q"), color=colors
     )
     dot = base.mark_point(filled=True, size=80, opacity=1).encode(
         x=alt.X(

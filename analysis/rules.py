@@ -4,7 +4,8 @@ The four protocols count masses and share `tutorsim.voting`'s tally. The six fur
 *rankings*: a ranking is a tuple of levels, best first, each level a tuple of candidates. A
 cast ranking has one candidate in each level. Levels of several candidates arise when points,
 approvals or a single choice stand in for a ranking; then a rule counts what it would count on
-average over all ways to order the candidates of a level, in exact fractions.
+average over all ways to order the candidates of a level, exactly: votes are counted in parts so
+small that every level shares them out whole.
 
 Conventions, for strict complete rankings:
 
@@ -23,7 +24,7 @@ candidate stands alone).
 """
 
 from collections.abc import Callable, Mapping, Sequence
-from fractions import Fraction
+from math import lcm
 from typing import Final, Literal, get_args
 
 from tutorsim.errors import UsageError
@@ -172,38 +173,46 @@ def instant_runoff(rankings: Sequence[Ranking], candidates: Sequence[str]) -> tu
         standing = left
 
 
-def _first_places(rankings: Sequence[Ranking], standing: Sequence[str]) -> dict[str, Fraction]:
-    """Each ballot's one vote goes to its best standing level, in equal parts."""
-    found = dict.fromkeys(standing, Fraction(0))
+def _first_places(rankings: Sequence[Ranking], standing: Sequence[str]) -> dict[str, int]:
+    """Each ballot's one vote, in `_parts`, goes to its best standing level in equal shares."""
+    found = dict.fromkeys(standing, 0)
+    parts = _parts(standing)
     for ranking in rankings:
         best = next(level for tied in ranking if (level := [c for c in tied if c in found]))
         for c in best:
-            found[c] += Fraction(1, len(best))
+            found[c] += parts // len(best)
     return found
 
 
 def bucklin(rankings: Sequence[Ranking], candidates: Sequence[str]) -> tuple[str, ...]:
     """Widen the count place by place until one is on more than half of the ballots."""
+    ballots = len(rankings) * _parts(candidates)
     for depth in range(1, len(candidates) + 1):
         counts = _places(rankings, candidates, depth)
-        if 2 * max(counts.values()) > len(rankings):
-            return tuple(c for c in candidates if counts[c] == max(counts.values()))
+        if 2 * max(counts.values()) > ballots:
+            return leaders(counts)
     return tuple(candidates)
 
 
-def _places(
-    rankings: Sequence[Ranking], candidates: Sequence[str], depth: int
-) -> dict[str, Fraction]:
-    """How many ballots have a candidate among their first `depth` places."""
-    found = dict.fromkeys(candidates, Fraction(0))
+def _places(rankings: Sequence[Ranking], candidates: Sequence[str], depth: int) -> dict[str, int]:
+    """How many ballots, in `_parts`, have a candidate among their first `depth` places."""
+    found = dict.fromkeys(candidates, 0)
+    parts = _parts(candidates)
     for ranking in rankings:
-        above = 0
+        left = depth
         for tied in ranking:
-            share = Fraction(min(max(depth - above, 0), len(tied)), len(tied))
+            share = parts // len(tied) * min(left, len(tied))
             for c in tied:
                 found[c] += share
-            above += len(tied)
+            left -= len(tied)
+            if left <= 0:
+                break
     return found
+
+
+def _parts(candidates: Sequence[str]) -> int:
+    """The parts of one vote: a level of any size shares them out whole."""
+    return lcm(*range(1, len(candidates) + 1))
 
 
 RANKING_RULES: Final[

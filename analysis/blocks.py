@@ -35,6 +35,9 @@ COLUMNS: Final = ("episode_id", "turn", "stage", "candidate", "mass", "protocol"
 BATCH: Final = 250_000
 """Rows of a batch."""
 
+_TAIL: Final = 1_000
+"""Rows at the end of a batch that most often hold the last turn."""
+
 _MOST: Final = 62
 """Candidates that fit into the bits of a set."""
 _FEW: Final = 12
@@ -130,12 +133,22 @@ def whole_turns(rows: pl.LazyFrame, size: int) -> Iterator[pl.DataFrame]:
     rest: pl.DataFrame | None = None
     for batch in rows.collect_batches(chunk_size=size, maintain_order=True):
         frame = batch if rest is None else pl.concat([rest, batch])
-        last = int(turn_starts(frame)[-1]) if frame.height else 0
+        last = _last_start(frame)
         whole, rest = frame.head(last), frame.slice(last).rechunk()
         if whole.height:
             yield whole
     if rest is not None and rest.height:
         yield rest
+
+
+def _last_start(frame: pl.DataFrame) -> int:
+    """The row where the last turn begins, looked for from the end."""
+    size = _TAIL
+    while True:
+        starts = turn_starts(frame.tail(size))
+        if len(starts) > 1 or size >= frame.height:
+            return max(frame.height - size, 0) + int(starts[-1]) if len(starts) else 0
+        size *= _TAIL
 
 
 def turn_starts(frame: pl.DataFrame) -> NDArray[np.int64]:

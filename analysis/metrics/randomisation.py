@@ -37,7 +37,7 @@ DRAWS: Final = 1999
 """Shuffles drawn where there are too many to enumerate."""
 _ENUMERATED: Final = 50_000
 _LARGEST: Final = 2**63
-_WORK: Final = 5_000_000
+_WORK: Final = 1_000_000
 """Numbers computed for one exact distribution."""
 _FEW: Final = 1000
 """Units up to which each is shuffled on its own."""

@@ -43,6 +43,9 @@ Bools = NDArray[np.bool_]
 
 _NEVER: Final = 31
 """Packed instead of a breakdown point where there is none."""
+_FEW: Final = 1 << 20
+"""Numbers up to which each has a place in a table of counts."""
+_LARGEST: Final = 1 << 63
 
 
 def fits(turns: TurnArrays, plan: Plan) -> bool:
@@ -211,17 +214,36 @@ def _names(turns: TurnArrays, bits: int) -> tuple[str, ...]:
 
 def _counted(columns: Sequence[NDArray[np.generic]]) -> Iterator[tuple[tuple[int, ...], int]]:
     """Different rows over columns of small numbers, with how often each occurs."""
+    packed = _packed(columns)
+    if int(packed.max(initial=0)) < _FEW:
+        counts = np.bincount(packed)
+        values = np.flatnonzero(counts)
+        counts = counts[values]
+    else:
+        values, counts = np.unique(packed, return_counts=True)
+    yield from zip(_unpacked(values, columns), counts.tolist(), strict=True)
+
+
+def _packed(columns: Sequence[NDArray[np.generic]]) -> Ints:
+    """The rows of some columns as a number each."""
     packed = np.zeros(len(columns[0]), dtype=np.int64)
-    widths = [int(column.max(initial=0)).bit_length() for column in columns]
-    for column, width in zip(columns, widths, strict=True):
-        packed = packed << width | column.astype(np.int64)
-    values, counts = np.unique(packed, return_counts=True)
-    for value, n in zip(values.tolist(), counts.tolist(), strict=True):
-        row = []
-        for width in reversed(widths):
-            row.append(value & (1 << width) - 1)
-            value >>= width
-        yield tuple(reversed(row)), n
+    for column, width in zip(columns, _widths(columns), strict=True):
+        packed <<= width
+        packed |= column.astype(np.int64)
+    return packed
+
+
+def _unpacked(values: Ints, columns: Sequence[NDArray[np.generic]]) -> list[tuple[int, ...]]:
+    """What some numbers stand for: from each column one value."""
+    found = []
+    for width in reversed(_widths(columns)):
+        found.append((values & (1 << width) - 1).tolist())
+        values = values >> width
+    return list(zip(*reversed(found), strict=True))
+
+
+def _widths(columns: Sequence[NDArray[np.generic]]) -> list[int]:
+    return [int(column.max(initial=0)).bit_length() for column in columns]
 
 
 def _electorates(turns: TurnArrays, votes: _Votes) -> Iterator[tuple[str, str | None, _Ended]]:
@@ -266,49 +288,86 @@ def _any_voter(turns: TurnArrays, votes: _Votes, logged: Ints) -> Counter[AnyVot
     return found
 
 
+class _Panels(NamedTuple):
+    """The different panels of one stage; who of its voters cast what makes no difference."""
+
+    numbers: Ints
+    """Shape (panels, voters): numbers of ballots, rising."""
+    ballots: list[Masses]
+    of: Ints
+    """Shape (turns,): the panel of each turn."""
+
+    @staticmethod
+    def found(masses: Ints) -> "_Panels":
+        numbers, ballots = numbered(masses)
+        rising = np.sort(numbers, axis=1)
+        turns, voters = rising.shape
+        if (len(ballots) + 1) ** voters >= _LARGEST:
+            return _Panels(rising, ballots, np.arange(turns))
+        packed = np.zeros(turns, dtype=np.int64)
+        for voter in range(voters):
+            packed = packed * (len(ballots) + 1) + rising[:, voter] + 1
+        _, first, of = np.unique(packed, return_index=True, return_inverse=True)
+        return _Panels(rising[first], ballots, of)
+
+
 class _Stage(NamedTuple):
-    """One stage under one target."""
+    """The panels of one stage under one target."""
 
     winners: Winners
-    panels: ProjectedPanels
+    projected: ProjectedPanels
     led: Ints
     """The projection's leaders."""
 
 
-def _stage(
-    masses: tuple[Ints, list[Masses]], turns: TurnArrays, target: Target, plan: Plan, exempt: int
-) -> _Stage:
-    numbers, ballots = masses
+def _stage(panels: _Panels, turns: TurnArrays, target: Target, plan: Plan, exempt: int) -> _Stage:
+    numbers, ballots, _ = panels
     m = len(turns.candidates)
     winners = possible_of(
         numbers, ballots, turns.protocol, target, m=m, exempt=exempt, budget=plan.budget
     )
-    panels = ProjectedPanels(
+    projected = ProjectedPanels(
         numbers, ballots, m=m, protocol=turns.protocol, target=target, budget=plan.budget
     )
-    return _Stage(winners, panels, panels.leaders((1 << m) - 1))
+    return _Stage(winners, projected, projected.leaders((1 << m) - 1))
+
+
+class _Coded(NamedTuple):
+    """What turns add to a row of the rules' table, by number."""
+
+    of: Ints
+    """Shape (turns,)."""
+    meaning: list[tuple[int, ...]]
+
+
+def _coded(columns: Sequence[Ints], of: Ints | None = None) -> _Coded:
+    """Different rows over columns of small numbers; of panels, where turns have panels."""
+    values, number = np.unique(_packed(columns), return_inverse=True)
+    return _Coded(number if of is None else number[of], _unpacked(values, columns))
 
 
 def _rules(
     turns: TurnArrays, plan: Plan, winner: Ints, logged: Ints
 ) -> dict[RuleKey, Counter[RuleCombo]]:
     n = len(turns.voters)
-    final = numbered(turns.final)
-    initial = None if turns.initial is None else numbered(turns.initial)
+    final = _Panels.found(turns.final)
+    initial = None if turns.initial is None else _Panels.found(turns.initial)
+    won = _coded([logged])
     found: dict[RuleKey, Counter[RuleCombo]] = {}
     for target in plan.targets:
         last = _stage(final, turns, target, plan, n)
         most = max(plan.exempt, default=0)
         first = None if initial is None else _stage(initial, turns, target, plan, most)
-        own = winner << 1 if target == turns.protocol else None
         for reading in READINGS_OF_TIES:
-            lost = _breakdown(last.winners, reading, own)
             for k in plan.exempt:
-                columns = [*_answers(last, reading, min(k, n), own), lost, logged]
-                if first is not None:
-                    columns += _answers(first, reading, min(k, n), None)
-                key = RuleKey(turns.protocol, target, reading, k)
-                found[key] = _combos(turns, columns)
+                if target == turns.protocol:
+                    parts = [_coded(_own(last, final, winner << 1, reading, min(k, n))), won]
+                else:
+                    lost = _breakdown(last.winners, reading)
+                    parts = [_coded([*_answers(last, reading, min(k, n)), lost], final.of), won]
+                if first is not None and initial is not None:
+                    parts.append(_coded(_answers(first, reading, min(k, n)), initial.of))
+                found[RuleKey(turns.protocol, target, reading, k)] = _combos(turns, parts)
     return found
 
 
@@ -316,26 +375,35 @@ def _sets(winners: Winners, reading: TieReading) -> NDArray[np.uint8]:
     return winners.tied if reading == "set" else winners.fallback
 
 
-def _breakdown(winners: Winners, reading: TieReading, own: Ints | None) -> Ints:
+def _breakdown(winners: Winners, reading: TieReading) -> Ints:
     """See `analysis.recount.answers.Recounter`: 0 where several may win to begin with."""
     sets = _sets(winners, reading).astype(np.int64)
-    start = sets[:, 0] if own is None else own
+    return _point(sets, sets[:, 0])
+
+
+def _point(sets: Ints, start: Ints) -> Ints:
+    """The first number of exempt voters with which somebody else may win."""
     lost = (sets & ~start[:, None] != 0)[:, 1:]
     point = np.where(lost.any(axis=1), lost.argmax(axis=1) + 1, _NEVER)
     return np.where(np.bitwise_count(start) > 1, 0, point)
 
 
-def _answers(stage: _Stage, reading: TieReading, k: int, own: Ints | None) -> list[Ints]:
+def _own(stage: _Stage, panels: _Panels, winner: Ints, reading: TieReading, k: int) -> list[Ints]:
+    """Under a turn's own rule its winner is known, of which a tie round is part."""
+    sets = _sets(stage.winners, reading).astype(np.int64)
+    possible = sets[:, k][panels.of] | winner if k else winner
+    lost = _point(sets[panels.of], winner)
+    return [possible, winner, np.zeros_like(winner), lost]
+
+
+def _answers(stage: _Stage, reading: TieReading, k: int) -> list[Ints]:
     """Possible outcomes, the projection's outcome, and whether that had to move."""
     possible = _sets(stage.winners, reading)[:, k].astype(np.int64)
-    if own is not None:
-        possible = possible | own if k else own
-        return [possible, own, np.zeros_like(own)]
     outcome = _outcome(stage.led, reading)
     moved = outcome & ~possible != 0
     for among in np.unique(possible[moved] >> 1).tolist():
         rows = np.flatnonzero(moved & (possible >> 1 == among))
-        within = _outcome(stage.panels.leaders(among, rows), reading)
+        within = _outcome(stage.projected.leaders(among, rows), reading)
         standing = _outcome(np.full(len(rows), among), reading)
         outcome[rows] = np.where(within & ~possible[rows] == 0, within, standing)
     return [possible, outcome, moved.astype(np.int64)]
@@ -347,16 +415,20 @@ def _outcome(led: Ints, reading: TieReading) -> Ints:
     return np.where(led == 0, 1, chosen << 1)
 
 
-def _combos(turns: TurnArrays, columns: Sequence[Ints]) -> Counter[RuleCombo]:
+def _combos(turns: TurnArrays, parts: Sequence[_Coded]) -> Counter[RuleCombo]:
+    """Combinations of a final vote's answers, the logged winner, and a first vote's answers."""
     found = Counter[RuleCombo]()
-    for row, n in _counted(columns):
-        possible, outcome, moved, lost, logged, *first = row
+    for (last, won, *rest), n in _counted([part.of for part in parts]):
+        possible, outcome, moved, lost = parts[0].meaning[last]
         answer = Answer(
             _possible(possible), _projection(outcome, moved), None if lost == _NEVER else lost
         )
-        led = (_possible(first[0]), _projection(first[1], first[2])) if first else None
-        won = turns.candidates[logged.bit_length() - 1]
-        found[RuleCombo(turns.candidates, won, answer, led)] += n
+        led = None
+        if rest:
+            possible, outcome, moved = parts[2].meaning[rest[0]]
+            led = _possible(possible), _projection(outcome, moved)
+        logged = turns.candidates[parts[1].meaning[won][0].bit_length() - 1]
+        found[RuleCombo(turns.candidates, logged, answer, led)] += n
     return found
 
 

@@ -8,6 +8,7 @@ stands first in the order.
 
 from collections.abc import Sequence
 from fractions import Fraction
+from functools import lru_cache
 from math import lcm
 from typing import Final, NamedTuple
 
@@ -27,6 +28,9 @@ __all__ = [
 ]
 
 AS_CAST: Final = "as cast"
+
+_KEPT: Final = 1 << 14
+"""Different ballots whose projection is kept: turns cast the same few."""
 
 _NAMES: Final[dict[tuple[Protocol, Protocol], str]] = {
     ("simple", "ranked"): "all mass on the choice",
@@ -68,10 +72,13 @@ def project(profile: Profile, target: Target, *, budget: int) -> Projected:
     form = ballot_format(target)
     plain = profile.under(form)
     masses = tuple(projected_masses(b, plain.rule, form, budget) for b in plain.cast)
-    rankings = tuple(
-        tuple(tuple(str(c) for c in level) for level in levels_of(b)) for b in plain.cast
-    )
-    return Projected(masses, rankings)
+    return Projected(masses, tuple(_ranking(b) for b in plain.cast))
+
+
+@lru_cache(maxsize=_KEPT)
+def _ranking(ballot: Masses) -> Ranking:
+    """The weak order that a ballot shows, candidates by number."""
+    return tuple(tuple(str(c) for c in level) for level in levels_of(ballot))
 
 
 def projected_winners(
@@ -90,6 +97,7 @@ def _restricted(ranking: Ranking, names: Sequence[str]) -> Ranking:
     return tuple(level for level in kept if level)
 
 
+@lru_cache(maxsize=_KEPT)
 def projected_masses(ballot: Masses, protocol: Protocol, form: Protocol, budget: int) -> Masses:
     """One ballot in another format; scaled to integers by one factor for all ballots."""
     if form == protocol:

@@ -6,15 +6,16 @@ Python version or a platform is involved, and every order is equally likely.
 """
 
 import re
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from functools import lru_cache
 from hashlib import sha256
+from typing import NamedTuple
 
 from tutorsim.agents.scene import Scene, indented
 from tutorsim.records import Note, ReviewRecord
 from tutorsim.types import LABELS, Stage
 
-__all__ = ["draw_labels", "labelled", "relabel", "reviews_for"]
+__all__ = ["Notes", "draw_labels", "labelled", "relabel"]
 
 
 def draw_labels(
@@ -24,10 +25,10 @@ def draw_labels(
 
     With `blinding = "shared"` everybody reads the same labels throughout a turn.
     """
-    place: tuple[str, ...] = (str(scene.study.seed), scene.spec.parent_id, str(turn))
-    if scene.study.blinding == "per_reader":
-        place += (stage, reader)
-    before = "\x1f".join((*place, ""))
+    study = scene.study
+    before = f"{study.seed}\x1f{scene.spec.parent_id}\x1f{turn}\x1f"
+    if study.blinding == "per_reader":
+        before = f"{before}{stage}\x1f{reader}\x1f"
     hashed = sorted([(sha256(f"{before}{role}".encode()).digest(), role) for role in candidates])
     return {label: role for label, (_, role) in zip(LABELS, hashed, strict=False)}
 
@@ -44,39 +45,52 @@ def labelled(texts: Mapping[str, str], labels: Mapping[str, str]) -> str:
     )
 
 
-def reviews_for(reviews: Sequence[ReviewRecord], labels: Mapping[str, str]) -> str:
-    """All notes, grouped by the proposal they are about, in the reader's own labels.
+class Notes:
+    """The notes of a round of reviews, for several readers.
 
-    Label mentions inside the notes are translated from the reviewer's labels to the reader's.
+    Args:
+        reviews: In the order in which their notes are shown.
     """
-    label_of = {role: label for label, role in labels.items()}
-    groups = []
-    for label, role in labels.items():
-        lines = [f"On {label}:"]
+
+    def __init__(self, reviews: Iterable[ReviewRecord]) -> None:
+        self._on: dict[str, list[str | _Mentioning]] = {}
         for review in reviews:
-            note = review.notes.get(role)
-            if note is not None:
-                lines += _note_lines(note, review.labels, label_of)
-        groups.append("\n".join(lines if len(lines) > 1 else [*lines, "- (no review)"]))
-    return "\n\n".join(groups)
+            for role, note in review.notes.items():
+                self._on.setdefault(role, []).extend(_note_lines(note, review.labels))
+
+    def shown(self, labels: Mapping[str, str]) -> str:
+        """All notes, grouped by the proposal they are about, in the reader's own labels.
+
+        Label mentions inside the notes are translated from the reviewer's labels to the reader's.
+        """
+        label_of = {role: label for label, role in labels.items()}
+        groups = []
+        for label, role in labels.items():
+            lines = [
+                line if isinstance(line, str) else line.shown(label_of)
+                for line in self._on.get(role) or ("- (no review)",)
+            ]
+            groups.append("\n".join([f"On {label}:", *lines]))
+        return "\n\n".join(groups)
 
 
-def _note_lines(
-    note: Note, reviewer_labels: Mapping[str, str], label_of: Mapping[str, str]
-) -> list[str]:
-    said = (("Strength", note.strength), ("Weakness", note.weakness))
-    return [
-        _same_for_all(kind, text)
-        or f"- {kind}: {indented(relabel(text, reviewer_labels, label_of))}"
-        for kind, text in said
-        if text is not None
-    ]
+class _Mentioning(NamedTuple):
+    """A note that mentions labels, so that every reader sees another one."""
+
+    kind: str
+    text: str
+    written: Mapping[str, str]
+    """Label → role of the reviewer."""
+
+    def shown(self, label_of: Mapping[str, str]) -> str:
+        return f"- {self.kind}: {indented(relabel(self.text, self.written, label_of))}"
 
 
-@lru_cache(maxsize=256)
-def _same_for_all(kind: str, text: str) -> str | None:
-    """A note's line, which every reader sees alike; `None` where it mentions a label."""
-    return f"- {kind}: {indented(text)}" if len(_mentions(text)) == 1 else None
+def _note_lines(note: Note, written: Mapping[str, str]) -> Iterator[str | _Mentioning]:
+    for kind, text in (("Strength", note.strength), ("Weakness", note.weakness)):
+        if text is not None:
+            mentions = len(_mentions(text)) > 1
+            yield _Mentioning(kind, text, written) if mentions else f"- {kind}: {indented(text)}"
 
 
 _CUE = (

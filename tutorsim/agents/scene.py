@@ -110,14 +110,9 @@ class Scene:
         """A first asking."""
         models = self.study.models
         named = {"student": models.student, "judge": models.judge}
+        model = named.get(agent, models.tutor)
         extra = () if models.temperature is None else (("temperature", models.temperature),)
-        request = Request(
-            model=named.get(agent, models.tutor),
-            system=system,
-            user=user,
-            max_tokens=models.max_tokens,
-            extra=extra,
-        )
+        request = Request(model, system, user, models.max_tokens, extra)
         return Call(CallKey(turn, stage, agent, 1), request)
 
 

@@ -3,7 +3,7 @@
 from collections.abc import Mapping, Sequence
 from functools import lru_cache
 
-from tutorsim.agents.blinding import labelled, reviews_for
+from tutorsim.agents.blinding import Notes, labelled
 from tutorsim.agents.reading import (
     ReadProposal,
     read_proposal,
@@ -12,7 +12,7 @@ from tutorsim.agents.reading import (
 )
 from tutorsim.agents.scene import Exchange, Scene, indented
 from tutorsim.model import Call, Question
-from tutorsim.records import Note, ReviewRecord
+from tutorsim.records import Note
 from tutorsim.types import BallotFormat, Stage
 from tutorsim.voting import RULES, Choice, read_ballot, repair_ballot
 
@@ -79,7 +79,7 @@ def revision_question(
     *,
     texts: Mapping[str, str],
     labels: Mapping[str, str],
-    reviews: Sequence[ReviewRecord],
+    notes: Notes,
 ) -> Question[ReadProposal]:
     """Ask a tutor to revise its draft in the light of peers and reviews."""
     catalog = scene.catalog
@@ -90,7 +90,7 @@ def revision_question(
         own_label=next(label for label, role in labels.items() if role == agent),
         own=indented(texts[agent]) or "(no text)",
         proposals=labelled(texts, peers),
-        reviews=reviews_for(reviews, labels),
+        reviews=notes.shown(labels),
     )
     call = scene.call(len(exchanges), "revise", agent, system=_system(scene, agent), user=user)
     return _proposal(scene, call)
@@ -105,7 +105,7 @@ def ballot_question(
     form: BallotFormat,
     texts: Mapping[str, str],
     labels: Mapping[str, str],
-    reviews: Sequence[ReviewRecord] = (),
+    notes: Notes | None = None,
 ) -> Question[Choice]:
     """Ask a tutor, as an impartial assessor, for a ballot over its labels.
 
@@ -117,14 +117,14 @@ def ballot_question(
         form: The ballot's format.
         texts: Role → draft.
         labels: Label → role, as this voter sees them.
-        reviews: Notes on the tied drafts; a tie vote shows them.
+        notes: Those on the tied drafts, for a tie vote; `None` for another one.
     """
     catalog, budget = scene.catalog, scene.study.cumulative_budget
     shown = tuple(labels)
     ballot = scene.filled(
         f"ballot_{form}", example=_example(form, shown, budget), count=len(shown), budget=budget
     )
-    tied = {"reviews": reviews_for(reviews, labels)} if stage == "tie_vote" else {}
+    tied = {} if notes is None else {"reviews": notes.shown(labels)}
     user = catalog.fill(
         "vote_tied" if tied else "vote",
         conversation=scene.conversation(exchanges),

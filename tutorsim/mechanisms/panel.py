@@ -9,7 +9,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Final, NamedTuple
 
-from tutorsim.agents.blinding import draw_labels
+from tutorsim.agents.blinding import Notes, draw_labels
 from tutorsim.agents.scene import Exchange, Scene
 from tutorsim.agents.tutor import (
     ballot_question,
@@ -212,7 +212,7 @@ def _review(panel: _Panel, texts: Mapping[str, str], *, stage: Stage) -> Flow[li
 def _revise(
     panel: _Panel, texts: Mapping[str, str], reviews: Sequence[ReviewRecord]
 ) -> Flow[dict[str, Proposal]]:
-    labels = panel.labels("revise", panel.roles)
+    labels, notes = panel.labels("revise", panel.roles), Notes(reviews)
     answers = yield from ask(
         [
             revision_question(
@@ -221,7 +221,7 @@ def _revise(
                 role,
                 texts=texts,
                 labels=labels[role],
-                reviews=reviews,
+                notes=notes,
             )
             for role in panel.roles
         ]
@@ -236,11 +236,11 @@ def _vote(
     *,
     stage: Stage,
     form: BallotFormat,
-    reviews: Sequence[ReviewRecord] = (),
+    notes: Notes | None = None,
 ) -> Flow[list[BallotRecord]]:
     labels = panel.labels(stage, tuple(texts))
     questions = [
-        _ballot_question(panel, role, texts, labels[role], stage=stage, form=form, reviews=reviews)
+        _ballot_question(panel, role, texts, labels[role], stage=stage, form=form, notes=notes)
         for role in panel.roles
     ]
     answers = yield from ask(questions)
@@ -274,7 +274,7 @@ def _ballot_question(
     *,
     stage: Stage,
     form: BallotFormat,
-    reviews: Sequence[ReviewRecord] = (),
+    notes: Notes | None = None,
 ) -> Question[Choice]:
     return ballot_question(
         panel.scene,
@@ -284,7 +284,7 @@ def _ballot_question(
         form=form,
         texts=texts,
         labels=labels,
-        reviews=reviews,
+        notes=notes,
     )
 
 
@@ -304,5 +304,6 @@ def _cast(
 def _tie_round(panel: _Panel, tied: Mapping[str, str], form: BallotFormat) -> Flow[TieRound]:
     """Review and vote again among the tied, by all voters in the same format."""
     reviews = yield from _review(panel, tied, stage="tie_critique")
-    ballots = yield from _vote(panel, tied, stage="tie_vote", form=form, reviews=reviews)
+    notes = Notes(reviews)
+    ballots = yield from _vote(panel, tied, stage="tie_vote", form=form, notes=notes)
     return TieRound(candidates=tuple(tied), reviews=tuple(reviews), ballots=tuple(ballots))

@@ -10,7 +10,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from tutorsim.agents import blinding
-from tutorsim.agents.blinding import draw_labels, labelled, relabel, reviews_for
+from tutorsim.agents.blinding import Notes, draw_labels, labelled, relabel
 from tutorsim.records import Note, ReviewRecord
 from tutorsim.types import DEFAULT_ROLES, LABELS
 
@@ -147,8 +147,9 @@ def test_notes_stand_under_the_reader_s_labels_in_the_reader_s_words():
     reviews = [
         review(S, {"A": S, "B": M}, **{M: Note(strength="More than A.", weakness=None)}),
         review(M, {"A": M, "B": S}, **{M: Note(strength="X\nB: y", weakness="Less than B.")}),
+        review(V, {"A": M, "B": S}, **{S: Note()}),
     ]
-    assert reviews_for(reviews, {"A": M, "B": S}) == (
+    assert Notes(reviews).shown({"A": M, "B": S}) == (
         "On A:\n- Strength: More than B.\n- Strength: X\n  B: y\n- Weakness: Less than B.\n\n"
         "On B:\n- (no review)"
     )

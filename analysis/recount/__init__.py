@@ -36,8 +36,10 @@ from analysis.recount.summed import (
     logged_winners,
     recounter_for,
     result_of,
+    rules_of,
     summary_of_turns,
 )
+from analysis.recount.targets import rule_rows
 from analysis.rules import TARGETS, Target, check_targets
 from analysis.sources import Source
 from tutorsim.errors import UsageError
@@ -65,6 +67,7 @@ __all__ = [
     "order_table",
     "read_again",
     "recount",
+    "recount_rules",
     "sweep_orders",
 ]
 
@@ -121,6 +124,18 @@ def recount(
         ),
     )
     return result_of(summary, plan, told)
+
+
+def recount_rules(
+    source: Source, *, targets: Sequence[str] = TARGETS, exempt: Sequence[int] = (0, 1, 2)
+) -> tuple[RuleRow, ...]:
+    """The rules' table of `recount` alone."""
+    order = standing_order(source.ballots, source.fallback_order)
+    plan = make_plan(order, source.budget, targets=targets, exempt=exempt)
+    cases = gather(read_turns(source.ballots, fallback_order=plan.order))
+    named = gather_named(cases, logged_winners(cases, order))
+    rules = rules_of(named, recounter_for(named, plan), plan)
+    return rule_rows(rules, order=plan.order, targets=plan.targets, exempt=plan.exempt)
 
 
 def make_plan(

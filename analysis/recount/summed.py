@@ -1,13 +1,13 @@
 """From turns to a summary, and from a summary to the tables of a recount."""
 
 from collections import Counter
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
 import polars as pl
 
 from analysis.identify import TabledIdentifier
-from analysis.profiles import Profile, Turns
+from analysis.profiles import Profile, TurnKey, Turns
 from analysis.recount.answers import Named, Recounter, gather_named
 from analysis.recount.cases import Case, Cases, decided, gather
 from analysis.recount.combos import (
@@ -41,6 +41,7 @@ __all__ = [
     "logged_winners",
     "recounter_for",
     "result_of",
+    "rules_of",
     "summary_of_turns",
     "tied_set_of",
 ]
@@ -100,12 +101,20 @@ def summary_of_turns(turns: Turns, plan: Plan, *, recounter: Recounter | None = 
         for ended in electorates_of(case, order=plan.order, logged=won):
             electorates[ended] += n
         any_voter[any_voter_of(case, order=plan.order, logged=won)] += n
+    counts = TiedSets(dict(sorted(tied.items())))
+    rules = rules_of(named, recounter, plan)
+    return Summary(counts, policies, electorates, any_voter, _voters(cases), rules)
+
+
+def rules_of(
+    named: Mapping[Named, Sequence[TurnKey]], recounter: Recounter, plan: Plan
+) -> dict[RuleKey, Counter[RuleCombo]]:
+    """What turns add to each row of the rules' table, counted."""
     rules: dict[RuleKey, Counter[RuleCombo]] = {}
     for one, keys in named.items():
         for key, combo in combos_of(one, recounter, targets=plan.targets, exempt=plan.exempt):
             rules.setdefault(key, Counter())[combo] += len(keys)
-    counts = TiedSets(dict(sorted(tied.items())))
-    return Summary(counts, policies, electorates, any_voter, _voters(cases), rules)
+    return rules
 
 
 def recounter_for(named: Iterable[Named], plan: Plan) -> Recounter:

@@ -1,6 +1,5 @@
 """Everything a report rests on, each thing computed once and only when it is asked for."""
 
-from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from typing import Final
@@ -41,7 +40,7 @@ from analysis.metrics import (
 )
 from analysis.metrics.table import turn_table
 from analysis.partitions import recount_votes
-from analysis.recount import OrderTable, RecountResult, RuleRow, recount
+from analysis.recount import OrderTable, RecountResult, RuleRow, recount, recount_rules
 from analysis.report.scores import scores_by_turn
 from analysis.rules import RANKING_RULES, TARGETS
 from analysis.sources import Source
@@ -83,11 +82,6 @@ class Evidence:
     def sums_only(self) -> bool:
         """Whether there are too many turns to recount each on its own."""
         return self.source.counted is not None
-
-    def recounted(self, targets: Sequence[str], exempt: Sequence[int]) -> RecountResult:
-        """A recount; where turns are only summed, its per-turn table is empty."""
-        how = recount_votes if self.sums_only else recount
-        return how(self.source, targets=targets, exempt=exempt)
 
     @cached_property
     def diagnostics(self) -> list[Diagnostics]:
@@ -158,8 +152,9 @@ class Evidence:
 
     @cached_property
     def recount(self) -> RecountResult:
-        """All questions, under the four protocols."""
-        return self.recounted(PROTOCOLS, (0, 1, 2))
+        """All questions, under the four protocols; no turn by itself where they are summed."""
+        how = recount_votes if self.sums_only else recount
+        return how(self.source, targets=PROTOCOLS, exempt=(0, 1, 2))
 
     @cached_property
     def protocols(self) -> pl.DataFrame:
@@ -173,8 +168,12 @@ class Evidence:
     @cached_property
     def rule_rows(self) -> list[RuleRow]:
         """Every logged protocol under every target, nobody exempt, both readings of ties."""
-        six = self.recounted(tuple(RANKING_RULES), (0,))
-        rows = [r for r in (*self.recount.rules, *six.rules) if r.exempt == 0]
+        six = tuple(RANKING_RULES)
+        if self.sums_only:
+            ranking = recount_votes(self.source, targets=six, exempt=(0,)).rules
+        else:
+            ranking = recount_rules(self.source, targets=six, exempt=(0,))
+        rows = [r for r in (*self.recount.rules, *ranking) if r.exempt == 0]
         places = [(r.logged_protocol, r.target) for r in rows]
         order = sorted(
             range(len(rows)),

@@ -10,7 +10,7 @@ import polars as pl
 import pytest
 
 from analysis.identify import TabledIdentifier
-from analysis.recount import PER_TURN_SCHEMA, RecountResult, RuleRow, recount
+from analysis.recount import PER_TURN_SCHEMA, RecountResult, RuleRow, recount, recount_rules
 from analysis.rules import TARGETS
 from analysis.sources import open_source
 from tutorsim.errors import UsageError
@@ -298,3 +298,9 @@ def test_real_ballots_from_elsewhere_are_recounted() -> None:
     assert result.turns == 2880
     assert all(row.not_settled == 0 for row in result.rules)
     assert rule_row(result, "approval", "simple").identified == 0
+
+
+def test_the_rules_alone_are_those_of_the_whole_recount(random_source: Make) -> None:
+    source = random_source(11, 2)
+    asked: dict[str, Any] = {"targets": ("ranked", "copeland"), "exempt": (0, 1)}
+    assert recount_rules(source, **asked) == recount(source, **asked).rules

@@ -63,8 +63,8 @@ def allowed(domain: Domain, form: Protocol, m: int) -> NDArray[np.int64]:
         number = {order: i for i, order in enumerate(permutations(range(m)))}
         return np.array(sorted(number[order] for order in extensions(levels)))
     if domain.kind == "choice":
-        (choice,) = levels[0]
-        return np.flatnonzero(np.arange(1 << m) >> choice & 1)
+        chosen = sum(1 << c for c in levels[0])
+        return np.flatnonzero(np.arange(1 << m) & chosen == chosen)
     upper = np.cumsum([sum(1 << c for c in level) for level in levels])
     return np.sort(upper)
 

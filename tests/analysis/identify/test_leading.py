@@ -6,8 +6,8 @@ import numpy as np
 import pytest
 
 from analysis.identify.leading import ProjectedPanels
+from analysis.identify.numbering import numbered
 from analysis.identify.projection import project, projected_winners
-from analysis.identify.tabled import numbered
 from analysis.rules import TARGETS
 
 

@@ -5,7 +5,8 @@ from random import Random
 import numpy as np
 import pytest
 
-from analysis.identify import READINGS_OF_TIES, Identifier, outcomes, panels
+from analysis.identify import READINGS_OF_TIES, Identifier, outcomes
+from analysis.identify.halves import PanelTable, panel_table
 from analysis.identify.outcomes import tabled
 from analysis.identify.tabled import TabledIdentifier, possible_winners
 from analysis.profiles import Profile
@@ -103,17 +104,17 @@ def test_panels_too_large_for_tables_are_refused():
     assert not tabled("simple", 5, 2)
 
 
-def test_equal_panels_are_answered_once_however_many_turns_there_are(monkeypatch):
-    """The work grows with the different panels: three simple votes over three make 10."""
-    asked = []
-    once = panels._unions_of
+def test_halves_are_met_once_however_many_turns_there_are(monkeypatch):
+    """The first of three voters has one of three votes, whatever the number of turns."""
+    met, once = [], PanelTable._crossed
     monkeypatch.setattr(
-        panels, "_unions_of", lambda t, rows, *rest: asked.append(len(rows)) or once(t, rows, *rest)
+        PanelTable, "_crossed", lambda f, heads: met.append(len(heads)) or once(f, heads)
     )
-    votes = np.eye(3, dtype=np.int64)[np.random.default_rng(1).integers(0, 3, (5_000, 3))]
-    found = possible_winners(votes, "simple", "approval")
-    assert len(found.fallback) == 5_000
-    assert asked == [10]
+    panel_table.cache_clear()
+    votes = np.eye(3, dtype=np.int64)[np.random.default_rng(1).integers(0, 3, (50_000, 3))]
+    for turns in (1, 2, 50_000, 50_000):
+        assert len(possible_winners(votes[:turns], "simple", "approval").fallback) == turns
+    assert sum(met) == 3
 
 
 def test_each_election_is_counted_once_up_to_names_and_voters(monkeypatch):

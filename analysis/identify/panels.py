@@ -132,25 +132,20 @@ def _least_exempt(
 ) -> NDArray[np.int64]:
     """With how many exempt voters some choice of options reaches the need; more than n: never."""
     least = np.full(len(rows), rows.shape[1] + 1)
+    sizes = np.array([*(len(one) for one in options), 1])
+    tables = [
+        np.array([*(one[choice % len(one)] for one in options), 0 * all_in], dtype=np.int32).T
+        for choice in range(int(sizes.max()))
+    ]  # options repeat; -1, the last, adds nothing
     for start in range(0, len(rows), _ROWS):
         part = slice(start, start + _ROWS)
-        cells = [_choices(column, options, all_in) for column in rows[part].T]
-        nothing = np.zeros((len(need), len(rows[part])), dtype=np.int32)
-        _walk(cells, nothing, need.astype(np.int32)[:, None], 0, exempt, least[part])
+        freed = np.repeat(all_in[:, None], len(rows[part]), axis=1)
+        cells = [
+            [freed, *(table[:, column] for table in tables[: int(sizes[column].max())])]
+            for column in rows[part].T
+        ]
+        _walk(cells, 0 * freed, need.astype(np.int32)[:, None], 0, exempt, least[part])
     return least
-
-
-def _choices(
-    column: Ints, options: Sequence[NDArray[np.int32]], all_in: NDArray[np.int32]
-) -> list[NDArray[np.int32]]:
-    """What one voter of each row may add, shape (rivals, rows): freed, then each option."""
-    most = max((len(options[place]) for place in np.unique(column) if place >= 0), default=1)
-    found = [np.repeat(all_in[:, None], len(column), axis=1)]
-    for choice in range(most):  # options repeat; -1, the last, adds nothing
-        each = [one[choice % len(one)] for one in options]
-        table = np.array([*each, np.zeros_like(all_in)], dtype=np.int32).T
-        found.append(table[:, column])
-    return found
 
 
 def _walk(

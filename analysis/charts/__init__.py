@@ -4,7 +4,7 @@ No chart computes a statistic or counts a vote; frames come from the functions o
 """
 
 from analysis.charts.figure import CASCADE, Figure, absent, spec
-from analysis.charts.render import to_json, to_page_svg, to_png, to_svg
+from analysis.charts.render import VEGA_LITE, drawn, to_json, to_page_svg, to_png, to_svg
 from analysis.charts.shown import shown
 from analysis.charts.style import DARK, TOKENS
 
@@ -12,8 +12,10 @@ __all__ = [
     "CASCADE",
     "DARK",
     "TOKENS",
+    "VEGA_LITE",
     "Figure",
     "absent",
+    "drawn",
     "shown",
     "spec",
     "to_json",

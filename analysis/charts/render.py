@@ -2,6 +2,8 @@
 
 import json
 import re
+from collections.abc import Iterable
+from functools import partial
 from html import escape
 from itertools import count
 from typing import Any, Final
@@ -11,10 +13,11 @@ import vl_convert
 
 from analysis.charts.shown import shown
 from analysis.charts.style import TOKENS
+from analysis.drawing import Run, svg
 
-__all__ = ["to_json", "to_page_svg", "to_png", "to_svg"]
+__all__ = ["VEGA_LITE", "drawn", "to_json", "to_page_svg", "to_png", "to_svg"]
 
-_VEGA_LITE: Final = ".".join(alt.SCHEMA_VERSION.removeprefix("v").split(".")[:2])
+VEGA_LITE: Final = ".".join(alt.SCHEMA_VERSION.removeprefix("v").split(".")[:2])
 """The Vega-Lite that draws: the one whose schema altair writes."""
 
 _PNG_SCALE: Final = 2
@@ -31,15 +34,25 @@ _SILENT = re.compile(
 _ROOT = re.compile(r'<svg [^>]*?width="([0-9.]+)" height="([0-9.]+)" viewBox="([^"]*)">')
 
 
+def drawn(specs: Iterable[dict[str, Any]], *, run: Run = map) -> list[str]:
+    """The raw drawings of specifications.
+
+    Args:
+        specs: Vega-Lite specifications.
+        run: Applies a function to every one of them, here or elsewhere.
+    """
+    return list(run(partial(svg, version=VEGA_LITE), [_readable(spec) for spec in specs]))
+
+
 def to_svg(spec: dict[str, Any]) -> str:
     """A drawing that stands alone, on white paper."""
-    return _own_ids(_drawn(spec), "chart") + "\n"
+    return _own_ids(drawn([spec])[0], "chart") + "\n"
 
 
 def to_png(spec: dict[str, Any]) -> bytes:
     """A picture with two dots per pixel."""
     picture: bytes = vl_convert.vegalite_to_png(
-        _readable(spec), vl_version=_VEGA_LITE, scale=_PNG_SCALE
+        _readable(spec), vl_version=VEGA_LITE, scale=_PNG_SCALE
     )
     return picture
 
@@ -49,27 +62,22 @@ def to_json(spec: dict[str, Any]) -> str:
     return json.dumps(spec, ensure_ascii=False, indent=1, sort_keys=True) + "\n"
 
 
-def to_page_svg(spec: dict[str, Any], *, name: str, label: str) -> str:
+def to_page_svg(drawing: str, *, name: str, label: str) -> str:
     """A drawing to stand inside an HTML page.
 
     Colours of the house are variables of the page (`var(--ink)`), so that light, dark and
     print need one drawing; ids are the chart's own; marks show their values on hovering.
 
     Args:
-        spec: A Vega-Lite specification.
+        drawing: As `drawn`.
         name: The chart's name, unique on the page.
         label: The text alternative.
     """
-    drawn = _SILENT.sub("", _drawn(spec))
-    drawn = _ROOT.sub(lambda found: _root(found, name, label), drawn, count=1)
-    drawn = _own_ids(drawn, name)
-    drawn = _MARK.sub(r"<path\2><title>\1</title></path>", drawn)
-    return _COLOR.sub(lambda found: f'{found[1]}="{_COLORS[found[2]]}"', drawn)
-
-
-def _drawn(spec: dict[str, Any]) -> str:
-    drawn: str = vl_convert.vegalite_to_svg(_readable(spec), vl_version=_VEGA_LITE)
-    return drawn
+    drawing = _SILENT.sub("", drawing)
+    drawing = _ROOT.sub(lambda found: _root(found, name, label), drawing, count=1)
+    drawing = _own_ids(drawing, name)
+    drawing = _MARK.sub(r"<path\2><title>\1</title></path>", drawing)
+    return _COLOR.sub(lambda found: f'{found[1]}="{_COLORS[found[2]]}"', drawing)
 
 
 def _readable(value: Any) -> Any:
@@ -91,7 +99,7 @@ def _root(found: re.Match[str], name: str, label: str) -> str:
     )
 
 
-def _own_ids(drawn: str, name: str) -> str:
+def _own_ids(drawing: str, name: str) -> str:
     """Number ids anew: the renderer counts on from one drawing to the next."""
     numbers = count(1)
     known: dict[str, str] = {f"drawing-{name}": f"drawing-{name}"}
@@ -102,4 +110,4 @@ def _own_ids(drawn: str, name: str) -> str:
         known[old] = new
         return f'id="{new}"' if found[1] else f"url(#{new})"
 
-    return _ID.sub(renamed, drawn)
+    return _ID.sub(renamed, drawing)

@@ -4,14 +4,15 @@ import base64
 import hashlib
 import json
 from functools import cache
-from typing import Final
+from typing import Any, Final
 
 import jinja2
 import polars as pl
 from markupsafe import Markup
 
-from analysis.charts import DARK, TOKENS, Figure, spec, to_page_svg
+from analysis.charts import DARK, TOKENS, Figure, drawn, spec, to_page_svg
 from analysis.charts.shown import shown
+from analysis.drawing import Run
 from analysis.report.document import Document, cell, heading, two
 from analysis.report.trace import ballot_rows, candidates_of, step_sentence
 
@@ -24,8 +25,14 @@ _POLICY: Final = (
 """Nothing is loaded, nothing runs, nothing is sent; the page's own style sheet is named by hash."""
 
 
-def to_html(document: Document) -> str:
-    """The page of a report. The same document gives the same text."""
+def to_html(document: Document, *, run: Run = map) -> str:
+    """The page of a report. The same document gives the same text.
+
+    Args:
+        document: The report.
+        run: Draws every chart, here or elsewhere.
+    """
+    drawings = _drawings(document, run)
     style = _style()
     digest = base64.b64encode(hashlib.sha256(style.encode()).digest()).decode()
     page: str = (
@@ -35,7 +42,7 @@ def to_html(document: Document) -> str:
             document=document,
             style=Markup(style),
             policy=_POLICY.format(digest=digest),
-            drawing=lambda figure: _drawing(figure, document.provenance),
+            drawing=lambda figure: drawings[figure.name],
             specification=lambda figure: _specification(figure, document.provenance),
         )
     )
@@ -75,11 +82,25 @@ def _variables(tokens: dict[str, str]) -> str:
     return " ".join(f"--{name}: {color};" for name, color in tokens.items())
 
 
-def _drawing(figure: Figure, provenance: str) -> Markup:
+def _drawings(document: Document, run: Run) -> dict[str, Markup]:
+    """Every chart that there is, by name."""
+    figures = [figure for figure in document.figures() if figure.chart is not None]
+    specs = [_untitled(figure, document.provenance) for figure in figures]
+    return {
+        figure.name: Markup(to_page_svg(drawing, name=figure.name, label=_label(figure)))
+        for figure, drawing in zip(figures, drawn(specs, run=run), strict=True)
+    }
+
+
+def _label(figure: Figure) -> str:
+    return shown(figure.alternative or figure.finding)
+
+
+def _untitled(figure: Figure, provenance: str) -> dict[str, Any]:
+    """The specification of a drawing on the page's own background and under its own heading."""
     made = spec(figure, provenance=provenance, titled=False)
     made["config"] = {**made["config"], "background": None}
-    label = shown(figure.alternative or figure.finding)
-    return Markup(to_page_svg(made, name=figure.name, label=label))
+    return made
 
 
 def _specification(figure: Figure, provenance: str) -> str:

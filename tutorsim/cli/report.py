@@ -103,10 +103,17 @@ def _check(path: Path, chart: str | None) -> None:
 
 def _page(source: Source, suffix: str, wanted: Iterable[str]) -> tuple[bytes, list[str], list[str]]:
     """The report, the charts that it could draw, and the episodes that it shows."""
+    from analysis.charts import VEGA_LITE
+    from analysis.drawing import drawers
     from analysis.report import build_report, to_html, to_markdown
 
-    document = build_report(source, episodes=wanted)
-    text = to_html(document) if suffix == ".html" else to_markdown(document)
+    if suffix == ".html":
+        with drawers(version=VEGA_LITE) as run:
+            document = build_report(source, episodes=wanted)
+            text = to_html(document, run=run)
+    else:
+        document = build_report(source, episodes=wanted)
+        text = to_markdown(document)
     charts = [figure.name for figure in document.figures() if figure.chart is not None]
     return text.encode(), charts, [chosen.episode.episode_id for chosen in document.trace]
 

@@ -5,7 +5,7 @@ import itertools
 import polars as pl
 import pytest
 
-from analysis.charts import spec, to_page_svg
+from analysis.charts import drawn, spec, to_page_svg
 from analysis.charts.decisions import decided_figure, movement_figure
 from analysis.charts.noise import noise_figure
 from analysis.charts.orders import orders_figure, span_figure
@@ -21,7 +21,8 @@ def frame(columns, *rows):
 def drawable(figure):
     figure.chart.to_dict(validate=True)  # raises where it breaks Vega-Lite's schema
     made = spec(figure, provenance="stand-in (test)", titled=False)
-    assert "<path" in to_page_svg(made, name=figure.name, label=figure.finding)
+    [drawing] = drawn([made])
+    assert "<path" in to_page_svg(drawing, name=figure.name, label=figure.finding)
     return figure.finding
 
 

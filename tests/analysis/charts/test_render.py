@@ -6,7 +6,7 @@ import altair as alt
 import polars as pl
 import pytest
 
-from analysis.charts import Figure, shown, spec, to_json, to_page_svg, to_png, to_svg
+from analysis.charts import Figure, drawn, shown, spec, to_json, to_page_svg, to_png, to_svg
 from analysis.charts.figure import inline
 from analysis.charts.style import ACCENT, INK
 
@@ -25,7 +25,7 @@ def made_figure(names=("a", "b"), *, clip=False):
 
 def page_svg(figure, name="bars"):
     made = spec(figure, provenance="stand-in: test", titled=False)
-    return to_page_svg(made, name=name, label=figure.finding)
+    return to_page_svg(drawn([made])[0], name=name, label=figure.finding)
 
 
 def test_drawings_have_the_same_bytes_each_time():

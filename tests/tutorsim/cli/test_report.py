@@ -1,12 +1,19 @@
 """`tutorsim report` writes a page, a text, or one chart."""
 
 import json
+import os
 import subprocess
 import sys
 from pathlib import Path
 from typing import Any
 
 import pytest
+
+
+@pytest.fixture(autouse=True)
+def one_core(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Charts are drawn by this process, which has its renderer already."""
+    monkeypatch.setattr(os, "cpu_count", lambda: 1)
 
 
 def test_a_page_is_written_and_named(tutorsim: Any, empty_run: Any, tmp_path: Path) -> None:

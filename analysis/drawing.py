@@ -1,0 +1,70 @@
+"""The renderer of charts: a Vega-Lite specification to SVG, without a browser or a network.
+
+It takes a second to start and then draws one chart after another, while Python waits. So a page
+is drawn by processes of their own, which import nothing but this module.
+"""
+
+import os
+import signal
+from collections.abc import Callable, Iterable, Iterator
+from concurrent.futures import ProcessPoolExecutor
+from contextlib import contextmanager
+from multiprocessing import get_context
+from typing import Any, Final
+
+import vl_convert
+
+__all__ = ["Run", "drawers", "svg"]
+
+Run = Callable[[Callable[[Any], str], Iterable[Any]], Iterable[str]]
+"""Applies a function to each thing and gives the results in order: `map` is one."""
+
+_MOST: Final = 2
+"""Processes that draw a page; a third would start longer than it draws."""
+
+_FIRST: Final = {
+    "data": {"values": [{}]},
+    "mark": "text",
+    "encoding": {"text": {"value": "a"}},
+}
+"""What the renderer starts on: a chart with text, so that it finds its fonts."""
+
+
+def svg(spec: dict[str, Any], *, version: str) -> str:
+    """Draw a specification.
+
+    Args:
+        spec: Of a chart, without control characters.
+        version: Of Vega-Lite, such as `6.1`.
+    """
+    drawn: str = vl_convert.vegalite_to_svg(spec, vl_version=version)
+    return drawn
+
+
+@contextmanager
+def drawers(*, version: str) -> Iterator[Run]:
+    """Processes that draw, started at once: they are ready by the time there is a chart.
+
+    On a single core they would only be in the way, so this process draws.
+
+    Args:
+        version: Of Vega-Lite.
+    """
+    count = min(_MOST, os.cpu_count() or 1)
+    if count == 1:
+        yield map
+        return
+    pool = ProcessPoolExecutor(
+        count, mp_context=get_context("spawn"), initializer=_start, initargs=(version,)
+    )
+    try:
+        for _ in range(count):
+            pool.submit(len, ())  # a process starts with its first task
+        yield pool.map
+    finally:
+        pool.shutdown(cancel_futures=True)
+
+
+def _start(version: str) -> None:
+    signal.signal(signal.SIGINT, signal.SIG_IGN)  # Ctrl-C ends the main process, and it these
+    svg(_FIRST, version=version)

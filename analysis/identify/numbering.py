@@ -20,7 +20,7 @@ __all__ = ["RAISED", "Book", "Entries", "Numbers", "numbered"]
 Numbers = NDArray[np.int64]
 """Shape (turns, voters): ballots by number, -1 for an abstention."""
 
-Entries = NDArray[np.int32]
+Entries = NDArray[np.int16] | NDArray[np.int32]
 """Shape (voters, turns): numbers raised by `RAISED`; 1 is an abstention, 0 is free."""
 
 Ints = NDArray[np.int64]
@@ -36,6 +36,8 @@ _SPREAD: Final = np.uint32(18_472)
 _SHIFT: Final = np.uint32(11)
 """What is left of the product, 21 bits, differs for all cells up to 31: tests try them all."""
 _CODES: Final = 1 << 21
+_FEW: Final = 1_024
+"""Ballots that are looked at for new ones at a time."""
 
 
 def numbered(masses: Ints) -> tuple[Numbers, list[Masses]]:
@@ -71,47 +73,64 @@ class Book:
 
     def __init__(self, name: Callable[[Ints], Ints], m: int) -> None:
         self._name = name
-        self._known: dict[Masses, int] = {(-1,) * m: _ABSENT}
-        self._of_code = np.zeros(_CODES, dtype=np.int32)
+        self._m = m
+        self._of_code: Entries = np.zeros(_CODES, dtype=np.int16)
+        self._of_large: dict[Masses, int] = {}
         self._lock = Lock()
 
     def entries(self, masses: Ints) -> Entries:
         """Shape (voters, turns): the entry of each ballot."""
-        turns, voters, m = masses.shape
-        cells = np.zeros((turns, voters, max(m, _CELLS)), dtype=np.int8)
-        if _cast(masses, cells[:, :, :m]):
-            return self._by_code(_packed(cells), cells[:, :, :m])
-        rows = masses.reshape(-1, m)
-        rows, index = np.unique(np.where(rows[:, :1] < 0, -1, rows), axis=0, return_inverse=True)
-        return self._named(rows)[index.reshape(turns, voters).T]
+        cells = np.zeros((*masses.shape[:2], _CELLS), dtype=np.int8)
+        if self._m <= _CELLS and _cast(masses, cells[:, :, : self._m]):
+            return self._packed(cells)
+        return self._searched(masses)
 
-    def _by_code(self, code: NDArray[np.uint32], cells: NDArray[np.int8]) -> Entries:
-        index = np.ascontiguousarray(code.T, dtype=np.intp)
-        entries = self._of_code.take(index, mode="clip")
+    def _packed(self, cells: NDArray[np.int8]) -> Entries:
+        code = np.ascontiguousarray(_codes(cells).T, dtype=np.intp)
+        entries = self._of_code.take(code)
         if entries.min(initial=_ABSENT) == _NEW:
-            unseen = entries == _NEW
-            new, first, index = np.unique(index[unseen], return_index=True, return_inverse=True)
-            rows = cells.transpose(1, 0, 2)[unseen][first].astype(np.int64)
-            rows[rows[:, 0] == _LARGE] = -1
-            self._of_code[new] = self._named(rows)
-            entries[unseen] = self._of_code[new][index]
+            voter, turn = np.nonzero(entries == _NEW)
+            while len(turn):
+                self._learn(code[voter[:_FEW], turn[:_FEW]], cells[turn[:_FEW], voter[:_FEW]])
+                still = self._of_code[code[voter, turn]] == _NEW
+                voter, turn = voter[still], turn[still]
+            entries = self._of_code.take(code)
         return entries
 
-    def _named(self, rows: Ints) -> Entries:
-        """The entries of different ballots; new ones are named."""
-        ballots = [tuple(row) for row in rows.tolist()]
+    def _learn(self, code: NDArray[np.intp], cells: NDArray[np.int8]) -> None:
+        code, first = np.unique(code, return_index=True)
+        ballots = cells[first, : self._m].astype(np.int64)
+        entries = np.full(len(code), _ABSENT)
         with self._lock:
-            new = [ballot for ballot in ballots if ballot not in self._known]
-            if new:
-                names = (self._name(np.array(new)) + RAISED).tolist()
-                self._known.update(zip(new, names, strict=True))
-        return np.array([self._known[ballot] for ballot in ballots], dtype=np.int32)
+            new = self._of_code[code] == _NEW
+            cast = new & (ballots[:, 0] != _LARGE)
+            entries[cast] = self._name(ballots[cast]) + RAISED
+            if entries.max(initial=0) > np.iinfo(self._of_code.dtype).max:
+                self._of_code = self._of_code.astype(np.int32)
+            self._of_code[code[new]] = entries[new]
+
+    def _searched(self, masses: Ints) -> Entries:
+        """The same where some masses are large, or candidates many."""
+        rows = masses.reshape(-1, self._m)
+        rows, index = np.unique(np.where(rows[:, :1] < 0, -1, rows), axis=0, return_inverse=True)
+        entries = np.full(len(rows), _ABSENT, dtype=np.int32)
+        small = (rows < _LARGE).all(axis=1) & (self._m <= _CELLS)
+        if small.any():
+            (entries[small],) = self.entries(rows[small, None])
+        for row in np.flatnonzero(~small & (rows[:, 0] >= 0)).tolist():
+            entries[row] = self._of_ballot(rows[row])
+        return entries[index.reshape(masses.shape[:2]).T]
+
+    def _of_ballot(self, row: Ints) -> int:
+        with self._lock:
+            ballot = tuple(row.tolist())
+            if ballot not in self._of_large:
+                self._of_large[ballot] = int(self._name(row[None])[0]) + RAISED
+            return self._of_large[ballot]
 
 
 def _cast(masses: Ints, cells: NDArray[np.int8]) -> bool:
-    """Write masses as bytes; false where they are too many or too large."""
-    if masses.shape[2] > _CELLS:
-        return False
+    """Write masses as bytes; false where some are too large."""
     cells[...] = masses
     if masses.view(np.uint64).max(initial=0) < _LARGE:
         return True
@@ -122,6 +141,6 @@ def _cast(masses: Ints, cells: NDArray[np.int8]) -> bool:
     return True
 
 
-def _packed(cells: NDArray[np.int8]) -> NDArray[np.uint32]:
+def _codes(cells: NDArray[np.int8]) -> NDArray[np.uint32]:
     """Shape (turns, voters): a code for the cells of each ballot."""
     return np.asarray(cells.view("<u4")[:, :, 0] * _SPREAD >> _SHIFT)

@@ -6,7 +6,7 @@ from functools import cache
 import numpy as np
 from numpy.typing import NDArray
 
-from analysis.identify.domains import domain_of
+from analysis.identify.domains import Domain, domain_of
 from analysis.identify.halves import labels_of, panel_table
 from analysis.identify.numbering import RAISED, Book, Numbers, numbered
 from analysis.identify.outcomes import tabled
@@ -49,7 +49,7 @@ class TabledIdentifier(Identifier):
         cast = [ballot or (-1,) * m for profile in plain for ballot in profile.ballots]
         numbers, ballots = numbered(np.array(cast, dtype=np.int64).reshape(len(group), n, m))
         rule = plain[0].rule
-        domains = [domain_of(ballot, protocol=rule, target=target) for ballot in ballots]
+        domains = _domains(ballots, rule, target)
         if not covered(target, m, n, budget=self.budget, domains=domains):
             return
         found = possible_of(numbers, ballots, rule, target, m=m, exempt=n, budget=self.budget)
@@ -130,7 +130,7 @@ def possible_of(
 ) -> Winners:
     """As `possible_winners`, of turns whose ballots were numbered by `numbered`."""
     turns, n = numbers.shape
-    domains = [domain_of(b, protocol=protocol, target=target) for b in ballots]
+    domains = _domains(ballots, protocol, target)
     if not covered(target, m, n, budget=budget, domains=domains):
         raise UsageError(
             f"Panels of {n} voters over {m} candidates are too large for tables of {target}.",
@@ -142,3 +142,10 @@ def possible_of(
     entry = np.append(labels.of(np.array(ballots).reshape(-1, m)), -1) + RAISED
     table = panel_table(target, m, n, labels.sets)
     return looked_up(table, turns, lambda part: entry[numbers[part].T], exempt=exempt)
+
+
+def _domains(ballots: Sequence[Masses], protocol: Protocol, target: Target) -> list[Domain]:
+    """Only of points; other panels are covered, or not, whatever was cast."""
+    if target != "cumulative":
+        return []
+    return [domain_of(ballot, protocol=protocol, target=target) for ballot in ballots]

@@ -22,7 +22,7 @@ def ballots_again(numbers, ballots, m):
 
 def test_cells_up_to_31_have_different_codes():
     cells = np.array(list(product(range(32), repeat=4)), dtype=np.int8)
-    codes = numbering._packed(cells[:, None, :])
+    codes = numbering._codes(cells[:, None, :])
     assert int(codes.max()) < numbering._CODES
     assert np.bincount(codes.ravel()).max() == 1
 
@@ -49,6 +49,13 @@ def test_small_masses_keep_their_numbers_among_large_ones():
     both = book.entries(np.concatenate([small, large]))
     assert (both[:, :50] == before).all()
     assert len(set(named)) == len(named)
+
+
+def test_more_ballots_than_16_bits_can_tell_apart_have_numbers():
+    masses = np.array(list(product(range(15), repeat=4)))[:, None]
+    numbers, ballots = numbered(masses)
+    assert len(ballots) == 15**4 > 1 << 15
+    assert (ballots_again(numbers, ballots, 4) == masses).all()
 
 
 @pytest.mark.parametrize("cores", [1, 2, 3])

@@ -24,6 +24,7 @@ candidate stands alone).
 """
 
 from collections.abc import Callable, Mapping, Sequence
+from functools import lru_cache
 from math import lcm
 from typing import Final, Literal, get_args
 
@@ -119,6 +120,11 @@ def winners(
 
 def margins(rankings: Sequence[Ranking], candidates: Sequence[str]) -> Margins:
     """(a, b) → voters that place a above b, less those that place b above a."""
+    return dict(_margins(tuple(rankings), tuple(candidates)))
+
+
+@lru_cache(maxsize=1 << 12)  # four rules ask for the same
+def _margins(rankings: tuple[Ranking, ...], candidates: tuple[str, ...]) -> Margins:
     found = {(a, b): 0 for a in candidates for b in candidates if a != b}
     for ranking in rankings:
         level = {c: i for i, tied in enumerate(ranking) for c in tied}

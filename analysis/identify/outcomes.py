@@ -9,13 +9,13 @@ one count answers for all ways to rename them.
 from functools import cache
 from itertools import combinations_with_replacement, permutations
 from math import factorial
-from typing import Final
+from typing import Final, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
 from analysis.identify.domains import Domain, extensions
-from analysis.rules import RANKING_RULES, Target, ballot_format
+from analysis.rules import RANKING_RULES, Ranking, Target, ballot_format
 from tutorsim.types import Protocol
 
 __all__ = ["MOST_CANDIDATES", "allowed", "ballots_of", "outcomes", "tabled"]
@@ -90,20 +90,43 @@ def _by_sums(ballots: NDArray[np.int64], n: int) -> Sets:
 
 
 def _by_rule(target: Target, m: int, n: int) -> Sets:
-    """One count for all panels that differ by the order of voters or the names of candidates."""
+    alike = _alike(m, n)
+    counted = np.array([_counted(target, panel, m) for panel in alike.panels], dtype=np.int64)
+    sets = _sets_renamed(m)[alike.names, counted[alike.counted]].astype(np.uint8)
+    return np.asarray(sets[alike.sorted])
+
+
+class _Alike(NamedTuple):
+    """Panels that differ by the order of voters or the names of candidates only."""
+
+    panels: list[tuple[Ranking, ...]]
+    """One of each kind, with which every rule has to be counted."""
+    counted: NDArray[np.int64]
+    """Per panel with its ballots in order: its kind."""
+    names: NDArray[np.int64]
+    """And how its candidates are renamed to get there."""
+    sorted: NDArray[np.int32]
+    """Per combination of ballots: that panel with its ballots in order."""
+
+
+@cache
+def _alike(m: int, n: int) -> _Alike:
     orders = list(permutations(range(m)))
     panels = np.array(list(combinations_with_replacement(range(len(orders)), n)), dtype=np.int64)
     weights = len(orders) ** np.arange(n - 1, -1, -1)
-    renamed = _renamed(orders)
-    images = np.stack([np.sort(row[panels], axis=1) @ weights for row in renamed])
-    name, code = images.argmin(axis=0), images.min(axis=0)
-    counted, index = np.unique(code, return_inverse=True)
-    sets = np.array([_counted(target, c, orders, n) for c in counted.tolist()], dtype=np.int64)
-    back = _sets_renamed(orders)[name, sets[index]]
-    table = np.zeros(len(orders) ** n, dtype=np.uint8)
-    table[panels @ weights] = back
-    every = np.arange(len(table))[:, None] // weights % len(orders)
-    return np.asarray(table[np.sort(every, axis=1) @ weights])
+    images = np.stack([np.sort(row[panels], axis=1) @ weights for row in _renamed(orders)])
+    codes, counted = np.unique(images.min(axis=0), return_inverse=True)
+    number = np.zeros(len(orders) ** n, dtype=np.int32)
+    number[panels @ weights] = np.arange(len(panels))
+    every = np.arange(len(number))[:, None] // weights % len(orders)
+    shown = [tuple((str(c),) for c in order) for order in orders]
+    kinds = codes[:, None] // weights % len(orders)
+    return _Alike(
+        [tuple(shown[ballot] for ballot in kind) for kind in kinds.tolist()],
+        counted,
+        images.argmin(axis=0),
+        number[np.sort(every, axis=1) @ weights],
+    )
 
 
 def _renamed(orders: list[tuple[int, ...]]) -> NDArray[np.int64]:
@@ -112,19 +135,15 @@ def _renamed(orders: list[tuple[int, ...]]) -> NDArray[np.int64]:
     return np.array([[number[tuple(g[c] for c in order)] for order in orders] for g in orders])
 
 
-def _sets_renamed(orders: list[tuple[int, ...]]) -> NDArray[np.int64]:
+@cache
+def _sets_renamed(m: int) -> NDArray[np.int64]:
     """Row g: each set of renamed candidates under its own names again."""
-    m = len(orders[0])
+    orders = permutations(range(m))
     return np.array(
         [[sum((bits >> g[c] & 1) << c for c in range(m)) for bits in range(1 << m)] for g in orders]
     )
 
 
-def _counted(target: Target, code: int, orders: list[tuple[int, ...]], n: int) -> int:
-    names = [str(c) for c in range(len(orders[0]))]
-    rankings = []
-    for _ in range(n):
-        code, number = divmod(code, len(orders))
-        rankings.append(tuple((names[c],) for c in orders[number]))
-    won = RANKING_RULES[target](rankings, names)
+def _counted(target: Target, rankings: tuple[Ranking, ...], m: int) -> int:
+    won = RANKING_RULES[target](rankings, [str(c) for c in range(m)])
     return sum(1 << int(c) for c in won)

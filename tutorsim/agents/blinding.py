@@ -30,7 +30,7 @@ def draw_labels(
     if study.blinding == "per_reader":
         before = f"{before}{stage}\x1f{reader}\x1f"
     hashed = sorted([(sha256(f"{before}{role}".encode()).digest(), role) for role in candidates])
-    return {label: role for label, (_, role) in zip(LABELS, hashed, strict=False)}
+    return dict(zip(LABELS, [role for _, role in hashed], strict=False))
 
 
 def labelled(texts: Mapping[str, str], labels: Mapping[str, str]) -> str:
@@ -53,10 +53,11 @@ class Notes:
     """
 
     def __init__(self, reviews: Iterable[ReviewRecord]) -> None:
-        self._on: dict[str, list[str | _Mentioning]] = {}
+        said: dict[str, list[str | _Mentioning]] = {}
         for review in reviews:
             for role, note in review.notes.items():
-                self._on.setdefault(role, []).extend(_note_lines(note, review.labels))
+                said.setdefault(role, []).extend(_note_lines(note, review.labels))
+        self._on = {role: _joined(lines) for role, lines in said.items() if lines}
 
     def shown(self, labels: Mapping[str, str]) -> str:
         """All notes, grouped by the proposal they are about, in the reader's own labels.
@@ -66,10 +67,8 @@ class Notes:
         label_of = {role: label for label, role in labels.items()}
         groups = []
         for label, role in labels.items():
-            lines = [
-                line if isinstance(line, str) else line.shown(label_of)
-                for line in self._on.get(role) or ("- (no review)",)
-            ]
+            parts = self._on.get(role, ("- (no review)",))
+            lines = [part if isinstance(part, str) else part.shown(label_of) for part in parts]
             groups.append("\n".join([f"On {label}:", *lines]))
         return "\n\n".join(groups)
 
@@ -84,6 +83,12 @@ class _Mentioning(NamedTuple):
 
     def shown(self, label_of: Mapping[str, str]) -> str:
         return f"- {self.kind}: {indented(relabel(self.text, self.written, label_of))}"
+
+
+def _joined(lines: Sequence["str | _Mentioning"]) -> tuple["str | _Mentioning", ...]:
+    """The lines that every reader sees alike as one, where all are."""
+    alike = [line for line in lines if isinstance(line, str)]
+    return ("\n".join(alike),) if len(alike) == len(lines) else tuple(lines)
 
 
 def _note_lines(note: Note, written: Mapping[str, str]) -> Iterator[str | _Mentioning]:

@@ -48,11 +48,11 @@ class Scene:
         """The same episode and panel under the rule, order and tie policy of a branch."""
         return self.alternative(branch.model_copy(update={"roles": None, "model": None}))
 
-    @property
+    @cached_property
     def study(self) -> Study:
         return self.loaded.study
 
-    @property
+    @cached_property
     def catalog(self) -> Catalog:
         return self.loaded.catalog
 

@@ -72,7 +72,10 @@ def ask(questions: Sequence[Question[T]]) -> Flow[list[Answer[T]]]:
     if not questions:
         return []
     replies = yield from _round([question.call for question in questions])
-    answers = [_answered(q, reply.text) for q, reply in zip(questions, replies, strict=True)]
+    answers = [
+        Answer(question.read(reply.text), reply.text, None, False, 1)
+        for question, reply in zip(questions, replies, strict=True)
+    ]
     unread = [i for i, answer in enumerate(answers) if answer.value is None]
     if unread:
         again = yield from _round([_second(questions[i]) for i in unread])
@@ -85,10 +88,6 @@ def _round(calls: Sequence[Call]) -> Flow[tuple[Reply, ...]]:
     sent = yield Round(tuple(calls))
     assert isinstance(sent, tuple)
     return sent
-
-
-def _answered(question: Question[T], reply: str) -> Answer[T]:
-    return Answer(question.read(reply), reply, None, False, 1)
 
 
 def _second(question: Question[T]) -> Call:

@@ -145,14 +145,15 @@ class Reply(NamedTuple):
         try:
             if body["type"] != "message":
                 raise ValueError(f"the response is a {body['type']!r}, not a message")
-            blocks = [block["text"] for block in body["content"] if block["type"] == "text"]
+            text = "".join([block["text"] for block in body["content"] if block["type"] == "text"])
+            model, stop_reason = body["model"], body.get("stop_reason") or None
             usage = body["usage"]
             return cls(
-                text=_encodable("".join(blocks)),
-                model=_encodable(body["model"]),
-                stop_reason=_encodable(body.get("stop_reason") or "") or None,
-                input_tokens=_input_tokens(usage),
-                output_tokens=int(usage["output_tokens"]),
+                text if text.isascii() else _encodable(text),
+                model if model.isascii() else _encodable(model),
+                stop_reason if stop_reason is None else _encodable(stop_reason),
+                _input_tokens(usage),
+                int(usage["output_tokens"]),
             )
         except (KeyError, TypeError, AttributeError, OverflowError) as error:
             raise ValueError(f"the response is not a message: {error!r}") from error
@@ -167,8 +168,6 @@ def _input_tokens(usage: Mapping[str, Any]) -> int:
 
 def _encodable(text: str) -> str:
     """The text with lone surrogates replaced, so that it can be written as UTF-8."""
-    if text.isascii():
-        return text
     try:
         text.encode()
     except UnicodeEncodeError:

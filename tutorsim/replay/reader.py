@@ -92,6 +92,7 @@ class FastPlayback:
 
     def __init__(self, cassette: Cassette) -> None:
         self._cassette = cassette
+        self._name = cassette.name
         self._left = dict(cassette.interactions)
 
     @property
@@ -113,12 +114,12 @@ class FastPlayback:
         found = self._left.get(key)
         if found is None:
             held = self._cassette.interactions
-            raise missing(self._cassette.name, key, held=held, played=key in held)
-        check_same(self._cassette.name, found, call)
+            raise missing(self._name, key, held=held, played=key in held)
+        check_same(self._name, found, call)
         try:
             answer = found.reply()
         except ValueError as error:
-            raise unreadable_reply(self._cassette.name, key, error) from error
+            raise unreadable_reply(self._name, key, error) from error
         del self._left[key]
         return answer
 

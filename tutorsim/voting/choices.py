@@ -44,7 +44,7 @@ def resolve(choice: Choice, labels: Mapping[str, str]) -> Choice:
             order=tuple(labels[label] for label in choice.order),
             approved=tuple(labels[label] for label in choice.approved),
         )
-    return tuple(labels[label] for label in choice)
+    return tuple([labels[label] for label in choice])
 
 
 def cast_as(choice: Choice, *, form: BallotFormat, protocol: Protocol) -> Choice | None:

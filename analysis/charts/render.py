@@ -38,10 +38,10 @@ def drawn(specs: Iterable[dict[str, Any]], *, run: Run = map) -> list[str]:
     """The raw drawings of specifications.
 
     Args:
-        specs: Vega-Lite specifications.
+        specs: Vega-Lite specifications; each may be drawn before the next one is made.
         run: Applies a function to every one of them, here or elsewhere.
     """
-    return list(run(partial(svg, version=VEGA_LITE), [_readable(spec) for spec in specs]))
+    return list(run(partial(svg, version=VEGA_LITE), map(_readable, specs)))
 
 
 def to_svg(spec: dict[str, Any]) -> str:

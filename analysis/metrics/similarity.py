@@ -103,7 +103,7 @@ def _unit(words: Mapping[str, int], weight: Mapping[str, float]) -> Vector:
 
 def _mean_cosine(vectors: Sequence[Vector]) -> float | None:
     cosines = [
-        min(1.0, sum(x * b.get(word, 0.0) for word, x in a.items()))
+        min(1.0, sum([x * b[word] for word, x in a.items() if word in b]))
         for a, b in combinations(vectors, 2)
     ]
     return sum(cosines) / len(cosines) if cosines else None

@@ -85,7 +85,7 @@ def _variables(tokens: dict[str, str]) -> str:
 def _drawings(document: Document, run: Run) -> dict[str, Markup]:
     """Every chart that there is, by name."""
     figures = [figure for figure in document.figures() if figure.chart is not None]
-    specs = [_untitled(figure, document.provenance) for figure in figures]
+    specs = (_untitled(figure, document.provenance) for figure in figures)
     return {
         figure.name: Markup(to_page_svg(drawing, name=figure.name, label=_label(figure)))
         for figure, drawing in zip(figures, drawn(specs, run=run), strict=True)

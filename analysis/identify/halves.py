@@ -45,7 +45,7 @@ class Labels(NamedTuple):
     """Numbers for what voters may have cast; ballots that leave the same possible share one."""
 
     sets: Sets
-    """Label → rows of `ballots_of` the target's format."""
+    """Label → rows of `ballots_of` the target's format; the smallest sets first."""
     of_key: Ints
     exact: bool
 
@@ -59,13 +59,13 @@ def labels_of(protocol: Protocol, target: Target, m: int) -> Labels:
     """What ballots of a protocol over m candidates leave possible under a target."""
     form, exact = ballot_format(target), protocol == target == "approval"
     every = np.array(list(product(range(2 if exact else m), repeat=m)))
-    found: dict[tuple[int, ...], int] = {}
+    keys = _keys(every, exact=exact)
+    domains = [domain_of(tuple(b), protocol=protocol, target=target) for b in every.tolist()]
+    found = [tuple(allowed(domain, form, m).tolist()) for domain in domains]
+    sets = sorted(set(found), key=lambda rows: (len(rows), rows))
     of_key = np.zeros(len(every), dtype=np.int64)
-    for key, ballot in zip(_keys(every, exact=exact).tolist(), every.tolist(), strict=True):
-        domain = domain_of(tuple(ballot), protocol=protocol, target=target)
-        rows = tuple(allowed(domain, form, m).tolist())
-        of_key[key] = found.setdefault(rows, len(found))
-    return Labels(tuple(found), of_key, exact)
+    of_key[keys] = [sets.index(rows) for rows in found]
+    return Labels(tuple(sets), of_key, exact)
 
 
 def _keys(ballots: Ints, *, exact: bool) -> Ints:
@@ -87,7 +87,10 @@ class _Halves(NamedTuple):
     """Halves of panels: so many voters, in any order."""
 
     rows: Ints
-    """Shape (halves, voters): entries, sorted; halves with as many abstentions stand together."""
+    """Shape (halves, voters): entries, the largest first.
+
+    Halves with as many abstentions stand together, and of these the ones of small entries: what
+    is looked up most lies close."""
     number: Index
     """Code of a half, its entries as digits → which row it is."""
     base: int
@@ -98,8 +101,9 @@ class _Halves(NamedTuple):
 def _halves(entries: int, voters: int) -> _Halves:
     weights = entries ** np.arange(voters - 1, -1, -1)
     every = np.arange(entries**voters)[:, None] // weights % entries
-    found, number = np.unique(np.sort(every, axis=1) @ weights, return_inverse=True)
-    rows = every[found]
+    every = -np.sort(-every, axis=1)
+    found, number = np.unique(every @ weights, return_inverse=True)
+    rows = found[:, None] // weights % entries
     order = np.argsort((rows == _ABSENT).sum(axis=1), kind="stable")
     return _Halves(rows[order], np.argsort(order).astype(np.int32)[number], entries)
 

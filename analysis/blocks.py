@@ -77,6 +77,12 @@ class Codes:
     def __init__(self, names: Iterable[str] = ()) -> None:
         self.names = list(names)
 
+    def learn(self, column: pl.Series) -> None:
+        """Number the names of a column, so that asking for them adds none."""
+        known = set(self.names)
+        names = column.unique(maintain_order=True).cast(pl.String).to_list()
+        self.names += [name for name in names if name not in known]
+
     def of(self, column: pl.Series) -> NDArray[np.int64]:
         """The number of each value; new names get the next ones."""
         if isinstance(column.dtype, pl.Categorical | pl.Enum):
@@ -88,7 +94,7 @@ class Codes:
             found += (column == name).to_numpy().view(np.int8) * np.int8(number)
         new = np.flatnonzero(found == 0)
         if len(new):
-            self._add(column.gather(new))
+            self.learn(column.gather(new))
             return self.of(column)
         return found.astype(np.int64) - 1
 
@@ -102,14 +108,9 @@ class Codes:
         return np.asarray(table[physical])
 
     def _looked_up(self, column: pl.Series) -> NDArray[np.int64]:
-        known = set(self.names)
-        distinct = column.unique(maintain_order=True)
-        self._add(distinct.filter([name not in known for name in distinct.to_list()]))
+        self.learn(column)
         numbers = {name: i for i, name in enumerate(self.names)}
         return column.replace_strict(numbers, return_dtype=pl.Int64).to_numpy()
-
-    def _add(self, column: pl.Series) -> None:
-        self.names += column.unique(maintain_order=True).to_list()
 
 
 def turn_sets(ballots: pl.LazyFrame, codes: Codes) -> Iterator[TurnSets | None]:

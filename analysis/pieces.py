@@ -1,6 +1,8 @@
 """Parquet files of ballots read in pieces: some rows of whole turns at a time, as arrays."""
 
+from collections import deque
 from collections.abc import Callable, Iterable, Iterator
+from concurrent.futures import Future, ThreadPoolExecutor
 from pathlib import Path
 from typing import Final, NamedTuple, TypeVar
 
@@ -8,14 +10,16 @@ import polars as pl
 
 from analysis.ballotfiles import REQUIRED
 from analysis.blocks import TurnOrder, whole_turns
-from analysis.profiles import RICH, STAGES, TURN, Place
+from analysis.profiles import RICH, TURN, Place
 from analysis.rounds import Piece, VoteReader
 from tutorsim.errors import BallotFileError
 
 __all__ = ["PieceRows", "ask", "is_regular", "pieces_of", "rows_of"]
 
-BATCH: Final = 2_000_000
-"""Rows held at a time: some hundred megabytes."""
+BATCH: Final = 1_000_000
+"""Rows of a piece: a hundred megabytes."""
+_AHEAD: Final = 2
+"""Pieces read while another is used."""
 
 _CAST: Final = (*TURN, "stage", "voter", "candidate", "mass", "ballot_status", *RICH)
 """What makes ballots."""
@@ -87,10 +91,8 @@ def pieces_of(
     present = rows.collect_schema()
     columns = [c for c in (*_CAST, *(_SHOWN if shown else ())) if c in present]
     order = TurnOrder()
-    for frame in whole_turns(rows.select(columns).with_row_index("row", 1), BATCH):
-        piece = reader.read(frame) if _named(frame) else None
-        fits = piece is not None and _known(piece) and order.keeps(piece.runs)
-        if piece is None or not fits:
+    for frame, piece in _read_ahead(rows.select(columns).with_row_index("row", 1), reader):
+        if piece is None or not (_known(piece) and order.keeps(piece.runs)):
             yield None
             return
         yield PieceRows(frame, piece)
@@ -98,14 +100,31 @@ def pieces_of(
         yield None
 
 
-def _named(frame: pl.DataFrame) -> bool:
-    stages = frame.get_column("stage").unique().drop_nulls().cast(pl.String).to_list()
-    missing = frame.select(pl.col(_NAMES).has_nulls()).row(0)
-    return not any(missing) and set(stages) <= {*STAGES, *STAGES.values()}
+def _read_ahead(
+    rows: pl.LazyFrame, reader: VoteReader
+) -> Iterator[tuple[pl.DataFrame, Piece | None]]:
+    """Frames with their pieces, the next ones read meanwhile; without one where a name is missing.
+
+    Names are learned in the table's order, so that threads make no difference to their numbers.
+    """
+    waiting: deque[tuple[pl.DataFrame, Future[Piece]]] = deque()
+    with ThreadPoolExecutor(_AHEAD) as pool:
+        for frame in whole_turns(rows, BATCH):
+            if any(frame.select(pl.col(_NAMES).has_nulls()).row(0)):
+                yield frame, None
+                return
+            reader.learn(frame)
+            waiting.append((frame, pool.submit(reader.read, frame)))
+            if len(waiting) > _AHEAD:
+                done, piece = waiting.popleft()
+                yield done, piece.result()
+        for done, piece in waiting:
+            yield done, piece.result()
 
 
 def _known(piece: Piece) -> bool:
-    """Whether no name is blank."""
+    """Whether no name is blank, and every stage known."""
     names = (*piece.votes.order, *piece.votes.voters, *piece.votes.labels)
     episodes = piece.runs.get_column("episode_id").str.strip_chars()
-    return all(name.strip() for name in names) and bool((episodes != "").all())
+    blank = not all(name.strip() for name in names) or bool((episodes == "").any())
+    return not blank and bool((piece.turn > -2).all())

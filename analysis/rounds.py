@@ -26,7 +26,6 @@ Ints = npt.NDArray[np.int64]
 Bools = npt.NDArray[np.bool_]
 
 _LARGEST: Final = 2**63 - 1
-_HEAD: Final = 10_000
 _FINAL: Final = list(STAGES.values()).index("vote_final")
 _NO_LABEL: Final = ""
 
@@ -97,7 +96,8 @@ class Piece(NamedTuple):
     votes: Votes
     """Labels are numbered as they first appeared, in `joined` ones by name."""
     turn: Ints
-    """The turn of each row of the table; -1 where it has no final ballots."""
+    """The turn of each row of the table; -1 where it has no final ballots, -2 where the row is of
+    no known stage."""
     runs: pl.DataFrame
     """`episode_id`, `turn` and `protocol` of each run of rows of one turn, in the table's order."""
 
@@ -110,6 +110,13 @@ class VoteReader:
         self._candidates, self._voters = Codes(fallback_order or ()), Codes()
         self._labels = Codes([_NO_LABEL])
 
+    def learn(self, ballots: pl.DataFrame) -> None:
+        """Number the names of a piece; then several such pieces may be read at the same time."""
+        self._candidates.learn(ballots.get_column("candidate"))
+        self._voters.learn(ballots.get_column("voter"))
+        if "label" in ballots.columns:
+            self._labels.learn(ballots.get_column("label").drop_nulls())
+
     def read(self, ballots: pl.DataFrame) -> Piece:
         """The rounds of a piece, which holds whole turns."""
         stage = self._stages.of(ballots.get_column("stage"))
@@ -117,8 +124,8 @@ class VoteReader:
         rows = ballots if known.all() else ballots.filter(known)
         stage = stage[known] % len(STAGES)
         runs, turns, turn = _turns(rows)
-        candidate = _numbers(self._candidates, rows.get_column("candidate"))
-        who = _numbers(self._voters, rows.get_column("voter"))
+        candidate = self._candidates.of(rows.get_column("candidate"))
+        who = self._voters.of(rows.get_column("voter"))
         order, names = tuple(self._candidates.names), tuple(self._voters.names)
         keys = (turn, stage, who, candidate)
         kept = _sorted(keys, (turns.height, len(STAGES), len(names), len(order)))
@@ -144,7 +151,7 @@ class VoteReader:
             tie=tie,
             episodes=_episodes(ballots),
         )
-        of_row = np.full(ballots.height, -1, dtype=np.int64)
+        of_row = np.full(ballots.height, -2, dtype=np.int64)
         of_row[known] = place[turn]
         return Piece(votes, of_row, runs)
 
@@ -155,7 +162,7 @@ class VoteReader:
         column = ballots.get_column("label")
         if column.null_count() == len(column):
             return None
-        return _numbers(self._labels, column.fill_null(_NO_LABEL)) - 1
+        return self._labels.of(column.fill_null(_NO_LABEL)) - 1
 
 
 def joined(pieces: Sequence[Votes]) -> Votes:
@@ -241,12 +248,6 @@ def _episodes(ballots: pl.DataFrame) -> pl.DataFrame:
         .unique("episode_id", keep="first", maintain_order=True)
         .collect()
     )
-
-
-def _numbers(codes: Codes, column: pl.Series) -> Ints:
-    """The number of each name; the first rows bring most names, so that few are new later."""
-    codes.of(column.head(_HEAD))
-    return codes.of(column)
 
 
 def _turns(rows: pl.DataFrame) -> tuple[pl.DataFrame, pl.DataFrame, Ints]:

@@ -5,8 +5,10 @@ are sufficient. Cost depends on the number of distinct sets (at most 2^m) and or
 the number of turns.
 """
 
-from collections.abc import Sequence
+from collections import Counter
+from collections.abc import Mapping, Sequence
 from fractions import Fraction
+from functools import cache
 from itertools import permutations
 from math import factorial
 from typing import Final, NamedTuple
@@ -46,39 +48,50 @@ def sweep_orders(tied: TiedSets, *, order: Sequence[str]) -> Sweep:
     """
     m = len(order)
     place = {c: i for i, c in enumerate(order)}
-    sets = [sum(1 << place[c] for c in t.undecided) for t, _ in tied]
-    counts = np.array([n for _, n in tied], dtype=np.int64)
-    ranks = np.array(list(permutations(range(m))), dtype=np.int8)
-    first = _first_members(ranks, np.array(sets, dtype=np.int64))
+    counts = np.zeros(1 << m, dtype=np.int64)
+    for undecided, n in _by_set(tied).items():
+        counts[sum(1 << place[c] for c in undecided)] += n
+    ranks, first = _orders(m)
     wins = np.stack([(first == c) @ counts for c in range(m)], axis=1)
     changed = (first != first[0]) @ counts
     orders = tuple(tuple(order[c] for c in row) for row in ranks.tolist())
     return Sweep(orders, tuple(order), wins, changed)
 
 
-def _first_members(ranks: NDArray[np.int8], sets: NDArray[np.int64]) -> NDArray[np.int8]:
-    """Shape (orders, sets): the member of each set that stands first in each order."""
+def _by_set(tied: TiedSets) -> Counter[tuple[str, ...]]:
+    """Turns by what is undecided, whatever the protocol."""
+    counts = Counter[tuple[str, ...]]()
+    for turns, n in tied:
+        counts[turns.undecided] += n
+    return counts
+
+
+@cache
+def _orders(m: int) -> tuple[NDArray[np.int8], NDArray[np.int8]]:
+    """Every order of m candidates, and the member of each set of bits that is first in it."""
+    ranks = np.array(list(permutations(range(m))), dtype=np.int8)
+    sets = np.arange(1 << m)
     first = np.full((len(ranks), len(sets)), -1, dtype=np.int8)
-    for place in reversed(range(ranks.shape[1])):
+    for place in reversed(range(m)):
         candidate = ranks[:, [place]]
-        first = np.where(sets[None, :] >> candidate & 1 == 1, candidate, first)
-    return first
+        first = np.where(sets >> candidate & 1 == 1, candidate, first)
+    return ranks, first
 
 
 def order_table(tied: TiedSets, *, order: Sequence[str], protocol: str | None) -> OrderTable:
     """The table of one protocol's turns, or of all with `None`."""
     turns = tied if protocol is None else tied.of(protocol)
-    open_sets = [(t.undecided, n) for t, n in turns if len(t.undecided) > 1]
+    sets = _by_set(turns)
+    sizes = _by_size(sets)
     swept = sweep_orders(turns, order=order) if len(order) <= MAX_ROLES else None
     listed = swept is not None and len(swept.orders) <= LISTED_ORDERS
-    by_lot = sum((n * (1 - Fraction(1, len(s))) for s, n in open_sets), Fraction(0))
     return OrderTable(
         protocol=protocol,
         logged_order=tuple(order),
         turns=turns.turns,
-        decided_by_order=sum(n for _, n in open_sets),
-        candidates=tuple(_role_wins(turns, c, order) for c in order),
-        changed_expected=Exact.of(by_lot),
+        decided_by_order=turns.turns - sizes[1],
+        candidates=tuple(_role_wins(sets, c, order) for c in order),
+        changed_expected=Exact.of(turns.turns - _by_lot(sizes)),
         changed_most=None if swept is None else int(swept.changed.max()),
         orders=factorial(len(order)),
         listed=_rows(swept) if swept is not None and listed else (),
@@ -98,18 +111,32 @@ def _rows(swept: Sweep) -> tuple[OrderRow, ...]:
     )
 
 
-def _role_wins(turns: TiedSets, candidate: str, order: Sequence[str]) -> RoleWins:
+def _by_size(sets: Mapping[tuple[str, ...], int]) -> Counter[int]:
+    sizes = Counter[int]()
+    for members, n in sets.items():
+        sizes[len(members)] += n
+    return sizes
+
+
+def _by_lot(sizes: Mapping[int, int]) -> Fraction:
+    """What one member of each set wins on average when lots are drawn."""
+    return sum((Fraction(n, size) for size, n in sizes.items()), Fraction(0))
+
+
+def _role_wins(
+    sets: Mapping[tuple[str, ...], int], candidate: str, order: Sequence[str]
+) -> RoleWins:
     """Extremes without a sweep: an order that puts the candidate first, or last."""
-    within = [(t.undecided, n) for t, n in turns if candidate in t.undecided]
-    alone = sum(n for tied, n in within if len(tied) == 1)
-    logged = sum(n for tied, n in within if first_in_order(tied, order) == candidate)
-    lots = sum((Fraction(n, len(tied)) for tied, n in within), Fraction(0))
+    within = {members: n for members, n in sets.items() if candidate in members}
+    sizes = _by_size(within)
+    alone = sizes[1]
+    logged = sum(n for tied, n in within.items() if first_in_order(tied, order) == candidate)
     return RoleWins(
         candidate=candidate,
         logged=logged,
         least=alone,
-        most=sum(n for _, n in within),
-        expected=Exact.of(lots),
+        most=sizes.total(),
+        expected=Exact.of(_by_lot(sizes)),
         robust=alone,
         by_order=logged - alone,
         share_by_order=Exact.of(Fraction(logged - alone, logged)) if logged else None,

@@ -13,7 +13,7 @@ import polars as pl
 
 from analysis.continuations import deciding_order
 from tutorsim.records import BallotRecord, EpisodeRecord, RunRecord, Turn
-from tutorsim.voting import Choice, RichBallot
+from tutorsim.voting import RichBallot
 
 __all__ = [
     "BALLOTS_SCHEMA",
@@ -142,7 +142,9 @@ class Table(NamedTuple):
     def frame(self, episodes: Iterable[EpisodeRecord], run: RunRecord) -> pl.DataFrame:
         """The table over episodes, in their order; an empty table keeps its columns."""
         rows = [row for episode in episodes for row in self.rows(episode, run)]
-        return pl.DataFrame(rows, schema=self.schema, orient="row")
+        columns = zip(*rows, strict=True) if rows else [()] * len(self.schema)
+        cells = zip(self.schema.items(), columns, strict=True)
+        return pl.DataFrame([pl.Series(name, column, kind) for (name, kind), column in cells])
 
 
 def run_id(run: RunRecord) -> str:
@@ -233,18 +235,17 @@ def _candidate_cells(ballot: BallotRecord, standing: Sequence[str]) -> Iterator[
     So the order survives an export: candidates first appear in it.
     """
     shown = {role: (label, i) for i, (label, role) in enumerate(ballot.labels.items(), start=1)}
+    voter, mass, choice = ballot.voter, ballot.mass, ballot.parsed
+    status, protocol, attempts = ballot.ballot_status, _counted(ballot), ballot.attempts
     for role in standing:
         label, position = shown.get(role, (None, None))
-        mass = ballot.mass.get(role, 0) if ballot.mass else None
-        status, protocol = ballot.ballot_status, _counted(ballot)
-        cast = (ballot.voter, role, label, mass, status, protocol, position, ballot.attempts)
-        yield (*cast, *_rich_cells(ballot.parsed, role))
+        own = mass.get(role, 0) if mass else None
+        rich = _rich_cells(choice, role) if isinstance(choice, RichBallot) else (None, None, None)
+        yield (voter, role, label, own, status, protocol, position, attempts, *rich)
 
 
-def _rich_cells(choice: Choice | None, role: str) -> Row:
-    """Points, rank and approval of a candidate on a rich ballot."""
-    if not isinstance(choice, RichBallot):
-        return (None, None, None)
+def _rich_cells(choice: RichBallot, role: str) -> Row:
+    """Points, rank and approval of a candidate."""
     return (choice.points[role], choice.order.index(role) + 1, role in choice.approved)
 
 

@@ -162,6 +162,20 @@ class AppendFile:
         return self._handle
 
 
+_held: Final[set[int]] = set()
+"""Handles of the locks that this process holds."""
+
+
+def _leave_locks() -> None:
+    """Close them in a forked child, which would keep them after this process has ended."""
+    for handle in _held:
+        os.close(handle)
+    _held.clear()
+
+
+os.register_at_fork(after_in_child=_leave_locks)
+
+
 class FolderLock:
     """Keeps a second run out of a folder. Released by the kernel if the process dies.
 
@@ -181,6 +195,7 @@ class FolderLock:
         try:
             while self._handle is None:
                 self._handle = self._locked()
+            _held.add(self._handle)
         except BlockingIOError as error:
             raise FolderError(
                 f"Another run is using {self._path.parent}.",
@@ -198,6 +213,7 @@ class FolderLock:
     ) -> None:
         if self._handle is not None:
             self._path.unlink(missing_ok=True)
+            _held.discard(self._handle)
             os.close(self._handle)
             self._handle = None
 

@@ -5,12 +5,10 @@ import os
 import signal
 from collections import deque
 from collections.abc import Iterator, Sequence
-from concurrent.futures import Future, ProcessPoolExecutor
+from concurrent.futures import Future
 from contextlib import ExitStack, contextmanager
-from functools import cache, partial
-from multiprocessing import get_context
 from pathlib import Path
-from typing import Literal
+from typing import TYPE_CHECKING, Literal
 
 from tutorsim.drivers import at_once
 from tutorsim.errors import MissingCallError
@@ -22,6 +20,9 @@ from tutorsim.runner.opening import Recording, check_drift, open_recording
 from tutorsim.runner.playing import Replayed, Source, VerdictChange, play, played
 from tutorsim.runner.retest_playing import RetestLog, open_retest
 from tutorsim.sandbox import Sandbox
+
+if TYPE_CHECKING:
+    from concurrent.futures import ProcessPoolExecutor
 
 __all__ = ["ReaderName", "default_workers", "replay", "replay_each", "replay_episode"]
 
@@ -151,18 +152,17 @@ def _through_the_sdk(
 
 
 def _side_by_side(source: Source, indices: range, workers: int) -> Iterator[Replayed]:
-    """Share the episodes among this process and others, which need time to start.
+    """Share the episodes among this process and others, which may need time to start.
 
     Chunks wait in grid order. While the first of them is being replayed elsewhere, this process
     takes the next one that nobody has begun.
     """
     coming = (indices[start : start + CHUNK] for start in range(0, len(indices), CHUNK))
     waiting: deque[tuple[range, Future[list[Replayed]]]] = deque()
-    with _processes(workers - 1) as pool:
-        work = partial(_in_a_worker, source.recording.folder)
+    with _processes(workers - 1, source) as pool:
         while True:
             while len(waiting) < AHEAD * workers and (chunk := next(coming, None)):
-                waiting.append((chunk, pool.submit(work, chunk)))
+                waiting.append((chunk, pool.submit(_in_a_worker, chunk)))
             if not waiting:
                 return
             if not waiting[0][1].done():
@@ -182,12 +182,19 @@ def _take_one(source: Source, waiting: deque[tuple[range, Future[list[Replayed]]
 
 
 @contextmanager
-def _processes(workers: int) -> Iterator[ProcessPoolExecutor]:
+def _processes(workers: int, source: Source) -> Iterator["ProcessPoolExecutor"]:
+    """Processes that have the source.
+
+    Forked, they have it at once; but that is safe only where this process has no other thread.
+    """
+    from concurrent.futures import ProcessPoolExecutor
+    from multiprocessing import get_context
+
     pool = ProcessPoolExecutor(
         workers,
-        mp_context=get_context("spawn"),
-        initializer=signal.signal,
-        initargs=(signal.SIGINT, signal.SIG_IGN),  # Ctrl-C ends this process, and it the workers
+        mp_context=get_context("fork" if _threads() == 1 else "spawn"),
+        initializer=_begin_work,
+        initargs=(source,),
     )
     try:
         yield pool
@@ -195,13 +202,25 @@ def _processes(workers: int) -> Iterator[ProcessPoolExecutor]:
         pool.shutdown(cancel_futures=True)
 
 
-def _in_a_worker(folder: Path, indices: Sequence[int]) -> list[Replayed]:
-    return list(_in_this_process(_source_in_a_worker(folder), indices))
+def _threads() -> int | None:
+    """Threads of this process, those of libraries among them; `None` where nothing tells."""
+    try:
+        return len([*Path("/proc/self/task").iterdir()])
+    except OSError:
+        return None
 
 
-@cache
-def _source_in_a_worker(folder: Path) -> Source:
-    return Source(open_recording(folder), VerdictStore(folder), FastReader(folder))
+_given: list[Source] = []
+"""What a worker was given to replay."""
+
+
+def _begin_work(source: Source) -> None:
+    signal.signal(signal.SIGINT, signal.SIG_IGN)  # Ctrl-C ends the first process, and it this one
+    _given[:] = [source]
+
+
+def _in_a_worker(indices: Sequence[int]) -> list[Replayed]:
+    return list(_in_this_process(_given[0], indices))
 
 
 def replay_episode(recording: Recording, episode_id: str) -> EpisodeRecord:

@@ -1,6 +1,5 @@
 """Playing the retest of a recording: its flows, answered from its own cassettes."""
 
-import asyncio
 import hashlib
 import json
 from collections.abc import Awaitable, Callable, Coroutine, Iterator
@@ -208,6 +207,8 @@ def open_retest(recording: Recording, *, sdk: bool = False) -> Iterator[RetestPl
     if not sdk:
         yield RetestPlayer(recording, manifest, FastReader(folder), at_once)
         return
+    import asyncio
+
     from tutorsim.replay.sdk_reader import SdkReader
 
     with asyncio.Runner() as runner:

@@ -3,6 +3,8 @@
 import errno
 import fcntl
 import os
+import subprocess
+import sys
 from pathlib import Path
 from typing import Any
 
@@ -43,6 +45,26 @@ def test_a_lock_that_a_killed_run_left_behind_does_not_keep_the_next_one_out(
     with FolderLock(tmp_path):
         assert (tmp_path / LOCK_FILE).exists()
     assert not (tmp_path / LOCK_FILE).exists()
+
+
+KILLED = """
+import os, signal, sys
+from pathlib import Path
+from tutorsim.replay import FolderLock
+with FolderLock(Path(sys.argv[1])):
+    if os.fork():
+        os.kill(os.getpid(), signal.SIGKILL)
+    sys.stdin.read()
+"""
+
+
+def test_a_child_that_outlives_a_killed_run_does_not_keep_its_folder(tmp_path: Path) -> None:
+    command = [sys.executable, "-c", KILLED, str(tmp_path)]
+    with subprocess.Popen(command, stdin=subprocess.PIPE) as killed:
+        killed.wait(timeout=60)
+        assert (tmp_path / LOCK_FILE).exists()
+        with FolderLock(tmp_path):
+            pass
 
 
 def test_a_lock_is_not_taken_on_a_file_that_its_last_holder_removed(

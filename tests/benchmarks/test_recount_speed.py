@@ -1,7 +1,9 @@
 """How fast ballots are recounted, each beside a reference in the same test."""
 
-from collections.abc import Callable
-from itertools import product
+from collections import Counter
+from collections.abc import Callable, Sequence
+from functools import cache
+from itertools import combinations, islice, product
 from pathlib import Path
 from typing import Any, Final
 
@@ -9,19 +11,23 @@ import numpy as np
 import polars as pl
 import pytest
 
-from analysis.identify.domains import domain_of
+from analysis.identify.domains import Domain, domain_of
 from analysis.identify.outcomes import allowed, ballots_of
 from analysis.identify.tabled import possible_winners
-from analysis.recount import order_table
+from analysis.recount import Sweep, order_table, sweep_orders
 from analysis.recount.arrayed import leading_sets
 from analysis.rules import ballot_format
 from analysis.tally import count_tied_sets
 from tests.benchmarks.ballots import ballots_frame, masses
 from tests.benchmarks.sides import SideBySide
 from tutorsim.types import CUMULATIVE_BUDGET, DEFAULT_ROLES, PROTOCOLS, Protocol
+from tutorsim.voting import first_in_order
 
 TURNS: Final = 1_000_000
 NEEDED: Final = ["episode_id", "turn", "stage", "voter", "candidate", "mass", "protocol"]
+SAMPLE: Final = 40
+"""Turns that plain enumeration answers for."""
+FEW_POINTS: Final = 4
 PAIRS: Final = [(p, q) for p in PROTOCOLS for q in PROTOCOLS if p != q]
 
 
@@ -55,57 +61,82 @@ def test_every_order_costs_little_more_than_reading(
 
 def test_all_orders_cost_no_more_than_one(side_by_side: SideBySide, million: Path) -> None:
     tied = count_tied_sets(pl.scan_parquet(million))
+    won: list[Counter[str]] = []
+
+    def count_one_order() -> None:
+        won[:] = [Counter()]
+        for turns, n in tied:
+            won[0][first_in_order(turns.undecided, DEFAULT_ROLES)] += n
+
+    swept: list[Sweep] = []
     found = side_by_side.time(
-        lambda: pl.scan_parquet(million).select(pl.len()).collect(),
-        lambda: order_table(tied, order=DEFAULT_ROLES, protocol=None),
+        count_one_order, lambda: swept.append(sweep_orders(tied, order=DEFAULT_ROLES)), rounds=20
     )
+    assert swept[0].wins[0].tolist() == [won[0][role] for role in DEFAULT_ROLES]
     side_by_side.note(
-        what="all 24 orders once the tied sets of 1,000,000 turns are counted",
-        reference="none",
-        target="independent of the turns",
-        ratio=found.candidate * 1e6,
+        what="a fallback order besides the first, once the tied sets are counted",
+        reference=f"one order ({found.reference * 1e6:,.0f} µs)",
+        target="a few microseconds",
+        ratio=(found.candidate - found.reference) / (len(swept[0].orders) - 1) * 1e6,
         unit="µs",
     )
 
 
-def enumerated(cast: np.ndarray[Any, Any], protocol: Protocol, target: Protocol) -> set[int]:
-    """Possible winners of one turn, every combination of consistent ballots counted."""
-    form = ballot_format(target)
-    table = ballots_of(form, cast.shape[1]).tolist()
-    options = []
-    for ballot in cast.tolist():
-        domain = domain_of(tuple(ballot), protocol=protocol, target=target)
-        options.append([table[i] for i in allowed(domain, form, len(ballot))])
-    found = set()
-    for ballots in product(*options):
+def enumerated(
+    cast: np.ndarray[Any, Any],
+    protocol: Protocol,
+    target: Protocol,
+    budget: int = CUMULATIVE_BUDGET,
+) -> int:
+    """Possible winners of one turn, as bits: every combination of consistent ballots counted."""
+    domains = [domain_of(tuple(b), protocol=protocol, target=target) for b in cast.tolist()]
+    found = 0
+    for ballots in product(*consistent(domains, target, cast.shape[1], budget)):
         totals = [sum(column) for column in zip(*ballots, strict=True)]
-        found.add(totals.index(max(totals)))
+        found |= 2 << totals.index(max(totals))
     return found
+
+
+def consistent(
+    domains: Sequence[Domain], target: Protocol, m: int, budget: int
+) -> list[list[list[int]]]:
+    """What each voter may have cast."""
+    form = ballot_format(target)
+    if form == "cumulative":
+        return [points_along(domain, m, budget) for domain in domains]
+    table = ballots_of(form, m).tolist()
+    return [[table[i] for i in allowed(domain, form, m)] for domain in domains]
+
+
+@cache
+def points_along(domain: Domain, m: int, budget: int) -> list[list[int]]:
+    """Points that never rise from a level to the next."""
+    points = [list(x) for x in product(range(budget + 1), repeat=m) if sum(x) == budget]
+    pairs = [(a, b) for one, two in combinations(domain.levels, 2) for a in one for b in two]
+    return [x for x in points if all(x[a] >= x[b] for a, b in pairs)]
 
 
 @pytest.mark.parametrize(("protocol", "target"), [p for p in PAIRS if p[1] != "cumulative"])
 def test_possible_winners_beside_plain_enumeration(
     side_by_side: SideBySide, protocol: Protocol, target: Protocol
 ) -> None:
-    sample = 40
     cast = masses(protocol, TURNS, np.random.default_rng(2))
-    plain: list[set[int]] = []
+    plain: list[int] = []
     last: list[Any] = []
 
     def enumerate_sample() -> None:
-        plain[:] = [enumerated(turn, protocol, target) for turn in cast[:sample]]
+        plain[:] = [enumerated(turn, protocol, target) for turn in cast[:SAMPLE]]
 
     found = side_by_side.time(
         enumerate_sample,
         lambda: last.append(possible_winners(cast, protocol, target).fallback[:, 0]),
-        rounds=2,
+        rounds=5,
     )
-    bits = [sum(2 << c for c in winners) for winners in plain]
-    assert last[-1][:sample].tolist() == bits
-    per_turn = found.reference / sample
+    assert last[-1][:SAMPLE].tolist() == plain
+    per_turn = found.reference / SAMPLE
     side_by_side.note(
         what=f"possible winners on 1,000,000 turns, {protocol} → {target}",
-        reference=f"plain enumeration ({per_turn * 1e6:,.0f} µs a turn, on {sample} turns)",
+        reference=f"plain enumeration ({per_turn * 1e6:,.0f} µs a turn, on {SAMPLE} turns)",
         target="at least 1,000 × faster",
         ratio=per_turn / (found.candidate / TURNS),
         unit="× faster",
@@ -116,15 +147,23 @@ def test_possible_winners_beside_plain_enumeration(
 def test_possible_winners_where_enumeration_would_not_end(
     side_by_side: SideBySide, protocol: Protocol, target: Protocol
 ) -> None:
-    """Points have too many completions: what a million of them take is measured instead."""
-    points = list(product(range(CUMULATIVE_BUDGET + 1), repeat=4))
-    ballots = [x for x in points if sum(x) == CUMULATIVE_BUDGET]
-    completions = list(product(ballots[:10], repeat=4))
+    """Points have too many completions: what a million of them take is measured instead.
+
+    With few points there are few, and then all are counted, so that answers can be compared.
+    """
     cast = masses(protocol, TURNS, np.random.default_rng(2))
-    some = cast[:200].tolist()
-    counts = [
-        float(np.prod([sum(_agrees(b, x) for x in ballots) for b in turn])) for turn in some[:20]
+    with_few = possible_winners(cast[:SAMPLE], protocol, target, budget=FEW_POINTS)
+    assert with_few.fallback[:, 0].tolist() == [
+        enumerated(turn, protocol, target, FEW_POINTS) for turn in cast[:SAMPLE]
     ]
+    counts = []
+    for turn in cast[:20].tolist():
+        domains = [domain_of(tuple(b), protocol=protocol, target=target) for b in turn]
+        options = consistent(domains, target, 4, CUMULATIVE_BUDGET)
+        counts.append(float(np.prod([len(one) for one in options])))
+    points = product(range(CUMULATIVE_BUDGET + 1), repeat=4)
+    ballots = list(islice((x for x in points if sum(x) == CUMULATIVE_BUDGET), 10))
+    completions = list(product(ballots, repeat=4))
 
     def count_completions() -> None:
         for chosen in completions:
@@ -142,10 +181,6 @@ def test_possible_winners_where_enumeration_would_not_end(
         ratio=each / (found.candidate / TURNS),
         unit="× faster",
     )
-
-
-def _agrees(ballot: list[int], points: tuple[int, ...]) -> bool:
-    return all(points[a] >= points[b] for a in range(4) for b in range(4) if ballot[a] > ballot[b])
 
 
 def library_winners(protocol: Protocol) -> Callable[[list[list[int]]], list[int]]:

@@ -16,7 +16,7 @@ from tutorsim.errors import RecordingError
 from tutorsim.records import EpisodeRecord, Failure, Provenance, to_line
 from tutorsim.replay.cassette import Cassette
 from tutorsim.replay.files import write_atomic
-from tutorsim.replay.interaction import cassette_name, is_episode_id
+from tutorsim.replay.interaction import cassette_name, is_episode_id, json_value
 from tutorsim.types import DecidedBy, EpisodeStatus
 
 __all__ = [
@@ -247,7 +247,7 @@ def load_head(path: Path, kind: type[H], *, schema: int) -> H | None:
         RecordingError: As `read_manifest`.
     """
     try:
-        data = json.loads(path.read_bytes())
+        data = json_value(path.read_bytes())
         version = data["schema_version"]
     except FileNotFoundError:
         return None

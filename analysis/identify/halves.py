@@ -94,7 +94,8 @@ class _Halves(NamedTuple):
     number: Index
     """Code of a half, its entries as digits → which row it is."""
     base: int
-    """Of the digits."""
+    digits: type[np.signedinteger]
+    """The base and type of codes."""
 
 
 @cache
@@ -105,7 +106,8 @@ def _halves(entries: int, voters: int) -> _Halves:
     found, number = np.unique(every @ weights, return_inverse=True)
     rows = found[:, None] // weights % entries
     order = np.argsort((rows == _ABSENT).sum(axis=1), kind="stable")
-    return _Halves(rows[order], np.argsort(order).astype(np.int32)[number], entries)
+    digits = np.int16 if entries**voters <= np.iinfo(np.int16).max else np.int32
+    return _Halves(rows[order], np.argsort(order).astype(np.int32)[number], entries, digits)
 
 
 class PanelTable:
@@ -188,7 +190,8 @@ def _end_of_sets(m: int) -> Ends:
 
 def _freed(entries: Entries, halves: _Halves, exempt: int) -> list[tuple[int, Index]]:
     """For every choice of exempt voters: how many they are, and which half is left."""
-    code = np.zeros(entries.shape[1], dtype=np.int32)
+    entries = entries.astype(halves.digits, copy=False)
+    code = np.zeros_like(entries, shape=entries.shape[1])
     for entry in entries:
         code *= halves.base
         code += entry

@@ -139,7 +139,8 @@ def possible_of(
     if target == "cumulative":
         return by_points(numbers, domains, m=m, budget=budget, exempt=exempt)
     labels = labels_of(protocol, target, m)
-    entry = np.append(labels.of(np.array(ballots).reshape(-1, m)), -1) + RAISED
+    names = labels.of(np.array(ballots).reshape(-1, m))
+    entry = np.append(names, -1).astype(np.int16) + np.int16(RAISED)
     table = panel_table(target, m, n, labels.sets)
     return looked_up(table, turns, lambda part: entry[numbers[part].T], exempt=exempt)
 

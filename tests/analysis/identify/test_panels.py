@@ -91,6 +91,18 @@ def test_an_array_of_turns_is_answered_like_each_of_its_profiles(protocol, targe
                 assert outcomes_of(int(bits[i, k])) == answer.winners
 
 
+@pytest.mark.parametrize(("protocol", "m", "n"), [("approval", 4, 7), ("simple", 2, 11)])
+def test_many_voters_are_looked_up_in_halves_too(protocol, m, n, random_profile):
+    random = Random(protocol)
+    profiles = [random_profile(random, protocol, m, n, 25, abstain=0.2) for _ in range(8)]
+    masses = np.array([[b or (-1,) * m for b in profile.ballots] for profile in profiles])
+    found = possible_winners(masses, protocol, "simple", exempt=2).tied
+    for i, profile in enumerate(profiles):
+        for k in range(3):
+            answer = Identifier(budget=25).possible(profile, "simple", exempt=k, reading="set")
+            assert outcomes_of(int(found[i, k])) == answer.winners
+
+
 def test_large_points_are_coded_without_a_table_of_all_ballots():
     masses = np.array([[[3_000_000, 1, 0]], [[0, 1, 3_000_000]]])
     found = possible_winners(masses, "cumulative", "simple", budget=3_000_001)

@@ -12,6 +12,7 @@ from typing import Final
 import numpy as np
 import polars as pl
 
+from analysis.folds import count, fold, summed
 from analysis.profiles import RICH
 from analysis.rounds import Bools, Ints, Piece, Rounds, VoteReader, Votes
 from tutorsim.types import CUMULATIVE_BUDGET, PROTOCOLS
@@ -81,7 +82,9 @@ def without_empty(votes: Votes) -> Votes:
     own = votes.turns.get_column("protocol").is_in(["simple", "cumulative"]).to_numpy()
 
     def marked(part: Rounds) -> Rounds:
-        return replace(part, cast=part.cast & (part.masses.any(axis=2) | ~own[part.turn][:, None]))
+        return replace(
+            part, cast=part.cast & ((summed(part.masses, 2) > 0) | ~own[part.turn][:, None])
+        )
 
     initial, final, tie = (tuple(map(marked, rounds)) for rounds in votes.stages)
     return replace(votes, initial=initial, final=final, tie=tie)
@@ -117,7 +120,7 @@ def _valid(part: Rounds, votes: Votes, budget: int) -> Bools:
     for name in PROTOCOLS:
         rows = np.flatnonzero((protocol == name).to_numpy()[part.turn])
         masses, cast = part.masses[rows], part.cast[rows]
-        total, most, m = masses.sum(axis=2), masses.max(axis=2, initial=0), masses.shape[2]
+        total, most, m = summed(masses, 2), fold(np.maximum, masses, 2), masses.shape[2]
         match name:
             case "simple":
                 ballot = (total == 0) | (total == 1) & (most == 1)
@@ -127,9 +130,9 @@ def _valid(part: Rounds, votes: Votes, budget: int) -> Bools:
                 ballot = (total == 0) | (total == budget)
             case "ranked":
                 small = most < min(m, _RANKED)
-                bits = np.bitwise_or.reduce(1 << np.minimum(masses, _RANKED), axis=2)
+                bits = fold(np.bitwise_or, 1 << np.minimum(masses, _RANKED), 2)
                 ballot = small & (bits == (1 << min(m, _RANKED)) - 1)
-        found[rows] = (ballot | ~cast).all(axis=1)
+        found[rows] = fold(np.logical_and, ballot | ~cast, 1)
     return found
 
 
@@ -139,8 +142,8 @@ def _ties_fit(votes: Votes) -> Bools:
     tied: dict[int, list[tuple[Ints, Ints]]] = {}
     for part in votes.final:
         totals = part.totals
-        led = totals == totals.max(axis=1, keepdims=True)
-        size = led.sum(axis=1)
+        led = totals == fold(np.maximum, totals, 1)[:, None]
+        size = count(led, 1)
         for m in np.unique(size[size > 1]).tolist():
             rows = np.flatnonzero(size == m)
             who = part.candidates[rows][led[rows]].reshape(-1, m)
@@ -150,5 +153,5 @@ def _ties_fit(votes: Votes) -> Bools:
         known = np.full((len(fits), m), -1, dtype=np.int64)
         for turns, who in tied.get(m, ()):
             known[turns] = who
-        fits[part.turn[(known[part.turn] != part.candidates).any(axis=1)]] = False
+        fits[part.turn[fold(np.logical_or, known[part.turn] != part.candidates, 1)]] = False
     return fits

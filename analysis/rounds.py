@@ -18,6 +18,7 @@ import numpy.typing as npt
 import polars as pl
 
 from analysis.blocks import Codes, turn_starts
+from analysis.folds import fold, summed
 from analysis.profiles import STAGES, TURN, Place
 
 __all__ = ["Bools", "Ints", "Piece", "Rounds", "VoteReader", "Votes", "joined", "read_votes"]
@@ -53,7 +54,7 @@ class Rounds:
     @property
     def totals(self) -> Ints:
         """Shape (R, m): mass of each candidate."""
-        return np.asarray(self.masses.sum(axis=1))
+        return summed(self.masses, 1)
 
     def of(self, rows: Bools | Ints) -> "Rounds":
         """Some of the rounds."""
@@ -342,7 +343,7 @@ def _rounds(cells: _Cells, starts: Ints, n: int, size: int, place: Ints) -> Roun
     m = size // n
     rows = starts[:, None] + np.arange(size)
     absent = cells.absent[rows].reshape(-1, n, m)
-    missing = absent.any(axis=2)
+    missing = fold(np.logical_or, absent, 2)
     masses = cells.mass[rows].reshape(-1, n, m)
     masses[missing] = 0
     return Rounds(
@@ -352,7 +353,7 @@ def _rounds(cells: _Cells, starts: Ints, n: int, size: int, place: Ints) -> Roun
         masses=masses,
         cast=np.asarray(~missing),
         whole=_whole(cells.voter[rows], cells.candidate[rows], n)
-        & (absent.all(axis=2) == missing).all(axis=1),
+        & fold(np.logical_and, fold(np.logical_and, absent, 2) == missing, 1),
         labels=None if cells.label is None else cells.label[rows].reshape(-1, n, m),
     )
 
@@ -366,6 +367,7 @@ def _differs(column: Ints) -> Bools:
 def _whole(voter: Ints, candidate: Ints, n: int) -> Bools:
     """Row by row, whether n blocks of cells are one voter's each, over the same candidates."""
     voters, candidates = (cells.reshape(len(cells), n, -1) for cells in (voter, candidate))
-    rising = (candidates[:, 0, 1:] > candidates[:, 0, :-1]).all(axis=1)
-    alike = (candidates == candidates[:, :1]).all(axis=(1, 2))
-    return np.asarray(rising & alike & (voters == voters[:, :, :1]).all(axis=(1, 2)))
+    rising = fold(np.logical_and, candidates[:, 0, 1:] > candidates[:, 0, :-1], 1)
+    alike = fold(np.logical_and, fold(np.logical_and, candidates == candidates[:, :1], 2), 1)
+    own = fold(np.logical_and, fold(np.logical_and, voters == voters[:, :, :1], 2), 1)
+    return np.asarray(rising & alike & own)

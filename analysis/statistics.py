@@ -162,10 +162,10 @@ def _by_cluster(
     values: Sequence[float], clusters: Sequence[Hashable]
 ) -> tuple[npt.NDArray[np.float64], npt.NDArray[np.float64]]:
     """Sum and number of observations per cluster, in an order that the input's has no part in."""
-    found: dict[str, list[float]] = {}
+    found: dict[Hashable, list[float]] = {}
     for value, cluster in zip(values, clusters, strict=True):
-        found.setdefault(repr(cluster), []).append(value)
-    groups = [found[name] for name in sorted(found)]
+        found.setdefault(cluster, []).append(value)
+    groups = [found[cluster] for cluster in sorted(found, key=repr)]
     return np.array([fsum(g) for g in groups]), np.array([float(len(g)) for g in groups])
 
 

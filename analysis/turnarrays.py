@@ -9,6 +9,7 @@ from typing import Final, NamedTuple
 
 import numpy as np
 
+from analysis.folds import fold, summed
 from analysis.rounds import Bools, Ints, Rounds, Votes
 from tutorsim.types import PROTOCOLS, Protocol
 
@@ -106,7 +107,7 @@ def _with_first(final: Rounds, own: Bools, initial: _Found) -> Iterator[tuple[In
 
 
 def _same(one: Ints, other: Ints) -> Bools:
-    return np.asarray((one == other[:1]).all(axis=1))
+    return fold(np.logical_and, one == other[:1], 1)
 
 
 def _made(
@@ -130,7 +131,7 @@ def _masses(rounds: Rounds, protocol: Protocol) -> Ints:
     """Masses with abstentions marked in every cell; giving nothing is one where all must give."""
     cast = rounds.cast
     if protocol in ("simple", "cumulative"):
-        cast = cast & rounds.masses.any(axis=2)
+        cast = cast & (summed(rounds.masses, 2) > 0)
     return rounds.masses if cast.all() else np.where(cast[:, :, None], rounds.masses, ABSTAINED)
 
 
@@ -149,7 +150,7 @@ def _tie_rounds(final: Rounds, tie: _Found, protocol: Protocol) -> tuple[Ints, B
             continue
         fits[rows] = _same(some.voters, final.voters)
         cast = _masses(some, protocol)
-        whole = np.where((cast == ABSTAINED).all(axis=2, keepdims=True), ABSTAINED, 0)
+        whole = np.where(fold(np.logical_and, cast == ABSTAINED, 2)[:, :, None], ABSTAINED, 0)
         whole = np.repeat(whole, final.candidates.shape[1], axis=2)
         at = np.broadcast_to(place[some.candidates][:, None, :], cast.shape)
         np.put_along_axis(whole, at, cast, axis=2)

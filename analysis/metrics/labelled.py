@@ -6,6 +6,7 @@ from typing import Final
 
 import numpy as np
 
+from analysis.folds import fold, summed
 from analysis.metrics.table import turn_table
 from analysis.rounds import Bools, Ints, Rounds, Votes
 from analysis.sources import Source
@@ -76,7 +77,7 @@ def _cast(
 
 def _counted(part: Rounds, votes: Votes, *, own: bool) -> Bools:
     """Shape (R, n): ballots with mass, and, where asked, of voters that are candidates."""
-    found = part.cast & (part.masses.sum(axis=2) > 0)
+    found = part.cast & (summed(part.masses, 2) > 0)
     return np.asarray(found & (_seats(part, votes) >= 0)) if own else found
 
 
@@ -85,7 +86,7 @@ def _seats(part: Rounds, votes: Votes) -> Ints:
     places = {name: place for place, name in enumerate(votes.order)}
     own = np.array([places.get(name, -1) for name in votes.voters], dtype=np.int64)[part.voters]
     same = own[:, :, None] == part.candidates[:, None, :]
-    return np.where(same.any(axis=2), same.argmax(axis=2), -1)
+    return np.where(fold(np.logical_or, same, 2), same.argmax(axis=2), -1)
 
 
 def _by_label(part: Rounds, rows: Bools, votes: Votes) -> Labelled:

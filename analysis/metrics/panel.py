@@ -22,6 +22,7 @@ import numpy as np
 import numpy.typing as npt
 import polars as pl
 
+from analysis.folds import count, fold, summed
 from analysis.metrics.table import Panels, TurnTable, first_of, largest, turn_table
 from analysis.profiles import rich_rule
 from analysis.rounds import Bools, Ints, Rounds
@@ -112,13 +113,13 @@ def pivotality(source: Source) -> pl.DataFrame:
             voted = panel.final.cast[:, seat]
             hits = (voted, *(voted & hit for hit in _pivotal(panel, seat)))
             for protocol, own in _kinds(table):
-                for count, hit in zip(counts[protocol], hits, strict=True):
+                for row, hit in zip(counts[protocol], hits, strict=True):
                     who = panel.final.voters[hit & own[panel.final.turn], seat]
-                    count += np.bincount(who, minlength=len(names))
+                    row += np.bincount(who, minlength=len(names))
     rows = [
-        (protocol, names[i], *count[:, i].tolist())
-        for protocol, count in counts.items()
-        for i in sorted(np.flatnonzero(count[0]).tolist(), key=lambda i: names[i])
+        (protocol, names[i], *found[:, i].tolist())
+        for protocol, found in counts.items()
+        for i in sorted(np.flatnonzero(found[0]).tolist(), key=lambda i: names[i])
     ]
     return pl.DataFrame(rows, schema=PIVOTALITY_SCHEMA, orient="row")
 
@@ -173,10 +174,10 @@ def _fewest(panel: Panels, rows: Ints, *, most: int, clear: bool) -> Ints:
     for rival in range(final.candidates.shape[1]):
         leads = np.where(final.cast, held - final.masses[:, :, rival], 0)
         ahead = clear | (rival > winner)
-        needed = np.maximum(1, leads.sum(axis=1) + ahead)
+        needed = np.maximum(1, summed(leads, 1) + ahead)
         gains = np.where(final.cast, most + leads, 0)
         reached = np.cumsum(-np.sort(-gains, axis=1), axis=1) >= needed[:, None]
-        enough = reached.any(axis=1) & (rival != winner)
+        enough = fold(np.logical_or, reached, 1) & (rival != winner)
         fewest = np.where(enough, np.minimum(fewest, 1 + reached.argmax(axis=1)), fewest)
     return np.where(fewest > n, 0, fewest)
 
@@ -199,8 +200,8 @@ def _pivotal(panel: Panels, seat: int) -> tuple[Bools, Bools]:
     """
     everybody = np.ones(panel.led.shape, dtype=np.bool_)
     led = largest(panel.final.totals - panel.final.masses[:, seat], everybody)
-    as_logged = (led == panel.led).all(axis=1)
-    put_again = as_logged & panel.held & (led.sum(axis=1) > 1)
+    as_logged = fold(np.logical_and, led == panel.led, 1)
+    put_again = as_logged & panel.held & (count(led, 1) > 1)
     again = largest(panel.again - panel.again_by[:, seat], led)
     left = np.where(put_again[:, None], again, led)
     moved = first_of(left) != panel.winner
@@ -227,7 +228,7 @@ def _mean_correlation(parts: list[Rounds], voters: int) -> float | NotEstimable:
 def _products(part: Rounds, voters: int) -> tuple[Ints, Floats]:
     """Pairs of voters, and the sums of x y, x x and y y over the turns in which both voted."""
     _, n, m = part.masses.shape
-    centred = (m * part.masses - part.masses.sum(axis=2, keepdims=True)) / m
+    centred = (m * part.masses - summed(part.masses, 2)[:, :, None]) / m
     a, b = np.triu_indices(n, 1)
     both = part.cast[:, a] & part.cast[:, b]
     square = (centred**2).sum(axis=2)

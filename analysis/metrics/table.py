@@ -13,6 +13,7 @@ import numpy as np
 import numpy.typing as npt
 import polars as pl
 
+from analysis.folds import count, fold
 from analysis.metrics.turns import turn_orders
 from analysis.profiles import TURN, TurnKey
 from analysis.rounds import Bools, Ints, Rounds, Votes
@@ -118,8 +119,8 @@ def turn_table(source: Source) -> TurnTable:
     for part in panels:
         rows, position = np.arange(len(part.final.turn)), part.winner
         winner[part.final.turn] = part.final.candidates[rows, position]
-        several = part.undecided.sum(axis=1) > 1
-        again = part.held & (part.led.sum(axis=1) > 1)
+        several = count(part.undecided, 1) > 1
+        again = part.held & (count(part.led, 1) > 1)
         by[part.final.turn] = np.where(several, _FALLBACK, np.where(again, _TIE_ROUND, _VOTE))
     leader, outside = _first_leaders(votes, winner)
     return TurnTable(
@@ -171,7 +172,7 @@ def largest(totals: Ints, among: Bools) -> Bools:
     """Who has the largest total among some, row by row."""
     lowest = np.iinfo(np.int64).min
     held = np.where(among, totals, lowest)
-    return np.asarray(among & (held == held.max(axis=-1, keepdims=True)))
+    return np.asarray(among & (held == fold(np.maximum, held, held.ndim - 1)[..., None]))
 
 
 def first_of(candidates: Bools) -> Ints:
@@ -196,7 +197,7 @@ def _panels(final: Rounds, ties: Sequence[Rounds]) -> Panels:
         by_seat = np.einsum("rfc,rvc->rvf", seat, tie.masses)
         again_by[rows] = np.einsum("rwv,rvf->rwf", same, by_seat)
     led = largest(final.totals, np.ones((rounds, m), dtype=np.bool_))
-    put_again = held & (led.sum(axis=1) > 1)
+    put_again = held & (count(led, 1) > 1)
     undecided = np.where(put_again[:, None], largest(again, led), led)
     return Panels(final, led, again, again_by, held, undecided)
 
@@ -211,7 +212,7 @@ def _first_leaders(votes: Votes, winner: Ints) -> tuple[Ints, Bools]:
         rows = np.arange(len(first.turn))
         leader[first.turn] = first.candidates[rows, first_of(led)]
         won = first.candidates == winner[first.turn][:, None]
-        outside[first.turn] = ~(won & led).any(axis=1)
+        outside[first.turn] = ~fold(np.logical_or, won & led, 1)
     return leader, outside
 
 
@@ -225,7 +226,7 @@ def _shifts(votes: Votes) -> Floats:
                 turns, one, two = np.intersect1d(
                     first.turn, last.turn, assume_unique=True, return_indices=True
                 )
-                same = (first.candidates[one] == last.candidates[two]).all(axis=1)
+                same = fold(np.logical_and, first.candidates[one] == last.candidates[two], 1)
                 before, after = first.totals[one[same]], last.totals[two[same]]
                 shifts[turns[same]] = _distances(before, after)
                 alike[turns[same]] = True

@@ -1,22 +1,22 @@
 """Every election of a small panel, counted beforehand: ballots in, tied winners out.
 
 A panel of few voters and candidates can cast only so many combinations of simple votes,
-approvals or rankings. Each is counted once, by `analysis.rules` or by its sums, into a table:
-combination → set of tied winners, as bits. Rules that read rankings treat candidates alike, so
-one count answers for all ways to rename them.
+approvals or rankings. Each is counted once, by its sums or as `analysis.identify.leading` counts,
+into a table: combination → set of tied winners, as bits.
 """
 
 from functools import cache
 from itertools import combinations_with_replacement, permutations
 from math import factorial
-from typing import Final, NamedTuple
+from typing import Final
 
 import numpy as np
 from numpy.typing import NDArray
 
 from analysis.identify.domains import Domain, extensions
-from analysis.rules import RANKING_RULES, Ranking, Target, ballot_format
-from tutorsim.types import Protocol
+from analysis.identify.leading import ProjectedPanels
+from analysis.rules import Target, ballot_format
+from tutorsim.types import CUMULATIVE_BUDGET, Protocol
 
 __all__ = ["MOST_CANDIDATES", "allowed", "ballots_of", "outcomes", "tabled"]
 
@@ -90,60 +90,22 @@ def _by_sums(ballots: NDArray[np.int64], n: int) -> Sets:
 
 
 def _by_rule(target: Target, m: int, n: int) -> Sets:
-    alike = _alike(m, n)
-    counted = np.array([_counted(target, panel, m) for panel in alike.panels], dtype=np.int64)
-    sets = _sets_renamed(m)[alike.names, counted[alike.counted]].astype(np.uint8)
-    return np.asarray(sets[alike.sorted])
-
-
-class _Alike(NamedTuple):
-    """Panels that differ by the order of voters or the names of candidates only."""
-
-    panels: list[tuple[Ranking, ...]]
-    """One of each kind, with which every rule has to be counted."""
-    counted: NDArray[np.int64]
-    """Per panel with its ballots in order: its kind."""
-    names: NDArray[np.int64]
-    """And how its candidates are renamed to get there."""
-    sorted: NDArray[np.int32]
-    """Per combination of ballots: that panel with its ballots in order."""
+    """Voters are alike: what their ballots give in order, they give in any order."""
+    panels, place = _in_order(m, n)
+    ballots = [tuple(ballot) for ballot in ballots_of("ranked", m).tolist()]
+    counted = ProjectedPanels(
+        panels, ballots, m=m, protocol="ranked", target=target, budget=CUMULATIVE_BUDGET
+    )
+    return np.asarray(counted.leaders((1 << m) - 1).astype(np.uint8)[place])
 
 
 @cache
-def _alike(m: int, n: int) -> _Alike:
-    orders = list(permutations(range(m)))
-    panels = np.array(list(combinations_with_replacement(range(len(orders)), n)), dtype=np.int64)
-    weights = len(orders) ** np.arange(n - 1, -1, -1)
-    images = np.stack([np.sort(row[panels], axis=1) @ weights for row in _renamed(orders)])
-    codes, counted = np.unique(images.min(axis=0), return_inverse=True)
-    number = np.zeros(len(orders) ** n, dtype=np.int32)
-    number[panels @ weights] = np.arange(len(panels))
-    every = np.arange(len(number))[:, None] // weights % len(orders)
-    shown = [tuple((str(c),) for c in order) for order in orders]
-    kinds = codes[:, None] // weights % len(orders)
-    return _Alike(
-        [tuple(shown[ballot] for ballot in kind) for kind in kinds.tolist()],
-        counted,
-        images.argmin(axis=0),
-        number[np.sort(every, axis=1) @ weights],
-    )
-
-
-def _renamed(orders: list[tuple[int, ...]]) -> NDArray[np.int64]:
-    """Row g: the number of each order when candidate c is called orders[g][c]."""
-    number = {order: i for i, order in enumerate(orders)}
-    return np.array([[number[tuple(g[c] for c in order)] for order in orders] for g in orders])
-
-
-@cache
-def _sets_renamed(m: int) -> NDArray[np.int64]:
-    """Row g: each set of renamed candidates under its own names again."""
-    orders = permutations(range(m))
-    return np.array(
-        [[sum((bits >> g[c] & 1) << c for c in range(m)) for bits in range(1 << m)] for g in orders]
-    )
-
-
-def _counted(target: Target, rankings: tuple[Ranking, ...], m: int) -> int:
-    won = RANKING_RULES[target](rankings, [str(c) for c in range(m)])
-    return sum(1 << int(c) for c in won)
+def _in_order(m: int, n: int) -> tuple[NDArray[np.int64], NDArray[np.int32]]:
+    """Every panel of rankings with its ballots in order, and which of them each combination is."""
+    size = factorial(m)
+    panels = np.array(list(combinations_with_replacement(range(size), n)), dtype=np.int64)
+    weights = size ** np.arange(n - 1, -1, -1)
+    place = np.zeros(size**n, dtype=np.int32)
+    place[panels @ weights] = np.arange(len(panels))
+    every = np.arange(len(place))[:, None] // weights % size
+    return panels, place[np.sort(every, axis=1) @ weights]

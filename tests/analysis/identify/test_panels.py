@@ -1,5 +1,6 @@
 """Possible winners by table, held to the search and to a plain enumeration."""
 
+from itertools import permutations, product
 from random import Random
 
 import numpy as np
@@ -10,7 +11,7 @@ from analysis.identify.halves import PanelTable, panel_table
 from analysis.identify.outcomes import tabled
 from analysis.identify.tabled import TabledIdentifier, possible_winners
 from analysis.profiles import Profile
-from analysis.rules import TARGETS
+from analysis.rules import RANKING_RULES, TARGETS
 from tutorsim.errors import UsageError
 
 
@@ -129,12 +130,27 @@ def test_halves_are_met_once_however_many_turns_there_are(monkeypatch):
     assert sum(met) == 3
 
 
-def test_each_election_is_counted_once_up_to_names_and_voters(monkeypatch):
-    """Two rankings of three candidates: names bring the first to abc; the second is one of six
-    then, of which the two that turn round are each other's with the voters swapped."""
+def test_each_election_is_counted_once_up_to_the_order_of_voters(monkeypatch):
+    """Two rankings of three candidates: 36 combinations, of which 6 twice the same one and the
+    other 30 in pairs with the voters swapped."""
     counted = []
-    once = outcomes._counted
-    monkeypatch.setattr(outcomes, "_counted", lambda *a: counted.append(a[1]) or once(*a))
+    once = outcomes.ProjectedPanels
+    monkeypatch.setattr(
+        outcomes,
+        "ProjectedPanels",
+        lambda rows, *a, **k: counted.append(rows) or once(rows, *a, **k),
+    )
     table = outcomes._by_rule("schulze", 3, 2)
     assert len(table) == 36
-    assert len(counted) == 5
+    assert [len(rows) for rows in counted] == [6 + 15]
+
+
+@pytest.mark.parametrize("rule", RANKING_RULES)
+def test_elections_counted_in_arrays_are_those_of_the_plain_rule(rule):
+    names = ["0", "1", "2"]
+    rankings = [tuple((name,) for name in order) for order in permutations(names)]
+    plain = [
+        sum(1 << int(c) for c in RANKING_RULES[rule](cast, names))
+        for cast in product(rankings, repeat=3)
+    ]
+    assert outcomes.outcomes(rule, 3, 3).tolist() == plain

@@ -92,6 +92,7 @@ class Domain(NamedTuple):
         return levels_of(self.data) if self.kind == "exact" else self.data  # type: ignore[return-value,arg-type]
 
 
+@lru_cache(maxsize=1 << 14)
 def levels_of(masses: Masses) -> Levels:
     """The weak order of masses: equal masses share a level."""
     grades = sorted(set(masses), reverse=True)

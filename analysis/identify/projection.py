@@ -14,7 +14,7 @@ from typing import Final, NamedTuple
 
 from analysis.identify.domains import levels_of
 from analysis.profiles import Masses, Profile
-from analysis.rules import Ranking, Target, ballot_format, winners
+from analysis.rules import RANKING_RULES, Ranking, Target, ballot_format, winners
 from tutorsim.types import BallotFormat, Protocol
 
 __all__ = [
@@ -86,9 +86,12 @@ def projected_winners(
 ) -> tuple[int, ...]:
     """The target's tied winners when only some candidates stand."""
     names = [str(c) for c in among]
-    ballots = [{str(c): ballot[c] for c in among} for ballot in projected.masses]
-    rankings = [_restricted(ranking, names) for ranking in projected.rankings]
-    found = winners(target, ballots=ballots, rankings=rankings, candidates=names)
+    if target in RANKING_RULES:
+        rankings = [_restricted(ranking, names) for ranking in projected.rankings]
+        found = winners(target, rankings=rankings, candidates=names)
+    else:
+        ballots = [{str(c): ballot[c] for c in among} for ballot in projected.masses]
+        found = winners(target, ballots=ballots, candidates=names)
     return tuple(int(c) for c in found)
 
 

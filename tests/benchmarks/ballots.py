@@ -40,7 +40,12 @@ def masses(protocol: Protocol, turns: int, random: np.random.Generator, *, m: in
 
 
 def ballots_frame(
-    turns: int, *, seed: int, protocols: Sequence[Protocol] = PROTOCOLS, start: int = 0
+    turns: int,
+    *,
+    seed: int,
+    protocols: Sequence[Protocol] = PROTOCOLS,
+    start: int = 0,
+    columns: Sequence[str] = tuple(BALLOTS_SCHEMA),
 ) -> pl.DataFrame:
     """The ballots table of so many turns: three an episode, with first votes and tie rounds.
 
@@ -49,14 +54,19 @@ def ballots_frame(
         seed: Of the ballots.
         protocols: In equal shares.
         start: Number of the first episode's task, so that parts have episodes of their own.
+        columns: Of the table, by default all.
     """
     random = np.random.default_rng(seed)
     each = turns // len(protocols)
-    return pl.concat([_of_protocol(p, each, random, start) for p in protocols])
+    return pl.concat([_of_protocol(p, each, random, start, columns) for p in protocols])
 
 
 def _of_protocol(
-    protocol: Protocol, turns: int, random: np.random.Generator, start: int
+    protocol: Protocol,
+    turns: int,
+    random: np.random.Generator,
+    start: int,
+    wanted: Sequence[str],
 ) -> pl.DataFrame:
     rounds = [_whole(masses(protocol, turns, random), stage) for stage in (0, 1)]
     totals = masses_of_cells(rounds[1], turns).sum(axis=1)
@@ -68,9 +78,8 @@ def _of_protocol(
             rounds.append(_cells(which, 2, names, masses(protocol, len(which), random, m=k)))
     turn, stage, voter, candidate, mass = np.concatenate(rounds, axis=1)
     order = np.argsort(turn * len(STAGES) + stage, kind="stable")
-    return _frame(
-        protocol, start, *(column[order] for column in (turn, stage, voter, candidate, mass))
-    )
+    cells = (column[order] for column in (turn, stage, voter, candidate, mass))
+    return _frame(wanted, protocol, start, *cells)
 
 
 def _whole(cast: Ints, stage: int) -> Ints:
@@ -94,6 +103,7 @@ def masses_of_cells(cells: Ints, turns: int) -> Ints:
 
 
 def _frame(
+    wanted: Sequence[str],
     protocol: Protocol,
     start: int,
     turn: Ints,
@@ -107,19 +117,22 @@ def _frame(
 
     task = pl.Series(np.arange(start, start + int(turn.max()) // 3 + 1)).cast(pl.String)
     columns = {
-        "episode_id": ("sciq.t" + task + f".help_avoidant.{protocol}").gather(turn // 3),
-        "task": ("t" + task).gather(turn // 3),
-        "turn": turn % 3 + 1,
-        "stage": named(STAGES, stage),
-        "voter": named(DEFAULT_ROLES, voter),
-        "candidate": named(DEFAULT_ROLES, candidate),
-        "label": named(LABELS, candidate),
-        "mass": mass,
-        "position": candidate + 1,
+        "episode_id": lambda: ("sciq.t" + task + f".help_avoidant.{protocol}").gather(turn // 3),
+        "task": lambda: ("t" + task).gather(turn // 3),
+        "turn": lambda: turn % 3 + 1,
+        "stage": lambda: named(STAGES, stage),
+        "voter": lambda: named(DEFAULT_ROLES, voter),
+        "candidate": lambda: named(DEFAULT_ROLES, candidate),
+        "label": lambda: named(LABELS, candidate),
+        "mass": lambda: mass,
+        "position": lambda: candidate + 1,
     }
     constants = {"run_id": "drawn", "benchmark": "sciq", "persona": "help_avoidant", "attempts": 1}
     constants |= {"condition": protocol, "ballot_status": "valid", "protocol": protocol}
-    return pl.DataFrame(columns).select(
-        (pl.col(name) if name in columns else pl.lit(constants.get(name))).cast(dtype).alias(name)
-        for name, dtype in BALLOTS_SCHEMA.items()
+    made = pl.DataFrame({name: make() for name, make in columns.items() if name in wanted})
+    return made.select(
+        (pl.col(name) if name in columns else pl.lit(constants.get(name)))
+        .cast(BALLOTS_SCHEMA[name])
+        .alias(name)
+        for name in wanted
     )

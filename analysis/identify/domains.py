@@ -89,7 +89,7 @@ class Domain(NamedTuple):
     @property
     def levels(self) -> Levels:
         """The weak order, also of an exact ballot."""
-        return levels_of(self.data) if self.kind == "exact" else self.data  # type: ignore[return-value,arg-type]
+        return levels_of(self.data) if self.kind == "exact" else self.data  # type: ignore[return-value]
 
 
 @lru_cache(maxsize=1 << 14)

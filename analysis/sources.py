@@ -176,9 +176,8 @@ def _places(episodes: pl.DataFrame) -> pl.DataFrame:
     """Every column of a place, null where it is blank."""
     absent = [pl.lit(None, pl.String).alias(n) for n in Place._fields if n not in episodes.columns]
     text = pl.col(Place._fields).cast(pl.String)
-    return episodes.with_columns(absent).with_columns(
-        pl.when(text.str.strip_chars() != "").then(text)
-    )
+    every = episodes.with_columns(absent).select("episode_id", *Place._fields)
+    return every.with_columns(pl.when(text.str.strip_chars() != "").then(text))
 
 
 def _open_run(folder: Path) -> Source:

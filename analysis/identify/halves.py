@@ -25,7 +25,7 @@ from analysis.identify.outcomes import allowed, ballots_of, outcomes
 from analysis.rules import Target, ballot_format
 from tutorsim.types import Protocol
 
-__all__ = ["Labels", "PanelTable", "labels_of", "panel_table"]
+__all__ = ["Ends", "Labels", "PanelTable", "labels_of", "panel_table"]
 
 Ints = NDArray[np.int64]
 Index = NDArray[np.int32]

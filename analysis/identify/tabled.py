@@ -10,7 +10,7 @@ from analysis.identify.domains import Domain, domain_of
 from analysis.identify.halves import labels_of, panel_table
 from analysis.identify.numbering import RAISED, Book, Numbers, numbered
 from analysis.identify.outcomes import tabled
-from analysis.identify.panels import Winners, by_points, covered, looked_up
+from analysis.identify.panels import Winners, added_up, covered, looked_up
 from analysis.identify.possible import NOBODY, Identifier, Possible, TieReading
 from analysis.identify.search import WORK_LIMIT
 from analysis.profiles import Masses, Profile
@@ -137,7 +137,7 @@ def possible_of(
             hint="Ask `analysis.identify.Identifier` about single profiles.",
         )
     if target == "cumulative":
-        return by_points(numbers, domains, m=m, budget=budget, exempt=exempt)
+        return added_up(numbers, domains, m=m, budget=budget, exempt=exempt)
     labels = labels_of(protocol, target, m)
     names = labels.of(np.array(ballots).reshape(-1, m))
     entry = np.append(names, -1).astype(np.int16) + np.int16(RAISED)

@@ -6,7 +6,7 @@ from random import Random
 import numpy as np
 import pytest
 
-from analysis.identify import READINGS_OF_TIES, Identifier, outcomes
+from analysis.identify import READINGS_OF_TIES, Identifier, outcomes, points
 from analysis.identify.halves import PanelTable, panel_table
 from analysis.identify.outcomes import tabled
 from analysis.identify.tabled import TabledIdentifier, possible_winners
@@ -128,6 +128,20 @@ def test_halves_are_met_once_however_many_turns_there_are(monkeypatch):
     for turns in (1, 2, 50_000, 50_000):
         assert len(possible_winners(votes[:turns], "simple", "approval").fallback) == turns
     assert sum(met) == 3
+
+
+def test_points_of_equal_panels_are_added_up_once(monkeypatch):
+    """Three simple votes of two candidates, with abstentions: 10 panels, whatever the turns."""
+    searched, once = [], points._searched
+    monkeypatch.setattr(
+        points, "_searched", lambda rows, *rest: searched.append(len(rows)) or once(rows, *rest)
+    )
+    points._known.cache_clear()
+    votes = np.eye(2, dtype=np.int64)[np.random.default_rng(1).integers(0, 2, (5_000, 3))]
+    votes[np.random.default_rng(2).random((5_000, 3)) < 0.2] = -1
+    found = [possible_winners(votes, "simple", "cumulative", exempt=1) for _ in range(2)]
+    assert (found[0].tied == found[1].tied).all()
+    assert searched == [10]
 
 
 def test_each_election_is_counted_once_up_to_the_order_of_voters(monkeypatch):

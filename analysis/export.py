@@ -30,8 +30,10 @@ __all__ = [
 ExportFormat = Literal["parquet", "csv", "jsonl"]
 EXPORT_FORMATS: Final[tuple[ExportFormat, ...]] = get_args(ExportFormat)
 
-PIECE = 200
+PIECE = 40
 """Episodes of a log that are held in memory at a time."""
+ROW_GROUP: Final = 1 << 14
+"""Rows of a group in a Parquet file; a group is held in memory until it is full."""
 _SUFFIX: Final = {"ranked": "soc", "approval": "cat"}
 
 
@@ -160,7 +162,9 @@ class _File:
         if len(self._parts) == 1:
             self._parts.pop().replace(self.path)
         else:
-            pl.scan_parquet(self._parts, glob=False).sink_parquet(self.path)
+            pl.scan_parquet(self._parts, glob=False).sink_parquet(
+                self.path, row_group_size=ROW_GROUP
+            )
 
 
 def export_preflib(ballots: pl.DataFrame, folder: Path) -> list[Path]:

@@ -67,6 +67,11 @@ def test_what_is_written_is_read_back(folder, played):
     assert read_run(folder).study.name == "small"
 
 
+def test_a_line_that_leaves_nothing_out_is_parsed_once(folder, played, monkeypatch):
+    monkeypatch.setattr(json, "loads", None)
+    assert list(read_episodes(folder)) == [played, played]
+
+
 def test_a_line_is_one_line_of_plain_json(played):
     line = to_line(played)
     assert line.splitlines() == [line]

@@ -20,6 +20,8 @@ __all__ = ["EPISODES_FILE", "RUN_FILE", "TIMINGS_FILE", "read_episodes", "read_r
 RUN_FILE = "run.json"
 EPISODES_FILE = "episodes.jsonl"
 TIMINGS_FILE = "timings.jsonl"
+OWN = f'{{"schema_version":{SCHEMA_VERSION},'
+"""How each line starts that `tutorsim.records.to_line` writes."""
 
 R = TypeVar("R", bound=BaseModel)
 
@@ -56,9 +58,20 @@ def read_episodes(folder: Path) -> Iterator[EpisodeRecord]:
     try:
         with path.open(encoding="utf-8") as lines:
             for number, line in enumerate(lines, start=1):
-                yield _checked(line, path, EpisodeRecord, number)
+                yield _as_written(line) or _checked(line, path, EpisodeRecord, number)
     except (OSError, UnicodeDecodeError) as error:
         raise _unreadable(path, error) from error
+
+
+def _as_written(line: str) -> EpisodeRecord | None:
+    """A record of this version that leaves nothing out; `None` for any other text."""
+    if not line.startswith(OWN):
+        return None
+    try:
+        record = EpisodeRecord.model_validate_json(line)
+    except ValidationError:
+        return None
+    return record if record.schema_version == SCHEMA_VERSION else None
 
 
 def _unreadable(path: Path, error: Exception) -> LogError:

@@ -35,7 +35,7 @@ from analysis.recount.summed import Told, result_of, summary_of_turns
 from analysis.rounds import VoteReader
 from analysis.rules import TARGETS
 from analysis.sources import Source
-from analysis.turnarrays import arrays_of
+from analysis.turnarrays import TurnArrays, arrays_of, together
 from tutorsim.errors import BallotFileError
 from tutorsim.types import CUMULATIVE_BUDGET
 
@@ -55,6 +55,8 @@ Runner = Callable[[Callable[[Any], Any], Iterable[Any]], Iterable[Any]]
 
 _TOGETHER: Final = 2
 """Shapes of turns counted at the same time."""
+_CELLS: Final = 4_000_000
+"""Cells of final votes that are counted together."""
 
 
 @dataclass(frozen=True)
@@ -136,7 +138,7 @@ def summarise(part: Path, plan: Plan) -> Summary:
 
 
 def _summarised(rows: pl.LazyFrame, *, part: Path, plan: Plan) -> Summary:
-    rest, total = [], Summary.empty()
+    rest, shapes = [], _Shapes(plan)
     for read in pieces_of(rows, VoteReader(plan.order)):
         if read is None:
             return _case_by_case(read_columns(part), part, plan)
@@ -144,12 +146,37 @@ def _summarised(rows: pl.LazyFrame, *, part: Path, plan: Plan) -> Summary:
         sound = sound_turns(frame, piece, plan.budget)
         found, done = arrays_of(piece.votes, sound, partial(fits, plan=plan))
         for arrays in found:
-            total += summary_of_arrays(arrays, plan)
+            shapes.add(arrays)
         rest.append(frame.filter((piece.turn < 0) | ~done[piece.turn]))
+    total = shapes.summary()
     left = pl.concat(rest) if rest else None
     if left is not None and left.height:
         total += _case_by_case(typed_columns(left, part), part, plan)
     return total
+
+
+class _Shapes:
+    """Gathers turns of one shape until they are worth counting: what is equal is counted once."""
+
+    def __init__(self, plan: Plan) -> None:
+        self._plan = plan
+        self._waiting: dict[object, list[TurnArrays]] = {}
+        self._total = Summary.empty()
+
+    def add(self, arrays: TurnArrays) -> None:
+        same = self._waiting.setdefault(arrays.shape, [])
+        same.append(arrays)
+        if sum(part.final.size for part in same) >= _CELLS:
+            self._count(arrays.shape)
+
+    def summary(self) -> Summary:
+        """Of all turns added."""
+        for shape in list(self._waiting):
+            self._count(shape)
+        return self._total
+
+    def _count(self, shape: object) -> None:
+        self._total += summary_of_arrays(together(self._waiting.pop(shape)), self._plan)
 
 
 def _case_by_case(columns: pl.DataFrame, part: Path, plan: Plan) -> Summary:

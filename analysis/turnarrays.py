@@ -13,7 +13,7 @@ from analysis.folds import fold, summed
 from analysis.rounds import Bools, Ints, Rounds, Votes
 from tutorsim.types import PROTOCOLS, Protocol
 
-__all__ = ["ABSTAINED", "TurnArrays", "arrays_of"]
+__all__ = ["ABSTAINED", "TurnArrays", "arrays_of", "together"]
 
 ABSTAINED: Final = -1
 """In every cell of a voter who abstained."""
@@ -34,6 +34,22 @@ class TurnArrays(NamedTuple):
     """The tie round: 0 for those not tied; `ABSTAINED` everywhere where none was held."""
     held: Bools
     """Whether a tie round was held."""
+
+    @property
+    def shape(self) -> tuple[Protocol, tuple[str, ...], tuple[str, ...], bool]:
+        """What turns have in common that can be in the same arrays."""
+        return self.protocol, self.candidates, self.voters, self.initial is None
+
+
+def together(parts: Sequence[TurnArrays]) -> TurnArrays:
+    """The turns of several arrays of one shape, at least one."""
+    first = [part.initial for part in parts if part.initial is not None]
+    return parts[0]._replace(
+        final=np.concatenate([part.final for part in parts]),
+        initial=np.concatenate(first) if first else None,
+        tie=np.concatenate([part.tie for part in parts]),
+        held=np.concatenate([part.held for part in parts]),
+    )
 
 
 def arrays_of(

@@ -85,6 +85,15 @@ class Codes:
 
     def of(self, column: pl.Series) -> NDArray[np.int64]:
         """The number of each value; new names get the next ones."""
+        found = self.known(column)
+        if found is None:
+            self.learn(column)
+            found = self.known(column)
+            assert found is not None
+        return found
+
+    def known(self, column: pl.Series) -> NDArray[np.int64] | None:
+        """The number of each value; `None` where one is new."""
         if isinstance(column.dtype, pl.Categorical | pl.Enum):
             return self._of_categories(column)
         if len(self.names) > _FEW:
@@ -92,25 +101,23 @@ class Codes:
         found = np.zeros(len(column), dtype=np.int8)
         for number, name in enumerate(self.names, start=1):
             found += (column == name).to_numpy().view(np.int8) * np.int8(number)
-        new = np.flatnonzero(found == 0)
-        if len(new):
-            self.learn(column.gather(new))
-            return self.of(column)
-        return found.astype(np.int64) - 1
+        return found.astype(np.int64) - 1 if found.all() else None
 
-    def _of_categories(self, column: pl.Series) -> NDArray[np.int64]:
+    def _of_categories(self, column: pl.Series) -> NDArray[np.int64] | None:
         """One look-up for each category that occurs, not for each row."""
         physical = column.to_physical().to_numpy()
         values, first = np.unique(physical, return_index=True)
-        names = column.gather(first).cast(pl.String)
+        found = self._looked_up(column.gather(first).cast(pl.String))
+        if found is None or not len(values):
+            return found
         table = np.zeros(int(values[-1]) + 1, dtype=np.int64)
-        table[values] = self._looked_up(names)
+        table[values] = found
         return np.asarray(table[physical])
 
-    def _looked_up(self, column: pl.Series) -> NDArray[np.int64]:
-        self.learn(column)
+    def _looked_up(self, column: pl.Series) -> NDArray[np.int64] | None:
         numbers = {name: i for i, name in enumerate(self.names)}
-        return column.replace_strict(numbers, return_dtype=pl.Int64).to_numpy()
+        found = column.replace_strict(numbers, default=None, return_dtype=pl.Int64)
+        return None if found.null_count() else found.to_numpy()
 
 
 def turn_sets(ballots: pl.LazyFrame, codes: Codes) -> Iterator[TurnSets | None]:

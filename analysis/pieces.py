@@ -105,21 +105,23 @@ def _read_ahead(
 ) -> Iterator[tuple[pl.DataFrame, Piece | None]]:
     """Frames with their pieces, the next ones read meanwhile; without one where a name is missing.
 
-    Names are learned in the table's order, so that threads make no difference to their numbers.
+    A piece with new names is read when its turn comes, so that threads make no difference to
+    their numbers.
     """
-    waiting: deque[tuple[pl.DataFrame, Future[Piece]]] = deque()
+    waiting: deque[tuple[pl.DataFrame, Future[Piece | None]]] = deque()
     with ThreadPoolExecutor(_AHEAD) as pool:
         for frame in whole_turns(rows, BATCH):
             if any(frame.select(pl.col(_NAMES).has_nulls()).row(0)):
                 yield frame, None
                 return
-            reader.learn(frame)
-            waiting.append((frame, pool.submit(reader.read, frame)))
+            if not waiting:
+                reader.learn(frame)
+            waiting.append((frame, pool.submit(reader.read_known, frame)))
             if len(waiting) > _AHEAD:
                 done, piece = waiting.popleft()
-                yield done, piece.result()
+                yield done, piece.result() or reader.read(done)
         for done, piece in waiting:
-            yield done, piece.result()
+            yield done, piece.result() or reader.read(done)
 
 
 def _known(piece: Piece) -> bool:

@@ -112,7 +112,8 @@ class VoteReader:
         self._labels = Codes([_NO_LABEL])
 
     def learn(self, ballots: pl.DataFrame) -> None:
-        """Number the names of a piece; then several such pieces may be read at the same time."""
+        """Number the names of a piece."""
+        self._stages.learn(ballots.get_column("stage"))
         self._candidates.learn(ballots.get_column("candidate"))
         self._voters.learn(ballots.get_column("voter"))
         if "label" in ballots.columns:
@@ -120,22 +121,35 @@ class VoteReader:
 
     def read(self, ballots: pl.DataFrame) -> Piece:
         """The rounds of a piece, which holds whole turns."""
-        stage = self._stages.of(ballots.get_column("stage"))
+        found = self.read_known(ballots)
+        if found is None:
+            self.learn(ballots)
+            found = self.read_known(ballots)
+            assert found is not None
+        return found
+
+    def read_known(self, ballots: pl.DataFrame) -> Piece | None:
+        """As `read`, and `None` where a name is new: several pieces may be read so at a time."""
+        stage = self._stages.known(ballots.get_column("stage"))
+        candidate = self._candidates.known(ballots.get_column("candidate"))
+        voter = self._voters.known(ballots.get_column("voter"))
+        labelled, label = self._labelled(ballots)
+        if stage is None or candidate is None or voter is None or (labelled and label is None):
+            return None
         known = stage < 2 * len(STAGES)
+        if not known.all():
+            stage, candidate, voter = stage[known], candidate[known], voter[known]
+            label = None if label is None else label[known]
         rows = ballots if known.all() else ballots.filter(known)
-        stage = stage[known] % len(STAGES)
         runs, turns, turn = _turns(rows)
-        candidate = self._candidates.of(rows.get_column("candidate"))
-        who = self._voters.of(rows.get_column("voter"))
         order, names = tuple(self._candidates.names), tuple(self._voters.names)
-        keys = (turn, stage, who, candidate)
+        keys = (turn, stage % len(STAGES), voter, candidate)
         kept = _sorted(keys, (turns.height, len(STAGES), len(names), len(order)))
         column = rows.get_column("mass")
         absent = column.is_null().to_numpy()
         mass = column.fill_null(0).cast(pl.Int64).to_numpy()
-        label = self._labelled(rows)
         if kept is not None:
-            keys = (turn[kept], stage[kept], who[kept], candidate[kept])
+            keys = (keys[0][kept], keys[1][kept], keys[2][kept], keys[3][kept])
             mass, absent = mass[kept], absent[kept]
             label = None if label is None else label[kept]
         cells = _Cells(*keys, mass, absent, label)
@@ -156,14 +170,15 @@ class VoteReader:
         of_row[known] = place[turn]
         return Piece(votes, of_row, runs)
 
-    def _labelled(self, ballots: pl.DataFrame) -> Ints | None:
-        """The number of each row's label, -1 where it has none; `None` where no row has one."""
+    def _labelled(self, ballots: pl.DataFrame) -> tuple[bool, Ints | None]:
+        """Whether any row has a label; and each row's number, -1 where it has none."""
         if "label" not in ballots.columns:
-            return None
+            return False, None
         column = ballots.get_column("label")
         if column.null_count() == len(column):
-            return None
-        return self._labels.of(column.fill_null(_NO_LABEL)) - 1
+            return False, None
+        numbers = self._labels.known(column.fill_null(_NO_LABEL))
+        return True, None if numbers is None else numbers - 1
 
 
 def joined(pieces: Sequence[Votes]) -> Votes:

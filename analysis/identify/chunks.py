@@ -9,9 +9,9 @@ import numpy as np
 
 __all__ = ["in_chunks"]
 
-_CHUNK: Final = 8_192
-"""Turns at a time: what is in between stays in the processor's cache."""
-_WORTH: Final = 8 * _CHUNK
+_CHUNK: Final = 1 << 15
+"""Turns at a time: few enough for the processor's cache, enough for threads not to wait."""
+_WORTH: Final = 2 * _CHUNK
 """Turns for which a further thread is worth starting."""
 
 

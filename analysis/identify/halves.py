@@ -122,6 +122,7 @@ class PanelTable:
         self._heads = _halves(len(sets) + RAISED, self._split)
         self._tails = _halves(len(sets) + RAISED, n - self._split)
         self._found = np.zeros((len(self._heads.rows), len(self._tails.rows)), dtype=np.uint16)
+        self._starts = self._heads.number * np.int32(len(self._tails.rows))
         self._met = np.zeros(len(self._heads.rows), dtype=np.bool_)
         self._lock = Lock()
 
@@ -132,22 +133,21 @@ class PanelTable:
             entries: Shape (voters, panels).
             exempt: At most the number of voters.
         """
-        found = np.zeros((exempt + 1, entries.shape[1]), dtype=np.uint16)
-        heads = _freed(entries[: self._split], self._heads, exempt)
-        tails = _freed(entries[self._split :], self._tails, exempt)
+        found: list[list[Ends]] = [[] for _ in range(exempt + 1)]
+        heads = _freed(entries[: self._split], self._heads, self._starts, exempt)
+        tails = _freed(entries[self._split :], self._tails, self._tails.number, exempt)
         for (i, head), (j, tail) in product(heads, tails):
             if i + j <= exempt:
-                found[i + j] |= self._of(head, tail)
+                found[i + j].append(self._at(head + tail))
         for k in range(1, exempt + 1):
-            found[k] |= found[k - 1]
-        return found
+            found[k].append(found[k - 1][0])
+            found[k] = [np.bitwise_or.reduce(found[k])]
+        return np.stack([ends for (ends,) in found])
 
-    def _of(self, head: Index, tail: Index) -> Ends:
-        where = head * len(self._tails.rows)
-        where += tail
+    def _at(self, where: Index) -> Ends:
         found = self._found.take(where)
         if found.min(initial=1) == 0:  # every panel ends in something
-            self._meet(self._like(head))
+            self._meet(self._like(where // len(self._tails.rows)))
             found = self._found.take(where)
         return found
 
@@ -188,18 +188,19 @@ def _end_of_sets(m: int) -> Ends:
     return found
 
 
-def _freed(entries: Entries, halves: _Halves, exempt: int) -> list[tuple[int, Index]]:
-    """For every choice of exempt voters: how many they are, and which half is left."""
+def _freed(
+    entries: Entries, halves: _Halves, number: Index, exempt: int
+) -> list[tuple[int, Index]]:
+    """For every choice of exempt voters: how many they are, and the number of what is left."""
     entries = entries.astype(halves.digits, copy=False)
-    code = np.zeros_like(entries, shape=entries.shape[1])
-    for entry in entries:
-        code *= halves.base
-        code += entry
+    code = entries[0] if len(entries) else np.zeros(entries.shape[1], dtype=halves.digits)
+    for entry in entries[1:]:
+        code = code * halves.base + entry
     weights = halves.base ** np.arange(len(entries) - 1, -1, -1)
     found = [(0, code)]
     for entry, weight in zip(entries, weights.tolist(), strict=True) if exempt else ():
         found += [(k + 1, code - entry * weight) for k, code in found if k < exempt]
-    return [(k, halves.number.take(code)) for k, code in found]
+    return [(k, number.take(code)) for k, code in found]
 
 
 def _by_cast(rows: Ints) -> Iterator[tuple[int, slice]]:

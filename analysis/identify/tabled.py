@@ -1,7 +1,7 @@
 """Possible winners of many turns: small panels by table, all others by search."""
 
 from collections.abc import Iterable, Sequence
-from functools import cache
+from functools import cache, lru_cache
 
 import numpy as np
 from numpy.typing import NDArray
@@ -112,10 +112,15 @@ def possible_winners(
     if target == "cumulative" or not tabled(target, m, n):
         numbers, ballots = numbered(masses)
         return possible_of(numbers, ballots, protocol, target, m=m, exempt=exempt, budget=budget)
-    labels = labels_of(protocol, target, m)
-    book = Book(labels.of, m)
-    table = panel_table(target, m, n, labels.sets)
+    book = _book(protocol, target, m)
+    table = panel_table(target, m, n, labels_of(protocol, target, m).sets)
     return looked_up(table, turns, lambda part: book.entries(masses[part]), exempt=exempt)
+
+
+@lru_cache(maxsize=16)
+def _book(protocol: Protocol, target: Target, m: int) -> Book:
+    """What each ballot leaves possible, of the ballots met so far."""
+    return Book(labels_of(protocol, target, m).of, m)
 
 
 def possible_of(

@@ -82,6 +82,7 @@ class Book:
 
     def entries(self, masses: Ints) -> Entries:
         """Shape (voters, turns): the entry of each ballot."""
+        masses = np.asarray(masses, dtype=np.int64)
         blank = np.empty if self._m == _CELLS else np.zeros
         cells = blank((*masses.shape[:2], _CELLS), dtype=np.int8)
         if self._m <= _CELLS and _cast(masses, cells[:, :, : self._m]):

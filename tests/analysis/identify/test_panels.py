@@ -6,8 +6,7 @@ from random import Random
 import numpy as np
 import pytest
 
-from analysis.identify import READINGS_OF_TIES, Identifier, outcomes, points
-from analysis.identify.halves import PanelTable, panel_table
+from analysis.identify import READINGS_OF_TIES, Identifier, outcomes
 from analysis.identify.outcomes import tabled
 from analysis.identify.tabled import TabledIdentifier, possible_winners
 from analysis.profiles import Profile
@@ -92,18 +91,6 @@ def test_an_array_of_turns_is_answered_like_each_of_its_profiles(protocol, targe
                 assert outcomes_of(int(bits[i, k])) == answer.winners
 
 
-@pytest.mark.parametrize(("protocol", "m", "n"), [("approval", 4, 7), ("simple", 2, 11)])
-def test_many_voters_are_looked_up_in_halves_too(protocol, m, n, random_profile):
-    random = Random(protocol)
-    profiles = [random_profile(random, protocol, m, n, 25, abstain=0.2) for _ in range(8)]
-    masses = np.array([[b or (-1,) * m for b in profile.ballots] for profile in profiles])
-    found = possible_winners(masses, protocol, "simple", exempt=2).tied
-    for i, profile in enumerate(profiles):
-        for k in range(3):
-            answer = Identifier(budget=25).possible(profile, "simple", exempt=k, reading="set")
-            assert outcomes_of(int(found[i, k])) == answer.winners
-
-
 def test_large_points_are_coded_without_a_table_of_all_ballots():
     masses = np.array([[[3_000_000, 1, 0]], [[0, 1, 3_000_000]]])
     found = possible_winners(masses, "cumulative", "simple", budget=3_000_001)
@@ -115,33 +102,6 @@ def test_panels_too_large_for_tables_are_refused():
         possible_winners(np.tile(np.arange(4), (1, 5, 1)), "ranked", "ranked")
     assert not tabled("ranked", 4, 5)
     assert not tabled("simple", 5, 2)
-
-
-def test_halves_are_met_once_however_many_turns_there_are(monkeypatch):
-    """The first of three voters has one of three votes, whatever the number of turns."""
-    met, once = [], PanelTable._crossed
-    monkeypatch.setattr(
-        PanelTable, "_crossed", lambda f, heads: met.append(len(heads)) or once(f, heads)
-    )
-    panel_table.cache_clear()
-    votes = np.eye(3, dtype=np.int64)[np.random.default_rng(1).integers(0, 3, (50_000, 3))]
-    for turns in (1, 2, 50_000, 50_000):
-        assert len(possible_winners(votes[:turns], "simple", "approval").fallback) == turns
-    assert sum(met) == 3
-
-
-def test_points_of_equal_panels_are_added_up_once(monkeypatch):
-    """Three simple votes of two candidates, with abstentions: 10 panels, whatever the turns."""
-    searched, once = [], points._searched
-    monkeypatch.setattr(
-        points, "_searched", lambda rows, *rest: searched.append(len(rows)) or once(rows, *rest)
-    )
-    points._known.cache_clear()
-    votes = np.eye(2, dtype=np.int64)[np.random.default_rng(1).integers(0, 2, (5_000, 3))]
-    votes[np.random.default_rng(2).random((5_000, 3)) < 0.2] = -1
-    found = [possible_winners(votes, "simple", "cumulative", exempt=1) for _ in range(2)]
-    assert (found[0].tied == found[1].tied).all()
-    assert searched == [10]
 
 
 def test_each_election_is_counted_once_up_to_the_order_of_voters(monkeypatch):

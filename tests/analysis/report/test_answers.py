@@ -7,8 +7,10 @@ from pathlib import Path
 import polars as pl
 import pytest
 
+import analysis.recount as recount_module
 from analysis.report.answers import answers
 from analysis.report.evidence import Evidence
+from analysis.rules import TARGETS
 from analysis.sources import open_votes
 
 RANKINGS = list(permutations((2, 1, 0)))
@@ -108,3 +110,15 @@ def test_turns_too_many_to_list_are_summed_within_bounds_of_what_each_gives(
 
     assert first_number(exact[2].headline) <= first_number(bounded[2].headline)
     assert first_number(bounded[2].detail) <= first_number(exact[2].detail)
+
+
+def test_a_report_reads_replies_again_once_for_all_rules(rich_source, monkeypatch):
+    asked = []
+    once = recount_module.reading_rows
+    monkeypatch.setattr(
+        recount_module, "reading_rows", lambda e, **kw: asked.append(e) or once(e, **kw)
+    )
+    evidence = Evidence(rich_source)
+    assert {row.target for row in evidence.rule_rows} == set(TARGETS)
+    assert evidence.recount.readings
+    assert len(asked) == 1

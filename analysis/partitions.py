@@ -32,10 +32,10 @@ from analysis.profiles import read_turns
 from analysis.recount import Plan, RecountResult, Summary, make_plan
 from analysis.recount.arrayed import fits, summary_of_arrays
 from analysis.recount.summed import Told, result_of, summary_of_turns
-from analysis.rounds import VoteReader
 from analysis.rules import TARGETS
 from analysis.sources import Source
 from analysis.turnarrays import TurnArrays, arrays_of, together
+from analysis.votereader import VoteReader
 from tutorsim.errors import BallotFileError
 from tutorsim.types import CUMULATIVE_BUDGET
 

@@ -11,7 +11,7 @@ import polars as pl
 from analysis.ballotfiles import REQUIRED
 from analysis.blocks import TurnOrder, whole_turns
 from analysis.profiles import RICH, TURN, Place
-from analysis.rounds import Piece, VoteReader
+from analysis.votereader import Piece, VoteReader
 from tutorsim.errors import BallotFileError
 
 __all__ = ["PieceRows", "ask", "is_regular", "pieces_of", "rows_of"]

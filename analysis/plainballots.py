@@ -14,7 +14,8 @@ import polars as pl
 
 from analysis.folds import count, fold, summed
 from analysis.profiles import RICH
-from analysis.rounds import Bools, Ints, Piece, Rounds, VoteReader, Votes
+from analysis.rounds import Bools, Ints, Rounds, Votes
+from analysis.votereader import Piece, VoteReader
 from tutorsim.types import CUMULATIVE_BUDGET, PROTOCOLS
 
 __all__ = ["first_budget", "plain_budget", "sound_turns", "without_empty"]

@@ -13,8 +13,9 @@ from analysis.elsewhere import BALLOT_SUFFIXES, read_ballots
 from analysis.pieces import ask, is_regular, pieces_of, rows_of
 from analysis.plainballots import first_budget, sound_turns, without_empty
 from analysis.profiles import Place
-from analysis.rounds import VoteReader, Votes, joined, read_votes
+from analysis.rounds import Votes, joined
 from analysis.tables import ballots_table, no_ballots
+from analysis.votereader import VoteReader, read_votes
 from tutorsim.errors import BallotFileError
 from tutorsim.records import (
     RUN_FILE,

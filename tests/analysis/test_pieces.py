@@ -11,8 +11,9 @@ import pytest
 from analysis import pieces, sources
 from analysis.metrics.table import places_of
 from analysis.pieces import is_regular, pieces_of
-from analysis.rounds import Rounds, VoteReader, Votes, joined, read_votes
+from analysis.rounds import Rounds, Votes, joined
 from analysis.sources import Source, open_source, open_votes
+from analysis.votereader import VoteReader, read_votes
 from tutorsim.errors import BallotFileError
 from tutorsim.voting import leaders, tally
 

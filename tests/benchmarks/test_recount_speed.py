@@ -15,7 +15,7 @@ from analysis.identify.domains import Domain, domain_of
 from analysis.identify.outcomes import allowed, ballots_of
 from analysis.identify.tabled import possible_winners
 from analysis.recount import Sweep, order_table, sweep_orders
-from analysis.recount.arrayed import leading_sets
+from analysis.recount.tallied import leading_sets
 from analysis.rules import ballot_format
 from analysis.tally import count_tied_sets
 from tests.benchmarks.ballots import ballots_frame, masses

@@ -20,8 +20,9 @@ from analysis.metrics.table import turn_table
 from analysis.metrics.turns import DecidedTurn, decided_turns
 from analysis.profiles import read_turns
 from analysis.recount.cases import Case, decided
-from analysis.rounds import Votes, read_votes
+from analysis.rounds import Votes
 from analysis.sources import Source
+from analysis.votereader import read_votes
 from tutorsim.types import DECIDED_BY, PROTOCOLS
 from tutorsim.voting import leaders, tally
 

@@ -2,12 +2,14 @@
 
 A ballot's part in a count is a row of numbers that depends on the ballot alone: masses as they
 are projected, who is above whom, places up to a depth, a first place among those standing. Panels
-are sums of such rows. Shares are scaled to integers, so that nothing is rounded. The plain rules
-are the definition, and tests hold these to them.
+are sums of such rows. Shares are scaled to integers, so that nothing is rounded. Several columns
+of small numbers are added up as one number. The plain rules are the definition, and tests hold
+these to them.
 """
 
 from collections.abc import Callable, Sequence
-from functools import cache
+from functools import cache, lru_cache
+from itertools import combinations, permutations
 from math import lcm
 from typing import Final
 
@@ -23,6 +25,9 @@ from tutorsim.types import Protocol
 __all__ = ["ProjectedPanels"]
 
 Sets = NDArray[np.int64]
+
+_BITS: Final = 62
+"""Of a number in which columns are added up together."""
 
 
 class ProjectedPanels:
@@ -54,7 +59,8 @@ class ProjectedPanels:
         self._m = m
         self._target = target
         form = ballot_format(target)
-        self._masses = [projected_masses(b, protocol, form, budget) for b in ballots]
+        projected = [projected_masses(b, protocol, form, budget) for b in ballots]
+        self._masses = np.array([*projected, (0,) * m], dtype=np.int64)
 
     def leaders(self, among: int, rows: NDArray[np.int64] | None = None) -> Sets:
         """The tied winners of panels, as bits, when only some candidates stand.
@@ -69,37 +75,41 @@ class ProjectedPanels:
             return np.zeros(len(panels), dtype=np.int64)
         count = _COUNTS.get(self._target, _by_mass)
         led = count(self, panels, standing)
-        return np.asarray(led @ (1 << np.array(standing, dtype=np.int64)))
+        sets = np.zeros(len(panels), dtype=np.int64)
+        for c, leads in zip(standing, led, strict=True):
+            sets |= leads.astype(np.int64) << c
+        return sets
 
     def masses(self, panels: NDArray[np.int64], standing: Sequence[int]) -> NDArray[np.int64]:
-        """Shape (panels, standing): totals."""
-        return _summed([[b[c] for c in standing] for b in self._masses], panels, len(standing))
+        """Shape (standing, panels): totals."""
+        return _summed(self._masses[:, standing], panels)
 
     def margins(self, panels: NDArray[np.int64], standing: Sequence[int]) -> NDArray[np.int64]:
-        """Shape (panels, standing, standing): who is above whom, less the reverse."""
-        rows = [
-            [int(b[c] > b[d]) - int(b[c] < b[d]) for c in standing for d in standing]
-            for b in self._orders
-        ]
-        k = len(standing)
-        return _summed(rows, self._order_of[panels], k * k).reshape(-1, k, k)
+        """Shape (standing, standing, panels): who is above whom, less the reverse."""
+        pairs = list(combinations(range(len(standing)), 2))
+        cells = [(standing[i], standing[j]) for i, j in pairs]
+        rows = [[int(b[c] > b[d]) - int(b[c] < b[d]) for c, d in cells] for b in self._orders]
+        found = np.zeros((len(standing), len(standing), len(panels)), dtype=np.int64)
+        for (i, j), margin in zip(pairs, self._by_order(rows, len(pairs), panels), strict=True):
+            found[i, j], found[j, i] = margin, -margin
+        return found
 
     def firsts(self, panels: NDArray[np.int64], standing: Sequence[int]) -> NDArray[np.int64]:
-        """Shape (panels, candidates): each ballot's vote in equal parts to its best standing."""
+        """Shape (standing, panels): each ballot's vote in equal parts to its best standing."""
         rows = [self._first(b, standing) for b in self._orders]
-        return _summed(rows, self._order_of[panels], self._m)
+        return self._by_order(rows, len(standing), panels)
 
     def _first(self, ballot: Masses, standing: Sequence[int]) -> list[int]:
         best = max(ballot[c] for c in standing)
         tied = [c for c in standing if ballot[c] == best]
-        return [_share(self._m) // len(tied) * (c in tied) for c in range(self._m)]
+        return [_share(self._m) // len(tied) * (c in tied) for c in standing]
 
     def places(
         self, panels: NDArray[np.int64], standing: Sequence[int], depth: int
     ) -> NDArray[np.int64]:
-        """Shape (panels, standing): how often among the first places; a level shares its own."""
+        """Shape (standing, panels): how often among the first places; a level shares its own."""
         rows = [self._places(tuple(b[c] for c in standing), depth) for b in self._orders]
-        return _summed(rows, self._order_of[panels], len(standing))
+        return self._by_order(rows, len(standing), panels)
 
     def _places(self, ballot: Masses, depth: int) -> list[int]:
         found, above = [0] * len(ballot), 0
@@ -110,12 +120,19 @@ class ProjectedPanels:
             above += len(level)
         return found
 
+    def _by_order(
+        self, rows: Sequence[Sequence[int]], width: int, panels: NDArray[np.int64]
+    ) -> NDArray[np.int64]:
+        table = np.array([*rows, [0] * width], dtype=np.int64).reshape(len(rows) + 1, width)
+        return _summed(table[self._order_of], panels)
+
     @property
     def candidates(self) -> int:
         """How many there are, standing or not."""
         return self._m
 
 
+@lru_cache(maxsize=1 << 16)
 def _ranks(ballot: Masses) -> Masses:
     """The weak order of a ballot as masses: 0 for the last level, 1 for the next, …."""
     level = {mass: i for i, mass in enumerate(sorted(set(ballot)))}
@@ -127,19 +144,27 @@ def _share(m: int) -> int:
     return lcm(*range(1, m + 1))
 
 
-def _summed(
-    rows: Sequence[Sequence[int]], panels: NDArray[np.int64], width: int
-) -> NDArray[np.int64]:
-    """Sums over the voters; the last row, which -1 stands for, adds nothing."""
-    table = np.array([*rows, [0] * width], dtype=np.int64)
-    total = table[panels[:, 0]] if panels.shape[1] else np.zeros((len(panels), width), np.int64)
-    for voter in range(1, panels.shape[1]):
-        total += table[panels[:, voter]]
-    return np.asarray(total)
+def _summed(table: NDArray[np.int64], panels: NDArray[np.int64]) -> NDArray[np.int64]:
+    """Shape (columns, panels): sums of the voters' rows; the last row stands for -1."""
+    turns, n = panels.shape
+    low = int(table.min(initial=0))
+    bits = max(1, (n * (int(table.max(initial=0)) - low)).bit_length())
+    together = max(1, _BITS // bits)
+    found = np.empty((table.shape[1], turns), dtype=np.int64)
+    for start in range(0, len(found), together):
+        columns = table[:, start : start + together] - low
+        shifts = bits * np.arange(columns.shape[1])
+        words = (columns << shifts).sum(axis=1)
+        total = np.zeros(turns, dtype=np.int64)
+        for voter in range(n):
+            total += words.take(panels[:, voter], mode="wrap")
+        for column, shift in enumerate(shifts.tolist(), start=start):
+            found[column] = (total >> shift & (1 << bits) - 1) + n * low
+    return found
 
 
 def _largest(score: NDArray[np.int64]) -> NDArray[np.bool_]:
-    return np.asarray(score == score.max(axis=1, keepdims=True))
+    return np.asarray(score == score.max(axis=0))
 
 
 def _by_mass(
@@ -151,7 +176,7 @@ def _by_mass(
 def _copeland(
     of: ProjectedPanels, panels: NDArray[np.int64], standing: Sequence[int]
 ) -> NDArray[np.bool_]:
-    return _largest(np.sign(of.margins(panels, standing)).sum(axis=2))
+    return _largest(np.sign(of.margins(panels, standing)).sum(axis=1))
 
 
 def _minimax(
@@ -160,22 +185,19 @@ def _minimax(
     margins = of.margins(panels, standing)
     if len(standing) > 1:
         own = np.arange(len(standing))
-        margins[:, own, own] = margins.max(initial=0) + 1
-    return _largest(margins.min(axis=2))
+        margins[own, own] = margins.max(initial=0) + 1
+    return _largest(margins.min(axis=1))
 
 
 def _schulze(
     of: ProjectedPanels, panels: NDArray[np.int64], standing: Sequence[int]
 ) -> NDArray[np.bool_]:
     path = of.margins(panels, standing)
-    for via in range(len(standing)):
-        around = np.minimum(path[:, :, [via]], path[:, [via], :])
-        around[:, via, :] = path[:, via, :]
-        around[:, :, via] = path[:, :, via]
-        path = np.maximum(path, around)
-    own = np.arange(len(standing))
-    path[:, own, own] = 0
-    return np.asarray((path >= path.transpose(0, 2, 1)).all(axis=2))
+    own = range(len(standing))
+    for via, c, d in permutations(own, 3):
+        np.maximum(path[c, d], np.minimum(path[c, via], path[via, d]), out=path[c, d])
+    path[own, own] = 0
+    return np.asarray((path >= path.transpose(1, 0, 2)).all(axis=1))
 
 
 def _condorcet(
@@ -183,20 +205,20 @@ def _condorcet(
 ) -> NDArray[np.bool_]:
     beats = of.margins(panels, standing) > 0
     own = np.arange(len(standing))
-    beats[:, own, own] = True
-    return np.asarray(beats.all(axis=2))
+    beats[own, own] = True
+    return np.asarray(beats.all(axis=1))
 
 
 def _bucklin(
     of: ProjectedPanels, panels: NDArray[np.int64], standing: Sequence[int]
 ) -> NDArray[np.bool_]:
     cast = (panels >= 0).sum(axis=1) * _share(of.candidates)
-    led = np.ones((len(panels), len(standing)), dtype=np.bool_)
+    led = np.ones((len(standing), len(panels)), dtype=np.bool_)
     open_ = np.ones(len(panels), dtype=np.bool_)
     for depth in range(1, len(standing) + 1):
         counts = of.places(panels, standing, depth)
-        now = open_ & (2 * counts.max(axis=1) > cast)
-        led[now] = _largest(counts)[now]
+        now = open_ & (2 * counts.max(axis=0) > cast)
+        led[:, now] = _largest(counts)[:, now]
         open_ &= ~now
     return led
 
@@ -211,12 +233,12 @@ def _instant_runoff(
         for among in np.unique(left[open_]).tolist():
             rows = np.flatnonzero(open_ & (left == among))
             names = [c for c in range(of.candidates) if among >> c & 1]
-            firsts = of.firsts(panels[rows], names)[:, names]
-            stay = firsts > firsts.min(axis=1, keepdims=True)
-            done = ~stay.any(axis=1)
+            firsts = of.firsts(panels[rows], names)
+            stay = firsts > firsts.min(axis=0)
+            done = ~stay.any(axis=0)
             open_[rows[done]] = False
-            left[rows[~done]] = stay[~done] @ bits[names]
-    return np.asarray((left[:, None] >> np.array(standing) & 1).astype(np.bool_))
+            left[rows[~done]] = bits[names] @ stay[:, ~done]
+    return np.asarray((left >> np.array(standing)[:, None] & 1).astype(np.bool_))
 
 
 _COUNTS: Final[

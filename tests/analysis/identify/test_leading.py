@@ -35,3 +35,10 @@ def test_leaders_of_some_panels_are_found_alone():
     numbers, ballots = numbered(np.array([[[1, 0]], [[0, 1]], [[0, 1]]]))
     of = ProjectedPanels(numbers, ballots, m=2, protocol="simple", target="ranked", budget=9)
     assert of.leaders(0b11, np.array([2, 0])).tolist() == [0b10, 0b01]
+
+
+@pytest.mark.parametrize("target", TARGETS)
+def test_everybody_leads_where_nobody_voted(target):
+    numbers, ballots = numbered(np.full((2, 3, 4), -1))
+    of = ProjectedPanels(numbers, ballots, m=4, protocol="ranked", target=target, budget=9)
+    assert of.leaders(0b1101).tolist() == [0 if target == "condorcet" else 0b1101] * 2

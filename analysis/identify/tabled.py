@@ -18,7 +18,7 @@ from analysis.rules import Target, ballot_format
 from tutorsim.errors import UsageError
 from tutorsim.types import CUMULATIVE_BUDGET, BallotFormat, Protocol
 
-__all__ = ["TabledIdentifier", "numbered", "possible_of", "possible_winners"]
+__all__ = ["TabledIdentifier", "possible_of", "possible_winners"]
 
 
 class TabledIdentifier(Identifier):
@@ -133,7 +133,7 @@ def possible_of(
     exempt: int,
     budget: int,
 ) -> Winners:
-    """As `possible_winners`, of turns whose ballots were numbered by `numbered`."""
+    """As `possible_winners`, of turns whose ballots were `numbered`."""
     turns, n = numbers.shape
     domains = _domains(ballots, protocol, target)
     if not covered(target, m, n, budget=budget, domains=domains):

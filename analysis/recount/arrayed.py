@@ -16,8 +16,9 @@ from numpy.typing import NDArray
 from analysis.identify import READINGS_OF_TIES, Possible, TieReading
 from analysis.identify.domains import domain_of
 from analysis.identify.leading import ProjectedPanels
+from analysis.identify.numbering import numbered
 from analysis.identify.panels import Winners, covered
-from analysis.identify.tabled import numbered, possible_of
+from analysis.identify.tabled import possible_of
 from analysis.profiles import Masses
 from analysis.recount.answers import Answer, Projection
 from analysis.recount.combos import RuleCombo, RuleKey, Summary, few

@@ -1,11 +1,11 @@
 """Work on many turns, a few thousand at a time and on every core."""
 
-import os
 from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
 from typing import Final
 
 import numpy as np
+from polars import thread_pool_size
 
 __all__ = ["in_chunks"]
 
@@ -16,13 +16,13 @@ _WORTH: Final = 2 * _CHUNK
 
 
 def in_chunks(turns: int, work: Callable[[slice], None]) -> None:
-    """Do work for all turns; numpy lets threads run side by side."""
+    """Do work for all turns, on as many threads as polars uses."""
 
     def share(start: int, end: int) -> None:
         for first in range(start, end, _CHUNK):
             work(slice(first, min(first + _CHUNK, end)))
 
-    cores = max(1, min(len(os.sched_getaffinity(0)), turns // _WORTH))
+    cores = max(1, min(thread_pool_size(), turns // _WORTH))
     if cores == 1:
         share(0, turns)
         return

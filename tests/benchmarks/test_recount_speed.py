@@ -1,6 +1,5 @@
 """How fast ballots are recounted, each beside a reference in the same test."""
 
-import os
 from collections import Counter
 from collections.abc import Callable, Sequence
 from functools import cache
@@ -26,7 +25,6 @@ from tutorsim.voting import first_in_order
 
 TURNS: Final = 1_000_000
 NEEDED: Final = ["episode_id", "turn", "stage", "voter", "candidate", "mass", "protocol"]
-CORES: Final = len(os.sched_getaffinity(0))
 SAMPLE: Final = 40
 """Turns that plain enumeration answers for."""
 FEW_POINTS: Final = 4
@@ -141,7 +139,7 @@ def test_possible_winners_beside_plain_enumeration(
         reference=f"plain enumeration ({per_turn * 1e6:,.0f} µs a turn, on {SAMPLE} turns)",
         target="at least 1,000 × faster",
         ratio=per_turn / (found.candidate / TURNS),
-        unit=f"× faster, {CORES} threads",
+        unit=f"× faster, {pl.thread_pool_size()} threads",
     )
 
 

@@ -61,7 +61,7 @@ def test_chunks_and_threads_change_nothing(cores, monkeypatch):
     masses = drawn(1_000, 4, 3)
     monkeypatch.setattr(chunks, "_CHUNK", 64)
     monkeypatch.setattr(chunks, "_WORTH", 128)
-    monkeypatch.setattr(chunks.os, "sched_getaffinity", lambda _: range(cores))
+    monkeypatch.setattr(chunks, "thread_pool_size", lambda: cores)
     numbers, ballots = numbered(masses)
     assert (ballots_again(numbers, ballots, 4) == masses).all()
 

@@ -1,4 +1,4 @@
-"""Work on many turns, a few thousand at a time and on every core."""
+"""Work on many turns, some thousands at a time and on every core: numpy lets threads run."""
 
 from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor

@@ -7,7 +7,7 @@ taken a few thousand at a time, so that what is in between stays in the processo
 
 from collections.abc import Callable
 from threading import Lock
-from typing import Final
+from typing import Any, Final
 
 import numpy as np
 from numpy.typing import NDArray
@@ -15,13 +15,16 @@ from numpy.typing import NDArray
 from analysis.identify.chunks import in_chunks
 from analysis.profiles import Masses
 
-__all__ = ["RAISED", "Book", "Entries", "Numbers", "numbered"]
+__all__ = ["RAISED", "BallotCells", "Book", "Entries", "Numbers", "numbered"]
 
 Numbers = NDArray[np.int64]
 """Shape (turns, voters): ballots by number, -1 for an abstention."""
 
 Entries = NDArray[np.int16] | NDArray[np.int32]
 """Shape (voters, turns): numbers raised by `RAISED`; 1 is an abstention, 0 is free."""
+
+BallotCells = NDArray[np.signedinteger[Any]]
+"""Masses, shape (turns, voters, candidates); below 0 where a voter abstained. Bytes are best."""
 
 Ints = NDArray[np.int64]
 
@@ -42,7 +45,7 @@ _FEW: Final = 1_024
 """Ballots that are looked at for new ones at a time."""
 
 
-def numbered(masses: Ints) -> tuple[Numbers, list[Masses]]:
+def numbered(masses: BallotCells) -> tuple[Numbers, list[Masses]]:
     """Ballots by number, and what the numbers stand for, in any order.
 
     Args:
@@ -80,14 +83,10 @@ class Book:
         self._of_large: dict[Masses, int] = {}
         self._lock = Lock()
 
-    def entries(self, masses: Ints) -> Entries:
+    def entries(self, masses: BallotCells) -> Entries:
         """Shape (voters, turns): the entry of each ballot."""
-        masses = np.asarray(masses, dtype=np.int64)
-        blank = np.empty if self._m == _CELLS else np.zeros
-        cells = blank((*masses.shape[:2], _CELLS), dtype=np.int8)
-        if self._m <= _CELLS and _cast(masses, cells[:, :, : self._m]):
-            return self._packed(cells)
-        return self._searched(masses)
+        cells = _cells(masses) if self._m <= _CELLS else None
+        return self._searched(masses) if cells is None else self._packed(cells)
 
     def _packed(self, cells: NDArray[np.int8]) -> Entries:
         code = _codes(cells).T
@@ -113,9 +112,9 @@ class Book:
                 self._of_code = self._of_code.astype(np.int32)
             self._of_code[code[new]] = entries[new]
 
-    def _searched(self, masses: Ints) -> Entries:
+    def _searched(self, masses: BallotCells) -> Entries:
         """The same where some masses are large, or candidates many."""
-        rows = masses.reshape(-1, self._m)
+        rows = masses.reshape(-1, self._m).astype(np.int64)
         rows, index = np.unique(np.where(rows[:, :1] < 0, -1, rows), axis=0, return_inverse=True)
         entries = np.full(len(rows), _ABSENT, dtype=np.int32)
         small = (rows < _LARGE).all(axis=1) & (self._m <= _CELLS)
@@ -133,17 +132,28 @@ class Book:
             return self._of_large[ballot]
 
 
-def _cast(masses: Ints, cells: NDArray[np.int8]) -> bool:
-    """Write masses as bytes; false where some are too large."""
-    for start in range(0, len(masses), _BLOCK):
-        part = masses[start : start + _BLOCK]
-        cells[start : start + _BLOCK] = part
-        if part.view(np.uint64).max(initial=0) < _LARGE:
-            continue
-        if part.max() >= _LARGE:
-            return False
-        cells[start : start + _BLOCK] = np.maximum(part, -1) & _LARGE
-    return True
+def _cells(masses: BallotCells) -> NDArray[np.int8] | None:
+    """Masses as four bytes a ballot, which they may be already; `None` where some are too large."""
+    turns, voters, m = masses.shape
+    bytes_already = masses.dtype == np.int8 and m == _CELLS and masses.flags.c_contiguous
+    if bytes_already and _small(masses):
+        return masses.view(np.int8)
+    blank = np.empty if m == _CELLS else np.zeros
+    cells = blank((turns, voters, _CELLS), dtype=np.int8)
+    for start in range(0, turns, _BLOCK):
+        part, into = masses[start : start + _BLOCK], cells[start : start + _BLOCK, :, :m]
+        into[...] = part
+        if not _small(part):
+            if part.max() >= _LARGE:
+                return None
+            into[...] = np.maximum(part, -1) & _LARGE
+    return cells
+
+
+def _small(masses: BallotCells) -> bool:
+    """Whether all masses can be packed, and nobody abstained."""
+    unsigned = np.dtype(f"u{masses.itemsize}")
+    return bool(masses.view(unsigned).max(initial=0) < _LARGE)
 
 
 def _codes(cells: NDArray[np.int8]) -> NDArray[np.uint32]:

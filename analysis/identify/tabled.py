@@ -4,11 +4,10 @@ from collections.abc import Iterable, Sequence
 from functools import cache, lru_cache
 
 import numpy as np
-from numpy.typing import NDArray
 
 from analysis.identify.domains import Domain, domain_of
 from analysis.identify.halves import labels_of, panel_table
-from analysis.identify.numbering import RAISED, Book, Numbers, numbered
+from analysis.identify.numbering import RAISED, BallotCells, Book, Numbers, numbered
 from analysis.identify.outcomes import tabled
 from analysis.identify.panels import Winners, added_up, covered, looked_up
 from analysis.identify.possible import NOBODY, Identifier, Possible, TieReading
@@ -88,7 +87,7 @@ def _possible(bits: int) -> Possible:
 
 
 def possible_winners(
-    masses: NDArray[np.int64],
+    masses: BallotCells,
     protocol: Protocol,
     target: Target,
     *,
@@ -99,7 +98,7 @@ def possible_winners(
 
     Args:
         masses: Shape (turns, voters, candidates), candidates in the role-priority order; below
-            0 in every cell of a voter who abstained.
+            0 in every cell of a voter who abstained. Integers of any size; bytes are read fastest.
         protocol: Of the ballots.
         target: The rule.
         exempt: Most exempt voters to answer for.

@@ -34,6 +34,18 @@ def test_numbers_stand_for_the_ballots(m, most):
     assert (ballots_again(numbers, ballots, m) == masses).all()
 
 
+@pytest.mark.parametrize("m", [3, 4])
+@pytest.mark.parametrize("kind", [np.int8, np.int16, np.int32])
+@pytest.mark.parametrize("most", [3, 100])
+def test_integers_may_be_of_any_size(m, kind, most):
+    masses = drawn(200, m, most)
+    numbers, ballots = numbered(masses.astype(kind))
+    assert (ballots_again(numbers, ballots, m) == masses).all()
+    cast = masses[(masses >= 0).all(axis=(1, 2))].astype(kind)
+    numbers, ballots = numbered(cast)
+    assert (ballots_again(numbers, ballots, m) == cast).all()
+
+
 def test_small_masses_keep_their_numbers_among_large_ones():
     small, large = drawn(50, 3, 2), drawn(50, 3, 40)
     named = []

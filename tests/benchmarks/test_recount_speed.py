@@ -1,9 +1,10 @@
 """How fast ballots are recounted, each beside a reference in the same test."""
 
 from collections import Counter
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from functools import cache
-from itertools import combinations, islice, product
+from itertools import permutations, product
+from math import prod
 from pathlib import Path
 from typing import Any, Final
 
@@ -11,12 +12,9 @@ import numpy as np
 import polars as pl
 import pytest
 
-from analysis.identify.domains import Domain, domain_of
-from analysis.identify.outcomes import allowed, ballots_of
 from analysis.identify.tabled import possible_winners
 from analysis.recount import Sweep, order_table, sweep_orders
 from analysis.recount.tallied import leading_sets
-from analysis.rules import ballot_format
 from analysis.tally import count_tied_sets
 from tests.benchmarks.ballots import ballots_frame, masses
 from tests.benchmarks.sides import SideBySide
@@ -82,6 +80,34 @@ def test_all_orders_cost_no_more_than_one(side_by_side: SideBySide, million: Pat
     )
 
 
+@cache
+def every_ballot(form: Protocol, m: int, budget: int) -> list[tuple[int, ...]]:
+    """All ballots of a format as masses."""
+    if form == "ranked":
+        return list(permutations(range(m)))
+    most = budget if form == "cumulative" else 1
+    total = {"simple": 1, "cumulative": budget}.get(form)
+    return [x for x in product(range(most + 1), repeat=m) if total in (None, sum(x))]
+
+
+def consistent(
+    ballot: list[int], protocol: Protocol, target: Protocol, budget: int
+) -> list[tuple[int, ...]]:
+    """What a sincere voter who cast a ballot may cast in another format: the table, as it reads."""
+    every = every_ballot(target, len(ballot), budget)
+    if target == "simple":
+        return [x for x in every if ballot[x.index(1)] == max(ballot)]
+    if protocol == "simple" and target == "approval":
+        return [x for x in every if x[ballot.index(1)]]
+    pairs = list(product(range(len(ballot)), repeat=2))
+    above = [(a, b) for a, b in pairs if ballot[a] > ballot[b]]
+    found = [x for x in every if all(x[a] >= x[b] for a, b in above)]
+    if target == "approval":
+        equal = [(a, b) for a, b in pairs if ballot[a] == ballot[b]]
+        found = [x for x in found if any(x) and all(x[a] == x[b] for a, b in equal)]
+    return found
+
+
 def enumerated(
     cast: np.ndarray[Any, Any],
     protocol: Protocol,
@@ -89,31 +115,12 @@ def enumerated(
     budget: int = CUMULATIVE_BUDGET,
 ) -> int:
     """Possible winners of one turn, as bits: every combination of consistent ballots counted."""
-    domains = [domain_of(tuple(b), protocol=protocol, target=target) for b in cast.tolist()]
+    options = [consistent(ballot, protocol, target, budget) for ballot in cast.tolist()]
     found = 0
-    for ballots in product(*consistent(domains, target, cast.shape[1], budget)):
+    for ballots in product(*options):
         totals = [sum(column) for column in zip(*ballots, strict=True)]
         found |= 2 << totals.index(max(totals))
     return found
-
-
-def consistent(
-    domains: Sequence[Domain], target: Protocol, m: int, budget: int
-) -> list[list[list[int]]]:
-    """What each voter may have cast."""
-    form = ballot_format(target)
-    if form == "cumulative":
-        return [points_along(domain, m, budget) for domain in domains]
-    table = ballots_of(form, m).tolist()
-    return [[table[i] for i in allowed(domain, form, m)] for domain in domains]
-
-
-@cache
-def points_along(domain: Domain, m: int, budget: int) -> list[list[int]]:
-    """Points that never rise from a level to the next."""
-    points = [list(x) for x in product(range(budget + 1), repeat=m) if sum(x) == budget]
-    pairs = [(a, b) for one, two in combinations(domain.levels, 2) for a in one for b in two]
-    return [x for x in points if all(x[a] >= x[b] for a, b in pairs)]
 
 
 @pytest.mark.parametrize("kind", [np.int8, np.int64])
@@ -161,13 +168,11 @@ def test_possible_winners_where_enumeration_would_not_end(
     assert with_few.fallback[:, 0].tolist() == [
         enumerated(turn, protocol, target, FEW_POINTS) for turn in cast[:SAMPLE]
     ]
-    counts = []
-    for turn in cast[:20].tolist():
-        domains = [domain_of(tuple(b), protocol=protocol, target=target) for b in turn]
-        options = consistent(domains, target, 4, CUMULATIVE_BUDGET)
-        counts.append(float(np.prod([len(one) for one in options])))
-    points = product(range(CUMULATIVE_BUDGET + 1), repeat=4)
-    ballots = list(islice((x for x in points if sum(x) == CUMULATIVE_BUDGET), 10))
+    counts = [
+        prod(len(consistent(b, protocol, target, CUMULATIVE_BUDGET)) for b in turn)
+        for turn in cast[:20].tolist()
+    ]
+    ballots = every_ballot(target, 4, CUMULATIVE_BUDGET)[:10]
     completions = list(product(ballots, repeat=4))
 
     def count_completions() -> None:

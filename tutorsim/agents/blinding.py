@@ -30,7 +30,7 @@ def draw_labels(
     if study.blinding == "per_reader":
         before = f"{before}{stage}\x1f{reader}\x1f"
     hashed = sorted([(sha256(f"{before}{role}".encode()).digest(), role) for role in candidates])
-    return dict(zip(LABELS, [role for _, role in hashed], strict=False))
+    return {label: role for label, (_, role) in zip(LABELS, hashed, strict=False)}
 
 
 def labelled(texts: Mapping[str, str], labels: Mapping[str, str]) -> str:

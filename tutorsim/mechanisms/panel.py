@@ -251,6 +251,8 @@ def _vote_as(
     panel: _Panel, texts: Mapping[str, str], forms: Sequence[BallotFormat]
 ) -> Flow[dict[BallotFormat, tuple[BallotRecord, ...]]]:
     """Ask every voter in further formats, side by side, under the labels of the final vote."""
+    if not forms:
+        return {}
     labels = panel.labels("vote_final", tuple(texts))
     answers = yield from ask(
         [

@@ -161,9 +161,11 @@ class Reply(NamedTuple):
 
 def _input_tokens(usage: Mapping[str, Any]) -> int:
     """All input tokens, those written to and read from a prompt cache among them."""
+    new = int(usage.get("input_tokens") or 0)
+    if "cache_creation_input_tokens" not in usage and "cache_read_input_tokens" not in usage:
+        return new
     written = int(usage.get("cache_creation_input_tokens") or 0)
-    read = int(usage.get("cache_read_input_tokens") or 0)
-    return int(usage.get("input_tokens") or 0) + written + read
+    return new + written + int(usage.get("cache_read_input_tokens") or 0)
 
 
 def _encodable(text: str) -> str:

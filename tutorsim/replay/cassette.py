@@ -10,7 +10,6 @@ import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from http import HTTPStatus
-from operator import itemgetter
 from pathlib import Path
 from typing import Any, Final, get_args
 
@@ -48,7 +47,6 @@ _LONE_ITEM: Final = re.compile(r'\[\n +("(?:[^"\\]|\\.)*")\n +\]')
 _INDENT: Final = re.compile(r"\n +")
 _ESCAPED: Final = re.compile("[\x7f-\x9f\u2028\u2029\ufeff\ufffe\uffff]")
 _SUCCESS: Final = range(200, 300)
-_FIRST: Final = itemgetter(0)
 _PHRASES: Final = {status.value: status.phrase for status in HTTPStatus}
 _RERECORD: Final = "Restore the file from version control, or record the study into a new folder."
 
@@ -238,7 +236,7 @@ def _interaction(raw: dict[str, Any], place: str, kind: ProvenanceKind) -> Inter
 
 
 def _first(headers: dict[str, list[str]]) -> dict[str, str]:
-    return dict(zip(headers, map(str, map(_FIRST, headers.values())), strict=True))
+    return {name: str(values[0]) for name, values in headers.items()}
 
 
 def _why(error: Exception) -> str:

@@ -29,9 +29,9 @@ __all__ = ["ReaderName", "default_workers", "replay", "replay_each", "replay_epi
 ReaderName = Literal["fast", "sdk"]
 """`fast` reads cassettes directly; `sdk` goes through the real client and vcrpy's playback."""
 
-CHUNK = 16
-"""Episodes that a process takes at a time."""
-AHEAD = 8
+CHUNK = 6
+"""Episodes that a process takes at a time; at the end, the others wait for as long as three."""
+AHEAD = 16
 """Chunks for each process that may be done before their turn has come in the log."""
 
 

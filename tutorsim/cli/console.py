@@ -58,7 +58,7 @@ def safe(text: str) -> Text:
     Markup is not read. Control characters, escapes and direction marks are shown as
     `\\xNN` or `\\uNNNN`; line ends and tabs stay.
     """
-    return Text(text if text.isprintable() else "".join(map(_visible, text)))
+    return Text("".join(_visible(char) for char in text))
 
 
 def _visible(char: str) -> str:

@@ -3,7 +3,6 @@
 import io
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
-from itertools import zip_longest
 from pathlib import Path
 from typing import Any
 
@@ -41,8 +40,6 @@ HELD = "The logged dialogue is held fixed."
 NOT_ESTIMABLE = "–"
 REASONS = 2
 """Reasons told below a table for its dashes."""
-GAP = "  "
-"""Between two columns of a table."""
 ROOMY = 110
 """Columns from which intervals stand beside their figures instead of below."""
 
@@ -118,62 +115,25 @@ class Grid:
         if not self.rows:
             yield Prose("(none)")
             return
+        shown = Table(
+            box=box.SIMPLE_HEAD,
+            padding=(0, 1, 0, 0),
+            pad_edge=False,
+            show_edge=False,
+            header_style="bold",
+        )
+        for place, header in enumerate(self.headers):
+            justify: JustifyMethod = "left" if place < self.left else "right"
+            shown.add_column(safe(header), justify=justify, overflow="fold")
         form = " ({})" if options.max_width >= ROOMY else "\n{}"
-        heads = [styled(header, "bold") for header in self.headers]
-        rows = [heads, *([_cell(cell, form) for cell in row] for row in self.rows)]
-        yield _laid_out(rows, self.left, options.max_width) or _folded(rows, self.left)
+        for row in self.rows:
+            shown.add_row(*(_cell(cell, form) for cell in row))
+        yield shown
         reasons = [cell.why_not for row in self.rows for cell in row if isinstance(cell, Pair)]
         told = list(dict.fromkeys(filter(None, reasons)))
         if told:
             more = "; …" if len(told) > REASONS else ""
             yield caption(f"{NOT_ESTIMABLE}: not estimable ({'; '.join(told[:REASONS])}{more})")
-
-
-def _laid_out(rows: Sequence[Sequence[Text]], left: int, width: int) -> Text | None:
-    """A table whose columns are as wide as their cells; `None` where these do not fit.
-
-    Nor does a tab, which has no width of its own, or a heading of two lines. Reads as `_folded`,
-    which spends several times as long on finding out what fits.
-    """
-    cells = [[cell.split("\n") for cell in row] for row in rows]
-    columns = zip(*cells, strict=True)
-    widths = [max(part.cell_len for parts in column for part in parts) for column in columns]
-    whole = sum(widths) + len(GAP) * (len(widths) - 1)
-    tabs = any("\t" in cell.plain for row in rows for cell in row)
-    if whole > width or tabs or any(len(parts) > 1 for parts in cells[0]):
-        return None
-    lines = [_line(parts, widths, left) for row in cells for parts in zip_longest(*row)]
-    return Text("\n").join([lines[0], Text("─" * whole), *lines[1:]])
-
-
-def _line(cells: Sequence[Text | None], widths: Sequence[int], left: int) -> Text:
-    """One line of a table; `None` for a cell of fewer lines."""
-    line = Text()
-    for place, (cell, width) in enumerate(zip(cells, widths, strict=True)):
-        text = Text() if cell is None else cell
-        if place >= left:
-            text.rstrip()
-        line.append(GAP if place else "")
-        room = " " * (width - text.cell_len)
-        line.append_text(text + room if place < left else Text(room) + text)
-    return line
-
-
-def _folded(rows: Sequence[Sequence[Text]], left: int) -> Table:
-    """A table in the columns that there are, long cells on several lines."""
-    shown = Table(
-        box=box.SIMPLE_HEAD,
-        padding=(0, 1, 0, 0),
-        pad_edge=False,
-        show_edge=False,
-        header_style="bold",
-    )
-    for place, header in enumerate(rows[0]):
-        justify: JustifyMethod = "left" if place < left else "right"
-        shown.add_column(header, justify=justify, overflow="fold")
-    for row in rows[1:]:
-        shown.add_row(*row)
-    return shown
 
 
 def _cell(cell: Cell, form: str) -> Text:

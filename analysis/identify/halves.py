@@ -133,16 +133,13 @@ class PanelTable:
             entries: Shape (voters, panels).
             exempt: At most the number of voters.
         """
-        found: list[list[Ends]] = [[] for _ in range(exempt + 1)]
+        found = np.zeros((exempt + 1, entries.shape[1]), dtype=np.uint16)
         heads = _freed(entries[: self._split], self._heads, self._starts, exempt)
         tails = _freed(entries[self._split :], self._tails, self._tails.number, exempt)
         for (i, head), (j, tail) in product(heads, tails):
             if i + j <= exempt:
-                found[i + j].append(self._at(head + tail))
-        for k in range(1, exempt + 1):
-            found[k].append(found[k - 1][0])
-            found[k] = [np.bitwise_or.reduce(found[k])]
-        return np.stack([ends for (ends,) in found])
+                found[i + j] |= self._at(head + tail)
+        return np.asarray(np.bitwise_or.accumulate(found, axis=0))
 
     def _at(self, where: Index) -> Ends:
         found = self._found.take(where)

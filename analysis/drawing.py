@@ -8,7 +8,10 @@ import os
 import signal
 from collections.abc import Callable, Iterable, Iterator
 from concurrent.futures import ProcessPoolExecutor
+from concurrent.futures.process import BrokenProcessPool
 from contextlib import contextmanager
+from functools import partial
+from itertools import chain
 from multiprocessing import get_context
 from typing import Any, Final
 
@@ -50,7 +53,7 @@ def drawers(*, version: str) -> Iterator[Run]:
     Args:
         version: Of Vega-Lite.
     """
-    count = min(_MOST, os.cpu_count() or 1)
+    count = min(_MOST, _cores())
     if count == 1:
         yield map
         return
@@ -60,9 +63,32 @@ def drawers(*, version: str) -> Iterator[Run]:
     try:
         for _ in range(count):
             pool.submit(len, ())  # a process starts with its first task
-        yield pool.map
+        yield partial(_drawn, pool)
     finally:
         pool.shutdown(cancel_futures=True)
+
+
+def _cores() -> int:
+    """How many this process may use."""
+    return len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
+
+
+def _drawn(
+    pool: ProcessPoolExecutor, draw: Callable[[Any], str], things: Iterable[Any]
+) -> Iterable[str]:
+    """What the processes drew; where they cannot start or were killed, this one draws."""
+    asked: list[Any] = []
+    rest = iter(things)
+
+    def noted() -> Iterator[Any]:
+        for thing in rest:
+            asked.append(thing)
+            yield thing
+
+    try:
+        return list(pool.map(draw, noted()))
+    except BrokenProcessPool:
+        return map(draw, chain(asked, rest))
 
 
 def _start(version: str) -> None:

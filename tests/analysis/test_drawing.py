@@ -1,6 +1,6 @@
 """Drawings of other processes are those of this one."""
 
-import os
+from multiprocessing import active_children
 
 import pytest
 
@@ -26,7 +26,7 @@ def on_a_page(drawings: list[str]) -> list[str]:
 
 @pytest.mark.costly
 def test_processes_draw_what_this_one_draws_and_in_order(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(os, "cpu_count", lambda: 2)
+    monkeypatch.setattr("analysis.drawing._cores", lambda: 2)
     with drawers(version=VEGA_LITE) as run:
         elsewhere = drawn(SPECS, run=run)
     assert run is not map
@@ -34,6 +34,19 @@ def test_processes_draw_what_this_one_draws_and_in_order(monkeypatch: pytest.Mon
 
 
 def test_a_single_core_draws_by_itself(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(os, "cpu_count", lambda: 1)
+    monkeypatch.setattr("analysis.drawing._cores", lambda: 1)
     with drawers(version=VEGA_LITE) as run:
         assert run is map
+
+
+def test_a_page_is_drawn_here_where_its_processes_were_killed(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setattr("analysis.drawing._cores", lambda: 2)
+    with drawers(version=VEGA_LITE) as run:
+        children = active_children()
+        for child in children:
+            child.kill()
+            child.join()
+        assert list(run(str.upper, iter("abc"))) == ["A", "B", "C"]
+    assert children

@@ -108,12 +108,18 @@ class Scene:
 
     def call(self, turn: int, stage: Stage, agent: str, *, system: str, user: str) -> Call:
         """A first asking."""
-        models = self.study.models
-        named = {"student": models.student, "judge": models.judge}
-        model = named.get(agent, models.tutor)
-        extra = () if models.temperature is None else (("temperature", models.temperature),)
-        request = Request(model, system, user, models.max_tokens, extra)
+        named, max_tokens, extra = self._asking
+        model = named.get(agent) or named["tutor"]
+        request = Request(model, system, user, max_tokens, extra)
         return Call(CallKey(turn, stage, agent, 1), request)
+
+    @cached_property
+    def _asking(self) -> tuple[dict[str, str], int, tuple[tuple[str, float], ...]]:
+        """Models by who is asked, and what every request of the episode has."""
+        models = self.study.models
+        named = {"student": models.student, "judge": models.judge, "tutor": models.tutor}
+        extra = () if models.temperature is None else (("temperature", models.temperature),)
+        return named, models.max_tokens, extra
 
 
 def history(exchanges: Sequence[Exchange]) -> str:

@@ -243,7 +243,7 @@ def replay_episode(recording: Recording, episode_id: str) -> EpisodeRecord:
 
 
 def default_workers(episodes: int) -> int:
-    """Processes that pay off: starting one costs about as much as replaying 100 episodes."""
+    """Processes that pay off: starting one, unless forked, costs as much as 100 episodes."""
     return max(1, min(_cores(), episodes // 200))
 
 

@@ -5,7 +5,7 @@ any other turn is recounted on its own, from `analysis.profiles`.
 """
 
 from collections.abc import Callable, Iterator, Sequence
-from typing import Final, NamedTuple
+from typing import Any, Final, NamedTuple
 
 import numpy as np
 
@@ -27,7 +27,7 @@ class TurnArrays(NamedTuple):
     """In the role-priority order."""
     voters: tuple[str, ...]
     final: Ints
-    """Shape (turns, voters, candidates): masses, or `ABSTAINED`."""
+    """Shape (turns, voters, candidates): masses, or `ABSTAINED`, in integers of any size."""
     initial: Ints | None
     """The first vote; `None` where these turns held none."""
     tie: Ints
@@ -148,12 +148,22 @@ def _masses(rounds: Rounds, protocol: Protocol) -> Ints:
     cast = rounds.cast
     if protocol in ("simple", "cumulative"):
         cast = cast & (summed(rounds.masses, 2) > 0)
-    return rounds.masses if cast.all() else np.where(cast[:, :, None], rounds.masses, ABSTAINED)
+    masses = rounds.masses.astype(_kind(rounds.masses))
+    return (
+        masses if cast.all() else np.where(cast[:, :, None], masses, masses.dtype.type(ABSTAINED))
+    )
+
+
+def _kind(masses: Ints) -> type[np.signedinteger[Any]]:
+    """The shortest integers that hold some masses."""
+    most = int(masses.max(initial=0))
+    return next(kind for kind in (np.int8, np.int16, np.int64) if most <= np.iinfo(kind).max)
 
 
 def _tie_rounds(final: Rounds, tie: _Found, protocol: Protocol) -> tuple[Ints, Bools, Bools]:
     """Masses of the tie rounds over all candidates, where one was held, and who fits."""
-    masses = np.full(final.masses.shape, ABSTAINED, dtype=np.int64)
+    kind = np.result_type(np.int8, *(_kind(rounds.masses) for rounds in tie.parts))
+    masses = np.full(final.masses.shape, ABSTAINED, dtype=kind)
     part = tie.part[final.turn]
     fits = np.ones(len(part), dtype=np.bool_)
     place = np.zeros(int(final.candidates.max(initial=0)) + 1, dtype=np.int64)

@@ -14,7 +14,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from analysis.identify import READINGS_OF_TIES, Possible, TieReading
-from analysis.identify.domains import domain_of
+from analysis.identify.domains import Domain, domain_of
 from analysis.identify.leading import ProjectedPanels
 from analysis.identify.numbering import numbered
 from analysis.identify.panels import Winners, covered
@@ -49,17 +49,19 @@ def fits(turns: TurnArrays, plan: Plan) -> bool:
     m, n = len(turns.candidates), len(turns.voters)
     if not 1 < m <= 4 or n >= _NEVER:
         return False
-    _, ballots = numbered(turns.final)
     return all(
-        covered(
-            target,
-            m,
-            n,
-            budget=plan.budget,
-            domains=[domain_of(b, protocol=turns.protocol, target=target) for b in ballots],
-        )
+        covered(target, m, n, budget=plan.budget, domains=_domains(turns, target))
         for target in plan.targets
     )
+
+
+def _domains(turns: TurnArrays, target: Target) -> list[Domain]:
+    """What voters may have cast under a target whose tables depend on it; empty for others."""
+    if target != "cumulative":
+        return []
+    stages = [stage for stage in (turns.final, turns.initial) if stage is not None]
+    ballots = dict.fromkeys(ballot for stage in stages for ballot in numbered(stage)[1])
+    return [domain_of(ballot, protocol=turns.protocol, target=target) for ballot in ballots]
 
 
 def summary_of_arrays(turns: TurnArrays, plan: Plan) -> Summary:

@@ -220,3 +220,19 @@ def test_each_part_is_read_once_and_each_regular_turn_in_arrays(table, plan, tmp
     assert sum(counted) == 48
     per_part = {p.name: scans.count(p.name) for p in parts}
     assert per_part == {p.name: 6 for p in parts}  # footers, the outline, the ballots
+
+
+def test_first_votes_too_wide_for_tables_are_counted_case_by_case(tmp_path):
+    """Eight voters who approved two have many more ways to give points than for all four."""
+    order = ("a", "b", "c", "d")
+    rows = [
+        ("e", 1, stage, "approval", f"v{v}", c, int(c in approved))
+        for stage, approved in (("vote_initial", "ab"), ("vote_final", "abcd"))
+        for v in range(8)
+        for c in order
+    ]
+    schema = ["episode_id", "turn", "stage", "protocol", "voter", "candidate", "mass"]
+    pl.DataFrame(rows, schema=schema, orient="row").write_parquet(tmp_path / "b.parquet")
+    asked = {"targets": ["cumulative"], "exempt": [0]}
+    expected = recount(open_source(tmp_path / "b.parquet"), **asked)
+    assert same(recount_parts([tmp_path / "b.parquet"], name="x", **asked), expected)

@@ -145,6 +145,7 @@ def test_recording(side_by_side: Any, asked: dict[str, Rounds], tmp_path: Path) 
     measured = side_by_side.time(
         lambda: asyncio.run(alone(asked)),
         lambda: asyncio.run(recorded(asked, next(folders))),
+        rounds=8,
     )
     side_by_side.note(
         what=f"recording, {IN_FLIGHT} calls in flight, durable before the next round",

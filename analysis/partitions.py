@@ -53,8 +53,6 @@ Runner = Callable[[Callable[[Any], Any], Iterable[Any]], Iterable[Any]]
 """Applies a function to every piece and gives the results, in any order: `map` is one."""
 
 
-_TOGETHER: Final = 2
-"""Shapes of turns counted at the same time."""
 _CELLS: Final = 4_000_000
 """Cells of final votes that are counted together."""
 
@@ -247,7 +245,7 @@ def recount_votes(
         return recount_parts(
             source.parts, name=source.name, targets=targets, exempt=exempt, budget=source.budget
         )
-    with ThreadPoolExecutor(_TOGETHER) as pool:
+    with ThreadPoolExecutor(pl.thread_pool_size()) as pool:
         total = sum(pool.map(partial(summary_of_arrays, plan=plan), found), Summary.empty())
     return result_of(total, plan, _told(source.name, source.notes))
 

@@ -15,7 +15,7 @@ from numpy.typing import NDArray
 from analysis.identify.chunks import in_chunks
 from analysis.profiles import Masses
 
-__all__ = ["RAISED", "BallotCells", "Book", "Entries", "Numbers", "numbered"]
+__all__ = ["RAISED", "BallotCells", "Book", "Entries", "Numbers", "distinct_rows", "numbered"]
 
 Numbers = NDArray[np.int64]
 """Shape (turns, voters): ballots by number, -1 for an abstention."""
@@ -39,6 +39,8 @@ _SPREAD: Final = np.uint32(18_472)
 _SHIFT: Final = np.uint32(11)
 """What is left of the product, 21 bits, differs for all cells up to 31: tests try them all."""
 _CODES: Final = 1 << 21
+_LARGEST: Final = 1 << 62
+"""Codes of rows are below."""
 _BLOCK: Final = 2_048
 """Turns whose masses are read twice, from the processor's cache the second time."""
 _FEW: Final = 1_024
@@ -159,3 +161,17 @@ def _small(masses: BallotCells) -> bool:
 def _codes(cells: NDArray[np.int8]) -> NDArray[np.uint32]:
     """Shape (turns, voters): a code for the cells of each ballot."""
     return np.asarray(cells.view("<u4")[:, :, 0] * _SPREAD >> _SHIFT)
+
+
+def distinct_rows(rows: Ints) -> tuple[Ints, Ints]:
+    """The different rows, and where each row is among them."""
+    base = int(rows.max(initial=0)) + 2
+    code, codes = np.zeros(len(rows), dtype=np.int64), 1
+    for column in rows.T:
+        if codes * base > _LARGEST:
+            found, code = np.unique(code, return_inverse=True)
+            codes = len(found)
+        code = code * base + column + 1
+        codes *= base
+    _, first, index = np.unique(code, return_index=True, return_inverse=True)
+    return rows[first], index

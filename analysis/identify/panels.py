@@ -16,7 +16,7 @@ from numpy.typing import NDArray
 from analysis.identify.chunks import in_chunks
 from analysis.identify.domains import Domain
 from analysis.identify.halves import Ends, PanelTable
-from analysis.identify.numbering import Entries, Numbers
+from analysis.identify.numbering import Entries, Numbers, distinct_rows
 from analysis.identify.outcomes import MOST_CANDIDATES, tabled
 from analysis.identify.points import ends_of_domains, ends_of_points, most_options
 from analysis.rules import Target
@@ -27,8 +27,6 @@ Ints = NDArray[np.int64]
 
 _WIDE: Final = 4_096
 """Combinations of options of one panel that are added up."""
-_LARGEST: Final = 1 << 62
-"""Codes of rows are below."""
 
 
 class Winners(NamedTuple):
@@ -101,20 +99,6 @@ def added_up(
         different = sorted(set(domains))
         place = {domain: i for i, domain in enumerate(different)}
         of_ballot = np.array([place[domain] for domain in domains] + [-1])
-        rows, index = _distinct(np.sort(of_ballot[numbers], axis=1))
+        rows, index = distinct_rows(np.sort(of_ballot[numbers], axis=1))
         ends[...] = ends_of_domains(rows, different, m=m, budget=budget, exempt=exempt)[:, index]
     return Winners.of(ends)
-
-
-def _distinct(rows: Ints) -> tuple[Ints, Ints]:
-    """The different rows, and where each row is among them."""
-    base = int(rows.max(initial=0)) + 2
-    code, codes = np.zeros(len(rows), dtype=np.int64), 1
-    for column in rows.T:
-        if codes * base > _LARGEST:
-            found, code = np.unique(code, return_inverse=True)
-            codes = len(found)
-        code = code * base + column + 1
-        codes *= base
-    _, first, index = np.unique(code, return_index=True, return_inverse=True)
-    return rows[first], index

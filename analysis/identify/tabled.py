@@ -17,7 +17,7 @@ from analysis.rules import Target, ballot_format
 from tutorsim.errors import UsageError
 from tutorsim.types import CUMULATIVE_BUDGET, BallotFormat, Protocol
 
-__all__ = ["TabledIdentifier", "possible_of", "possible_winners"]
+__all__ = ["TabledIdentifier", "domains_for", "possible_of", "possible_winners"]
 
 
 class TabledIdentifier(Identifier):
@@ -48,7 +48,7 @@ class TabledIdentifier(Identifier):
         cast = [ballot or (-1,) * m for profile in plain for ballot in profile.ballots]
         numbers, ballots = numbered(np.array(cast, dtype=np.int64).reshape(len(group), n, m))
         rule = plain[0].rule
-        domains = _domains(ballots, rule, target)
+        domains = domains_for(ballots, rule, target)
         if not covered(target, m, n, budget=self.budget, domains=domains):
             return
         found = possible_of(numbers, ballots, rule, target, m=m, exempt=n, budget=self.budget)
@@ -134,7 +134,7 @@ def possible_of(
 ) -> Winners:
     """As `possible_winners`, of turns whose ballots were `numbered`."""
     turns, n = numbers.shape
-    domains = _domains(ballots, protocol, target)
+    domains = domains_for(ballots, protocol, target)
     if not covered(target, m, n, budget=budget, domains=domains):
         raise UsageError(
             f"Panels of {n} voters over {m} candidates are too large for tables of {target}.",
@@ -149,7 +149,7 @@ def possible_of(
     return looked_up(table, turns, lambda part: entry[numbers[part].T], exempt=exempt)
 
 
-def _domains(ballots: Sequence[Masses], protocol: Protocol, target: Target) -> list[Domain]:
+def domains_for(ballots: Sequence[Masses], protocol: Protocol, target: Target) -> list[Domain]:
     """Only of points; other panels are covered, or not, whatever was cast."""
     if target != "cumulative":
         return []

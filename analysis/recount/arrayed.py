@@ -14,11 +14,10 @@ import numpy as np
 from numpy.typing import NDArray
 
 from analysis.identify import READINGS_OF_TIES, Possible, TieReading
-from analysis.identify.domains import Domain, domain_of
 from analysis.identify.leading import ProjectedPanels
-from analysis.identify.numbering import numbered
+from analysis.identify.numbering import distinct_rows, numbered
 from analysis.identify.panels import Winners, covered
-from analysis.identify.tabled import possible_of
+from analysis.identify.tabled import domains_for, possible_of
 from analysis.profiles import Masses
 from analysis.recount.answers import Answer, Projection
 from analysis.recount.combos import RuleCombo, RuleKey, Summary, few
@@ -41,7 +40,6 @@ Ints = NDArray[np.int64]
 
 _NEVER: Final = 31
 """Packed instead of a breakdown point where there is none."""
-_LARGEST: Final = 1 << 63
 
 
 def fits(turns: TurnArrays, plan: Plan) -> bool:
@@ -49,19 +47,23 @@ def fits(turns: TurnArrays, plan: Plan) -> bool:
     m, n = len(turns.candidates), len(turns.voters)
     if not 1 < m <= 4 or n >= _NEVER:
         return False
+    ballots = _ballots(turns) if "cumulative" in plan.targets else ()
     return all(
-        covered(target, m, n, budget=plan.budget, domains=_domains(turns, target))
+        covered(
+            target,
+            m,
+            n,
+            budget=plan.budget,
+            domains=domains_for(ballots, turns.protocol, target),
+        )
         for target in plan.targets
     )
 
 
-def _domains(turns: TurnArrays, target: Target) -> list[Domain]:
-    """What voters may have cast under a target whose tables depend on it; empty for others."""
-    if target != "cumulative":
-        return []
+def _ballots(turns: TurnArrays) -> tuple[Masses, ...]:
+    """The different ballots of both votes."""
     stages = [stage for stage in (turns.final, turns.initial) if stage is not None]
-    ballots = dict.fromkeys(ballot for stage in stages for ballot in numbered(stage)[1])
-    return [domain_of(ballot, protocol=turns.protocol, target=target) for ballot in ballots]
+    return tuple(dict.fromkeys(ballot for stage in stages for ballot in numbered(stage)[1]))
 
 
 def summary_of_arrays(turns: TurnArrays, plan: Plan) -> Summary:
@@ -93,15 +95,8 @@ class _Panels(NamedTuple):
     @staticmethod
     def found(masses: Ints) -> "_Panels":
         numbers, ballots = numbered(masses)
-        rising = np.sort(numbers, axis=1)
-        turns, voters = rising.shape
-        if (len(ballots) + 1) ** voters >= _LARGEST:
-            return _Panels(rising, ballots, np.arange(turns))
-        packed = np.zeros(turns, dtype=np.int64)
-        for voter in range(voters):
-            packed = packed * (len(ballots) + 1) + rising[:, voter] + 1
-        _, first, of = np.unique(packed, return_index=True, return_inverse=True)
-        return _Panels(rising[first], ballots, of)
+        rows, of = distinct_rows(np.sort(numbers, axis=1))
+        return _Panels(rows, ballots, of)
 
 
 class _Stage(NamedTuple):

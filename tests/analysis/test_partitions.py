@@ -236,3 +236,21 @@ def test_first_votes_too_wide_for_tables_are_counted_case_by_case(tmp_path):
     asked = {"targets": ["cumulative"], "exempt": [0]}
     expected = recount(open_source(tmp_path / "b.parquet"), **asked)
     assert same(recount_parts([tmp_path / "b.parquet"], name="x", **asked), expected)
+
+
+def test_a_tie_round_of_other_voters_is_counted_as_it_was_held(tmp_path):
+    """Without v both are tied as before, and b wins the round that v had no part in."""
+    final, again = {"v": "ab", "w": "a", "x": "b"}, {"w": "b", "x": "a", "y": "b"}
+    rows = [
+        ("e", 1, stage, "approval", voter, c, int(c in approved))
+        for stage, votes in (("vote_final", final), ("tie_vote", again))
+        for voter, approved in votes.items()
+        for c in "ab"
+    ]
+    schema = ["episode_id", "turn", "stage", "protocol", "voter", "candidate", "mass"]
+    pl.DataFrame(rows, schema=schema, orient="row").write_parquet(tmp_path / "b.parquet")
+    asked = {"targets": ["approval"], "exempt": [0]}
+    found = recount_parts([tmp_path / "b.parquet"], name="x", **asked)
+    assert same(found, recount(open_source(tmp_path / "b.parquet"), **asked))
+    [without_v] = [r for r in found.electorates if r.voter == "v" and r.protocol is None]
+    assert without_v.wins["b"].point == 1

@@ -161,6 +161,20 @@ def test_other_files_are_opened_as_ever(
         assert found.notes == expected.notes
 
 
+def test_an_episode_in_two_files_is_read_row_by_row(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    many(monkeypatch)
+    table = a_table(6)
+    first = pl.col("stage") == "vote_final"
+    table.filter(first).write_parquet(tmp_path / "a.parquet")
+    again = table.with_columns(voter=pl.col("voter") + "!").filter(first)
+    again.write_parquet(tmp_path / "b.parquet")
+    found = open_votes(tmp_path)
+    assert found.counted is None
+    assert same(found.votes, open_source(tmp_path).votes)
+
+
 HOW = (open_source, open_votes)
 
 

@@ -2,9 +2,10 @@
 
 import ipaddress
 import json
+import os
 import re
 import socket
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from pathlib import Path
 from typing import Any
 
@@ -12,12 +13,13 @@ import pytest
 import tomli_w
 from hypothesis import HealthCheck, settings
 
-from tutorsim.agents.scene import Scene
-from tutorsim.drivers import drive, scripted
-from tutorsim.episode import episode
+from tests import rewriting  # noqa: F401 - before the first module of the product
+from tutorsim.flow_drivers import drive, scripted
 from tutorsim.model import Call
 from tutorsim.records import EpisodeRecord
-from tutorsim.study import LoadedStudy, load_study
+from tutorsim.systems import LoadedStudy, load_study
+from tutorsim.systems.panel.episode import episode
+from tutorsim.systems.panel.prompt_context import Scene
 
 settings.register_profile(
     "default",
@@ -59,8 +61,24 @@ PROGRAMS = [
 ]
 
 
+def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+    """What takes longest starts first: the other process does the rest meanwhile."""
+    items.sort(key=lambda item: item.get_closest_marker("longest") is None)
+
+
 def pytest_configure(config: pytest.Config) -> None:
     config.addinivalue_line("markers", "loopback: the test may connect to this machine itself.")
+
+
+@pytest.fixture(scope="session", autouse=True)
+def _cache_of_this_run(tmp_path_factory: pytest.TempPathFactory) -> Iterator[None]:
+    """A cache folder that this run's processes share, and no later run finds."""
+    folder = tmp_path_factory.getbasetemp()
+    if "PYTEST_XDIST_WORKER" in os.environ:
+        folder = folder.parent
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setenv("XDG_CACHE_HOME", str(folder / "cache"))
+        yield
 
 
 @pytest.fixture(autouse=True)

@@ -1,5 +1,43 @@
-"""Run, record and replay studies of how groups of LLM tutors decide."""
+"""Run, record and replay studies of how groups of LLM tutors decide.
+
+To ask a run questions: `run = tutorsim.open("runs/pilot")` takes a run folder, a recording or a
+file of ballots, and gives `run.ballots`, `run.turns`, `run.episodes`, `run.calls`,
+`run.recount()`, `run.contrasts()` and `run.report("page.html")`; see `help(tutorsim.opened_run)`.
+
+A recount takes rules of your own: `run.recount(rules={"veto": tutorsim.RankScores([1, 1, 1, 0])})`
+gives each rank a score, and is answered with bounds as the shipped rules are; a function from
+`tutorsim.CastBallots` to `{candidate: score}` gets a point winner and no bounds.
+
+For programs of other people: `recorded` gives a client of the SDK bound to one cassette, `keyed`
+names its calls.
+
+The command line is `tutorsim`, or `python -m tutorsim`; its pages are `tutorsim guide`. All names
+are loaded when they are used.
+"""
+
+from importlib import import_module
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from tutorsim.opened_run import CastBallots, RankScores
+    from tutorsim.opened_run import open_path as open  # noqa: A004 - `tutorsim.open`, as `gzip.open`
+    from tutorsim.replay.cassette_client import keyed, recorded
 
 __version__ = "0.1.0"
 
-__all__ = ["__version__"]
+__all__ = ["CastBallots", "RankScores", "__version__", "keyed", "open", "recorded"]
+
+_LOADED_LATER = {
+    "CastBallots": ("tutorsim.opened_run", "CastBallots"),
+    "RankScores": ("tutorsim.opened_run", "RankScores"),
+    "keyed": ("tutorsim.replay.cassette_client", "keyed"),
+    "open": ("tutorsim.opened_run", "open_path"),
+    "recorded": ("tutorsim.replay.cassette_client", "recorded"),
+}
+
+
+def __getattr__(name: str) -> Any:
+    if name not in _LOADED_LATER:
+        raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+    module, there = _LOADED_LATER[name]
+    return getattr(import_module(module), there)

@@ -6,12 +6,15 @@
     * TaskFileError                      a file of tasks
     * CatalogError                       a role, persona, template or price table
     * BallotFileError                    ballots from elsewhere
+    * ClaimsError                        a file of claims, or a citation
+    * RatingFileError                    ratings by people, or a rubric for them
     * FolderError                        a folder that cannot be written, or is in use
     * RecordingRefused                   recording was asked for where it must not happen
   * ReplayError                 exit 3   the recording does not hold what the run asks for
     * MissingCallError                   no entry has the key
     * ChangedCallError                   the entry with the key holds another request
   * RecordingError              exit 4   a recording is invalid or unsafe
+    * FalseManifest                      its cassettes contradict what its manifest says
   * LogError                    exit 4   a run log is invalid or unsafe
   * BudgetReached               exit 5   the next call could pass the spending cap
   * Interrupted                 exit 130 stopped by Ctrl-C, with everything paid for kept
@@ -33,10 +36,13 @@ __all__ = [
     "CatalogError",
     "ChangedCallError",
     "CheckFailed",
+    "ClaimsError",
+    "FalseManifest",
     "FolderError",
     "Interrupted",
     "LogError",
     "MissingCallError",
+    "RatingFileError",
     "RecordingError",
     "RecordingRefused",
     "ReplayError",
@@ -93,6 +99,14 @@ class BallotFileError(UsageError):
     """Ballots from elsewhere that are no ballots; names file, row and reason."""
 
 
+class ClaimsError(UsageError):
+    """A file of claims, or a citation of a number, cannot be read."""
+
+
+class RatingFileError(UsageError):
+    """Ratings that cannot be joined to a run, or no rubric; names file, row and reason."""
+
+
 class FolderError(UsageError):
     """A folder cannot be written, is full, or another run is using it."""
 
@@ -121,6 +135,10 @@ class RecordingError(TutorsimError):
     exit_code = 4
 
 
+class FalseManifest(RecordingError):
+    """What a manifest says is not what its cassettes hold."""
+
+
 class LogError(TutorsimError):
     """A run log is invalid, unsafe, or of another version."""
 
@@ -147,11 +165,21 @@ class CallFailed(TutorsimError):
         why: The reason, where it is not in `what` already.
         hint: What to do next.
         key: The call's key within its episode.
+        unreachable: Whether nothing answered, so that the same call may be answered later.
     """
 
-    def __init__(self, what: str, *, why: str = "", hint: str = "", key: str = "") -> None:
+    def __init__(
+        self,
+        what: str,
+        *,
+        why: str = "",
+        hint: str = "",
+        key: str = "",
+        unreachable: bool = False,
+    ) -> None:
         super().__init__(what, why=why, hint=hint)
         self.key = key
+        self.unreachable = unreachable
 
 
 class SandboxError(TutorsimError):

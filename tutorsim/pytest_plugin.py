@@ -1,30 +1,35 @@
-"""pytest fixtures that replay a recorded study in other people's tests.
+"""pytest fixtures that replay recordings in other people's tests.
 
 Name the recording in the configuration (`tutorsim_cassettes = cassettes/pilot`), or with a
 marker on a test: `@pytest.mark.tutorsim("cassettes/pilot", episode="sciq.tides.novice.ranked")`.
 
 * `replayed_study`: a `ReplayedStudy`, replayed once a session.
-* `replayed_episode`: the `EpisodeRecord` of the marker's episode.
+* `replayed_episode`: the record of the marker's episode.
+* `recorded`: for a program that is no study of ours, a client of the SDK bound to one cassette,
+  not entered yet (`tutorsim.recorded`). The cassette is the marker's file, or
+  `cassettes/TESTFILE.TEST.json` beside the test. `pytest --tutorsim-record once` records it.
 
-No socket can be opened while a recording is replayed.
+No socket can be opened while a recording is replayed; with `recorded`, during the whole test.
 """
 
 import hashlib
+import re
 import socket
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING, NoReturn
+from typing import TYPE_CHECKING, Any, NoReturn
 
 import pytest
 
 from tutorsim.errors import TutorsimError
 
 if TYPE_CHECKING:
-    from tutorsim.records import EpisodeRecord, RunRecord
+    from tutorsim.records import EpisodeLine, RunRecord
+    from tutorsim.replay.cassette_client import Recorded
 
-__all__ = ["ReplayedStudy", "replayed_episode", "replayed_study"]
+__all__ = ["ReplayedStudy", "recorded", "replayed_episode", "replayed_study"]
 
 
 @dataclass(frozen=True)
@@ -35,13 +40,18 @@ class ReplayedStudy:
     """The recording."""
     run: "RunRecord"
     """Study settings, digests and provenance."""
-    episodes: Mapping[str, "EpisodeRecord"]
+    episodes: Mapping[str, Any]
     """Episode id → record, in grid order."""
 
 
 def pytest_addoption(parser: pytest.Parser) -> None:
-    """Add the ini option that names the recording."""
+    """Add the ini option that names the recording, and the option to record."""
     parser.addini("tutorsim_cassettes", "Recording that replayed_study replays.", default="")
+    parser.getgroup("tutorsim").addoption(
+        "--tutorsim-record",
+        metavar="MODE",
+        help="Record mode of the fixture `recorded`: none (as without the option), once, new, all.",
+    )
 
 
 def pytest_configure(config: pytest.Config) -> None:
@@ -59,9 +69,9 @@ def replayed_study(request: pytest.FixtureRequest) -> ReplayedStudy:
 
 
 @pytest.fixture
-def replayed_episode(request: pytest.FixtureRequest) -> "EpisodeRecord":
+def replayed_episode(request: pytest.FixtureRequest) -> Any:
     """The record of the episode that the test's marker names."""
-    from tutorsim.runner.opening import open_recording
+    from tutorsim.runner.open_recording import open_recording
     from tutorsim.runner.replaying import replay_episode
 
     marker = request.node.get_closest_marker("tutorsim")
@@ -71,6 +81,40 @@ def replayed_episode(request: pytest.FixtureRequest) -> "EpisodeRecord":
     folder = _folder(request)
     with _no_sockets(), _told_briefly():
         return replay_episode(open_recording(folder), episode_id)
+
+
+@pytest.fixture
+def recorded(request: pytest.FixtureRequest) -> "Iterator[Recorded]":
+    """A client of the SDK bound to the test's cassette; enter it with `with` or `async with`."""
+    from tutorsim.replay.cassette_client import record_mode
+    from tutorsim.replay.cassette_client import recorded as bound
+
+    wanted = request.config.getoption("--tutorsim-record")
+    with _told_briefly():
+        mode = record_mode(wanted) if wanted else None
+        found = bound(_cassette_of(request), mode=mode)
+    if not found.replays:
+        yield found
+        return
+    with _no_sockets():
+        yield found
+
+
+def _cassette_of(request: pytest.FixtureRequest) -> Path:
+    """The marker's file, or one named after the test."""
+    marker = request.node.get_closest_marker("tutorsim")
+    if marker and marker.args:
+        named: Path = request.config.rootpath / marker.args[0]
+        return named
+    name = re.sub(r"[^A-Za-z0-9_-]", _escaped, request.node.name)
+    path: Path = request.node.path
+    return path.parent / "cassettes" / f"{path.stem}.{name}.json"
+
+
+def _escaped(found: re.Match[str]) -> str:
+    """A character of a test's name that no file name should have."""
+    brackets = {"[": "-", "]": ""}
+    return brackets.get(found[0], "".join(f"_{byte:02X}" for byte in found[0].encode()))
 
 
 _STUDIES: pytest.StashKey[dict[Path, ReplayedStudy]] = pytest.StashKey()
@@ -99,12 +143,11 @@ def _replayed(folder: Path, known: dict[Path, ReplayedStudy]) -> ReplayedStudy:
 
 
 def _replay(folder: Path) -> ReplayedStudy:
-    from tutorsim.records import EpisodeRecord
-    from tutorsim.runner.log import run_record
-    from tutorsim.runner.opening import check_drift, open_recording
+    from tutorsim.runner.open_recording import check_drift, open_recording
     from tutorsim.runner.replaying import replay_each
+    from tutorsim.runner.run_folder_writer import run_record
 
-    episodes: dict[str, EpisodeRecord] = {}
+    episodes: dict[str, EpisodeLine] = {}
     digest = hashlib.sha256()
     recording = open_recording(folder)
     for one in replay_each(recording):
@@ -112,7 +155,7 @@ def _replay(folder: Path) -> ReplayedStudy:
             assert one.error is not None
             raise one.error
         digest.update(f"{one.line}\n".encode())
-        episodes[one.episode_id] = EpisodeRecord.model_validate_json(one.line)
+        episodes[one.episode_id] = recording.loaded.system.record.model_validate_json(one.line)
     check_drift(recording)
     run = run_record(recording.loaded, recording.manifest)
     run = run.model_copy(update={"episodes_sha256": digest.hexdigest()})

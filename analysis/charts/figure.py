@@ -10,7 +10,7 @@ import polars as pl
 import polars.selectors as cs
 from altair.utils.schemapi import debug_mode
 
-from analysis.charts.style import CONFIG
+from tutorsim.analysis.charts.style import CONFIG
 
 __all__ = ["CASCADE", "Drawing", "Figure", "absent", "inline", "spec", "unchecked"]
 

@@ -1,15 +1,15 @@
 """One look for every chart: colours fixed per role and per condition, fonts, sizes.
 
 Each colour stands for two: one on white paper, one on a dark screen. A chart names the first;
-`analysis.charts.render` swaps it for a variable of the page, so that one drawing serves both.
-Colours are told apart under simulated colour blindness, and none is the only carrier of a
+`analysis.charts.image_formats` swaps it for a variable of the page, so that one drawing serves
+both. Colours are told apart under simulated colour blindness, and none is the only carrier of a
 meaning: every mark also has a label or a place of its own.
 """
 
 from collections.abc import Sequence
 from typing import Any, Final
 
-from tutorsim.types import CONDITIONS, DEFAULT_ROLES
+from tutorsim.vocabularies import CONDITIONS, DEFAULT_ROLES
 
 __all__ = [
     "ACCENT",

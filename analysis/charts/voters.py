@@ -7,9 +7,9 @@ from typing import Final
 import altair as alt
 import polars as pl
 
-from analysis.charts.figure import Drawing, Figure, absent, inline, unchecked
-from analysis.charts.style import INK, MUTED, PAPER, condition_colors, role_colors, shades
-from analysis.charts.words import SMALL, counted, extremes, listed, percent, share
+from tutorsim.analysis.charts.figure import Drawing, Figure, absent, inline, unchecked
+from tutorsim.analysis.charts.number_words import SMALL, counted, extremes, listed, percent, share
+from tutorsim.analysis.charts.style import INK, MUTED, PAPER, condition_colors, role_colors, shades
 
 __all__ = ["labels_figure", "margins_figure", "pivotal_figure"]
 
@@ -32,10 +32,10 @@ def labels_figure(frame: pl.DataFrame) -> Figure:
     protocols = frame.get_column("protocol").n_unique()
     return Figure(
         name="labels",
-        finding=_labels_finding(low.to_list(), protocols),
+        finding=_labels_finding(low.to_list(), protocols, frame),
         caption=(
-            "Share of ballot mass that went to the draft shown under each label; the line is an "
-            "even share, and a filled dot a share that reshuffling the labels seldom gives "
+            "Share of ballot mass that went to the draft shown under each label; the upright tick "
+            "is an even share, and a filled dot a share that reshuffling the labels seldom gives "
             f"(p < {_ALPHA}, corrected over the labels). n is the ballots of each protocol. {_HELD}"
         ),
         method=(
@@ -52,15 +52,29 @@ def labels_figure(frame: pl.DataFrame) -> Figure:
     )
 
 
-def _labels_finding(low: list[str], protocols: int) -> str:
+def _labels_finding(low: list[str], protocols: int, frame: pl.DataFrame) -> str:
     if len(low) == protocols > 1:
         return f"Under every protocol a draft's label shifts its share of the votes (p < {_ALPHA})"
     if not low:
-        return "No protocol shows an effect of the label that a draft was shown under"
+        return (
+            "What labels do to votes is within chance here; a label may still shift its draft's "
+            f"share by up to {100 * _largest_shift(frame):.0f} points of 100"
+        )
     return (
         f"In {len(low)} of {counted(protocols, 'protocol')} ({listed(low)}) a draft's label "
         f"shifts its share of the votes (p < {_ALPHA})"
     )
+
+
+def _largest_shift(frame: pl.DataFrame) -> float:
+    """The largest distance from an even share that the ballots leave possible, at 95 %.
+
+    The distance that was seen, and 1.96 standard errors of a share of so many ballots. Under most
+    protocols a ballot spreads its mass over several labels, so that the true error is smaller.
+    """
+    off = (pl.col("share") - pl.col("even")).abs()
+    error = (pl.col("share") * (1 - pl.col("share")) / pl.col("ballots")).sqrt()
+    return float(frame.select((off + 1.96 * error).max()).item())
 
 
 @unchecked

@@ -1,22 +1,25 @@
 """What another rule would have elected, as far as the ballots cast tell."""
 
-from analysis.identify.possible import (
+from tutorsim.analysis.identify.panel_search import (
+    NEVER,
+    NO_BOUNDS,
     NOBODY,
+    NOT_SETTLED,
     READINGS_OF_TIES,
     Identifier,
     Possible,
     TieReading,
     breakdown_point,
 )
-from analysis.identify.tabled import TabledIdentifier, possible_winners
 
 __all__ = [
+    "NEVER",
     "NOBODY",
+    "NOT_SETTLED",
+    "NO_BOUNDS",
     "READINGS_OF_TIES",
     "Identifier",
     "Possible",
-    "TabledIdentifier",
     "TieReading",
     "breakdown_point",
-    "possible_winners",
 ]

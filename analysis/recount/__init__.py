@@ -3,20 +3,47 @@
 `recount` answers the questions that ballots can answer, for single turns: every fallback
 order (1), tie policies (2), every target rule (3), other electorates (4) and other readings
 of the replies (7). All of them hold the logged dialogue fixed.
+
+There is one path, whatever the size: ballots become arrays, turns are decided as arrays, what is
+asked about a rule is asked once about each different panel, and turns look the answers up.
 """
 
-from collections.abc import Sequence
+from collections import Counter
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import replace
+from functools import lru_cache, partial
+from types import MappingProxyType
+from typing import Final
 
-from analysis.identify.search import WORK_LIMIT
-from analysis.profiles import read_turns, standing_order
-from analysis.recount.answers import Recounter, gather_named
-from analysis.recount.cases import gather
-from analysis.recount.combos import Summary
-from analysis.recount.electorates import weighted_outcomes
-from analysis.recount.orders import Sweep, order_table, sweep_orders
-from analysis.recount.per_turn import NOBODY_NAME, PER_TURN_SCHEMA, per_turn_frame
-from analysis.recount.readings import read_again, reading_rows
-from analysis.recount.result import (
+import numpy as np
+
+from tutorsim.analysis.ballots.recount_source import Source
+from tutorsim.analysis.counting.rule_definitions import TARGETS
+from tutorsim.analysis.counting.scores import RankScores
+from tutorsim.analysis.identify.option_sums import WORK_LIMIT
+from tutorsim.analysis.recount.electorates import (
+    Weighted,
+    any_voter_counts,
+    electorate_counts,
+    electorate_rows,
+    policy_counts,
+    policy_rows,
+    weighted_counts,
+)
+from tutorsim.analysis.recount.fallback_orders import Sweep, order_table, sweep_orders
+from tutorsim.analysis.recount.mergeable_counts import Electorate, RecountCounts, few
+from tutorsim.analysis.recount.own_rules import CastBallots, ScoreFunction, check_sizes
+from tutorsim.analysis.recount.per_turn_table import PER_TURN_SCHEMA, per_turn_frame
+from tutorsim.analysis.recount.recount_plan import (
+    NOBODY_NAME,
+    TABLES,
+    Plan,
+    Progress,
+    RecountTable,
+    make_plan,
+)
+from tutorsim.analysis.recount.reply_readings import read_again, reading_rows
+from tutorsim.analysis.recount.result_models import (
     HELD_FIXED,
     SCHEMA_VERSION,
     ElectorateRow,
@@ -30,25 +57,18 @@ from analysis.recount.result import (
     RoleWins,
     RuleRow,
 )
-from analysis.recount.summed import (
-    Plan,
-    Told,
-    logged_winners,
-    recounter_for,
-    result_of,
-    rules_of,
-    summary_of_turns,
-)
-from analysis.recount.targets import rule_rows
-from analysis.rules import TARGETS, Target, check_targets
-from analysis.sources import Source
-from tutorsim.errors import UsageError
+from tutorsim.analysis.recount.rule_answers import rule_counts
+from tutorsim.analysis.recount.rules_table import rule_rows
+from tutorsim.analysis.recount.turns_by_size import AllVotes, TurnGroup, all_votes, turn_groups
 
 __all__ = [
     "HELD_FIXED",
     "NOBODY_NAME",
+    "NO_ORDER",
     "PER_TURN_SCHEMA",
     "SCHEMA_VERSION",
+    "TABLES",
+    "CastBallots",
     "ElectorateRow",
     "Exact",
     "Interval",
@@ -56,20 +76,32 @@ __all__ = [
     "OrderTable",
     "Plan",
     "PolicyRow",
+    "Progress",
     "ReadingRow",
+    "RecountCounts",
     "RecountResult",
-    "Recounter",
+    "RecountTable",
     "RoleWins",
     "RuleRow",
-    "Summary",
+    "ScoreFunction",
     "Sweep",
+    "count_groups",
+    "count_turns",
+    "groups_of",
     "make_plan",
     "order_table",
+    "possible_winners",
     "read_again",
     "recount",
     "recount_rules",
+    "result_of",
     "sweep_orders",
 ]
+
+NO_ORDER: Final = (
+    "No order is logged. A vote that ends in a tie has no logged winner: it is in no comparison "
+    "with logged winners, and ties stay open. --fallback-order sets an order."
+)
 
 
 def recount(
@@ -79,115 +111,185 @@ def recount(
     exempt: Sequence[int] = (0, 1, 2),
     order: Sequence[str] | None = None,
     limit: int = WORK_LIMIT,
+    tables: Sequence[RecountTable] = TABLES,
+    progress: Progress | None = None,
+    rules: Mapping[str, RankScores | ScoreFunction] = MappingProxyType({}),
 ) -> RecountResult:
     """Recount every turn of a source.
 
     Args:
         source: A run, or ballots from elsewhere.
-        targets: Rules to recount under, from `analysis.rules.TARGETS`.
+        targets: Rules to recount under, from `analysis.counting.rule_definitions.TARGETS`.
         exempt: Numbers of voters that may have cast any ballot of a target's format.
         order: The role-priority order to recount under, by default the source's own. It may
             leave candidates out; they stand behind it. Changes are always counted against the
-            winners that the source's own order gave.
-        limit: Work allowed for one question about one profile, in numbers computed; a turn
-            that needs more is counted as not settled.
+            winners that the source's own order gave; a source that has none takes this one. With
+            neither, a turn that counting leaves tied has no logged winner but a set: it is in
+            every figure but the comparisons with logged winners, and ties stay open.
+        limit: Units of work allowed for the possible winners of one panel under one target, and
+            again for their breakdown points; a turn that needs more is counted as not settled.
+        tables: What to count; the other tables stay empty.
+        progress: Is told how many turns are counted, those under each rule anew.
+        rules: Own rules by name, counted beside the targets: scores by rank, with possible winners
+            as under any target, or functions from ballots to scores, with a point alone.
 
     Raises:
         UsageError: If a target is unknown, a number of exempt voters is negative, the order
-            names a stranger or somebody twice, or a candidate is called `none` where the
-            Condorcet winner is asked for.
+            names a stranger or somebody twice, or a candidate is called `none` while the
+            Condorcet winner is asked for; or if an own rule has a target's name, does not fit the
+            number of candidates, or fails.
     """
-    wanted = check_targets(targets)
-    own_order = standing_order(source.ballots, source.fallback_order)
+    votes = source.votes
     plan = make_plan(
-        own_order, source.budget, targets=wanted, exempt=exempt, order=order, limit=limit
+        votes.order,
+        source.budget,
+        targets=targets,
+        exempt=exempt,
+        order=order,
+        limit=limit,
+        logged=source.ordered,
+        tables=tables,
+        rules=rules,
     )
-    turns = read_turns(source.ballots, fallback_order=plan.order)
-    cases = gather(turns)
-    logged = logged_winners(cases, own_order)
-    named = gather_named(cases, logged)
-    recounter = recounter_for(named, plan)
-    summary = summary_of_turns(turns, plan, recounter=recounter)
-    protocols = (None, *sorted({case.protocol for case in cases}))
-    told = Told(
-        source.name,
-        source.provenance,
-        source.notes,
-        readings=reading_rows(
+    groups = groups_of(source, plan.order, plan.own_order)
+    weighted = Counter[Electorate]()
+    for group in groups if source.episodes and "electorates" in plan.tables else ():
+        weighted.update(weighted_counts(group, votes.turns, source.episodes))
+    result = result_of(
+        count_groups(groups, plan, progress),
+        plan,
+        name=source.name,
+        provenance=source.provenance,
+        notes=source.notes,
+        readings=lambda protocols: reading_rows(
             source.episodes, order=plan.order, budget=source.budget, protocols=protocols
         ),
-        weighted=weighted_outcomes(
-            cases, order=plan.order, logged=logged, episodes=source.episodes
-        ),
-        per_turn=per_turn_frame(
-            named, recounter, keys=tuple(turns.final), targets=wanted, exempt=plan.exempt
-        ),
+        weighted=weighted,
     )
-    return result_of(summary, plan, told)
+    return result.keep(per_turn=partial(per_turn_frame, groups, votes.turns, plan))
+
+
+def possible_winners(source: Source) -> dict[tuple[str, int], dict[str, tuple[str, ...]]]:
+    """Episode and turn → rule → candidates that could have won.
+
+    A tie leaves all of the tied; a rule under which that is not settled is left out. Rules that
+    may elect nobody are not among them.
+    """
+    rules = [rule for rule in TARGETS if rule != "condorcet"]
+    rows = recount(source, targets=rules, exempt=(0,), tables=()).per_turn
+    settled = rows.filter("settled").filter(reading="set")
+    found: dict[tuple[str, int], dict[str, tuple[str, ...]]] = {}
+    columns = ("episode_id", "turn", "target", "possible_winners")
+    for episode, turn, rule, winners in settled.select(columns).iter_rows():
+        found.setdefault((episode, turn), {})[rule] = tuple(winners)
+    return found
 
 
 def recount_rules(
     source: Source, *, targets: Sequence[str] = TARGETS, exempt: Sequence[int] = (0, 1, 2)
 ) -> tuple[RuleRow, ...]:
     """The rules' table of `recount` alone."""
-    order = standing_order(source.ballots, source.fallback_order)
-    plan = make_plan(order, source.budget, targets=targets, exempt=exempt)
-    cases = gather(read_turns(source.ballots, fallback_order=plan.order))
-    named = gather_named(cases, logged_winners(cases, order))
-    rules = rules_of(named, recounter_for(named, plan), plan)
-    return rule_rows(rules, order=plan.order, targets=plan.targets, exempt=plan.exempt)
+    votes = source.votes
+    plan = make_plan(
+        votes.order, source.budget, targets=targets, exempt=exempt, logged=source.ordered
+    )
+    counts = RecountCounts.empty()
+    for group in groups_of(source, plan.order, plan.own_order):
+        rules, flips, _ = rule_counts(group, plan)
+        counts += replace(RecountCounts.empty(), rules=rules, flips=flips)
+    return rule_rows(counts, plan)
 
 
-def make_plan(
-    own_order: Sequence[str],
-    budget: int,
+@lru_cache(maxsize=2)  # a report asks about several sets of targets
+def groups_of(
+    source: Source, order: tuple[str, ...], own_order: tuple[str, ...] | None
+) -> tuple[TurnGroup, ...]:
+    """The turns of a source, decided, with their panels."""
+    return tuple(turn_groups(all_votes(source.votes, source.rich, order), own_order))
+
+
+def count_turns(every: AllVotes, plan: Plan) -> RecountCounts:
+    """What turns add to every table but those that need a run's logs."""
+    return count_groups(turn_groups(every, plan.own_order), plan)
+
+
+def count_groups(
+    groups: Iterable[TurnGroup], plan: Plan, progress: Progress | None = None
+) -> RecountCounts:
+    """The same of turns in groups."""
+    total, every = RecountCounts.empty(), list(groups)
+    check_sizes(every, plan.rank_scores)
+    units = (1 + len(plan.targets)) * sum(len(group.logged) for group in every)
+    done = 0
+
+    def tick(turns: int) -> None:
+        nonlocal done
+        done += turns
+        if progress is not None:
+            progress(done, units)
+
+    for group in every:
+        policies, tied = policy_counts(group)
+        counts = replace(RecountCounts.empty(), tied=tied, policies=policies)
+        if "electorates" in plan.tables:
+            named = {group.voters[v] for v in np.unique(group.decided.final.voters).tolist()}
+            counts = replace(
+                counts,
+                electorates=electorate_counts(group),
+                any_voter=any_voter_counts(group),
+                voters={group.protocol: few(named)},
+            )
+        tick(len(group.logged))
+        if "rules" in plan.tables:
+            rules, flips, agreed = rule_counts(group, plan, tick)
+            counts = replace(counts, rules=rules, flips=flips, agreed=agreed)
+        total += counts
+    return total
+
+
+def result_of(
+    counts: RecountCounts,
+    plan: Plan,
     *,
-    targets: Sequence[str] = TARGETS,
-    exempt: Sequence[int] = (0, 1, 2),
-    order: Sequence[str] | None = None,
-    limit: int = WORK_LIMIT,
-) -> Plan:
-    """What to ask of the turns of a source; see `recount`.
+    name: str,
+    provenance: str,
+    notes: tuple[str, ...],
+    readings: Callable[[Sequence[str | None]], tuple[ReadingRow, ...]] = lambda _: (),
+    weighted: Weighted | None = None,
+) -> RecountResult:
+    """The tables of a recount.
 
     Args:
-        own_order: The source's own order, over all its candidates.
-        budget: Points of a cumulative ballot.
-        targets: Rules.
-        exempt: Numbers of exempt voters.
-        order: The order to recount under.
-        limit: Work allowed for one question.
-
-    Raises:
-        UsageError: As `recount`.
+        counts: Of all turns.
+        plan: What was asked.
+        name: Of the source.
+        provenance: Of the source.
+        notes: What reading it took.
+        readings: Other readings of raw replies, for some protocols.
+        weighted: Turns by how they end with votes weighted by confidence.
     """
-    wanted = check_targets(targets)
-    used = _checked_order(order, own_order)
-    _check(wanted, exempt, own_order)
-    return Plan(used, tuple(own_order), budget, wanted, tuple(sorted(set(exempt))), limit)
-
-
-def _checked_order(order: Sequence[str] | None, standing: Sequence[str]) -> tuple[str, ...]:
-    if order is None:
-        return tuple(standing)
-    strangers = [c for c in order if c not in standing]
-    if strangers or len(set(order)) != len(order):
-        raise UsageError(
-            f"The order {', '.join(order)} cannot be used.",
-            why=f"{strangers[0]!r} is no candidate."
-            if strangers
-            else "A candidate is in it twice.",
-            hint=f"The candidates are {', '.join(standing)}.",
-        )
-    return (*order, *(c for c in standing if c not in order))
-
-
-def _check(targets: Sequence[Target], exempt: Sequence[int], candidates: Sequence[str]) -> None:
-    negative = [k for k in exempt if k < 0]
-    if negative:
-        raise UsageError(f"{negative[0]} voters cannot be exempt.", hint="Use 0, 1, 2, ….")
-    if "condorcet" in targets and NOBODY_NAME in candidates:
-        raise UsageError(
-            f"A candidate is called {NOBODY_NAME!r}.",
-            why="That is how the recount names the absence of a Condorcet winner.",
-            hint="Rename the candidate, or leave the target condorcet out.",
-        )
+    protocols = (None, *sorted({policy.protocol for policy in counts.policies}))
+    logged, asked = plan.own_order is not None, plan.tables
+    return RecountResult(
+        source=name,
+        provenance=provenance,
+        fallback_order=plan.order if logged else (),
+        budget=plan.budget,
+        exempt=plan.exempt,
+        turns=counts.turns,
+        orders=tuple(
+            order_table(counts.tied, order=plan.own_order or plan.order, protocol=p, logged=logged)
+            for p in protocols
+            if "orders" in asked
+        ),
+        policies=policy_rows(counts.policies, plan, protocols if "policies" in asked else ()),
+        electorates=electorate_rows(
+            counts,
+            plan,
+            protocols=protocols if "electorates" in asked else (),
+            weighted=weighted or {},
+        ),
+        readings=readings(protocols) if "readings" in asked else (),
+        rules=rule_rows(counts, plan),
+        notes=notes if logged else (*notes, NO_ORDER),
+    ).keep(agreed=counts.agreed)

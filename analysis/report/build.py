@@ -1,38 +1,43 @@
 """From a source to a report."""
 
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import replace
 from typing import Final
 
 import polars as pl
 
-from analysis.charts import Figure
-from analysis.charts.words import counted, listed
-from analysis.continuations import branch_changes, branch_counts, branch_words
-from analysis.report import counterfactuals, invariance, noise, tables
-from analysis.report.answers import answers
-from analysis.report.document import Document, Section, Table
-from analysis.report.evidence import Evidence
-from analysis.report.figures import FIGURES
-from analysis.report.trace import choose
-from analysis.sources import MOST_LISTED, Source
+from tutorsim.analysis.ballots.recount_source import Source
+from tutorsim.analysis.charts.figure import Figure
+from tutorsim.analysis.charts.number_words import counted, listed
+from tutorsim.analysis.metrics.invariance import invariance_words
+from tutorsim.analysis.recount import Progress
+from tutorsim.analysis.report.chart_list import FIGURES
+from tutorsim.analysis.report.document import Document, Section, Table
+from tutorsim.analysis.report.example_episodes import choose
+from tutorsim.analysis.report.first_screen_answers import answers
+from tutorsim.analysis.report.provenance_warning import WARNINGS, warning_of
+from tutorsim.analysis.report.report_inputs import Evidence
+from tutorsim.analysis.runs.branch_continuations import branch_changes, branch_counts, branch_words
+from tutorsim.analysis.runs.published_figures import PublishedFigure
+from tutorsim.analysis.runs.run_panels import makeup_words, sizes_of
+from tutorsim.analysis.statistics.intervals_and_tests import Estimate
+from tutorsim.analysis.views.cells import DASH
+from tutorsim.analysis.views.condition_contrasts import contrast_table, contrast_words
+from tutorsim.analysis.views.counterfactual_captions import without_order
+from tutorsim.analysis.views.decision_tables import chance_table
+from tutorsim.analysis.views.divergence import alternatives_table
+from tutorsim.analysis.views.fallback_orders import policies_table
+from tutorsim.analysis.views.format_invariance import askings_by_format_table, invariance_table
+from tutorsim.analysis.views.noise_floor import askings_table, beside_floor_table
+from tutorsim.analysis.views.other_electorates import electorates_table, readings_table
+from tutorsim.analysis.views.other_rules import dial_table
+from tutorsim.analysis.views.panels_compared import certain_table
+from tutorsim.analysis.views.student_outcomes import stops_table, threshold_table
+from tutorsim.analysis.views.voting_power import panel_table, self_support_table
 from tutorsim.records import RunRecord
-from tutorsim.types import ProvenanceKind
+from tutorsim.vocabularies import PROTOCOLS
 
 __all__ = ["build_figure", "build_report", "provenance_of"]
-
-_WARNINGS: Final[dict[ProvenanceKind, str]] = {
-    "api": "The real endpoint, with the models named.",
-    "stand-in": (
-        "A scripted model gave the replies. The figures show what the methods do; they say "
-        "nothing about any language model, and must not be set beside published ones without "
-        "this label."
-    ),
-    "relay": (
-        "Something else than the real endpoint answered, under the name that the user gave it. "
-        "What it was rests on the user's word."
-    ),
-}
 
 _UNKNOWN = "unknown: ballots from elsewhere"
 _UNKNOWN_WARNING = (
@@ -41,29 +46,38 @@ _UNKNOWN_WARNING = (
 )
 
 
-def build_report(source: Source, *, episodes: Iterable[str] = ()) -> Document:
+def build_report(
+    source: Source,
+    *,
+    episodes: Iterable[str] = (),
+    published: Sequence[PublishedFigure] | None = None,
+    progress: Progress = lambda _done, _total: None,
+) -> Document:
     """The report of a run, or of ballots from elsewhere.
 
     Args:
         source: What to report on.
         episodes: Ids for the trace; telling ones are chosen when none is named.
+        published: Printed figures to stand beside the run's; by default those of the package.
+        progress: Is told how many parts of how many are made.
 
     Raises:
         UsageError: If the run holds no episode of a name.
     """
-    evidence = Evidence(source)
+    evidence = Evidence(source) if published is None else Evidence(source, tuple(published))
     run = source.run
     trace = choose(source.episodes, episodes, flipped=_flipped(evidence))
     return Document(
         title=f"Report of {run.study.name if run else source.name}",
         summary=_summary(evidence),
         provenance=provenance_of(source),
-        warning=_WARNINGS[run.provenance.kind] if run else _UNKNOWN_WARNING,
+        warning=warning_of(run.provenance) if run else _warning_elsewhere(source),
         answers=answers(evidence),
-        sections=_sections(evidence),
+        sections=_sections(evidence, progress),
         trace=trace,
         no_trace="" if source.episodes else _no_trace(source),
         facts=_facts(evidence, run),
+        digest=run.recording_digest if run else "",
     )
 
 
@@ -77,11 +91,22 @@ def build_figure(source: Source, name: str) -> Figure:
     return _figure(Evidence(source), name)
 
 
+def _warning_elsewhere(source: Source) -> str:
+    """What an export said of itself, and that the rest is absent."""
+    said = [WARNINGS[kind] for kind in source.kinds]
+    if not source.stated:
+        return _UNKNOWN_WARNING
+    absent = "Everything about episodes, drafts and students is absent, and labelled as absent."
+    return " ".join([*said, absent])
+
+
 def provenance_of(source: Source) -> str:
     """What answered the calls, for captions."""
+    if source.run is None and source.stated:
+        return f"{'; '.join(source.stated)} (exported ballots, {source.name})"
     if source.run is None:
         return f"{_UNKNOWN} ({source.name})"
-    stated, branch = source.run.provenance, source.run.study.branch
+    stated, branch = source.run.provenance, source.run.branch
     return f"{stated.kind} ({stated.name})" + (f"; {branch_words(branch)}" if branch else "")
 
 
@@ -92,16 +117,17 @@ def _summary(evidence: Evidence) -> str:
             f"What the ballots of {evidence.source.name} say about ties, orders and rules; "
             f"{counted(evidence.turns.height, 'vote')}."
         )
+    sizes = listed([str(size) for size in sizes_of(run)])
     words = (
-        f"How panels of {len(run.study.roles)} tutors chose what to tell a student, what became of "
+        f"How panels of {sizes} tutors chose what to tell a student, what became of "
         f"the students, and what other decision rules would have chosen from the same ballots."
     )
-    return words if run.study.branch is None else f"{words} {_mixed(evidence.source, run)}"
+    return words if run.branch is None else f"{words} {_mixed(evidence.source, run)}"
 
 
 def _mixed(source: Source, run: RunRecord) -> str:
     """What a branch's figures are of."""
-    branch = run.study.branch
+    branch = run.branch
     assert branch is not None
     counts = branch_counts(branch, source.episodes)
     return (
@@ -111,65 +137,161 @@ def _mixed(source: Source, run: RunRecord) -> str:
     )
 
 
-def _sections(evidence: Evidence) -> tuple[Section, ...]:
+def _sections(evidence: Evidence, progress: Progress) -> tuple[Section, ...]:
+    """Every section, told as each is made."""
+    made: list[Section | None] = []
+    for make in _SECTIONS:
+        progress(len(made) + 1, len(_SECTIONS) + 1)  # the answers were the first part
+        made.append(make(evidence))
+    progress(len(made) + 1, len(_SECTIONS) + 1)
+    return tuple(section for section in made if section is not None)
+
+
+def _said(evidence: Evidence) -> str:
     run = evidence.source.run
-    said = "Logged and re-simulated together" if run and run.study.branch else "As logged"
-    return (
-        Section(
-            "outcomes",
-            "What became of the students",
-            f"{said}. Differences between conditions are differences between recordings of the "
-            "same tasks and personas, whose first attempts were drawn anew.",
-            _figures(evidence, "scores", "personas"),
-            _present(tables.gains_table(evidence), counterfactuals.threshold_table(evidence)),
-        ),
-        Section(
-            "decisions",
-            "How the panels decided",
-            f"{said}, except what is headed “re-asked”. The turn is the unit; turns of one "
-            "episode are not independent.",
-            _figures(evidence, "decided-by", "movement", "noise"),
-            _present(
-                tables.diagnostics_table(evidence),
-                tables.published_table(evidence),
-                tables.chance_table(evidence),
-                noise.beside_floor_table(evidence),
-                noise.askings_table(evidence),
-                tables.winners_table(evidence),
-            ),
-        ),
-        Section(
-            "orders",
-            "What the fallback order decided",
-            "Exact: under another order only turns that counting left tied can change, and how "
-            "often each set of candidates was tied says what every order would have done.",
-            _figures(evidence, "orders", "wins"),
-            _present(counterfactuals.policies_table(evidence)),
-        ),
-        Section(
-            "rules",
-            "What other rules would have chosen",
-            "Mostly not exact: a ballot in one format says only part of what its voter would have "
-            "cast in another. What is certain and what is possible stand side by side.",
-            _figures(evidence, "agreement", "identification"),
-            _present(
-                counterfactuals.dial_table(evidence),
-                invariance.invariance_table(evidence),
-                invariance.askings_by_format_table(evidence),
-                counterfactuals.electorates_table(evidence),
-                counterfactuals.readings_table(evidence),
-                counterfactuals.divergence_table(evidence),
-            ),
-        ),
-        Section(
-            "voters",
-            "How far to trust the votes",
-            "Signs that ballots follow something else than the drafts, and how many ballots "
-            "each decision hangs on.",
-            _figures(evidence, "margins", "pivotal", "labels"),
-            _present(tables.panel_table(evidence), tables.self_support_table(evidence)),
+    return "Logged and re-simulated together" if run and run.branch else "As logged"
+
+
+def _conditions(evidence: Evidence) -> Section | None:
+    compared = contrast_table(evidence.contrasts)
+    if compared is None:
+        return None
+    return Section(
+        "conditions",
+        "One condition against another",
+        contrast_words(evidence.contrasts),
+        (),
+        _present(evidence, compared),
+    )
+
+
+def _outcomes(evidence: Evidence) -> Section:
+    return Section(
+        "outcomes",
+        "What became of the students",
+        f"{_said(evidence)}. Differences between conditions are differences between recordings of "
+        "the same tasks and personas, whose first attempts were drawn anew.",
+        _figures(evidence, "scores", "personas"),
+        _present(
+            evidence,
+            evidence.gains_table,
+            threshold_table(evidence.thresholds, evidence.threshold),
+            stops_table(evidence.stops),
         ),
     )
+
+
+def _decisions(evidence: Evidence) -> Section:
+    return Section(
+        "decisions",
+        "How the panels decided",
+        f"{_said(evidence)}, except what is headed “re-asked”. The turn is the unit; turns of one "
+        "episode are not independent.",
+        _figures(evidence, "decided-by", "movement", "noise"),
+        _present(
+            evidence,
+            evidence.diagnostics_table,
+            evidence.published_table,
+            chance_table(evidence.chance),
+            beside_floor_table(evidence.noise),
+            askings_table(evidence.noise),
+            evidence.winners_table,
+        ),
+    )
+
+
+def _orders(evidence: Evidence) -> Section:
+    return Section(
+        "orders",
+        "What the fallback order decided",
+        "Exact: under another order only turns that counting left tied can change, and how "
+        "often each set of candidates was tied says what every order would have done.",
+        _figures(evidence, "orders", "wins"),
+        _present(evidence, policies_table(evidence.recount.policies)),
+    )
+
+
+def _rules(evidence: Evidence) -> Section:
+    return Section(
+        "rules",
+        "What other rules would have chosen",
+        "Mostly not exact: a ballot in one format says only part of what its voter would have "
+        "cast in another. What is certain and what is possible stand side by side.",
+        _figures(evidence, "agreement", "identification"),
+        _present(
+            evidence,
+            _dial(evidence),
+            invariance_table({"": evidence.invariance}),
+            askings_by_format_table({"": evidence.invariance}),
+            electorates_table(evidence.recount.electorates),
+            readings_table(evidence.recount.readings),
+            alternatives_table(evidence.divergences, _logged_success(evidence)),
+        ),
+    )
+
+
+def _dial(evidence: Evidence) -> Table | None:
+    """Every protocol under the others, as voters are exempt."""
+    pairs = [
+        (r.logged_protocol, r.target)
+        for r in evidence.rules
+        if r.target in PROTOCOLS and r.target != r.logged_protocol and r.turns
+    ]
+    tested = invariance_words(evidence.invariance)
+    return dial_table(evidence.recount.rules, evidence.reading, pairs, tested)
+
+
+def _logged_success(evidence: Evidence) -> str | None:
+    """Of the panels' episodes with a known end; `None` where no outcome is known."""
+    if evidence.source.run is None:
+        return None
+    panels = [s for s in evidence.successes if s.condition != "baseline"]
+    n = sum(s.rate.n for s in panels if isinstance(s.rate, Estimate))
+    return f"{sum(s.successes for s in panels) / n:.2f}" if n else DASH
+
+
+def _voters(evidence: Evidence) -> Section:
+    return Section(
+        "voters",
+        "How far to trust the votes",
+        "Signs that ballots follow something else than the drafts, and how many ballots "
+        "each decision hangs on.",
+        _figures(evidence, "margins", "pivotal", "labels"),
+        _present(
+            evidence,
+            panel_table(evidence.effective_votes, evidence.similarity),
+            self_support_table(evidence.self_support),
+        ),
+    )
+
+
+def _panels(evidence: Evidence) -> Section | None:
+    """Size and roles, where the run compares panels."""
+    panels = evidence.panels
+    if not panels:
+        return None
+    turns = [evidence.recount.turns_under(target) for target in PROTOCOLS]
+    certain = certain_table(evidence.source, pl.concat(turns).filter(reading="fallback"))
+    return Section(
+        "panels",
+        "One panel against another",
+        f"{panels.words()} A larger panel has more voters and more drafts to choose from, so "
+        "ties and flips change with size by chance alone; the tables give that chance. All "
+        "other sections take the panels together; --panel NAME reports on one of them.",
+        (),
+        (*panels.tables(), *_present(evidence, certain)),
+    )
+
+
+_SECTIONS: Final[tuple[Callable[[Evidence], Section | None], ...]] = (
+    _conditions,
+    _panels,
+    _outcomes,
+    _decisions,
+    _orders,
+    _rules,
+    _voters,
+)
 
 
 def _figures(evidence: Evidence, *names: str) -> tuple[Figure, ...]:
@@ -179,14 +301,19 @@ def _figures(evidence: Evidence, *names: str) -> tuple[Figure, ...]:
 def _figure(evidence: Evidence, name: str) -> Figure:
     """A chart; in a branch what is not recounted is not all logged either."""
     made, run = FIGURES[name](evidence), evidence.source.run
-    if run is None or run.study.branch is None:
+    if evidence.unordered:
+        return replace(made, caption=without_order(made.caption))
+    if run is None or run.branch is None:
         return made
     caption = made.caption.replace("As logged;", "Logged and re-simulated together;")
     return replace(made, caption=caption)
 
 
-def _present(*found: Table | None) -> tuple[Table, ...]:
-    return tuple(table for table in found if table is not None)
+def _present(evidence: Evidence, *found: Table | None) -> tuple[Table, ...]:
+    tables_ = tuple(table for table in found if table is not None)
+    if not evidence.unordered:
+        return tables_
+    return tuple(replace(table, caption=without_order(table.caption)) for table in tables_)
 
 
 def _facts(evidence: Evidence, run: RunRecord | None) -> tuple[tuple[str, str], ...]:
@@ -197,10 +324,9 @@ def _facts(evidence: Evidence, run: RunRecord | None) -> tuple[tuple[str, str], 
             ("Source", source.name),
             ("What answered", _UNKNOWN),
             ("Points of a cumulative ballot", str(source.budget)),
-            *_left_out(evidence),
             *(("Reader's note", note) for note in source.notes),
         )
-    study, stated = run.study, run.provenance
+    study, stated = run.panel, run.provenance
     return (
         ("Study", study.name),
         *_branch_facts(run),
@@ -209,6 +335,7 @@ def _facts(evidence: Evidence, run: RunRecord | None) -> tuple[tuple[str, str], 
         ("Models that replied", listed(stated.models)),
         ("Models asked for", listed([f"{who} {name}" for who, name in study.models.items()])),
         ("Recorded", f"{stated.recorded_from or 'no day'} to {stated.recorded_to or 'no day'}"),
+        *((f"Panel {name}", makeup_words(made)) for name, made in run.panels.items()),
         ("Roles", listed(study.roles)),
         ("Role-priority order", " › ".join(study.fallback_order)),
         ("Labels", f"drawn {study.blinding.replace('_', ' ')}"),
@@ -221,18 +348,8 @@ def _facts(evidence: Evidence, run: RunRecord | None) -> tuple[tuple[str, str], 
     )
 
 
-def _left_out(evidence: Evidence) -> tuple[tuple[str, str], ...]:
-    if not evidence.sums_only:
-        return ()
-    why = (
-        f"Where other rules would have left the path, and in how many turns all rules agree: with "
-        f"more than {MOST_LISTED:,} turns they are counted, and none is looked at on its own."
-    )
-    return (("Left out", why),)
-
-
 def _branch_facts(run: RunRecord) -> tuple[tuple[str, str], ...]:
-    branch = run.study.branch
+    branch = run.branch
     if branch is None:
         return ()
     return (

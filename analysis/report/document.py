@@ -1,11 +1,16 @@
 """What a report consists of, before it is a page or a text."""
 
+from __future__ import annotations
+
 from dataclasses import dataclass, field
+from typing import TYPE_CHECKING
 
-import polars as pl
+from tutorsim.analysis.report.episode_dialogue import Dialogue
+from tutorsim.analysis.report.example_episodes import Chosen
+from tutorsim.analysis.views.cells import Table
 
-from analysis.charts import Figure
-from analysis.report.trace import Chosen
+if TYPE_CHECKING:
+    from tutorsim.analysis.charts.figure import Figure  # which loads a library that draws
 
 __all__ = ["Answer", "Document", "Section", "Table", "cell", "heading", "two"]
 
@@ -21,16 +26,6 @@ class Answer:
     """One or two sentences; says why where there is no answer."""
     section: str
     """Id of the section that has the evidence."""
-
-
-@dataclass(frozen=True)
-class Table:
-    """A table with its title, in the order of the frame."""
-
-    name: str
-    title: str
-    caption: str
-    data: pl.DataFrame = field(repr=False)
 
 
 @dataclass(frozen=True)
@@ -63,6 +58,11 @@ class Document:
     """Why there is no trace; empty when there is one."""
     facts: tuple[tuple[str, str], ...]
     """Name → value: settings, digests, versions of the recording."""
+    dialogues: tuple[Dialogue, ...] = field(default=(), repr=False)
+    """Episodes message by message, of systems other than the panel."""
+    digest: str = ""
+    """What a citation of a number names: the recording's digest, or that of the log or file;
+    "" where nothing can be cited."""
 
     def figures(self) -> tuple[Figure, ...]:
         """Every figure, in order, those without a chart among them."""

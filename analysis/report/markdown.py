@@ -5,15 +5,18 @@ from collections.abc import Iterator
 
 import polars as pl
 
-from analysis.charts import Figure
-from analysis.charts.shown import shown
-from analysis.report.document import Document, Section, Table, cell, heading
-from analysis.report.trace import Chosen, step_sentence
+from tutorsim.analysis.charts.figure import Figure
+from tutorsim.analysis.charts.safe_text import shown
+from tutorsim.analysis.report.document import Document, Section, Table, cell, heading
+from tutorsim.analysis.report.episode_dialogue import Dialogue
+from tutorsim.analysis.report.example_episodes import Chosen, step_sentence
 from tutorsim.records import Turn
 
 __all__ = ["to_markdown"]
 
-_SPECIAL = re.compile(r"([\\`*_{}\[\]<>#|~$])")
+_SPECIAL = re.compile(r"([\\`*_{}\[\]<>#|~$]|&(?=#?\w+;))")
+_OPENS = re.compile(r"^(\d{0,9})((?<!\d)[-+=]|(?<=\d)[.)])")
+"""What makes a list or a heading of a line that begins with it, such as the sign of a number."""
 _MOST_ROWS = 60
 """Rows of a chart's data; more would bury the text."""
 
@@ -36,8 +39,11 @@ def _blocks(document: Document) -> Iterator[str]:
     yield "## Episodes"
     if document.no_trace:
         yield _plain(document.no_trace)
-    for chosen in document.trace:
+    telling = [chosen for chosen in document.trace if chosen.why] or document.trace
+    for chosen in telling:  # the page has the others too
         yield from _episode(chosen)
+    for dialogue in document.dialogues:
+        yield from _dialogue(dialogue)
     yield "## Settings and record"
     yield "\n".join(f"- {_plain(name)}: {_plain(value)}" for name, value in document.facts)
 
@@ -45,18 +51,19 @@ def _blocks(document: Document) -> Iterator[str]:
 def _section(section: Section, document: Document) -> Iterator[str]:
     yield f"## {_plain(section.title)}"
     yield _plain(section.lead)
+    yield f"Answered by: {_plain(document.provenance)}."
     for figure in section.figures:
-        yield from _figure(figure, document)
+        yield from _figure(figure)
     for table in section.tables:
-        yield from _table(table, document)
+        yield from _table(table)
 
 
-def _figure(figure: Figure, document: Document) -> Iterator[str]:
+def _figure(figure: Figure) -> Iterator[str]:
     if figure.chart is None:
         yield f"{_plain(figure.finding)} {_plain(figure.method)}".strip()
         return
     yield f"### {_plain(figure.finding)}"
-    yield f"{_plain(figure.caption)} Answered by: {_plain(document.provenance)}."
+    yield _plain(figure.caption)
     yield _grid(figure.data.head(_MOST_ROWS))
     left = figure.data.height - _MOST_ROWS
     if left > 0:
@@ -64,10 +71,10 @@ def _figure(figure: Figure, document: Document) -> Iterator[str]:
     yield f"Method: {_plain(figure.method)}"
 
 
-def _table(table: Table, document: Document) -> Iterator[str]:
+def _table(table: Table) -> Iterator[str]:
     yield f"### {_plain(table.title)}"
     yield _grid(table.data)
-    yield f"{_plain(table.caption)} Answered by: {_plain(document.provenance)}."
+    yield _plain(table.caption)
 
 
 def _grid(data: pl.DataFrame) -> str:
@@ -99,6 +106,17 @@ def _episode(chosen: Chosen) -> Iterator[str]:
                 yield from _turn(turn)
 
 
+def _dialogue(dialogue: Dialogue) -> Iterator[str]:
+    yield f"### {_plain(dialogue.id)}"
+    if dialogue.why:
+        yield _plain(dialogue.why)
+    if dialogue.facts:
+        yield "\n".join(f"- {_plain(name)}: {_plain(value)}" for name, value in dialogue.facts)
+    for message in dialogue.messages:
+        note = f" ({_plain(message.note)})" if message.note else ""
+        yield f"{_plain(message.speaker)}{note}:\n\n{_quoted(message.text)}"
+
+
 def _turn(turn: Turn) -> Iterator[str]:
     if turn.decision is None:
         yield f"Tutor, turn {turn.turn}:\n\n{_quoted(turn.delivered)}"
@@ -112,7 +130,18 @@ def _turn(turn: Turn) -> Iterator[str]:
 
 
 def _quoted(text: str) -> str:
-    return "\n".join(f"> {_plain(line)}" for line in shown(text).splitlines() or ["(no text)"])
+    """A text line for line as it was written; no line of it is a list, a heading or a formula."""
+    lines = [_opened(_plain(line)) for line in shown(text).splitlines() or ["(no text)"]]
+    broken = [
+        f"> {line}\\" if line and after else f"> {line}"
+        for line, after in zip(lines, [*lines[1:], ""], strict=True)
+    ]
+    return "\n".join(broken)
+
+
+def _opened(line: str) -> str:
+    """A line whose beginning Markdown reads as text."""
+    return _OPENS.sub(lambda found: found[1] + "\\" + found[2], line)
 
 
 def _plain(text: str) -> str:

@@ -23,7 +23,7 @@ from tutorsim.records import (
     TieRound,
     Turn,
 )
-from tutorsim.types import DEFAULT_ROLES, BallotFormat, Protocol
+from tutorsim.vocabularies import DEFAULT_ROLES, BallotFormat, Protocol
 from tutorsim.voting import Choice, decide, masses_of
 
 Cast = Mapping[str, Choice | None]
@@ -141,6 +141,7 @@ def make_episode(
     threshold: float = 0.75,
     status: str = "complete",
     repeat: int = 1,
+    panel: str | None = None,
 ) -> EpisodeRecord:
     """An episode over finished turns; without turns and a condition, a single-tutor one."""
     condition = condition or (turns[0].ballots_final[0].protocol if turns else "baseline")
@@ -159,7 +160,8 @@ def make_episode(
     )
     done = status == "complete"
     passed = scores[-1] is not None and scores[-1] >= threshold
-    episode_id = f"{benchmark}.{task}.{persona}.{condition}" + f".r{repeat:02d}" * (repeat > 1)
+    episode_id = f"{benchmark}.{task}.{persona}.{condition}"
+    episode_id += f".{panel}" * (panel is not None) + f".r{repeat:02d}" * (repeat > 1)
     return EpisodeRecord.model_validate(
         {
             "episode_id": episode_id,
@@ -167,6 +169,7 @@ def make_episode(
             "task_id": task,
             "persona": persona,
             "condition": condition,
+            "panel": panel,
             "repeat": repeat,
             "status": status,
             "failure": None if done else Failure(key="1/propose/motivation/1", error="no reply"),
@@ -229,14 +232,14 @@ def make_run(**settings: Any) -> RunRecord:
 
 def make_source(*episodes: EpisodeRecord, **settings: Any) -> Any:
     """A run's `Source` without a folder."""
-    from analysis.continuations import deciding_order, without_shared_turns
-    from analysis.sources import Source
-    from analysis.tables import ballots_table
+    from tutorsim.analysis.ballots.recount_source import Source
+    from tutorsim.analysis.runs.branch_continuations import deciding_order, without_shared_turns
+    from tutorsim.analysis.runs.exported_tables import ballots_table
 
     run = make_run(**settings)
     return Source(
         name="made-up",
-        ballots=ballots_table(without_shared_turns(episodes), run=run),
+        rows=ballots_table(without_shared_turns(episodes), run=run),
         fallback_order=deciding_order(run.study),
         budget=run.study.cumulative_budget,
         run=run,

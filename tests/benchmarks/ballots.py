@@ -11,8 +11,8 @@ import numpy as np
 import polars as pl
 from numpy.typing import NDArray
 
-from analysis.tables import BALLOTS_SCHEMA
-from tutorsim.types import DEFAULT_ROLES, LABELS, PROTOCOLS, Protocol
+from tutorsim.analysis.runs.exported_tables import BALLOTS_SCHEMA
+from tutorsim.vocabularies import DEFAULT_ROLES, LABELS, PROTOCOLS, Protocol
 
 __all__ = ["ballots_frame", "masses"]
 

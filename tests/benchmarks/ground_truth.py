@@ -13,20 +13,20 @@ from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 
-from analysis.diverge import alternatives_of, diverge
-from analysis.recount import recount
-from analysis.sources import Source, open_source
-from tutorsim.plan import load_prices
+from tutorsim.analysis.ballots.recount_source import Source, open_source
+from tutorsim.analysis.outcomes.divergence import alternatives_of, diverge
+from tutorsim.analysis.recount import recount
+from tutorsim.cost_plan import load_prices
 from tutorsim.records import EpisodeRecord, Turn
-from tutorsim.runner.branching import Alternative, branch_study
-from tutorsim.runner.budget import Budget
-from tutorsim.runner.opening import open_recording
-from tutorsim.runner.parent import Parent
-from tutorsim.runner.recorder import RecordingOptions, record
+from tutorsim.runner.branch_study import Alternative, branch_study
+from tutorsim.runner.cost_cap import Budget
+from tutorsim.runner.open_recording import open_recording
+from tutorsim.runner.parent_answers import Parent
+from tutorsim.runner.study_recorder import RecordingOptions, record
 from tutorsim.sandbox import Sandbox
 from tutorsim.standin import StandIn
-from tutorsim.study import LoadedStudy, load_study
-from tutorsim.types import BALLOT_FORMATS, PROTOCOLS, Protocol
+from tutorsim.systems import LoadedStudy, load_study
+from tutorsim.vocabularies import BALLOT_FORMATS, PROTOCOLS, Protocol
 from tutorsim.voting import cast_as, leaders, masses_of, tally
 
 STUDY = Path(__file__).with_name("ground_truth.toml")

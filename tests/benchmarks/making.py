@@ -1,7 +1,8 @@
 """Recordings for benchmarks, from the stand-in's own function.
 
 There is no server and no client between, so that a large one is there soon. What is written is
-what a recording over HTTP writes, but for the headers that only the client knows.
+what a recording over HTTP writes, but for the headers that only the client knows. Where a
+benchmark needs a run folder and no recording, the log alone is written.
 """
 
 import hashlib
@@ -11,12 +12,10 @@ from typing import Any, NamedTuple
 
 import orjson
 
-from tutorsim.agents.scene import Scene
-from tutorsim.drivers import drive
-from tutorsim.episode import episode
+from tutorsim.flow_drivers import drive
 from tutorsim.mechanisms.flow import CodeResult, CodeRun, Effect, Sent
 from tutorsim.model import CALL_HEADER, Call
-from tutorsim.records import to_line
+from tutorsim.records import Provenance, RunRecord, to_line
 from tutorsim.replay import (
     EpisodeEntry,
     Manifest,
@@ -28,14 +27,16 @@ from tutorsim.replay import (
     read_cassette,
     write_manifest,
 )
-from tutorsim.replay.cassette import write_cassette
-from tutorsim.replay.interaction import STANDIN_HEADER, Interaction
-from tutorsim.runner.machine import fingerprint_text
+from tutorsim.replay.cassette_file import write_cassette
+from tutorsim.replay.recorded_call import STANDIN_HEADER, Interaction
+from tutorsim.runner.machine_facts import fingerprint_text
+from tutorsim.runner.run_folder_writer import LogWriter
 from tutorsim.sandbox import Sandbox
 from tutorsim.standin import STANDIN_VERSION, Endpoint
-from tutorsim.study import EpisodeSpec, LoadedStudy, load_study, shipped_studies, write_study
+from tutorsim.study import EpisodeSpec, shipped_studies
+from tutorsim.systems import LoadedStudy, load_study, write_study
 
-__all__ = ["Made", "published", "record_stand_in"]
+__all__ = ["Made", "log_stand_in", "published", "record_stand_in"]
 
 
 class Made(NamedTuple):
@@ -76,6 +77,45 @@ def record_stand_in(folder: Path, loaded: LoadedStudy, sandbox: Sandbox) -> Made
     return Made(folder, len(entries), sum(entry.calls for entry in entries))
 
 
+def log_stand_in(folder: Path, loaded: LoadedStudy) -> Made:
+    """Write the run folder of a study whose episodes run no code, and no recording."""
+    endpoint = Endpoint(seed=8)
+    calls = 0
+
+    def answered(effect: Effect) -> Sent:
+        return tuple(_answered(endpoint, spec.episode_id, call).reply() for call in effect.calls)
+
+    with LogWriter(folder) as log:
+        for spec in loaded.grid():
+            record = drive(loaded.episode(spec), answered)
+            calls += len(record.calls)
+            log.add(to_line(record), spec.episode_id, 0.0)
+        head = RunRecord(
+            study=loaded.settings(),
+            study_digest=loaded.digest(),
+            episodes_sha256=log.sha256,
+            provenance=Provenance(kind="stand-in", name=STANDIN_VERSION),
+            episodes=log.count,
+        )
+        log.finish(head, {})
+    return Made(folder, head.episodes, calls)
+
+
+def _answered(endpoint: Endpoint, episode_id: str, call: Call) -> Interaction:
+    sent = orjson.dumps(call.request.body())
+    headers = {"content-type": "application/json", CALL_HEADER: f"{episode_id}/{call.key}"}
+    response = endpoint.answer("POST", "/v1/messages", headers, sent)
+    return Interaction(
+        key=str(call.key),
+        kind="stand-in",
+        status=response.status,
+        request_headers=headers,
+        request=sent.decode(),
+        response_headers={"content-type": "application/json", STANDIN_HEADER: STANDIN_VERSION},
+        response=response.body.decode(),
+    )
+
+
 @dataclass
 class _Making:
     """Answers the effects of one episode after the other and keeps what a recorder keeps."""
@@ -98,10 +138,10 @@ class _Making:
         def world(effect: Effect) -> Sent:
             if isinstance(effect, CodeRun):
                 return self._judged(effect)
-            kept.extend(self._answered(spec.episode_id, call) for call in effect.calls)
+            kept.extend(_answered(self.endpoint, spec.episode_id, call) for call in effect.calls)
             return tuple(one.reply() for one in kept[-len(effect.calls) :])
 
-        record = drive(episode(Scene(self.loaded, spec)), world)
+        record = drive(self.loaded.episode(spec), world)
         write_cassette(
             self.folder,
             spec.episode_id,
@@ -115,21 +155,7 @@ class _Making:
         self.witness.models.update(call.model for call in record.calls)
         line = to_line(record)
         self.log.update(f"{line}\n".encode())
-        return episode_entry(record, line, cassette)
-
-    def _answered(self, episode_id: str, call: Call) -> Interaction:
-        sent = orjson.dumps(call.request.body())
-        headers = {"content-type": "application/json", CALL_HEADER: f"{episode_id}/{call.key}"}
-        response = self.endpoint.answer("POST", "/v1/messages", headers, sent)
-        return Interaction(
-            key=str(call.key),
-            kind="stand-in",
-            status=response.status,
-            request_headers=headers,
-            request=sent.decode(),
-            response_headers={"content-type": "application/json", STANDIN_HEADER: STANDIN_VERSION},
-            response=response.body.decode(),
-        )
+        return episode_entry(record, line, cassette, self.loaded.system.outcome(record))
 
     def _judged(self, run: CodeRun) -> CodeResult:
         found = self.verdicts.find(run)

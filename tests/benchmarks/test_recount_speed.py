@@ -12,13 +12,14 @@ import numpy as np
 import polars as pl
 import pytest
 
-from analysis.identify.tabled import possible_winners
-from analysis.recount import Sweep, order_table, sweep_orders
-from analysis.recount.tallied import leading_sets
-from analysis.tally import count_tied_sets
 from tests.benchmarks.ballots import ballots_frame, masses
 from tests.benchmarks.sides import SideBySide
-from tutorsim.types import CUMULATIVE_BUDGET, DEFAULT_ROLES, PROTOCOLS, Protocol
+from tutorsim.analysis.ballots.distinct_panels import DistinctPanels
+from tutorsim.analysis.counting.turn_winners import largest
+from tutorsim.analysis.identify.possible_winners import table_ends
+from tutorsim.analysis.recount import OrderTable, Sweep, make_plan, sweep_orders
+from tutorsim.analysis.recount.ballots_in_parts import recount_parts, summarise
+from tutorsim.vocabularies import CUMULATIVE_BUDGET, DEFAULT_ROLES, PROTOCOLS, Protocol
 from tutorsim.voting import first_in_order
 
 TURNS: Final = 1_000_000
@@ -37,19 +38,32 @@ def million(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return path
 
 
+def possible_winners(
+    cast: np.ndarray[Any, Any],
+    protocol: Protocol,
+    target: Protocol,
+    budget: int = CUMULATIVE_BUDGET,
+) -> np.ndarray[Any, Any]:
+    """Possible winners of each turn, ties to the order, as bits."""
+    voted = np.ones(cast.shape[:2], dtype=np.bool_)
+    panels = DistinctPanels.find(cast, voted, protocol)
+    ends = table_ends(panels, [target], budget=budget)[target]
+    return np.asarray((ends[0] & 255)[panels.of])
+
+
 def test_every_order_costs_little_more_than_reading(
     side_by_side: SideBySide, million: Path
 ) -> None:
-    tied: list[Any] = []
+    swept: list[OrderTable] = []
 
     def sweep() -> None:
-        tied[:] = [count_tied_sets(pl.scan_parquet(million))]
-        assert order_table(tied[0], order=DEFAULT_ROLES, protocol=None).orders == 24
+        swept[:] = recount_parts([million], name="million", tables=("orders",)).orders[:1]
+        assert swept[0].orders == 24
 
     found = side_by_side.time(lambda: pl.read_parquet(million, columns=NEEDED), sweep)
-    assert tied[0].turns == TURNS
+    assert swept[0].turns == TURNS
     side_by_side.note(
-        what="all 24 fallback orders on 1,000,000 turns from Parquet",
+        what="all 24 fallback orders on 1,000,000 turns from Parquet, ballots checked",
         reference=f"reading the columns with polars ({found.reference:.2f} s)",
         target="at most 3 × its time",
         ratio=found.candidate / found.reference,
@@ -58,7 +72,8 @@ def test_every_order_costs_little_more_than_reading(
 
 
 def test_all_orders_cost_no_more_than_one(side_by_side: SideBySide, million: Path) -> None:
-    tied = count_tied_sets(pl.scan_parquet(million))
+    plan = make_plan(sorted(DEFAULT_ROLES), CUMULATIVE_BUDGET, tables=("orders",))
+    tied = summarise(million, plan).tied
     won: list[Counter[str]] = []
 
     def count_one_order() -> None:
@@ -141,7 +156,7 @@ def test_possible_winners_beside_plain_enumeration(
 
     found = side_by_side.time(
         enumerate_sample,
-        lambda: last.append(possible_winners(cast, protocol, target).fallback[:, 0]),
+        lambda: last.append(possible_winners(cast, protocol, target)),
         rounds=5,
     )
     assert last[-1][:SAMPLE].tolist() == plain
@@ -165,7 +180,7 @@ def test_possible_winners_where_enumeration_would_not_end(
     """
     cast = masses(protocol, TURNS, np.random.default_rng(2))
     with_few = possible_winners(cast[:SAMPLE], protocol, target, budget=FEW_POINTS)
-    assert with_few.fallback[:, 0].tolist() == [
+    assert with_few.tolist() == [
         enumerated(turn, protocol, target, FEW_POINTS) for turn in cast[:SAMPLE]
     ]
     counts = [
@@ -234,10 +249,10 @@ def test_the_tallies_beside_an_independent_library(
         theirs[:] = [sorted(count(turn)) for turn in some]
 
     def ask_us() -> None:
-        ours[:] = [leading_sets(cast)]
+        ours[:] = [largest(cast.sum(axis=1))]
 
     found = side_by_side.time(ask_the_library, ask_us)
-    assert ours[0][:sample].tolist() == [sum(1 << c for c in won) for won in theirs]
+    assert [np.flatnonzero(row).tolist() for row in ours[0][:sample]] == theirs
     per_turn = found.reference / sample
     side_by_side.note(
         what=f"the {protocol} tally on 1,000,000 turns",

@@ -14,9 +14,9 @@ from typing import Final
 
 import pytest
 
-from analysis.ballotfiles import REQUIRED
 from tests.benchmarks.ballots import ballots_frame
 from tests.benchmarks.sides import SideBySide
+from tutorsim.analysis.ballots.column_types import REQUIRED
 
 TURNS: Final = int(os.environ.get("TUTORSIM_BENCH_TURNS", "100000000"))
 PART: Final = min(TURNS, 500_000)
@@ -37,8 +37,9 @@ ASKED: Final = ("--targets", "simple,ranked,cumulative,approval", "--exempt", "0
 @pytest.fixture(scope="session")
 def parts(tmp_path_factory: pytest.TempPathFactory) -> Path:
     folder = tmp_path_factory.mktemp("scale")
-    names = [folder / f"part-{i:04}.parquet" for i in range(TURNS // PART)]
+    names = [folder / f"{i:04}" / "ballots.parquet" for i in range(TURNS // PART)]
     for i, name in enumerate(names):
+        name.parent.mkdir()
         if i < DRAWN:
             part = ballots_frame(PART, seed=i, start=i * PART, columns=REQUIRED)
             part.write_parquet(name, compression="lz4")

@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from tests.benchmarks.sides import SideBySide
-from tutorsim.bundled import bundled_recording
+from tutorsim.bundled_recordings import bundled_recording
 from tutorsim.runner.replaying import replay
 
 TUTORSIM = str(Path(sys.executable).with_name("tutorsim"))

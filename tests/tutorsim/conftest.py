@@ -72,6 +72,12 @@ class Endpoint:
     """Key `turn/stage/agent/attempt`, `stage/agent` or `stage` → ballot, in role names."""
     fault: Callable[[str, int], str | None] = lambda call, attempt: None
     """Call and how often it was sent before → kind of fault."""
+    rewrite: Callable[[str, bytes], bytes] = lambda call, data: data
+    """Call and the bytes of its reply → those that are sent."""
+    headers: Mapping[str, str] = field(default_factory=dict)
+    """Further headers of every reply."""
+    stop: Callable[[str], str] = lambda call: "end_turn"
+    """Call → why its reply ends."""
     delay: float = 0.0
     """Seconds before each reply."""
     credential: str = ""
@@ -136,7 +142,7 @@ class Endpoint:
     def _answer(self, writer: asyncio.StreamWriter, call: str, body: Any, kind: str | None) -> bool:
         if kind == "drop":
             return False
-        data = json.dumps(self._message(call, body)).encode()
+        data = self.rewrite(call, json.dumps(self._message(call, body)).encode())
         status, more = 200, {}
         if kind is not None and kind.isdigit():
             status = int(kind)
@@ -152,6 +158,7 @@ class Endpoint:
             "anthropic-organization-id": "org-secret",
             "request-id": "req-secret",
             **more,
+            **self.headers,
         }
         lines = [f"HTTP/1.1 {status} Said", *(f"{k}: {v}" for k, v in headers.items())]
         writer.write("\r\n".join(lines).encode() + b"\r\n\r\n")
@@ -166,7 +173,7 @@ class Endpoint:
             "role": "assistant",
             "model": body["model"],
             "content": [{"type": "text", "text": text}],
-            "stop_reason": "end_turn",
+            "stop_reason": self.stop(call),
             "stop_sequence": None,
             "usage": {"input_tokens": 100, "output_tokens": 20},
         }

@@ -4,12 +4,12 @@ from dataclasses import dataclass, field, replace
 
 import pytest
 
-from tutorsim.agents.scene import Scene
-from tutorsim.drivers import drive, scripted
-from tutorsim.episode import episode
+from tutorsim.flow_drivers import drive, scripted
 from tutorsim.mechanisms.flow import Round
 from tutorsim.records import Branch, BranchedEpisode, EpisodeRecord
-from tutorsim.types import DEFAULT_ROLES
+from tutorsim.systems.panel.episode import episode
+from tutorsim.systems.panel.prompt_context import Scene
+from tutorsim.vocabularies import DEFAULT_ROLES
 
 S, M, V, C = DEFAULT_ROLES
 SWAPPED = (M, S, V, C)

@@ -51,6 +51,7 @@ def test_unknown_episode(replayed_episode): ...
 """
 
 
+@pytest.mark.costly
 def test_a_project_replays_its_recording_and_failures_are_clear(
     pytester: pytest.Pytester, recorded: Any, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -83,3 +84,59 @@ def test_without_a_recording_named_the_fixture_says_how_to_name_one(
     result = pytester.runpytest_subprocess("-p", "no:cacheprovider", "-q")
     result.assert_outcomes(errors=1)
     result.stdout.fnmatch_lines(["*No recording is named: set `tutorsim_cassettes`*"])
+
+
+OWN_PANEL = """
+import socket
+import pytest
+
+def ask(client, text):
+    said = client.messages.create(
+        model="m", max_tokens=9, messages=[{"role": "user", "content": text}]
+    )
+    return said.content[0].text
+
+@pytest.mark.parametrize("word", ["a b"])
+def test_named_after_the_test(recorded, word):
+    with recorded as client:
+        assert ask(client, word)
+
+@pytest.mark.tutorsim("kept/by-marker.json")
+def test_named_by_the_marker(recorded):
+    with recorded as client:
+        assert ask(client, "two")
+    if recorded.mode == "none":
+        with pytest.raises(AssertionError, match="tried to open a connection"):
+            socket.create_connection(("127.0.0.1", 9))
+"""
+
+
+@pytest.mark.costly
+@pytest.mark.loopback
+def test_an_own_panel_is_recorded_once_and_then_tested_offline(
+    pytester: pytest.Pytester, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    from tutorsim.standin import StandIn
+
+    for name in ("CI", "TUTORSIM_RECORD"):
+        monkeypatch.delenv(name, raising=False)
+    pytester.makepyfile(test_panel=OWN_PANEL)
+    run = ("-p", "no:cacheprovider", "--strict-markers", "-q")
+    without = pytester.runpytest_subprocess(*run)
+    without.assert_outcomes(failed=2)
+    without.stdout.fnmatch_lines(["*the recording has no cassette*"])
+    with StandIn(seed=1) as server:
+        monkeypatch.setenv("ANTHROPIC_BASE_URL", server.url)
+        monkeypatch.setenv("ANTHROPIC_API_KEY", "unused")
+        pytester.runpytest_subprocess(*run, "--tutorsim-record", "once").assert_outcomes(passed=2)
+        asked = server.requests
+    made = {str(p.relative_to(pytester.path)) for p in pytester.path.rglob("*.json")}
+    assert made == {
+        "cassettes/test_panel.test_named_after_the_test-a_20b.json",
+        "kept/by-marker.json",
+    }
+    monkeypatch.delenv("ANTHROPIC_API_KEY")
+    pytester.runpytest_subprocess(*run).assert_outcomes(passed=2)
+    assert asked == 2
+    refused = pytester.runpytest_subprocess(*run, "--tutorsim-record", "always")
+    refused.stdout.fnmatch_lines(["*There is no record mode 'always'*"])

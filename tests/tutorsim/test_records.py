@@ -18,10 +18,11 @@ from tutorsim.records import (
     Provenance,
     RunRecord,
     read_episodes,
+    read_lines,
     read_run,
     to_line,
 )
-from tutorsim.types import DEFAULT_ROLES
+from tutorsim.vocabularies import DEFAULT_ROLES
 
 S, M, V, C = DEFAULT_ROLES
 
@@ -70,6 +71,14 @@ def test_what_is_written_is_read_back(folder, played):
 def test_a_line_that_leaves_nothing_out_is_parsed_once(folder, played, monkeypatch):
     monkeypatch.setattr(json, "loads", None)
     assert list(read_episodes(folder)) == [played, played]
+
+
+def test_fields_that_nobody_looks_at_are_not_read(folder, played):
+    [found, *_] = read_lines(folder, EpisodeRecord, without=frozenset({"calls"}))
+    assert isinstance(found, EpisodeRecord)
+    assert found.calls == ()
+    assert played.calls
+    assert found.turns == played.turns
 
 
 def test_a_line_is_one_line_of_plain_json(played):
@@ -240,3 +249,12 @@ def test_a_line_spells_numbers_and_texts_as_the_standard_library_does(number, te
     for end in "\x85\u2028\u2029":
         plain = plain.replace(end, f"\\u{ord(end):04x}")
     assert line == plain
+
+
+def test_limits_of_a_recording_are_written_only_where_there_are_some():
+    from tutorsim.records import Provenance
+
+    plain = Provenance(kind="relay", name="x")
+    assert "limits" not in plain.model_dump(mode="json")
+    limited = plain.model_copy(update={"limits": "One voter."})
+    assert Provenance.model_validate(limited.model_dump(mode="json")) == limited

@@ -1,5 +1,6 @@
 """Study files and their grid."""
 
+import json
 import re
 import tomllib
 from pathlib import Path
@@ -9,8 +10,9 @@ import tomli_w
 
 from tutorsim.catalog import load_catalog
 from tutorsim.errors import CatalogError, FolderError, StudyError, TaskFileError, UsageError
-from tutorsim.study import load_study, shipped_studies, write_study
-from tutorsim.types import DEFAULT_ROLES, PUBLISHED_CONDITIONS
+from tutorsim.study import shipped_studies
+from tutorsim.systems import load_study, write_study
+from tutorsim.vocabularies import DEFAULT_ROLES, PUBLISHED_CONDITIONS
 
 PERSONAS = (
     "low_confidence_novice",
@@ -333,3 +335,22 @@ def test_shipped_files_are_in_the_form_that_is_written(tmp_path):
     for path in shipped_studies().values():
         data = tomllib.loads(path.read_text(encoding="utf-8"))
         assert tomllib.loads(tomli_w.dumps(data)) == data
+
+
+def test_the_bundled_study_recorded_anew_has_another_digest_for_what_came_after_it_alone():
+    """A setting that its file does not name, and a form in which unused wordings count too."""
+    folder = Path(__file__).parents[2] / "cassettes" / "demo"
+    recorded = json.loads((folder / "manifest.json").read_bytes())["study_digest"]
+    today = load_study(folder / "study.toml")
+    assert today.digest() != recorded
+    assert today.study.ask_cut_off_again
+    before = today.with_earlier_settings()
+    assert not before.study.ask_cut_off_again
+    assert before.in_first_form().digest() == recorded
+
+
+def test_a_byte_order_mark_before_a_study_file_does_not_count(make_study, tmp_path):
+    digest = make_study().digest()
+    path = tmp_path / "study.toml"
+    path.write_bytes(b"\xef\xbb\xbf" + path.read_bytes())
+    assert load_study(path).digest() == digest

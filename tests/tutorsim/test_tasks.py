@@ -2,8 +2,6 @@ import gzip
 import json
 import os
 import re
-import subprocess
-import sys
 from dataclasses import replace
 from pathlib import Path
 
@@ -12,6 +10,7 @@ from click.testing import CliRunner
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from tests.reference.programs import verdicts
 from tutorsim.cli.tasks import tasks as tasks_command
 from tutorsim.errors import FolderError, TaskFileError, UsageError
 from tutorsim.tasks import (
@@ -301,30 +300,6 @@ def test_every_reference_passes_its_tests_and_an_empty_body_fails(body, passes):
         for task in builtin("humaneval")
     }
     assert verdicts(programs) == dict.fromkeys(programs, passes)
-
-
-def verdicts(programs: dict[str, str]) -> dict[str, bool]:
-    """Which programs end without an exception, all run in one other process."""
-    code = """
-import json, sys
-found = {}
-for name, source in json.load(sys.stdin).items():
-    try:
-        exec(source, {"__name__": "program"})
-        found[name] = True
-    except Exception:
-        found[name] = False
-print(json.dumps(found))
-"""
-    run = subprocess.run(
-        [sys.executable, "-I", "-c", code],
-        input=json.dumps(programs),
-        capture_output=True,
-        text=True,
-        timeout=60,
-        check=True,
-    )
-    return json.loads(run.stdout)
 
 
 # --- The command --------------------------------------------------------------------------------

@@ -8,17 +8,29 @@ in is never expanded again, so text from a model cannot reach another placeholde
 import hashlib
 import json
 import tomllib
-from collections.abc import Mapping
+from collections.abc import Collection, Mapping
 from functools import cache, lru_cache
 from importlib import resources
 from string import Template
-from typing import Any
+from typing import Any, Final, Self, TypeVar
 
 from pydantic import BaseModel, ConfigDict, Field, ValidationError
 
+from tutorsim.catalog.recorded_wordings import WordingNames, Wordings
 from tutorsim.errors import CatalogError
 
-__all__ = ["Catalog", "Persona", "Role", "load_catalog", "with_overrides"]
+__all__ = [
+    "BaseCatalog",
+    "Catalog",
+    "Persona",
+    "Role",
+    "load_catalog",
+    "overlaid",
+    "read_catalog",
+    "with_overrides",
+]
+
+C = TypeVar("C", bound="BaseCatalog")
 
 
 class Role(BaseModel):
@@ -48,13 +60,11 @@ class Persona(BaseModel):
     """How the student behaves, in whole sentences."""
 
 
-class Catalog(BaseModel):
-    """All roles, personas and templates that a study can name."""
+class BaseCatalog(BaseModel):
+    """What every system's catalog has: the templates of its prompts. Systems add parts."""
 
     model_config = ConfigDict(frozen=True, extra="forbid")
 
-    roles: dict[str, Role]
-    personas: dict[str, Persona]
     prompts: dict[str, str]
 
     def fill(self, template: str, **values: object) -> str:
@@ -67,10 +77,29 @@ class Catalog(BaseModel):
         form, to_fill = _form(self.prompts[template])
         return (form % values).strip() if to_fill else form
 
+    def wordings(self) -> Wordings:
+        """Every entry as plain values."""
+        return self.model_dump(mode="json")
+
+    def only(self, names: WordingNames) -> Self:
+        """The entries of these names; one that the catalog does not have is left out."""
+        parts = {
+            part: {name: entry for name, entry in entries.items() if name in names[part]}
+            for part, entries in dict(self).items()
+        }
+        return type(self)(**parts)
+
     def digest(self) -> str:
         """SHA-256 over every entry, independent of their order."""
         text = json.dumps(self.model_dump(mode="json"), sort_keys=True, separators=(",", ":"))
         return hashlib.sha256(text.encode()).hexdigest()
+
+
+class Catalog(BaseCatalog):
+    """All roles, personas and templates that a panel's study can name."""
+
+    roles: dict[str, Role]
+    personas: dict[str, Persona]
 
 
 @lru_cache(maxsize=512)
@@ -97,32 +126,54 @@ def _form(template: str) -> tuple[str, bool]:
 
 @cache
 def load_catalog() -> Catalog:
-    """The shipped catalog."""
-    here = resources.files(__name__)
-    parts = {
-        part: tomllib.loads((here / f"{part}.toml").read_text(encoding="utf-8"))
-        for part in ("roles", "personas", "prompts")
-    }
-    return Catalog.model_validate(parts)
+    """The panel's shipped catalog."""
+    return read_catalog(Catalog, __name__)
 
 
-def with_overrides(catalog: Catalog, overrides: Mapping[str, Any], *, where: str) -> Catalog:
+def read_catalog(model: type[C], package: str) -> C:
+    """A system's shipped catalog: one TOML file for each part, named after it.
+
+    Args:
+        model: The catalog's parts.
+        package: The package whose folder has the files, such as `tutorsim.catalog.debate`.
+    """
+    here = resources.files(package)
+    return model.model_validate(
+        {
+            part: tomllib.loads((here / f"{part}.toml").read_text(encoding="utf-8"))
+            for part in model.model_fields
+        }
+    )
+
+
+def overlaid(catalog: C, entries: Mapping[str, Any]) -> C:
+    """The catalog with entries added or put in place of its own.
+
+    Raises:
+        ValidationError: If an entry does not have the fields of its part.
+    """
+    merged = {part: {**own, **entries.get(part, {})} for part, own in catalog.wordings().items()}
+    return type(catalog).model_validate(merged)
+
+
+def with_overrides(catalog: C, overrides: Mapping[str, Any], *, where: str) -> C:
     """The catalog with a study's own entries added or put in place of shipped ones.
 
     Args:
         catalog: What to start from.
-        overrides: The study's `[catalog]` table: `roles`, `personas`, `prompts`.
+        overrides: The study's `[catalog]` table, by part.
         where: The study file, for error texts.
 
     Raises:
         CatalogError: On an unknown part or template, a wrong value, or a placeholder that the
             shipped template does not have.
     """
-    unknown = set(overrides) - set(Catalog.model_fields)
+    parts = tuple(type(catalog).model_fields)
+    unknown = set(overrides) - set(parts)
     if unknown:
         raise CatalogError(
             f"{where}: [catalog] has no part {sorted(unknown)[0]!r}.",
-            hint="Its parts are roles, personas and prompts.",
+            hint="Its parts are " + ", ".join(sorted(parts, key="prompts".__eq__)) + ".",
         )
     for part, entries in overrides.items():
         if not isinstance(entries, Mapping):
@@ -130,14 +181,10 @@ def with_overrides(catalog: Catalog, overrides: Mapping[str, Any], *, where: str
                 f"{where}: catalog.{part} is {entries!r}, not a table.",
                 hint=f"Write its entries under [catalog.{part}].",
             )
-    merged = {
-        part: {**catalog.model_dump()[part], **overrides.get(part, {})}
-        for part in Catalog.model_fields
-    }
     for name, text in overrides.get("prompts", {}).items():
         _check_template(catalog, name, text, where)
     try:
-        return Catalog.model_validate(merged)
+        return overlaid(catalog, overrides)
     except ValidationError as error:
         first = error.errors()[0]
         place = ".".join(str(part) for part in first["loc"])
@@ -148,19 +195,39 @@ def with_overrides(catalog: Catalog, overrides: Mapping[str, Any], *, where: str
         ) from error
 
 
-def _check_template(catalog: Catalog, name: str, text: object, where: str) -> None:
+NEEDED: Final = frozenset({"attempt", "ballot", "proposals", "situation"})
+"""Placeholders without which a template that has them asks about nothing."""
+
+
+def _check_template(catalog: BaseCatalog, name: str, text: object, where: str) -> None:
     shipped = catalog.prompts.get(name)
     if shipped is None:
         raise CatalogError(
             f"{where}: there is no prompt template {name!r}.",
             hint="The templates are " + ", ".join(sorted(catalog.prompts)) + ".",
         )
-    template = Template(text if isinstance(text, str) else "")
     allowed = set(Template(shipped).get_identifiers())
-    extra = set(template.get_identifiers()) - allowed
-    if not isinstance(text, str) or not template.is_valid() or extra:
+    wrong = _fault_of(text, allowed)
+    if wrong:
+        fields = ", ".join(f"${field}" for field in sorted(allowed))
         raise CatalogError(
             f"{where}: catalog.prompts.{name} is no usable template.",
-            why=f"Placeholders that it cannot have: {', '.join(sorted(extra)) or 'a lone $'}.",
-            hint="It can have " + ", ".join(f"${field}" for field in sorted(allowed)) + ".",
+            why=wrong,
+            hint=f"It can have {fields}." if fields else "It can have no placeholder.",
         )
+
+
+def _fault_of(text: object, allowed: Collection[str]) -> str:
+    """What is wrong with a template; empty where nothing is."""
+    if not isinstance(text, str):
+        return f"It is {text!r}, not a text."
+    template = Template(text)
+    if not template.is_valid():
+        return "It has a $ that begins no placeholder; a dollar sign itself is written $$."
+    found = set(template.get_identifiers())
+    extra, missing = sorted(found - {*allowed}), sorted({*allowed} & NEEDED - found)
+    if extra:
+        return f"Placeholders that it cannot have: {', '.join(extra)}."
+    if missing:
+        return f"It lacks {', '.join(f'${name}' for name in missing)}, what the call is about."
+    return ""

@@ -8,35 +8,46 @@ import gc
 import os
 import sys
 from importlib import import_module
+from typing import Any
 
 import click
 
 from tutorsim import __version__
-from tutorsim.errors import TutorsimError
+from tutorsim.cli.missing_streams import open_closed_streams
+from tutorsim.errors import FolderError, TutorsimError
 
 __all__ = ["main"]
 
 COMMANDS = {
     "demo": "Replay the bundled study and summarise it.",
     "run": "Run a study and record every model call.",
+    "chat": "Take part in a group lesson through a web page.",
     "replay": "Replay a recording without a network and write its log.",
     "verify": "Check that a recording still gives the same bytes.",
     "summary": "Summarise a run: outcomes, winners, ties, cost.",
     "show": "Show one episode: every message, ballot and decision.",
+    "check": "Say how a file of ballots from elsewhere is read.",
     "recount": "Ask what other rules and orders would have chosen.",
     "diverge": "Find where another rule would have left the logged path.",
     "branch": "Continue a recording where another rule would have turned.",
+    "audit": "Label a run's replies: do they guide, or give the answer away?",
     "retest": "Ask recorded vote prompts again, for the noise floor.",
     "compare": "Compare two runs, paired on task and persona.",
+    "import": "Make a run of another program's logs.",
+    "rate": "Make rating sheets for people, and join what they say to the run.",
     "report": "Write the report of a run, or one of its charts.",
     "export": "Write a run's tables as Parquet, CSV, JSONL or PrefLib files.",
     "cassette": "List, show and verify recordings.",
     "tasks": "List and show tasks.",
     "judge": "Judge one program against a task's tests.",
     "standin": "Serve a scripted model for recordings without the real one.",
+    "guide": "Print a page of the guide.",
     "doctor": "Say what this installation and machine can do.",
 }
 """Name → one line of help, in the order shown."""
+
+_MODULES = {"import": "import_logs"}
+"""Command → its module and function, if Python has no such name."""
 
 
 class _Commands(click.Group):
@@ -48,7 +59,8 @@ class _Commands(click.Group):
     def get_command(self, ctx: click.Context, cmd_name: str) -> click.Command | None:
         if cmd_name not in COMMANDS:
             return None
-        command: click.Command = getattr(import_module(f"tutorsim.cli.{cmd_name}"), cmd_name)
+        module = import_module(f"tutorsim.cli.{_MODULES.get(cmd_name, cmd_name)}")
+        command: click.Command = getattr(module, _MODULES.get(cmd_name, cmd_name))
         return command
 
     def format_commands(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
@@ -66,13 +78,25 @@ class _Commands(click.Group):
             ctx.fail(f"There is no command {args[0]!r}.{hint}")
         return super().resolve_command(ctx, args)
 
+    def invoke(self, ctx: click.Context) -> Any:
+        try:
+            return super().invoke(ctx)
+        except BrokenPipeError as error:  # of which click makes a failure
+            raise _NobodyReads from error
+
+
+class _NobodyReads(Exception):
+    """The reader of the output has ended, as that of `… | head -1` does."""
+
 
 @click.group(
     cls=_Commands,
     context_settings={"auto_envvar_prefix": "TUTORSIM", "help_option_names": ["-h", "--help"]},
 )
 @click.version_option(__version__, prog_name="tutorsim")
-def cli() -> None:
+@click.option("--quiet", is_flag=True, help="Say nothing on stderr but errors.")
+@click.option("--no-progress", is_flag=True, help="Show no progress, on a terminal either.")
+def cli(quiet: bool, no_progress: bool) -> None:
     """Run, record and replay studies of LLM tutors, and recount their votes.
 
     `tutorsim demo` replays the bundled study: no key and no network needed.
@@ -84,11 +108,19 @@ COLLECT_EVERY = 200_000
 default of 700 spends a fifth of a short command on the search."""
 
 
+ONE_THREAD = ("OPENBLAS_NUM_THREADS", "1")
+"""Matrix products here are small: the threads of NumPy's library wait for each other in a loop, far
+longer than they count. It reads this when it is loaded."""
+
+
 def main() -> None:
     """Run the command line; errors become three lines on stderr and an exit code."""
+    open_closed_streams()
     gc.set_threshold(COLLECT_EVERY, 10, 10)
+    os.environ.setdefault(*ONE_THREAD)
     try:
         code = cli.main(prog_name="tutorsim", standalone_mode=False)
+        sys.stdout.flush()  # here, where a full disk or a closed pipe can still be told
         if isinstance(code, int):  # what a command's `Exit` comes back as
             sys.exit(code)
     except click.ClickException as error:
@@ -97,13 +129,36 @@ def main() -> None:
     except (KeyboardInterrupt, click.Abort):
         click.echo("Interrupted.", err=True)
         sys.exit(130)
-    except BrokenPipeError:
-        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+    except (_NobodyReads, BrokenPipeError):
+        _write_no_more()
         sys.exit(0)
     except TutorsimError as error:
         from tutorsim.cli.console import show_error
 
         show_error(error)
         sys.exit(error.exit_code)
+    except OSError as error:
+        _show_os_error(error)
+        sys.exit(FolderError.exit_code)
     finally:
         gc.freeze()  # the process ends: no last search for cycles among all that is left
+
+
+def _write_no_more() -> None:
+    """Send what is left for stdout nowhere: nobody reads it, or there is no room."""
+    os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+
+
+def _show_os_error(error: OSError) -> None:
+    from tutorsim.cli.console import show_error
+
+    if error.filename is None:
+        _write_no_more()
+    show_error(
+        FolderError(
+            f"{error.filename or 'The output'} cannot be written or read.",
+            why=error.strerror or str(error),
+            hint="Free some space, or choose a place that you may write; then give the same "
+            "command again. What was recorded stays usable.",
+        )
+    )

@@ -10,25 +10,28 @@ from typing import Any, cast
 
 import click
 
-from analysis.diverge import diverge
-from analysis.sources import Source, open_source
+from tutorsim.analysis.ballots.recount_source import Source, open_source
+from tutorsim.analysis.outcomes.divergence import diverge
 from tutorsim.cli.branch_planned import branch_plan_shown, calls_to_pay_shown
-from tutorsim.cli.console import err, safe
+from tutorsim.cli.console import err, safe, working
 from tutorsim.cli.diverge import alternatives_under
 from tutorsim.cli.options import json_option, names, order_option
+from tutorsim.cli.output_elements import publish
+from tutorsim.cli.progress import Count, counted
 from tutorsim.cli.recording import check_may_record, record_study, recording_options
-from tutorsim.cli.render import publish
+from tutorsim.cost_plan import PriceTable, load_prices
 from tutorsim.errors import UsageError
-from tutorsim.plan import PriceTable, load_prices
 from tutorsim.records import RUN_FILE, Branch
 from tutorsim.replay import MANIFEST_FILE
-from tutorsim.runner.branch_plan import BranchPlan, plan_branch
-from tutorsim.runner.branching import Alternative, branch_study
-from tutorsim.runner.finding import find_recording
-from tutorsim.runner.opening import Recording, open_recording
-from tutorsim.runner.parent import Parent
-from tutorsim.study import LoadedStudy, load_study
-from tutorsim.types import PROTOCOLS, Protocol, TiePolicy
+from tutorsim.runner.branch_cost_plan import BranchPlan, plan_branch
+from tutorsim.runner.branch_study import Alternative, branch_study
+from tutorsim.runner.find_recording import find_recording
+from tutorsim.runner.log_digest_check import check_log_of
+from tutorsim.runner.open_recording import Recording, open_recording
+from tutorsim.runner.parent_answers import Parent
+from tutorsim.systems import load_recorded_study
+from tutorsim.systems.panel.study import PanelStudy, panel_study
+from tutorsim.vocabularies import PROTOCOLS, Protocol, TiePolicy
 
 __all__ = ["branch"]
 
@@ -97,6 +100,7 @@ def branch(
     \b
     --plan --json gives:
       question, covered, open, reused, calls: {least most ceiling}, tokens, least_cost, cost,
+      expected_cost (as long as the recording's episodes: share, from 0, shortest, to 1),
       prices_as_of, episodes: [{episode_id benchmark condition turn first_paid reused calls
                                 tokens least_cost cost shrinks}], best first
     Exit codes: as for `tutorsim run`.
@@ -109,9 +113,11 @@ def branch(
     folder = find_recording(source, cassette_dir=cassette_dir)
     _check_output(output, folder, source)
     recording = open_recording(folder)
+    recording.loaded.system.check_command("branch")
     begun = None if output is None or only_plan else _begun(output)
-    with _opened(source) as run, err().status("Counting under the alternative …"):
-        question, first_turns = _first_turns(run, rule, fallback_order, tie_policy)
+    with _opened(recording, source) as run, counted("episodes planned") as count:
+        with working("Counting under the alternative …"):
+            question, first_turns = _first_turns(run, rule, fallback_order, tie_policy)
         changed = Alternative(
             rule=cast("Protocol | None", rule),
             fallback_order=_whole(run, fallback_order),
@@ -120,11 +126,16 @@ def branch(
             model=model,
         )
         loaded, parent, planned = _planned(
-            recording, run, changed, first_turns, continuations, limit, prices, begun
+            recording, run, changed, first_turns, continuations, limit, prices, begun, count
         )
     if only_plan:
         left_open = len(first_turns) - len(planned.episodes)
-        value = {"question": question, "open": left_open, **asdict(planned)}
+        value = {
+            "question": question,
+            "open": left_open,
+            **asdict(planned),
+            "expected_cost": planned.expected_cost,
+        }
         publish(
             branch_plan_shown(question, planned, left_open), value, as_json=as_json, output=None
         )
@@ -152,7 +163,7 @@ def _check_output(output: Path | None, recording: Path, run: Path) -> None:
 class _Begun:
     """What a folder holds of a branch already."""
 
-    study: LoadedStudy
+    study: PanelStudy
     continuations: int
     episodes: Set[str]
     """Episodes of the parent that are kept: all of a finished branch, otherwise those begun."""
@@ -167,7 +178,7 @@ def _begun(output: Path) -> _Begun | None:
     path = output / "study.toml"
     if not path.exists():
         return None
-    loaded = load_study(path)
+    loaded = panel_study(load_recorded_study(output), command="branch")
     here = loaded.study.branch
     if here is None:
         return _Begun(loaded, 1, frozenset())
@@ -177,7 +188,7 @@ def _begun(output: Path) -> _Begun | None:
     return _Begun(loaded, here.continuations, frozenset(kept))
 
 
-def _check_same_branch(output: Path, study: LoadedStudy, loaded: LoadedStudy) -> None:
+def _check_same_branch(output: Path, study: PanelStudy, loaded: PanelStudy) -> None:
     """Refuse a folder that holds something else, and say how it differs.
 
     Raises:
@@ -203,15 +214,21 @@ def _check_same_branch(output: Path, study: LoadedStudy, loaded: LoadedStudy) ->
 
 
 @contextmanager
-def _opened(path: Path) -> Iterator[Source]:
-    """The run; a recording without a log of its own is replayed first."""
+def _opened(recording: Recording, path: Path) -> Iterator[Source]:
+    """The run, held against its recording; a recording without a log is replayed first.
+
+    Raises:
+        LogError: If the log is not the one that the recording gives.
+    """
     if (path / RUN_FILE).exists():
+        check_log_of(path, recording)
         yield open_source(path)
         return
     from tutorsim.runner.replaying import replay
 
     with TemporaryDirectory() as folder:
-        replay(path, log_dir=Path(folder))
+        with counted("episodes replayed") as count:
+            replay(path, log_dir=Path(folder), on_progress=count)
         yield open_source(Path(folder))
 
 
@@ -241,14 +258,15 @@ def _planned(
     limit: int | None,
     prices: PriceTable,
     begun: _Begun | None,
-) -> tuple[LoadedStudy, Parent, BranchPlan]:
+    count: Count,
+) -> tuple[PanelStudy, Parent, BranchPlan]:
     """The branch's study, its parent and its plan, with a limit those of its best episodes.
 
     What was begun may grow: it keeps its episodes, and has no fewer continuations.
     """
     draws = max(continuations, begun.continuations if begun else 1)
 
-    def study(only: set[str] | None) -> tuple[LoadedStudy, Parent]:
+    def study(only: set[str] | None) -> tuple[PanelStudy, Parent]:
         loaded = branch_study(
             recording, run.episodes, changed, first_turns, continuations=draws, only=only
         )
@@ -256,7 +274,7 @@ def _planned(
         return loaded, Parent(recording, loaded.study.branch)
 
     loaded, parent = study(None)
-    planned = plan_branch(loaded, parent, run.episodes, prices)
+    planned = plan_branch(loaded, parent, run.episodes, prices, on_progress=count)
     if limit is None or len(planned.episodes) <= limit:
         return loaded, parent, planned
     planned = planned.limited(limit, also=begun.episodes if begun else frozenset())

@@ -5,9 +5,9 @@ from collections.abc import Iterator
 from rich.console import RenderableType
 from rich.text import Text
 
-from tutorsim.cli.render import Prose, caption, heading, number, table
-from tutorsim.plan import CallRange
-from tutorsim.runner.branch_plan import BranchPlan, EpisodePlan
+from tutorsim.cli.output_elements import Prose, caption, heading, number, table
+from tutorsim.runner.branch_cost_plan import BranchPlan, EpisodePlan
+from tutorsim.systems import CallRange
 
 __all__ = ["branch_plan_shown", "calls_to_pay_shown"]
 
@@ -40,6 +40,13 @@ def branch_plan_shown(
         f"{_money(planned.least_cost, planned.cost)} (prices of {planned.prices_as_of})",
         indent=2,
     )
+    if planned.expected_cost is not None:
+        length = "halfway" if planned.share is None else f"{100 * planned.share:.0f} % of the way"
+        yield Prose(
+            f"Expected: {planned.expected_cost:,.3f} US dollars, {length} from the shortest to the "
+            "longest path, as the recorded episodes are",
+            indent=2,
+        )
     if not planned.episodes:
         return
     yield Text()

@@ -1,16 +1,15 @@
 """`tutorsim cassette`: look at recordings without replaying them."""
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import click
 
 from tutorsim.cli.console import emit_json, err, out, safe
-from tutorsim.cli.render import table
+from tutorsim.cli.output_elements import table
 from tutorsim.errors import CheckFailed, MissingCallError, TutorsimError
-from tutorsim.replay import Cassette, Manifest, read_cassette, read_manifest
-from tutorsim.replay.forms import CASSETTE_FORMS, CassetteForm
+from tutorsim.replay import MANIFEST_FILE, Cassette, Manifest, read_cassette, read_manifest
 from tutorsim.replay.inventory import (
     Orphans,
     Recording,
@@ -21,7 +20,11 @@ from tutorsim.replay.inventory import (
     orphans,
     verify_files,
 )
-from tutorsim.replay.retest import read_retest_manifest, retest_folder
+from tutorsim.replay.retest_folder import read_retest_manifest, retest_folder
+from tutorsim.replay.text_or_compressed import CASSETTE_FORMS, CassetteForm
+
+if TYPE_CHECKING:
+    from tutorsim.systems import LoadedStudy
 
 __all__ = ["cassette"]
 
@@ -63,7 +66,8 @@ def _study_episodes(found: Sequence[Recording], studies: Sequence[Path]) -> Iter
 
     A recording whose own study cannot be read, or gives another digest now, is an orphan.
     """
-    from tutorsim.study import load_study, shipped_studies
+    from tutorsim.study import shipped_studies
+    from tutorsim.systems import load_recorded_study, load_study
 
     paths = list(studies)
     if not paths:
@@ -71,7 +75,9 @@ def _study_episodes(found: Sequence[Recording], studies: Sequence[Path]) -> Iter
         paths += [recording.folder / "study.toml" for recording in found]
     for path in paths:
         try:
-            loaded = load_study(path)
+            own = not studies and path.name == "study.toml"
+            loaded = load_recorded_study(path.parent) if own else load_study(path)
+            loaded = _in_words_of(loaded, found)
         except TutorsimError as error:
             if studies:
                 raise
@@ -80,6 +86,17 @@ def _study_episodes(found: Sequence[Recording], studies: Sequence[Path]) -> Iter
         ids = tuple(spec.episode_id for spec in loaded.grid())
         if studies or path.name == "study.toml":
             yield StudyEpisodes(loaded.study.name, loaded.digest(), ids)
+
+
+def _in_words_of(loaded: "LoadedStudy", found: Sequence[Recording]) -> "LoadedStudy":
+    """The study in the wordings of the recording that is of it; as it is where none is."""
+    from tutorsim.runner.recording_session import as_begun
+
+    for recording in found:
+        begun = as_begun(loaded, recording.folder)
+        if recording.manifest and recording.manifest.study_digest == begun.digest():
+            return begun
+    return loaded
 
 
 def _show_orphans(found: Orphans, *, as_json: bool) -> None:
@@ -109,7 +126,9 @@ def _recording_value(recording: Recording) -> dict[str, Any]:
     return {
         "folder": str(recording.folder),
         "study": manifest.study_name if manifest else None,
-        "provenance": manifest.provenance.model_dump(mode="json") if manifest else None,
+        "provenance": None
+        if manifest is None or recording.problem
+        else manifest.provenance.model_dump(mode="json"),
         "episodes": len(manifest.episodes) if manifest else None,
         "failed": _failed(manifest) if manifest else None,
         "calls": _calls(manifest) if manifest else None,
@@ -164,8 +183,12 @@ def _recording_row(recording: Recording) -> tuple[str, ...]:
     folder, megabytes = str(recording.folder), f"{recording.size / 1e6:.1f}"
     if manifest is None:
         half = f"{len(recording.cassettes)} + {len(recording.journals)} half"
-        return (folder, "(unfinished)", "", half, "", "", megabytes, "")
+        damaged = (recording.folder / MANIFEST_FILE).exists()
+        word = "(damaged)" if damaged else "(unfinished)"
+        return (folder, word, "", half, "", "", megabytes, "")
     by = f"{manifest.provenance.kind}: {manifest.provenance.name}"
+    if recording.problem:
+        by = "(contradicted)"
     figures = (len(manifest.episodes), _failed(manifest), _calls(manifest))
     counts = tuple(f"{figure:,}" for figure in figures)
     again = _retest_word(recording.retest)
@@ -184,7 +207,7 @@ def show_command(folder: Path, episode: str | None, key: str | None, as_json: bo
 
     Calls of a retest stand behind the others; their keys end in the repeat, as /r01.
     """
-    from tutorsim.replay.interaction import check_episode_id
+    from tutorsim.replay.recorded_call import check_episode_id
 
     manifest = read_manifest(folder)
     if episode is not None:
@@ -210,18 +233,21 @@ def _show_manifest(manifest: Manifest, *, as_json: bool) -> None:
             f"{provenance.recorded_from} to {provenance.recorded_to}"
         )
     )
-    words = {True: "success", False: "no success", None: "failed"}
     rows = [
-        (
-            entry.episode_id,
-            words[entry.outcome.success],
-            ", ".join(entry.outcome.winners),
-            str(entry.calls),
-            str(entry.outcome.turns_taken),
-        )
+        (entry.episode_id, entry.status, _outcome(entry.outcome), str(entry.calls))
         for entry in manifest.episodes
     ]
-    console.print(table(("episode", "status", "winners", "calls", "turns"), rows, left=3))
+    console.print(table(("episode", "status", "outcome", "calls"), rows, left=3))
+
+
+def _outcome(outcome: Mapping[str, Any]) -> str:
+    """What came of an episode, as `name value` pairs; what has no value is left out."""
+    said = {
+        name.replace("_", " "): ", ".join(map(str, value)) if isinstance(value, list) else value
+        for name, value in outcome.items()
+        if value is not None and value != []
+    }
+    return " · ".join(f"{name} {value}" for name, value in said.items())
 
 
 def _cassettes(folder: Path, episode: str) -> Iterator[Cassette]:
@@ -255,7 +281,8 @@ def _show_calls(folder: Path, episode: str, *, as_json: bool) -> None:
 
 
 def _show_call(folder: Path, episode: str, key: str, *, as_json: bool) -> None:
-    from tutorsim.replay.interaction import cassette_name, json_value, request_value
+    from tutorsim.model.json_bodies import json_value
+    from tutorsim.replay.recorded_call import cassette_name, request_value
 
     held = [found.interactions for found in _cassettes(folder, episode)]
     one = next((calls[key] for calls in held if key in calls), None)
@@ -325,8 +352,17 @@ def convert_command(folder: Path, form: CassetteForm, output: Path) -> None:
 
     Every command reads both forms; recording and stock vcrpy need text. Converting to and fro
     gives the same bytes, and the manifest's digests, which are of the text, hold for both.
+
+    A recording without wordings of its own gets them, as long as this tutorsim has them.
     """
     from tutorsim.replay.converting import convert
 
-    size = convert(folder, output, form)
-    err().print(safe(f"Cassettes of {size / 1e6:,.1f} MB ({form}) written to {output}."))
+    done = convert(folder, output, form)
+    err().print(safe(f"Cassettes of {done.size / 1e6:,.1f} MB ({form}) written to {output}."))
+    if done.wordings == "added":
+        err().print("The recording had no wordings of its own; the recorded ones were added.")
+    elif done.wordings == "unknown":
+        err().print(
+            "The recording has no wordings of its own, and those of this tutorsim are not the "
+            "recorded ones: convert it with the tutorsim that recorded it to add them."
+        )

@@ -1,53 +1,56 @@
 """`tutorsim compare`: two runs side by side, paired."""
 
 from collections.abc import Iterator, Mapping, Sequence
+from math import fsum
 from pathlib import Path
 
 import click
 from rich.console import RenderableType
 from rich.text import Text
 
-from analysis.branches import BranchComparison, compare_branch, is_branch_of
-from analysis.compare import Comparison, OutcomeDifference, compare_runs
-from analysis.invariance import FormatInvariance, format_invariance_of_two
-from analysis.sources import Source, open_source
-from analysis.statistics import NotEstimable, to_json
-from tutorsim.cli.branch_comparison import branch_shown
-from tutorsim.cli.figures import estimate, p_value, plain_figure, signed
-from tutorsim.cli.invariance import invariance_shown
+from tutorsim.analysis.ballots.recount_source import Source, open_source
+from tutorsim.analysis.metrics.invariance import FormatInvariance, format_invariance_of_two
+from tutorsim.analysis.outcomes.branches import BranchComparison, compare_branch, is_branch_of
+from tutorsim.analysis.outcomes.condition_contrasts import Contrast
+from tutorsim.analysis.outcomes.student_scores import OUTCOMES
+from tutorsim.analysis.outcomes.two_runs import Comparison, compare_runs
+from tutorsim.analysis.report.report_json import to_value
+from tutorsim.analysis.statistics.intervals_and_tests import NotEstimable, to_json
+from tutorsim.analysis.systems import compare_conditions, compare_system_runs, open_run, view_of
+from tutorsim.analysis.views.branch_beside_parent import branch_parts
+from tutorsim.analysis.views.condition_contrasts import contrast_table, contrast_words, contrasts_of
+from tutorsim.analysis.views.format_invariance import askings_by_format_table, invariance_table
+from tutorsim.analysis.views.opening_verdict import comparison_verdict
+from tutorsim.analysis.views.two_runs import differences_table, same_winner_table
+from tutorsim.cli.log_against_recording import check_logs
 from tutorsim.cli.options import report_options
-from tutorsim.cli.overview import source_shown
-from tutorsim.cli.render import (
-    Prose,
-    caption,
-    heading,
-    percent,
-    publish,
-    table,
-)
+from tutorsim.cli.output_elements import Prose, caption, publish
+from tutorsim.cli.run_or_recording import RunPath
+from tutorsim.cli.source_head import source_shown
+from tutorsim.cli.terminal_documents import check_applies, document_shown, system_run
+from tutorsim.cli.terminal_tables import parts_shown
+from tutorsim.cost_plan import PriceTable, load_prices
+from tutorsim.errors import UsageError
 
 __all__ = ["compare"]
 
 Shown = Iterator[RenderableType]
 
-OUTCOMES = {
-    "final_score": "Final judge score",
-    "score_gain": "Gain in judge score, tutored episodes",
-    "final_code": "Tests passed at the end",
-    "code_gain": "Gain in tests passed, tutored episodes",
-    "success": "Success",
-    "turns": "Tutoring turns",
-}
-
 _WHERE = {"first": "first run", "second": "second run", "across": "both runs"}
 
 
 @click.command()
-@click.argument("first", metavar="RUN", type=click.Path(path_type=Path))
-@click.argument("second", metavar="RUN", type=click.Path(path_type=Path))
+@click.argument("first", metavar="RUN", type=RunPath())
+@click.argument("second", metavar="[RUN]", required=False, type=RunPath())
+@click.option("--full", is_flag=True, help="Show every outcome, and what else was compared.")
 @report_options
-def compare(first: Path, second: Path, as_json: bool, output: Path | None) -> None:
-    """Compare two RUN folders, paired on benchmark, task, persona and condition.
+def compare(
+    first: Path, second: Path | None, full: bool, as_json: bool, output: Path | None
+) -> None:
+    """Compare two RUN folders, or the conditions of one, in pairs.
+
+    The conditions of one run are paired on benchmark, task and persona; two runs also on
+    condition.
 
     Differences are second minus first over the pairs that both runs have complete, with a
     bootstrap over tasks and a permutation test that flips whole pairs; p-values carry Holm's
@@ -59,10 +62,14 @@ def compare(first: Path, second: Path, as_json: bool, output: Path | None) -> No
     changes, and the re-simulated outcomes stand side by side.
 
     \b
-    --json gives:
+    --json gives, of one run:
+      source, verdict
+      contrasts: [{benchmark outcome first second test p_holm difference detectable}]
+    Of two:
       first, second, caption: names, and what answered each
       pairs, only_first, only_second: how many there are
-      outcomes: [{benchmark condition outcome first second difference test p_holm}]
+      outcomes: [{benchmark condition outcome first second difference test p_holm
+                  differing}]
       same_winner: {protocol: share of first turns that both gave to one role}
       format_invariance: {first second across: {from_vote again again_consistent
         pairs: [{given other pairs abstained consistent same_top turns
@@ -82,6 +89,16 @@ def compare(first: Path, second: Path, as_json: bool, output: Path | None) -> No
     Estimates are {value n interval: {low high method}}; what cannot be estimated
     is {not_estimable: reason}.
     """
+    check_logs(*filter(None, (first, second)))
+    if second is None:
+        _publish_conditions(first, full=full, as_json=as_json, output=output)
+        return
+    for path in (first, second):
+        check_applies(path, "compare")
+    runs = [run for run in (system_run(first), system_run(second)) if run is not None]
+    if runs:
+        _publish_systems(first, second, full=full, as_json=as_json, output=output)
+        return
     one, two = open_source(first), open_source(second)
     if is_branch_of(one, two):
         branch, formats = compare_branch(one, two), format_invariance_of_two(one, two)
@@ -89,7 +106,56 @@ def compare(first: Path, second: Path, as_json: bool, output: Path | None) -> No
         publish(_beside(one, two, branch, formats), value, as_json=as_json, output=output)
         return
     found = compare_runs(one, two)
-    publish(_shown(one, two, found), found.to_json(), as_json=as_json, output=output)
+    value = {**found.to_json(), "verdict": list(comparison_verdict(found))}
+    publish(_shown(one, two, found, full=full), value, as_json=as_json, output=output)
+
+
+def _publish_conditions(run: Path, *, full: bool, as_json: bool, output: Path | None) -> None:
+    """One run: its conditions against one another."""
+    check_applies(run, "compare")
+    whole = system_run(run)
+    if whole is not None:
+        view = view_of(whole.head.system)
+        document = compare_conditions(whole, view.outcomes, cluster=view.cluster)
+        shown = document_shown(document, full=full)
+        publish(shown, to_value(document), as_json=as_json, output=output)
+        return
+    source = open_source(run)
+    if source.run is None:
+        raise UsageError(
+            f"{run} holds ballots from elsewhere, which have no outcomes to compare.",
+            hint=f"Use `tutorsim recount {run}`.",
+        )
+    found = contrasts_of(source, OUTCOMES)
+    words = contrast_words(found)
+    value = {"source": source.name, "verdict": [words], "contrasts": to_json(found)}
+    shown = _conditions_shown(source, found, words, full=full)
+    publish(shown, value, as_json=as_json, output=output)
+
+
+def _conditions_shown(
+    source: Source, found: Sequence[Contrast], words: str, *, full: bool
+) -> Shown:
+    """Every contrast, or those of success alone."""
+    yield from source_shown(source)
+    yield Text()
+    yield Prose(words)
+    made = contrast_table([row for row in found if full or row.outcome == "success"])
+    yield from parts_shown([made], every_row=full)
+    if not full:
+        yield Text()
+        yield caption("More: --full shows every outcome.")
+
+
+def _publish_systems(
+    first: Path, second: Path, *, full: bool, as_json: bool, output: Path | None
+) -> None:
+    """Two runs of which one at least is of a system other than the panel."""
+    one, two = open_run(first), open_run(second)
+    view = view_of(two.head.system)
+    document = compare_system_runs(one, two, view.outcomes, cluster=view.cluster)
+    shown = document_shown(document, full=full)
+    publish(shown, to_value(document), as_json=as_json, output=output)
 
 
 def _beside(
@@ -98,62 +164,50 @@ def _beside(
     found: BranchComparison,
     formats: Mapping[str, FormatInvariance | NotEstimable],
 ) -> Shown:
-    yield from source_shown(parent)
-    yield Text()
-    yield from source_shown(child)
-    yield Text()
-    yield from branch_shown(found)
-    yield from invariance_shown({_WHERE[where]: of for where, of in formats.items()})
+    yield from _heads(parent, child)
+    prices = load_prices()
+    dollars = [_dollars(cell.calls.tokens, prices) for cell in found.cells]
+    yield from parts_shown(branch_parts(found, dollars, prices.as_of))
+    yield from _formats_shown(formats)
 
 
-def _shown(first: Source, second: Source, found: Comparison) -> Shown:
+def _dollars(tokens: Mapping[str, tuple[int, int]], prices: PriceTable) -> float | None:
+    """What the calls paid for come to; `None` where a model has no price."""
+    costs = [prices.cost(model, *counts) for model, counts in tokens.items()]
+    known = [cost for cost in costs if cost is not None]
+    return fsum(known) if len(known) == len(costs) else None
+
+
+def _heads(first: Source, second: Source) -> Shown:
     yield from source_shown(first)
     yield Text()
     yield from source_shown(second)
+
+
+def _formats_shown(found: Mapping[str, FormatInvariance | NotEstimable]) -> Shown:
+    """Ballots of one voter in two formats, in each run and across both."""
+    places = {_WHERE[where]: of for where, of in found.items()}
+    untested = [f"{w}: {of.reason}." for w, of in places.items() if isinstance(of, NotEstimable)]
     yield Text()
-    yield Prose(
-        f"Pairs in both: {found.pairs}; only in the first: {found.only_first}, only in the "
-        f"second: {found.only_second}."
-    )
-    if not found.pairs:
-        yield Prose("The runs share no pair, so no outcome can be compared.")
-    for outcome, title in OUTCOMES.items():
-        rows = [row for row in found.outcomes if row.outcome == outcome]
-        if rows:
-            yield Text()
-            yield heading(title, "second − first")
-            yield _outcome_table(rows)
-    if found.outcomes:
+    yield from parts_shown(untested)
+    again = askings_by_format_table(places)
+    yield from parts_shown([invariance_table(places), again])
+    if again is None and len(untested) < len(places):
         yield caption(
-            "p: permutation of whole pairs, Holm's correction over all rows of all tables. "
-            "“a to b”: 95 % intervals that resample tasks."
+            "No prompt was re-asked, so how far one format agrees with itself is unknown."
         )
+
+
+def _shown(first: Source, second: Source, found: Comparison, *, full: bool) -> Shown:
+    yield from _heads(first, second)
     yield Text()
-    yield heading("Same winner in the first turn", "share of shared episodes, in %")
-    yield table(
-        ("protocol", "same %"),
-        [(name, estimate(share, unit=percent)) for name, share in found.same_winner.items()],
-    )
-    yield caption(found.caption)
-    yield from invariance_shown(
-        {_WHERE[where]: of for where, of in found.format_invariance.items()}
-    )
-
-
-def _outcome_table(rows: Sequence[OutcomeDifference]) -> RenderableType:
-    return table(
-        ("benchmark", "condition", "pairs", "first", "second", "difference", "p"),
-        [
-            (
-                row.benchmark,
-                row.condition,
-                str(getattr(row.difference, "n", 0)),
-                plain_figure(row.first),
-                plain_figure(row.second),
-                estimate(row.difference, unit=signed),
-                p_value(row.test, row.p_holm),
-            )
-            for row in rows
-        ],
-        left=2,
-    )
+    yield from parts_shown(comparison_verdict(found))
+    if not full:
+        rows = [row for row in found.outcomes if row.outcome == "success" and row.differing]
+        yield from parts_shown([differences_table(rows)])
+        yield Text()
+        yield caption("More: --full shows every outcome.")
+        return
+    winners = same_winner_table(found.same_winner, found.caption)
+    yield from parts_shown([differences_table(found.outcomes), winners], every_row=True)
+    yield from _formats_shown(found.format_invariance)

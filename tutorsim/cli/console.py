@@ -1,13 +1,17 @@
 """Consoles, and the rule for text that a model wrote: shown, never interpreted."""
 
+import errno
 import io
 import json
 import os
 import re
 import sys
 import unicodedata
+from collections.abc import Iterator
+from contextlib import contextmanager
 from typing import Any, TextIO
 
+import click
 from rich.console import Console
 from rich.text import Text
 
@@ -20,8 +24,10 @@ __all__ = [
     "err",
     "json_text",
     "out",
+    "progress_shown",
     "safe",
     "show_error",
+    "working",
 ]
 
 PLAIN_WIDTH = 160
@@ -41,15 +47,46 @@ def out() -> Console:
 
 
 def err() -> Console:
-    """The console for progress and warnings, on stderr."""
-    return console_for(sys.stderr)
+    """The console for progress and warnings, on stderr; it says nothing under `--quiet`."""
+    console = console_for(sys.stderr)
+    console.quiet = _given("quiet")
+    return console
+
+
+def progress_shown() -> bool:
+    """Whether progress is drawn: on a terminal, and not under `--quiet` or `--no-progress`."""
+    console = err()
+    return console.is_terminal and not console.quiet and not _given("no_progress")
+
+
+@contextmanager
+def working(text: str) -> Iterator[None]:
+    """Say what takes long, while it does, where progress is drawn."""
+    if not progress_shown():
+        yield
+        return
+    with err().status(text):
+        yield
+
+
+def _given(option: str) -> bool:
+    """Whether an option of the whole program was given."""
+    context = click.get_current_context(silent=True)
+    return context is not None and bool(context.find_root().params.get(option))
 
 
 def console_for(stream: TextIO) -> Console:
     """A console without markup, emoji codes or highlighting: a string is printed as it is."""
     if isinstance(stream, io.TextIOWrapper):
         stream.reconfigure(errors="backslashreplace")
-    return Console(file=stream, highlight=False, markup=False, emoji=False, width=_width(stream))
+    return _Console(file=stream, highlight=False, markup=False, emoji=False, width=_width(stream))
+
+
+class _Console(Console):
+    """A console that lets a closed pipe end the command as any other end of output does."""
+
+    def on_broken_pipe(self) -> None:
+        raise BrokenPipeError(errno.EPIPE, "nobody reads the output any more")
 
 
 def safe(text: str) -> Text:

@@ -6,9 +6,11 @@ from pathlib import Path
 
 import click
 
-from tutorsim.bundled import bundled_recording
+from tutorsim.bundled_recordings import bundled_recording, bundled_recordings
 from tutorsim.cli.console import err, safe
 from tutorsim.errors import RecordingError
+from tutorsim.system_registry import DEFAULT_SYSTEM
+from tutorsim.systems import system_named
 
 __all__ = ["demo"]
 
@@ -25,27 +27,32 @@ __all__ = ["demo"]
     type=click.Path(path_type=Path, dir_okay=False),
     help="Report to write; in the run folder when left out.",
 )
-def demo(log_dir: Path | None, output: Path | None) -> None:
-    """Replay the bundled study and summarise it; no key and no network needed.
+@click.option(
+    "--system",
+    default=DEFAULT_SYSTEM,
+    show_default=True,
+    help="The system whose bundled study is replayed.",
+)
+@click.option(
+    "--recording",
+    metavar="NAME",
+    help="The bundled recording to replay; the demonstration of --system when left out.",
+)
+def demo(log_dir: Path | None, output: Path | None, system: str, recording: str | None) -> None:
+    """Replay a bundled study and summarise it; no key and no network needed.
 
-    The study was recorded from the scripted stand-in model: its figures say nothing about any
-    language model.
+    The bundled studies were recorded from the scripted stand-in model, unless their summary says
+    otherwise: the stand-in's figures say nothing about any language model.
     """
     from tutorsim.cli.report import report
     from tutorsim.cli.summary import summary
     from tutorsim.runner.replaying import replay
 
-    recording = bundled_recording()
-    if recording is None:
-        raise RecordingError(
-            "The bundled recording is not here.",
-            why="Neither the checkout nor the installed package has cassettes/demo.",
-            hint="Install tutorsim from its repository.",
-        )
+    folder = _bundled(recording or system_named(system).demo or system)
     if log_dir is None:
         log_dir = Path(tempfile.mkdtemp(prefix="tutorsim-demo-"))
     started = time.perf_counter()
-    run, _ = replay(recording, log_dir=log_dir)
+    run, _ = replay(folder, log_dir=log_dir)
     seconds = time.perf_counter() - started
     err().print(safe(f"{run.episodes} episodes replayed in {seconds:.1f} s, with no network."))
     context = click.get_current_context()
@@ -53,5 +60,47 @@ def demo(log_dir: Path | None, output: Path | None) -> None:
     output = output or log_dir / "report.html"
     context.invoke(report, run=log_dir, output=output)
     err().print(safe(f"Report:  {output}"), soft_wrap=True)
-    following = f"tutorsim show {log_dir} EPISODE · tutorsim recount {log_dir}"
+    following = f"tutorsim show {log_dir} {_telling(log_dir)}"
     err().print(safe(f"Next:    {following}"), soft_wrap=True)
+    err().print(safe(f"         tutorsim recount {log_dir}"), soft_wrap=True)
+    err().print(safe(f"Bundled recordings: {_listed(folder)}."), soft_wrap=True)
+    err().print("Another one: tutorsim demo --recording NAME", soft_wrap=True)
+
+
+def _bundled(name: str) -> Path:
+    """The folder of a bundled recording.
+
+    Raises:
+        RecordingError: If there is none of the name.
+    """
+    folder = bundled_recording(name)
+    if folder is None:
+        raise RecordingError(
+            f"The bundled recording {name!r} is not here.",
+            why=f"Bundled are {', '.join(bundled_recordings()) or 'none'}.",
+            hint="Name one of these; without any, install tutorsim from its repository.",
+        )
+    return folder
+
+
+def _listed(shown: Path) -> str:
+    """Every bundled recording with what answered its calls, the one shown first."""
+    from tutorsim.replay import read_manifest
+
+    found = {name: read_manifest(path) for name, path in bundled_recordings().items()}
+    names = sorted(found, key=lambda name: (name != shown.name, name))
+    stated = {name: found[name].provenance for name in names}
+    return ", ".join(f"{name} ({one.kind}: {one.name})" for name, one in stated.items())
+
+
+def _telling(run: Path) -> str:
+    """An episode that is worth looking at: one with something special, else the first."""
+    from tutorsim.analysis.ballots.recount_source import open_source
+    from tutorsim.analysis.views.episode_list import episode_rows
+    from tutorsim.cli.terminal_documents import system_run
+
+    other = system_run(run)
+    if other is not None:
+        return next((episode.episode_id for episode in other.episodes), "EPISODE")
+    rows = episode_rows(open_source(run))
+    return next((r.episode_id for r in sorted(rows, key=lambda r: -len(r.special))), "EPISODE")

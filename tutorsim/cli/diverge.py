@@ -1,13 +1,16 @@
 """`tutorsim diverge`: where another rule would have left the logged path."""
 
 from collections.abc import Iterator
+from dataclasses import replace
 from pathlib import Path
 
 import click
 from rich.console import RenderableType
 from rich.text import Text
 
-from analysis.diverge import (
+from tutorsim.analysis.ballots.recount_source import Source, open_source
+from tutorsim.analysis.counting.rule_definitions import TARGETS, conventions_of
+from tutorsim.analysis.outcomes.divergence import (
     Alternatives,
     Divergence,
     alternatives_of,
@@ -15,25 +18,21 @@ from analysis.diverge import (
     with_random_ties,
     without_tie_round,
 )
-from analysis.diverge import diverge as find_divergence
-from analysis.export import write_frame
-from analysis.recount import recount as recount_source
-from analysis.rules import TARGETS
-from analysis.sources import Source, open_source
-from analysis.statistics import NotEstimable
-from tutorsim.cli.console import err
-from tutorsim.cli.figures import bounds, plain_figure
+from tutorsim.analysis.outcomes.divergence import diverge as find_divergence
+from tutorsim.analysis.recount import Progress, make_plan
+from tutorsim.analysis.recount import recount as recount_source
+from tutorsim.analysis.report.table_export import with_provenance, write_frame
+from tutorsim.analysis.statistics.intervals_and_tests import NotEstimable
+from tutorsim.analysis.views.divergence import coverage_table, first_turns
+from tutorsim.cli.log_against_recording import check_logs
 from tutorsim.cli.options import order_option, report_options, table_option, tell_rows
-from tutorsim.cli.overview import source_shown
-from tutorsim.cli.render import (
-    Prose,
-    caption,
-    heading,
-    listing,
-    percent,
-    publish,
-    table,
-)
+from tutorsim.cli.output_elements import Prose, publish
+from tutorsim.cli.panel_option import of_panel_asked, panel_option
+from tutorsim.cli.progress import counted
+from tutorsim.cli.run_or_recording import RunPath
+from tutorsim.cli.source_head import source_shown
+from tutorsim.cli.terminal_documents import check_applies
+from tutorsim.cli.terminal_tables import parts_shown
 from tutorsim.errors import UsageError
 
 __all__ = ["alternatives_under", "diverge"]
@@ -45,7 +44,7 @@ POLICIES = {"no_tie_round": without_tie_round, "random": with_random_ties}
 
 
 @click.command()
-@click.argument("source", metavar="RUN", type=click.Path(path_type=Path))
+@click.argument("source", metavar="RUN", type=RunPath())
 @click.option("--rule", type=click.Choice(TARGETS), help="Count the final votes under this rule.")
 @order_option
 @click.option(
@@ -67,6 +66,7 @@ POLICIES = {"no_tie_round": without_tie_round, "random": with_random_ties}
     show_default=True,
     help="With --rule: voters that may have cast any ballot at all.",
 )
+@panel_option
 @table_option("--episodes", "one row per episode")
 @report_options
 def diverge(
@@ -76,6 +76,7 @@ def diverge(
     tie_policy: str | None,
     ties: str,
     exempt: int,
+    panel: str | None,
     episodes: Path | None,
     as_json: bool,
     output: Path | None,
@@ -95,16 +96,32 @@ def diverge(
                   first_certain logged_winner alternatives}]
     path is covered, possible (the ballots leave it open) or divergent.
     """
-    opened = open_source(source)
-    with err().status("Counting under the alternative …"):
+    check_logs(source)
+    check_applies(source, "diverge")
+    opened = of_panel_asked(open_source(source), panel)
+    if not opened.ordered:
+        opened = replace(opened, notes=(*opened.notes, _OPEN))
+    with counted("turns") as progress:
         question, alternatives = alternatives_under(
-            opened, rule, fallback_order, tie_policy, ties=ties, exempt=exempt
+            opened, rule, fallback_order, tie_policy, ties=ties, exempt=exempt, progress=progress
         )
         found = find_divergence(opened, alternatives, question=question)
+    if rule is not None:
+        convention = conventions_of([rule])  # type: ignore[list-item]  # chosen from TARGETS
+        found = replace(found, caption=f"{found.caption} {convention}".rstrip())
     if episodes is not None:
-        tell_rows(write_frame(found.episodes, episodes), episodes)
+        tell_rows(
+            write_frame(with_provenance(found.episodes, "; ".join(opened.answered_by)), episodes),
+            episodes,
+        )
     value = {"provenance": opened.provenance, **found.to_json()}
     publish(_shown(opened, found), value, as_json=as_json, output=output)
+
+
+_OPEN = (
+    "No order is logged: turns that counting leaves tied have no winner to diverge from, and are "
+    "left out."
+)
 
 
 def alternatives_under(
@@ -115,6 +132,7 @@ def alternatives_under(
     *,
     ties: str = "set",
     exempt: int = 0,
+    progress: Progress | None = None,
 ) -> tuple[str, Alternatives]:
     """The question in words, and the possible winners of every turn.
 
@@ -133,17 +151,25 @@ def alternatives_under(
             why="An order or a tie policy is recounted exactly from the logged ballots.",
             hint="Leave them out, or name a --rule.",
         )
+    if ties == "fallback" and not source.ordered:
+        raise UsageError(
+            "Ties cannot go to an order.",
+            why=f"No order is logged in {source.name}.",
+            hint="Leave --ties out: then a tie leaves all its candidates possible.",
+        )
     if rule is not None:
-        return _under_rule(source, rule, ties, exempt)
+        return _under_rule(source, rule, ties, exempt, progress)
     if order is not None:
-        checked = recount_source(source, targets=(), exempt=(), order=order).fallback_order
+        checked = make_plan(source.votes.order, source.budget, order=order).order
         return f"Fallback order {' > '.join(checked)}", under_order(source, checked)
     words = {"no_tie_round": "Without the tie round", "random": "A lot where the order decided"}
     return words[str(policy)], POLICIES[str(policy)](source)
 
 
-def _under_rule(source: Source, rule: str, ties: str, exempt: int) -> tuple[str, Alternatives]:
-    found = recount_source(source, targets=(rule,), exempt=(exempt,))
+def _under_rule(
+    source: Source, rule: str, ties: str, exempt: int, progress: Progress | None
+) -> tuple[str, Alternatives]:
+    found = recount_source(source, targets=(rule,), exempt=(exempt,), tables=(), progress=progress)
     rows = found.per_turn.filter(reading=ties)
     words = "ties stay open" if ties == "set" else "ties go to the order"
     exempted = f", {exempt} exempt voters" if exempt else ""
@@ -155,69 +181,8 @@ def _shown(source: Source, found: Divergence) -> Iterator[RenderableType]:
     if not found.coverage:
         yield Prose("There is no episode with a panel.")
         return
-    yield Text()
-    yield heading(found.question, "episodes with a panel")
-    yield table(
-        ("benchmark", "condition", "episodes", "covered", "divergent", "coverage %"),
-        [
-            (
-                row.benchmark or "",
-                row.condition or "",
-                str(row.episodes),
-                str(row.covered),
-                str(row.divergent),
-                bounds(row.coverage, unit=percent),
-            )
-            for row in found.coverage
-        ],
-        left=2,
-    )
-    yield caption(
-        "Covered: no turn can have another winner. Divergent: some turn has one for certain; the "
-        f"others may go either way. {found.caption}"
-    )
-    yield from _outcomes(found)
-    yield from _first_turns(found)
-
-
-def _outcomes(found: Divergence) -> Iterator[RenderableType]:
+    yield from parts_shown([coverage_table(found)])
     if all(isinstance(row.logged["success"], NotEstimable) for row in found.coverage):
         yield Prose("No outcome is logged, so there is none to bound.")
-        return
     yield Text()
-    yield heading("Success", "in %")
-    yield table(
-        ("benchmark", "condition", "logged", "on covered", "all, at worst to at best"),
-        [
-            (
-                row.benchmark or "",
-                row.condition or "",
-                plain_figure(row.logged["success"], unit=percent),
-                plain_figure(row.on_covered["success"], unit=percent),
-                bounds(row.bounds["success"], unit=percent),
-            )
-            for row in found.coverage
-        ],
-        left=2,
-    )
-    yield caption(
-        "Covered episodes are a selected part of all. The bounds let every other episode fail or "
-        "succeed. The logged dialogue is held fixed up to the first divergent turn."
-    )
-
-
-def _first_turns(found: Divergence) -> Iterator[RenderableType]:
-    rows = [row for row in found.episodes.to_dicts() if row["path"] != "covered"]
-    yield Text()
-    yield heading("First turns that may differ", f"episodes: {len(rows)}")
-    for row in rows[:LISTED]:
-        won = row["alternatives"]
-        instead = listing(won, last="or") if won else "not settled"
-        yield Prose(row["episode_id"], indent=2)
-        yield Prose(
-            f"turn {row['first_possible']}, {row['path']}: logged {row['logged_winner']}, "
-            f"alternative {instead}",
-            indent=4,
-        )
-    if len(rows) > LISTED:
-        yield Prose(f"and {len(rows) - LISTED} more; --episodes FILE writes them all", indent=2)
+    yield from parts_shown(first_turns(found, LISTED))

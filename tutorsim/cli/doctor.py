@@ -8,7 +8,7 @@ import click
 
 from tutorsim.cli.console import emit_json, out, safe
 from tutorsim.errors import SandboxError
-from tutorsim.sandbox.levels import SETTINGS, Setting
+from tutorsim.sandbox.protection_levels import SETTINGS, Setting
 
 __all__ = ["doctor"]
 
@@ -38,7 +38,7 @@ def doctor(level: Setting, as_json: bool) -> None:
 
 
 def _facts(level: Setting) -> dict[str, Any]:
-    from tutorsim.bundled import bundled_recording
+    from tutorsim.bundled_recordings import bundled_recording
     from tutorsim.replay import package_versions
     from tutorsim.study import shipped_studies
 
@@ -89,6 +89,8 @@ def _show(facts: dict[str, Any]) -> None:
         return
     console.print(safe(f"Sandbox      level {sandbox['level']}, {sandbox['workers']} worker(s)"))
     for layer, status in sandbox["layers"].items():
-        console.print(safe(f"  layer      {layer}: {status}"))
+        alone = len(sandbox["proven"].get(layer, ()))
+        proof = f" (alone it stopped {alone} of the probes)" if alone else ""
+        console.print(safe(f"  layer      {layer}: {status}{proof}"))
     for probe, result in sandbox["probes"].items():
         console.print(safe(f"  probe      {probe}: {result}"))

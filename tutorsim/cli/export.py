@@ -4,19 +4,23 @@ from pathlib import Path
 
 import click
 
-from analysis.continuations import branch_words
-from analysis.export import EXPORT_FORMATS, ExportFormat, export_run
-from analysis.export import export as write_tables
-from analysis.sources import open_source
+from tutorsim.analysis.ballots.reading_options import Hints
+from tutorsim.analysis.ballots.recount_source import open_source
+from tutorsim.analysis.report.table_export import EXPORT_FORMATS, ExportFormat, export_run
+from tutorsim.analysis.report.table_export import export as write_tables
+from tutorsim.analysis.runs.branch_continuations import branch_words
+from tutorsim.cli.ballot_options import ballot_options
 from tutorsim.cli.console import emit_json, err, out, safe
+from tutorsim.cli.log_against_recording import check_logs
 from tutorsim.cli.options import json_option
+from tutorsim.cli.run_or_recording import RunPath
 from tutorsim.records import RUN_FILE, read_run
 
 __all__ = ["export"]
 
 
 @click.command()
-@click.argument("run", type=click.Path(path_type=Path))
+@click.argument("run", type=RunPath())
 @click.option(
     "-o",
     "--output",
@@ -32,14 +36,17 @@ __all__ = ["export"]
     show_default=True,
     help="Format of the tables.",
 )
+@ballot_options
 @json_option
-def export(run: Path, output: Path, format_: ExportFormat, as_json: bool) -> None:
+def export(run: Path, output: Path, format_: ExportFormat, hints: Hints, as_json: bool) -> None:
     """Write the tables of a RUN folder, or of a file of ballots, into a folder.
 
     The tables are episodes, turns, ballots, diagnostic_ballots (in further formats on the same
     proposals, which decided nothing), proposals and calls; for ballots from elsewhere only
     ballots. Ranked and approval ballots also go to the folder `preflib`, one .soc or .cat file
     for every vote that was held. Names of the files written go to stdout.
+
+    Of a run that compares panels, every table has a `panel` behind `condition`.
 
     Of a branch, `branch_turn`, `continuation` and `left` of the episodes are null for those kept
     as logged. Every draw has rows of its own, those among them of votes that draws share.
@@ -49,12 +56,13 @@ def export(run: Path, output: Path, format_: ExportFormat, as_json: bool) -> Non
       format, written: [path]
     """
     if (run / RUN_FILE).is_file():
-        branch = read_run(run).study.branch
+        check_logs(run)
+        branch = read_run(run).branch
         if branch is not None:
             err().print(safe(f"A {branch_words(branch)}."), soft_wrap=True)
         written = [str(path) for path in export_run(run, output, format_)]
     else:
-        source = open_source(run)
+        source = open_source(run, hints=hints)
         written = [str(path) for path in write_tables(source, output, format_)]
         for note in source.notes:
             err().print(safe(note))

@@ -10,7 +10,7 @@ import click
 
 from tutorsim.cli.console import emit_json, out, safe
 from tutorsim.cli.options import json_option
-from tutorsim.cli.render import number
+from tutorsim.cli.output_elements import number
 from tutorsim.errors import UsageError
 from tutorsim.mechanisms.flow import CodeResult, CodeRun
 from tutorsim.sandbox import SETTINGS, Sandbox, Setting, Usage
@@ -32,7 +32,11 @@ _FENCE = re.compile(r"^[ \t]*(```|~~~)", re.MULTILINE)
     "--tasks", default=BUILTIN, metavar="PATH", help="Tasks in HumanEval's format, or `builtin`."
 )
 @click.option(
-    "--sandbox", "level", type=click.Choice(SETTINGS), default="auto", help="Least protection."
+    "--sandbox",
+    "level",
+    type=click.Choice(SETTINGS),
+    default="auto",
+    help="Protection that the machine must give; filter-only does without the layers.",
 )
 @json_option
 def judge(file: Path, task_id: str, tasks: str, level: Setting, as_json: bool) -> None:
@@ -83,7 +87,13 @@ def _read(file: Path) -> str:
         data = sys.stdin.buffer.read() if str(file) == "-" else file.read_bytes()
     except OSError as error:
         raise UsageError(f"{file} cannot be read.", why=error.strerror or str(error)) from error
-    return data.decode("utf-8", "surrogateescape")
+    if not data:
+        raise UsageError(
+            f"There is nothing to judge in {'standard input' if str(file) == '-' else file}.",
+            why="It is empty or closed.",
+            hint="Give a student's message or a program.",
+        )
+    return data.decode("utf-8-sig", "surrogateescape")
 
 
 def _is_program(file: Path, text: str) -> bool:
@@ -113,6 +123,9 @@ def _show(task: CodeTask, level: str, result: CodeResult, usage: Usage) -> None:
         console.print(safe(f"Exception: {usage.detail}"))
     if usage.output:
         console.print(safe(f"Output:\n{usage.output[:SHOWN_OUTPUT].rstrip()}"))
+        if len(usage.output) > SHOWN_OUTPUT:
+            more = usage.written - len(usage.output[:SHOWN_OUTPUT].encode())
+            console.print(f"… and {more:,} more bytes; --json has the first 64 KiB.")
 
 
 def _facts(level: str, verdict: dict[str, Any], usage: Usage) -> list[str]:

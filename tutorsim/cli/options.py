@@ -1,19 +1,22 @@
 """Options that several commands have."""
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterable, Sequence
 from pathlib import Path
 from typing import Any
 
 import click
 
 from tutorsim.cli.console import err, safe
-from tutorsim.cli.render import listing
+from tutorsim.cli.output_elements import listing
 from tutorsim.errors import UsageError
 
 __all__ = [
+    "check_sections",
+    "claims_option",
     "json_option",
     "names",
     "order_option",
+    "published_option",
     "report_options",
     "table_option",
     "tell_rows",
@@ -40,6 +43,21 @@ def whole_numbers(ctx: click.Context, parameter: click.Parameter, given: str) ->
     return tuple(int(part) for part in parts)
 
 
+def check_sections(chosen: Sequence[str], known: Iterable[str]) -> tuple[str, ...]:
+    """The sections that `--section` names.
+
+    Raises:
+        UsageError: If there is none of a name.
+    """
+    names_known = tuple(known)
+    unknown = next((name for name in chosen if name not in names_known), None)
+    if unknown is not None:
+        raise UsageError(
+            f"There is no section {unknown!r}.", hint=f"Sections are {', '.join(names_known)}."
+        )
+    return tuple(chosen)
+
+
 def order_option(command: Command) -> Command:
     """Adds `--fallback-order`."""
     return click.option(
@@ -48,6 +66,39 @@ def order_option(command: Command) -> Command:
         metavar="ROLE,ROLE,…",
         help="Role-priority order to count under; roles left out stand behind.",
     )(command)
+
+
+def published_option(command: Command) -> Command:
+    """Adds `--published FILE`, which gives printed figures."""
+
+    def read(_: click.Context, __: click.Parameter, path: Path | None) -> Any:
+        if path is None:
+            return None
+        from tutorsim.analysis.runs.published_figures import read_published
+
+        return read_published(path)
+
+    return click.option(
+        "--published",
+        type=click.Path(path_type=Path, dir_okay=False),
+        callback=read,
+        metavar="FILE",
+        help="Printed figures to stand beside the run's, as TOML. [default: the published study]",
+    )(command)
+
+
+def claims_option(told: str) -> Callable[[Command], Command]:
+    """Adds `--claims FILE`.
+
+    Args:
+        told: What it is for, in this command.
+    """
+    return click.option(
+        "--claims",
+        type=click.Path(path_type=Path, dir_okay=False),
+        metavar="FILE",
+        help=told,
+    )
 
 
 def table_option(name: str, rows: str) -> Callable[[Command], Command]:

@@ -1,7 +1,7 @@
 """Recording from the command line: the options that every recording command has, and its end."""
 
 import os
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
@@ -9,15 +9,18 @@ from typing import TYPE_CHECKING, Any, Final
 import click
 
 from tutorsim.cli.console import err, safe
+from tutorsim.cli.progress import counted
+from tutorsim.cost_plan import PriceTable
 from tutorsim.errors import BudgetReached, Interrupted, RecordingRefused
-from tutorsim.plan import PriceTable
-from tutorsim.sandbox.levels import SETTINGS
-from tutorsim.study import LoadedStudy
+from tutorsim.model import CUT_OFF
+from tutorsim.sandbox.protection_levels import SETTINGS
+from tutorsim.systems import LoadedStudy
 
 if TYPE_CHECKING:
-    from tutorsim.runner.budget import Budget
-    from tutorsim.runner.line import RecordingOptions
-    from tutorsim.runner.parent import Parent
+    from tutorsim.records import EpisodeLine, StopCount
+    from tutorsim.runner.cost_cap import Budget
+    from tutorsim.runner.parent_answers import Parent
+    from tutorsim.runner.recording_queue import RecordingOptions
 
 __all__ = [
     "check_may_record",
@@ -38,6 +41,13 @@ _SENDING: Final = (
         default=120.0,
         show_default=True,
         help="Seconds that one attempt at a call may take.",
+    ),
+    click.option(
+        "--max-outage",
+        type=click.FloatRange(min=0),
+        default=600.0,
+        show_default=True,
+        help="Seconds to wait, and try on, while nothing answers; 0 marks calls failed instead.",
     ),
     click.option(
         "--max-usd",
@@ -68,9 +78,16 @@ _JUDGING: Final = click.option(
 )
 
 
+_ANEW: Final = click.option(
+    "--anew",
+    is_flag=True,
+    help="Record once more, into an empty folder, what --log-dir holds the log of.",
+)
+
+
 def recording_options(command: Callable[..., None]) -> Callable[..., None]:
     """Adds the options of a command that records episodes."""
-    return sending_options(_JUDGING(command))
+    return sending_options(_ANEW(_JUDGING(command)))
 
 
 def sending_options(command: Callable[..., None]) -> Callable[..., None]:
@@ -86,12 +103,14 @@ def sending(
     on_warning: Callable[[str], None],
 ) -> "RecordingOptions":
     """The values of `sending_options`, and where progress is told."""
-    from tutorsim.runner.line import RecordingOptions
+    from tutorsim.runner.recording_queue import RecordingOptions
 
     return RecordingOptions(
         max_connections=options["max_connections"],
         max_retries=options["max_retries"],
         timeout=options["timeout"],
+        max_outage=options["max_outage"],
+        anew=options.get("anew", False),
         batch=options["batch"],
         retry_errors=options["retry_errors"],
         relay_name=options["relay"],
@@ -136,9 +155,9 @@ def record_study(
     Raises:
         Exit: With code 1, if episodes failed.
     """
-    from tutorsim.records import read_episodes
-    from tutorsim.runner.budget import Budget
-    from tutorsim.runner.recorder import record
+    from tutorsim.records import odd_stops, read_lines, stop_counts
+    from tutorsim.runner.cost_cap import Budget
+    from tutorsim.runner.study_recorder import record
     from tutorsim.sandbox import Sandbox
 
     budget = Budget(table, options["max_usd"])
@@ -155,8 +174,11 @@ def record_study(
             options=sending(options, on_progress, on_warning),
             parent=parent,
         )
-    failed = [one for one in read_episodes(log_dir) if one.status == "failed"]
+    failed: list[EpisodeLine] = []
+    records = read_lines(log_dir, loaded.system.record)
+    stops = stop_counts(_noting_failed(records, failed))
     _show_end(budget, log_dir, cassette_dir)
+    _warn_of_odd_stops(odd_stops(stops))
     for one in failed[:5]:
         assert one.failure is not None
         err().print(safe(f"Failed: {one.episode_id}: {one.failure.error}"), soft_wrap=True)
@@ -174,6 +196,34 @@ def _show_end(budget: "Budget", log_dir: Path, cassette_dir: Path) -> None:
     console.print(safe(f"Next: tutorsim summary {log_dir}"), soft_wrap=True)
 
 
+def _noting_failed(
+    episodes: "Iterator[EpisodeLine]", failed: "list[EpisodeLine]"
+) -> "Iterator[EpisodeLine]":
+    for one in episodes:
+        if one.status == "failed":
+            failed.append(one)
+        yield one
+
+
+def _warn_of_odd_stops(odd: "Sequence[StopCount]") -> None:
+    """Say how many replies did not come to their own end, by reason and stage."""
+    for reason in dict.fromkeys(count.stop_reason for count in odd):
+        counts = [count for count in odd if count.stop_reason == reason]
+        calls, taken = (
+            sum(column) for column in zip(*((c.calls, c.taken) for c in counts), strict=True)
+        )
+        stages = ", ".join(f"{count.stage} {count.calls:,}" for count in counts)
+        err().print(
+            safe(
+                f"Warning: {calls:,} replies were {counts[0].words} ({stages}); "
+                f"{taken:,} of them were taken as they are."
+            ),
+            soft_wrap=True,
+        )
+        if reason == CUT_OFF:
+            err().print("A larger `max_tokens` in [models] makes room; it is another study then.")
+
+
 def _money(budget: "Budget") -> str:
     spent = f"{budget.spent:,.2f} US dollars at list prices"
     return f"{spent}, without {', '.join(sorted(budget.unpriced))}" if budget.unpriced else spent
@@ -187,17 +237,12 @@ def recording_progress(
 
     Elsewhere only the notes are written. What was reached is said when the recording stops early.
     """
-    from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn
-
     console = err()
-    columns = (BarColumn(), MofNCompleteColumn(), TextColumn("{task.description}", markup=False))
-    with Progress(*columns, console=console, disable=not console.is_terminal) as bar:
-        task = bar.add_task("episodes", total=None)
+    with counted("episodes") as bar:
 
         def update(done: int, total: int) -> None:
             cost = f"US$ {budget.spent:,.2f}" + (" + unpriced" if budget.unpriced else "")
-            text = f"episodes · {_amount(budget)} · {cost}"
-            bar.update(task, completed=done, total=total, description=text)
+            bar(done, total, f"episodes · {_amount(budget)} · {cost}")
 
         def note(text: str) -> None:
             console.print(safe(f"Note: {text}"))

@@ -1,28 +1,45 @@
 """`tutorsim recount`: what other orders, tie policies and rules would have chosen."""
 
 from collections.abc import Iterator, Mapping, Sequence
-from contextlib import ExitStack
+from contextlib import ExitStack, contextmanager
+from dataclasses import replace
 from functools import partial
+from itertools import chain
 from pathlib import Path
-from typing import Final, TypedDict
+from typing import TypedDict
 
 import click
 from rich.console import RenderableType
+from rich.text import Text
 
-from analysis.export import write_frame
-from analysis.invariance import FormatInvariance, format_invariance, invariance_words
-from analysis.partitions import Runner, parts_of, recount_parts
-from analysis.pieces import rows_of
-from analysis.recount import RecountResult
-from analysis.recount import recount as recount_source
-from analysis.recount.per_turn import turns_table
-from analysis.rules import TARGETS
-from analysis.sources import Source, open_source
-from analysis.statistics import NotEstimable, to_json
-from analysis.tables import no_ballots
-from analysis.threshold import AtThreshold, at_threshold
-from tutorsim.cli.console import err
+from tutorsim.analysis.ballots.parquet_batches import is_regular, stated_in
+from tutorsim.analysis.ballots.reading_options import NO_HINTS, Hints
+from tutorsim.analysis.ballots.recount_source import Source, open_source
+from tutorsim.analysis.counting.rule_definitions import TARGETS
+from tutorsim.analysis.counting.scores import RankScores
+from tutorsim.analysis.metrics.invariance import (
+    FormatInvariance,
+    format_invariance,
+    invariance_words,
+)
+from tutorsim.analysis.outcomes.success_threshold import AtThreshold, at_threshold
+from tutorsim.analysis.recount import TABLES, RecountResult, RecountTable
+from tutorsim.analysis.recount import recount as recount_source
+from tutorsim.analysis.recount.ballots_in_parts import Runner, TurnWriter, parts_of, recount_parts
+from tutorsim.analysis.report.document import Document
+from tutorsim.analysis.report.per_turn_file import write_turns
+from tutorsim.analysis.report.report_json import to_value
+from tutorsim.analysis.runs.exported_tables import no_ballots
+from tutorsim.analysis.statistics.intervals_and_tests import NotEstimable, to_json
+from tutorsim.analysis.systems import SystemRun, view_of
+from tutorsim.analysis.views.opening_verdict import recount_verdict
+from tutorsim.analysis.views.other_rules import protocols_table
+from tutorsim.analysis.views.recount_sections import SECTIONS
+from tutorsim.analysis.views.student_outcomes import threshold_table
+from tutorsim.cli.ballot_options import ballot_options
+from tutorsim.cli.log_against_recording import check_logs
 from tutorsim.cli.options import (
+    check_sections,
     names,
     order_option,
     report_options,
@@ -30,27 +47,70 @@ from tutorsim.cli.options import (
     tell_rows,
     whole_numbers,
 )
-from tutorsim.cli.outcomes import thresholds_shown
-from tutorsim.cli.overview import source_shown
-from tutorsim.cli.recounted import SECTIONS, recount_shown
-from tutorsim.cli.render import Prose, publish
-from tutorsim.engine import connect, parse_engine, scattered
+from tutorsim.cli.output_elements import Prose, caption, publish, styled
+from tutorsim.cli.panel_option import of_panel_asked, panel_option, refuse_panel
+from tutorsim.cli.progress import counted
+from tutorsim.cli.run_or_recording import RunPath
+from tutorsim.cli.source_head import source_shown
+from tutorsim.cli.terminal_documents import document_shown, section_names, system_run
+from tutorsim.cli.terminal_tables import parts_shown
+from tutorsim.dask_cluster import connect, parse_engine, scattered
 from tutorsim.errors import UsageError
 from tutorsim.records import RUN_FILE
 
 __all__ = ["recount"]
 
-_IN_MEMORY: Final = 2_000_000
-"""Rows of ballots up to which all are held at once."""
+
+def _rank_scores(
+    _: click.Context, __: click.Parameter, given: tuple[str, ...]
+) -> Mapping[str, RankScores]:
+    """The values of `--score`: name → scores by rank."""
+    rules: dict[str, RankScores] = {}
+    for text in given:
+        name, equals, scores = (part.strip() for part in text.partition("="))
+        if not (name and equals and scores):
+            raise UsageError(
+                f"--score {text!r} names no rule.",
+                why="A rule is a name and one score for each rank, best first.",
+                hint="For example --score veto=1,1,1,0 for votes with four candidates.",
+            )
+        if name in rules:
+            raise UsageError(
+                f"--score gives {name!r} twice.",
+                why="A name stands for one rule.",
+                hint="Give each rule a name of its own.",
+            )
+        rules[name] = _scored(text, scores)
+    return rules
+
+
+def _scored(text: str, scores: str) -> RankScores:
+    try:
+        return RankScores(scores.split(","))
+    except UsageError as error:
+        raise UsageError(
+            f"--score {text!r} is no rule.",
+            why=" ".join(filter(None, (error.what, error.why))),
+            hint=error.hint,
+        ) from error
 
 
 @click.command()
-@click.argument("source", metavar="RUN|BALLOTS", type=click.Path(path_type=Path))
+@click.argument("source", metavar="RUN|BALLOTS", type=RunPath())
 @click.option(
     "--targets",
     callback=names,
     metavar="RULE,RULE,…",
     help=f"Rules to count under: {', '.join(TARGETS)}. Default: all.",
+)
+@click.option(
+    "--score",
+    "rules",
+    multiple=True,
+    callback=_rank_scores,
+    metavar="NAME=S,S,…",
+    help="Count also under a rule of your own: a score for each rank, best first, such as "
+    "veto=1,1,1,0 or mine=3,1/2,0,0. May be given several times; `--targets NAME` counts it alone.",
 )
 @click.option(
     "--exempt",
@@ -68,31 +128,46 @@ _IN_MEMORY: Final = 2_000_000
     type=click.FloatRange(0, 1),
     help="Outcomes under another success threshold; may be given several times.",
 )
-@click.option("--budget", type=click.IntRange(min=1), help="Points of a cumulative ballot.")
+@panel_option
+@ballot_options
 @click.option(
     "--section",
     "sections",
     multiple=True,
-    type=click.Choice(list(SECTIONS)),
-    help="Show only this section; may be given several times.",
+    metavar="NAME",
+    help="Count and show only this section; may be given several times. Of votes: "
+    f"{', '.join(SECTIONS)}; of whole episodes those that the recount names.",
 )
 @click.option(
     "--engine",
     metavar="dask://HOST:PORT",
     help="Recount parts on a Dask cluster; dask://local?workers=N starts one here.",
 )
-@click.option("--full", is_flag=True, help="Also show every order and all wins under every rule.")
+@click.option(
+    "--set",
+    "changes",
+    multiple=True,
+    metavar="KEY=VALUE[,VALUE…]",
+    help="Whole episodes under another setting, of systems that can say it (oversight: "
+    "reading=strict|standard|lenient, over=dialogues|items); may be repeated.",
+)
+@click.option(
+    "--full", is_flag=True, help="Show every section, every order and all wins under every rule."
+)
 @table_option("--turns", "two rows per turn, rule and k: ties to the order, and ties left")
 @report_options
 def recount(
     source: Path,
     targets: tuple[str, ...] | None,
+    rules: Mapping[str, RankScores],
     exempt: tuple[int, ...],
     fallback_order: tuple[str, ...] | None,
     thresholds: tuple[float, ...],
-    budget: int | None,
+    hints: Hints,
+    panel: str | None,
     sections: tuple[str, ...],
     engine: str | None,
+    changes: tuple[str, ...],
     full: bool,
     turns: Path | None,
     as_json: bool,
@@ -100,10 +175,10 @@ def recount(
 ) -> None:
     """Ask of every logged turn what other rules would have chosen.
 
-    The source is a run folder or ballots from elsewhere. Parquet files of many ballots are
-    read a part at a time; every file must hold whole turns. Answers are exact where the ballots
-    settle them and intervals where they do not: a figure stands with what the ballots leave
-    open. Each turn is counted alone, and the logged dialogue is held fixed.
+    The source is a run folder or ballots from elsewhere. Parquet files in the ballots table's
+    shape are read a part at a time; every file must hold whole turns. Answers are exact where
+    the ballots settle them and intervals where they do not: a figure stands with what the
+    ballots leave open. Each turn is counted alone, and the logged dialogue is held fixed.
 
     \b
     --json gives:
@@ -119,58 +194,163 @@ def recount(
                      wins changed}]
       readings: [{reading protocol turns not_computable ballots
                   ballots_changed abstained open_ties wins changed}]
-      rules: [{logged_protocol target projection reading exempt turns
-               not_settled identified widths wins point_ties point_moved
+      rules: [{logged_protocol target convention projection reading exempt turns
+               not_settled identified widths wins point_ties point_impossible
                agreement flips flip_turns breakdown}]
+      compared: in policies, electorates and rules of ballots without an order:
+        turns that counting decided, which alone have a logged winner
       format_invariance: {from_vote again again_consistent
         pairs: [{given other pairs abstained consistent same_top turns
                  same_winner}]
         askings: [{form pairs abstained same consistent}]}, or not_estimable
       thresholds: [{benchmark condition threshold episodes exact fired success
                     turns final gain}]
+    convention says how the target counts, where counts of the same name differ: what
+    is said of the row, a single winner too, holds under it; null where there is one.
+    Of a rule given by --score it is its scores, and target is its name.
     protocol null is all protocols; exact numbers are {exact value}, intervals
     {lower point upper} in turns; every entry has its caption.
 
     \b
     --turns FILE has the columns:
       episode_id turn logged_protocol logged_winner target fallback_order
-      tied_set possible_winners necessary_winner point_winner projection exempt
-      breakdown settled
+      tied_set possible_winners necessary_winner point_winner point_state
+      projection exempt breakdown breakdown_state settled
+    point_state is winner, tie, or impossible: the projection's outcome is none
+    of the possible winners. breakdown_state is number, never or not_settled.
     Where fallback_order is null a tie stays a tie: the tied set wins. Where it
-    is given, ties go to its first candidate.
+    is given, ties go to its first candidate. Conventions of the rules are those
+    that --json names.
     """
-    if budget is not None and (source / RUN_FILE).is_file():
+    system = system_run(source, to_recount=True)
+    refuse_panel(system, panel)
+    if system is not None and system.head.voting is None and rules:
         raise UsageError(
-            "--budget is for ballots from elsewhere.",
-            why=f"{source} is a run, and its study says what its ballots sum to.",
-            hint="Leave --budget out.",
+            "--score counts votes.",
+            why=f"Nobody votes in {source.name}, a run of the system {system.head.system}.",
+            hint="Leave --score out.",
         )
-    asked: _Asked = {"targets": targets or TARGETS, "exempt": exempt, "order": fallback_order}
-    parts = _parts(source, engine)
-    if parts is None:
-        opened = open_source(source, budget=budget)
-        with err().status("Counting under other rules …"):
-            found = recount_source(opened, **asked)
-    else:
-        _refuse_turns(turns, source)
-        found = _in_parts(source, parts, engine, budget, asked)
-        opened = _source_of(found)
+    whole = None if system is None else _whole_episodes(system, changes)
+    if system is None and changes:
+        raise UsageError(
+            "--set is for runs of systems whose episodes can be recounted whole.",
+            why=f"{source} is a panel's run, or ballots.",
+            hint="Use --targets, --fallback-order or --threshold.",
+        )
+    if system is not None and whole is not None and system.head.voting is None:
+        shown = document_shown(whole, sections, full=full)
+        publish(shown, to_value(whole), as_json=as_json, output=output)
+        return
+    of_whole, of_votes = _sections_of(whole, sections)
+    every = tuple(SECTIONS) if full else ()
+    asked: _Asked = {
+        "targets": targets or TARGETS,
+        "rules": rules,
+        "exempt": exempt,
+        "order": fallback_order,
+        "tables": tuple(table for table in TABLES if table in (of_votes or TABLES)),
+    }
+    opened, found = _counted(source, system, hints, panel, engine, turns, asked)
     at = {threshold: at_threshold(opened, threshold) for threshold in thresholds}
-    if turns is not None:
-        tell_rows(write_frame(turns_table(found.per_turn), turns), turns)
     formats = format_invariance(opened)
-    shown = _shown(opened, found, sections or tuple(SECTIONS), full, at, formats)
-    publish(shown, _value(found, at, formats), as_json=as_json, output=output)
+    shown = _shown(opened, found, of_votes or every, full, at, formats)
+    value = _value(found, at, formats)
+    if whole is not None:
+        shown, value = (
+            chain(document_shown(whole, of_whole, full=full), shown),
+            {"episodes": to_value(whole), **value},
+        )
+    publish(shown, value, as_json=as_json, output=output)
+
+
+def _sections_of(
+    whole: Document | None, chosen: Sequence[str]
+) -> tuple[tuple[str, ...], tuple[str, ...]]:
+    """The sections asked for: of whole episodes, and of votes."""
+    known = () if whole is None else section_names(whole)
+    names = check_sections(chosen, (*SECTIONS, *known))
+    return tuple(n for n in names if n in known), tuple(n for n in names if n in SECTIONS)
+
+
+def _counted(
+    source: Path,
+    system: SystemRun | None,
+    hints: Hints,
+    panel: str | None,
+    engine: str | None,
+    turns: Path | None,
+    asked: "_Asked",
+) -> tuple[Source, RecountResult]:
+    """The source, and its recount."""
+    parts = _parts(source, engine, hints)
+    if parts is not None:
+        _refuse_turns(turns, engine)
+        stated = stated_in(parts)
+        with _turns_file(turns, "; ".join(stated)) as write:
+            found = _in_parts(source, parts, engine, hints.budget, asked, stated, write)
+        return of_panel_asked(_source_of(found, stated), panel), found
+    check_logs(source)
+    opened = of_panel_asked(
+        open_source(
+            source,
+            hints=_with_order(hints, source, asked["order"]),
+            ballots=None if system is None else system.ballots,
+        ),
+        panel,
+    )
+    with counted("turns under each rule") as progress:
+        found = recount_source(opened, **asked, progress=progress)
+    with _turns_file(turns, "; ".join(opened.answered_by)) as write:
+        if write is not None:
+            write(found.per_turn)
+    return opened, found
+
+
+def _whole_episodes(run: SystemRun, changes: tuple[str, ...]) -> Document | None:
+    """What whole episodes would have been, of systems that can say it.
+
+    Raises:
+        UsageError: If the system cannot, and something was to be changed or nobody votes.
+    """
+    recount = view_of(run.head.system).recount
+    if recount is not None:
+        return recount(run, dict(map(_change, changes)))
+    if changes or run.head.voting is None:
+        from tutorsim.systems import system_named
+
+        raise system_named(run.head.system).refusal("recount --set" if changes else "recount")
+    return None
+
+
+def _change(text: str) -> tuple[str, tuple[str, ...]]:
+    key, equals, values = text.partition("=")
+    if not (key.strip() and equals and values.strip()):
+        raise UsageError(
+            f"--set {text!r} changes nothing.",
+            why="A change is KEY=VALUE, or KEY=VALUE,VALUE,… for several.",
+            hint="For example --set threshold=2.5,3.",
+        )
+    return key.strip(), tuple(value.strip() for value in values.split(","))
+
+
+def _with_order(hints: Hints, source: Path, order: tuple[str, ...] | None) -> Hints:
+    """An order given for ballots from elsewhere is their order; a run has its own."""
+    return hints if (source / RUN_FILE).is_file() else replace(hints, fallback_order=order)
 
 
 class _Asked(TypedDict):
     targets: Sequence[str]
+    rules: Mapping[str, RankScores]
     exempt: Sequence[int]
-    order: Sequence[str] | None
+    order: tuple[str, ...] | None
+    tables: Sequence[RecountTable]
 
 
-def _parts(source: Path, engine: str | None) -> list[Path] | None:
-    """The parts to recount one by one; `None` for a run, and for ballots that memory holds."""
+def _parts(source: Path, engine: str | None, hints: Hints) -> list[Path] | None:
+    """The Parquet files to recount one by one; `None` for a run, and for ballots of other shapes.
+
+    A folder of folders has no other reader; what hints say of a shape only the other one reads.
+    """
     parts = None if (source / RUN_FILE).is_file() else parts_of(source)
     if engine is not None and parts is None:
         raise UsageError(
@@ -180,43 +360,74 @@ def _parts(source: Path, engine: str | None) -> list[Path] | None:
         )
     if parts is None or engine is not None:
         return parts
-    flat = all(part.parent in (source, source.parent) for part in parts)
-    return None if flat and rows_of(parts) <= _IN_MEMORY else parts
+    if any(part.parent not in (source, source.parent) for part in parts):
+        return parts
+    shaped = replace(hints, budget=None) == NO_HINTS and all(map(is_regular, parts))
+    return parts if shaped else None
 
 
-def _refuse_turns(turns: Path | None, source: Path) -> None:
-    if turns is not None:
+def _refuse_turns(turns: Path | None, engine: str | None) -> None:
+    if turns is not None and engine is not None:
         raise UsageError(
-            "--turns cannot be written of ballots that are recounted in parts.",
-            why=f"{source} is recounted by counts that add up, which name no turn.",
-            hint="Recount one of its parts at a time, without --engine.",
+            "--turns cannot be written of ballots that are recounted on a cluster.",
+            why="Its workers send back counts that add up, which name no turn.",
+            hint="Leave --engine out: the parts are then recounted here, one after the other.",
         )
 
 
+@contextmanager
+def _turns_file(turns: Path | None, provenance: str) -> Iterator[TurnWriter | None]:
+    """What takes rows of the per-turn table for a file; `None` where none is asked for."""
+    if turns is None:
+        yield None
+        return
+    with write_turns(turns, provenance) as (file, write):
+        yield write
+    tell_rows(file.rows, turns)
+
+
 def _in_parts(
-    source: Path, parts: list[Path], engine: str | None, budget: int | None, asked: _Asked
+    source: Path,
+    parts: list[Path],
+    engine: str | None,
+    budget: int | None,
+    asked: _Asked,
+    stated: Sequence[str],
+    write: TurnWriter | None,
 ) -> RecountResult:
     name = source.resolve().name
     with ExitStack() as stack:
         run: Runner = map
         if engine is not None:
             run = partial(scattered, stack.enter_context(connect(parse_engine(engine))))
-        stack.enter_context(err().status(f"Counting {len(parts)} part(s) under other rules …"))
+        progress = stack.enter_context(counted("rows of ballots"))
         return recount_parts(
-            [p.resolve() for p in parts], name=name, budget=budget, run=run, **asked
+            [p.resolve() for p in parts],
+            name=name,
+            own_order=asked["order"],
+            budget=budget,
+            stated=stated,
+            run=run,
+            write=write,
+            targets=asked["targets"],
+            rules=asked["rules"],
+            exempt=asked["exempt"],
+            tables=asked["tables"],
+            progress=progress,
         )
 
 
-def _source_of(found: RecountResult) -> Source:
+def _source_of(found: RecountResult, stated: Sequence[str]) -> Source:
     """What the head of the tables says of ballots that were never held together."""
     return Source(
         name=found.source,
-        ballots=no_ballots(),
+        rows=no_ballots(),
         fallback_order=None,
         budget=found.budget,
         run=None,
         episodes=(),
         notes=found.notes,
+        stated=tuple(stated),
     )
 
 
@@ -229,10 +440,20 @@ def _shown(
     formats: FormatInvariance | NotEstimable,
 ) -> Iterator[RenderableType]:
     yield from source_shown(source)
-    if "rules" in sections:
-        yield Prose(invariance_words(formats))
-    yield from recount_shown(found, sections, full=full)
-    yield from thresholds_shown(at)
+    yield Text()
+    for sentence in recount_verdict(found):
+        yield Prose(sentence)
+    if sections and found.turns:
+        yield Text()
+        yield Prose(styled(found.caption, "yellow"))
+        tested = invariance_words(formats)
+        for name in (name for name in SECTIONS if name in sections):
+            yield from parts_shown(SECTIONS[name](found, tested, full), every_row=True)
+    elif found.turns:
+        yield from parts_shown([protocols_table(found)])
+        yield caption(f"More: --full, or --section {', '.join(SECTIONS)}.")
+    own = source.run.panel.success_threshold if at and source.run else None
+    yield from parts_shown(threshold_table(at, own, name) for name in ("success", "turns", "gain"))
 
 
 def _value(

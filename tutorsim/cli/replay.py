@@ -5,8 +5,9 @@ from pathlib import Path
 import click
 
 from tutorsim.cli.console import err, safe
+from tutorsim.cli.progress import counted
 from tutorsim.errors import CheckFailed
-from tutorsim.sandbox.levels import Setting
+from tutorsim.sandbox.protection_levels import Setting
 
 __all__ = ["replay"]
 
@@ -51,13 +52,14 @@ def replay(
     from tutorsim.sandbox import Sandbox
 
     judge = Sandbox(level) if reexecute else nullcontext()
-    with judge as sandbox:
+    with judge as sandbox, counted("episodes") as count:
         run, changes = play(
             cassette_dir,
             log_dir=log_dir,
             reader="sdk" if reader == "sdk" else "fast",
             workers=workers,
             sandbox=sandbox,
+            on_progress=count,
         )
     provenance = run.provenance
     err().print(

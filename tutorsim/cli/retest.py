@@ -10,6 +10,8 @@ from rich.console import RenderableType
 
 from tutorsim.cli.console import err, safe
 from tutorsim.cli.options import json_option, names
+from tutorsim.cli.output_elements import Prose, heading, publish
+from tutorsim.cli.progress import counted
 from tutorsim.cli.recording import (
     check_may_record,
     recording_progress,
@@ -17,16 +19,13 @@ from tutorsim.cli.recording import (
     sending_options,
     spending,
 )
-from tutorsim.cli.render import Prose, heading, listing, publish
-from tutorsim.errors import UsageError
-from tutorsim.plan import load_prices
+from tutorsim.cost_plan import load_prices
 from tutorsim.records import RUN_FILE
-from tutorsim.retest import RETEST_STAGES, Design
-from tutorsim.types import Stage
+from tutorsim.retest_flow import Design
 
 if TYPE_CHECKING:
-    from tutorsim.runner.budget import Budget
-    from tutorsim.runner.retest_plan import RetestPlan, Survey
+    from tutorsim.runner.cost_cap import Budget
+    from tutorsim.runner.retest_cost_plan import RetestPlan, Survey
     from tutorsim.runner.retesting import Retested
 
 __all__ = ["retest"]
@@ -40,9 +39,8 @@ __all__ = ["retest"]
 @click.option(
     "--stages",
     callback=names,
-    default=",".join(RETEST_STAGES),
-    show_default=True,
-    help="Votes to ask again.",
+    metavar="STAGE,STAGE,…",
+    help="Stages to ask again; all that the system of RUN can ask again when left out.",
 )
 @click.option(
     "--sample", type=click.IntRange(min=1), help="Ask again in so many turns, drawn by --seed."
@@ -61,7 +59,7 @@ __all__ = ["retest"]
 def retest(
     source: Path,
     repeats: int,
-    stages: tuple[str, ...],
+    stages: tuple[str, ...] | None,
     sample: int | None,
     seed: int,
     cassette_dir: Path | None,
@@ -69,10 +67,12 @@ def retest(
     as_json: bool,
     **options: Any,
 ) -> None:
-    """Ask the recorded vote prompts of RUN again, byte for byte, and record the answers.
+    """Ask recorded prompts of RUN again, byte for byte, and record the answers.
 
-    RUN is a run folder or a recording. All voters of a turn are asked, each --repeats times, and
-    what cannot be read is asked once more, as in the run. The answers are kept in the recording's
+    RUN is a run folder or a recording. What is asked again its system says: the votes of a panel,
+    a debate or a vote on labels, and in a group lesson the evaluation of who speaks. All voters of
+    a turn are asked, each --repeats times, and what cannot be read, or was cut off, is asked once
+    more, as in the run. The answers are kept in the recording's
     folder `retest`, which `tutorsim replay` and `verify` play too; the recording itself stays as
     it is. A run folder gets retest.json and retest.jsonl, which `tutorsim summary` reads.
 
@@ -82,42 +82,36 @@ def retest(
     \b
     --plan --json gives:
       study, episodes, turns, prompts, repeats, recorded, calls, most_calls,
-      tokens: {model: [in, out]}, prices_as_of, cost, unknown_prices
+      tokens: {model: [in, out]}, prices_as_of, cost (of calls), expected_cost,
+      most_cost (of most_calls), unknown_prices
     --json gives:
-      study, episodes, turns, prompts, repeats, stages, sample, seed, paid, calls, failures,
-      provenance
+      study, episodes, turns, prompts, repeats, stages, sample, seed, ask_cut_off_again, paid,
+      calls, failures, provenance
     Exit codes: 0 done · 1 done, but calls failed · 2 usage · 3 a call of the recording is missing
     or changed · 4 a folder holds a damaged recording · 5 the cap is reached · 130 interrupted.
     """
-    from tutorsim.runner.budget import Budget
-    from tutorsim.runner.finding import find_recording
-    from tutorsim.runner.retest_plan import plan_retest, survey
+    from tutorsim.runner.cost_cap import Budget
+    from tutorsim.runner.find_recording import find_recording
+    from tutorsim.runner.retest_cost_plan import plan_retest, survey
 
-    design = Design(repeats, _stages(stages), sample, seed)
+    if stages == ():
+        raise click.UsageError("--stages names no stage.")
+    design = Design(repeats, stages or (), sample, seed)
     prices = load_prices(options["prices"])
-    if not only_plan:
-        check_may_record(options["record_in_ci"])
     folder = find_recording(source, cassette_dir=cassette_dir)
-    with err().status("Replaying the recording …"):
-        found = survey(folder, design)
+    with counted("episodes replayed") as count:
+        found = survey(folder, design, on_progress=count)
     if only_plan:
-        planned = plan_retest(found, prices, retry_errors=options["retry_errors"])
+        retry = options["retry_errors"]
+        with counted("episodes planned") as count:
+            planned = plan_retest(found, prices, retry_errors=retry, on_progress=count)
         publish(_plan(planned), asdict(planned), as_json=as_json, output=None)
         return
+    check_may_record(options["record_in_ci"])
     log_dir = source if (source / RUN_FILE).exists() else None
     budget = Budget(prices, options["max_usd"])
     done = _asked(found, log_dir, budget, options)
     _show_end(found, done, budget, log_dir, as_json=as_json)
-
-
-def _stages(given: tuple[str, ...]) -> tuple[Stage, ...]:
-    unknown = [stage for stage in given if stage not in RETEST_STAGES]
-    if unknown or not given:
-        raise UsageError(
-            f"--stages: {unknown[0] if unknown else ''!r} is no vote that can be asked again.",
-            hint=f"Use {listing(RETEST_STAGES, last='or')}, or both with a comma.",
-        )
-    return tuple(stage for stage in RETEST_STAGES if stage in given)
 
 
 def _plan(planned: "RetestPlan") -> Iterator[RenderableType]:
@@ -129,18 +123,21 @@ def _plan(planned: "RetestPlan") -> Iterator[RenderableType]:
     )
     yield Prose(
         f"Calls to pay: {planned.calls:,}; at most {planned.most_calls:,} if every reply had to "
-        f"be asked for twice ({planned.recorded:,} ballots are there already)",
+        f"be asked for twice ({planned.recorded:,} askings are there already)",
         indent=2,
     )
     for model, (asked, answered) in planned.tokens.items():
         yield Prose(f"Estimated of {model}: {asked:,} tokens in, {answered:,} out", indent=2)
-    yield Prose(f"Estimated cost: {_cost(planned)} (prices of {planned.prices_as_of})", indent=2)
+    yield Prose(f"Estimated cost (prices of {planned.prices_as_of}): {_cost(planned)}", indent=2)
 
 
 def _cost(planned: "RetestPlan") -> str:
-    if planned.cost is None:
+    if planned.cost is None or planned.expected_cost is None or planned.most_cost is None:
         return f"unknown: no price for {', '.join(planned.unknown_prices)}"
-    return f"{planned.cost:,.2f} US dollars"
+    return (
+        f"{planned.cost:,.2f} to {planned.most_cost:,.2f} US dollars, expected "
+        f"{planned.expected_cost:,.2f}: a prompt is asked for twice where it was in the recording"
+    )
 
 
 def _asked(
@@ -160,7 +157,7 @@ def _asked(
 def _show_end(
     found: "Survey", done: "Retested", budget: "Budget", log_dir: Path | None, *, as_json: bool
 ) -> None:
-    from tutorsim.replay.retest import retest_folder
+    from tutorsim.replay.retest_folder import retest_folder
 
     folder, console = found.recording.folder, err()
     failures = [failure for entry in done.manifest.episodes for failure in entry.failures]
@@ -174,7 +171,7 @@ def _show_end(
     for failure in failures[:5]:
         console.print(safe(f"Failed: {failure.key}: {failure.error}"), soft_wrap=True)
     if failures:
-        console.print(f"{len(failures)} ballot(s) failed; --retry-errors asks for them again.")
+        console.print(f"{len(failures)} call(s) failed; --retry-errors asks for them again.")
         raise click.exceptions.Exit(1)
 
 

@@ -12,12 +12,12 @@ from tutorsim.cli.recording import (
     recording_options,
     recording_progress,
 )
+from tutorsim.cost_plan import Plan, PriceTable, load_prices, plan
 from tutorsim.errors import StudyError
-from tutorsim.plan import Plan, PriceTable, load_prices, plan
-from tutorsim.study import LoadedStudy, load_study
-from tutorsim.types import BLINDINGS, CONDITIONS
+from tutorsim.systems import LoadedStudy, load_study
+from tutorsim.vocabularies import BLINDINGS
 
-__all__ = ["run"]
+__all__ = ["emit_plan", "planned", "run", "show_plan"]
 
 
 @click.command()
@@ -36,7 +36,7 @@ __all__ = ["run"]
 @click.option(
     "--condition",
     "conditions",
-    type=click.Choice(CONDITIONS),
+    metavar="NAME",
     multiple=True,
     help="Override the study's conditions.",
 )
@@ -79,14 +79,13 @@ def run(
     if as_json and not dry_run:
         raise click.UsageError("--json goes with --dry-run.")
     loaded = load_study(study, overrides=_overrides(options, study))
-    if loaded.study.branch is not None:
-        from tutorsim.runner.parent import check_parent
+    from tutorsim.runner.parent_answers import check_parent
 
-        check_parent(loaded, None)
+    check_parent(loaded, None)
     table = load_prices(prices)
     if dry_run:
-        show = _emit_plan if as_json else _show_plan
-        show(loaded, plan(loaded, table))
+        show = emit_plan if as_json else show_plan
+        show(loaded, planned(loaded, table))
         return
     if log_dir is None or cassette_dir is None:
         raise click.UsageError("Give --log-dir and --cassette-dir, or --dry-run.")
@@ -105,10 +104,10 @@ def _spread(
     options: dict[str, Any],
 ) -> None:
     """Have the episodes put on tape by the workers of a cluster."""
-    from tutorsim.engine import parse_engine
-    from tutorsim.runner.budget import Budget
-    from tutorsim.runner.line import RecordingOptions
-    from tutorsim.runner.spreading import spread
+    from tutorsim.dask_cluster import parse_engine
+    from tutorsim.runner.cluster_recording import spread
+    from tutorsim.runner.cost_cap import Budget
+    from tutorsim.runner.recording_queue import RecordingOptions
 
     budget = Budget(table, options["max_usd"])
     with recording_progress(budget) as (on_progress, on_warning):
@@ -161,14 +160,24 @@ def _merge(into: dict[str, Any], more: dict[str, Any]) -> None:
             into[key] = value
 
 
-def _show_plan(loaded: LoadedStudy, planned: Plan) -> None:
+def planned(loaded: LoadedStudy, table: PriceTable) -> Plan:
+    """Plan a study, with the usual length of episodes from its system's bundled recording."""
+    from tutorsim.runner.usual_length import usual_length
+
+    usual = usual_length(loaded.system)
+    if usual is None:
+        return plan(loaded, table)
+    return plan(loaded, table, share=usual.share, share_of=usual.recording)
+
+
+def show_plan(loaded: LoadedStudy, planned: Plan) -> None:
+    """Show episodes, calls, tokens and cost of a study."""
     from tutorsim.cli.console import out
 
     calls, console = planned.calls, out()
     console.print(f"Study {loaded.study.name}: {planned.episodes:,} episodes", style="bold")
     console.print(
-        f"Calls: {calls.least:,} (every first attempt succeeds) to {calls.most:,} "
-        "(none does, and every final vote ties)"
+        f"Calls: {calls.least:,} ({loaded.paths[0]}) to {calls.most:,} ({loaded.paths[1]})"
     )
     console.print(f"       at most {calls.ceiling:,} if every reply had to be asked for twice")
     console.print("Estimated tokens of the longest path:")
@@ -176,12 +185,24 @@ def _show_plan(loaded: LoadedStudy, planned: Plan) -> None:
         known = "" if model not in planned.unknown_prices else "  (price unknown)"
         console.print(f"  {model}: {asked:,} in, {answered:,} out{known}")
     console.print(f"Estimated cost: {_cost(planned)} (prices of {planned.prices_as_of})")
+    if planned.expected_cost is not None:
+        console.print(f"Expected: {planned.expected_cost:,.2f} US dollars. {_assumed(planned)}")
 
 
-def _emit_plan(loaded: LoadedStudy, planned: Plan) -> None:
+def emit_plan(loaded: LoadedStudy, planned: Plan) -> None:
+    """The same as JSON."""
     from tutorsim.cli.console import emit_json
 
     emit_json({"study": loaded.study.name, **asdict(planned)})
+
+
+def _assumed(planned: Plan) -> str:
+    seen = f", as in the recording {planned.share_of}" if planned.share_of else ""
+    way = f"{100 * planned.share:.0f} % of the way from the shortest to the longest path"
+    return (
+        f"It assumes episodes that go {way}{seen}, replies of usual length, four characters a "
+        "token, and no second askings."
+    )
 
 
 def _cost(planned: Plan) -> str:

@@ -2,32 +2,45 @@
 
 import difflib
 import heapq
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from pathlib import Path
+from typing import TypeVar
 
 import click
+from rich.console import RenderableType
+from rich.text import Text
 
-from analysis.continuations import origin_of
-from tutorsim.cli.futures import futures
+from tutorsim.analysis.ballots.recount_source import Source, open_source
+from tutorsim.analysis.runs.branch_continuations import origin_of
+from tutorsim.analysis.systems import SystemRun, view_of
+from tutorsim.analysis.views.episode_list import EpisodeRow, episode_rows
+from tutorsim.cli.episode_trace import trace
+from tutorsim.cli.log_against_recording import check_logs
 from tutorsim.cli.options import report_options
-from tutorsim.cli.render import publish
-from tutorsim.cli.trace import trace
+from tutorsim.cli.output_elements import Prose, caption, publish, table
+from tutorsim.cli.run_or_recording import RunPath
+from tutorsim.cli.source_head import source_shown
+from tutorsim.cli.terminal_documents import dialogue_shown, system_run
+from tutorsim.cli.two_futures import futures
 from tutorsim.errors import UsageError
-from tutorsim.records import EpisodeRecord, RunRecord, read_episodes, read_run
+from tutorsim.records import EpisodeLine, EpisodeRecord, RunRecord, read_episodes, read_run
+from tutorsim.systems import system_named
 
 __all__ = ["show"]
+
+E = TypeVar("E", bound=EpisodeLine)
 
 LISTED = 8
 """Names listed when the right one is in doubt."""
 
 
 @click.command()
-@click.argument("run", type=click.Path(path_type=Path))
-@click.argument("episode", nargs=-1, required=True)
+@click.argument("run", type=RunPath())
+@click.argument("episode", nargs=-1)
 @click.option("--turn", type=click.IntRange(min=1), help="Only this tutoring turn.")
 @click.option(
     "--beside",
-    type=click.Path(path_type=Path),
+    type=RunPath(),
     metavar="PARENT",
     help="RUN is a branch: show the logged future of PARENT beside the re-simulated ones.",
 )
@@ -44,10 +57,15 @@ def show(
 
     EPISODE is an episode id, or one or more parts that only one id has together, such as
     `sciq novice ranked`. Reviews and ballots name roles where the models saw labels; the labels
-    stand beside them.
+    stand beside them. Without an EPISODE the episodes are listed, with what is special about
+    each.
 
     \b
-    --json gives the episode's log record, a line of episodes.jsonl:
+    --json gives without an EPISODE:
+      source
+      episodes: [{episode_id benchmark task persona condition status turns success
+                  first_score last_score winners decided_by special}]
+    Otherwise it gives the episode's log record, a line of episodes.jsonl:
       episode_id benchmark task_id persona condition repeat status failure
       attempts: [{turn text score score_rationale code code_passed verdict}]
       turns: [{turn proposals_initial reviews ballots_initial proposals_final
@@ -62,6 +80,14 @@ def show(
             raise UsageError("--turn and --beside do not go together.", hint="Leave one out.")
         _show_beside(run, beside, " ".join(episode), as_json=as_json, output=output)
         return
+    check_logs(run)
+    system = system_run(run)
+    if not episode:
+        _list(run, system, as_json=as_json, output=output)
+        return
+    if system is not None:
+        _show_of(system, " ".join(episode), turn, as_json=as_json, output=output)
+        return
     head = read_run(run)
     record = _find(read_episodes(run), " ".join(episode))
     part = record if turn is None else _only(record, turn)
@@ -69,9 +95,51 @@ def show(
     publish(trace(head, record, part), value, as_json=as_json, output=output)
 
 
+def _list(run: Path, system: SystemRun | None, *, as_json: bool, output: Path | None) -> None:
+    """The episodes of a run, and what is special about each."""
+    if system is not None:
+        ids = [{"episode_id": episode.episode_id} for episode in system.episodes]
+        shown = (Prose(row["episode_id"]) for row in ids)
+        publish(shown, {"source": run.name, "episodes": ids}, as_json=as_json, output=output)
+        return
+    source = open_source(run)
+    rows = episode_rows(source)
+    value = {"source": source.name, "episodes": [row._asdict() for row in rows]}
+    publish(_listed(source, rows), value, as_json=as_json, output=output)
+
+
+def _listed(source: Source, rows: Sequence[EpisodeRow]) -> Iterator[RenderableType]:
+    yield from source_shown(source)
+    yield Text()
+    yield table(
+        ("episode", "what is special", "turns", "score"),
+        [
+            (row.episode_id, "; ".join(row.special) or "–", str(row.turns), row.scores)
+            for row in rows
+        ],
+        left=2,
+    )
+    first = next((row.episode_id for row in rows if row.special), None)
+    if first is not None:
+        yield caption(f"Next: `tutorsim show RUN {first}`; parts of an id will do.")
+
+
+def _show_of(
+    run: SystemRun, wanted: str, turn: int | None, *, as_json: bool, output: Path | None
+) -> None:
+    """Show an episode of a system other than the panel."""
+    trace = view_of(run.head.system).trace
+    if trace is None or turn is not None:
+        raise system_named(run.head.system).refusal("show" if trace is None else "show --turn")
+    record = _find(run.episodes, wanted)
+    shown = dialogue_shown(trace(run, record))
+    publish(shown, record.model_dump(mode="json"), as_json=as_json, output=output)
+
+
 def _show_beside(
     run: Path, parent: Path, wanted: str, *, as_json: bool, output: Path | None
 ) -> None:
+    check_logs(run, parent)
     head = read_run(run)
     _check_parent(head, read_run(parent), (run, parent))
     found = _draws(list(read_episodes(run)), wanted)
@@ -85,7 +153,7 @@ def _show_beside(
 
 
 def _check_parent(head: RunRecord, parent: RunRecord, paths: tuple[Path, Path]) -> None:
-    branch = head.study.branch
+    branch = head.branch
     if branch is None:
         raise UsageError(
             f"{paths[0]} is no branch.",
@@ -116,11 +184,11 @@ def _draws(episodes: Sequence[EpisodeRecord], wanted: str) -> list[EpisodeRecord
     raise _unknown(wanted, [e.episode_id for e in episodes])
 
 
-def _find(episodes: Iterable[EpisodeRecord], wanted: str) -> EpisodeRecord:
+def _find(episodes: Iterable[E], wanted: str) -> E:
     """The episode with this id, or the only one whose id has all these parts."""
     parts = wanted.lower().split()
     ids: list[str] = []
-    found: list[EpisodeRecord] = []
+    found: list[E] = []
     for record in episodes:
         if record.episode_id == wanted:
             return record

@@ -4,26 +4,34 @@ import difflib
 from collections.abc import Callable, Sequence
 from dataclasses import asdict
 from pathlib import Path
-from typing import Any
+from typing import Any, cast
 
 import click
 from rich.table import Table
 
 from tutorsim.cli import console
 from tutorsim.errors import UsageError
-from tutorsim.tasks import ScienceTask, Task, builtin, load_tasks
-from tutorsim.types import BENCHMARKS, Benchmark
+from tutorsim.system_registry import system_names
+from tutorsim.systems import system_named
+from tutorsim.tasks import CodeTask, Task, TaskFormat, load_tasks
 
 __all__ = ["tasks"]
 
 _CHOSEN = "tutorsim.chosen"
 
 
+def _known(_: click.Context, __: click.Parameter, given: str | None) -> str | None:
+    """Refuses a benchmark that no system has."""
+    if given is not None and given not in _formats():
+        raise click.BadParameter(f"{given!r} is none of {', '.join(_formats())}.")
+    return given
+
+
 def _options(command: Callable[..., Any]) -> Callable[..., Any]:
     """The options that the list and `show` share."""
     as_json = click.option("--json", "as_json", is_flag=True, help="Write JSON.")
     benchmark = click.option(
-        "--benchmark", type=click.Choice(BENCHMARKS), help="Only this kind of tasks."
+        "--benchmark", callback=_known, metavar="NAME", help="Only this kind of tasks."
     )
     file = click.option(
         "--tasks",
@@ -37,9 +45,7 @@ def _options(command: Callable[..., Any]) -> Callable[..., Any]:
 @click.group(invoke_without_command=True)
 @_options
 @click.pass_context
-def tasks(
-    ctx: click.Context, benchmark: Benchmark | None, path: Path | None, as_json: bool
-) -> None:
+def tasks(ctx: click.Context, benchmark: str | None, path: Path | None, as_json: bool) -> None:
     """List tasks: the original ones, or those of a file."""
     ctx.meta[_CHOSEN] = {"benchmark": benchmark, "path": path, "as_json": as_json}
     if ctx.invoked_subcommand is None:
@@ -57,7 +63,7 @@ def tasks(
 def show(
     ctx: click.Context,
     task_id: str,
-    benchmark: Benchmark | None,
+    benchmark: str | None,
     path: Path | None,
     as_json: bool,
 ) -> None:
@@ -65,24 +71,33 @@ def show(
     before = ctx.meta[_CHOSEN]
     found = _find(task_id, _chosen(benchmark or before["benchmark"], path or before["path"]))
     if as_json or before["as_json"]:
-        console.emit_json({"benchmark": found.benchmark, **asdict(found)})
+        console.emit_json({"benchmark": found.benchmark, **asdict(cast(Any, found))})
         return
     out = console.out()
-    for name, value in asdict(found).items():
+    for name, value in asdict(cast(Any, found)).items():
         out.print(name, style="bold")
         out.print(console.safe(value if isinstance(value, str) else "\n".join(value)))
         out.print()
 
 
-def _chosen(benchmark: Benchmark | None, path: Path | None) -> tuple[Task, ...]:
+def _chosen(benchmark: str | None, path: Path | None) -> tuple[Task, ...]:
+    formats = _formats()
     if path is None:
-        return tuple(t for name in BENCHMARKS if benchmark in (None, name) for t in builtin(name))
+        wanted = [name for name in formats if benchmark in (None, name)]
+        sets = (form for form in map(formats.__getitem__, wanted) if form.builtin is not None)
+        return tuple(task for form in sets for task in form.builtin())  # type: ignore[misc]
     if benchmark is None:
         raise UsageError(
             f"{path} can be read only when its benchmark is known.",
-            hint=f"Add --benchmark, one of {', '.join(BENCHMARKS)}.",
+            hint=f"Add --benchmark, one of {', '.join(formats)}.",
         )
-    return load_tasks(benchmark, path)
+    return load_tasks(benchmark, path, formats=formats)
+
+
+def _formats() -> dict[str, TaskFormat]:
+    """The benchmarks of every system."""
+    systems = map(system_named, system_names())
+    return {name: form for system in systems for name, form in system.tasks.items()}
 
 
 def _find(task_id: str, chosen: Sequence[Task]) -> Task:
@@ -97,7 +112,9 @@ def _find(task_id: str, chosen: Sequence[Task]) -> Task:
 
 
 def _text(task: Task) -> str:
-    return task.question if isinstance(task, ScienceTask) else task.prompt
+    """What the task asks: the first of its published fields behind its name."""
+    said = [value for name, value in task.published().items() if name != "task_id"]
+    return str(said[0])
 
 
 def _listed(task: Task) -> dict[str, str]:
@@ -107,7 +124,7 @@ def _listed(task: Task) -> dict[str, str]:
 def _table(chosen: Sequence[Task]) -> Table:
     table = Table("benchmark", "task", "question or signature", box=None, header_style="bold")
     for task in chosen:
-        text = task.question if isinstance(task, ScienceTask) else _signature(task.prompt)
+        text = _signature(task.prompt) if isinstance(task, CodeTask) else _text(task)
         table.add_row(task.benchmark, console.safe(task.task_id), console.safe(text))
     return table
 

@@ -6,12 +6,21 @@ from typing import Any
 import click
 
 from tutorsim.cli.console import emit_json, err, out, safe
+from tutorsim.cli.markdown_option import add_markdown, markdown_option, plain
+from tutorsim.cli.options import claims_option
+from tutorsim.cli.output_elements import print_all
+from tutorsim.cli.progress import counted
+from tutorsim.errors import CheckFailed, UsageError
 
 __all__ = ["verify"]
 
+MANIFEST = "manifest.json"
+SHOWN = 20
+"""Findings in a step summary."""
+
 
 @click.command()
-@click.argument("cassette_dir", type=click.Path(path_type=Path, file_okay=False))
+@click.argument("cassette_dir", type=click.Path(path_type=Path))
 @click.option(
     "--junit",
     type=click.Path(path_type=Path, dir_okay=False),
@@ -24,6 +33,23 @@ __all__ = ["verify"]
     metavar="RUN",
     help="A run folder of the recording, to name the field that differs.",
 )
+@click.option(
+    "--wordings",
+    type=click.Choice(["recorded", "current"]),
+    default="recorded",
+    show_default=True,
+    help="`current` asks whether today's wordings would send the same calls.",
+)
+@claims_option("Also compute every number again that a report, or a full summary, claimed in FILE.")
+@click.option(
+    "--claim",
+    "ids",
+    multiple=True,
+    metavar="ID",
+    help="Compute this number again, of FILE or by itself: an id, or a whole citation "
+    "(tutorsim:DIGEST#ID); may be given several times.",
+)
+@markdown_option
 @click.option("--workers", type=click.IntRange(1, 256), help="Processes.")
 @click.option("--reader", type=click.Choice(["fast", "sdk"]), default="fast", show_default=True)
 @click.option(
@@ -31,12 +57,19 @@ __all__ = ["verify"]
     "as_json",
     is_flag=True,
     help="Report as JSON: study, provenance, "
-    "episodes, calls, findings (episode_id, exit_code, what, why).",
+    "episodes, calls, findings (episode_id, exit_code, what, why); with `--wordings current` also "
+    "same and reworded (name, line, recorded, today); with --claims or --claim also "
+    "claims: digest, same, differing (id, question, claimed, recomputed), missing, unknown, "
+    "reworded, asked.",
 )
 def verify(
     cassette_dir: Path,
     junit: Path | None,
+    claims: Path | None,
+    ids: tuple[str, ...],
+    markdown: Path | None,
     against: Path | None,
+    wordings: str,
     workers: int | None,
     reader: str,
     as_json: bool,
@@ -44,28 +77,104 @@ def verify(
     """Replay CASSETTE_DIR and compare every episode with the digest of the recording.
 
     Exit codes: 0 the same bytes · 1 they differ · 3 a call is missing or changed · 4 the
-    recording is damaged.
+    recording is damaged. With `--wordings current` another call is an answer: 1.
+
+    With --claims or --claim, numbers are computed again from the replayed recording, and 1 also
+    means that a claim does not hold. Claims of ballots from elsewhere, and of runs without a
+    recording, take those in CASSETTE_DIR's place. See `tutorsim guide claims`.
     """
+    if claims is not None or ids:
+        _check_fits(cassette_dir, junit, against, wordings)
+        from tutorsim.cli.claims_compared import wanted
+
+        asked = wanted(claims, ids)
+        if not (cassette_dir / MANIFEST).is_file():
+            _without_recording(asked, cassette_dir, markdown, as_json=as_json)
+            return
+    else:
+        asked = None
+        if cassette_dir.is_file():
+            raise UsageError(
+                f"{cassette_dir} is a file, and a recording is a folder.",
+                hint="Name the folder that holds manifest.json.",
+            )
     from tutorsim.replay import write_atomic
     from tutorsim.runner.verifying import junit_xml
     from tutorsim.runner.verifying import verify as check
 
-    result = check(
-        cassette_dir, reader="sdk" if reader == "sdk" else "fast", workers=workers, against=against
-    )
+    with counted("episodes") as count:
+        result = check(
+            cassette_dir,
+            reader="sdk" if reader == "sdk" else "fast",
+            workers=workers,
+            against=against,
+            wordings="current" if wordings == "current" else "recorded",
+            on_progress=count,
+        )
     if junit is not None:
         write_atomic(junit, junit_xml(result))
+    found = None
+    if asked is not None and not result.exit_code:
+        from tutorsim.cli.claims_compared import claimed_of
+
+        found = claimed_of(asked, cassette_dir, workers=workers, sdk=reader == "sdk")
+    if markdown is not None:
+        add_markdown(markdown, _markdown(result) + (f"\n{found.markdown()}" if found else ""))
     if as_json:
-        emit_json(_as_json(result))
+        told = {} if found is None else {"claims": found.value()}
+        emit_json({**_as_json(result), **told})
     else:
         _show(result)
-    if result.exit_code:
-        raise click.exceptions.Exit(result.exit_code)
+        print_all(out(), found.shown() if found else ())
+    if asked is not None and found is None:
+        err().print("No claim was computed again: the recording itself does not hold.")
+    if result.exit_code or (found is not None and not found.holds):
+        raise click.exceptions.Exit(result.exit_code or CheckFailed.exit_code)
+
+
+def _check_fits(target: Path, junit: Path | None, against: Path | None, wordings: str) -> None:
+    """Refuse options that say nothing of claims."""
+    if wordings != "recorded":
+        raise UsageError(
+            "--claims and --claim do not go with --wordings current.",
+            why="Claims are of what was recorded, in the recording's own wordings.",
+            hint="Ask the two questions one after the other.",
+        )
+    if not target.exists():
+        raise UsageError(
+            f"{target} is not there.", hint="Name a recording, a run folder or a file of ballots."
+        )
+    if junit:
+        raise UsageError(
+            "--junit is about episodes, and says nothing of claims.",
+            hint="Use --json or --markdown, or verify once with and once without --claims.",
+        )
+    if against and not (target / MANIFEST).is_file():
+        raise UsageError(
+            f"{target} is no recording, and --against is about the episodes of one.",
+            hint="Leave it out, or name the recording.",
+        )
+
+
+def _without_recording(asked: Any, run: Path, markdown: Path | None, *, as_json: bool) -> None:
+    """Claims of a run or of ballots that no recording is named for."""
+    from tutorsim.cli.claims_compared import claimed
+
+    found = claimed(asked, run)
+    if markdown is not None:
+        add_markdown(markdown, found.markdown())
+    if as_json:
+        emit_json({"claims": found.value()})
+    else:
+        print_all(out(), found.shown())
+        err().print(safe(f"{run} was read as it is; no recording was replayed."), soft_wrap=True)
+    if not found.holds:
+        raise click.exceptions.Exit(CheckFailed.exit_code)
 
 
 def _as_json(result: Any) -> dict[str, Any]:
     manifest = result.recording.manifest
-    return {
+    value = {
         "study": manifest.study_name,
         "provenance": manifest.provenance.model_dump(mode="json"),
         "episodes": result.episodes,
@@ -80,19 +189,58 @@ def _as_json(result: Any) -> dict[str, Any]:
             for finding in result.findings
         ],
     }
+    if result.reworded is not None:
+        value["same"] = result.same
+        value["reworded"] = [vars(one) for one in result.reworded]
+    return value
 
 
 def _show(result: Any) -> None:
-    provenance = result.recording.manifest.provenance
     console = out()
     for finding in result.findings[:10]:
         err().print(safe(f"{finding.error}\n"), soft_wrap=True)
     if len(result.findings) > 10:
         err().print(f"… and {len(result.findings) - 10} more.")
-    good = result.episodes - len({f.episode_id.partition(" ")[0] for f in result.findings})
-    console.print(
-        safe(
-            f"{good:,} of {result.episodes:,} episodes ({result.calls:,} calls) give the "
-            f"recorded bytes. Recorded from {provenance.kind}: {provenance.name}."
-        )
+    for one in result.reworded or ():
+        console.print(safe(str(one)), soft_wrap=True)
+    console.print(safe(_verdict(result)))
+
+
+def _verdict(result: Any) -> str:
+    """How many episodes give their bytes, and what answered their calls."""
+    what = "give the recorded bytes"
+    if result.reworded is not None:
+        number = len(result.reworded)
+        what += f" in today's wordings; {number or 'none'} of those used {_differ(number)}"
+    return (
+        f"{result.same:,} of {result.episodes:,} episodes ({result.calls:,} calls) {what}. "
+        f"{_recorded_from(result)}"
     )
+
+
+def _recorded_from(result: Any) -> str:
+    provenance = result.recording.manifest.provenance
+    if not result.is_manifest_true:
+        return "The manifest is contradicted, so what it was recorded from is not said."
+    return f"Recorded from {provenance.kind}: {provenance.name}."
+
+
+def _markdown(result: Any) -> str:
+    """The verdict, and a table of what differs."""
+    name = result.recording.manifest.study_name
+    lines = [f"### {'❌' if result.exit_code else '✅'} verify {plain(name)}", ""]
+    lines += [plain(_verdict(result)), ""]
+    if result.findings:
+        lines += ["| episode | what | why |", "|---|---|---|"]
+        lines += [
+            f"| {plain(one.episode_id)} | {plain(one.error.what)} | {plain(one.error.why)} |"
+            for one in result.findings[:SHOWN]
+        ]
+        left = len(result.findings) - SHOWN
+        lines += ["", f"… and {left} more."] if left > 0 else [""]
+    lines += [f"- {plain(str(one))}" for one in result.reworded or ()]
+    return "\n".join(lines).rstrip() + "\n"
+
+
+def _differ(number: int) -> str:
+    return "differs" if number == 1 else "differ"

@@ -8,16 +8,28 @@ global random, so the same flow can be driven live, from a recording or from can
   side and sends back their replies in the same order.
 * `CodeRun`: a student's message to extract a program from and to test; the driver sends back
   a `CodeResult`.
+* `Listen`: wait for a person who takes part; the driver sends back what was `Heard`.
 """
 
 from collections.abc import Generator, Sequence
-from dataclasses import dataclass
-from typing import NamedTuple, TypeVar
+from dataclasses import dataclass, field
+from typing import NamedTuple, TypeVar, cast
 
 from tutorsim.model import Answer, Call, Question, Reply
-from tutorsim.records import VerdictRecord
+from tutorsim.records import Failure, VerdictRecord
 
-__all__ = ["CodeResult", "CodeRun", "Effect", "Flow", "Round", "Sent", "ask"]
+__all__ = [
+    "CodeResult",
+    "CodeRun",
+    "Effect",
+    "Flow",
+    "Heard",
+    "Listen",
+    "Round",
+    "Sent",
+    "ask",
+    "ask_each",
+]
 
 T = TypeVar("T")
 
@@ -28,6 +40,11 @@ class Round(NamedTuple):
     calls: tuple[Call, ...]
     fresh: bool = False
     """The path has left the recording that it continues, which can answer none of the calls."""
+    each: bool = False
+    """A call that fails for good brings its `Failure`, and the others their replies; otherwise the
+    whole round fails."""
+    shown: object = None
+    """What a person who takes part may see meanwhile, as `Listen.shown`; `None`: nothing new."""
 
 
 @dataclass(frozen=True)
@@ -54,50 +71,117 @@ class CodeResult:
     verdict: VerdictRecord
 
 
-Effect = Round | CodeRun
-Sent = tuple[Reply, ...] | CodeResult
+@dataclass(frozen=True)
+class Listen:
+    """A place at which the flow hears a person who takes part."""
+
+    turn: int
+    place: str
+    """What the flow is about to do if the person says nothing."""
+    wait_s: float | None
+    """How long to wait for a message; `None`: until one comes or the person leaves."""
+    shown: object = field(default=None, compare=False)
+    """What the person may see at this moment, as the system shapes it; it decides nothing."""
+
+
+@dataclass(frozen=True)
+class Heard:
+    """What came of a `Listen`."""
+
+    text: str | None
+    """`None` where the person wrote nothing."""
+    waited_ms: int
+    ended: bool = False
+    """The person left."""
+    message_id: str = ""
+    """The page's name of the message, by which a message sent twice is taken once."""
+
+
+Effect = Round | CodeRun | Listen
+Sent = tuple[Reply | Failure, ...] | CodeResult | Heard
 Flow = Generator[Effect, Sent, T]
 """A flow that returns a `T`."""
 
 
-def ask(questions: Sequence[Question[T]]) -> Flow[list[Answer[T]]]:
-    """Ask side by side; ask what could not be read once more, again side by side.
+def ask(questions: Sequence[Question[T]], *, shown: object = None) -> Flow[list[Answer[T]]]:
+    """Ask side by side; ask once more, again side by side, what could not be read or was cut off.
+
+    A reply that was cut off is asked for again where its call says how. Of the second reply what
+    can be read counts; where nothing can, the first one does.
 
     Args:
         questions: Independent questions, with attempt 1 in their keys.
+        shown: What a person who takes part may see meanwhile.
 
     Returns:
         One answer per question, in the same order.
     """
+    answers = yield from _answers(questions, each=False, shown=shown)
+    return cast("list[Answer[T]]", answers)
+
+
+def ask_each(questions: Sequence[Question[T]]) -> Flow[list[Answer[T] | Failure]]:
+    """As `ask`, for questions that have nothing to do with one another.
+
+    Returns:
+        One answer per question, in the same order; the failure of a question whose call failed.
+    """
+    return (yield from _answers(questions, each=True))
+
+
+def _answers(
+    questions: Sequence[Question[T]], *, each: bool, shown: object = None
+) -> Flow[list[Answer[T] | Failure]]:
     if not questions:
         return []
-    replies = yield from _round([question.call for question in questions])
-    answers = [
-        Answer(question.read(reply.text), reply.text, None, False, 1)
+    calls = [question.call for question in questions]
+    replies = yield from _round(calls, each=each, shown=shown)
+    answers: list[Answer[T] | Failure] = [
+        reply
+        if isinstance(reply, Failure)
+        else Answer(question.read(reply.text), reply.text, None, False, 1)
         for question, reply in zip(questions, replies, strict=True)
     ]
-    unread = [i for i, answer in enumerate(answers) if answer.value is None]
+    cut_off = [
+        isinstance(reply, Reply) and reply.is_cut_off and question.call.if_cut_off is not None
+        for question, reply in zip(questions, replies, strict=True)
+    ]
+    unread = [
+        (i, answer)
+        for i, answer in enumerate(answers)
+        if isinstance(answer, Answer) and (answer.value is None or cut_off[i])
+    ]
     if unread:
-        again = yield from _round([_second(questions[i]) for i in unread])
-        for i, reply in zip(unread, again, strict=True):
-            answers[i] = _retried(questions[i], answers[i].raw, reply.text)
+        second = [_second(questions[i], cut_off=cut_off[i]) for i, _ in unread]
+        again = yield from _round(second, each=each)
+        for (i, first), reply in zip(unread, again, strict=True):
+            if isinstance(reply, Reply):
+                answers[i] = _retried(questions[i], first, reply.text)
+            else:
+                answers[i] = reply
     return answers
 
 
-def _round(calls: Sequence[Call]) -> Flow[tuple[Reply, ...]]:
-    sent = yield Round(tuple(calls))
+def _round(
+    calls: Sequence[Call], *, each: bool, shown: object = None
+) -> Flow[tuple[Reply | Failure, ...]]:
+    sent = yield Round(tuple(calls), each=each, shown=shown)
     assert isinstance(sent, tuple)
     return sent
 
 
-def _second(question: Question[T]) -> Call:
-    key = question.call.key._replace(attempt=2)
-    return Call(key, question.call.request.followed_by(question.reminder))
+def _second(question: Question[T], *, cut_off: bool) -> Call:
+    key, more = question.call.key._replace(attempt=2), question.reminder
+    if cut_off:
+        more = question.call.if_cut_off or more
+    return Call(key, question.call.request.followed_by(more))
 
 
-def _retried(question: Question[T], first: str, last: str) -> Answer[T]:
+def _retried(question: Question[T], first: Answer[T], last: str) -> Answer[T]:
     value = question.read(last)
     salvaged = value is None
-    if salvaged:
+    if value is None:
         value = question.salvage(last)
-    return Answer(value, last, first, salvaged=salvaged and value is not None, attempts=2)
+    if value is None:
+        value = first.value
+    return Answer(value, last, first.raw, salvaged=salvaged and value is not None, attempts=2)

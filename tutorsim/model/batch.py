@@ -6,7 +6,7 @@ batch that got no answer is there has to be looked up before it is sent again.
 """
 
 import json
-from collections.abc import Awaitable, Iterable, Mapping
+from collections.abc import Awaitable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any, Final, NamedTuple
 
@@ -16,9 +16,11 @@ import orjson
 
 from tutorsim.errors import UsageError
 from tutorsim.model.call import CALL_HEADER, Request
-from tutorsim.model.sdk import (
+from tutorsim.model.failure_causes import is_unreachable
+from tutorsim.model.sdk_model import (
     MESSAGES_PATH,
     carried_by,
+    credentials_in,
     error_text,
     open_client,
     refusal,
@@ -63,7 +65,16 @@ LEFT_OUT: Final = ("content-type", "content-length", "content-encoding", "transf
 
 
 class BatchTrouble(Exception):
-    """The endpoint gave no usable answer; it may give one another time."""
+    """The endpoint gave no usable answer; it may give one another time.
+
+    Args:
+        what: What it gave instead.
+        unreachable: Whether nothing answered.
+    """
+
+    def __init__(self, what: str, *, unreachable: bool = False) -> None:
+        super().__init__(what)
+        self.unreachable = unreachable
 
 
 class Entry(NamedTuple):
@@ -97,12 +108,17 @@ class EntryError:
         return self.status < FOR_GOOD and self.status not in PASSING
 
     @classmethod
-    def of(cls, result: Mapping[str, Any]) -> "EntryError":
-        """Read the error of a result."""
+    def of(cls, result: Mapping[str, Any], secrets: Sequence[str] = ()) -> "EntryError":
+        """Read the error of a result.
+
+        Args:
+            result: The result.
+            secrets: Never repeated.
+        """
         outer = result.get("error")
         inner = outer.get("error") if isinstance(outer, Mapping) else None
         kind = inner.get("type") if isinstance(inner, Mapping) else None
-        return cls(STATUS.get(str(kind), 500), said_in(outer, ()))
+        return cls(STATUS.get(str(kind), 500), said_in(outer, secrets))
 
 
 @dataclass(frozen=True)
@@ -112,6 +128,11 @@ class BatchResults:
     response: httpx2.Response
     by_id: Mapping[str, Mapping[str, Any]] = field(repr=False)
     """`custom_id` → result."""
+
+    @property
+    def secrets(self) -> list[str]:
+        """The credentials with which the results were asked for."""
+        return credentials_in(self.response.request.headers)
 
     def exchange(
         self, call: str, request: str, message: object
@@ -252,10 +273,12 @@ async def _answered(asked: Awaitable[httpx2.Response], path: str) -> httpx2.Resp
         raise _no_batches(error) from error
     except anthropic.APIStatusError as error:
         if error.status_code >= FOR_GOOD or error.status_code in PASSING:
-            raise BatchTrouble(error_text(error)) from error
+            away = is_unreachable(None, error.status_code)
+            raise BatchTrouble(error_text(error), unreachable=away) from error
         raise _refused(error) from error
     except anthropic.AnthropicError as error:
-        raise carried_by(error) or BatchTrouble(error_text(error)) from error
+        away = is_unreachable(error.__cause__)
+        raise carried_by(error) or BatchTrouble(error_text(error), unreachable=away) from error
 
 
 def _compact(message: object) -> bytes:

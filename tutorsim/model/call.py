@@ -10,16 +10,14 @@ from collections.abc import Mapping
 from functools import lru_cache
 from typing import Any, Final, NamedTuple, Protocol
 
-from tutorsim.types import STAGES, Stage
-
-__all__ = ["CALL_HEADER", "Call", "CallKey", "Model", "Reply", "Request"]
+__all__ = ["CALL_HEADER", "CUT_OFF", "Call", "CallKey", "Model", "Reply", "Request"]
 
 CALL_HEADER: Final = "x-tutorsim-call"
 """Request header that carries `<episode>/<key>`."""
 
 
 _KEY: Final = re.compile(
-    r"(?P<turn>[0-9]+)/(?P<stage>[a-z_]+)/(?P<agent>[^/]+)/(?P<attempt>[0-9]+)"
+    r"(?P<turn>[0-9]+)/(?P<stage>[a-z][a-z0-9_]*)/(?P<agent>[^/]+)/(?P<attempt>[0-9]+)"
     r"(?:/r(?P<repeat>[0-9]{2,}))?",
     re.ASCII,
 )
@@ -33,10 +31,11 @@ class CallKey(NamedTuple):
     """
 
     turn: int
-    """0 for the first attempt, then the tutoring turn."""
-    stage: Stage
+    """From 0; what a turn is, the system says."""
+    stage: str
+    """What the call is for: a lower-case word of its system."""
     agent: str
-    """A role name, `student`, `judge` or `baseline`."""
+    """Who is asked; the names are the system's."""
     attempt: int
     """1, or 2 when the first reply could not be read."""
     repeat: int = 0
@@ -53,7 +52,7 @@ class CallKey(NamedTuple):
             ValueError: If the text is not a key.
         """
         found = _KEY.fullmatch(text)
-        if found is None or found["stage"] not in STAGES:
+        if found is None:
             raise ValueError(f"{text!r} is not a call key (turn/stage/agent/attempt)")
         return cls(
             int(found["turn"]),
@@ -125,6 +124,10 @@ class Request(NamedTuple):
         }
 
 
+CUT_OFF: Final = "max_tokens"
+"""Stop reason of a reply that reached the limit of its length."""
+
+
 class Reply(NamedTuple):
     """What came back for one request."""
 
@@ -134,6 +137,11 @@ class Reply(NamedTuple):
     stop_reason: str | None
     input_tokens: int
     output_tokens: int
+
+    @property
+    def is_cut_off(self) -> bool:
+        """Whether it ends where its length reached the limit."""
+        return self.stop_reason == CUT_OFF
 
     @classmethod
     def from_body(cls, body: Mapping[str, Any]) -> "Reply":
@@ -152,8 +160,8 @@ class Reply(NamedTuple):
                 text if text.isascii() else _encodable(text),
                 model if model.isascii() else _encodable(model),
                 stop_reason if stop_reason is None else _encodable(stop_reason),
-                _input_tokens(usage),
-                int(usage["output_tokens"]),
+                _in_64_bits(_input_tokens(usage)),
+                _in_64_bits(int(usage["output_tokens"])),
             )
         except (KeyError, TypeError, AttributeError, OverflowError) as error:
             raise ValueError(f"the response is not a message: {error!r}") from error
@@ -166,6 +174,17 @@ def _input_tokens(usage: Mapping[str, Any]) -> int:
         return new
     written = int(usage.get("cache_creation_input_tokens") or 0)
     return new + written + int(usage.get("cache_read_input_tokens") or 0)
+
+
+def _in_64_bits(tokens: int) -> int:
+    """A number of tokens that every table can hold.
+
+    Raises:
+        OverflowError: If it cannot.
+    """
+    if abs(tokens) >= 2**63:
+        raise OverflowError(f"{tokens} tokens")
+    return tokens
 
 
 def _encodable(text: str) -> str:
@@ -182,6 +201,9 @@ class Call(NamedTuple):
 
     key: CallKey
     request: Request
+    if_cut_off: str | None = None
+    """What a second asking adds where the first reply reached the limit of its length; `None`
+    takes such a reply as it is."""
 
 
 class Model(Protocol):

@@ -8,7 +8,7 @@ Logs of other programs are welcome in the same shape. Fields with a default may 
 further fields are ignored.
 """
 
-from tutorsim.records.base import SCHEMA_VERSION, to_line
+from tutorsim.records.base_record import SCHEMA_VERSION, lasting, to_line, uncollected
 from tutorsim.records.episode import (
     Attempt,
     BallotRecord,
@@ -23,32 +23,51 @@ from tutorsim.records.episode import (
     Turn,
     VerdictRecord,
 )
-from tutorsim.records.reading import (
-    EPISODES_FILE,
-    RUN_FILE,
-    TIMINGS_FILE,
-    read_episodes,
-    read_run,
+from tutorsim.records.kernel_record import BaseRecord, EpisodeLine, VotedTurn, VotingTurn
+from tutorsim.records.ratings import (
+    RATINGS_FILE,
+    RatedBy,
+    RatedSheet,
+    Rating,
+    Rubric,
+    Subject,
+    Survey,
+    read_ratings,
 )
+from tutorsim.records.reply_endings import StopCount, odd_stops, stop_counts
 from tutorsim.records.retest import (
     RETEST_FILE,
     RETEST_HEAD_FILE,
     Retest,
     RetestHead,
     RetestRecord,
+    RetestReply,
     RetestVote,
     read_retest,
 )
-from tutorsim.records.run import (
+from tutorsim.records.run_folder import (
+    EPISODES_FILE,
+    RUN_FILE,
+    TIMINGS_FILE,
+    read_episodes,
+    read_lines,
+    read_run,
+)
+from tutorsim.records.run_head import (
     Branch,
     BranchedEpisode,
+    PanelMakeup,
     Provenance,
     RunRecord,
+    StudyHead,
     StudySettings,
+    SystemSettings,
+    VotingSettings,
 )
 
 __all__ = [
     "EPISODES_FILE",
+    "RATINGS_FILE",
     "RETEST_FILE",
     "RETEST_HEAD_FILE",
     "RUN_FILE",
@@ -56,27 +75,49 @@ __all__ = [
     "TIMINGS_FILE",
     "Attempt",
     "BallotRecord",
+    "BaseRecord",
     "Branch",
     "BranchPoint",
     "BranchedEpisode",
     "CallRecord",
+    "EpisodeLine",
     "EpisodeRecord",
     "Failure",
     "Note",
+    "PanelMakeup",
     "Proposal",
     "Provenance",
+    "RatedBy",
+    "RatedSheet",
+    "Rating",
     "Retest",
     "RetestHead",
     "RetestRecord",
+    "RetestReply",
     "RetestVote",
     "ReviewRecord",
+    "Rubric",
     "RunRecord",
+    "StopCount",
+    "StudyHead",
     "StudySettings",
+    "Subject",
+    "Survey",
+    "SystemSettings",
     "TieRound",
     "Turn",
     "VerdictRecord",
+    "VotedTurn",
+    "VotingSettings",
+    "VotingTurn",
+    "lasting",
+    "odd_stops",
     "read_episodes",
+    "read_lines",
+    "read_ratings",
     "read_retest",
     "read_run",
+    "stop_counts",
     "to_line",
+    "uncollected",
 ]

@@ -1,15 +1,16 @@
 """One episode, from the first attempt to the last: a line of `episodes.jsonl`."""
 
-from tutorsim.records.base import SCHEMA_VERSION, Record
-from tutorsim.types import (
+from typing import ClassVar
+
+from tutorsim.records.base_record import SCHEMA_VERSION, GrownRecord, Record
+from tutorsim.vocabularies import (
     BallotFormat,
     BallotStatus,
-    Benchmark,
     Condition,
     EpisodeStatus,
     Protocol,
     ReadStatus,
-    Stage,
+    VotingStage,
 )
 from tutorsim.voting import Choice, Decision
 
@@ -33,7 +34,7 @@ class VerdictRecord(Record):
     """What the unit tests said of the code in a student's message."""
 
     outcome: str
-    """`pass`, `fail`, `timeout`, `error`, `no_code` or `infra_error`."""
+    """`pass`, `fail`, `timeout`, `error` or `no_code`; logs of other programs may hold more."""
     reason: str = ""
     """Why, in a few words; for `no_code`, why nothing was extracted."""
     near_limit: bool = False
@@ -53,7 +54,7 @@ class Attempt(Record):
     code: str | None = None
     """The program found in the message; `None` for science questions and where none was found."""
     code_passed: bool | None = None
-    """Whether the program passed its tests; `None` for science questions and `infra_error`."""
+    """Whether the program passed its tests; `None` for science questions."""
     verdict: VerdictRecord | None = None
     """`None` for science questions."""
 
@@ -151,13 +152,24 @@ class Turn(Record):
     delivered: str = ""
     """The text that the student saw."""
 
+    @property
+    def confidences(self) -> dict[str, int]:
+        """Role → stated confidence in its final proposal; roles that stated none are left out."""
+        said = {role: proposal.confidence for role, proposal in self.proposals_final.items()}
+        return {role: stated for role, stated in said.items() if stated is not None}
+
+    @property
+    def other_votes(self) -> dict[VotingStage, tuple[BallotRecord, ...]]:
+        """A panel holds no vote but those that it logs by their own names."""
+        return {}
+
 
 class CallRecord(Record):
     """One model call, in call order."""
 
     key: str
     """`turn/stage/agent/attempt`."""
-    stage: Stage
+    stage: str
     model: str
     """The model identifier that the reply names."""
     stop_reason: str | None
@@ -185,15 +197,21 @@ class BranchPoint(Record):
     """The turn whose winner differs from the parent's; `None` when none came to differ."""
 
 
-class EpisodeRecord(Record):
+class EpisodeRecord(GrownRecord):
     """One student, one task, one condition, from the first attempt to the last."""
+
+    later: ClassVar = frozenset({"panel"})
 
     schema_version: int = SCHEMA_VERSION
     episode_id: str
-    benchmark: Benchmark
+    benchmark: str
+    """The benchmark's name in the study."""
     task_id: str
     persona: str
     condition: Condition
+    panel: str | None = None
+    """Which of the study's panels taught; `None` where it has one panel, and for the single
+    tutor."""
     repeat: int = 1
     """From 1."""
     question: str = ""
@@ -216,3 +234,13 @@ class EpisodeRecord(Record):
     success: bool | None = None
     """`None` for a failed episode."""
     calls: tuple[CallRecord, ...] = ()
+
+    @property
+    def arm(self) -> str:
+        """The condition, with the panel behind it where the study compares panels."""
+        return self.condition if self.panel is None else f"{self.condition}.{self.panel}"
+
+    @property
+    def variant(self) -> str:
+        """What stands between task and condition in the id: the persona."""
+        return self.persona

@@ -1,4 +1,4 @@
-"""A retest: recorded vote prompts asked again, and what the voters said this time.
+"""A retest: recorded prompts asked again, and what was said this time.
 
 Two files stand in the run folder beside the log: `retest.json`, the head, and `retest.jsonl`,
 one `RetestRecord` a line in the order of the log. The answers that the log holds are not
@@ -8,15 +8,14 @@ repeated here; they are the first asking, and these are the further ones.
 import hashlib
 import json
 from pathlib import Path
-from typing import Final, NamedTuple
+from typing import Any, Final, NamedTuple
 
 from pydantic import ValidationError
 
 from tutorsim.errors import LogError
-from tutorsim.records.base import SCHEMA_VERSION, Record
+from tutorsim.records.base_record import SCHEMA_VERSION, Record
 from tutorsim.records.episode import BallotRecord, Failure
-from tutorsim.records.run import Provenance
-from tutorsim.types import Stage
+from tutorsim.records.run_head import Provenance
 
 __all__ = [
     "RETEST_FILE",
@@ -24,6 +23,7 @@ __all__ = [
     "Retest",
     "RetestHead",
     "RetestRecord",
+    "RetestReply",
     "RetestVote",
     "read_retest",
 ]
@@ -36,20 +36,36 @@ class RetestVote(Record):
     """One vote of one turn, asked again of all its voters."""
 
     turn: int
-    stage: Stage
-    """`vote_initial` or `vote_final`."""
+    stage: str
+    """The vote's, as the ballots of a log name it."""
     repeats: tuple[tuple[BallotRecord, ...], ...]
     """One entry per repeat: a ballot of every voter, in the order of the log."""
     failures: tuple[Failure, ...] = ()
     """Calls that failed for good. Repeats that lack a ballot for it are not among `repeats`."""
 
 
+class RetestReply(Record):
+    """One prompt whose reply is no ballot, asked again."""
+
+    turn: int
+    stage: str
+    """Stage of the call."""
+    agent: str
+    """Who was asked."""
+    values: tuple[Any, ...]
+    """One entry per repeat: what was read of the reply, in its system's form; `None` where nothing
+    could be."""
+    failures: tuple[Failure, ...] = ()
+    """Calls that failed for good, which have no entry among `values`."""
+
+
 class RetestRecord(Record):
-    """The votes of one episode that were asked again."""
+    """What was asked again of one episode."""
 
     schema_version: int = SCHEMA_VERSION
     episode_id: str
-    votes: tuple[RetestVote, ...]
+    votes: tuple[RetestVote | RetestReply, ...]
+    """A vote of several voters each, or a single prompt."""
 
 
 class RetestHead(Record):
@@ -60,7 +76,7 @@ class RetestHead(Record):
     """The recording whose prompts were asked again."""
     repeats: int
     """Further askings of every prompt; fewer of a vote where a call failed."""
-    stages: tuple[Stage, ...]
+    stages: tuple[str, ...]
     sample: int | None = None
     """Number of turns drawn; `None` for all."""
     seed: int = 0

@@ -1,27 +1,25 @@
 """Recordings: making them, replaying them, and knowing what is in them.
 
 What replays without the SDK and vcrpy can be had from here. Recording is in
-`tutorsim.replay.recording`, the reader through the SDK in `tutorsim.replay.sdk_reader`, and what
-`tutorsim cassette` shows in `tutorsim.replay.inventory`; importing those takes longer.
+`tutorsim.replay.episode_recording`, the reader through the SDK in `tutorsim.replay.sdk_reader`, and
+what `tutorsim cassette` shows in `tutorsim.replay.inventory`; importing those takes longer.
 """
 
-from tutorsim.replay.cassette import Cassette, read_cassette
-from tutorsim.replay.files import FolderLock, folder_error, make_folder, write_atomic
-from tutorsim.replay.forms import check_recordable
+from tutorsim.replay.cassette_file import Cassette, read_cassette
+from tutorsim.replay.code_verdicts import VERDICTS_FILE, VerdictStore
+from tutorsim.replay.fast_reader import FastPlayback, FastReader, Playback, Reader, check_all_used
 from tutorsim.replay.manifest import (
     MANIFEST_FILE,
     EpisodeEntry,
     Manifest,
-    Outcome,
     check_cassette,
     episode_entry,
-    episode_outcome,
     read_manifest,
     write_manifest,
 )
 from tutorsim.replay.provenance import Witness, package_versions
-from tutorsim.replay.reader import FastPlayback, FastReader, Playback, Reader, check_all_used
-from tutorsim.replay.verdicts import VERDICTS_FILE, VerdictStore
+from tutorsim.replay.safe_files import FolderLock, folder_error, make_folder, write_atomic
+from tutorsim.replay.text_or_compressed import check_recordable
 
 __all__ = [
     "MANIFEST_FILE",
@@ -32,7 +30,6 @@ __all__ = [
     "FastReader",
     "FolderLock",
     "Manifest",
-    "Outcome",
     "Playback",
     "Reader",
     "VerdictStore",
@@ -41,7 +38,6 @@ __all__ = [
     "check_cassette",
     "check_recordable",
     "episode_entry",
-    "episode_outcome",
     "folder_error",
     "make_folder",
     "package_versions",

@@ -1,19 +1,17 @@
-"""Converting a recording's cassettes from one form of file to the other."""
+"""Converting a recording's cassettes from one form of file to the other.
+
+A recording of the first form, which has no wordings of its own, gets them on the way.
+"""
 
 import hashlib
 from pathlib import Path
+from typing import Literal, NamedTuple
 
-from tutorsim.errors import FolderError, RecordingError
-from tutorsim.replay.files import FolderLock, folder_error, make_folder, write_atomic
-from tutorsim.replay.forms import (
-    CassetteForm,
-    cassette_file,
-    read_cassette_file,
-    write_cassette_file,
-)
-from tutorsim.replay.interaction import cassette_name
-from tutorsim.replay.manifest import MANIFEST_FILE, EpisodeEntry, read_manifest
-from tutorsim.replay.retest import (
+from tutorsim.catalog.recorded_wordings import WORDINGS_FILE
+from tutorsim.errors import FolderError, RecordingError, TutorsimError
+from tutorsim.replay.manifest import MANIFEST_FILE, EpisodeEntry, Manifest, read_manifest
+from tutorsim.replay.recorded_call import cassette_name
+from tutorsim.replay.retest_folder import (
     RETEST_FOLDER,
     RETEST_MANIFEST_FILE,
     RetestEntry,
@@ -21,17 +19,43 @@ from tutorsim.replay.retest import (
     read_retest_manifest,
     retest_folder,
 )
+from tutorsim.replay.safe_files import (
+    LOCK_FILE,
+    FolderLock,
+    folder_error,
+    make_folder,
+    write_atomic,
+)
+from tutorsim.replay.text_or_compressed import (
+    CassetteForm,
+    cassette_file,
+    read_cassette_file,
+    write_cassette_file,
+)
+from tutorsim.systems import LoadedStudy, load_recorded_study, write_study
 
-__all__ = ["convert"]
+__all__ = ["Converted", "convert"]
 
-ALONGSIDE = (".toml", ".jsonl")
-"""Suffixes of the files that belong to a finished recording besides manifest and cassettes."""
+_MARKER = ".converting"
+"""Stands in the new folder until it is whole."""
+ALONGSIDE = ("*.toml", "*.jsonl", "tasks.*")
+"""Files that belong to a finished recording besides manifest and cassettes."""
 
 
-def convert(folder: Path, into: Path, form: CassetteForm) -> int:
+class Converted(NamedTuple):
+    """What came of converting a recording."""
+
+    size: int
+    """Bytes of the cassettes written."""
+    wordings: Literal["kept", "added", "unknown"]
+    """`unknown` where the recording has none of its own and today's are not the recorded ones."""
+
+
+def convert(folder: Path, into: Path, form: CassetteForm) -> Converted:
     """Write a finished recording anew with its cassettes in a form; all else stays as it is.
 
-    A finished retest goes with it.
+    A finished retest goes with it. Wordings and tasks that the recording does not have in its
+    folder are added, where they are the recorded ones.
 
     Each cassette's text is held against the manifest, whose digests are of texts and so the same
     in either form. The manifest is written last, so a folder that has one is whole.
@@ -41,9 +65,6 @@ def convert(folder: Path, into: Path, form: CassetteForm) -> int:
         into: A folder that does not exist or is empty.
         form: The form wanted.
 
-    Returns:
-        Bytes of the cassettes written.
-
     Raises:
         MissingCallError: If a cassette is missing.
         RecordingError: If the recording is unfinished, damaged or edited.
@@ -51,21 +72,47 @@ def convert(folder: Path, into: Path, form: CassetteForm) -> int:
     """
     manifest = read_manifest(folder)
     retest = read_retest_manifest(retest_folder(folder))
-    _check_empty(into)
+    _check_empty(into, source=manifest, form=form)
     with FolderLock(into):
+        write_atomic(into / _MARKER, _marker(manifest, form))
         size = sum(_converted(folder, into, entry, form) for entry in manifest.episodes)
         if retest is not None:
             size += _retest_converted(retest_folder(folder), into / RETEST_FOLDER, retest, form)
         for path in sorted(folder.iterdir()):
-            if path.suffix in ALONGSIDE and path.is_file() and not path.is_symlink():
+            alongside = any(path.match(pattern) for pattern in ALONGSIDE)
+            if alongside and path.is_file() and not path.is_symlink():
                 write_atomic(into / path.name, path.read_bytes())
+        study = None if (folder / WORDINGS_FILE).exists() else _as_recorded(folder, manifest)
+        if study is not None:
+            write_study(study, into)
         write_atomic(into / MANIFEST_FILE, (folder / MANIFEST_FILE).read_bytes())
-    return size
+        (into / _MARKER).unlink(missing_ok=True)
+    has_wordings = (into / WORDINGS_FILE).exists()
+    return Converted(size, "added" if study else "kept" if has_wordings else "unknown")
 
 
-def _check_empty(into: Path) -> None:
+def _as_recorded(folder: Path, manifest: Manifest) -> LoadedStudy | None:
+    """The study in today's wordings where those are the recorded ones."""
     try:
-        taken = into.is_file() or (into.is_dir() and any(into.iterdir()))
+        loaded = load_recorded_study(folder)
+    except TutorsimError:
+        return None  # the form of the cassettes can be changed all the same
+    studies = (loaded, loaded.in_first_form())
+    return next((one for one in studies if one.digest() == manifest.study_digest), None)
+
+
+def _marker(manifest: Manifest, form: CassetteForm) -> bytes:
+    """What a folder holds while a recording is being converted into it."""
+    return f"{manifest.recording_digest()} {form}\n".encode()
+
+
+def _check_empty(into: Path, *, source: Manifest, form: CassetteForm) -> None:
+    """Refuse a folder that holds anything but what an interrupted command of the same left."""
+    try:
+        marker = into / _MARKER
+        begun = marker.is_file() and marker.read_bytes() == _marker(source, form)
+        names = {path.name for path in into.iterdir()} if into.is_dir() else set()
+        taken = into.is_file() or (bool(names - {LOCK_FILE}) and not begun)
     except OSError as error:
         raise folder_error(into, error) from error
     if taken:

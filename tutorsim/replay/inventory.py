@@ -8,12 +8,13 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from tutorsim.errors import RecordingError, ReplayError, TutorsimError
-from tutorsim.replay.cassette import Cassette, read_cassette
-from tutorsim.replay.forms import cassette_file, cassette_files
-from tutorsim.replay.interaction import cassette_name, is_episode_id
+from tutorsim.replay.cassette_file import Cassette, read_cassette
+from tutorsim.replay.code_verdicts import VERDICTS_FILE
+from tutorsim.replay.fast_reader import unreadable_reply
+from tutorsim.replay.leaked_keys import key_shaped
 from tutorsim.replay.manifest import MANIFEST_FILE, EpisodeEntry, Manifest, read_manifest
-from tutorsim.replay.reader import unreadable_reply
-from tutorsim.replay.retest import (
+from tutorsim.replay.recorded_call import cassette_name, is_episode_id
+from tutorsim.replay.retest_folder import (
     RETEST_FOLDER,
     RETEST_MANIFEST_FILE,
     RetestEntry,
@@ -21,7 +22,7 @@ from tutorsim.replay.retest import (
     read_retest_manifest,
     retest_folder,
 )
-from tutorsim.replay.verdicts import VERDICTS_FILE
+from tutorsim.replay.text_or_compressed import cassette_file, cassette_files, decompressed
 
 __all__ = [
     "CallSummary",
@@ -61,7 +62,7 @@ class Recording:
     manifest: Manifest | None
     """`None` when it cannot be read or was not written yet."""
     problem: str | None
-    """Why there is no manifest."""
+    """Why there is no manifest, or what of it a cassette contradicts."""
     cassettes: tuple[str, ...]
     """Episode ids that have a cassette file, in text or compressed, sorted."""
     journals: tuple[str, ...]
@@ -136,6 +137,7 @@ def verify_files(folder: Path) -> tuple[Finding, ...]:
     """
     manifest = read_manifest(folder)
     findings = [found for entry in manifest.episodes for found in _check_entry(folder, entry)]
+    findings += _check_keys(folder)
     findings += _check_verdicts(folder, manifest)
     names = sorted(path.name for path in folder.iterdir())
     found = _recording(folder, names)
@@ -205,6 +207,8 @@ def _recording(folder: Path, names: list[str]) -> Recording:
     except RecordingError as error:
         problem = f"{error.what} {error.why}"
     cassettes = dict(cassette_files(names))
+    if manifest is not None and cassettes:
+        problem = _contradicted(folder, manifest, next(iter(cassettes)))
     return Recording(
         folder=folder,
         manifest=manifest,
@@ -214,6 +218,21 @@ def _recording(folder: Path, names: list[str]) -> Recording:
         size=sum(cassette_file(folder, *one).lstat().st_size for one in cassette_files(names)),
         retest=_retest(folder),
     )
+
+
+def _contradicted(folder: Path, manifest: Manifest, episode_id: str) -> str | None:
+    """What one cassette says against the manifest's word on who answered; `verify` asks all.
+
+    A damaged cassette says nothing, nor does one of another study, as a branch may have.
+    """
+    stated = manifest.provenance.kind
+    try:
+        cassette = read_cassette(folder, episode_id)
+    except (RecordingError, ReplayError):
+        return None
+    if cassette.kind == stated or cassette.study_digest != manifest.study_digest:
+        return None
+    return f"The manifest says that {stated} answered, {cassette.name} says {cassette.kind}."
 
 
 def _retest(folder: Path) -> Retest | None:
@@ -287,6 +306,22 @@ def _check_retest(folder: Path, manifest: Manifest, found: Retest) -> Iterator[F
             yield Finding(f"{RETEST_FOLDER}/{cassette_name(name)}", "the manifest does not name it")
     for name in found.journals:
         yield Finding(f"{RETEST_FOLDER}/{name}{JOURNAL_SUFFIX}", "the retest is half recorded")
+
+
+def _check_keys(folder: Path) -> Iterator[Finding]:
+    """Strings in the shape of a key, in any file of a recording and of its retest."""
+    for path in sorted(folder.rglob("*")):
+        if path.is_symlink() or not path.is_file():
+            continue
+        data = path.read_bytes()
+        try:
+            text = decompressed(data, path.name) if path.suffix == ".zst" else data
+        except RecordingError:
+            continue  # the check of its entry says so
+        for shaped in key_shaped(text.decode(errors="replace")):
+            yield Finding(
+                str(path.relative_to(folder)), f"it holds a string in the shape of a key, {shaped}"
+            )
 
 
 def _check_verdicts(folder: Path, manifest: Manifest) -> Iterator[Finding]:

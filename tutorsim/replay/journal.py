@@ -5,13 +5,15 @@ The first line says what the journal belongs to. A journal lives until its casse
 
 from collections.abc import Mapping
 from pathlib import Path
-from typing import Any, Final
+from typing import Any, Final, get_args
 
 import orjson
 
 from tutorsim.errors import RecordingError
-from tutorsim.replay.files import AppendFile
-from tutorsim.replay.interaction import Interaction
+from tutorsim.model import CALL_HEADER, CallKey, json_value
+from tutorsim.replay.recorded_call import Interaction
+from tutorsim.replay.safe_files import AppendFile
+from tutorsim.vocabularies import ProvenanceKind
 
 __all__ = ["JOURNAL_SCHEMA", "Journal", "journal_path"]
 
@@ -103,11 +105,30 @@ class Journal:
     def _parsed(self, line: bytes, number: int) -> Interaction:
         try:
             fields: Mapping[str, Any] = orjson.loads(line)
-            if fields.keys() != _FIELDS or not isinstance(fields["key"], str):
+            if fields.keys() != _FIELDS:
                 raise ValueError("fields are missing or unknown")
-            return Interaction(**fields)
-        except (ValueError, AttributeError, TypeError) as error:
+            one = Interaction(**fields)
+            self._check(one)
+            return one
+        except (ValueError, AttributeError, TypeError, KeyError) as error:
             raise self._refused(f"Line {number}: {error}.") from error
+
+    def _check(self, one: Interaction) -> None:
+        """Hold a line against what is written: a request of this episode, and the reply to it."""
+        CallKey.parse(one.key)
+        if one.kind not in get_args(ProvenanceKind):
+            raise ValueError(f"{one.kind!r} answered, which is of no known kind")
+        if one.status not in range(200, 300):
+            raise ValueError(f"the reply to call {one.key} is not a success")
+        for headers in (one.request_headers, one.response_headers):
+            if not all(isinstance(value, str) for value in headers.values()):
+                raise ValueError(f"a header of call {one.key} is no text")
+        called = one.request_headers[CALL_HEADER]
+        if called != f"{self._head['episode_id']}/{one.key}":
+            raise ValueError(f"call {one.key} was made as {called}")
+        if not isinstance(json_value(one.request), dict):
+            raise ValueError(f"the request of call {one.key} is no JSON object")
+        one.reply()
 
     def _refused(self, why: str) -> RecordingError:
         return RecordingError(

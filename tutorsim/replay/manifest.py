@@ -8,16 +8,17 @@ import hashlib
 import json
 from collections.abc import Sequence
 from pathlib import Path
-from typing import Any, Final, Protocol, TypeVar
+from typing import Any, ClassVar, Final, Protocol, TypeVar
 
 from pydantic import BaseModel, ConfigDict, Field, ValidationError
 
 from tutorsim.errors import RecordingError
-from tutorsim.records import EpisodeRecord, Failure, Provenance, to_line
-from tutorsim.replay.cassette import Cassette
-from tutorsim.replay.files import write_atomic
-from tutorsim.replay.interaction import cassette_name, is_episode_id, json_value
-from tutorsim.types import DecidedBy, EpisodeStatus
+from tutorsim.model.json_bodies import json_value
+from tutorsim.records import EpisodeLine, Failure, Provenance, to_line
+from tutorsim.replay.cassette_file import Cassette
+from tutorsim.replay.recorded_call import cassette_name, is_episode_id
+from tutorsim.replay.safe_files import write_atomic
+from tutorsim.vocabularies import EpisodeStatus
 
 __all__ = [
     "MANIFEST_FILE",
@@ -28,11 +29,9 @@ __all__ = [
     "EpisodeEntry",
     "Head",
     "Manifest",
-    "Outcome",
     "Part",
     "check_cassette",
     "episode_entry",
-    "episode_outcome",
     "load_head",
     "read_manifest",
     "save_head",
@@ -60,24 +59,15 @@ class Entry(Part):
 class Head(Part):
     """The head of a folder of cassettes."""
 
+    file: ClassVar[str]
+    """Its name in the folder."""
+    later: ClassVar[tuple[str, ...]] = ()
+    """Fields that came later, and are left out while they say nothing."""
+
     episodes: Sequence[Entry]
 
 
 H = TypeVar("H", bound=Head)
-
-
-class Outcome(Part):
-    """What came of an episode, short enough to review in a diff."""
-
-    success: bool | None
-    """`None` for a failed episode."""
-    turns_taken: int
-    winners: tuple[str, ...]
-    """Role delivered in each turn; empty for the single tutor."""
-    decided_by: tuple[DecidedBy, ...]
-    initial_correctness: float | None
-    final_correctness: float | None
-    code_passed: bool | None
 
 
 class EpisodeEntry(Entry):
@@ -94,11 +84,19 @@ class EpisodeEntry(Entry):
     """Digest of the cassette's keys and requests."""
     record_sha256: str = Field(pattern=SHA256)
     """Digest of the episode's log line."""
-    outcome: Outcome
+    outcome: dict[str, Any]
+    """What came of the episode in its system's words, short enough to review in a diff."""
+
+    def failed(self, key: str) -> Failure | None:
+        """How a call failed that the cassette does not hold; `None` where none failed."""
+        return self.failure
 
 
 class Manifest(Head):
     """The head of a recording's folder."""
+
+    file = MANIFEST_FILE
+    later = ("inputs_sha256",)
 
     schema_version: int = MANIFEST_SCHEMA
     study_name: str
@@ -111,23 +109,36 @@ class Manifest(Head):
     """Fingerprint of what judged the programs; `None` where there were none."""
     verdicts_sha256: str | None = Field(pattern=SHA256)
     """Digest of the verdict file; `None` where there is none."""
+    inputs_sha256: str | None = Field(default=None, pattern=SHA256)
+    """Digest of the file of a person's inputs; left out where there is none."""
     log_sha256: str = Field(pattern=SHA256)
     """Digest of the `episodes.jsonl` that the recording gives."""
     episodes: tuple[EpisodeEntry, ...]
     """In grid order."""
 
     def recording_digest(self) -> str:
-        """SHA-256 over everything that a replay plays: cassettes, failures, verdicts."""
+        """SHA-256 over everything that a replay plays: cassettes, failures, verdicts, inputs."""
         episodes = [
             [e.episode_id, e.cassette_sha256, e.failure and [e.failure.key, e.failure.error]]
             for e in self.episodes
         ]
         played = [self.schema_version, self.study_digest, self.verdicts_sha256, episodes]
+        if self.inputs_sha256 is not None:
+            played.append(self.inputs_sha256)
         return hashlib.sha256(json.dumps(played).encode()).hexdigest()
 
 
-def episode_entry(record: EpisodeRecord, line: str, cassette: Cassette) -> EpisodeEntry:
-    """Describe a recorded episode by its log record, the record's line and its cassette."""
+def episode_entry(
+    record: EpisodeLine, line: str, cassette: Cassette, outcome: dict[str, Any]
+) -> EpisodeEntry:
+    """Describe a recorded episode.
+
+    Args:
+        record: Its log record.
+        line: The record's line.
+        cassette: Its cassette.
+        outcome: What came of it, in its system's words.
+    """
     return EpisodeEntry(
         episode_id=record.episode_id,
         status=record.status,
@@ -136,32 +147,31 @@ def episode_entry(record: EpisodeRecord, line: str, cassette: Cassette) -> Episo
         cassette_sha256=cassette.sha256,
         requests_sha256=cassette.requests_sha256(),
         record_sha256=hashlib.sha256(line.encode()).hexdigest(),
-        outcome=episode_outcome(record),
-    )
-
-
-def episode_outcome(record: EpisodeRecord) -> Outcome:
-    """What came of an episode, in short."""
-    decisions = [turn.decision for turn in record.turns if turn.decision is not None]
-    return Outcome(
-        success=record.success,
-        turns_taken=record.turns_taken,
-        winners=tuple(decision.winner for decision in decisions),
-        decided_by=tuple(decision.decided_by for decision in decisions),
-        initial_correctness=record.initial_correctness,
-        final_correctness=record.final_correctness,
-        code_passed=record.code_passed,
+        outcome=outcome,
     )
 
 
 class Digests(Protocol):
-    """What a manifest says of a cassette."""
+    """What every manifest says of a cassette, and of the record that its replay gives."""
+
+    @property
+    def episode_id(self) -> str: ...
+
+    @property
+    def calls(self) -> int: ...
 
     @property
     def cassette_sha256(self) -> str: ...
 
     @property
     def requests_sha256(self) -> str: ...
+
+    @property
+    def record_sha256(self) -> str: ...
+
+    def failed(self, key: str) -> Failure | None: ...
+
+    def model_dump(self, *, mode: str) -> dict[str, Any]: ...
 
 
 def check_cassette(entry: Digests, cassette: Cassette) -> RecordingError | None:
@@ -197,7 +207,7 @@ def write_manifest(folder: Path, manifest: Manifest) -> None:
     Raises:
         FolderError: If it cannot be written.
     """
-    save_head(folder / MANIFEST_FILE, manifest)
+    save_head(folder, manifest)
 
 
 def read_manifest(folder: Path) -> Manifest:
@@ -207,7 +217,7 @@ def read_manifest(folder: Path) -> Manifest:
         RecordingError: If the folder is no recording, or the manifest is truncated, of another
             version, or names an episode twice or one whose name could leave the folder.
     """
-    found = load_head(folder / MANIFEST_FILE, Manifest, schema=MANIFEST_SCHEMA)
+    found = load_head(folder, Manifest, schema=MANIFEST_SCHEMA)
     if found is None:
         raise RecordingError(
             f"{folder} is not a recording.",
@@ -218,26 +228,28 @@ def read_manifest(folder: Path) -> Manifest:
     return found
 
 
-def save_head(path: Path, head: Head) -> None:
-    """Write a head, one episode a line; the same head gives the same bytes.
+def save_head(folder: Path, head: Head) -> None:
+    """Write a head into its folder, one episode a line; the same head gives the same bytes.
 
     Raises:
         FolderError: If it cannot be written.
     """
-    fields = head.model_dump(mode="json", exclude={"episodes"}) | {"episodes": []}
+    kind = type(head)
+    unsaid = {name for name in kind.later if getattr(head, name) == kind.model_fields[name].default}
+    fields = head.model_dump(mode="json", exclude={"episodes", *unsaid}) | {"episodes": []}
     text = json.dumps(fields, ensure_ascii=False, indent=1)
     lines = ",\n  ".join(to_line(entry) for entry in head.episodes)
     if lines:
         text = text.removesuffix("[]\n}") + f"[\n  {lines}\n ]\n}}"
-    write_atomic(path, f"{text}\n".encode())
+    write_atomic(folder / head.file, f"{text}\n".encode())
 
 
-def load_head(path: Path, kind: type[H], *, schema: int) -> H | None:
+def load_head(folder: Path, kind: type[H], *, schema: int) -> H | None:
     """Read a head and check that its episodes can be used to open files.
 
     Args:
-        path: The file.
-        kind: What it holds.
+        folder: Where it is.
+        kind: What it is.
         schema: Version that can be read.
 
     Returns:
@@ -246,6 +258,7 @@ def load_head(path: Path, kind: type[H], *, schema: int) -> H | None:
     Raises:
         RecordingError: As `read_manifest`.
     """
+    path = folder / kind.file
     try:
         data = json_value(path.read_bytes())
         version = data["schema_version"]

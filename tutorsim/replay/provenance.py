@@ -6,9 +6,9 @@ from dataclasses import dataclass, field
 from typing import Final
 
 from tutorsim.records import Provenance
-from tutorsim.replay.cassette import Cassette
-from tutorsim.replay.interaction import STANDIN_HEADER
-from tutorsim.types import ProvenanceKind
+from tutorsim.replay.cassette_file import Cassette
+from tutorsim.replay.recorded_call import STANDIN_HEADER
+from tutorsim.vocabularies import ProvenanceKind
 
 __all__ = ["Witness", "package_versions", "relay_name"]
 
@@ -34,6 +34,12 @@ class Witness:
             self.kinds.add(one.kind)
             if STANDIN_HEADER in one.response_headers:
                 self.standins.add(one.response_headers[STANDIN_HEADER])
+
+    def join(self, other: "Witness") -> None:
+        """Take in what another one gathered."""
+        self.kinds |= other.kinds
+        self.models |= other.models
+        self.standins |= other.standins
 
     def provenance(
         self,

@@ -21,16 +21,16 @@ from vcr.stubs.httpx_stubs import vcr_handle_async_request
 
 from tutorsim.errors import CallFailed, RecordingError
 from tutorsim.model import CALL_HEADER, Call, Reply
-from tutorsim.model.sdk import SdkModel
-from tutorsim.replay.cassette import Cassette, JsonText, parse_cassette
-from tutorsim.replay.forms import read_cassette_file
-from tutorsim.replay.interaction import (
+from tutorsim.model.json_bodies import json_value
+from tutorsim.model.sdk_model import SdkModel
+from tutorsim.replay.cassette_file import Cassette, JsonText, parse_cassette
+from tutorsim.replay.fast_reader import Playback, unreadable_reply
+from tutorsim.replay.recorded_call import (
     check_episode_id,
     check_same,
-    json_value,
     missing,
 )
-from tutorsim.replay.reader import Playback, unreadable_reply
+from tutorsim.replay.text_or_compressed import read_cassette_file
 
 __all__ = ["SdkPlayback", "SdkReader"]
 

@@ -25,13 +25,13 @@ from tutorsim.model.batch import (
     EntryError,
     request_text,
 )
-from tutorsim.model.custom_id import CustomId, new_mark
-from tutorsim.model.sdk import call_failed, refusal, retirement
-from tutorsim.replay.interaction import json_value
-from tutorsim.replay.recording import Deck
-from tutorsim.runner.muster import Muster
-from tutorsim.runner.stopping import Stop
-from tutorsim.runner.submissions import Submission, Submissions
+from tutorsim.model.batch_call_ids import CustomId, new_mark
+from tutorsim.model.json_bodies import json_value
+from tutorsim.model.sdk_model import call_failed, refusal, retirement
+from tutorsim.replay.episode_recording import Deck
+from tutorsim.runner.batch_submissions import Submission, Submissions
+from tutorsim.runner.recording_stop import Stop
+from tutorsim.runner.wave_barrier import Muster
 
 __all__ = ["BatchModel", "Prepaid"]
 
@@ -197,7 +197,7 @@ class BatchModel:
             if reply is not None:
                 return reply
         if kind == "errored":
-            error = EntryError.of(result)
+            error = EntryError.of(result, results.secrets if results else ())
             refused = refusal(error.status, error.said, waiting.call.request.model)
             waiting.trouble = f"HTTP {error.status}{error.said}"
             if refused is not None or error.lasting:

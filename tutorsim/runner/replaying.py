@@ -1,30 +1,46 @@
 """Replaying a recording: the same flows, answered from cassettes, with no socket and no key."""
 
-import gc
 import os
 import signal
 from collections import deque
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Coroutine, Iterator, Sequence
 from concurrent.futures import Future
 from contextlib import ExitStack, contextmanager
+from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING, Literal
+from typing import TYPE_CHECKING, Any, Literal
 
-from tutorsim.drivers import at_once
 from tutorsim.errors import MissingCallError
-from tutorsim.records import EpisodeRecord, RunRecord
-from tutorsim.replay import FastReader, FolderLock, VerdictStore
-from tutorsim.runner.log import LogWriter, check_log_folder, remove_retest, run_record
-from tutorsim.runner.machine import machine_facts
-from tutorsim.runner.opening import Recording, check_drift, open_recording
-from tutorsim.runner.playing import Replayed, Source, VerdictChange, play, played
-from tutorsim.runner.retest_playing import RetestLog, open_retest
+from tutorsim.flow_drivers import at_once
+from tutorsim.records import EpisodeLine, RunRecord, uncollected
+from tutorsim.replay import FastReader, FolderLock, Reader, VerdictStore, Witness
+from tutorsim.replay.person_inputs import InputStore
+from tutorsim.runner.job import Lines, study_piece
+from tutorsim.runner.machine_facts import machine_facts
+from tutorsim.runner.manifest_check import check_provenance
+from tutorsim.runner.open_recording import Recording, check_drift, open_recording
+from tutorsim.runner.piece_playback import Replayed, Source, VerdictChange, play, played
+from tutorsim.runner.playback_reader import open_reader
+from tutorsim.runner.retest_log import RetestLog
+from tutorsim.runner.retest_playing import open_retest
+from tutorsim.runner.run_folder_writer import LogWriter, check_log_folder, remove_retest, run_record
 from tutorsim.sandbox import Sandbox
+from tutorsim.study import EpisodeSpec
 
 if TYPE_CHECKING:
     from concurrent.futures import ProcessPoolExecutor
 
-__all__ = ["ReaderName", "default_workers", "replay", "replay_each", "replay_episode"]
+__all__ = [
+    "OnProgress",
+    "ReaderName",
+    "default_workers",
+    "replay",
+    "replay_each",
+    "replay_episode",
+]
+
+OnProgress = Callable[[int, int], None]
+"""Told how many of how many episodes are done."""
 
 ReaderName = Literal["fast", "sdk"]
 """`fast` reads cassettes directly; `sdk` goes through the real client and vcrpy's playback."""
@@ -42,6 +58,7 @@ def replay(
     reader: ReaderName = "fast",
     workers: int | None = None,
     sandbox: Sandbox | None = None,
+    on_progress: OnProgress = lambda done, total: None,
 ) -> tuple[RunRecord, tuple[VerdictChange, ...]]:
     """Replay a recording and write its log, and beside it its retest where it has one.
 
@@ -52,6 +69,7 @@ def replay(
         workers: Processes; the bytes written are the same for any number. `None` takes as many
             as pay off.
         sandbox: Runs recorded programs again, for comparison; the log keeps recorded verdicts.
+        on_progress: Told after each episode how many of how many are done.
 
     Returns:
         The head of the log, and the verdicts that differ when run again.
@@ -64,21 +82,23 @@ def replay(
     """
     recording = open_recording(folder)
     changes: list[VerdictChange] = []
+    witness = Witness()
     with ExitStack() as stack:
         stack.enter_context(FolderLock(log_dir))
         check_log_folder(log_dir, recording.manifest.study_digest)
         log = stack.enter_context(LogWriter(log_dir))
         retest = stack.enter_context(open_retest(recording, sdk=reader == "sdk"))
         again = RetestLog()
-        for one in replay_each(recording, reader=reader, workers=workers, sandbox=sandbox):
-            if one.line is None:
-                assert one.error is not None
-                raise one.error
-            log.add(one.line, one.episode_id, one.seconds)
+        for one in replay_each(
+            recording, reader=reader, workers=workers, sandbox=sandbox, on_progress=on_progress
+        ):
+            _add(log, one)
+            witness.join(one.witness or Witness())
             changes += one.changes
             if retest is not None and one.episode_id in retest.entries:
-                again.add(retest.play(one.line))
+                _add(again, retest.play(retest.record_of(one.line or "")))
         check_drift(recording)
+        check_provenance(recording.manifest, witness)
         run = run_record(recording.loaded, recording.manifest)
         run = run.model_copy(update={"episodes_sha256": log.sha256})
         log.finish(run, machine_facts("replay", folder, sandbox, used=sandbox is not None))
@@ -89,69 +109,111 @@ def replay(
     return run, tuple(changes)
 
 
+def _add(log: Lines, one: Replayed) -> None:
+    """Log a piece that was played.
+
+    Raises:
+        TutorsimError: If it could not be.
+    """
+    if one.line is None:
+        assert one.error is not None
+        raise one.error
+    log.add(one.line, one.episode_id, one.seconds)
+
+
 def replay_each(
     recording: Recording,
     *,
     reader: ReaderName = "fast",
     workers: int | None = 1,
     sandbox: Sandbox | None = None,
+    with_entries: bool = False,
+    on_progress: OnProgress = lambda done, total: None,
 ) -> Iterator[Replayed]:
     """Replay every episode, in grid order; an episode that fails does not end the others.
 
     A sandbox and the `sdk` reader work in this process, whatever the number of workers.
+
+    Args:
+        recording: The recording.
+        reader: How cassettes are read.
+        workers: Processes; `None` takes as many as pay off.
+        sandbox: Runs recorded programs again, for comparison.
+        with_entries: Also compute what the manifest should say of each episode.
+        on_progress: Told after each episode how many of how many are done.
     """
-    if workers is None:
-        workers = default_workers(len(recording.specs))
-    verdicts = VerdictStore(recording.folder)
-    if reader == "sdk":
-        return _through_the_sdk(recording, verdicts, sandbox)
-    source = Source(recording, verdicts, FastReader(recording.folder), sandbox)
-    indices = range(len(recording.specs))
-    if sandbox is not None or min(workers, -(-len(indices) // CHUNK)) <= 1:
-        return _in_this_process(source, indices)
-    return _side_by_side(source, indices, workers)
-
-
-def _in_this_process(source: Source, indices: Sequence[int]) -> Iterator[Replayed]:
-    for index in indices:
-        with _uncollected():
-            one = at_once(play(source, source.recording.specs[index]))
+    replayed = _replayed(
+        recording, reader=reader, workers=workers, sandbox=sandbox, with_entries=with_entries
+    )
+    for done, one in enumerate(replayed, start=1):
+        on_progress(done, len(recording.specs))
         yield one
 
 
-@contextmanager
-def _uncollected() -> Iterator[None]:
-    """Leave garbage in cycles to the end of an episode.
+def _replayed(
+    recording: Recording,
+    *,
+    reader: ReaderName,
+    workers: int | None,
+    sandbox: Sandbox | None,
+    with_entries: bool,
+) -> Iterator[Replayed]:
+    if workers is None:
+        workers = default_workers(len(recording.specs))
+    if reader == "sdk":
+        return _through_the_sdk(recording, sandbox, with_entries=with_entries)
+    source = _source(recording, FastReader(recording.folder), sandbox)
+    work = _Work(recording, source, with_entries)
+    indices = range(len(recording.specs))
+    if sandbox is not None or min(workers, -(-len(indices) // CHUNK)) <= 1:
+        return _in_this_process(work, indices)
+    return _side_by_side(work, indices, workers)
 
-    An episode hardly makes any, and looking for it again and again takes a tenth of the time.
-    """
-    collecting = gc.isenabled()
-    gc.disable()
-    try:
-        yield
-    finally:
-        if collecting:
-            gc.enable()
+
+def _source(recording: Recording, reader: Reader, sandbox: Sandbox | None = None) -> Source:
+    """Where the effects of a recording's episodes are answered from."""
+    return Source(
+        head=recording.manifest,
+        reader=reader,
+        parent_study=recording.parent_study,
+        verdicts=VerdictStore(recording.folder),
+        inputs=InputStore(recording.folder),
+        sandbox=sandbox,
+    )
+
+
+@dataclass(frozen=True)
+class _Work:
+    """What is replayed, in any process."""
+
+    recording: Recording
+    source: Source
+    with_entries: bool
+
+    def play(self, spec: EpisodeSpec) -> Coroutine[Any, Any, Replayed]:
+        """Play an episode."""
+        piece = study_piece(self.recording.loaded, spec)
+        entry = self.recording.entries[piece.id]
+        return play(self.source, piece, entry, with_entry=self.with_entries)
+
+
+def _in_this_process(work: _Work, indices: Sequence[int]) -> Iterator[Replayed]:
+    for index in indices:
+        with uncollected():
+            one = at_once(work.play(work.recording.specs[index]))
+        yield one
 
 
 def _through_the_sdk(
-    recording: Recording, verdicts: VerdictStore, sandbox: Sandbox | None
+    recording: Recording, sandbox: Sandbox | None, *, with_entries: bool
 ) -> Iterator[Replayed]:
-    import asyncio
-
-    from tutorsim.replay.sdk_reader import SdkReader
-
-    with asyncio.Runner() as runner:
-        reader = SdkReader(recording.folder)
-        source = Source(recording, verdicts, reader, sandbox)
-        try:
-            for spec in recording.specs:
-                yield runner.run(play(source, spec))
-        finally:
-            runner.run(reader.aclose())
+    with open_reader(recording.folder, sdk=True) as (reader, run):
+        work = _Work(recording, _source(recording, reader, sandbox), with_entries)
+        for spec in recording.specs:
+            yield run(work.play(spec))
 
 
-def _side_by_side(source: Source, indices: range, workers: int) -> Iterator[Replayed]:
+def _side_by_side(work: _Work, indices: range, workers: int) -> Iterator[Replayed]:
     """Share the episodes among this process and others, which may need time to start.
 
     Chunks wait in grid order. While the first of them is being replayed elsewhere, this process
@@ -159,31 +221,31 @@ def _side_by_side(source: Source, indices: range, workers: int) -> Iterator[Repl
     """
     coming = (indices[start : start + CHUNK] for start in range(0, len(indices), CHUNK))
     waiting: deque[tuple[range, Future[list[Replayed]]]] = deque()
-    with _processes(workers - 1, source) as pool:
+    with _processes(workers - 1, work) as pool:
         while True:
             while len(waiting) < AHEAD * workers and (chunk := next(coming, None)):
                 waiting.append((chunk, pool.submit(_in_a_worker, chunk)))
             if not waiting:
                 return
             if not waiting[0][1].done():
-                _take_one(source, waiting)
+                _take_one(work, waiting)
             yield from waiting.popleft()[1].result()
 
 
-def _take_one(source: Source, waiting: deque[tuple[range, Future[list[Replayed]]]]) -> None:
+def _take_one(work: _Work, waiting: deque[tuple[range, Future[list[Replayed]]]]) -> None:
     """Replay, in this process, chunks until the first one is done."""
     for place, (chunk, elsewhere) in enumerate(waiting):
         if waiting[0][1].done():
             return
         if elsewhere.cancel():
             here: Future[list[Replayed]] = Future()
-            here.set_result(list(_in_this_process(source, chunk)))
+            here.set_result(list(_in_this_process(work, chunk)))
             waiting[place] = chunk, here
 
 
 @contextmanager
-def _processes(workers: int, source: Source) -> Iterator["ProcessPoolExecutor"]:
-    """Processes that have the source.
+def _processes(workers: int, work: _Work) -> Iterator["ProcessPoolExecutor"]:
+    """Processes that have the work.
 
     Forked, they have it at once; but that is safe only where this process has no other thread.
     """
@@ -194,7 +256,7 @@ def _processes(workers: int, source: Source) -> Iterator["ProcessPoolExecutor"]:
         workers,
         mp_context=get_context("fork" if _threads() == 1 else "spawn"),
         initializer=_begin_work,
-        initargs=(source,),
+        initargs=(work,),
     )
     try:
         yield pool
@@ -210,36 +272,34 @@ def _threads() -> int | None:
         return None
 
 
-_given: list[Source] = []
+_given: list[_Work] = []
 """What a worker was given to replay."""
 
 
-def _begin_work(source: Source) -> None:
+def _begin_work(work: _Work) -> None:
     signal.signal(signal.SIGINT, signal.SIG_IGN)  # Ctrl-C ends the first process, and it this one
-    _given[:] = [source]
+    _given[:] = [work]
 
 
 def _in_a_worker(indices: Sequence[int]) -> list[Replayed]:
     return list(_in_this_process(_given[0], indices))
 
 
-def replay_episode(recording: Recording, episode_id: str) -> EpisodeRecord:
+def replay_episode(recording: Recording, episode_id: str) -> EpisodeLine:
     """Replay one episode.
 
     Raises:
         ReplayError: If the study has no such episode, or a call is missing or changed.
         RecordingError: If its cassette is damaged or edited.
     """
-    folder = recording.folder
-    for spec in recording.specs:
-        if spec.episode_id == episode_id:
-            source = Source(recording, VerdictStore(folder), FastReader(folder))
-            record, _ = at_once(played(source, spec))
-            return record
-    raise MissingCallError(
-        f"The recording has no episode {episode_id!r}.",
-        hint=f"`tutorsim cassette show {folder}` lists its episodes.",
-    )
+    if episode_id not in recording.entries:
+        raise MissingCallError(
+            f"The recording has no episode {episode_id!r}.",
+            hint=f"`tutorsim cassette show {recording.folder}` lists its episodes.",
+        )
+    source = _source(recording, FastReader(recording.folder))
+    piece = study_piece(recording.loaded, recording.spec(episode_id))
+    return at_once(played(source, piece, recording.entries[episode_id])).record
 
 
 def default_workers(episodes: int) -> int:

@@ -1,108 +1,46 @@
-"""Playing the retest of a recording: its flows, answered from its own cassettes."""
+"""Playing the retest of a recording: the pieces of a job of its own, beside the study's."""
 
-import hashlib
-import json
-from collections.abc import Awaitable, Callable, Coroutine, Iterator
+from collections.abc import Iterator
 from contextlib import contextmanager
-from pathlib import Path
+from dataclasses import dataclass
+from functools import lru_cache
 from typing import Any
 
-from tutorsim.drivers import at_once, drive_async
-from tutorsim.errors import CallFailed, RecordingError
-from tutorsim.mechanisms.flow import Effect, Round, Sent
-from tutorsim.model import Call, Reply
-from tutorsim.records import (
-    RETEST_FILE,
-    RETEST_HEAD_FILE,
-    BallotRecord,
-    EpisodeRecord,
-    Failure,
-    RetestHead,
-    RetestRecord,
-    to_line,
-)
-from tutorsim.replay import (
-    Cassette,
-    FastReader,
-    Playback,
-    Reader,
-    check_all_used,
-    check_cassette,
-    read_cassette,
-    write_atomic,
-)
-from tutorsim.replay.retest import (
+from tutorsim.errors import RecordingError, TutorsimError
+from tutorsim.mechanisms.retest_prompts import AskedTogether
+from tutorsim.model import CallKey
+from tutorsim.records import EpisodeLine
+from tutorsim.replay import Witness, read_cassette
+from tutorsim.replay.retest_folder import (
     RetestEntry,
     RetestManifest,
     read_retest_manifest,
     retest_folder,
 )
-from tutorsim.retest import (
-    Design,
-    Prompt,
-    Vote,
-    ask_again,
-    askings,
-    drawn_turns,
-    prompts_of,
-    retest_record,
-    votes_of,
-)
-from tutorsim.runner.log import remove_retest
-from tutorsim.runner.opening import Recording, check_links
+from tutorsim.retest_flow import Design, drawn_turns
+from tutorsim.runner.manifest_check import check_fact, check_provenance
+from tutorsim.runner.open_recording import Recording, check_links
+from tutorsim.runner.piece_playback import Replayed, Source, play
+from tutorsim.runner.playback_reader import Run, open_reader
+from tutorsim.runner.retest_log import RetestLog
+from tutorsim.runner.retest_piece import asked_again, retest_piece
 
-__all__ = [
-    "RetestLog",
-    "RetestPlayer",
-    "answered",
-    "drawn_of",
-    "open_retest",
-    "prompts_in",
-]
+__all__ = ["RetestFacts", "RetestPlayer", "open_retest"]
 
 
-def drawn_of(recording: Recording, design: Design) -> dict[str, frozenset[int]]:
-    """The turns that a retest asks again: episode → turns, for episodes that have any.
+@dataclass(frozen=True)
+class _Asked:
+    """What was asked again of an episode, told by its calls, failed ones among them."""
 
-    A failed episode has no outcome to compare with, so its votes are not asked again.
-    """
-    voted = [
-        (entry.episode_id, turn)
-        for entry in recording.manifest.episodes
-        if entry.status == "complete"
-        for turn in range(1, len(entry.outcome.winners) + 1)
-    ]
-    drawn = drawn_turns(voted, design)
-    found: dict[str, set[int]] = {}
-    for episode_id, turn in voted:
-        if (episode_id, turn) in drawn:
-            found.setdefault(episode_id, set()).add(turn)
-    return {episode_id: frozenset(turns) for episode_id, turns in found.items()}
+    first: frozenset[CallKey]
+    """First askings, without their repeat."""
+    repeats: int
+    is_recorded: bool
+    """Whether the cassette is the one that was recorded."""
 
-
-def prompts_in(
-    recording: Recording, cassette: Cassette, votes: tuple[Vote, ...]
-) -> list[tuple[Prompt, ...]]:
-    """The prompts of an episode's votes, as its cassette has them."""
-    requests = {key: one.request for key, one in cassette.interactions.items()}
-    loaded = recording.loaded
-    reminder, budget = loaded.catalog.fill("vote_reminder"), loaded.study.cumulative_budget
-    return [prompts_of(vote, requests, reminder=reminder, budget=budget) for vote in votes]
-
-
-async def answered(
-    prompt: Prompt, repeat: int, reply: Callable[[Call], Awaitable[Reply]]
-) -> BallotRecord | Failure:
-    """Ask for one ballot again; a failure where a call of it fails for good."""
-
-    async def world(effect: Effect) -> Sent:
-        assert isinstance(effect, Round)
-        return tuple([await reply(call) for call in effect.calls])
-
-    try:
-        return await drive_async(ask_again(prompt, repeat), world)
-    except CallFailed as error:
-        return Failure(key=error.key, error=" ".join(filter(None, (error.what, error.why))))
+    def of(self, sets: list[AskedTogether[Any]]) -> list[AskedTogether[Any]]:
+        """Those sets of which a prompt was asked again."""
+        return [one for one in sets if any(prompt.key in self.first for prompt in one.prompts)]
 
 
 class RetestPlayer:
@@ -111,73 +49,132 @@ class RetestPlayer:
     Args:
         recording: The recording that it is of.
         manifest: Its manifest.
-        reader: Opens its cassettes.
+        source: Where its calls are answered from.
         run: Runs a step that the reader may wait in.
     """
 
     def __init__(
-        self,
-        recording: Recording,
-        manifest: RetestManifest,
-        reader: Reader,
-        run: Callable[[Coroutine[Any, Any, RetestRecord]], RetestRecord],
+        self, recording: Recording, manifest: RetestManifest, source: Source, run: Run
     ) -> None:
+        self.recording = recording
         self.manifest = manifest
         self.entries = {entry.episode_id: entry for entry in manifest.episodes}
-        self._recording = recording
-        self._reader = reader
+        self.asked = lru_cache(maxsize=1)(self._asked)
+        """From an episode to what was asked again of it."""
+        self._source = source
         self._run = run
-        self._drawn = drawn_of(
-            recording,
-            Design(manifest.repeats, manifest.stages, manifest.sample, manifest.seed),
-        )
 
-    def play(self, line: str) -> RetestRecord:
+    def record_of(self, line: str) -> EpisodeLine:
+        """The record of a log line of the recording."""
+        record: EpisodeLine = self.recording.loaded.system.record.model_validate_json(line)
+        return record
+
+    def play(self, record: EpisodeLine, *, with_entry: bool = False) -> Replayed:
         """Play the further askings of an episode.
 
         Args:
-            line: The episode's log line.
+            record: The episode's.
+            with_entry: Also compute what the manifest should say.
+        """
+        name, design = record.episode_id, Design.of(self.manifest)
+        try:
+            sets = self.asked(name).of(asked_again(self.recording, record))
+        except TutorsimError as error:
+            return Replayed(name, None, error, 0.0)
+        chosen = [one for one in sets if one.stage in design.stages]
+        piece = retest_piece(self.recording, design, name, chosen)
+        step = play(self._source, piece, self.entries[name], with_entry=with_entry)
+        replayed: Replayed = self._run(step)
+        return replayed
+
+    def _asked(self, episode_id: str) -> _Asked:
+        entry: RetestEntry = self.entries[episode_id]
+        cassette = read_cassette(retest_folder(self.recording.folder), episode_id)
+        texts = (*cassette.interactions, *(failure.key for failure in entry.failures))
+        keys = [CallKey.parse(text) for text in texts]
+        first = frozenset(key._replace(attempt=1, repeat=0) for key in keys)
+        is_recorded = cassette.sha256 == entry.cassette_sha256
+        return _Asked(first, max((key.repeat for key in keys), default=0), is_recorded)
+
+
+class RetestFacts:
+    """Gathers over all episodes what the head of a retest should say.
+
+    Args:
+        player: The retest.
+    """
+
+    def __init__(self, player: RetestPlayer) -> None:
+        self._player = player
+        self._turns: set[tuple[str, int]] = set()
+        """All that can be asked again."""
+        self._asked: set[tuple[str, int]] = set()
+        """Those of them that were."""
+        self._stages: dict[str, bool] = {}
+        """Stage of what can be asked again in turns that were → whether it was."""
+        self._repeats = 0
+        self._undamaged = True
+        self._witness = Witness()
+        self._log = RetestLog()
+
+    def note(self, record: EpisodeLine, again: Replayed | None) -> None:
+        """Take in an episode.
+
+        Args:
+            record: Its record.
+            again: Its further askings; `None` where there are none.
+        """
+        name, sets = record.episode_id, asked_again(self._player.recording, record)
+        self._turns |= {(name, one.turn) for one in sets}
+        if again is None:
+            return
+        try:
+            asked = self._player.asked(name)
+        except TutorsimError:
+            self._undamaged = False
+            return
+        self._undamaged &= asked.is_recorded
+        found = asked.of(sets)
+        turns = {one.turn for one in found}
+        self._asked |= {(name, turn) for turn in turns}
+        self._repeats = max(self._repeats, asked.repeats)
+        for one in sets:
+            if one.turn in turns:
+                self._stages[one.stage] = self._stages.get(one.stage, False) or one in found
+        self._witness.join(again.witness or Witness())
+        self._log.add(again.line or "", name, again.seconds)
+
+    def check_design(self) -> None:
+        """Hold what was asked against what the head says was.
+
+        Nothing is said where a cassette is damaged or edited.
 
         Raises:
-            ReplayError: If a call is missing from the retest, or its request is not the one of
-                the recording.
-            UnusedCallError: If the retest holds a call that was never made.
-            RecordingError: If its cassette is damaged or edited.
+            FalseManifest: If they disagree.
         """
-        return self._run(self._played(EpisodeRecord.model_validate_json(line)))
+        if not self._undamaged:
+            return
+        head, cassettes = self._player.manifest, "the retest"
+        check_fact(head, "repeats", self._repeats, cassettes)
+        known = self._player.recording.loaded.system.asked_again
+        stages = tuple(stage for stage in known if self._stages.get(stage, stage in head.stages))
+        check_fact(head, "stages", stages, cassettes)
+        if drawn_turns(self._turns, Design.of(head)) != self._asked:
+            number = None if self._asked == self._turns else len(self._asked)
+            check_fact(head, "sample", number, cassettes)
+            check_fact(head, "seed", "the seed of another draw", cassettes)
 
-    async def _played(self, record: EpisodeRecord) -> RetestRecord:
-        episode_id = record.episode_id
-        entry, manifest = self.entries[episode_id], self.manifest
-        votes = votes_of(record, self._drawn.get(episode_id, frozenset()), manifest.stages)
-        original = read_cassette(self._recording.folder, episode_id)
-        prompts = prompts_in(self._recording, original, votes)
-        playback = self._reader.open(episode_id)
-        try:
-            edited = check_cassette(entry, playback.cassette)
-            world = _replies(playback, entry)
-            outcomes = [
-                await answered(prompt, repeat, world)
-                for prompt, repeat in askings(prompts, manifest.repeats)
-            ]
-            check_all_used(playback)
-        finally:
-            self._reader.close(playback)
-        if edited is not None:
-            raise edited
-        return retest_record(episode_id, votes, manifest.repeats, outcomes)
+    def check(self) -> None:
+        """Hold the rest of the head against the recording and the replies.
 
-
-def _replies(playback: Playback, entry: RetestEntry) -> Callable[[Call], Awaitable[Reply]]:
-    failures = {failure.key: failure for failure in entry.failures}
-
-    async def reply(call: Call) -> Reply:
-        failure = failures.get(str(call.key))
-        if failure is not None and str(call.key) not in playback.cassette.interactions:
-            raise CallFailed(failure.error, key=failure.key)
-        return await playback.reply(entry.episode_id, call)
-
-    return reply
+        Raises:
+            FalseManifest: If they disagree.
+        """
+        head, recorded = self._player.manifest, self._player.recording.manifest
+        check_fact(head, "study_name", recorded.study_name, "the recording")
+        check_fact(head, "study_digest", recorded.study_digest, "the recording")
+        check_fact(head, "retest_sha256", self._log.sha256, "the replay")
+        check_provenance(head, self._witness)
 
 
 @contextmanager
@@ -204,56 +201,5 @@ def open_retest(recording: Recording, *, sdk: bool = False) -> Iterator[RetestPl
             hint=f"`tutorsim retest {recording.folder}` asks what is missing; "
             "or move the folder away.",
         )
-    if not sdk:
-        yield RetestPlayer(recording, manifest, FastReader(folder), at_once)
-        return
-    import asyncio
-
-    from tutorsim.replay.sdk_reader import SdkReader
-
-    with asyncio.Runner() as runner:
-        reader = SdkReader(folder)
-        try:
-            yield RetestPlayer(recording, manifest, reader, runner.run)
-        finally:
-            runner.run(reader.aclose())
-
-
-class RetestLog:
-    """Gathers the lines of `retest.jsonl`, in grid order."""
-
-    def __init__(self) -> None:
-        self._lines: list[str] = []
-
-    def add(self, record: RetestRecord) -> None:
-        """Add the next episode."""
-        self._lines.append(f"{to_line(record)}\n")
-
-    @property
-    def sha256(self) -> str:
-        """Digest of the lines so far."""
-        return hashlib.sha256(self._data).hexdigest()
-
-    @property
-    def _data(self) -> bytes:
-        return "".join(self._lines).encode()
-
-    def write(self, folder: Path, manifest: RetestManifest) -> None:
-        """Write both files into a run folder.
-
-        Raises:
-            FolderError: If they cannot be written.
-        """
-        head = RetestHead(
-            recording_digest=manifest.recording_digest,
-            repeats=manifest.repeats,
-            stages=manifest.stages,
-            sample=manifest.sample,
-            seed=manifest.seed,
-            provenance=manifest.provenance,
-            retest_sha256=self.sha256,
-        )
-        text = json.dumps(head.model_dump(mode="json"), ensure_ascii=False, indent=1)
-        remove_retest(folder)
-        write_atomic(folder / RETEST_FILE, self._data)
-        write_atomic(folder / RETEST_HEAD_FILE, f"{text}\n".encode())
+    with open_reader(folder, sdk=sdk) as (reader, run):
+        yield RetestPlayer(recording, manifest, Source(manifest, reader), run)

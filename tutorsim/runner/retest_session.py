@@ -4,29 +4,28 @@ As for a recording, a session file stands in the folder while the retest is bein
 again or given more repeats. A retest only ever grows: what it asked, a later command asks too.
 """
 
-import hashlib
-from datetime import UTC, datetime
+from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import Final
+from typing import Final, NamedTuple
 
 from pydantic import BaseModel, ConfigDict, ValidationError
 
 from tutorsim.errors import RecordingError, UsageError
-from tutorsim.replay import check_recordable, make_folder, package_versions, write_atomic
-from tutorsim.replay.forms import cassette_file
-from tutorsim.replay.retest import (
-    RetestEntry,
-    RetestManifest,
-    read_retest_manifest,
-    retest_folder,
+from tutorsim.replay import check_recordable, make_folder, write_atomic
+from tutorsim.replay.retest_folder import RetestManifest, read_retest_manifest, retest_folder
+from tutorsim.retest_flow import Design
+from tutorsim.runner.open_recording import Recording
+from tutorsim.runner.recording_session import (
+    BaseSession,
+    check_as_recorded,
+    days_and_packages,
+    today,
 )
-from tutorsim.retest import Design
-from tutorsim.runner.opening import Recording
-from tutorsim.types import Stage
 
-__all__ = ["RetestSession", "earlier_retest", "open_retest_session"]
+__all__ = ["Held", "RetestSession", "held_retest", "open_retest_session"]
 
 SESSION_FILE: Final = ".retest.json"
+RESTORE: Final = "Restore the file from version control, or move it away to ask its calls again."
 
 
 class _Begun(BaseModel):
@@ -36,36 +35,31 @@ class _Begun(BaseModel):
 
     study_digest: str
     repeats: int
-    stages: tuple[Stage, ...]
+    stages: tuple[str, ...]
     sample: int | None
     seed: int
+    ask_cut_off_again: bool = False
     started: str
     latest: str
     packages: dict[str, str]
 
-    @property
-    def design(self) -> Design:
-        return Design(self.repeats, self.stages, self.sample, self.seed)
 
-
-class RetestSession(BaseModel):
+@dataclass(frozen=True)
+class RetestSession(BaseSession):
     """What stays the same over all commands that make one retest."""
 
-    model_config = ConfigDict(frozen=True)
+    file = SESSION_FILE
 
-    folder: Path
-    started: str
-    """First day, ISO date in UTC."""
-    latest: str
-    """Day of the command before this one; today for the first."""
-    today: str
-    packages: dict[str, str]
     earlier: RetestManifest | None
-    """What was finished before."""
 
-    def finish(self) -> None:
-        """Forget the session: its manifest is written."""
-        (self.folder / SESSION_FILE).unlink(missing_ok=True)
+
+class Held(NamedTuple):
+    """What a retest's folder holds, of this study and within a design."""
+
+    design: Design
+    """The design; second askings of cut-off replies as they were begun."""
+    finished: RetestManifest | None
+    begun: _Begun | None
 
 
 def open_retest_session(recording: Recording, design: Design) -> RetestSession:
@@ -76,58 +70,38 @@ def open_retest_session(recording: Recording, design: Design) -> RetestSession:
         RecordingError: If what it holds is damaged, edited, compressed or of another study.
         FolderError: If it cannot be written.
     """
-    folder, today = retest_folder(recording.folder), datetime.now(UTC).date().isoformat()
+    folder, day = retest_folder(recording.folder), today()
     make_folder(folder)
-    earlier, begun = _found(recording, design)
+    design, earlier, begun = held_retest(recording, design)
     if begun is None and earlier is not None:
         for entry in earlier.episodes:
-            _check_unedited(folder, entry)
-    started, latest, packages = today, today, package_versions()
-    if begun is not None:
-        started, latest, packages = begun.started, begun.latest, begun.packages
-    elif earlier is not None:
-        started = earlier.provenance.recorded_from or today
-        latest, packages = earlier.provenance.recorded_to or today, earlier.packages
-    head = _Begun(
-        study_digest=recording.manifest.study_digest,
-        **vars(design),
-        started=started,
-        latest=today,
-        packages=packages,
-    )
+            check_as_recorded(folder, entry, restore=RESTORE)
+    if begun is None:
+        kept = days_and_packages(earlier)
+    else:
+        kept = {name: getattr(begun, name) for name in ("started", "latest", "packages")}
+    study = recording.manifest.study_digest
+    head = _Begun(study_digest=study, **vars(design), **{**kept, "latest": day})
     write_atomic(folder / SESSION_FILE, head.model_dump_json().encode())
-    return RetestSession(
-        folder=folder,
-        started=started,
-        latest=latest,
-        today=today,
-        packages=packages,
-        earlier=earlier,
-    )
+    return RetestSession(folder, **kept, today=day, earlier=earlier)
 
 
-def earlier_retest(recording: Recording, design: Design) -> RetestManifest | None:
-    """The finished retest that a design goes on with; `None` where there is none.
+def held_retest(recording: Recording, design: Design) -> Held:
+    """What a design goes on with.
 
     Raises:
         UsageError, RecordingError: As `open_retest_session`.
     """
-    return _found(recording, design)[0]
-
-
-def _found(recording: Recording, design: Design) -> tuple[RetestManifest | None, _Begun | None]:
-    """What was finished and what was begun, both of this study and within the design."""
     folder, study = retest_folder(recording.folder), recording.manifest.study_digest
     check_recordable(folder)
     earlier, begun = read_retest_manifest(folder), _begun(folder)
-    if earlier is not None:
-        held = Design(earlier.repeats, earlier.stages, earlier.sample, earlier.seed)
-        _check_study(folder, earlier.study_digest, study)
-        _check_design(folder, held, design)
-    if begun is not None:
-        _check_study(folder, begun.study_digest, study)
-        _check_design(folder, begun.design, design)
-    return earlier, begun
+    for one in (earlier, begun):
+        if one is not None:
+            _check_study(folder, one.study_digest, study)
+            _check_design(folder, Design.of(one), design)
+    known = begun or earlier
+    again = recording.loaded.if_cut_off is not None if known is None else known.ask_cut_off_again
+    return Held(replace(design, ask_cut_off_again=again), earlier, begun)
 
 
 def _begun(folder: Path) -> _Begun | None:
@@ -163,13 +137,3 @@ def _check_design(folder: Path, held: Design, wanted: Design) -> None:
         f"{drawn}, and what was paid for is kept.",
         hint="Ask for at least as much, or move the folder away.",
     )
-
-
-def _check_unedited(folder: Path, entry: RetestEntry) -> None:
-    path = cassette_file(folder, entry.episode_id, "text")
-    if path.is_file() and hashlib.sha256(path.read_bytes()).hexdigest() != entry.cassette_sha256:
-        raise RecordingError(
-            f"{path} was edited after it was recorded.",
-            why="Its digest is not the manifest's, so nothing is written over it.",
-            hint="Restore the file from version control, or move it away to ask its calls again.",
-        )

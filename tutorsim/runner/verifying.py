@@ -2,21 +2,34 @@
 
 import hashlib
 import json
-from collections.abc import Iterator
-from dataclasses import dataclass
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass, replace
+from functools import partial
 from pathlib import Path
+from typing import Final, Literal
 from xml.etree import ElementTree
 
-from tutorsim.errors import CheckFailed, LogError, TutorsimError
-from tutorsim.records import EPISODES_FILE, EpisodeRecord, to_line
-from tutorsim.replay import EpisodeEntry, episode_outcome
-from tutorsim.replay.difference import first_difference
-from tutorsim.runner.opening import Recording, check_drift, open_recording
-from tutorsim.runner.playing import Replayed
-from tutorsim.runner.replaying import ReaderName, replay_each
-from tutorsim.runner.retest_playing import RetestPlayer, open_retest
+from tutorsim.errors import CheckFailed, FalseManifest, LogError, ReplayError, TutorsimError
+from tutorsim.records import EPISODES_FILE
+from tutorsim.replay import EpisodeEntry, Manifest, VerdictStore, Witness
+from tutorsim.replay.first_difference import first_difference
+from tutorsim.replay.manifest import Digests
+from tutorsim.replay.retest_folder import RetestManifest
+from tutorsim.replay.wordings_compared import Reworded, reworded
+from tutorsim.runner.manifest_check import check_entry, check_head, check_provenance
+from tutorsim.runner.open_recording import Recording, check_drift, open_recording
+from tutorsim.runner.piece_playback import Replayed
+from tutorsim.runner.replaying import OnProgress, ReaderName, replay_each
+from tutorsim.runner.retest_playing import RetestFacts, RetestPlayer, open_retest
+from tutorsim.systems import System
 
-__all__ = ["Finding", "Verification", "junit_xml", "verify"]
+__all__ = ["Finding", "Verification", "WordingsName", "junit_xml", "verify"]
+
+OF_RETEST: Final = "(retest)"
+"""What the names of findings end in that are of the retest, and not of the recording itself."""
+
+WordingsName = Literal["recorded", "current"]
+"""`recorded`: do the recording's own wordings give its bytes? `current`: would today's?"""
 
 
 @dataclass(frozen=True)
@@ -39,11 +52,36 @@ class Verification:
     seconds: float
     """Time that the episodes took, summed."""
     findings: tuple[Finding, ...]
+    reworded: tuple[Reworded, ...] | None = None
+    """Wordings of today that are not the recorded ones; `None` where that was not asked."""
+
+    @property
+    def same(self) -> int:
+        """Number of episodes that give the recorded bytes."""
+        others = {finding.episode_id for finding in self.findings}
+        return sum(spec.episode_id not in others for spec in self.recording.specs)
+
+    @property
+    def is_manifest_true(self) -> bool:
+        """Whether nothing in the manifest is contradicted by the cassettes."""
+        return not any(
+            isinstance(f.error, FalseManifest) and not f.episode_id.endswith(OF_RETEST)
+            for f in self.findings
+        )
 
     @property
     def exit_code(self) -> int:
-        """0, or the code of the first finding."""
-        return self.findings[0].error.exit_code if self.findings else 0
+        """0, or the code of the first finding.
+
+        Under today's wordings a call that would be another one is an answer, and no fault of
+        the recording: 1.
+        """
+        codes = [finding.error.exit_code for finding in self.findings]
+        if self.reworded is None:
+            return codes[0] if codes else 0
+        negative = (ReplayError.exit_code, CheckFailed.exit_code)
+        faults = [code for code in codes if code not in negative]
+        return faults[0] if faults else int(bool(codes or self.reworded))
 
 
 def verify(
@@ -52,6 +90,8 @@ def verify(
     reader: ReaderName = "fast",
     workers: int | None = None,
     against: Path | None = None,
+    wordings: WordingsName = "recorded",
+    on_progress: OnProgress = lambda done, total: None,
 ) -> Verification:
     """Replay a recording and compare every episode with the digest taken when it was recorded.
 
@@ -62,82 +102,156 @@ def verify(
         reader: How cassettes are read.
         workers: Processes; `None` takes as many as pay off.
         against: A run folder of the recording, to name the field in which a line differs.
+        wordings: Whose wordings the calls are made of.
+        on_progress: Told after each episode how many of how many are done.
 
     Raises:
         RecordingError: If the recording as a whole cannot be replayed.
         LogError: If `against` holds no log.
     """
     recording = open_recording(folder)
+    differ = None
+    if wordings == "current":
+        differ = _reworded(recording)
+        recording = replace(recording, loaded=recording.loaded.in_todays_wordings())
     logged = _Lines(against) if against is not None else None
     findings: list[Finding] = []
-    seconds = 0.0
+    seconds, witness, digest = 0.0, Witness(), hashlib.sha256()
     calls = sum(entry.calls for entry in recording.manifest.episodes)
+    again: list[Finding] = []
     with open_retest(recording, sdk=reader == "sdk") as retest:
-        for one in replay_each(recording, reader=reader, workers=workers):
+        facts = None if retest is None else RetestFacts(retest)
+        for one in replay_each(
+            recording, reader=reader, workers=workers, with_entries=True, on_progress=on_progress
+        ):
             seconds += one.seconds
+            witness.join(one.witness or Witness())
+            digest.update(f"{one.line}\n".encode())
             entry = recording.entries[one.episode_id]
-            error = one.error or _drift(one, entry, logged)
-            if error is not None:
-                findings.append(Finding(one.episode_id, error))
-            if retest is not None and one.line is not None:
-                findings += _retested(retest, one.episode_id, one.line)
-        if retest is not None:
+            differs = partial(_differs, one, entry, logged, recording.loaded.system)
+            findings += _checked(one, entry, recording.manifest, differs)
+            if retest is not None and facts is not None and one.line is not None:
+                again += _retested(retest, facts, one.line)
+        if retest is not None and facts is not None:
             calls += sum(entry.calls for entry in retest.entries.values())
-    findings += _whole(recording, clean=not findings)
+            if not findings:  # else episodes are missing that the head speaks of
+                again = [*_of_head(facts, clean=not again), *again]
+    findings += _whole(recording, witness, digest.hexdigest(), clean=not findings)
+    findings += again
     return Verification(
         recording=recording,
         episodes=len(recording.specs),
         calls=calls,
         seconds=seconds,
         findings=tuple(findings),
+        reworded=differ,
     )
 
 
-def _retested(retest: RetestPlayer, episode_id: str, line: str) -> Iterator[Finding]:
-    """What is wrong with the further askings of an episode."""
-    entry = retest.entries.get(episode_id)
-    if entry is None:
-        return
-    try:
-        now = to_line(retest.play(line))
-        if hashlib.sha256(now.encode()).hexdigest() != entry.record_sha256:
-            raise CheckFailed(
-                f"{episode_id}: the retest gives another record than when it was made.",
-                why="Ballots, failures or the turns drawn are not the recorded ones.",
-                hint="If the change is meant, move the retest away and ask again.",
-            )
-    except TutorsimError as error:
-        yield Finding(f"{episode_id} (retest)", error)
+def _reworded(recording: Recording) -> tuple[Reworded, ...]:
+    loaded = recording.loaded
+    today = loaded.todays_catalog().wordings()
+    return reworded(loaded.catalog.wordings(), today, loaded.used())
 
 
-def _whole(recording: Recording, *, clean: bool) -> Iterator[Finding]:
-    """What is wrong with the recording when nothing is wrong with an episode."""
-    if clean:
+def _checked(
+    one: Replayed,
+    entry: Digests,
+    head: Manifest | RetestManifest,
+    differs: Callable[[], CheckFailed],
+) -> Iterator[Finding]:
+    """What is wrong with a piece: of its cassette, its record, or what the manifest says of it.
+
+    Args:
+        one: What came of it.
+        entry: What the manifest says.
+        head: The manifest.
+        differs: What to say of another record.
+    """
+    error: TutorsimError | None = one.error
+    if one.line is not None and one.entry is not None:
         try:
-            check_drift(recording)
-        except TutorsimError as error:
-            yield Finding("(prompts)", error)
+            if hashlib.sha256(one.line.encode()).hexdigest() != entry.record_sha256:
+                raise differs()
+            check_entry(head, entry, one.entry)
+        except TutorsimError as found:
+            error = found
+    if error is not None:
+        what = one.episode_id if isinstance(head, Manifest) else f"{one.episode_id} {OF_RETEST}"
+        yield Finding(what, error)
 
 
-def _drift(one: Replayed, entry: EpisodeEntry, logged: "_Lines | None") -> CheckFailed | None:
+def _retested(retest: RetestPlayer, facts: RetestFacts, line: str) -> Iterator[Finding]:
+    """What is wrong with the further askings of an episode."""
+    record = retest.record_of(line)
+    entry, again = retest.entries.get(record.episode_id), None
+    if entry is not None:
+        again = retest.play(record, with_entry=True)
+        yield from _checked(again, entry, retest.manifest, partial(_asked_otherwise, again))
+    facts.note(record, again)
+
+
+def _asked_otherwise(again: Replayed) -> CheckFailed:
+    return CheckFailed(
+        f"{again.episode_id}: the retest gives another record than when it was made.",
+        why="Ballots, failures or the turns drawn are not the recorded ones.",
+        hint="If the change is meant, move the retest away and ask again.",
+    )
+
+
+def _of_head(facts: RetestFacts, *, clean: bool) -> Iterator[Finding]:
+    """What is wrong with the head of a retest; what hangs on replies, only if they are in order."""
+    try:
+        facts.check_design()
+        if clean:
+            facts.check()
+    except TutorsimError as error:
+        yield Finding(OF_RETEST, error)
+
+
+def _whole(
+    recording: Recording, witness: Witness, log_sha256: str, *, clean: bool
+) -> Iterator[Finding]:
+    """What is wrong with the recording when nothing is wrong with an episode."""
+    if not clean:
+        return
+    manifest = recording.manifest
+    try:
+        check_drift(recording)
+    except TutorsimError as error:
+        yield Finding("(prompts)", error)
+    try:
+        check_provenance(manifest, witness)
+        check_head(
+            manifest,
+            study_name=recording.loaded.study.name,
+            programs=len(VerdictStore(recording.folder)),
+            log_sha256=log_sha256,
+        )
+    except TutorsimError as error:
+        yield Finding("(manifest)", error)
+
+
+def _differs(
+    one: Replayed, entry: EpisodeEntry, logged: "_Lines | None", system: System
+) -> CheckFailed:
     assert one.line is not None
-    if hashlib.sha256(one.line.encode()).hexdigest() == entry.record_sha256:
-        return None
     return CheckFailed(
         f"{one.episode_id}: the replay gives another record than the recording did.",
-        why=_first_difference(one.line, entry, logged.line(one.episode_id) if logged else None),
+        why=_first_difference(
+            one.line, entry, logged.line(one.episode_id) if logged else None, system
+        ),
         hint="If the change is meant, record the study anew; `--against RUN` names the field.",
     )
 
 
-def _first_difference(line: str, entry: EpisodeEntry, logged: str | None) -> str:
+def _first_difference(line: str, entry: EpisodeEntry, logged: str | None, system: System) -> str:
     now = json.loads(line)
     if logged is not None and logged != line:
         return first_difference(json.loads(logged), now)
-    outcome = episode_outcome(EpisodeRecord.model_validate(now))
+    outcome = system.outcome(system.record.model_validate(now))
     if outcome != entry.outcome:
-        recorded = entry.outcome.model_dump(mode="json")
-        return first_difference(recorded, outcome.model_dump(mode="json"))
+        return first_difference(entry.outcome, outcome)
     return "Winners, scores and verdicts are the same; other fields of the record differ."
 
 

@@ -7,10 +7,18 @@ anything: by a seccomp filter, namespaces, Landlock, limits and a user of their 
 the machine has them. `inner` is what runs in those processes; the rest is the near side.
 """
 
-from tutorsim.sandbox.levels import LAYERS, LEVELS, SETTINGS, Layer, Level, Limits, Setting
-from tutorsim.sandbox.proving import TaskProblem, prove_tasks
+from tutorsim.sandbox.protection_levels import (
+    LAYERS,
+    LEVELS,
+    SETTINGS,
+    Layer,
+    Level,
+    Limits,
+    Setting,
+)
 from tutorsim.sandbox.sandbox import RULES_VERSION, Sandbox, judge_code
-from tutorsim.sandbox.verdict import Usage
+from tutorsim.sandbox.task_proof import TaskProblem, prove_tasks, require_provable
+from tutorsim.sandbox.verdict_reading import Usage
 
 __all__ = [
     "LAYERS",
@@ -26,4 +34,5 @@ __all__ = [
     "Usage",
     "judge_code",
     "prove_tasks",
+    "require_provable",
 ]

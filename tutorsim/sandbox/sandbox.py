@@ -14,7 +14,9 @@ from typing import Any, Final, TypeVar
 from tutorsim.errors import SandboxError, SandboxUnavailable, UsageError
 from tutorsim.mechanisms.flow import CodeResult, CodeRun
 from tutorsim.records import VerdictRecord
-from tutorsim.sandbox.levels import (
+from tutorsim.sandbox.available_memory import memory_ceiling
+from tutorsim.sandbox.inner.limits import CODE_CAP
+from tutorsim.sandbox.protection_levels import (
     LEVELS,
     SETTINGS,
     Layer,
@@ -24,14 +26,12 @@ from tutorsim.sandbox.levels import (
     level_of,
     wanted_layers,
 )
-from tutorsim.sandbox.process import Broken, Job, Zygote
-from tutorsim.sandbox.verdict import Usage, read_aftermath
+from tutorsim.sandbox.verdict_reading import Usage, read_aftermath
+from tutorsim.sandbox.zygote_process import Broken, Job, Zygote
 
 __all__ = ["RULES_VERSION", "Sandbox", "judge_code"]
 
-RULES_VERSION: Final = 2
-_WIDEST: Final = 12
-"""Bytes of the widest character on its way to the worker: two escapes."""
+RULES_VERSION: Final = 3
 """Raised whenever the same program could get another verdict, reason or extracted code."""
 
 T = TypeVar("T")
@@ -47,7 +47,7 @@ class Sandbox:
             `unsafe` takes whatever works, requires none of it, and marks every verdict.
         workers: Zygotes at most; one per core by default.
         without: Layers to leave off, whatever the level.
-        limits: What a program may use.
+        limits: What a program may use. Less memory where this machine or container has little.
 
     Raises:
         UsageError: If the level is not one.
@@ -68,8 +68,9 @@ class Sandbox:
             )
         self._setting: Setting = level
         self._wanted = wanted_layers(level) - without
-        self._limits = limits or Limits()
-        self._size = max(1, workers or len(os.sched_getaffinity(0)) if _on_linux() else 1)
+        ceiling = memory_ceiling() if _on_linux() else None
+        self._limits = (limits or Limits()).within(ceiling)
+        self._size = _workers(workers, self._limits, ceiling)
         self._slots: queue.LifoQueue[Zygote | None] = queue.LifoQueue()
         for _ in range(self._size):
             self._slots.put(None)
@@ -125,21 +126,16 @@ class Sandbox:
     def judge_detailed(self, run: CodeRun) -> tuple[CodeResult, Usage]:
         """As `judge`, with what the program used and wrote; that part is no matter of record."""
         if _size(run.message) > self._limits.message:
-            record = VerdictRecord(
-                outcome="no_code",
-                reason="the message is too long",
-                unsafe=self._setting == "unsafe",
-            )
-            return CodeResult(None, record), Usage(0.0, 0.0, 0, 0, 0, "", "")
+            return self._too_long("message")
         return self._judged(Job(run.message, None, run.prompt, run.entry_point, run.test))
 
     def judge_program(
         self, program: str, *, prompt: str, entry_point: str, test: str
     ) -> tuple[CodeResult, Usage]:
         """As `judge_detailed`, for a program that is not in a message; nothing is extracted."""
-        # What is cut off here is refused as too long all the same.
-        cut = program[: self._limits.message // _WIDEST]
-        return self._judged(Job("", cut, prompt, entry_point, test))
+        if len(program) > CODE_CAP:
+            return self._too_long("program")
+        return self._judged(Job("", program, prompt, entry_point, test))
 
     def report(self) -> dict[str, Any]:
         """What this sandbox is on this machine, for the log beside the record and for people."""
@@ -148,6 +144,7 @@ class Sandbox:
             "level": self.level,
             "setting": self._setting,
             "layers": facts["layers"],
+            "proven": facts["proven"],
             "probes": facts["probes"],
             "limits": self._limits.as_dict(),
             "interpreter": self.fingerprint["interpreter"],
@@ -169,6 +166,15 @@ class Sandbox:
                 zygote.close()
             # A thread that waits for a worker wakes up and sees that there is none.
             self._slots.put(None)
+
+    def _too_long(self, what: str) -> tuple[CodeResult, Usage]:
+        """The verdict on what is not even sent to the sandbox; nothing of it is cut off."""
+        record = VerdictRecord(
+            outcome="no_code",
+            reason=f"the {what} is too long",
+            unsafe=self._setting == "unsafe",
+        )
+        return CodeResult(None, record), Usage(0.0, 0.0, 0, 0, 0, "", "")
 
     def _judged(self, job: Job) -> tuple[CodeResult, Usage]:
         return self._retried(lambda zygote: self._one(zygote, job))
@@ -245,20 +251,18 @@ class Sandbox:
             return
         on = frozenset(layer for layer, status in started["layers"].items() if status == "ok")
         allowed = [n for n, r in started["probes"].items() if not r.startswith("denied")]
-        level = level_of(on)
-        wanted = self._setting if self._setting != "auto" else "namespace-only"
-        missing = () if self._setting == "auto" else sorted(LEVELS[wanted] - on)
-        if level != "unsafe" and not missing and not allowed:
+        wanted = self._setting if self._setting != "auto" else "filter-only"
+        missing = sorted(LEVELS[wanted] - on)
+        if not missing and not allowed:
             return
-        lacking = missing or sorted(LEVELS["filter-only"] - on)
-        why = ", ".join(f"{layer} is {started['layers'][layer]}" for layer in lacking)
-        if not lacking:
-            why = f"A probe behind the layers was not stopped: {', '.join(allowed)}."
+        why = "; ".join(f"{layer}: {started['layers'][layer]}" for layer in missing)
+        if not missing:
+            why = f"Not stopped by all layers together: {', '.join(allowed)}."
         raise SandboxUnavailable(
             f"This machine does not offer the sandbox level {self._setting!r}.",
             why=why,
-            hint="`tutorsim doctor` shows each layer. With `--sandbox unsafe` student code runs "
-            "with what protection there is, and every verdict is marked.",
+            hint="`tutorsim doctor --sandbox unsafe` shows every layer. With that level student "
+            "code runs with what protection there is, and every verdict is marked.",
         )
 
 
@@ -275,6 +279,15 @@ def judge_code(run: CodeRun, *, level: Setting = "auto") -> CodeResult:
     """
     with Sandbox(level, workers=1) as sandbox:
         return sandbox.judge(run)
+
+
+def _workers(wanted: int | None, limits: Limits, ceiling: int | None) -> int:
+    """How many programs at once: one per core, and no more than memory allows."""
+    if not _on_linux():
+        return 1
+    cores = len(os.sched_getaffinity(0))
+    room = cores if ceiling is None else ceiling // 2 // limits.memory
+    return max(1, wanted or min(cores, room))
 
 
 def _size(text: str) -> int:

@@ -9,10 +9,10 @@ from typing import Any, Final, NamedTuple
 import orjson
 
 from tutorsim.model import CALL_HEADER
-from tutorsim.model.custom_id import call_digest
-from tutorsim.standin.batches import BATCHES_PATH, Batches, entry_error
-from tutorsim.standin.chance import Chance
-from tutorsim.standin.faults import (
+from tutorsim.model.batch_call_ids import call_digest
+from tutorsim.scripted_mind import Chance
+from tutorsim.standin.batch_endpoint import BATCHES_PATH, Batches, entry_error
+from tutorsim.standin.faults_on_demand import (
     BATCH_FAULTS,
     ENTRY_FAULTS,
     REPLY_FAULTS,
@@ -20,8 +20,8 @@ from tutorsim.standin.faults import (
     Fault,
     Faults,
 )
+from tutorsim.standin.http_response import Problem, Response, error_response
 from tutorsim.standin.mind import Thought, think
-from tutorsim.standin.response import Problem, Response, error_response
 
 __all__ = ["STANDIN_VERSION", "Endpoint"]
 

@@ -1,16 +1,13 @@
 """From a request to the text of a reply."""
 
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
+from functools import cache
 from typing import Any, NamedTuple
 
-from tutorsim.standin.chance import Chance
-from tutorsim.standin.judge import judge_reply
-from tutorsim.standin.reading import Asked, Kind, read_request
-from tutorsim.standin.student import student_reply
-from tutorsim.standin.tutor import draft_reply, review_reply, revision_reply
-from tutorsim.standin.voter import vote_reply
+from tutorsim.scripted_mind import Asking, Chance, Recogniser
+from tutorsim.system_registry import DEFAULT_SYSTEM, load, system_names
 
-__all__ = ["Thought", "think", "tokens"]
+__all__ = ["Thought", "forget_minds", "read_request", "think", "tokens"]
 
 
 class Thought(NamedTuple):
@@ -31,30 +28,42 @@ def think(body: Mapping[str, Any], chance: Chance, *, steady: Chance | None = No
         steady: What steady voters draw from; `None` for voters with moods and slips.
     """
     asked = read_request(body)
-    if asked.kind == "vote":
-        text = vote_reply(asked, chance, steady=steady)
-    else:
-        text = _REPLIES[asked.kind](asked, chance)
+    replies = (recognise(asked, chance, steady) for recognise in _recognisers())
+    text = next((text for text in replies if text is not None), NOBODY)
     limit = 4 * int(body["max_tokens"])
     stop = "end_turn" if len(text) <= limit else "max_tokens"
     text = text[:limit]
     return Thought(text, tokens(asked.system + asked.user), tokens(text), stop)
 
 
+NOBODY = "I play tutors, students and judges, and this asks for none of them."
+"""The reply to a request that no mind takes."""
+
+
+def forget_minds() -> None:
+    """Look for systems anew, as a test that installs one has to."""
+    _recognisers.cache_clear()
+
+
+@cache
+def _recognisers() -> tuple[Recogniser, ...]:
+    """The minds of all systems; the default system's comes last, as it asks least of a prompt."""
+    names = sorted(system_names(), key=lambda name: name == DEFAULT_SYSTEM)
+    return tuple(recognise for name in names for recognise in load(name, "system").standin)
+
+
+def read_request(body: Mapping[str, Any]) -> Asking:
+    """The texts of a Messages API request body that has been checked."""
+    turns = [_text(message["content"]) for message in body["messages"]]
+    return Asking(_text(body.get("system", "")), "\n\n".join(turns))
+
+
+def _text(content: str | list[dict[str, Any]]) -> str:
+    if isinstance(content, str):
+        return content
+    return "\n".join(str(block.get("text", "")) for block in content)
+
+
 def tokens(text: str) -> int:
     """A stable estimate: four characters a token."""
     return -(-len(text) // 4)
-
-
-def _other(asked: Asked, chance: Chance) -> str:
-    return "I play tutors, students and judges, and this asks for none of them."
-
-
-_REPLIES: Mapping[Kind, Callable[[Asked, Chance], str]] = {
-    "student": student_reply,
-    "judge": judge_reply,
-    "propose": draft_reply,
-    "revise": revision_reply,
-    "review": review_reply,
-    "other": _other,
-}

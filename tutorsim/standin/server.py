@@ -7,8 +7,8 @@ from types import TracebackType
 
 from tutorsim.errors import UsageError
 from tutorsim.standin.endpoint import Endpoint
-from tutorsim.standin.faults import Fault, parse_fault
-from tutorsim.standin.wire import Connection
+from tutorsim.standin.faults_on_demand import Fault, parse_fault
+from tutorsim.standin.http_connection import Connection
 
 __all__ = ["StandIn", "serve"]
 
@@ -64,7 +64,8 @@ class StandIn:
 
     Args:
         seed: Another seed is another model.
-        faults: What shall go wrong; as `Fault` or as its text (see `tutorsim.standin.faults`).
+        faults: What shall go wrong; as `Fault` or as its text (see
+        `tutorsim.standin.faults_on_demand`).
         steady: As for `Endpoint`.
     """
 

@@ -1,12 +1,22 @@
 """Tasks, and readers for the two published task files."""
 
-from tutorsim.tasks.readers import builtin, load_tasks, read_humaneval, read_sciq
-from tutorsim.tasks.task import CodeTask, ScienceTask, Task, dump_tasks, safe_id, tasks_digest
+from tutorsim.tasks.readers import FORMATS, builtin, load_tasks, read_humaneval, read_sciq
+from tutorsim.tasks.task import (
+    CodeTask,
+    ScienceTask,
+    Task,
+    TaskFormat,
+    dump_tasks,
+    safe_id,
+    tasks_digest,
+)
 
 __all__ = [
+    "FORMATS",
     "CodeTask",
     "ScienceTask",
     "Task",
+    "TaskFormat",
     "builtin",
     "dump_tasks",
     "load_tasks",

@@ -12,39 +12,59 @@ formats comes with the package.
 """
 
 import re
-from collections.abc import Callable, Mapping, Sequence
-from functools import cache
+from collections.abc import Mapping
+from dataclasses import replace
+from functools import cache, partial
 from importlib import resources
 from keyword import iskeyword
 from pathlib import Path
-from typing import Literal
+from typing import Final, Literal
 
 from tutorsim.errors import TaskFileError
-from tutorsim.tasks.rows import Row, decode, kind_of, read_rows, read_text, refuse
-from tutorsim.tasks.task import CODE_FIELDS, DISTRACTORS, CodeTask, ScienceTask, Task, safe_id
-from tutorsim.types import Benchmark
+from tutorsim.tasks.record_lines import (
+    Row,
+    check_ids,
+    decode,
+    read_rows,
+    read_text,
+    refuse,
+    text_of,
+)
+from tutorsim.tasks.task import (
+    CODE_FIELDS,
+    DISTRACTORS,
+    CodeTask,
+    ScienceTask,
+    Task,
+    TaskFormat,
+)
+from tutorsim.vocabularies import Benchmark
 
-__all__ = ["builtin", "load_tasks", "read_humaneval", "read_sciq"]
+__all__ = ["FORMATS", "builtin", "load_tasks", "read_humaneval", "read_sciq"]
 
 _BUILTIN_FILES: Mapping[Benchmark, str] = {"sciq": "science.jsonl", "humaneval": "programs.jsonl"}
-_LONGEST_ID = 80
 """Characters of an escaped id; it becomes a part of file names, which end at 255 bytes."""
 
 
-def builtin(benchmark: Benchmark) -> tuple[Task, ...]:
+def builtin(benchmark: Benchmark) -> tuple[ScienceTask | CodeTask, ...]:
     """The original tasks that come with the package."""
     return _builtin(benchmark)
 
 
 def load_tasks(
-    benchmark: Benchmark, source: Path | Literal["builtin"], limit: int | None = None
+    benchmark: str,
+    source: Path | Literal["builtin"],
+    limit: int | None = None,
+    *,
+    formats: Mapping[str, TaskFormat] | None = None,
 ) -> tuple[Task, ...]:
     """Read the tasks of a study.
 
     Args:
-        benchmark: Which of the two formats.
+        benchmark: Which of the formats.
         source: A file, or `"builtin"` for the original set.
         limit: At most this many, from the start of the file; `None` for all.
+        formats: The benchmarks of a system; `None` stands for `sciq` and `humaneval`.
 
     Raises:
         TaskFileError: If the file cannot be used, or the limit leaves no task.
@@ -54,8 +74,16 @@ def load_tasks(
             f"The limit of {limit} leaves no task of {benchmark}.",
             hint="Give a limit of at least 1, or none for all tasks.",
         )
-    tasks = builtin(benchmark) if source == "builtin" else _READERS[benchmark](source)
-    return tuple(tasks[:limit])
+    form = (FORMATS if formats is None else formats)[benchmark]
+    if source != "builtin":
+        return tuple(form.read(source)[:limit])
+    if form.builtin is None:
+        raise TaskFileError(
+            f"There is no built-in set of {benchmark}.",
+            why="Its tasks may not be passed on, or cannot be written anew.",
+            hint=f"Give the published file: [benchmarks.{benchmark}] tasks = FILE.",
+        )
+    return tuple(form.builtin()[:limit])
 
 
 def read_sciq(path: Path) -> tuple[ScienceTask, ...]:
@@ -77,7 +105,7 @@ def read_humaneval(path: Path) -> tuple[CodeTask, ...]:
 
 
 @cache
-def _builtin(benchmark: Benchmark) -> tuple[Task, ...]:
+def _builtin(benchmark: Benchmark) -> tuple[ScienceTask | CodeTask, ...]:
     name = _BUILTIN_FILES[benchmark]
     data = resources.files("tutorsim").joinpath("catalog", "tasks", name).read_bytes()
     text = decode(data, name)
@@ -87,30 +115,30 @@ def _builtin(benchmark: Benchmark) -> tuple[Task, ...]:
 def _science(text: str, file: str) -> tuple[ScienceTask, ...]:
     rows = list(read_rows(text, file))
     tasks = [_science_task(row) for row in rows]
-    _check_ids(rows, [task.task_id for task in tasks])
+    check_ids(rows, [task.task_id for task in tasks])
     return tuple(tasks)
 
 
 def _science_task(row: Row) -> ScienceTask:
     named = "task_id" in row.fields
     return ScienceTask(
-        task_id=_text_of(row, "task_id") if named else f"sciq-{row.place:04d}",
-        question=_text_of(row, "question"),
-        correct_answer=_text_of(row, "correct_answer"),
-        distractors=tuple(_text_of(row, name) for name in DISTRACTORS),
-        support=_text_of(row, "support", may_be_empty=True),
+        task_id=text_of(row, "task_id") if named else f"sciq-{row.place:04d}",
+        question=text_of(row, "question"),
+        correct_answer=text_of(row, "correct_answer"),
+        distractors=tuple(text_of(row, name) for name in DISTRACTORS),
+        support=text_of(row, "support", may_be_empty=True),
     )
 
 
 def _programs(text: str, file: str) -> tuple[CodeTask, ...]:
     rows = list(read_rows(text, file))
     tasks = [_code_task(row) for row in rows]
-    _check_ids(rows, [task.task_id for task in tasks])
+    check_ids(rows, [task.task_id for task in tasks])
     return tuple(tasks)
 
 
 def _code_task(row: Row) -> CodeTask:
-    task = CodeTask(**{name: _text_of(row, name) for name in CODE_FIELDS})
+    task = CodeTask(**{name: text_of(row, name) for name in CODE_FIELDS})
     if not task.entry_point.isidentifier() or iskeyword(task.entry_point):
         refuse(row, "entry_point", f"{task.entry_point!r} is no name of a function")
     if not re.search(r"\bdef\s+check\s*\(", task.test):
@@ -118,35 +146,12 @@ def _code_task(row: Row) -> CodeTask:
     return task
 
 
-def _text_of(row: Row, field: str, *, may_be_empty: bool = False) -> str:
-    if field not in row.fields:
-        refuse(row, field, "it is missing")
-    value = row.fields[field]
-    if not isinstance(value, str):
-        refuse(row, field, f"it is {kind_of(value)}, not text")
-    if not value.strip() and not may_be_empty:
-        refuse(row, field, "it is empty")
-    try:
-        value.encode()
-    except UnicodeEncodeError:
-        refuse(row, field, "it holds half of a surrogate pair, which is no character")
-    return value
+def _renamed(task: ScienceTask, benchmark: str) -> ScienceTask:
+    return replace(task, benchmark=benchmark)
 
 
-def _check_ids(rows: Sequence[Row], ids: Sequence[str]) -> None:
-    """Ids must stay apart as file names, also where letter case does not count."""
-    first: dict[str, int] = {}
-    for row, task_id in zip(rows, ids, strict=True):
-        name = safe_id(task_id)
-        if len(name) > _LONGEST_ID:
-            refuse(row, "task_id", f"{task_id[:40]!r}… is too long for a part of a file name")
-        if name.casefold() in first:
-            line = first[name.casefold()]
-            refuse(row, "task_id", f"{task_id!r} is already the id on line {line}")
-        first[name.casefold()] = row.line
-
-
-_READERS: Mapping[Benchmark, Callable[[Path], tuple[Task, ...]]] = {
-    "sciq": read_sciq,
-    "humaneval": read_humaneval,
+FORMATS: Final[Mapping[str, TaskFormat]] = {
+    "sciq": TaskFormat(read_sciq, partial(builtin, "sciq"), renamed=_renamed),
+    "humaneval": TaskFormat(read_humaneval, partial(builtin, "humaneval")),
 }
+"""Benchmarks of the panel."""

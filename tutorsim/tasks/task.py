@@ -3,12 +3,13 @@
 import hashlib
 import json
 import re
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Any, NamedTuple, Protocol
 
 from tutorsim.errors import FolderError, TaskFileError
-from tutorsim.types import Benchmark
+from tutorsim.vocabularies import Benchmark
 
 __all__ = [
     "CODE_FIELDS",
@@ -16,6 +17,7 @@ __all__ = [
     "CodeTask",
     "ScienceTask",
     "Task",
+    "TaskFormat",
     "dump_tasks",
     "safe_id",
     "tasks_digest",
@@ -36,10 +38,18 @@ class ScienceTask:
     """Three wrong answers of the multiple-choice form."""
     support: str
     """A passage that explains the answer; may be empty."""
+    benchmark: str = "sciq"
+    """The name under which its file stands in the study."""
 
-    @property
-    def benchmark(self) -> Benchmark:
-        return "sciq"
+    def published(self) -> dict[str, Any]:
+        """The fields under their published names, and the question's name."""
+        return {
+            "task_id": self.task_id,
+            "question": self.question,
+            "correct_answer": self.correct_answer,
+            **dict(zip(DISTRACTORS, self.distractors, strict=True)),
+            "support": self.support,
+        }
 
 
 @dataclass(frozen=True)
@@ -60,15 +70,54 @@ class CodeTask:
     def benchmark(self) -> Benchmark:
         return "humaneval"
 
+    def published(self) -> dict[str, Any]:
+        """The fields under their published names."""
+        return {name: getattr(self, name) for name in CODE_FIELDS}
 
-Task = ScienceTask | CodeTask
+
+class Task(Protocol):
+    """What every task has, whatever its benchmark."""
+
+    @property
+    def task_id(self) -> str:
+        """Its name in its file."""
+
+    @property
+    def benchmark(self) -> str:
+        """The benchmark that it is of."""
+
+    def published(self) -> dict[str, Any]:
+        """Its fields under their published names: the record that its file has."""
 
 
-def dump_tasks(benchmark: Benchmark, tasks: Sequence[Task], path: Path) -> None:
-    """Write tasks in their published format as JSON Lines in UTF-8.
+class TaskFormat(NamedTuple):
+    """How the tasks of one benchmark are read, and what comes with the package."""
+
+    read: Callable[[Path], Sequence[Task]]
+    """Reads a file in the published form; raises `TaskFileError` with file, place and field."""
+    builtin: Callable[[], Sequence[Task]] | None = None
+    """The original set of the package; `None` for none."""
+    file: str = "tasks.{}.jsonl"
+    """Name of the file in a recording; `{}` stands for the benchmark."""
+    write: Callable[[Sequence[Task]], str] | None = None
+    """The text of that file; `None` for JSON Lines of the published records."""
+    renamed: Callable[[Any, str], Task] | None = None
+    """Puts a task under another benchmark's name; `None` where its own name is relied on."""
+
+
+def dump_tasks(
+    benchmark: str, tasks: Sequence[Task], path: Path, *, form: TaskFormat | None = None
+) -> None:
+    """Write tasks in their published format, in UTF-8.
 
     Reading the file gives equal tasks; the same tasks give the same bytes. Each SciQ question
     keeps its name in an added field `task_id`.
+
+    Args:
+        benchmark: What the tasks are of.
+        tasks: The tasks.
+        path: The file.
+        form: The benchmark's format, where its file is not JSON Lines.
 
     Raises:
         TaskFileError: If a task is not of the benchmark.
@@ -77,9 +126,9 @@ def dump_tasks(benchmark: Benchmark, tasks: Sequence[Task], path: Path) -> None:
     strangers = [task.task_id for task in tasks if task.benchmark != benchmark]
     if strangers:
         raise TaskFileError(f"Task {strangers[0]!r} is no task of {benchmark}.")
-    lines = [json.dumps(_published(task), ensure_ascii=False) + "\n" for task in tasks]
+    written = (form and form.write) or _json_lines
     try:
-        path.write_bytes("".join(lines).encode())
+        path.write_bytes(written(tasks).encode())
     except OSError as error:
         raise FolderError(
             f"{path} cannot be written.",
@@ -88,9 +137,13 @@ def dump_tasks(benchmark: Benchmark, tasks: Sequence[Task], path: Path) -> None:
         ) from error
 
 
+def _json_lines(tasks: Sequence[Task]) -> str:
+    return "".join(json.dumps(task.published(), ensure_ascii=False) + "\n" for task in tasks)
+
+
 def tasks_digest(tasks: Sequence[Task]) -> str:
     """SHA-256 over all that the tasks say, in order, as hexadecimal digits."""
-    value = [[task.benchmark, _published(task)] for task in tasks]
+    value = [[task.benchmark, task.published()] for task in tasks]
     canonical = json.dumps(value, sort_keys=True, ensure_ascii=True, separators=(",", ":"))
     return hashlib.sha256(canonical.encode()).hexdigest()
 
@@ -107,16 +160,3 @@ def safe_id(task_id: str) -> str:
 
 def _escape(found: re.Match[str]) -> str:
     return "".join(f"_{byte:02X}" for byte in found[0].encode())
-
-
-def _published(task: Task) -> dict[str, str]:
-    """The fields of a task under their published names."""
-    if isinstance(task, CodeTask):
-        return {name: getattr(task, name) for name in CODE_FIELDS}
-    return {
-        "task_id": task.task_id,
-        "question": task.question,
-        "correct_answer": task.correct_answer,
-        **dict(zip(DISTRACTORS, task.distractors, strict=True)),
-        "support": task.support,
-    }

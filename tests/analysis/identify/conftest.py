@@ -1,16 +1,19 @@
 """A plain, slow enumeration of everything that voters may have cast, and random profiles."""
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from functools import cache, lru_cache
 from itertools import combinations, permutations, product
 from math import prod
 from random import Random
 
+import numpy as np
 import pytest
 
-from analysis.profiles import Masses, Profile
-from analysis.rules import Target, ballot_format, ranking_of, winners
-from tutorsim.types import Protocol
+from tutorsim.analysis.ballots.distinct_panels import DistinctPanels
+from tutorsim.analysis.ballots.turn_profiles import Masses, Profile
+from tutorsim.analysis.counting.rule_definitions import Target, ballot_format, ranking_of, winners
+from tutorsim.analysis.identify.possible_winners import PanelAnswers, answer_panels, table_ends
+from tutorsim.vocabularies import Protocol
 from tutorsim.voting import first_in_order
 
 
@@ -142,3 +145,48 @@ def random_profile() -> Callable[..., Profile]:
 def table_of_ballots() -> tuple[Callable[..., bool], Callable[..., tuple[Masses, ...]]]:
     """`agrees(ballot, logged, other, target)` and `every_ballot(protocol, m, budget)`."""
     return agrees, every_ballot
+
+
+def draw_votes(protocol: Protocol, m: int, n: int, budget: int = 25) -> Profile:
+    """Ballots of many candidates, drawn one mark or point at a time."""
+    random = Random(f"{protocol} {m} {n}")
+
+    def ballot() -> Masses:
+        if protocol == "ranked":
+            return tuple(random.sample(range(m), m))
+        if protocol == "approval":
+            return tuple(random.randint(0, 1) for _ in range(m))
+        marks = random.choices(range(m), k=1 if protocol == "simple" else budget)
+        return tuple(marks.count(c) for c in range(m))
+
+    return Profile(protocol, m, tuple(ballot() for _ in range(n)))
+
+
+@pytest.fixture
+def random_votes() -> Callable[..., Profile]:
+    """`draw_votes(protocol, m, n)`."""
+    return draw_votes
+
+
+def answer_profiles(
+    profiles: Sequence[Profile],
+    target: Target,
+    *,
+    exempt: Sequence[int] = (0,),
+    budget: int = 25,
+    tables: bool = True,
+) -> tuple[PanelAnswers, list[int]]:
+    """The answers about profiles of one size and format, and the panel of each."""
+    m, n = profiles[0].size, len(profiles[0].ballots)
+    cast = np.array([[b is not None for b in p.ballots] for p in profiles])
+    masses = np.array([[b or (0,) * m for b in p.ballots] for p in profiles], dtype=np.int64)
+    panels = DistinctPanels.find(masses.reshape(-1, n, m), cast, profiles[0].rule)
+    ends = table_ends(panels, [target], budget=budget).get(target) if tables else None
+    answers = answer_panels(panels, target, exempt=exempt, budget=budget, ends=ends)
+    return answers, panels.of.tolist()
+
+
+@pytest.fixture
+def answers_of() -> Callable[..., tuple[PanelAnswers, list[int]]]:
+    """`answer_profiles(profiles, target, exempt=, budget=, tables=)`."""
+    return answer_profiles

@@ -5,7 +5,8 @@ from collections.abc import Callable
 import numpy as np
 import pytest
 
-from analysis.identify.truth import TRUTH_SCHEMA, sincere_ballots, truth_experiment
+from tests.reference.truth import TRUTH_SCHEMA, sincere_ballots, truth_experiment
+from tutorsim.vocabularies import PROTOCOLS
 
 pytestmark = pytest.mark.costly
 
@@ -25,6 +26,15 @@ def test_the_true_winner_is_always_possible(
     for row in found.iter_rows(named=True):
         pair = f"{row['logged_protocol']} as {row['target']}"
         record_property(pair, f"width {row['mean_width']:.2f}, projection {row['hit_rate']:.0%}")
+
+
+@pytest.mark.parametrize("size", range(3, 9))
+def test_panels_of_every_size_are_settled_within_the_work_bound(size: int) -> None:
+    found = truth_experiment(
+        profiles=2, seed=9, candidates=size, voters=size, targets=PROTOCOLS, correlation=0.5
+    )
+    assert found["settled"].to_list() == [2] * 16
+    assert found["contained"].to_list() == [2] * 16
 
 
 def test_the_logged_format_itself_leaves_nothing_open() -> None:

@@ -5,9 +5,9 @@ from typing import Any
 
 import pytest
 
-from analysis.profiles import read_turns
-from analysis.recount import ElectorateRow, RecountResult, recount
-from analysis.recount.cases import decided, decided_without_each, gather
+from tests.reference.cases import decided, decided_without_each, gather
+from tests.reference.turns import read_turns
+from tutorsim.analysis.recount import ElectorateRow, RecountResult, recount
 
 S, M, V, C = "scaffolding", "misconception", "motivation", "metacognitive"
 

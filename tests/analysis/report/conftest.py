@@ -5,7 +5,9 @@ from typing import Any
 
 import pytest
 
-from analysis.report import Document, build_report, to_html
+from tutorsim.analysis.report.build import build_report
+from tutorsim.analysis.report.document import Document
+from tutorsim.analysis.report.html import to_html
 
 BUILT: dict[str, Any] = {}
 

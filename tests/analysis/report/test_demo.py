@@ -4,15 +4,20 @@ from pathlib import Path
 
 import pytest
 
-from analysis.report import build_report, to_html
-from analysis.sources import open_source
-from tutorsim.bundled import bundled_recording
+from tutorsim.analysis.ballots.recount_source import open_source
+from tutorsim.analysis.claims import to_text
+from tutorsim.analysis.report.build import build_report
+from tutorsim.analysis.report.claims import document_parts
+from tutorsim.analysis.report.html import to_html
+from tutorsim.bundled_recordings import bundled_recording
+from tutorsim.cli.claims_file import Options, claims_of
 from tutorsim.runner.replaying import replay
 
 BUILT = Path(__file__).parents[3] / "reports" / "demo.html"
+CLAIMS = BUILT.with_name("demo.claims.json")
 
 STALE = (
-    "reports/demo.html is stale; write it again with\n"
+    "reports/demo.html or its claims are stale; write them again with\n"
     "  tutorsim replay cassettes/demo --log-dir /tmp/demo\n"
     "  tutorsim report /tmp/demo -o reports/demo.html"
 )
@@ -24,10 +29,14 @@ def test_the_built_report_is_not_stale(tmp_path: Path) -> None:
     if recording is None or not BUILT.exists():
         pytest.skip("the checkout's recording and report are not here")
     replay(recording, log_dir=tmp_path)
-    page = to_html(build_report(open_source(tmp_path)))
-    same = page == BUILT.read_text(encoding="utf-8")
+    document = build_report(open_source(tmp_path))
+    same = to_html(document) == BUILT.read_text(encoding="utf-8")
+    assert same, STALE
+    claims = claims_of(tmp_path, "report", document_parts(document, "report"), Options())
+    same = to_text(claims) == CLAIMS.read_text(encoding="utf-8")
     assert same, STALE
 
 
 def test_the_built_report_is_small_enough_to_send() -> None:
     assert BUILT.stat().st_size < 5_000_000
+    assert CLAIMS.stat().st_size < 1_000_000

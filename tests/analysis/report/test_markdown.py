@@ -1,7 +1,8 @@
 import re
 from dataclasses import replace
 
-from analysis.report import to_markdown
+from tutorsim.analysis.report.episode_dialogue import Dialogue, Message
+from tutorsim.analysis.report.markdown import to_markdown
 
 
 def test_the_text_has_the_answers_the_findings_and_the_tables(rich_document):
@@ -29,6 +30,22 @@ def test_markup_in_a_name_stays_text(rich_document):
     hostile = replace(rich_document, title="<script> | *a* [b](c) `d`\n# not a heading")
     first = to_markdown(hostile).splitlines()[0]
     assert first == r"# \<script\> \| \*a\* \[b\](c) \`d\` \# not a heading"
+
+
+def test_a_message_keeps_its_lines_its_signs_and_its_formulas(rich_document):
+    said = "- 5 + 3 = -2\n2) x\n===\n$x_1 = \\frac{1}{2}$ &lt; a & b\n\n1984. A year\n(end)"
+    told = Dialogue("one", "", (Message("Alice", said),))
+    text = to_markdown(replace(rich_document, dialogues=(told,)))
+    quoted = text.partition("Alice:\n\n")[2].partition("\n\n")[0]
+    assert quoted.splitlines() == [
+        "> \\- 5 + 3 = -2\\",
+        "> 2\\) x\\",
+        "> \\===\\",
+        r"> \$x\_1 = \\frac\{1\}\{2\}\$ \&lt; a & b",
+        "> ",
+        "> 1984\\. A year\\",
+        "> (end)",
+    ]
 
 
 def test_the_same_document_gives_the_same_text(rich_document):

@@ -8,7 +8,7 @@ from hypothesis import strategies as st
 
 from tutorsim.catalog import load_catalog, with_overrides
 from tutorsim.errors import CatalogError
-from tutorsim.types import DEFAULT_ROLES, PROTOCOLS
+from tutorsim.vocabularies import DEFAULT_ROLES, MAX_ROLES, PROTOCOLS
 
 DIMENSIONS = (
     "prior_knowledge",
@@ -41,8 +41,10 @@ def test_both_readings_of_the_help_avoidant_learner_act_alike():
     assert personas["help_avoidant"].character == personas["help_avoidant_table"].character
 
 
-def test_the_four_roles_and_the_single_tutor_are_there():
-    assert set(load_catalog().roles) == {*DEFAULT_ROLES, "baseline"}
+def test_the_four_roles_come_first_and_eight_and_the_single_tutor_are_there():
+    roles = tuple(load_catalog().roles)
+    assert roles[:4] == DEFAULT_ROLES
+    assert (len(set(roles)), roles[-1]) == (MAX_ROLES + 1, "baseline")
 
 
 @pytest.mark.parametrize(
@@ -119,7 +121,7 @@ def test_own_entries_are_added_and_shipped_ones_replaced():
         {"roles": {"own": entry, "motivation": entry}, "prompts": {"vote_reminder": "Again."}},
         where="f",
     )
-    assert set(catalog.roles) == {*DEFAULT_ROLES, "baseline", "own"}
+    assert set(catalog.roles) == {*load_catalog().roles, "own"}
     assert catalog.roles["motivation"] == catalog.roles["own"]
     assert catalog.fill("vote_reminder") == "Again."
     assert load_catalog().roles["motivation"].title == "motivation tutor"
@@ -138,3 +140,20 @@ def test_a_digest_does_not_depend_on_the_order_of_entries():
     assert reverse.digest() == catalog.digest()
     changed = catalog.model_copy(update={"prompts": {**catalog.prompts, "vote": "x"}})
     assert changed.digest() != catalog.digest()
+
+
+@pytest.mark.parametrize(
+    ("name", "text", "why", "hint"),
+    [
+        ("vote", "Vote: $ballot", "It lacks $proposals", "$proposals"),
+        ("judge_science", "Grade.", "It lacks $attempt", "$attempt"),
+        ("vote_reminder", "costs 5 $", "a $ that begins no placeholder", "no placeholder."),
+        ("vote_reminder", "$x", "cannot have: x", "no placeholder."),
+        ("vote", 3, "It is 3, not a text", "$ballot"),
+    ],
+)
+def test_a_template_that_asks_about_nothing_is_refused_in_whole_sentences(name, text, why, hint):
+    with pytest.raises(CatalogError) as caught:
+        with_overrides(load_catalog(), {"prompts": {name: text}}, where="f")
+    assert why in caught.value.why
+    assert hint in caught.value.hint

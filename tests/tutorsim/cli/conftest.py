@@ -9,11 +9,9 @@ from typing import Any, NamedTuple
 
 import pytest
 
-from tutorsim.agents.scene import Scene
 from tutorsim.cli import main
-from tutorsim.drivers import drive, scripted
-from tutorsim.episode import episode
 from tutorsim.errors import CallFailed
+from tutorsim.flow_drivers import drive, scripted
 from tutorsim.mechanisms.flow import CodeResult, CodeRun
 from tutorsim.model import Call
 from tutorsim.records import (
@@ -27,7 +25,10 @@ from tutorsim.records import (
     VerdictRecord,
     to_line,
 )
-from tutorsim.study import EpisodeSpec, LoadedStudy, load_study
+from tutorsim.study import EpisodeSpec
+from tutorsim.systems import LoadedStudy, load_study
+from tutorsim.systems.panel.episode import episode
+from tutorsim.systems.panel.prompt_context import Scene
 
 Replies = Callable[[EpisodeSpec, Call], str]
 
@@ -230,7 +231,7 @@ def with_failures(tmp_path_factory: pytest.TempPathFactory) -> BuiltRun:
     """Episodes of which one persona's fail at the judge."""
     return write_run(
         tmp_path_factory.mktemp("failures"),
-        fail=lambda spec, call: spec.persona == "help_avoidant" and call.key.stage == "judge",
+        fail=lambda spec, call: spec.variant == "help_avoidant" and call.key.stage == "judge",
     )
 
 
@@ -329,5 +330,5 @@ def one_episode(tmp_path_factory: pytest.TempPathFactory) -> BuiltRun:
     wanted = ("sciq", "low_confidence_novice", "approval")
     return write_run(
         tmp_path_factory.mktemp("one"),
-        keep=lambda spec: (spec.benchmark, spec.persona, spec.condition) == wanted,
+        keep=lambda spec: (spec.benchmark, spec.variant, spec.condition) == wanted,
     )

@@ -1,5 +1,6 @@
 """Branches of a recording: what they take over, what they pay for, and what stops them."""
 
+import hashlib
 import json
 import os
 import shutil
@@ -11,7 +12,7 @@ import pytest
 
 from tutorsim.records import read_episodes, read_run
 from tutorsim.replay import read_manifest
-from tutorsim.study import load_study
+from tutorsim.systems import load_study
 
 pytestmark = pytest.mark.loopback
 
@@ -90,6 +91,7 @@ def calls(*keys: str, episodes: Any = EPISODES, draws: int = 1) -> set[str]:
 # --- What is paid for --------------------------------------------------------------------------
 
 
+@pytest.mark.costly
 def test_a_branch_pays_exactly_what_the_plan_announces_and_nothing_before_the_cursor(
     parent, shell, endpoint, new, files
 ):
@@ -283,6 +285,7 @@ def test_a_branch_that_the_cap_stopped_can_end_with_what_was_begun(parent, shell
 AS_RANKED = {"vote_as_ranked": f"{C},{V},{M},{S}"}
 
 
+@pytest.mark.costly
 def test_a_rule_that_the_ballots_leave_open_is_asked_for_on_the_same_proposals(
     parent, shell, endpoint, new
 ):
@@ -299,6 +302,7 @@ def test_a_rule_that_the_ballots_leave_open_is_asked_for_on_the_same_proposals(
     assert winners == {C}
 
 
+@pytest.mark.costly
 def test_a_parent_that_asked_in_the_rule_s_format_pays_for_the_future_alone(
     parent, shell, endpoint, new
 ):
@@ -500,7 +504,8 @@ def test_a_parent_that_is_gone_is_named_as_missing(parent, shell, endpoint, new)
 
 def test_other_prompts_than_the_parent_s_are_refused(parent, shell, endpoint, new, monkeypatch):
     made = parent()
-    monkeypatch.setattr("tutorsim.study.LoadedStudy.prompt_digest", lambda self: "0" * 64)
+    (made.cassettes / "wordings.toml").unlink()
+    monkeypatch.setattr("tutorsim.systems.system.LoadedStudy.prompt_digest", lambda self: "0" * 64)
     said = shell("branch", made.log, *ORDER, "-o", new)
     assert said.code == INVALID
     assert "prompts of this tutorsim are not the recorded ones" in said.err
@@ -617,3 +622,36 @@ def test_hostile_text_of_the_parent_reaches_no_terminal(parent, shell, endpoint,
     for shown in (planned.out, planned.err, said.out, said.err):
         assert not set(shown) & {"\x1b", "\u202e", "\x07"}
     assert (planned.code, said.code, shell("verify", new).code) == (0, 0, 0)
+
+
+@pytest.mark.parametrize("head", [False, True], ids=["lines", "lines and head"])
+def test_a_log_edited_by_hand_is_refused_by_name(parent, shell, endpoint, new, head):
+    made = parent()
+    path = made.log / "episodes.jsonl"
+    lines = path.read_text(encoding="utf-8").splitlines(keepends=True)
+    edited = json.loads(lines[1])["episode_id"]
+    lines[1] = lines[1].replace('"success":', '"success" :', 1)
+    path.write_text("".join(lines), encoding="utf-8")
+    if head:
+        run = json.loads((made.log / "run.json").read_bytes())
+        run["episodes_sha256"] = hashlib.sha256(path.read_bytes()).hexdigest()
+        (made.log / "run.json").write_text(json.dumps(run), encoding="utf-8")
+    sent = len(endpoint.sent)
+    for command in (("--plan",), ("-o", new)):
+        said = shell("branch", made.log, *ORDER, *command)
+        assert said.code == 4
+        named = f"what its recording gives: {edited}" if head else "the log that run.json names"
+        assert f"episodes.jsonl is not {named}" in said.err
+    assert len(endpoint.sent) == sent
+    assert not new.exists()
+
+
+def test_a_plan_says_what_to_expect_beside_the_range(parent, shell, new):
+    made = parent()
+    prices = ("--prices", new.parent / "study" / "prices.toml")
+    value = json.loads(shell("branch", made.cassettes, *ORDER, "--plan", "--json", *prices).out)
+    assert value["least_cost"] <= value["expected_cost"] <= value["cost"]
+    way = value["least_cost"] + value["share"] * (value["cost"] - value["least_cost"])
+    assert value["expected_cost"] == pytest.approx(way)
+    said = shell("branch", made.log, *ORDER, "--plan", *prices)
+    assert "Expected: " in said.out

@@ -28,6 +28,21 @@ def test_an_unfinished_recording_is_listed_with_its_problem(recorded: Any, shell
     assert "no manifest.json" in value["problem"]
 
 
+def test_a_manifest_that_its_cassettes_contradict_does_not_say_what_answered(
+    recorded: Any, shell: Any
+) -> None:
+    path = recorded.cassettes / "manifest.json"
+    text = path.read_text()
+    assert text.count('"kind": "relay"') == 1
+    path.write_text(text.replace('"kind": "relay"', '"kind": "api"'))
+    said = shell("cassette", "list", recorded.cassettes).out
+    assert "(contradicted)" in said
+    assert "api:" not in said
+    [value] = json.loads(shell("cassette", "list", recorded.cassettes, "--json").out)
+    assert value["provenance"] is None
+    assert "says that api answered" in value["problem"]
+
+
 def test_a_folder_without_recordings_says_so(shell: Any, tmp_path: Path) -> None:
     assert "No recordings here." in shell("cassette", "list", tmp_path).out
     assert shell("cassette", "list", tmp_path / "none").code == 2
@@ -130,3 +145,16 @@ def test_files_are_held_against_the_manifest(recorded: Any, shell: Any) -> None:
     assert f"{EPISODE}.json: its replies were edited" in said.err
     assert "the episode is half recorded" in said.err
     assert "2 file(s) of" in said.err
+
+
+def test_a_damaged_manifest_is_called_damaged(recorded: Any, shell: Any) -> None:
+    (recorded.cassettes / "manifest.json").write_text("{")
+    text = shell("cassette", "list", recorded.cassettes).out
+    assert "(damaged)" in text
+    assert "(unfinished)" not in text
+
+
+def test_a_log_without_its_head_is_refused_alike_everywhere(recorded: Any, shell: Any) -> None:
+    (recorded.log / "run.json").unlink()
+    for command in (("summary",), ("show", EPISODE), ("recount",)):
+        assert shell(command[0], recorded.log, *command[1:]).code == 4

@@ -5,12 +5,14 @@ from typing import Any
 
 import pytest
 
+from tutorsim.bundled_recordings import bundled_recording
+
 
 def test_the_bundled_study_is_replayed_summarised_and_reported(
     recorded_once: Any, shell: Any, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
 ) -> None:
-    monkeypatch.setattr("tutorsim.bundled.BUNDLED", "x")
-    monkeypatch.setattr("tutorsim.cli.demo.bundled_recording", lambda: recorded_once.cassettes)
+    monkeypatch.setattr("tutorsim.bundled_recordings.BUNDLED", "x")
+    monkeypatch.setattr("tutorsim.cli.demo.bundled_recording", lambda *_: recorded_once.cassettes)
     said = shell("demo", "--log-dir", tmp_path / "log", "-o", tmp_path / "out.md")
     assert said.code == 0
     assert "4 episodes replayed in" in said.err
@@ -20,7 +22,34 @@ def test_the_bundled_study_is_replayed_summarised_and_reported(
 
 
 def test_an_installation_without_it_says_so(shell: Any, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("tutorsim.cli.demo.bundled_recording", lambda: None)
+    monkeypatch.setattr("tutorsim.cli.demo.bundled_recording", lambda *_: None)
     said = shell("demo")
     assert said.code == 4
-    assert "The bundled recording is not here." in said.err
+    assert "The bundled recording 'demo' is not here." in said.err
+
+
+@pytest.mark.costly
+def test_another_recording_is_named_and_its_limits_are_said(shell: Any, tmp_path: Path) -> None:
+    page = tmp_path / "claude.md"
+    said = shell("demo", "--recording", "claude", "--log-dir", tmp_path / "log", "-o", page)
+    assert said.code == 0
+    assert "30 episodes replayed in" in said.err
+    assert "Bundled recordings: claude (relay: claude)," in said.err
+    assert "demo (stand-in: tutorsim stand-in 2)" in said.err
+    assert "Answered by: relay (claude)" in said.out
+    limit = "The calls were not independent: five conversations wrote all students"
+    assert limit in said.out
+    assert limit in page.read_text(encoding="utf-8")
+    refused = shell("demo", "--recording", "gpt")
+    assert refused.code == 4
+    assert "Bundled are" in refused.err
+
+
+def test_the_recording_in_real_language_gives_its_bytes_and_is_small(shell: Any) -> None:
+    folder = bundled_recording("claude")
+    assert folder is not None
+    said = shell("verify", folder)
+    assert said.out.startswith("30 of 30 episodes (1,324 calls) give the recorded bytes.")
+    assert sum(path.stat().st_size for path in folder.iterdir()) < 500_000
+    limits = (folder / "README.md").read_text(encoding="utf-8")
+    assert "It measures nothing" in limits

@@ -8,7 +8,13 @@ import pytest
 from tutorsim.errors import SandboxUnavailable
 from tutorsim.sandbox import Sandbox
 
-REPORT = {"level": "full", "workers": 2, "layers": {"seccomp": "ok"}, "probes": {"net": "stopped"}}
+REPORT = {
+    "level": "full",
+    "workers": 2,
+    "layers": {"seccomp": "ok", "landlock": "does not hold: read a file"},
+    "proven": {"seccomp": ["read a file", "fork"]},
+    "probes": {"net": "stopped"},
+}
 
 
 @pytest.fixture
@@ -26,7 +32,8 @@ def test_what_there_is_is_told_without_the_credential(
     assert said.code == value.code == 0
     assert "from ANTHROPIC_API_KEY" in said.out
     assert "refused because CI is set" in said.out
-    assert "seccomp: ok" in said.out
+    assert "seccomp: ok (alone it stopped 2 of the probes)" in said.out
+    assert "landlock: does not hold: read a file" in said.out
     assert json.loads(value.out)["sandbox"] == REPORT
     assert "sk-ant" not in said.out + said.err + value.out
 

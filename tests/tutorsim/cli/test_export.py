@@ -6,7 +6,8 @@ from typing import Any
 
 import pytest
 
-from analysis.sources import open_source
+from tutorsim.analysis.ballots.outside_files import in_name_order
+from tutorsim.analysis.ballots.recount_source import open_source
 
 TABLES = {"episodes", "turns", "ballots", "diagnostic_ballots", "proposals", "calls"}
 
@@ -19,7 +20,32 @@ def test_exported_ballots_open_as_the_run_s_ballots(
     assert done.exit_code == 0
     assert {p.stem for p in (tmp_path / "out").glob(f"*.{format_}")} == TABLES
     again = open_source(tmp_path / "out" / f"ballots.{format_}")
-    assert again.ballots.equals(open_source(built.folder).ballots)
+    assert again.ballots.equals(in_name_order(open_source(built.folder).ballots))
+
+
+@pytest.mark.costly
+@pytest.mark.parametrize("format_", ["parquet", "csv", "jsonl"])
+def test_what_answered_travels_with_every_file_and_back(
+    tutorsim: Any, built: Any, tmp_path: Path, format_: str
+) -> None:
+    run = open_source(built.folder)
+    tutorsim("export", built.folder, "-o", tmp_path / "a", "--format", format_)
+    tutorsim("export", tmp_path / "a", "-o", tmp_path / "b", "--format", format_)
+    for folder in ("a", "b"):
+        for path in (tmp_path / folder).rglob("*"):
+            lines = (
+                0 if path.is_dir() or path.suffix == ".parquet" else path.read_text().count("\n")
+            )
+            if lines > 1:  # a table without rows has none to say it
+                assert run.provenance in path.read_text(), path
+        again = open_source(tmp_path / folder / f"ballots.{format_}")
+        assert again.stated == (run.provenance,)
+    preflib = next((tmp_path / "b").rglob("*.soc"))
+    assert open_source(preflib).stated == (run.provenance,)
+    done = tutorsim("summary", tmp_path / "b" / f"ballots.{format_}")
+    assert "say nothing about any language model" in done.stdout.splitlines()[1]
+    value = json.loads(tutorsim("summary", preflib, "--json").stdout)
+    assert value["provenance"]["stated"] == [run.provenance]
 
 
 def test_every_file_written_is_named(tutorsim: Any, built: Any, tmp_path: Path) -> None:

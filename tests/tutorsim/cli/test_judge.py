@@ -89,3 +89,27 @@ def test_a_machine_without_a_sandbox_is_refused_with_its_own_exit_code(
     outcome = judged(RIGHT, name="answer.py")
     assert outcome.exit_code == 6
     assert "cannot be judged" in outcome.stderr
+
+
+def test_a_mark_before_the_fence_does_not_make_the_message_a_program(
+    judged: Callable[..., Any],
+) -> None:
+    assert judged(f"\ufeff```python\n\ufeff{RIGHT}```\n").exit_code == 0
+
+
+@pytest.mark.costly
+def test_output_that_is_not_shown_is_counted(judged: Callable[..., Any]) -> None:
+    outcome = judged(f"print('é' * 3000)\n{RIGHT}", name="answer.py")
+    assert outcome.exit_code == 0
+    assert "and 2,001 more bytes" in outcome.stdout
+    assert "more bytes" not in judged(f"print('x')\n{RIGHT}", name="answer.py").stdout
+
+
+def test_nothing_to_judge_is_a_usage_error(
+    tutorsim: Callable[..., Any], judged: Callable[..., Any], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(sys, "stdin", io.TextIOWrapper(io.BytesIO(b"")))
+    outcome = tutorsim("judge", "-", "--task", "running-max")
+    assert outcome.exit_code == 2
+    assert "nothing to judge in standard input" in outcome.stderr
+    assert judged("").exit_code == 2

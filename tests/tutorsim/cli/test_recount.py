@@ -2,17 +2,18 @@
 
 import csv
 import json
+import re
 from pathlib import Path
 from typing import Any
 
 import pytest
 
-from tutorsim.types import DEFAULT_ROLES
+from tutorsim.vocabularies import DEFAULT_ROLES
 
 COLUMNS = frozenset(
     {"episode_id", "turn", "logged_protocol", "logged_winner", "target", "fallback_order"}
     | {"tied_set", "possible_winners", "necessary_winner", "point_winner", "projection"}
-    | {"exempt", "breakdown", "settled"}
+    | {"exempt", "breakdown", "breakdown_state", "point_state", "settled", "provenance"}
 )
 
 FOREIGN = "episode_id,turn,stage,voter,candidate,mass,protocol\n" + "".join(
@@ -80,7 +81,7 @@ def test_provenance_comes_first(tutorsim: Any, built: Any) -> None:
 def test_turns_go_to_a_file_by_its_ending(
     tutorsim: Any, built: Any, tmp_path: Path, ending: str
 ) -> None:
-    from analysis.export import EXPORT_FORMATS
+    from tutorsim.analysis.report.table_export import EXPORT_FORMATS
 
     assert ending in EXPORT_FORMATS
     path = tmp_path / f"turns.{ending}"
@@ -110,6 +111,85 @@ def test_ballots_from_elsewhere_are_recounted(tutorsim: Any, foreign: Path) -> N
     assert value["readings"] == []
 
 
+def test_what_is_single_names_the_convention_under_which_it_is(
+    tutorsim: Any, foreign: Path, built: Any
+) -> None:
+    asked = ("--targets", "simple,instant_runoff", "--exempt", "0")
+    value = value_of(tutorsim, "recount", foreign, *asked)
+    said = {row["target"]: row["convention"] for row in value["rules"]}
+    assert said["simple"] is None
+    assert "all with the fewest first places leave together" in said["instant_runoff"]
+    pages = [
+        tutorsim("recount", foreign, *asked, "--section", "rules"),
+        tutorsim("diverge", built.folder, "--rule", "instant_runoff"),
+    ]
+    for page in pages:
+        assert "fewest first places leave together" in " ".join(page.stdout.split())
+
+
+def test_scores_by_rank_are_counted_beside_the_targets(
+    tutorsim: Any, foreign: Path, tmp_path: Path
+) -> None:
+    turns = tmp_path / "turns.csv"
+    options = ("--targets", "ranked", "--exempt", "0", "--turns", turns)
+    scores = ("--score", "borda = 2, 1, 0", "--score", "veto=1,1,0", "--score", "odd=1,0.5,1/3")
+    value = value_of(tutorsim, "recount", foreign, *options, *scores)
+    rows = {row["target"]: row for row in value["rules"]}
+    assert list(rows) == ["ranked", "borda", "veto", "odd"]
+    assert rows["veto"]["convention"] == "veto: 1, 1, 0 by rank."
+    assert rows["odd"]["convention"] == "odd: 1, 1/2, 1/3 by rank."
+    assert not any("point_only" in row for row in rows.values())
+    # Last places: c, a and c; b has none.
+    assert rows["veto"]["wins"]["b"] == {"lower": 1, "point": 1, "upper": 1}
+    own = {**rows["borda"], "target": "ranked", "convention": None}
+    assert own == rows["ranked"]
+    assert [row["target"] for row in rows_of(turns)] == list(rows)
+    alone = value_of(tutorsim, "recount", foreign, "--targets", "veto", *scores[2:4])
+    assert {row["target"] for row in alone["rules"]} == {"veto"}
+
+
+@pytest.mark.parametrize("ordered", [(), ("--fallback-order", "b,a,c")])
+def test_scores_by_rank_are_in_every_table(tutorsim: Any, foreign: Path, ordered: Any) -> None:
+    scores = ("--targets", "veto", "--score", "veto=1,1,0", "--exempt", "0,1", *ordered)
+    brief = tutorsim("recount", foreign, *scores).stdout
+    assert "The rule veto would surely keep" in brief
+    assert "Under other rules" in brief
+    full = tutorsim("recount", foreign, *scores, "--full").stdout
+    tables = 4 + bool(ordered)  # by reading of ties, with exempt voters, what loses them, wins
+    assert len(re.findall("^ranked +veto ", full, re.MULTILINE)) == tables
+    assert full.count("veto: 1, 1, 0 by rank.") == tables - 1
+    assert "ranked as veto by as cast" in " ".join(full.split())
+
+
+@pytest.mark.parametrize(
+    ("score", "message"),
+    [
+        ("veto", "names no rule"),
+        ("=1,0", "names no rule"),
+        ("veto=", "names no rule"),
+        ("veto=1,,0", "'' is no score"),
+        ("veto=1,x,0", "'x' is no score"),
+        ("veto=0,1,1", "rise from rank 1 to 2"),
+        ("veto=1,1,0,0", "4 scores for 3 candidates"),
+        ("ranked=2,1,0", "cannot be called 'ranked'"),
+    ],
+)
+def test_scores_that_are_none_are_usage_errors(
+    tutorsim: Any, foreign: Path, score: str, message: str
+) -> None:
+    done = tutorsim("recount", foreign, "--score", score)
+    assert done.exit_code == 2
+    told = " ".join(done.stderr.split())
+    assert message in told
+    assert score.partition("=")[0] in told
+
+
+def test_a_rule_is_given_once(tutorsim: Any, foreign: Path) -> None:
+    done = tutorsim("recount", foreign, "--score", "a=2,1,0", "--score", "a=1,1,0")
+    assert done.exit_code == 2
+    assert "gives 'a' twice" in done.stderr
+
+
 def test_another_order_is_counted_against_the_logged_winners(tutorsim: Any, built: Any) -> None:
     options = ("--targets", "simple", "--exempt", "0", "--fallback-order", "metacognitive")
     value = value_of(tutorsim, "recount", built.folder, *options)
@@ -129,7 +209,7 @@ def test_thresholds_are_exact_downwards(tutorsim: Any, built: Any) -> None:
 def test_sections_choose_what_is_shown(tutorsim: Any, built: Any) -> None:
     done = tutorsim("recount", built.folder, "--targets", "simple", "--section", "readings")
     assert "Ballots read again" in done.stdout
-    assert "Every fallback order" not in done.stdout
+    assert "Wins under every fallback order" not in done.stdout
 
 
 def test_an_empty_run_has_nothing_to_recount(tutorsim: Any, empty_run: Any) -> None:
@@ -227,7 +307,9 @@ def test_tables_keep_to_eighty_columns(tutorsim: Any, one_episode: Any) -> None:
         assert "…" not in shown
 
 
-@pytest.mark.parametrize("command", [("recount",), ("diverge", "--rule", "simple")])
+@pytest.mark.parametrize(
+    "command", [("recount", "--full"), ("diverge", "--rule", "ranked", "--exempt", "2")]
+)
 def test_hostile_names_reach_the_terminal_only_escaped(
     tutorsim: Any, tmp_path: Path, command: tuple[str, ...]
 ) -> None:
@@ -235,7 +317,7 @@ def test_hostile_names_reach_the_terminal_only_escaped(
     bad = "\x1b[31m\u202e[bold]x[/bold] " + "w" * 300
     row = {"episode_id": bad, "turn": 1, "stage": "final", "protocol": "approval"}
     rows = [
-        {**row, "voter": voter, "candidate": candidate, "mass": int(candidate != "b")}
+        {**row, "voter": voter, "candidate": candidate, "mass": int(candidate == bad)}
         for voter in (bad, "v")
         for candidate in (bad, "b", "c")
     ]

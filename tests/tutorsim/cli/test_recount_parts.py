@@ -4,6 +4,7 @@ import json
 
 import polars as pl
 import pytest
+from polars.testing import assert_frame_equal
 
 import tutorsim.cli.recount as command
 
@@ -47,18 +48,30 @@ def value_of(tutorsim, *options):
 
 
 def test_parts_give_the_figures_of_one_file(tutorsim, parts, whole):
-    found = value_of(tutorsim, parts)
-    assert found == value_of(tutorsim, whole)
+    ordered = ("--fallback-order", "b,a")
+    found = value_of(tutorsim, parts, *ordered)
+    assert found == value_of(tutorsim, whole, *ordered)
     assert found["turns"] == 3
     [simple] = [o for o in found["orders"] if o["protocol"] == "simple"]
     assert {c["candidate"]: c["robust"] for c in simple["candidates"]} == {"a": 1, "b": 1, "c": 0}
 
 
-def test_a_large_file_is_recounted_in_parts(tutorsim, whole, monkeypatch):
-    expected = value_of(tutorsim, whole)
-    monkeypatch.setattr(command, "_IN_MEMORY", 1)
-    monkeypatch.setattr(command, "open_source", None)  # nothing is held at once
-    assert value_of(tutorsim, whole) == expected
+def test_a_parquet_file_is_recounted_as_its_rows_in_a_csv(tutorsim, whole, tmp_path, monkeypatch):
+    """Approval ballots of nobody are noted once, however many pieces they are in."""
+    nobody = pl.DataFrame(
+        [("e4", 1, "vote_final", "approval", v, c, 0) for v in "vwx" for c in "abc"],
+        schema=pl.read_parquet(whole).schema,
+        orient="row",
+    )
+    ballots = pl.concat([pl.read_parquet(whole), nobody])
+    ballots.write_parquet(whole)
+    ballots.write_csv(tmp_path / "ballots.csv")
+    for order in ((), ("--fallback-order", "a,b,c")):
+        expected = value_of(tutorsim, tmp_path / "ballots.csv", *order)
+        with monkeypatch.context() as patch:
+            patch.setattr(command, "open_source", None)  # nothing is held at once
+            assert value_of(tutorsim, whole, *order) == expected
+        assert expected["notes"][0].startswith("3 approval ballot(s) of zeros")
 
 
 @pytest.mark.costly
@@ -70,15 +83,56 @@ def test_a_cluster_of_two_workers_gives_the_answer_of_this_process(tutorsim, par
 
 
 def test_tables_of_parts_read_like_those_of_a_file(tutorsim, parts):
-    done = tutorsim("recount", parts, *ASKED)
+    done = tutorsim("recount", parts, *ASKED, "--full")
     assert done.exit_code == 0, done.stderr
-    assert "Every fallback order" in done.stdout
+    assert "Wins whatever the order" in done.stdout
 
 
-def test_turns_are_not_written_of_parts(tutorsim, parts, tmp_path):
-    done = tutorsim("recount", parts, "--turns", tmp_path / "turns.csv")
+@pytest.mark.parametrize("ordered", [(), ("--fallback-order", "b,a")])
+@pytest.mark.parametrize("ending", ["csv", "parquet"])
+def test_turns_of_parts_are_written_as_those_of_one_file(
+    tutorsim, parts, whole, tmp_path, ordered, ending
+):
+    written = []
+    for source in (parts, whole):
+        path = tmp_path / f"{len(written)}.{ending}"
+        done = tutorsim("recount", source, *ASKED, *ordered, "--turns", path)
+        assert done.exit_code == 0, done.stderr
+        rows = 3 * 2 * 2 * (2 if ordered else 1)
+        assert f"{rows} rows written" in done.stderr
+        read = pl.read_csv if ending == "csv" else pl.read_parquet
+        written.append(read(path))
+    assert_frame_equal(*written)
+
+
+def test_turns_that_stop_in_the_middle_leave_what_was_there(tutorsim, parts, tmp_path):
+    last = parts / "part=e3" / "0.parquet"
+    pl.read_parquet(last, hive_partitioning=False).with_columns(mass=-1).write_parquet(last)
+    (tmp_path / "turns.csv").write_text("of another day")
+    done = tutorsim("recount", parts, *ASKED, "--turns", tmp_path / "turns.csv")
+    assert done.exit_code != 0
+    assert "is negative" in done.stderr
+    assert (tmp_path / "turns.csv").read_text() == "of another day"
+    assert not list(tmp_path.glob(".turns.csv*"))
+
+
+def test_a_cluster_writes_no_turns_and_says_what_does(tutorsim, parts, tmp_path):
+    turns = ("--turns", tmp_path / "turns.csv")
+    done = tutorsim("recount", parts, *ASKED, *turns, "--engine", "dask://local?workers=2")
     assert done.exit_code == 2
-    assert "--turns cannot be written" in done.stderr
+    assert "Leave --engine out" in done.stderr
+    assert tutorsim("recount", parts, *ASKED, *turns).exit_code == 0
+
+
+def test_parts_say_what_answered_the_calls(tutorsim, parts, tmp_path):
+    for file in parts.rglob("*.parquet"):
+        frame = pl.read_parquet(file, hive_partitioning=False)
+        frame.with_columns(provenance=pl.lit("stand-in: x")).write_parquet(file)
+    done = tutorsim("recount", parts, *ASKED, "--turns", tmp_path / "turns.csv")
+    assert "answered by: stand-in: x. A scripted model" in done.stdout
+    assert set(pl.read_csv(tmp_path / "turns.csv")["provenance"]) == {"stand-in: x"}
+    json_done = tutorsim("recount", parts, *ASKED, "--json")
+    assert "answered by stand-in: x" in json.loads(json_done.stdout)["provenance"]
 
 
 def test_an_engine_wants_parquet_and_an_address(tutorsim, parts, tmp_path):

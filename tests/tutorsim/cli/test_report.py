@@ -16,6 +16,7 @@ def one_core(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(os, "cpu_count", lambda: 1)
 
 
+@pytest.mark.costly
 def test_a_page_is_written_and_named(tutorsim: Any, empty_run: Any, tmp_path: Path) -> None:
     path = tmp_path / "new folder" / "page.html"
     done = tutorsim("report", empty_run.folder, "-o", path)
@@ -24,6 +25,7 @@ def test_a_page_is_written_and_named(tutorsim: Any, empty_run: Any, tmp_path: Pa
     assert path.read_text(encoding="utf-8").startswith("<!DOCTYPE html>")
 
 
+@pytest.mark.costly
 def test_without_a_file_the_page_goes_to_the_reports_folder(
     tutorsim: Any, empty_run: Any, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -67,6 +69,7 @@ def test_the_same_run_gives_the_same_chart(tutorsim: Any, built: Any, tmp_path: 
     assert (tmp_path / "a.svg").read_bytes() == (tmp_path / "b.svg").read_bytes()
 
 
+@pytest.mark.costly
 @pytest.mark.parametrize(
     ("options", "said"),
     [
@@ -100,6 +103,7 @@ def test_a_chart_that_the_data_do_not_allow_says_why(
     assert "No turn was put to a vote" in done.stderr
 
 
+@pytest.mark.costly
 def test_a_file_that_cannot_be_written_is_a_usage_error(
     tutorsim: Any, empty_run: Any, tmp_path: Path
 ) -> None:

@@ -34,13 +34,15 @@ def test_a_plan_says_what_it_takes_and_sends_nothing(
         "tokens": {"tutor-model": [1200, 240]},
         "prices_as_of": "2026-01-01",
         "cost": pytest.approx((1200 * 1.0 + 240 * 10.0) / 1e6),
+        "expected_cost": pytest.approx((1200 * 1.0 + 240 * 10.0) / 1e6),
+        "most_cost": pytest.approx(2 * (1200 * 1.0 + 240 * 10.0) / 1e6),
         "unknown_prices": [],
     }
 
 
 def test_the_price_of_an_unknown_model_is_said_to_be_unknown(recorded: Any, shell: Any) -> None:
     said = shell("retest", recorded.log, "--repeats", 1, "--dry-run")
-    assert "Estimated cost: unknown: no price for tutor-model" in said.out
+    assert "unknown: no price for tutor-model" in said.out
 
 
 @pytest.mark.parametrize(
@@ -48,8 +50,8 @@ def test_the_price_of_an_unknown_model_is_said_to_be_unknown(recorded: Any, shel
     [
         (("--repeats", 0), "0 is not in the range"),
         ((), "Missing option '--repeats'"),
-        (("--repeats", 1, "--stages", "tie_vote"), "'tie_vote' is no vote"),
-        (("--repeats", 1, "--stages", ""), "is no vote"),
+        (("--repeats", 1, "--stages", "tie_vote"), "'tie_vote' is no stage"),
+        (("--repeats", 1, "--stages", ""), "names no stage"),
         (("--repeats", 1, "--sample", 0), "0 is not in the range"),
     ],
 )

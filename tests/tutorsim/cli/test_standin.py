@@ -25,7 +25,7 @@ def test_the_server_prints_its_url_and_ends_tidily_on_a_signal(number):
         ):
             client.models.list()
         process.send_signal(number)
-        rest, errors = process.communicate(timeout=20)
+        rest, errors = process.communicate(timeout=90)
     assert url.startswith("http://127.0.0.1:")
     assert (process.returncode, rest) == (0, "")
     assert "Answered 1 requests." in errors

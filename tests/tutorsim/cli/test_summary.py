@@ -7,8 +7,8 @@ from typing import Any
 
 import pytest
 
-from tutorsim.cli.usage import usage
-from tutorsim.plan import Price, PriceTable
+from tutorsim.cli.token_usage import usage
+from tutorsim.cost_plan import Price, PriceTable
 
 
 def value_of(tutorsim: Any, run: Path, *options: Any) -> dict[str, Any]:
@@ -81,7 +81,7 @@ def test_failed_episodes_are_named_and_left_out(tutorsim: Any, with_failures: An
     assert value["grid"]["failed"] == 10
     assert len(value["failures"]) == 10
     assert sum(row["episodes"] for row in value["success"]) == 10
-    shown = tutorsim("summary", with_failures.folder).stdout
+    shown = tutorsim("summary", with_failures.folder, "--full").stdout
     assert "10 complete and 10 failed" in shown
     assert "and 2 more" in shown
 
@@ -112,7 +112,8 @@ def test_ballots_from_elsewhere_are_summarised(tutorsim: Any, built: Any, tmp_pa
     value = value_of(tutorsim, path)
     assert value["study"] is None
     assert [row["turns"] for row in value["diagnostics"]] == [1]
-    assert value["diagnostics"][0]["flip"] == {"not_estimable": "no observations"}
+    assert "no order is logged" in value["diagnostics"][0]["flip"]["not_estimable"]
+    assert value["diagnostics"][0]["decided_by"] == {"vote": 1, "tie_round": 0, "open": 0}
 
 
 def test_cost_comes_from_the_price_table(built: Any) -> None:
@@ -130,7 +131,7 @@ def test_cost_comes_from_the_price_table(built: Any) -> None:
 def test_a_missing_price_is_shown_as_unknown(tutorsim: Any, built: Any, tmp_path: Path) -> None:
     table = tmp_path / "prices.toml"
     table.write_text('as_of = "2026-01-01"\n[models.other]\ninput = 1\noutput = 1\n')
-    last = tutorsim("summary", built.folder, "--prices", table).stdout.splitlines()
+    last = tutorsim("summary", built.folder, "--full", "--prices", table).stdout.splitlines()
     assert [line.split()[-1] for line in last if line.startswith("claude-")] == [
         "unknown",
         "unknown",

@@ -5,9 +5,13 @@ import pytest
 from tutorsim.mechanisms.flow import Round, ask
 from tutorsim.model import Answer, Call, CallKey, Question, Reply, Request
 
+CUT = " …"
+"""Behind a reply that reached its limit of length."""
 
-def question(agent, *, salvage=lambda _: None):
-    call = Call(CallKey(1, "vote_final", agent, 1), Request("m", "system", "user", 9))
+
+def question(agent, *, salvage=lambda _: None, if_cut_off=None):
+    request = Request("m", "system", "user", 9)
+    call = Call(CallKey(1, "vote_final", agent, 1), request, if_cut_off)
     return Question(call, lambda text: text if text.startswith("ok") else None, "REMINDER", salvage)
 
 
@@ -20,7 +24,10 @@ def play(flow, replies):
             assert isinstance(effect, Round)
             rounds.append(effect.calls)
             sent = tuple(
-                Reply(replies[str(call.key)], "m", "end_turn", 1, 1) for call in effect.calls
+                Reply(
+                    text.removesuffix(CUT), "m", "max_tokens" if CUT in text else "end_turn", 1, 1
+                )
+                for text in (replies[str(call.key)] for call in effect.calls)
             )
     except StopIteration as stop:
         return rounds, stop.value
@@ -70,3 +77,40 @@ def test_only_a_second_reply_is_salvaged(first, asked):
 
 def test_no_question_is_no_round():
     assert play(ask([]), {}) == ([], [])
+
+
+def test_a_reply_that_was_cut_off_is_asked_for_once_more_in_other_words_than_an_unreadable_one():
+    asked = [question(agent, if_cut_off="SHORTER") for agent in ("a", "b", "c")]
+    rounds, answers = play(
+        ask(asked),
+        {
+            "1/vote_final/a/1": f"ok a{CUT}",
+            "1/vote_final/b/1": "no",
+            "1/vote_final/c/1": "ok c",
+            "1/vote_final/a/2": "ok whole",
+            "1/vote_final/b/2": "ok b",
+        },
+    )
+    assert [call.request.user for call in rounds[1]] == ["user\n\nSHORTER", "user\n\nREMINDER"]
+    assert answers == [
+        Answer("ok whole", "ok whole", "ok a", salvaged=False, attempts=2),
+        Answer("ok b", "ok b", "no", salvaged=False, attempts=2),
+        Answer("ok c", "ok c", None, salvaged=False, attempts=1),
+    ]
+
+
+def test_where_the_second_reply_cannot_be_read_the_one_that_was_cut_off_counts():
+    _, [answer] = play(
+        ask([question("a", if_cut_off="SHORTER")]),
+        {"1/vote_final/a/1": f"ok a{CUT}", "1/vote_final/a/2": "no"},
+    )
+    assert answer == Answer("ok a", "no", "ok a", salvaged=True, attempts=2)
+
+
+def test_a_call_that_does_not_say_how_takes_a_reply_that_was_cut_off_as_it_is():
+    rounds, [answer] = play(ask([question("a")]), {"1/vote_final/a/1": f"ok a{CUT}"})
+    assert (len(rounds), answer.attempts) == (1, 1)
+    rounds, _ = play(
+        ask([question("a")]), {"1/vote_final/a/1": f"no{CUT}", "1/vote_final/a/2": "ok"}
+    )
+    assert rounds[1][0].request.user == "user\n\nREMINDER"

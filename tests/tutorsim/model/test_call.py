@@ -26,7 +26,7 @@ def test_a_key_survives_its_text(text):
 
 
 @pytest.mark.parametrize(
-    "text", ["", "1/vote/x/1", "1/judge/judge", "-1/judge/judge/1", "x/judge/judge/1", "/judge/j/1"]
+    "text", ["", "1/Vote/x/1", "1/judge/judge", "-1/judge/judge/1", "x/judge/judge/1", "/judge/j/1"]
 )
 def test_what_is_no_key_is_refused(text):
     with pytest.raises(ValueError):

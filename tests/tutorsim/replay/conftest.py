@@ -13,11 +13,11 @@ from typing import Any
 import pytest
 
 from tutorsim.model import CALL_HEADER, Call, CallKey, Reply, Request
-from tutorsim.model.sdk import HttpTransport, SdkModel
+from tutorsim.model.sdk_model import HttpTransport, SdkModel
 from tutorsim.replay import Cassette, read_cassette
-from tutorsim.replay.cassette import write_cassette
-from tutorsim.replay.interaction import Interaction
-from tutorsim.replay.recording import Deck
+from tutorsim.replay.cassette_file import write_cassette
+from tutorsim.replay.episode_recording import Deck
+from tutorsim.replay.recorded_call import Interaction
 
 EPISODE = "sciq.q1.help_avoidant.simple"
 KEY = "sk-ant-test-0123456789-credential"

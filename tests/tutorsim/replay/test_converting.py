@@ -6,6 +6,8 @@ from typing import Any
 
 import pytest
 
+from tutorsim.replay import converting
+
 EPISODE = "sciq.ice.help_avoidant.simple"
 TO_COMPRESSED = ("--to", "compressed", "-o")
 
@@ -91,3 +93,19 @@ def test_a_compressed_recording_is_not_recorded_into(
     assert "holds compressed cassettes" in said.err.replace("\n", " ")
     assert files(converted) == before
     assert endpoint.sent == []
+
+
+def test_an_interrupted_conversion_is_gone_on_with_by_the_same_command(
+    recorded: Any, shell: Any, files: Any, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    into = tmp_path / "new"
+    with monkeypatch.context() as patch:
+        patch.setattr(converting, "write_cassette_file", lambda *_: 1 / 0)
+        with pytest.raises(ZeroDivisionError):
+            converting.convert(recorded.cassettes, into, "compressed")
+    assert [path.name for path in into.iterdir()] == [".converting"]
+    said = shell("cassette", "convert", recorded.cassettes, "--to", "text", "-o", into)
+    assert said.code == 2  # another command
+    assert shell("cassette", "convert", recorded.cassettes, *TO_COMPRESSED, into).code == 0
+    assert not (into / ".converting").exists()
+    assert shell("verify", into).code == 0

@@ -8,7 +8,7 @@ import pytest
 
 from tutorsim.errors import RecordingError
 from tutorsim.records import Provenance
-from tutorsim.replay import EpisodeEntry, Manifest, Outcome, write_manifest
+from tutorsim.replay import EpisodeEntry, Manifest, write_manifest
 from tutorsim.replay.inventory import (
     Finding,
     StudyEpisodes,
@@ -40,15 +40,15 @@ def recording(tmp_path: Path, call: Build, interaction: Build, message: Build, w
                 cassette_sha256=cassette.sha256,
                 requests_sha256=cassette.requests_sha256(),
                 record_sha256="a" * 64,
-                outcome=Outcome(
-                    success=True,
-                    turns_taken=0,
-                    winners=(),
-                    decided_by=(),
-                    initial_correctness=1.0,
-                    final_correctness=1.0,
-                    code_passed=None,
-                ),
+                outcome={
+                    "success": True,
+                    "turns_taken": 0,
+                    "winners": (),
+                    "decided_by": (),
+                    "initial_correctness": 1.0,
+                    "final_correctness": 1.0,
+                    "code_passed": None,
+                },
             )
         )
     provenance = Provenance(kind="relay", name="x", models=(), recorded_from=None, recorded_to=None)

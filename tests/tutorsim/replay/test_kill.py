@@ -15,7 +15,7 @@ from typing import Any
 import orjson
 import pytest
 
-from tutorsim.replay.files import LOCK_FILE
+from tutorsim.replay.safe_files import LOCK_FILE
 
 PROGRAM = Path(__file__).with_name("record_rounds.py")
 CALLS = 6 * 4 * 4

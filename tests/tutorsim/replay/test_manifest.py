@@ -19,6 +19,7 @@ from tutorsim.replay import (
     read_manifest,
     write_manifest,
 )
+from tutorsim.systems.panel import outcome
 
 Build = Callable[..., Any]
 HASH = "a" * 64
@@ -62,7 +63,7 @@ def cassette(
 @pytest.fixture
 def entry(cassette: Cassette, episode: str) -> EpisodeEntry:
     record = record_of(episode)
-    return episode_entry(record, to_line(record), cassette)
+    return episode_entry(record, to_line(record), cassette, outcome(record))
 
 
 @pytest.fixture
@@ -101,9 +102,9 @@ def test_a_manifest_without_episodes_comes_back(tmp_path: Path, manifest: Manife
 def test_an_entry_says_what_came_of_the_episode(entry: EpisodeEntry, cassette: Cassette) -> None:
     assert entry.calls == 1
     assert entry.cassette_sha256 == cassette.sha256
-    assert entry.outcome.success is True
-    assert entry.outcome.winners == ()
-    assert entry.outcome.initial_correctness == 0.8
+    assert entry.outcome["success"] is True
+    assert entry.outcome["winners"] == []
+    assert entry.outcome["initial_correctness"] == 0.8
 
 
 @pytest.mark.parametrize(

@@ -13,10 +13,11 @@ from typing import Any
 import orjson
 import pytest
 
-from tutorsim.model.custom_id import call_digest
-from tutorsim.runner.submissions import BATCHES_FILE
+from tutorsim.model.batch_call_ids import call_digest
+from tutorsim.runner.batch_submissions import BATCHES_FILE
 from tutorsim.standin import Endpoint, StandIn
-from tutorsim.standin.batches import Batches, entry_error
+from tutorsim.standin.batch_endpoint import Batches, entry_error
+from tutorsim.standin.http_response import Response
 
 pytestmark = pytest.mark.loopback
 
@@ -49,7 +50,7 @@ def serve(monkeypatch: pytest.MonkeyPatch) -> Iterator[Serve]:
     for name in ("INITIAL_RETRY_DELAY", "MAX_RETRY_DELAY"):
         monkeypatch.setattr(f"anthropic._base_client.{name}", 0.001)
     for name in ("FIRST_POLL", "LONGEST_POLL", "FIRST_RETRY"):
-        monkeypatch.setattr(f"tutorsim.runner.submissions.{name}", 0.01)
+        monkeypatch.setattr(f"tutorsim.runner.batch_submissions.{name}", 0.01)
 
     def start(*faults: str) -> StandIn:
         server = StandIn(seed=SEED, faults=faults)
@@ -109,6 +110,7 @@ BOTH = {"sciq": {"tasks": "questions.jsonl"}, "humaneval": {"limit": 1}}
 SCIENCE = {"sciq": {"tasks": "questions.jsonl"}}
 
 
+@pytest.mark.costly
 def test_waves_of_batches_give_the_bytes_of_direct_calls(
     serve: Serve, direct: Any, record: Any, files: Any, hook: Hook, tmp_path: Path
 ) -> None:
@@ -236,6 +238,46 @@ def test_an_endpoint_that_does_not_answer_is_given_up_and_the_same_command_goes_
     serve()
     assert record(study, "--batch", name="batch").code == 0
     assert files(*folders(tmp_path, "batch")) == whole
+
+
+@pytest.mark.costly
+@pytest.mark.parametrize("first", [3, 5])  # it is asked after; another one is sent
+def test_an_outage_in_the_middle_is_waited_out_and_no_batch_is_sent_twice(
+    first: int,
+    serve: Serve,
+    direct: Any,
+    record: Any,
+    files: Any,
+    hook: Hook,
+    monkeypatch: pytest.MonkeyPatch,
+    tmp_path: Path,
+) -> None:
+    monkeypatch.setattr("tutorsim.runner.outage.SHORTEST", 0.05)
+    study, whole = direct(conditions=["baseline"])
+    serve()
+    answer, began = Batches.answer, []
+
+    def away(self: Batches, method: str, target: str, host: str | None, content: bytes) -> Any:
+        if len(hook.seen) == first - 1:
+            began.append(time.monotonic())
+        if began and time.monotonic() < began[0] + 0.5:
+            hook.seen.append((method, f"lost {target}"))
+            return Response(503, b"{}", "")
+        return answer(self, method, target, host, content)
+
+    monkeypatch.setattr(Batches, "answer", away)
+    retries = ("--max-retries", 1, "--max-outage")
+    said = record(study, "--batch", *retries, 60, name="batch")
+    assert said.code == 0, said.err
+    text = said.err.replace("\n", " ")
+    assert "does not answer (HTTP 503" in text
+    assert "Waiting for it, at most 60 seconds." in text
+    assert "the endpoint answers again" in text
+    assert files(*folders(tmp_path, "batch")) == whole
+    assert hook.sent == text.count("calls as batch msgbatch_")
+    began.clear()
+    hook.seen.clear()
+    assert record(study, "--batch", *retries, 0, name="not waited for").code == 1
 
 
 def killed_at(
@@ -486,7 +528,7 @@ def test_a_credential_in_a_prompt_is_not_sent(
     monkeypatch.setenv("ANTHROPIC_API_KEY", "student-model")
     said = record(study, "--batch")
     assert said.code == 2
-    assert "A request contains the credential" in said.err
+    assert "contains the credential in use" in said.err
     assert hook.sent == 0
 
 

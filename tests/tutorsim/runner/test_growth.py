@@ -14,7 +14,8 @@ import orjson
 import pytest
 
 from tutorsim.catalog import Catalog
-from tutorsim.replay import cassette, difference, interaction, reader
+from tutorsim.model import json_bodies
+from tutorsim.replay import cassette_file, fast_reader, first_difference, recorded_call
 from tutorsim.runner.replaying import replay
 
 SMALL = {"conditions": ["simple"], "max_turns": 1}
@@ -44,17 +45,17 @@ def counting(monkeypatch: pytest.MonkeyPatch) -> Iterator[Counter[str]]:
         patch.setattr(owner, name, counted)
 
     with monkeypatch.context() as patch:
-        for module in (cassette, interaction):
+        for module in (cassette_file, recorded_call, json_bodies):
             patch.setattr(module, "orjson", _Watched(orjson, done))
         watch(io, "open", "opened")
         watch(builtins, "open", "opened")
         watch(os, "open", "opened")
         watch(json, "loads", "parsed otherwise")
         watch(json, "dumps", "written otherwise")
-        watch(reader, "check_same", "compared")
-        watch(interaction, "request_value", "requests parsed")
-        watch(interaction, "first_difference", "described")
-        watch(difference, "first_difference", "described")
+        watch(fast_reader, "check_same", "compared")
+        watch(recorded_call, "request_value", "requests parsed")
+        watch(recorded_call, "first_difference", "described")
+        watch(first_difference, "first_difference", "described")
         watch(Catalog, "fill", "filled")
         yield done
 
@@ -94,6 +95,7 @@ def counted(
     return run
 
 
+@pytest.mark.costly
 @pytest.mark.loopback
 def test_the_work_of_a_replay_grows_with_its_calls_alone(counted: Any) -> None:
     """A cassette is opened and parsed once, a reply parsed once, a request compared as text.

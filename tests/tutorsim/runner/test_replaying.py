@@ -11,7 +11,7 @@ import pytest
 
 from tutorsim.errors import MissingCallError, RecordingError
 from tutorsim.runner import replaying
-from tutorsim.runner.opening import check_drift, open_recording
+from tutorsim.runner.open_recording import check_drift, open_recording
 from tutorsim.runner.replaying import default_workers, replay_episode
 
 EPISODE = "sciq.ice.help_avoidant.simple"
@@ -60,6 +60,7 @@ def test_both_readers_give_the_bytes_of_the_recording(
     assert files(into) == files(recorded.log)
 
 
+@pytest.mark.costly
 @pytest.mark.parametrize("workers", [2, pytest.param(4, marks=pytest.mark.slow)])
 def test_worker_processes_beside_a_process_with_threads_give_the_same_bytes(
     workers: int, replayed: Any, recorded: Any, files: Any, monkeypatch: pytest.MonkeyPatch
@@ -257,6 +258,7 @@ def test_a_damaged_recording_is_refused_and_kept(
 def test_a_changed_prompt_shows_what_differs(
     reader: str, replayed: Any, recorded: Any, files: Any
 ) -> None:
+    (recorded.cassettes / "wordings.toml").unlink()
     path = recorded.cassettes / "study.toml"
     path.write_text(
         path.read_text() + '\n[catalog.prompts]\njudge_reminder = "Once more."\n'
@@ -272,6 +274,7 @@ def test_a_changed_prompt_shows_what_differs(
 
 
 def test_a_prompt_that_changed_where_no_call_used_it_is_told(replayed: Any, recorded: Any) -> None:
+    (recorded.cassettes / "wordings.toml").unlink()
     path = recorded.cassettes / "study.toml"
     path.write_text(path.read_text() + '\n[catalog.prompts]\njudge_reminder = "Once more."\n')
     said, into = replayed()

@@ -9,6 +9,7 @@ from typing import Any
 import orjson
 import pytest
 
+from tutorsim.model import Question
 from tutorsim.records import RETEST_FILE, RETEST_HEAD_FILE, read_retest, read_run
 
 EPISODE = "sciq.ice.help_avoidant.simple"
@@ -137,7 +138,10 @@ def test_a_call_that_no_prompt_asks_for_is_told(retested: Path, shell: Any) -> N
 def test_another_reading_of_ballots_is_drift_of_the_retest(
     retested: Path, shell: Any, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("tutorsim.retest.read_ballot", lambda *_, **__: None)
+    monkeypatch.setattr(
+        "tutorsim.mechanisms.retest_prompts.ballot_question",
+        lambda call, labels, *, form, budget, reminder: Question(call, lambda _: None, reminder),
+    )
     said = shell("verify", retested, "--json")
     assert said.code == 3  # what could be read then is now asked for a second time
     findings = json.loads(said.out)["findings"]
@@ -154,3 +158,55 @@ def test_a_retest_that_leads_elsewhere_is_refused(
     (retested / "retest").symlink_to(tmp_path / "elsewhere")
     said = shell("verify", retested)
     assert (said.code, "leads out of its recording" in said.err) == (4, True)
+
+
+@pytest.mark.parametrize(
+    ("field", "value", "code"),
+    [
+        ("repeats", 3, 4),
+        ("repeats", 1, 4),
+        ("stages", ["vote_initial"], 4),
+        ("sample", 1, 4),
+        ("study_name", "x", 4),
+        ("retest_sha256", "0" * 64, 4),
+        ("packages", {"tutorsim": "9"}, 4),
+        ("provenance", {"kind": "api", "name": "Anthropic API"}, 4),
+    ],
+)
+def test_an_edited_number_of_the_head_is_named(
+    field: str, value: Any, code: int, retested: Path, shell: Any
+) -> None:
+    path = retested / "retest" / "retest.manifest.json"
+    head = json.loads(path.read_text())
+    path.write_text(json.dumps({**head, field: value}))
+    said = shell("verify", retested)
+    assert said.code == code
+    assert "retest.manifest.json does not say what" in said.err
+    assert f": {field}" in said.err
+    assert "Recorded from relay" in said.out
+
+
+@pytest.mark.loopback
+def test_an_edited_seed_of_a_sample_is_named(recorded: Any, endpoint: Any, shell: Any) -> None:
+    assert shell("retest", recorded.log, "--repeats", 1, "--sample", 1).code == 0
+    path = recorded.cassettes / "retest" / "retest.manifest.json"
+    text = path.read_text()
+    found = []
+    for seed in range(1, 8):
+        path.write_text(text.replace('"seed": 0', f'"seed": {seed}'))
+        found.append(shell("verify", recorded.cassettes))
+    assert {said.code for said in found} == {0, 4}  # some seeds draw the very turn
+    assert all(": seed" in said.err for said in found if said.code)
+
+
+@pytest.mark.parametrize(("field", "value"), [("calls", 1), ("failures", [])])
+def test_an_edited_entry_is_named(field: str, value: Any, retested: Path, shell: Any) -> None:
+    path = retested / "retest" / "retest.manifest.json"
+    head = json.loads(path.read_text())
+    entry = next(e for e in head["episodes"] if e["failures"])
+    entry[field] = value
+    path.write_text(json.dumps(head))
+    said = shell("verify", retested)
+    assert said.code != 0
+    wanted = f"{entry['episode_id']}.{field}" if field == "calls" else "is not in the recording"
+    assert wanted in said.err

@@ -13,7 +13,7 @@ import pytest
 
 from tutorsim.records import BallotRecord, read_episodes, read_retest
 from tutorsim.replay import FolderLock, read_cassette
-from tutorsim.replay.retest import read_retest_manifest
+from tutorsim.replay.retest_folder import read_retest_manifest
 from tutorsim.standin import StandIn
 
 pytestmark = pytest.mark.loopback
@@ -90,6 +90,7 @@ def test_every_answer_is_a_ballot_beside_the_logged_one(
     ]
 
 
+@pytest.mark.costly
 def test_more_repeats_later_pay_for_what_is_missing_and_give_the_same_bytes(
     endpoint: Any, recorded: Any, shell: Any, files: Any, tmp_path: Path
 ) -> None:
@@ -367,7 +368,7 @@ def test_a_recording_without_a_vote_cannot_be_retested(
     assert record(write_grid(conditions=["baseline"])).code == 0
     said = shell("retest", tmp_path / "one" / "log", "--repeats", 1, "--plan")
     assert said.code == 2
-    assert "no vote that could be asked again" in said.err
+    assert "nothing that could be asked again" in said.err
 
 
 def edited(path: Path, old: bytes, new: bytes) -> None:
@@ -410,7 +411,7 @@ FORMATS = ["simple", "ranked", "cumulative", "approval", "rich"]
 def standin(monkeypatch: pytest.MonkeyPatch) -> Iterator[Callable[..., StandIn]]:
     """Start stand-ins that the SDK's environment then points at."""
     running: list[StandIn] = []
-    monkeypatch.setenv("ANTHROPIC_API_KEY", "no key is needed here")
+    monkeypatch.setenv("ANTHROPIC_API_KEY", "none-is-needed")
     monkeypatch.delenv("CI", raising=False)
 
     def start(**options: Any) -> StandIn:

@@ -7,7 +7,7 @@ from xml.etree import ElementTree
 import pytest
 
 from tutorsim.records import EpisodeRecord, to_line
-from tutorsim.runner import playing
+from tutorsim.runner import piece_playback
 
 EPISODE = "sciq.ice.help_avoidant.simple"
 
@@ -21,7 +21,7 @@ def drifting(monkeypatch: pytest.MonkeyPatch) -> None:
             return to_line(record)
         return to_line(record.model_copy(update={"final_correctness": 0.125}))
 
-    monkeypatch.setattr(playing, "to_line", changed)
+    monkeypatch.setattr(piece_playback, "to_line", changed)
 
 
 @pytest.mark.parametrize("reader", ["fast", "sdk"])
@@ -50,7 +50,7 @@ def test_a_log_to_compare_with_names_the_field(
         first = record.attempts[0].model_copy(update={"text": record.attempts[0].text + "!"})
         return to_line(record.model_copy(update={"attempts": (first, *record.attempts[1:])}))
 
-    monkeypatch.setattr(playing, "to_line", changed)
+    monkeypatch.setattr(piece_playback, "to_line", changed)
     alone = shell("verify", recorded.cassettes)
     assert "other fields of the record differ" in alone.err
     said = shell("verify", recorded.cassettes, "--against", recorded.log)
@@ -89,8 +89,10 @@ def test_junit_holds_a_case_per_episode_and_hostile_text_is_harmless(
 
 
 def test_changed_prompts_are_a_finding_of_their_own(recorded: Any, shell: Any) -> None:
+    (recorded.cassettes / "wordings.toml").unlink()
     path = recorded.cassettes / "study.toml"
     path.write_text(path.read_text() + '\n[catalog.prompts]\njudge_reminder = "Once more."\n')
     said = shell("verify", recorded.cassettes)
     assert said.code == 4
+    assert "4 of 4 episodes" in said.out
     assert "prompts of this tutorsim are not the recorded ones" in said.err

@@ -101,6 +101,7 @@ def _cases(corpus: Any, *, slow: bool) -> dict[str, dict[str, Any]]:
     return {name: case for name, case in every.items() if case.get("slow", False) is slow}
 
 
+@pytest.mark.costly
 def test_every_quick_program_gets_its_verdict_and_leaves_no_trace(
     targets: Targets, bench: Any, corpus: Any
 ) -> None:

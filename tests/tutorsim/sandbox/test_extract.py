@@ -2,11 +2,13 @@
 
 import pytest
 
-from tutorsim.sandbox.inner.extract import CODE_CAP, Extraction, extract
+from tutorsim.sandbox.inner.extract import Extraction, extract
+from tutorsim.sandbox.inner.limits import CODE_CAP
 
 GOOD = "def solve(n):\n    return n"
 OTHER = "def solve(n):\n    return -n"
 HELPER = "def helper(n):\n    return n"
+DELETED = "solve = 1\ndel solve\n"
 METHOD = "class A:\n    def solve(self): pass"
 BROKEN = "def solve(n)\n    return n"
 IN_TEXT = 'def solve(n):\n    """\n    ```\n    >>> solve(1)\n    ```\n    """\n    return n'
@@ -60,6 +62,20 @@ FOUND = {
         f"{fenced(GOOD)}\n{fenced(METHOD)}",
         GOOD,
     ),
+    "a mark before the message": (f"\ufeff{fenced(GOOD)}", GOOD),
+    "a mark before the fence": (f"So:\n\ufeff{fenced(GOOD)}", GOOD),
+    "a mark before the closing fence": (f"```python\n{GOOD}\n\ufeff```\nRight?", GOOD),
+    "a mark before the code": (fenced(f"\ufeff{GOOD}"), GOOD),
+    "deleted and never defined": (f"{fenced(GOOD)}\n{fenced('del solve')}", GOOD),
+    "defined and deleted": (f"{fenced(GOOD)}\n{fenced(OTHER + chr(10) + 'del solve')}", GOOD),
+    "deleted and defined again": (f"{fenced(OTHER)}\n{fenced(DELETED + GOOD)}", DELETED + GOOD),
+    "only annotated": (f"{fenced(GOOD)}\n{fenced('solve: object')}", GOOD),
+    "annotated with a value": (fenced("solve: object = len"),) * 2,
+    "bound by a loop, a block or a pattern": (fenced("for solve in [len]: pass"),) * 2,
+    "bound inside a comprehension only": (
+        f"{fenced(GOOD)}\n{fenced('x = [solve for solve in ()]')}",
+        GOOD,
+    ),
     "unicode": (fenced('def solve(n):\n    return "naïve 数"'),) * 2,
     "future import": (fenced(f"from __future__ import annotations\n{GOOD}"),) * 2,
     "form feed and line separators": (fenced('X = "\x0b\x0c\u2028"\n' + GOOD),) * 2,
@@ -90,7 +106,7 @@ NOT_FOUND = {
     ),
     "zero byte": (fenced("x = 1\0"), "no fenced Python block compiles"),
     "lone surrogate": (fenced("x = '\udc80'"), "no fenced Python block compiles"),
-    "too long": (fenced("x = 1\n" * CODE_CAP), "no fenced Python block compiles"),
+    "too long": (fenced("x = 1\n" * CODE_CAP), "the program is too long"),
     "too deep": (fenced("(" * 5000 + ")" * 5000), "no fenced Python block compiles"),
 }
 
@@ -101,6 +117,6 @@ def test_no_program_is_found_and_the_reason_is_given(name: str) -> None:
     assert extract(message, "solve") == Extraction(None, reason)
 
 
-def test_ten_thousand_fences_are_read_in_little_time() -> None:
-    message = "```python\n(\n" * 10_000
-    assert extract(message, "solve").code is None
+def test_a_message_of_more_fences_than_anybody_writes_says_so() -> None:
+    message = "```python\n(\n" * 10_000 + fenced(GOOD)
+    assert extract(message, "solve") == Extraction(None, "more than 500 code fences")

@@ -1,5 +1,6 @@
 """What the judge makes of a worker that says anything at all, and of tests of every kind."""
 
+import json
 from typing import Any
 
 import pytest
@@ -7,6 +8,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from tutorsim.sandbox import Limits, Sandbox
+from tutorsim.sandbox.inner.decoding import MAKERS, MUTABLE
 
 REPLIES = """
 import os
@@ -38,6 +40,7 @@ REPLY = st.one_of(
                 '{"value":{"complex":["x",1]}}', '{"value":{"tuple":{"tuple":[]}}}',
                 '{"value":{"iterator":[1]}}', '{"loaded":true}', '{"found":{"code":null}}',
                 '{"value":"\\ud800"}', '{"value":1}{"value":2}', '{"value":true,"raised":"X"}',
+                '{"value":[0],"nodes":[["list",[0]]],"changed":[]}', '{"items":[1],"end":false}',
             ]
         ),
     ),
@@ -68,7 +71,6 @@ UNFIT = "answer unfit for the tests: TypeError (call 1)"
         ("return None", "assert len(candidate(1))", UNFIT),
         ("return (x for x in [1])", "assert list(candidate(1)) == [1]", "all tests passed"),
         ("return n", "assert candidate({1: [(2,)]}) == {1: [(2,)]}", "all tests passed"),
-        ("n.append(1)", "x = []; candidate(x); assert x == []", "all tests passed"),
         ("return True", "assert candidate(1) is True", "all tests passed"),
         ("return 1", "assert candidate(1) is True", "wrong answer (call 1)"),
         ("return object()", "assert candidate(1) == candidate(1)", "wrong answer (call 2)"),
@@ -79,6 +81,212 @@ def test_answers_are_compared_as_plain_values(
 ) -> None:
     result, _ = best(f"def solve(n):\n    {program}\n", test=_test(body))
     assert result.verdict.reason == reason
+
+
+ITEMS = "(x for x in range(n))"
+
+
+@pytest.mark.parametrize(
+    ("program", "body"),
+    [
+        ("return {1: 2}.keys()", "assert candidate(1) == {1}"),
+        ("return {1: 2}.values()", "assert sorted(candidate(1)) == [2]"),
+        ("return {1: [2]}.items()", "assert list(candidate(1)) == [(1, [2])]"),
+        ("import array; return array.array('i', [n])", "assert candidate(1).tolist() == [1]"),
+        ("return memoryview(b'ab')", "assert candidate(1) == b'ab'"),
+        ("import collections as c; return c.UserList([n])", "assert candidate(1) == [1]"),
+        ("import collections as c; return c.Counter([n])", "assert candidate(1).most_common()"),
+        ("import datetime as d; return d.date(2024, 2, n)",
+         "import datetime\n    assert candidate(3) == datetime.date(2024, 2, 3)"),
+        ("from collections import namedtuple as t; return t('P', 'x y')(n, 2)",
+         "assert candidate(1).y == 2"),
+        (f"return {ITEMS}", "assert sum(1 for _ in candidate(30_000)) == 30_000"),
+        (f"return [{ITEMS}, {ITEMS}]", "a, b = candidate(2); assert [*b, *a] == [0, 1, 0, 1]"),
+        ("import itertools; return itertools.count(n)",
+         "x = candidate(5); assert [next(x), *zip('ab', x)] == [5, ('a', 6), ('b', 7)]"),
+        ("yield n; raise ValueError('late')", "x = candidate(1); assert next(x) == 1\n"
+         "    try:\n        next(x)\n        assert False\n    except ValueError as e:\n"
+         "        assert str(e) == 'late'"),
+        ("r = []\n    for _ in range(5000): r = [r]\n    return r",
+         "x = candidate(1)\n    while x: (x,) = x"),
+        ("r = ()\n    for _ in range(900): r = (r,)\n    return r",
+         "x = ()\n    for _ in range(900): x = (x,)\n    assert candidate(1) == x"),
+        ("r = [n]; r.append(r); return r", "x = candidate(1); assert x[1] is x"),
+        ("n.append(1)", "x = []; candidate(x); assert x == [1]"),
+        ("n.sort()", "x = [3, 1, 2]; assert candidate(x) is None; assert x == [1, 2, 3]"),
+        ("n[0]['a'] |= {2}; n[1][0] = True", "x = ({'a': {1}}, [1]); candidate(x)\n"
+         "    assert x[0] == {'a': {1, 2}} and x[1][0] is True"),
+        ("n.clear(); raise ValueError", "x = {1: 2}\n    try:\n        candidate(x)\n"
+         "    except ValueError:\n        pass\n    assert x == {}"),
+        ("return n", "x = []; assert candidate(x) is x"),
+        ("return n[::-1]", "f = len; assert candidate([1, f])[0] is f"),
+        ("return n", "x = {1: 2}\n    for k in x: candidate(x)"),
+        ("raise KeyError('x', n)", "try:\n        candidate([1])\n    except KeyError as e:\n"
+         "        assert e.args == ('x', [1])"),
+        ("raise FileNotFoundError(2, 'no', n)", "try:\n        candidate('x')\n"
+         "    except OSError as e:\n        assert (e.errno, e.filename) == (2, 'x')"),
+        ("raise ValueError('x' * 2000)", "try:\n        candidate(1)\n    except ValueError as e:\n"
+         "        assert len(str(e)) == 2000"),
+    ],
+)  # fmt: skip
+def test_what_plain_python_accepts_is_accepted(best: Any, program: str, body: str) -> None:
+    indented = f"def solve(n):\n    {program}\n"
+    # The case holds where nothing is sent from one process to another.
+    names: dict[str, Any] = {}
+    exec(indented + _test(body), names)
+    names["check"](names["solve"])
+
+    result, usage = best(indented, test=_test(body), prompt="")
+    assert result.verdict.reason == "all tests passed", usage
+
+
+@pytest.mark.parametrize(
+    ("program", "body"),
+    [
+        ("return {1: 2}.keys()", "assert candidate(1) == {2}"),
+        ("n.append(1)", "x = []; candidate(x); assert x == []"),
+        ("n.append(1)", "x = [1]; candidate(x); assert x == [1.0, 2]"),
+        (f"return {ITEMS}", "assert list(candidate(20_000))[-1] == 20_000"),
+        ("return n", "assert candidate([]) is []"),
+        ("from collections import OrderedDict as d; return d(b=1, a=2)",
+         "from collections import OrderedDict\n    assert candidate(1) == OrderedDict(a=2, b=1)"),
+    ],
+)  # fmt: skip
+def test_what_plain_python_fails_fails(best: Any, program: str, body: str) -> None:
+    result, _ = best(f"def solve(n):\n    {program}\n", test=_test(body), prompt="")
+    assert result.verdict.reason == "wrong answer (call 1)"
+
+
+@pytest.mark.parametrize(
+    "program",
+    [
+        "import asyncio\nasync def one(k):\n    await asyncio.sleep(0.001)\n    return k\n"
+        "async def both(n):\n    return sum(await asyncio.gather(one(37 * n), one(11)))\n"
+        "def solve(n):\n    return asyncio.run(both(n))\n",
+        "from concurrent.futures import Future, ThreadPoolExecutor\ndef solve(n):\n"
+        "    f = Future(); f.set_result(n * 37 + 11); return f.result()\n",
+        "import xml.etree.ElementTree as E\nimport xml.dom.minidom as M\ndef solve(n):\n"
+        "    M.parseString('<a/>')\n"
+        "    return int(E.fromstring(f'<a b=\"{n * 37 + 11}\"/>').get('b'))\n",
+        "from zoneinfo import ZoneInfo\nfrom datetime import datetime, timedelta\ndef solve(n):\n"
+        "    summer = datetime(2024, 7, 1, tzinfo=ZoneInfo('Europe/Berlin')).utcoffset()\n"
+        "    return n * 37 + 9 + summer // timedelta(hours=1)\n",
+    ],
+    ids=["asyncio", "concurrent.futures", "xml", "zoneinfo"],
+)
+def test_more_of_the_library_can_be_imported_and_works(best: Any, program: str) -> None:
+    result, usage = best(program)
+    assert result.verdict.reason == "all tests passed", usage
+
+
+ENDLESS = """
+import json, os, sys
+def solve(n):
+    scope = sys._getframe(1).f_locals
+    while True:
+        ticket = scope["call"]["ticket"]
+        reply = {"value": [0], "nodes": [["handle", 0]], "changed": [], "items": [], "end": False}
+        body = json.dumps(reply | {"ticket": ticket}).encode()
+        os.write(3, len(body).to_bytes(4, "big") + body)
+        length = int.from_bytes(os.read(3, 4), "big")
+        scope = {"call": json.loads(os.read(3, length))}
+"""
+
+
+@pytest.mark.costly
+@pytest.mark.parametrize(
+    "program",
+    [ENDLESS, "import itertools\ndef solve(n):\n    return itertools.repeat(1)\n"],
+    ids=["forged", "honest"],
+)
+def test_an_iterator_without_end_uses_up_a_limit(best: Any, program: str) -> None:
+    result, _ = best(program, test=_test("list(candidate(1))"))
+    assert result.verdict.outcome == "timeout"
+
+
+FORGED = """
+import json, os, sys
+def solve(n):
+    ticket = sys._getframe(1).f_locals["call"]["ticket"]
+    reply = {reply} | {{"ticket": ticket}}
+    body = json.dumps(reply).encode()
+    os.write(3, len(body).to_bytes(4, "big") + body)
+    os._exit(0)
+"""
+
+
+@pytest.mark.parametrize(
+    "reply",
+    [
+        {},
+        {"value": 1},
+        {"value": 1, "nodes": []},
+        {"value": 1, "nodes": [], "changed": [[0, ["list"]]]},
+        {"value": 1, "nodes": [], "changed": [["0", ["list"]]]},
+        {"value": 1, "nodes": [], "changed": 1},
+        {"value": [5], "nodes": [], "changed": []},
+        {"value": {}, "nodes": [], "changed": []},
+        {"value": [0], "nodes": [["decimal", "1e9999999999999999999"]], "changed": []},
+        {"value": [0], "nodes": [["named", "P", "__eq__", 1]], "changed": []},
+        {"value": [0], "nodes": [["named", "x y", "a", 1]], "changed": []},
+        {"value": [0], "nodes": [["zone", "../../../etc/passwd"]], "changed": []},
+        {"value": [0], "nodes": [["handle", []]], "changed": []},
+        {"raised": "print", "name": "x", "text": "y", "nodes": [], "changed": []},
+        {"raised": "ValueError", "args": [[1]], "nodes": [], "changed": []},
+        {"raised": "BaseExceptionGroup", "args": ["x", [0]], "nodes": [["list"]], "changed": []},
+        {"raised": "_Stopped", "nodes": [], "changed": []},
+    ],
+)
+def test_a_forged_answer_is_an_error_of_the_student(best: Any, reply: dict[str, Any]) -> None:
+    program = FORGED.format(reply=repr(reply))
+    result, _ = best(program, test=_test("candidate('no list')"))
+    assert result.verdict.outcome == "error", result
+
+
+ITEM = st.one_of(
+    st.none(), st.booleans(), st.integers(-3, 2**54), st.floats(), st.text(max_size=3),
+    st.lists(st.integers(-1, 9), max_size=2), st.dictionaries(st.text(max_size=1), st.none()),
+)  # fmt: skip
+NODE = st.builds(
+    lambda tag, items: [tag, *items],
+    st.sampled_from([*sorted(MUTABLE), *sorted(MAKERS), "handle", "x"]),
+    st.lists(ITEM, max_size=3),
+)
+ANSWER = st.fixed_dictionaries(
+    {
+        "value": ITEM,
+        "nodes": st.lists(NODE, max_size=5) | ITEM,
+        "changed": st.lists(st.tuples(st.integers(-1, 5), NODE), max_size=2) | ITEM,
+    },
+    optional={
+        "items": st.lists(ITEM, max_size=2),
+        "raised": st.sampled_from(["OSError", "UnicodeDecodeError", "ExceptionGroup", "x"]) | ITEM,
+        "args": st.lists(ITEM, max_size=5) | ITEM,
+        "name": ITEM,
+        "text": ITEM,
+    },
+)
+USING = """
+def check(candidate):
+    given = [1, {2}, {"a": [b"x"]}, (3,)]
+    value = candidate(given, key=bytearray(b"y"))
+    for use in (repr, hash, len, sorted, str, bool, next, dict, lambda v: v == v):
+        try:
+            use(value), use(given)
+        except Exception:
+            pass
+    assert False
+"""
+
+
+@pytest.mark.costly
+@settings(max_examples=60)
+@given(ANSWER)
+def test_no_forged_answer_is_a_pass_or_a_failure_of_the_sandbox(
+    best: Any, answer: dict[str, Any]
+) -> None:
+    result, _ = best(FORGED.format(reply=f"json.loads({json.dumps(answer)!r})"), test=USING)
+    assert result.verdict.outcome in ("fail", "error"), result
 
 
 RAISING = "def solve(n):\n    raise ValueError('no')\n"

@@ -4,7 +4,7 @@ import pytest
 
 from tutorsim.model import Reply
 from tutorsim.standin.endpoint import Endpoint
-from tutorsim.standin.faults import Fault
+from tutorsim.standin.faults_on_demand import Fault
 
 CALL = {"x-tutorsim-call": "episode/1/vote_final/motivation/1"}
 

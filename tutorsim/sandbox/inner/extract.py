@@ -10,17 +10,21 @@ inside an open block opens a block of its own, so that a program inside a fenced
 answer, or after a fence that was never closed, is found too.
 """
 
+import ast
 import re
-import symtable
 import types
 import warnings
+from collections.abc import Iterator
 from typing import NamedTuple
 
-__all__ = ["CODE_CAP", "Extraction", "compile_head", "compiles", "extract"]
+from .limits import CODE_CAP
 
-CODE_CAP = 64 * 1024
-_FENCE_CAP = 500
-"""Fence lines that count, from the end: nobody writes so many."""
+__all__ = ["FENCE_CAP", "Extraction", "compile_head", "compiles", "extract", "without_mark"]
+
+FENCE_CAP = 500
+"""Fence lines in a message: nobody writes so many."""
+_MARK = "\ufeff"
+"""The byte-order mark, which some programs put before a text."""
 _TAGS = frozenset({"", "python", "py", "python3"})
 _FENCE = re.compile(r"^([ \t]*)(`{3,}|~{3,})(.*)$")
 _DEEPER = 3
@@ -61,21 +65,37 @@ def extract(message: str, entry_point: str) -> Extraction:
     Returns:
         That block; else the last that compiles; else nothing, and the reason.
     """
-    lines = message.replace("\r\n", "\n").replace("\r", "\n").split("\n")
-    blocks = _blocks(lines)
+    text = message.replace("\r\n", "\n").replace("\r", "\n")
+    lines = text.split("\n")
+    fences = [fence for number, line in enumerate(lines) if (fence := _fence(number, line))]
+    if len(fences) > FENCE_CAP:
+        return Extraction(None, f"more than {FENCE_CAP} code fences")
+    blocks = _blocks(fences, len(lines))
     if not blocks:
         return Extraction(None, "no fenced Python block")
-    second_best = None
+    return _chosen(lines, blocks, entry_point)
+
+
+def without_mark(text: str) -> str:
+    """The text without a byte-order mark before it, as Python reads a file."""
+    return text.removeprefix(_MARK)
+
+
+def _chosen(lines: list[str], blocks: list[_Block], entry_point: str) -> Extraction:
+    second_best, too_long = None, False
     for block in reversed(blocks):
         code = _compiling(lines, block)
         if code is None:
-            continue
-        if _defines(code, entry_point):
+            too_long = too_long or len(_text(lines, block, block.ends[0])) > CODE_CAP
+        elif _defines(code, entry_point):
             return Extraction(code, "")
-        second_best = second_best or code
-    if second_best is None:
-        return Extraction(None, "no fenced Python block compiles")
-    return Extraction(second_best, "")
+        else:
+            second_best = second_best or code
+    if second_best is not None:
+        return Extraction(second_best, "")
+    if too_long:
+        return Extraction(None, "the program is too long")
+    return Extraction(None, "no fenced Python block compiles")
 
 
 def compiles(code: str) -> bool:
@@ -100,12 +120,17 @@ def compile_head(prompt: str) -> types.CodeType:
 def _compiling(lines: list[str], block: _Block) -> str | None:
     """The block's text up to the first end with which it compiles; blank blocks are none."""
     for end in block.ends:
-        text = "\n".join(_unindented(line, block.indent) for line in lines[block.start : end])
+        text = _text(lines, block, end)
         if len(text) > CODE_CAP:
             return None
         if text.strip() and compiles(text):
             return text.rstrip("\n") + "\n"
     return None
+
+
+def _text(lines: list[str], block: _Block, end: int) -> str:
+    text = "\n".join(_unindented(line, block.indent) for line in lines[block.start : end])
+    return without_mark(text)
 
 
 def _unindented(line: str, indent: int) -> str:
@@ -115,18 +140,55 @@ def _unindented(line: str, indent: int) -> str:
 
 
 def _defines(code: str, name: str) -> bool:
-    """Whether the module binds the name anywhere at its top level."""
+    """Whether the module's own statements bind the name, and no later one deletes it."""
     try:
-        symbol = symtable.symtable(code, "<solution>", "exec").lookup(name)
-    except (KeyError, SyntaxError, ValueError, RecursionError, MemoryError):
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore")
+            module = ast.parse(code)
+    except (SyntaxError, ValueError, RecursionError, MemoryError):
         return False
-    return symbol.is_assigned() or symbol.is_imported()
+    bound = False
+    for node in _of_the_module(module):
+        if _binds(node, name):
+            bound = True
+        elif isinstance(node, ast.Name) and isinstance(node.ctx, ast.Del) and node.id == name:
+            bound = False
+    return bound
 
 
-def _blocks(lines: list[str]) -> list[_Block]:
-    """Python blocks in order of their opening fence."""
-    every = [fence for number, line in enumerate(lines) if (fence := _fence(number, line))]
-    fences = every[-_FENCE_CAP:]
+def _of_the_module(module: ast.Module) -> Iterator[ast.AST]:
+    """Nodes in the order of the source, without what has a scope of its own."""
+    waiting: list[ast.AST] = [module]
+    while waiting:
+        node = waiting.pop()
+        yield node
+        if isinstance(node, ast.AnnAssign) and node.value is None:
+            continue  # an annotation alone binds nothing
+        if not isinstance(node, _SCOPES):
+            waiting += reversed(list(ast.iter_child_nodes(node)))
+
+
+_SCOPES = (ast.FunctionDef, ast.AsyncFunctionDef, ast.ClassDef, ast.Lambda, ast.ListComp,
+           ast.SetComp, ast.DictComp, ast.GeneratorExp)  # fmt: skip
+
+
+def _binds(node: ast.AST, name: str) -> bool:
+    match node:
+        case ast.FunctionDef() | ast.AsyncFunctionDef() | ast.ClassDef():
+            return node.name == name
+        case ast.Name(ctx=ast.Store()):
+            return node.id == name
+        case ast.alias():
+            return (node.asname or node.name.partition(".")[0]) == name
+        case ast.MatchAs() | ast.MatchStar():
+            return node.name == name
+        case ast.MatchMapping():
+            return node.rest == name
+    return False
+
+
+def _blocks(fences: list[_Fence], length: int) -> list[_Block]:
+    """Python blocks of a message of so many lines, in order of their opening fence."""
     blocks: list[_Block] = []
     still_open: list[_Fence] = []
     for fence in fences:
@@ -138,7 +200,7 @@ def _blocks(lines: list[str]) -> list[_Block]:
             del still_open[level:]
         elif fence.tag or not still_open or _nests(fence, still_open[-1]):
             still_open.append(fence)
-    blocks += [_unclosed(fence, fences, len(lines)) for fence in still_open]
+    blocks += [_unclosed(fence, fences, length) for fence in still_open]
     tags = {fence.line + 1: fence.tag for fence in fences}
     return sorted(block for block in blocks if tags[block.start] in _TAGS)
 
@@ -178,7 +240,7 @@ def _unclosed(opening: _Fence, fences: list[_Fence], last: int) -> _Block:
 
 
 def _fence(number: int, line: str) -> _Fence | None:
-    match = _FENCE.match(line)
+    match = _FENCE.match(without_mark(line))
     if match is None:
         return None
     indent, mark, info = match.groups()

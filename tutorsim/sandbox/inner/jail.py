@@ -1,8 +1,9 @@
 """The layers that keep a student's program in: what the zygote puts on, and what its children do.
 
 Each layer is tried in a forked child first, because a half-made change of namespaces cannot be
-undone. A layer is `ok`, `off` (switched off by the level or by the caller) or
-`unavailable: REASON`; whether it holds is for the probes to say, not for these return codes.
+undone, and there it has to stop by itself what it is there for: no other layer is on that could
+answer in its place. A layer is `ok`, `off` (switched off by the level or by the caller),
+`unavailable: REASON`, or `does not hold: ATTEMPT, …`.
 """
 
 import ctypes
@@ -10,17 +11,18 @@ import math
 import os
 import resource
 import struct
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from contextlib import suppress
 from dataclasses import dataclass, field
+from functools import partial
 from pathlib import Path
 
 from . import linux
+from .layers import LAYERS, Layer
+from .probes import PROBES, Targets, Trial, tried
 from .syscalls import Filter, build_filter, machine
 
-__all__ = ["LAYERS", "Jail"]
-
-LAYERS = ("seccomp", "namespaces", "landlock", "rlimits", "uid")
+__all__ = ["Jail"]
 
 _EVERYTHING = (
     linux.CLONE_NEWUSER | linux.CLONE_NEWNS | linux.CLONE_NEWPID
@@ -32,6 +34,12 @@ _PLACES_TO_MOUNT = ("/tmp", "/mnt", "/proc", "/dev")
 _HIGH_UID, _LOW_UID, _NOBODY = 0x6E000000, 61_184, 65_534
 _LOW_UIDS = 4_000
 _SIGKILL = 9
+_FILES = ("read a file", "list a folder", "write a file", "execute a program",
+          "read a parent's environment")  # fmt: skip
+_OUTSIDE = (*_FILES, "connect over TCP", "send over UDP", "connect to an abstract socket",
+            "signal a parent")  # fmt: skip
+_MEMORY = "take more memory than allowed"
+_ALL_BUT_MEMORY = tuple(name for name in PROBES if name != _MEMORY)
 
 
 @dataclass
@@ -45,61 +53,37 @@ class Jail:
 
     wanted: frozenset[str]
     limits: dict[str, float]
-    status: dict[str, str] = field(default_factory=lambda: dict.fromkeys(LAYERS, "off"))
+    status: dict[Layer, str] = field(default_factory=lambda: dict.fromkeys(LAYERS, "off"))
+    proven: dict[Layer, list[str]] = field(default_factory=dict)
+    """Layer → what it was seen to stop while no other layer was on."""
+    _on: set[Layer] = field(default_factory=set)
+    """Layers that could be put on, also where they stop less than they should."""
     _filter: Filter | None = None
-    _own_pids: int = -1
 
-    def has(self, layer: str) -> bool:
+    def has(self, layer: Layer) -> bool:
         """Whether the layer is on."""
-        return self.status[layer] == "ok"
+        return layer in self._on
 
-    @property
-    def fresh_pids(self) -> bool:
-        """Whether workers get a process table of their own, as no filter stops their signals."""
-        return self.has("namespaces") and not self.has("seccomp")
-
-    def enclose(self) -> None:
+    def enclose(self, targets: Targets) -> None:
         """Put the zygote's layers on; in namespaces, returns in a forked child, pid 1.
 
         Only what would keep the zygote from forking is left for its children.
         """
         address_space = _pages_mapped() + int(self.limits["memory"])
-        self._drop_uid()
+        self._drop_uid(targets)
         linux.prctl(linux.PR_SET_DUMPABLE, 1)
         linux.prctl(linux.PR_SET_NO_NEW_PRIVS, 1)
-        kind = machine()
-        if kind is None and "seccomp" in self.wanted:
-            self.status["seccomp"] = "unavailable: no table for this processor"
-        elif kind is not None:
-            self._filter = Filter(build_filter(kind))
-            self._try("seccomp", self._filter.install)
-        self._try("landlock", _restrict_files)
-        self._try("namespaces", lambda: _leave_namespaces(last=True))
-        self._try("rlimits", lambda: _limit(address_space))
+        self._try_each(address_space, targets._replace(parent=os.getpid()))
         if self.has("namespaces"):
-            self._own_pids = _leave_namespaces(last=False)
-        if not self.fresh_pids:
-            # Where even this is refused, the filter still keeps them from being used.
-            with suppress(OSError):
-                linux.drop_capabilities()
+            _leave_namespaces()
+        # Where even this is refused, the filter still keeps them from being used.
+        with suppress(OSError):
+            linux.drop_capabilities()
         if self.has("landlock"):
             _restrict_files()
         if self.has("rlimits"):
             _limit(address_space)
         linux.prctl(linux.PR_SET_DUMPABLE, 0)
-
-    def fork(self) -> int:
-        """Fork a worker, in its own process table where nothing else keeps it from signalling."""
-        if not self.fresh_pids:
-            return os.fork()
-        linux.unshare(linux.CLONE_NEWPID)
-        pid = os.fork()
-        if pid:
-            linux.setns(self._own_pids, linux.CLONE_NEWPID)
-        else:
-            # A new user and IPC space too: nothing there outlives the program.
-            linux.unshare(linux.CLONE_NEWUSER | linux.CLONE_NEWIPC)
-        return pid
 
     def lock(self, *, cpu: float, descriptors: bool = False) -> None:
         """Put a child's own layers on; raises `OSError` when one that is `ok` does not go on.
@@ -111,38 +95,88 @@ class Jail:
         """
         linux.prctl(linux.PR_SET_PDEATHSIG, _SIGKILL)
         linux.leave_keyring()
-        if self.fresh_pids:
-            linux.drop_capabilities()
         if self.has("rlimits"):
-            seconds = math.ceil(cpu)
-            _set_limit(resource.RLIMIT_CPU, seconds + 1, seconds + 2)
-            _set_limit(resource.RLIMIT_NPROC, 0, 0)
-            if not descriptors:
-                # What is open stays open; no file, socket or anything else can be added to it.
-                _set_limit(resource.RLIMIT_NOFILE, 0, 0)
+            _limit_program(cpu, descriptors=descriptors)
         if self._filter is not None and self.has("seccomp"):
             self._filter.install()
 
-    def _try(self, layer: str, change: Callable[[], object]) -> None:
-        if layer in self.wanted:
-            failure = _in_child(change)
-            self.status[layer] = f"unavailable: {failure}" if failure else "ok"
+    def probe(self, targets: Targets) -> dict[str, str]:
+        """Every attempt in a child as locked as a worker, and what came of it."""
+        trial = tried(lambda: self.lock(cpu=self.limits["cpu"], descriptors=True), targets)
+        return trial.results or {"lock a child": f"allowed: {trial.failure}"}
 
-    def _drop_uid(self) -> None:
+    def _try_each(self, address_space: int, targets: Targets) -> None:
+        """Try the layers, each in a child that lacks the others."""
+        without = tried(_nothing, targets)
+        kind = machine()
+        if kind is None and "seccomp" in self.wanted:
+            self.status["seccomp"] = "unavailable: no table for this processor"
+        elif kind is not None:
+            self._filter = Filter(build_filter(kind))
+            self._try("seccomp", self._filter.install, _ALL_BUT_MEMORY, without, targets)
+        self._try("landlock", _restrict_files, _stopped_by_landlock(), without, targets)
+        self._try("namespaces", _leave_namespaces, _OUTSIDE, without, targets)
+        limited = partial(self._limited, address_space)
+        self._try("rlimits", limited, ("read a file", _MEMORY), without, targets)
+
+    def _limited(self, address_space: int) -> None:
+        _limit(address_space)
+        _limit_program(self.limits["cpu"])
+
+    def _try(
+        self,
+        layer: Layer,
+        change: Callable[[], object],
+        stopped: Iterable[str],
+        without: Trial,
+        targets: Targets,
+    ) -> None:
+        """Try a layer alone: it must stop what is possible without it."""
+        if layer not in self.wanted:
+            return
+        names = set(stopped) & set(without.allowed())
+        trial = tried(change, targets, names)
+        if trial.failure:
+            self.status[layer] = f"unavailable: {trial.failure}"
+            return
+        self._on.add(layer)
+        allowed = trial.allowed()
+        self.proven[layer] = [name for name in trial.results if name not in allowed]
+        if allowed or not names:
+            self.status[layer] = f"does not hold: {', '.join(allowed) or 'nothing to stop'}"
+        else:
+            self.status[layer] = "ok"
+
+    def _drop_uid(self, targets: Targets) -> None:
         """Give up root for a user that nobody else is."""
         if "uid" not in self.wanted:
             return
         if os.geteuid() != 0:
             self.status["uid"] = "not needed: not root"
             return
+        stopped = ("signal a parent", "read a parent's environment")
+        without = tried(_nothing, targets, stopped)
         low = _LOW_UID + os.getpid() % _LOW_UIDS
         for uid in (_HIGH_UID + os.getpid(), low, _NOBODY):
-            failure = _in_child(lambda uid=uid: _become(uid))  # type: ignore[misc]
-            if not failure:
+            self._try("uid", lambda uid=uid: _become(uid), stopped, without, targets)  # type: ignore[misc]
+            if self.has("uid"):
                 _become(uid)
-                self.status["uid"] = "ok"
                 return
-            self.status["uid"] = f"unavailable: {failure}"
+
+
+def _nothing() -> None:
+    """The change that leaves everything as it is: what is possible without any layer."""
+
+
+def _stopped_by_landlock() -> tuple[str, ...]:
+    """What this kernel's version of Landlock has to stop."""
+    try:
+        abi = linux.landlock_version()
+    except OSError:
+        return _FILES
+    network = ("connect over TCP",) if abi >= 4 else ()
+    scopes = ("connect to an abstract socket", "signal a parent") if abi >= 6 else ()
+    return (*_FILES, *network, *scopes)
 
 
 def _limit(address_space: int) -> None:
@@ -159,6 +193,15 @@ def _limit(address_space: int) -> None:
         # Not every kernel knows each of these.
         with suppress(OSError, ValueError):
             _set_limit(kind, value, value)
+
+
+def _limit_program(cpu: float, *, descriptors: bool = False) -> None:
+    """Limits of one program: what is open stays open, and nothing can be added to it."""
+    seconds = math.ceil(cpu)
+    _set_limit(resource.RLIMIT_CPU, seconds + 1, seconds + 2)
+    _set_limit(resource.RLIMIT_NPROC, 0, 0)
+    if not descriptors:
+        _set_limit(resource.RLIMIT_NOFILE, 0, 0)
 
 
 def _set_limit(kind: int, soft: int, hard: int) -> None:
@@ -181,35 +224,8 @@ def _pages_mapped() -> int:
     return pages * os.sysconf("SC_PAGE_SIZE")
 
 
-def _in_child(change: Callable[[], object]) -> str:
-    """Make the change in a forked child; the reason for which it failed, or nothing."""
-    ours, theirs = os.pipe()
-    pid = os.fork()
-    if pid == 0:
-        failure = "unknown"
-        try:
-            change()
-            failure = ""
-        except OSError as error:
-            text = error.strerror or ""
-            failure = text if ":" in text else linux.errno_name(error)
-        finally:
-            os.write(theirs, failure.encode())
-            os._exit(0)
-    os.close(theirs)
-    text = linux.read_all(ours).decode()
-    os.waitpid(pid, 0)
-    return text
-
-
-def _leave_namespaces(*, last: bool) -> int:
-    """Enter new namespaces with an empty read-only root, as their first process.
-
-    Args:
-        last: Whether the calling process ends here, as a trial does.
-
-    Returns:
-        A descriptor of the new process table, in its first process only.
+def _leave_namespaces() -> None:
+    """Enter new namespaces with an empty read-only root; returns in a child, their first process.
 
     Raises:
         OSError: If a step fails.
@@ -219,18 +235,11 @@ def _leave_namespaces(*, last: bool) -> int:
     Path("/proc/self/setgroups").write_text("deny")
     Path("/proc/self/uid_map").write_text(f"{uid} {uid} 1")
     Path("/proc/self/gid_map").write_text(f"{gid} {gid} 1")
-    if last:
-        failure = _in_child(_empty_root)
-        if failure:
-            raise OSError(0, failure)
-        return -1
     child = os.fork()
     if child:
         _stand_in(child)
     linux.prctl(linux.PR_SET_PDEATHSIG, _SIGKILL)
-    pids = os.open("/proc/self/ns/pid", os.O_RDONLY | os.O_CLOEXEC)
     _empty_root()
-    return pids
 
 
 def _stand_in(child: int) -> None:
@@ -256,7 +265,7 @@ def _empty_root() -> None:
 
 def _restrict_files() -> None:
     """Landlock with no rule at all: no file, no TCP, no signal or abstract socket outside."""
-    abi = linux.syscall(linux.LANDLOCK_CREATE_RULESET, None, 0, 1)
+    abi = linux.landlock_version()
     files = (1 << (13 + (abi >= 2) + (abi >= 3))) - 1 | (0x8000 if abi >= 5 else 0)
     network, scopes = (3 if abi >= 4 else 0), (3 if abi >= 6 else 0)
     fields = [files] + [network] * (abi >= 4) + [scopes] * (abi >= 6)

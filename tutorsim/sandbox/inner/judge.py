@@ -10,11 +10,15 @@ import os
 import random
 import sys
 import types
+from collections.abc import Iterator
+from contextlib import suppress
 from typing import Any, NoReturn
 
+from .decoding import MUTABLE, Decoded, decode, item_of, refill
+from .encoding import Encoder
 from .extract import compile_head
+from .frames import TASK_CAP, Closed, Malformed, read_frame, write_frame
 from .jail import Jail
-from .wire import Closed, Malformed, decode, encode, read_frame, write_frame
 
 __all__ = ["WORKER_GONE", "run_judge"]
 
@@ -24,6 +28,9 @@ WORKER_GONE = 3
 _OWNER, _WORKER = 3, 4
 _GONE = "gone"
 _RECURSION = 4_000
+_PREFETCH = 8
+"""An iterator is asked ahead for one in so many of the items taken from it so far."""
+_MOST_ITEMS = 1_000
 _LOOP_ENDS = (StopIteration, StopAsyncIteration)
 
 
@@ -47,17 +54,18 @@ class _Student:
         if self.ended is not None:
             raise _Stopped
         self.calls += 1
-        named = {"dict": [[key, encode(value)] for key, value in kwargs.items()]}
-        reply = self._ask({"args": encode(list(args)), "kwargs": named})
+        encoder = Encoder()
+        call = {
+            "args": [encoder.item(value) for value in args],
+            "kwargs": [[name, encoder.item(value)] for name, value in kwargs.items()],
+            "nodes": encoder.nodes,
+        }
+        reply = self._ask(call)
+        objects = self._built(reply, encoder.objects)
+        self._change(reply, encoder, objects)
         if "raised" in reply:
-            raise self._error(reply)
-        if "large" in reply:
-            self._stop("error", "answer too large")
-        try:
-            value = decode(reply["value"])
-        except (Malformed, KeyError, MemoryError, RecursionError, SystemError):
-            self._stop("error", "protocol: unreadable answer")
-        return value
+            raise self._error(reply, objects)
+        return self._item(reply.get("value", []), objects)
 
     def load(self) -> None:
         """Wait for the program to be loaded."""
@@ -67,23 +75,73 @@ class _Student:
         if "missing" in reply:
             self._stop("error", "missing function")
         if "raised" in reply:
-            error = self._error(reply)
-            self._stop("error", f"{self.reason(error)} (loading)", str(error))
+            error = self._error(reply, self._built(reply, []))
+            self._stop("error", f"{self.reason(error)} (loading)", self.detail(error))
         if "loaded" not in reply:
             self._stop("error", "protocol: unexpected answer")
 
     def reason(self, error: BaseException) -> str | None:
         """How a student's exception is named; `None` for one of the tests' own."""
-        for own, name, _ in self.raised:
-            if own is error:
-                return "memory limit" if isinstance(own, MemoryError) else f"exception {name}"
+        for raised, name, _ in self.raised:
+            if raised is error:
+                return "memory limit" if isinstance(raised, MemoryError) else f"exception {name}"
         return None
+
+    def detail(self, error: BaseException) -> str:
+        """The text of a student's exception."""
+        return next((text for raised, _, text in self.raised if raised is error), "")
+
+    def _built(self, reply: dict[str, Any], known: list[object]) -> Decoded:
+        """The objects of a reply, made anew."""
+        if "large" in reply:
+            self._stop("error", "answer too large")
+        try:
+            return decode(reply.get("nodes"), known, self._yielded)
+        except Malformed:
+            self._stop("error", "protocol: unreadable answer")
+
+    def _item(self, item: object, objects: Decoded) -> Any:
+        try:
+            return item_of(item, objects)
+        except Malformed:
+            self._stop("error", "protocol: unreadable answer")
+
+    def _change(self, reply: dict[str, Any], sent: Encoder, objects: Decoded) -> None:
+        """Do to the arguments what the program did to its own."""
+        try:
+            for number, node in reply["changed"]:
+                tag = sent.nodes[number][0]
+                if tag not in MUTABLE or node[0] != tag or number < 0:
+                    raise Malformed("not the content of an argument")
+                refill(sent.objects[number], node, objects)
+        except (Malformed, LookupError, TypeError, ValueError):
+            self._stop("error", "protocol: unreadable answer")
+
+    def _yielded(self, handle: int) -> Iterator[Any]:
+        """An iterator of the student's: asked for one item at a time, and later for more."""
+        count = taken = 1
+        while True:
+            reply = self._ask({"handle": handle, "count": count})
+            objects = self._built(reply, [])
+            items = reply.get("items")
+            if not isinstance(items, list) or len(items) > count:
+                self._stop("error", "protocol: unreadable answer")
+            for item in items:
+                yield self._item(item, objects)
+            if "raised" in reply:
+                raise self._error(reply, objects)
+            if reply.get("end") is not False:
+                return
+            taken += count
+            count = max(1, min(taken // _PREFETCH, _MOST_ITEMS))
 
     def _ask(self, call: dict[str, Any] | None) -> dict[str, Any]:
         """The worker's next word; an answer counts only with the ticket of its call.
 
         A program that wrote answers down before it was asked cannot know the ticket.
         """
+        if self.ended is not None:
+            raise _Stopped
         ticket = os.urandom(8).hex()
         try:
             if call is not None:
@@ -101,12 +159,12 @@ class _Student:
 
     def _send(self, call: dict[str, Any]) -> None:
         try:
-            write_frame(_WORKER, call)
+            write_frame(_WORKER, call, TASK_CAP)
         except Closed:
             read_frame(_WORKER)  # raises again, unless an answer to no call lies there
             self._stop("error", "protocol: unexpected answer")
 
-    def _error(self, reply: dict[str, Any]) -> BaseException:
+    def _error(self, reply: dict[str, Any], objects: Decoded) -> BaseException:
         builtin, name, text = (str(reply.get(key, "")) for key in ("raised", "name", "text"))
         kind = getattr(builtins, builtin, None)
         if not (isinstance(kind, type) and issubclass(kind, BaseException)):
@@ -115,12 +173,21 @@ class _Student:
         if not issubclass(kind, Exception) or issubclass(kind, _LOOP_ENDS):
             left = kind is SystemExit
             self._stop("error", "early exit" if left else f"exception {_word(name)}", text)
-        try:
-            error: BaseException = kind(text)
-        except TypeError:
-            error = _Unread(text)
+        error = self._made(kind, text, reply.get("args"), objects)
         self.raised.append((error, _word(name), text))
         return error
+
+    def _made(
+        self, kind: type[BaseException], text: str, items: object, objects: Decoded
+    ) -> BaseException:
+        """The exception with its arguments, or with its text where it takes no such arguments."""
+        args = [self._item(i, objects) for i in items] if isinstance(items, list) else [text]
+        for given in (args, [text]):
+            with suppress(Exception):
+                error = kind(*given)
+                if isinstance(error, Exception):
+                    return error
+        return _Unread(text)
 
     def _stop(self, outcome: str, reason: str, detail: str = "") -> NoReturn:
         self.ended = {"outcome": outcome, "reason": reason, "detail": detail[:500]}
@@ -131,12 +198,13 @@ def run_judge(jail: Jail) -> int:
     """Judge one program; the exit status of the process."""
     jail.lock(cpu=jail.limits["tests_cpu"])
     sys.setrecursionlimit(_RECURSION)
-    job: Any = read_frame(_OWNER)
+    job: Any = read_frame(_OWNER, TASK_CAP)
     student = _Student()
     try:
         if read_frame(_WORKER) != {"ready": True}:
             return 1
-        write_frame(_WORKER, {k: job[k] for k in ("message", "program", "prompt", "entry_point")})
+        sent = {key: job[key] for key in ("message", "program", "prompt", "entry_point")}
+        write_frame(_WORKER, sent, TASK_CAP)
         found = read_frame(_WORKER)
     except Closed:
         return WORKER_GONE
@@ -167,7 +235,11 @@ def _failure(student: _Student, error: BaseException) -> dict[str, Any]:
     at = f"call {student.calls}" if student.calls else "no call"
     reason = student.reason(error)
     if reason is not None:
-        return {"outcome": "error", "reason": f"{reason} ({at})", "detail": str(error)[:500]}
+        return {
+            "outcome": "error",
+            "reason": f"{reason} ({at})",
+            "detail": student.detail(error)[:500],
+        }
     if isinstance(error, AssertionError):
         return {"outcome": "fail", "reason": f"wrong answer ({at})", "detail": ""}
     name = type(error).__name__

@@ -21,12 +21,12 @@ __all__ = [
     "PR_SET_SECCOMP",
     "drop_capabilities",
     "errno_name",
+    "landlock_version",
     "leave_keyring",
     "mount",
     "pivot_root",
     "prctl",
     "read_all",
-    "setns",
     "syscall",
     "umount_lazily",
     "unshare",
@@ -84,9 +84,9 @@ def unshare(flags: int) -> None:
     _checked(_libc.unshare(ctypes.c_int(flags)), "unshare")
 
 
-def setns(descriptor: int, kind: int) -> None:
-    """Enter the namespace behind a descriptor."""
-    _checked(_libc.setns(ctypes.c_int(descriptor), ctypes.c_int(kind)), "setns")
+def landlock_version() -> int:
+    """The kernel's version of Landlock; raises `OSError` where it has none."""
+    return syscall(LANDLOCK_CREATE_RULESET, None, 0, 1)
 
 
 def mount(source: str, target: str, kind: str | None, flags: int, options: str = "") -> None:

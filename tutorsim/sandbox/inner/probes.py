@@ -1,7 +1,10 @@
-"""Proof of the layers: a child as locked as a worker tries what must not be possible.
+"""What must not be possible behind the layers, tried in forked children.
 
-Return codes of a set-up say what was asked for; these say what holds. Every attempt has a real
-target: a file that exists, a listener that would answer, a process that is there.
+Return codes of a set-up say what was asked for; these attempts say what holds. Every attempt has
+a real target: a file that exists, a listener that would answer, a process that is there. `tried`
+makes one change in a child of its own and then attempts something, so each layer is seen to stop
+what it is there for while all others are missing; the zygote tries everything once more behind
+all of them.
 """
 
 import mmap
@@ -9,29 +12,35 @@ import os
 import signal
 import socket
 import threading
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
+from contextlib import suppress
+from pathlib import Path
 from typing import Any, NamedTuple
 
-from .jail import Jail
 from .linux import errno_name, read_all
 
-__all__ = ["PROBES", "Targets", "open_targets", "run_probes"]
+__all__ = ["PROBES", "Targets", "Trial", "open_targets", "tried"]
 
 PROBES = (
     "read a file", "list a folder", "write a file", "connect over TCP", "send over UDP",
     "connect to an abstract socket", "fork", "start a thread", "execute a program",
     "signal a parent", "read a parent's environment", "take more memory than allowed",
 )  # fmt: skip
+_LAST = "execute a program"
+"""An attempt that succeeds ends the child, so it comes last."""
 _MORE = 64 << 20
 
 
 class Targets(NamedTuple):
-    """What the probes aim at; opened before any layer is on."""
+    """What the attempts aim at; opened before any layer is on."""
 
     tcp: socket.socket
     udp: socket.socket
     abstract: socket.socket
     parent: int
+    """A process to signal and to look into."""
+    memory: int
+    """Bytes that a program may take."""
 
     def close(self) -> None:
         """Close the listeners."""
@@ -39,63 +48,98 @@ class Targets(NamedTuple):
             listener.close()
 
 
-def open_targets(parent: int) -> Targets:
-    """Listeners on this machine, and the process that started the zygote."""
+class Trial(NamedTuple):
+    """What came of a change and of the attempts after it."""
+
+    failure: str
+    """Why the change could not be made; empty if it was."""
+    results: dict[str, str]
+    """Attempt → `denied: EPERM` and the like, `allowed`, or `unknown: …`."""
+
+    def allowed(self) -> list[str]:
+        """Attempts that were not denied, in the order of `PROBES`."""
+        return [name for name, result in self.results.items() if not result.startswith("denied")]
+
+
+def open_targets(parent: int, memory: int) -> Targets:
+    """Listeners on this machine, and a process."""
     tcp = socket.create_server(("127.0.0.1", 0))
     udp = socket.socket(socket.AF_INET, socket.SOCK_DGRAM)
     udp.bind(("127.0.0.1", 0))
     abstract = socket.socket(socket.AF_UNIX)
     abstract.bind(f"\0tutorsim-probe-{os.getpid()}")
     abstract.listen()
-    return Targets(tcp, udp, abstract, parent)
+    return Targets(tcp, udp, abstract, parent, memory)
 
 
-def run_probes(jail: Jail, targets: Targets) -> dict[str, str]:
-    """Each attempt, in a locked child, and what came of it: `denied: EPERM` or `allowed`."""
-    addresses = (targets.tcp.getsockname(), targets.udp.getsockname(),
-                 targets.abstract.getsockname())  # fmt: skip
+def tried(change: Callable[[], object], targets: Targets, names: Iterable[str] = PROBES) -> Trial:
+    """Make a change in a forked child, then attempt each of the named things there.
+
+    Args:
+        change: The change; it may go on in a child of the child.
+        targets: What the attempts aim at.
+        names: Which attempts.
+    """
+    aims = _attempts(targets)
+    wanted = set(names)
     ours, theirs = os.pipe()
-    pid = jail.fork()
+    pid = os.fork()
     if pid == 0:
         try:
             signal.pthread_sigmask(signal.SIG_SETMASK, [])
             os.close(ours)
-            jail.lock(cpu=jail.limits["cpu"], descriptors=True)
-            _attempt_all(theirs, _attempts(addresses, targets.parent, int(jail.limits["memory"])))
+            failure = _failure(change)
+            _say(theirs, "", failure)
+            if not failure:
+                for name in sorted(wanted & aims.keys(), key=lambda name: name == _LAST):
+                    _say(theirs, name, _result(aims[name]))
         finally:
             os._exit(0)
     os.close(theirs)
     lines = read_all(ours).decode().splitlines()
     os.waitpid(pid, 0)
     results = dict(line.split("\t", 1) for line in lines if "\t" in line)
+    failure = results.pop("", "the child ended")
+    if failure:
+        return Trial(failure, {})
     # An attempt that ended the child is one that nobody knows the result of.
-    return {name: results.get(name, "unknown: the probe ended") for name in PROBES}
+    unknown = "unknown: the probe ended"
+    return Trial("", {name: results.get(name, unknown) for name in PROBES if name in wanted})
 
 
-def _attempt_all(report: int, attempts: dict[str, Callable[[], object]]) -> None:
-    for name, attempt in attempts.items():
-        try:
-            attempt()
-            result = "allowed"
-        except OSError as error:
-            result = f"denied: {errno_name(error)}"
-        except MemoryError:
-            result = "denied: ENOMEM"
-        except RuntimeError:
-            result = "denied: EAGAIN"
-        os.write(report, f"{name}\t{result}\n".encode())
+def _say(report: int, name: str, result: str) -> None:
+    os.write(report, f"{name}\t{result}\n".encode())
 
 
-def _attempts(
-    addresses: tuple[Any, Any, Any], parent: int, memory: int
-) -> dict[str, Callable[[], object]]:
-    tcp, udp, abstract = addresses
+def _failure(change: Callable[[], object]) -> str:
+    try:
+        change()
+    except OSError as error:
+        text = error.strerror or ""
+        return text if ":" in text else errno_name(error)
+    return ""
+
+
+def _result(attempt: Callable[[], object]) -> str:
+    try:
+        attempt()
+    except OSError as error:
+        return f"denied: {errno_name(error)}"
+    except MemoryError:
+        return "denied: ENOMEM"
+    except RuntimeError:
+        return "denied: EAGAIN"
+    return "allowed"
+
+
+def _attempts(targets: Targets) -> dict[str, Callable[[], object]]:
     inet, stream, datagram = socket.AF_INET, socket.SOCK_STREAM, socket.SOCK_DGRAM
-    created = f"/tmp/tutorsim-probe-{os.getpid()}"
+    tcp, udp, abstract = (t.getsockname() for t in (targets.tcp, targets.udp, targets.abstract))
+    parent: Any = targets.parent
     attempts = (
         lambda: os.open("/etc/passwd", os.O_RDONLY),
         lambda: os.scandir(os.environ.get("HOME", "/etc")),
-        lambda: os.open(created, os.O_CREAT | os.O_EXCL),
+        _write,
         lambda: socket.socket(inet, stream).connect(tcp),
         lambda: socket.socket(inet, datagram).sendto(b"probe", udp),
         lambda: socket.socket(socket.AF_UNIX).connect(abstract),
@@ -104,9 +148,16 @@ def _attempts(
         lambda: os.execv("/bin/true", ["true"]),
         lambda: os.kill(parent, 0),
         lambda: os.open(f"/proc/{parent}/environ", os.O_RDONLY),
-        lambda: mmap.mmap(-1, memory + _MORE),
+        lambda: mmap.mmap(-1, targets.memory + _MORE),
     )
     return dict(zip(PROBES, attempts, strict=True))
+
+
+def _write() -> None:
+    created = f"/tmp/tutorsim-probe-{os.getpid()}"
+    os.close(os.open(created, os.O_CREAT | os.O_EXCL))
+    with suppress(OSError):
+        Path(created).unlink()
 
 
 def _fork() -> None:

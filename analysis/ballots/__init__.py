@@ -1,0 +1,1 @@
+"""Ballots from runs and files, read into one shape and checked."""

@@ -1,0 +1,369 @@
+"""What makes a ballot: checks on the ballots table's columns of a file from elsewhere."""
+
+from collections import Counter
+from collections.abc import Iterable, Mapping
+from pathlib import Path
+from typing import Any, Final, NamedTuple
+
+import polars as pl
+
+from tutorsim.analysis.ballots.bulk_validation import plain_budget
+from tutorsim.analysis.ballots.rich_ballot_checks import check_rich
+from tutorsim.analysis.ballots.row_refusals import Places, refuse
+from tutorsim.analysis.ballots.short_axis_sums import summed
+from tutorsim.analysis.ballots.valid_ballots import MUST_GIVE, are_valid, why_not
+from tutorsim.analysis.ballots.vote_arrays import Votes
+from tutorsim.errors import BallotFileError
+from tutorsim.vocabularies import BALLOT_FORMATS, BALLOT_STATUSES, CUMULATIVE_BUDGET, PROTOCOLS
+
+__all__ = ["Checked", "approving_nobody", "check_ballots", "notes_together"]
+
+_TURN: Final = ("episode_id", "turn")
+_ROUND: Final = (*_TURN, "stage")
+_BALLOT: Final = (*_ROUND, "voter")
+
+_STAGES: Final = {"initial": "vote_initial", "final": "vote_final", "tie": "tie_vote"}
+_STAGE_NAMES: Final = (*_STAGES.values(), *_STAGES)
+
+
+class Checked(NamedTuple):
+    """Rows that all belong to a ballot."""
+
+    ballots: pl.DataFrame
+    """The columns of the ballots table and `row`."""
+    budget: int
+    """What the cumulative ballots sum to; the study's default where there are none."""
+    notes: tuple[str, ...]
+
+
+def check_ballots(
+    columns: pl.DataFrame,
+    file: Path | Places,
+    *,
+    budget: int | None = None,
+    namesakes: bool = False,
+) -> Checked:
+    """Check that the rows make ballots, and bring them into the table's shape.
+
+    Args:
+        columns: From `analysis.ballots.column_types.read_columns`.
+        file: Named in errors; or the files whose rows stand one after the other.
+        budget: What a cumulative ballot must sum to. By default what most of them sum to.
+        namesakes: Whether several whole ballots under one name come from several voters.
+
+    Raises:
+        BallotFileError: With file, row and reason.
+    """
+    plain = plain_budget(columns, budget)
+    if plain is not None:
+        valid = pl.lit("valid").alias("ballot_status")
+        frame = columns.with_columns(pl.col("stage").replace(_STAGES), valid)
+        return Checked(frame, plain, _approving_nobody(frame))
+    _check_words(columns, file)
+    frame = columns.with_columns(pl.col("stage").replace(_STAGES))
+    _check_rounds(frame, file)
+    frame, numbered = _number_namesakes(frame, file, allowed=namesakes)
+    frame, filled = _fill_left_out(frame, file)
+    frame = _with_sums(frame)
+    budget = budget or _most_frequent_sum(frame, file)
+    _check_masses(frame, file, budget)
+    check_rich(frame.filter(~_abstains()), file, budget)
+    frame = frame.with_columns(_status(), pl.when(~_abstains()).then("mass"))
+    _check_tie_rounds(frame, file)
+    return Checked(
+        frame, budget, (*numbered, *filled, *_approving_nobody(frame), *_without_final_vote(frame))
+    )
+
+
+def _check_words(frame: pl.DataFrame, file: Path | Places) -> None:
+    words = {"protocol": BALLOT_FORMATS, "stage": _STAGE_NAMES, "ballot_status": BALLOT_STATUSES}
+    for name, known in words.items():
+        found = frame.filter(~pl.col(name).is_in(known)).head(1)
+        for word in found[name]:
+            says = f"unknown {name} {word!r} (known: {', '.join(known)})"
+            refuse(found, pl.lit(True), file, says)
+    refuse(frame, pl.col("turn") < 0, file, lambda row: f"turn {row['turn']} is negative")
+    refuse(frame, pl.col("mass") < 0, file, lambda row: f"the mass {row['mass']} is negative")
+
+
+def _check_rounds(frame: pl.DataFrame, file: Path | Places) -> None:
+    """One protocol a turn, and only candidates of the final vote in its tie round."""
+    first = pl.col("protocol").first().over(_TURN)
+    refuse(
+        frame,
+        pl.col("protocol") != first,
+        file,
+        lambda row: f"a {row['protocol']} ballot in a turn of another protocol",
+    )
+    of_turn = frame.filter(pl.col("stage") == "vote_final").select(*_TURN, "candidate").unique()
+    stray = frame.filter(pl.col("stage") == "tie_vote").join(
+        of_turn, on=[*_TURN, "candidate"], how="anti"
+    )
+    refuse(
+        stray,
+        pl.lit(True),
+        file,
+        lambda row: f"the tie round has {row['candidate']!r}, which the final vote has not",
+    )
+
+
+def _without_final_vote(frame: pl.DataFrame) -> tuple[str, ...]:
+    decided = (pl.col("stage") == "vote_final").any().over(_TURN)
+    turns = frame.filter(~decided).select(*_TURN).unique().height
+    if not turns:
+        return ()
+    return (f"{turns} turn(s) without a final vote are not recounted.",)
+
+
+def _check_tie_rounds(frame: pl.DataFrame, file: Path | Places) -> None:
+    """A tie round is among exactly the candidates that the final vote left tied."""
+    final = frame.filter(pl.col("stage") == "vote_final")
+    totals = final.group_by(*_TURN, "candidate").agg(pl.col("mass").sum())
+    leading = totals.filter(pl.col("mass") == pl.col("mass").max().over(_TURN))
+    tied = leading.filter(pl.len().over(_TURN) > 1)
+    again = frame.filter(pl.col("stage") == "tie_vote")
+    refuse(
+        again.join(tied, on=[*_TURN, "candidate"], how="anti"),
+        pl.lit(True),
+        file,
+        lambda row: f"the tie round has {row['candidate']!r}, which was not tied before it",
+    )
+    left_out = tied.join(again, on=[*_TURN, "candidate"], how="anti").select(
+        *_TURN, pl.col("candidate").alias("left_out")
+    )
+    refuse(
+        again.join(left_out, on=_TURN, how="inner"),
+        pl.lit(True),
+        file,
+        lambda row: f"the tie round leaves out {row['left_out']!r}, which was tied before it",
+    )
+
+
+def _number_namesakes(
+    frame: pl.DataFrame, file: Path | Places, *, allowed: bool
+) -> tuple[pl.DataFrame, tuple[str, ...]]:
+    """Tell voters of one name in one round apart, where each has a whole ballot.
+
+    A second ballot under one name is refused unless the user says that such are several voters.
+    """
+    frame = frame.with_columns(
+        pl.int_range(pl.len()).over(*_BALLOT, "candidate").alias("block"),
+        pl.col("candidate").n_unique().over(_ROUND).alias("m"),
+    )
+    if not frame.select((pl.col("block") > 0).any()).item():
+        return frame.drop("block", "m"), ()
+    whole = pl.len().over(*_BALLOT, "block") == pl.col("m")
+    in_turn = (pl.col("block").diff().fill_null(0) >= 0).all().over(_BALLOT)
+    several = pl.col("block").max().over(_BALLOT) > 0
+    a_contest = (pl.col("m") > 1) | (pl.col("mass").n_unique().over(_BALLOT) == 1)
+    refuse(
+        frame,
+        (pl.col("block") > 0) & ~(whole & in_turn & a_contest).all().over(_BALLOT),
+        file,
+        lambda row: f"voter {row['voter']!r} has two entries for {row['candidate']!r}",
+    )
+    if not allowed:
+        refuse(
+            frame,
+            pl.col("block") > 0,
+            file,
+            lambda row: f"voter {row['voter']!r} has a second ballot in one vote",
+            hint="Remove one of them; or, if they are several voters, add --namesakes.",
+        )
+    count = frame.filter(several).select(*_BALLOT, "block").n_unique()
+    number = pl.format("{} #{}", "voter", pl.col("block") + 1)
+    renamed = frame.with_columns(pl.when(several).then(number).otherwise("voter").alias("voter"))
+    refuse(
+        renamed,
+        pl.struct(*_BALLOT, "candidate").is_duplicated(),
+        file,
+        lambda row: f"the name {row['voter']!r} is needed to tell namesakes apart",
+    )
+    note = (
+        f"{_short(file)}: {count} ballots of voters who share a name in their round were numbered."
+    )
+    return renamed.drop("block", "m"), (note,)
+
+
+def _fill_left_out(
+    frame: pl.DataFrame, file: Path | Places
+) -> tuple[pl.DataFrame, tuple[str, ...]]:
+    """A row without mass for each candidate that a ballot leaves out, and rounds in order."""
+    rounds = frame.select(*_ROUND, "candidate").unique(maintain_order=True)
+    short = frame.with_columns(
+        pl.col("candidate").n_unique().over(_ROUND).alias("m"), pl.len().over(_BALLOT).alias("has")
+    ).filter(pl.col("has") < pl.col("m"))
+    if short.height == 0:
+        return frame, ()
+    refuse(
+        short,
+        pl.col("protocol").is_in(["ranked", "rich"]),
+        file,
+        lambda row: f"{_whose(row)} has {row['has']} of {row['m']} candidates",
+    )
+    ballots = short.unique(_BALLOT, keep="first", maintain_order=True)
+    empty = ballots.with_columns(
+        pl.when(pl.col("mass").is_not_null()).then(pl.lit(0, pl.Int64)).alias("mass"),
+        pl.lit(None, pl.String).alias("label"),
+        pl.lit(None, pl.Int64).alias("position"),
+    )
+    added = empty.drop("candidate", "m", "has").join(
+        rounds, on=_ROUND, how="inner", maintain_order="left_right"
+    )
+    added = added.join(short, on=[*_BALLOT, "candidate"], how="anti", maintain_order="left")
+    place = pl.col("row").min()
+    filled = pl.concat([frame, added.select(frame.columns)]).sort(
+        place.over(_TURN), place.over(_ROUND), place.over(_BALLOT), maintain_order=True
+    )
+    note = f"{_short(file)}: {ballots.height} ballots left candidates out; they have no mass there."
+    return filled, (note,)
+
+
+def _whose(row: Mapping[str, Any]) -> str:
+    what = "ranking" if row["protocol"] == "ranked" else "rich ballot"
+    return f"the {what} of {row['voter']!r}"
+
+
+def _with_sums(frame: pl.DataFrame) -> pl.DataFrame:
+    """Per ballot: `sum`, `missing` (rows without a mass), `has` (rows), `values` (different)."""
+    return frame.with_columns(
+        pl.col("mass").sum().over(_BALLOT).alias("sum"),
+        pl.col("mass").is_null().sum().over(_BALLOT).alias("missing"),
+        pl.len().over(_BALLOT).alias("has"),
+        pl.col("mass").n_unique().over(_BALLOT).alias("values"),
+        pl.col("ballot_status").n_unique().over(_BALLOT).alias("statuses"),
+    )
+
+
+def _most_frequent_sum(frame: pl.DataFrame, file: Path | Places) -> int:
+    """What most ballots with points sum to, whatever the sequence of rows.
+
+    Raises:
+        BallotFileError: If two sums are equally frequent: then nothing says which is meant.
+    """
+    sums = (
+        frame.with_columns(_points().sum().over(_BALLOT).alias("sum"))
+        .filter(pl.col("sum") > 0)
+        .group_by(_BALLOT)
+        .agg(pl.col("sum").first())
+        .group_by("sum")
+        .len()
+        .sort(["len", "sum"], descending=True)
+    )
+    if sums.height > 1 and sums["len"][0] == sums["len"][1]:
+        raise BallotFileError(
+            f"{_named(file)}: as many ballots sum to {sums['sum'][0]} points as to "
+            f"{sums['sum'][1]}.",
+            why="A cumulative ballot sums to one budget, and nothing says which.",
+            hint="Add --budget N, and correct the others.",
+        )
+    return int(sums["sum"][0]) if sums.height else CUMULATIVE_BUDGET
+
+
+def _named(file: Path | Places) -> str:
+    return str(file) if isinstance(file, Path) else ", ".join(map(str, file.files))
+
+
+def _short(file: Path | Places) -> str:
+    return file.name if isinstance(file, Path) else ", ".join(one.name for one in file.files)
+
+
+def _approving_nobody(frame: pl.DataFrame) -> tuple[str, ...]:
+    """Approvals of nobody are ballots, and easily taken for abstentions."""
+    approvals = frame.filter(pl.col("protocol") == "approval")
+    given = approvals.group_by(_BALLOT).agg(pl.col("mass").sum(), silent=pl.col("mass").has_nulls())
+    return _said_of_nobody(given.filter((pl.col("mass") == 0) & ~pl.col("silent")).height)
+
+
+def approving_nobody(votes: Votes) -> tuple[str, ...]:
+    """As a note: how many approval ballots approve of nobody, of votes held as arrays."""
+    approval = (votes.turns.get_column("protocol").cast(pl.String) == "approval").to_numpy()
+    return _said_of_nobody(
+        sum(
+            int((part.cast & (summed(part.masses, 2) == 0))[approval[part.turn]].sum())
+            for rounds in votes.stages
+            for part in rounds
+        )
+    )
+
+
+def notes_together(notes: Iterable[str]) -> tuple[str, ...]:
+    """Notes on several parts of one source: counts before equal words add up."""
+    counts = Counter[str]()
+    for note in notes:
+        count, space, words = note.partition(" ")
+        if count.isdecimal() and space:
+            counts[words] += int(count)
+        else:
+            counts[note] = 0
+    return tuple(f"{count} {words}" if count else words for words, count in counts.items())
+
+
+def _said_of_nobody(count: int) -> tuple[str, ...]:
+    if not count:
+        return ()
+    return (
+        f"{count} approval ballot(s) of zeros approve of nobody; an abstention has empty masses.",
+    )
+
+
+def _points() -> pl.Expr:
+    """The points of cumulative and rich ballots; null elsewhere."""
+    form = pl.col("protocol")
+    return pl.when(form == "cumulative").then("mass").when(form == "rich").then("points")
+
+
+def _abstains() -> pl.Expr:
+    """Nothing stated, or nothing given where the protocol has to give something."""
+    gives = pl.col("protocol").is_in(MUST_GIVE)
+    nothing = (pl.col("missing") == pl.col("has")) | (gives & (pl.col("sum") == 0))
+    return nothing | (pl.col("ballot_status") == "abstained").fill_null(False)
+
+
+def _status() -> pl.Expr:
+    stated = pl.col("ballot_status").fill_null("valid")
+    return pl.when(_abstains()).then(pl.lit("abstained")).otherwise(stated).alias("ballot_status")
+
+
+def _check_masses(frame: pl.DataFrame, file: Path | Places, budget: int) -> None:
+    mass, total = pl.col("mass"), pl.col("sum")
+    refuse(
+        frame,
+        mass.is_null() & (pl.col("missing") < pl.col("has")),
+        file,
+        lambda row: f"voter {row['voter']!r} has a mass for some candidates and none for others",
+    )
+    refuse(
+        frame,
+        (pl.col("statuses") > 1) | ((pl.col("ballot_status") == "abstained") & (total > 0)),
+        file,
+        lambda row: f"the ballot_status of voter {row['voter']!r} contradicts its rows",
+    )
+    _check_ballots(frame.filter(~_abstains() & pl.col("protocol").is_in(PROTOCOLS)), file, budget)
+
+
+def _check_ballots(cast: pl.DataFrame, file: Path | Places, budget: int) -> None:
+    """Arrays say which ballots are unsound, and the rule of the format why the first of them is."""
+    ordered = cast.with_columns(pl.col("row").min().over(_BALLOT).alias("first"))
+    ordered = ordered.sort("first", *_BALLOT, maintain_order=True)
+    unsound: list[pl.DataFrame] = []
+    for (protocol, size), rows in ordered.group_by("protocol", "has", maintain_order=True):
+        masses = rows.get_column("mass").to_numpy().reshape(-1, int(size))
+        bad = ~are_valid(masses, str(protocol), budget)
+        if bad.any():
+            start = int(bad.argmax()) * int(size)
+            unsound.append(rows.slice(start, int(size)))
+    if not unsound:
+        return
+    ballot = min(unsound, key=lambda rows: int(rows["first"][0]))
+    protocol = str(ballot["protocol"][0])
+    fault = why_not(ballot["mass"].to_list(), protocol, budget)
+    assert fault is not None, "arrays and the plain rule disagree"
+    blamed = ballot if fault.place == 0 else ballot.slice(fault.place, 1)
+    hint = _BUDGET_HINT if protocol == "cumulative" else _HINT
+    voter = repr(ballot["voter"][0])
+    refuse(blamed, pl.lit(True), file, fault.reason.format(voter=voter), hint=hint)
+
+
+_HINT: Final = "Correct or remove the ballot; no other row was used."
+_BUDGET_HINT: Final = f"{_HINT} --budget N says what a ballot sums to."

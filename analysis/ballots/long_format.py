@@ -1,0 +1,351 @@
+"""From the shape that a file has to one row a ballot and candidate, and what that assumed.
+
+Shapes, in the order in which they are looked for:
+
+* *long*: a row is one ballot and candidate, with a mass, or a rank from 1, the best;
+* *raw replies*: a row is one voter's reply, read as the study's ballots are;
+* *places*: columns rank1, rank2, … (or 1st, first choice, …) hold candidates;
+* *one cell*: a column holds one choice, all approved, or the whole order;
+* *wide*: every column that is none of ours is a candidate.
+
+A file that does not name its episode, turn, stage or protocol has one of each. What was assumed is
+said in one sentence; a file in the ballots table's own shape assumes nothing.
+"""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import replace
+from pathlib import Path
+from typing import Final, NamedTuple
+
+import polars as pl
+
+from tutorsim.analysis.ballots.name_synonyms import column_named, plain, protocol_named, stage_named
+from tutorsim.analysis.ballots.raw_reply_column import read_replies
+from tutorsim.analysis.ballots.raw_tables import Cells
+from tutorsim.analysis.ballots.reading_options import NO_HINTS, Hints
+from tutorsim.analysis.ballots.row_refusals import EXAMPLE, columns_missed, refuse
+from tutorsim.analysis.ballots.whole_ballot_rows import (
+    KEYS,
+    Rows,
+    of_one_cell,
+    of_places,
+    of_wide,
+    place_columns,
+)
+from tutorsim.analysis.ballots.written_numbers import as_numbers, guess_protocol, whole_points
+from tutorsim.analysis.runs.exported_tables import BALLOTS_SCHEMA
+from tutorsim.errors import BallotFileError, UsageError
+
+__all__ = ["Laid", "lay_out"]
+
+_BALLOT: Final = ("episode_id", "turn", "stage", "voter")
+
+
+class Laid(NamedTuple):
+    """Rows in the long shape."""
+
+    frame: pl.DataFrame
+    """As `row`, the first column, the file's own row; then columns of the ballots table."""
+    shape: str
+    """`long`, `raw replies`, `places`, `one cell` or `wide`."""
+    columns: Mapping[str, str]
+    """Our column → the file's, of those that it has."""
+    assumed: tuple[str, ...]
+    """What the file does not say, in a few words each."""
+    provenance: tuple[str, ...]
+    """What the rows say answered the calls, each once."""
+    scale: int = 1
+    """What points with decimals were multiplied by, to be whole."""
+
+
+def lay_out(cells: Cells, file: Path, hints: Hints = NO_HINTS) -> Laid:
+    """Bring a file's rows into the long shape.
+
+    Args:
+        cells: From `analysis.ballots.raw_tables.read_cells`.
+        file: Named in errors.
+        hints: What the user says of the file.
+
+    Raises:
+        BallotFileError: If the columns fit no shape, or the file does not tell enough.
+        UsageError: If a hint names a column that the file has not.
+    """
+    rows = _named(cells, file, hints)
+    rows = replace(rows, assumed=(*cells.notes, *rows.assumed), frame=_decimal_commas(rows.frame))
+    shape, laid = _shaped(rows)
+    laid = _with_stages(_with_keys(laid, shape))
+    laid, scale = _with_whole_points(_with_protocol(laid, shape))
+    frame = laid.frame.select(n for n in ("row", *BALLOTS_SCHEMA) if n in laid.frame.columns)
+    return Laid(
+        frame,
+        shape,
+        {
+            ours: theirs
+            for ours, theirs in rows.columns.items()
+            if ours in (*BALLOTS_SCHEMA, *_ALSO)
+        },
+        laid.assumed,
+        _stated(cells.frame),
+        scale,
+    )
+
+
+def _stated(frame: pl.DataFrame) -> tuple[str, ...]:
+    """What rows say answered the calls: the column that `tutorsim export` adds."""
+    if "provenance" not in frame.columns:
+        return ()
+    return tuple(sorted(map(str, frame.get_column("provenance").drop_nulls().unique())))
+
+
+_ALSO: Final = ("choice", "approvals", "ranking", "reply", "candidates")
+
+
+def _named(cells: Cells, file: Path, hints: Hints) -> Rows:
+    """The file's columns under our names: by hint, by name, then by another word for it."""
+    theirs = [name for name in cells.frame.columns if name != "row"]
+    absent = [name for name in hints.columns.values() if name not in theirs]
+    if absent:
+        raise UsageError(
+            f"{file} has no column {absent[0]!r}, which --map names.",
+            why=f"Its columns are {', '.join(theirs)}.",
+            hint="Write --map OURS=THEIRS, for example --map voter=Wähler.",
+        )
+    found = dict(hints.columns)
+    exact = [name for name in (*BALLOTS_SCHEMA, *_ALSO) if name in theirs]
+    if "mass" not in exact and "candidate" not in exact and "approved" in exact:
+        exact.remove("approved")  # a list of those approved: only long rows say true or false
+    if "mass" not in exact and "points" in exact and "rank" not in exact:
+        exact.remove("points")  # the masses of a file without rich ballots
+    found |= {name: name for name in exact if name not in found and name not in found.values()}
+    for name in _wanted(found):
+        free = [column for column in theirs if column not in found.values()]
+        column = column_named(name, free)
+        if name not in found and column is not None:
+            found[name] = column
+    renamed = cells.frame.rename({theirs: ours for ours, theirs in found.items()})
+    rows = Rows(renamed, file, hints, found)
+    other = [f"{o} in “{t}”" for o, t in found.items() if o != t and o not in _OPTIONAL]
+    return rows.note(f"{', '.join(other)}") if other else rows
+
+
+_OPTIONAL: Final = ("candidates",)
+
+
+def _wanted(found: Mapping[str, str]) -> Sequence[str]:
+    """Columns to look for under other words: the keys, then what fits the shape."""
+    whole = {"candidate", "mass"} <= set(found)
+    return KEYS if whole else (*KEYS, "candidate", "mass", *_ALSO)
+
+
+def _decimal_commas(frame: pl.DataFrame) -> pl.DataFrame:
+    """Numbers such as `2,5` with a point."""
+    texts = [n for n in frame.columns if frame.schema[n] == pl.String and n in ("mass", "points")]
+    number = r"^\s*(-?\d+),(\d+)\s*$"
+    return frame.with_columns(pl.col(name).str.replace(number, "$1.$2") for name in texts)
+
+
+def _shaped(rows: Rows) -> tuple[str, Rows]:
+    if rows.has("candidate") and (rows.has("mass") or rows.has("rank")):
+        return "long", _long(rows)
+    if rows.has("reply"):
+        return "raw replies", _replies(rows)
+    places = place_columns(rows)
+    if len(places) > 1:
+        return "places", of_places(rows, places)
+    for name in ("ranking", "approvals", "choice", "candidate"):
+        if rows.has(name):
+            hint = _protocol_hint(rows) or _single_protocol(rows)
+            return "one cell", of_one_cell(rows, name, hint)
+    names = [n for n in rows.frame.columns if n not in ("row", "provenance", *BALLOTS_SCHEMA)]
+    wide = [name for name in names if _holds_numbers(rows, name)]
+    if len(wide) > 1:
+        return "wide", of_wide(rows, wide)
+    missed = [name for name in ("voter", "candidate", "mass", "protocol") if not rows.has(name)]
+    raise columns_missed(rows.file, missed, [n for n in rows.frame.columns if n != "row"])
+
+
+def _holds_numbers(rows: Rows, name: str) -> bool:
+    """Whether a column of a wide table is a candidate's."""
+    if rows.hints.candidates:
+        return name in rows.hints.candidates
+    if plain(name) in _NO_CANDIDATES:
+        return False
+    return as_numbers(rows.frame.get_column(name)) is not None
+
+
+_NO_CANDIDATES: Final = frozenset(
+    {"id", "index", "no", "nr", "number", "total", "sum", "date", "time", "timestamp", "count"}
+)
+"""Columns of numbers that count or name rows."""
+
+
+def _long(rows: Rows) -> Rows:
+    if rows.has("mass"):
+        return rows
+    return rows.with_frame(rows.frame, "ranks, 1 the best")
+
+
+def _replies(rows: Rows) -> Rows:
+    protocol = _protocol_hint(rows) or _single_protocol(rows)
+    if protocol is None:
+        raise BallotFileError(
+            f"{rows.file} has raw replies, and nothing says which ballots they are.",
+            why="A reply is read under one protocol.",
+            hint="Add --protocol simple, ranked, cumulative or approval.",
+        )
+    found = read_replies(rows.frame, rows.file, protocol=protocol, hints=rows.hints)
+    return rows.with_frame(found.frame, found.note)
+
+
+def _with_keys(rows: Rows, shape: str) -> Rows:
+    """Episode, turn, stage and voter of files that do not name them."""
+    if not rows.has("voter"):
+        if shape == "long":
+            raise columns_missed(rows.file, ["voter"], list(rows.columns.values()))
+        named = rows.frame.with_columns(pl.col("row").cast(pl.String).alias("voter"))
+        rows = rows.with_frame(named, "every row a voter")
+    stem = rows.file.stem
+    lacking: Mapping[str, tuple[pl.Expr, str]] = {
+        "episode_id": (pl.lit(stem), f"one episode, {stem}"),
+        "turn": (pl.lit(1, pl.Int64), "one turn"),
+        "stage": (pl.lit("vote_final"), "all final votes"),
+    }
+    for name, (value, text) in lacking.items():
+        if not rows.has(name):
+            rows = rows.with_frame(rows.frame.with_columns(value.alias(name)), text)
+    return rows
+
+
+def _with_stages(rows: Rows) -> Rows:
+    """Stages by our names, where the file has others."""
+    column = rows.frame.get_column("stage").cast(pl.String)
+    words = [word for word in column.unique(maintain_order=True).to_list() if word is not None]
+    given = {theirs: ours for ours, theirs in rows.hints.stages.items()}
+    named = {word: stage_named(given.get(word, word)) for word in words}
+    unknown = [word for word, stage in named.items() if stage is None]
+    if unknown == words and len(words) == 1:
+        named[words[0]] = "vote_final"
+        rows = rows.note(f"the stage {words[0]!r} is the final vote")
+    elif unknown:
+        refuse(
+            rows.frame,
+            pl.col("stage").cast(pl.String).is_in(unknown),
+            rows.file,
+            lambda row: f"unknown stage {row['stage']!r} (known: initial, final, tie)",
+            hint="Say which it is: --stage final=NAME, --stage initial=NAME or --stage tie=NAME.",
+        )
+    changes = {word: stage for word, stage in named.items() if stage != word}
+    if not changes:
+        return rows
+    return rows.with_frame(rows.frame.with_columns(column.replace(changes).alias("stage")))
+
+
+def _protocol_hint(rows: Rows) -> str | None:
+    if rows.hints.protocol is None:
+        return None
+    protocol = protocol_named(rows.hints.protocol)
+    if protocol is None:
+        raise UsageError(
+            f"{rows.hints.protocol!r} is no protocol.",
+            hint="Use simple (plurality), ranked (borda), cumulative (points) or approval.",
+        )
+    return protocol
+
+
+def _single_protocol(rows: Rows) -> str | None:
+    """The protocol of a file whose column says one for all rows."""
+    if not rows.has("protocol"):
+        return None
+    words = {str(word) for word in rows.frame.get_column("protocol").drop_nulls().unique()}
+    named = {protocol_named(word) for word in words}
+    return named.pop() if len(named) == 1 else None
+
+
+def _with_protocol(rows: Rows, shape: str) -> Rows:
+    """Protocols by our names; found from the numbers where nothing says one."""
+    hint = _protocol_hint(rows)
+    if hint is not None:
+        rows = rows.with_frame(rows.frame.with_columns(pl.lit(hint).alias("protocol")))
+    if not rows.has("protocol"):
+        return _ranks_as_masses(_guessed(rows))
+    column = rows.frame.get_column("protocol").cast(pl.String)
+    words = [word for word in column.unique(maintain_order=True).to_list() if word is not None]
+    named = {word: protocol_named(word) or word for word in words}
+    changes = {word: name for word, name in named.items() if word != name}
+    frame = rows.frame.with_columns(column.replace(changes).alias("protocol"))
+    borda = plain(rows.hints.protocol or next(iter(words), "")) == "borda"
+    rows = rows.with_frame(frame)
+    if borda and rows.has("mass") and _least(frame) == 1:
+        from_zero = pl.col("mass").cast(pl.Float64) - 1
+        return rows.with_frame(frame.with_columns(from_zero), "Borda points from 1")
+    return _ranks_as_masses(rows, ranks=shape == "wide" and not borda)
+
+
+def _guessed(rows: Rows) -> Rows:
+    """The protocol that the numbers of all ballots fit."""
+    if not rows.has("mass"):
+        return rows.with_frame(rows.frame.with_columns(pl.lit("ranked").alias("protocol")))
+    numbers = as_numbers(rows.frame.get_column("mass"))
+    found = None
+    if numbers is not None:
+        found = guess_protocol(rows.frame.with_columns(numbers.alias("mass")), _BALLOT)
+    if found is None:
+        raise BallotFileError(
+            f"{rows.file} does not say which ballots these are.",
+            why="There is no column protocol, and the numbers are neither 0 and 1, nor an order, "
+            "nor points with one sum.",
+            hint="Add --protocol simple, ranked, cumulative or approval.\n" + EXAMPLE,
+        )
+    frame = rows.frame.with_columns(pl.lit(found.protocol).alias("protocol"))
+    if found.ranks:
+        frame = frame.rename({"mass": "rank"})
+    return rows.with_frame(frame, f"{found.protocol} ballots, since {found.because}")
+
+
+def _ranks_as_masses(rows: Rows, *, ranks: bool = False) -> Rows:
+    """Masses from m - 1 to 0 for the ranks 1 to m of ranked ballots."""
+    frame = rows.frame
+    if rows.has("mass") and ranks:
+        ranked = frame.filter(pl.col("protocol") == "ranked")
+        if ranked.height and _least(ranked) == 1:
+            frame = frame.with_columns(pl.col("mass").alias("rank")).drop("mass")
+            rows = rows.note("ranks, 1 the best")
+    if "mass" in frame.columns or "rank" not in frame.columns:
+        return rows.with_frame(frame)
+    number = as_numbers(frame.get_column("rank"))
+    if number is None:
+        raise columns_missed(rows.file, ["mass"], list(rows.columns.values()))
+    m = pl.col("candidate").n_unique().over("episode_id", "turn", "stage").cast(pl.Int64)
+    mass = (m - number).alias("mass")
+    kept = frame.drop("rank")
+    refuse(
+        frame.with_columns(number.alias("_rank"), m.alias("_m")),
+        (pl.col("_rank") < 1) | (pl.col("_rank") > pl.col("_m")),
+        rows.file,
+        lambda row: f"the rank {row['rank']} is none of 1 to {row['_m']}",
+    )
+    return rows.with_frame(kept.with_columns(mass))
+
+
+def _with_whole_points(rows: Rows) -> tuple[Rows, int]:
+    """Points with decimals times the power of ten that makes them whole."""
+    column = rows.frame.get_column("mass")
+    if column.dtype == pl.String:
+        bare = not column.str.contains(".", literal=True).any()
+    else:
+        bare = not column.dtype.is_float() or bool((column == column.floor()).all())
+    numbers = None if bare else as_numbers(column)
+    if numbers is None or "protocol" not in rows.frame.columns:
+        return rows, 1
+    points = (rows.frame.get_column("protocol") == "cumulative").fill_null(False)
+    given = numbers.filter(points).drop_nulls()
+    scale = whole_points(given)
+    if scale in (None, 1):
+        return rows, 1
+    scaled = pl.when(points).then((numbers * scale).round()).otherwise(numbers).alias("mass")
+    return rows.with_frame(rows.frame.with_columns(scaled), f"points times {scale}"), scale
+
+
+def _least(frame: pl.DataFrame) -> float | None:
+    numbers = as_numbers(frame.get_column("mass"))
+    return None if numbers is None else numbers.min()  # type: ignore[return-value]

@@ -1,0 +1,180 @@
+"""Ballots from elsewhere: Parquet, CSV, JSON in many shapes, and PrefLib, read into one table.
+
+What makes a ballot, per protocol, over the candidates of its vote (one stage of one turn):
+
+* `simple`: 1 for one candidate, 0 for the others. All zero is an abstention.
+* `ranked`: each of m-1, m-2, …, 0 exactly once.
+* `cumulative`: points that sum to the budget. All zero is an abstention.
+* `approval`: 0 or 1 each; all 0 approves of nobody, which is a ballot, and is noted.
+* `rich`: `points` that sum to the budget, a `rank` from 1 for each candidate that the points do not
+  contradict, and `approved`, true for the first ones of that order; whoever is approved has more
+  points than whoever is not. `mass` is what the ballot gives under one of the four protocols,
+  the same in the whole file.
+
+A ballot whose masses are all missing is an abstention. Rows that make no ballot are refused
+with file, row and reason. Files are checked together, so that a turn may have its rows in several
+of them, in any sequence: the rows come out sorted by name. Candidates that a ballot leaves out
+have no mass there (never in a ranking), which is noted. Columns that the ballots table does not
+have are left out, but `provenance`.
+"""
+
+from collections.abc import Mapping, Sequence
+from itertools import accumulate
+from pathlib import Path
+from typing import Final, NamedTuple
+
+import polars as pl
+
+from tutorsim.analysis.ballots.ballot_checks import check_ballots
+from tutorsim.analysis.ballots.column_types import FILE_SUFFIXES, read_laid, typed_columns
+from tutorsim.analysis.ballots.preflib import PREFLIB_SUFFIXES, read_preflib
+from tutorsim.analysis.ballots.reading_options import NO_HINTS, Hints
+from tutorsim.analysis.ballots.row_refusals import EXAMPLE, Places
+from tutorsim.analysis.ballots.turn_profiles import STAGES
+from tutorsim.analysis.runs.exported_tables import BALLOTS_SCHEMA
+from tutorsim.errors import BallotFileError
+from tutorsim.vocabularies import CUMULATIVE_BUDGET
+
+__all__ = ["BALLOT_SUFFIXES", "BallotsFound", "FileShape", "in_name_order", "read_ballots"]
+
+BALLOT_SUFFIXES: Final = (*FILE_SUFFIXES, *PREFLIB_SUFFIXES)
+"""Endings of the files that hold ballots."""
+
+_WITH_POINTS: Final = ("cumulative", "rich")
+
+
+class FileShape(NamedTuple):
+    """How one file was read."""
+
+    name: str
+    shape: str
+    """`long`, `raw replies`, `places`, `one cell`, `wide` or `PrefLib`."""
+    columns: Mapping[str, str]
+    """Our column → the file's."""
+    rows: int
+    """Rows in the long shape: one a ballot and candidate."""
+    assumed: tuple[str, ...]
+
+
+class BallotsFound(NamedTuple):
+    """Checked ballots, and what reading them took."""
+
+    ballots: pl.DataFrame
+    """`analysis.runs.exported_tables.BALLOTS_SCHEMA`, sorted by name."""
+    budget: int
+    notes: tuple[str, ...]
+    files: tuple[FileShape, ...]
+    provenance: tuple[str, ...]
+    """What the files say answered the calls, each once; empty where they do not say."""
+
+
+class _Read(NamedTuple):
+    """Rows of one file before they are checked."""
+
+    frame: pl.DataFrame
+    shape: FileShape
+    budget: int | None
+    provenance: tuple[str, ...]
+
+
+def read_ballots(files: Sequence[Path], *, hints: Hints = NO_HINTS) -> BallotsFound:
+    """Read files of ballots, and check them together.
+
+    Args:
+        files: Files ending in one of `BALLOT_SUFFIXES`.
+        hints: What the user says of them.
+
+    Raises:
+        BallotFileError: With file, row and reason, where rows make no ballot, where a file
+            cannot be read, and where files disagree about the budget.
+        UsageError: If a hint names a column that a file has not.
+    """
+    read = [_read_file(file, hints) for file in files]
+    places = _places(files, read)
+    rows = [
+        one.frame.with_columns(pl.col("row") + start)
+        for one, start in zip(read, places.starts, strict=True)
+    ]
+    where = files[0] if len(files) == 1 else places
+    checked = check_ballots(
+        pl.concat(rows), where, budget=_one_budget(read, hints), namesakes=hints.namesakes
+    )
+    with_points = checked.ballots["protocol"].is_in(_WITH_POINTS).any()
+    default = hints.budget or CUMULATIVE_BUDGET
+    return BallotsFound(
+        ballots=in_name_order(checked.ballots.select(BALLOTS_SCHEMA.names())),
+        budget=checked.budget if with_points else default,
+        notes=(*(note for one in read if (note := _note(one.shape))), *checked.notes),
+        files=tuple(one.shape for one in read),
+        provenance=tuple(sorted({text for one in read for text in one.provenance})),
+    )
+
+
+def in_name_order(ballots: pl.DataFrame) -> pl.DataFrame:
+    """Rows by episode, turn, stage, voter and candidate, so that a file's sequence says nothing."""
+    numbers = [
+        pl.Series(name, _numbered(ballots.get_column(name)))
+        for name in ("episode_id", "voter", "candidate", "protocol")
+    ]
+    stage = ballots.get_column("stage").replace_strict(
+        {name: place for place, name in enumerate(STAGES.values())}, return_dtype=pl.Int8
+    )
+    keys = pl.DataFrame([*numbers, ballots.get_column("turn"), stage.alias("stage")])
+    order = keys.select(
+        pl.arg_sort_by("episode_id", "turn", "protocol", "stage", "voter", "candidate")
+    ).to_series()
+    return ballots if order.is_sorted() else ballots[order]
+
+
+def _numbered(column: pl.Series) -> pl.Series:
+    """Each name's place among all names."""
+    names = column.unique().sort()
+    return column.cast(pl.Enum(names)).to_physical()
+
+
+def _places(files: Sequence[Path], read: Sequence[_Read]) -> Places:
+    heights = [one.frame.select(pl.col("row").max()).item() or 0 for one in read]
+    return Places(tuple(files), tuple(accumulate([0, *heights[:-1]])))
+
+
+def _note(shape: FileShape) -> str:
+    """What was assumed of a file, in one sentence; nothing of one that says everything."""
+    if not shape.assumed:
+        return ""
+    return f"{shape.name} was read as: {'; '.join(shape.assumed)}."
+
+
+def _one_budget(read: Sequence[_Read], hints: Hints) -> int | None:
+    """The budget that is stated, by the user or by the format; `None`: what most ballots sum to."""
+    stated = {one.budget for one in read if one.budget is not None}
+    if len(stated) > 1:
+        raise BallotFileError(
+            f"The cumulative ballots of these files sum to {sorted(stated)}.",
+            why="One recount works with one budget.",
+            hint="Open the files one at a time.",
+        )
+    return stated.pop() if stated else hints.budget
+
+
+def _read_file(file: Path, hints: Hints) -> _Read:
+    suffix = file.suffix.lower()
+    if suffix in PREFLIB_SUFFIXES:
+        return _read_preflib(file)
+    if suffix not in FILE_SUFFIXES:
+        raise BallotFileError(
+            f"{file} is no file of ballots that can be read.",
+            why=f"Its name ends in {suffix!r}; known are {', '.join(BALLOT_SUFFIXES)}.",
+            hint=f"Convert it to one of them. {EXAMPLE}",
+        )
+    laid = read_laid(file, hints)
+    frame = typed_columns(laid.frame, file)
+    shape = FileShape(file.name, laid.shape, laid.columns, frame.height, laid.assumed)
+    budget = None if hints.budget is None or laid.scale == 1 else hints.budget * laid.scale
+    return _Read(frame, shape, budget, laid.provenance)
+
+
+def _read_preflib(file: Path) -> _Read:
+    read = read_preflib(file)
+    frame = read.ballots.with_row_index("row", 1)
+    shape = FileShape(file.name, "PrefLib", {}, frame.height, read.assumed)
+    return _Read(frame, shape, read.budget, read.provenance)

@@ -1,0 +1,33 @@
+"""What the user says of a file of ballots that the file itself does not say."""
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from types import MappingProxyType
+
+__all__ = ["NO_HINTS", "Hints"]
+
+_EMPTY: Mapping[str, str] = MappingProxyType({})
+
+
+@dataclass(frozen=True)
+class Hints:
+    """How to read ballots from elsewhere. Every field is optional."""
+
+    columns: Mapping[str, str] = field(default_factory=lambda: _EMPTY)
+    """Column of the ballots table → name of that column in the file."""
+    stages: Mapping[str, str] = field(default_factory=lambda: _EMPTY)
+    """`initial`, `final` or `tie` → name of that stage in the file."""
+    protocol: str | None = None
+    """Protocol of all ballots, in any of the names that `analysis.ballots.name_synonyms` knows."""
+    candidates: tuple[str, ...] = ()
+    """Candidates in the order of the labels A, B, C, … that raw replies use."""
+    budget: int | None = None
+    """Points of a cumulative ballot; by default what most ballots sum to."""
+    namesakes: bool = False
+    """Whether several ballots under one name in one vote come from several voters."""
+    fallback_order: tuple[str, ...] | None = None
+    """The order that decides ties; `None`: no order does, and a tie stays a set."""
+
+
+NO_HINTS = Hints()
+"""The file says everything itself."""

@@ -1,0 +1,352 @@
+"""What can be recounted: a run, or ballots from elsewhere, in one shape."""
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, field, replace
+from functools import cache, cached_property, partial
+from pathlib import Path
+from typing import get_args
+
+import polars as pl
+
+from tutorsim.analysis.ballots.ballot_checks import approving_nobody
+from tutorsim.analysis.ballots.bulk_validation import first_budget, sound_turns, without_empty
+from tutorsim.analysis.ballots.outside_files import (
+    BALLOT_SUFFIXES,
+    BallotsFound,
+    FileShape,
+    read_ballots,
+)
+from tutorsim.analysis.ballots.parquet_batches import ask, is_regular, pieces_of
+from tutorsim.analysis.ballots.reading_options import NO_HINTS, Hints
+from tutorsim.analysis.ballots.row_refusals import EXAMPLE
+from tutorsim.analysis.ballots.table_to_arrays import VoteReader, in_name_order, read_votes
+from tutorsim.analysis.ballots.turn_profiles import RICH, Place
+from tutorsim.analysis.ballots.vote_arrays import Votes, joined
+from tutorsim.analysis.runs.branch_continuations import (
+    branch_words,
+    deciding_order,
+    without_shared_turns,
+)
+from tutorsim.analysis.runs.exported_tables import ballots_table
+from tutorsim.errors import BallotFileError, UsageError
+from tutorsim.records import (
+    RUN_FILE,
+    EpisodeRecord,
+    RatedSheet,
+    Retest,
+    RunRecord,
+    StudySettings,
+    read_episodes,
+    read_lines,
+    read_ratings,
+    read_retest,
+    read_run,
+)
+from tutorsim.system_registry import load
+from tutorsim.vocabularies import CUMULATIVE_BUDGET, ProvenanceKind
+
+__all__ = ["Source", "open_source", "provenance_words", "words_of_elsewhere"]
+
+
+@dataclass(frozen=True, eq=False)
+class Source:
+    """Ballots, and what is known about them. Two sources are equal when they are one object."""
+
+    name: str
+    """The run folder's or file's name, never a path."""
+    rows: pl.DataFrame | Callable[[], BallotsFound] = field(repr=False)
+    """The ballots table, or how to read it."""
+    fallback_order: tuple[str, ...] | None
+    """What decides a tie; `None` for ballots from elsewhere without one: then none does."""
+    budget: int
+    """Points of a cumulative ballot."""
+    run: RunRecord | None = field(repr=False)
+    """`None` for ballots from elsewhere."""
+    episodes: tuple[EpisodeRecord, ...] = field(repr=False)
+    """Empty for ballots from elsewhere."""
+    notes: tuple[str, ...] = ()
+    """What the reader assumed or did that the file does not say, one sentence each."""
+    retest: Retest | None = field(default=None, repr=False)
+    """Votes asked again; `None` where the run has none."""
+    ratings: tuple[RatedSheet, ...] = field(default=(), repr=False)
+    """What people said of the run; empty where nobody was asked."""
+    sound: Votes | None = field(default=None, repr=False)
+    """The votes of files in which every row belongs to a valid ballot; the rows themselves are read
+    when somebody asks for them."""
+    stated: tuple[str, ...] = ()
+    """What ballots from elsewhere say answered the calls, as `tutorsim export` wrote it."""
+
+    @cached_property
+    def ballots(self) -> pl.DataFrame:
+        """`analysis.runs.exported_tables.BALLOTS_SCHEMA`, complete episodes only.
+
+        A vote that continuations of one episode share is in it once, under the first of them.
+        """
+        return self.rows if isinstance(self.rows, pl.DataFrame) else self.rows().ballots
+
+    @property
+    def files(self) -> tuple[FileShape, ...]:
+        """How each file of ballots from elsewhere was read."""
+        return () if isinstance(self.rows, pl.DataFrame) else self.rows().files
+
+    @cached_property
+    def votes(self) -> Votes:
+        """Every vote as arrays."""
+        if self.sound is not None:
+            return self.sound
+        return read_votes(self.ballots, fallback_order=self.fallback_order)
+
+    @property
+    def rich(self) -> pl.DataFrame | None:
+        """The ballots table, if there are rich ballots in it."""
+        if self.sound is not None or not set(RICH) <= set(self.ballots.columns):
+            return None
+        return self.ballots if (self.ballots["protocol"] == "rich").any() else None
+
+    @property
+    def ordered(self) -> bool:
+        """Whether an order decides ties: a run's own, or one that the user gave."""
+        return self.run is not None or self.fallback_order is not None
+
+    @property
+    def provenance(self) -> str:
+        """What answered the calls, in a few words for a caption; of a branch, what it is."""
+        if self.run is None:
+            return words_of_elsewhere(self.name, self.stated)
+        return provenance_words(self.run)
+
+    @property
+    def kinds(self) -> tuple[ProvenanceKind, ...]:
+        """Kinds of what answered, as far as it is known: api, stand-in or relay, each once."""
+        if self.run is not None:
+            return (self.run.provenance.kind,)
+        said = dict.fromkeys(text.partition(":")[0] for text in self.stated)
+        return tuple(kind for kind in get_args(ProvenanceKind) if kind in said)
+
+    @property
+    def answered_by(self) -> tuple[str, ...]:
+        """What travels with an export of it; empty where nothing is known."""
+        return self.stated if self.run is None else (provenance_words(self.run),)
+
+
+def words_of_elsewhere(name: str, stated: Sequence[str]) -> str:
+    """Where ballots without a run come from, and what they say answered the calls."""
+    told = f", exported from a recording answered by {'; '.join(stated)}"
+    return f"ballots from elsewhere ({name}{told if stated else ''})"
+
+
+def provenance_words(run: RunRecord) -> str:
+    """What answered a run's calls, in a few words; of a branch, what it is."""
+    stated, branch = run.provenance, run.branch
+    models = f", {', '.join(stated.models)}" if stated.models else ""
+    what = f"; {branch_words(branch)}" if branch else ""
+    return f"{stated.kind}: {stated.name}{models}{what}"
+
+
+def open_source(
+    path: Path,
+    *,
+    budget: int | None = None,
+    hints: Hints = NO_HINTS,
+    ballots: pl.DataFrame | None = None,
+) -> Source:
+    """Open a run folder, a file of ballots, or a folder of such files.
+
+    Args:
+        path: A run folder; a Parquet, CSV, TSV, JSONL or JSON file of ballots, in the ballots
+            table's shape or another that `analysis.ballots.long_format` names; a PrefLib `.soc`,
+            `.soi`, `.toc`, `.toi` or `.cat` file; or a folder of files of ballots, of which
+            `ballots.*` alone is read where there is one (an export).
+        budget: Points of a cumulative ballot, as in `hints`.
+        hints: What the user says of ballots from elsewhere.
+        ballots: The ballots table of a run of any system but the panel, if its records have been
+            read already.
+
+    Raises:
+        LogError: If a run folder, or the retest or the ratings in it, are damaged.
+        BallotFileError: If there are no ballots, or rows that make none.
+        UsageError: If hints are given of a run, or name a column or candidate that is not there.
+    """
+    path = Path(path)
+    if budget is not None:
+        hints = replace(hints, budget=budget)
+    if (path / RUN_FILE).is_file():
+        _refuse_hints(path, hints)
+        return _open_run(path, ballots)
+    files = _ballot_files(path)
+    rows = cache(partial(read_ballots, files, hints=hints))
+    sound = _sound_votes(files, hints)
+    if sound is not None:
+        votes, points = sound
+        return Source(
+            name=path.resolve().name,
+            rows=rows,
+            fallback_order=_order_of(hints, pl.Series(votes.order)),
+            budget=points or CUMULATIVE_BUDGET,
+            run=None,
+            episodes=(),
+            notes=approving_nobody(votes),
+            sound=votes,
+            stated=tuple(sorted({text for file in files for text in ask(file, _provenance)})),
+        )
+    found = rows()
+    return Source(
+        name=path.resolve().name,
+        rows=rows,
+        fallback_order=_order_of(hints, found.ballots.get_column("candidate")),
+        budget=found.budget,
+        run=None,
+        episodes=(),
+        notes=found.notes,
+        stated=found.provenance,
+    )
+
+
+def _refuse_hints(path: Path, hints: Hints) -> None:
+    """A run says itself what its ballots are."""
+    if replace(hints, fallback_order=None) != NO_HINTS:
+        raise UsageError(
+            "--map, --stage, --protocol, --candidates, --namesakes and --budget are for ballots "
+            "from elsewhere.",
+            why=f"{path} is a run, and its study says what its ballots are.",
+            hint="Leave them out.",
+        )
+
+
+def _order_of(hints: Hints, candidates: pl.Series) -> tuple[str, ...] | None:
+    """The order that the user gives, the others behind it by name; `None` without one."""
+    if hints.fallback_order is None:
+        return None
+    names = candidates.unique().sort().to_list()
+    strangers = [name for name in hints.fallback_order if name not in names]
+    if strangers or len(set(hints.fallback_order)) < len(hints.fallback_order):
+        why = f"{strangers[0]!r} is no candidate." if strangers else "A candidate is in it twice."
+        raise UsageError(
+            f"The order {', '.join(hints.fallback_order)} cannot be used.",
+            why=why,
+            hint=f"The candidates are {', '.join(names)}.",
+        )
+    return (*hints.fallback_order, *(n for n in names if n not in hints.fallback_order))
+
+
+def _provenance(rows: pl.LazyFrame) -> list[str]:
+    """What a Parquet file says answered the calls."""
+    if "provenance" not in rows.collect_schema():
+        return []
+    column = pl.col("provenance").cast(pl.String).drop_nulls().unique()
+    return rows.select(column).collect(engine="streaming").to_series().to_list()
+
+
+def _sound_votes(files: Sequence[Path], hints: Hints) -> tuple[Votes, int | None] | None:
+    """The votes of Parquet files and their budget; `None` where rows have to be looked at.
+
+    They are read a piece at a time, if their rows lie turn by turn and all ballots are valid as
+    they stand: then no row has to be held.
+    """
+    said = (hints.columns, hints.stages, hints.protocol, hints.candidates)
+    if any(said) or any(file.suffix.lower() != ".parquet" for file in files):
+        return None
+    if not all(map(is_regular, files)):
+        return None
+    names, voters = (
+        sorted({name for file in files for name in ask(file, partial(_names, column=column))})
+        for column in ("candidate", "voter")
+    )
+    order = _order_of(hints, pl.Series(names, dtype=pl.String)) or tuple(names)
+    reader, pieces, budget = VoteReader(order, voters), list[Votes](), hints.budget
+    for file in files:
+        read = ask(file, partial(_sound_pieces, reader=reader, budget=budget))
+        if read is None:
+            return None
+        pieces += read[0]
+        budget = read[1]
+    votes = joined(pieces)
+    if votes.turns.is_duplicated().any():
+        return None
+    return in_name_order(replace(votes, episodes=_places(votes.episodes))), budget
+
+
+def _names(rows: pl.LazyFrame, *, column: str) -> list[str]:
+    """Every candidate or voter of a Parquet file."""
+    names = pl.col(column).cast(pl.String).drop_nulls().unique()
+    return rows.select(names).collect(engine="streaming").to_series().to_list()
+
+
+def _sound_pieces(
+    rows: pl.LazyFrame, *, reader: VoteReader, budget: int | None
+) -> tuple[list[Votes], int | None] | None:
+    """All pieces of a file, if every row of it belongs to a valid ballot, and the budget."""
+    pieces = []
+    for read in pieces_of(rows, reader, shown=True):
+        if read is None or (read.piece.turn < 0).any():
+            return None
+        budget = budget or first_budget(read.piece.votes)
+        if not sound_turns(read.frame, read.piece, budget or CUMULATIVE_BUDGET).all():
+            return None
+        pieces.append(without_empty(read.piece.votes))
+    return pieces, budget
+
+
+def _places(episodes: pl.DataFrame) -> pl.DataFrame:
+    """Every column of a place, null where it is blank."""
+    absent = [pl.lit(None, pl.String).alias(n) for n in Place._fields if n not in episodes.columns]
+    text = pl.col(Place._fields).cast(pl.String)
+    every = episodes.with_columns(absent).select("episode_id", *Place._fields)
+    return every.with_columns(pl.when(text.str.strip_chars() != "").then(text))
+
+
+def _open_run(folder: Path, ballots: pl.DataFrame | None) -> Source:
+    run = read_run(folder)
+    if not isinstance(run.study, StudySettings):
+        return _open_votes_of(folder, run, ballots)
+    episodes = tuple(read_episodes(folder))
+    return Source(
+        name=folder.resolve().name,
+        rows=ballots_table(without_shared_turns(episodes), run=run),
+        fallback_order=deciding_order(run.panel),
+        budget=run.panel.cumulative_budget,
+        run=run,
+        episodes=episodes,
+        retest=read_retest(folder),
+        ratings=read_ratings(folder, run),
+    )
+
+
+def _open_votes_of(folder: Path, run: RunRecord, ballots: pl.DataFrame | None) -> Source:
+    """The votes of a run of any system but the panel.
+
+    Raises:
+        UsageError: If nobody votes in it.
+    """
+    voting = run.voting
+    if voting is None:
+        raise UsageError(
+            f"{folder.name} is a run of the system {run.system!r}, in which nobody votes.",
+            why="There are no ballots to count.",
+            hint="See `tutorsim summary`, `report` and `export` for the run.",
+        )
+    if ballots is None:
+        ballots = ballots_table(read_lines(folder, load(run.system, "record")), run=run)
+    return Source(
+        name=folder.resolve().name,
+        rows=ballots,
+        fallback_order=voting.fallback_order,
+        budget=voting.cumulative_budget,
+        run=run,
+        episodes=(),
+        retest=read_retest(folder),
+    )
+
+
+def _ballot_files(path: Path) -> list[Path]:
+    if path.is_file():
+        return [path]
+    files = sorted(p for p in path.glob("*") if p.suffix.lower() in BALLOT_SUFFIXES)
+    exported = [p for p in files if p.stem == "ballots"]
+    if not files:
+        raise BallotFileError(
+            f"{path} holds neither a run nor ballots.",
+            why=f"There is no {RUN_FILE} and no file ending in {', '.join(BALLOT_SUFFIXES)}.",
+            hint=f"Point at a run folder or at a file of ballots. {EXAMPLE}",
+        )
+    return exported[:1] or files

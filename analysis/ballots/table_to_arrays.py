@@ -1,0 +1,285 @@
+"""From a ballots table to arrays: who voted in which round, and what.
+
+A table may be read in pieces of whole turns, one after the other: `VoteReader` keeps the names'
+numbers, and `analysis.ballots.vote_arrays.joined` makes one `Votes` of all pieces.
+"""
+
+from collections.abc import Sequence
+from dataclasses import replace
+from typing import Final, NamedTuple
+
+import numpy as np
+import polars as pl
+
+from tutorsim.analysis.ballots.short_axis_sums import fold
+from tutorsim.analysis.ballots.turn_profiles import STAGES, TURN, Place, standing_order
+from tutorsim.analysis.ballots.vote_arrays import Bools, Ints, Rounds, Votes, joined
+from tutorsim.analysis.ballots.whole_turn_batches import Codes, turn_starts
+
+__all__ = ["Piece", "VoteReader", "in_name_order", "read_votes"]
+
+_LARGEST: Final = 2**63 - 1
+_FINAL: Final = list(STAGES.values()).index("vote_final")
+_NO_LABEL: Final = ""
+
+
+class Piece(NamedTuple):
+    """Some whole turns of a table."""
+
+    votes: Votes
+    """Labels are numbered as they first appeared, in `joined` ones by name."""
+    turn: Ints
+    """The turn of each row of the table; -1 where it has no final ballots, -2 where the row is of
+    no known stage."""
+    runs: pl.DataFrame
+    """`episode_id`, `turn` and `protocol` of each run of rows of one turn, in the table's order."""
+
+
+class VoteReader:
+    """Reads the pieces of a table: each name has one number in all of them."""
+
+    def __init__(
+        self, fallback_order: Sequence[str] | None = None, voters: Sequence[str] = ()
+    ) -> None:
+        self._stages = Codes([*STAGES.values(), *STAGES])
+        self._candidates, self._voters = Codes(fallback_order or ()), Codes(voters)
+        self._labels = Codes([_NO_LABEL])
+
+    def learn(self, ballots: pl.DataFrame) -> None:
+        """Number the names of a piece."""
+        self._stages.learn(ballots.get_column("stage"))
+        self._candidates.learn(ballots.get_column("candidate"))
+        self._voters.learn(ballots.get_column("voter"))
+        if "label" in ballots.columns:
+            self._labels.learn(ballots.get_column("label").drop_nulls())
+
+    def read(self, ballots: pl.DataFrame) -> Piece:
+        """The rounds of a piece, which holds whole turns."""
+        found = self.read_known(ballots)
+        if found is None:
+            self.learn(ballots)
+            found = self.read_known(ballots)
+            assert found is not None
+        return found
+
+    def read_known(self, ballots: pl.DataFrame) -> Piece | None:
+        """As `read`, and `None` where a name is new: several pieces may be read so at a time."""
+        stage = self._stages.known(ballots.get_column("stage"))
+        candidate = self._candidates.known(ballots.get_column("candidate"))
+        voter = self._voters.known(ballots.get_column("voter"))
+        labelled, label = self._labelled(ballots)
+        if stage is None or candidate is None or voter is None or (labelled and label is None):
+            return None
+        known = stage < 2 * len(STAGES)
+        if not known.all():
+            stage, candidate, voter = stage[known], candidate[known], voter[known]
+            label = None if label is None else label[known]
+        rows = ballots if known.all() else ballots.filter(known)
+        runs, turns, turn = _turns(rows)
+        order, names = tuple(self._candidates.names), tuple(self._voters.names)
+        keys = (turn, stage % len(STAGES), voter, candidate)
+        kept = _sorted(keys, (turns.height, len(STAGES), len(names), len(order)))
+        column = rows.get_column("mass")
+        absent = column.is_null().to_numpy()
+        mass = column.fill_null(0).cast(pl.Int64).to_numpy()
+        if kept is not None:
+            keys = (keys[0][kept], keys[1][kept], keys[2][kept], keys[3][kept])
+            mass, absent = mass[kept], absent[kept]
+            label = None if label is None else label[kept]
+        cells = _Cells(*keys, mass, absent, label)
+        found = _found(cells)
+        place, decided = _places(found, turns.height, kept)
+        initial, final, tie = (_stage(cells, found, i, place) for i in range(len(STAGES)))
+        votes = Votes(
+            turns=turns[decided],
+            order=order,
+            voters=names,
+            labels=tuple(self._labels.names[1:]),
+            initial=initial,
+            final=final,
+            tie=tie,
+            episodes=_episodes(ballots),
+        )
+        of_row = np.full(ballots.height, -2, dtype=np.int64)
+        of_row[known] = place[turn]
+        return Piece(votes, of_row, runs)
+
+    def _labelled(self, ballots: pl.DataFrame) -> tuple[bool, Ints | None]:
+        """Whether any row has a label; and each row's number, -1 where it has none."""
+        if "label" not in ballots.columns:
+            return False, None
+        column = ballots.get_column("label")
+        if column.null_count() == len(column):
+            return False, None
+        numbers = self._labels.known(column.fill_null(_NO_LABEL))
+        return True, None if numbers is None else numbers - 1
+
+
+def read_votes(ballots: pl.DataFrame, *, fallback_order: Sequence[str] | None = None) -> Votes:
+    """The rounds of a ballots table.
+
+    A round whose ballots have not all as many candidates is left out; checked tables have none.
+
+    Args:
+        ballots: The long ballots table; `initial`, `final` and `tie` also name the stages.
+        fallback_order: The role-priority order; candidates outside it stand behind it by name.
+    """
+    order = standing_order(ballots, fallback_order)
+    voters = ballots.get_column("voter").cast(pl.String).drop_nulls().unique().sort().to_list()
+    return joined([VoteReader(order, voters).read(ballots).votes])
+
+
+def in_name_order(votes: Votes) -> Votes:
+    """The same votes with their turns by episode, number and protocol."""
+    rows = votes.turns.with_row_index("at").sort(TURN).get_column("at").to_numpy()
+    place = np.empty(len(rows), dtype=np.int64)
+    place[rows] = np.arange(len(rows))
+
+    def moved(part: Rounds) -> Rounds:
+        turn = place[part.turn]
+        by_turn = np.argsort(turn, kind="stable")
+        return replace(part, turn=turn).of(by_turn)
+
+    initial, final, tie = (tuple(map(moved, rounds)) for rounds in votes.stages)
+    return replace(
+        votes,
+        turns=votes.turns[rows],
+        initial=initial,
+        final=final,
+        tie=tie,
+        episodes=votes.episodes.sort("episode_id"),
+    )
+
+
+def _episodes(ballots: pl.DataFrame) -> pl.DataFrame:
+    """The first row of each episode, with the columns that say where it stands."""
+    places = [name for name in Place._fields if name in ballots.columns]
+    episode = pl.col("episode_id")
+    heads = ballots.lazy().filter(episode.ne_missing(episode.shift()))  # few, and all first rows
+    return (
+        heads.select("episode_id", *places)
+        .unique("episode_id", keep="first", maintain_order=True)
+        .collect()
+    )
+
+
+def _turns(rows: pl.DataFrame) -> tuple[pl.DataFrame, pl.DataFrame, Ints]:
+    """Runs of rows, the turns, and the number of each row's turn; a turn may have several runs."""
+    starts = turn_starts(rows)
+    runs = rows.select(TURN)[starts].with_columns(pl.col("episode_id", "protocol").cast(pl.String))
+    turns = runs.unique(maintain_order=True)
+    number = np.arange(runs.height)
+    if turns.height < runs.height:
+        numbered = turns.with_row_index("number")
+        joined = runs.join(numbered, on=TURN, how="left", maintain_order="left", nulls_equal=True)
+        number = joined.get_column("number").to_numpy().astype(np.int64)
+    return runs, turns, np.repeat(number, np.diff(starts, append=rows.height))
+
+
+def _sorted(keys: Sequence[Ints], sizes: Sequence[int]) -> Ints | None:
+    """The order of rows by turn, stage, voter and candidate; `None` where they stand in it."""
+    whole = 1
+    for size in sizes:
+        whole *= max(size, 1)
+    if whole > _LARGEST:
+        return np.asarray(np.lexsort(keys[::-1]), dtype=np.int64)
+    packed = keys[0].copy()
+    for key, size in zip(keys[1:], sizes[1:], strict=True):
+        packed *= size
+        packed += key
+    if bool((packed[1:] > packed[:-1]).all()):
+        return None
+    return np.argsort(packed, kind="stable")
+
+
+class _Cells(NamedTuple):
+    """Rows of the table, sorted by turn, stage, voter and candidate."""
+
+    turn: Ints
+    stage: Ints
+    voter: Ints
+    candidate: Ints
+    mass: Ints
+    absent: Bools
+    label: Ints | None
+
+
+class _Found(NamedTuple):
+    """Every round of the sorted rows."""
+
+    starts: Ints
+    """Its first row."""
+    turn: Ints
+    stage: Ints
+    ballots: Ints
+    rows: Ints
+
+
+def _found(cells: _Cells) -> _Found:
+    new = _differs(cells.turn) | _differs(cells.stage)
+    starts = np.flatnonzero(new)
+    ballots = np.flatnonzero(new | _differs(cells.voter))
+    first = np.searchsorted(ballots, starts)
+    return _Found(
+        starts,
+        cells.turn[starts],
+        cells.stage[starts],
+        np.diff(first, append=len(ballots)),
+        np.diff(starts, append=len(cells.turn)),
+    )
+
+
+def _places(found: _Found, turns: int, rows: Ints | None) -> tuple[Ints, Ints]:
+    """The place of each turn by its final ballots, -1 without them; and the turns by place."""
+    first = found.starts if rows is None else np.minimum.reduceat(rows, found.starts)
+    final = found.stage == _FINAL
+    decided = found.turn[final][np.argsort(first[final], kind="stable")]
+    place = np.full(turns, -1, dtype=np.int64)
+    place[decided] = np.arange(len(decided))
+    return place, decided
+
+
+def _stage(cells: _Cells, found: _Found, stage: int, place: Ints) -> tuple[Rounds, ...]:
+    """The rounds of one stage, those of one size together."""
+    own = (found.stage == stage) & (place[found.turn] >= 0)
+    own &= found.rows % found.ballots == 0
+    starts, ballots, rows = found.starts[own], found.ballots[own], found.rows[own]
+    shape = ballots * (int(rows.max(initial=0)) + 1) + rows
+    return tuple(
+        _rounds(cells, starts[alike], int(ballots[alike][0]), int(rows[alike][0]), place)
+        for alike in (shape == one for one in np.unique(shape))
+    )
+
+
+def _rounds(cells: _Cells, starts: Ints, n: int, size: int, place: Ints) -> Rounds:
+    m = size // n
+    rows = starts[:, None] + np.arange(size)
+    absent = cells.absent[rows].reshape(-1, n, m)
+    missing = fold(np.logical_or, absent, 2)
+    masses = cells.mass[rows].reshape(-1, n, m)
+    masses[missing] = 0
+    return Rounds(
+        turn=place[cells.turn[starts]],
+        voters=cells.voter[rows[:, ::m]],
+        candidates=cells.candidate[rows[:, :m]],
+        masses=masses,
+        cast=np.asarray(~missing),
+        whole=_whole(cells.voter[rows], cells.candidate[rows], n)
+        & fold(np.logical_and, fold(np.logical_and, absent, 2) == missing, 1),
+        labels=None if cells.label is None else cells.label[rows].reshape(-1, n, m),
+    )
+
+
+def _differs(column: Ints) -> Bools:
+    new = np.ones(len(column), dtype=np.bool_)
+    new[1:] = column[1:] != column[:-1]
+    return new
+
+
+def _whole(voter: Ints, candidate: Ints, n: int) -> Bools:
+    """Row by row, whether n blocks of cells are one voter's each, over the same candidates."""
+    voters, candidates = (cells.reshape(len(cells), n, -1) for cells in (voter, candidate))
+    rising = fold(np.logical_and, candidates[:, 0, 1:] > candidates[:, 0, :-1], 1)
+    alike = fold(np.logical_and, fold(np.logical_and, candidates == candidates[:, :1], 2), 1)
+    own = fold(np.logical_and, fold(np.logical_and, voters == voters[:, :, :1], 2), 1)
+    return np.asarray(rising & alike & own)

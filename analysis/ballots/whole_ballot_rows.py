@@ -1,0 +1,213 @@
+"""The shapes of a row that is a whole ballot: places, lists in one cell, one column a candidate."""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import Final
+
+import polars as pl
+
+from tutorsim.analysis.ballots.name_synonyms import plain
+from tutorsim.analysis.ballots.reading_options import Hints
+from tutorsim.analysis.ballots.row_refusals import EXAMPLE, refuse
+from tutorsim.analysis.ballots.written_numbers import as_numbers
+from tutorsim.errors import BallotFileError
+
+__all__ = ["KEYS", "Rows", "of_one_cell", "of_places", "of_wide", "place_columns"]
+
+KEYS: Final = ("episode_id", "turn", "stage", "voter", "protocol")
+"""Columns that name a ballot, and its protocol."""
+
+_PLACE_WORDS: Final = {
+    f"{word}{tail}": place
+    for place, words in enumerate(
+        (
+            ("first", "1st"),
+            ("second", "2nd"),
+            ("third", "3rd"),
+            ("fourth", "4th"),
+            ("fifth", "5th"),
+        ),
+        start=1,
+    )
+    for word in words
+    for tail in ("", "_choice", "_place", "_rank", "_preference")
+}
+_PLACE_STEMS: Final = ("rank", "choice", "place", "preference", "pref", "position", "")
+_LIST_SEPARATORS: Final = ">;|,"
+_MOST_NAMED: Final = 6
+"""Candidates that a note names."""
+
+
+@dataclass(frozen=True)
+class Rows:
+    """Rows on their way into the long shape."""
+
+    frame: pl.DataFrame
+    file: Path
+    hints: Hints
+    columns: Mapping[str, str]
+    assumed: tuple[str, ...] = ()
+
+    def note(self, text: str) -> "Rows":
+        return replace(self, assumed=(*self.assumed, text))
+
+    def with_frame(self, frame: pl.DataFrame, text: str = "") -> "Rows":
+        rows = replace(self, frame=frame)
+        return rows.note(text) if text else rows
+
+    def has(self, *names: str) -> bool:
+        return all(name in self.frame.columns for name in names)
+
+
+def place_columns(rows: Rows) -> dict[int, str]:
+    """Place from 1 → the column that holds who stands there."""
+    if any(name in rows.hints.columns for name in ("candidate", "mass")):
+        return {}
+    found: dict[int, str] = {}
+    for name in rows.frame.columns:
+        if name in ("row", "voter", "episode_id", "turn", "stage", "protocol"):
+            continue
+        place = _place_of(plain(rows.columns.get(name, name)))
+        if place is not None:
+            found.setdefault(place, name)
+    whole = sorted(found) == list(range(1, len(found) + 1))
+    words = whole and not all(
+        as_numbers(rows.frame.get_column(name)) is not None for name in found.values()
+    )
+    return dict(sorted(found.items())) if words else {}
+
+
+def _place_of(word: str) -> int | None:
+    if word in _PLACE_WORDS:
+        return _PLACE_WORDS[word]
+    digits = word.lstrip("abcdefghijklmnopqrstuvwxyz_")
+    stem = word[: len(word) - len(digits)].strip("_")
+    if digits.isdecimal() and stem in _PLACE_STEMS and int(digits) < 100:
+        return int(digits)
+    return None
+
+
+def of_places(rows: Rows, places: Mapping[int, str]) -> Rows:
+    """One list of candidates a row, in order; then as an order in one cell."""
+    held = [
+        pl.col(name).cast(pl.String).str.strip_chars().replace("", None) for name in places.values()
+    ]
+    listed = rows.frame.with_columns(pl.concat_list(held).list.drop_nulls().alias("_listed"))
+    names = ", ".join(rows.columns.get(n, n) for n in places.values())
+    return _of_lists(rows.with_frame(listed, f"orders in the columns {names}"), "ranked")
+
+
+def of_one_cell(rows: Rows, name: str, hint: str | None) -> Rows:
+    """Rows whose cell holds one choice, all approved, or the whole order."""
+    cell = pl.col(name).cast(pl.String).str.strip_chars().replace("", None)
+    said = rows.columns.get(name, name)
+    if name == "candidate" and hint in (None, "approval") and _several(rows):
+        chosen = rows.frame.with_columns(
+            pl.lit(1, pl.Int64).alias("mass"), pl.lit("approval").alias("protocol")
+        )
+        return rows.with_frame(chosen, f"a voter approves of every “{said}” in a row of theirs")
+    if name in ("choice", "candidate") and hint in (None, "simple"):
+        listed = rows.frame.with_columns(pl.concat_list(cell).list.drop_nulls().alias("_listed"))
+        return _of_lists(rows.with_frame(listed, f"one choice in “{said}”"), "simple")
+    protocol = hint or ("ranked" if name == "ranking" else "approval")
+    separator = _list_separator(rows.frame.get_column(name))
+    parts = cell.str.split(separator).list.eval(pl.element().str.strip_chars())
+    listed = rows.frame.with_columns(parts.alias("_listed"))
+    if protocol not in ("ranked", "approval"):
+        raise BallotFileError(
+            f"{rows.file}: “{said}” lists candidates, which make no {protocol} ballot.",
+            why="A list without numbers is an order or a set.",
+            hint="Use --protocol ranked or --protocol approval.",
+        )
+    what = "order" if protocol == "ranked" else "all approved"
+    return _of_lists(
+        rows.with_frame(listed, f"{what} in “{said}”, parted by {separator!r}"), protocol
+    )
+
+
+def _several(rows: Rows) -> bool:
+    """Whether some voter has several rows in one vote."""
+    keys = [name for name in KEYS if rows.has(name) and name != "protocol"]
+    return "voter" in keys and bool(rows.frame.select(keys).is_duplicated().any())
+
+
+def _list_separator(column: pl.Series) -> str:
+    """The sign that parts the names of most cells."""
+    text = "\n".join(column.cast(pl.String).drop_nulls().head(1000).to_list())
+    return max(_LIST_SEPARATORS, key=text.count)
+
+
+def _of_lists(rows: Rows, protocol: str) -> Rows:
+    """Rows with a list of candidates as one row for each candidate of all lists."""
+    lists = rows.frame.get_column("_listed")
+    named = lists.explode(empty_as_null=True).drop_nulls().to_list()
+    names = sorted({*named, *rows.hints.candidates})
+    if not names:
+        raise BallotFileError(
+            f"{rows.file} names no candidate.", why="Every cell is empty.", hint=EXAMPLE
+        )
+    if protocol == "ranked":
+        _check_orders(rows, len(names))
+    kept = [n for n in rows.frame.columns if n in (*KEYS, *_GRID)]
+    mass_in = _mass_in_order if protocol == "ranked" else _mass_in_set
+    masses = [[mass_in(order, name, len(names)) for name in names] for order in lists.to_list()]
+    long = (
+        rows.frame.select("row", *kept)
+        .with_columns(
+            pl.Series("candidate", [names] * len(lists), dtype=pl.List(pl.String)),
+            pl.Series("mass", masses, dtype=pl.List(pl.Int64)),
+            pl.lit(protocol).alias("protocol"),
+        )
+        .explode("candidate", "mass")
+    )
+    return rows.with_frame(long)
+
+
+_GRID: Final = ("run_id", "benchmark", "task", "persona", "condition", "ballot_status")
+
+
+def _mass_in_order(order: Sequence[str] | None, name: str, m: int) -> int | None:
+    """m - 1 to the first, and so on; the one left out of an otherwise whole order is last."""
+    if not order:
+        return None
+    return m - 1 - (list(order).index(name) if name in order else m - 1)
+
+
+def _mass_in_set(chosen: Sequence[str] | None, name: str, m: int) -> int | None:
+    return int(name in chosen) if chosen else None
+
+
+def _check_orders(rows: Rows, m: int) -> None:
+    listed = pl.col("_listed").list
+    refuse(
+        rows.frame,
+        listed.n_unique() < listed.len(),
+        rows.file,
+        "an order names a candidate twice",
+    )
+    refuse(
+        rows.frame,
+        (listed.len() > 0) & (listed.len() < m - 1),
+        rows.file,
+        lambda row: f"the order has {len(row['_listed'])} of {m} candidates",
+        hint="Complete the order: what a voter thinks of the others cannot be guessed. "
+        "PrefLib .toi files may leave candidates out.",
+    )
+
+
+def of_wide(rows: Rows, candidates: Sequence[str]) -> Rows:
+    """Rows with a number in a column for each candidate; an empty cell gives nothing."""
+    shown = ", ".join(candidates[:_MOST_NAMED]) + ", …" * (len(candidates) > _MOST_NAMED)
+    numbers = {name: as_numbers(rows.frame.get_column(name)) for name in candidates}
+    frame = rows.frame.with_columns(
+        column.alias(name) for name, column in numbers.items() if column is not None
+    )
+    kept = [n for n in frame.columns if n in (*KEYS, *_GRID)]
+    long = frame.unpivot(
+        on=candidates, index=["row", *kept], variable_name="candidate", value_name="mass"
+    )
+    whole = long.with_columns(pl.col("mass").is_null().all().over("row").alias("_silent"))
+    filled = pl.when(~pl.col("_silent")).then(pl.col("mass").fill_null(0)).alias("mass")
+    frame = whole.with_columns(filled).drop("_silent").sort("row", maintain_order=True)
+    return rows.with_frame(frame, f"one column a candidate ({shown})")

@@ -1,0 +1,113 @@
+"""From a Vega-Lite specification to SVG, PNG and JSON, without a browser or a network."""
+
+import json
+import re
+from collections.abc import Iterable
+from functools import partial
+from html import escape
+from itertools import count
+from typing import Any, Final
+
+import altair as alt
+import vl_convert
+
+from tutorsim.analysis.charts.safe_text import shown
+from tutorsim.analysis.charts.style import TOKENS
+from tutorsim.analysis.charts.svg_worker import Run, svg
+
+__all__ = ["VEGA_LITE", "drawn", "to_json", "to_page_svg", "to_png", "to_svg"]
+
+VEGA_LITE: Final = ".".join(alt.SCHEMA_VERSION.removeprefix("v").split(".")[:2])
+"""The Vega-Lite that draws: the one whose schema altair writes."""
+
+_PNG_SCALE: Final = 2
+
+_COLORS: Final = {color: f"var(--{name})" for name, color in TOKENS.items()}
+_COLOR = re.compile(r'\b(fill|stroke)="({})"'.format("|".join(map(re.escape, _COLORS))))
+_ID = re.compile(r'\bid="([^"]*)"|\burl\(#([^)]*)\)')
+_MARK = re.compile(r'<path aria-label="([^"]*)"([^>]*?)/>')
+_SILENT = re.compile(
+    r' (?:role|aria-roledescription|aria-hidden|font-family|pointer-events)="[^"]*"(?=[^<>]*>)'
+    r'|<path class="(?:back|fore)ground"[^>]*? d="(?:M0,0h0v0h0Z)?"[^>]*/>'
+)
+"""What a drawing with one text alternative and the page's font does not need."""
+_ROOT = re.compile(r'<svg [^>]*?width="([0-9.]+)" height="([0-9.]+)" viewBox="([^"]*)">')
+
+
+def drawn(specs: Iterable[dict[str, Any]], *, run: Run = map) -> list[str]:
+    """The raw drawings of specifications.
+
+    Args:
+        specs: Vega-Lite specifications; each may be drawn before the next one is made.
+        run: Applies a function to every one of them, here or elsewhere.
+    """
+    return list(run(partial(svg, version=VEGA_LITE), map(_readable, specs)))
+
+
+def to_svg(spec: dict[str, Any]) -> str:
+    """A drawing that stands alone, on white paper."""
+    return _own_ids(drawn([spec])[0], "chart") + "\n"
+
+
+def to_png(spec: dict[str, Any]) -> bytes:
+    """A picture with two dots per pixel."""
+    picture: bytes = vl_convert.vegalite_to_png(
+        _readable(spec), vl_version=VEGA_LITE, scale=_PNG_SCALE
+    )
+    return picture
+
+
+def to_json(spec: dict[str, Any]) -> str:
+    """The specification itself, for any Vega-Lite viewer."""
+    return json.dumps(spec, ensure_ascii=False, indent=1, sort_keys=True) + "\n"
+
+
+def to_page_svg(drawing: str, *, name: str, label: str) -> str:
+    """A drawing to stand inside an HTML page.
+
+    Colours of the house are variables of the page (`var(--ink)`), so that light, dark and
+    print need one drawing; ids are the chart's own; marks show their values on hovering.
+
+    Args:
+        drawing: As `drawn`.
+        name: The chart's name, unique on the page.
+        label: The text alternative.
+    """
+    drawing = _SILENT.sub("", drawing)
+    drawing = _ROOT.sub(lambda found: _root(found, name, label), drawing, count=1)
+    drawing = _own_ids(drawing, name)
+    drawing = _MARK.sub(r"<path\2><title>\1</title></path>", drawing)
+    return _COLOR.sub(lambda found: f'{found[1]}="{_COLORS[found[2]]}"', drawing)
+
+
+def _readable(value: Any) -> Any:
+    """The specification with control characters made visible: one of them ends the renderer."""
+    if isinstance(value, str):
+        return shown(value)
+    if isinstance(value, dict):
+        return {key: _readable(item) for key, item in value.items()}
+    if isinstance(value, list):
+        return [_readable(item) for item in value]
+    return value
+
+
+def _root(found: re.Match[str], name: str, label: str) -> str:
+    width, height, box = found.groups()
+    return (
+        f'<svg xmlns="http://www.w3.org/2000/svg" role="img" aria-label="{escape(label)}" '
+        f'class="drawing" id="drawing-{name}" width="{width}" height="{height}" viewBox="{box}">'
+    )
+
+
+def _own_ids(drawing: str, name: str) -> str:
+    """Number ids anew: the renderer counts on from one drawing to the next."""
+    numbers = count(1)
+    known: dict[str, str] = {f"drawing-{name}": f"drawing-{name}"}
+
+    def renamed(found: re.Match[str]) -> str:
+        old = found[1] or found[2]
+        new = known.setdefault(old, "") or f"{name}-{next(numbers)}"
+        known[old] = new
+        return f'id="{new}"' if found[1] else f"url(#{new})"
+
+    return _ID.sub(renamed, drawing)

@@ -1,0 +1,214 @@
+"""The file of claims: what a page prints, each number with what it says and how to ask again."""
+
+import json
+from collections import Counter
+from pathlib import Path
+from typing import Any, Final, Literal, NamedTuple
+
+from pydantic import BaseModel, ConfigDict, ValidationError, field_validator
+
+from tutorsim.errors import ClaimsError
+
+__all__ = [
+    "CLAIMS_VERSION",
+    "Citation",
+    "Claim",
+    "ClaimsFile",
+    "PageName",
+    "SourceName",
+    "citation",
+    "cited",
+    "read_claims",
+    "to_text",
+]
+
+CLAIMS_VERSION: Final = 1
+
+PageName = Literal["report", "summary"]
+"""What prints the numbers; the first part of every id."""
+SourceName = Literal["recording", "log", "ballots"]
+"""What the digest is of: a recording, else the log of a run without one, else files of ballots."""
+
+_TARGETS: Final[dict[SourceName, str]] = {
+    "recording": "RECORDING",
+    "log": "RUN",
+    "ballots": "BALLOTS",
+}
+_SCHEME: Final = "tutorsim:"
+_SHORTEST: Final = 8
+"""Fewest characters of a digest in a citation."""
+
+
+class _Frozen(BaseModel):
+    model_config = ConfigDict(frozen=True, extra="forbid", strict=True)
+
+
+class Claim(_Frozen):
+    """One number that is printed."""
+
+    id: str
+    """Names it in this recording's pages for good."""
+    question: str
+    """What it answers, in words."""
+    printed: str
+    """As it is printed, with sign, unit and what qualifies it."""
+    value: float | int | None
+    """`None` where a span is printed, which has an interval alone."""
+    interval: tuple[float | int, float | int] | None = None
+    """Its ends, lower and upper; absent where none is printed."""
+    provenance: str
+    """What answered the calls of the run, or that the figure is printed elsewhere."""
+
+    @field_validator("interval", mode="before")
+    @classmethod
+    def _as_pair(cls, given: Any) -> Any:
+        return tuple(given) if isinstance(given, list) else given
+
+
+class ClaimsFile(_Frozen):
+    """Every number of one page, and what it was computed from."""
+
+    claims_version: int
+    page: PageName
+    digest: str
+    """SHA-256, in hexadecimal digits."""
+    digest_of: SourceName
+    name: str
+    """Of the study, or of the file of ballots."""
+    provenance: dict[str, Any]
+    """What answered the calls, as the run states it."""
+    made_by: str
+    """Package and version that printed the page; never compared."""
+    options: dict[str, Any]
+    """What the page was asked for with, besides the run: options that change its numbers."""
+    excerpt: bool
+    """Whether numbers of the page may be absent here: a file that was cut to some claims."""
+    claims: tuple[Claim, ...]
+
+    @field_validator("claims", mode="before")
+    @classmethod
+    def _as_tuple(cls, given: Any) -> Any:
+        return tuple(given) if isinstance(given, list) else given
+
+    def command(self, claim: Claim) -> str:
+        """The command that computes a claim again."""
+        file = " --claims FILE" if self.options else ""
+        return f"tutorsim verify {_TARGETS[self.digest_of]}{file} --claim {claim.id}"
+
+
+class Citation(NamedTuple):
+    """What a sentence cites."""
+
+    digest: str
+    """The beginning of a digest, of at least 8 characters; "" where only an id is given."""
+    id: str
+
+
+def citation(digest: str, id_: str) -> str:
+    """How a sentence cites a number: `tutorsim:DIGEST#ID`."""
+    return f"{_SCHEME}{digest}#{id_}"
+
+
+def cited(text: str) -> Citation:
+    """An id, or a whole citation, taken apart.
+
+    Raises:
+        ClaimsError: If it begins as a citation and is none.
+    """
+    if not text.startswith(_SCHEME):
+        return Citation("", text)
+    digest, sign, id_ = text.removeprefix(_SCHEME).partition("#")
+    if not sign or not id_ or len(digest) < _SHORTEST:
+        raise ClaimsError(
+            f"{text} is no citation of a number.",
+            why="It is `tutorsim:DIGEST#ID`, with at least 8 characters of the digest.",
+            hint="The page's section “Cite a number” shows it; so does its file of claims.",
+        )
+    return Citation(digest.lower(), id_)
+
+
+def to_text(file: ClaimsFile) -> str:
+    """The file as JSON, a claim a line. The same claims give the same text."""
+    head = file.model_dump(mode="json", exclude={"claims"})
+    lines = [f"  {_json(name)}: {_json(value)}," for name, value in head.items()]
+    claims = [
+        "    " + _json({**_plain(claim), "command": file.command(claim)}) for claim in file.claims
+    ]
+    body = ",\n".join(claims)
+    return "\n".join(["{", *lines, '  "claims": [', *([body] if body else []), "  ]", "}"]) + "\n"
+
+
+def _plain(claim: Claim) -> dict[str, Any]:
+    plain = claim.model_dump(mode="json")
+    return plain if claim.interval is not None else {k: plain[k] for k in plain if k != "interval"}
+
+
+def _json(value: Any) -> str:
+    return json.dumps(value, ensure_ascii=False, allow_nan=False)
+
+
+def read_claims(path: Path) -> ClaimsFile:
+    """Read a file of claims.
+
+    Raises:
+        ClaimsError: If it cannot be read, is no JSON, is of another version, or holds something
+            else than claims; naming the first fault.
+    """
+    try:
+        found = json.loads(path.read_text(encoding="utf-8"), parse_constant=_no_number)
+    except (OSError, ValueError, RecursionError) as error:
+        raise ClaimsError(
+            f"{path} cannot be read as claims.", why=_why(error), hint=_AGAIN
+        ) from error
+    version = found.get("claims_version") if isinstance(found, dict) else None
+    if version is None:
+        raise ClaimsError(
+            f"{path} holds no claims.",
+            why="It is JSON, and has no `claims_version`.",
+            hint=_AGAIN,
+        )
+    if version != CLAIMS_VERSION or isinstance(version, bool):
+        raise ClaimsError(
+            f"{path} holds claims of version {version!r}.",
+            why=f"This tutorsim reads version {CLAIMS_VERSION}.",
+            hint="Read it with the tutorsim of its `made_by`, or write the claims again.",
+        )
+    return _validated(path, found)
+
+
+_AGAIN: Final = "Write the claims again with `tutorsim report` or `summary --full --claims FILE`."
+
+
+def _validated(path: Path, found: dict[str, Any]) -> ClaimsFile:
+    claims = found.get("claims")
+    for claim in claims if isinstance(claims, list) else ():
+        if isinstance(claim, dict):
+            claim.pop("command", None)  # it follows from the id, and is there for people
+    try:
+        file = ClaimsFile.model_validate(found)
+    except ValidationError as error:
+        first = error.errors(include_url=False)[0]
+        place = ".".join(map(str, first["loc"]))
+        raise ClaimsError(
+            f"{path} holds claims that cannot be read: {place}.",
+            why=f"{first['msg']}.",
+            hint=_AGAIN,
+        ) from error
+    twice = [id_ for id_, n in Counter(claim.id for claim in file.claims).items() if n > 1]
+    if twice:
+        raise ClaimsError(
+            f"{path} claims {twice[0]} more than once.",
+            why="An id names one number.",
+            hint="Keep one of them, or write the claims again.",
+        )
+    return file
+
+
+def _no_number(name: str) -> Any:
+    raise ValueError(f"{name} is no number that JSON has.")
+
+
+def _why(error: Exception) -> str:
+    if isinstance(error, json.JSONDecodeError):
+        return f"Line {error.lineno}, column {error.colno}: {error.msg}."
+    return getattr(error, "strerror", None) or str(error) or type(error).__name__

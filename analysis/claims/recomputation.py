@@ -1,0 +1,134 @@
+"""Claims of a file beside the same numbers, computed again."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from difflib import get_close_matches
+from typing import NamedTuple
+
+from tutorsim.analysis.claims.claims_file import Claim, ClaimsFile
+from tutorsim.errors import CheckFailed
+
+__all__ = ["Checked", "Difference", "Reworded", "check_claims", "chosen"]
+
+
+class Difference(NamedTuple):
+    """A claim, or a part of the file's head, that is not what the recording gives."""
+
+    id: str
+    """Of the claim; in brackets, the name of a part of the head."""
+    question: str
+    claimed: str
+    recomputed: str
+
+
+class Reworded(NamedTuple):
+    """A claim that holds, under a question that is worded otherwise today."""
+
+    id: str
+    claimed: str
+    today: str
+
+
+@dataclass(frozen=True)
+class Checked:
+    """What came of checking claims."""
+
+    same: int
+    """Claims that hold."""
+    differing: tuple[Difference, ...]
+    missing: tuple[Claim, ...]
+    """Numbers that the page prints and the file does not claim; empty for an excerpt."""
+    unknown: tuple[Claim, ...]
+    """Claims with an id that no number of the page has."""
+    reworded: tuple[Reworded, ...]
+    """These hold; their number is what the id names."""
+
+    @property
+    def holds(self) -> bool:
+        """Whether every claim is what the recording gives, and none is missing."""
+        return not (self.differing or self.missing or self.unknown)
+
+
+def check_claims(claimed: ClaimsFile, recomputed: ClaimsFile) -> Checked:
+    """Compare claims with the numbers of the page that the recording gives now.
+
+    Numbers, intervals, what is printed and provenance are compared, by id. A question only has
+    to name the same number, so that other wordings make no claim false: it is listed.
+
+    Args:
+        claimed: The file.
+        recomputed: Every number of the same page, from the recording.
+    """
+    now = {claim.id: claim for claim in recomputed.claims}
+    before = {claim.id for claim in claimed.claims}
+    known = [(claim, now[claim.id]) for claim in claimed.claims if claim.id in now]
+    apart = [(old, new) for old, new in known if _said(old) != _said(new)]
+    head = _head_differences(claimed, recomputed)
+    left = () if claimed.excerpt else recomputed.claims
+    return Checked(
+        same=len(known) - len(apart),
+        differing=(*head, *(_difference(old, new) for old, new in apart)),
+        missing=tuple(claim for claim in left if claim.id not in before),
+        unknown=tuple(claim for claim in claimed.claims if claim.id not in now),
+        reworded=tuple(
+            Reworded(old.id, old.question, new.question)
+            for old, new in known
+            if old.question != new.question
+        ),
+    )
+
+
+def chosen(file: ClaimsFile, ids: Sequence[str]) -> tuple[Claim, ...]:
+    """The claims of some ids, in the order asked for.
+
+    Raises:
+        CheckFailed: If there is none of an id, naming those that are most alike.
+    """
+    by_id = {claim.id: claim for claim in file.claims}
+    for id_ in ids:
+        if id_ not in by_id:
+            near = get_close_matches(id_, by_id, n=3, cutoff=0.5)
+            raise CheckFailed(
+                f"No number has the id {id_}.",
+                why=f"The {file.page} of {file.name} has {len(by_id):,} numbers.",
+                hint=f"Most alike: {', '.join(near)}." if near else "The file of claims lists all.",
+            )
+    return tuple(by_id[id_] for id_ in ids)
+
+
+def _head_differences(claimed: ClaimsFile, recomputed: ClaimsFile) -> list[Difference]:
+    parts = [("provenance", "What answered the calls?")]
+    if claimed.digest_of != "ballots":  # a file may be renamed, and stays the same by its digest
+        parts.insert(0, ("name", "Which study?"))
+    return [
+        Difference(
+            f"({name})", question, str(getattr(claimed, name)), str(getattr(recomputed, name))
+        )
+        for name, question in parts
+        if getattr(claimed, name) != getattr(recomputed, name)
+    ]
+
+
+def _said(claim: Claim) -> tuple[object, ...]:
+    return claim.printed, claim.value, claim.interval, claim.provenance
+
+
+def _difference(old: Claim, new: Claim) -> Difference:
+    told = [_told(claim, other) for claim, other in ((old, new), (new, old))]
+    return Difference(old.id, new.question, *told)
+
+
+def _told(claim: Claim, other: Claim) -> str:
+    """What is printed, and each other part in which two claims are apart."""
+    parts = [claim.printed]
+    if claim.value != other.value:
+        parts.append(f"value {claim.value}")
+    if claim.interval != other.interval:
+        parts.append(f"interval {_interval(claim)}")
+    if claim.provenance != other.provenance:
+        parts.append(f"from {claim.provenance}")
+    return "; ".join(parts)
+
+
+def _interval(claim: Claim) -> str:
+    return "none" if claim.interval is None else f"[{claim.interval[0]}, {claim.interval[1]}]"

@@ -1,0 +1,1 @@
+"""Rules that count ballots: definitions, and the same on many panels."""

@@ -1,0 +1,275 @@
+"""Winning rules, in their plain form: each gives the set of tied winners, never a pick.
+
+The four protocols, and scores by rank, count masses and share `tutorsim.voting`'s tally. The six
+further rules read *rankings*: a ranking is a tuple of levels, best first, each level a tuple of
+candidates. A cast ranking has one candidate in each level. Levels of several candidates arise when
+points, approvals or a single choice stand in for a ranking; then a rule counts what it would count
+on average over all ways to order the candidates of a level, exactly: votes are counted in parts so
+small that every level shares them out whole.
+
+Conventions, for strict complete rankings:
+
+* `copeland`: 1 for each pairwise win, ½ for a tie, 0 for a loss; kept doubled, as integers.
+* `minimax`: the smallest largest pairwise defeat. Margins, pairwise opposition and winning
+  votes name the same winners on complete strict rankings; margins are used.
+* `instant_runoff`: all candidates with the fewest first places leave together, until those
+  left have equally many. With no parallel universes the result is one set.
+* `schulze`: strongest paths over margins (Schulze 2011).
+* `bucklin`: first places, then first and second places, and so on, until some candidate is
+  on more than half of the ballots; the largest count then wins.
+* `condorcet`: beats every other candidate; the set is empty where nobody does.
+
+Where nobody voted every candidate is tied, and no Condorcet winner exists (unless one
+candidate stands alone).
+"""
+
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from functools import lru_cache
+from math import lcm
+from typing import Final, Literal, get_args
+
+from tutorsim.analysis.counting.scores import RankVector
+from tutorsim.errors import UsageError
+from tutorsim.vocabularies import PROTOCOLS, Protocol
+from tutorsim.voting import leaders, tally
+
+__all__ = [
+    "CONVENTIONS",
+    "RANKING_RULES",
+    "TARGETS",
+    "Ranking",
+    "RankingRule",
+    "Rule",
+    "Target",
+    "ballot_format",
+    "bucklin",
+    "check_targets",
+    "condorcet",
+    "conventions_of",
+    "copeland",
+    "instant_runoff",
+    "margins",
+    "mass_winners",
+    "minimax",
+    "rank_scores",
+    "ranking_of",
+    "schulze",
+    "winners",
+]
+
+Ranking = tuple[tuple[str, ...], ...]
+"""Levels of candidates, best first; every candidate is in exactly one."""
+
+RankingRule = Literal["copeland", "minimax", "instant_runoff", "schulze", "bucklin", "condorcet"]
+"""A rule that reads rankings."""
+
+Target = Literal[
+    "simple",
+    "ranked",
+    "cumulative",
+    "approval",
+    "copeland",
+    "minimax",
+    "instant_runoff",
+    "schulze",
+    "bucklin",
+    "condorcet",
+]
+"""What a recount may count: the four protocols and the six further rules."""
+
+TARGETS: Final[tuple[Target, ...]] = get_args(Target)
+
+Rule = Target | RankVector
+"""A rule whose possible winners can be sought: a target, or scores by rank of somebody's own."""
+
+CONVENTIONS: Final[Mapping[str, str]] = {
+    "copeland": "Copeland: a pairwise tie counts half a win.",
+    "minimax": "Minimax: the smallest largest defeat, by margins.",
+    "instant_runoff": "Instant runoff: all with the fewest first places leave together, until "
+    "those left have equally many; where they would leave one at a time, others may win.",
+    "schulze": "Schulze: strongest paths over margins.",
+    "bucklin": "Bucklin: as soon as anybody is on more than half of the ballots, the largest "
+    "count wins.",
+    "condorcet": "Condorcet: beats every other strictly, or nobody does.",
+}
+"""How a target counts, where counts of the same name differ."""
+
+Margins = dict[tuple[str, str], int]
+
+
+def check_targets(names: Sequence[str]) -> tuple[Target, ...]:
+    """The targets named, in the order of `TARGETS`.
+
+    Raises:
+        UsageError: If a name is no target.
+    """
+    for name in names:
+        if name not in TARGETS:
+            raise UsageError(
+                f"{name!r} is not a rule that ballots can be recounted under.",
+                hint=f"Choose from {', '.join(TARGETS)}.",
+            )
+    return tuple(target for target in TARGETS if target in names)
+
+
+def conventions_of(targets: Iterable[Target]) -> str:
+    """By which conventions some targets count, for a caption; empty where there is one only."""
+    asked = set(targets)
+    return " ".join(words for target, words in CONVENTIONS.items() if target in asked)
+
+
+def ranking_of(masses: Mapping[str, int]) -> Ranking:
+    """The weak order that a ballot's masses show: equal masses share a level."""
+    grades = sorted(set(masses.values()), reverse=True)
+    return tuple(tuple(c for c, mass in masses.items() if mass == grade) for grade in grades)
+
+
+def mass_winners(
+    ballots: Sequence[Mapping[str, int]], candidates: Sequence[str]
+) -> tuple[str, ...]:
+    """The candidates with the largest total mass: the rule of all four protocols."""
+    return leaders(tally(ballots, candidates))
+
+
+def winners(
+    rule: Rule,
+    *,
+    ballots: Sequence[Mapping[str, int]] = (),
+    rankings: Sequence[Ranking] = (),
+    candidates: Sequence[str],
+) -> tuple[str, ...]:
+    """The tied winners under any rule; `rankings` for the rules that read them, else `ballots`.
+
+    Masses of ballots are the scores that they give under the rule.
+    """
+    if isinstance(rule, RankVector) or rule in PROTOCOLS:
+        return mass_winners(ballots, candidates)
+    return RANKING_RULES[rule](rankings, candidates)
+
+
+def margins(rankings: Sequence[Ranking], candidates: Sequence[str]) -> Margins:
+    """(a, b) → voters that place a above b, less those that place b above a."""
+    return dict(_margins(tuple(rankings), tuple(candidates)))
+
+
+@lru_cache(maxsize=1 << 12)  # four rules ask for the same
+def _margins(rankings: tuple[Ranking, ...], candidates: tuple[str, ...]) -> Margins:
+    found = {(a, b): 0 for a in candidates for b in candidates if a != b}
+    for ranking in rankings:
+        level = {c: i for i, tied in enumerate(ranking) for c in tied}
+        for a, b in found:
+            found[a, b] += (level[a] < level[b]) - (level[a] > level[b])
+    return found
+
+
+def copeland(rankings: Sequence[Ranking], candidates: Sequence[str]) -> tuple[str, ...]:
+    """Most pairwise wins, a tie counting half a win."""
+    margin = margins(rankings, candidates)
+    score = dict.fromkeys(candidates, 0)
+    for (a, _), by in margin.items():
+        score[a] += 2 if by > 0 else int(by == 0)
+    return leaders(score)
+
+
+def minimax(rankings: Sequence[Ranking], candidates: Sequence[str]) -> tuple[str, ...]:
+    """Smallest largest margin against."""
+    margin = margins(rankings, candidates)
+    worst = {c: max((margin[d, c] for d in candidates if d != c), default=0) for c in candidates}
+    return leaders({c: -defeat for c, defeat in worst.items()})
+
+
+def schulze(rankings: Sequence[Ranking], candidates: Sequence[str]) -> tuple[str, ...]:
+    """Nobody has a stronger path to the winner than the winner has back."""
+    path = margins(rankings, candidates)
+    for via in candidates:
+        for a, b in path:
+            if via not in (a, b):
+                path[a, b] = max(path[a, b], min(path[a, via], path[via, b]))
+    return tuple(
+        c for c in candidates if all(path[c, d] >= path[d, c] for d in candidates if d != c)
+    )
+
+
+def condorcet(rankings: Sequence[Ranking], candidates: Sequence[str]) -> tuple[str, ...]:
+    """The candidate that beats every other one, or nobody."""
+    margin = margins(rankings, candidates)
+    return tuple(c for c in candidates if all(margin[c, d] > 0 for d in candidates if d != c))
+
+
+def instant_runoff(rankings: Sequence[Ranking], candidates: Sequence[str]) -> tuple[str, ...]:
+    """All with the fewest first places leave together, until those left have equally many."""
+    standing = tuple(candidates)
+    while True:
+        firsts = _first_places(rankings, standing)
+        fewest = min(firsts.values())
+        left = tuple(c for c in standing if firsts[c] > fewest)
+        if not left:
+            return standing
+        standing = left
+
+
+def _first_places(rankings: Sequence[Ranking], standing: Sequence[str]) -> dict[str, int]:
+    """Each ballot's one vote, in `_parts`, goes to its best standing level in equal shares."""
+    found = dict.fromkeys(standing, 0)
+    parts = _parts(standing)
+    for ranking in rankings:
+        best = next(level for tied in ranking if (level := [c for c in tied if c in found]))
+        for c in best:
+            found[c] += parts // len(best)
+    return found
+
+
+def bucklin(rankings: Sequence[Ranking], candidates: Sequence[str]) -> tuple[str, ...]:
+    """Widen the count place by place until one is on more than half of the ballots."""
+    ballots = len(rankings) * _parts(candidates)
+    for depth in range(1, len(candidates) + 1):
+        counts = _places(rankings, candidates, depth)
+        if 2 * max(counts.values()) > ballots:
+            return leaders(counts)
+    return tuple(candidates)
+
+
+def _places(rankings: Sequence[Ranking], candidates: Sequence[str], depth: int) -> dict[str, int]:
+    """How many ballots, in `_parts`, have a candidate among their first `depth` places."""
+    found = dict.fromkeys(candidates, 0)
+    parts = _parts(candidates)
+    for ranking in rankings:
+        left = depth
+        for tied in ranking:
+            share = parts // len(tied) * min(left, len(tied))
+            for c in tied:
+                found[c] += share
+            left -= len(tied)
+            if left <= 0:
+                break
+    return found
+
+
+def _parts(candidates: Sequence[str]) -> int:
+    """The parts of one vote: a level of any size shares them out whole."""
+    return lcm(*range(1, len(candidates) + 1))
+
+
+RANKING_RULES: Final[
+    Mapping[str, Callable[[Sequence[Ranking], Sequence[str]], tuple[str, ...]]]
+] = {
+    "copeland": copeland,
+    "minimax": minimax,
+    "instant_runoff": instant_runoff,
+    "schulze": schulze,
+    "bucklin": bucklin,
+    "condorcet": condorcet,
+}
+"""The rules that read rankings, by name."""
+
+
+def ballot_format(rule: Rule) -> Protocol:
+    """The ballot format that a rule counts: rankings for scores by rank and the further rules."""
+    return rule if rule in ("simple", "cumulative", "approval") else "ranked"
+
+
+def rank_scores(rule: Rule, m: int) -> tuple[int, ...] | None:
+    """Scores of m ranks, best first: of Borda and of scores by rank; `None` for other rules."""
+    if isinstance(rule, RankVector):
+        return rule.scores
+    return tuple(range(m - 1, -1, -1)) if rule == "ranked" else None

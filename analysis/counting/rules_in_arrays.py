@@ -1,0 +1,282 @@
+"""Who leads under a rule, for many panels at once: `analysis.counting.rule_definitions` in arrays.
+
+A ballot's part in a count is a row of numbers that depends on the ballot alone: masses as they
+are projected, who is above whom, places up to a depth, a first place among those standing. Panels
+are sums of such rows. Shares are scaled to integers, so that nothing is rounded. Several columns
+of small numbers are added up as one number. The plain rules are the definition, and tests hold
+these to them.
+"""
+
+from collections.abc import Callable, Sequence
+from functools import cache, lru_cache
+from itertools import combinations, permutations
+from math import lcm
+from typing import Final
+
+import numpy as np
+from numpy.typing import NDArray
+
+from tutorsim.analysis.ballots.ballot_levels import levels_of
+from tutorsim.analysis.ballots.turn_profiles import Masses
+from tutorsim.analysis.counting.ballot_projection import (
+    Projected,
+    counted_form,
+    projected_masses,
+    projected_winners,
+)
+from tutorsim.analysis.counting.rule_definitions import Rule
+from tutorsim.analysis.counting.scores import RankVector
+from tutorsim.vocabularies import Protocol
+
+__all__ = ["ProjectedPanels"]
+
+Bools = NDArray[np.bool_]
+
+_BITS: Final = 62
+"""Of a number in which columns are added up together."""
+_SHARED: Final = 32
+"""Candidates up to which one vote in equal shares, and the sum of thousands, fits into 62 bits."""
+
+
+class ProjectedPanels:
+    """Panels of one size whose ballots are projected into a target's format.
+
+    Args:
+        panels: Shape (panels, voters): numbers of ballots, -1 for an abstention.
+        ballots: What the numbers stand for, under `protocol`.
+        protocol: Of the ballots.
+        target: The rule.
+        budget: Points of a cumulative ballot.
+    """
+
+    def __init__(
+        self,
+        panels: NDArray[np.int64],
+        ballots: Sequence[Masses],
+        *,
+        m: int,
+        protocol: Protocol,
+        target: Rule,
+        budget: int,
+    ) -> None:
+        if not isinstance(target, RankVector) and target not in _COUNTS:
+            raise NotImplementedError(
+                f"The rule {target!r} is in analysis.counting.rule_definitions and not here."
+            )
+        self._panels = panels
+        weak = [_ranks(ballot) for ballot in ballots]
+        self._orders = list(dict.fromkeys(weak))
+        number = {order: i for i, order in enumerate(self._orders)}
+        self._order_of = np.array([number[order] for order in weak] + [-1])
+        self._m = m
+        self._target = target
+        form = counted_form(target)
+        projected = [projected_masses(b, protocol, form, budget) for b in ballots]
+        self._projected = projected
+
+    def leaders(self) -> Bools:
+        """Shape (panels, candidates): the tied winners of each panel."""
+        if self._m > _SHARED or self._largest_total >= 1 << _BITS:
+            return self._one_by_one()
+        scored = isinstance(self._target, RankVector)
+        count = _by_mass if scored else _COUNTS[self._target]
+        return np.asarray(count(self, self._panels, range(self._m)).T)
+
+    @property
+    def _largest_total(self) -> int:
+        """What nobody's masses exceed together."""
+        return int(self._panels.shape[1]) * max(map(max, self._projected), default=0)
+
+    def _one_by_one(self) -> Bools:
+        """The same by the plain rules: their whole numbers may be of any size."""
+        led = np.zeros((len(self._panels), self._m), dtype=np.bool_)
+        for row, panel in zip(led, self._panels.tolist(), strict=True):
+            masses = tuple(self._projected[i] for i in panel if i >= 0)
+            orders = [self._orders[self._order_of[i]] for i in panel if i >= 0]
+            rankings = tuple(
+                tuple(tuple(str(c) for c in level) for level in levels_of(order))
+                for order in orders
+            )
+            projected = Projected(masses, rankings)
+            row[list(projected_winners(projected, self._target, range(self._m)))] = True
+        return led
+
+    def masses(self, panels: NDArray[np.int64], standing: Sequence[int]) -> NDArray[np.int64]:
+        """Shape (standing, panels): totals."""
+        table = np.array([*self._projected, (0,) * self._m], dtype=np.int64)
+        return _summed(table[:, standing], panels)
+
+    def margins(self, panels: NDArray[np.int64], standing: Sequence[int]) -> NDArray[np.int64]:
+        """Shape (standing, standing, panels): who is above whom, less the reverse."""
+        pairs = list(combinations(range(len(standing)), 2))
+        cells = [(standing[i], standing[j]) for i, j in pairs]
+        rows = [[int(b[c] > b[d]) - int(b[c] < b[d]) for c, d in cells] for b in self._orders]
+        found = np.zeros((len(standing), len(standing), len(panels)), dtype=np.int64)
+        for (i, j), margin in zip(pairs, self._by_order(rows, len(pairs), panels), strict=True):
+            found[i, j], found[j, i] = margin, -margin
+        return found
+
+    def firsts(self, panels: NDArray[np.int64], standing: Sequence[int]) -> NDArray[np.int64]:
+        """Shape (standing, panels): each ballot's vote in equal parts to its best standing."""
+        rows = [self._first(b, standing) for b in self._orders]
+        return self._by_order(rows, len(standing), panels)
+
+    def _first(self, ballot: Masses, standing: Sequence[int]) -> list[int]:
+        best = max(ballot[c] for c in standing)
+        tied = [c for c in standing if ballot[c] == best]
+        return [_share(self._m) // len(tied) * (c in tied) for c in standing]
+
+    def places(
+        self, panels: NDArray[np.int64], standing: Sequence[int], depth: int
+    ) -> NDArray[np.int64]:
+        """Shape (standing, panels): how often among the first places; a level shares its own."""
+        rows = [self._places(tuple(b[c] for c in standing), depth) for b in self._orders]
+        return self._by_order(rows, len(standing), panels)
+
+    def _places(self, ballot: Masses, depth: int) -> list[int]:
+        found, above = [0] * len(ballot), 0
+        for level in levels_of(ballot):
+            inside = min(max(depth - above, 0), len(level))
+            for c in level:
+                found[c] = _share(self._m) * inside // len(level)
+            above += len(level)
+        return found
+
+    def _by_order(
+        self, rows: Sequence[Sequence[int]], width: int, panels: NDArray[np.int64]
+    ) -> NDArray[np.int64]:
+        table = np.array([*rows, [0] * width], dtype=np.int64).reshape(len(rows) + 1, width)
+        return _summed(table[self._order_of], panels)
+
+    @property
+    def candidates(self) -> int:
+        """How many there are, standing or not."""
+        return self._m
+
+
+@lru_cache(maxsize=1 << 16)
+def _ranks(ballot: Masses) -> Masses:
+    """The weak order of a ballot as masses: 0 for the last level, 1 for the next, …."""
+    level = {mass: i for i, mass in enumerate(sorted(set(ballot)))}
+    return tuple(level[mass] for mass in ballot)
+
+
+@cache
+def _share(m: int) -> int:
+    return lcm(*range(1, m + 1))
+
+
+def _summed(table: NDArray[np.int64], panels: NDArray[np.int64]) -> NDArray[np.int64]:
+    """Shape (columns, panels): sums of the voters' rows; the last row stands for -1."""
+    turns, n = panels.shape
+    low = int(table.min(initial=0))
+    bits = max(1, (n * (int(table.max(initial=0)) - low)).bit_length())
+    together = max(1, _BITS // bits)
+    found = np.empty((table.shape[1], turns), dtype=np.int64)
+    for start in range(0, len(found), together):
+        columns = table[:, start : start + together] - low
+        shifts = bits * np.arange(columns.shape[1])
+        words = (columns << shifts).sum(axis=1)
+        total = np.zeros(turns, dtype=np.int64)
+        for voter in range(n):
+            total += words.take(panels[:, voter], mode="wrap")
+        for column, shift in enumerate(shifts.tolist(), start=start):
+            found[column] = (total >> shift & (1 << bits) - 1) + n * low
+    return found
+
+
+def _largest(score: NDArray[np.int64]) -> NDArray[np.bool_]:
+    return np.asarray(score == score.max(axis=0))
+
+
+def _by_mass(
+    of: ProjectedPanels, panels: NDArray[np.int64], standing: Sequence[int]
+) -> NDArray[np.bool_]:
+    return _largest(of.masses(panels, standing))
+
+
+def _copeland(
+    of: ProjectedPanels, panels: NDArray[np.int64], standing: Sequence[int]
+) -> NDArray[np.bool_]:
+    return _largest(np.sign(of.margins(panels, standing)).sum(axis=1))
+
+
+def _minimax(
+    of: ProjectedPanels, panels: NDArray[np.int64], standing: Sequence[int]
+) -> NDArray[np.bool_]:
+    margins = of.margins(panels, standing)
+    if len(standing) > 1:
+        own = np.arange(len(standing))
+        margins[own, own] = margins.max(initial=0) + 1
+    return _largest(margins.min(axis=1))
+
+
+def _schulze(
+    of: ProjectedPanels, panels: NDArray[np.int64], standing: Sequence[int]
+) -> NDArray[np.bool_]:
+    path = of.margins(panels, standing)
+    own = range(len(standing))
+    for via, c, d in permutations(own, 3):
+        np.maximum(path[c, d], np.minimum(path[c, via], path[via, d]), out=path[c, d])
+    path[own, own] = 0
+    return np.asarray((path >= path.transpose(1, 0, 2)).all(axis=1))
+
+
+def _condorcet(
+    of: ProjectedPanels, panels: NDArray[np.int64], standing: Sequence[int]
+) -> NDArray[np.bool_]:
+    beats = of.margins(panels, standing) > 0
+    own = np.arange(len(standing))
+    beats[own, own] = True
+    return np.asarray(beats.all(axis=1))
+
+
+def _bucklin(
+    of: ProjectedPanels, panels: NDArray[np.int64], standing: Sequence[int]
+) -> NDArray[np.bool_]:
+    cast = (panels >= 0).sum(axis=1) * _share(of.candidates)
+    led = np.ones((len(standing), len(panels)), dtype=np.bool_)
+    open_ = np.ones(len(panels), dtype=np.bool_)
+    for depth in range(1, len(standing) + 1):
+        counts = of.places(panels, standing, depth)
+        now = open_ & (2 * counts.max(axis=0) > cast)
+        led[:, now] = _largest(counts)[:, now]
+        open_ &= ~now
+    return led
+
+
+def _instant_runoff(
+    of: ProjectedPanels, panels: NDArray[np.int64], standing: Sequence[int]
+) -> NDArray[np.bool_]:
+    bits = 1 << np.arange(of.candidates)
+    left = np.full(len(panels), int(bits[list(standing)].sum()))
+    open_ = np.ones(len(panels), dtype=np.bool_)
+    while open_.any():
+        for among in np.unique(left[open_]).tolist():
+            rows = np.flatnonzero(open_ & (left == among))
+            names = [c for c in range(of.candidates) if among >> c & 1]
+            firsts = of.firsts(panels[rows], names)
+            stay = firsts > firsts.min(axis=0)
+            done = ~stay.any(axis=0)
+            open_[rows[done]] = False
+            left[rows[~done]] = bits[names] @ stay[:, ~done]
+    return np.asarray((left >> np.array(standing)[:, None] & 1).astype(np.bool_))
+
+
+_COUNTS: Final[
+    dict[
+        Rule,
+        Callable[[ProjectedPanels, NDArray[np.int64], Sequence[int]], NDArray[np.bool_]],
+    ]
+] = {
+    "simple": _by_mass,
+    "ranked": _by_mass,
+    "cumulative": _by_mass,
+    "approval": _by_mass,
+    "copeland": _copeland,
+    "minimax": _minimax,
+    "schulze": _schulze,
+    "condorcet": _condorcet,
+    "bucklin": _bucklin,
+    "instant_runoff": _instant_runoff,
+}

@@ -1,0 +1,320 @@
+"""Is there a choice of one option per voter whose sum passes a test? An exact layered search.
+
+Voters are added one at a time; equal partial sums are merged. A partial sum is dropped
+when even the best that the remaining voters can add, quantity by quantity, would not pass.
+First a narrow beam looks for a choice; then wider ones; a beam that never had to cut anything
+and still ends empty has proved that there is none. Work is counted in numbers computed, never
+in seconds, so that the same question has the same answer on every machine.
+"""
+
+from collections.abc import Callable, Sequence
+from typing import Any, Final, NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from tutorsim.analysis.identify.consistent_ballots import Options
+
+__all__ = [
+    "SUBSETS",
+    "WORK_LIMIT",
+    "OptionSums",
+    "VoterOptions",
+    "WinCondition",
+    "WorkBudget",
+    "linear_condition",
+    "with_subsets",
+]
+
+Ints = NDArray[np.signedinteger[Any]]
+"""Of 32 bits; sums of large scores by rank are of 64."""
+
+WORK_LIMIT: Final = 60_000_000
+"""Units of work that all questions about one panel and target may take together, before the rest
+counts as not settled. A unit is about ten nanoseconds on a machine of 2026: the work is counted,
+never timed, so that answers do not depend on the machine."""
+
+_SHARE: Final = 3
+"""One search may take this part of the work that is left, so that others get their turn."""
+_STEP: Final = 10_000
+"""Units that adding one voter takes, however few sums there are."""
+_OPEN: Final = 4
+"""Units that a linear condition takes for each row, besides one for each column."""
+_ROW: Final = 500
+"""Units that listing one option takes, besides one for each column."""
+_LIST: Final = 20_000
+"""Units that listing one voter's options takes, however few they are."""
+_MERGE: Final = 25
+"""Units that sorting a row among others takes."""
+SUBSETS: Final = 7
+"""Columns up to which a linear test looks at every set of them."""
+
+_FIRST_BEAM: Final = 2_048
+"""Partial sums with options that a step of the first beam should generate."""
+_WIDER: Final = (1, 16, 256)
+_CHUNK: Final = 1 << 17
+
+
+class WorkBudget:
+    """Work that several questions share; what is spent stays spent.
+
+    Args:
+        left: Units of work that may be done.
+    """
+
+    def __init__(self, left: int) -> None:
+        self.left = left
+
+    @property
+    def empty(self) -> bool:
+        """Whether nothing is left: no further question is searched."""
+        return self.left <= 0
+
+    @property
+    def share(self) -> int:
+        """Units that one of several searches may take."""
+        return max(self.left // _SHARE, 0)
+
+    def spend(self, work: int) -> None:
+        """Count work that was done."""
+        self.left -= work
+
+
+class VoterOptions(NamedTuple):
+    """What one voter can add to the sums."""
+
+    regular: Options
+    """Options that agree with the ballot cast; one row of zeros for an abstention."""
+    exempt: Options
+    """Options when the voter is exempt from agreeing with its ballot."""
+
+
+class WinCondition(NamedTuple):
+    """A condition on sums, in two forms. Arrays have one row per partial sum."""
+
+    open: Callable[[Ints, Ints], NDArray[np.bool_]]
+    """Whether sums anywhere between a lowest and a highest row might pass. With
+    lowest = highest this is the exact test."""
+    distance: Callable[[Ints], Ints]
+    """How far sums (doubled, at the middle of their range) are from passing; 0 is near."""
+    enough: Ints | None = None
+    """For a test `sum >= enough`: values beyond it make no difference and are merged."""
+    cost: int = _OPEN
+    """Units of work that looking at one row takes, besides one for each column."""
+
+
+class _Rest(NamedTuple):
+    """Least and most that the voters from one place on can add; row j with j exempt ones."""
+
+    low: Ints
+    high: Ints
+
+
+def linear_condition(need: Sequence[int]) -> WinCondition:
+    """Every sum is at least its need."""
+    enough = np.array(need, dtype=np.int32)
+
+    def open_(low: Ints, high: Ints) -> NDArray[np.bool_]:
+        return np.asarray((high >= enough).all(axis=1))
+
+    def distance(doubled: Ints) -> Ints:
+        return np.asarray(np.maximum(2 * enough - doubled, 0).sum(axis=1, dtype=doubled.dtype))
+
+    return WinCondition(open_, distance, enough)
+
+
+def with_subsets(rows: Ints) -> Ints:
+    """Append the sum over every set of two or more columns, to sharpen a linear test.
+
+    Of many columns only the sum over all is appended.
+    """
+    d = rows.shape[1]
+    if d > SUBSETS:
+        return np.hstack([rows, rows.sum(axis=1, keepdims=True, dtype=rows.dtype)])
+    masks = [mask for mask in range(1, 1 << d) if mask & (mask - 1)]
+    chosen = np.array([[mask >> j & 1 for mask in masks] for j in range(d)], dtype=rows.dtype)
+    return np.hstack([rows, rows @ chosen.reshape(d, -1)])
+
+
+class OptionSums:
+    """What voters can add together, with bounds that every question about it shares.
+
+    Args:
+        voters: What each can add.
+    """
+
+    def __init__(self, voters: Sequence[VoterOptions]) -> None:
+        self.voters = sorted(voters, key=lambda voter: len(voter.regular.rows))
+        different = {id(one.rows): one.rows for voter in voters for one in voter}
+        self.size = sum(_LIST + _ROW * len(rows) + rows.size for rows in different.values())
+        self._fixed = sum(len(voter.regular.rows) == 1 for voter in self.voters)
+        least = np.array([voter.regular.low for voter in self.voters])
+        most = np.array([voter.regular.high for voter in self.voters])
+        loss = np.array([voter.exempt.low for voter in self.voters]) - least
+        gain = np.array([voter.exempt.high for voter in self.voters]) - most
+        self._low, self._high = _from_each_place(least), _from_each_place(most)
+        self._loss = _smallest_sums(np.minimum(loss, 0))
+        self._gain = -_smallest_sums(np.minimum(-gain, 0))
+
+    def least_exempt(self, test: WinCondition) -> int:
+        """With fewer exempt voters than this the bounds alone rule a choice out."""
+        opened = test.open(self._low[0] + self._loss, self._high[0] + self._gain)
+        return int(opened.argmax()) if opened.any() else len(opened)
+
+    def exists(self, test: WinCondition, *, exempt: int, budget: WorkBudget) -> bool | None:
+        """Whether some choice with at most `exempt` exempt voters passes.
+
+        Args:
+            test: The condition on the sums.
+            exempt: How many voters may use their exempt options.
+            budget: What may be done in all; one search takes a share of it at most.
+
+        Returns:
+            `None` if a limit was reached first, or if some options were left out and the others
+            do not pass.
+        """
+        exempt = min(exempt, len(self.voters))
+        if exempt < self.least_exempt(test):
+            return False
+        if budget.empty:
+            return None
+        whole = all(
+            voter.regular.whole and (voter.exempt.whole or not exempt) for voter in self.voters
+        )
+        limit = budget.share
+        answer, work = self._widening(test, exempt, limit)
+        budget.spend(work)
+        return None if answer is False and not whole else answer
+
+    def _widening(self, test: WinCondition, exempt: int, limit: int) -> tuple[bool | None, int]:
+        """Beam after beam; the answer and the work."""
+        rests = [self._rest(place, exempt) for place in range(len(self.voters) + 1)]
+        work = len(rests) * _STEP // 4
+        answer: bool | None = None
+        most = max(
+            len(voter.exempt.rows if exempt else voter.regular.rows) for voter in self.voters
+        )
+        first = max(2, _FIRST_BEAM // most)
+        for width in (*(first * wider for wider in _WIDER), limit):
+            answer, work = self._beam(test, rests, exempt, width, work, limit)
+            if answer is not None or work >= limit:
+                break
+        return answer, work
+
+    def _start(self, exempt: int) -> tuple[int, Ints]:
+        """The voter to begin with and the sum before: voters without a choice are added at once.
+
+        The last column counts exempt voters.
+        """
+        place = 0 if exempt else self._fixed
+        before = self._low[0] - self._low[place]
+        return place, np.append(before, np.int32(0))[None, :]
+
+    def _rest(self, place: int, exempt: int) -> _Rest:
+        """Bounds on what the voters from one place on can add.
+
+        The most that j exempt voters change is taken over all voters, not only the
+        remaining ones: a bound that is looser, and cheaper.
+        """
+        if place == len(self.voters):
+            nothing = np.zeros_like(self._loss[: exempt + 1])
+            return _Rest(nothing, nothing)
+        low = self._low[place] + self._loss[: exempt + 1]
+        return _Rest(low, self._high[place] + self._gain[: exempt + 1])
+
+    def _beam(
+        self,
+        test: WinCondition,
+        rests: Sequence[_Rest],
+        exempt: int,
+        width: int,
+        work: int,
+        limit: int,
+    ) -> tuple[bool | None, int]:
+        """One pass that keeps at most `width` partial sums; `None` when it cut and found none."""
+        place, sums = self._start(exempt)
+        columns = sums.shape[1] - 1
+        cut = False
+        sums = _alive(sums, test, rests[place], exempt)
+        for voter, rest in zip(self.voters[place:], rests[place + 1 :], strict=True):
+            if not len(sums):
+                return (None if cut else False), work
+            options = len(voter.regular.rows) + len(voter.exempt.rows) * bool(exempt)
+            work += _STEP + len(sums) * options * (columns + test.cost)
+            if work > limit:
+                return None, work
+            grown = _grown(sums, voter, test, rest, exempt)
+            work += len(grown) * (_MERGE + columns)
+            sums = _merged(grown)
+            if len(sums) > width:
+                cut = True
+                work += len(sums) * (columns + test.cost)
+                sums = _nearest(sums, test, rest, exempt, width)
+        return (True if len(sums) else (None if cut else False)), work
+
+
+def _smallest_sums(values: Ints) -> Ints:
+    """Row j: the sum of the j smallest values of each column."""
+    zero = np.zeros((1, values.shape[1]), dtype=values.dtype)
+    return np.concatenate([zero, np.sort(values, axis=0).cumsum(axis=0, dtype=values.dtype)])
+
+
+def _from_each_place(values: Ints) -> Ints:
+    """Row i: the sum of the values from place i on; one more row than values, of zeros."""
+    total = np.zeros((len(values) + 1, values.shape[1]), dtype=values.dtype)
+    total[:-1] = values[::-1].cumsum(axis=0, dtype=values.dtype)[::-1]
+    return total
+
+
+def _grown(sums: Ints, voter: VoterOptions, test: WinCondition, rest: _Rest, exempt: int) -> Ints:
+    """Every partial sum with every option, those that may still pass."""
+    regular = _plus(sums, voter.regular.rows, 0, test, rest, exempt)
+    can = sums[sums[:, -1] < exempt] if exempt else sums[:0]
+    if not len(can):
+        return regular
+    freed = _plus(can, voter.exempt.rows, 1, test, rest, exempt)
+    return np.concatenate([regular, freed])
+
+
+def _plus(
+    sums: Ints, options: Ints, used: int, test: WinCondition, rest: _Rest, exempt: int
+) -> Ints:
+    width = sums.shape[1]
+    step = np.empty((len(options), width), dtype=options.dtype)
+    step[:, :-1], step[:, -1] = options, used
+    at_once = max(1, _CHUNK // len(step))
+    parts = [
+        _alive((sums[i : i + at_once, None] + step).reshape(-1, width), test, rest, exempt)
+        for i in range(0, len(sums), at_once)
+    ]
+    return parts[0] if len(parts) == 1 else np.concatenate(parts)
+
+
+def _alive(sums: Ints, test: WinCondition, rest: _Rest, exempt: int) -> Ints:
+    """Those that may still pass, with values that make no difference any more merged."""
+    left = exempt - sums[:, -1]
+    base = sums[:, :-1]
+    low = base + rest.low[left]
+    alive = test.open(low, base + rest.high[left])
+    if not alive.all():
+        sums, left = sums[alive], left[alive]
+    if test.enough is not None:
+        np.minimum(sums[:, :-1], test.enough - rest.low[left], out=sums[:, :-1])
+    return sums
+
+
+def _merged(sums: Ints) -> Ints:
+    """Each row once, in a fixed order."""
+    if len(sums) < 2:
+        return sums
+    rows = np.ascontiguousarray(sums)
+    keys = rows.view(np.dtype((np.void, rows.dtype.itemsize * rows.shape[1]))).ravel()
+    _, first = np.unique(keys, return_index=True)
+    return rows[first]
+
+
+def _nearest(sums: Ints, test: WinCondition, rest: _Rest, exempt: int, width: int) -> Ints:
+    """The `width` rows that are nearest to passing."""
+    left = exempt - sums[:, -1]
+    doubled = 2 * sums[:, :-1] + rest.low[left] + rest.high[left]
+    return sums[np.argsort(test.distance(doubled), kind="stable")[:width]]

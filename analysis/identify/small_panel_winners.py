@@ -1,0 +1,273 @@
+"""Possible winners of small panels: every election counted beforehand, and united.
+
+A panel of few voters and candidates can cast only so many combinations of simple votes,
+approvals or rankings. Each is counted once, by its sums or as `analysis.counting.rules_in_arrays`
+counts, into a table: combination → set of tied winners, as bits. A panel may end in whatever one
+choice of consistent ballots ends in: the union over each voter's ballots, voter by voter, where
+panels that begin alike share their beginning.
+"""
+
+from collections.abc import Sequence
+from functools import cache
+from itertools import combinations_with_replacement, permutations
+from math import factorial
+from typing import Any, Final, NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from tutorsim.analysis.ballots.distinct_rows import distinct_rows
+from tutorsim.analysis.ballots.turn_profiles import Masses
+from tutorsim.analysis.counting.rule_definitions import Rule, ballot_format, rank_scores
+from tutorsim.analysis.counting.rules_in_arrays import ProjectedPanels
+from tutorsim.analysis.identify.consistent_ballots import Domain, domain_of, extensions
+from tutorsim.vocabularies import CUMULATIVE_BUDGET, Protocol
+
+__all__ = [
+    "ANY",
+    "MOST_CANDIDATES",
+    "Ends",
+    "Labels",
+    "allowed",
+    "ballots_of",
+    "labels_of",
+    "outcomes",
+    "panel_ends",
+    "tabled",
+]
+
+ANY: Final = 0
+"""The label of a voter who may have cast any ballot."""
+
+MOST_CANDIDATES: Final = 4
+"""Sets of tied winners are the 16 bits of a family."""
+
+_LARGEST: Final = 400_000
+"""Combinations that a table may have: rankings of four voters over four candidates."""
+
+_SUMS: Final = 62
+"""Bits in which scores of all voters must add up."""
+
+Sets = NDArray[np.uint8]
+Ints = NDArray[np.int64]
+Ends = NDArray[np.uint16]
+"""Two bytes, each an outcome in bits: 0 is nobody, c + 1 is candidate c. In the lower byte ties go
+to the role-priority order, in the upper one they stay."""
+
+
+def tabled(target: Rule, m: int, n: int) -> bool:
+    """Whether the elections of n voters over m candidates are few enough to count them all."""
+    if target == "cumulative" or not 1 < m <= MOST_CANDIDATES:
+        return False
+    scores = rank_scores(target, m)
+    if scores is not None and n * scores[0] >= 1 << _SUMS:
+        return False
+    ballots = {"simple": m, "approval": 2**m}.get(ballot_format(target), factorial(m))
+    return int(ballots**n) <= _LARGEST
+
+
+@cache
+def ballots_of(form: Protocol, m: int) -> NDArray[np.int64]:
+    """Every ballot of a format as masses, one a row; not for points."""
+    if form == "simple":
+        return np.eye(m, dtype=np.int64)
+    if form == "approval":
+        return np.arange(1 << m)[:, None] >> np.arange(m) & 1
+    rows = np.array(list(permutations(range(m))), dtype=np.int64)
+    masses = np.empty_like(rows)
+    np.put_along_axis(masses, rows, np.arange(m - 1, -1, -1)[None, :], axis=1)
+    return masses
+
+
+@cache
+def allowed(domain: Domain, form: Protocol, m: int) -> NDArray[np.int64]:
+    """Which rows of `ballots_of` a voter may have cast: the table of consistency, as it reads."""
+    if domain.kind == "exact":
+        masses = np.array(domain.data)
+        return np.flatnonzero((ballots_of(form, m) == masses).all(axis=1))
+    levels = domain.levels
+    if form == "simple":
+        return np.array(sorted(levels[0]))
+    if form == "ranked":
+        number = {order: i for i, order in enumerate(permutations(range(m)))}
+        return np.array(sorted(number[order] for order in extensions(levels)))
+    if domain.kind == "choice":
+        chosen = sum(1 << c for c in levels[0])
+        return np.flatnonzero(np.arange(1 << m) & chosen == chosen)
+    upper = np.cumsum([sum(1 << c for c in level) for level in levels])
+    return np.sort(upper)
+
+
+@cache
+def outcomes(target: Rule, m: int, n: int) -> Sets:
+    """Combination of ballots → tied winners, as bits; 0 where nobody wins.
+
+    The combination of ballots b1 … bn has the number b1·Fⁿ⁻¹ + … + bn, F ballots of the format.
+    """
+    ballots, scores = ballots_of(ballot_format(target), m), rank_scores(target, m)
+    if scores is not None:
+        return _by_sums(np.array(scores)[m - 1 - ballots], n)
+    if target in ("simple", "approval"):
+        return _by_sums(ballots, n)
+    return _by_rule(target, m, n)
+
+
+def _by_sums(ballots: NDArray[np.int64], n: int) -> Sets:
+    fits = n * int(ballots.max()) <= np.iinfo(np.int16).max
+    kept: type[np.signedinteger[Any]] = np.int16 if fits else np.int64
+    columns = ballots.T.astype(kept)[:, None]  # one candidate after the other: rows are long
+    sums = np.zeros((len(columns), 1), dtype=kept)
+    for _ in range(n):
+        sums = (sums[:, :, None] + columns).reshape(len(columns), -1)
+    most = sums.max(axis=0)
+    sets = np.zeros(len(most), dtype=np.uint8)
+    for c, total in enumerate(sums):
+        sets |= (total == most).view(np.uint8) << np.uint8(c)
+    return sets
+
+
+def _by_rule(target: Rule, m: int, n: int) -> Sets:
+    """Voters are alike: what their ballots give in order, they give in any order."""
+    panels, place = _in_order(m, n)
+    ballots = [tuple(ballot) for ballot in ballots_of("ranked", m).tolist()]
+    counted = ProjectedPanels(
+        panels, ballots, m=m, protocol="ranked", target=target, budget=CUMULATIVE_BUDGET
+    )
+    sets = (counted.leaders() << np.arange(m)).sum(axis=1)
+    return np.asarray(sets.astype(np.uint8)[place])
+
+
+@cache
+def _in_order(m: int, n: int) -> tuple[NDArray[np.int64], NDArray[np.int32]]:
+    """Every panel of rankings with its ballots in order, and which of them each combination is."""
+    size = factorial(m)
+    panels = np.array(list(combinations_with_replacement(range(size), n)), dtype=np.int64)
+    weights = size ** np.arange(n - 1, -1, -1)
+    place = np.zeros(size**n, dtype=np.int32)
+    place[panels @ weights] = np.arange(len(panels))
+    every = np.arange(len(place))[:, None] // weights % size
+    return panels, place[np.sort(every, axis=1) @ weights]
+
+
+class Labels(NamedTuple):
+    """What ballots leave possible under a target, by number; 0 is any ballot at all."""
+
+    of: Ints
+    """Shape (ballots,): the label of each ballot."""
+    sets: tuple[Ints, ...]
+    """Label → rows of `ballots_of` the target's format."""
+
+
+def labels_of(ballots: Sequence[Masses], protocol: Protocol, target: Rule, m: int) -> Labels:
+    """Labels of some ballots; ballots that leave the same possible share one."""
+    form = ballot_format(target)
+    every = tuple(range(len(ballots_of(form, m))))
+    numbers: dict[tuple[int, ...], int] = {every: ANY}
+    of = np.zeros(len(ballots), dtype=np.int64)
+    for i, ballot in enumerate(ballots):
+        domain = domain_of(ballot, protocol=protocol, target=target)
+        of[i] = numbers.setdefault(tuple(allowed(domain, form, m).tolist()), len(numbers))
+    return Labels(of, tuple(np.array(rows) for rows in numbers))
+
+
+def panel_ends(panels: Ints, labels: Labels, targets: Sequence[Rule], m: int) -> Ends:
+    """Shape (exempt + 1, panels, targets), exempt up to all voters: what panels may end in.
+
+    An exempt voter is one whose label is `ANY`. So panels with one exempt voter more are the
+    panels in which some voter's label is replaced, and these are answered once each.
+
+    Args:
+        panels: Shape (panels, voters): labels, -1 for an abstention.
+        labels: Of the targets.
+        targets: Rules over ballots of one format.
+        m: Number of candidates.
+    """
+    first, number = distinct_rows(np.sort(panels, axis=1).T)
+    levels = [np.sort(panels[first], axis=1)]
+    children: list[Ints] = []
+    for _ in range(panels.shape[1]):
+        rows, child = _with_one_exempt(levels[-1])
+        levels.append(rows)
+        children.append(child)
+    ends = _ends_without_exempt(levels[-1], labels, targets, m)[None]
+    for rows, child in zip(levels[-2::-1], children[::-1], strict=True):
+        alone = _ends_without_exempt(rows, labels, targets, m)[None]
+        freed = np.bitwise_or.reduce(ends[:, child], axis=2)
+        ends = np.concatenate([alone, freed | alone])
+    return np.asarray(ends[:, number])
+
+
+def _with_one_exempt(rows: Ints) -> tuple[Ints, Ints]:
+    """The different panels with one voter more exempt, and which of them each voter gives.
+
+    The panel with the voters of an exempt one replaced again is the panel itself; it leads to the
+    level below like any other, since one exempt voter more includes as many as before.
+    """
+    panels, n = rows.shape
+    replaced = np.repeat(rows[:, None, :], n, axis=1)
+    replaced[:, np.arange(n), np.arange(n)] = ANY
+    flat = np.sort(replaced.reshape(panels * n, n), axis=1)
+    first, number = distinct_rows(flat.T)
+    return flat[first], number.reshape(panels, n)
+
+
+def _ends_without_exempt(rows: Ints, labels: Labels, targets: Sequence[Rule], m: int) -> Ends:
+    """Shape (panels, targets): the union of elections over what voters may have cast.
+
+    Args:
+        rows: Shape (panels, voters): labels, rising.
+        labels: Of the targets.
+        targets: The rules.
+        m: Number of candidates.
+    """
+    ends = np.zeros((len(rows), len(targets)), dtype=np.uint16)
+    absent = (rows < 0).sum(axis=1)
+    for nobody in np.unique(absent).tolist():
+        some = np.flatnonzero(absent == nobody)
+        cast = rows[some, nobody:]
+        table = np.stack([_table(target, m, cast.shape[1]) for target in targets], axis=1)
+        ends[some] = _united(table, cast, labels.sets)
+    return ends
+
+
+def _united(table: Ends, rows: Ints, sets: Sequence[Ints]) -> Ends:
+    """Voter by voter: the tables of different beginnings of panels, united over its ballots.
+
+    Args:
+        table: Shape (combinations of ballots, targets).
+        rows: Shape (panels, voters): labels, none of an abstention.
+        sets: Label → ballots.
+    """
+    ballots, targets = len(sets[ANY]), table.shape[1]
+    tables, of = table.reshape(1, -1), np.zeros(len(rows), dtype=np.int64)
+    for voter in range(rows.shape[1]):
+        first, number = distinct_rows([of, rows[:, voter]])
+        before, label = of[first], rows[first, voter]
+        parts = tables.reshape(len(tables), ballots, -1)
+        tables = np.zeros((len(first), parts.shape[2]), dtype=np.uint16)
+        for one in np.unique(label).tolist():
+            some = np.flatnonzero(label == one)
+            if len(sets[one]) == ballots and len(some) > 1:
+                every = np.bitwise_or.reduce(parts, axis=1)
+                tables[some] = every[before[some]]
+                continue
+            held = parts[before[some], sets[one][0]]
+            for ballot in sets[one][1:].tolist():
+                held |= parts[before[some], ballot]
+            tables[some] = held
+        of = number
+    return np.asarray(tables[of].reshape(len(rows), targets))
+
+
+@cache
+def _table(target: Rule, m: int, n: int) -> Ends:
+    return np.asarray(_ends_of_sets(m)[outcomes(target, m, n)])
+
+
+@cache
+def _ends_of_sets(m: int) -> Ends:
+    """Tied winners, as bits → what that is if the order decides, and if nothing does."""
+    bits = np.arange(1 << m)
+    ends = (bits << 9 | (bits & -bits) << 1).astype(np.uint16)
+    ends[0] = 1 << 8 | 1
+    return ends

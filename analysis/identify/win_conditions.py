@@ -1,0 +1,224 @@
+"""When a candidate can win, as questions about sums: for each target, what to add and what to test.
+
+The options that a voter adds are in `analysis.identify.consistent_ballots`, where it is argued why
+the ballots left out lose nothing.
+"""
+
+from collections.abc import Callable, Sequence
+from functools import lru_cache, partial
+from typing import Any, Final, NamedTuple
+
+import numpy as np
+
+from tutorsim.analysis.counting.rule_definitions import Rule, rank_scores, winners
+from tutorsim.analysis.identify import consistent_ballots as dom
+from tutorsim.analysis.identify.consistent_ballots import Domain, Options
+from tutorsim.analysis.identify.option_sums import (
+    SUBSETS,
+    OptionSums,
+    VoterOptions,
+    WinCondition,
+    linear_condition,
+    with_subsets,
+)
+from tutorsim.analysis.identify.pairwise_margins import PAIRWISE_CONDITIONS, nobody_condition
+
+__all__ = ["NOBODY", "Feasibility", "Query", "counted", "feasible", "too_large"]
+
+NOBODY: Final = -1
+"""The outcome "no Condorcet winner", beside candidate numbers."""
+
+_ALL_OPTIONS: Final = 200_000
+"""Options of points and of places to list for all voters and candidates together."""
+_SOME: Final = 16
+"""Of which each voter may have so many, however many voters there are."""
+_LARGEST: Final = {bits: int(np.iinfo(bits).max) for bits in (np.int32, np.int64)}
+
+Domains = tuple[Domain | None, ...]
+Scores = tuple[int, ...]
+"""By rank, best first."""
+
+
+class Query(NamedTuple):
+    """A target and the voters' domains, sorted: equal questions have equal answers."""
+
+    target: Rule
+    m: int
+    budget: int
+    domains: Domains
+    """`None` for an abstention."""
+
+
+def counted(q: Query) -> frozenset[int] | None:
+    """The tied winners where every voter's ballot under the target is known, else `None`.
+
+    Known are ballots in the target's format, rankings where they are strict, and a vote where
+    one candidate stands alone on top.
+    """
+    cast = [domain for domain in q.domains if domain is not None]
+    if not all(_known(q.target, domain) for domain in cast):
+        return None
+    names = [str(c) for c in range(q.m)]
+    rankings = [tuple(tuple(str(c) for c in level) for level in d.levels) for d in cast]
+    scores = rank_scores(q.target, q.m)
+    if q.target == "simple":
+        ballots = [{name: int(name == top) for name in names} for ((top,), *_) in rankings]
+    elif q.target in ("cumulative", "approval"):
+        ballots = [dict(zip(names, domain.data, strict=True)) for domain in cast]  # type: ignore[arg-type]
+    elif scores is not None:
+        ballots = [
+            {name: score for (name,), score in zip(ranking, scores, strict=True)}
+            for ranking in rankings
+        ]
+    else:
+        ballots = []
+    found = winners(q.target, ballots=ballots, rankings=rankings, candidates=names)
+    return frozenset(int(c) for c in found)
+
+
+def _known(target: Rule, domain: Domain) -> bool:
+    if target in ("cumulative", "approval"):
+        return domain.kind == "exact"
+    return all(len(level) == 1 for level in domain.levels[: 1 if target == "simple" else None])
+
+
+class Feasibility(NamedTuple):
+    """Is there a choice of options whose sums pass the test?"""
+
+    sums: OptionSums
+    condition: WinCondition
+
+
+def feasible(q: Query, outcome: int, ahead: Sequence[int]) -> list[Feasibility]:
+    """Problems of which one must have a solution for an outcome to be possible.
+
+    Args:
+        q: Any target but instant runoff, at least two candidates.
+        outcome: A candidate, or `NOBODY`.
+        ahead: Candidates that must not be tied with the outcome.
+    """
+    scores = rank_scores(q.target, q.m)
+    if scores is not None:
+        return _scored(q, scores, outcome, ahead)
+    return _WAYS[q.target](q, outcome, ahead)
+
+
+def too_large(q: Query) -> bool:
+    """Whether scores by rank may add up to more than numbers of the search hold."""
+    scores = rank_scores(q.target, q.m)
+    return scores is not None and _most(scores, q.m, len(q.domains)) > _LARGEST[np.int64]
+
+
+def _most(scores: Scores, m: int, voters: int) -> int:
+    """What no number of a search exceeds: leads and their bounds, over all sets of rivals."""
+    return 4 * scores[0] * m * voters * (1 << m if m - 1 <= SUBSETS else 4)
+
+
+@lru_cache(maxsize=1 << 8)
+def _sums(kind: str, c: int | None, m: int, extra: int | Scores, domains: Domains) -> OptionSums:
+    """What voters add: one kind of options for all; an abstention adds nothing unless exempt."""
+    kinds = _depths(m) if kind == "bucklin" else 1
+    many = min(dom.MANY, max(_SOME, _ALL_OPTIONS // (m * len(domains) * kinds)))
+    options = partial(_OPTIONS[kind], many=many)
+    free = options(_exempt(kind, c, m, extra), c, m, extra)
+    nothing = Options.of(0 * free.rows[:1])
+    regular = [nothing if d is None else options(d, c, m, extra) for d in domains]
+    return OptionSums([VoterOptions(one, free) for one in regular])
+
+
+def _exempt(kind: str, c: int | None, m: int, extra: int | Scores) -> Domain:
+    """What serves `c` best if any ballot may be cast: all for `c`, or any order with it first."""
+    if kind in ("simple", "approval", "cumulative") and c is not None and isinstance(extra, int):
+        return dom.single_minded(c, m, extra)
+    return dom.free(m)
+
+
+@lru_cache(maxsize=1 << 10)
+def _scored_options(
+    bits: type[np.signedinteger[Any]], domain: Domain, c: int, m: int, scores: Scores, many: int
+) -> Options:
+    options = dom.score_options(domain, c, m, scores, many)
+    rows = with_subsets(options.rows.astype(bits))
+    if options.whole:
+        return Options.of(rows)
+    low, high = (with_subsets(b[None].astype(bits))[0] for b in (options.low, options.high))
+    low[-1] = high[-1] = rows[0, -1]  # all orders with `c` in one place have one total
+    return Options(rows, low, high, whole=False)
+
+
+_OPTIONS: Final[dict[str, Callable[..., Options]]] = {
+    "simple": lambda d, c, m, _, many: dom.simple_options(d, c, m),
+    "approval": lambda d, c, m, _, many: dom.approval_options(d, c, m),
+    "cumulative": dom.cumulative_options,
+    "scores": partial(_scored_options, np.int32),
+    "large scores": partial(_scored_options, np.int64),
+    "condorcet": lambda d, c, m, _, many: dom.condorcet_options(d, c, m),
+    "pairs": lambda d, c, m, _, many: dom.pair_options(d, c, m, many),
+    "bucklin": dom.bucklin_options,
+}
+"""Kind → options of a domain, a candidate, the number of candidates, and the ballot's mass
+(for `cumulative`, the budget), its scores by rank, or the depth of the count."""
+
+
+def _lead(c: int, ahead: Sequence[int], m: int) -> list[int]:
+    """By how much `c` must lead each rival: 1 over those ahead of it, 0 over the others."""
+    return [int(d in ahead) for d in range(m) if d != c]
+
+
+def _one_mark(q: Query, c: int, ahead: Sequence[int]) -> list[Feasibility]:
+    sums = _sums(q.target, c, q.m, 1, q.domains)
+    return [Feasibility(sums, linear_condition(_lead(c, ahead, q.m)))]
+
+
+def _cumulative(q: Query, c: int, ahead: Sequence[int]) -> list[Feasibility]:
+    sums = _sums(q.target, c, q.m, q.budget, q.domains)
+    return [Feasibility(sums, linear_condition(_lead(c, ahead, q.m)))]
+
+
+def _scored(q: Query, scores: Scores, c: int, ahead: Sequence[int]) -> list[Feasibility]:
+    """For Borda and any other scores by rank."""
+    need = with_subsets(np.array([_lead(c, ahead, q.m)], dtype=np.int32))[0]
+    fits = _most(scores, q.m, len(q.domains)) <= _LARGEST[np.int32]
+    sums = _sums("scores" if fits else "large scores", c, q.m, scores, q.domains)
+    return [Feasibility(sums, linear_condition(need.tolist()))]
+
+
+def _condorcet(q: Query, c: int, ahead: Sequence[int]) -> list[Feasibility]:
+    if c == NOBODY:
+        return [Feasibility(_sums("pairs", None, q.m, 0, q.domains), nobody_condition(q.m))]
+    return [
+        Feasibility(_sums("condorcet", c, q.m, 0, q.domains), linear_condition([1] * (q.m - 1)))
+    ]
+
+
+def _pairwise(q: Query, c: int, ahead: Sequence[int]) -> list[Feasibility]:
+    test = PAIRWISE_CONDITIONS[q.target](c, ahead, q.m)
+    return [Feasibility(_sums("pairs", c, q.m, 0, q.domains), test)]
+
+
+def _depths(m: int) -> int:
+    """How deep a count goes: where each ballot has more than half of all places."""
+    return m // 2 + 1
+
+
+def _bucklin(q: Query, c: int, ahead: Sequence[int]) -> list[Feasibility]:
+    """`c` wins the count at some depth that nobody decides earlier.
+
+    At depth d the m candidates share d places on each ballot. Where d is more than m / 2, one
+    of them is on more than half of the ballots, so no count goes deeper.
+    """
+    test = linear_condition([0] * (q.m - 1) + [1] + _lead(c, ahead, q.m))
+    depths = range(1, _depths(q.m) + 1)
+    return [Feasibility(_sums(q.target, c, q.m, depth, q.domains), test) for depth in depths]
+
+
+_WAYS: Final[dict[Rule, Callable[[Query, int, Sequence[int]], list[Feasibility]]]] = {
+    "simple": _one_mark,
+    "cumulative": _cumulative,
+    "approval": _one_mark,
+    "copeland": _pairwise,
+    "minimax": _pairwise,
+    "schulze": _pairwise,
+    "bucklin": _bucklin,
+    "condorcet": _condorcet,
+}

@@ -1,0 +1,296 @@
+"""Pairs of ballots on the same proposals: found within a run or across two, and counted."""
+
+from collections.abc import Hashable, Iterator, Mapping, Sequence
+from itertools import combinations, product
+from typing import NamedTuple
+
+from tutorsim.analysis.ballots.recount_source import Source
+from tutorsim.analysis.ballots.turn_profiles import Masses
+from tutorsim.analysis.identify.ballots_agree import may_have_cast, share_a_ranking
+from tutorsim.analysis.metrics.invariance.result import (
+    UNTESTED,
+    FormatInvariance,
+    FormatPair,
+    OneFormat,
+)
+from tutorsim.analysis.metrics.retest.redrawn_panels import leader_of
+from tutorsim.analysis.metrics.retest.repeated_votes import AskedVote, asked_votes, said, top_of
+from tutorsim.analysis.metrics.turns import Cluster
+from tutorsim.analysis.runs.branch_continuations import without_shared_turns
+from tutorsim.analysis.statistics.intervals_and_tests import (
+    Estimate,
+    NotEstimable,
+    cluster_bootstrap,
+)
+from tutorsim.records import BallotRecord, Turn
+from tutorsim.vocabularies import BALLOT_FORMATS, PROTOCOLS, BallotFormat, Protocol
+from tutorsim.voting import masses_of
+
+__all__ = ["format_invariance", "format_invariance_across", "format_invariance_of_two"]
+
+Order = Sequence[str]
+
+
+class _Ballot(NamedTuple):
+    """One voter's ballot, as far as pairs look at it."""
+
+    form: BallotFormat
+    under: Mapping[Protocol, Masses]
+    """Masses under its own protocol, of a rich one under each; none of an abstention."""
+    top: frozenset[str]
+    """Whom it puts first."""
+
+
+Ballots = Mapping[str, _Ballot]
+"""Voter → ballot, all in one format."""
+
+
+class _Panels(NamedTuple):
+    """One panel's ballots on one set of proposals, in two formats."""
+
+    given: Ballots
+    other: Ballots
+    cluster: Cluster
+    voted: bool
+    """Whether the first is the format that the turn voted in; with a rich one, either."""
+
+    @property
+    def forms(self) -> tuple[BallotFormat, BallotFormat]:
+        return _form(self.given), _form(self.other)
+
+
+class _Side(NamedTuple):
+    """What one turn holds on its final proposals."""
+
+    ballots: Mapping[BallotFormat, Ballots]
+    """Format → voter → ballot."""
+    voted: BallotFormat
+    cluster: Cluster
+
+
+def format_invariance(source: Source, *, seed: int = 0) -> FormatInvariance | NotEstimable:
+    """Ballots in several formats within one run.
+
+    Args:
+        source: The run.
+        seed: Of the intervals, which resample tasks.
+
+    Returns:
+        Pairs of formats in which some voter was asked; not estimable where there are none.
+
+    Raises:
+        LogError: If the run's retest does not belong to its log.
+    """
+    if not any(turn.ballots_as for episode in source.episodes for turn in episode.turns):
+        return NotEstimable(UNTESTED)
+    sides = _sides(source, source.fallback_order or ())
+    panels = [panel for _, side in sides for panel in _pairs_of(side, side)]
+    return _result(panels, source, seed) if panels else NotEstimable(UNTESTED)
+
+
+def format_invariance_across(
+    first: Source, second: Source, *, seed: int = 0
+) -> FormatInvariance | NotEstimable:
+    """Ballots in different formats of two runs whose voters saw the same proposals.
+
+    Turns are matched on benchmark, task, persona, repeat and turn, and on the text of every
+    final proposal; ballots on the voter. Two askings of one format stand with each run. Ties go
+    to the first run's order.
+    """
+    order = first.fallback_order or ()
+    seen: dict[Hashable, list[_Side]] = {}
+    for place, side in _sides(first, order):
+        seen.setdefault(place, []).append(side)
+    panels = [
+        panel
+        for place, side in _sides(second, order)
+        for match in seen.get(place, [])
+        for panel in (*_pairs_of(match, side), *_pairs_of(side, match))
+    ]
+    return _result(panels, None, seed) if panels else NotEstimable(UNTESTED)
+
+
+def format_invariance_of_two(
+    first: Source, second: Source, *, seed: int = 0
+) -> dict[str, FormatInvariance | NotEstimable]:
+    """`first` and `second`: within each run; `across`: voters of both on the same proposals."""
+    return {
+        "first": format_invariance(first, seed=seed),
+        "second": format_invariance(second, seed=seed),
+        "across": format_invariance_across(first, second, seed=seed),
+    }
+
+
+def _sides(source: Source, order: Order) -> Iterator[tuple[Hashable, _Side]]:
+    """Voting turns of complete episodes, by what turns share whose voters saw the same."""
+    for e in without_shared_turns(e for e in source.episodes if e.status == "complete"):
+        for turn in e.turns:
+            ballots = _formats(turn, order)
+            if ballots:
+                texts = tuple(sorted((role, p.text) for role, p in turn.proposals_final.items()))
+                place = (e.benchmark, e.task_id, e.persona, e.repeat, turn.turn, texts)
+                yield place, _Side(ballots, next(iter(ballots)), (e.benchmark, e.task_id))
+
+
+def _formats(turn: Turn, order: Order) -> dict[BallotFormat, Ballots]:
+    """Format → ballots on the final proposals, those of the vote first; none without a vote."""
+    if turn.decision is None:
+        return {}
+    standing = [c for c in order if c in turn.decision.tallies]
+    candidates = (*standing, *(c for c in turn.decision.tallies if c not in order))
+    found: dict[BallotFormat, Ballots] = {}
+    for cast in (turn.ballots_final, *turn.ballots_as.values()):
+        if cast and cast[0].protocol not in found:
+            found[cast[0].protocol] = {b.voter: _ballot(b, candidates) for b in cast}
+    return found
+
+
+def _ballot(ballot: BallotRecord, candidates: Sequence[str]) -> _Ballot:
+    under = {}
+    if ballot.parsed is not None:
+        protocols = PROTOCOLS if ballot.protocol == "rich" else (ballot.protocol,)
+        under = {protocol: _masses(ballot, candidates, protocol) for protocol in protocols}
+    return _Ballot(ballot.protocol, under, top_of(ballot, candidates))
+
+
+def _masses(ballot: BallotRecord, candidates: Sequence[str], protocol: Protocol) -> Masses:
+    given = masses_of(ballot.parsed, candidates, protocol=protocol)
+    return tuple(given.get(c, 0) for c in candidates)
+
+
+def _pairs_of(one: _Side, two: _Side) -> Iterator[_Panels]:
+    """Each format of one side with each other format of the other; a rich one is the given one."""
+    for given, other in product(one.ballots, two.ballots):
+        if given != other != "rich":
+            voted = given == one.voted or (given == "rich" and other == two.voted)
+            yield _Panels(one.ballots[given], two.ballots[other], one.cluster, voted)
+
+
+def _form(ballots: Ballots) -> BallotFormat:
+    return next(iter(ballots.values())).form
+
+
+def _result(panels: Sequence[_Panels], source: Source | None, seed: int) -> FormatInvariance:
+    cells: dict[tuple[BallotFormat, BallotFormat], list[_Panels]] = {}
+    for panel in panels:
+        cells.setdefault(panel.forms, []).append(panel)
+    places = {form: i for i, form in enumerate(BALLOT_FORMATS)}
+    ordered = sorted(cells, key=lambda forms: (places[forms[0]], places[forms[1]]))
+    askings = [] if source is None else _askings(source)
+    found = {forms: [(p, list(_cast(p))) for p in own] for forms, own in cells.items()}
+    voted = [pair for own in found.values() for p, cast in own if p.voted for pair in cast]
+    return FormatInvariance(
+        pairs=[_format_pair(*forms, found[forms], seed) for forms in ordered],
+        from_vote=_mean([(pair.consistent, pair.cluster) for pair in voted], seed),
+        askings=[
+            _one_format(form, [a for a in askings if a.form == form], seed)
+            for form in BALLOT_FORMATS
+            if any(a.form == form for a in askings)
+        ],
+        again=_mean([(a.same, a.cluster) for a in askings if a.cast], seed),
+        again_consistent=_mean([(a.consistent, a.cluster) for a in askings if a.cast], seed),
+    )
+
+
+class _Pair(NamedTuple):
+    """Two ballots that were both cast."""
+
+    consistent: bool
+    same_top: bool
+    cluster: Cluster
+
+
+def _format_pair(
+    given: BallotFormat,
+    other: BallotFormat,
+    panels: Sequence[tuple[_Panels, list[_Pair]]],
+    seed: int,
+) -> FormatPair:
+    cast = [pair for _, pairs in panels for pair in pairs]
+    pairs = sum(len(panel.given.keys() & panel.other.keys()) for panel, _ in panels)
+    same = [alike for panel, _ in panels if (alike := _same_winner(panel)) is not None]
+    return FormatPair(
+        given=given,
+        other=other,
+        pairs=pairs,
+        abstained=pairs - len(cast),
+        consistent=_mean([(pair.consistent, pair.cluster) for pair in cast], seed),
+        same_top=_mean([(pair.same_top, pair.cluster) for pair in cast], seed),
+        turns=len(panels),
+        same_winner=_mean(same, seed) if given == "rich" else None,
+    )
+
+
+def _cast(panel: _Panels) -> Iterator[_Pair]:
+    """Ballots of one voter in both formats, abstentions left out."""
+    for voter, one in panel.given.items():
+        two = panel.other.get(voter)
+        if two is not None and one.under and two.under:
+            yield _Pair(_consistent(one, two), bool(one.top & two.top), panel.cluster)
+
+
+def _consistent(one: _Ballot, two: _Ballot) -> bool:
+    """Whether the first ballot leaves the second possible; the second is not rich."""
+    [(form, cast)] = two.under.items()
+    if one.form == "rich":
+        return one.under[form] == cast
+    return may_have_cast(one.under[one.form], one.form, cast, form)
+
+
+def _same_winner(panel: _Panels) -> tuple[bool, Cluster] | None:
+    """Whether both elect the same, rich ballots counted as the other format's.
+
+    `None` where nobody voted in one of them, or where neither determines the other.
+    """
+    given, rule = panel.forms
+    if given != "rich" or rule == "rich":
+        return None
+    one, two = (
+        [ballot.under[rule] for ballot in side.values() if ballot.under]
+        for side in (panel.given, panel.other)
+    )
+    return (leader_of(one) == leader_of(two), panel.cluster) if one and two else None
+
+
+class _Asked(NamedTuple):
+    """Two askings of one voter's prompt."""
+
+    form: BallotFormat
+    cast: bool
+    """Neither is an abstention."""
+    same: bool
+    consistent: bool
+    cluster: Cluster
+
+
+def _askings(source: Source) -> list[_Asked]:
+    return [
+        _asked(one, other, vote)
+        for vote in asked_votes(source)
+        for asked in vote.askings
+        for one, other in combinations(asked, 2)
+    ]
+
+
+def _asked(one: BallotRecord, other: BallotRecord, vote: AskedVote) -> _Asked:
+    candidates = vote.turn.candidates
+    rule: Protocol = "ranked" if vote.form == "rich" else vote.form
+    agree = share_a_ranking(*(_masses(b, candidates, rule) for b in (one, other)))
+    cast = one.parsed is not None and other.parsed is not None
+    return _Asked(vote.form, cast, said(one) == said(other), agree, vote.turn.cluster)
+
+
+def _one_format(form: BallotFormat, askings: Sequence[_Asked], seed: int) -> OneFormat:
+    cast = [asked for asked in askings if asked.cast]
+    return OneFormat(
+        form=form,
+        pairs=len(askings),
+        abstained=len(askings) - len(cast),
+        same=_mean([(asked.same, asked.cluster) for asked in cast], seed),
+        consistent=_mean([(asked.consistent, asked.cluster) for asked in cast], seed),
+    )
+
+
+def _mean(found: Sequence[tuple[bool, Cluster]], seed: int) -> Estimate | NotEstimable:
+    values = [value for value, _ in found]
+    return cluster_bootstrap(values, [cluster for _, cluster in found], seed=seed)

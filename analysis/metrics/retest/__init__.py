@@ -1,0 +1,1 @@
+"""What asking the same vote again says about noise."""

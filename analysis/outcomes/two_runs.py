@@ -1,0 +1,164 @@
+"""Two runs side by side, paired on benchmark, task, persona and condition.
+
+Where runs compare panels, a pair has its panel in common too.
+"""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
+from math import fsum
+
+import polars as pl
+
+from tutorsim.analysis.ballots.recount_source import Source
+from tutorsim.analysis.metrics.invariance import FormatInvariance, format_invariance_of_two
+from tutorsim.analysis.metrics.turn_table import turn_table
+from tutorsim.analysis.outcomes.student_scores import OUTCOMES, Outcome, Pair, paired_outcomes
+from tutorsim.analysis.statistics.intervals_and_tests import (
+    Estimate,
+    NotEstimable,
+    PermutationTest,
+    cluster_bootstrap,
+    holm,
+    paired_permutation,
+    to_json,
+    wilson,
+)
+from tutorsim.records import EpisodeRecord
+
+__all__ = ["Comparison", "OutcomeDifference", "compare_runs"]
+
+
+@dataclass(frozen=True)
+class OutcomeDifference:
+    """One outcome under one condition: second run − first run, over the pairs they share."""
+
+    benchmark: str
+    condition: str
+    """With the panel behind it, `ranked.four`, where the runs compare panels."""
+    outcome: Outcome
+    first: float | NotEstimable
+    """Mean over the shared pairs."""
+    second: float | NotEstimable
+    difference: Estimate | NotEstimable
+    test: PermutationTest | NotEstimable
+    p_holm: float | None
+    """Corrected over all rows of the comparison; `None` without a test."""
+    differing: int
+    """Pairs whose outcome is not the same in both runs."""
+
+    def to_json(self) -> dict[str, object]:
+        return {name: to_json(value) for name, value in vars(self).items()}
+
+
+@dataclass(frozen=True)
+class Comparison:
+    """Two runs, paired."""
+
+    first: str
+    second: str
+    pairs: int
+    """Benchmark, task, persona and condition that both runs have complete."""
+    only_first: int
+    only_second: int
+    outcomes: tuple[OutcomeDifference, ...]
+    same_winner: Mapping[str, Estimate | NotEstimable]
+    """Protocol → share of first turns of the same episode that both runs gave to one role."""
+    format_invariance: Mapping[str, FormatInvariance | NotEstimable]
+    """As `format_invariance_of_two` gives it."""
+    caption: str
+
+    def to_json(self) -> dict[str, object]:
+        return {name: to_json(value) for name, value in vars(self).items()}
+
+
+def compare_runs(first: Source, second: Source, *, seed: int = 0) -> Comparison:
+    """Compare two sources, outcome by outcome and winner by winner.
+
+    Repeats of a pair are averaged. First attempts may differ between recordings, so the pairs
+    share their place in the grid and nothing else.
+    """
+    a, b = _cells(first), _cells(second)
+    rows = [
+        _difference(cell, outcome, a, b, seed)
+        for cell in a
+        if cell in b
+        for outcome in OUTCOMES
+        if cell[0] == "humaneval" or outcome not in ("final_code", "code_gain")
+    ]
+    tested = {i: r.test.p_value for i, r in enumerate(rows) if isinstance(r.test, PermutationTest)}
+    corrected = holm(tested)
+    one, two = _pairs(first), _pairs(second)
+    return Comparison(
+        first=first.name,
+        second=second.name,
+        pairs=len(one & two),
+        only_first=len(one - two),
+        only_second=len(two - one),
+        outcomes=tuple(replace(r, p_holm=corrected.get(i)) for i, r in enumerate(rows)),
+        same_winner=_same_winner(first, second),
+        format_invariance=format_invariance_of_two(first, second, seed=seed),
+        caption=(
+            f"{second.name} − {first.name}, paired on benchmark, task, persona and condition. "
+            f"First: {first.provenance}. Second: {second.provenance}."
+        ),
+    )
+
+
+Cells = Mapping[tuple[str, str], Mapping[Outcome, Mapping[Pair, float]]]
+
+
+def _cells(source: Source) -> Cells:
+    """Benchmark and condition → outcome → pair → value."""
+    groups: dict[tuple[str, str], list[EpisodeRecord]] = {}
+    for e in source.episodes:
+        if e.status == "complete":
+            groups.setdefault((e.benchmark, e.arm), []).append(e)
+    return {
+        cell: {o: _only_arm(episodes, o) for o in OUTCOMES} for cell, episodes in groups.items()
+    }
+
+
+def _only_arm(episodes: Sequence[EpisodeRecord], outcome: Outcome) -> Mapping[Pair, float]:
+    """The outcomes of episodes of one arm."""
+    found = paired_outcomes(episodes, outcome)
+    return next(iter(found.values()), {})
+
+
+def _pairs(source: Source) -> set[tuple[str, ...]]:
+    return {
+        (e.benchmark, e.task_id, e.persona, e.arm)
+        for e in source.episodes
+        if e.status == "complete"
+    }
+
+
+def _difference(
+    cell: tuple[str, str], outcome: Outcome, a: Cells, b: Cells, seed: int
+) -> OutcomeDifference:
+    one, two = a[cell][outcome], b[cell][outcome]
+    shared = [pair for pair in one if pair in two]
+    differences = [two[pair] - one[pair] for pair in shared]
+    return OutcomeDifference(
+        *cell,
+        outcome,
+        _mean([one[pair] for pair in shared]),
+        _mean([two[pair] for pair in shared]),
+        cluster_bootstrap(differences, [task for _, task, _ in shared], seed=seed),
+        paired_permutation(differences, seed=seed),
+        None,
+        sum(difference != 0 for difference in differences),
+    )
+
+
+def _mean(values: Sequence[float]) -> float | NotEstimable:
+    return (
+        fsum(values) / len(values) if values else NotEstimable("no pair with this outcome in both")
+    )
+
+
+def _same_winner(first: Source, second: Source) -> dict[str, Estimate | NotEstimable]:
+    one, other = (turn_table(source).winners().filter(turn=1) for source in (first, second))
+    both = other.join(one, on=["episode_id", "protocol"], maintain_order="left")
+    alike = both.with_columns(same=pl.col("winner") == pl.col("winner_right"))
+    counts = alike.group_by("protocol", maintain_order=True).agg(pl.col("same").sum(), n=pl.len())
+    return {protocol: wilson(same, n) for protocol, same, n in counts.iter_rows()}

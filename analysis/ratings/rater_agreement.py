@@ -1,0 +1,146 @@
+"""How far raters agree: Krippendorff's alpha, by the `krippendorff` package.
+
+Alpha is 1 − observed / expected disagreement of values given to the same item; 1 is agreement, 0
+what raters who draw from the given values would show (Krippendorff, Content Analysis, 2018). The
+ordinal metric counts how many ratings lie between two values, the interval metric squares their
+difference. Intervals resample tasks with all their items, and items each on its own, which takes
+items of one task as independent. The package gives the figure; resamples add up the items'
+coincidences, thousands of sums at once, and the tests hold the two to each other.
+"""
+
+from dataclasses import dataclass
+from typing import Final, Literal, get_args
+
+import krippendorff
+import numpy as np
+import numpy.typing as npt
+
+from tutorsim.analysis.ratings.gathered_ratings import Gathered, Kind
+from tutorsim.analysis.statistics.intervals_and_tests import Interval, NotEstimable, to_json
+from tutorsim.analysis.statistics.percentile_intervals import Weighted, percentile_interval
+from tutorsim.records import RatedBy
+
+__all__ = ["METRICS", "Agreement", "Alpha", "Metric", "agreement"]
+
+Metric = Literal["ordinal", "interval"]
+Floats = npt.NDArray[np.float64]
+Ints = npt.NDArray[np.int64]
+
+METRICS: Final[tuple[Metric, ...]] = get_args(Metric)
+
+
+@dataclass(frozen=True)
+class Alpha:
+    """Krippendorff's alpha under one metric."""
+
+    value: float
+    over_tasks: Interval | NotEstimable
+    over_items: Interval | NotEstimable
+
+    def to_json(self) -> dict[str, object]:
+        return {name: to_json(value) for name, value in vars(self).items()}
+
+
+@dataclass(frozen=True)
+class Agreement:
+    """How far the raters of one kind of text, on one rubric, agree."""
+
+    kind: Kind
+    rubric: str
+    by: RatedBy
+    raters: int
+    items: int
+    """Rated by anybody."""
+    shared: int
+    """Rated by two or more; alpha is of these."""
+    ratings: int
+    ordinal: Alpha | NotEstimable
+    interval: Alpha | NotEstimable
+
+    def to_json(self) -> dict[str, object]:
+        return {name: to_json(value) for name, value in vars(self).items()}
+
+
+def agreement(found: Gathered, *, seed: int) -> Agreement:
+    """Alpha of gathered ratings under both metrics.
+
+    Args:
+        found: The ratings.
+        seed: Of the intervals' draws.
+    """
+    shared = [name for name, said in found.scores.items() if len(said) > 1]
+    tasks = [found.items[name].task for name in shared]
+    domain = np.array(sorted({v for name in shared for v in found.scores[name].values()}))
+    counts = np.array(
+        [[list(found.scores[name].values()).count(v) for v in domain] for name in shared],
+        dtype=np.int64,
+    )
+    ordinal, interval = (_alpha(counts, domain, tasks, metric, seed) for metric in METRICS)
+    return Agreement(
+        kind=found.kind,
+        rubric=found.rubric.name,
+        by=found.by,
+        raters=len(found.raters),
+        items=len(found.scores),
+        shared=len(shared),
+        ratings=sum(map(len, found.scores.values())),
+        ordinal=ordinal,
+        interval=interval,
+    )
+
+
+def _alpha(
+    counts: Ints,
+    domain: Floats,
+    tasks: list[str],
+    metric: Metric,
+    seed: int,
+) -> Alpha | NotEstimable:
+    """Alpha of value counts.
+
+    Args:
+        counts: Shape (items, values): how many raters gave an item a value.
+        domain: The values, shape (values,).
+        tasks: The task of each item.
+        metric: Of the distance between values.
+        seed: Of the intervals' draws.
+    """
+    if not tasks:
+        return NotEstimable("no item has two ratings")
+    if len(domain) < 2:
+        return NotEstimable("every rating is the same")
+    value = krippendorff.alpha(
+        value_counts=counts, value_domain=domain, level_of_measurement=metric
+    )
+    resampled = _resampled(counts, domain, metric)
+    items = range(len(tasks))
+    return Alpha(
+        value=float(value),
+        over_tasks=percentile_interval(resampled, tasks, seed=seed),
+        over_items=percentile_interval(resampled, items, seed=seed, unit="items"),
+    )
+
+
+def _resampled(counts: Ints, domain: Floats, metric: Metric) -> Weighted:
+    """Alpha of weighted items.
+
+    With every value at a point of a line, both disagreements are sums of squared distances: the
+    points are the values themselves, or, under the ordinal metric, the number of ratings below a
+    value plus half of those of it.
+    """
+    n, v = counts.shape
+    both = counts[:, :, None] * (counts[:, None, :] - np.eye(v, dtype=np.int64))
+    coincidences = (both / (counts.sum(axis=1) - 1)[:, None, None]).reshape(n, v * v)
+
+    def statistic(weights: Floats) -> Floats:
+        found = (weights @ coincidences).reshape(-1, v, v)
+        given = found.sum(axis=2)
+        points = domain if metric == "interval" else np.cumsum(given, axis=1) - given / 2
+        points = np.broadcast_to(points, given.shape)
+        total = given.sum(axis=1)
+        observed = (found * (points[:, :, None] - points[:, None, :]) ** 2).sum(axis=(1, 2))
+        spread = total * (given * points**2).sum(axis=1) - (given * points).sum(axis=1) ** 2
+        with np.errstate(invalid="ignore", divide="ignore"):  # one value alone has no alpha
+            return np.where(spread > 1e-9, 1 - observed * (total - 1) / (2 * spread), np.nan)
+
+    return statistic

@@ -1,0 +1,112 @@
+"""What a document prints, part by part: every number in it has an id and is a claim.
+
+The page marks the same parts, so that a number that is drawn is a claim, and no other is.
+Left out are the transcripts of episodes, which quote the record itself, the drawings, whose
+data stand below them, and names: titles, heads of columns, versions of packages.
+"""
+
+from collections import Counter
+from collections.abc import Iterator, Sequence
+from typing import Final
+
+import polars as pl
+
+from tutorsim.analysis.charts.figure import Figure
+from tutorsim.analysis.claims.claim_ids import unique
+from tutorsim.analysis.claims.claims_file import PageName
+from tutorsim.analysis.claims.claims_in_tables import Cells, Printed, Words
+from tutorsim.analysis.report.document import Answer, Document, Section, Table, cell
+
+__all__ = ["Places", "cells_of", "document_parts", "is_version", "table_parts"]
+
+_NAMED: Final = "Package "
+"""Facts that are versions."""
+
+
+class Places:
+    """Ids of a document's places, for what draws it.
+
+    Args:
+        document: The document.
+        page: What draws it.
+    """
+
+    def __init__(self, document: Document, page: PageName) -> None:
+        self.page = page
+        sections = [answer.section for answer in document.answers]
+        before = [sections[:at].count(name) + 1 for at, name in enumerate(sections)]
+        self._answers = {
+            id(answer): name if n == 1 else f"{name}~{n}"
+            for answer, name, n in zip(document.answers, sections, before, strict=True)
+        }
+        names = [name for name, _ in document.facts]
+        counts = Counter[str]()
+        self._facts: list[str] = []
+        for name, plain in zip(names, unique(names), strict=True):
+            counts[name] += 1
+            self._facts.append(plain if counts[name] == 1 else f"{plain}~{counts[name]}")
+
+    def of(self, kind: str, name: str = "") -> str:
+        """`PAGE.KIND-NAME`, or `PAGE.KIND`."""
+        return f"{self.page}.{kind}-{name}" if name else f"{self.page}.{kind}"
+
+    def answer(self, part: str, answer: Answer) -> str:
+        """The place of a part of an answer."""
+        return self.of(part, self._answers[id(answer)])
+
+    def fact(self, index: int) -> str:
+        """The place of a fact."""
+        return self.of("record", self._facts[index])
+
+
+def document_parts(document: Document, page: PageName) -> Iterator[Printed]:
+    """Every text and table of a document that has numbers of its own, each at its place."""
+    places = Places(document, page)
+    yield Words(places.of("what"), "", document.summary)
+    yield Words(places.of("warning"), "", document.warning)
+    for answer in document.answers:
+        yield Words(places.answer("question", answer), "", answer.question)
+        yield Words(places.answer("answer", answer), answer.question, answer.headline)
+        yield Words(places.answer("detail", answer), answer.question, answer.detail)
+    for section in document.sections:
+        yield from _section(section, places)
+    yield Words(places.of("no-trace"), "", document.no_trace)
+    for index, (name, value) in enumerate(document.facts):
+        if not is_version(name):
+            yield Words(places.fact(index), name, value)
+
+
+def is_version(fact: str) -> bool:
+    """Whether a fact is the version of a package, which is a name."""
+    return fact.startswith(_NAMED)
+
+
+def _section(section: Section, places: Places) -> Iterator[Printed]:
+    yield Words(places.of("section", section.id), "", section.title)
+    yield Words(places.of("lead", section.id), section.title, section.lead)
+    for figure in section.figures:
+        yield from _figure(figure, places)
+    for table in section.tables:
+        yield from table_parts(table, places.page)
+
+
+def _figure(figure: Figure, places: Places) -> Iterator[Printed]:
+    yield Words(places.of("finding", figure.name), "", figure.finding)
+    yield Words(places.of("method", figure.name), "", figure.method)
+    if figure.chart is not None:
+        yield Words(places.of("legend", figure.name), "", figure.caption)
+        about = figure.caption.split(";")[0].split(".")[0]
+        yield cells_of(places.of("chart", figure.name), about, figure.data)
+
+
+def table_parts(table: Table, page: PageName) -> Iterator[Printed]:
+    """The title, the cells and the caption of a table."""
+    yield Words(f"{page}.title-{table.name}", "", table.title)
+    yield cells_of(f"{page}.table-{table.name}", table.title, table.data)
+    yield Words(f"{page}.caption-{table.name}", table.title, table.caption)
+
+
+def cells_of(place: str, title: str, data: pl.DataFrame) -> Cells:
+    """A frame as it is printed."""
+    rows: Sequence[Sequence[str]] = [[cell(value) for value in row] for row in data.iter_rows()]
+    return Cells(place, title, data.columns, rows)

@@ -1,0 +1,1 @@
+"""Tables of a run, what a branch takes over, and printed figures."""

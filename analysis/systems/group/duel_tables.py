@@ -1,0 +1,126 @@
+"""Tables of a report about duels: wins in both orders, who should have spoken, quality."""
+
+from collections.abc import Iterable, Mapping, Sequence
+from statistics import stdev
+from typing import Any, Final
+
+import polars as pl
+
+from tutorsim.analysis.charts.number_words import counted
+from tutorsim.analysis.report.document import Table
+from tutorsim.analysis.statistics.intervals_and_tests import Estimate, Interval, wilson
+from tutorsim.analysis.systems.group.published_figures import printed
+from tutorsim.records.group import DuelRecord
+
+__all__ = ["duels_table", "hits_table", "quality_table"]
+
+Duels = Sequence[DuelRecord]
+SYSTEMS: Final = ("self_select", "next_speaker")
+
+
+def _frame(rows: Iterable[Mapping[str, Any]]) -> pl.DataFrame:
+    return pl.DataFrame(list(rows), infer_schema_length=None)
+
+
+def _rate(part: int, whole: int) -> dict[str, float | None]:
+    """A share with its Wilson interval; nulls where there is nothing to share."""
+    estimate = wilson(part, whole)
+    if not isinstance(estimate, Estimate) or not isinstance(estimate.interval, Interval):
+        return {"share": None, "low": None, "high": None}
+    return {
+        "share": estimate.value,
+        "low": estimate.interval.low,
+        "high": estimate.interval.high,
+    }
+
+
+def duels_table(duels: Duels) -> Table:
+    """Wins, draws and losses of self-selection, and what the first order alone would say."""
+    judged = [duel for duel in duels if duel.result is not None]
+    rows = []
+    for result in ("win", "draw", "loss"):
+        count = sum(duel.result == result for duel in judged)
+        text, files = (printed("duel", public=public, result=result) for public in (False, True))
+        rows.append(
+            {
+                "result": result,
+                "duels": count,
+                **_rate(count, len(judged)),
+                "first_order_only": sum(duel.first_order == result for duel in judged),
+                "printed": None if text is None else text / 100,
+                "public_files": None if files is None else files / 100,
+            }
+        )
+    dependent = sum(duel.order_dependent for duel in judged)
+    caption = (
+        f"From the view of self-selection, {counted(len(judged), 'duel')}, each judged in both "
+        f"orders; opposite verdicts in the two orders gave {counted(dependent, 'draw')}. Left out: "
+        f"{counted(len(duels) - len(judged), 'duel')} without a readable verdict. Intervals: "
+        "Wilson, 95 %. Printed: 61 samples, judged once each; public files: all 84, computed by us."
+    )
+    return Table("duels", "Self-selection against prediction", caption, _frame(rows))
+
+
+def hits_table(duels: Duels) -> Table:
+    """How often the expected speaker speaks, by system and by kind; no judge is needed."""
+    rows = []
+    kinds = ("all", *dict.fromkeys(duel.kind for duel in duels))
+    for kind in kinds:
+        some = [duel for duel in duels if kind in ("all", duel.kind)]
+        for system in SYSTEMS:
+            hits = sum(_spoke(duel, system) == duel.expected_speaker for duel in some)
+            files = printed("speaker_hit", public=True, system=system) if kind == "all" else None
+            rows.append(
+                {
+                    "kind": kind,
+                    "system": system,
+                    "hits": hits,
+                    "duels": len(some),
+                    **_rate(hits, len(some)),
+                    "public_files": None if files is None else files / 100,
+                }
+            )
+    caption = "Share of duels in which the expected speaker speaks. Public files: computed by us."
+    return Table("speaker_hit", "Who should have spoken", caption, _frame(rows))
+
+
+def _spoke(duel: DuelRecord, system: str) -> str | None:
+    if system == "self_select":
+        return duel.self_selected
+    return duel.prediction.named if duel.prediction else None
+
+
+def quality_table(duels: Duels) -> Table | None:
+    """Mean rating per kind and system, and the spread between raters."""
+    rows = []
+    for kind in dict.fromkeys(duel.kind for duel in duels):
+        for system in SYSTEMS:
+            by_duel = [_rater_means(duel, system) for duel in duels if duel.kind == kind]
+            rated = [means for means in by_duel if means]
+            if rated:
+                spreads = [stdev(means) for means in rated if len(means) > 1]
+                rows.append(
+                    {
+                        "kind": kind,
+                        "system": system,
+                        "replies": len(rated),
+                        "mean": sum(sum(means) / len(means) for means in rated) / len(rated),
+                        "spread_of_raters": sum(spreads) / len(spreads) if spreads else None,
+                        "printed": printed("turn_quality", kind=kind)
+                        if system == "self_select"
+                        else None,
+                    }
+                )
+    if not rows:
+        return None
+    caption = (
+        "Mean over replies of the mean over raters and criteria, 1 to 10; spread: standard "
+        "deviation between raters of one reply. The printed scores rate likeness to a real turn."
+    )
+    return Table("quality", "Quality of the tenth message", caption, _frame(rows))
+
+
+def _rater_means(duel: DuelRecord, system: str) -> list[float]:
+    """Each rater's mean over criteria for one reply."""
+    scores = [rating.scores for rating in duel.ratings if rating.system == system]
+    return [sum(one.values()) / len(one) for one in scores if one]

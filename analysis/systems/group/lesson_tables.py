@@ -1,0 +1,323 @@
+"""Tables of a report about lessons: how they ended, who spoke and why, how the talk went."""
+
+from collections import Counter
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from typing import Any
+
+import polars as pl
+
+from tutorsim.analysis.report.document import Table
+from tutorsim.analysis.statistics.intervals_and_tests import Estimate, Interval, cluster_bootstrap
+from tutorsim.analysis.systems.group.published_figures import printed
+from tutorsim.analysis.systems.group.talk_measures import (
+    CATEGORIES,
+    KINDS,
+    PHASES,
+    WINDOW,
+    Act,
+    adherence,
+    area_of,
+    gini,
+    ideal_profiles,
+    kappa,
+    phase_shares,
+    rolling_task_share,
+    slope,
+)
+from tutorsim.records.group import CycleRecord, LessonRecord
+
+__all__ = [
+    "acts_of",
+    "adherence_table",
+    "agreement_table",
+    "balance_table",
+    "categories_table",
+    "ends_table",
+    "participation_table",
+    "phases_table",
+    "reasons_table",
+]
+
+Lessons = Sequence[LessonRecord]
+
+
+def _by_condition(lessons: Lessons) -> Iterator[tuple[str, list[LessonRecord]]]:
+    for condition in dict.fromkeys(lesson.condition for lesson in lessons):
+        yield condition, [lesson for lesson in lessons if lesson.condition == condition]
+
+
+def _share(part: int, whole: int) -> float | None:
+    return part / whole if whole else None
+
+
+def _mean(values: Sequence[float]) -> float | None:
+    return sum(values) / len(values) if values else None
+
+
+def _frame(rows: Iterable[Mapping[str, Any]]) -> pl.DataFrame:
+    return pl.DataFrame(list(rows), infer_schema_length=None)
+
+
+def _cycles(lesson: LessonRecord) -> list[tuple[int, CycleRecord]]:
+    """Cycles that came to a choice of the next speaker."""
+    found = [(event.number, event.cycle) for event in lesson.events if event.cycle is not None]
+    return [(number, cycle) for number, cycle in found if cycle.thoughts or cycle.prediction]
+
+
+def ends_table(lessons: Lessons) -> Table:
+    """How lessons ended and how far they came, by condition."""
+    rows = []
+    for condition, some in _by_condition(lessons):
+        ends = Counter(lesson.ended_by for lesson in some)
+        rows.append(
+            {
+                "condition": condition,
+                "lessons": len(some),
+                "with_a_person": sum(lesson.variant == "person" for lesson in some),
+                "events": _mean([len(lesson.events) for lesson in some]),
+                "stage_reached": _mean([lesson.stage_reached for lesson in some]),
+                "tasks_done": _mean([lesson.progress for lesson in some]),
+                "ended": ", ".join(f"{end or 'failed'} {n}" for end, n in ends.most_common()),
+            }
+        )
+    turns, talks = (printed(name, study="human") for name in ("turns", "conversations"))
+    caption = (
+        "Means over lessons; tasks done is a share. Printed for lessons with people: about "
+        f"{turns:.0f} turns each, {talks:.0f} conversations."
+    )
+    return Table("lessons", "Lessons", caption, _frame(rows))
+
+
+def participation_table(lessons: Lessons) -> Table:
+    """Messages and words of each participant, by condition."""
+    rows = []
+    for condition, some in _by_condition(lessons):
+        said = [(e.who, len(e.text.split())) for x in some for e in x.events if e.kind == "message"]
+        messages = Counter(who for who, _ in said)
+        for who in (*some[0].agents, "learner"):
+            words = [count for name, count in said if name == who]
+            row = {"condition": condition, "participant": who, "messages": messages[who]}
+            rows.append(
+                row | {"share": _share(messages[who], len(said)), "words_each": _mean(words)}
+            )
+    ginis = [
+        f"{condition} {value:.2f}"
+        for condition, some in _by_condition(lessons)
+        if (value := _gini(some)) is not None
+    ]
+    caption = f"Gini of messages, mean over lessons: {', '.join(ginis) or 'not estimable'}."
+    return Table("participation", "Who spoke", caption, _frame(rows))
+
+
+def _gini(lessons: Lessons) -> float | None:
+    values = []
+    for lesson in lessons:
+        counts = Counter(e.who for e in lesson.events if e.kind == "message")
+        found = gini([counts[who] for who in (*lesson.agents, "learner")])
+        values += [] if found is None else [found]
+    return _mean(values)
+
+
+def reasons_table(lessons: Lessons) -> Table:
+    """Why somebody spoke, or nobody: shares of the cycles that came to a choice."""
+    rows = []
+    for condition, some in _by_condition(lessons):
+        cycles = [cycle for lesson in some for _, cycle in _cycles(lesson)]
+        rules = Counter(rule for cycle in cycles for rule in {step.rule for step in cycle.steps})
+        cut = sum(_interrupted(cycle) for cycle in cycles)
+        rows.append(
+            {
+                "condition": condition,
+                "cycles": len(cycles),
+                "nobody_spoke": _share(sum(c.chosen is None for c in cycles), len(cycles)),
+                "floor": rules["floor"],
+                "address": rules["address"],
+                "interruptions": cut,
+                "threshold_held_back": rules["threshold"],
+                "ties": rules["silent_longest"],
+                "withdrawn": sum(c.withdrawn for c in cycles),
+            }
+        )
+    caption = (
+        "Counts of cycles in which a rule applied; an interruption is a correction by somebody "
+        "whom floor or address had left out."
+    )
+    return Table("reasons", "Why they spoke", caption, _frame(rows))
+
+
+def _interrupted(cycle: CycleRecord) -> bool:
+    kept = [step.kept for step in cycle.steps if step.rule == "interruption"]
+    return bool(kept) and cycle.chosen in kept[0]
+
+
+# --- Coding ---------------------------------------------------------------------------------------
+
+
+def acts_of(lesson: LessonRecord, coder: str) -> list[Act]:
+    """The messages of a lesson in one coder's categories."""
+    codes = {code.event: code.category for code in lesson.codes if code.coder == coder}
+    messages = [event for event in lesson.events if event.kind == "message"]
+    return [Act(event.who or "", codes.get(event.number)) for event in messages]
+
+
+def _coded(lessons: Lessons) -> list[LessonRecord]:
+    return [lesson for lesson in lessons if lesson.codes]
+
+
+def agreement_table(lessons: Lessons) -> Table | None:
+    """Cohen's κ of both coders; `None` where nothing was coded twice."""
+    first = [act.category for x in _coded(lessons) for act in acts_of(x, "coder_1")]
+    second = [act.category for x in _coded(lessons) for act in acts_of(x, "coder_2")]
+    pairs = [(a, b) for a, b in zip(first, second, strict=True) if a is not None and b is not None]
+    if not pairs:
+        return None
+    areas = [(area_of(a), area_of(b)) for a, b in pairs]
+    rows = [
+        {
+            "categories": name,
+            "messages": len(both),
+            "agreement": _mean([a == b for a, b in both]),
+            "kappa": kappa([a for a, _ in both], [b for _, b in both]),
+        }
+        for name, both in (("twelve", pairs), ("two areas", areas))
+    ]
+    caption = f"{len(first) - len(pairs)} messages that a coder gave no category are left out."
+    return Table("agreement", "Agreement of both coders", caption, _frame(rows))
+
+
+def categories_table(lessons: Lessons) -> Table | None:
+    """Shares of Bales' categories per participant, beside printed ones."""
+    coded = _coded(lessons)
+    rows = []
+    for who in dict.fromkeys((*(a for x in coded for a in x.agents), "learner")):
+        by_coder = [
+            [act.category for x in coded for act in acts_of(x, coder) if act.who == who]
+            for coder in ("coder_1", "coder_2")
+        ]
+        for number, name in enumerate(CATEGORIES, start=1):
+            shares = [_category_share(codes, number) for codes in by_coder]
+            known = [share for share in shares if share is not None]
+            print_share = printed("ipa_share", participant=who, category=name)
+            if known and (max(known) > 0 or print_share is not None):
+                rows.append(
+                    {
+                        "participant": who,
+                        "category": name,
+                        "share": shares[0],
+                        "low": min(known),
+                        "high": max(known),
+                        "printed": None if print_share is None else print_share / 100,
+                    }
+                )
+    if not rows:
+        return None
+    caption = "Share of a participant's acts by coder 1; low and high over both coders."
+    return Table("categories", "What kind of acts", caption, _frame(rows))
+
+
+def _category_share(codes: Sequence[int | None], number: int) -> float | None:
+    known = [code for code in codes if code is not None]
+    return _share(known.count(number), len(known))
+
+
+def adherence_table(lessons: Lessons) -> Table | None:
+    """Each agent's acts against its ideal profile, by condition."""
+    rows = []
+    for condition, some in _by_condition(_coded(lessons)):
+        acts = [act for lesson in some for act in acts_of(lesson, "coder_1")]
+        other = [act for lesson in some for act in acts_of(lesson, "coder_2")]
+        for who, ideal in ideal_profiles().items():
+            found, second = adherence(acts, who, ideal), adherence(other, who, ideal)
+            if found is not None:
+                rows.append(
+                    {
+                        "condition": condition,
+                        "participant": who,
+                        "acts": found.acts,
+                        "distance": found.distance,
+                        "cosine": found.cosine,
+                        "distance_coder_2": second.distance if second else None,
+                    }
+                )
+    if not rows:
+        return None
+    caption = (
+        "Distance ½ Σ|p − q| from the role's ideal profile: 0 is equal, 1 has nothing in common. "
+        "The profiles are ours, set before any lesson was recorded."
+    )
+    return Table("adherence", "Role adherence", caption, _frame(rows))
+
+
+def balance_table(lessons: Lessons, *, seed: int) -> Table | None:
+    """The task share in a rolling window: at the start, at the end, and its slope."""
+    rows = []
+    for condition, some in _by_condition(_coded(lessons)):
+        shares = [(x, rolling_task_share(acts_of(x, "coder_1"))) for x in some]
+        whole = [(x, values) for x, values in shares if len(values) > 1]
+        slopes = [value for _, values in whole if (value := slope(values)) is not None]
+        if not slopes:
+            continue
+        estimate = cluster_bootstrap(slopes, [x.task_id for x, _ in whole], seed=seed)
+        interval = estimate.interval if isinstance(estimate, Estimate) else None
+        bounds = interval if isinstance(interval, Interval) else None
+        rows.append(
+            {
+                "condition": condition,
+                "lessons": len(slopes),
+                "task_share_first": _mean([values[0] for _, values in whole]),
+                "task_share_last": _mean([values[-1] for _, values in whole]),
+                "change": _mean(slopes),
+                "low": bounds.low if bounds else None,
+                "high": bounds.high if bounds else None,
+            }
+        )
+    if not rows:
+        return None
+    low, high = (printed(f"task_share_{end}", phase="start") for end in ("low", "high"))
+    caption = (
+        f"Share of task acts (4 to 9) in a rolling window of {WINDOW} messages; the rest "
+        "is social-emotional. Change over a lesson by least squares, 95 % over tasks. Printed for "
+        f"the start: {low:.0f} to {high:.0f} %."
+    )
+    return Table("balance", "Task and social-emotional acts", caption, _frame(rows))
+
+
+def phases_table(lessons: Lessons) -> Table | None:
+    """Per participant and third of the lesson, the shares of four kinds of acts."""
+    coded = _coded(lessons)
+    rows = []
+    for who in dict.fromkeys((*(a for x in coded for a in x.agents), "learner")):
+        per_lesson = [phase_shares(acts_of(lesson, "coder_1"), who) for lesson in coded]
+        for place, phase in enumerate(PHASES):
+            found = [shares for one in per_lesson if (shares := one[place]) is not None]
+            if found:
+                kinds: dict[str, float | None] = {
+                    kind: _mean([shares[kind] for shares in found]) for kind in KINDS
+                }
+                rows.append(
+                    {
+                        "participant": who,
+                        "phase": phase,
+                        "lessons": len(found),
+                        "printed": _printed_phase(who, phase),
+                    }
+                    | kinds
+                )
+    if not rows:
+        return None
+    caption = (
+        "Mean over lessons in which the participant acted in that third. Guiding 4 to 6, "
+        "questioning 7 to 9, affective 1 to 3, other 10 to 12; the four sum to 1."
+    )
+    return Table("phases", "Scaffolding by thirds of a lesson", caption, _frame(rows))
+
+
+def _printed_phase(who: str, phase: str) -> str | None:
+    name = "tom" if who == "learner" else who
+    found = [
+        f"{kind} {share:.0f} %"
+        for kind in KINDS
+        if (share := printed("scaffold_share", participant=name, phase=phase, kind=kind))
+        is not None
+    ]
+    return ", ".join(found) or None

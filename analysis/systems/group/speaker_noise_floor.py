@@ -1,0 +1,184 @@
+"""The noise floor of speaking: how often the same thoughts, evaluated again, bring another speaker.
+
+Everything but the evaluation is held fixed: the thoughts, the last message and the silences. The
+speaker of each asking is that of the run's own rule, from the scores of that asking alone. Only
+cycles count in which some agent wanted to speak, since only those were evaluated.
+"""
+
+from collections.abc import Mapping, Sequence
+from fractions import Fraction
+from itertools import combinations
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from tutorsim.analysis.report.document import Answer, Section
+from tutorsim.analysis.statistics.intervals_and_tests import (
+    Estimate,
+    NotEstimable,
+    cluster_bootstrap,
+)
+from tutorsim.analysis.systems.group.exported_tables import TABLES
+from tutorsim.analysis.systems.group.other_speakers import NOBODY, cycles_of, speakers
+from tutorsim.analysis.systems.group.recount_tables import THRESHOLDS, logged_rule
+from tutorsim.analysis.systems.noise_floor import asked_again_words
+from tutorsim.analysis.systems.system_view import SystemRun
+from tutorsim.analysis.views.cells import estimate, table
+from tutorsim.records import RetestReply
+from tutorsim.records.group import EventRecord, GroupRecord
+from tutorsim.systems.group.speaker_selection import Rule
+
+__all__ = ["SpeakingFloor", "speaking_answer", "speaking_floor", "speaking_section"]
+
+Place = tuple[str, int]
+"""Episode and event."""
+Speakers = Mapping[Place, str | None]
+"""Who speaks; `None` for nobody."""
+
+
+class SpeakingFloor(NamedTuple):
+    """What re-asking alone changes of who speaks."""
+
+    cycles: int
+    pairs: int
+    """Two askings of one evaluation, logged or re-asked."""
+    other: Estimate | NotEstimable
+    """Share of the pairs in which another agent speaks, or nobody in place of somebody."""
+    another: Estimate | NotEstimable
+    """Share of the pairs in which two different agents speak."""
+    thresholds: dict[str, Estimate | NotEstimable]
+    """Threshold → share of the same cycles in which another speaks under it than was logged."""
+
+
+def speaking_floor(run: SystemRun) -> SpeakingFloor | None:
+    """The floor; `None` for a run whose evaluations were not asked again."""
+    asked = _asked(run)
+    if not asked:
+        return None
+    rule, records = logged_rule(run), {one.episode_id: one for one in run.episodes}
+    most = max(len(values) for values in asked.values())
+    logged = _speakers(run, list(records.values()), rule)
+    askings = [logged, *(_asked_again(run, records, asked, i, rule) for i in range(most))]
+    places = [place for place in asked if place in logged]
+    pairs = [
+        (place, one[place], other[place])
+        for place in places
+        for one, other in combinations([a for a in askings if place in a], 2)
+    ]
+    names = [episode for (episode, _), _, _ in pairs]
+    seed = run.head.study.seed
+
+    def share(values: Sequence[bool], clusters: Sequence[str]) -> Estimate | NotEstimable:
+        return cluster_bootstrap(values, clusters, seed=seed)
+
+    changed = {}
+    for text in THRESHOLDS:
+        now = _speakers(run, list(records.values()), rule._replace(threshold=Fraction(text)))
+        differ = [now[place] != logged[place] for place in places]
+        changed[text] = share(differ, [episode for episode, _ in places])
+    return SpeakingFloor(
+        cycles=len(places),
+        pairs=len(pairs),
+        other=share([one != other for _, one, other in pairs], names),
+        another=share(
+            [None not in (one, other) and one != other for _, one, other in pairs], names
+        ),
+        thresholds=changed,
+    )
+
+
+def _asked(run: SystemRun) -> dict[Place, tuple[Any, ...]]:
+    """Where an evaluation was asked again → what each asking gave."""
+    complete = {one.episode_id for one in run.episodes if one.status == "complete"}
+    return {
+        (record.episode_id, reply.turn): reply.values
+        for record in (run.retest.episodes if run.retest else ())
+        if record.episode_id in complete
+        for reply in record.votes
+        if isinstance(reply, RetestReply) and reply.values
+    }
+
+
+def _asked_again(
+    run: SystemRun,
+    records: Mapping[str, GroupRecord],
+    asked: Mapping[Place, tuple[Any, ...]],
+    repeat: int,
+    rule: Rule,
+) -> Speakers:
+    """Who speaks by the scores of one repeat, where it has an answer."""
+    there = {place: values[repeat] for place, values in asked.items() if len(values) > repeat}
+    changed = [
+        record.model_copy(
+            update={
+                "events": tuple(
+                    _scored(event, there[name, event.number])
+                    for event in record.events
+                    if (name, event.number) in there
+                )
+            }
+        )
+        for name, record in records.items()
+    ]
+    return _speakers(run, changed, rule)
+
+
+def _scored(event: EventRecord, values: Mapping[str, Mapping[str, float]] | None) -> EventRecord:
+    """An event whose thoughts carry other scores."""
+    assert event.cycle is not None
+    thoughts = tuple(
+        one.model_copy(
+            update={"scores": (values or {}).get(one.agent) if one.action == "speak" else None}
+        )
+        for one in event.cycle.thoughts
+    )
+    return event.model_copy(update={"cycle": event.cycle.model_copy(update={"thoughts": thoughts})})
+
+
+def _speakers(run: SystemRun, records: Sequence[GroupRecord], rule: Rule) -> Speakers:
+    cycles = cycles_of(TABLES["thoughts"].frame(records, run.head))
+    places = speakers(cycles, rule)
+    keys = zip(cycles.episode, cycles.event.tolist(), strict=True)
+    return {
+        key: None if place == NOBODY else str(cycles.agents[row, place])
+        for row, (key, place) in enumerate(zip(keys, np.asarray(places).tolist(), strict=True))
+    }
+
+
+def speaking_section(run: SystemRun, found: SpeakingFloor) -> Section:
+    """The floor beside what another threshold changes, for the summary and the report."""
+    assert run.retest is not None
+    rows = [
+        ("evaluated again, any difference", found.pairs, estimate(found.other)),
+        ("evaluated again, two different agents", found.pairs, estimate(found.another)),
+        *(
+            (f"threshold {text} in place of the logged one", found.cycles, estimate(share))
+            for text, share in found.thresholds.items()
+        ),
+    ]
+    made = table(
+        "speaking",
+        "How often another speaks",
+        f"Over {found.cycles} cycles whose evaluation was asked again, everything before held "
+        "fixed. Evaluated again: pairs of two askings of one prompt, logged or re-asked. What a "
+        "threshold changes is to be read beside it. 95 % intervals in brackets: bootstrap over "
+        "lessons.",
+        ("what changes", "compared", "share with another speaker, or none"),
+        rows,
+    )
+    assert made is not None
+    return Section(
+        "noise", "Noise floor of speaking", asked_again_words(run.retest), tables=(made,)
+    )
+
+
+def speaking_answer(found: SpeakingFloor) -> Answer:
+    """The floor in one sentence."""
+    value = found.other.value if isinstance(found.other, Estimate) else None
+    return Answer(
+        "How far does the speaker hang on one evaluation?",
+        "not known" if value is None else f"in {100 * value:.0f} % of {found.pairs} pairs another",
+        "The same thoughts evaluated twice, everything else held fixed: the noise floor of "
+        "speaking.",
+        "noise",
+    )

@@ -1,0 +1,118 @@
+"""The noise floor of a system's votes: what asking the same prompts again changes by itself.
+
+The definitions are those of `analysis.metrics.retest.noise_floor`. A floor under flips and shifts
+needs a first vote, which these systems do not hold; what can be said is how often a voter says the
+same, and how far the winners hang on the answers that voters happened to give.
+"""
+
+from collections.abc import Callable
+from typing import Any
+
+from tutorsim.analysis.ballots.recount_source import Source
+from tutorsim.analysis.metrics.retest.noise_floor import (
+    answered_by,
+    ballot_agreement,
+    winner_stability,
+)
+from tutorsim.analysis.metrics.retest.repeated_votes import AskedVote, asked_votes
+from tutorsim.analysis.report.document import Section
+from tutorsim.analysis.runs.exported_tables import ballots_table
+from tutorsim.analysis.systems.system_view import SystemRun
+from tutorsim.analysis.views.cells import estimate, plain, table
+from tutorsim.records import Retest
+
+__all__ = ["asked_again_words", "noise_section"]
+
+_COLUMNS = (
+    "vote",
+    "votes",
+    "pairs of askings",
+    "same ballot",
+    "same by chance",
+    "pairs with abstentions",
+    "panels with the logged winner",
+    "two panels agree",
+)
+_CAPTION = (
+    "Pairs: two askings of one voter's prompt, logged or re-asked; same: share of them with one "
+    "ballot; by chance: two ballots of one voter in different votes. Pairs with one abstention + "
+    "with two are in no share. Panels: one answer of each voter; how often their winner is that of "
+    "the logged ballots, and how often two of them agree. A tie goes to the fallback order. 95 % "
+    "intervals in brackets: bootstrap over tasks, or what the system takes together with a task."
+)
+
+
+def noise_section(
+    run: SystemRun,
+    kind: Callable[[AskedVote], str],
+    *,
+    cluster: Callable[[Any], str] = lambda record: str(record.task_id),
+) -> Section | None:
+    """How steady a run's votes are; `None` for a run whose votes were not asked again.
+
+    Args:
+        run: The run.
+        kind: What a vote is of; each kind is a row.
+        cluster: What a record is resampled together with.
+
+    Raises:
+        LogError: If the retest is of votes that the log does not hold.
+    """
+    if run.retest is None or run.head.voting is None:
+        return None
+    kinds: dict[str, list[AskedVote]] = {}
+    clusters = {record.episode_id: cluster(record) for record in run.episodes}
+    for vote in asked_votes(_source(run), run.episodes):
+        place = vote.turn.place._replace(task=clusters[vote.turn.key.episode_id])
+        together = vote._replace(turn=vote.turn._replace(place=place))
+        kinds.setdefault(kind(vote), []).append(together)
+    seed = run.head.study.seed
+    rows = []
+    for name, votes in kinds.items():
+        own, panels = ballot_agreement(votes, seed=seed), winner_stability(votes, seed=seed)
+        rows.append(
+            (
+                name,
+                own.votes,
+                own.pairs,
+                estimate(own.same),
+                plain(own.chance),
+                f"{own.one_abstained} + {own.both_abstained}",
+                estimate(panels.elects_logged),
+                estimate(panels.agree),
+            )
+        )
+    made = table("noise", "One prompt, asked several times", _CAPTION, _COLUMNS, rows)
+    if made is None:
+        return None
+    lead = f"What re-asking alone changes. {asked_again_words(run.retest)}"
+    return Section("noise", "Noise floor of the votes", lead, tables=(made,))
+
+
+def asked_again_words(retest: Retest) -> str:
+    """How often what was asked again, and by whom it was answered, in a sentence."""
+    head = retest.head
+    drawn = "" if head.sample is None else f", in {head.sample} turns drawn for it"
+    failures = {
+        (episode.episode_id, failure.key)
+        for episode in retest.episodes
+        for vote in episode.votes
+        for failure in vote.failures
+    }
+    failed = f" {len(failures)} calls failed; repeats that lack an answer are left out."
+    said = f"Asked again {head.repeats} × by {answered_by(head.provenance)}{drawn}."
+    return said + failed * bool(failures)
+
+
+def _source(run: SystemRun) -> Source:
+    voting = run.head.voting
+    assert voting is not None
+    return Source(
+        name=run.name,
+        rows=ballots_table(run.episodes, run=run.head),
+        fallback_order=voting.fallback_order,
+        budget=voting.cumulative_budget,
+        run=run.head,
+        episodes=(),
+        retest=run.retest,
+    )

@@ -1,0 +1,69 @@
+"""Scores, recounts, tables and documents of oversight runs, and the audit of other runs."""
+
+from collections.abc import Callable
+from functools import partial
+from typing import Final
+
+from tutorsim.analysis.systems.oversight.exported_tables import TABLES
+from tutorsim.analysis.systems.oversight.item_trace import item_dialogue
+from tutorsim.analysis.systems.oversight.published_figures import PUBLISHED
+from tutorsim.analysis.systems.oversight.rateable_replies import (
+    delivered_passages,
+    proposal_passages,
+)
+from tutorsim.analysis.systems.oversight.summary_and_report import document, recount
+from tutorsim.analysis.systems.system_view import View
+from tutorsim.records import RunRecord
+from tutorsim.records.oversight import OversightRecord
+
+__all__ = ["VIEW"]
+
+
+def _correct(label: str, record: OversightRecord) -> float | None:
+    """Whether a label is right, as a number; `None` without gold."""
+    return float(record.scores[label]) if record.scores else None
+
+
+def _both_correct(record: OversightRecord) -> float | None:
+    return float(all(record.scores.values())) if record.scores else None
+
+
+def _unread(head: RunRecord) -> frozenset[str]:
+    """What a recount does not look at: texts, and turns where no vote is in them."""
+    shown = {"tutor", "dialogue", "reply", "audited", "annotation"}
+    said = {"briefing", "challenges", "press", "judge_swapped", "lead_prompt"}
+    counted = {"failure", "unjudged", "scores"}
+    found = {f"{one}.{name}" for one, names in _UNREAD_INSIDE.items() for name in names.split()}
+    voted = () if head.voting else ("turns", "variant")
+    return frozenset({*shown, *said, *counted, *found, *voted})
+
+
+_UNREAD_INSIDE: Final = {
+    "calls": "stage model stop_reason",
+    "messages": "status attempts act turn thesis evidence",
+    "judge": "status attempts first_shown winner why",
+    "stress": "status attempts weakness severity",
+    "quick": "agent status reasoning",
+    "lead": "agent status reasoning",
+}
+"""Record's field → what a recount does not look at in it."""
+
+
+_OUTCOMES: Final[dict[str, Callable[[OversightRecord], float | None]]] = {
+    "mistake_correct": partial(_correct, "mistake"),
+    "guidance_correct": partial(_correct, "guidance"),
+    "both_correct": _both_correct,
+}
+
+VIEW: Final = View(
+    tables=TABLES,
+    document=document,
+    trace=lambda run, record: item_dialogue(record),
+    recount=recount,
+    recount_without=_unread,
+    outcomes=_OUTCOMES,
+    cluster=lambda record: record.conversation,
+    published=PUBLISHED,
+    passages={"replies": delivered_passages, "proposals": proposal_passages},
+)
+"""What oversight shows of its runs."""

@@ -1,0 +1,205 @@
+"""Audits of recorded runs: which replies guide, and what other rules would have delivered.
+
+The logged dialogue is held fixed. For every turn and rule the recount of the audited run says
+which proposals could have won; the label of what would have been delivered is among theirs, so
+sums over turns are intervals. A proposal without a label could have any.
+"""
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Final, NamedTuple
+
+from tutorsim.analysis.statistics.intervals_and_tests import (
+    Estimate,
+    NotEstimable,
+    cluster_bootstrap,
+)
+from tutorsim.records.oversight import AuditedReply, Labels, OversightRecord
+
+__all__ = [
+    "GROUPINGS",
+    "OUTCOMES",
+    "AuditedTurn",
+    "Delivered",
+    "Predicted",
+    "audited_turns",
+    "delivered_shares",
+    "predicted",
+    "score_changes",
+]
+
+OUTCOMES: Final[Mapping[str, Callable[[Labels], bool]]] = {
+    "guides": lambda labels: labels.guidance == 2,
+    "hints": lambda labels: labels.guidance == 1,
+    "gives_away": lambda labels: labels.guidance == 0,
+    "identifies_mistake": lambda labels: labels.mistake == 1,
+}
+"""What a reply does, by its labels."""
+
+GROUPINGS: Final[Mapping[str, Callable[[AuditedReply], str]]] = {
+    "all": lambda audited: "all",
+    "condition": lambda audited: audited.condition,
+    "winning role": lambda audited: audited.role,
+    "persona": lambda audited: audited.persona,
+    "deciding step": lambda audited: audited.decided_by,
+}
+
+
+class Delivered(NamedTuple):
+    """Delivered replies of one group."""
+
+    grouping: str
+    group: str
+    replies: int
+    unjudged: int
+    shares: Mapping[str, Estimate | NotEstimable]
+    """Outcome → share of the judged replies, with an interval over tasks."""
+
+
+@dataclass(frozen=True, eq=False)
+class AuditedTurn:
+    """One turn of the audited run: what each role proposed, and who could have won."""
+
+    episode: str
+    turn: int
+    condition: str
+    winner: str
+    labels: Mapping[str, Labels | None]
+    """Role → labels of its proposal; `None`: unjudged."""
+    possible: Mapping[str, tuple[str, ...]]
+    """Rule → possible winners; a rule that is not in it is not settled."""
+
+    def may_be(self, rule: str, outcome: str) -> tuple[bool, bool]:
+        """Whether the reply under a rule must, and whether it may, have an outcome."""
+        winners = self.possible.get(rule, tuple(self.labels))
+        found = [self.labels.get(role) for role in winners]
+        said = [None if labels is None else OUTCOMES[outcome](labels) for labels in found]
+        return all(one is True for one in said), any(one is not False for one in said)
+
+
+class Predicted(NamedTuple):
+    """What a rule would have delivered, over turns that voted in one format."""
+
+    logged: str
+    """The condition that was run."""
+    rule: str
+    first_rule: str
+    """The first of the rules that the format is counted under."""
+    turns: int
+    identified: int
+    """Turns with one possible winner."""
+    shares: Mapping[str, tuple[float, float]]
+    """Outcome → least and greatest share of the turns."""
+    delivered: Mapping[str, tuple[float, float]]
+    """Outcome → the share among the replies that were delivered; two ends if some are unjudged."""
+
+
+def _of_audit(records: Sequence[OversightRecord]) -> list[tuple[OversightRecord, AuditedReply]]:
+    return [
+        (record, record.audited)
+        for record in records
+        if record.status == "complete" and record.audited is not None
+    ]
+
+
+def delivered_shares(records: Sequence[OversightRecord], *, seed: int) -> list[Delivered]:
+    """Shares of delivered replies that guide, hint, give away, and see the mistake.
+
+    Args:
+        records: Items of an audit under one condition of the oversight study.
+        seed: Of the intervals' draws.
+    """
+    pairs = [(record, audited) for record, audited in _of_audit(records) if audited.delivered]
+    found = []
+    for grouping, key in GROUPINGS.items():
+        groups: dict[str, list[OversightRecord]] = {}
+        for record, audited in pairs:
+            groups.setdefault(key(audited), []).append(record)
+        found += [
+            _delivered(grouping, group, items, seed) for group, items in sorted(groups.items())
+        ]
+    return found
+
+
+def _delivered(
+    grouping: str, group: str, records: Sequence[OversightRecord], seed: int
+) -> Delivered:
+    said = [(record.label, record.conversation) for record in records if record.label is not None]
+    tasks = [task for _, task in said]
+    shares = {
+        name: cluster_bootstrap([float(holds(labels)) for labels, _ in said], tasks, seed=seed)
+        for name, holds in OUTCOMES.items()
+    }
+    return Delivered(grouping, group, len(records), len(records) - len(said), shares)
+
+
+def score_changes(
+    records: Sequence[OversightRecord], *, seed: int
+) -> dict[int, Estimate | NotEstimable]:
+    """Guidance of a delivered reply → mean change of the student's next score, over tasks."""
+    changes: dict[int, list[tuple[float, str]]] = {}
+    for record, audited in _of_audit(records):
+        before, after = audited.score_before, audited.score_after
+        if audited.delivered and record.label and before is not None and after is not None:
+            change = (after - before, record.conversation)
+            changes.setdefault(record.label.guidance, []).append(change)
+    return {
+        guidance: cluster_bootstrap([c for c, _ in found], [t for _, t in found], seed=seed)
+        for guidance, found in sorted(changes.items())
+    }
+
+
+def audited_turns(records: Sequence[OversightRecord]) -> list[AuditedTurn]:
+    """Turns of the audited run whose every proposal was labelled, by the order of the log.
+
+    Args:
+        records: Items of an audit of all proposals under one condition of the oversight study.
+    """
+    turns: dict[tuple[str, int], list[tuple[OversightRecord, AuditedReply]]] = {}
+    for record, audited in _of_audit(records):
+        if audited.possible:
+            turns.setdefault((audited.episode, audited.turn), []).append((record, audited))
+    found = []
+    for (episode, turn), pairs in turns.items():
+        winner = next((a.role for _, a in pairs if a.delivered), None)
+        labels = {a.role: record.label for record, a in pairs}
+        possible = pairs[0][1].possible
+        whole = all(set(roles) <= set(labels) for roles in possible.values())
+        if winner is not None and whole:
+            condition = pairs[0][1].condition
+            found.append(AuditedTurn(episode, turn, condition, winner, labels, possible))
+    return found
+
+
+def predicted(turns: Sequence[AuditedTurn], rules: Sequence[str]) -> list[Predicted]:
+    """What each rule would have delivered, by the format that was voted in."""
+    groups: dict[str, list[AuditedTurn]] = {}
+    for turn in turns:
+        groups.setdefault(turn.condition, []).append(turn)
+    return [
+        _predicted(logged, rule, rules[0], group)
+        for logged, group in groups.items()
+        for rule in rules
+    ]
+
+
+def _predicted(logged: str, rule: str, first: str, turns: Sequence[AuditedTurn]) -> Predicted:
+    return Predicted(
+        logged=logged,
+        rule=rule,
+        first_rule=first,
+        turns=len(turns),
+        identified=sum(len(turn.possible.get(rule, ())) == 1 for turn in turns),
+        shares={name: _share([t.may_be(rule, name) for t in turns]) for name in OUTCOMES},
+        delivered={name: _share([_known(t, name) for t in turns]) for name in OUTCOMES},
+    )
+
+
+def _known(turn: AuditedTurn, outcome: str) -> tuple[bool, bool]:
+    labels = turn.labels[turn.winner]
+    return (False, True) if labels is None else (OUTCOMES[outcome](labels),) * 2
+
+
+def _share(ends: Sequence[tuple[bool, bool]]) -> tuple[float, float]:
+    n = len(ends)
+    return sum(must for must, _ in ends) / n, sum(may for _, may in ends) / n

@@ -1,0 +1,191 @@
+"""The first sentences of a view: what was run, what differs and how sure, what stays open."""
+
+from collections.abc import Sequence
+
+from tutorsim.analysis.ballots.recount_source import Source
+from tutorsim.analysis.charts.number_words import counted, listed, share
+from tutorsim.analysis.counting.rule_definitions import TARGETS
+from tutorsim.analysis.metrics.turn_table import turn_table
+from tutorsim.analysis.outcomes.condition_contrasts import Contrast
+from tutorsim.analysis.outcomes.two_runs import Comparison, OutcomeDifference
+from tutorsim.analysis.recount import RecountResult, RuleRow
+from tutorsim.analysis.statistics.intervals_and_tests import Estimate
+from tutorsim.analysis.views.condition_contrasts import ALPHA, contrast_words
+from tutorsim.vocabularies import PROTOCOLS
+
+__all__ = ["comparison_verdict", "recount_verdict", "summary_verdict"]
+
+
+def summary_verdict(source: Source, contrasts: Sequence[Contrast]) -> tuple[str, ...]:
+    """What was run, what differs between conditions, and what the order decided."""
+    return tuple(filter(None, (_ran(source), _differs(source, contrasts), _decided(source))))
+
+
+def _ran(source: Source) -> str:
+    if source.run is None:
+        turns = len(turn_table(source).winner)
+        return f"{counted(turns, 'vote')} without episodes: nothing says what became of anybody."
+    episodes = source.episodes
+    if not episodes:
+        return "The run has no episode."
+    failed = sum(e.status == "failed" for e in episodes)
+    tasks = len({(e.benchmark, e.task_id) for e in episodes})
+    conditions = list(dict.fromkeys(e.condition for e in episodes))
+    left = f"; {failed} failed and are in no figure" if failed else ""
+    return (
+        f"{counted(len(episodes), 'episode')} of {counted(tasks, 'task')} under "
+        f"{counted(len(conditions), 'condition')} ({listed(conditions)}){left}."
+    )
+
+
+def _differs(source: Source, contrasts: Sequence[Contrast]) -> str:
+    return contrast_words(contrasts) if source.run is not None and source.episodes else ""
+
+
+def _decided(source: Source) -> str:
+    table = turn_table(source)
+    turns, ties = len(table.winner), int(table.fallback.sum())
+    if not turns:
+        return "No turn was put to a vote."
+    if not source.ordered:
+        return f"Counting leaves {share(ties, turns, 'vote')} tied, and no order is logged."
+    if not ties:
+        return f"The role-priority order decided none of {counted(turns, 'vote')}."
+    return f"The role-priority order decided {share(ties, turns, 'vote')}."
+
+
+def recount_verdict(found: RecountResult) -> tuple[str, ...]:
+    """What the order decided, what other rules surely keep, and what the ballots leave open."""
+    if not found.turns:
+        return ("There is no voting turn to recount.",)
+    order = (_by_order(found),) if found.orders else ()
+    if all(row.point_only for row in found.rules):
+        return (*order, *_other_rules(found))
+    return (*order, *_other_rules(found), _untested(found))
+
+
+def _by_order(found: RecountResult) -> str:
+    everything = found.orders[0]
+    tied, turns = everything.decided_by_order, everything.turns
+    if not everything.logged_order:
+        return f"Counting leaves {share(tied, turns, 'turn')} tied, and no order is logged."
+    if not tied:
+        return f"No role-priority order would change a winner of {counted(turns, 'turn')}."
+    return (
+        f"The role-priority order decided {share(tied, turns, 'turn')}: under another one they may "
+        "be won by another candidate."
+    )
+
+
+def _other_rules(found: RecountResult) -> tuple[str, ...]:
+    """Over all logged protocols: each other protocol and own rule, nobody exempt, both readings."""
+    least = min(found.exempt)
+    sentences = []
+    for target in (*PROTOCOLS, *_own_rules(found)):
+        rows = [
+            row
+            for row in found.rules
+            if (row.target, row.exempt) == (target, least) and row.logged_protocol != target
+        ]
+        if rows:
+            sentences.append(_under(target, rows))
+    return tuple(sentences)
+
+
+def _own_rules(found: RecountResult) -> list[str]:
+    return [name for name in dict.fromkeys(row.target for row in found.rules) if _is_own(name)]
+
+
+def _is_own(target: str) -> bool:
+    return target not in TARGETS
+
+
+def _under(target: str, every: Sequence[RuleRow]) -> str:
+    rows = [row for row in every if row.reading == "set"]
+    by_order = [row.agreement.lower for row in every if row.reading == "fallback"]
+    turns = sum(row.turns if row.compared is None else row.compared for row in rows)
+    keeps = sum(row.agreement.lower for row in rows)
+    changes = turns - sum(row.agreement.upper for row in rows)
+    rule = f"The rule {target}" if _is_own(target) else f"{target.capitalize()} voting"
+    if not turns:
+        return f"{rule}: no turn has a logged winner to compare with."
+    if rows[0].point_only:
+        return f"{rule} keeps the winner of {_points(every, turns)}: a point, which nothing bounds."
+    logged = "" if _is_own(target) else " logged under another protocol"
+    return (
+        f"{rule} would surely keep the winner of "
+        f"{share(keeps, turns, 'turn')}{logged}, and surely change "
+        f"{changes:,}; the ballots leave {turns - keeps - changes:,} open, as long as a tie counts "
+        "as nobody's win." + _ties_to_the_order(by_order)
+    )
+
+
+def _points(every: Sequence[RuleRow], turns: int) -> str:
+    """Of a rule that gives points alone: turns that keep their winner, by each reading of ties."""
+    of = {
+        reading: sum(row.agreement.point or 0 for row in every if row.reading == reading)
+        for reading in dict.fromkeys(row.reading for row in every)
+    }
+    kept = f"{share(of['set'], turns, 'turn')}, as long as a tie counts as nobody's win"
+    if "fallback" not in of:
+        return kept
+    return f"{kept}, and of {of['fallback']:,} with ties given to the role-priority order"
+
+
+def _ties_to_the_order(keeps: Sequence[int]) -> str:
+    """What is sure once the order decides ties; empty where no order is logged."""
+    if not keeps:
+        return ""
+    return f" With ties given to the role-priority order it would surely keep {sum(keeps):,}."
+
+
+def _untested(found: RecountResult) -> str:
+    more = [k for k in found.exempt if k]
+    if not more:
+        return "This holds while every voter prefers the same in every format."
+    k = more[0]
+    sure = [
+        sum(
+            row.agreement.lower
+            for row in found.rules
+            if (row.reading, row.exempt) == ("set", exempt)
+            and (row.target in PROTOCOLS or _is_own(row.target))
+            and row.logged_protocol != row.target
+        )
+        for exempt in (min(found.exempt), k)
+    ]
+    return (
+        "“Surely” holds while every voter prefers the same in every format, which these ballots "
+        f"do not test; if {counted(k, 'voter')} may have voted anyhow, {sure[1]:,} of the "
+        f"{sure[0]:,} sure cases stay sure."
+    )
+
+
+def comparison_verdict(found: Comparison) -> tuple[str, ...]:
+    """Whether two runs differ, where, and how sure."""
+    if not found.pairs:
+        return ("The runs share no pair, so no outcome can be compared.",)
+    paired = (
+        f"{counted(found.pairs, 'pair')} in both runs; only in the first: {found.only_first}, only "
+        f"in the second: {found.only_second}."
+    )
+    apart = [row for row in found.outcomes if row.differing]
+    same = all(rate.value == 1 for rate in found.same_winner.values() if isinstance(rate, Estimate))
+    if not apart:
+        winners = " and every first turn has the same winner" if same else ""
+        return (paired, f"Nothing differs: every paired outcome is equal{winners}.")
+    tested = [row for row in found.outcomes if row.p_holm is not None]
+    beyond = [row for row in tested if row.p_holm is not None and row.p_holm < ALPHA]
+    if not beyond:
+        return (
+            paired,
+            f"Means differ in {len(apart)} of {len(found.outcomes)} outcomes; none of them is "
+            f"beyond chance (Holm, p < {ALPHA}), which does not show that there is no difference.",
+        )
+    told = [f"{r.outcome} under {r.condition} ({r.benchmark}) {_value(r):+.2f}" for r in beyond[:3]]
+    more = f" and {len(beyond) - 3} more" if len(beyond) > 3 else ""
+    return (paired, f"Beyond chance (Holm, p < {ALPHA}): {listed(told)}{more}.".replace("-", "−"))
+
+
+def _value(row: OutcomeDifference) -> float:
+    return row.difference.value if isinstance(row.difference, Estimate) else 0.0

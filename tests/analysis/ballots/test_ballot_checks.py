@@ -1,0 +1,95 @@
+from pathlib import Path
+from random import Random
+
+import polars as pl
+import pytest
+
+from tutorsim.analysis.ballots.ballot_checks import check_ballots, notes_together
+from tutorsim.analysis.runs.exported_tables import BALLOTS_SCHEMA
+from tutorsim.errors import BallotFileError
+from tutorsim.vocabularies import PROTOCOLS, Protocol
+
+
+def columns(protocol: Protocol, masses: list[int | None]) -> pl.DataFrame:
+    """One ballot of one voter, as `read_columns` gives it."""
+    n = len(masses)
+    given = {
+        "episode_id": ["e"] * n,
+        "turn": [1] * n,
+        "stage": ["final"] * n,
+        "voter": ["v"] * n,
+        "candidate": [f"c{i}" for i in range(n)],
+        "mass": masses,
+        "protocol": [protocol] * n,
+    }
+    frame = pl.DataFrame(given, schema_overrides={"mass": pl.Int64})
+    absent = [pl.lit(None, t).alias(c) for c, t in BALLOTS_SCHEMA.items() if c not in given]
+    return frame.with_columns(absent).with_row_index("row", 1)
+
+
+def by_hand(protocol: Protocol, masses: list[int | None], budget: int) -> str | None:
+    """`valid`, `abstained`, or nothing where the masses are no ballot: the rules one by one."""
+    given = [mass for mass in masses if mass is not None]
+    if not given:
+        return "abstained"
+    if len(given) < len(masses) or min(given) < 0:
+        return None
+    if protocol in ("simple", "cumulative") and sum(given) == 0:
+        return "abstained"
+    makes = {
+        "simple": sorted(given) == [0] * (len(given) - 1) + [1],
+        "ranked": sorted(given) == list(range(len(given))),
+        "cumulative": sum(given) == budget,
+        "approval": max(given) <= 1,
+    }
+    return "valid" if makes[protocol] else None
+
+
+@pytest.mark.costly
+@pytest.mark.parametrize("protocol", PROTOCOLS)
+def test_a_ballot_is_what_the_rules_say_one_by_one(protocol: Protocol) -> None:
+    random = Random(protocol)
+    seen = set()
+    for _ in range(60):
+        m = random.randint(1, 4)
+        masses: list[int | None] = [random.choice([0, 0, 1, 1, 2, 3]) for _ in range(m)]
+        if random.random() < 0.3:
+            masses = [None if random.random() < 0.7 else mass for mass in masses]
+        if protocol == "ranked" and random.random() < 0.4:
+            masses = list(random.sample(range(m), m))
+        wanted = by_hand(protocol, masses, budget=3)
+        seen.add(wanted)
+        if wanted is None:
+            with pytest.raises(BallotFileError):
+                check_ballots(columns(protocol, masses), Path("b.csv"), budget=3)
+        else:
+            found = check_ballots(columns(protocol, masses), Path("b.csv"), budget=3).ballots
+            assert set(found["ballot_status"]) == {wanted}
+            assert found["mass"].to_list() == (masses if wanted == "valid" else [None] * m)
+    assert seen == {None, "valid", "abstained"}
+
+
+def test_the_budget_is_the_most_frequent_sum_and_refused_where_two_are() -> None:
+    def ballots(*sums: int) -> pl.DataFrame:
+        frames = [
+            columns("cumulative", [total - 1, 1]).with_columns(pl.lit(f"v{i}").alias("voter"))
+            for i, total in enumerate(sums)
+        ]
+        return pl.concat(frames).with_columns(row=pl.int_range(1, pl.len() + 1))
+
+    assert check_ballots(ballots(7, 7), Path("b.csv")).budget == 7
+    for sums, row in [((5, 9, 9), 1), ((9, 5, 9), 3)]:
+        with pytest.raises(BallotFileError, match=f"row {row}: .* sum to 5, not to 9"):
+            check_ballots(ballots(*sums), Path("b.csv"))
+    with pytest.raises(BallotFileError, match="as many ballots sum to 9 points as to 5"):
+        check_ballots(ballots(5, 9), Path("b.csv"))
+
+
+def test_notes_on_parts_add_up_where_they_say_the_same():
+    notes = [
+        "2 turn(s) wait.",
+        "Columns were guessed.",
+        "30 turn(s) wait.",
+        "Columns were guessed.",
+    ]
+    assert notes_together(notes) == ("32 turn(s) wait.", "Columns were guessed.")

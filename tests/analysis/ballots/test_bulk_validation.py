@@ -1,0 +1,101 @@
+"""A table that is plain to see passes every check unchanged, and no other is let through."""
+
+from pathlib import Path
+from random import Random
+
+import polars as pl
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from tutorsim.analysis.ballots import ballot_checks
+from tutorsim.analysis.ballots.bulk_validation import plain_budget
+from tutorsim.analysis.runs.exported_tables import BALLOTS_SCHEMA
+from tutorsim.errors import BallotFileError
+from tutorsim.vocabularies import PROTOCOLS
+from tutorsim.voting import leaders, tally
+
+pytestmark = pytest.mark.costly
+
+FILE = Path("made.parquet")
+Row = list[object]
+
+
+def masses(random: Random, protocol: str, among: list[str]) -> dict[str, int]:
+    if protocol == "ranked":
+        return dict(zip(random.sample(among, len(among)), range(len(among)), strict=True))
+    if protocol == "approval":
+        return {c: random.randint(0, 1) for c in among}
+    chosen = random.choice(among)
+    return {c: (5 if protocol == "cumulative" else 1) * (c == chosen) for c in among}
+
+
+def turn_rows(random: Random, episode: int) -> list[Row]:
+    protocol, among = PROTOCOLS[episode % 4], ["a", "b", "c"][: random.choice([2, 3])]
+    final = {v: masses(random, protocol, among) for v in "xyz"}
+    led = leaders(tally(final.values(), among))
+    stages = {"initial": {v: masses(random, protocol, among) for v in "xyz"}, "final": final}
+    if len(led) > 1:
+        stages["tie"] = {v: masses(random, protocol, list(led)) for v in "xyz"}
+    return [
+        [f"e{episode}", 1, stage, voter, candidate, mass, protocol]
+        for stage, ballots in stages.items()
+        for voter, ballot in ballots.items()
+        for candidate, mass in ballot.items()
+    ]
+
+
+def damage(random: Random, rows: list[Row]) -> None:
+    """Something that may or may not be a mistake."""
+    row = random.choice(rows)
+    match random.choice(["none", "mass", "drop", "double", "protocol", "stage", "candidate"]):
+        case "mass":
+            row[5] = random.choice([None, -1, 0, 1, 2, 5, 6])
+        case "drop":
+            rows.remove(row)
+        case "double":
+            rows.append(list(row))
+        case "protocol":
+            row[6] = random.choice(PROTOCOLS)
+        case "stage":
+            row[2] = random.choice(["initial", "final", "tie", "vote_final"])
+        case "candidate":
+            row[4] = random.choice("abc")
+        case _:
+            random.shuffle(rows)
+
+
+def columns(rows: list[Row]) -> pl.DataFrame:
+    names = ["episode_id", "turn", "stage", "voter", "candidate", "mass", "protocol"]
+    given_ = pl.DataFrame(rows, schema={n: BALLOTS_SCHEMA[n] for n in names}, orient="row")
+    absent = [pl.lit(None, t).alias(n) for n, t in BALLOTS_SCHEMA.items() if n not in names]
+    return given_.with_columns(absent).with_row_index("row", 1)
+
+
+@settings(max_examples=60, deadline=None)
+@given(st.integers(0, 100_000))
+def test_what_is_plain_to_see_is_what_every_check_passes(seed: int) -> None:
+    random = Random(seed)
+    rows = [row for episode in range(4) for row in turn_rows(random, episode)]
+    if seed % 4:
+        damage(random, rows)
+    frame = columns(rows)
+    budget = plain_budget(frame, None)
+    assert budget is not None or seed % 4
+    with pytest.MonkeyPatch.context() as patched:
+        patched.setattr(ballot_checks, "plain_budget", lambda *_: None)
+        try:
+            slow = ballot_checks.check_ballots(frame, FILE)
+        except BallotFileError:
+            assert budget is None
+            return
+    if budget is not None:
+        fast = ballot_checks.check_ballots(frame, FILE)
+        assert (fast.budget, fast.notes) == (slow.budget, slow.notes)
+        kept = BALLOTS_SCHEMA.names()
+        assert fast.ballots.select(kept).equals(slow.ballots.select(kept))
+
+
+def test_a_stated_budget_is_held_to() -> None:
+    frame = columns([["e", 1, "final", "x", c, m, "cumulative"] for c, m in (("a", 5), ("b", 0))])
+    assert [plain_budget(frame, budget) for budget in (None, 5, 6)] == [5, 5, None]

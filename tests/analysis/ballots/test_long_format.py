@@ -1,0 +1,268 @@
+"""Files as people have them: what is read of each, what is assumed, and what is refused."""
+
+import json
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from tutorsim.analysis.ballots.reading_options import Hints
+from tutorsim.analysis.ballots.recount_source import Source, open_source
+from tutorsim.errors import BallotFileError, UsageError
+
+RANKED = {"v": {"ann": 2, "ben": 1, "cid": 0}, "w": {"ann": 0, "ben": 1, "cid": 2}}
+
+# name → file name, text, hints, protocol, voter → candidate → mass, words of the one note
+NATURAL: dict[str, tuple[str, str, Hints, str, dict[str, dict[str, int | None]], str]] = {
+    "one column a candidate": (
+        "b.csv",
+        "voter,ann,ben,cid\nv,1,0,0\nw,0,1,0\n",
+        Hints(),
+        "simple",
+        {"v": {"ann": 1, "ben": 0, "cid": 0}, "w": {"ann": 0, "ben": 1, "cid": 0}},
+        "one column a candidate (ann, ben, cid)",
+    ),
+    "ranks in columns of candidates": (
+        "b.tsv",
+        "voter\tann\tben\tcid\nv\t1\t2\t3\nw\t3\t2\t1\n",
+        Hints(),
+        "ranked",
+        RANKED,
+        "1 the best",
+    ),
+    "crosses": (
+        "b.csv",
+        "voter,ann,ben\nv,x,\nw,x,x\n",
+        Hints(),
+        "approval",
+        {"v": {"ann": 1, "ben": 0}, "w": {"ann": 1, "ben": 1}},
+        "every cell is 0 or 1",
+    ),
+    "columns of places": (
+        "b.csv",
+        "Voter,1st choice,2nd choice,3rd choice\nv,ann,ben,cid\nw,cid,ben,\n",
+        Hints(),
+        "ranked",
+        RANKED,
+        "orders in the columns 1st choice",
+    ),
+    "numbered columns of places": (
+        "b.csv",
+        "voter,rank1,rank2,rank3\nv,ann,ben,cid\nw,cid,ben,ann\n",
+        Hints(),
+        "ranked",
+        RANKED,
+        "orders in the columns rank1",
+    ),
+    "one choice in a cell": (
+        "b.csv",
+        "Agent,Vote\nv,ann\nw,ben\n",
+        Hints(),
+        "simple",
+        {"v": {"ann": 1, "ben": 0}, "w": {"ann": 0, "ben": 1}},
+        "voter in “Agent”, choice in “Vote”",
+    ),
+    "one order in a cell": (
+        "b.csv",
+        "voter,ranking\nv,ann > ben > cid\nw,cid > ben > ann\n",
+        Hints(),
+        "ranked",
+        RANKED,
+        "parted by '>'",
+    ),
+    "all approved in a cell": (
+        "b.csv",
+        "voter,approved\nv,ann;ben\nw,ben\nx,\n",
+        Hints(),
+        "approval",
+        {"v": {"ann": 1, "ben": 1}, "w": {"ann": 0, "ben": 1}, "x": {"ann": None, "ben": None}},
+        "all approved in “approved”",
+    ),
+    "a row for each approved": (
+        "b.csv",
+        "voter,candidate\nv,ann\nv,ben\nw,ben\n",
+        Hints(),
+        "approval",
+        {"v": {"ann": 1, "ben": 1}, "w": {"ben": 1, "ann": 0}},
+        "a voter approves of every",
+    ),
+    "ranks in rows": (
+        "b.csv",
+        "voter,candidate,rank\nv,ann,1\nv,ben,2\nv,cid,3\nw,cid,1\nw,ben,2\nw,ann,3\n",
+        Hints(),
+        "ranked",
+        RANKED,
+        "ranks, 1 the best",
+    ),
+    "semicolons, decimal commas and another language": (
+        "b.csv",
+        "Wähler;ann;ben\nv;2,5;7,5\nw;10;0\n",
+        Hints(columns={"voter": "Wähler"}),
+        "cumulative",
+        {"v": {"ann": 25, "ben": 75}, "w": {"ann": 100, "ben": 0}},
+        "points times 10",
+    ),
+    "Borda by name, from one": (
+        "b.csv",
+        "voter,candidate,points,rule\n"
+        "v,ann,3,Borda\nv,ben,2,Borda\nv,cid,1,Borda\nw,cid,3,Borda\nw,ben,2,Borda\nw,ann,1,Borda\n",
+        Hints(),
+        "ranked",
+        RANKED,
+        "Borda points from 1",
+    ),
+    "plurality by name": (
+        "b.csv",
+        "voter,ann,ben,protocol\nv,1,0,plurality\nw,0,1,Plurality\n",
+        Hints(),
+        "simple",
+        {"v": {"ann": 1, "ben": 0}, "w": {"ann": 0, "ben": 1}},
+        "one column a candidate",
+    ),
+    "raw replies": (
+        "b.json",
+        json.dumps(
+            [
+                {"voter": "v", "reply": "I would go with Ben here."},
+                {"voter": "w", "reply": "Vote: A"},
+                {"voter": "x", "reply": "cannot say"},
+            ]
+        ),
+        Hints(candidates=("ann", "ben"), protocol="plurality"),
+        "simple",
+        {"v": {"ann": 0, "ben": 1}, "w": {"ann": 1, "ben": 0}, "x": {"ann": None, "ben": None}},
+        "1 of them unreadable and so abstentions",
+    ),
+    "no voter column": (
+        "b.csv",
+        "choice\nann\nben\n",
+        Hints(),
+        "simple",
+        {"1": {"ann": 1, "ben": 0}, "2": {"ann": 0, "ben": 1}},
+        "every row a voter",
+    ),
+    "another stage": (
+        "b.csv",
+        "voter,stage,choice\nv,Stichwahl,ann\nw,Stichwahl,ben\n",
+        Hints(),
+        "simple",
+        {"v": {"ann": 1, "ben": 0}, "w": {"ann": 0, "ben": 1}},
+        "the stage 'Stichwahl' is the final vote",
+    ),
+    "columns beside the candidates": (
+        "b.csv",
+        "voter,age,ann,ben\nv,31,1,0\nw,44,0,1\n",
+        Hints(candidates=("ann", "ben")),
+        "simple",
+        {"v": {"ann": 1, "ben": 0}, "w": {"ann": 0, "ben": 1}},
+        "one column a candidate (ann, ben)",
+    ),
+}  # fmt: skip
+
+
+def written(folder: Path, name: str, text: str) -> Path:
+    file = folder / name
+    file.write_text(text, encoding="utf-8")
+    return file
+
+
+def masses(source: Source) -> dict[str, dict[str, Any]]:
+    found: dict[str, dict[str, Any]] = {}
+    for voter, candidate, mass in source.ballots.select("voter", "candidate", "mass").iter_rows():
+        found.setdefault(voter, {})[candidate] = mass
+    return found
+
+
+@pytest.mark.parametrize("case", NATURAL)
+def test_a_natural_file_is_read_and_one_note_says_what_was_assumed(
+    tmp_path: Path, case: str
+) -> None:
+    name, text, hints, protocol, expected, words = NATURAL[case]
+    source = open_source(written(tmp_path, name, text), hints=hints)
+    assert set(source.ballots["protocol"]) == {protocol}
+    assert masses(source) == expected
+    assumed = [note for note in source.notes if "was read as" in note]
+    assert len(assumed) == 1
+    assert words in assumed[0]
+
+
+def test_a_file_in_the_tables_own_shape_assumes_nothing(tmp_path: Path) -> None:
+    text = "episode_id,turn,stage,voter,candidate,mass,protocol\ne,1,final,v,a,1,simple\n"
+    source = open_source(written(tmp_path, "b.csv", text))
+    assert source.notes == ()
+    assert source.files[0].shape == "long"
+
+
+def test_stages_by_other_names_are_told_apart(tmp_path: Path) -> None:
+    text = "voter,phase,choice\nv,before,ann\nw,before,ben\nv,after,ben\nw,after,ben\n"
+    source = open_source(written(tmp_path, "b.csv", text))
+    assert set(source.ballots["stage"]) == {"vote_initial", "vote_final"}
+    text = text.replace("before", "Runde 1").replace("after", "Runde 2")
+    file = written(tmp_path, "b.csv", text)
+    with pytest.raises(BallotFileError, match="unknown stage 'Runde 1'") as refused:
+        open_source(file)
+    assert "--stage" in refused.value.hint
+    hints = Hints(stages={"initial": "Runde 1", "final": "Runde 2"})
+    assert set(open_source(file, hints=hints).ballots["stage"]) == {"vote_initial", "vote_final"}
+
+
+REFUSED = {
+    "nothing of a ballot": ("voter,comment\nv,hello\n", Hints(), "lacks the columns candidate"),
+    "no voter in rows": (
+        "candidate,mass,protocol\nann,1,simple\n",
+        Hints(),
+        "lacks the column voter",
+    ),
+    "numbers of no protocol": ("voter,ann,ben\nv,3,3\nw,5,0\n", Hints(), "does not say which"),
+    "half an order": (
+        "voter,rank1,rank2,rank3\nv,ann,ben,cid\nw,cid,,\n",
+        Hints(),
+        "row 2: the order has 1 of 3 candidates",
+    ),
+    "an order with one twice": (
+        "voter,ranking\nv,ann>ben\nw,ann>ann\n",
+        Hints(),
+        "row 2: an order names a candidate twice",
+    ),
+    "replies without a protocol": ("voter,reply\nv,A\n", Hints(), "has raw replies"),
+    "replies without candidates": (
+        "voter,reply\nv,A\n",
+        Hints(protocol="simple"),
+        "nothing says what their labels stand for",
+    ),
+}
+
+
+@pytest.mark.parametrize("case", REFUSED)
+def test_a_refusal_says_what_is_missed_and_what_to_do(tmp_path: Path, case: str) -> None:
+    text, hints, reason = REFUSED[case]
+    with pytest.raises(BallotFileError) as refused:
+        open_source(written(tmp_path, "b.csv", text), hints=hints)
+    assert reason in refused.value.what
+    assert refused.value.why
+    assert refused.value.hint
+
+
+def test_a_missing_column_is_refused_with_three_lines_to_copy(tmp_path: Path) -> None:
+    with pytest.raises(BallotFileError) as refused:
+        open_source(written(tmp_path, "b.csv", "voter,comment\nv,hello\n"))
+    lines = refused.value.hint.splitlines()
+    example = "\n".join(line.strip() for line in lines[1:4])
+    assert example.startswith("voter,")
+    assert masses(open_source(written(tmp_path, "c.csv", example + "\n")))
+
+
+def test_a_hint_that_names_no_column_is_refused(tmp_path: Path) -> None:
+    file = written(tmp_path, "b.csv", "voter,choice\nv,ann\n")
+    with pytest.raises(UsageError, match="no column 'Wähler'"):
+        open_source(file, hints=Hints(columns={"voter": "Wähler"}))
+    with pytest.raises(UsageError, match="'dice' is no protocol"):
+        open_source(file, hints=Hints(protocol="dice"))
+
+
+def test_text_that_is_not_utf_8_is_read_and_noted(tmp_path: Path) -> None:
+    file = tmp_path / "b.csv"
+    file.write_bytes("voter,choice\nv,Jürgen\nw,Ann\n".encode("cp1252"))
+    source = open_source(file)
+    assert set(source.ballots["candidate"]) == {"Jürgen", "Ann"}
+    assert "Windows-1252" in source.notes[0]

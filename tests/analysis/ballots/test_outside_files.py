@@ -1,0 +1,447 @@
+import json
+import os
+from pathlib import Path
+
+import polars as pl
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from tutorsim.analysis.ballots.reading_options import Hints
+from tutorsim.analysis.ballots.recount_source import open_source
+from tutorsim.analysis.runs.exported_tables import BALLOTS_SCHEMA
+from tutorsim.errors import BallotFileError, UsageError
+
+HEAD = "episode_id,turn,stage,voter,candidate,mass,protocol"
+
+
+def csv_file(folder: Path, *lines: str, head: str = HEAD) -> Path:
+    file = folder / "mine.csv"
+    file.write_text("\n".join((head, *lines)) + "\n", encoding="utf-8")
+    return file
+
+
+def ballot(voter: str, masses: dict[str, object], protocol: str, stage: str = "final") -> list[str]:
+    return [
+        f"e,1,{stage},{voter},{c},{'' if m is None else m},{protocol}" for c, m in masses.items()
+    ]
+
+
+def mass_of(file: Path) -> dict[tuple[str, str], int | None]:
+    frame = open_source(file).ballots
+    return {(v, c): m for v, c, m in frame.select("voter", "candidate", "mass").iter_rows()}
+
+
+def test_a_file_of_the_required_columns_has_the_whole_schema(tmp_path: Path) -> None:
+    file = csv_file(tmp_path, *ballot("007", {"a b": 1, "c": 0}, "simple"))
+    source = open_source(file)
+    assert source.ballots.schema == BALLOTS_SCHEMA
+    assert source.name == "mine.csv"
+    assert source.fallback_order is None
+    assert source.run is None
+    assert source.ballots.select(
+        "run_id", "episode_id", "turn", "stage", "voter", "candidate", "mass", "ballot_status"
+    ).rows() == [
+        ("mine", "e", 1, "vote_final", "007", "a b", 1, "valid"),
+        ("mine", "e", 1, "vote_final", "007", "c", 0, "valid"),
+    ]
+
+
+@pytest.mark.parametrize("form", ["csv", "parquet", "jsonl"])
+def test_the_same_ballots_come_out_of_every_format(tmp_path: Path, form: str) -> None:
+    rows = [
+        *ballot("1", {"x": 2, "y": 1, "z": 0}, "ranked"),
+        *ballot("2", dict.fromkeys("xyz"), "ranked"),
+    ]
+    plain = open_source(csv_file(tmp_path, *rows)).ballots
+    file = tmp_path / f"again.{form}"
+    {"csv": plain.write_csv, "parquet": plain.write_parquet, "jsonl": plain.write_ndjson}[form](
+        file
+    )
+    assert open_source(file).ballots.equals(plain)
+
+
+def test_json_numbers_name_voters_as_their_digits(tmp_path: Path) -> None:
+    file = tmp_path / "b.jsonl"
+    row = {"episode_id": 5, "turn": 1, "stage": "final", "voter": 7, "protocol": "simple"}
+    lines = [json.dumps(row | {"candidate": c, "mass": m}) for c, m in (("x", 1.0), ("y", 0))]
+    file.write_text("\n".join(lines))
+    assert mass_of(file) == {("7", "x"): 1, ("7", "y"): 0}
+
+
+def test_numbers_that_are_not_a_number_are_missing_in_parquet(tmp_path: Path) -> None:
+    file = tmp_path / "b.parquet"
+    pl.DataFrame(
+        {
+            "episode_id": [1] * 4,
+            "turn": [1] * 4,
+            "stage": ["final"] * 4,
+            "voter": ["v", "v", "w", "w"],
+            "candidate": ["x", "y"] * 2,
+            "mass": [1.0, 0.0, float("nan"), float("nan")],
+            "protocol": ["approval"] * 4,
+        }
+    ).write_parquet(file)
+    assert mass_of(file) == {("v", "x"): 1, ("v", "y"): 0, ("w", "x"): None, ("w", "y"): None}
+
+
+REFUSED = {
+    "negative mass": (["e,1,final,v,a,1,simple", "e,1,final,v,b,-1,simple"], 2, "negative"),
+    "two entries": (
+        [*ballot("v", {"a": 1, "b": 0}, "simple"), "e,1,final,v,a,1,simple"],
+        3,
+        "two entries for 'a'",
+    ),
+    "two entries side by side": (
+        [f"e,1,final,v,{c},1,approval" for c in "aabb"],
+        2,
+        "two entries for 'a'",
+    ),
+    "contradicting entries for a lone candidate": (
+        ["e,1,final,v,a,1,approval", "e,1,final,v,a,0,approval"],
+        2,
+        "two entries for 'a'",
+    ),
+    "hole by value": (ballot("v", {"a": 3, "b": 1, "c": 0}, "ranked"), 1, "hole"),
+    "hole by a tie": (ballot("v", {"a": 2, "b": 1, "c": 1}, "ranked"), 1, "hole"),
+    "ranking of nobody": (ballot("v", {"a": 0, "b": 0, "c": 0}, "ranked"), 1, "hole"),
+    "hole by absence": (
+        [
+            *ballot("w", {"a": 2, "b": 1, "c": 0}, "ranked"),
+            *ballot("v", {"a": 1, "b": 0}, "ranked"),
+        ],
+        4,
+        "2 of 3 candidates",
+    ),
+    "unknown protocol": (ballot("v", {"a": 1}, "dice"), 1, "unknown protocol 'dice'"),
+    "unknown stage": (
+        [*ballot("v", {"a": 1}, "simple"), *ballot("v", {"a": 1}, "simple", "noon")],
+        2,
+        "unknown stage 'noon'",
+    ),
+    "a second ballot of one voter": (
+        [*ballot("v", {"a": 1, "b": 0}, "simple"), *ballot("v", {"a": 0, "b": 1}, "simple")],
+        3,
+        "voter 'v' has a second ballot",
+    ),
+    "two votes": (ballot("v", {"a": 1, "b": 1}, "simple"), 1, "sums to 2"),
+    "a vote of two": (ballot("v", {"a": 2, "b": 0}, "simple"), 1, "sums to 2"),
+    "approving twice": (ballot("v", {"a": 0, "b": 2}, "approval"), 2, "mass 2"),
+    "points over the others' sum": (
+        [
+            *ballot("u", {"a": 20, "b": 5}, "cumulative"),
+            *ballot("v", {"a": 25, "b": 0}, "cumulative"),
+            *ballot("w", {"a": 25, "b": 1}, "cumulative"),
+        ],
+        5,
+        "sum to 26, not to 25",
+    ),
+    "half a point": (ballot("v", {"a": 1, "b": 0.5}, "approval"), 2, "'0.5' is not a whole number"),
+    "no number": (ballot("v", {"a": "one", "b": 0}, "simple"), 1, "'one' is not a whole number"),
+    "infinite": (ballot("v", {"a": "inf", "b": 0}, "simple"), 1, "not a whole number"),
+    "half an abstention": (ballot("v", {"a": 1, "b": None}, "simple"), 2, "none for others"),
+    "no voter": (["e,1,final,,a,1,simple"], 1, "no voter"),
+    "turn in words": (["e,first,final,v,a,1,simple"], 1, "turn 'first'"),
+    "two protocols in a turn": (
+        [*ballot("v", {"a": 1}, "simple"), *ballot("w", {"a": 1}, "approval")],
+        2,
+        "another protocol",
+    ),
+    # a leads alone with 2 votes, so there is nothing to vote on again
+    "a tie round without a tie": (
+        [
+            *ballot("v", {"a": 1, "b": 0}, "simple"),
+            *ballot("w", {"a": 1, "b": 0}, "simple"),
+            *ballot("v", {"a": 1, "b": 0}, "simple", "tie"),
+        ],
+        5,
+        "not tied before it",
+    ),
+    # a 1, b 1, c 0: the tie is between a and b
+    "a loser in the tie round": (
+        [
+            *ballot("v", {"a": 1, "b": 0, "c": 0}, "simple"),
+            *ballot("w", {"a": 0, "b": 1, "c": 0}, "simple"),
+            *ballot("v", {"a": 0, "b": 0, "c": 1}, "simple", "tie"),
+        ],
+        9,
+        "'c', which was not tied",
+    ),
+    # a 1, b 1, c 1: three are tied, the round is between two
+    "a tie round that leaves one out": (
+        [
+            *ballot("u", {"a": 1, "b": 0, "c": 0}, "simple"),
+            *ballot("v", {"a": 0, "b": 1, "c": 0}, "simple"),
+            *ballot("w", {"a": 0, "b": 0, "c": 1}, "simple"),
+            *ballot("v", {"a": 0, "b": 1}, "simple", "tie"),
+        ],
+        10,
+        "leaves out 'c'",
+    ),
+    "a stranger in the tie round": (
+        [*ballot("v", {"a": 1}, "simple"), *ballot("v", {"b": 1}, "simple", "tie")],
+        2,
+        "which the final vote has not",
+    ),
+}
+
+
+@pytest.mark.parametrize("case", REFUSED)
+def test_rows_that_make_no_ballot_are_refused_with_file_row_and_reason(
+    tmp_path: Path, case: str
+) -> None:
+    rows, row, reason = REFUSED[case]
+    with pytest.raises(BallotFileError) as refused:
+        open_source(csv_file(tmp_path, *rows))
+    assert f"mine.csv, row {row}: " in refused.value.what
+    assert reason in refused.value.what
+
+
+def test_a_status_that_contradicts_the_masses_is_refused(tmp_path: Path) -> None:
+    file = csv_file(tmp_path, "e,1,final,v,a,1,simple,abstained", head=HEAD + ",ballot_status")
+    with pytest.raises(BallotFileError, match="row 1: the ballot_status of voter 'v' contradicts"):
+        open_source(file)
+
+
+@pytest.mark.parametrize(
+    ("text", "says"),
+    [
+        ("", "cannot be read"),
+        (HEAD + "\n", "it has no rows"),
+        ("episode_id,turn,stage,voter,mass\ne,1,final,v,1\n", "candidate, protocol"),
+    ],
+)
+def test_a_file_without_ballots_or_columns_is_refused(tmp_path: Path, text: str, says: str) -> None:
+    file = tmp_path / "b.csv"
+    file.write_text(text)
+    with pytest.raises(BallotFileError) as refused:
+        open_source(file)
+    assert says in str(refused.value)
+
+
+@pytest.mark.parametrize("form", ["csv", "jsonl"])
+def test_blank_lines_are_no_rows_but_count(tmp_path: Path, form: str) -> None:
+    good = ["e,1,final,v,a,1,simple", "", "e,1,final,w,a,1,simple", ""]
+    bad = [*good, "e,1,final,x,a,-1,simple"]
+
+    def write(lines: list[str]) -> Path:
+        file = tmp_path / f"b.{form}"
+        if form == "jsonl":
+            names = HEAD.split(",")
+            lines = [
+                json.dumps(dict(zip(names, line.split(","), strict=True))) if line else ""
+                for line in lines
+            ]
+        file.write_text("\n".join([HEAD, *lines] if form == "csv" else lines) + "\n")
+        return file
+
+    assert mass_of(write(good)) == {("v", "a"): 1, ("w", "a"): 1}
+    with pytest.raises(BallotFileError, match="row 5: the mass -1 is negative"):
+        open_source(write(bad))
+
+
+def test_a_cut_json_line_is_refused_by_its_number(tmp_path: Path) -> None:
+    file = tmp_path / "b.jsonl"
+    file.write_text('{"episode_id": "e"}\n{"epis')
+    with pytest.raises(BallotFileError, match="row 2 is no JSON object"):
+        open_source(file)
+
+
+def test_nothing_stated_and_nothing_given_are_abstentions_but_approving_nobody_is_a_ballot(
+    tmp_path: Path,
+) -> None:
+    none = {"a": 0, "b": 0}
+    rows = [
+        *ballot("v", dict.fromkeys("ab"), "approval"),
+        *ballot("w", none, "approval"),
+        *[line.replace("e,1", "e,2") for line in ballot("v", none, "simple")],
+        *[line.replace("e,1", "e,3") for line in ballot("v", none, "cumulative")],
+    ]
+    frame = open_source(csv_file(tmp_path, *rows)).ballots
+    found = frame.unique(["turn", "voter"], maintain_order=True)
+    assert found.select("turn", "voter", "ballot_status", "mass").rows() == [
+        (1, "v", "abstained", None),
+        (1, "w", "valid", 0),
+        (2, "v", "abstained", None),
+        (3, "v", "abstained", None),
+    ]
+
+
+def test_candidates_left_out_have_no_mass_and_the_reader_says_so(tmp_path: Path) -> None:
+    file = csv_file(tmp_path, *ballot("v", {"a": 1}, "simple"), *ballot("w", {"b": 1}, "simple"))
+    assert mass_of(file) == {("v", "a"): 1, ("v", "b"): 0, ("w", "b"): 1, ("w", "a"): 0}
+    assert open_source(file).notes == (
+        "mine.csv: 2 ballots left candidates out; they have no mass there.",
+    )
+
+
+def test_turns_without_a_final_vote_are_named(tmp_path: Path) -> None:
+    file = csv_file(tmp_path, *ballot("v", {"a": 1, "b": 0}, "simple", "initial"))
+    assert open_source(file).notes == ("1 turn(s) without a final vote are not recounted.",)
+
+
+def test_a_column_that_stands_twice_is_refused(tmp_path: Path) -> None:
+    file = csv_file(tmp_path, "e,1,final,v,a,1,simple,0", head=f"{HEAD},mass")
+    with pytest.raises(BallotFileError) as refused:
+        open_source(file)
+    assert "the column mass more than once" in refused.value.why
+
+
+def test_namesakes_are_different_voters_where_the_user_says_so(tmp_path: Path) -> None:
+    rows = [*ballot("v", {"a": 1, "b": 0}, "simple"), *ballot("v", {"a": 0, "b": 1}, "simple")]
+    file = csv_file(tmp_path, *rows)
+    source = open_source(file, hints=Hints(namesakes=True))
+    cells = source.ballots.select("voter", "candidate", "mass").iter_rows()
+    assert {(voter, candidate): mass for voter, candidate, mass in cells} == {
+        ("v #1", "a"): 1,
+        ("v #1", "b"): 0,
+        ("v #2", "a"): 0,
+        ("v #2", "b"): 1,
+    }
+    assert "2 ballots of voters who share a name" in source.notes[0]
+
+
+def test_the_budget_is_what_the_ballots_sum_to_unless_it_is_stated(tmp_path: Path) -> None:
+    file = csv_file(tmp_path, *ballot("v", {"a": 7, "b": 3}, "cumulative"))
+    assert open_source(file).budget == 10
+    assert open_source(csv_file(tmp_path, *ballot("v", {"a": 1}, "simple"))).budget == 25
+    file = csv_file(tmp_path, *ballot("v", {"a": 7, "b": 3}, "cumulative"))
+    with pytest.raises(BallotFileError, match="sum to 10, not to 25"):
+        open_source(file, budget=25)
+
+
+NAMES = st.text(min_size=1, max_size=8).filter(lambda name: name.strip() != "")
+
+
+@pytest.mark.costly
+@settings(max_examples=20, deadline=None)
+@given(
+    episode=NAMES,
+    voters=st.lists(NAMES, min_size=1, max_size=3, unique=True),
+    candidates=st.lists(NAMES, min_size=1, max_size=4, unique=True),
+    form=st.sampled_from(["csv", "parquet", "jsonl"]),
+)
+def test_identifiers_may_be_any_text(
+    tmp_path_factory: pytest.TempPathFactory,
+    episode: str,
+    voters: list[str],
+    candidates: list[str],
+    form: str,
+) -> None:
+    rows = [
+        {"episode_id": episode, "turn": 1, "stage": "final", "voter": v, "candidate": c,
+         "mass": len(candidates) - 1 - place, "protocol": "ranked"}
+        for v in voters
+        for place, c in enumerate(candidates)
+    ]  # fmt: skip
+    frame = pl.DataFrame(rows)
+    file = tmp_path_factory.mktemp("any") / f"b.{form}"
+    {"csv": frame.write_csv, "parquet": frame.write_parquet, "jsonl": frame.write_ndjson}[form](
+        file
+    )
+    ballots = open_source(file).ballots
+    assert set(ballots.select("voter", "candidate", "mass").rows()) == {
+        (r["voter"], r["candidate"], r["mass"]) for r in rows
+    }
+    assert set(ballots["episode_id"]) == {episode}
+
+
+@pytest.mark.skipif("TUTORSIM_PUBLISHED_DATA" not in os.environ, reason="no published data here")
+def test_published_ballots_of_llm_discussions_are_read_as_they_stand() -> None:
+    file = Path(os.environ["TUTORSIM_PUBLISHED_DATA"]) / "mallm_ballots.csv"
+    source = open_source(file, hints=Hints(namesakes=True))
+    # 427 discussions with ballots; 239 stand under a name that their round has more than once.
+    assert source.ballots["episode_id"].n_unique() == 427
+    assert source.ballots.height == 11337
+    assert source.ballots["mass"].sum() == 9450
+    assert source.notes == (
+        "mallm_ballots.csv: 239 ballots of voters who share a name in their round were numbered.",
+    )
+
+
+def turns_of_many(count: int) -> pl.DataFrame:
+    """Ranked turns with a first and a final vote, by three voters over three candidates."""
+    rows = [
+        (f"e{e}", turn, stage, voter, name, (place + e + turn + len(stage) * v) % 3, "ranked")
+        for e in range(count)
+        for turn in (1, 2)
+        for stage in ("vote_initial", "vote_final")
+        for v, voter in enumerate(("u", "v", "w"))
+        for place, name in enumerate("abc")
+    ]
+    return pl.DataFrame(rows, schema=HEAD.split(","), orient="row")
+
+
+@pytest.mark.costly
+def test_rows_in_any_sequence_and_any_files_are_the_same_source(tmp_path: Path) -> None:
+    table = turns_of_many(6)
+    (tmp_path / "whole").mkdir()
+    table.write_csv(tmp_path / "whole" / "b.csv")
+    expected = open_source(tmp_path / "whole").votes
+    layouts = {
+        "shuffled": [table.sample(fraction=1, shuffle=True, seed=3)],
+        "reversed": [table.reverse()],
+        "by stage": [table.sort("stage", maintain_order=True)],
+        "one stage a file": table.partition_by("stage"),
+        "one voter a file": table.partition_by("voter"),
+        "every other row": [table.gather_every(2), table.gather_every(2, offset=1)],
+    }
+    for name, parts in layouts.items():
+        for ending in ("csv", "parquet", "jsonl"):
+            folder = tmp_path / f"{name} {ending}"
+            folder.mkdir()
+            for i, part in enumerate(parts):
+                write = {"csv": part.write_csv, "parquet": part.write_parquet}
+                write.get(ending, part.write_ndjson)(folder / f"{i}.{ending}")
+            votes = open_source(folder).votes
+            assert votes.turns.equals(expected.turns), folder
+            assert (votes.order, votes.voters) == (expected.order, expected.voters)
+            for mine, theirs in zip(votes.stages, expected.stages, strict=True):
+                assert [r.masses.tolist() for r in mine] == [r.masses.tolist() for r in theirs]
+
+
+def test_a_bad_row_of_a_second_file_is_named_there(tmp_path: Path) -> None:
+    turns_of_many(2).write_csv(tmp_path / "a.csv")
+    bad = (
+        turns_of_many(3)
+        .filter(pl.col("episode_id") == "e2")
+        .with_columns(mass=pl.when(pl.int_range(pl.len()) == 4).then(7).otherwise("mass"))
+    )
+    bad.write_csv(tmp_path / "b.csv")
+    with pytest.raises(BallotFileError, match=r"b.csv, row 4: the ranking of 'v' has a hole"):
+        open_source(tmp_path)
+
+
+def test_the_same_file_twice_is_refused(tmp_path: Path) -> None:
+    for name in ("a.csv", "b.csv"):
+        turns_of_many(1).write_csv(tmp_path / name)
+    with pytest.raises(BallotFileError, match=r"b.csv, row 1: voter 'u' has two entries|second"):
+        open_source(tmp_path)
+
+
+def test_nothing_decides_a_tie_unless_the_user_gives_an_order(tmp_path: Path) -> None:
+    file = csv_file(
+        tmp_path, *ballot("v", {"b": 1, "a": 0}, "simple"), *ballot("w", {"b": 0, "a": 1}, "simple")
+    )
+    assert open_source(file).fallback_order is None
+    given = open_source(file, hints=Hints(fallback_order=("b",)))
+    assert given.fallback_order == ("b", "a")
+    with pytest.raises(UsageError, match="'x' is no candidate"):
+        open_source(file, hints=Hints(fallback_order=("x",)))
+
+
+def test_zeros_in_an_approval_are_noted(tmp_path: Path) -> None:
+    file = csv_file(
+        tmp_path,
+        *ballot("v", {"a": 0, "b": 0}, "approval"),
+        *ballot("w", {"a": 1, "b": 0}, "approval"),
+    )
+    assert open_source(file).notes == (
+        "1 approval ballot(s) of zeros approve of nobody; an abstention has empty masses.",
+    )
+
+
+def test_hints_are_for_ballots_from_elsewhere(panel_source: object, tmp_path: Path) -> None:
+    (tmp_path / "run.json").write_text("{}")
+    with pytest.raises(UsageError, match="for ballots from elsewhere"):
+        open_source(tmp_path, hints=Hints(protocol="simple"))

@@ -1,0 +1,194 @@
+"""Ballots read in pieces are the ballots read at once; what cannot be read so is told."""
+
+from dataclasses import replace
+from pathlib import Path
+from random import Random
+
+import numpy as np
+import polars as pl
+import pytest
+
+from tutorsim.analysis.ballots import parquet_batches
+from tutorsim.analysis.ballots.parquet_batches import is_regular, pieces_of
+from tutorsim.analysis.ballots.recount_source import Source, open_source
+from tutorsim.analysis.ballots.table_to_arrays import VoteReader, read_votes
+from tutorsim.analysis.ballots.vote_arrays import Rounds, Votes, joined
+from tutorsim.analysis.metrics.turn_table import places_of
+from tutorsim.errors import BallotFileError
+from tutorsim.voting import leaders, tally
+
+NAMES = ("ann", "bob", "cyd")
+PROTOCOLS = ("simple", "ranked", "cumulative", "approval")
+
+
+def a_ballot(random: Random, protocol: str, among: tuple[str, ...]) -> dict[str, int | None]:
+    if random.random() < 0.1:
+        return dict.fromkeys(among)
+    if protocol == "ranked":
+        return dict(zip(random.sample(among, len(among)), range(len(among)), strict=True))
+    if protocol == "approval":
+        return {c: random.randint(0, 1) for c in among}
+    chosen = random.choice((*among, None))
+    return {c: (25 if protocol == "cumulative" else 1) * (c == chosen) for c in among}
+
+
+def turn_rows(random: Random, episode: int, turn: int) -> list[tuple[object, ...]]:
+    protocol = PROTOCOLS[episode % 4]
+    final = {v: a_ballot(random, protocol, NAMES) for v in NAMES}
+    led = leaders(tally([{c: n or 0 for c, n in b.items()} for b in final.values()], NAMES))
+    stages = {"vote_final": final}
+    if random.random() < 0.7:
+        stages = {"vote_initial": {v: a_ballot(random, protocol, NAMES) for v in NAMES}} | stages
+    if len(led) > 1 and random.random() < 0.7:
+        stages["tie_vote"] = {v: a_ballot(random, protocol, led) for v in NAMES}
+    task = f"t{episode % 5}" if episode % 3 else " "
+    return [
+        (f"e{episode}", task, turn, stage, v, c, f"L{(i + episode) % 3}", mass, protocol)
+        for stage, ballots in stages.items()
+        for v, ballot in ballots.items()
+        for i, (c, mass) in enumerate(ballot.items())
+    ]
+
+
+COLUMNS = ("episode_id", "task", "turn", "stage", "voter", "candidate", "label", "mass", "protocol")
+
+
+def a_table(seed: int, episodes: int = 24) -> pl.DataFrame:
+    random = Random(seed)
+    rows = [row for e in range(episodes) for t in (1, 2) for row in turn_rows(random, e, t)]
+    return pl.DataFrame(rows, schema=COLUMNS, orient="row")
+
+
+def same(one: Votes, other: Votes) -> bool:
+    """Whether two readings are equal in every cell."""
+    named = [one.turns.equals(other.turns), one.episodes.equals(other.episodes)]
+    named += [getattr(one, n) == getattr(other, n) for n in ("order", "voters", "labels")]
+    rounds = [
+        (getattr(a, name), getattr(b, name))
+        for mine, theirs in zip(one.stages, other.stages, strict=True)
+        for a, b in zip(mine, theirs, strict=True)
+        for name in Rounds.__dataclass_fields__
+    ]
+    return all(named) and all(np.array_equal(a, b) for a, b in rounds)
+
+
+@pytest.mark.parametrize("batch", [7, 60, 10_000])
+def test_pieces_together_are_the_whole(batch: int, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(parquet_batches, "BATCH", batch)
+    table = a_table(batch)
+    read = list(pieces_of(table.lazy(), VoteReader(), shown=True))
+    assert len(read) > 1 or batch > table.height
+    found = [part.piece.votes for part in read if part is not None]
+    assert len(found) == len(read)
+    assert same(joined(found), read_votes(table))
+    rows = [turn for part in read if part is not None for turn in part.frame["row"].to_list()]
+    assert rows == list(range(1, table.height + 1))
+
+
+@pytest.mark.parametrize(
+    "changed",
+    [
+        lambda t: pl.concat([t, t.head(1)]),
+        lambda t: t.with_columns(voter=pl.lit(" ")),
+        lambda t: t.with_columns(voter=pl.lit(None, pl.String)),
+        lambda t: t.with_columns(episode_id=pl.lit("")),
+        lambda t: pl.concat([t, t.tail(1).with_columns(stage=pl.lit("vote"))]),
+    ],
+    ids=["rows apart", "blank voter", "no voter", "blank episode", "unknown stage"],
+)
+def test_a_table_that_cannot_be_read_in_pieces_says_so(
+    changed, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(parquet_batches, "BATCH", 100)
+    assert list(pieces_of(changed(a_table(1)).lazy(), VoteReader()))[-1] is None
+
+
+def by_rows(path: Path) -> Source:
+    """The same source by its rows alone."""
+    found = open_source(path)
+    return replace(found, sound=None)
+
+
+def test_sound_ballots_are_opened_without_their_rows(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    file = tmp_path / "votes.parquet"
+    a_table(3).write_parquet(file)
+    monkeypatch.setattr(parquet_batches, "BATCH", 100)
+    found = open_source(file)
+    assert found.sound is not None
+    assert "ballots" not in vars(found)
+    assert same(found.votes, by_rows(file).votes)
+    assert found.ballots.height == a_table(3).height
+    assert (found.budget, found.name) == (25, "votes.parquet")
+    assert places_of(found.votes)["task"].null_count() == 16
+
+
+def test_turns_in_several_files_are_one_table(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(parquet_batches, "BATCH", 100)
+    table = a_table(4)
+    first = pl.col("episode_id").is_in([f"e{i}" for i in range(9)])
+    table.filter(first).write_parquet(tmp_path / "a.parquet")
+    table.filter(~first).write_parquet(tmp_path / "b.parquet")
+    assert open_source(tmp_path).sound is not None
+    assert same(open_source(tmp_path).votes, by_rows(tmp_path).votes)
+
+
+@pytest.mark.parametrize(
+    "changed",
+    [
+        lambda t: t.sort("voter", maintain_order=True),
+        lambda t: t.filter(pl.int_range(pl.len()) != 30),
+        lambda t: pl.concat([t, t.with_columns(episode_id="z" + pl.col("episode_id"))[:9]]),
+    ],
+    ids=["rows apart", "a candidate left out", "more turns"],
+)
+def test_what_needs_a_look_is_read_row_by_row(
+    changed, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """What a file says as Parquet it says as CSV, refusals too."""
+    monkeypatch.setattr(parquet_batches, "BATCH", 100)
+    table = changed(a_table(5))
+    table.write_parquet(tmp_path / "b.parquet")
+    table.write_csv(tmp_path / "b.csv")
+    found, expected = (opened_or_refused(tmp_path / f"b.{form}") for form in ("parquet", "csv"))
+    if isinstance(expected, str) or isinstance(found, str):
+        assert str(found).replace("parquet", "csv") == expected
+    else:
+        assert found.sound is None
+        assert same(found.votes, expected.votes)
+        assert [n.replace("parquet", "csv") for n in found.notes] == list(expected.notes)
+
+
+def test_an_episode_in_two_files_is_read_row_by_row(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(parquet_batches, "BATCH", 100)
+    table = a_table(6)
+    first = pl.col("stage") == "vote_final"
+    table.filter(first).write_parquet(tmp_path / "a.parquet")
+    again = table.with_columns(voter=pl.col("voter") + "!").filter(first)
+    again.write_parquet(tmp_path / "b.parquet")
+    assert open_source(tmp_path).sound is None
+
+
+def opened_or_refused(file: Path) -> Source | str:
+    try:
+        return open_source(file)
+    except BallotFileError as refused:
+        return refused.what
+
+
+def test_columns_of_other_types_are_not_regular(tmp_path: Path) -> None:
+    for name, table, regular in (
+        ("a", a_table(1), True),
+        ("b", a_table(1).with_columns(pl.col("mass").cast(pl.Float64)), False),
+        ("c", a_table(1).with_columns(pl.col("turn").cast(pl.String)), False),
+        ("d", a_table(1).drop("voter"), False),
+        ("e", a_table(1).clear(), False),
+        ("f", a_table(1).with_columns(pl.col("voter").cast(pl.Categorical)), True),
+    ):
+        table.write_parquet(tmp_path / f"{name}.parquet")
+        assert is_regular(tmp_path / f"{name}.parquet") == regular

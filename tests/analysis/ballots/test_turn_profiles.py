@@ -1,0 +1,76 @@
+"""Profiles: any identifiers, any candidates, each distinct one once."""
+
+import polars as pl
+
+from tests.reference.turns import read_turns
+from tutorsim.analysis.ballots.turn_profiles import Profile, TurnKey, standing_order
+
+
+def long_table(*rows: tuple[str, int, str, str, str, str, int | None]) -> pl.DataFrame:
+    """Rows of episode, turn, stage, protocol, voter, candidate, mass."""
+    names = ["episode_id", "turn", "stage", "protocol", "voter", "candidate", "mass"]
+    return pl.DataFrame(list(rows), schema=names, orient="row")
+
+
+def one_ballot(
+    episode: str, voter: str, protocol: str = "simple", stage: str = "final", **mass: int | None
+) -> list[tuple[str, int, str, str, str, str, int | None]]:
+    return [(episode, 1, stage, protocol, voter, c, x) for c, x in mass.items()]
+
+
+def test_turns_that_voted_alike_share_one_profile_whatever_the_names() -> None:
+    table = long_table(
+        *one_ballot("e 1", "Anna", x=1, y=0),
+        *one_ballot("e 1", "Ben", x=0, y=1),
+        *one_ballot("💥", "Chris", p=1, q=0),
+        *one_ballot("💥", "Dora", p=0, q=1),
+    )
+    turns = read_turns(table)
+    first, second = turns.final.values()
+    assert first.profile is second.profile
+    assert first.profile == Profile("simple", 2, ((1, 0), (0, 1)))
+    assert (first.candidates, second.candidates) == (("x", "y"), ("p", "q"))
+    assert (first.voters, second.voters) == (("Anna", "Ben"), ("Chris", "Dora"))
+
+
+def test_candidates_stand_in_the_fallback_order_and_strangers_behind_it() -> None:
+    table = long_table(*one_ballot("e", "v", "cumulative", z=3, b=2, a=20))
+    assert standing_order(table, ["a", "b"]) == ("a", "b", "z")
+    turn = read_turns(table, fallback_order=["a", "b"]).final[TurnKey("e", 1, "cumulative")]
+    assert turn.candidates == ("a", "b", "z")
+    assert turn.profile.ballots == ((20, 2, 3),)
+
+
+def test_rows_in_any_order_give_the_same_profiles() -> None:
+    table = long_table(*one_ballot("e", "v", x=1, y=0), *one_ballot("e", "w", x=None, y=None))
+    shuffled = table.sample(fraction=1.0, shuffle=True, seed=3)
+    plain = read_turns(table, fallback_order=["x", "y"])
+    assert plain.final == read_turns(shuffled, fallback_order=["x", "y"]).final
+
+
+def test_an_abstention_is_none_and_a_ballot_of_zeros_is_a_ballot() -> None:
+    table = long_table(
+        *one_ballot("e", "v", "approval", x=None, y=None),
+        *one_ballot("e", "w", "approval", x=0, y=0),
+    )
+    [turn] = read_turns(table).final.values()
+    assert turn.profile.ballots == (None, (0, 0))
+    assert turn.cast() == [{"x": 0, "y": 0}]
+
+
+def test_stages_are_kept_apart() -> None:
+    table = long_table(
+        *one_ballot("e", "v", stage="vote_initial", x=0, y=1),
+        *one_ballot("e", "v", stage="vote_final", x=1, y=0),
+        *one_ballot("e", "v", stage="tie", x=1),
+    )
+    turns = read_turns(table)
+    key = TurnKey("e", 1, "simple")
+    assert turns.initial[key].profile.ballots == ((0, 1),)
+    assert turns.final[key].profile.ballots == ((1, 0),)
+    assert turns.tie[key].candidates == ("x",)
+
+
+def test_a_table_without_rows_has_no_turns() -> None:
+    empty = long_table(*one_ballot("e", "v", x=1)).clear()
+    assert dict(read_turns(empty).final) == {}

@@ -1,0 +1,52 @@
+"""Drawings of another process are those of this one."""
+
+from multiprocessing import active_children
+
+import pytest
+
+from tutorsim.analysis.charts.image_formats import VEGA_LITE, drawn, to_page_svg
+from tutorsim.analysis.charts.svg_worker import drawers
+
+SPECS = [
+    {
+        "data": {"values": [{"n": n, "name": "a"}]},
+        "mark": {"type": "bar", "clip": True},
+        "encoding": {
+            "x": {"field": "n", "type": "quantitative"},
+            "y": {"field": "name", "type": "nominal"},
+        },
+    }
+    for n in (1, 2, 3)
+]
+
+
+def on_a_page(drawings: list[str]) -> list[str]:
+    return [to_page_svg(drawing, name="bars", label="Bars") for drawing in drawings]
+
+
+@pytest.mark.costly
+def test_a_process_draws_what_this_one_draws_and_in_order(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("tutorsim.analysis.charts.svg_worker._cores", lambda: 2)
+    with drawers(version=VEGA_LITE) as run:
+        elsewhere = drawn(SPECS, run=run)
+    assert run is not map
+    assert on_a_page(elsewhere) == on_a_page(drawn(SPECS))
+
+
+def test_a_single_core_draws_by_itself(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("tutorsim.analysis.charts.svg_worker._cores", lambda: 1)
+    with drawers(version=VEGA_LITE) as run:
+        assert run is map
+
+
+def test_a_page_is_drawn_here_where_its_process_was_killed(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setattr("tutorsim.analysis.charts.svg_worker._cores", lambda: 2)
+    with drawers(version=VEGA_LITE) as run:
+        children = active_children()
+        for child in children:
+            child.kill()
+            child.join()
+        assert list(run(str.upper, iter("abc"))) == ["A", "B", "C"]
+    assert children

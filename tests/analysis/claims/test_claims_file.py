@@ -1,0 +1,89 @@
+"""The file of claims."""
+
+import json
+
+import pytest
+
+from tutorsim.analysis.claims.claims_file import Claim, ClaimsFile, cited, read_claims, to_text
+from tutorsim.errors import ClaimsError
+
+CLAIM = Claim(
+    id="report.a.1",
+    question="How many?",
+    printed="0.5 [0.1, 0.9]",
+    value=0.5,
+    interval=(0.1, 0.9),
+    provenance="stand-in",
+)
+FILE = ClaimsFile(
+    claims_version=1,
+    page="report",
+    digest="ab" * 32,
+    digest_of="recording",
+    name="demo",
+    provenance={"kind": "stand-in"},
+    made_by="tutorsim 0",
+    options={},
+    excerpt=False,
+    claims=(CLAIM, CLAIM.model_copy(update={"id": "report.a.2", "interval": None})),
+)
+
+
+def test_a_file_is_read_as_it_was_written(tmp_path):
+    path = tmp_path / "c.json"
+    path.write_text(to_text(FILE), encoding="utf-8")
+    assert read_claims(path) == FILE
+    assert sum('"id": ' in line for line in to_text(FILE).splitlines()) == len(FILE.claims)
+
+
+def test_each_claim_says_how_to_compute_it_again():
+    first, second = json.loads(to_text(FILE))["claims"]
+    assert first["command"] == "tutorsim verify RECORDING --claim report.a.1"
+    assert "interval" not in second
+    with_options = FILE.model_copy(update={"options": {"prices": {}}, "digest_of": "ballots"})
+    assert with_options.command(CLAIM) == "tutorsim verify BALLOTS --claims FILE --claim report.a.1"
+
+
+def changed(**values):
+    return json.dumps(json.loads(to_text(FILE)) | values)
+
+
+@pytest.mark.parametrize(
+    ("text", "said"),
+    [
+        ("{", "Line 1, column 2"),
+        ("[" * 100_000, "cannot be read as claims"),
+        (changed(claims=float("nan")), "NaN is no number"),
+        ("[]", "holds no claims"),
+        ("{}", "holds no claims"),
+        (changed(claims_version=2), "version 2"),
+        (changed(claims_version=True), "version True"),
+        (changed(claims=[{"id": "x"}]), "claims.0.question"),
+        (changed(claims=[CLAIM.model_dump() | {"value": "0.5"}]), "claims.0.value"),
+        (changed(claims=[CLAIM.model_dump() | {"interval": [1]}]), "claims.0.interval"),
+        (changed(claims=[CLAIM.model_dump(), CLAIM.model_dump()]), "more than once"),
+        (changed(page="poster"), "page"),
+        (changed(more=1), "more"),
+    ],
+)
+def test_a_file_that_is_none_is_refused_in_three_parts(tmp_path, text, said):
+    path = tmp_path / "c.json"
+    path.write_text(text, encoding="utf-8")
+    with pytest.raises(ClaimsError) as refused:
+        read_claims(path)
+    assert said in str(refused.value)
+    assert len(str(refused.value).splitlines()) == 3
+
+
+def test_an_absent_file_is_refused(tmp_path):
+    with pytest.raises(ClaimsError, match="No such file"):
+        read_claims(tmp_path / "none.json")
+
+
+def test_a_citation_is_taken_apart():
+    assert cited("tutorsim:ABCDEF012345#report.a.1") == ("abcdef012345", "report.a.1")
+    assert cited("report.a.1") == ("", "report.a.1")
+    for text in ("tutorsim:abc#report.a.1", "tutorsim:abcdef012345", "tutorsim:abcdef012345#"):
+        with pytest.raises(ClaimsError) as refused:
+            cited(text)
+        assert len(str(refused.value).splitlines()) == 3

@@ -1,0 +1,58 @@
+"""Rules over arrays of projected panels, held to the plain rules over single profiles."""
+
+from random import Random
+
+import numpy as np
+import pytest
+
+from tutorsim.analysis.ballots.distinct_panels import DistinctPanels
+from tutorsim.analysis.ballots.turn_profiles import Masses, Profile
+from tutorsim.analysis.counting.ballot_projection import project, projected_winners
+from tutorsim.analysis.counting.rule_definitions import TARGETS
+from tutorsim.analysis.counting.rules_in_arrays import ProjectedPanels
+
+
+def drawn_ballot(random: Random, protocol: str, m: int) -> Masses | None:
+    if random.random() < 0.2:
+        return None
+    if protocol == "ranked":
+        return tuple(random.sample(range(m), m))
+    if protocol == "approval":
+        return tuple(random.randint(0, 1) for _ in range(m))
+    marks = random.choices(range(m), k=1 if protocol == "simple" else 9)
+    return tuple(marks.count(c) for c in range(m))
+
+
+def projected(profiles: list[Profile], target: str) -> list[list[bool]]:
+    m, rule = profiles[0].size, profiles[0].rule
+    cast = np.array([[b is not None for b in p.ballots] for p in profiles])
+    masses = np.array([[b or (0,) * m for b in p.ballots] for p in profiles])
+    found = DistinctPanels.find(masses, cast, rule)
+    of = ProjectedPanels(found.panels, found.ballots, m=m, protocol=rule, target=target, budget=9)
+    return of.leaders()[found.of].tolist()
+
+
+@pytest.mark.costly
+@pytest.mark.parametrize("protocol", ["simple", "ranked", "cumulative", "approval"])
+@pytest.mark.parametrize("target", TARGETS)
+def test_leaders_in_arrays_are_those_of_the_plain_rule(protocol, target):
+    random = Random(f"{protocol} {target}")
+    for m, n in ((4, 4), (3, 5), (1, 2), (6, 3), (44, 2)):
+        profiles = [
+            Profile(protocol, m, tuple(drawn_ballot(random, protocol, m) for _ in range(n)))
+            for _ in range(15 if m < 40 else 2)
+        ]
+        for profile, row in zip(profiles, projected(profiles, target), strict=True):
+            plain = projected_winners(project(profile, target, budget=9), target, range(m))
+            assert [c for c in range(m) if row[c]] == list(plain)
+
+
+@pytest.mark.parametrize("target", TARGETS)
+def test_everybody_leads_where_nobody_voted(target):
+    silent = Profile("ranked", 4, (None, None, None))
+    assert projected([silent] * 2, target) == [[target != "condorcet"] * 4] * 2
+
+
+def test_a_rule_that_is_not_known_here_is_refused_and_never_counted_as_another():
+    with pytest.raises(NotImplementedError, match="'antiplurality' is in"):
+        projected([Profile("ranked", 2, ((1, 0),))], "antiplurality")

@@ -1,0 +1,78 @@
+"""Elections of small panels counted beforehand, and united over what voters may have cast."""
+
+from itertools import permutations, product
+from random import Random
+
+import numpy as np
+import pytest
+
+from tutorsim.analysis.counting.rule_definitions import RANKING_RULES
+from tutorsim.analysis.identify import Identifier, small_panel_winners
+from tutorsim.analysis.identify.small_panel_winners import ANY, labels_of, panel_ends, tabled
+
+
+def test_ballots_that_leave_the_same_possible_share_a_label():
+    ballots = [(25, 0, 0, 0), (9, 8, 8, 0), (0, 0, 1, 24), (12, 13, 0, 0)]
+    tops = labels_of(ballots, "cumulative", "simple", 4).of.tolist()
+    assert (tops[0] == tops[1], len(set(tops))) == (True, 3)
+    assert ANY not in tops
+
+
+def test_a_ballot_that_says_nothing_has_the_label_of_an_exempt_voter():
+    assert labels_of([(5, 5, 5)], "cumulative", "ranked", 3).of.tolist() == [ANY]
+
+
+def test_an_approval_under_its_own_rule_is_only_itself():
+    labels = labels_of([(0, 0, 0), (1, 1, 1), (0, 1, 1)], "approval", "approval", 3)
+    assert [labels.sets[i].tolist() for i in labels.of] == [[0], [7], [6]]
+
+
+@pytest.mark.parametrize(("protocol", "m", "n"), [("approval", 4, 7), ("simple", 2, 11)])
+def test_many_voters_are_united_too(protocol, m, n, random_profile, answers_of):
+    random = Random(protocol)
+    profiles = [random_profile(random, protocol, m, n, 25, abstain=0.2) for _ in range(8)]
+    answers, of = answers_of(profiles, "simple", exempt=(0, 1, 2))
+    for profile, panel in zip(profiles, of, strict=True):
+        for k in range(3):
+            plain = Identifier(budget=25).possible(profile, "simple", exempt=k, reading="set")
+            found = np.flatnonzero(answers.possible[0, k, panel]) - 1
+            assert tuple(found.tolist()) == plain.winners
+
+
+def test_several_rules_are_asked_at_once():
+    labels = labels_of([(2, 1, 0), (1, 2, 0)], "ranked", "schulze", 3)
+    panels = labels.of[np.array([[0, 0, 1], [1, 1, 0]])]
+    together = panel_ends(panels, labels, ["schulze", "bucklin"], 3)
+    for i, rule in enumerate(("schulze", "bucklin")):
+        assert (together[:, :, [i]] == panel_ends(panels, labels, [rule], 3)).all()
+
+
+def test_panels_too_large_have_no_table():
+    assert not tabled("ranked", 4, 5)
+    assert not tabled("simple", 5, 2)
+
+
+def test_each_election_is_counted_once_up_to_the_order_of_voters(monkeypatch):
+    """Two rankings of three candidates: 36 combinations, of which 6 twice the same one and the
+    other 30 in pairs with the voters swapped."""
+    counted = []
+    once = small_panel_winners.ProjectedPanels
+    monkeypatch.setattr(
+        small_panel_winners,
+        "ProjectedPanels",
+        lambda rows, *a, **k: counted.append(rows) or once(rows, *a, **k),
+    )
+    table = small_panel_winners._by_rule("schulze", 3, 2)
+    assert len(table) == 36
+    assert [len(rows) for rows in counted] == [6 + 15]
+
+
+@pytest.mark.parametrize("rule", RANKING_RULES)
+def test_elections_counted_in_arrays_are_those_of_the_plain_rule(rule):
+    names = ["0", "1", "2"]
+    rankings = [tuple((name,) for name in order) for order in permutations(names)]
+    plain = [
+        sum(1 << int(c) for c in RANKING_RULES[rule](cast, names))
+        for cast in product(rankings, repeat=3)
+    ]
+    assert small_panel_winners.outcomes(rule, 3, 3).tolist() == plain

@@ -1,0 +1,39 @@
+"""Voters whose preferences are known: invariant under every format, or with moods and slips."""
+
+import pytest
+
+from tutorsim.analysis.metrics.invariance import format_invariance
+from tutorsim.flow_drivers import drive, scripted
+from tutorsim.scripted_mind import Chance
+from tutorsim.standin.mind import think
+from tutorsim.systems.panel.episode import episode
+
+FORMATS = ["simple", "ranked", "cumulative", "approval", "rich"]
+
+
+@pytest.fixture
+def shares(make_scene, panel_source):
+    """`shares(condition, steady)`: the shares of consistent pairs in one played episode."""
+
+    def play(condition, steady):
+        scene = make_scene(conditions=[condition], vote_formats=FORMATS, success_threshold=1.0)
+        steady_chance = Chance(3, "steady") if steady else None
+
+        def reply(call):
+            return think(call.request.body(), Chance(3, str(call.key)), steady=steady_chance).text
+
+        found = format_invariance(panel_source(drive(episode(scene), scripted(reply))))
+        assert len(found.pairs) == 16
+        return [pair.consistent.value for pair in found.pairs], found.from_vote.value
+
+    return play
+
+
+@pytest.mark.parametrize("condition", ["cumulative", "rich"])
+def test_voters_who_prefer_the_same_in_every_format_are_always_consistent(condition, shares):
+    assert shares(condition, steady=True) == ([1.0] * 16, 1.0)
+
+
+def test_moods_and_slips_are_found(shares):
+    pairs, from_vote = shares("ranked", steady=False)
+    assert min(pairs) < from_vote < 1.0

@@ -1,0 +1,98 @@
+"""Likeness of texts by sentence embeddings: hand counts, and a small model opened as a real one."""
+
+import json
+import math
+
+import numpy as np
+import pytest
+
+from tutorsim.analysis.metrics.text_embeddings import (
+    Embedding,
+    embedded_similarities,
+    open_embedding,
+)
+from tutorsim.errors import UsageError
+
+WORDS = {"yes": (1.0, 0.0), "no": (0.0, 1.0), "perhaps": (0.6, 0.8)}
+
+
+def by_hand(texts):
+    return np.array([WORDS[text] for text in texts])
+
+
+def test_a_panel_has_the_mean_cosine_of_its_pairs():
+    """yes·no = 0, yes·perhaps = 0.6, no·perhaps = 0.8; an empty text is left out."""
+    panels = [["yes", "no", "perhaps"], ["yes", "yes", " "], ["no"], []]
+    found = embedded_similarities(panels, Embedding("m", by_hand))
+    assert found[0] == pytest.approx((0 + 0.6 + 0.8) / 3)
+    assert found[1:] == [1.0, None, None]
+
+
+def test_no_text_asks_no_model():
+    assert embedded_similarities([[], [""]], Embedding("m", by_hand)) == [None, None]
+
+
+def test_a_folder_without_a_model_is_refused(tmp_path):
+    pytest.importorskip("fastembed", reason="the extra `embeddings` is not installed")
+    with pytest.raises(UsageError, match="holds no model"):
+        open_embedding(tmp_path)
+    (tmp_path / "model.onnx").write_bytes(b"no model")
+    with pytest.raises(UsageError, match="holds no model"):
+        open_embedding(tmp_path)
+    (tmp_path / "1_Pooling").mkdir()
+    (tmp_path / "1_Pooling" / "config.json").write_text('{"pooling_mode_max_tokens": true}')
+    with pytest.raises(UsageError) as caught:
+        open_embedding(tmp_path)
+    assert "pooling_mode_mean_tokens" in caught.value.why
+
+
+@pytest.fixture
+def small_model(tmp_path):
+    """A whole model of three words, whose sentence is the mean of its words: yes, no, perhaps."""
+    onnx = pytest.importorskip("onnx", reason="there is no onnx to build a small model with")
+    tokenizers = pytest.importorskip("tokenizers", reason="the extra is not installed")
+    pytest.importorskip("fastembed", reason="the extra `embeddings` is not installed")
+    vocabulary = {"[PAD]": 0, "[UNK]": 1, "yes": 2, "no": 3, "perhaps": 4}
+    words = np.array([(0, 0), (0, 0), *(WORDS[w] for w in ("yes", "no", "perhaps"))], np.float32)
+    whole = onnx.TensorProto.INT64
+    shape = ["texts", "words"]
+    graph = onnx.helper.make_graph(
+        [onnx.helper.make_node("Gather", ["table", "input_ids"], ["last_hidden_state"])],
+        "words",
+        [
+            onnx.helper.make_tensor_value_info("input_ids", whole, shape),
+            onnx.helper.make_tensor_value_info("attention_mask", whole, shape),
+        ],
+        [
+            onnx.helper.make_tensor_value_info(
+                "last_hidden_state", onnx.TensorProto.FLOAT, [*shape, 2]
+            )
+        ],
+        [onnx.numpy_helper.from_array(words, "table")],
+    )
+    opset = [onnx.helper.make_opsetid("", 17)]
+    folder = tmp_path / "small"
+    (folder / "onnx").mkdir(parents=True)
+    onnx.save(
+        onnx.helper.make_model(graph, opset_imports=opset, ir_version=8),
+        folder / "onnx" / "model.onnx",
+    )
+    tokenizer = tokenizers.Tokenizer(tokenizers.models.WordLevel(vocabulary, unk_token="[UNK]"))
+    tokenizer.pre_tokenizer = tokenizers.pre_tokenizers.Whitespace()
+    tokenizer.enable_padding(pad_id=0, pad_token="[PAD]")
+    tokenizer.save(str(folder / "tokenizer.json"))
+    for name, content in {
+        "tokenizer_config.json": {"model_max_length": 16, "pad_token": "[PAD]"},
+        "special_tokens_map.json": {"pad_token": "[PAD]", "unk_token": "[UNK]"},
+        "config.json": {"pad_token_id": 0},
+    }.items():
+        (folder / name).write_text(json.dumps(content))
+    return folder
+
+
+def test_a_model_of_a_folder_is_opened_and_asked(small_model):
+    """yes + perhaps = (0.8, 0.4), of length √0.8; its cosine with yes is 0.8 / √0.8."""
+    embedding = open_embedding(small_model)
+    assert embedding.name.startswith("small, ")
+    found = embedded_similarities([["yes", "no"], ["yes", "yes perhaps"]], embedding)
+    assert found == pytest.approx([0.0, math.sqrt(0.8)], abs=1e-5)

@@ -1,0 +1,158 @@
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import polars as pl
+import pytest
+
+from tutorsim.analysis.ballots.reading_options import Hints
+from tutorsim.analysis.ballots.recount_source import open_source
+from tutorsim.analysis.outcomes.divergence import (
+    alternatives_of,
+    diverge,
+    under_order,
+    with_random_ties,
+    without_tie_round,
+)
+from tutorsim.analysis.statistics.intervals_and_tests import Bounds, NotEstimable
+
+S, MI, MO, ME = "scaffolding", "misconception", "motivation", "metacognitive"
+ROLES = (S, MI, MO, ME)
+Make = Callable[..., Any]
+
+
+def votes(*choices: Any) -> dict[str, Any]:
+    return dict(zip(ROLES, choices, strict=True))
+
+
+@pytest.fixture
+def source(panel_turn: Make, panel_episode: Make, panel_source: Make) -> Any:
+    """Simple voting.
+
+    a: turn 1 S by vote; turn 2 {S, MI} after a tied tie round, S by fallback. Fails, 0.5.
+    b: turn 1 {S, MI}, MI by tie round. Succeeds, 0.9.
+    c: solved at once. d: turn 1 ME by vote, fails, 0.25. A single tutor and a failed episode.
+    """
+    clear, even = votes(S, S, S, S), votes(S, S, MI, MI)
+    return panel_source(
+        panel_episode(
+            panel_turn("simple", clear),
+            panel_turn("simple", even, tie=even, turn=2),
+            task="a",
+            scores=(0.1, 0.2, 0.5),
+        ),
+        panel_episode(
+            panel_turn("simple", even, tie=votes(S, MI, MI, MI)), task="b", scores=(0.1, 0.9)
+        ),
+        panel_episode(task="c", condition="simple", scores=(0.9,)),
+        panel_episode(panel_turn("simple", votes(ME, ME, ME, S)), task="d", scores=(0.1, 0.25)),
+        panel_episode(task="e"),
+        panel_episode(panel_turn("simple", even), task="f", status="failed"),
+    )
+
+
+def paths(found: Any) -> list[tuple[Any, ...]]:
+    frame = found.episodes.select("path", "first_possible", "first_certain", "alternatives")
+    return [tuple(row) for row in frame.rows()]
+
+
+def test_another_order_diverges_where_the_order_decided(source: Any) -> None:
+    found = diverge(source, under_order(source, (MI, S)), question="MI first")
+    assert paths(found) == [
+        ("divergent", 2, 2, [MI]),
+        ("covered", None, None, None),
+        ("covered", None, None, None),
+        ("covered", None, None, None),
+    ]
+    [cell] = found.coverage
+    assert (cell.benchmark, cell.condition, cell.episodes, cell.covered, cell.divergent) == (
+        "sciq",
+        "simple",
+        4,
+        3,
+        1,
+    )
+    assert cell.coverage == Bounds(0.75, 0.75, 4)
+    # Covered: b and c succeed, d does not. All four: 2 to 3 of 4; logged 2 of 4.
+    assert cell.on_covered["success"] == pytest.approx(2 / 3)
+    assert cell.bounds["success"] == Bounds(0.5, 0.75, 4)
+    assert cell.logged["success"] == 0.5
+    # Scores 0.9 + 0.9 + 0.25 = 2.05 are known, the fourth is 0 to 1.
+    assert cell.bounds["final_score"] == Bounds(pytest.approx(2.05 / 4), pytest.approx(3.05 / 4), 4)
+    assert cell.bounds["final_code"] == NotEstimable("no episode with a logged outcome")
+    assert "held fixed" in found.caption
+    assert "stand-in" in found.caption
+
+
+def test_without_tie_rounds_the_order_picks_from_the_final_tie(source: Any) -> None:
+    found = diverge(source, without_tie_round(source), question="no tie round")
+    assert [row[:3] for row in paths(found)] == [
+        ("covered", None, None),
+        ("divergent", 1, 1),
+        ("covered", None, None),
+        ("covered", None, None),
+    ]
+
+
+def test_a_tie_that_the_tie_round_narrowed_was_the_whole_tie_before_it(
+    panel_turn: Make, panel_episode: Make, panel_source: Make
+) -> None:
+    # Final S, MI, MO, ME 1 each; tie round MO 2, ME 2. Straight to the order: S. Logged: MO.
+    turn = panel_turn("simple", votes(*ROLES), tie=votes(MO, MO, ME, ME))
+    source = panel_source(panel_episode(turn))
+    assert without_tie_round(source)["winners"].to_list() == [[S]]
+    assert with_random_ties(source)["winners"].to_list() == [[MO, ME]]
+    assert under_order(source, (S, ME))["winners"].to_list() == [[ME]]
+
+
+def test_a_random_pick_may_diverge_and_counts_as_not_covered(source: Any) -> None:
+    found = diverge(source, with_random_ties(source), question="random ties")
+    assert paths(found)[0] == ("possible", 2, None, [MI])
+    [cell] = found.coverage
+    assert cell.coverage == Bounds(0.75, 1.0, 4)
+    assert cell.bounds["success"] == Bounds(0.5, 0.75, 4)
+
+
+def test_a_turn_that_is_not_settled_may_diverge_and_a_later_one_diverge_for_certain(
+    source: Any,
+) -> None:
+    turns = pl.DataFrame(
+        {
+            "episode_id": ["sciq.a.novice.simple"] * 2 + ["sciq.b.novice.simple"],
+            "turn": [1, 2, 1],
+            "possible_winners": [[S], [MO, ME], [MI]],
+            "settled": [False, True, True],
+        }
+    )
+    found = diverge(source, alternatives_of(turns), question="ranked")
+    assert paths(found) == [
+        ("divergent", 1, 2, None),
+        ("covered", None, None, None),
+        ("covered", None, None, None),
+        ("possible", 1, None, None),
+    ]
+    assert found.to_json()["coverage"][0]["divergent"] == 1  # type: ignore[index]
+
+
+def test_the_logged_rule_itself_covers_everything(source: Any) -> None:
+    found = diverge(source, under_order(source, ROLES), question="as logged")
+    assert set(found.episodes["path"]) == {"covered"}
+    [cell] = found.coverage
+    assert cell.bounds["success"] == Bounds(0.5, 0.5, 4)
+
+
+def test_ballots_from_elsewhere_have_coverage_and_no_outcomes(tmp_path: Path) -> None:
+    (tmp_path / "v.soc").write_text("1: 1,2,3\n1: 2,1,3\n")
+    open_ = open_source(tmp_path / "v.soc")
+    assert diverge(open_, under_order(open_, ("2",)), question="no winner yet").coverage == ()
+    source = open_source(tmp_path / "v.soc", hints=Hints(fallback_order=("1",)))
+    found = diverge(source, under_order(source, ("2",)), question="2 first")
+    [cell] = found.coverage
+    assert (cell.condition, cell.episodes, cell.divergent) == ("ranked", 1, 1)
+    assert cell.bounds["success"] == NotEstimable("no episode with a logged outcome")
+
+
+def test_no_episodes_have_no_coverage(panel_source: Make) -> None:
+    source = panel_source()
+    found = diverge(source, without_tie_round(source), question="nothing")
+    assert (found.coverage, found.episodes.height) == ((), 0)

@@ -1,0 +1,154 @@
+"""Two panels of one made-up run, counted by hand."""
+
+import json
+from collections.abc import Callable
+from typing import Any
+
+import polars as pl
+import pytest
+
+from tutorsim.analysis.ballots.single_panel import of_panel
+from tutorsim.analysis.metrics.turn_table import turn_table
+from tutorsim.analysis.outcomes.panels_compared import panel_contrasts, panel_outcomes, panel_votes
+from tutorsim.analysis.outcomes.two_runs import compare_runs
+from tutorsim.analysis.report.build import build_report
+from tutorsim.analysis.report.document import Section
+from tutorsim.analysis.runs.exported_tables import TABLES
+from tutorsim.analysis.statistics.intervals_and_tests import Estimate, PermutationTest
+from tutorsim.analysis.views.panels_compared import PanelsView
+from tutorsim.errors import UsageError
+
+Make = Callable[..., Any]
+THREE = ("scaffolding", "misconception", "motivation")
+COPIES = ("motivation-2", "motivation-1", "motivation-3")
+PANELS = {
+    "three": {"roles": THREE, "fallback_order": THREE},
+    "copies": {
+        "roles": ("motivation-1", "motivation-2", "motivation-3"),
+        "fallback_order": COPIES,
+        "placebo": "copied",
+        "copied": "motivation",
+    },
+}
+
+
+@pytest.fixture
+def source(panel_turn: Make, panel_episode: Make, panel_source: Make) -> Any:
+    """Three tasks on each panel under single choices, and one by the single tutor."""
+
+    def taught(panel: str, task: str, choices: str, score: float) -> Any:
+        made = PANELS[panel]
+        order = made["fallback_order"]
+        cast = dict(zip(order, (order[int(c)] for c in choices), strict=True))
+        turn = panel_turn("simple", cast, roles=made["roles"], order=order)
+        return panel_episode(turn, task=task, panel=panel, scores=(0.1, score))
+
+    return panel_source(
+        taught("three", "t1", "000", 0.9),
+        taught("three", "t2", "011", 0.2),
+        taught("three", "t3", "012", 0.2),  # all differ: a tie, to the first in the order
+        taught("copies", "t1", "012", 0.3),
+        taught("copies", "t2", "120", 0.2),
+        taught("copies", "t3", "222", 0.2),
+        panel_episode(task="t1"),
+        panels=PANELS,
+        roles=(*THREE, *COPIES),
+        fallback_order=(*THREE, *COPIES),
+    )
+
+
+def test_each_panel_has_its_own_rates_beside_those_of_random_ballots(source: Any) -> None:
+    three, copies = panel_votes(source)
+    assert (three.panel, three.size, copies.panel, copies.size) == ("three", 3, "copies", 3)
+    tied = [(r.value, r.n) for r in (three.share("tied"), copies.share("tied"))]  # type: ignore[union-attr]
+    assert tied == [(pytest.approx(1 / 3), 3), (pytest.approx(2 / 3), 3)]
+    assert three.chance.tied == pytest.approx(6 / 27)  # type: ignore[union-attr]
+
+
+def test_ties_go_to_the_first_in_the_panels_own_order(source: Any) -> None:
+    table = turn_table(source)
+    won = table.names(table.winner).to_list()
+    assert won == [THREE[0], THREE[1], THREE[0], COPIES[0], COPIES[0], COPIES[2]]
+    own = turn_table(of_panel(source, "copies"))
+    assert own.order == COPIES
+    assert own.names(own.winner).to_list() == won[3:]
+
+
+def test_outcomes_are_per_panel_and_leave_the_single_tutor_out(source: Any) -> None:
+    three, copies = panel_outcomes(source)
+    assert [row.panel for row in (three, copies)] == ["three", "copies"]
+    assert [row.success.value for row in (three, copies)] == pytest.approx([1 / 3, 0])  # type: ignore[union-attr]
+    assert three.score.value == pytest.approx(1.3 / 3)  # type: ignore[union-attr]
+
+
+def test_panels_are_contrasted_with_the_first_over_shared_tasks(source: Any) -> None:
+    found = {row.measure: row for row in panel_contrasts(source)}
+    assert {(row.first, row.second, row.condition) for row in found.values()} == {
+        ("three", "copies", "simple")
+    }
+    # Tied: 1, 1, 0 against 0, 0, 1. Two of the eight sign patterns of 1, 1, -1 are below 1/3.
+    assert isinstance(found["tied"].difference, Estimate)
+    assert found["tied"].difference.value == pytest.approx(1 / 3)
+    assert found["tied"].test == PermutationTest(pytest.approx(1 / 3), 1.0, 3, exact=True)
+    assert found["success"].difference.value == pytest.approx(-1 / 3)  # type: ignore[union-attr]
+    assert all(row.p_holm == 1.0 for row in found.values())
+
+
+def test_tables_name_the_panel_only_where_there_are_several(
+    source: Any, panel_episode: Make, panel_source: Make
+) -> None:
+    for table in TABLES.values():
+        frame = table.frame(source.episodes, source.run)
+        assert frame.columns[5:7] == ["condition", "panel"]
+        panels = frame.group_by("condition").agg(pl.col("panel").n_unique())
+        assert dict(panels.iter_rows()).get("simple") == (2 if frame.height else None)
+        plain = panel_source(panel_episode())
+        assert "panel" not in table.frame(plain.episodes, plain.run).columns
+
+
+def test_a_panel_is_a_source_of_its_own_with_the_single_tutor_beside_it(source: Any) -> None:
+    own = of_panel(source, "three")
+    assert [e.panel for e in own.episodes] == ["three"] * 3 + [None]
+    assert (own.run.panel.roles, own.fallback_order, own.run.panels) == (THREE, THREE, {})
+    with pytest.raises(UsageError, match="Its panels are three, copies"):
+        of_panel(source, "four")
+    with pytest.raises(UsageError, match="It compares no panels"):
+        of_panel(own, "three")
+
+
+def test_two_runs_are_paired_on_the_panel_too(source: Any) -> None:
+    found = compare_runs(source, source)
+    assert found.pairs == 7
+    assert {row.condition for row in found.outcomes} == {
+        "simple.three",
+        "simple.copies",
+        "baseline",
+    }
+
+
+@pytest.mark.costly
+def test_the_report_has_a_section_of_panels_where_a_run_compares_some(
+    source: Any, panel_episode: Make, panel_source: Make
+) -> None:
+    [section] = [s for s in build_report(source).sections if s.id == "panels"]
+    assert isinstance(section, Section)
+    names = [table.name for table in section.tables]
+    assert names[:4] == ["panels", "panel-tied", "panel-fallback", "panel-flip"]
+    assert names[4:] == [
+        "panel-outcomes",
+        *(f"panel-contrasts-{m}" for m in ("success", "final_score", "tied", "fallback", "flip")),
+        "panel-certain",
+    ]
+    assert not PanelsView(panel_source(panel_episode()))
+
+
+def test_who_sits_where_and_what_differs_is_said_in_words(source: Any) -> None:
+    view = PanelsView(source)
+    [roster] = [table for table in view.tables() if table.name == "panels"]
+    assert roster.data.rows() == [
+        ("three", "scaffolding › misconception › motivation", 3),
+        ("copies", "motivation, 3 times", 3),
+    ]
+    assert view.words().startswith("None of 5 differences between panels is beyond chance")
+    chances = [row["chance"] for row in json.loads(json.dumps(view.to_json()))["votes"]]
+    assert [chance["size"] for chance in chances] == [3, 3]

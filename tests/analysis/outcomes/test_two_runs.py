@@ -1,0 +1,73 @@
+from collections.abc import Callable
+from typing import Any
+
+import pytest
+
+from tutorsim.analysis.outcomes.two_runs import compare_runs
+from tutorsim.analysis.statistics.intervals_and_tests import Estimate, NotEstimable, PermutationTest
+
+S, MI, MO, ME = "scaffolding", "misconception", "motivation", "metacognitive"
+ROLES = (S, MI, MO, ME)
+Make = Callable[..., Any]
+
+
+def test_runs_are_paired_on_their_place_in_the_grid(
+    panel_turn: Make, panel_episode: Make, panel_source: Make
+) -> None:
+    def run(winner: str, ends: dict[str, float]) -> Any:
+        turn = panel_turn("simple", dict.fromkeys(ROLES, winner))
+        return panel_source(
+            *(panel_episode(turn, task=task, scores=(0.0, end)) for task, end in ends.items()),
+            panel_episode(turn, task="failed", status="failed"),
+        )
+
+    first = run(S, {"a": 0.25, "b": 0.5, "only here": 0.5})
+    second = run(MI, {"b": 0.75, "a": 0.375})
+    found = compare_runs(first, second)
+    assert (found.pairs, found.only_first, found.only_second) == (2, 1, 0)
+    by_name = {row.outcome: row for row in found.outcomes}
+    assert list(by_name) == ["final_score", "score_gain", "success", "turns"]
+    row = by_name["final_score"]
+    assert (row.benchmark, row.condition, row.first, row.second) == (
+        "sciq",
+        "simple",
+        0.375,
+        0.5625,
+    )
+    # 0.125 and 0.25; ++ and -- of four sign patterns.
+    assert isinstance(row.difference, Estimate)
+    assert row.difference.value == 0.1875
+    assert row.test == PermutationTest(0.1875, 0.5, 2, exact=True)
+    # Four tests in the family: 0.5, 0.5, 1 (0 and +1 in success, none in turns).
+    assert row.p_holm == 1.0
+    same = found.same_winner["simple"]
+    assert isinstance(same, Estimate)
+    assert (same.value, same.n) == (0.0, 2)
+    assert found.to_json()["pairs"] == 2
+    assert found.caption.count("stand-in") == 2
+
+
+def test_a_run_compared_with_itself_differs_in_nothing(
+    panel_turn: Make, panel_episode: Make, panel_source: Make
+) -> None:
+    turn = panel_turn("ranked", dict.fromkeys(ROLES, ROLES))
+    run = panel_source(panel_episode(turn), panel_episode(turn, task="t2"))
+    found = compare_runs(run, run)
+    assert found.only_first == found.only_second == 0
+    for row in found.outcomes:
+        assert isinstance(row.difference, Estimate)
+        assert (row.difference.value, row.p_holm) == (0, 1.0)
+    same = found.same_winner["ranked"]
+    assert isinstance(same, Estimate)
+    assert same.value == 1.0
+
+
+def test_runs_that_share_nothing_are_not_estimable(panel_episode: Make, panel_source: Make) -> None:
+    found = compare_runs(panel_source(panel_episode()), panel_source(panel_episode(task="other")))
+    assert (found.pairs, found.only_first, found.only_second) == (0, 1, 1)
+    for row in found.outcomes:
+        assert row.difference == NotEstimable("no observations")
+        assert row.test == NotEstimable("no pairs")
+        assert row.first == NotEstimable("no pair with this outcome in both")
+    assert compare_runs(panel_source(), panel_source()).outcomes == ()
+    assert found.same_winner == pytest.approx({})

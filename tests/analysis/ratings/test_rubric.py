@@ -1,0 +1,43 @@
+"""The anchors of a model judge as a rubric for people."""
+
+from tutorsim.analysis.ratings.rubric import judge_rubric
+from tutorsim.catalog import load_catalog
+
+
+def test_the_shipped_judge_s_anchors_are_the_rubric_in_tenths():
+    prompt = load_catalog().prompts["judge_system"]
+    found = judge_rubric(prompt, "replies", threshold=0.75)
+    assert found is not None
+    assert found.anchors == {
+        "0": "no credit",
+        "0.1": "mostly incorrect",
+        "0.4": "partial understanding",
+        "0.7": "essentially correct with minor issues",
+        "1": "fully correct and well explained",
+    }
+    assert found.scale == tuple(step / 10 for step in range(11))
+    assert (found.threshold, found.of_judge) == (0.75, True)
+
+
+def test_anchors_between_tenths_join_the_scale():
+    found = judge_rubric("Grade.\n0.25: poor\n  1 - good\n", "answers", threshold=0.5)
+    assert found is not None
+    assert found.anchors == {"0.25": "poor", "1": "good"}
+    assert 0.25 in found.scale
+
+
+def test_a_prompt_without_two_anchors_is_no_rubric():
+    for prompt in ("Grade from 0 to 1.", "1 good", "10 points\n20 points"):
+        assert judge_rubric(prompt, "replies", threshold=0.75) is None
+
+
+def test_of_programs_people_rate_the_words_as_the_judge_does():
+    prompt = load_catalog().prompts["judge_system"]
+    asked = {
+        (subject, programs): judge_rubric(prompt, subject, threshold=0.75, programs=programs)
+        for subject in ("replies", "answers")
+        for programs in (False, True)
+    }
+    assert "tests judge the code" in asked["answers", True].question
+    others = [found.question for key, found in asked.items() if key != ("answers", True)]
+    assert not any("code" in question for question in others)

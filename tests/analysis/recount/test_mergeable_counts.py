@@ -1,0 +1,98 @@
+"""Counts of tied sets, held to the plain rule."""
+
+from random import Random
+
+import polars as pl
+
+from tutorsim.analysis.ballots.table_to_arrays import read_votes
+from tutorsim.analysis.recount.electorates import policy_counts
+from tutorsim.analysis.recount.mergeable_counts import TiedSet, TiedSets
+from tutorsim.analysis.recount.turns_by_size import all_votes, turn_groups
+from tutorsim.vocabularies import PROTOCOLS
+from tutorsim.voting import decide
+
+ROLES = ("scaffolding", "misconception", "motivation", "metacognitive")
+COLUMNS = ["episode_id", "turn", "stage", "protocol", "voter", "candidate", "mass"]
+
+Cells = tuple[str, int, str, str, str, str, int | None]
+
+
+def ballots_frame(rows: list[Cells]) -> pl.DataFrame:
+    schema = {name: pl.String() for name in COLUMNS} | {"turn": pl.Int64(), "mass": pl.Int64()}
+    return pl.DataFrame(rows, schema=schema, orient="row")
+
+
+def random_turns(seed: int, turns: int) -> tuple[list[Cells], list[dict[str, object]]]:
+    """Rows, and for each turn its masses in the final vote and in a tie round or none."""
+    random = Random(seed)
+    rows: list[Cells] = []
+    asked: list[dict[str, object]] = []
+    for i in range(turns):
+        names = random.sample(ROLES, random.randint(1, 4))
+        candidates = [c for c in ROLES if c in names]
+        final = [_ballot(random, candidates) for _ in range(random.randint(1, 4))]
+        tied = decide(final, candidates, order=ROLES).tied_in_vote
+        again = [_ballot(random, tied) for _ in final] if tied and random.random() < 0.7 else None
+        episode, protocol = f"episode {i // 2}", random.choice(PROTOCOLS)
+        place = (episode, 1 + i % 2)
+        rows += _rows(place, "vote_final", protocol, candidates, final)
+        rows += _rows(place, "tie_vote", protocol, tied, again or [])
+        asked.append(
+            {"key": (*place, protocol), "final": final, "again": again, "candidates": candidates}
+        )
+    return rows, asked
+
+
+def _ballot(random: Random, candidates: list[str] | tuple[str, ...]) -> dict[str, int]:
+    if random.random() < 0.15:
+        return {}
+    return {c: random.randint(0, 2) for c in candidates}
+
+
+def _rows(
+    place: tuple[str, int],
+    stage: str,
+    protocol: str,
+    candidates: list[str] | tuple[str, ...],
+    ballots: list[dict[str, int]],
+) -> list[Cells]:
+    return [
+        (*place, stage, protocol, f"voter {v}", c, ballot.get(c) if ballot else None)
+        for v, ballot in enumerate(ballots)
+        for c in candidates
+    ]
+
+
+def tied_sets(table: pl.DataFrame) -> TiedSets:
+    """As a recount counts them."""
+    every = all_votes(read_votes(table, fallback_order=ROLES), None, ROLES)
+    groups = turn_groups(every, ROLES)
+    return sum((policy_counts(group)[1] for group in groups), TiedSets({}))
+
+
+def test_counts_of_tied_sets_are_those_of_the_plain_decisions() -> None:
+    rows, asked = random_turns(6, 300)
+    expected: dict[TiedSet, int] = {}
+    for turn in asked:
+        plain = decide(turn["final"], turn["candidates"], order=ROLES, tie_round=turn["again"])  # type: ignore[arg-type]
+        protocol = turn["key"][2]  # type: ignore[index]
+        tied = TiedSet(protocol, plain.decided_by, tuple(sorted(plain.undecided)))
+        expected[tied] = expected.get(tied, 0) + 1
+    assert tied_sets(ballots_frame(rows)).counts == expected
+
+
+def test_counts_add_up_over_partitions() -> None:
+    rows, _ = random_turns(7, 200)
+    table = ballots_frame(rows)
+    parts = [
+        tied_sets(table.filter(pl.col("episode_id").str.slice(-1).is_in(list(digits))))
+        for digits in ("012", "3456", "789")
+    ]
+    total = parts[0] + parts[1] + parts[2]
+    assert total == tied_sets(table)
+    assert total.turns == 200
+    assert TiedSets({}) + total == total
+
+
+def test_a_table_without_ballots_has_no_tied_sets() -> None:
+    assert tied_sets(ballots_frame([])) == TiedSets({})

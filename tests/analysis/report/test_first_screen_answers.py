@@ -1,0 +1,113 @@
+"""The first screen against hand counts."""
+
+from itertools import permutations
+from pathlib import Path
+
+import polars as pl
+
+import tutorsim.analysis.recount as recount_module
+from tutorsim.analysis.ballots.recount_source import open_source
+from tutorsim.analysis.counting.rule_definitions import TARGETS
+from tutorsim.analysis.recount import recount
+from tutorsim.analysis.report.first_screen_answers import answers
+from tutorsim.analysis.report.report_inputs import Evidence
+
+RANKINGS = list(permutations((2, 1, 0)))
+S, I, O, E = ROLES = ("scaffolding", "misconception", "motivation", "metacognitive")  # noqa: E741
+
+
+def cast(*choices):
+    return dict(zip(ROLES, choices, strict=True))
+
+
+def screen(source):
+    return {a.question: a for a in answers(Evidence(source))}
+
+
+def test_what_was_run_counts_the_grid(rich_source):
+    ran = screen(rich_source)["What was run?"]
+    assert ran.headline == "4 episodes, 3 voting turns"
+    assert "2 tasks × 2 student personas × 5 conditions" in ran.detail
+
+
+def test_the_order_decided_what_counting_left_tied(rich_source):
+    """One turn of three: scaffolding and misconception stay tied. Either may win it.
+
+    Random order: ½ a turn changes. Scaffolding wins 1 turn as logged, 0 or 1 over all orders;
+    misconception 1 (the tie round's) as logged, 1 or 2.
+    """
+    decided = screen(rich_source)["What did the fallback order decide?"]
+    assert decided.headline == "1 of 3 turns"
+    assert "a random one would change 0.5 on average" in decided.detail
+    assert "scaffolding wins 0 to 1 turn depending on the order, and 1 as logged" in decided.detail
+
+
+def test_rules_surely_agree_where_all_voters_rank_one_candidate_first(
+    panel_turn, panel_episode, panel_source
+):
+    """Four equal rankings: first everywhere under simple, ranked and cumulative voting is
+    possible for the top alone only under simple; approving of the top two ties them, and the
+    order then decides. With the top first in the order too, all four protocols agree, though
+    not surely: the agreement is the order's.
+    """
+    same = panel_turn("ranked", cast(*[(S, I, O, E)] * 4))
+    agreed = screen(panel_source(panel_episode(same)))["What do the rules agree on?"]
+    assert agreed.headline == "All four protocols surely agree in 0 of 1 turn"
+    assert "With ties given to the role-priority order, all agree in 1 of 1 turn." in agreed.detail
+    assert "In 0 of 1 turn at least one other protocol would surely elect another" in agreed.detail
+
+
+def test_rules_disagree_for_sure_where_first_places_and_points_part(
+    panel_turn, panel_episode, panel_source
+):
+    """Borda: s 3+3+0+0 = 6, i 2+2+3+2 = 9. First places: s 2, i 1, o 1, so s under simple."""
+    split = panel_turn("ranked", cast((S, I, O, E), (S, I, E, O), (I, O, E, S), (O, I, E, S)))
+    agreed = screen(panel_source(panel_episode(split)))["What do the rules agree on?"]
+    assert agreed.headline == "All four protocols surely agree in 0 of 1 turn"
+    assert "In 1 of 1 turn at least one other protocol would surely elect another" in agreed.detail
+
+
+def test_nothing_is_claimed_without_votes(panel_source):
+    found = screen(panel_source())
+    assert found["What do the rules agree on?"].headline == "Not estimable"
+    assert found["What did the fallback order decide?"].headline == "Not estimable"
+
+
+AGREEING = ("abc",) * 5
+CHANGED = ("abc",) * 3 + ("bca",) * 2
+"""Points by place: a 6, b 7. Alone first: a 3, b 2."""
+TIED = ("abc", "bca", "cab", "abc", "bac")
+
+
+def test_agreement_is_that_of_the_per_turn_table(tmp_path: Path) -> None:
+    rows = [
+        (f"e{e}", 1, "vote_final", voter, candidate, 2 - order.index(candidate), "ranked")
+        for e, orders in enumerate((AGREEING, CHANGED, TIED, CHANGED))
+        for voter, order in zip("vwxyz", orders, strict=True)
+        for candidate in "abc"
+    ]
+    names = ["episode_id", "turn", "stage", "voter", "candidate", "mass", "protocol"]
+    pl.DataFrame(rows, schema=names, orient="row").write_parquet(tmp_path / "votes.parquet")
+    source = open_source(tmp_path / "votes.parquet")
+    found = recount(source, targets=("simple", "ranked", "copeland"), exempt=(0, 1))
+    logged = pl.col("logged_winner")
+    asked = found.per_turn.filter(logged.is_not_null(), exempt=0, reading="set")
+    asked = asked.filter(pl.col("target") != "ranked")
+    turns = asked.group_by("episode_id").agg(
+        keeps=(pl.col("necessary_winner") == logged).fill_null(value=False).all(),
+        changes=pl.col("possible_winners").list.contains(logged).not_().any(),
+    )
+    assert found.agreed("set") == (turns["keeps"].sum(), turns["changes"].sum(), turns.height)
+    assert found.agreed("set") == (1, 2, 3)
+
+
+def test_a_report_reads_replies_again_once_for_all_rules(rich_source, monkeypatch):
+    asked = []
+    once = recount_module.reading_rows
+    monkeypatch.setattr(
+        recount_module, "reading_rows", lambda e, **kw: asked.append(e) or once(e, **kw)
+    )
+    evidence = Evidence(rich_source)
+    assert {row.target for row in evidence.rule_rows} == set(TARGETS)
+    assert evidence.recount.readings
+    assert len(asked) == 1

@@ -1,0 +1,275 @@
+"""The page: safe, complete, the same each time."""
+
+import base64
+import hashlib
+import re
+import shutil
+import subprocess
+from dataclasses import replace
+from html.parser import HTMLParser
+
+import polars as pl
+import pytest
+
+from tutorsim.analysis.ballots.recount_source import open_source
+from tutorsim.analysis.report.build import build_report
+from tutorsim.analysis.report.chart_list import CHART_NAMES
+from tutorsim.analysis.report.html import to_html
+
+HOSTILE = (
+    "<script>alert(1)</script><img src=x onerror=alert(2)> {{ 7*7 }} {% raw %} ]]> </style>"
+    "</pre></details><!-- \u202eback\x00 \ud800 " + "w" * 400
+)
+
+
+class Page(HTMLParser):
+    """Tags with their attributes, and the text between them."""
+
+    def __init__(self, text):
+        super().__init__()
+        self.tags = []
+        self.words = []
+        self.feed(text)
+
+    def handle_starttag(self, tag, attrs):
+        self.tags.append((tag, dict(attrs)))
+
+    def handle_data(self, data):
+        self.words.append(data)
+
+    def named(self, name):
+        return [attrs for tag, attrs in self.tags if tag == name]
+
+    @property
+    def text(self):
+        return " ".join("".join(self.words).split())
+
+
+def with_hostile_text(source):
+    """The source with hostile text wherever a model or a stranger wrote."""
+    episodes = []
+    for episode in source.episodes:
+        turns = []
+        for turn in episode.turns:
+            drafts = {
+                role: draft.model_copy(update={"text": HOSTILE, "rationale": HOSTILE})
+                for role, draft in turn.proposals_final.items()
+            }
+            ballots = tuple(b.model_copy(update={"raw": HOSTILE}) for b in turn.ballots_final)
+            turns.append(
+                turn.model_copy(
+                    update={
+                        "proposals_initial": drafts,
+                        "proposals_final": drafts,
+                        "ballots_final": ballots,
+                        "delivered": HOSTILE,
+                    }
+                )
+            )
+        attempts = tuple(
+            a.model_copy(update={"text": HOSTILE, "score_rationale": HOSTILE})
+            for a in episode.attempts
+        )
+        changed = {"turns": tuple(turns), "attempts": attempts}
+        asked = {"question": HOSTILE, "reference": HOSTILE}
+        episodes.append(episode.model_copy(update=changed | asked))
+    return replace(source, episodes=tuple(episodes))
+
+
+def test_the_policy_lets_nothing_in_or_out_but_the_pages_own_style_and_script(rich_page):
+    page = Page(rich_page)
+    [policy] = [a["content"] for a in page.named("meta") if "http-equiv" in a]
+    style = re.search(r"<style>(.*?)</style>", rich_page, re.DOTALL)[1]
+    script = re.search(r"<script>(.*?)</script>", rich_page, re.DOTALL)[1]
+    style_digest, script_digest = (
+        base64.b64encode(hashlib.sha256(text.encode()).digest()).decode()
+        for text in (style, script)
+    )
+    assert policy.startswith(
+        f"default-src 'none'; style-src 'sha256-{style_digest}'; "
+        f"script-src 'sha256-{script_digest}'; img-src data:;"
+    )
+    head = rich_page.index("Content-Security-Policy")
+    assert head < rich_page.index("<style>")
+
+
+def test_nothing_on_the_page_loads_and_one_script_of_its_own_runs(rich_page):
+    page = Page(rich_page)
+    assert page.named("script") == [{}]
+    assert not {tag for tag, _ in page.tags} & {
+        "iframe",
+        "object",
+        "embed",
+        "img",
+        "form",
+    }
+    for tag, attrs in page.tags:
+        assert not [name for name in attrs if name.startswith("on") or name == "style"], tag
+        for name in ("href", "src", "xlink:href"):
+            assert attrs.get(name, "#").startswith(("#", "data:,")), (tag, attrs)
+
+
+def test_every_link_has_a_target_and_every_id_is_there_once(rich_page):
+    page = Page(rich_page)
+    ids = [attrs["id"] for _, attrs in page.tags if "id" in attrs]
+    assert len(ids) == len(set(ids))
+    links = {a["href"][1:] for a in page.named("a")}
+    assert links <= set(ids)
+    labels = {a["aria-labelledby"] for _, a in page.tags if "aria-labelledby" in a}
+    assert labels <= set(ids)
+
+
+def test_every_chart_has_a_text_alternative_a_caption_its_data_and_its_specification(
+    rich_page, rich_document
+):
+    drawn = [f for f in rich_document.figures() if f.chart is not None]
+    assert [f.name for f in rich_document.figures()] == list(CHART_NAMES)
+    assert len(drawn) == len(CHART_NAMES)
+    parts = re.findall(r"<figure.*?</figure>", rich_page, re.DOTALL)
+    assert len(parts) == len(drawn)
+    for figure, part in zip(drawn, parts, strict=True):
+        page = Page(part)
+        wide, narrow = page.named("svg")  # the style shows one of them
+        assert wide["role"] == narrow["role"] == "img"
+        assert wide["aria-label"] == narrow["aria-label"]
+        assert wide["aria-label"]
+        assert page.named("figcaption")
+        assert page.named("table")
+        assert page.named("pre")
+        assert figure.data.height == sum(tag == "tr" for tag, _ in page.tags) - 1
+
+
+def test_captions_of_counterfactuals_say_what_is_held_fixed(rich_document):
+    for figure in rich_document.figures():
+        if figure.name in ("orders", "wins", "agreement", "identification"):
+            assert "the logged dialogue held fixed" in figure.caption, figure.name
+        else:
+            assert "As logged" in figure.caption, figure.name
+
+
+def test_the_first_screen_answers_five_questions(rich_document):
+    assert [a.question for a in rich_document.answers] == [
+        "What was run?",
+        "What answered the calls?",
+        "What do the rules agree on?",
+        "What did the fallback order decide?",
+        "What is not identified?",
+    ]
+    assert all(a.headline and a.detail for a in rich_document.answers)
+
+
+def test_every_section_says_once_what_answered(rich_page, rich_document):
+    sections = re.findall(r"<section.*?</section>", rich_page, re.DOTALL)
+    said = [part.count(f"Answered by: <bdi>{rich_document.provenance}.") for part in sections]
+    assert said == [1] * len(rich_document.sections) + [0, 0, 0]
+
+
+def test_every_episode_is_on_the_page_and_can_be_found(rich_page, rich_source):
+    page = Page(rich_page)
+    found = [a for a in page.named("details") if "data-task" in a]
+    assert len(found) == len(rich_source.episodes)
+    for episode in rich_source.episodes:
+        at = (episode.task_id, episode.persona, episode.condition)
+        assert at in [(a["data-task"], a["data-persona"], a["data-condition"]) for a in found]
+    offered = {a["name"] for a in page.named("select")}
+    assert offered == {"task", "persona", "condition", "winner", "step"}
+    won = {t.decision.winner for e in rich_source.episodes for t in e.turns if t.decision}
+    assert won <= {a["value"] for a in page.named("option")}
+
+
+@pytest.mark.costly
+def test_hostile_text_is_text(rich_source):
+    text = to_html(build_report(with_hostile_text(rich_source)))
+    text.encode()
+    page = Page(text)
+    assert "img" not in {tag for tag, _ in page.tags}
+    assert len(page.named("script")) == 1
+    assert "{{ 7*7 }}" in page.text
+    assert "<script>alert(1)</script>" in page.text
+    assert "\u202e" not in text
+    assert "\x00" not in text
+
+
+@pytest.mark.costly
+def test_hostile_names_of_candidates_are_text(tmp_path):
+    names = [HOSTILE.replace("\ud800", ""), "a,b", "</title>"]
+    rows = [
+        {
+            "episode_id": f"<e{e}>",
+            "turn": 1,
+            "stage": "final",
+            "voter": v,
+            "candidate": c,
+            "mass": mass,
+            "protocol": "ranked",
+        }
+        for e in range(2)
+        for v in ("<v1>", "v2")
+        for c, mass in zip(names, (2, 1, 0), strict=True)
+    ]
+    pl.DataFrame(rows).write_parquet(tmp_path / "votes.parquet")
+    text = to_html(build_report(open_source(tmp_path / "votes.parquet")))
+    page = Page(text)
+    assert not {tag for tag, _ in page.tags} & {"img", "v1"}
+    assert len(page.named("script")) == 1
+    assert "\u202e" not in text
+
+
+@pytest.mark.costly
+def test_the_same_run_gives_the_same_bytes_whatever_its_folder_is_called(rich_source, rich_page):
+    renamed = replace(rich_source, name="elsewhere")
+    assert to_html(build_report(renamed)) == rich_page
+
+
+@pytest.mark.costly
+def test_ballots_from_elsewhere_say_what_is_absent_and_why(tmp_path):
+    pl.DataFrame(
+        [("e1", 1, "final", v, c, m, "simple") for v in "xyz" for c, m in (("a", 1), ("b", 0))],
+        schema=["episode_id", "turn", "stage", "voter", "candidate", "mass", "protocol"],
+        orient="row",
+    ).write_csv(tmp_path / "votes.csv")
+    document = build_report(open_source(tmp_path / "votes.csv"))
+    page = Page(to_html(document))
+    missing = {f.name for f in document.figures() if f.chart is None}
+    assert missing == {"scores", "personas", "movement", "noise", "labels", "orders"}
+    assert "unknown: ballots from elsewhere" in page.text
+    assert "No scores by turn: ballots from elsewhere" in page.text
+    assert "No trace: ballots from elsewhere" in page.text
+
+
+def test_a_run_without_episodes_is_not_estimable_and_says_so(panel_source):
+    document = build_report(panel_source())
+    assert all(figure.chart is None for figure in document.figures())
+    page = Page(to_html(document))
+    assert page.text.count("Not estimable") == 3
+    assert "No trace: the run holds no episode." in page.text
+
+
+@pytest.mark.costly
+@pytest.mark.parametrize("count", [3, pytest.param(5, marks=pytest.mark.slow)])
+def test_panels_of_other_sizes_are_drawn(panel_turn, panel_episode, panel_source, count):
+    roles = tuple(f"tutor {'x' * 40 if i == 2 else i}" for i in range(count))
+    votes = {role: roles[i % 2] for i, role in enumerate(roles)}
+    turn = panel_turn("simple", votes, tie=votes, roles=roles)
+    source = panel_source(panel_episode(turn), roles=roles, fallback_order=roles)
+    document = build_report(source)
+    drawn = {f.name for f in document.figures() if f.chart is not None}
+    assert drawn == set(CHART_NAMES) - {"noise"}  # nothing was asked again
+    to_html(document)
+
+
+@pytest.mark.costly
+@pytest.mark.skipif(shutil.which("chromium") is None, reason="no Chromium on this machine")
+def test_a_browser_has_nothing_to_complain_about(rich_page, tmp_path):
+    """Every chart is drawn, and the console stays empty, also about the content policy."""
+    path = tmp_path / "page.html"
+    path.write_text(rich_page, encoding="utf-8")
+    found = subprocess.run(
+        ["chromium", "--headless", "--no-sandbox", "--disable-gpu", "--disable-quic",
+         "--no-first-run", "--disable-background-networking", "--disable-component-update",
+         "--disable-sync", f"--user-data-dir={tmp_path / 'profile'}", "--enable-logging=stderr",
+         "--v=0", "--host-resolver-rules=MAP * ~NOTFOUND", "--dump-dom", path.as_uri()],
+        capture_output=True, text=True, timeout=60, check=True,
+    )  # fmt: skip
+    assert "CONSOLE" not in found.stderr
+    assert found.stdout.count('class="drawing"') == 2 * len(CHART_NAMES)

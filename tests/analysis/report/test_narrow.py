@@ -1,0 +1,47 @@
+"""Every bundled report in a real browser, as wide as a telephone and as a desk's screen."""
+
+import pytest
+
+import tutorsim
+from tests.tutorsim.chat.browser import CHROMIUM, Browser
+from tutorsim.bundled_recordings import bundled_recordings
+
+pytestmark = [pytest.mark.costly, pytest.mark.loopback]
+
+OPENED = "document.querySelectorAll('details').forEach(d => d.open = true)"
+OUTSIDE = """
+[...document.querySelectorAll('body *:not(.skip)')].filter(e => {
+    const box = e.getBoundingClientRect();
+    return box.width && box.right > WIDTH + 1 && !e.parentElement.closest('.scroll');
+}).map(e => `${e.tagName} ${e.className}: ${e.textContent}`.slice(0, 90))
+"""
+"""What reaches over the page's edge and is not in a box that scrolls by itself."""
+SCROLLED = """
+[...document.querySelectorAll('.scroll')].filter(e => e.scrollWidth > e.clientWidth + 1)
+    .every(e => (e.scrollLeft = 1e6, e.scrollLeft > 0))
+"""
+
+
+@pytest.fixture
+def tab(tmp_path):
+    if CHROMIUM is None:
+        pytest.skip("there is no Chromium")
+    browser = Browser(tmp_path / "profile")
+    yield browser.tab()
+    browser.close()
+
+
+@pytest.mark.parametrize("name", sorted(bundled_recordings()))
+def test_nothing_reaches_over_the_edge_of_a_page(tab, tmp_path, name):
+    """Wide tables scroll in their own box, and the page never does so sideways."""
+    run = tutorsim.open(bundled_recordings()[name])
+    shown = run.episodes["episode_id"][:2] if run.system == "panel" else ()  # of panels all stand
+    page = run.report(tmp_path / "page.html", episodes=tuple(shown))
+    for width in (390, 1280):
+        tab.size(width, 900)
+        tab.open(page.as_uri())
+        tab.run(OPENED)
+        assert tab.run(OUTSIDE.replace("WIDTH", str(width))) == []
+        assert tab.run("document.documentElement.scrollWidth") <= width
+        assert tab.run(SCROLLED)
+    assert tab.errors == []

@@ -1,0 +1,44 @@
+"""The bundled debates, replayed once, and small runs of scripted ones."""
+
+import pytest
+
+from tests.reference.debates import Draws, make_context, play
+from tutorsim.analysis.systems import SystemRun, open_run
+from tutorsim.bundled_recordings import bundled_recording
+from tutorsim.records import Provenance, RunRecord, SystemSettings
+from tutorsim.runner.replaying import replay
+
+
+@pytest.fixture(scope="session")
+def bundled_log(tmp_path_factory):
+    """The run folder of the bundled debates."""
+    folder = tmp_path_factory.mktemp("debate") / "run"
+    replay(bundled_recording("debate"), log_dir=folder)
+    return folder
+
+
+@pytest.fixture(scope="session")
+def bundled(bundled_log):
+    """The bundled debates as a run."""
+    return open_run(bundled_log)
+
+
+@pytest.fixture
+def make_run():
+    """Build a run of scripted debates: condition → settings."""
+
+    def make(conditions, *, debates=4, kind="relay", **settings):
+        episodes = []
+        for number in range(debates):
+            for condition in conditions:
+                record = play(make_context(condition, **settings), Draws(number).of(condition))
+                name = f"mmlu.t{number}.default.{condition}"
+                told = {"episode_id": name, "task_id": f"t{number}"}
+                episodes.append(record.model_copy(update=told))
+        head = RunRecord(
+            study=SystemSettings(name="made", system="debate", conditions=tuple(conditions)),
+            provenance=Provenance(kind=kind, name="script"),
+        )
+        return SystemRun("made", head, tuple(episodes))
+
+    return make

@@ -1,0 +1,241 @@
+"""Summary, report, traces and recounts of runs of debates."""
+
+import shutil
+from dataclasses import replace
+
+import numpy as np
+import pytest
+
+from tutorsim.analysis.metrics.text_embeddings import Embedding
+from tutorsim.analysis.report.html import to_html
+from tutorsim.analysis.report.markdown import to_markdown
+from tutorsim.analysis.runs.exported_tables import ballots_table
+from tutorsim.analysis.systems import open_run
+from tutorsim.analysis.systems.debate import VIEW
+from tutorsim.analysis.systems.debate.debate_trace import trace
+from tutorsim.analysis.systems.debate.published_figures import printed
+from tutorsim.analysis.systems.debate.summary_and_report import document, recount_document
+from tutorsim.errors import UsageError
+from tutorsim.records import EPISODES_FILE
+
+PRINTED_HEADS = ("printed 8B", "printed 70B", "printed rate", "printed ×")
+
+
+def tables_of(made):
+    return {table.name: table for section in made.sections for table in section.tables}
+
+
+def rows_of(table):
+    return list(table.data.iter_rows(named=True))
+
+
+def test_a_summary_has_the_parts_of_a_run(bundled):
+    made = document(bundled, True)
+    assert [section.id for section in made.sections] == [
+        "performance",
+        "turns",
+        "cost",
+        "protocols",
+    ]
+    rows = rows_of(tables_of(made)["performance"])
+    assert len(rows) == 3 * 7
+    assert {row["n"] for row in rows} == {6, 2}
+    full = [row for row in rows if row["condition"] == "full"]
+    assert all(row["score"] == "–" for row in full)
+
+
+def test_a_summary_sets_no_printed_number_beside_a_stand_in(bundled):
+    """A stand-in's figures stand beside printed ones only in captions that name it."""
+    made = document(bundled, True)
+    for table in tables_of(made).values():
+        assert not set(table.data.columns) & set(PRINTED_HEADS)
+    assert "no language model" not in made.provenance
+    assert made.provenance.startswith("stand-in")
+    assert "say nothing about any language model" in made.warning.replace("\n", " ")
+
+
+def test_every_printed_number_of_a_report_stands_with_its_provenance(bundled):
+    text = to_markdown(document(bundled, False))
+    sections = [part for part in text.split("\n## ") if "| printed" in part]
+    assert len(sections) >= 4  # performance, turns, similarity, cost
+    assert all("Answered by: stand-in" in part for part in sections)
+
+
+@pytest.mark.costly
+def test_a_report_has_every_section_of_its_run_and_a_page(bundled):
+    made = document(bundled, False)
+    assert [section.id for section in made.sections] == [
+        *("performance", "turns", "rounds", "similarity", "answerable"),
+        *("cost", "protocols", "deciding"),
+    ]
+    assert made.dialogues
+    page = to_html(made)
+    assert "Every protocol on the same debates" in page
+
+
+def test_a_model_of_sentences_stands_beside_the_words_and_is_named(bundled):
+    """All sentences alike for a model that knows one direction only."""
+    one = Embedding("one direction", lambda texts: np.ones((len(texts), 1)))
+    text = to_markdown(document(replace(bundled, embedding=one), False))
+    part = next(part for part in text.split("\n## ") if part.startswith("Similarity"))
+    assert "| words | sentences | score |" in part
+    assert "by the model one direction" in part
+    own = [line.split(" | ")[5] for line in part.splitlines() if "| this run |" in line]
+    assert own == ["1.000"] * 3
+    printed_line = next(line for line in part.splitlines() if "| printed |" in line)
+    assert "| – | 0.888 |" in printed_line
+
+
+@pytest.mark.parametrize("conditions", [["baseline"], ["full"], ["unanimity"], ["self_refine"]])
+def test_runs_of_one_condition_have_a_summary_and_a_report(make_run, conditions):
+    run = make_run(conditions, debates=2)
+    for brief in (True, False):
+        made = document(run, brief)
+        assert made.sections
+        assert to_markdown(made)
+
+
+def test_challenges_and_agents_have_sections_of_their_own(make_run):
+    run = make_run(["majority"], challenge=["solution", "irrelevant"])
+    rows = rows_of(tables_of(document(run, False))["challenge"])
+    assert [row["setting"] for row in rows] == ["solution", "irrelevant"]
+    more = make_run(["majority"], agents=5).episodes
+    other = [one.model_copy(update={"variant": "five"}) for one in more]
+    both = run.__class__(run.name, run.head, (*run.episodes, *other))
+    [row] = rows_of(tables_of(document(both, False))["agents"])
+    assert {"3", "5", "slope"} <= set(row)
+
+
+def test_a_run_of_failed_episodes_only_has_a_summary(make_run):
+    run = make_run(["simple"], debates=1)
+    broken = [one.model_copy(update={"status": "failed", "turns": ()}) for one in run.episodes]
+    made = document(run.__class__(run.name, run.head, tuple(broken)), False)
+    assert "1 failed episode left out." in tables_of(made)["performance"].caption
+
+
+def test_a_recount_shows_every_condition_under_every_combination(make_run):
+    run = make_run(["simple", "full"])
+    made = recount_document(run, {"vote_from": ("1", "3"), "undecided": ("none",)})
+    assert [section.title for section in made.sections] == [
+        "Recorded as simple, with vote_from = 1, undecided = none",
+        "Recorded as full, with vote_from = 1, undecided = none",
+        "Recorded as simple, with vote_from = 3, undecided = none",
+        "Recorded as full, with vote_from = 3, undecided = none",
+    ]
+    exact = rows_of(made.sections[1].tables[0])
+    assert "open" not in exact[0]  # every line of a full recording is exact
+    assert "open" in rows_of(made.sections[0].tables[0])[0]
+
+
+def test_a_recount_scores_as_the_program_does_if_told_to(make_run):
+    run = make_run(["baseline"], debates=1)
+    record = run.episodes[0].model_copy(update={"answer": "X) or C)", "score": 1.0})
+    assert record.worth(record.answer).value == 1.0  # one option letter stands before a bracket
+    assert record.worth(record.answer, "mallm").value == 0.0  # the first capital does
+
+
+@pytest.mark.parametrize(
+    ("settings", "words"),
+    [
+        ({"colour": ("1",)}, "no setting 'colour'"),
+        ({"vote_from": ("0",)}, "'0' is no value"),
+        ({"undecided": ("lot",)}, "'lot' is no value"),
+        ({"scoring": ("mine",)}, "'mine' is no value"),
+    ],
+)
+def test_a_setting_that_cannot_be_recounted_is_refused(make_run, settings, words):
+    with pytest.raises(UsageError, match=words):
+        recount_document(make_run(["full"], debates=1), settings)
+
+
+def test_a_trace_says_who_saw_what(make_run):
+    run = make_run(["simple"], debates=1, paradigm="relay")
+    told = trace(run, run.episodes[0])
+    second = next(one for one in told.messages if one.note.startswith("#2"))
+    assert "turn 1, saw #1" in second.note
+    fourth = next(one for one in told.messages if one.note.startswith("#4"))
+    assert "saw #1, #3" in fourth.note  # its own, and that of the agent before it in the ring
+
+
+def test_a_held_vote_is_in_no_table_of_deciding_ballots(bundled):
+    """A tie that was followed by another turn decided nothing."""
+    held = {
+        (record.episode_id, turn.turn)
+        for record in bundled.episodes
+        for turn in record.turns
+        if turn.held is not None
+    }
+    assert len(held) > 3
+    frames = {
+        name: VIEW.tables[name].frame(bundled.episodes, bundled.head)
+        for name in ("ballots", "diagnostic_ballots")
+    }
+    places = {
+        name: set(frame.select("episode_id", "turn", "stage").iter_rows())
+        for name, frame in frames.items()
+    }
+    assert {(e, t) for e, t, stage in places["diagnostic_ballots"] if stage == "vote_held"} == held
+    assert not {(e, t) for e, t, _ in places["ballots"]} & held
+    assert {stage for *_, stage in places["ballots"]} == {"vote_final"}
+    assert not any(".full" in e for e, *_ in places["ballots"])
+
+
+def test_every_table_has_rows(bundled):
+    for name, table in VIEW.tables.items():
+        frame = table.frame(bundled.episodes, bundled.head)
+        assert frame.height > 0 or name == "challenges"
+
+
+def test_the_bundled_debates_show_what_can_happen(bundled):
+    episodes = bundled.episodes
+    turns = [turn for record in episodes for turn in record.turns]
+    ballots = [one for turn in turns for one in (*turn.cast, *sum(turn.ballots_as.values(), ()))]
+    assert any(turn.held for record in episodes for turn in record.turns[:-1])
+    assert any(r.condition == "approval" and r.decided is False for r in episodes)
+    assert any(one.agreement == "unclear" for turn in turns for one in turn.messages)
+    assert any(one.ballot_status == "abstained" for one in ballots)
+    assert 1_700 < sum(len(record.calls) for record in episodes) < 2_100
+
+
+def test_all_printed_figures_are_there():
+    assert printed("accuracy", model="llama-3-8b", benchmark="mmlu", condition="simple")[
+        0
+    ].text == ("53.3 ± 1.8")
+    total = sum(len(printed(name)) for name in {one.quantity for one in _all_printed()})
+    assert total == 212
+
+
+def _all_printed():
+    from tutorsim.analysis.systems.debate import published_figures as module
+
+    return module._bundled()
+
+
+def test_a_recount_reads_each_debate_once_and_leaves_its_ballots(bundled, bundled_log, tmp_path):
+    """Ten thousand debates are gone through once, and none is held."""
+    folder = tmp_path / "run"
+    shutil.copytree(bundled_log, folder)
+    passing = open_run(folder, to_recount=True)
+    told = [to_markdown(recount_document(run, {})) for run in (passing, bundled)]
+    assert told[0] == told[1]
+    (folder / EPISODES_FILE).unlink()
+    assert passing.ballots.equals(ballots_table(bundled.episodes, run=bundled.head))
+    assert passing.ballots.height > 0
+
+
+def test_debates_on_which_the_protocols_differ_are_shown_one_by_one(bundled):
+    made = document(bundled, False)
+    rows = {row["task"]: row for row in rows_of(tables_of(made)["differing_default"])}
+    assert len(rows) == 5
+    assert rows["strategyqa-0003"]["right"] == "B"
+    assert rows["strategyqa-0003"]["simple"] == "B (3)"
+    assert rows["strategyqa-0003"]["approval"] == "A (5*)"
+    assert rows["strategyqa-0003"]["unanimity"] == "B (1)"
+
+
+def test_the_chart_compares_protocols_that_apply_to_every_debate(bundled):
+    """Solution counting takes eight of the ten, all right, and is no best of all."""
+    [section] = [one for one in document(bundled, False).sections if one.id == "protocols"]
+    assert section.figures[0].finding == (
+        "The same 10 debates: 63.3 percent right under approval, 90.0 under ranked and cumulative"
+    )

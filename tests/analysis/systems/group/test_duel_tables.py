@@ -1,0 +1,75 @@
+"""Tables of duels against hand counts."""
+
+import pytest
+
+from tutorsim.analysis.systems.group.duel_tables import duels_table, hits_table, quality_table
+from tutorsim.analysis.systems.group.published_figures import printed, printed_figures
+from tutorsim.records.group import (
+    CycleRecord,
+    DuelRecord,
+    EventRecord,
+    PredictionRecord,
+    RatingRecord,
+    UtteranceRecord,
+)
+
+
+def duel(result, *, dependent=False, first=None, spoke="alice", predicted="bob", ratings=()):
+    utterance = UtteranceRecord(agent=spoke, status="valid", text="x", to=(), continues=False)
+    event = EventRecord(
+        number=9,
+        kind="message",
+        at_s=72,
+        stage=0,
+        who="bob",
+        cycle=CycleRecord(utterance=utterance),
+    )
+    return DuelRecord(
+        episode_id="e", benchmark="scenario", task_id="t", variant="none", condition="duel",
+        agents=("bob", "alice"), learner_name="Tom", problem="p", kind="role_division",
+        difficulty="easy", expected_speaker="alice", events=(event,), result=result,
+        order_dependent=dependent, first_order=first or result, ratings=ratings,
+        prediction=PredictionRecord(status="valid", named=predicted),
+    )  # fmt: skip
+
+
+def test_wins_draws_and_losses_with_wilson_intervals():
+    some = [duel("win"), duel("win"), duel("draw", dependent=True, first="win"), duel("loss")]
+    table = duels_table([*some, duel(None)])
+    rows = {row["result"]: row for row in table.data.iter_rows(named=True)}
+    assert {name: row["duels"] for name, row in rows.items()} == {"win": 2, "draw": 1, "loss": 1}
+    assert rows["win"]["first_order_only"] == 3
+    # Wilson for 2 of 4 at z = 1.96: middle 0.5, half-width 0.35 (0.150 to 0.850)
+    assert rows["win"]["low"] == pytest.approx(0.150, abs=1e-3)
+    assert rows["win"]["high"] == pytest.approx(0.850, abs=1e-3)
+    assert "opposite verdicts in the two orders gave 1 draw" in table.caption
+    assert "1 duel without a readable verdict" in table.caption
+    assert (rows["win"]["printed"], rows["win"]["public_files"]) == pytest.approx((0.623, 0.571))
+
+
+def test_hits_need_no_judge():
+    table = hits_table([duel("win"), duel("loss", spoke="bob", predicted="alice"), duel(None)])
+    rows = [row for row in table.data.iter_rows(named=True) if row["kind"] == "all"]
+    assert [(row["system"], row["hits"]) for row in rows] == [
+        ("self_select", 2), ("next_speaker", 1),
+    ]  # fmt: skip
+
+
+def test_quality_is_a_mean_over_raters_and_their_spread():
+    ratings = tuple(
+        RatingRecord(system="self_select", rater=f"rater_{n}", scores={"a": score, "b": score})
+        for n, score in enumerate((6.0, 8.0), start=1)
+    )
+    [row] = quality_table([duel("win", ratings=ratings)]).data.iter_rows(named=True)
+    # raters give 6 and 8: mean 7, standard deviation √2
+    assert (row["mean"], row["replies"]) == (7, 1)
+    assert row["spread_of_raters"] == pytest.approx(2**0.5)
+    assert row["printed"] == 4.25
+    assert quality_table([duel("win")]) is None
+
+
+def test_printed_figures_are_told_apart_from_computed_ones():
+    assert len(printed_figures()) == 42
+    assert printed("duel", result="win") == 62.3
+    assert printed("duel", public=True, result="win") == 57.1
+    assert printed("duel", result="tie") is None

@@ -1,0 +1,143 @@
+"""Items with stated labels, and a run of the built-in items as the scripted mind plays it."""
+
+from collections.abc import Sequence
+from typing import Any
+
+import pytest
+
+from tutorsim.analysis.systems.system_view import SystemRun
+from tutorsim.flow_drivers import drive, scripted
+from tutorsim.records import Provenance, RunRecord
+from tutorsim.records.oversight import (
+    Judgment,
+    Labels,
+    LeadLabels,
+    Message,
+    OversightRecord,
+    StressTest,
+)
+from tutorsim.scripted_mind import Asking, Chance
+from tutorsim.study import EpisodeSpec
+from tutorsim.systems.oversight import OVERSIGHT
+from tutorsim.systems.oversight.acts_by_condition import CONDITIONS
+from tutorsim.systems.oversight.scripted_agents import recognise
+from tutorsim.systems.oversight.settings import Study
+from tutorsim.systems.oversight.study import OversightStudy
+from tutorsim.systems.oversight.tasks import builtin_items
+
+Pair = tuple[int, int] | None
+
+
+def labels(pair: Pair) -> Labels | None:
+    return None if pair is None else Labels(mistake=pair[0], guidance=pair[1])
+
+
+def answer(pair: Pair, confidence: float | None) -> LeadLabels:
+    sure = None if pair is None else confidence
+    return LeadLabels(agent="lead", raw="", labels=labels(pair), confidence=sure)
+
+
+@pytest.fixture
+def debated():
+    """Build an item after a debate from what each agent says."""
+
+    def build(
+        permissive: Pair,
+        strict: Pair,
+        judge: Pair,
+        stress: Pair,
+        lead: Pair,
+        *,
+        gold: Pair = (1, 2),
+        quick: tuple[Pair, float] | None = None,
+        sure: tuple[int, float] = (80, 0.8),
+        name: str = "item",
+        condition: str = "hpo",
+    ) -> OversightRecord:
+        said = {"permissive": permissive, "strict": strict}
+        outcome, actual = labels(lead), labels(gold)
+        assert actual is not None
+        return OversightRecord(
+            episode_id=f"mrbench.{name}.none.{condition}",
+            benchmark="mrbench",
+            task_id=name,
+            variant="none",
+            condition=condition,
+            conversation=name,
+            gold=actual,
+            quick=None if quick is None else answer(*quick),
+            messages=tuple(
+                Message(
+                    agent=agent,
+                    raw="",
+                    act=act,
+                    turn=turn,
+                    thesis="",
+                    evidence="",
+                    labels=labels(pair),
+                )
+                for turn, act in ((1, "opening"), (5, "closing"))
+                for agent, pair in said.items()
+            ),
+            judge=Judgment(
+                agent="judge",
+                raw="",
+                first_shown="strict",
+                winner="strict",
+                labels=labels(judge),
+                confidence=None if judge is None else sure[0],
+            ),
+            stress=StressTest(
+                agent="stress", raw="", weakness="", severity=1, labels=labels(stress)
+            ),
+            lead=answer(lead, sure[1]),
+            label=outcome,
+            unjudged=outcome is None,
+            scores={
+                "mistake": outcome is not None and outcome.mistake == actual.mistake,
+                "guidance": outcome is not None and outcome.guidance == actual.guidance,
+            },
+        )
+
+    return build
+
+
+def play(loaded: OversightStudy, spec: EpisodeSpec) -> OversightRecord:
+    def reply(call: Any) -> str:
+        chance = Chance(loaded.study.seed, spec.episode_id, str(call.key))
+        text = recognise(Asking(call.request.system, call.request.user), chance, None)
+        assert text is not None
+        return text
+
+    return drive(loaded.episode(spec), scripted(reply))
+
+
+@pytest.fixture(scope="session")
+def make_run():
+    """Play a study with the scripted mind, into a run."""
+
+    def build(
+        conditions: Sequence[str] = CONDITIONS, items: Sequence[Any] = (), **settings: Any
+    ) -> SystemRun:
+        chosen = tuple(items) or builtin_items()
+        benchmark = chosen[0].benchmark
+        study = Study(
+            name="played",
+            seed=7,
+            conditions=conditions,
+            benchmarks={benchmark: {}},
+            oversight={"adaptive": "log", **settings},
+        )
+        loaded = OversightStudy(study, OVERSIGHT.catalog(), {benchmark: chosen}, OVERSIGHT)
+        head = RunRecord(
+            study=loaded.settings(), provenance=Provenance(kind="stand-in", name="scripted")
+        )
+        return SystemRun("played", head, tuple(play(loaded, spec) for spec in loaded.grid()))
+
+    return build
+
+
+@pytest.fixture(scope="session")
+def played(make_run):
+    """Every condition on the built-in items."""
+    return make_run(judge_orders=2)

@@ -1,0 +1,125 @@
+import pytest
+
+from tutorsim.analysis.statistics.intervals_and_tests import Estimate
+from tutorsim.analysis.systems.oversight.delivered_guidance import (
+    audited_turns,
+    delivered_shares,
+    predicted,
+    score_changes,
+)
+from tutorsim.analysis.systems.oversight.summary_and_report import document
+from tutorsim.records.oversight import AuditedReply, Labels, OversightRecord
+
+ROLES = ("a", "b", "c")
+
+
+def item(episode, role, pair, *, winner="a", possible=None, turn=1, **fields):
+    audited = {
+        "run": "demo",
+        "episode": episode,
+        "turn": turn,
+        "role": role,
+        "delivered": role == winner,
+        "condition": "simple",
+        "persona": "novice",
+        "benchmark": "sciq",
+        "task": episode,
+        "decided_by": "vote",
+        "score_before": 0.25,
+        "score_after": 0.75 if role == winner else None,
+        "possible": {"ranked": possible or (winner,)},
+        **fields,
+    }
+    label = None if pair is None else Labels(mistake=pair[0], guidance=pair[1])
+    return OversightRecord(
+        episode_id=f"audit.{episode}-{turn}-{role}.none.single",
+        benchmark="audit",
+        task_id=f"{episode}-{turn}-{role}",
+        variant="none",
+        condition="single",
+        conversation=f"sciq.{episode}",
+        audited=AuditedReply(**audited),
+        label=label,
+        unjudged=label is None,
+    )
+
+
+def turn_of(episode, pairs, **fields):
+    return [item(episode, role, pair, **fields) for role, pair in zip(ROLES, pairs, strict=True)]
+
+
+# Three turns that delivered guidance 2, 2, 0. Under the other rule: a or b (2 or 0); c alone (1);
+# a or c, where c has no label.
+RECORDS = [
+    *turn_of("x", [(1, 2), (0, 0), (1, 1)], possible=("a", "b")),
+    *turn_of("y", [(1, 2), (1, 0), (1, 1)], possible=("c",)),
+    *turn_of("z", [(0, 0), (1, 2), None], possible=("a", "c")),
+]
+
+
+def test_the_label_under_a_rule_lies_between_the_least_and_the_most_among_possible_winners():
+    [found] = predicted(audited_turns(RECORDS), ["ranked"])
+    assert (found.turns, found.identified) == (3, 1)
+    third = pytest.approx(1 / 3)
+    # guides: x may; y not; z may (c could be anything)
+    assert found.shares["guides"] == (0, pytest.approx(2 / 3))
+    # hints: x not; y must; z may
+    assert found.shares["hints"] == (third, pytest.approx(2 / 3))
+    # gives away: x may; y not; z may
+    assert found.shares["gives_away"] == (0, pytest.approx(2 / 3))
+    # mistake: x may; y must; z may
+    assert found.shares["identifies_mistake"] == (third, 1)
+    assert found.delivered["guides"] == (pytest.approx(2 / 3),) * 2
+
+
+def test_a_rule_that_is_not_settled_leaves_every_proposal_open():
+    [found] = predicted(audited_turns(RECORDS[:3]), ["approval"])
+    assert found.shares["guides"] == (0, 1)
+    assert found.identified == 0
+
+
+def test_turns_without_every_possible_winner_are_left_out():
+    assert audited_turns(RECORDS[:1]) == []
+    assert len(audited_turns(RECORDS)) == 3
+
+
+def test_shares_of_delivered_replies_have_intervals_over_tasks():
+    more = [item(f"t{i}", "a", (i % 2, 2 * (i % 2))) for i in range(6)]
+    found = {(d.grouping, d.group): d for d in delivered_shares([*RECORDS, *more], seed=1)}
+    whole = found["all", "all"]
+    assert (whole.replies, whole.unjudged) == (9, 0)
+    assert isinstance(whole.shares["guides"], Estimate)
+    assert whole.shares["guides"].value == pytest.approx(5 / 9)
+    assert "9 tasks" in whole.shares["guides"].interval.method
+    assert {group for _, group in found} >= {"simple", "a", "novice", "vote"}
+
+
+def test_an_unjudged_reply_is_counted_beside_the_shares():
+    records = [item("x", "a", None), item("y", "a", (1, 2))]
+    [whole, *_] = delivered_shares(records, seed=1)
+    assert (whole.replies, whole.unjudged) == (2, 1)
+    assert whole.shares["guides"].value == 1.0
+
+
+def test_what_followed_is_the_change_of_the_next_score():
+    changes = score_changes(RECORDS, seed=1)
+    assert {guidance: change.n for guidance, change in changes.items()} == {0: 1, 2: 2}
+    assert changes[2].value == pytest.approx(0.5)
+
+
+def test_nothing_has_no_shares():
+    assert delivered_shares([], seed=1) == []
+    assert predicted([], ["ranked"]) == []
+    assert score_changes([], seed=1) == {}
+
+
+def test_an_audit_s_report_asks_about_the_run_and_not_about_gold(played):
+    from dataclasses import replace
+
+    found = document(replace(played, episodes=tuple(RECORDS)), False)
+    tables = {table.name: table.data for section in found.sections for table in section.tables}
+    assert {"delivered", "rules", "after"} <= tables.keys()
+    assert "scores" not in tables
+    delivered, ranked = tables["rules"].iter_rows(named=True)
+    assert (delivered["rule"], delivered["guides"]) == ("(delivered)", "0.67")
+    assert (ranked["rule"], ranked["guides"]) == ("ranked", "0.00 to 0.67")

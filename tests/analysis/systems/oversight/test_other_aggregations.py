@@ -1,0 +1,231 @@
+import math
+
+import pytest
+
+from tutorsim.analysis.systems.oversight.other_aggregations import (
+    RULES,
+    adaptive_curve,
+    aggregated,
+)
+from tutorsim.analysis.systems.oversight.scored_items import pair_of
+from tutorsim.analysis.systems.oversight.scores_by_group import Judged, evaluate
+from tutorsim.records import CallRecord
+
+# Permissive, strict, judge, stress, lead → rule: label. Counted by hand:
+# votes for guidance are written out behind each row.
+HAND = [
+    # 2 2 2 2 2; mistakes all 1
+    (((1, 2), (1, 2), (1, 2), (1, 2), (1, 2)), dict.fromkeys(RULES, (1, 2))),
+    # guidance 2 0 1 1 2: tie of 1 and 2 in five, 1 in three (1 1 2), cautious 0
+    (
+        ((1, 2), (0, 0), (1, 1), (1, 1), (1, 2)),
+        {
+            "lead": (1, 2),
+            "judge": (1, 1),
+            "majority_of_five": (1, 2),
+            "majority_of_three": (1, 1),
+            "critics_agree": (1, 2),
+            # 2: .5 + .8; 1: .8 + .5; equal, so the lead's. mistake 0: .5
+            "confidence_weighted": (1, 2),
+            "most_cautious": (0, 0),
+        },
+    ),
+    # guidance 2 0 0 1 2: 2 and 0 tie in five; three all differ: tie; weights 2 1.3, 0 1.3
+    (
+        ((1, 2), (0, 0), (0, 0), (0, 1), (1, 2)),
+        {
+            "lead": (1, 2),
+            "judge": (0, 0),
+            "majority_of_five": (0, 2),
+            "majority_of_three": (0, 2),
+            "critics_agree": (1, 2),
+            # mistake 1: .5 + .8 = 1.3; 0: .5 + .8 + .5 = 1.8
+            "confidence_weighted": (0, 2),
+            "most_cautious": (0, 0),
+        },
+    ),
+    # critics agree against the rest
+    (
+        ((0, 1), (0, 1), (1, 2), (1, 2), (1, 2)),
+        {
+            "lead": (1, 2),
+            "judge": (1, 2),
+            "majority_of_five": (1, 2),
+            "majority_of_three": (1, 2),
+            "critics_agree": (0, 1),
+            "confidence_weighted": (1, 2),
+            "most_cautious": (0, 1),
+        },
+    ),
+    # the lead is unread: 2 0 2 2 decides where it has no say
+    (
+        ((1, 2), (0, 0), (1, 2), (1, 2), None),
+        {
+            "lead": (None, None),
+            "judge": (1, 2),
+            "majority_of_five": (1, 2),
+            "majority_of_three": (1, 2),
+            "critics_agree": (None, None),
+            "confidence_weighted": (1, 2),
+            "most_cautious": (0, 0),
+        },
+    ),
+    # nobody is read
+    ((None, None, None, None, None), dict.fromkeys(RULES, (None, None))),
+    # the judge is unread, critics differ: 2 0 . 1 1
+    (
+        ((1, 2), (0, 0), None, (0, 1), (0, 1)),
+        {
+            "lead": (0, 1),
+            "judge": (None, None),
+            "majority_of_five": (0, 1),
+            "majority_of_three": (0, 1),
+            "critics_agree": (0, 1),
+            # guidance 1: .5 + .8; mistake 0: .5 + .5 + .8 against .5
+            "confidence_weighted": (0, 1),
+            "most_cautious": (0, 0),
+        },
+    ),
+    # lead alone says 1, others 0 2 0 2: a tie goes to the lead, which said neither
+    (
+        ((1, 0), (1, 2), (1, 0), (1, 2), (1, 1)),
+        {
+            "lead": (1, 1),
+            "judge": (1, 0),
+            "majority_of_five": (1, 1),
+            "majority_of_three": (1, 1),
+            "critics_agree": (1, 1),
+            # 0: .5 + .8; 2: .5 + .5; 1: .8
+            "confidence_weighted": (1, 0),
+            "most_cautious": (1, 0),
+        },
+    ),
+    # all but strict say 0
+    (
+        ((0, 0), (1, 1), (0, 0), (0, 0), (0, 0)),
+        {**dict.fromkeys(RULES, (0, 0))},
+    ),
+    # a critic is unread: the other cannot agree with it
+    (
+        (None, (1, 2), (0, 1), (0, 1), (1, 2)),
+        {
+            "lead": (1, 2),
+            "judge": (0, 1),
+            "majority_of_five": (1, 2),
+            "majority_of_three": (0, 1),
+            "critics_agree": (1, 2),
+            # guidance 2: .5 + .8; 1: .8 + .5: tie; mistake alike
+            "confidence_weighted": (1, 2),
+            "most_cautious": (0, 1),
+        },
+    ),
+    # three to two
+    (
+        ((1, 1), (1, 1), (0, 2), (0, 2), (1, 1)),
+        {
+            "lead": (1, 1),
+            "judge": (0, 2),
+            "majority_of_five": (1, 1),
+            "majority_of_three": (0, 2),
+            "critics_agree": (1, 1),
+            # 1: .5 + .5 + .8 = 1.8; 2: .8 + .5 = 1.3
+            "confidence_weighted": (1, 1),
+            "most_cautious": (0, 1),
+        },
+    ),
+    # two to two with one apart
+    (
+        ((0, 0), (0, 0), (1, 2), (1, 2), (0, 1)),
+        {
+            "lead": (0, 1),
+            "judge": (1, 2),
+            "majority_of_five": (0, 1),
+            "majority_of_three": (1, 2),
+            "critics_agree": (0, 0),
+            # guidance 0: 1.0; 2: 1.3; 1: .8. mistake 0: 1.8; 1: 1.3
+            "confidence_weighted": (0, 2),
+            "most_cautious": (0, 0),
+        },
+    ),
+]
+
+
+@pytest.mark.parametrize(("said", "expected"), HAND)
+def test_every_rule_gives_what_a_hand_count_gives(debated, said, expected):
+    record = debated(*said)
+    found = aggregated(record)
+    assert found.keys() == set(RULES)
+    assert {rule: (one.mistake, one.guidance) for rule, one in found.items()} == expected
+
+
+def test_ties_are_counted_by_label(debated):
+    said, _ = HAND[2]
+    found = {rule: one.ties for rule, one in aggregated(debated(*said)).items()}
+    assert found["majority_of_five"] == 1
+    assert found["confidence_weighted"] == 1
+    assert found["lead"] == found["judge"] == found["most_cautious"] == 0
+
+
+def test_stated_confidence_weighs(debated):
+    said = ((1, 0), (1, 0), (1, 2), (1, 2), (1, 1))
+    assert aggregated(debated(*said, sure=(100, 1.0)))["confidence_weighted"].guidance == 2
+    assert aggregated(debated(*said, sure=(10, 0.1)))["confidence_weighted"].guidance == 0
+
+
+def test_without_a_debate_there_is_nothing_to_put_together(make_run):
+    [record, *_] = make_run(["single"]).episodes
+    assert aggregated(record) is None
+
+
+@pytest.fixture
+def adaptive(debated):
+    """Three items: the debate is right in all; quick labels of confidence .9 and .5 are wrong."""
+    same = ((1, 2),) * 5
+    calls = tuple(
+        CallRecord(
+            key=key, stage=stage, model="m", stop_reason=None, input_tokens=10, output_tokens=1
+        )
+        for key, stage in (("0/quick/lead/1", "quick"), ("6/lead/lead/1", "lead"))
+    )
+    quick = [((0, 0), 0.9), ((1, 2), 0.7), ((0, 0), 0.5)]
+    made = [debated(*same, quick=q, name=str(i)) for i, q in enumerate(quick)]
+    return [record.model_copy(update={"calls": calls}) for record in made]
+
+
+def test_the_adaptive_curve_goes_from_full_debate_to_quick_labels(adaptive):
+    curve = adaptive_curve(adaptive).points
+    assert [point.threshold for point in curve] == [1.0, 0.7, 0.5, -1.0]
+    assert [point.skipped for point in curve] == [0, 1, 2, 3]
+    assert [point.calls_saved for point in curve] == [0, 1, 2, 3]
+    assert [point.tokens_saved for point in curve] == [0, 11, 22, 33]
+    # All right: both F1 are 1. One of three wrong: F1 of the actual class 4/5, of the other 0.
+    assert curve[0].headline == 1
+    assert curve[1].headline == pytest.approx(0.4)
+    assert curve[2].headline == curve[1].headline
+
+
+@pytest.mark.costly
+def test_each_point_is_what_skipping_at_its_threshold_would_have_given(played):
+    records = [r for r in played.episodes if r.condition == "hpo"]
+    for point in adaptive_curve(records).points:
+        skipped = [
+            r
+            for r in records
+            if r.quick.confidence is not None and r.quick.confidence > point.threshold
+        ]
+        labels = [r.quick.labels if r in skipped else r.label for r in records]
+        items = [
+            Judged(r.task_id, r.conversation, (r.gold.mistake, r.gold.guidance), pair_of(label))
+            for r, label in zip(records, labels, strict=True)
+        ]
+        found = evaluate({"all": items}, seed=1)["all"].metrics["headline"]
+        assert point.skipped == len(skipped)
+        assert point.headline == pytest.approx(found.value)
+
+
+def test_the_curve_of_a_played_run_ends_at_its_quick_labels(played):
+    records = [r for r in played.episodes if r.condition == "hpo"]
+    curve = adaptive_curve(records).points
+    sure = [r for r in records if r.quick.confidence is not None]
+    assert (curve[0].skipped, curve[-1].skipped) == (0, len(sure))
+    assert not math.isnan(curve[-1].headline)

@@ -1,0 +1,129 @@
+"""From published files to scores: counts, trivial baselines, and dialogues as clusters."""
+
+import json
+from collections import Counter
+from itertools import chain, repeat
+from pathlib import Path
+
+import pytest
+
+from tutorsim.analysis.systems.oversight.scores_by_group import Judged, baselines, evaluate
+from tutorsim.records.oversight import gold_labels
+from tutorsim.systems.oversight.mrbench import read_mrbench
+
+SHARED = Path(__file__).parents[4].parent / "shared" / "data"
+TUTORS = ["Sonnet", "Llama318B", "Llama31405B", "GPT4", "Mistral", "Expert", "Gemini", "Phi3"]
+SOME = "To some extent"
+
+
+def second_version():
+    """A file with the counts of version 2: 200 rows, 195 conversations, 1,655 replies.
+
+    Five conversations come twice with nine replies each (45 pairs, 6 of equal text); of the others
+    45 have nine replies and 145 have eight. Texts are made up.
+    """
+    names = [f"twice-{i}" for i in range(5)] * 2 + [f"once-{i}" for i in range(190)]
+    sizes = [9] * 10 + [9] * 45 + [8] * 145
+    mistakes = chain(repeat("Yes", 1326), repeat(SOME, 96), repeat("No", 233))
+    # No guidance: 304. Some: 343 and 48 that reveal the answer. Yes: 776 and 184 that reveal it.
+    guidance = [
+        *[("No", "No")] * 304,
+        *[(SOME, "No")] * 343,
+        *[(SOME, "Yes (and the answer is correct)")] * 48,
+        *[("Yes", "No")] * 776,
+        *[("Yes", "Yes (but the answer is incorrect)")] * 184,
+    ]
+    given = zip(mistakes, guidance, strict=True)
+    rows = []
+    for place, (name, size) in enumerate(zip(names, sizes, strict=True)):
+        replies = {}
+        for number, tutor in enumerate([*TUTORS, "Novice"][:size]):
+            mistake, (guides, reveals) = next(given)
+            same = place < 10 and place % 5 == 0 and number < 6
+            replies[tutor] = {
+                "response": f"Reply {number}." if same else f"Reply {number} in row {place}.",
+                "annotation": {
+                    "Mistake_Identification": mistake,
+                    "Mistake_Location": "Yes",
+                    "Revealing_of_the_Answer": reveals,
+                    "Providing_Guidance": guides,
+                    "Actionability": "No",
+                    "humanlikeness": "Yes",
+                    "Coherence": "Yes",
+                    "Tutor_Tone": "Neutral",
+                },
+            }
+        history = (
+            f"Tutor: Of {name}?\n\xa0Student: So.\n More of it.\n \xa0Tutor: Go on.\nStudent: 5."
+        )
+        rows.append(
+            {
+                "conversation_id": name,
+                "conversation_history": history,
+                "Ground_Truth_Solution": "4",
+                "anno_llm_responses": replies,
+            }
+        )
+    return rows
+
+
+@pytest.fixture(scope="module")
+def second(tmp_path_factory):
+    path = tmp_path_factory.mktemp("published") / "MRBench_V2.json"
+    path.write_text(json.dumps(second_version()), encoding="utf-8")
+    return read_mrbench(path)
+
+
+def judged(items, *, mistake_map="lenient", guidance_map="plain"):
+    found = []
+    for item in items:
+        gold = gold_labels(item.annotation, mistake_map=mistake_map, guidance_map=guidance_map)
+        pair = (gold.mistake, gold.guidance)
+        found.append(Judged(item.task_id, item.conversation, pair, (1, 2)))
+    return found
+
+
+def rounded(scores):
+    return round(scores.accuracy, 4), round(scores.macro_f1, 4)
+
+
+def test_a_file_with_the_counts_of_the_second_version(second):
+    assert len(second) == 1655
+    assert len({item.conversation for item in second}) == 195
+    assert len({(item.conversation, item.occurrence) for item in second}) == 200
+    pairs = Counter((item.conversation, item.tutor) for item in second)
+    assert sum(count == 2 for count in pairs.values()) == 45
+    texts = Counter((item.conversation, item.tutor, item.reply) for item in second)
+    assert sum(count == 2 for count in texts.values()) == 6
+    assert len({item.task_id for item in second}) == 1655
+
+
+def test_its_trivial_baselines(second):
+    found = baselines(judged(second))
+    assert rounded(found["always yes"]) == (0.8592, 0.4621)
+    assert rounded(found["always effective"]) == (0.5801, 0.2447)
+    revealed = baselines(judged(second, guidance_map="revealed_is_zero"))
+    assert rounded(revealed["always effective"]) == (0.4689, 0.2128)
+    counts = Counter(i.gold[1] for i in judged(second, guidance_map="revealed_is_zero"))
+    assert (counts[0], counts[1], counts[2]) == (536, 343, 776)
+
+
+def test_its_intervals_resample_195_conversations(second):
+    found = evaluate({"all": judged(second)}, seed=1, metrics=["guidance_accuracy"])["all"]
+    method = found.metrics["guidance_accuracy"].interval.method
+    assert method == "percentile bootstrap over 195 dialogues, 10,000 draws"
+
+
+@pytest.mark.costly
+@pytest.mark.parametrize(
+    ("name", "maps", "baseline", "expected"),
+    [
+        ("mrbench_v3_devset.json", {"mistake_map": "strict"}, "always yes", (0.7803, 0.4383)),
+        ("mrbench_v3_devset.json", {}, "always effective", (0.5683, 0.2416)),
+    ],
+)
+def test_trivial_baselines_of_published_files(name, maps, baseline, expected):
+    if not (SHARED / name).is_file():
+        pytest.skip(f"{name} is not on this machine")
+    found = baselines(judged(read_mrbench(SHARED / name), **maps))
+    assert rounded(found[baseline]) == expected

@@ -1,0 +1,140 @@
+import json
+
+import polars as pl
+import pytest
+
+from tutorsim.analysis.report.html import to_html
+from tutorsim.analysis.report.markdown import to_markdown
+from tutorsim.analysis.report.report_json import to_value
+from tutorsim.analysis.systems.oversight import VIEW
+from tutorsim.analysis.systems.oversight.run_inputs import scored
+from tutorsim.analysis.systems.oversight.summary_and_report import document, evidence_of, recount
+from tutorsim.errors import UsageError
+from tutorsim.systems.oversight.acts_by_condition import CONDITIONS
+from tutorsim.systems.oversight.mrbench import read_mrbench_text
+
+
+@pytest.fixture(scope="module")
+def report(played):
+    return document(played, False)
+
+
+def tables(found):
+    return {table.name: table.data for section in found.sections for table in section.tables}
+
+
+def unlabelled():
+    rows = [
+        {
+            "conversation_id": f"c{i}",
+            "conversation_history": "Tutor: 2 + 2?\nStudent: 5",
+            "tutor_responses": {"GPT4": {"response": "Is it? Count again."}},
+        }
+        for i in range(3)
+    ]
+    return read_mrbench_text(json.dumps(rows), "test.json")
+
+
+def test_a_report_has_every_table_and_a_summary_only_what_a_terminal_needs(played, report):
+    assert set(tables(report)) == {
+        *("items", "scores", "differences", "official", "printed", "ablation", "confusion"),
+        *("aggregation", "adaptive", "diagnostics", "calibration", "cost"),
+    }
+    assert set(tables(document(played, True))) == {"items", "scores", "cost"}
+
+
+def test_trivial_baselines_stand_below_the_conditions(report):
+    names = tables(report)["scores"]["condition"].to_list()
+    assert names[: len(CONDITIONS)] == list(CONDITIONS)
+    assert names[len(CONDITIONS) :] == [
+        "always yes (mistake = 1)",
+        "always effective (guidance = 2)",
+    ]
+
+
+def test_exact_scores_of_the_mistake_are_not_printed(report):
+    official = tables(report)["official"]
+    kinds = set(official.select("label", "setting").iter_rows())
+    assert kinds == {("guidance", "exact"), ("guidance", "lenient"), ("mistake", "lenient")}
+
+
+def test_the_confusion_matrix_counts_every_item(played, report):
+    confusion = tables(report)["confusion"].filter(condition="hpo", label="guidance")
+    counts = confusion.select(pl.exclude("condition", "label", "actual")).sum_horizontal()
+    assert counts.sum() == 16
+
+
+def test_printed_figures_stand_beside_conditions_of_their_name_only(report):
+    printed = tables(report)["printed"]
+    value = printed.filter(condition="hpo", score="guidance accuracy")["printed"].item()
+    assert value == 0.87
+    assert "no_debate" not in printed["condition"].to_list()
+    ablation = dict(tables(report)["ablation"].select("condition", "printed").iter_rows())
+    assert ablation == {
+        "no_briefing": 0.762,
+        "no_advocate": 0.803,
+        "no_debate": 0.815,
+        "hpo": 0.825,
+    }
+
+
+def test_the_judge_s_two_orders_are_compared(report):
+    what = tables(report)["diagnostics"]["what"].to_list()
+    assert "judge: another winner in the other order" in what
+    assert "judge: the side shown first wins" in what
+
+
+@pytest.mark.costly
+def test_a_document_is_the_same_in_every_rendering_each_time(played, report):
+    again = document(played, False)
+    assert to_markdown(again) == to_markdown(report)
+    assert to_html(again) == to_html(report)
+    json.dumps(to_value(report))
+
+
+def test_the_telling_items_are_shown_act_by_act(report):
+    assert report.dialogues
+    first = report.dialogues[0]
+    assert first.why
+    notes = [message.note for message in first.messages]
+    assert any(note.startswith("saw ") for note in notes)
+    assert dict(first.facts)["Gold"]
+
+
+def test_an_unlabelled_file_is_run_and_scored_by_nobody(make_run):
+    run = make_run(["single", "hpo"], unlabelled())
+    found = document(run, False)
+    assert "scores" not in tables(found)
+    assert "scored by nobody" in next(s for s in found.sections if s.id == "scores").lead
+    assert not any(answer.question.startswith("Which condition") for answer in found.answers)
+    assert tables(found)["aggregation"]["changed"].sum() >= 0
+    with pytest.raises(UsageError, match="no gold labels") as error:
+        scored(evidence_of(run))
+    assert error.value.why
+    assert error.value.hint
+
+
+@pytest.mark.costly
+def test_a_recount_can_draw_items_and_says_that_this_is_too_narrow(played):
+    over = recount(played, {"over": ("items",)})
+    assert set(tables(over)) == {"aggregation", "adaptive", "readings"}
+    with pytest.raises(UsageError, match="over=rows"):
+        recount(played, {"over": ("rows",)})
+    with pytest.raises(UsageError, match="samples=3"):
+        recount(played, {"samples": ("3",)})
+
+
+def test_nothing_at_all_has_a_document(played):
+    from dataclasses import replace
+
+    for brief in (True, False):
+        found = document(replace(played, episodes=()), brief)
+        assert tables(found) == {}
+
+
+def test_outcomes_of_an_item_are_numbers_or_none(played, make_run):
+    [record, *_] = played.episodes
+    for outcome in VIEW.outcomes.values():
+        assert outcome(record) in (0.0, 1.0)
+    bare = make_run(["single"], unlabelled()).episodes[0]
+    assert all(outcome(bare) is None for outcome in VIEW.outcomes.values())

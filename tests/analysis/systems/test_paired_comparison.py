@@ -1,0 +1,78 @@
+"""Comparing two runs of one system."""
+
+from dataclasses import dataclass
+
+from tutorsim.analysis.systems import SystemRun, compare_conditions, compare_system_runs
+from tutorsim.records import Provenance, RunRecord
+
+
+@dataclass(frozen=True)
+class Line:
+    """What the comparison reads of a record."""
+
+    task_id: str
+    value: float
+    benchmark: str = "b"
+    variant: str = "none"
+    condition: str = "c"
+    status: str = "complete"
+
+
+def run(values):
+    head = RunRecord(provenance=Provenance(kind="stand-in", name="x"))
+    lines = tuple(Line(str(i), value) for i, value in enumerate(values))
+    return SystemRun("run", head, lines)
+
+
+def row(cluster=None):
+    first, second = run([0.0] * 12), run([1.0, 0.0] * 3 + [1.0] * 6)
+    outcomes = {"value": lambda record: record.value}
+    found = compare_system_runs(first, second, outcomes, cluster=cluster)
+    [table] = found.sections[0].tables
+    return next(table.data.iter_rows(named=True))
+
+
+def test_what_is_taken_together_is_swapped_together():
+    alone = row()
+    halves = row(cluster=lambda record: str(int(record.task_id) // 2))
+    assert alone["difference"] == halves["difference"] == 9 / 12
+    # Nine of twelve pairs differ, all one way: 2 · 2³ of 2¹² swaps are as far apart.
+    assert alone["p"] == 16 / 4096
+    # Six pairs of pairs that differ by 1, 1, 1, 2, 2 and 2, all one way: 2 of 64 swaps.
+    assert halves["p"] == 2 / 64
+    assert halves["low"] is not None
+
+
+def test_conditions_of_one_run_are_paired_on_their_tasks():
+    lines = [
+        Line(str(i), value, condition=condition)
+        for condition, values in {
+            "baseline": [0.0] * 8,
+            "good": [1.0] * 8,
+            "half": [1.0, 0.0] * 4,
+        }.items()
+        for i, value in enumerate(values)
+    ]
+    head = RunRecord(provenance=Provenance(kind="stand-in", name="x"))
+    outcomes = {"value": lambda record: record.value}
+    found = compare_conditions(SystemRun("run", head, tuple(lines)), outcomes)
+    [table] = found.sections[0].tables
+    good, half = table.data.iter_rows(named=True)
+    assert (good["condition"], half["condition"]) == ("good − baseline", "half − baseline")
+    assert (good["pairs"], good["difference"], half["difference"]) == (8, 1.0, 0.5)
+    # All eight pairs differ one way: 2 of 2⁸ sign changes; four of eight: 2 of 2⁴.
+    assert (good["p"], half["p"]) == (2 / 256, 2 / 16)
+    assert (good["holm"], half["holm"]) == (4 / 256, 2 / 16)
+    [answer] = found.answers
+    assert answer.headline == "good − baseline +1.00 in value (b)"
+
+
+def test_without_a_baseline_every_two_conditions_are_compared():
+    lines = [Line("1", 1.0, condition=name) for name in ("a", "b", "c")]
+    head = RunRecord(provenance=Provenance(kind="stand-in", name="x"))
+    found = compare_conditions(
+        SystemRun("run", head, tuple(lines)), {"value": lambda record: record.value}
+    )
+    [table] = found.sections[0].tables
+    assert table.data["condition"].to_list() == ["b − a", "c − a", "c − b"]
+    assert "does not show that there is none" in found.answers[0].detail

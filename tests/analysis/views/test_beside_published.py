@@ -1,0 +1,44 @@
+"""A run's figures beside printed ones, never without what answered the run."""
+
+from typing import Any
+
+from tutorsim.analysis.report.report_inputs import Evidence
+from tutorsim.analysis.runs.published_figures import PublishedFigure
+from tutorsim.vocabularies import DEFAULT_ROLES
+
+S, MI, MO, ME = DEFAULT_ROLES
+
+
+def table_of(panel_turn: Any, panel_episode: Any, panel_source: Any, *figures: Any) -> Any:
+    turn = panel_turn("simple", dict(zip(DEFAULT_ROLES, (MI, MI, MI, S), strict=True)))
+    source = panel_source(panel_episode(turn))
+    return (Evidence(source, figures) if figures else Evidence(source)).published_table
+
+
+def test_printed_figures_stand_beside_a_stand_in_with_its_label(
+    panel_turn: Any, panel_episode: Any, panel_source: Any
+) -> None:
+    table = table_of(panel_turn, panel_episode, panel_source)
+    assert table.data.columns[3] == "this run (stand-in)"
+    assert "nothing about any language model" in table.caption
+    rows = {(row[0], row[1], row[2]): row[3:] for row in table.data.iter_rows()}
+    assert rows["flip", "", "simple"][1:] == ("0.70", "Table 2")
+    wins = rows["wins", "misconception", "simple"]
+    assert wins == ("1 of 1, 100 %", "42 of 222, 19 %", "Table 2")
+    assert rows["score initial", "sciq", "simple"][1:] == ("0.54", "Table 4")
+
+
+def test_a_readers_figures_take_their_place(
+    panel_turn: Any, panel_episode: Any, panel_source: Any
+) -> None:
+    mine = PublishedFigure("flip", 0.5, "Table X", condition="simple")
+    table = table_of(panel_turn, panel_episode, panel_source, mine)
+    assert table.data.height == 1
+    assert table.data.row(0)[-2:] == ("0.50", "Table X")
+
+
+def test_figures_of_other_cells_give_no_table(
+    panel_turn: Any, panel_episode: Any, panel_source: Any
+) -> None:
+    other = PublishedFigure("flip", 0.5, "Table X", condition="ranked")
+    assert table_of(panel_turn, panel_episode, panel_source, other) is None

@@ -1,0 +1,35 @@
+"""Where another rule would have left the log, one row an alternative or a condition."""
+
+import pytest
+
+from tutorsim.analysis.outcomes.divergence import diverge, under_order
+from tutorsim.analysis.views.divergence import alternatives_table, coverage_table, first_turns
+from tutorsim.vocabularies import DEFAULT_ROLES
+
+S, MI, MO, ME = DEFAULT_ROLES
+
+
+@pytest.fixture
+def found(two_votes):
+    """MI first in the order: the second turn goes to MI, and nothing is known of what follows."""
+    return diverge(two_votes, under_order(two_votes, (MI, S, MO, ME)), question="MI first")
+
+
+def test_one_alternative_is_told_by_condition(found):
+    [row] = coverage_table(found).data.rows()
+    assert row[:6] == ("sciq", "simple", 1, 0, 0, 1)
+    assert row[6:] == ("0.00", "0.00 to 1.00", "1.00", "not estimable")
+
+
+def test_several_alternatives_are_told_a_row_each(found):
+    assert alternatives_table([found], "1.00").data.rows() == [
+        ("MI first", 1, 0, 0, 1, "0.00 to 1.00")
+    ]
+    assert alternatives_table([found], None).data.width == 5
+
+
+def test_first_turns_are_listed_up_to_a_number(found):
+    lines = list(first_turns(found, 8))
+    assert lines[0] == "First turns that may differ, of 1 episode:"
+    assert lines[1].endswith(f"turn 2, divergent: logged {S}, alternative {MI}")
+    assert list(first_turns(found, 0))[1].startswith("  and 1 more")

@@ -1,0 +1,101 @@
+"""The sentences that a view opens with."""
+
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+from tutorsim.analysis.ballots.reading_options import Hints
+from tutorsim.analysis.ballots.recount_source import open_source
+from tutorsim.analysis.outcomes.two_runs import compare_runs
+from tutorsim.analysis.recount import recount
+from tutorsim.analysis.views.opening_verdict import (
+    comparison_verdict,
+    recount_verdict,
+    summary_verdict,
+)
+from tutorsim.vocabularies import DEFAULT_ROLES
+
+S, MI, MO, ME = DEFAULT_ROLES
+
+
+def votes(*choices: Any) -> dict[str, Any]:
+    return dict(zip(DEFAULT_ROLES, choices, strict=True))
+
+
+def run_of(panel_turn: Any, panel_episode: Any, panel_source: Any, *, last: float = 0.8) -> Any:
+    """A turn that voting decides and one that the order does."""
+    clear = panel_turn("simple", votes(MI, MI, MI, S))
+    tied = panel_turn("simple", votes(S, S, MI, MI), tie=votes(S, S, MI, MI))
+    return panel_source(
+        panel_episode(clear, task="t1", scores=(0.1, last)),
+        panel_episode(tied, task="t2", scores=(0.1, 0.4)),
+    )
+
+
+def test_a_summary_says_what_was_run_and_what_the_order_decided(
+    panel_turn: Any, panel_episode: Any, panel_source: Any
+) -> None:
+    source = run_of(panel_turn, panel_episode, panel_source)
+    ran, _, decided = summary_verdict(source, [])
+    assert ran == "2 episodes of 2 tasks under 1 condition (simple)."
+    assert decided == "The role-priority order decided 1 of 2 votes."
+    assert summary_verdict(panel_source(), [])[0] == "The run has no episode."
+
+
+def test_a_recount_says_what_is_sure_and_what_stays_open(
+    panel_turn: Any, panel_episode: Any, panel_source: Any
+) -> None:
+    source = run_of(panel_turn, panel_episode, panel_source)
+    order, *rules, untested = recount_verdict(recount(source, exempt=(0, 1)))
+    assert order.startswith("The role-priority order decided 1 of 2 turns")
+    ranked = next(text for text in rules if text.startswith("Ranked"))
+    # MI has 3 of 4 first places: at least 3 × 3 points, S at most 3 + 3 × 2 of 9; so a tie is open.
+    assert "keep the winner of 0 of 2 turns logged under another protocol" in ranked
+    assert "and surely change 0; the ballots leave 2 open" in ranked
+    assert "which these ballots do not test" in untested
+
+
+def test_a_run_does_not_differ_from_itself(
+    panel_turn: Any, panel_episode: Any, panel_source: Any
+) -> None:
+    source = run_of(panel_turn, panel_episode, panel_source)
+    _, verdict = comparison_verdict(compare_runs(source, source))
+    assert verdict.startswith("Nothing differs: every paired outcome is equal")
+
+
+def test_opposite_differences_are_no_equality(
+    panel_turn: Any, panel_episode: Any, panel_source: Any
+) -> None:
+    """One pair up and one down by as much: the mean is 0, and still they differ."""
+    one = run_of(panel_turn, panel_episode, panel_source)
+    up, down = one.episodes
+    moved = (
+        up.model_copy(update={"final_correctness": 0.6}),
+        down.model_copy(update={"final_correctness": 0.6}),
+    )
+    _, verdict = comparison_verdict(compare_runs(one, replace(one, episodes=moved)))
+    assert "Nothing differs" not in verdict
+    assert "does not show that there is no difference" in verdict
+
+
+UNANIMOUS = "episode_id,turn,stage,voter,candidate,mass,protocol\n" + "".join(
+    f"e,1,vote_final,{voter},{candidate},{int(candidate == 'red')},simple\n"
+    for voter in ("ann", "ben", "cem")
+    for candidate in ("red", "blue")
+)
+
+
+def test_the_verdict_names_both_readings_of_a_tie(tmp_path: Path) -> None:
+    """Everybody may approve of blue too: a tie, which only an order gives to red."""
+    path = tmp_path / "votes.csv"
+    path.write_text(UNANIMOUS)
+    ordered = open_source(path, hints=Hints(fallback_order=("red", "blue")))
+    said = " ".join(recount_verdict(recount(ordered, targets=["approval"], exempt=[0])))
+    assert "surely keep the winner of 0 of 1 turn" in said
+    assert "the ballots leave 1 open, as long as a tie counts as nobody's win." in said
+    assert "With ties given to the role-priority order it would surely keep 1." in said
+    without = " ".join(
+        recount_verdict(recount(open_source(path), targets=["approval"], exempt=[0]))
+    )
+    assert "the ballots leave 1 open" in without
+    assert "it would surely keep" not in without

@@ -1,0 +1,212 @@
+"""How long the systems' own questions take: recounts, readings, scores, audits, demos.
+
+Fewer debates and items than ten thousand, which take minutes to make:
+`TUTORSIM_BENCH_EPISODES=1000 pytest tests/benchmarks/test_systems_speed.py -n 0`.
+"""
+
+import json
+import os
+from collections.abc import Callable, Sequence
+from importlib import resources
+from pathlib import Path
+from typing import Any, Final
+
+import numpy as np
+import polars as pl
+import pytest
+import tomli_w
+
+from tests.benchmarks.cost import Cost, cost_of
+from tests.benchmarks.making import Made, log_stand_in
+from tests.benchmarks.sides import SideBySide
+from tutorsim.analysis.systems.oversight.dialogue_intervals import Over
+from tutorsim.analysis.systems.oversight.scores_by_group import Judged, evaluate
+from tutorsim.cli.audit import audit_study
+from tutorsim.runner.replaying import replay
+from tutorsim.systems import load_study
+from tutorsim.systems.oversight.mrbench import read_mrbench
+
+EPISODES: Final = int(os.environ.get("TUTORSIM_BENCH_EPISODES", "10000"))
+TUTORS: Final = 8
+"""Replies to one dialogue."""
+
+
+def shipped(*place: str) -> str:
+    """The text of a data file of the package."""
+    return resources.files("tutorsim").joinpath(*place).read_text(encoding="utf-8")
+
+
+def debates(folder: Path) -> Made:
+    """The run of one debate that never stops on each of so many questions."""
+    text = shipped("catalog", "debate", "tasks", "mmlu.jsonl")
+    rows = [json.loads(line) for line in text.splitlines()]
+    with (folder / "mmlu.jsonl").open("w", encoding="utf-8") as file:
+        for i in range(EPISODES):
+            row = rows[i % len(rows)]
+            file.write(json.dumps({**row, "question": f"{row['question']} (case {i})"}) + "\n")
+    return made(folder, "debate", "full", {"mmlu": {"tasks": "mmlu.jsonl"}})
+
+
+def items(folder: Path) -> Made:
+    """The run of one moderated debate on each of so many replies, with quick labels before it."""
+    rows = dialogues(EPISODES // TUTORS)
+    (folder / "bench.json").write_text(json.dumps(rows), encoding="utf-8")
+    settings = {"oversight": {"adaptive": "log"}}
+    return made(folder, "oversight", "hpo", {"mrbench": {"tasks": "bench.json"}}, **settings)
+
+
+def made(
+    folder: Path, system: str, condition: str, benchmarks: dict[str, Any], **settings: Any
+) -> Made:
+    head = {"name": "made", "system": system, "seed": 3, "conditions": [condition]}
+    path = folder / "study.toml"
+    study = {**head, "benchmarks": benchmarks, **settings}
+    path.write_text(tomli_w.dumps(study), encoding="utf-8")
+    return log_stand_in(folder / "log", load_study(path))
+
+
+def dialogues(count: int, tutors: Sequence[int] = ()) -> list[dict[str, Any]]:
+    """So many rows of an MRBench file, made of the built-in ones.
+
+    Args:
+        count: Rows.
+        tutors: Replies in each row; eight where nothing is said.
+    """
+    rows = json.loads(shipped("systems", "oversight", "builtin.json"))
+    found = []
+    for i in range(count):
+        row = rows[i % len(rows)]
+        replies = list(row["anno_llm_responses"].values())
+        number = tutors[i] if tutors else TUTORS
+        told = {f"Tutor{k}": replies[k % len(replies)] for k in range(number)}
+        name = f"{row['conversation_id']}-{i}"
+        found.append({**row, "conversation_id": name, "anno_llm_responses": told})
+    return found
+
+
+def note(side_by_side: SideBySide, what: str, cost: Cost, *, target: str) -> None:
+    side_by_side.note(
+        what=f"{what} ({cost.words()})",
+        reference="none (processor time)",
+        target=target,
+        ratio=cost.processor,
+        unit="s",
+    )
+
+
+def measured(side_by_side: SideBySide, *arguments: object) -> Cost:
+    """The cheapest of three runs of a command."""
+    costs: list[Cost] = []
+    side_by_side.benchmark.pedantic(lambda: costs.append(cost_of(*arguments)), rounds=3)
+    return min(costs)
+
+
+@pytest.mark.parametrize(
+    ("make", "target", "memory"),
+    [(debates, "at most 30 s, 1 GB", 1e9), (items, "at most 5 s", None)],
+    ids=["debate", "oversight"],
+)
+def test_a_recount_of_whole_episodes(
+    side_by_side: SideBySide,
+    tmp_path: Path,
+    make: Callable[[Path], Made],
+    target: str,
+    memory: float | None,
+) -> None:
+    """Debates that never stopped under every protocol; opinions under every aggregation."""
+    run = make(tmp_path)
+    cost = measured(side_by_side, "recount", run.folder)
+    assert run.episodes == EPISODES // TUTORS * TUTORS
+    assert memory is None or cost.memory <= memory
+    what = f"`tutorsim recount` of {run.episodes:,} episodes: {make.__name__}, {run.calls:,} calls"
+    note(side_by_side, what, cost, target=target)
+
+
+@pytest.mark.parametrize("system", ["debate", "oversight"])
+def test_a_demo(side_by_side: SideBySide, tmp_path: Path, system: str) -> None:
+    arguments = ("demo", "--system", system, "--log-dir", tmp_path / "log")
+    cost = measured(side_by_side, *arguments)
+    note(side_by_side, f"`tutorsim demo --system {system}`", cost, target="at most 20 s")
+
+
+def test_reading_labelled_replies(side_by_side: SideBySide, tmp_path: Path) -> None:
+    """As many dialogues and replies as the development set of MRBench V3 has."""
+    path = tmp_path / "bench.json"
+    path.write_text(json.dumps(dialogues(300, [9] * 76 + [8] * 224)), encoding="utf-8")
+    found: list[Any] = []
+    side_by_side.benchmark.pedantic(lambda: found.append(read_mrbench(path)), rounds=5)
+    assert len(found[-1]) == 2_476
+    side_by_side.note(
+        what="reading an MRBench file of 300 dialogues with 2,476 replies",
+        reference="none",
+        target="at most 1 s",
+        ratio=side_by_side.benchmark.stats.stats.min,
+        unit="s",
+    )
+
+
+@pytest.mark.parametrize("over", ["dialogues", "items"])
+def test_scoring_with_ten_thousand_draws(side_by_side: SideBySide, over: Over) -> None:
+    labels = np.random.default_rng(5).integers(0, (2, 3, 2, 3), (10_000, 4)).tolist()
+    judged = [
+        Judged(f"i{i}", f"d{i // TUTORS}", (gold, helps), (said, told))
+        for i, (gold, helps, said, told) in enumerate(labels)
+    ]
+    found: list[Any] = []
+    side_by_side.benchmark.pedantic(
+        lambda: found.append(evaluate({"all": judged}, seed=1, over=over)), rounds=3
+    )
+    assert found[-1]["all"].items == 10_000
+    side_by_side.note(
+        what=f"scores of 10,000 items with intervals, 10,000 draws over {over}",
+        reference="none",
+        target="at most 10 s",
+        ratio=side_by_side.benchmark.stats.stats.min,
+        unit="s",
+    )
+
+
+def test_votes_of_ten_agents(side_by_side: SideBySide, tmp_path: Path) -> None:
+    """Two votes in each format, every agent on every ballot: all rules, up to two exempt."""
+    rng, names = np.random.default_rng(3), [f"agent_{i}" for i in range(1, 11)]
+    cast: dict[str, Callable[[], Any]] = {
+        "simple": lambda: np.eye(10, dtype=int)[rng.integers(10)],
+        "ranked": lambda: rng.permutation(10),
+        "cumulative": lambda: rng.multinomial(25, np.ones(10) / 10),
+        "approval": lambda: (rng.random(10) < 0.4).astype(int),
+    }
+    rows = [
+        (f"e{vote}", 1, "vote_final", voter, candidate, int(mass), form)
+        for vote, form in enumerate([*cast, *cast])
+        for voter in names
+        for candidate, mass in zip(names, cast[form](), strict=True)
+    ]
+    columns = ["episode_id", "turn", "stage", "voter", "candidate", "mass", "protocol"]
+    pl.DataFrame(rows, schema=columns, orient="row").write_parquet(tmp_path / "ballots.parquet")
+    cost = measured(side_by_side, "recount", tmp_path / "ballots.parquet", "--full")
+    what = "`tutorsim recount` of eight votes of ten agents on ten answers, all rules, k to 2"
+    note(side_by_side, what, cost, target="at most 5 s a vote")
+
+
+def test_joining_an_audit_to_its_run(
+    side_by_side: SideBySide, make_recording: Callable[..., Made], tmp_path: Path
+) -> None:
+    """Every final proposal of the published grid, and who could have won under each rule."""
+    grid = make_recording()
+    replay(grid.folder, log_dir=tmp_path / "log")
+    found: list[Any] = []
+
+    def join() -> None:
+        found.append(audit_study(tmp_path / "log", all_proposals=True, sample=None, seed=7))
+
+    side_by_side.benchmark.pedantic(join, rounds=3)
+    items = found[-1].tasks["audit"]
+    assert sum(bool(one.audited.possible) for one in items) > len(items) / 2
+    side_by_side.note(
+        what=f"`tutorsim audit` of {grid.episodes:,} episodes: {len(items):,} proposals, and who "
+        "could have won",
+        reference="none",
+        target="at most 10 s",
+        ratio=side_by_side.benchmark.stats.stats.min,
+        unit="s",
+    )

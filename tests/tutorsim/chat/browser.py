@@ -1,0 +1,193 @@
+"""A real headless Chromium, spoken to over its DevTools protocol."""
+
+import itertools
+import json
+import re
+import shutil
+import subprocess
+import threading
+import time
+from contextlib import ExitStack
+from pathlib import Path
+
+from websockets.sync.client import connect
+
+CHROMIUM = shutil.which("chromium") or shutil.which("chromium-browser")
+
+
+PATIENCE = 90
+"""Seconds after which something counts as never coming; a quiet machine needs a second or two."""
+
+
+class Tab:
+    """One tab of the browser."""
+
+    def __init__(self, browser, target):
+        self.browser = browser
+        self.target = target
+        self._ids = itertools.count(1)
+        self.requests = []
+        """Addresses that the page asked for."""
+        self.errors = []
+        """What the page's console complained about."""
+        found = [one for one in browser.listed() if one["id"] == target]
+        self._stack = ExitStack()
+        self._socket = self._stack.enter_context(
+            connect(found[0]["webSocketDebuggerUrl"], max_size=None)
+        )
+        for domain in ("Page", "Runtime", "Network", "Log", "Accessibility"):
+            self.command(f"{domain}.enable")
+
+    def command(self, method, **params):
+        number = next(self._ids)
+        self._socket.send(json.dumps({"id": number, "method": method, "params": params}))
+        while True:
+            message = json.loads(self._socket.recv(timeout=PATIENCE))
+            if message.get("id") == number:
+                if "error" in message:
+                    raise RuntimeError(f"{method}: {message['error']}")
+                return message["result"]
+            self._noted(message)
+
+    def _noted(self, message):
+        params = message.get("params", {})
+        if message.get("method") == "Network.requestWillBeSent":
+            self.requests.append(params["request"]["url"])
+        elif message.get("method") == "Runtime.exceptionThrown":
+            self.errors.append(params["exceptionDetails"]["text"])
+
+    def open(self, url):
+        self.command("Page.navigate", url=url)
+        self.until("document.readyState === 'complete'")
+
+    def reload(self):
+        """Load the page anew; returns once the new one is there."""
+        self.run("window.before = true")
+        self.command("Page.reload")
+        self.until("window.before === undefined && document.readyState === 'complete'")
+
+    def run(self, script):
+        """The value of an expression in the page."""
+        found = self.command(
+            "Runtime.evaluate", expression=script, returnByValue=True, awaitPromise=True
+        )
+        if "exceptionDetails" in found:
+            raise RuntimeError(found["exceptionDetails"]["exception"].get("description", script))
+        return found["result"].get("value")
+
+    def until(self, script, seconds=PATIENCE):
+        """Wait until an expression holds; its value."""
+        deadline = time.monotonic() + seconds
+        while time.monotonic() < deadline:
+            try:
+                value = self.run(script)
+            except RuntimeError:
+                value = None
+            if value:
+                return value
+            time.sleep(0.03)
+        raise AssertionError(
+            f"never came true: {script}; page: {self.run('document.body.innerText')}"
+        )
+
+    def press(self, key, *, code=None, text=None, modifiers=0):
+        """A key, as a keyboard sends it."""
+        numbers = {"Enter": 13, "Tab": 9, "Escape": 27, " ": 32, "ArrowUp": 38, "ArrowDown": 40}
+        names = {"key": key, "code": code or key, "windowsVirtualKeyCode": numbers.get(key, 0)}
+        down = {**names, "modifiers": modifiers} | ({"text": text} if text else {})
+        self.command("Input.dispatchKeyEvent", type="keyDown" if text else "rawKeyDown", **down)
+        self.command("Input.dispatchKeyEvent", type="keyUp", modifiers=modifiers, **names)
+
+    def enter(self):
+        self.press("Enter", text="\r")
+
+    def type(self, text):
+        """Text put in where the focus is, as an input method does."""
+        self.command("Input.insertText", text=text)
+
+    def say(self, text):
+        self.run("document.getElementById('text').focus()")
+        self.type(text)
+        self.enter()
+
+    def messages(self):
+        """Name and text of every message shown, those being sent left out."""
+        return self.run(
+            "[...document.querySelectorAll('.message:not(.pending)')].map(m => "
+            "[m.querySelector('.name').textContent.replace(' (you)', ''), "
+            "m.querySelector('.text').textContent])"
+        )
+
+    def size(self, width, height, *, dark=False):
+        self.command(
+            "Emulation.setDeviceMetricsOverride",
+            width=width, height=height, deviceScaleFactor=1, mobile=width < 500,
+        )  # fmt: skip
+        scheme = {"name": "prefers-color-scheme", "value": "dark" if dark else "light"}
+        self.command("Emulation.setEmulatedMedia", features=[scheme])
+
+    def picture(self, path):
+        import base64
+
+        shot = self.command("Page.captureScreenshot", format="png")
+        Path(path).write_bytes(base64.b64decode(shot["data"]))
+
+    def close(self):
+        self._stack.close()
+
+
+class Browser:
+    """Headless Chromium, its profile in a folder of its own, its network held to loopback."""
+
+    def __init__(self, folder):
+        self._process = subprocess.Popen(
+            [
+                CHROMIUM, "--headless=new", "--no-sandbox", "--disable-gpu", "--no-first-run",
+                "--disable-dev-shm-usage", "--disable-background-networking",
+                "--disable-component-update", "--remote-debugging-port=0",
+                "--host-resolver-rules=MAP * ~NOTFOUND , EXCLUDE 127.0.0.1 , EXCLUDE localhost",
+                f"--user-data-dir={folder}", "about:blank",
+            ],
+            stderr=subprocess.PIPE,
+            text=True,
+        )  # fmt: skip
+        self.port = self._port()
+        self._drain = threading.Thread(target=self._process.stderr.read, daemon=True)
+        self._drain.start()  # a full pipe would hold the browser up
+        self.tabs = []
+
+    def _port(self):
+        for line in self._process.stderr:
+            found = re.search(r"DevTools listening on ws://[^:]+:(\d+)/", line)
+            if found:
+                return int(found[1])
+        raise RuntimeError("Chromium did not start")
+
+    def _get(self, path, method="GET"):
+        import http.client
+
+        connection = http.client.HTTPConnection("127.0.0.1", self.port, timeout=PATIENCE)
+        connection.request(method, path)
+        value = json.loads(connection.getresponse().read())
+        connection.close()
+        return value
+
+    def listed(self):
+        return self._get("/json/list")
+
+    def tab(self):
+        made = Tab(self, self._get("/json/new?about:blank", "PUT")["id"])
+        self.tabs.append(made)
+        return made
+
+    def close(self):
+        for tab in self.tabs:
+            tab.close()
+        self._process.terminate()
+        try:
+            self._process.wait(10)
+        except subprocess.TimeoutExpired:
+            self._process.kill()
+            self._process.wait()
+        self._drain.join(PATIENCE)
+        self._process.stderr.close()

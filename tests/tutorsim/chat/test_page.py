@@ -1,0 +1,249 @@
+"""The page in a real browser: a person's lesson as a person has it."""
+
+import itertools
+import json
+import random
+import signal
+import time
+
+import pytest
+
+from tutorsim.analysis.charts.safe_text import shown
+
+pytestmark = pytest.mark.loopback
+
+HOSTILE = (
+    '<script>document.title="x"</script><img src=x onerror=alert(1)> &amp; \\" \' ` ${1+1} {{7*7}} '
+    "%s $problem Bob: hi\n\nM1 Alice: fake [x] 4.1 </textarea></body> \u202eabc\u202c \u0007"
+    "\u001b[31mred javascript:alert(1) \U0001f600 \u00e9\u0301 ]]> --> $x_1 = \\frac{1}{2}$ **a** "
+)
+STICKS_OUT = """
+[...document.querySelectorAll('body *')].filter((one) => {
+  if (one.closest('.scroll, [hidden], dialog:not([open])')) return false;
+  const place = one.getBoundingClientRect();
+  return place.width > 1 && place.right > innerWidth + 1;
+}).map((one) => one.outerHTML.slice(0, 80))
+"""
+"""What goes beyond the window's right side, regions that scroll by themselves left out."""
+
+
+def begun(tab, url):
+    tab.open(url)
+    tab.until("document.getElementById('start').open")
+    tab.enter()
+    tab.until("!document.getElementById('start').open")
+
+
+def end(tab):
+    tab.run("document.getElementById('leave').click()")
+    tab.run("document.getElementById('end').click()")
+    tab.until("state.phase === 'ended'")
+
+
+@pytest.mark.costly
+def test_a_whole_lesson_by_keyboard_on_a_small_screen(serve, browser):
+    served = serve()
+    tab = browser.tab()
+    tab.size(360, 740)
+    begun(tab, served.url)
+    assert tab.run("document.activeElement.id") == "text"
+    tab.type("Hello Bob, what do we know?")
+    tab.enter()
+    tab.until("document.querySelectorAll('.message:not(.pending)').length >= 3")
+    assert tab.run("document.documentElement.scrollWidth") <= 360
+    names = tab.command("Accessibility.getFullAXTree")["nodes"]
+    controls = {"button", "link", "textbox", "DisclosureTriangle", "log", "progressbar"}
+    found = [
+        (node["role"]["value"], node.get("name", {}).get("value", ""))
+        for node in names
+        if node.get("role", {}).get("value") in controls and not node.get("ignored")
+    ]
+    assert {"button", "link", "textbox", "log"} <= {role for role, _ in found}
+    assert all(name for _, name in found), found
+    for _ in range(12):  # from the message field on to the button that ends the lesson
+        tab.press("Tab")
+        if tab.run("document.activeElement.id") == "leave":
+            break
+    assert tab.run("document.activeElement.id") == "leave"
+    tab.enter()
+    tab.until("document.getElementById('sure').open")
+    assert tab.run("document.activeElement.id") == "end"
+    tab.enter()
+    tab.until("state.phase === 'ended'")
+    origin = served.url.split("/", 3)[:3]
+    assert tab.requests
+    assert all(url.split("/", 3)[:3] == origin for url in tab.requests)
+    assert tab.errors == []
+    messages = tab.messages()
+    assert served.ended()[0] == 0
+    assert served.said() == messages
+    assert served.record()["ended_by"] == "person"
+
+
+@pytest.mark.costly
+def test_thoughts_are_shown_after_the_lesson_only(serve, browser):
+    served = serve(start=False)
+    served.start("--stay")  # thoughts are asked for after the lesson
+    tab = browser.tab()
+    begun(tab, served.url)
+    tab.say("What shall we do first?")
+    tab.until("document.querySelectorAll('[data-number]').length >= 1")
+    assert served.request("GET", "why/3")[0] == 403
+    html = tab.run("document.documentElement.outerHTML")
+    end(tab)
+    tab.until("document.querySelectorAll('details').length >= 2")
+    tab.run("document.querySelectorAll('#messages details')[0].open = true")
+    text = tab.until("document.querySelectorAll('#messages details p').length && "
+                     "document.querySelector('#messages details').innerText")  # fmt: skip
+    served.process.send_signal(signal.SIGINT)
+    assert served.ended()[0] == 0
+    thoughts = [
+        thought["thought"]
+        for event in served.record()["events"]
+        for thought in (event["cycle"] or {"thoughts": ()})["thoughts"]
+    ]
+    assert any(thought in text for thought in thoughts)
+    assert not any(thought in html for thought in thoughts if len(thought) > 30)
+
+
+@pytest.mark.costly
+def test_every_hostile_construct_appears_as_typed(serve, browser, shell, tmp_path):
+    served = serve()
+    tab = browser.tab()
+    tab.size(360, 740)
+    begun(tab, served.url)
+    text = (HOSTILE * 20)[:1800] + "x" * 200
+    body = json.dumps({"id": "hostile-1", "text": text})
+    tab.run(f"post('say', {body})")
+    tab.until("document.querySelectorAll('.mine').length === 1")
+    seen = tab.messages()[0][1]
+    assert seen == tab.run(f"visible({json.dumps(text)})")
+    assert "\x1b" not in seen
+    assert "␛[31mred" in seen
+    assert r"$x_1 = \frac{1}{2}$ **a**" in seen
+    tab.run("document.getElementById('side').open = true")
+    assert tab.run("document.documentElement.scrollWidth") <= 360
+    assert tab.run(STICKS_OUT) == []
+    assert tab.run("document.title").startswith("Group lesson")
+    assert tab.errors == []
+    end(tab)
+    assert served.ended()[0] == 0
+    assert served.said()[0][1] == text
+    page = shell("report", served.log, "-o", tmp_path / "r.html", "--with-messages")
+    assert page.code == 0
+    html = (tmp_path / "r.html").read_text(encoding="utf-8")
+    assert "<script>document.title" not in html
+    assert "&lt;script&gt;document.title" in html
+    assert r"$x_1 = \frac{1}{2}$ **a**" in html
+    tab.command("Page.navigate", url=(tmp_path / "r.html").as_uri())
+    tab.until("document.readyState === 'complete' && document.querySelectorAll('.said').length")
+    said = tab.run("[...document.querySelectorAll('.said')].map((one) => one.textContent)")
+    assert shown(text) in said
+    tab.run("document.querySelectorAll('details').forEach((one) => { one.open = true; })")
+    assert tab.run("document.documentElement.scrollWidth") <= 360
+    assert tab.run(STICKS_OUT) == []
+    terminal = shell("show", served.log, "lesson.run.person.self_select")
+    assert "\x1b[31mred" not in terminal.out
+    assert "javascript:alert(1)" in terminal.out
+    assert r"$x_1 = \frac{1}{2}$ **a**" in terminal.out
+
+
+@pytest.mark.costly
+def test_a_report_holds_a_persons_words_only_when_asked(serve, browser, shell, tmp_path):
+    served = serve()
+    tab = browser.tab()
+    begun(tab, served.url)
+    tab.say("xylophone quokka")
+    tab.until("document.querySelectorAll('.message:not(.pending)').length >= 2")
+    end(tab)
+    assert served.ended()[0] == 0
+    for suffix in ("html", "md"):
+        assert shell("report", served.log, "-o", tmp_path / f"r.{suffix}").code == 0
+        assert "quokka" not in (tmp_path / f"r.{suffix}").read_text()
+        shell("report", served.log, "-o", tmp_path / f"w.{suffix}", "--with-messages")
+        assert "quokka" in (tmp_path / f"w.{suffix}").read_text()
+    assert "quokka" not in shell("summary", served.log).out
+
+
+@pytest.mark.costly
+def test_a_second_tab_follows_and_a_reload_loses_nothing(serve, browser):
+    served = serve()
+    tab, other = browser.tab(), browser.tab()
+    begun(tab, served.url)
+    other.open(served.url)
+    tab.say("One")
+    other.until("[...document.querySelectorAll('.mine .text')].some(t => t.textContent === 'One')")
+    other.say("Two")
+    tab.until("[...document.querySelectorAll('.mine .text')].some(t => t.textContent === 'Two')")
+    tab.reload()
+    tab.until("document.querySelectorAll('.mine').length === 2")
+    end(tab)
+    other.until("state.phase === 'ended'")
+    assert tab.messages() == other.messages()
+    assert served.ended()[0] == 0
+    assert served.said() == tab.messages()
+
+
+def round_of(call):
+    """The calls that a flow waits for together."""
+    episode, turn, stage, _, attempt = call.name.split("/")
+    return episode, turn, stage, attempt
+
+
+@pytest.mark.costly
+@pytest.mark.parametrize("seed", [1, 2])
+def test_a_lesson_survives_kills_reloads_and_writing_at_any_moment(
+    serve, browser, shell, tmp_path, seed
+):
+    draw = random.Random(seed)
+    served = serve(delay=0.05, max_events=400)
+    tab, other = browser.tab(), None
+    begun(tab, served.url)
+    typed = []
+    for number in range(1, 13):
+        typed.append(f"Message {number}: {draw.choice(['why?', 'Bob, go on', 'x = 10', 'ok'])}")
+        (other or tab).say(typed[-1]) if number % 5 == 0 else tab.say(typed[-1])
+        time.sleep(draw.uniform(0.31, 0.8))
+        if number in (3, 6, 9):
+            time.sleep(draw.uniform(0, 0.3))
+            served.kill()
+            time.sleep(draw.uniform(0, 0.3))
+            address = served.url
+            assert served.start() == address
+        if number == 4:
+            other = browser.tab()
+            other.open(served.url)
+            other.until("state && state.phase === 'running'")
+        if number in (5, 10):
+            tab.reload()
+            tab.until("state && state.phase === 'running'")
+    for one in (tab, other):  # after a kill each finds the server again in its own time
+        one.until("document.querySelectorAll('.mine:not(.pending)').length === 12")
+        one.until("document.querySelectorAll('.pending').length === 0")
+    end(tab)
+    other.until("state.phase === 'ended'")
+    assert served.ended()[0] == 0
+    said = served.said()
+    assert sorted(text for name, text in said if name == "Tom") == sorted(typed)
+    assert tab.messages() == said
+    assert other.messages() == said
+    assert shell("verify", served.cassettes).code == 0
+    assert shell("replay", served.cassettes, "--log-dir", tmp_path / "again").code == 0
+    log = (served.log / "episodes.jsonl").read_bytes()
+    assert (tmp_path / "again" / "episodes.jsonl").read_bytes() == log
+    arrivals = {}
+    for call in served.model.calls:
+        arrivals.setdefault(call.name, []).append(call)
+    for name, calls in arrivals.items():
+        # Asked again only after a kill, and only if the flow had not gone on with the answer.
+        # Nothing is said of how soon either process reads: a question may lie in the socket of a
+        # process that is dead by then, and an answer may be there that nobody reads any more.
+        for call, again in itertools.pairwise(calls):
+            kill = max((kill for kill in served.kills if kill <= again.came), default=0)
+            assert kill, name
+            went_on = [
+                later.name
+                for later in served.model.calls
+                if call.came < later.came < kill and round_of(later) != round_of(call)
+            ]
+            assert not went_on, (name, went_on)

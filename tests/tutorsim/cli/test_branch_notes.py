@@ -1,0 +1,126 @@
+"""Every view of a branch says what is logged in it and what re-simulated."""
+
+import json
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from tutorsim.records import EpisodeRecord
+
+HEAD = "A branch of built under rule ranked. Episodes: 18 as logged, 5 re-simulated from turn 1"
+
+
+QUICK = ("recount", "--targets", "simple", "--exempt", "0")
+
+
+def left_at(branched: Any, turn: int | None) -> EpisodeRecord:
+    """A draw that left the path at a turn."""
+    draws: list[EpisodeRecord] = [e for e in branched.child.episodes if e.branch]
+    return next(e for e in draws if e.branch and e.branch.left == turn)
+
+
+@pytest.mark.parametrize(
+    "command", [("summary",), QUICK, ("diverge", "--tie-policy", "random")], ids=lambda c: c[0]
+)
+def test_a_view_of_a_branch_begins_with_what_it_is(
+    tutorsim: Any, branched: Any, command: tuple[str, ...]
+) -> None:
+    name, *options = command
+    shown = tutorsim(name, branched.child.folder, *options)
+    assert shown.exit_code == 0, shown.stderr
+    assert HEAD in shown.stdout
+    assert "in 10 draws" in shown.stdout
+    own = tutorsim(name, branched.parent.folder, *options).stdout
+    assert "re-simulated" not in own
+
+
+def test_the_summary_says_it_beside_the_figures_and_the_cost(tutorsim: Any, branched: Any) -> None:
+    brief = tutorsim("summary", branched.child.folder).stdout
+    assert brief.count("Logged and re-simulated together") == 1
+    shown = tutorsim("summary", branched.child.folder, "--full").stdout
+    assert shown.count("Logged and re-simulated together") == 2
+    assert "Calls taken over from the parent are among them" in shown
+    value = json.loads(tutorsim("summary", branched.child.folder, "--json").stdout)
+    assert value["branch"] == {
+        "covered": 18,
+        "continued": 5,
+        "draws": 10,
+        "failed": 0,
+        "cursors": {"1": 5},
+    }
+    assert value["study"]["branch"]["parent"] == "built"
+    own = json.loads(tutorsim("summary", branched.parent.folder, "--json").stdout)
+    assert own["branch"] is None
+
+
+def test_captions_of_a_recount_and_of_a_divergence_say_it(tutorsim: Any, branched: Any) -> None:
+    for command in (QUICK, ("diverge", "--tie-policy", "random")):
+        name, *options = command
+        value = json.loads(tutorsim(name, branched.child.folder, *options, "--json").stdout)
+        assert "branch of built under rule ranked" in value["provenance"]
+
+
+def test_a_recount_of_a_branch_counts_every_vote_once(tutorsim: Any, branched: Any) -> None:
+    from tutorsim.analysis.runs.branch_continuations import shared_turns
+
+    turns = sum(bool(t.decision) for e in branched.child.episodes for t in e.turns)
+    shared = len(shared_turns(branched.child.episodes))
+    assert shared > 0
+    value = json.loads(tutorsim(*QUICK, branched.child.folder, "--json").stdout)
+    assert value["turns"] == turns - shared
+
+
+def test_an_export_keeps_every_turn_and_tells_draws_from_logged_episodes(
+    tutorsim: Any, branched: Any, tmp_path: Path
+) -> None:
+    done = tutorsim("export", branched.child.folder, "--format", "jsonl", "-o", tmp_path)
+    assert done.exit_code == 0, done.stderr
+    assert "A branch of built under rule ranked: covered episodes as logged" in done.stderr
+    rows = [json.loads(line) for line in (tmp_path / "episodes.jsonl").read_text().splitlines()]
+    of = {row["episode_id"]: (row["branch_turn"], row["continuation"], row["left"]) for row in rows}
+    for e in branched.child.episodes:
+        point = e.branch
+        expected = (point.turn, point.continuation, point.left) if point else (None, None, None)
+        assert of[e.episode_id] == expected
+    votes = [json.loads(line) for line in (tmp_path / "turns.jsonl").read_text().splitlines()]
+    assert len(votes) == sum(len(e.turns) for e in branched.child.episodes)
+
+
+def test_an_episode_says_where_it_is_no_log_any_more(tutorsim: Any, branched: Any) -> None:
+    record = left_at(branched, 2)
+    shown = tutorsim("show", branched.child.folder, record.episode_id).stdout
+    assert record.branch
+    assert "Re-simulated from turn 1 on: draw 1 of 2" in shown
+    assert "the logged path was left at turn 2" in shown
+    at = [
+        shown.index("━━ First attempt"),
+        shown.index("from here: re-simulated, draw 1 of 2, under rule ranked"),
+        shown.index("━━ Turn 1"),
+        shown.index("decision is the branch's: another winner"),
+        shown.index("━━ Turn 2"),
+    ]
+    assert at == sorted(at)
+
+
+def test_the_votes_of_a_branched_turn_are_told_apart(tutorsim: Any, branched: Any) -> None:
+    record = left_at(branched, 1)
+    shown = tutorsim("show", branched.child.folder, record.episode_id, "--turn", 1).stdout
+    assert "━━ Turn 1  ranked vote" in shown
+    assert "Ballots of the logged vote as simple  diagnostic only" in shown
+    assert "first drafts, simple" in shown
+
+
+def test_a_covered_episode_and_a_parents_are_shown_as_logged(tutorsim: Any, branched: Any) -> None:
+    covered = next(e for e in branched.child.episodes if not e.branch)
+    for folder in (branched.child.folder, branched.parent.folder):
+        assert "re-simulated" not in tutorsim("show", folder, covered.episode_id).stdout.lower()
+
+
+def test_after_the_path_was_left_a_turn_is_all_the_draws(tutorsim: Any, branched: Any) -> None:
+    draws = [e for e in branched.child.episodes if e.branch and e.branch.left]
+    record = next(e for e in draws if e.branch and len(e.turns) > (e.branch.left or 9))
+    assert record.branch
+    shown = tutorsim("show", branched.child.folder, record.episode_id, "--turn", len(record.turns))
+    [mark] = [line for line in shown.stdout.splitlines() if line.startswith("re-simulated, draw")]
+    assert mark == f"re-simulated, draw {record.branch.continuation} of 2"

@@ -1,0 +1,63 @@
+"""`tutorsim check`: what a file of ballots is read as, before anything is counted."""
+
+import json
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+
+def test_check_says_what_was_read_and_assumed(tutorsim: Any, tmp_path: Path) -> None:
+    file = tmp_path / "b.csv"
+    file.write_text("Wähler;ann;ben\nv;2,5;7,5\nw;10;0\n")
+    done = tutorsim("check", file, "--map", "voter=Wähler")
+    assert done.exit_code == 0
+    assert "voter in “Wähler”; one column a candidate (ann, ben)" in done.stdout
+    assert "sums to 100" in done.stdout
+    assert "No order is logged" in done.stdout
+    value = json.loads(tutorsim("check", file, "--map", "voter=Wähler", "--json").stdout)
+    assert value["files"][0]["shape"] == "wide"
+    assert value["candidates"] == ["ann", "ben"]
+    assert [v["ballots"] for v in value["votes"]] == [2]
+
+
+@pytest.mark.parametrize("command", ["check", "recount", "summary", "report", "export", "diverge"])
+@pytest.mark.parametrize("name", ["b.csv", "b.jsonl", "b.soc"])
+def test_a_heading_without_ballots_is_refused_by_every_command(
+    tutorsim: Any, tmp_path: Path, command: str, name: str
+) -> None:
+    file = tmp_path / name
+    heading = "episode_id,turn,stage,voter,candidate,mass,protocol\n"
+    file.write_text({"b.csv": heading, "b.jsonl": "\n", "b.soc": "# TITLE: x\n"}[name])
+    options = {"export": ["-o", tmp_path / "out"], "diverge": ["--rule", "simple"]}
+    done = tutorsim(command, file, *options.get(command, []))
+    assert done.exit_code == 2
+    assert "holds no orders" in done.stderr or "no rows" in done.stderr or "blank" in done.stderr
+
+
+@pytest.mark.costly
+@pytest.mark.parametrize("command", ["recount", "summary", "report", "export", "diverge"])
+def test_turns_without_a_final_vote_end_no_command(
+    tutorsim: Any, tmp_path: Path, command: str
+) -> None:
+    file = tmp_path / "b.csv"
+    file.write_text("voter,stage,choice\nv,initial,a\nw,initial,b\n")
+    out = tmp_path / "out"
+    options = {"export": ["-o", out], "diverge": ["--rule", "simple"], "report": ["-o", "r.html"]}
+    options["report"] = ["-o", tmp_path / "r.html"]
+    done = tutorsim(command, file, *options.get(command, []))
+    assert done.exit_code == 0, done.stderr
+
+
+def test_a_run_is_not_ballots_from_elsewhere(tutorsim: Any, built: Any) -> None:
+    done = tutorsim("check", built.folder)
+    assert done.exit_code == 2
+    assert "tutorsim summary" in done.stderr
+
+
+def test_an_option_that_maps_nothing_is_refused(tutorsim: Any, tmp_path: Path) -> None:
+    file = tmp_path / "b.csv"
+    file.write_text("voter,choice\nv,a\nw,b\n")
+    done = tutorsim("check", file, "--map", "voters=Wähler")
+    assert done.exit_code == 2
+    assert "--map voter=NAME" in done.stderr

@@ -1,0 +1,46 @@
+"""Step summaries in Markdown."""
+
+import shutil
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from tutorsim.bundled_recordings import bundled_recording
+from tutorsim.cli.markdown_option import plain
+
+
+@pytest.mark.costly
+def test_verify_and_summary_append_to_one_file(shell: Any, tmp_path: Path) -> None:
+    page, folder = tmp_path / "step.md", bundled_recording("claude")
+    assert shell("verify", folder, "--markdown", page).code == 0
+    shell("replay", folder, "--log-dir", tmp_path / "log")
+    assert shell("summary", tmp_path / "log", "--markdown", page).code == 0
+    text = page.read_text(encoding="utf-8")
+    assert text.startswith("### ✅ verify claude-by-relay\n\n30 of 30 episodes (1,324 calls)")
+    assert "\n\n### summary log\n\n~~~~~~~~text\n" in text
+    assert "The calls were not independent" in text
+    assert text.endswith("~~~~~~~~\n")
+
+
+def test_what_differs_is_a_table(shell: Any, tmp_path: Path) -> None:
+    folder = tmp_path / "broken"
+    shutil.copytree(str(bundled_recording("claude")), folder)
+    (folder / "sciq.seasons.low_confidence_novice.simple.json.zst").unlink()
+    page = tmp_path / "step.md"
+    assert shell("verify", folder, "--markdown", page).code == 3
+    lines = page.read_text(encoding="utf-8").splitlines()
+    assert lines[0] == "### ❌ verify claude-by-relay"
+    assert lines[2].startswith("29 of 30 episodes")
+    assert "| episode | what | why |" in lines
+    assert any("the recording has no cassette for this episode" in line for line in lines)
+
+
+def test_a_file_that_cannot_be_written_is_refused(shell: Any, tmp_path: Path) -> None:
+    said = shell("verify", bundled_recording("claude"), "--markdown", tmp_path / "no" / "step.md")
+    assert said.code == 2
+    assert "cannot be written" in said.err
+
+
+def test_nothing_in_a_name_is_read_as_markdown() -> None:
+    assert plain("a|b <i> *c*\n`d`") == r"a\|b \<i\> \*c\* \`d\`"

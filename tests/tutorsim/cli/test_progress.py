@@ -1,0 +1,71 @@
+"""How far long work is, in words; and the options that silence it."""
+
+from typing import Any
+
+import pytest
+
+from tutorsim.bundled_recordings import bundled_recording
+from tutorsim.cli import console
+from tutorsim.cli.progress import counted, pace
+
+
+@pytest.mark.parametrize(
+    ("done", "left", "seconds", "said"),
+    [
+        (0, 10, 5.0, ""),
+        (10, 10, 0.0, ""),
+        (10, 90, 5.0, "2.0 a second · 0 min 45 s left"),
+        (1, 10, 120.0, "0.5 a minute · 20 min 00 s left"),
+        (100, 72_000, 10.0, "10.0 a second · 2 h 00 min left"),
+        (10, 0, 5.0, "2.0 a second"),
+    ],
+)
+def test_rate_and_expected_end(done: int, left: int, seconds: float, said: str) -> None:
+    assert pace(done, left, seconds) == said
+
+
+def test_what_was_there_before_does_not_count_for_the_pace(
+    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    now = [0.0]
+    monkeypatch.setattr("tutorsim.cli.progress.progress_shown", lambda: True)
+    monkeypatch.setattr("tutorsim.cli.progress.time.monotonic", lambda: now[0])
+    monkeypatch.setenv("TTY_COMPATIBLE", "1")
+    with counted("episodes") as count:
+        now[0] = 100.0
+        count(50, 100)
+        now[0] = 110.0
+        count(60, 100)
+    assert "1.0 a second · 0 min 40 s left" in capsys.readouterr().err
+
+
+def test_without_a_terminal_nothing_is_drawn(capsys: pytest.CaptureFixture[str]) -> None:
+    with counted("episodes") as count, console.working("Counting …"):
+        count(1, 2)
+    assert capsys.readouterr().err == ""
+
+
+@pytest.mark.costly
+def test_quiet_keeps_results_and_errors(shell: Any, tmp_path: Any) -> None:
+    folder = bundled_recording("claude")
+    loud = shell("replay", folder, "--log-dir", tmp_path / "one")
+    assert "30 episodes replayed" in loud.err
+    quiet = shell("--quiet", "replay", folder, "--log-dir", tmp_path / "two")
+    assert (quiet.code, quiet.err) == (0, "")
+    assert shell("--quiet", "verify", folder).out.startswith("30 of 30")
+    refused = shell("--quiet", "verify", tmp_path)
+    assert refused.code == 4
+    assert "is not a recording" in refused.err
+
+
+def test_no_progress_draws_none_on_a_terminal(
+    shell: Any, tmp_path: Any, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("TTY_COMPATIBLE", "1")
+    monkeypatch.setenv("TTY_INTERACTIVE", "1")
+    folder = bundled_recording("claude")
+    drawn = shell("replay", folder, "--log-dir", tmp_path / "one").err
+    plain = shell("--no-progress", "replay", folder, "--log-dir", tmp_path / "two").err
+    assert "30/30" in drawn
+    assert "30/30" not in plain
+    assert "30 episodes replayed" in plain

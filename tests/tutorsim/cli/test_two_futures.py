@@ -1,0 +1,189 @@
+"""`tutorsim show BRANCH EPISODE --beside PARENT`: two futures of one episode."""
+
+import io
+import json
+from pathlib import Path
+from typing import Any
+
+import pytest
+from rich.console import Console
+
+from tutorsim.cli.two_futures import futures
+from tutorsim.records import EpisodeRecord
+
+
+def pair_of(branched: Any, *, left: int | None) -> tuple[EpisodeRecord, list[EpisodeRecord]]:
+    """A parent's episode with a draw that left the path at a turn, and all its draws."""
+    draws = [e for e in branched.child.episodes if e.branch]
+    name = next(e.branch.parent_episode for e in draws if e.branch.left == left)
+    logged = next(e for e in branched.parent.episodes if e.episode_id == name)
+    return logged, [e for e in draws if e.branch.parent_episode == name]
+
+
+def on_terminal(branched: Any, width: int, *, left: int | None = 1) -> str:
+    text = io.StringIO()
+    console = Console(
+        file=text, force_terminal=True, width=width, color_system=None, highlight=False
+    )
+    for part in futures(branched.child.run, *pair_of(branched, left=left)):
+        console.print(part)
+    return text.getvalue()
+
+
+def test_the_parents_id_shows_every_draw_beside_the_log(tutorsim: Any, branched: Any) -> None:
+    logged, draws = pair_of(branched, left=1)
+    done = tutorsim(
+        "show", branched.child.folder, logged.episode_id, "--beside", branched.parent.folder
+    )
+    assert done.exit_code == 0, done.stderr
+    for episode in (logged, *draws):
+        for turn in episode.turns:
+            assert turn.decision
+            assert f"Turn {turn.turn}: {turn.decision.winner} wins" in done.stdout
+            assert turn.delivered in done.stdout
+        for attempt in episode.attempts:
+            assert attempt.text in done.stdout
+    assert "draw 1 of 2" in done.stdout
+    assert "draw 2 of 2" in done.stdout
+    assert "not what would have happened" in done.stdout
+
+
+def test_what_the_futures_share_is_told_once_and_before_the_mark(
+    tutorsim: Any, branched: Any
+) -> None:
+    logged, _ = pair_of(branched, left=1)
+    shown = tutorsim(
+        "show", branched.child.folder, logged.episode_id, "--beside", branched.parent.folder
+    ).stdout
+    assert shown.count(logged.attempts[0].text) == 1
+    at = [
+        shown.index(logged.attempts[0].text),
+        shown.index("From here: turn 1 on, re-simulated under rule ranked"),
+        shown.index("Turn 1:"),
+    ]
+    assert at == sorted(at)
+
+
+def test_a_draws_id_shows_that_draw_alone(tutorsim: Any, branched: Any) -> None:
+    logged, draws = pair_of(branched, left=1)
+    done = tutorsim(
+        *("show", branched.child.folder, draws[1].episode_id, "--json"),
+        *("--beside", branched.parent.folder),
+    )
+    value = json.loads(done.stdout)
+    assert EpisodeRecord.model_validate(value["logged"]) == logged
+    assert [EpisodeRecord.model_validate(draw) for draw in value["draws"]] == [draws[1]]
+
+
+def test_parts_that_only_draws_of_one_episode_have_name_them_all(
+    tutorsim: Any, branched: Any
+) -> None:
+    logged, draws = pair_of(branched, left=1)
+    parts = logged.episode_id.split(".")
+    done = tutorsim(
+        "show", branched.child.folder, *parts, "--beside", branched.parent.folder, "--json"
+    )
+    assert len(json.loads(done.stdout)["draws"]) == len(draws) == 2
+    several = tutorsim("show", branched.child.folder, parts[0], "--beside", branched.parent.folder)
+    assert several.exit_code == 2
+    assert "episodes match" in several.stderr
+    none = tutorsim("show", branched.child.folder, "absent", "--beside", branched.parent.folder)
+    assert none.exit_code == 2
+
+
+def test_a_draw_that_left_the_path_says_where_and_whom_the_log_had(
+    tutorsim: Any, branched: Any
+) -> None:
+    logged, draws = pair_of(branched, left=1)
+    shown = tutorsim(
+        "show", branched.child.folder, logged.episode_id, "--beside", branched.parent.folder
+    ).stdout
+    assert logged.turns[0].decision
+    assert f"leaves the logged path, logged {logged.turns[0].decision.winner}" in shown
+    left = [draw for draw in draws if draw.branch and draw.branch.left]
+    assert shown.count("leaves the logged path") == len(left)
+
+
+def test_futures_stand_side_by_side_where_there_is_room(branched: Any) -> None:
+    wide = on_terminal(branched, 130)
+    [head] = [line for line in wide.splitlines() if "draw 1 of 2" in line and "logged" in line]
+    assert head.index("logged") < head.index("draw 1 of 2") < head.index("draw 2 of 2")
+
+
+def test_futures_stand_one_after_the_other_where_there_is_none(branched: Any) -> None:
+    narrow = on_terminal(branched, 80)
+    assert all(len(line.rstrip()) <= 80 for line in narrow.splitlines())
+    assert not [line for line in narrow.splitlines() if "draw 1 of 2" in line and "logged" in line]
+    assert narrow.count("Turn 1:") == 3
+
+
+def test_two_futures_fit_80_columns_side_by_side(branched: Any) -> None:
+    logged, draws = pair_of(branched, left=1)
+    text = io.StringIO()
+    console = Console(file=text, force_terminal=True, width=80, color_system=None)
+    for part in futures(branched.child.run, logged, draws[:1]):
+        console.print(part)
+    lines = text.getvalue().splitlines()
+    assert all(len(line.rstrip()) <= 80 for line in lines)
+    assert [line for line in lines if "draw 1 of 2" in line and "logged" in line]
+
+
+def test_a_covered_episode_has_one_future(tutorsim: Any, branched: Any) -> None:
+    covered = next(e for e in branched.child.episodes if not e.branch and e.turns)
+    done = tutorsim(
+        "show", branched.child.folder, covered.episode_id, "--beside", branched.parent.folder
+    )
+    assert done.exit_code == 0
+    assert "Covered: the branch cannot change it" in done.stdout
+    assert covered.turns[-1].delivered in done.stdout
+    assert covered.attempts[-1].text in done.stdout
+
+
+def test_a_failed_draw_says_so(branched: Any) -> None:
+    from tutorsim.records import Failure
+
+    logged, draws = pair_of(branched, left=1)
+    broken = {"status": "failed", "failure": Failure(key="2/judge/judge/1", error="HTTP 500")}
+    failed = draws[0].model_copy(update={**broken, "success": None})
+    text = io.StringIO()
+    console = Console(file=text, width=120, color_system=None)
+    for part in futures(branched.child.run, logged, [failed]):
+        console.print(part)
+    assert "failed at call 2/judge/judge/1" in text.getvalue()
+
+
+def test_a_run_that_is_no_branch_of_the_other_is_refused(
+    tutorsim: Any, branched: Any, built: Any
+) -> None:
+    name = branched.parent.episodes[0].episode_id
+    own = tutorsim("show", branched.parent.folder, name, "--beside", branched.child.folder)
+    assert (own.exit_code, "is no branch." in own.stderr) == (2, True)
+    child = branched.child.folder
+    other = tutorsim("show", child, name, "--beside", child)
+    assert other.exit_code == 2
+    assert "recording 000000000000" in other.stderr
+    both = tutorsim("show", child, name, "--beside", branched.parent.folder, "--turn", 1)
+    assert both.exit_code == 2
+
+
+@pytest.mark.parametrize("width", [80, 140])
+def test_hostile_text_reaches_the_terminal_only_escaped(hostile_branch: Any, width: int) -> None:
+    shown = on_terminal(hostile_branch, width, left=1)
+    assert not set("\x1b\x07\x9b\u202e\u2028") & set(shown)
+    assert "\\x1b[31mred" in shown
+
+
+def test_hostile_text_reaches_a_file_only_escaped(
+    tutorsim: Any, hostile_branch: Any, tmp_path: Path
+) -> None:
+    logged, _ = pair_of(hostile_branch, left=1)
+    beside = ("--beside", hostile_branch.parent.folder)
+    for name in ("a.txt", "a.json"):
+        done = tutorsim(
+            *("show", hostile_branch.child.folder, logged.episode_id, *beside),
+            *("-o", tmp_path / name),
+        )
+        assert done.exit_code == 0
+        text = (tmp_path / name).read_text()
+        assert not set("\x1b\x07\x9b\u202e\u2028") & set(text)
+        assert "[bold]markup[/bold]" in text

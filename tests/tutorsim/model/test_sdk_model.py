@@ -1,0 +1,279 @@
+"""The client: what it sends, what it retries, and what its failures say."""
+
+import asyncio
+import json
+import os
+import warnings
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import httpx2
+import pytest
+
+from tutorsim.errors import CallFailed, RecordingError, UsageError
+from tutorsim.model import Call, CallKey, Reply, Request
+from tutorsim.model.sdk_model import SdkModel
+
+KEY = "sk-ant-test-0123456789-credential"
+CALL = Call(
+    CallKey(1, "propose", "motivation", 1),
+    Request("model-1", "You tutor.", "Hé \U0001f600", 64, (("temperature", 0.5),)),
+)
+MESSAGE = {
+    "type": "message",
+    "model": "model-1",
+    "content": [{"type": "text", "text": "fine"}],
+    "stop_reason": "end_turn",
+    "usage": {"input_tokens": 7, "output_tokens": 3},
+}
+
+
+class Scripted(httpx2.AsyncBaseTransport):
+    """Answers with the given responses or exceptions, the last one for ever."""
+
+    def __init__(self, *answers: httpx2.Response | Exception) -> None:
+        self.answers = list(answers)
+        self.requests: list[httpx2.Request] = []
+
+    async def handle_async_request(self, request: httpx2.Request) -> httpx2.Response:
+        await request.aread()
+        self.requests.append(request)
+        answer = self.answers.pop(0) if len(self.answers) > 1 else self.answers[0]
+        if isinstance(answer, Exception):
+            raise answer
+        return answer
+
+
+def error_response(status: int, kind: str, text: str, **headers: str) -> httpx2.Response:
+    body = {"type": "error", "error": {"type": kind, "message": text}, "request_id": "req_1"}
+    return httpx2.Response(status, json=body, headers={"request-id": "req_1", **headers})
+
+
+@pytest.fixture(autouse=True)
+def environment(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    for name in [name for name in os.environ if name.startswith("ANTHROPIC_")]:
+        monkeypatch.delenv(name)
+    monkeypatch.setenv("HOME", str(tmp_path))
+    monkeypatch.setenv("XDG_CONFIG_HOME", str(tmp_path))
+    monkeypatch.setenv("ANTHROPIC_API_KEY", KEY)
+    monkeypatch.setattr("anthropic._base_client.INITIAL_RETRY_DELAY", 0.001)
+
+
+def ask(transport: httpx2.AsyncBaseTransport, call: Call = CALL, **options: Any) -> Reply:
+    async def run() -> Reply:
+        async with SdkModel(transport=transport, **options) as model:
+            return await model.reply("sciq.q.p.simple", call)
+
+    return asyncio.run(run())
+
+
+def test_what_is_sent_is_the_request_body_and_the_call_header() -> None:
+    transport = Scripted(httpx2.Response(200, json=MESSAGE))
+
+    assert ask(transport) == Reply("fine", "model-1", "end_turn", 7, 3)
+
+    [sent] = transport.requests
+    assert httpx2.Response(200, content=sent.content).json() == CALL.request.body()
+    assert sent.headers["x-tutorsim-call"] == "sciq.q.p.simple/1/propose/motivation/1"
+    assert sent.url == "https://api.anthropic.com/v1/messages"
+    assert sent.headers["authorization"] == f"Bearer {KEY}"
+
+
+@pytest.mark.parametrize("spelling", [{}, {"indent": 2}])
+def test_a_request_from_a_recording_is_sent_again_in_its_own_bytes(spelling: Any) -> None:
+    transport = Scripted(httpx2.Response(200, json=MESSAGE))
+    text = json.dumps(CALL.request.body(), **spelling)
+
+    ask(transport)
+    ask(transport, Call(CALL.key, Request.from_text(text)))
+
+    new, again = transport.requests
+    assert again.content == text.encode()
+    assert dict(again.headers) == {**new.headers, "content-length": str(len(text))}
+
+
+@pytest.mark.parametrize(
+    "fault",
+    [
+        error_response(429, "rate_limit_error", "slow down", **{"retry-after-ms": "1"}),
+        error_response(529, "overloaded_error", "busy"),
+        error_response(500, "api_error", "oops"),
+        httpx2.ReadError("reset"),
+        httpx2.ReadTimeout("slow"),
+    ],
+    ids=["429", "529", "500", "dropped", "slow"],
+)
+def test_a_passing_fault_is_retried(fault: httpx2.Response | Exception) -> None:
+    transport = Scripted(fault, fault, httpx2.Response(200, json=MESSAGE))
+
+    assert ask(transport).text == "fine"
+    assert len(transport.requests) == 3
+
+
+@pytest.mark.parametrize(
+    ("fault", "attempts", "what"),
+    [
+        (
+            lambda: error_response(529, "overloaded_error", "Overloaded"),
+            3,
+            "HTTP 529, overloaded_error: Overloaded.",
+        ),
+        (
+            lambda: error_response(400, "invalid_request_error", f"bad\n\x1bkey {KEY}"),
+            1,
+            "HTTP 400, invalid_request_error: bad key [credential].",
+        ),
+        (lambda: httpx2.Response(503, text="<html>"), 3, "HTTP 503."),
+        (lambda: httpx2.Response(308, headers={"location": "/x"}), 1, "HTTP 308."),
+        (
+            lambda: httpx2.ConnectError("[Errno 111] 127.0.0.1:4242"),
+            3,
+            "The connection failed: nothing answers at the endpoint's address.",
+        ),
+        (lambda: httpx2.ReadTimeout("after 3 s"), 3, "No reply in time."),
+        (lambda: httpx2.Response(200, json={"type": "other"}), 1, "The reply is not a message."),
+        (lambda: httpx2.Response(200, text="{"), 1, "The reply is not a message."),
+    ],
+)
+def test_a_lasting_fault_is_told_in_stable_words(
+    fault: Callable[[], httpx2.Response | Exception], attempts: int, what: str
+) -> None:
+    class Again(Scripted):
+        async def handle_async_request(self, request: httpx2.Request) -> httpx2.Response:
+            self.answers = [fault()]
+            return await super().handle_async_request(request)
+
+    transport = Again()
+    with pytest.raises(CallFailed) as caught:
+        ask(transport, max_retries=2)
+
+    assert caught.value.what == what
+    assert caught.value.why == ""
+    assert caught.value.key == "1/propose/motivation/1"
+    assert len(transport.requests) == attempts
+
+
+def test_a_long_message_of_the_endpoint_is_cut() -> None:
+    with pytest.raises(CallFailed) as caught:
+        ask(Scripted(error_response(400, "invalid_request_error", "x" * 5000)))
+
+    assert len(caught.value.what) < 350
+
+
+def test_refused_credentials_end_the_run() -> None:
+    with pytest.raises(UsageError, match="HTTP 401, authentication_error: no") as caught:
+        ask(Scripted(error_response(401, "authentication_error", "no")))
+
+    assert caught.value.exit_code == 2
+    assert "ANTHROPIC_API_KEY" in caught.value.hint
+
+
+@pytest.mark.parametrize("error", [RecordingError("broken", why="because"), KeyError("a defect")])
+def test_an_error_that_is_not_the_networks_comes_out_as_it_is_and_is_not_retried(
+    error: Exception,
+) -> None:
+    transport = Scripted(error)
+
+    with pytest.raises(type(error)) as caught:
+        ask(transport)
+
+    assert caught.value is error
+    assert len(transport.requests) == 1
+
+
+@pytest.mark.parametrize("base_url", [None, "http://127.0.0.1:9"])
+def test_missing_credentials_are_told_before_anything_is_sent(
+    monkeypatch: pytest.MonkeyPatch, base_url: str | None
+) -> None:
+    monkeypatch.delenv("ANTHROPIC_API_KEY")
+    if base_url:
+        monkeypatch.setenv("ANTHROPIC_BASE_URL", base_url)
+
+    with pytest.raises(UsageError, match="No credentials") as caught:
+        SdkModel(transport=Scripted(httpx2.Response(200)))
+
+    assert "ANTHROPIC_API_KEY" in caught.value.hint
+
+
+@pytest.mark.parametrize(
+    ("name", "value"),
+    [("ANTHROPIC_AUTH_TOKEN", "token"), ("ANTHROPIC_CUSTOM_HEADERS", "X-Api-Key: one")],
+)
+def test_other_credentials_of_the_environment_do_too(
+    monkeypatch: pytest.MonkeyPatch, name: str, value: str
+) -> None:
+    monkeypatch.delenv("ANTHROPIC_API_KEY")
+    monkeypatch.setenv(name, value)
+
+    assert ask(Scripted(httpx2.Response(200, json=MESSAGE))).text == "fine"
+
+
+def test_an_unusable_profile_is_told() -> None:
+    with pytest.MonkeyPatch.context() as patch:
+        patch.delenv("ANTHROPIC_API_KEY")
+        patch.setenv("ANTHROPIC_PROFILE", "absent")
+        with pytest.raises(UsageError, match="cannot be used"):
+            SdkModel(transport=Scripted(httpx2.Response(200)))
+
+
+def test_a_placeholder_needs_no_environment(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.delenv("ANTHROPIC_API_KEY")
+    monkeypatch.setenv("ANTHROPIC_BASE_URL", "http://127.0.0.1:9")
+    transport = Scripted(httpx2.Response(200, json=MESSAGE))
+
+    ask(transport, placeholder="none")
+
+    assert transport.requests[0].url.host == "api.anthropic.com"
+
+
+def test_a_retiring_model_is_told_once_and_never_as_a_warning() -> None:
+    told: list[str] = []
+    retiring = Call(CALL.key, Request("claude-sonnet-4-5", "", "?", 8))
+
+    async def run() -> None:
+        transport = Scripted(httpx2.Response(200, json=MESSAGE))
+        async with SdkModel(transport=transport, on_warning=told.append) as model:
+            for _ in range(3):
+                await model.reply("sciq.q.p.simple", retiring)
+
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        asyncio.run(run())
+    assert len(told) == 1
+    assert "claude-sonnet-4-5" in told[0]
+
+
+def test_no_more_calls_are_in_flight_than_allowed() -> None:
+    class Counting(httpx2.AsyncBaseTransport):
+        now = most = 0
+
+        async def handle_async_request(self, request: httpx2.Request) -> httpx2.Response:
+            self.now += 1
+            self.most = max(self.most, self.now)
+            await asyncio.sleep(0.002)
+            self.now -= 1
+            return httpx2.Response(200, json=MESSAGE)
+
+    transport = Counting()
+
+    async def run() -> None:
+        async with SdkModel(transport=transport, max_connections=3) as model:
+            await asyncio.gather(*(model.reply("sciq.q.p.simple", CALL) for _ in range(12)))
+
+    asyncio.run(run())
+    assert transport.most == 3
+
+
+def test_a_proxy_of_the_environment_is_used_but_not_for_this_machine(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    from tutorsim.model.sdk_model import proxy_for
+
+    monkeypatch.setenv("https_proxy", "http://proxy.example:3128")
+    monkeypatch.setenv("http_proxy", "http://proxy.example:3128")
+    monkeypatch.setenv("no_proxy", "inside.example")
+
+    assert proxy_for(httpx2.URL("https://api.anthropic.com/")) == "http://proxy.example:3128"
+    assert proxy_for(httpx2.URL("https://inside.example/")) is None
+    assert proxy_for(httpx2.URL("http://127.0.0.1:8000/")) is None

@@ -1,0 +1,386 @@
+"""Clients of the SDK bound to one cassette, sync and async, in every record mode."""
+
+import asyncio
+import json
+import socket
+import subprocess
+import sys
+import threading
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import anthropic
+import pytest
+
+import tutorsim
+from tutorsim.errors import (
+    ChangedCallError,
+    FolderError,
+    MissingCallError,
+    RecordingError,
+    RecordingRefused,
+    UnusedCallError,
+    UsageError,
+)
+
+Build = Callable[..., Any]
+KEY = "sk-ant-test-0123456789-credential"
+
+
+def ask(client: Any, text: str, **more: Any) -> Any:
+    return client.messages.create(
+        model="model-1",
+        max_tokens=64,
+        messages=[{"role": "user", "content": text}],
+        **more,
+    )
+
+
+def say(client: Any, text: str, **more: Any) -> str:
+    return str(ask(client, text, **more).content[0].text)
+
+
+@pytest.fixture(autouse=True)
+def _not_in_ci(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.delenv("CI", raising=False)
+    monkeypatch.delenv("TUTORSIM_RECORD", raising=False)
+
+
+@pytest.fixture
+def offline(monkeypatch: pytest.MonkeyPatch) -> Callable[[], None]:
+    """Takes the credentials away and refuses every socket from here on."""
+
+    def refuse(*_: object, **__: object) -> None:
+        raise AssertionError("a connection was tried")
+
+    def cut() -> None:
+        for name in ("ANTHROPIC_API_KEY", "ANTHROPIC_BASE_URL"):
+            monkeypatch.delenv(name, raising=False)
+        monkeypatch.setattr(socket.socket, "connect", refuse)
+        monkeypatch.setattr(socket, "getaddrinfo", refuse)
+
+    return cut
+
+
+@pytest.mark.loopback
+def test_what_one_client_records_another_plays_without_network_or_key(
+    tmp_path: Path, server: Any, offline: Build
+) -> None:
+    path = tmp_path / "cassettes" / "note.json"
+    with tutorsim.recorded(path, mode="once") as client:
+        assert isinstance(client, anthropic.Anthropic)
+        assert [say(client, "one"), say(client, "two")] == ["re: one", "re: two"]
+    assert len(server.seen) == 2
+    assert sorted(one.name for one in path.parent.iterdir()) == ["note.json"]
+    offline()
+    with tutorsim.recorded(path) as client:
+        assert [say(client, "one"), say(client, "two")] == ["re: one", "re: two"]
+    with tutorsim.recorded(path, mode="once") as client:
+        assert [say(client, "one"), say(client, "two")] == ["re: one", "re: two"]
+    assert len(server.seen) == 2
+
+
+@pytest.mark.loopback
+def test_the_asynchronous_client_plays_what_the_synchronous_one_recorded(
+    tmp_path: Path, server: Any, offline: Build
+) -> None:
+    path = tmp_path / "note.json"
+    with tutorsim.recorded(path, mode="once") as client:
+        say(client, "one")
+
+    async def play() -> str:
+        async with tutorsim.recorded(path) as client:
+            assert isinstance(client, anthropic.AsyncAnthropic)
+            return str((await ask(client, "one")).content[0].text)
+
+    offline()
+    assert asyncio.run(play()) == "re: one"
+
+
+@pytest.mark.loopback
+def test_agents_that_ask_side_by_side_have_keys_of_their_own(
+    tmp_path: Path, server: Any, offline: Build
+) -> None:
+    path = tmp_path / "panel.json"
+    names = ("writer", "checker", "editor")
+
+    async def panel(order: tuple[str, ...]) -> dict[str, list[str]]:
+        async with tutorsim.recorded(path, mode="once") as client:
+
+            async def agent(name: str, delay: float) -> list[str]:
+                mine = client.with_options(default_headers=tutorsim.keyed(name))
+                said = []
+                for turn in (1, 2):
+                    await asyncio.sleep(delay)
+                    said.append((await ask(mine, f"{name} {turn}")).content[0].text)
+                return said
+
+            asked = [agent(name, 0.01 * place) for place, name in enumerate(order)]
+            return dict(zip(order, await asyncio.gather(*asked), strict=True))
+
+    first = asyncio.run(panel(names))
+    offline()
+    assert asyncio.run(panel(names[::-1])) == first
+    held = json.loads(path.read_text())["interactions"]
+    keys = {one["request"]["headers"]["x-tutorsim-call"][0] for one in held}
+    assert keys == {f"panel/{n}/call/{name}/1" for n in (1, 2) for name in names}
+
+
+@pytest.mark.loopback
+def test_the_caller_may_give_whole_keys(tmp_path: Path, server: Any) -> None:
+    path = tmp_path / "note.json"
+    with tutorsim.recorded(path, mode="once") as client:
+        say(client, "b", extra_headers=tutorsim.keyed("critic", stage="review", turn=2))
+        say(client, "a", extra_headers=tutorsim.keyed("critic", stage="review", turn=1))
+    with tutorsim.recorded(path) as client:
+        for turn, text in ((1, "a"), (2, "b")):
+            headers = tutorsim.keyed("critic", stage="review", turn=turn)
+            assert say(client, text, extra_headers=headers) == f"re: {text}"
+    with tutorsim.recorded(path, partial=True) as client:
+        headers = tutorsim.keyed("critic", stage="review", turn=1)
+        say(client, "a", extra_headers=headers)
+        with pytest.raises(UsageError, match="two calls have the key 1/review/critic/1"):
+            say(client, "a", extra_headers=headers)
+
+
+@pytest.mark.loopback
+def test_misses_have_the_types_and_words_of_a_replay(tmp_path: Path, server: Any) -> None:
+    path = tmp_path / "note.json"
+    with pytest.raises(MissingCallError, match=r"note\.json") as nothing, tutorsim.recorded(path):
+        pass
+    assert 'mode="once"' in nothing.value.hint
+    with tutorsim.recorded(path, mode="once") as client:
+        say(client, "the first question")
+        say(client, "two")
+    with (
+        pytest.raises(ChangedCallError, match=r"note\.json: call 1/call/agent/1") as changed,
+        tutorsim.recorded(path) as client,
+    ):
+        say(client, "the last question")
+    assert "recorded 'the first question', now 'the last question'" in changed.value.why
+    with pytest.raises(UnusedCallError, match="2/call/agent/1"), tutorsim.recorded(path) as client:
+        say(client, "the first question")
+    with tutorsim.recorded(path, partial=True) as client:
+        say(client, "the first question")
+        say(client, "two")
+        with pytest.raises(MissingCallError, match="3/call/agent/1"):
+            say(client, "three")
+    assert len(server.seen) == 2
+
+
+@pytest.mark.loopback
+def test_new_asks_only_what_is_not_there_and_all_asks_everything(
+    tmp_path: Path, server: Any, monkeypatch: pytest.MonkeyPatch, message: Build
+) -> None:
+    path = tmp_path / "note.json"
+    with tutorsim.recorded(path, mode="once") as client:
+        say(client, "one")
+    before = path.read_bytes()
+    monkeypatch.setenv("TUTORSIM_RECORD", "new")
+    with tutorsim.recorded(path) as client:
+        assert [say(client, "one"), say(client, "two")] == ["re: one", "re: two"]
+    assert [one["messages"][0]["content"] for one in server.seen] == ["one", "two"]
+    assert path.read_bytes() != before
+    server.respond = lambda body: message("anew")
+    with tutorsim.recorded(path, mode="all") as client:
+        assert say(client, "one") == "anew"
+    with tutorsim.recorded(path, mode="none") as client:
+        assert say(client, "one") == "anew"
+    assert len(server.seen) == 3
+
+
+@pytest.mark.loopback
+def test_new_needs_no_key_where_nothing_is_new(tmp_path: Path, server: Any, offline: Build) -> None:
+    path = tmp_path / "note.json"
+    with tutorsim.recorded(path, mode="once") as client:
+        say(client, "one")
+    offline()
+    with tutorsim.recorded(path, mode="new") as client:
+        assert say(client, "one") == "re: one"
+        with pytest.raises(UsageError, match="No credentials"):
+            say(client, "two")
+
+
+@pytest.mark.loopback
+def test_a_block_that_fails_leaves_the_cassette_alone_and_pays_for_nothing_twice(
+    tmp_path: Path, server: Any
+) -> None:
+    path = tmp_path / "note.json"
+    with pytest.raises(KeyError), tutorsim.recorded(path, mode="once") as client:
+        raise KeyError(say(client, "one"))
+    assert not path.exists()
+    with tutorsim.recorded(path, mode="once") as client:
+        assert [say(client, "one"), say(client, "two")] == ["re: one", "re: two"]
+    assert len(server.seen) == 2
+    assert [one.name for one in tmp_path.iterdir()] == ["note.json"]
+
+
+@pytest.mark.loopback
+def test_a_retried_call_keeps_its_number(tmp_path: Path, server: Any, message: Build) -> None:
+    path = tmp_path / "note.json"
+    answers = iter([(529, {}, b"{}"), message("first"), message("second")])
+    server.respond = lambda body: next(answers)
+    with tutorsim.recorded(path, mode="once") as client:
+        assert [say(client, "same"), say(client, "same")] == ["first", "second"]
+    with tutorsim.recorded(path) as client:
+        assert [say(client, "same"), say(client, "same")] == ["first", "second"]
+
+
+@pytest.mark.loopback
+def test_the_endpoint_s_errors_are_the_sdk_s_and_are_not_recorded(
+    tmp_path: Path, server: Any
+) -> None:
+    path = tmp_path / "note.json"
+    refusal = {"type": "error", "error": {"type": "invalid_request_error", "message": "no"}}
+    server.respond = lambda body: (400, {}, refusal)
+    with tutorsim.recorded(path, mode="once") as client, pytest.raises(anthropic.BadRequestError):
+        say(client, "one")
+    assert not path.exists()
+
+
+@pytest.mark.loopback
+def test_nothing_secret_is_written(tmp_path: Path, server: Any) -> None:
+    path = tmp_path / "note.json"
+    with tutorsim.recorded(path, mode="once") as client:
+        say(client, "one")
+    text = path.read_text()
+    for secret in (KEY, "req_secret", "org_secret", "session=secret", "x-stainless", "user-agent"):
+        assert secret not in text
+    with tutorsim.recorded(path, mode="new") as client:
+        say(client, "one")
+        with pytest.raises(RecordingRefused, match="contains the credential"):
+            say(client, f"my key is {KEY}")
+    assert len(server.seen) == 1
+
+
+@pytest.mark.loopback
+def test_recording_is_refused_in_ci(
+    tmp_path: Path, server: Any, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("CI", "true")
+    path = tmp_path / "note.json"
+    with tutorsim.recorded(path, mode="once") as client:
+        with pytest.raises(RecordingRefused, match="CI is set"):
+            say(client, "one")
+        assert server.seen == []
+    with tutorsim.recorded(path, mode="once", record_in_ci=True) as client:
+        say(client, "one")
+    assert path.exists()
+
+
+@pytest.mark.loopback
+def test_what_a_cassette_does_not_keep_is_refused_before_it_is_sent(
+    tmp_path: Path, server: Any
+) -> None:
+    with tutorsim.recorded(tmp_path / "note.json", mode="once") as client:
+        with pytest.raises(UsageError, match="A streamed reply"):
+            ask(client, "one", stream=True)
+        with pytest.raises(UsageError, match="A GET request to /v1/models"):
+            client.models.list()
+    assert server.seen == []
+
+
+@pytest.mark.loopback
+def test_one_client_records_a_cassette_at_a_time(tmp_path: Path, server: Any) -> None:
+    path = tmp_path / "note.json"
+    with (
+        tutorsim.recorded(path, mode="once"),
+        pytest.raises(FolderError, match="Another run is using"),
+        tutorsim.recorded(path, mode="once"),
+    ):
+        pass
+    one = tutorsim.recorded(path, mode="once")
+    with one, pytest.raises(UsageError, match="is entered already"), one:
+        pass
+
+
+@pytest.mark.loopback
+def test_compressed_cassettes_are_played_and_not_recorded_over(tmp_path: Path, server: Any) -> None:
+    from tutorsim.replay.text_or_compressed import write_cassette_file
+
+    path = tmp_path / "note.json"
+    with tutorsim.recorded(path, mode="once") as client:
+        say(client, "one")
+    write_cassette_file(tmp_path, "note", path.read_bytes(), "compressed")
+    path.unlink()
+    with tutorsim.recorded(path, mode="once") as client:
+        assert say(client, "one") == "re: one"
+    with pytest.raises(RecordingError, match="compressed"), tutorsim.recorded(path, mode="new"):
+        pass
+
+
+@pytest.mark.parametrize("name", ["note", "note.yaml", "a b.json", "..json", "é.json"])
+def test_other_names_are_refused(tmp_path: Path, name: str) -> None:
+    with (
+        pytest.raises(UsageError, match="is not the name of a cassette"),
+        tutorsim.recorded(tmp_path / name, mode="once"),
+    ):
+        pass
+
+
+def test_unknown_modes_and_keys_are_refused(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("TUTORSIM_RECORD", "always")
+    with pytest.raises(UsageError, match="There is no record mode 'always'"):
+        tutorsim.recorded("note.json")
+    for agent, stage in (("a/b", "call"), ("", "call"), ("a", "Call"), (" a", "call")):
+        with pytest.raises(UsageError, match="No call can have the key"):
+            tutorsim.keyed(agent, stage=stage)
+
+
+@pytest.mark.costly
+@pytest.mark.loopback
+def test_fifty_cassettes_are_recorded_and_played_side_by_side(
+    tmp_path: Path, server: Any, offline: Build
+) -> None:
+    """In one loop; each client hears its own cassette only."""
+
+    async def panel(number: int, mode: Any) -> list[str]:
+        async with tutorsim.recorded(tmp_path / f"p{number}.json", mode=mode) as client:
+            asked = (ask(client, f"{number} {turn}") for turn in range(3))
+            return [(await one).content[0].text for one in asked]
+
+    async def fifty(mode: Any) -> list[list[str]]:
+        return await asyncio.gather(*(panel(number, mode) for number in range(50)))
+
+    expected = [[f"re: {number} {turn}" for turn in range(3)] for number in range(50)]
+    assert asyncio.run(fifty("once")) == expected
+    offline()
+    server.seen.clear()
+    assert asyncio.run(fifty("none")) == expected
+    assert server.seen == []
+
+
+@pytest.mark.costly
+@pytest.mark.loopback
+def test_threads_play_cassettes_of_their_own(tmp_path: Path, server: Any, offline: Build) -> None:
+    for number in range(8):
+        with tutorsim.recorded(tmp_path / f"p{number}.json", mode="once") as client:
+            say(client, f"from {number}")
+    offline()
+    heard: dict[int, str] = {}
+
+    def play(number: int) -> None:
+        with tutorsim.recorded(tmp_path / f"p{number}.json") as client:
+            heard[number] = say(client, f"from {number}")
+
+    threads = [threading.Thread(target=play, args=(number,)) for number in range(8)]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    assert heard == {number: f"re: from {number}" for number in range(8)}
+
+
+def test_importing_the_package_loads_nothing_heavy() -> None:
+    code = (
+        "import sys, tutorsim\n"
+        "heavy = {'anthropic', 'vcr', 'polars', 'httpx2', 'pydantic', 'tutorsim.replay'}\n"
+        "assert not heavy & set(sys.modules), heavy & set(sys.modules)\n"
+    )
+    subprocess.run([sys.executable, "-c", code], check=True, timeout=60)
+
+
+def test_the_package_has_no_other_late_names() -> None:
+    with pytest.raises(AttributeError, match="no attribute 'record'"):
+        _ = tutorsim.record  # type: ignore[attr-defined]

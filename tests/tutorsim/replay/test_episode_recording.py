@@ -1,0 +1,485 @@
+"""Recording: what is paid for is on disk, once, and nothing else is."""
+
+import asyncio
+import gzip
+import json
+import os
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import httpx2
+import pytest
+
+from tutorsim.errors import (
+    CallFailed,
+    ChangedCallError,
+    FolderError,
+    RecordingError,
+    RecordingRefused,
+    UsageError,
+)
+from tutorsim.model import Call, CallKey, Reply
+from tutorsim.model.sdk_model import HttpTransport, SdkModel
+from tutorsim.replay import FastReader
+from tutorsim.replay.episode_recording import Deck, Tape, combined_kind
+
+Build = Callable[..., Any]
+DIGEST = "0" * 64
+KEY = "sk-ant-test-0123456789-credential"
+loopback = pytest.mark.loopback
+
+
+class Nobody:
+    """A live model that must not be asked."""
+
+    async def reply(self, episode_id: str, call: Call) -> Reply:
+        raise AssertionError(f"{call.key} was asked again")
+
+
+def open_tape(folder: Path, episode: str, digest: str = DIGEST) -> Tape:
+    return Deck(folder, study_digest=digest, packages={"tutorsim": "1"}).open(episode, Nobody())
+
+
+def content(folder: Path) -> dict[str, bytes]:
+    return {path.name: path.read_bytes() for path in sorted(folder.iterdir())}
+
+
+@loopback
+def test_a_finished_episode_is_one_cassette_in_call_order(
+    tmp_path: Path, episode: str, call: Build, record: Build, server: Any, message: Build
+) -> None:
+    calls = [call("x", agent=agent) for agent in ("d", "c", "b", "a")]
+    replies = record(tmp_path, calls)
+
+    assert [*content(tmp_path)] == [f"{episode}.json"]
+    playback = FastReader(tmp_path).open(episode)
+    assert [*playback.cassette.interactions] == [str(one.key) for one in calls]
+    assert [playback.answer(one) for one in calls] == replies
+    assert playback.cassette.kind == "relay"
+
+
+@loopback
+def test_nothing_but_allowed_headers_and_no_credential_is_written(
+    tmp_path: Path, episode: str, call: Build, record: Build, server: Any
+) -> None:
+    record(tmp_path, [call("a", agent="a")], finish=False)
+    journal = content(tmp_path)
+    record(tmp_path, [call("a", agent="a"), call("b", agent="b")])
+    cassette = content(tmp_path)
+
+    assert server.headers[0]["authorization"] == f"Bearer {KEY}"
+    for data in [*journal.values(), *cassette.values()]:
+        assert KEY.encode() not in data
+        assert b"secret" not in data
+        assert server.url.encode() not in data
+    entry = json.loads(cassette[f"{episode}.json"])["interactions"][0]
+    assert [*entry["request"]["headers"]] == [
+        "content-type",
+        "anthropic-version",
+        "x-tutorsim-call",
+    ]
+    assert entry["response"]["headers"] == {"content-type": ["application/json"]}
+    assert entry["request"]["uri"] == "https://api.anthropic.com/v1/messages"
+
+
+@loopback
+@pytest.mark.parametrize("where", ["request", "reply"])
+def test_a_body_with_the_credential_is_refused_and_not_written(
+    where: str, tmp_path: Path, call: Build, record: Build, server: Any, message: Build
+) -> None:
+    server.respond = lambda _: message(KEY)
+    text = f"my key is {KEY}" if where == "request" else "hello"
+
+    with pytest.raises(RecordingRefused, match=f"The {where}"):
+        record(tmp_path, [call(text)])
+
+    assert len(server.seen) == (0 if where == "request" else 1)
+    assert all(KEY.encode() not in data for data in content(tmp_path).values())
+
+
+@loopback
+def test_a_short_placeholder_for_a_local_server_may_occur_in_texts(
+    tmp_path: Path, call: Build, record: Build, server: Any, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("ANTHROPIC_API_KEY", "test")
+
+    assert record(tmp_path, [call("a test")])[0].text == "re: a test"
+
+
+@loopback
+@pytest.mark.parametrize(
+    "fault",
+    [
+        lambda message: (529, {}, b"{}"),
+        lambda message: (429, {"retry-after-ms": "1"}, b"{}"),
+        lambda message: (500, {"content-type": "text/html"}, b"<html>"),
+        lambda message: None,
+        lambda message: (200, {}, b"<html>"),
+        lambda message: (200, {}, json.dumps({"type": "error", "error": {}}).encode()),
+        lambda message: (200, {}, json.dumps(message("cut off")).encode()[:-9]),
+        lambda message: (200, {"content-length": "9999"}, json.dumps(message("cut")).encode()),
+        lambda message: (200, {"content-encoding": "gzip"}, gzip.compress(b"{}" * 999)[:-20]),
+    ],
+    ids=["529", "429", "500", "dropped", "html", "error", "truncated", "short", "bad gzip"],
+)
+def test_only_a_whole_message_is_recorded_and_anything_else_is_asked_again(
+    fault: Build,
+    tmp_path: Path,
+    episode: str,
+    call: Build,
+    record: Build,
+    server: Any,
+    message: Build,
+) -> None:
+    server.respond = lambda _: fault(message) if len(server.seen) < 3 else message("whole")
+
+    [reply] = record(tmp_path, [call("x")])
+
+    assert reply.text == "whole"
+    assert len(server.seen) == 3
+    assert len(FastReader(tmp_path).open(episode).cassette.interactions) == 1
+
+
+@loopback
+def test_bodies_are_stored_decoded(
+    tmp_path: Path, episode: str, call: Build, record: Build, server: Any, message: Build
+) -> None:
+    packed = gzip.compress(json.dumps(message("unpacked")).encode())
+    server.respond = lambda _: (200, {"content-encoding": "gzip"}, packed)
+
+    assert record(tmp_path, [call("x")])[0].text == "unpacked"
+    assert FastReader(tmp_path).open(episode).answer(call("x")).text == "unpacked"
+
+
+@loopback
+def test_a_failed_call_leaves_the_others_of_its_round_on_disk(
+    tmp_path: Path, episode: str, call: Build, record: Build, server: Any, message: Build
+) -> None:
+    server.respond = lambda body: (
+        (400, {}, b"{}") if body["messages"][0]["content"] == "bad" else message("ok")
+    )
+    with pytest.raises(CallFailed):
+        record(tmp_path, [call("good", agent="a"), call("bad", agent="b")])
+
+    tape = open_tape(tmp_path, episode)
+    assert tape.holds(call("good", agent="a").key)
+    assert not tape.holds(call("bad", agent="b").key)
+
+
+@loopback
+def test_a_recorded_call_is_never_sent_again_and_the_bytes_are_those_of_one_run(
+    tmp_path: Path, call: Build, record: Build, server: Any
+) -> None:
+    calls = [call(f"text {n}", agent=f"a{n}") for n in range(4)]
+    record(tmp_path / "whole", calls)
+    for count in range(1, 5):
+        record(tmp_path / "parts", calls[:count], finish=count == 4)
+
+    assert len(server.seen) == 8
+    assert content(tmp_path / "whole") == content(tmp_path / "parts")
+
+    record(tmp_path / "parts", calls)
+    assert len(server.seen) == 8
+    assert content(tmp_path / "whole") == content(tmp_path / "parts")
+
+
+@loopback
+def test_a_torn_journal_costs_the_torn_call_only(
+    tmp_path: Path, episode: str, call: Build, record: Build, server: Any
+) -> None:
+    calls = [call(f"text {n}", agent=f"a{n}") for n in range(3)]
+    record(tmp_path / "whole", calls)
+    record(tmp_path / "whole-journal", calls, finish=False)
+    journal = (tmp_path / "whole-journal" / f"{episode}.journal.jsonl").read_bytes()
+    lines = journal.splitlines(keepends=True)
+
+    for cut in range(0, len(journal), 331):
+        folder = tmp_path / str(cut)
+        folder.mkdir()
+        (folder / f"{episode}.journal.jsonl").write_bytes(journal[:cut])
+        kept = max(0, journal[:cut].count(b"\n") - 1)
+        before = len(server.seen)
+
+        record(folder, calls)
+
+        assert len(server.seen) - before == len(lines) - 1 - kept
+        assert [*content(folder)] == [f"{episode}.json"]
+        assert sorted(json_of(folder, episode)) == sorted(json_of(tmp_path / "whole", episode))
+
+
+def json_of(folder: Path, episode: str) -> list[str]:
+    data = json.loads((folder / f"{episode}.json").read_bytes())
+    return [json.dumps(entry) for entry in data["interactions"]]
+
+
+@loopback
+def test_a_call_that_changed_since_it_was_recorded_is_refused(
+    tmp_path: Path, episode: str, call: Build, record: Build, server: Any
+) -> None:
+    record(tmp_path, [call("old words")], finish=False)
+
+    with pytest.raises(ChangedCallError, match=r"messages\[0\].content differs at character 0"):
+        asyncio.run(open_tape(tmp_path, episode).reply(episode, call("new words")))
+
+
+@loopback
+def test_a_failed_episode_is_taken_up_from_its_cassette(
+    tmp_path: Path, episode: str, call: Build, record: Build, server: Any
+) -> None:
+    first, second = call("one", agent="a"), call("two", agent="b")
+    record(tmp_path, [first])
+    record(tmp_path, [first, second], finish=False)
+    # The cassette of the failed attempt and the journal of the second one are both there.
+    assert len(content(tmp_path)) == 2
+
+    record(tmp_path, [first, second])
+
+    assert len(server.seen) == 2
+    assert [*content(tmp_path)] == [f"{episode}.json"]
+
+
+@loopback
+def test_a_kill_between_cassette_and_journal_does_no_harm(
+    tmp_path: Path, episode: str, call: Build, record: Build, server: Any
+) -> None:
+    record(tmp_path, [call("x")], finish=False)
+    journal = content(tmp_path)
+    record(tmp_path, [call("x")])
+    whole = content(tmp_path)
+    for name, data in journal.items():
+        (tmp_path / name).write_bytes(data)
+
+    record(tmp_path, [call("x")])
+
+    assert content(tmp_path) == whole
+    assert len(server.seen) == 1
+
+
+@loopback
+def test_a_full_disk_loses_nothing(
+    tmp_path: Path,
+    episode: str,
+    call: Build,
+    record: Build,
+    server: Any,
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    first, second = call("one", agent="a"), call("two", agent="b")
+    record(tmp_path, [first], finish=False)
+    before = content(tmp_path)
+    write = os.write
+
+    def half(handle: int, data: bytes) -> int:
+        if Path(f"/proc/self/fd/{handle}").readlink().name.endswith(".journal.jsonl"):
+            write(handle, bytes(data[:20]))
+            raise OSError(28, "No space left on device")
+        return write(handle, data)
+
+    with monkeypatch.context() as patch:
+        patch.setattr(os, "write", half)
+        with pytest.raises(FolderError, match="No space left") as caught:
+            record(tmp_path, [first, second])
+    assert caught.value.exit_code == 2
+    assert "Free some space" in caught.value.hint
+    assert content(tmp_path) == before
+
+    record(tmp_path, [first, second])
+    assert len(server.seen) == 3  # The second reply could not be kept, so it was asked for again.
+
+
+@loopback
+def test_a_cassette_that_cannot_be_written_keeps_the_journal(
+    tmp_path: Path,
+    episode: str,
+    call: Build,
+    record: Build,
+    server: Any,
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    def full(*_: Any) -> None:
+        raise OSError(28, "No space left on device")
+
+    with monkeypatch.context() as patch:
+        patch.setattr(Path, "replace", full)
+        with pytest.raises(FolderError, match="No space left"):
+            record(tmp_path, [call("x")])
+    assert [*content(tmp_path)] == [f"{episode}.journal.jsonl"]
+
+    record(tmp_path, [call("x")])
+    assert len(server.seen) == 1
+
+
+@pytest.mark.costly
+@loopback
+def test_many_episodes_record_side_by_side_each_into_its_own_cassette(
+    tmp_path: Path, call: Build, server: Any
+) -> None:
+    names = [f"sciq.q{n}.p.simple" for n in range(20)]
+
+    async def run() -> None:
+        deck = Deck(tmp_path, study_digest=DIGEST, packages={})
+        async with SdkModel(transport=deck.transport(HttpTransport())) as live:
+
+            async def one(name: str) -> None:
+                calls = [call(f"{name} {n}", agent=f"a{n}") for n in range(4)]
+                with deck.open(name, live) as tape:
+                    await asyncio.gather(*(tape.reply(name, c) for c in calls))
+                    await tape.sync()
+                    await tape.finish([c.key for c in calls])
+
+            await asyncio.gather(*(one(name) for name in names))
+
+    asyncio.run(run())
+    assert len(server.seen) == 80
+    for name in names:
+        playback = FastReader(tmp_path).open(name)
+        for n in range(4):
+            text = f"{name} {n}"
+            assert playback.answer(call(text, agent=f"a{n}")).text == f"re: {text}"
+
+
+@loopback
+def test_nothing_is_sent_that_no_open_tape_would_record(
+    tmp_path: Path, episode: str, call: Build, server: Any
+) -> None:
+    async def run() -> None:
+        deck = Deck(tmp_path, study_digest=DIGEST, packages={})
+        async with SdkModel(transport=deck.transport(HttpTransport())) as live:
+            deck.open(episode, live).close()
+            await live.reply(episode, call("x"))
+
+    with pytest.raises(RecordingRefused, match="outside any open recording"):
+        asyncio.run(run())
+    assert server.seen == []
+
+
+@pytest.mark.parametrize("order", [[], ["1/propose/a/1"] * 2, ["1/propose/b/1"]])
+def test_the_order_must_name_every_recorded_call_once(
+    order: list[str], tmp_path: Path, episode: str, call: Build, interaction: Build, message: Build
+) -> None:
+    tape = open_tape(tmp_path, episode)
+    tape.add(interaction(call("x", agent="a"), message("y")))
+
+    with pytest.raises(RecordingError, match="disagree on calls"):
+        asyncio.run(tape.finish([CallKey.parse(key) for key in order]))
+
+
+def test_what_a_tape_holds_can_be_counted(
+    tmp_path: Path, episode: str, call: Build, interaction: Build, message: Build
+) -> None:
+    tape = open_tape(tmp_path, episode)
+    tape.add(interaction(call("x"), message("y", model="model-1-dated")))
+
+    assert list(tape.replies()) == [("model-1", Reply("y", "model-1-dated", "end_turn", 7, 3))]
+
+
+def test_a_call_is_answered_once(
+    tmp_path: Path, episode: str, call: Build, interaction: Build, message: Build
+) -> None:
+    tape = open_tape(tmp_path, episode)
+    tape.add(interaction(call("x"), message("y")))
+
+    with pytest.raises(RecordingRefused, match="answered twice"):
+        tape.add(interaction(call("x"), message("z")))
+    assert tape.paid == 1
+
+
+def test_an_episode_without_any_reply_has_an_empty_cassette(tmp_path: Path, episode: str) -> None:
+    cassette = asyncio.run(open_tape(tmp_path, episode).finish([]))
+
+    assert len(cassette.interactions) == 0
+    assert FastReader(tmp_path).open(episode).unused() == ()
+
+
+def test_a_tape_of_another_study_is_refused(
+    tmp_path: Path, episode: str, call: Build, interaction: Build, message: Build
+) -> None:
+    tape = open_tape(tmp_path, episode)
+    tape.add(interaction(call("x"), message("y")))
+    with pytest.raises(RecordingError, match=r"journal\.jsonl"):
+        open_tape(tmp_path, episode, "1" * 64)
+
+    asyncio.run(tape.finish([call("x").key]))
+    with pytest.raises(RecordingError, match="belongs to another study"):
+        open_tape(tmp_path, episode, "1" * 64)
+
+
+def test_a_cassette_and_a_journal_that_disagree_are_refused(
+    tmp_path: Path, episode: str, call: Build, interaction: Build, message: Build, write: Build
+) -> None:
+    open_tape(tmp_path, episode).add(interaction(call("x"), message("y")))
+    write(tmp_path, [interaction(call("x"), message("z"))])
+
+    with pytest.raises(RecordingError, match="disagree on call 1/propose/motivation/1"):
+        open_tape(tmp_path, episode)
+
+
+@pytest.mark.parametrize("name", ["../x.y.z.w", "a/b.c.d.e", "sciq.q..p.simple", "", "manifest"])
+def test_no_episode_id_leaves_the_folder(name: str, tmp_path: Path) -> None:
+    with pytest.raises(UsageError, match="is not an episode id"):
+        open_tape(tmp_path, name)
+
+
+def test_a_link_in_place_of_a_journal_is_not_followed(
+    tmp_path: Path, episode: str, call: Build, interaction: Build, message: Build
+) -> None:
+    victim = tmp_path / "victim"
+    victim.write_text("untouched")
+    folder = tmp_path / "recording"
+    folder.mkdir()
+    tape = open_tape(folder, episode)
+    (folder / f"{episode}.journal.jsonl").symlink_to(victim)
+
+    with pytest.raises(FolderError, match="symbolic link"):
+        tape.add(interaction(call("x"), message("y")))
+    with pytest.raises(RecordingError):
+        open_tape(folder, episode)
+    assert victim.read_text() == "untouched"
+
+
+@pytest.mark.parametrize(
+    ("kinds", "combined"),
+    [(["api"], "api"), (["stand-in"], "stand-in"), (["api", "relay"], "relay"), ([], "relay")],
+)
+def test_a_mixture_of_sources_counts_as_a_relay(kinds: list[Any], combined: str) -> None:
+    assert combined_kind(kinds) == combined
+
+
+@loopback
+def test_a_stand_in_tells_its_name_and_is_recorded_as_one(
+    tmp_path: Path, episode: str, call: Build, record: Build, server: Any, message: Build
+) -> None:
+    data = json.dumps(message("x")).encode()
+    server.respond = lambda _: (200, {"x-tutorsim-standin": "stand-in 1"}, data)
+    record(tmp_path, [call("x")])
+
+    cassette = FastReader(tmp_path).open(episode).cassette
+    [one] = cassette.interactions.values()
+    assert cassette.kind == "stand-in"
+    assert one.response_headers["x-tutorsim-standin"] == "stand-in 1"
+
+
+def test_the_real_endpoint_is_recorded_as_such(
+    tmp_path: Path,
+    episode: str,
+    call: Build,
+    message: Build,
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    class Real(httpx2.AsyncBaseTransport):
+        async def handle_async_request(self, request: httpx2.Request) -> httpx2.Response:
+            return httpx2.Response(200, json=message("x"))
+
+    monkeypatch.delenv("ANTHROPIC_BASE_URL", raising=False)
+    monkeypatch.setenv("ANTHROPIC_API_KEY", KEY)
+
+    async def run() -> None:
+        deck = Deck(tmp_path, study_digest=DIGEST, packages={})
+        async with SdkModel(transport=deck.transport(Real())) as live:
+            with deck.open(episode, live) as tape:
+                await tape.reply(episode, call("x"))
+                await tape.finish([call("x").key])
+
+    asyncio.run(run())
+    assert FastReader(tmp_path).open(episode).cassette.kind == "api"

@@ -1,0 +1,118 @@
+"""What a manifest says is computed from its cassettes; only the word of a person is taken."""
+
+import json
+from collections.abc import Callable
+from hashlib import sha256
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+EPISODE = "sciq.ice.help_avoidant.simple"
+
+Edit = Callable[[dict[str, Any]], None]
+
+
+def head(**fields: Any) -> Edit:
+    return lambda manifest: manifest.update(fields)
+
+
+def provenance(**fields: Any) -> Edit:
+    return lambda manifest: manifest["provenance"].update(fields)
+
+
+def entry(**fields: Any) -> Edit:
+    def edit(manifest: dict[str, Any]) -> None:
+        [one] = (e for e in manifest["episodes"] if e["episode_id"] == EPISODE)
+        one.update(fields)
+
+    return edit
+
+
+def outcome(**fields: Any) -> Edit:
+    def edit(manifest: dict[str, Any]) -> None:
+        [one] = (e for e in manifest["episodes"] if e["episode_id"] == EPISODE)
+        one["outcome"].update(fields)
+
+    return edit
+
+
+FALSE = {
+    "the API answered": provenance(kind="api", name="Anthropic API"),
+    "the stand-in answered": provenance(kind="stand-in", name="tutorsim stand-in 2"),
+    "another model": provenance(models=["claude-opus-4-5"]),
+    "other packages": head(packages={"tutorsim": "9"}),
+    "another name": head(study_name="other"),
+    "another log": head(log_sha256="0" * 64),
+    "a sandbox where no program was judged": head(sandbox="{}"),
+    "another success": outcome(success=None),
+    "another winner": outcome(winners=["metacognitive"], decided_by=["fallback"]),
+    "fewer calls": entry(calls=3),
+    "other requests": entry(requests_sha256="0" * 64),
+    "a failure": entry(
+        status="failed", failure={"key": "0/student/student/1", "error": "HTTP 500"}
+    ),
+}
+
+
+@pytest.fixture
+def edit_manifest(recorded: Any) -> Callable[[Edit], None]:
+    def edit(change: Edit) -> None:
+        path: Path = recorded.cassettes / "manifest.json"
+        manifest = json.loads(path.read_bytes())
+        before = json.dumps(manifest)
+        change(manifest)
+        assert json.dumps(manifest) != before
+        path.write_text(json.dumps(manifest))
+
+    return edit
+
+
+@pytest.mark.parametrize("change", FALSE.values(), ids=FALSE)
+def test_a_false_manifest_is_refused(
+    change: Edit, edit_manifest: Any, recorded: Any, shell: Any
+) -> None:
+    edit_manifest(change)
+    said = shell("verify", recorded.cassettes)
+    assert said.code == 4
+    assert "manifest.json does not say what" in said.err
+    assert "the manifest says " in said.err
+    assert "Recorded from" not in said.out
+
+
+@pytest.mark.parametrize("reader", ["fast", "sdk"])
+def test_a_replay_writes_no_log_that_names_another_who_answered(
+    reader: str, edit_manifest: Any, recorded: Any, shell: Any, tmp_path: Path
+) -> None:
+    edit_manifest(FALSE["the API answered"])
+    into = tmp_path / "again"
+    said = shell("replay", recorded.cassettes, "--log-dir", into, "--reader", reader)
+    assert said.code == 4
+    assert "provenance" in said.err
+    assert not (into / "run.json").exists()
+
+
+def test_the_name_of_a_server_of_the_user_s_own_rests_on_the_user_s_word(
+    edit_manifest: Any, recorded: Any, shell: Any
+) -> None:
+    edit_manifest(provenance(name="my proxy"))
+    said = shell("verify", recorded.cassettes)
+    assert said.code == 0
+    assert "relay: my proxy" in said.out
+
+
+def test_the_requests_of_two_recordings_do_not_mix(recorded: Any, shell: Any) -> None:
+    """A cassette names the packages that recorded it, as the manifest does."""
+    path = recorded.cassettes / f"{EPISODE}.json"
+    text = path.read_text()
+    manifest = recorded.cassettes / "manifest.json"
+    digest = json.loads(manifest.read_bytes())["study_digest"]
+    other = text.replace(digest, "1" * 64)
+    path.write_text(other)
+    held = manifest.read_text().replace(
+        sha256(text.encode()).hexdigest(), sha256(other.encode()).hexdigest()
+    )
+    manifest.write_text(held)
+    said = shell("verify", recorded.cassettes)
+    assert said.code == 4
+    assert "study_digest" in said.err

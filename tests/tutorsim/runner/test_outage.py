@@ -1,0 +1,224 @@
+"""While nothing answers a recording waits; where nothing ever works it ends early."""
+
+import asyncio
+import time
+from collections.abc import Callable
+from itertools import pairwise
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from tutorsim.errors import CallFailed, Interrupted, TutorsimError
+from tutorsim.runner import outage as module
+from tutorsim.runner.outage import ALIKE, Outage
+from tutorsim.runner.recording_stop import Stop
+
+AWAY = CallFailed("Nothing answers.", unreachable=True)
+ODD = CallFailed("HTTP 500.")
+
+
+@pytest.fixture
+def clock(monkeypatch: pytest.MonkeyPatch) -> Callable[[], float]:
+    """Pauses pass at once, on a clock of their own."""
+    now = [0.0]
+
+    async def pause(self: Stop, seconds: float) -> None:
+        now[0] += seconds
+        self.check()
+
+    monkeypatch.setattr(Stop, "pause", pause)
+    monkeypatch.setattr(module.time, "monotonic", lambda: now[0])
+    return lambda: now[0]
+
+
+def outage(limit: float = 600.0) -> tuple[Outage, list[str]]:
+    said: list[str] = []
+    return Outage(limit, Stop(), said.append), said
+
+
+def again(one: Outage, error: CallFailed, before: int | None = None) -> bool:
+    count = one.answers if before is None else before
+    return asyncio.run(one.may_be_over(error, answers_before=count))
+
+
+def test_pauses_grow_until_the_limit_and_then_the_recording_ends(clock: Any) -> None:
+    one, said = outage(limit=300)
+    one.answered()
+    times = [0.0]
+
+    def all_pauses() -> None:
+        while again(one, AWAY):
+            times.append(clock())
+
+    with pytest.raises(TutorsimError, match="Nothing answers") as ended:
+        all_pauses()
+    pauses = [after - before for before, after in pairwise(times)]
+    assert pauses[0] == 1
+    assert pauses[:-1] == sorted(pauses[:-1])
+    assert max(pauses) <= 60
+    assert clock() == 300
+    assert "goes on from here" in ended.value.hint
+    assert said == ["Nothing answers. Waiting for it, at most 300 seconds."]
+
+
+def test_the_end_of_an_outage_is_told_and_the_next_one_begins_anew(clock: Any) -> None:
+    one, said = outage()
+    one.answered()
+    assert again(one, AWAY)
+    one.answered()
+    assert said[-1] == "the endpoint answers again."
+    assert again(one, AWAY)
+    assert len(said) == 3
+
+
+def test_a_call_that_fails_while_others_are_answered_fails_on_its_own(clock: Any) -> None:
+    one, _ = outage()
+    one.answered()
+    one.answered()
+    assert not again(one, AWAY, before=1)
+    assert not again(one, ODD)
+    assert clock() == 0
+
+
+def test_without_a_limit_nothing_is_waited_for(clock: Any) -> None:
+    one, _ = outage(limit=0)
+    one.answered()
+    assert not again(one, AWAY)
+
+
+def test_where_nothing_has_answered_yet_the_first_such_failure_ends_it(clock: Any) -> None:
+    with pytest.raises(TutorsimError, match="Nothing answers") as ended:
+        again(outage()[0], AWAY)
+    assert "ANTHROPIC_BASE_URL" in ended.value.hint
+
+
+def test_where_every_call_fails_alike_it_ends_early(clock: Any) -> None:
+    one, _ = outage()
+    assert [again(one, ODD) for _ in range(ALIKE - 1)] == [False] * (ALIKE - 1)
+    with pytest.raises(TutorsimError, match="HTTP 500"):
+        again(one, ODD)
+    mixed, _ = outage()
+    for number in range(2 * ALIKE):
+        assert not again(mixed, CallFailed(f"HTTP {500 + number % 2}."))
+
+
+def test_a_stop_ends_a_pause() -> None:
+    one, _ = outage()
+    one.answered()
+    one.stop.because(Interrupted("stopped"))
+    with pytest.raises(Interrupted):
+        again(one, AWAY)
+
+
+# --- Whole recordings ----------------------------------------------------------------------------
+
+FOLDERS = ("--log-dir", "{tmp}/log", "--cassette-dir", "{tmp}/cassettes")
+
+
+@pytest.fixture
+def run(shell: Any, tmp_path: Path) -> Callable[..., Any]:
+    def record(study: Path, *options: object) -> Any:
+        folders = [word.format(tmp=tmp_path) for word in FOLDERS]
+        return shell("run", study, *folders, *options)
+
+    return record
+
+
+@pytest.mark.costly
+@pytest.mark.loopback
+def test_an_outage_in_the_middle_fails_no_episode(
+    endpoint: Any,
+    write_grid: Any,
+    run: Any,
+    monkeypatch: pytest.MonkeyPatch,
+    files: Any,
+    recorded_once: Any,
+    tmp_path: Path,
+) -> None:
+    monkeypatch.setattr(module, "SHORTEST", 0.05)
+    began: list[float] = []
+
+    def away(call: str, attempt: int) -> str | None:
+        if len(endpoint.sent) == 9:
+            began.append(time.monotonic())
+        return "503" if began and time.monotonic() < began[0] + 1 else None
+
+    endpoint.fault = away
+    said = run(write_grid(), "--max-retries", 0, "--max-outage", 60)
+    assert said.code == 0, said.err
+    assert "Waiting for it, at most 60 seconds" in said.err.replace("\n", " ")
+    assert "the endpoint answers again" in said.err
+    assert files(tmp_path / "log", tmp_path / "cassettes") == files(
+        recorded_once.log, recorded_once.cassettes
+    )
+
+
+@pytest.mark.loopback
+def test_what_failed_by_connection_is_taken_up_by_the_same_command(
+    endpoint: Any, write_grid: Any, run: Any
+) -> None:
+    endpoint.fault = lambda call, attempt: "503" if "ice" in call else None
+    study = write_grid()
+    assert run(study, "--max-retries", 0, "--max-outage", 0).code == 1
+    endpoint.fault = lambda call, attempt: None
+    endpoint.sent.clear()
+    assert run(study).code == 0
+    assert {call.split(".")[1] for call in endpoint.sent} == {"ice"}
+
+
+@pytest.mark.loopback
+def test_a_key_with_a_line_break_is_refused_before_anything_is_sent(
+    endpoint: Any, write_grid: Any, run: Any, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    monkeypatch.setenv("ANTHROPIC_API_KEY", "sk-ant-test-0123456789\n")
+    said = run(write_grid())
+    assert said.code == 2
+    assert r"It contains '\n'" in said.err
+    assert "sk-ant-test" not in said.err
+    assert not (tmp_path / "cassettes").exists()
+
+
+@pytest.mark.parametrize("url", ["127.0.0.1:8808", "api.anthropic.com", "ftp://host", "http://"])
+def test_a_base_url_that_is_none_is_refused(
+    url: str, write_grid: Any, run: Any, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("ANTHROPIC_API_KEY", "unused")
+    monkeypatch.setenv("ANTHROPIC_BASE_URL", url)
+    monkeypatch.delenv("CI", raising=False)
+    said = run(write_grid())
+    assert said.code == 2
+    assert "The base URL" in said.err
+
+
+@pytest.mark.loopback
+@pytest.mark.parametrize(
+    ("kind", "words"),
+    [
+        ("garbage", "The reply is not a message but a page."),
+        ("cut", "The connection failed: the reply was cut off."),
+        ("drop", "The connection failed: it was closed without a reply."),
+        ("500", "HTTP 500"),
+    ],
+)
+def test_where_no_call_works_the_cause_is_named_and_little_is_sent(
+    kind: str, words: str, endpoint: Any, write_grid: Any, run: Any, tmp_path: Path
+) -> None:
+    endpoint.fault = lambda call, attempt: kind
+    said = run(write_grid(repeats=9), "--max-retries", 0, "--max-connections", 2)
+    assert said.code == 1
+    assert words in said.err
+    assert "The first 8 calls all failed like this" in said.err
+    assert len(endpoint.sent) < 12
+    assert not (tmp_path / "cassettes" / "manifest.json").exists()
+
+
+@pytest.mark.loopback
+def test_a_dead_server_ends_it_at_once(
+    endpoint: Any, write_grid: Any, run: Any, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("ANTHROPIC_BASE_URL", "http://127.0.0.1:9")
+    said = run(write_grid(), "--max-retries", 0)
+    assert said.code == 1
+    assert "nothing answers at the endpoint's address" in said.err
+    assert "No call has been answered" in said.err

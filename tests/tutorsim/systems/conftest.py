@@ -1,0 +1,52 @@
+"""A system of another package, installed for the test alone, and a model that answers it."""
+
+import shutil
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+from tutorsim.standin import StandIn
+from tutorsim.standin.mind import forget_minds
+
+STUDY = """
+name = "greetings"
+system = "greeting"
+seed = 5
+
+[benchmarks.guests]
+tasks = "builtin"
+
+[models]
+greeter = "claude-haiku-4-5"
+"""
+
+
+@pytest.fixture
+def greeting(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Path]:
+    """A study file of the system, which is found through its entry point."""
+    site = tmp_path / "site"
+    info = site / "greeting-1.0.dist-info"
+    info.mkdir(parents=True)
+    shutil.copy(Path(__file__).with_name("greeting.py"), site / "greeting_system.py")
+    (info / "METADATA").write_text("Metadata-Version: 2.1\nName: greeting\nVersion: 1.0\n")
+    (info / "entry_points.txt").write_text(
+        "[tutorsim.systems]\ngreeting = greeting_system:GREETING\n"
+    )
+    monkeypatch.syspath_prepend(str(site))
+    monkeypatch.setenv("PYTHONPATH", str(site))
+    forget_minds()
+    study = tmp_path / "greetings.toml"
+    study.write_text(STUDY)
+    yield study
+    forget_minds()
+
+
+@pytest.fixture
+def model(monkeypatch: pytest.MonkeyPatch, greeting: Path) -> Iterator[StandIn]:
+    """The stand-in, where the SDK's environment points."""
+    with StandIn(seed=3) as server:
+        monkeypatch.setenv("ANTHROPIC_BASE_URL", server.url)
+        monkeypatch.setenv("ANTHROPIC_API_KEY", "unused")
+        monkeypatch.delenv("CI", raising=False)
+        yield server

@@ -1,0 +1,120 @@
+"""A debate with ties through the house: recorded, replayed, in a batch, killed, asked again."""
+
+import json
+import os
+import random
+import signal
+import subprocess
+import sys
+import time
+
+import pytest
+import tomli_w
+
+from tutorsim.bundled_recordings import bundled_recording
+from tutorsim.replay import read_manifest
+
+pytestmark = pytest.mark.loopback
+
+STUDY = {
+    "name": "ties",
+    "system": "debate",
+    "seed": 3,
+    "conditions": ["approval", "unanimity"],
+    "benchmarks": {"strategyqa": {"tasks": "builtin", "limit": 3}},
+    "debate": {"vote_from": 1, "max_turns": 3, "confidence": True},
+}
+
+
+@pytest.fixture
+def study(tmp_path):
+    path = tmp_path / "study.toml"
+    path.write_text(tomli_w.dumps(STUDY), encoding="utf-8")
+    return path
+
+
+@pytest.fixture
+def recorded(study, model, shell, tmp_path):
+    folder = tmp_path / "rec"
+    said = shell("run", study, "--log-dir", tmp_path / "log", "--cassette-dir", folder)
+    assert said.code == 0, said.err
+    return folder
+
+
+def lines_of(folder):
+    return (folder / "episodes.jsonl").read_bytes()
+
+
+def test_a_debate_with_ties_replays_to_the_same_bytes(recorded, shell, tmp_path):
+    lines = lines_of(tmp_path / "log")
+    assert b'"vote_held"' in lines
+    for name, options in {"one": ("--workers", 1), "two": ("--workers", 2)}.items():
+        assert shell("replay", recorded, "--log-dir", tmp_path / name, *options).code == 0
+        assert lines_of(tmp_path / name) == lines
+    assert shell("verify", recorded).code == 0
+
+
+@pytest.mark.costly
+def test_a_batch_gives_the_log_of_direct_calls(recorded, study, shell, tmp_path):
+    options = ("--log-dir", tmp_path / "batch-log", "--cassette-dir", tmp_path / "batch", "--batch")
+    assert shell("run", study, *options).code == 0
+    assert lines_of(tmp_path / "batch-log") == lines_of(tmp_path / "log")
+
+
+@pytest.mark.costly
+@pytest.mark.parametrize("seed", [1, 2, 3, 4])
+def test_after_kills_at_any_moment_the_same_command_ends_with_the_same_bytes(
+    recorded, study, model, shell, tmp_path, seed
+):
+    """Three kills a run: while it starts, while it asks, while it writes, or after its end."""
+    draw = random.Random(seed)
+    folders = ["--log-dir", tmp_path / "again", "--cassette-dir", tmp_path / "killed"]
+    connections = ("--max-connections", draw.choice([1, 2, 8]))
+    command = [sys.executable, "-m", "tutorsim", "run", study, *connections, *folders]
+    asked, before = model.requests, model.requests
+    for moment in sorted(draw.randrange(asked) for _ in range(3)):
+        running = subprocess.Popen(list(map(str, command)), env=dict(os.environ))
+        deadline = time.monotonic() + 60
+        while model.requests - before < moment and running.poll() is None:
+            assert time.monotonic() < deadline
+            time.sleep(0.002)
+        time.sleep(draw.uniform(0, 0.3))
+        running.send_signal(signal.SIGKILL)
+        running.wait()
+    said = shell("run", study, *folders)
+    assert said.code == 0, said.err
+    assert lines_of(tmp_path / "again") == lines_of(tmp_path / "log")
+    assert shell("verify", tmp_path / "killed").code == 0
+    assert model.requests - before <= asked + 3 * connections[1]  # what was kept is not asked again
+
+
+@pytest.mark.costly
+def test_deciding_votes_are_asked_again_and_recounted(recorded, shell, tmp_path):
+    said = shell("retest", tmp_path / "log", "--repeats", 1, "--cassette-dir", recorded)
+    assert said.code == 0, said.err
+    assert shell("recount", tmp_path / "log").code == 0
+    told = json.loads(shell("recount", tmp_path / "log", "--set", "vote_from=1,2", "--json").out)
+    assert told
+
+
+def test_commands_that_do_not_apply_say_so(recorded, shell, tmp_path):
+    for command in (("diverge", tmp_path / "log"), ("branch", tmp_path / "log", "--plan")):
+        said = shell(*command)
+        assert said.code == 2
+        assert "'debate'" in said.err
+
+
+@pytest.mark.costly
+def test_the_bundled_recording_is_small_and_verifies(shell):
+    folder = bundled_recording("debate")
+    assert sum(path.stat().st_size for path in folder.iterdir()) < 600_000
+    assert len(read_manifest(folder).episodes) == 70
+    assert shell("verify", folder).code == 0
+
+
+@pytest.mark.costly
+def test_the_demo_of_debates_needs_no_network_and_gives_equal_bytes(shell, tmp_path):
+    for name in ("a", "b"):
+        assert shell("demo", "--system", "debate", "--log-dir", tmp_path / name).code == 0
+    for file in ("episodes.jsonl", "run.json", "report.html"):
+        assert (tmp_path / "a" / file).read_bytes() == (tmp_path / "b" / file).read_bytes()

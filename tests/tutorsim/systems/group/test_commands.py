@@ -1,0 +1,136 @@
+"""The bundled recording of groups, through every command."""
+
+import json
+import shutil
+from pathlib import Path
+
+import pytest
+
+BUNDLED = Path(__file__).parents[4] / "cassettes" / "group"
+
+
+@pytest.fixture(scope="module")
+def log(tmp_path_factory):
+    from tutorsim.runner.replaying import replay
+
+    folder = tmp_path_factory.mktemp("group") / "log"
+    replay(BUNDLED, log_dir=folder, workers=1)
+    return folder
+
+
+def value(shell, *arguments):
+    said = shell(*arguments, "--json")
+    assert said.code == 0, said.err
+    return json.loads(said.out)
+
+
+@pytest.mark.costly
+def test_the_demo_gives_the_same_bytes_twice_with_a_persons_lesson(shell, tmp_path):
+    for name in ("one", "two"):
+        assert shell("demo", "--system", "group", "--log-dir", tmp_path / name).code == 0
+    first, second = ((tmp_path / name / "episodes.jsonl").read_bytes() for name in ("one", "two"))
+    assert first == second
+    persons = [line for line in first.splitlines() if b'"variant":"person"' in line]
+    assert len(persons) == 1
+    said = [e["text"] for e in json.loads(persons[0])["events"] if e["who"] == "learner"]
+    assert len(said) == 12
+
+
+def test_the_bundled_recording_is_small():
+    assert sum(path.stat().st_size for path in BUNDLED.iterdir()) < 500_000
+
+
+def test_the_summary_says_who_was_a_person_and_what_answered(log, shell):
+    found = value(shell, "summary", log)
+    assert "1 of them with a person" in found["summary"]
+    assert "a script that typed through the page" in found["summary"]
+    assert found["provenance"].startswith("stand-in")
+    assert {section["id"] for section in found["sections"]} == {"lessons", "duels", "calls"}
+
+
+@pytest.mark.costly
+def test_the_report_has_every_part_and_no_word_of_the_person(log, shell, tmp_path):
+    page = tmp_path / "r.html"
+    assert shell("report", log, "-o", page).code == 0
+    text = page.read_text(encoding="utf-8")
+    for part in ("lessons", "interaction", "recount", "duels", "calls"):
+        assert f'id="{part}"' in text
+    assert "one side is the barn" not in text
+
+
+def test_a_recount_is_exact_where_nothing_changes(log, shell):
+    found = value(shell, "recount", log, "--set", "threshold=3.5")
+    divergences = next(s for s in found["sections"] if s["id"] == "divergences")
+    assert all(row["event"] is None for row in divergences["tables"][0]["rows"])
+
+
+def test_values_combine_to_settings(log, shell):
+    found = value(shell, "recount", log, "--set", "threshold=2.5,4", "--set", "silence=off,raise")
+    rows = found["sections"][0]["tables"][0]["rows"]
+    assert len({row["setting"] for row in rows}) == 4
+
+
+def test_scores_by_rank_are_refused_where_nobody_votes(log, shell):
+    done = shell("recount", log, "--score", "veto=1,1,0")
+    assert done.code == 2
+    assert "a run of the system group" in done.err
+
+
+def test_shares_and_phases_sum_to_one(log):
+    from tutorsim.analysis.systems import open_run
+    from tutorsim.analysis.systems.group.lesson_tables import phases_table
+    from tutorsim.records.group import LessonRecord
+
+    lessons = [one for one in open_run(log).episodes if isinstance(one, LessonRecord)]
+    for row in phases_table(lessons).data.iter_rows(named=True):
+        kinds = (row["guiding"], row["questioning"], row["affective"], row["other"])
+        assert sum(kinds) == pytest.approx(1)
+
+
+def test_every_table_is_exported(log, shell, tmp_path):
+    assert shell("export", log, "-o", tmp_path / "t", "--format", "jsonl").code == 0
+    names = {path.stem for path in (tmp_path / "t").iterdir()}
+    assert {"episodes", "events", "thoughts", "codes", "duels", "ratings", "calls"} <= names
+
+
+def test_show_tells_thoughts_and_scores(log, shell):
+    said = shell("show", log, "lesson.run.tom_average.self_select")
+    assert said.code == 0
+    assert "chosen" in said.out
+    duel = shell("show", log, "scenario.football.none.duel")
+    assert "by self-selection" in duel.out
+    assert "Judge" in duel.out
+
+
+@pytest.mark.parametrize("command", ["diverge", "branch"])
+def test_commands_without_meaning_are_refused(log, shell, command):
+    options = {
+        "diverge": ("--rule", "approval"),
+        "branch": ("--rule", "approval", "--plan"),
+    }[command]
+    said = shell(command, log, *options)
+    assert said.code == 2
+    assert "'group'" in said.err
+
+
+def test_a_study_with_a_person_cannot_run_by_itself(shell, tmp_path, monkeypatch):
+    monkeypatch.setenv("ANTHROPIC_API_KEY", "unused")
+    monkeypatch.delenv("CI", raising=False)
+    folder = ("--log-dir", tmp_path / "log", "--cassette-dir", tmp_path / "rec")
+    said = shell("run", BUNDLED / "study.toml", *folder)
+    assert said.code == 2
+    assert "tutorsim chat" in said.err
+    assert not (tmp_path / "rec").exists()
+
+
+def test_inputs_that_are_missing_or_edited_end_a_replay(shell, tmp_path):
+    folder = tmp_path / "rec"
+    shutil.copytree(BUNDLED, folder)
+    path = folder / "inputs.jsonl"
+    whole = path.read_text(encoding="utf-8")
+    path.unlink()
+    assert shell("replay", folder, "--log-dir", tmp_path / "a").code == 3
+    path.write_text(whole.replace("barn", "farm"), encoding="utf-8")
+    assert shell("replay", folder, "--log-dir", tmp_path / "b").code == 4
+    path.write_text(whole, encoding="utf-8")
+    assert shell("replay", folder, "--log-dir", tmp_path / "c").code == 0

@@ -1,0 +1,146 @@
+"""Study files of groups: the grid, and what is refused."""
+
+import json
+
+import pytest
+
+from tutorsim.errors import StudyError, TaskFileError
+from tutorsim.systems import load_study
+from tutorsim.systems.group.tasks import (
+    KINDS,
+    builtin_lessons,
+    builtin_scenarios,
+    read_lessons,
+    read_scenarios,
+    tasks_text,
+)
+
+
+def written(tmp_path, text):
+    path = tmp_path / "study.toml"
+    path.write_text(f'name = "x"\nsystem = "group"\n{text}')
+    return path
+
+
+LESSONS = '[benchmarks.lesson]\ntasks = "builtin"\n'
+SCENARIOS = '[benchmarks.scenario]\ntasks = "builtin"\n'
+
+
+def test_a_scenario_is_one_duel_of_both_conditions(tmp_path):
+    loaded = load_study(
+        written(tmp_path, 'learners = ["tom_quiet", "person"]\n' + LESSONS + SCENARIOS)
+    )
+    ids = [spec.episode_id for spec in loaded.grid()]
+    assert ids[:2] == ["lesson.run.tom_quiet.self_select", "lesson.run.tom_quiet.next_speaker"]
+    assert len(ids) == 4 * 2 * 2 + 16
+    assert ids[16] == "scenario.perimeter_5Fslip.none.duel"
+
+
+def test_a_person_can_be_in_the_first_lessons_only(tmp_path):
+    text = 'learners = ["person"]\n' + LESSONS + "[group]\nperson_lessons = 3\n"
+    assert len(list(load_study(written(tmp_path, text)).grid())) == 3
+
+
+def test_lambda_is_written_as_such(tmp_path):
+    loaded = load_study(written(tmp_path, LESSONS + "[group]\nlambda = 0.5\n"))
+    assert loaded.study.group.weight == 0.5
+    assert loaded.study_table()["group"]["lambda"] == 0.5
+    assert loaded.settings().settings["group"] == {"lambda": 0.5}
+
+
+BAD = {
+    "lambda = 1.5": "group.lambda",
+    "threshold = 0.5": "group.threshold",
+    'agents = ["bob", "Bob"]': "agents names 'bob' twice",
+    'agents = ["bob"]': "a group has 2 to 6",
+    'agents = ["bob", "learner"]': "stands for somebody else",
+    'agents = ["bob", "zoe"]': "the catalog has no 'zoe'",
+    'person_name = "ALICE"': "is the name of somebody else",
+    'person_name = "a b"': "group.person_name",
+    "weight = 0.5": "there is no setting 'weight'",
+    "treshold = 3": "Did you mean 'threshold'?",
+}
+
+
+@pytest.mark.parametrize("line", BAD)
+def test_bad_settings_are_refused_with_file_and_key(tmp_path, line):
+    path = written(tmp_path, f"{LESSONS}[group]\n{line}\n")
+    with pytest.raises(StudyError) as caught:
+        load_study(path)
+    assert BAD[line] in str(caught.value)
+    assert str(path) in caught.value.what
+
+
+def test_a_learner_named_like_an_agent_is_refused(tmp_path):
+    more = '[catalog.learners.rob]\nname = "Bob"\ncharacter = "You are Bob."\n'
+    path = written(tmp_path, f'learners = ["rob"]\n{LESSONS}{more}')
+    with pytest.raises(StudyError, match="its name is that of an agent"):
+        load_study(path)
+
+
+def test_the_shipped_sets_are_whole():
+    assert len(builtin_lessons()) == 4
+    kinds = [scenario.kind for scenario in builtin_scenarios()]
+    assert {kind: kinds.count(kind) for kind in KINDS} == dict.fromkeys(KINDS, 2)
+    for scenario in builtin_scenarios():
+        assert scenario.speakers <= {"bob", "alice", "charlie", "learner"}
+        assert scenario.expected.speaker != scenario.messages[-1].name
+
+
+@pytest.mark.parametrize("tasks", [builtin_lessons(), builtin_scenarios()])
+def test_written_tasks_are_read_again(tmp_path, tasks):
+    path = tmp_path / "tasks.json"
+    path.write_text(tasks_text(tasks), encoding="utf-8")
+    read = read_lessons if tasks[0].benchmark == "lesson" else read_scenarios
+    assert read(path) == tasks
+
+
+def changed_lesson(change):
+    value = json.loads(tasks_text(builtin_lessons()[:1]))
+    change(value[0])
+    return value
+
+
+@pytest.mark.parametrize(
+    ("change", "said"),
+    [
+        (lambda x: x["stages"].append(x["stages"][0]), "a lesson has 4 stages, this one has 5"),
+        (lambda x: x["stages"][1].update(tasks=[]), "stages.1.tasks"),
+        (lambda x: x["stages"][1]["tasks"][0].update(id="1.1"), "'1.1' is there twice"),
+        (lambda x: x.pop("problem"), "problem"),
+        (lambda x: x.update(hint="no"), "hint"),
+    ],
+)
+def test_lessons_that_are_none_are_refused(tmp_path, change, said):
+    path = tmp_path / "lessons.json"
+    path.write_text(json.dumps(changed_lesson(change)))
+    with pytest.raises(TaskFileError) as caught:
+        read_lessons(path)
+    assert said in caught.value.what
+    assert "'run'" in caught.value.what
+    assert str(path) in caught.value.what
+    assert caught.value.why
+    assert caught.value.hint
+
+
+def test_scenarios_of_eight_messages_and_strangers_are_refused(tmp_path):
+    value = json.loads(tasks_text(builtin_scenarios()[:1]))
+    short = tmp_path / "short.json"
+    short.write_text(json.dumps([value[0] | {"messages": value[0]["messages"][:8]}]))
+    with pytest.raises(TaskFileError, match="a scenario has 9 messages, this one has 8"):
+        read_scenarios(short)
+    value[0]["messages"][2]["name"] = "zoe"
+    strange = tmp_path / "strange.json"
+    strange.write_text(json.dumps(value))
+    path = written(tmp_path, f'[benchmarks.scenario]\ntasks = "{strange.name}"\n')
+    with pytest.raises(TaskFileError, match="has the speaker 'zoe'"):
+        load_study(path)
+
+
+def test_ids_that_repeat_are_refused(tmp_path):
+    path = tmp_path / "lessons.json"
+    value = json.loads(tasks_text(builtin_lessons()[:2]))
+    value[1]["id"] = "RUN"
+    path.write_text(json.dumps(value))
+    with pytest.raises(TaskFileError, match="is there twice"):
+        read_lessons(path)

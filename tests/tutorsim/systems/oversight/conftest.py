@@ -1,0 +1,161 @@
+"""Builders of items, scenes and MRBench files."""
+
+import json
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from tutorsim.flow_drivers import drive, scripted
+from tutorsim.model import Request
+from tutorsim.records.oversight import OversightRecord
+from tutorsim.scripted_mind import Asking, Chance
+from tutorsim.study import EpisodeSpec
+from tutorsim.systems.oversight import OVERSIGHT
+from tutorsim.systems.oversight.acts_by_condition import CONDITIONS
+from tutorsim.systems.oversight.item_flow import item_flow
+from tutorsim.systems.oversight.labelled_item import Item
+from tutorsim.systems.oversight.prompt_context import ItemScene
+from tutorsim.systems.oversight.scripted_agents import recognise
+from tutorsim.systems.oversight.settings import Study
+from tutorsim.systems.oversight.study import OversightStudy
+from tutorsim.systems.oversight.tasks import builtin_items
+
+SHARED = Path(__file__).parents[4].parent / "shared" / "data"
+
+
+@pytest.fixture
+def published():
+    """Path of a published data file; skips the test if it is not on this machine."""
+
+    def path(name: str) -> Path:
+        if not (SHARED / name).is_file():
+            pytest.skip(f"{name} is not on this machine")
+        return SHARED / name
+
+    return path
+
+
+def annotation(mistake: str = "Yes", guidance: str = "Yes", **others: str) -> dict[str, str]:
+    return {
+        "Mistake_Identification": mistake,
+        "Mistake_Location": "Yes",
+        "Revealing_of_the_Answer": "No",
+        "Providing_Guidance": guidance,
+        "Actionability": "Yes",
+        "humanlikeness": "Yes",
+        "Coherence": "Yes",
+        "Tutor_Tone": "Neutral",
+        **others,
+    }
+
+
+def row(conversation: str = "one", replies: Mapping[str, Any] | None = None) -> dict[str, Any]:
+    return {
+        "conversation_id": conversation,
+        "conversation_history": "Tutor: What is 2 + 2? \n\xa0Student: It is 5.\nI am sure.",
+        "Ground_Truth_Solution": "It is 4.",
+        "anno_llm_responses": replies
+        or {"Expert": {"response": "Count again.", "annotation": annotation()}},
+    }
+
+
+@pytest.fixture
+def bench(tmp_path):
+    """Write rows as a file of the benchmark, and give its path."""
+
+    def write(*rows: Any, text: str | None = None) -> Path:
+        path = tmp_path / "bench.json"
+        path.write_text(json.dumps(rows) if text is None else text, encoding="utf-8")
+        return path
+
+    return write
+
+
+@pytest.fixture
+def make_row():
+    return row
+
+
+@pytest.fixture
+def make_annotation():
+    return annotation
+
+
+@pytest.fixture
+def study():
+    """Build a study of the built-in items, or of given ones."""
+
+    def build(
+        items: Sequence[Item] = (),
+        seed: int = 7,
+        models: Any = None,
+        conditions: Any = CONDITIONS,
+        **settings: Any,
+    ):
+        chosen = Study(
+            name="small",
+            seed=seed,
+            conditions=conditions,
+            benchmarks={"mrbench": {}},
+            oversight=settings,
+            models=models or {},
+        )
+        tasks = {"mrbench": tuple(items) or builtin_items()}
+        return OversightStudy(chosen, OVERSIGHT.catalog(), tasks, OVERSIGHT)
+
+    return build
+
+
+@pytest.fixture
+def scene(study):
+    """Build a scene of a built-in item, or of a given one."""
+
+    def build(condition: str = "hpo", item: Item | int = 0, seed: int = 7, **settings: Any):
+        chosen = builtin_items()[item] if isinstance(item, int) else item
+        name = f"mrbench.{chosen.task_id}.none.{condition}"
+        spec = EpisodeSpec("mrbench", chosen, "none", condition, 1, name, name)
+        loaded = study([chosen], seed, conditions=[condition], **settings)
+        stored = loaded.with_wordings(loaded.wordings())
+        return ItemScene(stored, spec)
+
+    return build
+
+
+@dataclass
+class Played:
+    """A record, and what was sent for it."""
+
+    record: OversightRecord
+    requests: dict[str, Request]
+
+    @property
+    def keys(self):
+        return list(self.requests)
+
+    @property
+    def texts(self):
+        return [f"{r.system}\n{r.user}" for r in self.requests.values()]
+
+
+@pytest.fixture
+def play():
+    """Run a scene; the scripted mind answers, except what is given by call key."""
+
+    def run(scene: ItemScene, replies: Mapping[str, str] | None = None) -> Played:
+        requests: dict[str, Request] = {}
+
+        def reply(call):
+            requests[str(call.key)] = call.request
+            given = (replies or {}).get(str(call.key))
+            if given is not None:
+                return given
+            chance = Chance(scene.loaded.study.seed, scene.spec.episode_id, str(call.key))
+            asking = Asking(call.request.system, call.request.user)
+            return recognise(asking, chance, None)
+
+        return Played(drive(item_flow(scene), scripted(reply)), requests)
+
+    return run

@@ -1,0 +1,212 @@
+"""The path of a tuned lead: examples of a run, training, and a study that it leads."""
+
+import json
+import sys
+
+import polars as pl
+import pytest
+
+from tutorsim.analysis.report.table_export import export_run
+from tutorsim.analysis.systems import open_run
+from tutorsim.bundled_recordings import bundled_recording
+from tutorsim.runner.replaying import replay
+from tutorsim.standin import StandIn
+from tutorsim.standin.mind import Thought, think, tokens
+from tutorsim.systems.oversight import OVERSIGHT
+from tutorsim.systems.oversight import finetune as command
+from tutorsim.systems.oversight.finetune import PACKAGES, Recipe, tune
+
+ROW = {"conversation": "bus", "split": "train", "system": "You label.", "user": "Hm?", "gold": "{}"}
+TEMPLATE = "{% for m in messages %}<{{ m.role }}>{{ m.content }}{% endfor %}<assistant>"
+
+
+@pytest.fixture
+def examples(tmp_path):
+    path = tmp_path / "lead_examples.parquet"
+    pl.DataFrame([ROW]).write_parquet(path)
+    return path
+
+
+def test_the_recipe_is_that_of_the_study():
+    recipe = Recipe()
+    assert (recipe.rank, recipe.alpha, recipe.dropout, recipe.learning_rate) == (16, 32, 0.05, 2e-4)
+    assert (recipe.batch, recipe.accumulation, recipe.epochs, recipe.quantize) == (16, 2, 3, True)
+
+
+def test_a_missing_package_is_named_with_how_to_install_it(examples, tmp_path, monkeypatch, capsys):
+    monkeypatch.setitem(sys.modules, "torch", None)
+    said = command.main([str(examples), "--model", "m", "-o", str(tmp_path / "out")])
+    assert said == 2
+    text = capsys.readouterr().err
+    assert "The package torch is missing" in text
+    assert "tutorsim[finetune]" in text
+
+
+def test_a_folder_that_holds_anything_is_left_alone(examples, tmp_path, capsys):
+    assert command.main([str(examples), "--model", "m", "-o", str(tmp_path)]) == 2
+    assert "is there already" in capsys.readouterr().err
+    assert [path.name for path in tmp_path.iterdir()] == [examples.name]
+
+
+# --- With the packages, on a tiny model of random weights -------------------------------------
+
+
+@pytest.fixture(scope="module")
+def exported(tmp_path_factory):
+    """The examples of the bundled study, of the condition with the shortest prompts."""
+    folder = bundled_recording(OVERSIGHT.demo)
+    assert folder is not None
+    log, out = tmp_path_factory.mktemp("log"), tmp_path_factory.mktemp("tables")
+    replay(folder, log_dir=log, workers=1)
+    export_run(log, out, "parquet")
+    path = out / "lead_examples.parquet"
+    table = pl.read_parquet(path).filter(condition="single")
+    split = pl.when(conversation="bus").then(pl.lit("test")).otherwise(pl.lit("train"))
+    table.with_columns(split=split).write_parquet(path)
+    return path
+
+
+@pytest.fixture(scope="module")
+def tiny(tmp_path_factory, exported):
+    """Folder of a chat model with random weights; nothing is downloaded."""
+    for name in PACKAGES:
+        pytest.importorskip(name, reason=f"{name} comes with tutorsim[finetune] only")
+    from tokenizers import Tokenizer, decoders, models, pre_tokenizers, trainers
+    from transformers import LlamaConfig, LlamaForCausalLM, PreTrainedTokenizerFast, set_seed
+
+    set_seed(1)
+    table = pl.read_parquet(exported)
+    words = Tokenizer(models.BPE())
+    words.pre_tokenizer = pre_tokenizers.ByteLevel(add_prefix_space=False)
+    words.decoder = decoders.ByteLevel()
+    words.train_from_iterator(
+        [*table["user"], *table["gold"]],
+        trainers.BpeTrainer(
+            vocab_size=600,
+            special_tokens=["<end>"],
+            initial_alphabet=pre_tokenizers.ByteLevel.alphabet(),
+            show_progress=False,
+        ),
+    )
+    folder = tmp_path_factory.mktemp("tiny")
+    tokenizer = PreTrainedTokenizerFast(tokenizer_object=words, eos_token="<end>")
+    tokenizer.chat_template = TEMPLATE
+    tokenizer.save_pretrained(folder)
+    config = LlamaConfig(
+        vocab_size=600,
+        hidden_size=16,
+        intermediate_size=32,
+        num_hidden_layers=1,
+        num_attention_heads=2,
+        max_position_embeddings=2000,
+        eos_token_id=0,
+    )
+    LlamaForCausalLM(config).save_pretrained(folder)
+    return folder
+
+
+@pytest.mark.costly
+@pytest.mark.filterwarnings("ignore")
+def test_two_steps_on_a_tiny_model_lower_the_loss_and_leave_the_base_as_it_is(
+    tiny, exported, tmp_path, capsys
+):
+    weights = (tiny / "model.safetensors").read_bytes()
+    tuned = tune(exported, str(tiny), tmp_path / "lead", Recipe(max_steps=2, quantize=False))
+    assert tuned.steps == 2
+    assert tuned.after["train"] < tuned.before["train"]
+    assert tuned.examples == {"train": 14, "test": 2}
+    assert set(tuned.before) == set(tuned.after) == {"train", "test"}
+    assert (tiny / "model.safetensors").read_bytes() == weights
+    account = json.loads((tmp_path / "lead" / "tuning.json").read_text(encoding="utf-8"))
+    assert account["recipe"]["rank"] == 16
+    assert account["after"] == tuned.after
+    adapter = json.loads((tmp_path / "lead" / "adapter_config.json").read_text(encoding="utf-8"))
+    assert (adapter["r"], adapter["lora_alpha"], adapter["lora_dropout"]) == (16, 32, 0.05)
+
+
+@pytest.mark.costly
+@pytest.mark.filterwarnings("ignore")
+def test_bad_models_and_machines_are_refused_with_what_to_do(tiny, exported, tmp_path, capsys):
+    import torch
+    from transformers import AutoTokenizer
+
+    def said(model, *options):
+        out = str(tmp_path / "lead")
+        assert command.main([str(exported), "--model", str(model), "-o", out, *options]) == 2
+        return capsys.readouterr().err
+
+    if not torch.cuda.is_available():
+        assert "--no-quantize" in said(tiny)
+    assert "cannot be loaded" in said(tmp_path, "--no-quantize")
+    short = tmp_path / "short"
+    short.mkdir()
+    for path in tiny.iterdir():
+        (short / path.name).write_bytes(path.read_bytes())
+    config = json.loads((short / "config.json").read_text())
+    (short / "config.json").write_text(json.dumps({**config, "max_position_embeddings": 50}))
+    assert "No example fits into the 50 tokens" in said(short, "--no-quantize")
+    tokenizer = AutoTokenizer.from_pretrained(tiny)
+    tokenizer.chat_template = None
+    (short / "chat_template.jinja").unlink()
+    tokenizer.save_pretrained(short)
+    assert "has no chat template" in said(short, "--no-quantize")
+
+
+STUDY = """
+name = "tuned"
+system = "oversight"
+seed = 1
+conditions = ["no_debate", "single"]
+[benchmarks.mrbench]
+sample = 1
+[models]
+lead = "tuned-lead"
+"""
+
+
+@pytest.mark.costly
+@pytest.mark.loopback
+@pytest.mark.filterwarnings("ignore")
+def test_a_tuned_model_behind_a_relay_leads_a_study_in_recorded_calls(
+    tiny, exported, tmp_path, shell, monkeypatch
+):
+    from peft import AutoPeftModelForCausalLM
+    from transformers import AutoTokenizer
+
+    folder = tmp_path / "lead"
+    tune(exported, str(tiny), folder, Recipe(max_steps=1, quantize=False))
+    model = AutoPeftModelForCausalLM.from_pretrained(folder)
+    tokenizer = AutoTokenizer.from_pretrained(folder)
+
+    def generated(system, user):
+        said = [{"role": "system", "content": system}, {"role": "user", "content": user}]
+        asked = tokenizer.apply_chat_template(
+            said, add_generation_prompt=True, return_tensors="pt", return_dict=True
+        )
+        made = model.generate(**asked, max_new_tokens=12, do_sample=False)
+        return "tuned: " + tokenizer.decode(made[0, asked["input_ids"].shape[1] :])
+
+    def relay(body, chance, *, steady=None):
+        if body["model"] != "tuned-lead":
+            return think(body, chance, steady=steady)
+        text = generated(body["system"], body["messages"][0]["content"])
+        return Thought(text, tokens(body["system"]), tokens(text), "end_turn")
+
+    monkeypatch.setattr("tutorsim.standin.endpoint.think", relay)
+    monkeypatch.setenv("ANTHROPIC_API_KEY", "sk-ant-test-0123456789-credential")
+    monkeypatch.delenv("CI", raising=False)
+    (tmp_path / "study.toml").write_text(STUDY, encoding="utf-8")
+    recording, log = tmp_path / "recording", tmp_path / "log"
+    with StandIn() as server:
+        monkeypatch.setenv("ANTHROPIC_BASE_URL", server.url)
+        ran = shell("run", tmp_path / "study.toml", "--log-dir", log, "--cassette-dir", recording)
+        assert ran.code == 0, ran.err
+        asked = server.requests
+    records = open_run(log).episodes
+    assert len(records) == 4
+    for record in records:
+        assert record.lead.raw.startswith("tuned: ")
+        assert record.label is None  # random weights answer nothing that can be read
+        assert record.judge is None or not record.judge.raw.startswith("tuned: ")
+    assert asked == sum(len(record.calls) for record in records)
+    assert shell("verify", recording).code == 0

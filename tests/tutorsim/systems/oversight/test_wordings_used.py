@@ -1,0 +1,30 @@
+from tutorsim.systems.oversight import OVERSIGHT
+from tutorsim.systems.oversight.acts_by_condition import CONDITIONS
+from tutorsim.systems.oversight.settings import OversightSettings
+from tutorsim.systems.oversight.wordings_used import used_prompts
+from tutorsim.systems.system import CUT_OFF_REMINDER
+
+
+def used(*conditions, **settings):
+    return used_prompts(conditions, OversightSettings(**settings))
+
+
+def test_all_conditions_and_settings_together_use_every_template():
+    everything = used(*CONDITIONS, adaptive="log", show_reference=True)
+    of_any_study = {CUT_OFF_REMINDER}
+    assert everything | of_any_study == set(OVERSIGHT.catalog().prompts)
+
+
+def test_each_condition_runs_on_the_wordings_that_it_is_said_to_use(scene, play):
+    # Scenes of the tests hold these wordings only, as a recording does.
+    for condition in CONDITIONS:
+        assert play(scene(condition, adaptive="skip", judge_orders=2)).record.status == "complete"
+
+
+def test_what_a_condition_does_not_ask_is_not_used():
+    assert "press" not in used("no_advocate")
+    assert "rebut" not in used("no_advocate")
+    assert "rebut_unchallenged" not in used("hpo")
+    assert "alone" not in used("hpo")
+    assert "alone" in used("hpo", adaptive="log")
+    assert not any(name.startswith("brief_") for name in used("no_briefing", "single"))

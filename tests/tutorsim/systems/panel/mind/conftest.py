@@ -1,0 +1,81 @@
+"""Episodes played by the panel's mind without a server, and requests to it."""
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from pathlib import Path
+
+import pytest
+
+from tutorsim.flow_drivers import drive, scripted
+from tutorsim.mechanisms.flow import CodeResult, CodeRun
+from tutorsim.model import Call
+from tutorsim.records import EpisodeRecord, VerdictRecord
+from tutorsim.scripted_mind import Chance
+from tutorsim.standin.mind import read_request, think
+from tutorsim.study import EpisodeSpec
+from tutorsim.systems import load_study
+from tutorsim.systems.panel.episode import episode
+from tutorsim.systems.panel.mind.prompt_reading import Asked
+from tutorsim.systems.panel.prompt_context import Scene
+from tutorsim.tasks import CodeTask
+
+STUDY = """
+name = "played"
+seed = 5
+
+[benchmarks.sciq]
+limit = 2
+
+[benchmarks.humaneval]
+limit = 2
+"""
+
+
+@dataclass(frozen=True)
+class Played:
+    """What was asked and answered in a study of 120 episodes."""
+
+    records: tuple[EpisodeRecord, ...]
+    calls: tuple[tuple[EpisodeSpec, Call, str], ...]
+
+
+@pytest.fixture(scope="session")
+def played(tmp_path_factory: pytest.TempPathFactory) -> Played:
+    """Two tasks of each benchmark, all personas and conditions."""
+    path: Path = tmp_path_factory.mktemp("played") / "study.toml"
+    path.write_text(STUDY)
+    loaded = load_study(path)
+    calls: list[tuple[EpisodeSpec, Call, str]] = []
+    records = []
+    for spec in loaded.grid():
+
+        def reply(call: Call, spec: EpisodeSpec = spec) -> str:
+            chance = Chance(0, spec.episode_id, str(call.key))
+            text = think(call.request.body(), chance).text
+            calls.append((spec, call, text))
+            return text
+
+        world = scripted(reply, judge_code=lambda run, spec=spec: verdict(run, spec.task))
+        records.append(drive(episode(Scene(loaded, spec)), world))
+    return Played(tuple(records), tuple(calls))
+
+
+def verdict(run: CodeRun, task: CodeTask) -> CodeResult:
+    """Only the reference passes: every slip fails, as another test proves."""
+    passed = task.canonical_solution.rstrip() in run.message
+    outcome = "pass" if passed else "fail"
+    return CodeResult(None, VerdictRecord(outcome=outcome, reason="compared"))
+
+
+Ask = Callable[..., Asked]
+
+
+@pytest.fixture
+def ask() -> Ask:
+    """Build what the mind reads from a system text and a user text."""
+
+    def build(system: str, user: str) -> Asked:
+        body = {"system": system, "messages": [{"role": "user", "content": user}]}
+        return Asked(*read_request(body))
+
+    return build

@@ -1,0 +1,153 @@
+"""A small study of panels of 3, 4 and 6 roles and two placebos, recorded from the stand-in."""
+
+import json
+import os
+import signal
+import subprocess
+import sys
+import time
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import polars as pl
+import pytest
+
+from tutorsim.standin import StandIn
+
+pytestmark = [pytest.mark.loopback, pytest.mark.costly]
+
+STUDY = """
+name = "sizes"
+seed = 4
+conditions = ["baseline", "ranked"]
+personas = ["help_avoidant"]
+max_turns = 1
+
+[panels.three]
+roles = ["scaffolding", "misconception", "motivation"]
+
+[panels.four]
+roles = ["scaffolding", "misconception", "motivation", "metacognitive"]
+
+[panels.six]
+roles = ["misconception", "motivation", "metacognitive", "summing_up", "transfer", "precision"]
+fallback_order = ["misconception", "motivation", "metacognitive", "transfer", "precision", \
+"summing_up"]
+
+[panels.copies]
+placebo = "copied"
+roles = ["scaffolding"]
+size = 4
+
+[panels.lot]
+placebo = "random"
+size = 3
+
+[catalog.roles.summing_up]
+title = "summing-up tutor"
+objective = "gather what has been said into one sentence"
+means = "Ask for the sentence, and mend it together."
+
+[benchmarks.sciq]
+limit = 2
+"""
+EPISODES = 2 * (1 + 5)
+
+
+@pytest.fixture
+def model(monkeypatch: pytest.MonkeyPatch) -> Iterator[StandIn]:
+    with StandIn(seed=3) as server:
+        monkeypatch.setenv("ANTHROPIC_BASE_URL", server.url)
+        monkeypatch.setenv("ANTHROPIC_API_KEY", "unused")
+        monkeypatch.delenv("CI", raising=False)
+        yield server
+
+
+@pytest.fixture
+def study(tmp_path: Path) -> Path:
+    path = tmp_path / "sizes.toml"
+    path.write_text(STUDY)
+    return path
+
+
+def test_the_study_goes_through_every_command(
+    study: Path, model: StandIn, shell: Any, tmp_path: Path
+) -> None:
+    rec, log = tmp_path / "rec", tmp_path / "log"
+    command = ["run", study, "--log-dir", log, "--cassette-dir", rec]
+    killed = subprocess.Popen(
+        [sys.executable, "-m", "tutorsim", *map(str, command)], env=dict(os.environ)
+    )
+    deadline = time.monotonic() + 60
+    while model.requests < 100 and killed.poll() is None and time.monotonic() < deadline:
+        time.sleep(0.01)
+    killed.send_signal(signal.SIGKILL)
+    assert killed.wait() == -signal.SIGKILL
+    on_disk = sum(len(p.read_bytes().splitlines()) - 1 for p in rec.glob("*.journal.jsonl"))
+    before = model.requests
+    said = shell(*command)
+    assert said.code == 0, said.err
+    calls = json.loads(shell("summary", log, "--json").out)["usage"]["calls"]
+    assert on_disk > 0
+    assert model.requests - before <= calls - on_disk
+
+    for workers in (1, 3):
+        again = tmp_path / f"again{workers}"
+        assert shell("replay", rec, "--log-dir", again, "--workers", workers).code == 0
+        for name in ("episodes.jsonl", "run.json"):
+            assert (again / name).read_bytes() == (log / name).read_bytes()
+    for reader in ("fast", "sdk"):
+        said = shell("verify", rec, "--reader", reader)
+        assert said.out.startswith(f"{EPISODES} of {EPISODES} episodes"), said.err
+    assert shell("verify", rec, "--wordings", "current").code == 0
+    batched = ("--log-dir", tmp_path / "b", "--cassette-dir", tmp_path / "brec", "--batch")
+    assert shell("run", study, *batched).code == 0
+    assert (tmp_path / "b" / "episodes.jsonl").read_bytes() == (log / "episodes.jsonl").read_bytes()
+    _views(log, tmp_path, shell)
+    _what_follows(log, rec, tmp_path, shell)
+
+
+def _views(log: Path, tmp_path: Path, shell: Any) -> None:
+    found = json.loads(shell("summary", log, "--json").out)["panels"]
+    assert [len(made["roles"]) for made in found["panels"].values()] == [3, 4, 6, 4, 3]
+    assert {row["panel"] for row in found["outcomes"]} == set(found["panels"])
+    drawn = shell("summary", log, "--section", "panels").out
+    assert "Final votes tied, by size" in drawn
+    assert "scaffolding, 4 times" in drawn
+    assert "panel six" in shell("summary", log, "--panel", "six").out
+    page, text = tmp_path / "report.html", tmp_path / "report.md"
+    assert shell("report", log, "-o", page).code == 0
+    assert shell("report", log, "-o", text).code == 0
+    for path in (page, text):
+        assert "Certain under another rule, by size" in path.read_text(encoding="utf-8")
+    assert shell("export", log, "-o", tmp_path / "tables").code == 0
+    ballots = pl.read_parquet(tmp_path / "tables" / "ballots.parquet")
+    sizes = ballots.filter(stage="vote_final").group_by("panel").agg(pl.n_unique("voter"))
+    assert dict(sizes.iter_rows()).items() <= {
+        "three": 3, "four": 4, "six": 6, "copies": 4, "lot": 3
+    }.items()  # fmt: skip
+    episode = next(e for e in ballots["episode_id"] if e.endswith(".ranked.six"))
+    assert (
+        "condition ranked, panel six (misconception › motivation" in shell("show", log, episode).out
+    )
+
+
+def _what_follows(log: Path, rec: Path, tmp_path: Path, shell: Any) -> None:
+    assert "Nothing differs" in shell("compare", log, tmp_path / "again1").out
+    whole = json.loads(shell("recount", log, "--targets", "simple", "--json").out)
+    names = ("three", "four", "six", "copies", "lot")
+    parts = [
+        json.loads(shell("recount", log, "--panel", n, "--targets", "simple", "--json").out)
+        for n in names
+    ]
+    assert sum(part["turns"] for part in parts) == whole["turns"]
+    assert shell("recount", log, "--panel", "five").code == 2
+    assert shell("diverge", log, "--panel", "six", "--rule", "simple").code == 0
+    branch = tmp_path / "branch"
+    assert shell("branch", log, "--rule", "simple", "--cassette-dir", rec, "-o", branch).code == 0
+    assert shell("verify", branch).code == 0
+    assert shell("compare", log, branch).code == 0
+    assert shell("retest", rec, "--repeats", 1).code == 0
+    assert shell("verify", rec).code == 0
+    assert shell("audit", log, "-o", tmp_path / "audit").code == 0

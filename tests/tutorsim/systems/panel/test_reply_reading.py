@@ -1,0 +1,132 @@
+"""Reading proposals, reviews and scores."""
+
+import time
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from tutorsim.records import Note
+from tutorsim.systems.panel.reply_reading import (
+    ReadProposal,
+    Score,
+    read_proposal,
+    read_reviews,
+    read_score,
+    salvage_proposal,
+)
+
+anything = st.text(max_size=80) | st.text(alphabet="ABPROSALCNFIDETHWK: \n*_#>0129.-", max_size=60)
+
+
+@pytest.mark.parametrize(
+    ("reply", "read"),
+    [
+        ("PROPOSAL: Try.\nRATIONALE: Short.\nCONFIDENCE: 80", ("Try.", "Short.", 80)),
+        ("PROPOSAL: Try.\r\nRATIONALE: Short.\r\nCONFIDENCE: 80\r\n", ("Try.", "Short.", 80)),
+        ("**PROPOSAL:** Try.\n**RATIONALE:** Short.\n**CONFIDENCE:** 80%", ("Try.", "Short.", 80)),
+        ("Sure!\nproposal:\nOne.\nTwo.\nConfidence: 7/100", ("One.\nTwo.", None, 7)),
+        ("PROPOSAL: Try.", ("Try.", None, None)),
+        ("PROPOSAL: Try.\nCONFIDENCE: 101", ("Try.", None, None)),
+        ("PROPOSAL: Try.\nCONFIDENCE: high", ("Try.", None, None)),
+        ("PROPOSAL: Try.\nCONFIDENCE: -5", ("Try.", None, None)),
+        ("PROPOSAL: One.\nPROPOSAL: Two.", ("One.", None, None)),
+        ("PROPOSAL: My PROPOSAL: stays.", ("My PROPOSAL: stays.", None, None)),
+    ],
+)
+def test_a_proposal_is_read_field_by_field(reply, read):
+    assert read_proposal(reply) == ReadProposal(*read)
+
+
+@pytest.mark.parametrize("reply", ["", "Try this.", "PROPOSAL:", "PROPOSAL:\nRATIONALE: Why."])
+def test_a_reply_without_proposed_text_is_no_proposal(reply):
+    assert read_proposal(reply) is None
+
+
+def test_a_reply_without_the_marker_can_be_salvaged_as_the_text():
+    assert salvage_proposal("Try this.\nCONFIDENCE: 3") == ReadProposal("Try this.", None, 3)
+    assert salvage_proposal(" \n ") is None
+    assert salvage_proposal("RATIONALE: only that") is None
+
+
+def test_reviews_are_read_for_the_labels_shown():
+    reply = (
+        "A:\nSTRENGTH: Clear.\nWEAKNESS: Long.\n"
+        "**B:**\n**STRENGTH:** Kind.\n"
+        "Reply C: STRENGTH: Short.\n"
+        "E:\nSTRENGTH: Nobody.\n"
+        "A:\nSTRENGTH: Again."
+    )
+    assert read_reviews(reply, ("A", "B", "C", "D")) == {
+        "A": Note(strength="Clear.", weakness="Long."),
+        "B": Note(strength="Kind.", weakness=None),
+        "C": Note(strength="Short.", weakness=None),
+    }
+
+
+@pytest.mark.parametrize("reply", ["", "All are fine.", "A:\nGood.", "STRENGTH: Good."])
+def test_a_reply_without_a_block_is_no_review(reply):
+    assert read_reviews(reply, ("A", "B")) is None
+
+
+@pytest.mark.parametrize(
+    ("reply", "value", "rationale"),
+    [
+        ("SCORE: 0.7\nMinor issues.", 0.7, "Minor issues."),
+        ("SCORE: 1\n\nAll there.\nMore.", 1.0, "All there."),
+        ("SCORE: 0", 0.0, ""),
+        ("SCORE: .4\nx", 0.4, "x"),
+        ("SCORE: 1.\nx", 1.0, "x"),
+        ("**Score:** 0.1\r\nWrong.", 0.1, "Wrong."),
+        ("Here it is.\nSCORE: 0.75\nGood.", 0.75, "Good."),
+        ("SCORE: 0.7 \nGood.", 0.7, "Good."),
+    ],
+)
+def test_a_score_is_read_with_its_reason(reply, value, rationale):
+    assert read_score(reply) == Score(value, rationale)
+
+
+@pytest.mark.parametrize(
+    "reply",
+    [
+        "",
+        "0.7",
+        "SCORE: high",
+        "SCORE: 1.01",
+        "SCORE: -0.1",
+        "SCORE: 7/10",
+        "SCORE: 0.4 or 0.7",
+        "SCORE: nan",
+        "SCORE: ٠",
+        "The SCORE: 0.7",
+        "SCORE: " + "9" * 5000,
+    ],
+)
+def test_a_reply_without_a_number_in_range_is_unscored_and_not_zero(reply):
+    assert read_score(reply) is None
+
+
+@given(anything)
+def test_no_text_makes_a_reader_fail(reply):
+    read_proposal(reply)
+    salvage_proposal(reply)
+    read_reviews(reply, ("A", "B", "C"))
+    score = read_score(reply)
+    assert score is None or 0 <= score.value <= 1
+
+
+@pytest.mark.parametrize("filling", [" ", "*", "9", "A:\n", "\n", "PROPOSAL ", "STRENGTH ", "_#>"])
+def test_a_huge_reply_is_read_in_reasonable_time(filling):
+    start = time.process_time()
+    long = filling * 20_000
+    for reply in (
+        long,
+        f"A:\nSTRENGTH{long}",
+        f"SCORE:{long}x",
+        f"PROPOSAL: x\nCONFIDENCE: {long}",
+    ):
+        read_proposal(reply)
+        salvage_proposal(reply)
+        read_reviews(reply, ("A", "B"))
+        read_score(reply)
+    assert time.process_time() - start < 3

@@ -1,0 +1,95 @@
+"""What a study is said to use is what its prompts are made of, no more and no less."""
+
+from dataclasses import replace
+
+import pytest
+
+from tutorsim.catalog import Catalog, load_catalog
+from tutorsim.flow_drivers import drive, scripted
+from tutorsim.records import Branch
+from tutorsim.systems import LoadedStudy
+from tutorsim.systems.panel.wordings_used import FIRST_FORM_PROMPTS
+
+BOTH = {"sciq": {"limit": 1}, "humaneval": {"limit": 1}}
+STUDIES = {
+    "one panel on questions": {},
+    "one panel on programs": {"benchmarks": {"humaneval": {"limit": 1}}},
+    "the single tutor": {"conditions": ["baseline"]},
+    "nobody": {"max_turns": 0, "benchmarks": BOTH},
+    "no tie round": {"conditions": ["ranked"], "tie_policy": "no_tie_round"},
+    "own criterion": {"vote_criterion": "Which?"},
+    "diagnostic ballots": {"conditions": ["rich"], "vote_formats": ["approval", "simple"]},
+    "everything": {
+        "conditions": ["baseline", "simple", "ranked", "cumulative", "approval", "rich"],
+        "benchmarks": BOTH,
+    },
+}
+
+
+@pytest.fixture
+def filled(monkeypatch: pytest.MonkeyPatch):
+    """The templates that a study fills when no reply can be read and every vote ties."""
+
+    def of(loaded: LoadedStudy) -> set[str]:
+        names: set[str] = set()
+        fill = Catalog.fill
+
+        def noted(self, template, **values):
+            names.add(template)
+            return fill(self, template, **values)
+
+        with monkeypatch.context() as patch:
+            patch.setattr(Catalog, "fill", noted)
+            for spec in loaded.grid():
+                drive(loaded.episode(spec), scripted(lambda call: "?"))
+        return names
+
+    return of
+
+
+@pytest.mark.parametrize("settings", STUDIES.values(), ids=STUDIES)
+def test_the_templates_that_a_study_uses_are_those_that_its_episodes_fill(
+    settings, make_study, filled
+):
+    loaded = make_study(**settings)
+    criterion = set() if loaded.study.vote_criterion else {"vote_criterion"}
+    assert loaded.used()["prompts"] == filled(loaded) | criterion
+
+
+def test_everything_that_ships_is_used_by_some_study(make_study):
+    loaded = make_study(**STUDIES["everything"])
+    assert loaded.used()["prompts"] == set(load_catalog().prompts)
+
+
+def test_a_branch_uses_the_ballots_the_tie_round_and_the_roles_of_its_alternative(make_study):
+    loaded = make_study(conditions=["simple"], tie_policy="no_tie_round")
+    roles = ("scaffolding", "motivation", "baseline")
+    branch = Branch(
+        parent="p",
+        parent_study="s",
+        parent_recording="r",
+        rule="ranked",
+        tie_policy="tie_round",
+        roles=roles,
+    )
+    study = loaded.study.model_copy(update={"branch": branch})
+    more = replace(loaded, study=study).used()
+    added = {part: set(names) - set(loaded.used()[part]) for part, names in more.items()}
+    assert added == {
+        "prompts": {"ballot_ranked", "critique_tied", "vote_tied"},
+        "roles": {"baseline"},
+        "personas": set(),
+    }
+
+
+def test_the_roles_and_personas_used_are_those_that_are_told_of(make_study):
+    used = make_study(conditions=["baseline"]).used()
+    assert (used["roles"], used["personas"]) == ({"baseline"}, {"help_avoidant"})
+    panel = make_study().used()
+    assert "baseline" not in panel["roles"]
+
+
+def test_the_first_form_covers_what_shipped_then():
+    """A template that ships later is in no digest of the first form."""
+    assert len(FIRST_FORM_PROMPTS) == len(set(FIRST_FORM_PROMPTS)) == 32
+    assert set(FIRST_FORM_PROMPTS) <= set(load_catalog().prompts)

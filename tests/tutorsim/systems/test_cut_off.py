@@ -1,0 +1,86 @@
+"""A reply that was cut off is asked for once more, in every system."""
+
+from dataclasses import replace
+
+import pytest
+
+from tutorsim.flow_drivers import drive, scripted
+from tutorsim.mechanisms.flow import Heard, Round
+from tutorsim.scripted_mind import Chance
+from tutorsim.standin.mind import think
+from tutorsim.study import shipped_studies
+from tutorsim.system_registry import system_names
+from tutorsim.systems import load_study, system_named
+from tutorsim.systems.system import CUT_OFF_REMINDER
+
+
+def loaded(system, **settings):
+    """The system's shipped study, in no other wordings than a recording of it holds."""
+    study = load_study(shipped_studies()[system_named(system).example], overrides=settings)
+    return study.with_wordings(study.wordings())
+
+
+def one_of_each_condition(study):
+    return {spec.condition: spec for spec in study.grid()}.values()
+
+
+def requests_of(study, spec):
+    """Call key → request of an episode in which every first reply is cut off."""
+    sent = {}
+
+    def reply(call):
+        sent[call.key] = call.request
+        chance = Chance(7, str(call.key), call.request.user)
+        body = call.request.body()
+        return think({**body, "max_tokens": 9_999}, chance, steady=chance).text
+
+    canned = scripted(reply, listen=lambda _: Heard(None, 0, ended=True))
+
+    def world(effect):
+        replies = canned(effect)
+        if not isinstance(effect, Round):
+            return replies
+        return tuple(
+            reply._replace(stop_reason="max_tokens") if call.key.attempt == 1 else reply
+            for call, reply in zip(effect.calls, replies, strict=True)
+        )
+
+    record = drive(study.episode(spec), world)
+    assert record.status == "complete"
+    return sent
+
+
+@pytest.mark.parametrize("system", system_names())
+def test_every_call_of_every_condition_is_asked_again_when_cut_off(system):
+    study = loaded(system)
+    reminder = study.catalog.fill(CUT_OFF_REMINDER)
+    for spec in one_of_each_condition(study):
+        sent = requests_of(study, spec)
+        firsts = [key for key in sent if key.attempt == 1]
+        assert firsts
+        for key in firsts:
+            assert sent[key._replace(attempt=2)] == sent[key].followed_by(reminder)
+
+
+def asks_again(system, study, spec):
+    """Whether some call of an episode asks again for what was cut off, in the shipped words."""
+    reminder = system_named(system).catalog().fill(CUT_OFF_REMINDER)
+    return any(sent.user.endswith(reminder) for sent in requests_of(study, spec).values())
+
+
+@pytest.mark.parametrize("system", system_names())
+def test_without_the_setting_nothing_is_asked_again_and_the_wording_is_not_recorded(system):
+    study = loaded(system, ask_cut_off_again=False)
+    assert CUT_OFF_REMINDER not in study.wordings()["prompts"]
+    for spec in one_of_each_condition(study):
+        assert not asks_again(system, study, spec)
+
+
+@pytest.mark.parametrize("system", system_names())
+def test_a_recording_whose_wordings_lack_the_reminder_asks_as_it_did(system):
+    """Recordings made before the system had the reminder keep their calls and their digest."""
+    before = loaded(system, ask_cut_off_again=False)
+    study = replace(before, study=before.study.model_copy(update={"ask_cut_off_again": True}))
+    [spec, *_] = one_of_each_condition(study)
+    assert not asks_again(system, study, spec)
+    assert study.wordings() == before.wordings()

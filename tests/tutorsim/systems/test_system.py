@@ -1,0 +1,148 @@
+"""A system that only this test registers goes through every command, or is told why not."""
+
+import json
+import os
+import signal
+import subprocess
+import sys
+import time
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from tutorsim.system_registry import system_names
+
+pytestmark = pytest.mark.loopback
+
+GREETING = Path(__file__).with_name("greeting.py")
+
+
+@pytest.fixture
+def recorded(greeting: Path, model: Any, shell: Any, tmp_path: Path) -> Path:
+    """A recording of the system; its log is in the folder `log` beside it."""
+    folder = tmp_path / "rec"
+    said = shell("run", greeting, "--log-dir", tmp_path / "log", "--cassette-dir", folder)
+    assert said.code == 0, said.err
+    return folder
+
+
+def test_the_system_is_small_and_nothing_in_the_product_names_it():
+    assert len(GREETING.read_text().splitlines()) <= 200
+    root = Path(__file__).parents[3]
+    files = [*(root / "tutorsim").rglob("*.py"), *(root / "analysis").rglob("*.py")]
+    assert [path for path in files if "greeting" in path.read_text(encoding="utf-8")] == []
+    assert "greeting" not in system_names()
+
+
+def test_a_recording_of_it_replays_to_the_same_bytes(recorded, shell, tmp_path):
+    lines = (tmp_path / "log" / "episodes.jsonl").read_bytes()
+    head = (tmp_path / "log" / "run.json").read_bytes()
+    for name, options in {
+        "one": ("--workers", 1),
+        "three": ("--workers", 3),
+        "sdk": ("--reader", "sdk"),
+    }.items():
+        assert shell("replay", recorded, "--log-dir", tmp_path / name, *options).code == 0
+        assert (tmp_path / name / "episodes.jsonl").read_bytes() == lines
+        assert (tmp_path / name / "run.json").read_bytes() == head
+    assert shell("verify", recorded).out.startswith("2 of 2 episodes (12 calls)")
+    assert shell("cassette", "verify", recorded).code == 0
+
+
+def test_a_batch_gives_the_cassettes_of_direct_calls(recorded, greeting, shell, tmp_path):
+    folder = tmp_path / "batch"
+    options = ("--log-dir", tmp_path / "batch-log", "--cassette-dir", folder, "--batch")
+    assert shell("run", greeting, *options).code == 0
+    for path in sorted(recorded.glob("guests.*.json")):
+        assert (folder / path.name).read_bytes() == path.read_bytes()
+
+
+@pytest.mark.costly
+def test_after_a_kill_the_same_command_asks_nothing_twice(greeting, model, shell, tmp_path):
+    folder, log = tmp_path / "rec", tmp_path / "log"
+    command = [sys.executable, "-m", "tutorsim", "run", greeting]
+    command += ["--log-dir", log, "--cassette-dir", folder, "--max-connections", "1"]
+    running = subprocess.Popen(list(map(str, command)), env=dict(os.environ))
+    deadline = time.monotonic() + 30
+    while model.requests < 4 and running.poll() is None and time.monotonic() < deadline:
+        time.sleep(0.01)
+    running.send_signal(signal.SIGKILL)
+    running.wait()
+    recorded = sum(len(p.read_bytes().splitlines()) for p in folder.glob("*.journal.jsonl"))
+    before = model.requests
+    assert shell("run", greeting, "--log-dir", log, "--cassette-dir", folder).code == 0
+    assert model.requests - before <= 12 - max(0, recorded - 1)
+    assert shell("verify", folder).out.startswith("2 of 2 episodes (12 calls)")
+
+
+@pytest.mark.costly
+def test_its_views_are_drawn_by_every_command(recorded, shell, tmp_path):
+    log = tmp_path / "log"
+    summary = shell("summary", log)
+    assert summary.code == 0
+    assert "Answered by: stand-in" in summary.out
+    assert "How many guests?" in summary.out
+    assert json.loads(shell("summary", log, "--json").out)["answers"][0]["headline"] == "2"
+    shown = shell("show", log, "Otto")
+    assert shown.code == 0
+    assert "anna" in shown.out
+    page = tmp_path / "report.html"
+    assert shell("report", log, "-o", page).code == 0
+    assert "guests.Otto.none.simple" in page.read_text(encoding="utf-8")
+    assert shell("report", log, "-o", tmp_path / "report.md").code == 0
+    tables = shell("export", log, "-o", tmp_path / "tables", "--format", "csv")
+    assert tables.code == 0
+    ballots = (tmp_path / "tables" / "ballots.csv").read_text()
+    assert "guests.Otto.none.simple" in ballots
+    assert ballots.count("vote_final") == 2 * 3 * 3
+
+
+def test_its_votes_are_recounted_and_asked_again(recorded, shell, tmp_path):
+    log = tmp_path / "log"
+    found = json.loads(shell("recount", log, "--json", "--targets", "approval").out)
+    assert found["turns"] == 2
+    again = shell("retest", log, "--cassette-dir", recorded, "--repeats", 1)
+    assert again.code == 0, again.err
+    assert shell("verify", recorded).code == 0
+
+
+def test_its_calls_are_counted_before_anything_is_sent(greeting, model, shell):
+    planned = json.loads(shell("run", greeting, "--dry-run", "--json").out)
+    assert planned["calls"] == {"least": 12, "most": 12, "ceiling": 24}
+    assert model.requests == 0
+
+
+def test_two_runs_of_it_are_compared(recorded, shell, tmp_path):
+    said = shell("compare", tmp_path / "log", tmp_path / "log")
+    assert said.code == 0
+    assert "Nothing differs" in said.out
+
+
+@pytest.mark.parametrize(
+    ("command", "arguments"),
+    [
+        ("diverge", ("--rule", "approval")),
+        ("branch", ("--rule", "approval", "--plan")),
+        ("recount", ("--set", "threshold=3")),
+        ("show", ("Otto", "--turn", "1")),
+        ("report", ("--episodes", "x")),
+    ],
+)
+def test_a_command_that_does_not_apply_names_system_and_command(
+    recorded, shell, tmp_path, command, arguments
+):
+    said = shell(command, tmp_path / "log", *arguments)
+    assert said.code == 2
+    assert "'greeting'" in said.err
+    assert command in said.err
+    assert len(said.err.strip().splitlines()) == 3
+
+
+def test_a_wrong_study_of_it_is_refused_as_a_panel_s_is(greeting, model, shell):
+    said = shell("run", greeting, "--set", "greeting.langage='x'", "--dry-run")
+    assert said.code == 2
+    assert "there is no setting 'langage'" in said.err
+    assert "Did you mean 'language'?" in said.err
+    said = shell("run", greeting, "--set", "system='greetin'", "--dry-run")
+    assert "there is no system 'greetin'" in said.err

@@ -1,0 +1,219 @@
+"""README and guide: every page is there, and every command and snippet in them runs."""
+
+import os
+import re
+import shlex
+import shutil
+import socket
+import subprocess
+import sys
+import time
+import tomllib
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any, NamedTuple
+
+import click
+import pytest
+
+from tutorsim.cli import COMMANDS, cli
+from tutorsim.errors import UsageError
+from tutorsim.guide import TOPICS, page
+
+ROOT = Path(__file__).parents[2]
+README = (ROOT / "README.md").read_text(encoding="utf-8")
+PAGES = {"README": README} | {topic: page(topic) for topic in TOPICS}
+ORDER = ("recording", "replay", "recounts", "futures", "ballots", "panel", "python", "extending")
+"""Pages in the order in which they build on each other's files; the others follow."""
+BLOCK = re.compile(r"^```(\w+)(?: ([^\n]+))?\n(.*?)^```$", re.MULTILINE | re.DOTALL)
+PORT = "8808"
+"""The stand-in's port in the pages; a test takes a free one."""
+
+
+class Snippet(NamedTuple):
+    language: str
+    file: str
+    text: str
+
+
+def snippets(topic: str) -> list[Snippet]:
+    return [Snippet(*found) for found in BLOCK.findall(PAGES[topic])]
+
+
+def commands(text: str) -> Iterator[list[str]]:
+    """Words of every `tutorsim …` in a shell text, of its lines put together."""
+    for line in text.replace("\\\n", " ").splitlines():
+        words = shlex.split(line, comments=True)
+        while words and re.fullmatch(r"\w+=.*", words[0]):
+            words = words[1:]
+        if words and Path(words[0]).name == "tutorsim":
+            yield [word for word in words[1:] if word != "&"]
+
+
+def test_each_topic_has_a_page_and_each_page_a_topic() -> None:
+    folder = ROOT / "tutorsim" / "guide"
+    assert {path.stem for path in folder.glob("*.md")} == set(TOPICS)
+    for topic in TOPICS:
+        assert page(topic).startswith("# ")
+        assert f"tutorsim/guide/{topic}.md" in README
+    with pytest.raises(UsageError, match="no page 'voting'"):
+        page("voting")
+
+
+def test_the_guide_is_printed(shell: Any) -> None:
+    listed = shell("guide")
+    assert [line.split()[0] for line in listed.out.splitlines()] == list(TOPICS)
+    assert shell("guide", "panel").out == page("panel")
+    refused = shell("guide", "voting")
+    assert refused.code == 2
+    assert len(refused.err.strip().splitlines()) == 3
+
+
+def test_the_system_of_the_guide_is_the_tested_one() -> None:
+    [shown] = [one.text for one in snippets("extending") if one.file == "greeting_system.py"]
+    tested = Path(__file__).with_name("systems") / "greeting.py"
+    assert shown == tested.read_text(encoding="utf-8")
+
+
+@pytest.mark.parametrize("topic", PAGES)
+def test_every_command_that_is_named_exists_with_its_options(topic: str) -> None:
+    named = [line for one in snippets(topic) if one.language == "sh" for line in commands(one.text)]
+    named += [
+        line for text in re.findall(r"`(tutorsim [^`]+)`", PAGES[topic]) for line in commands(text)
+    ]
+    for words in named:
+        options: list[click.Command] = [cli]
+        for word in words:
+            known = {name for one in options for p in one.params for name in p.opts}
+            if word.startswith("-"):
+                assert word.partition("=")[0] in {*known, "--help"}, words
+            elif isinstance(options[-1], click.Group) and word.islower():
+                found = options[-1].get_command(click.Context(cli), word)
+                assert found is not None, words
+                options.append(found)
+        assert len(options) > 1 or all(word.startswith("-") for word in words), words
+
+
+def test_the_readme_s_own_limits() -> None:
+    """About two screens, one picture, one line each to set up and to test."""
+    lines = README.splitlines()
+    assert len(lines) <= 110
+    assert max(map(len, lines)) <= 130
+    setups = [line for line in lines if line.startswith("python3 -m venv")]
+    assert len(setups) == 2
+    [picture] = re.findall(r"!\[[^\]]+\]\(([^)]+)\)", README)
+    assert 0 < (ROOT / picture).stat().st_size < 200_000
+
+
+def test_every_table_of_environment_variables_names_what_the_code_reads() -> None:
+    text = page("replay")
+    sources = [p for room in ("tutorsim", "analysis") for p in (ROOT / room).rglob("*.py")]
+    read = {
+        name
+        for path in sources
+        for name in re.findall(r'"(TUTORSIM_[A-Z_]+)"', path.read_text(encoding="utf-8"))
+    }
+    assert read <= set(re.findall(r"TUTORSIM_[A-Z_]+", text))
+    assert set(COMMANDS) >= {"run", "replay"}  # of the examples of options in the environment
+
+
+@pytest.fixture
+def scratch(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Path]:
+    """A folder as a reader has it: the recordings of the clone, a model that answers, a venv."""
+    shutil.copytree(ROOT / "cassettes", tmp_path / "cassettes")
+    site = tmp_path / "site"
+    info = site / "greeting_system-1.0.dist-info"
+    info.mkdir(parents=True)
+    [system] = [one.text for one in snippets("extending") if one.file == "greeting_system.py"]
+    [project] = [one.text for one in snippets("extending") if one.file == "pyproject.toml"]
+    (site / "greeting_system.py").write_text(system, encoding="utf-8")
+    (info / "METADATA").write_text("Metadata-Version: 2.1\nName: greeting-system\nVersion: 1.0\n")
+    group = tomllib.loads(project)["project"]["entry-points"]["tutorsim.systems"]
+    lines = ["[tutorsim.systems]", *(f"{name} = {value}" for name, value in group.items())]
+    (info / "entry_points.txt").write_text("\n".join(lines))
+    port = free_port()
+    for name in ("CI", "TUTORSIM_RECORD", "COLUMNS"):
+        monkeypatch.delenv(name, raising=False)
+    monkeypatch.setenv("PYTHONPATH", str(site))
+    monkeypatch.setenv("ANTHROPIC_BASE_URL", f"http://127.0.0.1:{port}")
+    monkeypatch.setenv("ANTHROPIC_API_KEY", "unused")
+    monkeypatch.setenv("PATH", f"{Path(sys.executable).parent}{os.pathsep}{os.environ['PATH']}")
+    model = [sys.executable, "-m", "tutorsim", "standin", "serve", "--port", str(port)]
+    server = subprocess.Popen(model, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
+    wait_for(port)
+    yield tmp_path
+    server.terminate()
+    server.wait()
+
+
+def free_port() -> int:
+    with socket.socket() as one:
+        one.bind(("127.0.0.1", 0))
+        return int(one.getsockname()[1])
+
+
+def wait_for(port: int, seconds: float = 60) -> None:
+    deadline = time.monotonic() + seconds
+    while time.monotonic() < deadline:
+        with socket.socket() as one:
+            if one.connect_ex(("127.0.0.1", port)) == 0:
+                return
+        time.sleep(0.1)
+    raise AssertionError("the stand-in does not answer")
+
+
+def runnable(text: str, port: int) -> str:
+    """A shell block without the lines that set a machine up, which `.ci/run` runs."""
+    kept = [line for line in text.splitlines() if not line.startswith(("python3 -m venv", "pip "))]
+    return "\n".join(kept).replace(PORT, str(port))
+
+
+def run_block(text: str, folder: Path) -> tuple[int, str]:
+    """Exit code of a shell block, and what it said; nothing that it starts outlives it."""
+    with (folder / "said.txt").open("w+", encoding="utf-8") as said:
+        started = subprocess.Popen(
+            ["bash", "-euo", "pipefail", "-c", text], cwd=folder, stdout=said, stderr=said
+        )
+        try:
+            code = started.wait(timeout=300)
+        finally:
+            started.kill()
+        said.seek(0)
+        return code, said.read()
+
+
+@pytest.mark.costly
+@pytest.mark.longest
+@pytest.mark.loopback
+def test_every_command_and_snippet_runs(scratch: Path) -> None:
+    port = free_port()
+    servers = []
+    rest = [topic for topic in PAGES if topic not in ORDER]
+    try:
+        for topic in (*ORDER, *rest):
+            for one in snippets(topic):
+                if one.file:
+                    path = scratch / one.file
+                    path.parent.mkdir(parents=True, exist_ok=True)
+                    path.write_text(one.text, encoding="utf-8")
+                elif one.language == "sh" and one.text.startswith("tutorsim standin serve"):
+                    command = shlex.split(runnable(one.text, port))
+                    servers.append(subprocess.Popen(command, stderr=subprocess.DEVNULL))
+                    wait_for(port)
+                elif one.language == "sh":
+                    code, said = run_block(runnable(one.text, port), scratch)
+                    assert code == 0, f"{topic}:\n{one.text}\n{said}"
+                else:
+                    assert one.language in ("json", "toml"), f"{topic}: loose {one.language}"
+    finally:
+        for server in servers:
+            server.terminate()
+            server.wait()
+
+
+@pytest.mark.parametrize("topic", PAGES)
+def test_every_python_snippet_has_a_file_and_compiles(topic: str) -> None:
+    for one in snippets(topic):
+        if one.language == "python":
+            assert one.file.endswith(".py"), one.text
+            compile(one.text, one.file, "exec")

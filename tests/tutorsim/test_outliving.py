@@ -1,0 +1,181 @@
+"""A recording outlives the program: what changes around it leaves the bundled one as it was.
+
+Each change is made to a copy of the package, and the command line of that copy verifies and
+replays `cassettes/demo`.
+"""
+
+import json
+import os
+import re
+import shutil
+import subprocess
+import sys
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any, NamedTuple
+
+import pytest
+
+from tutorsim.replay import read_manifest
+from tutorsim.systems import load_recorded_study
+from tutorsim.systems.panel.wordings_used import FIRST_FORM_PROMPTS
+
+ROOT = Path(__file__).parents[2]
+DEMO = ROOT / "cassettes" / "demo"
+WHOLE = "120 of 120 episodes (5,880 calls) give the recorded bytes"
+MAIN = "import tutorsim; print(tutorsim.__file__); from tutorsim.cli import main; main()"
+
+
+class Copy(NamedTuple):
+    """A copy of the package."""
+
+    folder: Path
+
+    def replace(self, name: str, old: str, new: str) -> None:
+        """Change a text that stands in a file once."""
+        path = self.folder / "tutorsim" / name
+        text = path.read_text(encoding="utf-8")
+        assert text.count(old) == 1, f"{name}: {old!r}"
+        path.write_text(text.replace(old, new), encoding="utf-8")
+
+    def run(self, *args: object) -> tuple[int, str, str]:
+        done = subprocess.run(
+            [sys.executable, "-c", MAIN, *map(str, args)],
+            env={**os.environ, "PYTHONPATH": str(self.folder), "PYTHONDONTWRITEBYTECODE": "1"},
+            cwd=self.folder,
+            capture_output=True,
+            text=True,
+            timeout=120,
+            check=False,
+        )
+        where, _, out = done.stdout.partition("\n")
+        assert Path(where).is_relative_to(self.folder)
+        return done.returncode, out, done.stderr
+
+
+@pytest.fixture
+def copy(tmp_path: Path) -> Copy:
+    ignored = shutil.ignore_patterns("__pycache__", "analysis", "cassettes")
+    shutil.copytree(ROOT / "tutorsim", tmp_path / "tutorsim", ignore=ignored)
+    return Copy(tmp_path)
+
+
+def unused_template(copy: Copy) -> None:
+    path = copy.folder / "tutorsim" / "catalog" / "prompts.toml"
+    path.write_text(path.read_text(encoding="utf-8") + '\nfarewell = "Say goodbye, $name."\n')
+
+
+def defaulted_settings(copy: Copy) -> None:
+    """One of the study, which the log's head has too, and one of its models."""
+    copy.replace(
+        "systems/panel/study.py",
+        "    max_turns: int = Field(",
+        "    patience: int = 3\n    max_turns: int = Field(",
+    )
+    copy.replace(
+        "systems/panel/study.py",
+        "            max_turns=study.max_turns,\n",
+        "            max_turns=study.max_turns,\n            patience=study.patience,\n",
+    )
+    copy.replace(
+        "study.py",
+        "    max_tokens: int = Field(",
+        "    effort: int | None = None\n    max_tokens: int = Field(",
+    )
+    copy.replace(
+        "records/run_head.py",
+        "    max_turns: int = 3\n",
+        "    patience: int = 3\n    max_turns: int = 3\n",
+    )
+
+
+def reworded_prompt(copy: Copy) -> None:
+    copy.replace(
+        "catalog/prompts.toml",
+        "Draft the reply that you would send to the student now: 2",
+        "Write the reply that you would send to the student now: 2",
+    )
+
+
+def new_system(copy: Copy) -> None:
+    """Another package of the house, with a stage of its own, in the registry."""
+    package = copy.folder / "tutorsim" / "systems" / "duel"
+    package.mkdir()
+    (package / "__init__.py").write_text(
+        "from dataclasses import replace\n"
+        "from tutorsim.systems.panel import PANEL\n"
+        "DUEL = replace(PANEL, name='duel', stages=(*PANEL.stages, 'strike'))\n"
+    )
+    copy.replace(
+        "system_registry.py",
+        '    "panel": Shipped(',
+        '    "duel": Shipped("tutorsim.systems.duel:DUEL", "", ""),\n    "panel": Shipped(',
+    )
+
+
+CHANGES = (unused_template, defaulted_settings, reworded_prompt, new_system)
+
+
+@pytest.mark.costly
+@pytest.mark.parametrize("change", CHANGES)
+def test_the_bundled_recording_gives_its_bytes_after(
+    change: Callable[[Copy], None], copy: Copy
+) -> None:
+    change(copy)
+    code, out, err = copy.run("verify", DEMO)
+    assert (code, err) == (0, "")
+    assert WHOLE in out
+
+
+@pytest.mark.costly
+def test_the_head_of_the_log_has_no_setting_that_came_later(
+    copy: Copy, shell: Any, tmp_path: Path
+) -> None:
+    assert shell("replay", DEMO, "--log-dir", tmp_path / "before").code == 0
+    defaulted_settings(copy)
+    assert copy.run("replay", DEMO, "--log-dir", tmp_path / "after")[0] == 0
+    for name in ("run.json", "episodes.jsonl"):
+        before, after = ((tmp_path / log / name).read_bytes() for log in ("before", "after"))
+        assert before == after
+
+
+@pytest.mark.costly
+def test_a_reworded_prompt_is_named_with_both_texts(copy: Copy) -> None:
+    reworded_prompt(copy)
+    code, out, err = copy.run("verify", DEMO, "--wordings", "current")
+    assert code == 1
+    said = [line for line in out.splitlines() if line.startswith("prompts.")]
+    assert len(said) == 1
+    assert said[0].startswith("prompts.propose, line 3: recorded ")
+    assert "Draft the reply that you would" in said[0].partition(", today ")[0]
+    assert "Write the reply that you would" in said[0].partition(", today ")[2]
+    assert "messages[0].content differs" in err
+    entries = json.loads((DEMO / "manifest.json").read_bytes())["episodes"]
+    never_proposed = sum(not entry["outcome"]["winners"] for entry in entries)
+    assert f"{never_proposed} of 120 episodes" in out
+
+
+@pytest.fixture
+def first_form(tmp_path: Path) -> Path:
+    """The bundled recording as it was in the first form, with its wordings in the study file."""
+    folder = tmp_path / "first"
+    shutil.copytree(DEMO, folder)
+    wordings, study = folder / "wordings.toml", folder / "study.toml"
+    text = study.read_text(encoding="utf-8") + re.sub(r"(?m)^\[", "[catalog.", wordings.read_text())
+    study.unlink()  # the link, not the bundled file
+    study.write_text(text, encoding="utf-8")
+    wordings.unlink()
+    return folder
+
+
+@pytest.mark.costly
+def test_a_recording_of_the_first_form_is_still_read(first_form: Path, shell: Any) -> None:
+    said = shell("verify", first_form)
+    assert (said.code, said.err) == (0, "")
+    assert WHOLE in said.out
+
+
+def test_the_bundled_recording_has_the_wordings_that_its_digest_covers() -> None:
+    loaded = load_recorded_study(DEMO)
+    assert loaded.prompt_digest() == read_manifest(DEMO).prompt_digest
+    assert set(loaded.wordings()["prompts"]) == set(FIRST_FORM_PROMPTS)

@@ -1,0 +1,160 @@
+"""Replies that were cut off or refused: asked for once more, counted, and told in every view."""
+
+import json
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from tutorsim.records import CallRecord, odd_stops, read_episodes, read_run, stop_counts
+from tutorsim.records.kernel_record import BaseRecord
+
+SIMPLE = "sciq.ice.help_avoidant.simple"
+
+
+def call(key: str, reason: str | None) -> CallRecord:
+    return CallRecord(
+        key=key,
+        stage=key.split("/")[1],
+        model="m",
+        stop_reason=reason,
+        input_tokens=1,
+        output_tokens=1,
+    )
+
+
+# --- Counting ------------------------------------------------------------------------------------
+
+
+def line(*calls: CallRecord) -> Any:
+    return BaseRecord.model_construct(calls=calls)
+
+
+def test_stop_reasons_are_counted_by_stage_and_those_asked_again_are_not_taken() -> None:
+    counts = stop_counts(
+        [
+            line(
+                call("0/student/student/1", "max_tokens"), call("0/student/student/2", "end_turn")
+            ),
+            line(call("1/propose/a/1", "max_tokens"), call("1/propose/b/1", "refusal")),
+            line(call("1/propose/a/1", "max_tokens"), call("0/student/student/1", None)),
+        ]
+    )
+    assert [tuple(count) for count in counts] == [
+        ("student", "max_tokens", 1, 0),
+        ("student", "end_turn", 1, 1),
+        ("propose", "max_tokens", 2, 2),
+        ("propose", "refusal", 1, 1),
+        ("student", None, 1, 1),
+    ]
+    assert [(odd.stage, odd.words) for odd in odd_stops(counts)] == [
+        ("propose", "cut off at max_tokens"),
+        ("student", "cut off at max_tokens"),
+        ("propose", "refused"),
+    ]
+
+
+def test_a_key_of_another_program_is_no_reason_to_fail() -> None:
+    assert stop_counts([line(call("a/b/c", "end_turn"))])[0].taken == 1
+
+
+def test_no_calls_have_no_counts() -> None:
+    assert stop_counts([]) == odd_stops([]) == []
+
+
+# --- A whole recording ---------------------------------------------------------------------------
+
+pytestmark = pytest.mark.loopback
+
+
+def cut_first_drafts(call: str) -> str:
+    """First drafts are cut off, and so is one voter's every reply."""
+    _, _, stage, agent, attempt = call.split("/")
+    if (stage, attempt) == ("propose", "1") or (stage, agent) == ("vote_final", "motivation"):
+        return "max_tokens"
+    return "refusal" if (stage, agent) == ("critique", "scaffolding") else "end_turn"
+
+
+@pytest.fixture
+def cut_off(endpoint: Any, write_grid: Any, shell: Any, tmp_path: Path) -> Any:
+    """Record the grid with replies that are cut off; what the command said, and the folders."""
+
+    def record(**settings: Any) -> Any:
+        endpoint.stop = cut_first_drafts
+        log, cassettes = tmp_path / "log", tmp_path / "cassettes"
+        study = write_grid(**settings)
+        said = shell("run", study, "--log-dir", log, "--cassette-dir", cassettes)
+        assert said.code == 0
+        return said, log, cassettes
+
+    return record
+
+
+@pytest.mark.costly
+def test_a_reply_that_was_cut_off_is_asked_for_once_more(
+    cut_off: Any, endpoint: Any, shell: Any
+) -> None:
+    _, log, cassettes = cut_off()
+    again = [name for name in endpoint.sent if name.endswith("/2")]
+    assert {name.split("/")[2] for name in again} == {"propose", "vote_final"}
+    body = endpoint.bodies[f"{SIMPLE}/1/propose/motivation/2"]
+    assert b"was cut off. Reply again from the start" in body
+    assert read_run(log).panel.ask_cut_off_again
+    assert shell("verify", cassettes).code == 0
+    assert shell("verify", cassettes, "--reader", "sdk").code == 0
+
+
+def test_a_setting_turns_that_off(cut_off: Any, endpoint: Any, shell: Any) -> None:
+    said, log, cassettes = cut_off(ask_cut_off_again=False)
+    assert all(name.endswith("/1") for name in endpoint.sent)
+    assert "ask_cut_off_again" not in (log / "run.json").read_text()
+    assert "cut_off_reminder" not in (cassettes / "wordings.toml").read_text()
+    assert "12 of them were taken as they are" in said.err
+    assert shell("verify", cassettes).code == 0
+
+
+@pytest.mark.costly
+def test_the_end_of_a_run_warns_and_every_view_tells(
+    cut_off: Any, shell: Any, tmp_path: Path
+) -> None:
+    said, log, _ = cut_off()
+    assert (
+        "Warning: 14 replies were cut off at max_tokens (propose 10, vote_final 4); "
+        "2 of them were taken as they are." in said.err.replace("\n", " ")
+    )
+    assert "Warning: 2 replies were refused (critique 2); 2 of them were taken" in said.err
+    text = shell("summary", log).out
+    assert "Replies without an end of their own" in text
+    value = json.loads(shell("summary", log, "--json").out)
+    assert {"stage": "propose", "stop_reason": "max_tokens", "calls": 10, "taken": 0} in value[
+        "stop_reasons"
+    ]
+    shown = shell("show", log, SIMPLE).out
+    assert "cut off at max_tokens: 1/propose/" in shown
+    assert "refused: 1/critique/scaffolding/1" in shown
+    page = tmp_path / "report.md"
+    assert shell("report", log, "-o", page).code == 0
+    assert "Replies without an end of their own" in page.read_text()
+
+
+def test_where_every_reply_has_an_end_nothing_is_told(recorded: Any, shell: Any) -> None:
+    for command in (("summary", recorded.log), ("show", recorded.log, SIMPLE)):
+        assert "cut off" not in shell(*command).out
+    assert not odd_stops(stop_counts(read_episodes(recorded.log)))
+
+
+def test_a_recording_without_the_setting_takes_what_was_cut_off_as_it_is(
+    cut_off: Any, shell: Any, endpoint: Any, tmp_path: Path
+) -> None:
+    """As it was before there was a setting; the same command goes on with it, too."""
+    _, log, cassettes = cut_off(ask_cut_off_again=False)
+    study = cassettes / "study.toml"
+    text = study.read_text()
+    assert text.count("ask_cut_off_again = false\n") == 1
+    study.write_text(text.replace("ask_cut_off_again = false\n", ""))
+    assert shell("verify", cassettes).code == 0
+    path = tmp_path / "study" / "study.toml"
+    path.write_text(path.read_text().replace("ask_cut_off_again = false\n", ""))
+    endpoint.sent.clear()
+    assert shell("run", path, "--log-dir", log, "--cassette-dir", cassettes).code == 0
+    assert endpoint.sent == []

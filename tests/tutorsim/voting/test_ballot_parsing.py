@@ -1,0 +1,344 @@
+"""Reading ballots: what counts as one, what it is worth, and what is repaired."""
+
+import pytest
+from hypothesis import example, given
+from hypothesis import strategies as st
+
+from tutorsim.vocabularies import BALLOT_FORMATS, LABELS, READINGS
+from tutorsim.voting import RULES, RichBallot, read_ballot, repair_ballot
+
+ABCD = ("A", "B", "C", "D")
+
+
+def rich(approved, **points):
+    """A rich ballot: points in the order of the arguments, approved so many of the first."""
+    order = tuple(points)
+    return RichBallot(points=points, order=order, approved=order[:approved])
+
+
+BADC = rich(2, B=10, A=8, D=4, C=3)
+
+FORMS = {
+    ("simple", "B"): "B",
+    ("ranked", "B,A,D,C"): ("B", "A", "D", "C"),
+    ("cumulative", "A=10,B=5,C=5,D=5"): {"A": 10, "B": 5, "C": 5, "D": 5},
+    ("cumulative", "D=25,C=0,B=0,A=0"): {"D": 25, "C": 0, "B": 0, "A": 0},
+    ("approval", "A,C"): ("A", "C"),
+    ("approval", "A,B,C,D"): ("A", "B", "C", "D"),
+    ("approval", "none"): (),
+    ("rich", "B=10,A=8|D=4,C=3"): BADC,
+    ("rich", "D=25|C=0,B=0,A=0"): rich(1, D=25, C=0, B=0, A=0),
+    # Nothing is left for behind the bar: all are approved, with or without points.
+    ("rich", "B=10,A=8,D=4,C=3|"): rich(4, B=10, A=8, D=4, C=3),
+    ("rich", "D=25,C=0,B=0,A=0|"): rich(4, D=25, C=0, B=0, A=0),
+    # Equal points are in the order written, which is not that of the labels.
+    ("rich", "D=9,B=9,A=7|C=0"): rich(3, D=9, B=9, A=7, C=0),
+    ("rich", "D=9,B=9|A=7,C=0"): rich(2, D=9, B=9, A=7, C=0),
+}
+
+FORGIVEN = {
+    ("simple", " b.\n"): "B",
+    ("simple", "**B**"): "B",
+    ("simple", "`B`"): "B",
+    ("simple", "B\r\n"): "B",
+    ("ranked", "b, a , D,C"): ("B", "A", "D", "C"),
+    ("cumulative", "a = 10, b=5, C= 5, D =5"): {"A": 10, "B": 5, "C": 5, "D": 5},
+    ("cumulative", "A=010,B=5,C=5,D=5"): {"A": 10, "B": 5, "C": 5, "D": 5},
+    ("approval", "None."): (),
+    ("approval", '"C, A"'): ("C", "A"),
+    ("rich", " b = 10, a=8 | d=4 , c=3.\n"): BADC,
+    ("rich", "**B=10, A=8 | D=4, C=3**"): BADC,
+}
+
+PEOPLE = {
+    ("simple", "I choose the second.\nVote: B"): "B",
+    ("simple", "[B]"): "B",
+    ("ranked", "B > A > D > C"): ("B", "A", "D", "C"),
+    ("ranked", "1. B\n2. A\n3. D\n4. C"): ("B", "A", "D", "C"),
+    ("cumulative", "A: 10; B: 5; C: 5; D: 5"): {"A": 10, "B": 5, "C": 5, "D": 5},
+    ("approval", "A and C"): ("A", "C"),
+    ("approval", "A | C"): ("A", "C"),
+    ("rich", "My ballot: B: 10; A: 8 | D: 4; C: 3"): BADC,
+    ("rich", "B=10 > A=8 | D=4 > C=3"): BADC,
+    ("rich", "B=10, A=8, | D=4, C=3"): BADC,
+    ("rich", "B=10\nA=8\n|\nD=4\nC=3"): BADC,
+    ("rich", "1. B = 10\n2. A = 8 |\n3. D = 4\n4. C = 3"): BADC,
+    ("rich", "B=25|A=0,C=0,D=0 is my draft.\nFinal: [B=10, A=8 | D=4, C=3]"): BADC,
+}
+
+CONTRADICTIONS = [
+    "",
+    "B",
+    "B,A|D,C",
+    # The order against the points.
+    "A=8,B=10|D=4,C=3",
+    "B=10,A=8|C=3,D=4",
+    "A=3,B=4,C=8,D=10|",
+    # The bar between equal points.
+    "B=9|A=9,D=4,C=3",
+    "B=10,A=15,D=0|C=0",
+    "B=10,A=8,D=7|C=0,C=0",
+    "B=13,A=12,D=0|C=0",
+    # No bar, two, or one before everything.
+    "B=10,A=8,D=4,C=3",
+    "B=10|A=8|D=4,C=3",
+    "|B=10,A=8,D=4,C=3",
+    "|",
+    # A label missing, twice or unknown.
+    "B=10,A=8|D=7",
+    "B=10,A=8|D=4,B=3",
+    "B=10,A=8|D=4,C=2,D=1",
+    "B=10,A=8|D=4,E=3",
+    # Another sum, parts of points.
+    "B=10,A=8|D=4,C=2",
+    "B=20,A=16|D=8,C=6",
+    "B=0,A=0,D=0,C=0|",
+    "B=10.5,A=7.5|D=4,C=3",
+    "B=26,A=0,D=0|C=-1",
+]
+"""Rich replies whose parts contradict each other or are not all there."""
+
+MALFORMED = [
+    ("simple", ""),
+    ("simple", "E"),
+    ("simple", "AB"),
+    ("simple", "A,B"),
+    ("simple", "I vote for B"),
+    ("simple", "none"),
+    ("simple", "B\nbecause it is short"),
+    ("ranked", "B,A,D"),
+    ("ranked", "B,A,D,D"),
+    ("ranked", "B,A,D,C,A"),
+    ("ranked", "B,A,D,E"),
+    ("ranked", "BADC"),
+    ("cumulative", "A=10,B=5,C=5,D=4"),
+    ("cumulative", "A=30,B=-5,C=0,D=0"),
+    ("cumulative", "A=12.5,B=12.5,C=0,D=0"),
+    ("cumulative", "A=25"),
+    ("cumulative", "A=10,A=5,C=5,D=5"),
+    ("cumulative", "10,5,5,5"),
+    ("cumulative", "A=٢٥,B=0,C=0,D=0"),
+    ("approval", ""),
+    ("approval", "A,A"),
+    ("approval", "A,none"),
+    ("approval", "A,E"),
+    ("approval", "A,"),
+    ("rich", "B=10,A=8,|D=4,C=3"),
+    ("rich", "B=10,A=8|,D=4,C=3"),
+    *(("rich", reply) for reply in CONTRADICTIONS),
+]
+
+
+@pytest.mark.parametrize(("case", "expected"), FORMS.items())
+@pytest.mark.parametrize("reading", READINGS)
+def test_every_reading_reads_the_form_that_the_prompt_asks_for(case, expected, reading):
+    protocol, reply = case
+    assert read_ballot(reply, ABCD, form=protocol, reading=reading) == expected
+
+
+@pytest.mark.parametrize(("case", "expected"), FORGIVEN.items())
+def test_the_standard_reading_forgives_case_spaces_and_wrapping(case, expected):
+    protocol, reply = case
+    assert read_ballot(reply, ABCD, form=protocol) == expected
+
+
+@pytest.mark.parametrize(("case", "expected"), PEOPLE.items())
+def test_only_the_lenient_reading_takes_what_people_write(case, expected):
+    protocol, reply = case
+    assert read_ballot(reply, ABCD, form=protocol) is None
+    assert read_ballot(reply, ABCD, form=protocol, reading="lenient") == expected
+
+
+@pytest.mark.parametrize(("protocol", "reply"), MALFORMED)
+@pytest.mark.parametrize("reading", ["strict", "standard"])
+def test_a_malformed_reply_is_no_ballot(protocol, reply, reading):
+    assert read_ballot(reply, ABCD, form=protocol, reading=reading) is None
+
+
+def test_the_strict_reading_forgives_surrounding_space_only():
+    assert read_ballot(" B\n", ABCD, form="simple", reading="strict") == "B"
+    assert read_ballot("b", ABCD, form="simple", reading="strict") is None
+    assert read_ballot("B,A, D,C", ABCD, form="ranked", reading="strict") is None
+
+
+def test_a_tied_pair_is_voted_on_with_two_labels():
+    assert read_ballot("B,A", ("A", "B"), form="ranked") == ("B", "A")
+    assert read_ballot("C", ("A", "B"), form="simple") is None
+    assert read_ballot("A=25,B=0", ("A", "B"), form="cumulative") == {"A": 25, "B": 0}
+
+
+def test_points_must_sum_to_the_budget_of_the_study():
+    assert read_ballot("A=6,B=4", ("A", "B"), form="cumulative", budget=10) is not None
+    assert read_ballot("A=6,B=4", ("A", "B"), form="cumulative") is None
+
+
+@pytest.mark.parametrize("reply", CONTRADICTIONS)
+def test_no_reading_takes_a_rich_ballot_that_contradicts_itself(reply):
+    assert read_ballot(reply, ABCD, form="rich", reading="lenient") is None
+
+
+@pytest.mark.parametrize("protocol", BALLOT_FORMATS)
+@pytest.mark.parametrize("count", range(2, 9))
+def test_the_example_in_the_prompt_is_a_ballot(protocol, count):
+    labels = tuple(LABELS[:count])
+    for budget in (1, 2, 3, 7, 8, 25, 36, 100, 999_983, 1_000_000):
+        example = RULES[protocol].example(labels, budget)
+        read = read_ballot(example, labels, form=protocol, budget=budget, reading="strict")
+        assert read is not None
+
+
+REPAIRS = {
+    # 24 points: shares 25/24 x (10, 5, 5, 4) = 10.42 5.21 5.21 4.17; floors 10 5 5 4 leave one,
+    # which goes to the largest remainder, A.
+    "A=10,B=5,C=5,D=4": {"A": 11, "B": 5, "C": 5, "D": 4},
+    # 30 points: 25/30 x (15, 5, 5, 5) = 12.5 4.17 4.17 4.17; floors 24, one left for A (.5).
+    "A=15,B=5,C=5,D=5": {"A": 13, "B": 4, "C": 4, "D": 4},
+    # 100 points: quarters exactly.
+    "A=40,B=20,C=20,D=20": {"A": 10, "B": 5, "C": 5, "D": 5},
+    # 4 points: 6.25 each; floors 24, equal remainders: one to the first label.
+    "A=1,B=1,C=1,D=1": {"A": 7, "B": 6, "C": 6, "D": 6},
+    # 3 points, D left out: 8.33 each, one left to the first label.
+    "A=1,B=1,C=1": {"A": 9, "B": 8, "C": 8, "D": 0},
+    # 7 points: 25/7 x (0, 2, 2, 3) = 0 7.14 7.14 10.71; floors 24, one to D.
+    "A=0,B=2,C=2,D=3": {"A": 0, "B": 7, "C": 7, "D": 11},
+    # 6 points: 25/6 x (1, 1, 1, 3) = 4.17 4.17 4.17 12.5; floors 24, one to D.
+    "D=3, C=1, B=1, A=1": {"A": 4, "B": 4, "C": 4, "D": 13},
+}
+
+
+@pytest.mark.parametrize(("reply", "expected"), REPAIRS.items())
+def test_points_are_rescaled_by_largest_remainder(reply, expected):
+    assert repair_ballot(reply, ABCD, form="cumulative") == expected
+
+
+@pytest.mark.parametrize("reply", ["", "A=0,B=0,C=0,D=0", "A=-1,B=26", "B", "A=1,E=5", "A=1,A=2"])
+def test_what_holds_no_points_is_not_repaired(reply):
+    assert repair_ballot(reply, ABCD, form="cumulative") is None
+
+
+@given(
+    st.lists(st.integers(0, 10**9 - 1), min_size=2, max_size=8).filter(any),
+    st.integers(1, 1000),
+)
+def test_a_repair_sums_to_the_budget_and_keeps_the_order(points, budget):
+    labels = LABELS[: len(points)]
+    reply = ",".join(f"{label}={n}" for label, n in zip(labels, points, strict=True))
+    repaired = repair_ballot(reply, tuple(labels), form="cumulative", budget=budget)
+    assert repaired is not None
+    assert sum(repaired.values()) == budget
+    total = sum(points)
+    for label, given_points in zip(labels, points, strict=True):
+        assert abs(repaired[label] * total - given_points * budget) < total
+    if total == budget:
+        assert list(repaired.values()) == points
+
+
+RICH_REPAIRS = {
+    # 24 points: 25/24 x (10, 8, 4, 2) = 10.42 8.33 4.17 2.08; floors 24, one to B.
+    "B=10,A=8|D=4,C=2": rich(2, B=11, A=8, D=4, C=2),
+    # Twice the budget: halves exactly.
+    "B=20,A=16|D=8,C=6": BADC,
+    # 3 points: 8.33 each; floors 24, and equal remainders go to the first in the order written.
+    "D=1,B=1,A=1|C=0": rich(3, D=9, B=8, A=8, C=0),
+    # 109 points: 9.17 6.88 4.59 4.36; floors 23, one to A and one to D, who stay above C.
+    "B=40,A=30,D=20|C=19": rich(3, B=9, A=7, D=5, C=4),
+}
+
+
+@pytest.mark.parametrize(("reply", "expected"), RICH_REPAIRS.items())
+def test_a_rich_ballot_with_another_sum_is_rescaled_and_keeps_order_and_bar(reply, expected):
+    assert read_ballot(reply, ABCD, form="rich") is None
+    assert repair_ballot(reply, ABCD, form="rich") == expected
+
+
+@pytest.mark.parametrize(
+    "reply",
+    [
+        # 25/1000 x (500, 499, 1, 0) = 12.5 12.48 0.03 0: 13 12 0 0, and the bar tells none apart.
+        "B=500,A=499,D=1|C=0",
+        "B=0,A=0,D=0,C=0|",
+        "B=0,A=0|D=0,C=0",
+        "A=8,B=11|D=4,C=3",
+        "B=9|A=9,D=4,C=4",
+        "B=10,A=9|D=5",
+        "B=10,A=8,D=4,C=4",
+        "B",
+        "",
+    ],
+)
+def test_a_rich_ballot_is_not_repaired_where_that_would_be_a_guess(reply):
+    assert repair_ballot(reply, ABCD, form="rich") is None
+
+
+@given(
+    st.lists(st.integers(0, 10**6), min_size=2, max_size=8).filter(any),
+    st.integers(0, 7),
+    st.integers(1, 1000),
+)
+def test_a_repaired_rich_ballot_keeps_its_order_and_tells_the_same_apart_at_the_bar(
+    points, bar, budget
+):
+    order = LABELS[: len(points)][::-1]
+    given_points = dict(zip(order, sorted(points, reverse=True), strict=True))
+    bar = 1 + bar % len(points)
+    parts = [f"{label}={n}" for label, n in given_points.items()]
+    reply = f"{','.join(parts[:bar])}|{','.join(parts[bar:])}"
+    found = repair_ballot(reply, tuple(sorted(order)), form="rich", budget=budget)
+    if found is None:
+        return
+    total = sum(points)
+    assert (found.order, found.approved) == (tuple(order), tuple(order[:bar]))
+    assert sum(found.points.values()) == budget
+    assert all(abs(found.points[x] * total - n * budget) < total for x, n in given_points.items())
+
+
+ballotish = st.text(alphabet="ABCDEabnoe=,.:;>1250 \n\t*`\"'|()-", max_size=40) | st.from_regex(
+    r"[ABCD] ?[:=] ?1?[0-9](, ?[ABCD]=[0-9]){0,2} ?\|? ?([ABCD]=[0-9],?){0,3}", fullmatch=True
+)
+anything = st.text(st.characters(exclude_categories=()), max_size=60)
+"""All of Unicode, lone surrogates among it."""
+
+
+@pytest.mark.parametrize("protocol", BALLOT_FORMATS)
+@given(ballotish | anything)
+@example("ranked: A,B,C,D\n*B,A,C,D*")
+@example("`\nB\n`")
+def test_a_stricter_reading_never_reads_another_ballot_than_a_more_lenient_one(protocol, reply):
+    strict, standard, lenient = (
+        read_ballot(reply, ABCD, form=protocol, reading=reading) for reading in READINGS
+    )
+    if strict is not None:
+        assert standard == strict
+    if standard is not None:
+        assert lenient == standard
+
+
+@pytest.mark.parametrize("protocol", BALLOT_FORMATS)
+@given(reply=ballotish | anything)
+def test_whatever_is_read_is_a_ballot_over_the_labels_shown(protocol, reply):
+    choice = read_ballot(reply, ABCD, form=protocol, reading="lenient")
+    if protocol == "cumulative" and choice is not None:
+        assert set(choice) == set(ABCD)
+        assert sum(choice.values()) == 25
+        assert min(choice.values()) >= 0
+    elif protocol == "rich" and choice is not None:
+        assert sorted(choice.order) == sorted(choice.points) == list(ABCD)
+    elif choice is not None:
+        assert set(choice) <= set(ABCD)
+        assert len(set(choice)) == len(choice)
+        assert protocol != "ranked" or len(choice) == 4
+    repair_ballot(reply, ABCD, form=protocol)
+
+
+@pytest.mark.parametrize(
+    "filling", [" ", "\t", "A", ",", "=", "A,", "1", "\n", "*", "A=1,", "(", ";"]
+)
+@pytest.mark.parametrize("reading", READINGS)
+def test_a_huge_reply_is_read_to_its_end(filling, reading):
+    """A pattern that backtracks would not come back."""
+    reply = "A" + filling * 10_000 + "B"
+    for protocol in BALLOT_FORMATS:
+        choice = read_ballot(reply, ABCD, form=protocol, reading=reading)
+        named = choice or ()
+        named = named.order if isinstance(named, RichBallot) else named
+        assert set(named) <= set(ABCD)

@@ -1,1 +1,0 @@
-"""Agents: building the prompts that they get and reading the replies that they give. Pure."""

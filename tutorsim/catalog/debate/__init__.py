@@ -1,0 +1,1 @@
+"""Wordings and original tasks of debates."""

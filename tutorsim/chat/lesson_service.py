@@ -1,0 +1,312 @@
+"""Serving one lesson: the page and the recorder in one event loop."""
+
+import asyncio
+import json
+import secrets
+import signal
+import socket
+from collections.abc import Callable, Iterator
+from contextlib import ExitStack, contextmanager, nullcontext, suppress
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import Any, Final
+
+import uvicorn
+
+from tutorsim.chat.lesson_state import ChatSession
+from tutorsim.chat.page_server import chat_app
+from tutorsim.errors import TutorsimError, UsageError
+from tutorsim.records.group import LessonRecord
+from tutorsim.replay import FolderLock, write_atomic
+from tutorsim.replay.person_inputs import InputStore
+from tutorsim.replay.text_or_compressed import cassette_file
+from tutorsim.runner.cost_cap import Budget
+from tutorsim.runner.recording_queue import RecordingOptions, check_credentials
+from tutorsim.runner.recording_session import Session, as_begun, open_session
+from tutorsim.runner.run_folder_writer import check_log_folder
+from tutorsim.runner.shared_ledger import check_nobody_at_work
+from tutorsim.runner.study_recorder import record, record_episode
+from tutorsim.sandbox import Sandbox
+from tutorsim.study import EpisodeSpec
+from tutorsim.systems import LoadedStudy
+from tutorsim.systems.group.settings import PERSON
+from tutorsim.systems.group.study import GroupStudy
+from tutorsim.systems.group.tasks import Lesson
+from tutorsim.systems.group.timeline import Group
+
+__all__ = ["ADDRESS_FILE", "ChatOptions", "next_lesson", "serve_lesson"]
+
+ADDRESS_FILE: Final = ".tutorsim.chat.json"
+"""Port and token of a lesson under way, so that its page finds a restarted server."""
+
+
+@dataclass(frozen=True)
+class ChatOptions:
+    """How to serve."""
+
+    port: int
+    """0 takes a free one, or that of the lesson's earlier server."""
+    stays: bool
+    """The page is served after the lesson, until the command is interrupted."""
+    on_ready: Callable[[str], None]
+    """Receives the page's address."""
+
+
+def serve_lesson(
+    loaded: LoadedStudy,
+    *,
+    cassette_dir: Path,
+    log_dir: Path,
+    sandbox: Sandbox,
+    budget: Budget,
+    options: RecordingOptions,
+    chat: ChatOptions,
+) -> str:
+    """Serve the next unfinished lesson of a study; write the log when it was the last.
+
+    Returns:
+        The lesson's episode id.
+
+    Raises:
+        UsageError: If the study has no lesson with a person left, or the port is in use.
+        TutorsimError: As `tutorsim.runner.study_recorder.record`.
+    """
+    study = _study_with_person(loaded)
+    budget.check_models(study.model_names())
+    asyncio.run(check_credentials())
+    with ExitStack() as stack:
+        door = stack.enter_context(_door(chat.port, _earlier_port(cassette_dir)))
+        for folder in sorted({cassette_dir.resolve(), log_dir.resolve()}):
+            stack.enter_context(FolderLock(folder))
+        check_nobody_at_work(cassette_dir)
+        loaded = as_begun(study, cassette_dir)
+        check_log_folder(log_dir, loaded.digest())
+        session = open_session(loaded, cassette_dir)
+        assert isinstance(loaded, GroupStudy)
+        spec = next_lesson(loaded, cassette_dir)
+        served = _Served(loaded, session, spec, door, chat)
+        asyncio.run(served.run(sandbox, budget, options))
+    if all(_on_tape(cassette_dir, one) for one in loaded.grid() if one.variant == PERSON):
+        whole = replace(options, person=served.page)
+        record(
+            loaded,
+            cassette_dir=cassette_dir,
+            log_dir=log_dir,
+            sandbox=sandbox,
+            budget=Budget(budget.prices, budget.max_usd),
+            options=whole,
+        )
+    (cassette_dir / ADDRESS_FILE).unlink(missing_ok=True)
+    return spec.episode_id
+
+
+def next_lesson(loaded: GroupStudy, folder: Path) -> EpisodeSpec:
+    """The first lesson with a person that is not on tape.
+
+    Raises:
+        UsageError: If there is none.
+    """
+    for spec in loaded.grid():
+        if spec.variant == PERSON and not _on_tape(folder, spec):
+            return spec
+    raise UsageError(
+        f"Every lesson of {loaded.study.name!r} with a person is recorded.",
+        why=f"{folder} holds them.",
+        hint=f"`tutorsim replay {folder} --log-dir DIR` plays them again.",
+    )
+
+
+def _on_tape(folder: Path, spec: EpisodeSpec) -> bool:
+    return cassette_file(folder, spec.episode_id, "text").is_file()
+
+
+def _study_with_person(loaded: LoadedStudy) -> GroupStudy:
+    if isinstance(loaded, GroupStudy) and loaded.with_person():
+        return loaded
+    raise UsageError(
+        f"The study {loaded.study.name!r} has no lesson with a person.",
+        why="Only a study of the system `group` with the learner `person` has one.",
+        hint='Add `learners = ["person"]`, or record the study with `tutorsim run`.',
+    )
+
+
+@contextmanager
+def _door(port: int, earlier: int) -> Iterator[socket.socket]:
+    """A listening socket on the loopback address.
+
+    Args:
+        port: The port; 0 takes that of an earlier server, where it is free, or any other.
+        earlier: The port of an earlier server; 0 for none.
+
+    Raises:
+        UsageError: If the port is in use.
+    """
+    with ExitStack() as stack:
+        try:
+            door = _listening(port or earlier)
+        except OSError as error:
+            if port:
+                raise UsageError(
+                    f"Port {port} cannot be used.",
+                    why=error.strerror or str(error),
+                    hint="Name another with --port, or end what uses it.",
+                ) from error
+            door = _listening(0)
+        stack.enter_context(door)
+        yield door
+
+
+def _listening(port: int) -> socket.socket:
+    door = socket.socket(socket.AF_INET, socket.SOCK_STREAM)
+    try:
+        door.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+        door.bind(("127.0.0.1", port))
+        door.listen(128)
+    except OSError:
+        door.close()
+        raise
+    return door
+
+
+def _earlier(folder: Path) -> dict[str, Any]:
+    """Port and token of a server that was cut off; empty where there was none."""
+    with suppress(OSError, ValueError):
+        found = json.loads((folder / ADDRESS_FILE).read_text(encoding="utf-8"))
+        if isinstance(found, dict):
+            return found
+    return {}
+
+
+def _earlier_port(folder: Path) -> int:
+    port = _earlier(folder).get("port", 0)
+    return port if isinstance(port, int) and 0 < port < 65536 else 0
+
+
+class _Server(uvicorn.Server):
+    def capture_signals(self) -> Any:
+        """Leave signals to the recorder, which ends the lesson for them."""
+        return nullcontext()
+
+
+class _Served:
+    def __init__(
+        self,
+        loaded: GroupStudy,
+        session: Session,
+        spec: EpisodeSpec,
+        door: socket.socket,
+        chat: ChatOptions,
+    ) -> None:
+        self.loaded = loaded
+        self.session = session
+        self.spec = spec
+        self.door = door
+        self.chat = chat
+        self.page = _page_of(loaded, session.folder, spec)
+
+    async def run(self, sandbox: Sandbox, budget: Budget, options: RecordingOptions) -> None:
+        """Serve the page, record the lesson, and serve on until nobody needs the page."""
+        token, port = self._token(), self.door.getsockname()[1]
+        config = uvicorn.Config(
+            chat_app(self.page, token=token, port=port),
+            log_config=None,
+            server_header=False,
+            timeout_graceful_shutdown=1,
+            lifespan="off",
+            ws="none",
+        )
+        server = _Server(config)
+        serving = asyncio.create_task(server.serve(sockets=[self.door]))
+        interrupted = asyncio.Event()
+        try:
+            self._remember(port, token)
+            self.chat.on_ready(f"http://127.0.0.1:{port}/{token}/")
+            with _on_signals(interrupted):
+                if not await _first(self.page.begun, interrupted):
+                    raise UsageError(
+                        "Nobody started the lesson.", hint="The same command offers it again."
+                    )
+            try:
+                line = await record_episode(
+                    self.loaded,
+                    self.session,
+                    episode_id=self.spec.episode_id,
+                    sandbox=sandbox,
+                    budget=budget,
+                    options=replace(options, person=self.page),
+                )
+            except TutorsimError as error:
+                self.page.stop(error)
+                await self._stay(interrupted)
+                raise
+            self.page.finish(LessonRecord.model_validate_json(line))
+            await self._stay(interrupted)
+        finally:
+            self.page.close()
+            server.should_exit = True
+            await serving
+
+    async def _stay(self, interrupted: asyncio.Event) -> None:
+        """Keep the page readable: until Ctrl-C, or for a moment."""
+        with _on_signals(interrupted):
+            if self.chat.stays:
+                await interrupted.wait()
+            else:
+                await asyncio.sleep(1)
+
+    def _token(self) -> str:
+        token = _earlier(self.session.folder).get("token")
+        return token if isinstance(token, str) and len(token) >= 32 else secrets.token_urlsafe(32)
+
+    def _remember(self, port: int, token: str) -> None:
+        path = self.session.folder / ADDRESS_FILE
+        write_atomic(path, json.dumps({"port": port, "token": token}).encode())
+        path.chmod(0o600)
+
+
+def _page_of(loaded: GroupStudy, folder: Path, spec: EpisodeSpec) -> ChatSession:
+    task, settings = spec.task, loaded.study.group
+    assert isinstance(task, Lesson)
+    group = Group(settings.agents, settings.person_name)
+    store = InputStore(folder)
+    taken = sorted(store.message_ids(spec.episode_id))
+    people = [
+        {"name": group.shown(who), "role": loaded.catalog.roles[who].title} for who in group.agents
+    ]
+    about = {
+        "task": task.id,
+        "problem": task.problem,
+        "me": settings.person_name,
+        "folder": str(folder.resolve()),
+        "people": [*people, {"name": settings.person_name, "role": "you"}],
+        "stages": [
+            {"name": stage.name, "tasks": [one.model_dump() for one in stage.tasks]}
+            for stage in task.stages
+        ],
+    }
+    page = ChatSession(group, about, shows_thoughts=settings.show_thoughts, taken=taken)
+    if store.heard(spec.episode_id):
+        page.begin()  # the person began it before the server was cut off
+    return page
+
+
+@contextmanager
+def _on_signals(event: asyncio.Event) -> Iterator[None]:
+    loop = asyncio.get_running_loop()
+    numbers = (signal.SIGINT, signal.SIGTERM)
+    for number in numbers:
+        loop.add_signal_handler(number, event.set)
+    try:
+        yield
+    finally:
+        for number in numbers:
+            loop.remove_signal_handler(number)
+
+
+async def _first(wanted: asyncio.Event, other: asyncio.Event) -> bool:
+    """Wait for either; whether it was the first."""
+    waiting = [asyncio.ensure_future(event.wait()) for event in (wanted, other)]
+    await asyncio.wait(waiting, return_when=asyncio.FIRST_COMPLETED)
+    for one in waiting:
+        one.cancel()
+    return wanted.is_set()

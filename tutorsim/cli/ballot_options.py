@@ -1,0 +1,92 @@
+"""Options that say of ballots from elsewhere what their file does not say."""
+
+from collections.abc import Callable
+from functools import wraps
+from typing import Any, Final
+
+import click
+
+from tutorsim.analysis.ballots.name_synonyms import COLUMN_WORDS
+from tutorsim.analysis.ballots.reading_options import Hints
+from tutorsim.cli.options import names
+from tutorsim.errors import UsageError
+
+__all__ = ["ballot_options"]
+
+_STAGES: Final = ("initial", "final", "tie")
+_OPTIONS: Final = (
+    click.option(
+        "--map",
+        "columns",
+        multiple=True,
+        metavar="OURS=THEIRS",
+        help="Ballots from elsewhere: what a column is called there, as in voter=Wähler.",
+    ),
+    click.option(
+        "--stage",
+        "stages",
+        multiple=True,
+        metavar="OURS=THEIRS",
+        help="What a stage is called there: initial=…, final=… or tie=….",
+    ),
+    click.option(
+        "--protocol",
+        metavar="NAME",
+        help="Which ballots they are: simple (plurality), ranked (borda), cumulative (points) "
+        "or approval.",
+    ),
+    click.option(
+        "--candidates",
+        callback=names,
+        metavar="NAME,NAME,…",
+        help="The candidates: columns of a wide table, or what the labels A, B, … stand for.",
+    ),
+    click.option(
+        "--namesakes", is_flag=True, help="Several ballots under one name are several voters'."
+    ),
+    click.option("--budget", type=click.IntRange(min=1), help="Points of a cumulative ballot."),
+)
+
+
+def ballot_options(command: Callable[..., None]) -> Callable[..., None]:
+    """Adds the options to a command, which gets them as one `hints`."""
+
+    @wraps(command)
+    def hinted(
+        *args: Any,
+        columns: tuple[str, ...],
+        stages: tuple[str, ...],
+        protocol: str | None,
+        candidates: tuple[str, ...] | None,
+        namesakes: bool,
+        budget: int | None,
+        **rest: Any,
+    ) -> None:
+        hints = Hints(
+            columns=_pairs("--map", columns, tuple(COLUMN_WORDS)),
+            stages=_pairs("--stage", stages, _STAGES),
+            protocol=protocol,
+            candidates=candidates or (),
+            namesakes=namesakes,
+            budget=budget,
+        )
+        command(*args, hints=hints, **rest)
+
+    found: Callable[..., None] = hinted
+    for option in reversed(_OPTIONS):
+        found = option(found)
+    return found
+
+
+def _pairs(option: str, given: tuple[str, ...], known: tuple[str, ...]) -> dict[str, str]:
+    found: dict[str, str] = {}
+    for pair in given:
+        ours, sign, theirs = pair.partition("=")
+        if not sign or not theirs or ours not in known:
+            raise UsageError(
+                f"{option} {pair} cannot be used.",
+                why=f"Before the equals sign stands one of {', '.join(known)}.",
+                hint=f"Write {option} {known[-1] if option == '--stage' else 'voter'}=NAME.",
+            )
+        found[ours] = theirs
+    return found

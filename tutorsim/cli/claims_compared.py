@@ -1,0 +1,283 @@
+"""Claims beside what a recording gives, as `tutorsim verify --claims` shows them."""
+
+import tempfile
+from collections.abc import Iterator, Sequence
+from pathlib import Path
+from typing import Any, NamedTuple
+
+from rich.console import RenderableType
+
+from tutorsim.analysis.claims import (
+    Checked,
+    Claim,
+    ClaimsFile,
+    check_claims,
+    chosen,
+    citation,
+    cited,
+    read_claims,
+)
+from tutorsim.analysis.claims.claims_file import Citation, PageName
+from tutorsim.cli.claims_file import Options, digest_of, options_of, page_claims
+from tutorsim.cli.log_against_recording import check_logs
+from tutorsim.cli.markdown_option import plain
+from tutorsim.cli.output_elements import Prose, caption, styled
+from tutorsim.errors import CheckFailed, ClaimsError
+from tutorsim.replay import read_manifest
+from tutorsim.runner.recording_as_run import replay_into
+
+__all__ = ["Claimed", "Wanted", "claimed", "claimed_of", "wanted"]
+
+SHOWN = 20
+"""Claims of a kind that are named one by one; JSON has them all."""
+DIGITS = 12
+"""Of a digest, where it is shown."""
+_ANOTHER = {"recording": "another recording", "log": "another log", "ballots": "other ballots"}
+PAGES: dict[str, PageName] = {"report": "report", "summary": "summary"}
+
+
+class Wanted(NamedTuple):
+    """What to check."""
+
+    path: Path | None
+    """The file of claims; `None` where numbers are asked for by id alone."""
+    file: ClaimsFile | None
+    options: Options
+    citations: tuple[Citation, ...]
+    """The numbers asked for; none for all of the file."""
+
+
+class Claimed(NamedTuple):
+    """What came of it."""
+
+    checked: Checked | None
+    """`None` without a file of claims."""
+    claims: tuple[Claim, ...]
+    """The numbers asked for, as they are now."""
+    digest: str
+    provenance: str
+    """What answered the calls."""
+
+    @property
+    def holds(self) -> bool:
+        """Whether nothing that is claimed differs."""
+        return self.checked is None or self.checked.holds
+
+    def shown(self) -> Iterator[RenderableType]:
+        """For readers."""
+        return _shown(self)
+
+    def markdown(self) -> str:
+        """As a step summary of CI."""
+        return _markdown(self)
+
+    def value(self) -> dict[str, Any]:
+        """As JSON."""
+        found: dict[str, Any] = {"digest": self.digest}
+        if self.checked is not None:
+            found |= {
+                "same": self.checked.same,
+                "differing": [one._asdict() for one in self.checked.differing],
+                "missing": [claim.id for claim in self.checked.missing],
+                "unknown": [claim.id for claim in self.checked.unknown],
+                "reworded": [one._asdict() for one in self.checked.reworded],
+            }
+        return {**found, "asked": [claim.model_dump(mode="json") for claim in self.claims]}
+
+
+def wanted(path: Path | None, asked: Sequence[str]) -> Wanted:
+    """Read the file of claims and the ids, before anything is replayed.
+
+    Raises:
+        ClaimsError: If the file, its options or a citation cannot be read, or an id names no page.
+        CheckFailed: If the file has no claim of an id.
+    """
+    citations = tuple(cited(text) for text in asked)
+    if path is None:
+        for one in citations:
+            _page_of(one.id)
+        return Wanted(None, None, Options(), citations)
+    file = read_claims(path)
+    chosen(file, [one.id for one in citations])
+    for one in citations:
+        _check_digest(one, file.digest, f"the claims of {path}")
+    return Wanted(path, file, options_of(file.options, path), citations)
+
+
+def claimed_of(
+    wanted: Wanted, recording: Path, *, workers: int | None = None, sdk: bool = False
+) -> Claimed:
+    """Compute numbers again from the run that a recording replays to.
+
+    Args:
+        wanted: What to check.
+        recording: The recording, which is replayed to a temporary folder.
+        workers: Processes; `None` takes as many as pay off.
+        sdk: Play it through the real client.
+
+    Raises:
+        CheckFailed: If the claims are of another recording, or no number has an id.
+        ReplayError: If a call is missing or changed.
+    """
+    digest = read_manifest(recording).recording_digest()
+    for one in wanted.citations:
+        _check_digest(one, digest, "the recording")
+    if wanted.file is not None:
+        _check_recording(wanted.path, wanted.file, digest, "recording")
+    with tempfile.TemporaryDirectory(prefix="tutorsim-") as folder:
+        run = replay_into(recording, Path(folder), reader="sdk" if sdk else "fast", workers=workers)
+        return claimed(wanted, run)
+
+
+def claimed(wanted: Wanted, run: Path) -> Claimed:
+    """Compute numbers again from a run, and compare them with what is claimed.
+
+    Args:
+        wanted: What to check.
+        run: The run that the recording replayed to, or a run or ballots without a recording.
+
+    Raises:
+        CheckFailed: If the claims are of another recording, or no number has an id.
+    """
+    check_logs(run)
+    digest, kind = digest_of(run)
+    for one in wanted.citations:
+        _check_digest(one, digest, f"the {kind}")
+    ids = [one.id for one in wanted.citations]
+    if wanted.file is None:
+        pages = {name: page_claims(run, PAGES[name], Options()) for name in _pages(ids)}
+        found = tuple(chosen(pages[_page_of(id_)], [id_])[0] for id_ in ids)
+        kinds = [file.provenance for file in pages.values()]
+        return Claimed(None, found, digest, _answered(kinds[0]))
+    _check_recording(wanted.path, wanted.file, digest, kind)
+    now = page_claims(run, wanted.file.page, wanted.options)
+    file = wanted.file
+    if ids:
+        file = file.model_copy(update={"claims": chosen(file, ids), "excerpt": True})
+    known = {claim.id for claim in now.claims}
+    asked = chosen(now, [id_ for id_ in ids if id_ in known])
+    return Claimed(check_claims(file, now), asked, digest, _answered(now.provenance))
+
+
+def _check_recording(path: Path | None, file: ClaimsFile, digest: str, kind: str) -> None:
+    """Refuse claims of another recording.
+
+    Raises:
+        CheckFailed: Naming both digests.
+    """
+    if (file.digest, file.digest_of) != (digest, kind):
+        raise CheckFailed(
+            f"{path} claims numbers of {_ANOTHER[file.digest_of]}.",
+            why=f"They are of the {file.digest_of} {file.digest[:DIGITS]}, and this is the {kind} "
+            f"{digest[:DIGITS]}.",
+            hint=f"Give the {file.digest_of} that they were written from.",
+        )
+
+
+def _check_digest(one: Citation, digest: str, what: str) -> None:
+    if not digest.startswith(one.digest):
+        raise CheckFailed(
+            f"{citation(one.digest, one.id)} cites another recording.",
+            why=f"The digest of {what} begins with {digest[:DIGITS]}.",
+            hint="Give the recording that is cited.",
+        )
+
+
+def _pages(ids: Sequence[str]) -> list[str]:
+    return list(dict.fromkeys(_page_of(id_) for id_ in ids))
+
+
+def _page_of(id_: str) -> str:
+    page = id_.partition(".")[0]
+    if page not in PAGES:
+        raise ClaimsError(
+            f"{id_} is no id of a number.",
+            why=f"An id begins with {' or '.join(f'{name}.' for name in PAGES)}",
+            hint="The report's section “Cite a number” shows ids.",
+        )
+    return page
+
+
+def _answered(provenance: dict[str, Any]) -> str:
+    name = provenance.get("name")
+    return f"{provenance['kind']}: {name}" if name else str(provenance["kind"])
+
+
+def _shown(found: Claimed) -> Iterator[RenderableType]:
+    """What differs, what is missing or unknown, the numbers asked for, and the verdict."""
+    checked = found.checked
+    for one in checked.differing[:SHOWN] if checked else ():
+        yield Prose(styled(f"{one.id} differs", "bold"))
+        yield Prose(one.question, indent=2)
+        yield Prose(f"claimed     {one.claimed}", indent=2)
+        yield Prose(f"recomputed  {one.recomputed}", indent=2)
+    if checked:
+        yield from _more(len(checked.differing))
+        yield from _listed("is claimed, and is no number of the page", checked.unknown)
+        yield from _listed("is printed, and not claimed", checked.missing)
+        for reworded in checked.reworded[:SHOWN]:
+            yield caption(f"{reworded.id} is asked in other words today: {reworded.today}")
+    differing = {one.id for one in checked.differing} if checked else set()
+    for claim in (claim for claim in found.claims if claim.id not in differing):
+        yield Prose(styled(citation(found.digest[:DIGITS], claim.id), "bold"))
+        yield Prose(claim.question, indent=2)
+        yield Prose(f"{claim.printed}{_beside(claim)}  ({claim.provenance})", indent=2)
+    if checked:
+        yield Prose(_verdict(found))
+
+
+def _beside(claim: Claim) -> str:
+    """An interval that is printed in columns of its own."""
+    if claim.interval is None or claim.value is None or "[" in claim.printed:
+        return ""
+    low, high = claim.interval
+    return f" [{low}, {high}]"
+
+
+def _listed(what: str, claims: Sequence[Claim]) -> Iterator[RenderableType]:
+    for claim in claims[:SHOWN]:
+        yield Prose(styled(f"{claim.id} {what}", "bold"))
+        yield Prose(f"{claim.question} → {claim.printed}", indent=2)
+    yield from _more(len(claims))
+
+
+def _more(number: int) -> Iterator[RenderableType]:
+    if number > SHOWN:
+        yield Prose(f"… and {number - SHOWN:,} more; --json names all.")
+
+
+def _verdict(found: Claimed) -> str:
+    """How many claims hold, and what answered the calls."""
+    checked = found.checked
+    assert checked is not None
+    heads = sum(one.id.startswith("(") for one in checked.differing)
+    claims = checked.same + len(checked.differing) - heads + len(checked.unknown)
+    apart = [
+        f"{len(part):,} {word}"
+        for part, word in (
+            (checked.differing, "differ" if len(checked.differing) != 1 else "differs"),
+            (checked.unknown, "unknown"),
+            (checked.missing, "missing"),
+        )
+        if part
+    ]
+    told = f"; {', '.join(apart)}" if apart else ""
+    return f"{checked.same:,} of {claims:,} claims hold{told}. Answered by {found.provenance}."
+
+
+def _markdown(found: Claimed) -> str:
+    """The verdict on the claims, and a table of what differs."""
+    checked = found.checked
+    if checked is None:
+        return ""
+    lines = [f"### {'✅' if found.holds else '❌'} claims", "", plain(_verdict(found)), ""]
+    if checked.differing:
+        lines += ["| claim | claimed | recomputed |", "|---|---|---|"]
+        lines += [
+            f"| {plain(one.id)} | {plain(one.claimed)} | {plain(one.recomputed)} |"
+            for one in checked.differing[:SHOWN]
+        ]
+        lines.append("")
+    lines += [f"- unknown: {plain(claim.id)}" for claim in checked.unknown[:SHOWN]]
+    lines += [f"- missing: {plain(claim.id)}" for claim in checked.missing[:SHOWN]]
+    return "\n".join(lines).rstrip() + "\n"

@@ -1,0 +1,209 @@
+"""Numbers that a command prints, as a file of claims."""
+
+import hashlib
+from collections import Counter
+from collections.abc import Callable, Iterable, Iterator
+from dataclasses import asdict, dataclass
+from pathlib import Path
+from typing import Any, Final
+
+from pydantic import TypeAdapter, ValidationError
+
+from tutorsim import __version__
+from tutorsim.analysis.ballots.reading_options import NO_HINTS, Hints
+from tutorsim.analysis.ballots.recount_source import open_source
+from tutorsim.analysis.claims.claims_file import (
+    CLAIMS_VERSION,
+    ClaimsFile,
+    PageName,
+    SourceName,
+    to_text,
+)
+from tutorsim.analysis.claims.claims_in_tables import Printed, Words, claims_in
+from tutorsim.analysis.ratings.ratings_section import with_ratings
+from tutorsim.analysis.report.build import build_report
+from tutorsim.analysis.report.claims import document_parts, table_parts
+from tutorsim.analysis.report.summary_sections import SECTIONS, Overview
+from tutorsim.analysis.runs.published_figures import PublishedFigure
+from tutorsim.cli.console import err, safe
+from tutorsim.cli.overview import overview
+from tutorsim.cli.panel_option import of_panel_asked
+from tutorsim.cli.source_head import source_shown
+from tutorsim.cli.terminal_documents import document_of, system_run
+from tutorsim.cost_plan import PriceTable, load_prices
+from tutorsim.errors import ClaimsError, FolderError
+from tutorsim.records import EPISODES_FILE, RUN_FILE, RunRecord, read_run
+
+__all__ = [
+    "ENDING",
+    "Options",
+    "claims_of",
+    "digest_of",
+    "options_of",
+    "page_claims",
+    "summary_parts",
+    "write_claims",
+]
+
+ENDING: Final = ".claims.json"
+Identity = tuple[str, SourceName]
+
+
+@dataclass(frozen=True)
+class Options:
+    """What changes the numbers of a page, besides the run; `None` for what is shipped."""
+
+    published: tuple[PublishedFigure, ...] | None = None
+    prices: PriceTable | None = None
+    hints: Hints = NO_HINTS
+    panel: str | None = None
+
+    def stated(self) -> dict[str, Any]:
+        """The options that were given, as JSON has them."""
+        found: dict[str, Any] = {}
+        if self.published is not None:
+            found["published"] = [asdict(figure) for figure in self.published]
+        if self.prices is not None:
+            found["prices"] = self.prices.model_dump(mode="json")
+        if self.hints != NO_HINTS:
+            found["hints"] = _HINTS.dump_python(self.hints, mode="json")
+        if self.panel is not None:
+            found["panel"] = self.panel
+        return found
+
+
+_FIGURES: Final = TypeAdapter(tuple[PublishedFigure, ...])
+_HINTS: Final = TypeAdapter(Hints)
+_NAME: Final = TypeAdapter(str)
+
+
+def options_of(stated: dict[str, Any], path: Path) -> Options:
+    """The options that a file of claims states.
+
+    Args:
+        stated: From the file.
+        path: The file, for errors.
+
+    Raises:
+        ClaimsError: If one of them is unknown, or has another form.
+    """
+    readers: dict[str, Callable[[Any], Any]] = {
+        "published": _FIGURES.validate_python,
+        "prices": PriceTable.model_validate,
+        "hints": _HINTS.validate_python,
+        "panel": _NAME.validate_python,
+    }
+    try:
+        return Options(**{name: readers[name](value) for name, value in stated.items()})
+    except KeyError as error:
+        why = f"The option {error} is unknown."
+    except ValidationError as error:
+        why = f"{error.errors(include_url=False)[0]['msg']}."
+    raise ClaimsError(
+        f"{path}: its options cannot be read.", why=why, hint="Write the claims again."
+    )
+
+
+def page_claims(run: Path, page: PageName, options: Options) -> ClaimsFile:
+    """Every number of a page of a run, computed from its log.
+
+    Args:
+        run: A run folder, or ballots from elsewhere.
+        page: The report, or the whole summary.
+        options: What changes its numbers.
+    """
+    system = system_run(run)
+    if system is not None:
+        document = document_of(system, brief=page == "summary", command=page)
+        return claims_of(run, page, document_parts(document, page), options)
+    source = of_panel_asked(open_source(run, hints=options.hints), options.panel)
+    if page == "report":
+        document = with_ratings(build_report(source, published=options.published), source)
+        return claims_of(run, page, document_parts(document, page), options)
+    prices = options.prices or load_prices()
+    found = overview(source, prices, published=options.published)
+    return claims_of(run, page, summary_parts(found), options)
+
+
+def claims_of(run: Path, page: PageName, parts: Iterable[Printed], options: Options) -> ClaimsFile:
+    """The claims of what a page prints.
+
+    Args:
+        run: What it is of.
+        page: What prints it.
+        parts: What it prints.
+        options: What changes its numbers.
+    """
+    head = read_run(run) if (run / RUN_FILE).is_file() else None
+    digest, kind = digest_of(run)
+    stated = {"kind": "elsewhere"} if head is None else head.provenance.model_dump(mode="json")
+    return ClaimsFile(
+        claims_version=CLAIMS_VERSION,
+        page=page,
+        digest=digest,
+        digest_of=kind,
+        name=head.study.name if head else run.resolve().name,
+        provenance=stated,
+        made_by=f"tutorsim {__version__}",
+        options=options.stated(),
+        excerpt=False,
+        claims=claims_in(parts, str(stated["kind"])),
+    )
+
+
+def digest_of(run: Path) -> Identity:
+    """What a citation names: the digest of a run's recording, else of its log or its files."""
+    if not (run / RUN_FILE).is_file():
+        files = sorted(run.iterdir()) if run.is_dir() else [run]
+        return _sha256(file for file in files if file.is_file()), "ballots"
+    head: RunRecord = read_run(run)
+    if head.recording_digest:
+        return head.recording_digest, "log" if head.provenance.kind == "imported" else "recording"
+    return _sha256([run / EPISODES_FILE]), "log"
+
+
+def _sha256(files: Iterable[Path]) -> str:
+    digest = hashlib.sha256()
+    for path in files:
+        with path.open("rb") as file:
+            digest.update(hashlib.file_digest(file, "sha256").digest())
+    return digest.hexdigest()
+
+
+def write_claims(path: Path, file: ClaimsFile) -> None:
+    """Write a file of claims, and say so on stderr.
+
+    Raises:
+        FolderError: If it cannot be written.
+    """
+    try:
+        path.parent.mkdir(parents=True, exist_ok=True)
+        path.write_text(to_text(file), encoding="utf-8", newline="\n")
+    except OSError as error:
+        raise FolderError(
+            f"{path} cannot be written.",
+            why=str(error.strerror or error),
+            hint="Name a file in a folder that can be written.",
+        ) from error
+    err().print(safe(f"{len(file.claims):,} claims written to {path}."), soft_wrap=True)
+
+
+def summary_parts(found: Overview) -> Iterator[Printed]:
+    """What a full summary prints: its tables by name, its texts by the part that they stand in."""
+    texts: Counter[str] = Counter()
+
+    def placed(part: str, text: str) -> Words:
+        texts[part] += 1
+        n = texts[part]
+        return Words(f"summary.text-{part}" + (f"~{n}" if n > 1 else ""), "", text)
+
+    for prose in source_shown(found.source):
+        yield placed("head", prose.plain)
+    for sentence in found.verdict():
+        yield placed("verdict", sentence)
+    for name, parts in SECTIONS.items():
+        for part in parts(found):
+            if isinstance(part, str):
+                yield placed(name, part)
+            elif part is not None:
+                yield from table_parts(part, "summary")

@@ -1,0 +1,317 @@
+"""An episode as a reader follows it: attempts, drafts, reviews, votes, decisions."""
+
+from collections.abc import Iterator, Mapping, Sequence, Sized
+
+from rich.console import RenderableType
+from rich.text import Text
+
+from tutorsim.analysis.report.example_episodes import step_sentence
+from tutorsim.analysis.runs.branch_continuations import deciding_order
+from tutorsim.analysis.runs.run_panels import of_one_panel, taught_by
+from tutorsim.cli.branch_notes import draw_name, from_here
+from tutorsim.cli.console import safe
+from tutorsim.cli.output_elements import Prose, heading, listing, number, provenance, styled, table
+from tutorsim.records import (
+    Attempt,
+    BallotRecord,
+    BranchPoint,
+    EpisodeRecord,
+    Note,
+    Proposal,
+    ReviewRecord,
+    RunRecord,
+    Turn,
+    odd_stops,
+    stop_counts,
+)
+from tutorsim.voting import Decision, RichBallot, leaders, tally
+
+__all__ = ["REASONS", "trace"]
+
+Shown = Iterator[RenderableType]
+
+SHORT = 40
+"""Characters of a reply that a table of ballots shows."""
+JOINED = {"simple": "", "ranked": " > ", "cumulative": ", ", "approval": ", "}
+FORMS = {"repaired": "not in the form asked for", "missing": "never came"}
+REASONS = {
+    "vote": "the vote",
+    "tie_round": "the tie round",
+    "fallback": "the role-priority order (fallback)",
+}
+"""Deciding step → words for it."""
+
+
+def trace(run: RunRecord, record: EpisodeRecord, part: EpisodeRecord) -> Shown:
+    """What an episode record holds, in the order in which it happened.
+
+    Args:
+        run: The run's head.
+        record: The episode, for its outcome.
+        part: The same episode with the attempts and turns to show.
+    """
+    yield heading(record.episode_id)
+    yield provenance(run.provenance)
+    repeat = f", repeat {record.repeat}" if record.repeat > 1 else ""
+    yield Prose(
+        f"Task {record.task_id} of {record.benchmark}, student {record.persona}, "
+        f"condition {record.condition}{taught_by(record, run)}{repeat}."
+    )
+    if record.branch is not None:
+        yield Prose(_continued(record.branch, run))
+    yield Prose(_outcome(record, run.panel.success_threshold))
+    yield from _odd_ends(record)
+    yield from _task(record)
+    turns = {turn.turn: turn for turn in part.turns}
+    for attempt in part.attempts:
+        if attempt.turn in turns:
+            yield from _turn(turns.pop(attempt.turn), run, record)
+        yield from _attempt(attempt)
+    for turn in turns.values():
+        yield from _turn(turn, run, record)
+
+
+def _odd_ends(record: EpisodeRecord) -> Shown:
+    """The calls whose replies did not come to their own end."""
+    for odd in odd_stops(stop_counts([record])):
+        keys = [
+            call.key
+            for call in record.calls
+            if (call.stage, call.stop_reason) == (odd.stage, odd.stop_reason)
+        ]
+        yield Prose(styled(f"{odd.words}: ", "bold yellow") + safe(", ".join(keys)))
+
+
+def _continued(point: BranchPoint, run: RunRecord) -> Text:
+    """What a continuation continues, and from where on it is no log."""
+    branch = run.branch
+    name = f" of {branch.parent}" if branch else ""
+    left = "never left" if point.left is None else f"left at turn {point.left}"
+    return styled(f"Re-simulated from turn {point.turn} on", "bold yellow") + safe(
+        f": {draw_name(point, branch)} of what might have followed in {point.parent_episode}"
+        f"{name}; the logged path was {left}."
+    )
+
+
+def _task(record: EpisodeRecord) -> Shown:
+    for title, text in (("Task", record.question), ("Reference, for the judge", record.reference)):
+        if text:
+            yield Text()
+            yield heading(title)
+            yield Prose(text, indent=2)
+
+
+def _outcome(record: EpisodeRecord, threshold: float) -> Text:
+    scores = " → ".join(number(attempt.score) for attempt in record.attempts)
+    if record.failure is not None:
+        failed = f"Failed, at call {record.failure.key}. {record.failure.error}"
+        return styled(failed, "bold red") + safe(f"\nScores until then: {scores or 'none'}.")
+    word, style = ("Success", "bold green") if record.success else ("No success", "bold")
+    turns = "1 tutoring turn" if record.turns_taken == 1 else f"{record.turns_taken} tutoring turns"
+    need = f"at least {threshold:g}" + (", tests passed" if record.benchmark == "humaneval" else "")
+    return styled(word, style) + safe(f" after {turns}; scores {scores} (success: {need}).")
+
+
+def _attempt(attempt: Attempt) -> Shown:
+    title = "First attempt" if attempt.turn == 0 else f"Attempt after turn {attempt.turn}"
+    yield Text()
+    yield heading(f"━━ {title}", f"score {number(attempt.score)}{_tests(attempt)}")
+    yield Prose(attempt.text or "(empty)", indent=2)
+    rationale = attempt.score_rationale or "no readable score"
+    yield Prose(styled("judge: ", "dim") + safe(rationale), indent=2)
+
+
+def _tests(attempt: Attempt) -> str:
+    verdict = attempt.verdict
+    if verdict is None:
+        words = {True: ", tests: pass", False: ", tests: fail", None: ""}
+        return words[attempt.code_passed]
+    unsafe = ", run without the sandbox" if verdict.unsafe else ""
+    limit = ", near its limit" if verdict.near_limit else ""
+    reason = f" ({verdict.reason})" if verdict.reason else ""
+    return f", tests: {verdict.outcome}{reason}{limit}{unsafe}"
+
+
+def _turn(turn: Turn, run: RunRecord, record: EpisodeRecord) -> Shown:
+    yield Text()
+    point = record.branch if record.branch and turn.turn >= record.branch.turn else None
+    if point is not None:
+        yield Prose(styled(from_here(point, run.branch, turn=turn.turn), "bold yellow"))
+    if turn.decision is None:
+        yield heading(f"━━ Turn {turn.turn}", "a single tutor, no vote")
+        yield from _proposals("Reply", turn.proposals_initial)
+        return
+    yield heading(f"━━ Turn {turn.turn}", f"{_vote_name(turn)} vote")
+    yield from _proposals("First drafts", turn.proposals_initial)
+    yield from _reviews("Reviews of the first drafts", turn.reviews)
+    yield from _ballots("Ballots on the first drafts", turn.ballots_initial, "diagnostic only")
+    yield from _proposals("Revised replies", turn.proposals_final)
+    yield from _ballots("Ballots on the revised replies", turn.ballots_final, "these count")
+    for form, ballots in turn.ballots_as.items():
+        logged = point is not None and form == record.condition
+        title = f"Ballots {'of the logged vote' if logged else 'asked for'} as {form}"
+        yield from _ballots(title, ballots, "diagnostic only")
+    if turn.tie_round is not None:
+        tied = listing(turn.tie_round.candidates)
+        yield from _reviews(f"Tie round: reviews of {tied}", turn.tie_round.reviews)
+        yield from _ballots("Tie round: ballots", turn.tie_round.ballots, "these count")
+    study = (run if record.panel is None else of_one_panel(run, record.panel)).panel
+    order = study.fallback_order if point is None else deciding_order(study)
+    yield from _decision(turn, turn.decision, order)
+
+
+def _vote_name(turn: Turn) -> str:
+    """The format of the ballots that decided, and the protocol where it is another."""
+    if not turn.ballots_final:
+        return "no"
+    ballot = turn.ballots_final[0]
+    return ballot.protocol + (f", counted as {ballot.counted_as}" if ballot.counted_as else "")
+
+
+def _proposals(title: str, proposals: Mapping[str, Proposal]) -> Shown:
+    yield Text()
+    yield heading(title, _logged(proposals))
+    for role, proposal in proposals.items():
+        yield Prose(styled(role, "bold cyan") + styled(_sureness(proposal), "dim"), indent=2)
+        yield Prose(proposal.text or "(no text)", indent=4)
+        if proposal.rationale:
+            yield Prose(styled("why: ", "dim") + safe(proposal.rationale), indent=4)
+
+
+def _logged(parts: Sized) -> str:
+    return "" if parts else "not in this log"
+
+
+def _sureness(proposal: Proposal) -> str:
+    notes = [] if proposal.confidence is None else [f"confidence {proposal.confidence}"]
+    if proposal.status != "valid":
+        notes.append(FORMS[proposal.status])
+    if proposal.attempts > 1:
+        notes.append(f"asked {proposal.attempts} times")
+    return f"  {', '.join(notes)}" if notes else ""
+
+
+def _reviews(title: str, reviews: Sequence[ReviewRecord]) -> Shown:
+    yield Text()
+    yield heading(title, _logged(reviews))
+    for review in reviews:
+        yield Prose(safe("by ") + styled(review.reviewer, "bold cyan") + _form(review), indent=2)
+        if not review.notes:
+            yield Prose(styled("whole reply: ", "dim") + safe(review.raw or "(empty)"), indent=4)
+            continue
+        shown_as = {role: f"  shown as {label}" for label, role in review.labels.items()}
+        for role in {**shown_as, **review.notes}:
+            note = review.notes.get(role, Note(strength=None, weakness=None))
+            yield Prose(styled(role, "cyan") + styled(shown_as.get(role, ""), "dim"), indent=4)
+            yield Prose(styled("+ ", "green") + safe(note.strength or "(nothing)"), indent=6)
+            yield Prose(styled("− ", "red") + safe(note.weakness or "(nothing)"), indent=6)
+
+
+def _form(review: ReviewRecord) -> Text:
+    return styled("" if review.status == "valid" else f"  {FORMS[review.status]}", "dim")
+
+
+def _legend(labels: Mapping[str, str]) -> str:
+    return ", ".join(f"{label}={role}" for label, role in labels.items())
+
+
+def _ballots(title: str, ballots: Sequence[BallotRecord], note: str) -> Shown:
+    yield Text()
+    yield heading(title, _logged(ballots) or note)
+    if not ballots:
+        return
+    rows = [(b.voter, _short(b.raw), _choice(b), _status(b)) for b in ballots]
+    yield table(("voter", "ballot", "in roles", "status"), rows, left=4)
+    for ballot in ballots:
+        if not _names_all(ballot):
+            yield Prose(styled(f"{ballot.voter} saw {_legend(ballot.labels)}", "dim"), indent=2)
+        if ballot.raw_first is not None:
+            first = styled(f"{ballot.voter}, first reply: ", "dim")
+            yield Prose(first + safe(ballot.raw_first), indent=2)
+        if ballot.raw.strip() != _short(ballot.raw):
+            whole = styled(f"{ballot.voter}, whole reply: ", "dim")
+            yield Prose(whole + safe(ballot.raw), indent=2)
+
+
+def _names_all(ballot: BallotRecord) -> bool:
+    """Whether the table row alone tells which label stood for which role."""
+    if not ballot.labels:
+        return True
+    return not isinstance(ballot.parsed, str) and set(ballot.parsed or ()) == set(ballot.mass)
+
+
+def _short(raw: str) -> str:
+    """The first line, cut where it is too long for a ballot."""
+    line = raw.strip().partition("\n")[0]
+    return line if len(line) <= SHORT else line[: SHORT - 1] + "…"
+
+
+def _status(ballot: BallotRecord) -> str:
+    return ballot.ballot_status + (", asked twice" if ballot.attempts > 1 else "")
+
+
+def _choice(ballot: BallotRecord) -> str:
+    parsed = ballot.parsed
+    if parsed is None:
+        return "(abstained)"
+    if isinstance(parsed, str):
+        return parsed
+    if isinstance(parsed, dict):
+        return ", ".join(f"{role} {points}" for role, points in parsed.items())
+    if isinstance(parsed, RichBallot):
+        return _rich(parsed)
+    return JOINED[ballot.protocol].join(parsed) if parsed else "(nobody)"
+
+
+def _rich(parsed: RichBallot) -> str:
+    """Best first with points, and a bar below the approved."""
+    shown = [f"{role} {parsed.points[role]}" for role in parsed.order]
+    approved = len(parsed.approved)
+    return f"{' > '.join(shown[:approved])} | {' > '.join(shown[approved:])}".rstrip(" ")
+
+
+def _decision(turn: Turn, decision: Decision, order: Sequence[str]) -> Shown:
+    yield Text()
+    yield heading("Count and decision")
+    yield _counts(turn, decision)
+    for place, step in enumerate(decision.steps, start=1):
+        yield Prose(f"{place}. {step_sentence(step, order)}", indent=2)
+    yield Prose(
+        styled(f"→ {decision.winner} wins", "bold green")
+        + safe(f", decided by {REASONS[decision.decided_by]}.")
+    )
+    yield Text()
+    yield heading("The student reads")
+    yield Prose(turn.delivered or "(no text)", indent=2)
+
+
+def _counts(turn: Turn, decision: Decision) -> RenderableType:
+    """Mass per candidate in every count; whoever leads one is marked."""
+    roles = tuple(decision.tallies)
+    columns = {_first_column(turn): tally((b.mass for b in turn.ballots_initial), roles)}
+    columns["final vote"] = decision.tallies
+    for step in decision.steps:
+        if step.step == "tie_vote" and step.tallies is not None:
+            columns["tie round"] = step.tallies
+    rows = [
+        (_winning(role, decision), *(_counted(tallies, role) for tallies in columns.values()))
+        for role in roles
+    ]
+    return table(("candidate", *columns), rows)
+
+
+def _first_column(turn: Turn) -> str:
+    """Names the protocol of the first vote where a branch decides by another."""
+    rules = [ballots[0].rule for ballots in (turn.ballots_initial, turn.ballots_final) if ballots]
+    return "first drafts" if len(set(rules)) < 2 else f"first drafts, {rules[0]}"
+
+
+def _winning(role: str, decision: Decision) -> Text:
+    return styled(role, "bold green" if role == decision.winner else "none")
+
+
+def _counted(tallies: Mapping[str, int], role: str) -> Text:
+    if role not in tallies:
+        return safe("not in it  ")
+    leads = role in leaders(tallies)
+    return styled(f"{tallies[role]} {'◀' if leads else ' '}", "bold" if leads else "none")

@@ -1,0 +1,349 @@
+"""`tutorsim rate`: rating sheets for people, and their ratings joined to a run."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import replace
+from pathlib import Path
+from typing import TYPE_CHECKING, Final
+
+import click
+
+from tutorsim.cli.console import emit_json, err, out, safe
+from tutorsim.cli.log_against_recording import check_logs
+from tutorsim.cli.options import json_option
+from tutorsim.cli.output_elements import listing
+from tutorsim.cli.run_or_recording import RunPath
+from tutorsim.errors import FolderError, UsageError
+from tutorsim.records import RATINGS_FILE, RUN_FILE, StudySettings, to_line
+
+if TYPE_CHECKING:
+    from tutorsim.analysis.ratings.rateable_items import Item
+    from tutorsim.analysis.ratings.rater_assignment import Sheet
+    from tutorsim.analysis.systems import SystemRun
+    from tutorsim.records import RatedBy, RatedSheet, Rubric, Subject
+
+__all__ = ["rate"]
+
+FORMS: Final = (".html", ".csv")
+
+
+@click.command()
+@click.argument("source", metavar="RUN", type=click.Path(path_type=Path))
+@click.argument("more", metavar="[FILE]…", nargs=-1, type=click.Path(path_type=Path))
+@click.option(
+    "--export",
+    "export_to",
+    type=click.Path(path_type=Path, dir_okay=False),
+    metavar="FILE",
+    help="Write one sheet per rater: .html to fill in in a browser, .csv in a spreadsheet.",
+)
+@click.option(
+    "--import",
+    "files",
+    type=click.Path(path_type=Path),
+    multiple=True,
+    metavar="FILE",
+    help="Join the ratings in FILE, and in further FILEs, to the run.",
+)
+@click.option(
+    "--of",
+    "subject",
+    type=click.Choice(("replies", "proposals", "answers")),
+    default="replies",
+    show_default=True,
+    help="What is rated: delivered replies, all final proposals, or the student's answers.",
+)
+@click.option(
+    "--rubric",
+    "rubric_file",
+    type=click.Path(path_type=Path, dir_okay=False),
+    metavar="FILE",
+    help="A rubric of your own, as TOML. [default: the anchors of the recorded model judge]",
+)
+@click.option("--raters", type=click.IntRange(1, 99), default=2, show_default=True)
+@click.option(
+    "--items", type=click.IntRange(min=1), default=40, show_default=True, help="Items to draw."
+)
+@click.option(
+    "--overlap",
+    type=click.IntRange(min=0),
+    help="Items that every rater has; the others are dealt out. [default: all]",
+)
+@click.option("--seed", type=int, default=0, show_default=True, help="Of draws and orders.")
+@click.option(
+    "--with-messages",
+    is_flag=True,
+    help="Show raters what a person wrote, in runs in which a person took part.",
+)
+@click.option(
+    "--scripted", is_flag=True, help="A program filled in the files; figures then say so."
+)
+@click.option(
+    "--cassette-dir",
+    type=click.Path(path_type=Path),
+    help="The recording of RUN, where it is not found by itself.",
+)
+@json_option
+def rate(
+    source: Path,
+    more: tuple[Path, ...],
+    export_to: Path | None,
+    files: tuple[Path, ...],
+    subject: Subject,
+    rubric_file: Path | None,
+    raters: int,
+    items: int,
+    overlap: int | None,
+    seed: int,
+    with_messages: bool,
+    scripted: bool,
+    cassette_dir: Path | None,
+    as_json: bool,
+) -> None:
+    """Let people rate what RUN delivered: --export sheets, and --import them filled in.
+
+    RUN is a run folder or a recording. A sheet shows each item with the task and what was said
+    before; roles, rules and conditions are hidden, and the order is shuffled for each rater. The
+    HTML page is one file that works without a network and by keyboard, keeps what was entered in
+    the browser, and downloads a CSV. Items are drawn by --seed; the same command writes the same
+    sheets. Of proposals whole turns are drawn, so --items is the most.
+
+    Ratings are kept beside the run, or in the recording's folder, in ratings.jsonl, and nothing
+    else changes. Files can be joined at any time and in any order, half filled in too: the same
+    sheet given again adds what is new. Altered sheets, sheets of another run, values that are not
+    on the scale and changed values are refused, and then no file is joined. `tutorsim summary`
+    and `report` show the agreement of the raters, the model judge against them, and outcomes by
+    their scores.
+
+    \b
+    --json gives:
+      --export: written: [file], subject, rubric, drawn, shared, available
+      --import: file, sheets: [{rater subject rubric by items ratings}], added
+    """
+    if (export_to is None) == (not files) or (more and not files):
+        raise UsageError(
+            "Give either --export or --import.",
+            why="Sheets are made, or filled-in sheets are joined.",
+            hint="`tutorsim rate RUN --export sheet.html`, then `tutorsim rate RUN --import FILE`.",
+        )
+    run = RunPath().convert(source, None, click.get_current_context())
+    check_logs(run)
+    opened = replace(_opened(run, source), with_messages=with_messages)
+    if export_to is not None:
+        _check_form(export_to)
+        found = _items(opened, subject)
+        rubric = _rubric(opened, subject, rubric_file, source, cassette_dir)
+        from tutorsim.analysis.ratings.rater_assignment import Asked, draw_sheets
+
+        asked = Asked(subject, raters, items, overlap, seed)
+        sheets = draw_sheets(found, asked, rubric=rubric, run=opened.head)
+        _show_written(_write(sheets, export_to), sheets, len(found), as_json=as_json)
+        return
+    _join(opened, source, (*files, *more), scripted=scripted, as_json=as_json)
+
+
+def _opened(run: Path, source: Path) -> SystemRun:
+    from tutorsim.analysis.systems import open_run
+
+    if not (run / RUN_FILE).is_file():
+        raise UsageError(
+            f"{source} is no run folder and no recording.",
+            why="Ballots alone say nothing of what was delivered to a student."
+            if source.exists()
+            else "There is no such folder.",
+            hint="Record a study with `tutorsim run`, or write its log with `tutorsim replay`.",
+        )
+    return open_run(run)
+
+
+def _items(run: SystemRun, subject: Subject) -> tuple[Item, ...]:
+    """What of a run can be rated.
+
+    Raises:
+        UsageError: If its system has no such texts, or the run has none.
+    """
+    from tutorsim.analysis.ratings.rateable_items import items_of
+    from tutorsim.analysis.systems import view_of
+
+    passages = view_of(run.head.system).passages
+    if subject not in passages:
+        said = listing(list(passages), last="or")
+        raise UsageError(
+            f"`tutorsim rate` has no {subject} to show of runs of the system {run.head.system!r}.",
+            why=f"Of its runs, people can rate {said}."
+            if passages
+            else "Nothing in them is delivered to a student.",
+            hint=f"Use --of {said}." if passages else "Rate a run whose replies reach a student.",
+        )
+    found = tuple(items_of(passages[subject](run)).values())
+    if not found:
+        raise UsageError(
+            f"{run.name} holds none of the {subject} that people could rate.",
+            why="No episode came so far, or all of them are lessons with a person.",
+            hint="Rate another run; --with-messages takes in lessons with a person.",
+        )
+    return found
+
+
+def _rubric(
+    run: SystemRun,
+    subject: Subject,
+    rubric_file: Path | None,
+    source: Path,
+    cassette_dir: Path | None,
+) -> Rubric:
+    """The user's rubric, or the anchors of the run's judge as its recording words them.
+
+    Raises:
+        UsageError: If there is no recording, or its wordings have no anchors.
+    """
+    from tutorsim.analysis.ratings.rubric import judge_rubric, read_rubric
+    from tutorsim.analysis.systems import view_of
+    from tutorsim.runner.find_recording import find_recording
+    from tutorsim.systems import load_recorded_study
+
+    if rubric_file is not None:
+        return read_rubric(rubric_file)
+    study, name = run.head.study, view_of(run.head.system).rubric
+    found = None
+    if name and isinstance(study, StudySettings):
+        recording = find_recording(source, cassette_dir=cassette_dir)
+        prompt = load_recorded_study(recording).catalog.prompts[name]
+        found = judge_rubric(
+            prompt,
+            subject,
+            threshold=study.success_threshold,
+            programs="humaneval" in study.benchmarks,
+        )
+    if found is None:
+        raise UsageError(
+            f"The wordings of {source} have no anchors that people could rate by.",
+            why=f"A model judge with a scale is missing from the system {run.head.system!r}."
+            if not name
+            else f"No two lines of its prompt {name!r} begin with a score.",
+            hint="Give a rubric of your own with --rubric FILE; `tutorsim guide rating` shows one.",
+        )
+    return found
+
+
+def _check_form(path: Path) -> None:
+    if path.suffix not in FORMS:
+        raise UsageError(
+            f"{path} has an ending that says no known format.",
+            hint=f"Use {listing(FORMS, last='or')}.",
+        )
+
+
+def _write(sheets: Sequence[Sheet], path: Path) -> list[Path]:
+    """Write every sheet, or none: a file that holds something else stays as it is.
+
+    Raises:
+        FolderError: If a file is there already, or cannot be written.
+    """
+    from tutorsim.analysis.ratings.sheet_csv import sheet_csv
+    from tutorsim.analysis.ratings.sheet_page import sheet_page
+
+    text_of = sheet_page if path.suffix == ".html" else sheet_csv
+    texts = {_named(path, sheet, len(sheets)): text_of(sheet).encode() for sheet in sheets}
+    try:
+        taken = [one for one, text in texts.items() if one.exists() and one.read_bytes() != text]
+        if taken:
+            raise FolderError(
+                f"{taken[0]} is there already, and is another file.",
+                why="It may be a sheet that somebody fills in.",
+                hint="Choose another name for --export, or move the file away.",
+            )
+        path.parent.mkdir(parents=True, exist_ok=True)
+        for one, text in texts.items():
+            one.write_bytes(text)
+    except OSError as error:
+        raise FolderError(
+            f"{error.filename or path} cannot be written.",
+            why=error.strerror or str(error),
+            hint="Choose a folder that you may write.",
+        ) from error
+    return list(texts)
+
+
+def _named(path: Path, sheet: Sheet, raters: int) -> Path:
+    return path if raters == 1 else path.with_name(f"{path.stem}-{sheet.rater}{path.suffix}")
+
+
+def _show_written(
+    written: Sequence[Path], sheets: Sequence[Sheet], available: int, *, as_json: bool
+) -> None:
+    survey = sheets[0].survey
+    if as_json:
+        emit_json(
+            {
+                "written": [str(path) for path in written],
+                "subject": survey.subject,
+                "rubric": survey.rubric.name,
+                "drawn": survey.items,
+                "shared": survey.overlap,
+                "available": available,
+            }
+        )
+        return
+    for path in written:
+        out().print(safe(str(path)), soft_wrap=True)
+    err().print(
+        safe(
+            f"{survey.items} of {available} {survey.subject}, {survey.overlap} of them for "
+            f"every rater; rubric {survey.rubric.name!r}, values "
+            f"{survey.rubric.scale[0]:g} to {survey.rubric.scale[-1]:g}."
+        ),
+        soft_wrap=True,
+    )
+
+
+def _join(
+    run: SystemRun, source: Path, files: Sequence[Path], *, scripted: bool, as_json: bool
+) -> None:
+    from tutorsim.analysis.ratings.join_to_run import joined
+    from tutorsim.analysis.ratings.rateable_items import items_of
+    from tutorsim.analysis.systems import view_of
+    from tutorsim.replay import write_atomic
+
+    whole = replace(run, with_messages=True)  # a sheet shows them if its export was told to
+    found = {
+        subject: items_of(passages(whole))
+        for subject, passages in view_of(run.head.system).passages.items()
+    }
+    by: RatedBy = "script" if scripted else "people"
+    sheets = joined(run.ratings, files, items=found, run=run.head, by=by)
+    added = _count(sheets) - _count(run.ratings)
+    path = source / RATINGS_FILE
+    write_atomic(path, "".join(to_line(one) + "\n" for one in sheets).encode())
+    if as_json:
+        emit_json({"file": str(path), "sheets": [_told(one) for one in sheets], "added": added})
+        return
+    for one in sheets:
+        told = _told(one)
+        who = "" if one.by == "people" else ", filled in by a program"
+        out().print(
+            safe(
+                f"Rater {told['rater']}: {told['ratings']} of {told['items']} "
+                f"{told['subject']} rated, rubric {told['rubric']!r}{who}."
+            ),
+            soft_wrap=True,
+        )
+    err().print(safe(f"{added} ratings added to {path}."), soft_wrap=True)
+    err().print(safe(f"Next: tutorsim summary {source}"), soft_wrap=True)
+
+
+def _count(sheets: Sequence[RatedSheet]) -> int:
+    return sum(len(one.ratings) for one in sheets)
+
+
+def _told(sheet: RatedSheet) -> dict[str, object]:
+    survey = sheet.survey
+    return {
+        "rater": sheet.rater,
+        "subject": survey.subject,
+        "rubric": survey.rubric.name,
+        "by": sheet.by,
+        "items": sheet.items,
+        "ratings": len(sheet.ratings),
+    }

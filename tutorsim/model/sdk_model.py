@@ -1,0 +1,396 @@
+"""The one place that uses the SDK: a `Model` that calls the Messages API.
+
+One client serves many episodes at once. Credentials, base URL and further headers come from the
+SDK's own environment variables; retries are the SDK's own. What is sent is the JSON value of
+`Request.body()` and nothing else, so a recorded request can be compared with a later one; a
+request read back from a recording is sent in its own bytes.
+
+Requests go through `client.post` with the raw response as its result: the SDK's convenience
+method warns on every call to a retiring model and builds objects that nobody reads here.
+"""
+
+import asyncio
+import urllib.request
+from collections.abc import Callable, Mapping, Sequence
+from functools import partial
+from typing import Any, Final, TypeVar
+
+import anthropic
+import httpx2
+from anthropic.resources.messages import DEPRECATED_MODELS
+
+from tutorsim.errors import CallFailed, UsageError
+from tutorsim.model.call import CALL_HEADER, Call, Reply
+from tutorsim.model.failure_causes import connection_text, is_unreachable
+from tutorsim.model.json_bodies import json_value
+
+__all__ = [
+    "DEFAULT_HOST",
+    "MESSAGES_PATH",
+    "Carried",
+    "HttpTransport",
+    "SdkModel",
+    "call_failed",
+    "carried_by",
+    "credentials_in",
+    "error_text",
+    "open_client",
+    "proxy_for",
+    "refusal",
+    "retirement",
+    "said_in",
+    "told",
+    "with_credentials",
+]
+
+C = TypeVar("C", anthropic.Anthropic, anthropic.AsyncAnthropic)
+
+DEFAULT_HOST: Final = "api.anthropic.com"
+MESSAGES_PATH: Final = "/v1/messages"
+MESSAGE_LIMIT: Final = 300
+"""Characters kept of an error message that an endpoint wrote."""
+SECRET_HEADERS: Final = ("authorization", "x-api-key", "proxy-authorization")
+SECRET_LENGTH: Final = 12
+"""Shorter credentials are placeholders for a local server, and occur in ordinary text."""
+
+
+def credentials_in(headers: Mapping[str, str]) -> list[str]:
+    """The credentials that a request carries, without placeholders for a local server.
+
+    Args:
+        headers: By name in lower case, or the client's own.
+    """
+    sent = (headers.get(name, "").rsplit(" ", 1)[-1] for name in SECRET_HEADERS)
+    return [secret for secret in sent if len(secret) >= SECRET_LENGTH]
+
+
+class HttpTransport(httpx2.AsyncBaseTransport):
+    """Plain HTTP, opened at the first request, through the environment's proxy if there is one.
+
+    Args:
+        max_connections: Sockets kept open at once.
+    """
+
+    def __init__(self, max_connections: int = 100) -> None:
+        self._limits = httpx2.Limits(
+            max_connections=max_connections, max_keepalive_connections=max_connections
+        )
+        self._opened: httpx2.AsyncHTTPTransport | None = None
+
+    async def handle_async_request(self, request: httpx2.Request) -> httpx2.Response:
+        if self._opened is None:
+            self._opened = httpx2.AsyncHTTPTransport(
+                limits=self._limits, proxy=proxy_for(request.url)
+            )
+        return await self._opened.handle_async_request(request)
+
+    async def aclose(self) -> None:
+        if self._opened is not None:
+            await self._opened.aclose()
+
+
+class SdkModel:
+    """Answers calls through the SDK's asynchronous client.
+
+    Args:
+        transport: What carries the requests; plain HTTP unless given. A recorder or a player
+            is bound here, to this one client.
+        max_connections: Calls in flight at once; further ones wait.
+        max_retries: The SDK's own retries of one call.
+        timeout: Seconds that one attempt may take.
+        on_warning: Receives one sentence for each retiring model that is called.
+        placeholder: A stand-in for credentials, for transports that send nothing. Real ones are
+            never passed: they come from the SDK's environment.
+
+    Raises:
+        UsageError: If the environment holds no credentials, or unusable ones.
+    """
+
+    def __init__(
+        self,
+        *,
+        transport: httpx2.AsyncBaseTransport | None = None,
+        max_connections: int = 16,
+        max_retries: int = 4,
+        timeout: float = 120.0,
+        on_warning: Callable[[str], None] = lambda _: None,
+        placeholder: str | None = None,
+    ) -> None:
+        self._client = open_client(
+            transport or HttpTransport(max_connections),
+            max_retries=max_retries,
+            timeout=timeout,
+            placeholder=placeholder,
+        )
+        self._free = asyncio.Semaphore(max_connections)
+        self._on_warning = on_warning
+        self._warned: set[str] = set()
+
+    @property
+    def secrets(self) -> list[str]:
+        """The credentials that its calls carry, as far as they are known before a call."""
+        headers = self._client.default_headers
+        return credentials_in({name.lower(): str(value) for name, value in headers.items()})
+
+    async def __aenter__(self) -> "SdkModel":
+        return self
+
+    async def __aexit__(self, *_: object) -> None:
+        await self.aclose()
+
+    async def aclose(self) -> None:
+        """Close the client and its connections."""
+        await self._client.close()
+
+    async def reply(self, episode_id: str, call: Call) -> Reply:
+        self._warn_once(call.request.model)
+        async with self._free:
+            response = await self._send(episode_id, call)
+        try:
+            return Reply.from_body(json_value(response.content))
+        except ValueError as error:
+            raise call_failed(call, "The reply is not a message") from error
+
+    async def _send(self, episode_id: str, call: Call) -> httpx2.Response:
+        text = call.request.text
+        try:
+            return await self._client.post(
+                MESSAGES_PATH,
+                cast_to=httpx2.Response,
+                body=call.request.body() if text is None else None,
+                content=None if text is None else text.encode(),
+                options={"headers": {CALL_HEADER: f"{episode_id}/{call.key}"}},
+            )
+        except anthropic.APIStatusError as error:
+            refused = refusal(error.status_code, told(error), call.request.model)
+            away = is_unreachable(None, error.status_code)
+            raise refused or call_failed(call, error_text(error), unreachable=away) from error
+        except anthropic.AnthropicError as error:
+            away = is_unreachable(error.__cause__)
+            raise (
+                carried_by(error) or call_failed(call, error_text(error), unreachable=away)
+            ) from error
+
+    def _warn_once(self, model: str) -> None:
+        said = retirement(model)
+        if said is not None and model not in self._warned:
+            self._warned.add(model)
+            self._on_warning(said)
+
+
+class Carried(anthropic.AnthropicError):
+    """Takes an error through the client, which would retry any other and give it a new name."""
+
+    def __init__(self, carried: Exception) -> None:
+        super().__init__(str(carried))
+        self.carried = carried
+
+
+def carried_by(error: anthropic.AnthropicError) -> Exception | None:
+    """The error that only passed through the client, where it did."""
+    return error.carried if isinstance(error, Carried) else None
+
+
+class _Unwrapping(httpx2.AsyncBaseTransport):
+    """Lets errors that are not the network's reach the caller as they are."""
+
+    def __init__(self, inner: httpx2.AsyncBaseTransport) -> None:
+        self._inner = inner
+
+    async def handle_async_request(self, request: httpx2.Request) -> httpx2.Response:
+        try:
+            return await self._inner.handle_async_request(request)
+        except (httpx2.HTTPError, OSError):
+            raise
+        except Exception as error:
+            raise Carried(error) from error
+
+    async def aclose(self) -> None:
+        await self._inner.aclose()
+
+
+def open_client(
+    transport: httpx2.AsyncBaseTransport,
+    *,
+    max_retries: int,
+    timeout: float,
+    placeholder: str | None = None,
+) -> anthropic.AsyncAnthropic:
+    """The SDK's client over a transport; errors that are not the network's pass through it.
+
+    Raises:
+        UsageError: If the environment holds no credentials, or unusable ones.
+    """
+    limit = httpx2.Timeout(timeout, connect=min(timeout, 10.0), pool=None)
+    http_client = httpx2.AsyncClient(
+        transport=_Unwrapping(transport), timeout=limit, follow_redirects=False
+    )
+    return with_credentials(
+        partial(
+            anthropic.AsyncAnthropic,
+            http_client=http_client,
+            timeout=limit,
+            max_retries=max_retries,
+        ),
+        placeholder,
+    )
+
+
+def with_credentials(make: Callable[..., C], placeholder: str | None) -> C:
+    """A client of the SDK with the environment's credentials, or with a stand-in for them.
+
+    Raises:
+        UsageError: If the environment holds no credentials, or unusable ones.
+    """
+    options: dict[str, Any] = {} if placeholder is None else {"api_key": placeholder}
+    if placeholder is not None:
+        options["base_url"] = f"https://{DEFAULT_HOST}"
+    try:
+        client = make(**options)
+    except (anthropic.AnthropicError, ValueError, OSError) as error:
+        raise UsageError(
+            "The credentials in the environment cannot be used.",
+            why=str(error),
+            hint="Set ANTHROPIC_API_KEY, or repair the profile that ANTHROPIC_PROFILE names.",
+        ) from error
+    if not _has_credentials(client):
+        raise UsageError(
+            "No credentials for the Messages API.",
+            why="The SDK reads them from its environment variables, and none is set.",
+            hint="Set ANTHROPIC_API_KEY; a server of your own behind ANTHROPIC_BASE_URL may take "
+            "any value, but the SDK sends nothing without one. Replaying needs none.",
+        )
+    if placeholder is None:
+        _check_usable(client)
+    return client
+
+
+def _check_usable(client: anthropic.Anthropic | anthropic.AsyncAnthropic) -> None:
+    """Refuse what no request can be made of.
+
+    Raises:
+        UsageError: If the credential has characters that no header can have, or the base URL is
+            none.
+    """
+    headers = {name.lower(): str(value) for name, value in client.default_headers.items()}
+    for name in SECRET_HEADERS:
+        value = headers.get(name, "").removeprefix("Bearer ")
+        odd = next((char for char in value if not "!" <= char <= "~"), None)
+        if odd is not None:
+            raise UsageError(
+                "The credential in the environment cannot be sent.",
+                why=f"It contains {odd!r}, such as a line break at the end of a file that was "
+                "read into the variable.",
+                hint="Set ANTHROPIC_API_KEY to the key alone.",
+            )
+    url = client.base_url
+    if url.scheme not in ("http", "https") or not url.host:
+        raise UsageError(
+            f"The base URL {str(url)!r} cannot be used.",
+            why="It has no scheme, or no host." if url.scheme != "" else "It has no scheme.",
+            hint="Set ANTHROPIC_BASE_URL to a URL such as https://api.anthropic.com, or unset it.",
+        )
+
+
+def _has_credentials(client: anthropic.Anthropic | anthropic.AsyncAnthropic) -> bool:
+    named = {name.lower() for name in client.default_headers}
+    return client.credentials is not None or not named.isdisjoint({"authorization", "x-api-key"})
+
+
+def retirement(model: str) -> str | None:
+    """One sentence about a retiring model; `None` for others."""
+    if model not in DEPRECATED_MODELS:
+        return None
+    day = DEPRECATED_MODELS[model]
+    return f"The model {model} reaches its end of life on {day}; its recordings stay usable."
+
+
+def refusal(status: int, said: str, model: str) -> UsageError | None:
+    """The error that ends a recording, where no further call to the model can succeed.
+
+    Args:
+        status: Of the response.
+        said: The endpoint's own words.
+        model: What was asked.
+    """
+    if status == 401:
+        return UsageError(
+            f"The endpoint refused the credentials (HTTP 401{said}).",
+            why="No call of the study can succeed with them.",
+            hint="Check ANTHROPIC_API_KEY, then give the same command again.",
+        )
+    if status == 402:
+        return UsageError(
+            f"The endpoint wants to be paid first (HTTP 402{said}).",
+            why="No call of the study can succeed until the account has credit.",
+            hint="Add credit, then give the same command again. Everything paid for is kept.",
+        )
+    if status == 403:
+        return UsageError(
+            f"The credentials may not be used to call {model!r} (HTTP 403{said}).",
+            why="No call of the study to this model can succeed with them.",
+            hint="Have the model permitted, or change ANTHROPIC_API_KEY; then give the same "
+            "command again. Everything paid for is kept.",
+        )
+    if status == 404:
+        return UsageError(
+            f"The endpoint has no model {model!r} (HTTP 404{said}).",
+            why="No call of the study to this model can succeed.",
+            hint="Check the study's models, and ANTHROPIC_BASE_URL where it is set. Everything "
+            "paid for is kept; with other models it is another study and another recording.",
+        )
+    return None
+
+
+def error_text(error: anthropic.AnthropicError) -> str:
+    """What went wrong, without request id, host or time."""
+    if isinstance(error, anthropic.APIStatusError):
+        return f"HTTP {error.status_code}{told(error)}"
+    if isinstance(error, anthropic.APITimeoutError):
+        return "No reply in time"
+    if isinstance(error, anthropic.APIConnectionError):
+        return connection_text(error.__cause__)
+    return type(error).__name__
+
+
+def told(error: anthropic.APIStatusError) -> str:
+    """Type and message of an error body, on one line, without the credential."""
+    return said_in(error.body, credentials_in(error.request.headers))
+
+
+def said_in(body: object, secrets: Sequence[str]) -> str:
+    """Type and message of an error body after a comma; empty where it says nothing.
+
+    Args:
+        body: Its JSON value.
+        secrets: Never repeated.
+    """
+    inner = body.get("error") if isinstance(body, Mapping) else None
+    inner = inner if isinstance(inner, Mapping) else {}
+    text = _one_line(f"{inner.get('type', '')}: {inner.get('message', '')}").strip(" :")
+    for secret in secrets:
+        text = text.replace(secret, "[credential]")
+    return f", {text[:MESSAGE_LIMIT]}" if text else ""
+
+
+def _one_line(text: str) -> str:
+    """The printable characters of a text, with single spaces between words."""
+    return " ".join("".join(c if c.isprintable() else " " for c in text).split())
+
+
+def call_failed(call: Call, reason: str, *, unreachable: bool = False) -> CallFailed:
+    """The error for a call that is given up."""
+    return CallFailed(
+        f"{reason}.",
+        hint="Take the episode up again with `--retry-errors`.",
+        key=str(call.key),
+        unreachable=unreachable,
+    )
+
+
+def proxy_for(url: httpx2.URL) -> str | None:
+    """The environment's proxy for a URL; none for this machine and for excepted hosts."""
+    if url.host in ("localhost", "127.0.0.1", "::1") or urllib.request.proxy_bypass(url.host):
+        return None
+    proxies = urllib.request.getproxies()
+    return proxies.get(url.scheme) or proxies.get("all")

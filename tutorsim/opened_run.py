@@ -1,0 +1,412 @@
+"""A run opened for questions: its tables as frames, its recount, its contrasts and its report.
+
+`tutorsim.open` takes what the commands take: a run folder, a recording's folder, or ballots from
+elsewhere. Nothing is written but by `Run.report`.
+"""
+
+import tempfile
+import weakref
+from collections.abc import Mapping, Sequence
+from functools import cached_property
+from html import escape
+from pathlib import Path
+from types import MappingProxyType
+from typing import Any, Final
+
+import polars as pl
+
+from tutorsim.analysis.ballots.reading_options import Hints
+from tutorsim.analysis.ballots.recount_source import Source, open_source
+from tutorsim.analysis.charts.number_words import counted
+from tutorsim.analysis.counting.rule_definitions import TARGETS
+from tutorsim.analysis.counting.scores import RankScores
+from tutorsim.analysis.outcomes.condition_contrasts import Contrast
+from tutorsim.analysis.outcomes.student_scores import Outcome
+from tutorsim.analysis.ratings.ratings_section import with_ratings
+from tutorsim.analysis.recount import (
+    CastBallots,
+    Interval,
+    RecountResult,
+    RuleRow,
+    ScoreFunction,
+    recount,
+)
+from tutorsim.analysis.report.build import build_report
+from tutorsim.analysis.report.document import Document
+from tutorsim.analysis.report.html import to_html
+from tutorsim.analysis.report.markdown import to_markdown
+from tutorsim.analysis.statistics.intervals_and_tests import Estimate, NotEstimable, PermutationTest
+from tutorsim.analysis.systems import SystemRun, open_run, view_of
+from tutorsim.analysis.views.condition_contrasts import HEAD_OUTCOMES, contrasts_of
+from tutorsim.analysis.views.opening_verdict import recount_verdict, summary_verdict
+from tutorsim.errors import FolderError, UsageError
+from tutorsim.records import RUN_FILE
+from tutorsim.runner.recording_as_run import is_recording, replay_into
+from tutorsim.system_registry import DEFAULT_SYSTEM
+from tutorsim.systems import system_named
+
+__all__ = ["CastBallots", "RankScores", "Recount", "Run", "open_path"]
+
+_PAGES: Final = (".html", ".md")
+
+
+def open_path(path: str | Path, **hints: Any) -> "Run":
+    """Open a run folder, a recording, or ballots from elsewhere.
+
+    A recording is replayed first, offline, into a temporary folder that goes with the `Run`.
+
+    Args:
+        path: A run folder; a recording's folder; a file of ballots, or a folder of such files.
+        hints: Fields of `tutorsim.analysis.ballots.reading_options.Hints`, for ballots that do not
+        say
+            everything themselves, such as `budget=25` or `columns={"voter": "Wähler"}`.
+
+    Raises:
+        LogError: If a run folder is damaged.
+        RecordingError: If a recording is damaged.
+        ReplayError: If it does not hold what its study asks.
+        BallotFileError: If a file holds no ballots.
+        UsageError: If there is no such path, or a hint is none.
+    """
+    path = Path(path)
+    if not path.exists():
+        raise UsageError(
+            f"{path} does not exist.",
+            hint="Give a run folder, a recording's folder, or a file of ballots.",
+        )
+    unknown = sorted(set(hints) - set(Hints.__dataclass_fields__))
+    if unknown:
+        raise UsageError(
+            f"{unknown[0]!r} is no hint on how to read ballots.",
+            hint=f"Hints are {', '.join(Hints.__dataclass_fields__)}.",
+        )
+    if not is_recording(path):
+        run = Run(path, Hints(**hints))
+        if run.system is None:
+            _ = run.source  # a file that holds no ballots is refused now
+        return run
+    folder = tempfile.TemporaryDirectory(prefix="tutorsim-")
+    run = Run(replay_into(path, Path(folder.name)), Hints(**hints))
+    weakref.finalize(run, folder.cleanup)
+    return run
+
+
+class Run:
+    """A run, or ballots from elsewhere, with the questions that the commands answer.
+
+    Frames are `polars.DataFrame`s with the columns of `tutorsim export`.
+    """
+
+    def __init__(self, path: Path, hints: Hints) -> None:
+        self._path = path
+        self._hints = hints
+
+    @cached_property
+    def source(self) -> Source:
+        """The ballots and episodes, as the functions of `tutorsim.analysis` take them."""
+        return open_source(self._path, hints=self._hints)
+
+    @cached_property
+    def _whole(self) -> SystemRun | None:
+        """The run folder with its records; `None` for ballots from elsewhere."""
+        return open_run(self._path) if (self._path / RUN_FILE).is_file() else None
+
+    @property
+    def name(self) -> str:
+        """Name of the folder or file."""
+        return self._path.resolve().name
+
+    @property
+    def system(self) -> str | None:
+        """Name of the system that was run; `None` for ballots from elsewhere."""
+        return None if self._whole is None else self._whole.head.system
+
+    @property
+    def provenance(self) -> str:
+        """What answered the calls."""
+        return self.source.provenance if self._whole is None else self._whole.provenance
+
+    @property
+    def tables(self) -> tuple[str, ...]:
+        """Names of the tables that `table` gives."""
+        return ("ballots",) if self._whole is None else tuple(view_of(str(self.system)).tables)
+
+    def table(self, name: str) -> pl.DataFrame:
+        """One table, as `tutorsim export` writes it.
+
+        Raises:
+            UsageError: If there is no such table.
+        """
+        if name not in self.tables:
+            raise UsageError(
+                f"{self.name} has no table {name!r}.", hint=f"It has {', '.join(self.tables)}."
+            )
+        if self._whole is None:
+            return self.source.ballots
+        whole = self._whole
+        return view_of(whole.head.system).tables[name].frame(whole.episodes, whole.head)
+
+    @property
+    def ballots(self) -> pl.DataFrame:
+        """One row per ballot and candidate."""
+        return self.table("ballots")
+
+    @property
+    def turns(self) -> pl.DataFrame:
+        """One row per turn."""
+        return self.table("turns")
+
+    @property
+    def episodes(self) -> pl.DataFrame:
+        """One row per episode."""
+        return self.table("episodes")
+
+    @property
+    def calls(self) -> pl.DataFrame:
+        """One row per call of a model."""
+        return self.table("calls")
+
+    def recount(
+        self,
+        targets: Sequence[str] = TARGETS,
+        *,
+        rules: Mapping[str, RankScores | ScoreFunction] = MappingProxyType({}),
+        exempt: Sequence[int] = (0, 1, 2),
+        fallback_order: Sequence[str] | None = None,
+    ) -> "Recount":
+        """Ask of every logged turn what other orders and rules would have chosen.
+
+        Own rules are counted beside the targets, which may be none: `recount([], rules=…)`.
+        `tutorsim.RankScores` gives scores by rank, and is answered as every target is. A function
+        `f(ballots)` gets the `tutorsim.CastBallots` of one vote and returns `{candidate: score}`;
+        the largest score wins. Nothing else is known of it, so that it has a point winner and no
+        bounds (`answers` is "point only"). It is asked once about each different vote, first votes
+        too; equal scores are a tie, so give whole numbers or fractions where that matters.
+
+        Args:
+            targets: Rules to count under.
+            rules: Own rules, by name.
+            exempt: Numbers of voters that may have cast any ballot at all.
+            fallback_order: Order that decides ties, in place of the logged one.
+
+        Raises:
+            UsageError: If a target, an own rule or an order does not fit, an own function fails or
+                returns no scores, or nobody voted.
+        """
+        whole = self._whole
+        if whole is not None and whole.head.voting is None:
+            raise system_named(whole.head.system).refusal("recount")
+        asked = recount(
+            self.source, targets=targets, rules=rules, exempt=exempt, order=fallback_order
+        )
+        return Recount(asked)
+
+    def contrasts(self, outcomes: Sequence[Outcome] = HEAD_OUTCOMES) -> pl.DataFrame:
+        """Conditions against one another, paired on task and persona, with Holm's correction.
+
+        Args:
+            outcomes: Names of outcomes.
+
+        Returns:
+            One row per benchmark, outcome and two conditions: pairs, mean difference (second
+            minus first) with its 95 % interval, p as tested and corrected, and the smallest
+            difference that these pairs would show. Null is "not estimable".
+
+        Raises:
+            UsageError: If it is no run of tutoring panels.
+        """
+        if self.system != DEFAULT_SYSTEM:
+            raise UsageError(
+                f"{self.name} has no conditions of tutoring panels to compare.",
+                why=f"It is {self._kind()}.",
+                hint="Compare two of its runs with `tutorsim compare`.",
+            )
+        rows = [_contrast_row(row) for row in contrasts_of(self.source, outcomes)]
+        return pl.DataFrame(rows, schema=_CONTRASTS)
+
+    def report(self, path: str | Path, *, episodes: Sequence[str] = ()) -> Path:
+        """Write the report as one file, `.html` or `.md`.
+
+        Args:
+            path: Where to; folders are made.
+            episodes: Episodes of a panel to show message by message; else some are chosen.
+
+        Raises:
+            UsageError: If the ending is another, or an episode is unknown.
+            FolderError: If the file cannot be written.
+        """
+        path = Path(path)
+        if path.suffix not in _PAGES:
+            raise UsageError(
+                f"{path} has an ending that says no known format.",
+                hint=f"Use {' or '.join(_PAGES)}.",
+            )
+        document = self._document(episodes)
+        text = to_html(document) if path.suffix == ".html" else to_markdown(document)
+        try:
+            path.parent.mkdir(parents=True, exist_ok=True)
+            path.write_text(text, encoding="utf-8", newline="\n")
+        except OSError as error:
+            raise FolderError(
+                f"{path} cannot be written.", why=str(error.strerror or error)
+            ) from error
+        return path
+
+    def _document(self, episodes: Sequence[str]) -> Document:
+        whole = self._whole
+        if whole is None or whole.head.system == DEFAULT_SYSTEM:
+            return with_ratings(build_report(self.source, episodes=episodes), self.source)
+        make = view_of(whole.head.system).document
+        if make is None or episodes:
+            command = "report --episodes" if episodes else "report"
+            raise system_named(whole.head.system).refusal(command)
+        return with_ratings(make(whole, False), whole)
+
+    def __repr__(self) -> str:
+        episodes = () if self._whole is None else self._whole.episodes
+        size = f", {counted(len(episodes), 'episode')}" if episodes else ""
+        return f"<{self.name}: {self._kind()}{size}; {self.provenance}>"
+
+    def _kind(self) -> str:
+        return "ballots" if self.system is None else f"a run of the system {self.system}"
+
+    def _repr_html_(self) -> str:
+        return _paragraphs([repr(self).strip("<>"), *self._verdict()])
+
+    def _verdict(self) -> tuple[str, ...]:
+        if self.system not in (None, DEFAULT_SYSTEM):
+            return ()
+        contrasts = [] if self.system is None else contrasts_of(self.source)
+        return summary_verdict(self.source, contrasts)
+
+
+class Recount:
+    """What other orders and rules would have chosen, turn by turn, as frames."""
+
+    def __init__(self, result: RecountResult) -> None:
+        self.result: Final = result
+        """Everything, as `tutorsim recount --json` writes it."""
+
+    @property
+    def turns(self) -> pl.DataFrame:
+        """One row per turn, rule, reading of ties and number of exempt voters.
+
+        Columns: those of `tutorsim recount --turns`, among them `possible_winners`,
+        `necessary_winner` and `point_winner`.
+        """
+        return self.result.per_turn
+
+    @cached_property
+    def rules(self) -> pl.DataFrame:
+        """One row per logged rule, target, reading of ties and number of exempt voters.
+
+        `agreement_…` counts turns that keep the logged winner: certain, under the named
+        projection, possible. `answers` is "bounds", or "point only" for an own function of ballots:
+        then only the projection's column is filled.
+        """
+        return pl.DataFrame([_rule_row(row) for row in self.result.rules], _RULES, orient="row")
+
+    @cached_property
+    def wins(self) -> pl.DataFrame:
+        """One row as in `rules` and candidate: turns won for certain, under the projection,
+        possibly; under an own function of ballots only the middle one is known."""
+        return pl.DataFrame(
+            [
+                (*_question(row), candidate, *_ends(row, interval))
+                for row in self.result.rules
+                for candidate, interval in row.wins.items()
+            ],
+            schema=_WINS,
+            orient="row",
+        )
+
+    @property
+    def verdict(self) -> tuple[str, ...]:
+        """What the order decided, what other rules surely keep, what the ballots leave open."""
+        return recount_verdict(self.result)
+
+    def __repr__(self) -> str:
+        rules = len({row.target for row in self.result.rules})
+        about = f"{counted(self.result.turns, 'turn')} under {counted(rules, 'rule')}"
+        return f"<Recount of {self.result.source}: {about}; {self.result.provenance}>"
+
+    def _repr_html_(self) -> str:
+        table = self.rules._repr_html_()
+        return _paragraphs([repr(self).strip("<>"), *self.verdict]) + table
+
+
+_CONTRASTS: Final = {
+    "benchmark": pl.String,
+    "outcome": pl.String,
+    "first": pl.String,
+    "second": pl.String,
+    "pairs": pl.Int64,
+    "difference": pl.Float64,
+    "low": pl.Float64,
+    "high": pl.Float64,
+    "p": pl.Float64,
+    "p_holm": pl.Float64,
+    "detectable": pl.Float64,
+}
+_QUESTION: Final = {
+    "logged_rule": pl.String,
+    "target": pl.String,
+    "ties": pl.String,
+    "exempt": pl.Int64,
+}
+_RULES: Final = {
+    **_QUESTION,
+    "turns": pl.Int64,
+    "identified": pl.Int64,
+    "not_settled": pl.Int64,
+    "agreement_certain": pl.Int64,
+    "agreement_point": pl.Int64,
+    "agreement_possible": pl.Int64,
+    "answers": pl.String,
+}
+_WINS: Final = {
+    **_QUESTION,
+    "candidate": pl.String,
+    "certain": pl.Int64,
+    "point": pl.Int64,
+    "possible": pl.Int64,
+}
+
+
+def _contrast_row(row: Contrast) -> Mapping[str, object]:
+    test = row.test if isinstance(row.test, PermutationTest) else None
+    difference = row.difference if isinstance(row.difference, Estimate) else None
+    return {
+        "benchmark": row.benchmark,
+        "outcome": row.outcome,
+        "first": row.first,
+        "second": row.second,
+        "pairs": test.n if test else 0,
+        "difference": difference and difference.value,
+        "low": difference and difference.low,
+        "high": difference and difference.high,
+        "p": test and test.p_value,
+        "p_holm": row.p_holm,
+        "detectable": None if isinstance(row.detectable, NotEstimable) else row.detectable,
+    }
+
+
+def _question(row: RuleRow) -> tuple[str, str, str, int]:
+    return row.logged_protocol, row.target, row.reading, row.exempt
+
+
+def _rule_row(row: RuleRow) -> tuple[object, ...]:
+    agreement = _ends(row, row.agreement)
+    if row.point_only:
+        return *_question(row), row.turns, None, None, *agreement, "point only"
+    return *_question(row), row.turns, row.identified, row.not_settled, *agreement, "bounds"
+
+
+def _ends(row: RuleRow, interval: Interval) -> tuple[int | None, int | None, int | None]:
+    if row.point_only:
+        return None, interval.point, None
+    return interval.lower, interval.point, interval.upper
+
+
+def _paragraphs(sentences: Sequence[str]) -> str:
+    return "".join(f"<p>{escape(sentence)}</p>" for sentence in sentences)

@@ -1,0 +1,206 @@
+"""One debate: a line of `episodes.jsonl` of the system `debate`."""
+
+from collections.abc import Mapping
+from typing import Literal
+
+from tutorsim.records.base_record import Record
+from tutorsim.records.episode import BallotRecord
+from tutorsim.records.kernel_record import BaseRecord, VotedTurn
+from tutorsim.tasks.scoring import AnswerScore, score_answer
+from tutorsim.vocabularies import CUMULATIVE_BUDGET, AnswerKind, ReadStatus, Scoring
+from tutorsim.voting import Agreement, AgreementReading, Majority
+
+__all__ = [
+    "AnswerRecord",
+    "ChallengeRecord",
+    "DebateRecord",
+    "DebateSetup",
+    "DebateTurn",
+    "Drafting",
+    "EndedBy",
+    "HeldVote",
+    "Message",
+    "MessageKind",
+    "Paradigm",
+    "PersonaRecord",
+    "Undecided",
+    "different_answers",
+    "flag",
+]
+
+Drafting = Literal["none", "first", "every"]
+EndedBy = Literal["vote", "consensus", "limit", "full"]
+MessageKind = Literal["draft", "first", "message"]
+"""`draft` asks for a solution of one's own, `first` opens the debate, `message` answers others."""
+Paradigm = Literal["memory", "relay", "report", "debate", "collective"]
+Undecided = Literal["first_agent", "leader", "none"]
+
+
+class DebateSetup(Record):
+    """Settings that a reader of the record needs."""
+
+    agents: int
+    max_turns: int | None
+    """`None` if the log does not say it: nothing then tells that its end is the limit."""
+    vote_from: int = 3
+    paradigm: Paradigm = "memory"
+    generator: str = "simple"
+    drafting: Drafting = "none"
+    undecided: Undecided = "first_agent"
+    majority: Majority = "more_than_half"
+    agreement_reading: AgreementReading = "tag"
+    merge_identical: bool = False
+    cumulative_budget: int = CUMULATIVE_BUDGET
+
+
+class PersonaRecord(Record):
+    """Whom an agent plays."""
+
+    agent: str
+    role: str
+    description: str
+    status: ReadStatus = "valid"
+    """`missing`: neither reply described anybody new."""
+    attempts: int = 0
+    """0 for a persona that was given and not asked for."""
+
+
+class Message(Record):
+    """What an agent said."""
+
+    number: int
+    """From 1, in order, across turns."""
+    agent: str
+    round: int = 0
+    """From 1 in the rounds of paradigm `debate`; 0 otherwise."""
+    kind: MessageKind = "message"
+    shown: tuple[int, ...]
+    """Numbers of the messages that its prompt showed."""
+    text: str
+    agreement: Agreement
+    solution: str | None = None
+    """The solution that the message proposes; `None` if it agrees."""
+    status: ReadStatus = "valid"
+    """`missing`: both replies were empty."""
+    solution_status: ReadStatus | None = None
+    """`repaired`: extraction gave nothing, and the whole message stands; `None`: not extracted."""
+    attempts: int = 1
+
+
+class AnswerRecord(Record):
+    """An agent's final answer in a turn."""
+
+    text: str
+    confidence: int | None = None
+    """0 to 100; `None` if not asked for or not readable."""
+    letter: str | None = None
+    """The option that the answer chooses; `None` if it chooses none, or there are no options."""
+    status: ReadStatus = "valid"
+    """`repaired`: the own last message stands for an empty answer."""
+    attempts: int = 1
+
+
+class HeldVote(Record):
+    """A vote whose winner was not delivered, since it tied; its ballots are in `other_votes`."""
+
+    tallies: dict[str, int]
+    tied: tuple[str, ...]
+
+
+class DebateTurn(VotedTurn):
+    """One turn: everybody speaks, and perhaps votes."""
+
+    messages: tuple[Message, ...]
+    answers: dict[str, AnswerRecord] = {}
+    """Agent → final answer; empty if the turn asked for none."""
+    candidates: tuple[str, ...] = ()
+    """Authors of the answers voted on: all agents, or the first author of each different answer."""
+    held: HeldVote | None = None
+    """A vote that tied and decided nothing."""
+
+    @property
+    def held_ballots(self) -> tuple[BallotRecord, ...]:
+        """The ballots of a vote that tied and decided nothing."""
+        return self.other_votes.get("vote_held", ())
+
+    @property
+    def cast(self) -> tuple[BallotRecord, ...]:
+        """The ballots of the turn's vote, whether it decided or was held."""
+        return self.ballots_final or self.held_ballots
+
+
+class ChallengeRecord(Record):
+    """An agent's word on an answer that it was shown after the debate."""
+
+    setting: str
+    agent: str
+    shown_answer: str
+    challenged: bool | None
+    """`None` if the reply could not be read."""
+    raw: str
+    counter: str | None = None
+    """The agent's other answer; `None` if it did not challenge."""
+    score: float | None = None
+    """Score of the agent's answer after the challenge; `None` if it did not challenge."""
+    attempts: int = 1
+
+
+class DebateRecord(BaseRecord):
+    """One task, one variant, one condition: a debate, or a model alone."""
+
+    question: str = ""
+    answer_kind: AnswerKind = "choice"
+    options: tuple[str, ...] = ()
+    """Options in order, lettered from A; empty for open questions."""
+    gold: tuple[str, ...] = ()
+    """The right letter, the right name, or every right answer; empty if there is none."""
+    setup: DebateSetup
+    personas: tuple[PersonaRecord, ...] = ()
+    turns: tuple[DebateTurn, ...] = ()
+    turns_taken: int = 0
+    ended_by: EndedBy | None = None
+    """`None` for a model alone, and for a failed episode."""
+    decided: bool | None = None
+    """Whether the protocol decided; `None` if there was none to decide, and for `full`."""
+    answer: str | None = None
+    """What was delivered; `None` if nothing was."""
+    answer_of: str | None = None
+    """Author of the answer."""
+    letter: str | None = None
+    """The option that the answer chooses."""
+    score: float | None = None
+    """In [0, 1], F1 for open questions; `None` for `full`, which delivers nothing."""
+    exact: float | None = None
+    """Exact match of an open question; `None` elsewhere."""
+    readable: bool | None = None
+    """Whether the answer could be read as an option; `None` if there is no answer."""
+    challenges: tuple[ChallengeRecord, ...] = ()
+    solo: tuple[str, ...] = ()
+    """Replies of a model alone: the first solution and its refinements."""
+
+    def worth(self, answer: str | None, scoring: Scoring = "standard") -> AnswerScore:
+        """What an answer to this record's task is worth; nothing delivered is worth 0."""
+        return score_answer(
+            answer, kind=self.answer_kind, options=self.options, gold=self.gold, scoring=scoring
+        )
+
+
+def flag(message: Message) -> bool | None:
+    """A message as the consensus rules count it: drafts and first messages are `None`."""
+    return None if message.agreement == "none" else message.agreement == "agree"
+
+
+def different_answers(answers: Mapping[str, AnswerRecord]) -> dict[str, str]:
+    """Author → first author of the same answer, in the order of the authors.
+
+    Answers are the same if they are equal after trimming, case folding and dropping one trailing
+    full stop.
+    """
+    first: dict[str, str] = {}
+    return {
+        agent: first.setdefault(_plain(answer.text), agent) for agent, answer in answers.items()
+    }
+
+
+def _plain(text: str) -> str:
+    return text.strip().casefold().removesuffix(".").rstrip()

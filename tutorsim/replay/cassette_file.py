@@ -1,0 +1,244 @@
+"""Cassettes: vcrpy's format, version 1, as JSON that its JSON and its YAML reader both load.
+
+Writing goes through vcrpy's own `Cassette`, with a serializer and a persister of ours. YAML reads
+JSON only when no character is escaped as a surrogate pair, and when those that YAML calls
+non-printable or takes for line breaks are escaped; both hold for every file written here.
+"""
+
+import hashlib
+import re
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from http import HTTPStatus
+from pathlib import Path
+from typing import Any, Final, get_args
+
+import orjson
+
+from tutorsim.errors import RecordingError
+from tutorsim.model import CALL_HEADER
+from tutorsim.replay.recorded_call import (
+    MESSAGES_URI,
+    Interaction,
+    cassette_name,
+    requests_digest,
+)
+from tutorsim.replay.safe_files import write_atomic
+from tutorsim.replay.text_or_compressed import read_cassette_file
+from tutorsim.vocabularies import ProvenanceKind
+
+__all__ = [
+    "CASSETTE_SCHEMA",
+    "METADATA_NAME",
+    "Cassette",
+    "JsonText",
+    "parse_cassette",
+    "read_cassette",
+    "write_cassette",
+]
+
+CASSETTE_SCHEMA: Final = 1
+"""Version of what we keep inside vcrpy's format."""
+METADATA_NAME: Final = "tutorsim"
+_VCR_VERSION: Final = 1
+_KINDS: Final = get_args(ProvenanceKind)
+_LONE_ITEM: Final = re.compile(r'\[\n +("(?:[^"\\]|\\.)*")\n +\]')
+"""A list of one text over three lines. A line break is never part of a text in JSON."""
+_INDENT: Final = re.compile(r"\n +")
+_ESCAPED: Final = re.compile("[\x7f-\x9f\u2028\u2029\ufeff\ufffe\uffff]")
+_SUCCESS: Final = range(200, 300)
+_PHRASES: Final = {status.value: status.phrase for status in HTTPStatus}
+_RERECORD: Final = "Restore the file from version control, or record the study into a new folder."
+
+
+@dataclass(frozen=True)
+class Cassette:
+    """A cassette as read from disk."""
+
+    episode_id: str
+    sha256: str
+    """Digest of the file's text, whichever form it was read from."""
+    study_digest: str
+    kind: ProvenanceKind
+    packages: Mapping[str, str]
+    interactions: Mapping[str, Interaction]
+    """By call key, in the order of the file."""
+
+    @property
+    def name(self) -> str:
+        """File name."""
+        return cassette_name(self.episode_id)
+
+    def requests_sha256(self) -> str:
+        """Digest of the keys and requests, which stays the same when only replies change.
+
+        Raises:
+            RecordingError: If a request is no JSON.
+        """
+        try:
+            return requests_digest((i.key, i.request) for i in self.interactions.values())
+        except ValueError as error:
+            raise RecordingError(
+                f"{self.name} holds a request that is no JSON.", why=str(error), hint=_RERECORD
+            ) from error
+
+
+class JsonText:
+    """vcrpy serializer: readable JSON that is YAML too."""
+
+    @staticmethod
+    def serialize(data: dict[str, Any]) -> str:
+        """Write a cassette's content, one body a line."""
+        text = orjson.dumps(data, option=orjson.OPT_INDENT_2).decode()
+        text = _LONE_ITEM.sub(r"[\1]", text)
+        text = _INDENT.sub(lambda found: found[0][: 1 + len(found[0]) // 2], text)
+        return _ESCAPED.sub(lambda found: f"\\u{ord(found[0]):04x}", text) + "\n"
+
+    @staticmethod
+    def deserialize(text: str) -> Any:
+        """Read a cassette's content back."""
+        return orjson.loads(text)
+
+
+class _WholeFiles:
+    """vcrpy persister: UTF-8 in any locale, and no half-written file."""
+
+    @staticmethod
+    def save_cassette(path: Path, data: dict[str, Any], serializer: Any) -> None:
+        from vcr.serialize import serialize
+
+        write_atomic(path, serialize(data, serializer).encode())
+
+
+def write_cassette(
+    folder: Path,
+    episode_id: str,
+    interactions: Sequence[Interaction],
+    *,
+    kind: ProvenanceKind,
+    study_digest: str,
+    packages: Mapping[str, str],
+) -> None:
+    """Write an episode's cassette with its interactions in the given order.
+
+    Raises:
+        FolderError: If it cannot be written; an older file stays as it was.
+    """
+    from vcr.cassette import Cassette as VcrCassette
+    from vcr.record_mode import RecordMode
+    from vcr.request import Request as VcrRequest
+
+    path = folder / cassette_name(episode_id)
+    tape = VcrCassette(path, serializer=JsonText, persister=_WholeFiles, record_mode=RecordMode.ALL)
+    tape.get_metadata(
+        METADATA_NAME,
+        {
+            "schema": CASSETTE_SCHEMA,
+            "study_digest": study_digest,
+            "provenance": kind,
+            "packages": dict(sorted(packages.items())),
+        },
+    )
+    for one in interactions:
+        request = VcrRequest("POST", MESSAGES_URI, one.request, one.request_headers)
+        tape.append(request, _vcr_response(one))
+    tape._save(force=True)
+
+
+def _vcr_response(one: Interaction) -> dict[str, Any]:
+    return {
+        "status": {"code": one.status, "message": _PHRASES.get(one.status, "")},
+        "headers": {name: [value] for name, value in one.response_headers.items()},
+        "body": {"string": one.response},
+    }
+
+
+def read_cassette(folder: Path, episode_id: str) -> Cassette:
+    """Read an episode's cassette, parsing the file once.
+
+    Raises:
+        MissingCallError: If there is no such file in either form.
+        RecordingError: If it is truncated, of another version, leads out of the folder, or is
+            no cassette of this episode.
+    """
+    return parse_cassette(read_cassette_file(folder, episode_id), episode_id)
+
+
+def parse_cassette(data: bytes, episode_id: str) -> Cassette:
+    """Read a cassette's bytes.
+
+    Raises:
+        RecordingError: If they are truncated, of another version, or of another episode.
+    """
+    name = cassette_name(episode_id)
+    try:
+        content = orjson.loads(data)
+        _check_version(name, content)
+        head = content["metadata"][METADATA_NAME]
+        _check_head(head)
+        place = f"{episode_id}/"
+        entries = [_interaction(raw, place, head["provenance"]) for raw in content["interactions"]]
+        found = {entry.key: entry for entry in entries}
+        if len(found) != len(entries):
+            raise ValueError("a call key stands twice")
+        return Cassette(
+            episode_id=episode_id,
+            sha256=hashlib.sha256(data).hexdigest(),
+            study_digest=head["study_digest"],
+            kind=head["provenance"],
+            packages=head["packages"],
+            interactions=found,
+        )
+    except (KeyError, IndexError, TypeError, ValueError, AttributeError) as error:
+        raise RecordingError(
+            f"{name} is not a whole cassette.", why=_why(error), hint=_RERECORD
+        ) from error
+
+
+def _check_version(name: str, content: Any) -> None:
+    versions = content["version"], content["metadata"][METADATA_NAME]["schema"]
+    if versions != (_VCR_VERSION, CASSETTE_SCHEMA):
+        raise RecordingError(
+            f"{name} has cassette version {versions[0]!r}, schema {versions[1]!r}.",
+            why=f"This tutorsim reads version {_VCR_VERSION}, schema {CASSETTE_SCHEMA}.",
+            hint="Use the tutorsim that wrote it, or record the study anew.",
+        )
+
+
+def _check_head(head: dict[str, Any]) -> None:
+    if head["provenance"] not in _KINDS:
+        raise ValueError(f"the provenance {head['provenance']!r} is unknown")
+    if not isinstance(head["study_digest"], str) or not isinstance(head["packages"], dict):
+        raise ValueError("the metadata of the recording are not text")
+
+
+def _interaction(raw: dict[str, Any], place: str, kind: ProvenanceKind) -> Interaction:
+    """Check an entry of the file.
+
+    Args:
+        raw: The entry.
+        place: What the call header begins with: the episode and a slash.
+        kind: What answered.
+    """
+    request, response = raw["request"], raw["response"]
+    headers = _first(request["headers"])
+    call, asked, answer = headers[CALL_HEADER], request["body"], response["body"]["string"]
+    key, status = call[len(place) :], response["status"]["code"]
+    if not call.startswith(place):
+        raise ValueError(f"it holds a call of episode {call.partition('/')[0]!r}")
+    if request["uri"] != MESSAGES_URI or not isinstance(asked, str):
+        raise ValueError(f"call {key} is not a Messages API request")
+    if not isinstance(answer, str):
+        raise ValueError(f"the reply to call {key} is no text")
+    if status not in _SUCCESS:
+        raise ValueError(f"the reply to call {key} is not a success")
+    return Interaction(key, kind, status, headers, asked, _first(response["headers"]), answer)
+
+
+def _first(headers: dict[str, list[str]]) -> dict[str, str]:
+    return {name: str(values[0]) for name, values in headers.items()}
+
+
+def _why(error: Exception) -> str:
+    text = str(error)
+    return f"The field {text} is missing." if isinstance(error, KeyError) else f"{text}."

@@ -1,0 +1,285 @@
+"""One cassette while a client of the SDK plays or records it: keys, answers, what is left.
+
+A call's key has the form of ours, `turn/stage/agent/attempt`. A request that names agent and stage
+only, or nothing, gets the next number of its agent and stage as the turn. A request that failed
+gives its key back, so that the same request sent again has the same key, whoever sends it again.
+"""
+
+import os
+import re
+import threading
+from collections import Counter, defaultdict
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Final, Literal, NamedTuple, get_args
+
+import httpx2
+
+from tutorsim.errors import (
+    RecordingError,
+    RecordingRefused,
+    ReplayError,
+    UnusedCallError,
+    UsageError,
+)
+from tutorsim.model import CALL_HEADER, CallKey, json_value
+from tutorsim.model.sdk_model import MESSAGES_PATH
+from tutorsim.replay.cassette_file import read_cassette
+from tutorsim.replay.episode_recording import Deck, Tape
+from tutorsim.replay.provenance import package_versions
+from tutorsim.replay.recorded_call import (
+    Interaction,
+    cassette_name,
+    check_same_value,
+    missing,
+    unused_error,
+)
+from tutorsim.replay.safe_files import LOCK_FILE, FolderLock
+from tutorsim.replay.text_or_compressed import cassette_file
+
+__all__ = ["MODES", "NAMELESS", "STAGE", "Claim", "RecordMode", "Session", "has_cassette"]
+
+RecordMode = Literal["none", "once", "new", "all"]
+MODES: Final[tuple[RecordMode, ...]] = get_args(RecordMode)
+NAMELESS: Final = "agent"
+"""The agent of calls that name none."""
+STAGE: Final = "call"
+"""The stage of calls that name none."""
+_NO_STUDY: Final = ""
+"""Study digest of a cassette that belongs to no study."""
+_NAME: Final = re.compile(r"[A-Za-z0-9_-]+(?:\.[A-Za-z0-9_-]+)*")
+_ASKED: Final = re.compile(r"[a-z][a-z0-9_]*/[^/]+")
+_HINT: Final = 'Record it: mode="once" for a new cassette, "new" to add calls, "all" to ask anew.'
+
+
+def has_cassette(folder: Path, name: str) -> bool:
+    """Whether a cassette of the name stands in the folder, in either form."""
+    return any(cassette_file(folder, name, form).is_file() for form in ("text", "compressed"))
+
+
+class Claim(NamedTuple):
+    """The key that a request has while it is under way."""
+
+    key: str
+    named: str | None
+    """Stage and agent that the call was counted under; `None` where the caller gave the turn."""
+
+
+class Session:
+    """Answers a client's requests from a cassette, and records what it may send.
+
+    Its methods may be called from several threads.
+
+    Args:
+        folder: The cassette's folder.
+        name: The cassette's name, without ending.
+        mode: What may be sent; `once` records only where there is no cassette.
+        record_in_ci: Record although `CI` is set.
+
+    Raises:
+        UsageError: If the name is no cassette's.
+        MissingCallError: If there is no cassette to replay.
+        RecordingError: If the cassette is invalid.
+        FolderError: If another run records this cassette.
+    """
+
+    def __init__(
+        self, folder: Path, name: str, *, mode: RecordMode, record_in_ci: bool = False
+    ) -> None:
+        _check_name(name)
+        self.name = name
+        self.cannot_send: UsageError | None = None
+        """Why nothing can be sent, where the environment holds no credentials."""
+        self.replays = mode == "none" or (mode == "once" and has_cassette(folder, name))
+        self._record_in_ci = record_in_ci
+        self._lock = threading.Lock()
+        self._counts: Counter[str] = Counter()
+        self._failed: defaultdict[tuple[str, bytes], list[str]] = defaultdict(list)
+        self._asked: set[str] = set()
+        self._tape: Tape | None = None
+        self._folder_lock: FolderLock | None = None
+        self._held: dict[str, Interaction] = {}
+        if self.replays:
+            with _hinted():
+                self._held = dict(read_cassette(folder, name).interactions)
+        else:
+            self._record(folder, anew=mode == "all")
+
+    def _record(self, folder: Path, *, anew: bool) -> None:
+        """Open the tape, with what an interrupted session left on it."""
+        if cassette_file(folder, self.name, "compressed").is_file():
+            raise RecordingError(
+                f"{cassette_file(folder, self.name, 'compressed')} is compressed.",
+                why="A recording is made, and taken up again, in text.",
+                hint="Unpack it with `zstd -d`, or remove it to record anew.",
+            )
+        lock = FolderLock(folder, name=f".{self.name}{LOCK_FILE}")
+        lock.__enter__()
+        try:
+            deck = Deck(
+                folder,
+                study_digest=_NO_STUDY,
+                packages=package_versions(),
+                check_name=_check_name,
+            )
+            self._tape = deck.open(self.name, anew=anew)
+            self._deck = deck
+        except BaseException:
+            lock.__exit__(None, None, None)
+            raise
+        self._folder_lock = lock
+
+    def claim(self, request: httpx2.Request) -> Claim:
+        """Give a request its key, and put the key into its header.
+
+        Args:
+            request: With its body read.
+
+        Raises:
+            UsageError: If it is no request that can be recorded, or its key is taken.
+        """
+        _check_recordable(request)
+        named = request.headers.get(CALL_HEADER, f"{STAGE}/{NAMELESS}")
+        with self._lock:
+            claim = self._claimed(named, request.content)
+            if claim.key in self._asked:
+                raise UsageError(
+                    f"{cassette_name(self.name)}: two calls have the key {claim.key}.",
+                    why="A key names one call of a cassette.",
+                    hint="Leave the turn out, so that calls are counted, or give another one.",
+                )
+            self._asked.add(claim.key)
+        request.headers[CALL_HEADER] = f"{self.name}/{claim.key}"
+        return claim
+
+    def _claimed(self, named: str, body: bytes) -> Claim:
+        if not _ASKED.fullmatch(named):
+            try:
+                return Claim(str(CallKey.parse(named)), None)
+            except ValueError as error:
+                raise UsageError(
+                    f"The header {CALL_HEADER} of a request is {named!r}.",
+                    why="It names stage/agent, or turn/stage/agent/attempt.",
+                    hint='Write it with `tutorsim.keyed("critic")`.',
+                ) from error
+        again = self._failed[named, body]
+        if again:
+            return Claim(again.pop(0), named)
+        self._counts[named] += 1
+        stage, _, agent = named.partition("/")
+        return Claim(str(CallKey(self._counts[named], stage, agent, 1)), named)
+
+    def give_back(self, request: httpx2.Request, claim: Claim) -> None:
+        """Free the key of a request that was not answered."""
+        with self._lock:
+            self._asked.discard(claim.key)
+            if claim.named is not None:
+                self._failed[claim.named, request.content].append(claim.key)
+
+    def answer(self, request: httpx2.Request, key: str) -> httpx2.Response | None:
+        """The recorded reply to a request; `None` where it has to be sent.
+
+        Raises:
+            MissingCallError: If it is not in the cassette and may not be sent.
+            ChangedCallError: If the key was recorded with another request.
+            RecordingRefused: If it would have to be sent where `CI` is set, or holds the
+                credential.
+        """
+        found = self._held.get(key) if self._tape is None else self._tape.held(key)
+        if found is not None:
+            with _hinted():
+                check_same_value(cassette_name(self.name), found, json_value(request.content))
+            return httpx2.Response(
+                found.status, headers=found.response_headers, content=found.response.encode()
+            )
+        if self._tape is None:
+            with _hinted():
+                raise missing(cassette_name(self.name), key, held=self._held, played=False)
+        self._check_may_send()
+        self._deck.check(request)
+        return None
+
+    def _check_may_send(self) -> None:
+        if self.cannot_send is not None:
+            raise self.cannot_send
+        if os.environ.get("CI") and not self._record_in_ci:
+            raise RecordingRefused(
+                "Recording is refused because CI is set.",
+                why="A CI job should replay; recording there spends money on every push.",
+                hint='Use mode="none", or recorded(…, record_in_ci=True).',
+            )
+
+    def record(
+        self, request: httpx2.Request, response: httpx2.Response, received: bytes
+    ) -> httpx2.Response:
+        """Put a successful reply on the tape; see `Deck.record`."""
+        with self._lock:
+            return self._deck.record(request, response, received)
+
+    def unused(self) -> tuple[str, ...]:
+        """Keys of the cassette that were not asked for, in its order."""
+        held = self._held if self._tape is None else self._tape.keys
+        return tuple(key for key in held if key not in self._asked)
+
+    def finish(self, *, partial: bool) -> None:
+        """End the session: check that all was played, or write the cassette.
+
+        Args:
+            partial: Whether recorded calls may be left unused.
+
+        Raises:
+            UnusedCallError: If a replay left some.
+            FolderError: If the cassette cannot be written; the journal then stays.
+        """
+        try:
+            if self._tape is not None:
+                if self._tape.keys:
+                    self._tape.finish_now()
+            elif self.unused() and not partial:
+                with _hinted():
+                    raise unused_error(cassette_name(self.name), self.unused())
+        finally:
+            self.close()
+
+    def close(self) -> None:
+        """Release the cassette; replies that were paid for wait in its journal."""
+        if self._tape is not None:
+            self._tape.close()
+        if self._folder_lock is not None:
+            self._folder_lock.__exit__(None, None, None)
+            self._folder_lock = None
+
+
+@contextmanager
+def _hinted() -> Iterator[None]:
+    """What does not fit a cassette of no study is mended by recording it, not by `tutorsim run`."""
+    try:
+        yield
+    except (ReplayError, UnusedCallError) as error:
+        error.hint = _HINT
+        raise
+
+
+def _check_name(name: str) -> None:
+    if not _NAME.fullmatch(name) or len(name) > 200:
+        raise UsageError(
+            f"{name!r} is not the name of a cassette.",
+            why="A name is of A-Za-z0-9_- in parts with single dots between them.",
+            hint="For example cassettes/release-note.json.",
+        )
+
+
+def _check_recordable(request: httpx2.Request) -> None:
+    """Refuse what a cassette does not keep, before anything is sent."""
+    what = None
+    if request.method != "POST" or not request.url.path.endswith(MESSAGES_PATH):
+        what = f"A {request.method} request to {request.url.path}"
+    elif json_value(request.content).get("stream"):
+        what = "A streamed reply"
+    if what is not None:
+        raise UsageError(
+            f"{what} is not kept in a cassette.",
+            why="A cassette holds whole replies of the Messages API.",
+            hint="Use client.messages.create(…) without stream, or a client of its own.",
+        )

@@ -1,0 +1,452 @@
+"""Recording: many episodes side by side through one client, each with its own tape.
+
+A `Deck` is a folder being recorded. It opens a `Tape` for each episode and wraps the client's
+transport; a reply is told apart by the call header of its request and goes to its episode's tape.
+A tape answers what it holds already and asks the live model for the rest, so the same command
+given again goes on where the last one stopped and pays for nothing twice.
+"""
+
+import asyncio
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from types import TracebackType
+from typing import Any
+
+import httpx2
+
+from tutorsim.errors import RecordingError, RecordingRefused
+from tutorsim.model import CALL_HEADER, Call, CallKey, Model, Reply
+from tutorsim.model.failure_causes import NotAMessage
+from tutorsim.model.json_bodies import json_value
+from tutorsim.model.sdk_model import DEFAULT_HOST, credentials_in
+from tutorsim.replay.cassette_file import Cassette, parse_cassette, write_cassette
+from tutorsim.replay.fast_reader import unreadable_reply
+from tutorsim.replay.journal import Journal
+from tutorsim.replay.leaked_keys import redacted, without_secrets
+from tutorsim.replay.recorded_call import (
+    REQUEST_HEADERS,
+    RESPONSE_HEADERS,
+    STANDIN_HEADER,
+    Interaction,
+    cassette_name,
+    check_episode_id,
+    check_same,
+    kept,
+    missing,
+)
+from tutorsim.replay.safe_files import make_folder
+from tutorsim.replay.text_or_compressed import cassette_file, read_cassette_file
+from tutorsim.vocabularies import ProvenanceKind
+
+__all__ = ["Deck", "Tape", "combined_kind"]
+
+
+@dataclass(frozen=True)
+class _Head:
+    """What every cassette of a recording says of itself."""
+
+    study_digest: str
+    packages: Mapping[str, str]
+    kept_from: str | None
+    """Study digest of cassettes that are kept as another recording wrote them."""
+
+
+class Deck:
+    """A folder that is being recorded.
+
+    Args:
+        folder: Where cassettes and journals go; created where it does not exist.
+        study_digest: What is recorded.
+        packages: Package → version, as kept in each cassette.
+        kept_from: Study digest of the recording that a branch continues; finished cassettes of
+            that one may stand in the folder.
+        check_name: Refuses a name that no cassette of the folder can have.
+
+    Raises:
+        FolderError: If the folder cannot be created.
+    """
+
+    def __init__(
+        self,
+        folder: Path,
+        *,
+        study_digest: str,
+        packages: Mapping[str, str],
+        kept_from: str | None = None,
+        check_name: Callable[[str], None] = check_episode_id,
+    ) -> None:
+        make_folder(folder)
+        self.folder = folder
+        self._check_name = check_name
+        self._head = _Head(study_digest, dict(packages), kept_from)
+        self._tapes: dict[str, Tape] = {}
+
+    def transport(self, inner: httpx2.AsyncBaseTransport) -> httpx2.AsyncBaseTransport:
+        """Wrap the client's transport, so that what passes through it is recorded."""
+        return _RecordingTransport(self, inner)
+
+    def guard(self, inner: httpx2.AsyncBaseTransport) -> httpx2.AsyncBaseTransport:
+        """Wrap a transport that carries many calls in one request; nothing is recorded here."""
+        return _GuardedTransport(inner)
+
+    def open(self, episode_id: str, live: Model | None = None, *, anew: bool = False) -> "Tape":
+        """Open an episode's tape with what is on disk of it.
+
+        Args:
+            episode_id: The episode.
+            live: Asked for what the tape does not hold; its client's transport must be wrapped
+                by this deck. `None` where replies are only added.
+            anew: Begin with an empty tape. The old cassette stays until the tape is finished;
+                an old journal is removed.
+
+        Raises:
+            RecordingError: If what is on disk is invalid or of another study.
+        """
+        self._check_name(episode_id)
+        tape = Tape(self, episode_id, self._head, live, anew=anew)
+        self._tapes[episode_id] = tape
+        return tape
+
+    def has_cassette(self, episode_id: str) -> bool:
+        """Whether the episode's cassette has been written."""
+        self._check_name(episode_id)
+        return cassette_file(self.folder, episode_id, "text").is_file()
+
+    def tape_for(self, call: str) -> tuple["Tape", str]:
+        """The open tape and the key that a call header names.
+
+        Raises:
+            RecordingRefused: If no such tape is open; nothing may be sent that is not recorded.
+        """
+        episode_id, _, key = call.partition("/")
+        tape = self._tapes.get(episode_id)
+        if tape is None:
+            raise RecordingRefused(
+                f"A request was made outside any open recording (call {call!r}).",
+                why="What is paid for must be recorded.",
+            )
+        return tape, key
+
+    def check(self, request: httpx2.Request) -> None:
+        """Refuse a request that must not be recorded, before it is sent.
+
+        Raises:
+            RecordingRefused: If its tape is not open, or it contains the credential.
+        """
+        headers = _plain(request.headers)
+        _, key = self.tape_for(headers.get(CALL_HEADER, ""))
+        secrets = credentials_in(headers)
+        _refuse_secrets(secrets, request.content, f"The request of call {key}")
+
+    def record(
+        self, request: httpx2.Request, response: httpx2.Response, received: bytes
+    ) -> httpx2.Response:
+        """Put a call on its tape.
+
+        Args:
+            request: With its body and the call header.
+            response: A successful one.
+            received: Its body.
+
+        Returns:
+            The response as it is on tape.
+
+        Raises:
+            RemoteProtocolError: If the body is no whole message.
+            RecordingRefused: If it contains the credential.
+            FolderError: If it cannot be written.
+        """
+        headers, said = _plain(request.headers), _plain(response.headers)
+        tape, key = self.tape_for(headers.get(CALL_HEADER, ""))
+        secrets = credentials_in(headers)
+        _refuse_secrets(secrets, received, f"The reply to call {key}")
+        one = Interaction(
+            key=key,
+            kind=_kind(request, said),
+            status=response.status_code,
+            request_headers=without_secrets(kept(headers, REQUEST_HEADERS), secrets),
+            request=request.content.decode(),
+            response_headers=without_secrets(kept(said, RESPONSE_HEADERS), secrets),
+            response=redacted(_message(received, said, request), secrets),
+        )
+        tape.add(one)
+        content = one.response.encode()
+        return httpx2.Response(one.status, headers=one.response_headers, content=content)
+
+    def _closed(self, tape: "Tape") -> None:
+        if self._tapes.get(tape.episode_id) is tape:
+            del self._tapes[tape.episode_id]
+
+
+class Tape:
+    """The recording of one episode, while it is made. A `Model`; opened by `Deck.open`."""
+
+    def __init__(
+        self, deck: Deck, episode_id: str, head: _Head, live: Model | None, *, anew: bool = False
+    ) -> None:
+        self.episode_id = episode_id
+        self.paid = 0
+        """Replies added since the tape was opened."""
+        self._deck = deck
+        self._head = head
+        self._live = live
+        self._journal = Journal(deck.folder, episode_id, head.study_digest)
+        if anew:
+            self._journal.remove()
+        self._cassette = None if anew else self._on_disk()
+        self._held = dict(self._cassette.interactions) if self._cassette else {}
+        self._journaled = self._journal.read()
+        self._merge(self._journaled)
+
+    def __enter__(self) -> "Tape":
+        return self
+
+    def __exit__(
+        self,
+        kind: type[BaseException] | None,
+        error: BaseException | None,
+        trace: TracebackType | None,
+    ) -> None:
+        self.close()
+
+    def holds(self, key: CallKey) -> bool:
+        """Whether the reply to a call is on the tape, so that asking for it costs nothing."""
+        return str(key) in self._held
+
+    def held(self, key: CallKey | str) -> Interaction | None:
+        """What the tape has of a call."""
+        return self._held.get(str(key))
+
+    @property
+    def keys(self) -> tuple[str, ...]:
+        """The calls on the tape: those of the cassette first, then as they were answered."""
+        return tuple(self._held)
+
+    def replies(
+        self, *, paid: Callable[[Interaction], bool] = lambda _: True
+    ) -> Iterator[tuple[str, Reply]]:
+        """Model asked for and reply, of the calls on the tape that were paid for."""
+        for one in filter(paid, self._held.values()):
+            yield str(self._value(one.request, one.key)["model"]), self._read(one)
+
+    async def reply(self, episode_id: str, call: Call) -> Reply:
+        """Answer from the tape, or from the live model and record it.
+
+        Raises:
+            ChangedCallError: If the tape has the key with another request.
+            MissingCallError: If it does not have the key, and no live model to ask.
+            CallFailed: If no reply can be had.
+        """
+        held = self._held.get(str(call.key))
+        if held is None and self._live is not None:
+            return await self._live.reply(episode_id, call)
+        if held is None:
+            name = cassette_name(self.episode_id)
+            raise missing(name, str(call.key), held=self._held, played=False)
+        check_same(cassette_name(self.episode_id), held, call)
+        return self._read(held)
+
+    def _read(self, one: Interaction) -> Reply:
+        try:
+            return one.reply()
+        except ValueError as error:
+            raise unreadable_reply(self.episode_id, one.key, error) from error
+
+    def _value(self, text: str, key: str) -> Any:
+        try:
+            value = json_value(text)
+            if not isinstance(value, dict) or "model" not in value:
+                raise ValueError("it names no model")
+            return value
+        except ValueError as error:
+            raise unreadable_reply(self.episode_id, key, error) from error
+
+    def add(self, one: Interaction) -> None:
+        """Record a reply that was paid for, durably against a kill of this process.
+
+        Raises:
+            FolderError: If it cannot be written.
+            RecordingRefused: If the tape has a reply to the call.
+        """
+        self.adopt(one)
+        self.paid += 1
+
+    def adopt(self, one: Interaction) -> None:
+        """Take a reply over from another recording; otherwise as `add`."""
+        if one.key in self._held:
+            raise RecordingRefused(
+                f"Call {one.key} of {self.episode_id} was answered twice.",
+                why="A call key names one call of an episode.",
+            )
+        self._journal.append(one)
+        self._journaled[one.key] = one
+        self._held[one.key] = one
+
+    async def sync(self) -> None:
+        """Make the replies of a round durable against a failure of the machine."""
+        if self._journal.unsynced:
+            await asyncio.to_thread(self._journal.sync)
+
+    async def rest(self) -> None:
+        """As `sync`, and hold no file open until the next reply comes."""
+        await self.sync()
+        self._journal.close()
+
+    async def finish(self, order: Sequence[CallKey]) -> Cassette:
+        """Write the cassette and remove the journal.
+
+        Args:
+            order: Exactly the keys that the tape holds, in call order.
+
+        Returns:
+            The cassette as it is on disk.
+
+        Raises:
+            RecordingError: If `order` names other calls than the tape holds.
+            FolderError: If the cassette cannot be written; the journal then stays.
+        """
+        keys = [str(key) for key in order]
+        self._check_order(keys)
+        return await asyncio.to_thread(self._finish, keys)
+
+    def finish_now(self) -> Cassette:
+        """As `finish`, in the order of `keys` and without an event loop."""
+        return self._finish([*self._held])
+
+    def close(self) -> None:
+        """Release the tape; what is recorded stays on disk."""
+        self._journal.close()
+        self._deck._closed(self)
+
+    def _on_disk(self) -> Cassette | None:
+        if not self._deck.has_cassette(self.episode_id):
+            return None
+        data = read_cassette_file(self._deck.folder, self.episode_id)
+        cassette = parse_cassette(data, self.episode_id)
+        if cassette.study_digest not in (self._head.study_digest, self._head.kept_from):
+            raise RecordingError(
+                f"{cassette.name} belongs to another study.",
+                why=f"Its study digest is {cassette.study_digest}, "
+                f"this study's is {self._head.study_digest}.",
+                hint="Record into another folder.",
+            )
+        return cassette
+
+    def _merge(self, journaled: Mapping[str, Interaction]) -> None:
+        for key, one in journaled.items():
+            if self._held.setdefault(key, one).response != one.response:
+                raise RecordingError(
+                    f"{self.episode_id}: cassette and journal disagree on call {key}.",
+                    why="Both hold a reply to it, and the replies differ.",
+                    hint="Record into a new folder, or move one of the two files away.",
+                )
+
+    def _check_order(self, keys: list[str]) -> None:
+        if len(set(keys)) == len(keys) and set(keys) == self._held.keys():
+            return
+        odd = sorted(set(keys) ^ self._held.keys()) or keys
+        raise RecordingError(
+            f"{self.episode_id}: the recording and the episode disagree on calls, first {odd[0]}.",
+            why="Every recorded call belongs to the episode exactly once.",
+            hint="Record into a new folder, or move the episode's files away to ask again.",
+        )
+
+    def _finish(self, keys: list[str]) -> Cassette:
+        done = self._cassette
+        if done is None or self._journaled or [*done.interactions] != keys:
+            done = self._cassette = self._written(keys)
+        self._journal.remove()
+        self._journaled = {}
+        return done
+
+    def _written(self, keys: list[str]) -> Cassette:
+        self._journal.sync()
+        write_cassette(
+            self._deck.folder,
+            self.episode_id,
+            [self._held[key] for key in keys],
+            kind=combined_kind(one.kind for one in self._held.values()),
+            study_digest=self._head.study_digest,
+            packages=self._head.packages,
+        )
+        return parse_cassette(
+            read_cassette_file(self._deck.folder, self.episode_id), self.episode_id
+        )
+
+
+class _RecordingTransport(httpx2.AsyncBaseTransport):
+    """Sends requests on, and puts successful replies on tape before they are handed on."""
+
+    def __init__(self, deck: Deck, inner: httpx2.AsyncBaseTransport) -> None:
+        self._deck = deck
+        self._inner = inner
+
+    async def handle_async_request(self, request: httpx2.Request) -> httpx2.Response:
+        await request.aread()
+        self._deck.check(request)
+        response = await self._inner.handle_async_request(request)
+        if not response.is_success:
+            return response
+        return self._deck.record(request, response, await _whole_body(response))
+
+    async def aclose(self) -> None:
+        await self._inner.aclose()
+
+
+class _GuardedTransport(httpx2.AsyncBaseTransport):
+    """Sends a request on unless its body contains the credential."""
+
+    def __init__(self, inner: httpx2.AsyncBaseTransport) -> None:
+        self._inner = inner
+
+    async def handle_async_request(self, request: httpx2.Request) -> httpx2.Response:
+        _refuse_secrets(credentials_in(request.headers), await request.aread(), "A request")
+        return await self._inner.handle_async_request(request)
+
+    async def aclose(self) -> None:
+        await self._inner.aclose()
+
+
+def combined_kind(kinds: Iterable[ProvenanceKind]) -> ProvenanceKind:
+    """What answered, as one word: `api` or `stand-in` only where nothing else did."""
+    found = set(kinds)
+    return found.pop() if len(found) == 1 else "relay"
+
+
+async def _whole_body(response: httpx2.Response) -> bytes:
+    try:
+        return await response.aread()
+    except BaseException:
+        await response.aclose()
+        raise
+
+
+def _message(body: bytes, said: Mapping[str, str], request: httpx2.Request) -> str:
+    """The body's text; anything but a whole message is a fault of the connection, to be retried."""
+    try:
+        Reply.from_body(json_value(body))
+        return body.decode()
+    except ValueError as error:
+        raise NotAMessage(body, said.get("content-type", ""), request) from error
+
+
+def _plain(headers: httpx2.Headers) -> dict[str, str]:
+    """Headers by name in lower case; the client's own mapping is searched whole for each name."""
+    return dict(headers.items())
+
+
+def _kind(request: httpx2.Request, said: Mapping[str, str]) -> ProvenanceKind:
+    if STANDIN_HEADER in said:
+        return "stand-in"
+    return "api" if request.url.host == DEFAULT_HOST else "relay"
+
+
+def _refuse_secrets(secrets: list[str], body: bytes, what: str) -> None:
+    if any(secret.encode() in body for secret in secrets):
+        raise RecordingRefused(
+            f"{what} contains the credential, so it must not be recorded.",
+            why="Recordings are shared; a credential in one is a credential given away.",
+            hint="Remove it from the study, its tasks and prompts; if the endpoint sent it, "
+            "do not use that endpoint. Then replace the credential.",
+        )

@@ -1,0 +1,209 @@
+"""One recorded call, and what every reader and writer of recordings agrees on.
+
+An `Interaction` keeps both bodies as text, decoded and otherwise as they were on the wire, and
+of the headers only those on the allow-lists. Nothing else of an exchange is ever stored.
+"""
+
+import hashlib
+import json
+import re
+from collections.abc import Iterable, Mapping
+from typing import Any, Final, NamedTuple
+
+import orjson
+
+from tutorsim.errors import (
+    ChangedCallError,
+    MissingCallError,
+    RecordingError,
+    UnusedCallError,
+    UsageError,
+)
+from tutorsim.model import CALL_HEADER, Call, Reply, json_value
+from tutorsim.replay.first_difference import first_difference
+from tutorsim.vocabularies import ProvenanceKind
+
+__all__ = [
+    "MESSAGES_URI",
+    "REQUEST_HEADERS",
+    "RESPONSE_HEADERS",
+    "STANDIN_HEADER",
+    "Interaction",
+    "cassette_name",
+    "check_episode_id",
+    "check_same",
+    "check_same_value",
+    "is_episode_id",
+    "kept",
+    "missing",
+    "request_value",
+    "requests_digest",
+    "unused_error",
+]
+
+STANDIN_HEADER: Final = "x-tutorsim-standin"
+REQUEST_HEADERS: Final = ("content-type", "anthropic-version", CALL_HEADER)
+RESPONSE_HEADERS: Final = ("content-type", STANDIN_HEADER)
+MESSAGES_URI: Final = "https://api.anthropic.com/v1/messages"
+"""Where every recorded call says it went, so that stock vcrpy and the stock SDK find it."""
+_EPISODE_ID: Final = re.compile(r"[A-Za-z0-9_-]+(?:\.[A-Za-z0-9_-]+){3,6}")
+
+
+class Interaction(NamedTuple):
+    """A request and the reply to it."""
+
+    key: str
+    """`turn/stage/agent/attempt`, as in the call header after the episode."""
+    kind: ProvenanceKind
+    """What answered."""
+    status: int
+    request_headers: dict[str, str]
+    request: str
+    """The request's body."""
+    response_headers: dict[str, str]
+    response: str
+    """The response's body, a Messages API message."""
+
+    def reply(self) -> Reply:
+        """Read the reply.
+
+        Raises:
+            ValueError: If the body is not a message.
+        """
+        return Reply.from_body(json_value(self.response))
+
+
+def kept(headers: Mapping[str, str], allowed: Iterable[str]) -> dict[str, str]:
+    """The headers on an allow-list, in its order."""
+    return {name: value for name in allowed if (value := headers.get(name)) is not None}
+
+
+def is_episode_id(text: str) -> bool:
+    """Whether a text is `benchmark.task.variant.condition[.factor][.rNN][.cNN]`.
+
+    Such a text is a safe file name.
+    """
+    return _EPISODE_ID.fullmatch(text) is not None
+
+
+def check_episode_id(text: str) -> None:
+    """Refuse a name that could leave its folder.
+
+    Raises:
+        UsageError: If the text is not an episode id.
+    """
+    if not is_episode_id(text):
+        raise UsageError(
+            f"{text!r} is not an episode id.",
+            why="An id is benchmark.task.variant.condition[.factor][.rNN][.cNN], its parts of "
+            "A-Za-z0-9_-.",
+        )
+
+
+def cassette_name(episode_id: str) -> str:
+    """File name of an episode's cassette."""
+    return f"{episode_id}.json"
+
+
+def requests_digest(requests: Iterable[tuple[str, str]]) -> str:
+    """SHA-256 over keys and request bodies, in order; the spelling of the JSON does not count.
+
+    Args:
+        requests: Pairs of call key and request body.
+    """
+    digest = hashlib.sha256()
+    for key, body in requests:
+        canonical = json.dumps(json_value(body), sort_keys=True, separators=(",", ":"))
+        digest.update(f"{key}\n{canonical}\n".encode())
+    return digest.hexdigest()
+
+
+def request_value(cassette: str, one: Interaction) -> dict[str, Any]:
+    """The JSON value of a recorded request.
+
+    Args:
+        cassette: File name, for the error.
+
+    Raises:
+        RecordingError: If it is no JSON object.
+    """
+    try:
+        value = json_value(one.request)
+        if not isinstance(value, dict):
+            raise ValueError("It is a value of another kind.")
+        return value
+    except ValueError as error:
+        raise RecordingError(
+            f"{cassette}: the request of call {one.key} is no JSON object.",
+            why=str(error),
+            hint="Restore the file from version control, or record the study into a new folder.",
+        ) from error
+
+
+def check_same(cassette: str, recorded: Interaction, call: Call) -> None:
+    """Hold a call against the recorded request with its key; their JSON values must be equal.
+
+    The recorded text is parsed only where it is not the very text that the client sends.
+
+    Args:
+        cassette: File name, for the error.
+
+    Raises:
+        ChangedCallError: Names cassette, key, field, place and the text around it.
+        RecordingError: If the recorded request is no JSON object.
+    """
+    asked = call.request.body()
+    try:
+        if recorded.request == orjson.dumps(asked).decode():
+            return
+    except orjson.JSONEncodeError:
+        pass  # only the client can spell it
+    check_same_value(cassette, recorded, asked)
+
+
+def check_same_value(cassette: str, recorded: Interaction, asked: Any) -> None:
+    """As `check_same`, for the JSON value of a request's body."""
+    stored = request_value(cassette, recorded)
+    if stored == asked:
+        return
+    raise ChangedCallError(
+        f"{cassette}: call {recorded.key} was recorded with another request.",
+        why=first_difference(stored, asked),
+        hint="Replay with the study, prompts and tasks of the recording, "
+        "or record into a new folder with `tutorsim run`.",
+    )
+
+
+def missing(cassette: str, key: str, *, held: Iterable[str], played: bool) -> MissingCallError:
+    """The error for a call that a cassette cannot answer.
+
+    Args:
+        cassette: File name.
+        key: The call's key.
+        held: Keys that the cassette has.
+        played: Whether the cassette has the key and was asked for it before.
+    """
+    keys = list(held)
+    stage = key.rsplit("/", 2)[0] + "/"
+    near = [other for other in keys if other.startswith(stage)] or keys[-3:]
+    if played:
+        why = "Its one reply was already used in this replay."
+    else:
+        why = f"The cassette holds {len(keys)} calls" + (
+            f": {', '.join(near[:3])} …" if near else "."
+        )
+    return MissingCallError(
+        f"{cassette}: call {key} is not in the recording.",
+        why=why,
+        hint="Replay with the study, prompts and tasks of the recording, "
+        "or record the missing calls with `tutorsim run`.",
+    )
+
+
+def unused_error(cassette: str, keys: tuple[str, ...]) -> UnusedCallError:
+    """The error for entries that a whole replay never asked for."""
+    return UnusedCallError(
+        f"{cassette}: {len(keys)} recorded call(s) were never asked for, the first is {keys[0]}.",
+        why="The replay took another path than the recording.",
+        hint="Replay with the study, prompts and tasks of the recording.",
+    )

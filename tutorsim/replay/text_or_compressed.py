@@ -1,0 +1,152 @@
+"""A cassette as a file: its text, or its text compressed.
+
+The compressed form is one Zstandard frame over the very bytes of the text form, so converting to
+and fro gives the same bytes, and every digest of a cassette is one of its text, whatever the form.
+Stock vcrpy plays the text form; a recording is made in it, and `tutorsim cassette convert` turns
+one form into the other.
+"""
+
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Final, Literal, NoReturn, get_args
+
+from tutorsim.errors import MissingCallError, RecordingError
+from tutorsim.replay.recorded_call import cassette_name, is_episode_id
+from tutorsim.replay.safe_files import write_atomic
+
+__all__ = [
+    "CASSETTE_FORMS",
+    "CassetteForm",
+    "cassette_file",
+    "cassette_files",
+    "check_recordable",
+    "compressed",
+    "decompressed",
+    "read_cassette_file",
+    "write_cassette_file",
+]
+
+CassetteForm = Literal["text", "compressed"]
+CASSETTE_FORMS: Final[tuple[CassetteForm, ...]] = get_args(CassetteForm)
+_ADDED: Final[dict[CassetteForm, str]] = {"text": "", "compressed": ".zst"}
+"""What a form adds to the cassette's name."""
+_LEVEL: Final = 9
+_LARGEST: Final = 1 << 30
+"""Bytes of text that a compressed file may hold: a frame says so before it is unpacked."""
+_RESTORE: Final = "Restore the file from version control, or record the study into a new folder."
+
+
+def cassette_file(folder: Path, episode_id: str, form: CassetteForm) -> Path:
+    """Where an episode's cassette stands in a form."""
+    return folder / (cassette_name(episode_id) + _ADDED[form])
+
+
+def cassette_files(names: list[str]) -> Iterator[tuple[str, CassetteForm]]:
+    """Episode id and form of every name that is a cassette's, in the order of the names."""
+    for name in names:
+        for form, added in _ADDED.items():
+            ending = cassette_name("") + added
+            if name.endswith(ending) and is_episode_id(name.removesuffix(ending)):
+                yield name.removesuffix(ending), form
+
+
+def check_recordable(folder: Path) -> None:
+    """Refuse to record into a folder of compressed cassettes, whose calls would be paid again.
+
+    Raises:
+        RecordingError: If there is one.
+    """
+    names = sorted(path.name for path in folder.iterdir()) if folder.is_dir() else []
+    for episode_id, form in cassette_files(names):
+        if form == "compressed":
+            raise RecordingError(
+                f"{folder} holds compressed cassettes, the first of {episode_id}.",
+                why="A recording is made, and taken up again, in text.",
+                hint=f"`tutorsim cassette convert {folder} --to text -o NEW`, and go on in NEW.",
+            )
+
+
+def read_cassette_file(folder: Path, episode_id: str) -> bytes:
+    """The text of an episode's cassette, from whichever form is there; from the text first.
+
+    Raises:
+        MissingCallError: If there is no such file.
+        RecordingError: If it leads out of the folder, cannot be read or cannot be unpacked.
+    """
+    data = _bytes(cassette_file(folder, episode_id, "text"), folder)
+    if data is not None:
+        return data
+    packed = cassette_file(folder, episode_id, "compressed")
+    data = _bytes(packed, folder)
+    if data is not None:
+        return decompressed(data, packed.name)
+    raise MissingCallError(
+        f"{cassette_name(episode_id)}: the recording has no cassette for this episode.",
+        hint="Restore the file, or record the missing episodes with `tutorsim run`.",
+    )
+
+
+def _bytes(path: Path, folder: Path) -> bytes | None:
+    """A file of the folder; `None` where it is not there."""
+    try:
+        if path.is_symlink() and not path.resolve().is_relative_to(folder.resolve()):
+            raise RecordingError(
+                f"{path.name} leads out of its folder.",
+                why="It is a symbolic link to a file elsewhere.",
+                hint="Put the cassette itself into the folder.",
+            )
+        if path.exists() and not path.is_file():
+            raise RecordingError(
+                f"{path.name} is no regular file.",
+                why="It is a pipe, a folder or a device, which is not read.",
+                hint=_RESTORE,
+            )
+        return path.read_bytes()
+    except FileNotFoundError:
+        return None
+    except OSError as error:
+        raise RecordingError(
+            f"{path.name} cannot be read.", why=error.strerror or str(error), hint=_RESTORE
+        ) from error
+
+
+def write_cassette_file(folder: Path, episode_id: str, text: bytes, form: CassetteForm) -> None:
+    """Write a cassette's text in a form.
+
+    Raises:
+        FolderError: If it cannot be written.
+    """
+    data = text if form == "text" else compressed(text)
+    write_atomic(cassette_file(folder, episode_id, form), data)
+
+
+def compressed(text: bytes) -> bytes:
+    """One frame that says how much it holds and has a checksum."""
+    import zstandard
+
+    return zstandard.ZstdCompressor(level=_LEVEL, write_checksum=True).compress(text)
+
+
+def decompressed(data: bytes, name: str) -> bytes:
+    """Unpack what `compressed` gave.
+
+    Args:
+        data: One whole frame.
+        name: The file, for the error.
+
+    Raises:
+        RecordingError: If it is no such frame, is damaged, or holds more than any recording.
+    """
+    import zstandard
+
+    try:
+        size = zstandard.frame_content_size(data)
+        if not 0 <= size <= _LARGEST:
+            _refuse(name, f"It says that it holds {size} bytes of text.")
+        return zstandard.ZstdDecompressor().decompress(data, allow_extra_data=False)
+    except zstandard.ZstdError as error:
+        _refuse(name, f"{error}.")
+
+
+def _refuse(name: str, why: str) -> NoReturn:
+    raise RecordingError(f"{name} is not a whole compressed cassette.", why=why, hint=_RESTORE)

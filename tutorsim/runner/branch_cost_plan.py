@@ -1,0 +1,327 @@
+"""What a branch will take over and what it will ask for, before anything is sent.
+
+Each episode is driven against its parent's recording until the first call that the parent cannot
+answer: what was answered up to there is taken over for certain. From there on the number of
+calls is a range. Tokens and cost are estimates from what the parent's calls of the same stage
+took on average.
+"""
+
+from collections import Counter, defaultdict
+from collections.abc import Callable, Iterable, Mapping, Sequence, Set
+from dataclasses import dataclass
+from typing import Final
+
+from tutorsim.cost_plan import PriceTable, between
+from tutorsim.errors import RecordingError
+from tutorsim.mechanisms.flow import CodeResult, CodeRun
+from tutorsim.model import Call, CallKey, Reply
+from tutorsim.records import Branch, EpisodeRecord
+from tutorsim.runner.parent_answers import Parent
+from tutorsim.runner.recorded_prefix import Ahead, ahead
+from tutorsim.runner.usual_length import length_of
+from tutorsim.study import EpisodeSpec
+from tutorsim.systems import CallRange
+from tutorsim.systems.panel.episode import episode
+from tutorsim.systems.panel.prompt_context import Scene, scene_of
+from tutorsim.systems.panel.study import PANEL_STAGES, TIE_STAGES, PanelStudy
+from tutorsim.systems.panel.turn import panel_format
+
+__all__ = ["BranchPlan", "EpisodePlan", "calls_to_pay", "plan_branch"]
+
+Stages = Counter[str]
+"""How many calls of each stage."""
+
+Usage = Mapping[str, tuple[float, float]]
+"""Stage → mean input and output tokens of a call."""
+
+LIKE: Final[Mapping[str, str]] = {"tie_critique": "critique", "tie_vote": "vote_final"}
+"""Where a parent held no tie round, what its calls are like."""
+
+
+@dataclass(frozen=True)
+class EpisodePlan:
+    """What one episode of the parent takes to continue."""
+
+    episode_id: str
+    benchmark: str
+    condition: str
+    turn: int
+    """The cursor: the first turn that the alternative decides."""
+    first_paid: str
+    """Key of the first call that the parent cannot answer."""
+    reused: int
+    """Calls taken over before that one, all continuations together."""
+    calls: CallRange
+    """Calls to pay for, all continuations together."""
+    tokens: tuple[int, int]
+    """Estimated input and output tokens of the longest path without second askings."""
+    least_cost: float | None
+    """US dollars; `None` where a price is unknown."""
+    cost: float | None
+    """Of the longest path."""
+    shrinks: float
+    """Width by which the worst-case bounds of its benchmark and condition shrink, at most."""
+
+    @property
+    def worth(self) -> float:
+        """Width per dollar at the middle of the range; per call where a price is unknown."""
+        if self.least_cost is None or self.cost is None or not self.cost:
+            return self.shrinks / max((self.calls.least + self.calls.most) / 2, 1)
+        return self.shrinks / ((self.least_cost + self.cost) / 2)
+
+
+@dataclass(frozen=True)
+class BranchPlan:
+    """What a branch takes."""
+
+    episodes: tuple[EpisodePlan, ...]
+    """The one that shrinks the bounds most per dollar first."""
+    covered: int
+    """Episodes that the alternative cannot change."""
+    reused: int
+    """Calls taken over, those of covered episodes among them."""
+    calls: CallRange
+    tokens: tuple[int, int]
+    least_cost: float | None
+    cost: float | None
+    prices_as_of: str
+    share: float | None = None
+    """How long the parent's episodes are, from 0, the shortest, to 1, the longest; `None` where
+    they can have one length only."""
+
+    @property
+    def expected_cost(self) -> float | None:
+        """The cost as far from the least to the most as the parent's episodes are long."""
+        return between(self.least_cost, self.cost, self.share)
+
+    def limited(self, limit: int, *, also: Set[str]) -> "BranchPlan":
+        """The plan of so many episodes, those first that shrink the bounds most per dollar.
+
+        Args:
+            limit: How many.
+            also: Episodes that stay, whatever they shrink.
+        """
+        kept = self.reused - sum(plan.reused for plan in self.episodes)
+        chosen = [
+            plan
+            for place, plan in enumerate(self.episodes)
+            if place < limit or plan.episode_id in also
+        ]
+        return _summed(chosen, self.covered, kept, self.prices_as_of, self.share)
+
+
+def plan_branch(
+    loaded: PanelStudy,
+    parent: Parent,
+    episodes: Sequence[EpisodeRecord],
+    prices: PriceTable,
+    *,
+    on_progress: Callable[[int, int], None] = lambda done, total: None,
+) -> BranchPlan:
+    """Plan a branch.
+
+    Args:
+        loaded: The branch's study.
+        parent: The recording that it continues.
+        episodes: The parent's log.
+        prices: Prices for the estimate.
+        on_progress: Told after each episode how many of how many are done.
+
+    Raises:
+        RecordingRefused: If the parent lacks a call before an episode's cursor.
+        ReplayError: If such a call was recorded with another request.
+        RecordingError: If a recorded verdict is missing.
+    """
+    usage = _usage(episodes)
+    cells: Counter[tuple[str, str]] = Counter(
+        (e.benchmark, e.condition) for e in episodes if e.status == "complete"
+    )
+    specs = [spec for spec in loaded.grid() if spec.continuation == 1]
+    plans = []
+    for done, spec in enumerate(specs, start=1):
+        shrinks = 1 / cells[spec.benchmark, spec.condition]
+        plans.append(_plan_one(loaded, parent, spec, usage, prices, shrinks))
+        on_progress(done, len(specs))
+    plans.sort(key=lambda plan: (-plan.worth, plan.episode_id))
+    covered = set(parent.branch.covered)
+    kept = sum(len(e.calls) for e in episodes if e.episode_id in covered)
+    length = length_of(parent.recording.folder)
+    share = None if length is None else length.share
+    return _summed(plans, len(covered), kept, prices.as_of, share)
+
+
+def _summed(
+    plans: Sequence[EpisodePlan],
+    covered: int,
+    kept: int,
+    prices_as_of: str,
+    share: float | None,
+) -> BranchPlan:
+    return BranchPlan(
+        episodes=tuple(plans),
+        covered=covered,
+        reused=kept + sum(plan.reused for plan in plans),
+        calls=sum((plan.calls for plan in plans), CallRange(0, 0, 0)),
+        tokens=(sum(p.tokens[0] for p in plans), sum(p.tokens[1] for p in plans)),
+        least_cost=_total(plan.least_cost for plan in plans),
+        cost=_total(plan.cost for plan in plans),
+        prices_as_of=prices_as_of,
+        share=share,
+    )
+
+
+def _plan_one(
+    loaded: PanelStudy,
+    parent: Parent,
+    spec: EpisodeSpec,
+    usage: Usage,
+    prices: PriceTable,
+    shrinks: float,
+) -> EpisodePlan:
+    reused, calls = _taken_over(loaded, parent, spec)
+    missing = [call.key for call in calls]
+    least, most = calls_to_pay(scene_of(loaded, spec), parent.branch, missing)
+    draws = parent.branch.continuations
+    asked, answered = _tokens(most, usage)
+    return EpisodePlan(
+        episode_id=spec.parent_id,
+        benchmark=spec.benchmark,
+        condition=spec.condition,
+        turn=parent.branch.episodes[spec.parent_id].turn,
+        first_paid=str(missing[0]) if missing else "",
+        reused=draws * reused,
+        calls=CallRange(draws * least.total(), draws * most.total(), draws * 2 * most.total()),
+        tokens=(draws * asked, draws * answered),
+        least_cost=_times(draws, _cost(loaded, parent, least, usage, prices)),
+        cost=_times(draws, _cost(loaded, parent, most, usage, prices)),
+        shrinks=shrinks,
+    )
+
+
+def _taken_over(loaded: PanelStudy, parent: Parent, spec: EpisodeSpec) -> Ahead:
+    """How far the parent's answers reach."""
+    prior = parent.episode(spec)
+
+    def recorded(call: Call, fresh: bool) -> Reply | None:
+        one = prior.answer(call, fresh=fresh)
+        return None if one is None else one.reply()
+
+    return ahead(
+        episode(scene_of(loaded, spec)),
+        recorded,
+        judged=lambda run: _recorded_verdict(parent, spec, run),
+    )
+
+
+def _recorded_verdict(parent: Parent, spec: EpisodeSpec, run: CodeRun) -> CodeResult:
+    verdict = parent.verdicts.find(run)
+    if verdict is None:
+        raise RecordingError(
+            f"{spec.parent_id}: the verdict on the program of turn {run.turn} is not in the "
+            "parent.",
+            hint="Restore the parent's files from version control.",
+        )
+    return verdict
+
+
+def calls_to_pay(scene: Scene, branch: Branch, missing: Sequence[CallKey]) -> tuple[Stages, Stages]:
+    """The least and the most that may follow from the first calls that are paid for.
+
+    Where voters are asked first, the winner may turn out to be the logged one, and the parent
+    then answers what follows.
+
+    Args:
+        scene: The episode as logged.
+        branch: What is changed.
+        missing: Calls of the first round that the parent does not answer whole; none where it
+            answers everything.
+    """
+    if not missing:
+        return Stages(), Stages()
+    first = Stages(key.stage for key in missing)
+    stage, turn = missing[0].stage, missing[0].turn
+    later = scene.alternative(branch)
+    n, left = len(scene.study.roles), scene.study.max_turns - turn
+    tie = Stages({one: n for one in TIE_STAGES if later.study.tie_policy == "tie_round"})
+    if stage == "student":
+        least = Stages({"student": 1, "judge": 1})
+        return least, _after_leaving(later, left)
+    if stage == "tie_critique":
+        return tie, tie + _longest(scene, later, tie, left)
+    if stage == "tie_vote":
+        return first, first + _longest(scene, later, tie, left)
+    return first, first + tie + _longest(scene, later, tie, left)
+
+
+def _longest(scene: Scene, later: Scene, tie: Stages, turns: int) -> Stages:
+    """What may follow a decision that was paid for, if so many turns may come after it.
+
+    Another winner leaves the path; with the logged one the next decision may have to be paid for.
+    """
+    leaving = _after_leaving(later, turns)
+    if not turns:
+        return leaving
+    logged, wanted = panel_format(scene), panel_format(later)
+    at_hand = wanted == logged or wanted in scene.study.vote_formats
+    asked = Stages() if at_hand else Stages({f"vote_as_{wanted}": len(scene.study.roles)})
+    staying = asked + tie + _longest(scene, later, tie, turns - 1)
+    return max(leaving, staying, key=Stages.total)
+
+
+def _after_leaving(later: Scene, turns: int) -> Stages:
+    """All calls after another winner was delivered, if no attempt succeeds and each vote ties."""
+    study, form = later.study, panel_format(later)
+    stages = [*PANEL_STAGES, *(f"vote_as_{one}" for one in study.vote_formats if one != form)]
+    if study.tie_policy == "tie_round":
+        stages += TIE_STAGES
+    around = Stages({"student": 1 + turns, "judge": 1 + turns})
+    return around + Stages({stage: turns * len(study.roles) for stage in stages})
+
+
+def _usage(episodes: Iterable[EpisodeRecord]) -> Usage:
+    found: defaultdict[str, list[tuple[int, int]]] = defaultdict(list)
+    for one in episodes:
+        for call in one.calls:
+            if one.condition != "baseline" or call.stage in ("student", "judge"):
+                found[call.stage].append((call.input_tokens, call.output_tokens))
+    return {
+        stage: (
+            sum(asked for asked, _ in pairs) / len(pairs),
+            sum(answered for _, answered in pairs) / len(pairs),
+        )
+        for stage, pairs in found.items()
+    }
+
+
+def _mean(stage: str, usage: Usage) -> tuple[float, float]:
+    """Tokens of a call; of the most similar stage where the parent held none."""
+    return usage.get(stage) or usage.get(LIKE.get(stage, "vote_final")) or (0.0, 0.0)
+
+
+def _tokens(stages: Stages, usage: Usage) -> tuple[int, int]:
+    asked = sum(n * _mean(stage, usage)[0] for stage, n in stages.items())
+    answered = sum(n * _mean(stage, usage)[1] for stage, n in stages.items())
+    return round(asked), round(answered)
+
+
+def _cost(
+    loaded: PanelStudy, parent: Parent, stages: Stages, usage: Usage, prices: PriceTable
+) -> float | None:
+    models = loaded.study.models
+    named = {"student": models.student, "judge": models.judge}
+    tutor = parent.branch.model or models.tutor
+    costs = []
+    for stage, n in stages.items():
+        asked, answered = _mean(stage, usage)
+        costs.append(prices.cost(named.get(stage, tutor), round(n * asked), round(n * answered)))
+    return _total(costs)
+
+
+def _total(costs: Iterable[float | None]) -> float | None:
+    found = list(costs)
+    known = [cost for cost in found if cost is not None]
+    return sum(known) if len(known) == len(found) else None
+
+
+def _times(draws: int, cost: float | None) -> float | None:
+    return None if cost is None else draws * cost

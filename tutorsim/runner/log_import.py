@@ -1,0 +1,156 @@
+"""From another program's logs to a run folder, as if its episodes had been run here."""
+
+import hashlib
+from collections import Counter
+from collections.abc import Iterable, Iterator
+from pathlib import Path
+from typing import NamedTuple
+
+from tutorsim.errors import LogError
+from tutorsim.records import (
+    BallotRecord,
+    EpisodeLine,
+    Provenance,
+    RunRecord,
+    SystemSettings,
+    VotingSettings,
+    to_line,
+)
+from tutorsim.runner.run_folder_writer import LogWriter, check_log_folder
+from tutorsim.systems import System
+from tutorsim.systems.system import Imported, LogFormat
+
+__all__ = ["ImportResult", "import_logs", "log_files"]
+
+
+class ImportResult(NamedTuple):
+    """What came of an import."""
+
+    episodes: int
+    skipped: tuple[LogError, ...]
+    """Why files were left out, in their order."""
+    notes: dict[str, int]
+    """Known fault of the program → episodes that show it."""
+
+
+def log_files(paths: Iterable[Path]) -> list[Path]:
+    """The files named, and the JSON files in the folders named, in the order of their names."""
+    return [
+        file
+        for path in paths
+        for file in (sorted(path.rglob("*.json")) if path.is_dir() else [path])
+    ]
+
+
+def import_logs(
+    system: System, form: LogFormat, files: Iterable[Path], folder: Path
+) -> ImportResult:
+    """Write the episodes of logs into a run folder.
+
+    A file is taken whole or not at all.
+
+    Args:
+        system: Whose runs they become.
+        form: What made the logs.
+        files: The logs.
+        folder: The run folder.
+
+    Raises:
+        LogError: If no file can be used; nothing is written then.
+        FolderError: If the folder cannot be written or holds another run.
+    """
+    digest = _digest(files := list(files))
+    check_log_folder(folder, digest)
+    gathering = _Gathering()
+    skipped: list[LogError] = []
+    with LogWriter(folder) as log:
+        for file in files:
+            try:
+                found = list(form.read(file, gathering.repeat_of))
+            except LogError as error:
+                skipped.append(error)
+                continue
+            for one in found:
+                gathering.add(one)
+                log.add(to_line(one.record), one.record.episode_id, 0.0)
+        if log.count == 0:
+            raise (
+                skipped[0]
+                if skipped
+                else LogError(
+                    "No log was named.", hint="Name files of logs, or a folder that holds them."
+                )
+            )
+        head = gathering.head(system, form, folder.resolve().name, digest)
+        log.finish(head.model_copy(update={"episodes_sha256": log.sha256}), {})
+    return ImportResult(log.count, tuple(skipped), dict(gathering.notes))
+
+
+class _Gathering:
+    """What the head of the run says of its episodes."""
+
+    def __init__(self) -> None:
+        self.notes: Counter[str] = Counter()
+        self._names: Counter[str] = Counter()
+        self._models: set[str] = set()
+        self._conditions: dict[str, None] = {}
+        self._benchmarks: dict[str, None] = {}
+        self._voters: set[str] = set()
+        self._episodes = 0
+
+    def repeat_of(self, name: str) -> int:
+        """Number the episodes of one name, from 1."""
+        self._names[name] += 1
+        return self._names[name]
+
+    def add(self, one: Imported) -> None:
+        self.notes.update(one.notes)
+        self._models.update(one.models)
+        self._conditions[one.record.condition] = None
+        self._benchmarks[one.record.benchmark] = None
+        self._voters.update(ballot.voter for ballot in _ballots(one.record))
+        self._episodes += 1
+
+    def _voting(self, form: LogFormat) -> VotingSettings | None:
+        """The program's settings of votes, with the order of those who voted."""
+        if form.voting is None:
+            return None
+        order = tuple(name for name in form.voting.fallback_order if name in self._voters)
+        return form.voting.model_copy(update={"fallback_order": order})
+
+    def head(self, system: System, form: LogFormat, name: str, digest: str) -> RunRecord:
+        """The head of the run."""
+        return RunRecord(
+            study=SystemSettings(
+                name=name,
+                system=system.name,
+                conditions=tuple(self._conditions),
+                repeats=max(self._names.values(), default=1),
+                benchmarks=tuple(self._benchmarks),
+                voting=self._voting(form),
+            ),
+            study_digest=digest,
+            recording_digest=digest,
+            provenance=Provenance(
+                kind="imported", name=f"logs of {form.program}", models=tuple(sorted(self._models))
+            ),
+            episodes=self._episodes,
+        )
+
+
+def _ballots(record: EpisodeLine) -> Iterator[BallotRecord]:
+    for turn in record.turns:
+        for ballots in (turn.ballots_final, *turn.ballots_as.values(), *turn.other_votes.values()):
+            yield from ballots
+
+
+def _digest(files: Iterable[Path]) -> str:
+    """SHA-256 over the files' content, in order; a file that cannot be read counts as empty."""
+    digest = hashlib.sha256()
+    for path in files:
+        try:
+            with path.open("rb") as file:
+                digest.update(hashlib.file_digest(file, "sha256").digest())
+        except OSError:
+            digest.update(b"unreadable")
+    return digest.hexdigest()

@@ -1,0 +1,118 @@
+"""What a manifest says, against what its cassettes and their replay give.
+
+Whatever a manifest holds that can be computed is computed: what answered, which models, packages,
+calls, outcomes and digests. Only days, the name of a server of the user's own, and what is said of
+its limits rest on its word.
+"""
+
+from typing import Any
+
+from tutorsim.errors import FalseManifest
+from tutorsim.replay import Cassette, Manifest, Witness
+from tutorsim.replay.manifest import Digests
+from tutorsim.replay.provenance import relay_name
+from tutorsim.replay.retest_folder import RetestManifest
+
+__all__ = ["check_entry", "check_fact", "check_head", "check_origin", "check_provenance"]
+
+Head = Manifest | RetestManifest
+
+
+def check_origin(manifest: Head, cassette: Cassette, *, parent_study: str | None) -> None:
+    """Hold what a cassette says of its own recording against the manifest.
+
+    Args:
+        manifest: That of the cassette's folder.
+        cassette: One of its cassettes.
+        parent_study: Study digest of the recording that a branch continues, whose cassettes may
+            stand in the folder; `None` where it continues none.
+
+    Raises:
+        FalseManifest: If they disagree.
+    """
+    if cassette.study_digest == manifest.study_digest:
+        check_fact(manifest, "packages", dict(cassette.packages), cassette.name)
+    elif cassette.study_digest != parent_study:
+        check_fact(manifest, "study_digest", cassette.study_digest, cassette.name)
+
+
+def check_entry(head: Head, recorded: Digests, computed: Digests) -> None:
+    """Hold an episode's entry against what its cassette and its replay give.
+
+    Args:
+        head: The manifest that the entry stands in.
+        recorded: The entry.
+        computed: What it should be.
+
+    Raises:
+        FalseManifest: If they disagree in anything but the digest of the record.
+    """
+    one, other = (e.model_dump(mode="json") for e in (recorded, computed))
+    other["record_sha256"] = one["record_sha256"]
+    _compare(head.file, recorded.episode_id, one, other, "its cassette")
+
+
+def check_provenance(manifest: Head, witness: Witness) -> None:
+    """Hold what a manifest says of who answered against the replies.
+
+    Raises:
+        FalseManifest: If they disagree.
+    """
+    stated = manifest.provenance
+    computed = witness.provenance(
+        relay_name=relay_name(stated),
+        recorded_from=stated.recorded_from,
+        recorded_to=stated.recorded_to,
+    ).model_copy(update={"limits": stated.limits})
+    both = (stated.model_dump(), computed.model_dump())
+    _compare(manifest.file, "provenance", *both, "the cassettes")
+
+
+def check_head(manifest: Manifest, *, study_name: str, programs: int, log_sha256: str) -> None:
+    """Hold the other fields of a manifest's head against the recording.
+
+    Args:
+        manifest: The recording's.
+        study_name: Name in the study file.
+        programs: Number of programs with a verdict.
+        log_sha256: Digest of the lines that the replay gives.
+
+    Raises:
+        FalseManifest: If they disagree.
+    """
+    check_fact(manifest, "study_name", study_name, "study.toml")
+    check_fact(manifest, "log_sha256", log_sha256, "the replay")
+    if (manifest.sandbox is None) != (programs == 0):
+        check_fact(manifest, "sandbox", f"{programs} verdicts", "verdicts.jsonl")
+
+
+def check_fact(head: Head, field: str, computed: Any, source: str) -> None:
+    """Hold one field of a head against what it should be.
+
+    Args:
+        head: The head.
+        field: Its field.
+        computed: What the field should be.
+        source: What it was computed from.
+
+    Raises:
+        FalseManifest: If they disagree.
+    """
+    _compare(head.file, field, getattr(head, field), computed, source)
+
+
+def _compare(file: str, field: str, stated: Any, computed: Any, source: str) -> None:
+    if stated != computed:
+        raise FalseManifest(
+            f"{file} does not say what {source} holds: {field}.",
+            why=_difference(field, stated, computed, source),
+            hint=f"Restore {file} from version control; it is never edited by hand.",
+        )
+
+
+def _difference(field: str, stated: Any, computed: Any, source: str) -> str:
+    if isinstance(stated, dict) and isinstance(computed, dict):
+        names = sorted(stated.keys() | computed.keys())
+        name = next(name for name in names if stated.get(name) != computed.get(name))
+        return _difference(f"{field}.{name}", stated.get(name), computed.get(name), source)
+    return f"{field}: the manifest says {stated!r}, {source} {computed!r}."

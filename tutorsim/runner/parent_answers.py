@@ -1,0 +1,216 @@
+"""The recording that a branch continues: what it answers, and what it must answer.
+
+Before an episode's cursor every call is the parent's, and one that it cannot answer is refused:
+nothing is paid for there. After the cursor the parent may still answer, as long as the path is
+its own and the request is the very one that it recorded. Once another winner was delivered the
+flow marks its calls as fresh, and the parent answers none of them, even where the text is equal.
+"""
+
+import hashlib
+import os
+from collections.abc import Callable
+from dataclasses import dataclass
+from functools import cached_property, lru_cache, partial
+from pathlib import Path
+
+from tutorsim.errors import ChangedCallError, RecordingError, RecordingRefused, UsageError
+from tutorsim.mechanisms.flow import CodeResult, CodeRun
+from tutorsim.model import CALL_HEADER, Call, CallKey
+from tutorsim.records import Branch
+from tutorsim.replay import Cassette, VerdictStore, folder_error, make_folder
+from tutorsim.replay.cassette_file import parse_cassette
+from tutorsim.replay.episode_recording import Tape
+from tutorsim.replay.recorded_call import Interaction, cassette_name, check_same
+from tutorsim.replay.text_or_compressed import (
+    cassette_file,
+    read_cassette_file,
+    write_cassette_file,
+)
+from tutorsim.runner.open_recording import Recording
+from tutorsim.study import EpisodeSpec
+from tutorsim.systems import LoadedStudy
+from tutorsim.systems.panel.study import PANEL_STAGES, PanelStudy
+
+__all__ = ["Parent", "ParentEpisode", "check_parent"]
+
+RESTORE = "Restore the file from version control."
+
+
+@dataclass(frozen=True)
+class ParentEpisode:
+    """An episode of the parent, for one episode of the branch."""
+
+    spec: EpisodeSpec
+    """The branch's episode."""
+    cursor: int | None
+    """The first turn that the alternative decides; `None` where the episode is covered."""
+    read: Callable[[], Cassette]
+
+    @cached_property
+    def cassette(self) -> Cassette:
+        """What the parent recorded; read when it is first asked for."""
+        return self.read()
+
+    def answer(self, call: Call, *, fresh: bool) -> Interaction | None:
+        """What the parent recorded for a call, under the branch's own episode.
+
+        Args:
+            call: What is asked.
+            fresh: The path has left the parent's.
+
+        Returns:
+            The interaction; `None` where the call is to be paid for.
+
+        Raises:
+            RecordingRefused: If a call before the cursor is not in the parent.
+            ChangedCallError: If it is there with another request.
+        """
+        if fresh:
+            return None
+        one = self.cassette.interactions.get(str(call.key))
+        if one is None:
+            self._check_after_cursor(call.key)
+            return None
+        try:
+            check_same(cassette_name(self.spec.parent_id), one, call)
+        except ChangedCallError:
+            if self.is_before_cursor(call.key):
+                raise
+            return None
+        headers = {**one.request_headers, CALL_HEADER: f"{self.spec.episode_id}/{call.key}"}
+        return one._replace(request_headers=headers)
+
+    def answers(self, call: Call, tape: Tape, *, fresh: bool) -> bool:
+        """Whether the parent answers a call; its reply is then on the tape."""
+        held = tape.held(call.key)
+        if self.cursor is None and held is not None:
+            return True  # the tape is the parent's own cassette
+        one = self.answer(call, fresh=fresh)
+        if one is None:
+            return False
+        if held is None:
+            tape.adopt(one)
+        return held is None or held.response == one.response
+
+    def gave(self, one: Interaction) -> bool:
+        """Whether a reply on the branch's tape is the parent's."""
+        if self.cursor is None:
+            return True
+        own = self.cassette.interactions.get(one.key)
+        return own is not None and own.response == one.response
+
+    def is_before_cursor(self, key: CallKey) -> bool:
+        """Whether a call comes before the first decision that the alternative takes."""
+        if self.cursor is None:
+            return True
+        return key.turn < self.cursor or (key.turn == self.cursor and key.stage in PANEL_STAGES)
+
+    def _check_after_cursor(self, key: CallKey) -> None:
+        if self.is_before_cursor(key):
+            raise RecordingRefused(
+                f"{self.spec.episode_id}: call {key} comes before the branch and is not in the "
+                "parent.",
+                why="Nothing is paid for before the first turn that the alternative decides.",
+                hint="Branch with the tutorsim, prompts and tasks that the parent was recorded "
+                "with.",
+            )
+
+
+class Parent:
+    """A finished recording, and the branch of it that is being recorded.
+
+    Args:
+        recording: The parent.
+        branch: What the branch changes.
+    """
+
+    def __init__(self, recording: Recording, branch: Branch) -> None:
+        self.recording = recording
+        self.branch = branch
+        self.verdicts = VerdictStore(recording.folder)
+        self._cassette = lru_cache(maxsize=8)(self._read)  # continuations come one after another
+
+    def episode(self, spec: EpisodeSpec) -> ParentEpisode:
+        """What the parent has for an episode of the branch."""
+        taken_up = self.branch.episodes.get(spec.parent_id)
+        cursor = None if taken_up is None else taken_up.turn
+        return ParentEpisode(spec, cursor, partial(self._cassette, spec.parent_id))
+
+    def verdict(self, run: CodeRun, store: VerdictStore) -> CodeResult | None:
+        """The recorded verdict on a program, kept in the branch's store; `None` without one."""
+        return store.adopt(run, self.verdicts)
+
+    def link_covered(self, folder: Path) -> None:
+        """Give a folder the cassettes of covered episodes, without a second copy of their content.
+
+        They are hard links, so the folder is whole even when the parent is gone; where the file
+        system has none, or the parent keeps them compressed, they are written once more.
+
+        Raises:
+            RecordingError: If one was edited, here or in the parent.
+            FolderError: If the folder cannot be written.
+        """
+        make_folder(folder)
+        for episode_id in self.branch.covered:
+            text = self._text(episode_id)
+            source = cassette_file(self.recording.folder, episode_id, "text")
+            target = cassette_file(folder, episode_id, "text")
+            try:
+                if not (_is_same(source, target, text) or _linked(source, target)):
+                    write_cassette_file(folder, episode_id, text, "text")
+            except OSError as error:
+                raise folder_error(target, error) from error
+
+    def _read(self, episode_id: str) -> Cassette:
+        return parse_cassette(self._text(episode_id), episode_id)
+
+    def _text(self, episode_id: str) -> bytes:
+        text = read_cassette_file(self.recording.folder, episode_id)
+        if hashlib.sha256(text).hexdigest() != self.recording.entries[episode_id].cassette_sha256:
+            raise RecordingError(
+                f"{cassette_name(episode_id)} of the parent was edited after it was recorded.",
+                why="Its digest is not the manifest's.",
+                hint=RESTORE,
+            )
+        return text
+
+
+def _is_same(source: Path, target: Path, text: bytes) -> bool:
+    """Whether a covered cassette stands where it belongs.
+
+    Raises:
+        RecordingError: If another file stands there.
+    """
+    if not target.exists():
+        return False
+    if not (source.exists() and source.samefile(target)) and target.read_bytes() != text:
+        raise RecordingError(
+            f"{target} is not the cassette that the parent recorded.",
+            why="Episodes that the alternative cannot change are kept as they were logged.",
+            hint="Move the file away and give the same command again.",
+        )
+    return True
+
+
+def _linked(source: Path, target: Path) -> bool:
+    if source.is_symlink() or not source.exists():
+        return False
+    try:
+        os.link(source, target)
+    except OSError:
+        return False
+    return True
+
+
+def check_parent(loaded: LoadedStudy, parent: Parent | None) -> None:
+    """Refuse to record a branch's study without its parent.
+
+    Raises:
+        UsageError: If the study is a branch's and no parent is given.
+    """
+    if isinstance(loaded, PanelStudy) and loaded.study.branch is not None and parent is None:
+        raise UsageError(
+            f"{loaded.study.name} is the study of a branch and cannot be run on its own.",
+            why="Everything before its cursors comes from the recording that it continues.",
+            hint="Give the `tutorsim branch` command again to go on with it.",
+        )

@@ -1,0 +1,344 @@
+"""What a recording's folder holds when a command begins: nothing, a part, or a whole recording.
+
+A session file stands in the folder while a recording is being made or taken up again. Without
+it a folder with a manifest is a finished recording, every file of which must be as it was.
+"""
+
+import hashlib
+import json
+import shutil
+from collections.abc import Iterator
+from contextlib import suppress
+from dataclasses import dataclass
+from datetime import UTC, datetime
+from itertools import chain
+from pathlib import Path
+from typing import Any, ClassVar
+
+from pydantic import ValidationError
+
+from tutorsim.catalog.recorded_wordings import WORDINGS_FILE, WordingNames, Wordings, read_wordings
+from tutorsim.errors import RecordingError
+from tutorsim.records import Provenance
+from tutorsim.replay import (
+    MANIFEST_FILE,
+    VERDICTS_FILE,
+    Manifest,
+    Witness,
+    check_recordable,
+    folder_error,
+    package_versions,
+    read_manifest,
+    write_atomic,
+)
+from tutorsim.replay.manifest import Digests
+from tutorsim.replay.person_inputs import INPUTS_FILE, inputs_digest
+from tutorsim.replay.provenance import relay_name
+from tutorsim.replay.recorded_call import cassette_name
+from tutorsim.replay.retest_folder import RetestManifest
+from tutorsim.runner.folder_checks import SESSION_FILE
+from tutorsim.sandbox import Sandbox, require_provable
+from tutorsim.systems import LoadedStudy, write_study
+
+__all__ = [
+    "SESSION_FILE",
+    "BaseSession",
+    "Session",
+    "as_begun",
+    "check_as_recorded",
+    "check_tasks",
+    "check_verdicts",
+    "days_and_packages",
+    "keep_study",
+    "open_session",
+    "today",
+]
+
+RETRIED = "retry_errors"
+STUDY_DRAFT = ".study.tmp"
+"""Folder in which the study is written before its files take their places."""
+RESTORE = "Restore the file from version control, or record the study into a new folder."
+
+
+@dataclass(frozen=True)
+class BaseSession:
+    """What stays the same over all commands that make one job's folder."""
+
+    file: ClassVar[str]
+    """Stands in the folder meanwhile."""
+
+    folder: Path
+    started: str
+    """First day, ISO date in UTC."""
+    latest: str
+    """Day of the command before this one; today for the first."""
+    today: str
+    packages: dict[str, str]
+
+    earlier: Manifest | RetestManifest | None
+    """What was finished before."""
+
+    def provenance(self, witness: Witness, *, relay: str | None, paid: bool) -> Provenance:
+        """What answered, and on which days.
+
+        Args:
+            witness: What answered all cassettes.
+            relay: What the user calls the server that answered.
+            paid: Something was answered today.
+        """
+        before = self.earlier.provenance if self.earlier else None
+        return witness.provenance(
+            relay_name=relay or relay_name(before),
+            recorded_from=self.started,
+            recorded_to=self.today if paid else self.latest,
+        )
+
+    def finish(self) -> None:
+        """Forget the session: its manifest is written."""
+        (self.folder / self.file).unlink(missing_ok=True)
+
+
+@dataclass(frozen=True)
+class Session(BaseSession):
+    """What stays the same over all commands that make one recording."""
+
+    file = SESSION_FILE
+
+    earlier: Manifest | None
+    """What was finished before, when failed episodes are taken up again."""
+    retried: bool = False
+    """Whether failed episodes are taken up again, by this command or by an interrupted one."""
+
+
+def today() -> str:
+    """The day in UTC, as an ISO date."""
+    return datetime.now(UTC).date().isoformat()
+
+
+def days_and_packages(earlier: Manifest | RetestManifest | None) -> dict[str, Any]:
+    """`started`, `latest` and `packages` of a session of which nothing is left.
+
+    Args:
+        earlier: What was finished before; `None` for a new folder.
+    """
+    if earlier is None:
+        return {"started": today(), "latest": today(), "packages": package_versions()}
+    return {
+        "started": earlier.provenance.recorded_from or today(),
+        "latest": earlier.provenance.recorded_to or today(),
+        "packages": dict(earlier.packages),
+    }
+
+
+def as_begun(loaded: LoadedStudy, folder: Path) -> LoadedStudy:
+    """The study in the words and the form of digest in which a folder began to record it.
+
+    Returns:
+        The study with the folder's wordings, or in the first form, where that is what the folder
+        holds; otherwise the study as it is.
+
+    Raises:
+        RecordingError: If the stored wordings cannot be read.
+    """
+    digest = _digest_in(folder)
+    if digest is None or digest == loaded.digest():
+        return loaded
+    wordings = read_wordings(folder)
+    earlier = loaded.with_earlier_settings()
+    others = [earlier, earlier.in_first_form()]
+    if wordings is not None and _has(wordings, loaded.used()):
+        with suppress(ValidationError):  # opening the session refuses them
+            others += [loaded.with_wordings(wordings), earlier.with_wordings(wordings)]
+    return next((other for other in others if other.digest() == digest), loaded)
+
+
+def _has(wordings: Wordings, names: WordingNames) -> bool:
+    """Whether wordings hold every entry of the names; those of another study may not."""
+    return all(set(used) <= set(wordings.get(part, {})) for part, used in names.items())
+
+
+def _digest_in(folder: Path) -> str | None:
+    """The study digest that a folder names; `None` where it names none that can be read."""
+    for name in (MANIFEST_FILE, SESSION_FILE):
+        try:
+            return str(json.loads((folder / name).read_bytes())["study_digest"])
+        except (OSError, ValueError, KeyError, TypeError):
+            continue
+    return None
+
+
+def open_session(loaded: LoadedStudy, folder: Path, *, retry_errors: bool = False) -> Session:
+    """Begin to record into a folder, or go on with it.
+
+    Args:
+        loaded: The study.
+        folder: The recording's folder.
+        retry_errors: Take up again what failed; an interrupted command that did goes on so.
+
+    Raises:
+        RecordingError: If the folder holds the recording of another study, or a finished one
+            that was edited or compressed; it stays as it is.
+        FolderError: If the folder cannot be written.
+    """
+    check_recordable(folder)
+    digest, day = loaded.digest(), today()
+    earlier = _finished(folder, digest)
+    begun = _begun(folder, digest)
+    retried = retry_errors or bool(begun and begun.pop(RETRIED, False))
+    if earlier is not None:
+        _check_unedited(folder, earlier, taken_up=begun is not None)
+        _check_wordings(loaded, folder)
+    if begun is None:
+        begun = days_and_packages(earlier)
+    head = {"study_digest": digest, **begun, "latest": day}
+    if retried and earlier is not None:
+        head[RETRIED] = True
+    write_atomic(folder / SESSION_FILE, json.dumps(head).encode())
+    if earlier is None:
+        keep_study(loaded, folder)
+    return Session(folder, **begun, today=day, earlier=earlier, retried=retried)
+
+
+def check_tasks(loaded: LoadedStudy, folder: Path, sandbox: Sandbox) -> None:
+    """Refuse to begin a recording whose programming tasks cannot be judged.
+
+    A finished recording is taken up as it is.
+
+    Raises:
+        TaskFileError: If the tests of a task prove nothing.
+        SandboxError: If there are such tasks, and this machine cannot judge them.
+    """
+    if not (folder / MANIFEST_FILE).exists():
+        require_provable(sandbox, chain.from_iterable(loaded.tasks.values()))
+
+
+def _finished(folder: Path, digest: str) -> Manifest | None:
+    if not (folder / MANIFEST_FILE).exists():
+        return None
+    manifest = read_manifest(folder)
+    if manifest.study_digest != digest:
+        raise _another_study(folder, manifest.study_name)
+    return manifest
+
+
+def _begun(folder: Path, digest: str) -> dict[str, Any] | None:
+    """What an unfinished session left; `None` where there is none, or nothing came of it."""
+    try:
+        found = json.loads((folder / SESSION_FILE).read_bytes())
+        if found.pop("study_digest") == digest:
+            known = {name: found[name] for name in ("started", "latest", "packages")}
+            return known | {RETRIED: True} if found.get(RETRIED) else known
+    except FileNotFoundError:
+        return None
+    except (OSError, ValueError, KeyError, TypeError, AttributeError) as error:
+        raise RecordingError(
+            f"{folder / SESSION_FILE} cannot be read.",
+            why=str(error),
+            hint="Record into a new folder, or remove this file to go on.",
+        ) from error
+    if any(_recorded(folder)):
+        raise _another_study(folder, None)
+    return None
+
+
+def _recorded(folder: Path) -> Iterator[Path]:
+    yield from folder.glob("*.journal.jsonl")
+    yield from folder.glob("*.*.*.*.json")
+
+
+def _another_study(folder: Path, name: str | None) -> RecordingError:
+    return RecordingError(
+        f"{folder} holds the recording of another study{f' ({name})' if name else ''}.",
+        why="Its study digest differs: settings, prompts or tasks are not the same.",
+        hint="Choose another --cassette-dir.",
+    )
+
+
+def _check_unedited(folder: Path, manifest: Manifest, *, taken_up: bool) -> None:
+    """Refuse to go on from files that are not those of the manifest.
+
+    Args:
+        folder: The recording.
+        manifest: Its manifest.
+        taken_up: Failed episodes are being recorded again, so that their files may differ.
+    """
+    if not taken_up:
+        check_verdicts(folder, manifest)
+    for entry in manifest.episodes:
+        if not taken_up or entry.status == "complete":
+            check_as_recorded(folder, entry, restore=RESTORE)
+
+
+def _check_wordings(loaded: LoadedStudy, folder: Path) -> None:
+    stored = read_wordings(folder)
+    if stored is not None and stored != loaded.wordings():
+        raise RecordingError(
+            f"{folder / WORDINGS_FILE} does not hold the recorded wordings.",
+            why="It was edited, so nothing is asked in its words.",
+            hint=RESTORE,
+        )
+
+
+def check_as_recorded(folder: Path, entry: Digests, *, restore: str) -> None:
+    """Refuse to go on from a cassette that is not the manifest's.
+
+    Args:
+        folder: Where it is; one that is not there is asked for again.
+        entry: What the manifest says of it.
+        restore: What the user can do.
+
+    Raises:
+        RecordingError: If it was edited.
+    """
+    path = folder / cassette_name(entry.episode_id)
+    if path.is_file() and _sha256(path) != entry.cassette_sha256:
+        raise RecordingError(
+            f"{path} was edited after it was recorded.",
+            why="Its digest is not the manifest's, so nothing is written over it.",
+            hint=restore,
+        )
+
+
+def check_verdicts(folder: Path, manifest: Manifest) -> None:
+    """Hold the file of verdicts against the manifest.
+
+    Raises:
+        RecordingError: If it is missing, was edited, or leads out of the folder.
+    """
+    path = folder / VERDICTS_FILE
+    found = _sha256(path) if path.is_file() and not path.is_symlink() else None
+    inputs = inputs_digest(folder)
+    if inputs is not None and inputs != manifest.inputs_sha256:  # a replay misses one that is gone
+        raise RecordingError(
+            f"{folder / INPUTS_FILE} is not the file of inputs that was recorded.",
+            why=f"It was edited, or is not of this recording: its digest is {inputs}.",
+            hint="Restore the file from version control.",
+        )
+    if found != manifest.verdicts_sha256:
+        raise RecordingError(
+            f"{path} is not the file of verdicts that was recorded.",
+            why="It is missing or was edited: its digest is not the manifest's.",
+            hint="Restore the file from version control.",
+        )
+
+
+def _sha256(path: Path) -> str:
+    return hashlib.sha256(path.read_bytes()).hexdigest()
+
+
+def keep_study(loaded: LoadedStudy, folder: Path) -> None:
+    """Write the study's files into a recording; each takes its place whole.
+
+    Raises:
+        FolderError: If a file cannot be written.
+    """
+    draft = folder / STUDY_DRAFT
+    try:
+        draft.mkdir(exist_ok=True)
+        write_study(loaded, draft)
+        for path in sorted(draft.iterdir()):
+            path.replace(folder / path.name)
+    except OSError as error:
+        raise folder_error(folder / "study.toml", error) from error
+    finally:
+        shutil.rmtree(draft, ignore_errors=True)

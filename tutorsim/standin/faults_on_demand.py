@@ -1,0 +1,152 @@
+"""Faults on demand: what goes wrong, how often, and for how long.
+
+A fault is written `KIND[:HOW_OFTEN][:SECONDS][:persist]`.
+
+| kind | what happens | seconds |
+|---|---|---|
+| `429` | rate limit error | value of `retry-after`, 1 |
+| `529` | overloaded error | |
+| `500` | internal error | |
+| `slow` | the reply waits | how long, 1 |
+| `drop` | the connection closes before any answer | |
+| `cut` | the connection closes in the middle of the body | |
+| `garbage` | status 200 with a body that is not JSON | |
+| `refusal` | a message without text, `stop_reason` `refusal` | |
+| `truncated` | half of the reply, `stop_reason` `max_tokens` | |
+| `expired` | a batch ends without having reached the entry | |
+| `errored` | an entry of a batch comes back with an internal error | |
+| `pending` | a batch takes its time | until it ends, 1 |
+
+Those before `refusal` strike every request, those about batches too; `refusal` and `truncated`
+strike messages, `expired` and `errored` entries, and `pending` whole batches.
+
+HOW_OFTEN is a share up to 1 (0.05 is one request in twenty, chosen by hash; the default) or a
+whole number from 2 (every so many requests, in order of arrival). A request that is sent again
+is answered, unless the fault says `persist`. `refusal` and `truncated` are replies: the same
+request always gets the same one.
+"""
+
+from collections.abc import Collection, Sequence
+from dataclasses import dataclass
+from typing import Literal, get_args
+
+from tutorsim.errors import UsageError
+from tutorsim.scripted_mind import Chance
+
+__all__ = [
+    "BATCH_FAULTS",
+    "ENTRY_FAULTS",
+    "FAULT_KINDS",
+    "REPLY_FAULTS",
+    "REQUEST_FAULTS",
+    "Fault",
+    "FaultKind",
+    "Faults",
+    "parse_fault",
+]
+
+RequestFault = Literal["429", "529", "500", "slow", "drop", "cut", "garbage"]
+ReplyFault = Literal["refusal", "truncated"]
+EntryFault = Literal["expired", "errored"]
+BatchFault = Literal["pending"]
+FaultKind = RequestFault | ReplyFault | EntryFault | BatchFault
+REQUEST_FAULTS: tuple[FaultKind, ...] = get_args(RequestFault)
+REPLY_FAULTS: tuple[FaultKind, ...] = get_args(ReplyFault)
+ENTRY_FAULTS: tuple[FaultKind, ...] = get_args(EntryFault)
+BATCH_FAULTS: tuple[FaultKind, ...] = get_args(BatchFault)
+FAULT_KINDS = REQUEST_FAULTS + REPLY_FAULTS + ENTRY_FAULTS + BATCH_FAULTS
+
+
+@dataclass(frozen=True)
+class Fault:
+    """One kind of fault."""
+
+    kind: FaultKind
+    share: float = 0.05
+    """Share of requests that meet it, from 0 to 1; unused when `every` is given."""
+    every: int | None = None
+    """Every so many requests, in order of arrival."""
+    seconds: float = 1.0
+    """Delay of a slow reply, value of `retry-after`, or time that a batch takes."""
+    persist: bool = False
+    """Whether a request that is sent again meets it again."""
+
+
+def parse_fault(spec: str) -> Fault:
+    """Read `KIND[:HOW_OFTEN][:SECONDS][:persist]`.
+
+    Raises:
+        UsageError: If it is something else.
+    """
+    kind, *rest = spec.split(":")
+    persist = bool(rest) and rest[-1] == "persist"
+    numbers = [_number(part, spec) for part in (rest[:-1] if persist else rest)]
+    if kind not in FAULT_KINDS or len(numbers) > 2:
+        raise _unreadable(spec)
+    often = numbers[0] if numbers else 0.05
+    if often > 1 and often != int(often):
+        raise _unreadable(spec)
+    return Fault(
+        kind=kind,
+        share=min(often, 1.0),
+        every=int(often) if often > 1 else None,
+        seconds=numbers[1] if len(numbers) > 1 else 1.0,
+        persist=persist,
+    )
+
+
+def _number(part: str, spec: str) -> float:
+    try:
+        value = float(part)
+    except ValueError as error:
+        raise _unreadable(spec) from error
+    if not 0 <= value <= 86400:
+        raise _unreadable(spec)
+    return value
+
+
+def _unreadable(spec: str) -> UsageError:
+    return UsageError(
+        f"{spec!r} is no fault.",
+        why="A fault is KIND[:HOW_OFTEN][:SECONDS][:persist], for example 429:0.1:2 or drop:20.",
+        hint=f"Kinds: {', '.join(FAULT_KINDS)}.",
+    )
+
+
+class Faults:
+    """Decides which request meets which fault.
+
+    Args:
+        faults: In order of precedence: a request meets the first that applies.
+        seed: The server's seed.
+        kinds: The kinds that strike; others are left out.
+    """
+
+    def __init__(
+        self, faults: Sequence[Fault], *, seed: int, kinds: Collection[FaultKind] = FAULT_KINDS
+    ) -> None:
+        self._faults = [(place, one) for place, one in enumerate(faults) if one.kind in kinds]
+        self._seed = seed
+        self._arrived = 0
+
+    def __bool__(self) -> bool:
+        return bool(self._faults)
+
+    def meets(self, request: str, sent_before: int) -> Fault | None:
+        """The fault that a request meets.
+
+        Args:
+            request: What names the request: the same for each time that it is sent.
+            sent_before: How often it has been sent before.
+        """
+        self._arrived += sent_before == 0
+        for place, fault in self._faults:
+            lasting = fault.persist or fault.kind in REPLY_FAULTS
+            if (sent_before == 0 or lasting) and self._strikes(fault, place, request):
+                return fault
+        return None
+
+    def _strikes(self, fault: Fault, place: int, request: str) -> bool:
+        if fault.every is not None:
+            return self._arrived % fault.every == 0
+        return Chance(self._seed, "fault", place, request).happens(fault.kind, fault.share)

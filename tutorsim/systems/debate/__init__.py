@@ -1,0 +1,57 @@
+"""Agents who discuss a task until a vote or a consensus decides."""
+
+from functools import cache
+from typing import Any, Final
+
+from tutorsim.catalog import BaseCatalog, read_catalog
+from tutorsim.records import VotingSettings
+from tutorsim.records.debate import DebateRecord
+from tutorsim.systems.debate.mallm_logs import read_mallm
+from tutorsim.systems.debate.prompt_context import agent_names
+from tutorsim.systems.debate.question_files import debate_formats
+from tutorsim.systems.debate.scripted_agent import debate_reply
+from tutorsim.systems.debate.settings import MAX_AGENTS
+from tutorsim.systems.debate.study import STAGES, DebateStudy, DebateStudyFile
+from tutorsim.systems.system import LogFormat, System
+
+__all__ = ["DEBATE", "outcome"]
+
+
+@cache
+def _catalog() -> BaseCatalog:
+    return read_catalog(BaseCatalog, "tutorsim.catalog.debate")
+
+
+def outcome(record: DebateRecord) -> dict[str, Any]:
+    """What came of an episode, in short."""
+    return {
+        "ended_by": record.ended_by,
+        "turns_taken": record.turns_taken,
+        "decided": record.decided,
+        "answer_of": record.answer_of,
+        "letter": record.letter,
+        "score": record.score,
+        "votes": [turn.turn for turn in record.turns if turn.decision is not None],
+    }
+
+
+DEBATE: Final = System(
+    name="debate",
+    stages=STAGES,
+    study=DebateStudyFile,
+    loaded=DebateStudy,
+    record=DebateRecord,
+    tasks=debate_formats(),
+    catalog=_catalog,
+    outcome=outcome,
+    view="tutorsim.analysis.systems.debate:VIEW",
+    standin=(debate_reply,),
+    commands=frozenset({"compare", "retest"}),
+    demo="debate",
+    example="debate-demo",
+    logs={
+        "mallm": LogFormat(
+            "MALLM", read_mallm, VotingSettings(fallback_order=agent_names(MAX_AGENTS))
+        )
+    },
+)

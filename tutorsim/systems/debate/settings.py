@@ -1,0 +1,244 @@
+"""`[debate]` of a study file: how agents discuss, in variants that override one another's settings.
+
+Defaults are those of the debate study (Kaesberg et al. 2025); where its program differs, the
+study's value is the default and the program's is a switch.
+"""
+
+from collections.abc import Mapping
+from functools import cached_property
+from typing import Annotated, Any, Final, Literal, get_args
+
+from pydantic import BaseModel, ConfigDict, Field, model_validator
+
+from tutorsim.records.debate import DebateSetup, Drafting, Paradigm, Undecided
+from tutorsim.vocabularies import CUMULATIVE_BUDGET, PROTOCOLS, Protocol
+from tutorsim.voting import CONSENSUS_RULES, AgreementReading, ConsensusRule, Majority
+
+__all__ = [
+    "BASELINES",
+    "CONDITIONS",
+    "MAX_AGENTS",
+    "Challenge",
+    "Condition",
+    "DebateSettings",
+    "DebateTable",
+    "DebateVariant",
+    "GivenPersona",
+    "consensus_rule",
+    "vote_protocol",
+]
+
+MAX_AGENTS: Final = 10
+
+Condition = Literal[
+    "baseline",
+    "baseline_cot",
+    "self_refine",
+    "simple",
+    "ranked",
+    "cumulative",
+    "approval",
+    "majority",
+    "supermajority",
+    "unanimity",
+    "hybrid",
+    "full",
+]
+"""Who answers: one model alone in three ways, a debate under one protocol, or one that never stops
+and records what every protocol needs."""
+Generator = Literal["simple", "free", "critical", "reasoning"]
+"""What a message asks for."""
+Challenge = Literal["solution", "history", "facts", "wrong", "irrelevant"]
+"""What the agents are asked to judge after the debate."""
+
+CONDITIONS: Final[tuple[Condition, ...]] = get_args(Condition)
+BASELINES: Final[tuple[Condition, ...]] = ("baseline", "baseline_cot", "self_refine")
+
+
+def vote_protocol(condition: str) -> Protocol | None:
+    """The voting protocol of a condition; `None` for the others."""
+    return next((name for name in PROTOCOLS if name == condition), None)
+
+
+def consensus_rule(condition: str) -> ConsensusRule | None:
+    """The consensus rule of a condition; `None` for the others."""
+    return next((name for name in CONSENSUS_RULES if name == condition), None)
+
+
+class _Settings(BaseModel):
+    model_config = ConfigDict(frozen=True, extra="forbid")
+
+
+class GivenPersona(_Settings):
+    """A participant that the study file describes."""
+
+    role: str = Field(min_length=1)
+    description: str = Field(min_length=1)
+
+
+class DebateSettings(_Settings):
+    """How one variant debates."""
+
+    agents: int = Field(default=3, ge=1, le=MAX_AGENTS, strict=True)
+    max_turns: int = Field(default=5, ge=1, le=99, strict=True)
+    vote_from: int = Field(default=3, ge=1, le=99, strict=True)
+    """First turn at whose end a vote is held."""
+    paradigm: Paradigm = "memory"
+    """Who sees which message."""
+    debate_rounds: int | None = Field(default=None, ge=1, le=9, strict=True)
+    """Rounds of the others in a turn of paradigm `debate`, 2 if left out; `None` elsewhere."""
+    visible_turns: Annotated[int, Field(ge=0, strict=True)] | Literal["all"] = 2
+    """Earlier turns shown beside the current one."""
+    generator: Generator = "simple"
+    chain_of_thought: bool = True
+    drafting: Drafting = "none"
+    """Turns in which everybody writes a solution unseen by the others."""
+    collective_shows: Literal["messages", "solutions"] = "messages"
+    """What paradigm `collective` shows of the turn before."""
+    personas: Literal["expert", "none"] | tuple[GivenPersona, ...] = "expert"
+    """Generated for the task, none, or those given, one for each agent."""
+    undecided: Undecided = "first_agent"
+    """Whose answer is delivered if the vote of the last turn ties."""
+    majority: Majority = "more_than_half"
+    agreement_reading: AgreementReading = "tag"
+    merge_identical: bool = False
+    """Answers that are the same text are one candidate, the first author's."""
+    confidence: bool = False
+    """Ask for a confidence with every final answer."""
+    blinding: Literal["per_reader", "shared", "listed"] = "per_reader"
+    """Labels drawn for each voter, once for a vote, or the agents' order for everybody."""
+    cumulative_budget: int = Field(default=CUMULATIVE_BUDGET, ge=1, le=1_000_000, strict=True)
+    challenge: tuple[Challenge, ...] = ()
+
+    @model_validator(mode="after")
+    def _coherent(self) -> "DebateSettings":
+        if self.debate_rounds is not None and self.paradigm != "debate":
+            raise ValueError(
+                f"debate_rounds = {self.debate_rounds} needs paradigm = 'debate', "
+                f"and it is {self.paradigm!r}"
+            )
+        if self.vote_from > self.max_turns:
+            raise ValueError(
+                f"vote_from = {self.vote_from} lies behind max_turns = {self.max_turns}, "
+                "so no vote would be held"
+            )
+        if isinstance(self.personas, tuple) and len(self.personas) != self.agents:
+            raise ValueError(
+                f"personas names {len(self.personas)}, and there are agents = {self.agents}"
+            )
+        roles = [given.role.casefold() for given in self.given_personas]
+        twice = sorted({role for role in roles if roles.count(role) > 1})
+        if twice:
+            raise ValueError(f"personas names the role {twice[0]!r} twice")
+        if len(set(self.challenge)) != len(self.challenge):
+            raise ValueError(f"challenge = {list(self.challenge)} names a setting twice")
+        return self
+
+    @property
+    def given_personas(self) -> tuple[GivenPersona, ...]:
+        """The personas of the study file; empty if there are none."""
+        return self.personas if isinstance(self.personas, tuple) else ()
+
+    @property
+    def rounds(self) -> int:
+        """Rounds of the others in a turn of paradigm `debate`."""
+        return 2 if self.debate_rounds is None else self.debate_rounds
+
+    def setup(self) -> DebateSetup:
+        """The settings that a record carries."""
+        return DebateSetup(
+            agents=self.agents,
+            max_turns=self.max_turns,
+            vote_from=self.vote_from,
+            paradigm=self.paradigm,
+            generator=self.generator,
+            drafting=self.drafting,
+            undecided=self.undecided,
+            majority=self.majority,
+            agreement_reading=self.agreement_reading,
+            merge_identical=self.merge_identical,
+            cumulative_budget=self.cumulative_budget,
+        )
+
+
+class DebateVariant(BaseModel):
+    """One variant, with its settings in force and the conditions that it is run in."""
+
+    model_config = ConfigDict(frozen=True)
+
+    name: str
+    settings: DebateSettings
+    conditions: tuple[Condition, ...]
+
+
+class DebateTable(DebateSettings):
+    """The whole `[debate]` table: settings for all variants, and what each variant changes."""
+
+    variants: dict[Annotated[str, Field(pattern=r"^[A-Za-z0-9_-]{1,80}$")], dict[str, Any]] = Field(
+        default_factory=dict
+    )
+    """`[debate.variants.NAME]`: settings that differ, and `conditions` that narrow the grid."""
+
+    def resolved(self, conditions: tuple[Condition, ...]) -> tuple[DebateVariant, ...]:
+        """Every variant with its settings and conditions.
+
+        Args:
+            conditions: Those of the study.
+
+        Raises:
+            ValueError: If a variant's settings are wrong, nothing is left of its conditions, or a
+                consensus rule meets a paradigm that asks for no agreement.
+        """
+        changes = self.variants or {"default": {}}
+        return tuple(
+            _variant(name, {**self._inherited(changed), **changed}, conditions)
+            for name, changed in changes.items()
+        )
+
+    def _inherited(self, changed: Mapping[str, Any]) -> dict[str, Any]:
+        """Settings that a variant takes over; the rounds only if it stays with their paradigm."""
+        shared = self._shared
+        if changed.get("paradigm", self.paradigm) == "debate":
+            return shared
+        return {key: value for key, value in shared.items() if key != "debate_rounds"}
+
+    @cached_property
+    def _shared(self) -> dict[str, Any]:
+        return self.model_dump(exclude={"variants"}, exclude_none=True)
+
+
+def _variant(
+    name: str, given: Mapping[str, Any], conditions: tuple[Condition, ...]
+) -> DebateVariant:
+    place = f"debate.variants.{name}"
+    narrowed = given.get("conditions", conditions)
+    if not isinstance(narrowed, list | tuple) or not set(narrowed) <= set(CONDITIONS):
+        raise ValueError(f"{place}.conditions = {narrowed!r} is no list of conditions")
+    kept = tuple(condition for condition in conditions if condition in narrowed)
+    if not kept:
+        raise ValueError(
+            f"{place}.conditions = {list(narrowed)} leaves none of the study's {list(conditions)}"
+        )
+    rest = {key: value for key, value in given.items() if key != "conditions"}
+    try:
+        settings = DebateSettings.model_validate(rest)
+    except ValueError as error:
+        raise ValueError(f"{place}: {_first(error)}") from error
+    refused = [condition for condition in kept if consensus_rule(condition)]
+    if settings.paradigm == "collective" and refused:
+        raise ValueError(
+            f"{place}: condition {refused[0]!r} needs agreement, and paradigm = 'collective' asks "
+            "nobody for any"
+        )
+    return DebateVariant(name=name, settings=settings, conditions=kept)
+
+
+def _first(error: ValueError) -> str:
+    """The first fault of a validation error, with its key."""
+    errors = getattr(error, "errors", None)
+    if errors is None:
+        return str(error)
+    first = errors()[0]
+    key = ".".join(str(part) for part in first["loc"])
+    message = str(first["msg"]).removeprefix("Value error, ")
+    return f"{key} = {first['input']!r}: {message}" if key else message

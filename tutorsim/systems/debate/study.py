@@ -1,0 +1,224 @@
+"""A study of debates: its file, its grid, and how its episodes go."""
+
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+from functools import cached_property
+from typing import Any, ClassVar, Final, Literal
+
+from pydantic import Field, model_validator
+
+from tutorsim.catalog import BaseCatalog
+from tutorsim.catalog.recorded_wordings import WordingNames
+from tutorsim.errors import StudyError
+from tutorsim.flow_drivers import drive
+from tutorsim.mechanisms.flow import Flow
+from tutorsim.model import Call, CallKey
+from tutorsim.records import EpisodeLine, VotingSettings
+from tutorsim.study import BaseModels, BaseStudy, BenchmarkSettings, EpisodeSpec
+from tutorsim.systems.debate.challenge import CHALLENGER
+from tutorsim.systems.debate.debate_task import DebateBenchmark, DebateTask
+from tutorsim.systems.debate.prompt_context import DebateContext, agent_names
+from tutorsim.systems.debate.settings import (
+    Condition,
+    DebateTable,
+    DebateVariant,
+    vote_protocol,
+)
+from tutorsim.systems.debate.task_sampling import in_drawn_order, sampled
+from tutorsim.systems.debate.usual_replies import path, usual_reply
+from tutorsim.systems.debate.wordings_used import debate_templates
+from tutorsim.systems.system import CUT_OFF_REMINDER, BallotReading, CallRange, LoadedStudy
+from tutorsim.tasks import Task, safe_id
+from tutorsim.vocabularies import PROTOCOLS
+
+__all__ = ["STAGES", "DebateBenchmarks", "DebateModels", "DebateStudy", "DebateStudyFile"]
+
+STAGES: Final = (
+    *("persona", "message", *(f"debate_{number}" for number in range(1, 10))),
+    *("extract", *(f"extract_{number}" for number in range(1, 10))),
+    *("answer", "vote_final", *(f"vote_as_{form}" for form in PROTOCOLS)),
+    *("challenge", "counter", "wrong", "solve", "refine"),
+)
+"""Stages of a debate's calls; `extract_1` belongs to `debate_1`, and so on."""
+
+
+class DebateModels(BaseModels):
+    """`[models]`: identifiers sent with the calls."""
+
+    agent: str = Field(default="claude-haiku-4-5", min_length=1)
+    challenger: str | None = Field(default=None, min_length=1)
+    """Makes up the wrong answers of challenges; without it an option that is not right is taken."""
+
+
+class DebateBenchmarks(BenchmarkSettings):
+    """`[benchmarks.NAME]`: which tasks."""
+
+    sample: int | Literal["formula"] | None = None
+    """Draw so many, or as many as the debate study's formula says; all when left out."""
+
+
+class DebateStudyFile(BaseStudy):
+    """A study file's content."""
+
+    system: Literal["debate"] = "debate"
+    conditions: tuple[Condition, ...]
+    benchmarks: Mapping[DebateBenchmark, DebateBenchmarks]  # type: ignore[assignment]
+    models: DebateModels = DebateModels()
+    debate: DebateTable = DebateTable()
+    facts: dict[str, str] = Field(default_factory=dict)
+    """`[facts]`: task id → a text on the task, for the challenge `facts`."""
+
+    @model_validator(mode="after")
+    def _coherent(self) -> "DebateStudyFile":
+        for name in ("conditions", "benchmarks"):
+            if not getattr(self, name):
+                raise ValueError(f"{name} is empty, so the study has no episode")
+        twice = [one for one in self.conditions if self.conditions.count(one) > 1]
+        if twice:
+            raise ValueError(f"conditions names {twice[0]!r} twice")
+        for name, settings in self.benchmarks.items():
+            if isinstance(settings.sample, int) and settings.sample < 1:
+                raise ValueError(f"benchmarks.{name}.sample = {settings.sample} draws no task")
+        self.variants  # noqa: B018  # refuses variants that cannot be run
+        return self
+
+    @cached_property
+    def variants(self) -> tuple[DebateVariant, ...]:
+        """Every variant with its settings and conditions."""
+        return self.debate.resolved(self.conditions)
+
+
+class _Drawn(dict[str, tuple[Task, ...]]):
+    """Tasks that have been drawn: a draw of a draw would be another one."""
+
+
+@dataclass(frozen=True)
+class DebateStudy(LoadedStudy):
+    """A study of debates with everything that it names."""
+
+    study: DebateStudyFile
+    catalog: BaseCatalog
+
+    paths: ClassVar[tuple[str, str]] = (
+        "everybody agrees, and every vote decides",
+        "nobody does, and every vote ties",
+    )
+
+    def __post_init__(self) -> None:
+        if not isinstance(self.tasks, _Drawn):
+            drawn = _Drawn({name: self._drawn(name) for name in self.tasks})
+            object.__setattr__(self, "tasks", drawn)
+
+    def _drawn(self, benchmark: str) -> tuple[Task, ...]:
+        seed = self.study.seed
+        tasks = [task for task in self.tasks[benchmark] if isinstance(task, DebateTask)]
+        sample = next(
+            (one.sample for name, one in self.study.benchmarks.items() if name == benchmark), None
+        )
+        return tuple(in_drawn_order(task, seed) for task in sampled(tasks, sample, seed=seed))
+
+    def episode(self, spec: EpisodeSpec) -> Flow[EpisodeLine]:
+        from tutorsim.systems.debate.episode import EpisodeName, debate_episode
+
+        name = EpisodeName(spec.episode_id, spec.variant, spec.repeat)
+        return (yield from debate_episode(self.context(spec), name))
+
+    def context(self, spec: EpisodeSpec) -> DebateContext:
+        """The constants of one episode."""
+        assert isinstance(spec.task, DebateTask)
+        parts = (spec.benchmark, safe_id(spec.task.task_id), spec.variant, f"r{spec.repeat:02d}")
+        return DebateContext(
+            wordings=self.catalog,
+            settings=self._variants[spec.variant].settings,
+            task=spec.task,
+            condition=spec.condition,
+            seed=self.study.seed,
+            discussion=".".join(parts),
+            call=self.call,
+            challenger=self.study.models.challenger is not None,
+            facts=self.study.facts.get(spec.task.task_id),
+        )
+
+    @cached_property
+    def _variants(self) -> dict[str, DebateVariant]:
+        return {variant.name: variant for variant in self.study.variants}
+
+    def check(self, path: Any) -> None:
+        wants = [one.name for one in self.study.variants if "facts" in one.settings.challenge]
+        if not wants:
+            return
+        for tasks in self.tasks.values():
+            for task in tasks:
+                if task.task_id not in self.study.facts:
+                    raise StudyError(
+                        f"{path}: the variant {wants[0]!r} challenges with facts, and [facts] has "
+                        f"none on task {task.task_id!r}.",
+                        hint=f'Add "{task.task_id}" = "…" under [facts], or leave out the setting.',
+                    )
+
+    def used(self) -> WordingNames:
+        again = (CUT_OFF_REMINDER,) if self.study.ask_cut_off_again else ()
+        return {"prompts": debate_templates(self.study.variants).union(again)}
+
+    def variants(self) -> tuple[str, ...]:
+        return tuple(self._variants)
+
+    def cells(self) -> Iterator[tuple[str, Task, str, str]]:
+        for benchmark, tasks in self.tasks.items():
+            for task in tasks:
+                for variant in self.study.variants:
+                    for condition in variant.conditions:
+                        yield benchmark, task, variant.name, condition
+
+    def call_range(self, spec: EpisodeSpec) -> CallRange:
+        """Counted on the shortest and the longest path; tasks differ in having wrong options."""
+        assert isinstance(spec.task, DebateTask)
+        key = (spec.variant, spec.condition, bool(spec.task.wrong_options()))
+        if key not in self._ranges:
+            settings = self._variants[spec.variant].settings
+            counts = [
+                sum(CallKey.parse(call.key).attempt == 1 for call in record.calls)
+                for longest in (False, True)
+                for record in [
+                    drive(self.episode(spec), path(settings, spec.condition, longest=longest))
+                ]
+            ]
+            self._ranges[key] = CallRange.of(*counts)
+        return self._ranges[key]
+
+    @cached_property
+    def _ranges(self) -> dict[tuple[str, str, bool], CallRange]:
+        return {}
+
+    def usual_reply(self, call: Call, *, longest: bool) -> str:
+        return usual_reply(call, longest=longest)
+
+    def model_of(self, agent: str, stage: str) -> str:
+        models = self.study.models
+        return models.challenger or models.agent if agent == CHALLENGER else models.agent
+
+    def model_names(self) -> tuple[str, ...]:
+        models = self.study.models
+        return tuple(filter(None, (models.agent, models.challenger)))
+
+    def ballot_reading(self, spec: EpisodeSpec) -> BallotReading:
+        settings = self._variants[spec.variant].settings
+        return BallotReading(self.catalog.fill("vote_reminder"), settings.cumulative_budget)
+
+    def voting(self) -> VotingSettings | None:
+        """The agents in order decide among the tied; points and labels are the first variant's."""
+        if not any(vote_protocol(name) or name == "full" for name in self.study.conditions):
+            return None
+        first = self.study.variants[0].settings
+        return VotingSettings(
+            fallback_order=agent_names(max(one.settings.agents for one in self.study.variants)),
+            cumulative_budget=first.cumulative_budget,
+            label_order=first.blinding,
+        )
+
+    def study_table(self) -> dict[str, Any]:
+        """As every study; the tasks that are written beside it are those that were drawn."""
+        table = super().study_table()
+        for settings in table["benchmarks"].values():
+            settings.pop("sample", None)
+        return table

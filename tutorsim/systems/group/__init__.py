@@ -1,0 +1,61 @@
+"""Group lessons: a learner and peers who decide themselves when to speak, through four stages."""
+
+from typing import Any, Final
+
+from tutorsim.records.group import DuelRecord, GroupRecord, LessonRecord
+from tutorsim.systems.group.roles_and_learners import load_group_catalog
+from tutorsim.systems.group.standin import group_reply
+from tutorsim.systems.group.study import GroupStudy, Study
+from tutorsim.systems.group.tasks import (
+    builtin_lessons,
+    builtin_scenarios,
+    read_lessons,
+    read_scenarios,
+    tasks_text,
+)
+from tutorsim.systems.system import System
+from tutorsim.tasks import TaskFormat
+
+__all__ = ["GROUP", "outcome"]
+
+
+def outcome(record: GroupRecord) -> dict[str, Any]:
+    """What came of a lesson or a duel, in short."""
+    if isinstance(record, DuelRecord):
+        return {
+            "result": record.result,
+            "order_dependent": record.order_dependent,
+            "self_selected": record.self_selected,
+            "predicted": record.prediction.named if record.prediction else None,
+        }
+    assert isinstance(record, LessonRecord)
+    return {
+        "ended_by": record.ended_by,
+        "events": len(record.events),
+        "stage_reached": record.stage_reached,
+        "progress": record.progress,
+    }
+
+
+GROUP: Final = System(
+    name="group",
+    stages=(
+        *("manager", "learner", "think", "evaluate", "predict", "speak", "speak_predicted"),
+        *("judge", "rate_self_select", "rate_next_speaker", "code"),
+    ),
+    study=Study,
+    loaded=GroupStudy,
+    record=GroupRecord,
+    tasks={
+        "lesson": TaskFormat(read_lessons, builtin_lessons, "tasks.{}.json", tasks_text),
+        "scenario": TaskFormat(read_scenarios, builtin_scenarios, "tasks.{}.json", tasks_text),
+    },
+    catalog=load_group_catalog,
+    outcome=outcome,
+    view="tutorsim.analysis.systems.group:VIEW",
+    standin=(group_reply,),
+    commands=frozenset({"compare", "retest"}),
+    asked_again=("evaluate",),
+    demo="group",
+    example="lessons",
+)

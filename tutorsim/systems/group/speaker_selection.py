@@ -1,0 +1,238 @@
+"""Who speaks next: scores, silence and four rules, in exact decimals.
+
+Pure. Scores are tenths and adjusted scores hundredths, both whole numbers, so no result depends
+on how a machine rounds. The rules are those of a lesson in which agents decide themselves when
+to speak (PRISM, Tran et al. 2025, section 3); the silence factor and the rule `inner_thoughts`
+are those of Liu et al. 2025.
+"""
+
+from collections.abc import Callable, Mapping, Sequence
+from fractions import Fraction
+from typing import Final, Literal, NamedTuple, get_args
+
+__all__ = [
+    "CRITERIA",
+    "EXTERNAL",
+    "INTERNAL",
+    "SELECTIONS",
+    "SILENCES",
+    "Bid",
+    "Moment",
+    "Rule",
+    "Selection",
+    "SelectionRule",
+    "Silence",
+    "Step",
+    "StepKind",
+    "adjusted_score",
+    "select_speaker",
+    "total_score",
+]
+
+Silence = Literal["raise", "decay", "off"]
+"""What silence does to a score: 1.01 per message, its inverse, or nothing."""
+SelectionRule = Literal["prism", "inner_thoughts"]
+"""The rules of this module's study, or that of the framework that it cites."""
+StepKind = Literal["floor", "address", "interruption", "threshold", "silent_longest", "order"]
+"""Which rule narrowed the candidates."""
+
+SILENCES: Final[tuple[Silence, ...]] = get_args(Silence)
+SELECTIONS: Final[tuple[SelectionRule, ...]] = get_args(SelectionRule)
+INTERNAL: Final = ("relevance", "impact", "urgency")
+"""Criteria about the agent itself."""
+EXTERNAL: Final = ("coherence", "novelty", "balance")
+"""Criteria about the conversation."""
+CRITERIA: Final = (*INTERNAL, *EXTERNAL)
+_FACTOR: Final[Mapping[Silence, Fraction]] = {
+    "raise": Fraction(101, 100),
+    "decay": Fraction(100, 101),
+    "off": Fraction(1),
+}
+_ALLOCATED_TO_ANOTHER: Final = 400
+"""Hundredths that the cited framework wants of a thought when another was given the turn."""
+
+
+class Rule(NamedTuple):
+    """How scores become a speaker."""
+
+    weight: Fraction = Fraction(3, 5)
+    """λ: the share of the external criteria in the total."""
+    threshold: Fraction = Fraction(7, 2)
+    interrupt_threshold: Fraction = Fraction(4)
+    silence: Silence = "raise"
+    selection: SelectionRule = "prism"
+    criteria: tuple[str, ...] = CRITERIA
+    """Criteria that count; scores given as two sums count as all of their group."""
+
+
+class Bid(NamedTuple):
+    """An agent's thought, as the selection sees it."""
+
+    agent: str
+    wants: bool
+    """The thought asks to be spoken."""
+    corrects: bool
+    """The thought corrects an error."""
+    silent: int
+    """Messages since the agent last spoke; since the start if it never did."""
+    scores: Mapping[str, int] | None
+    """Criterion (or `internal`, `external`) → tenths; `None` where nobody could score it."""
+
+
+class Moment(NamedTuple):
+    """The last message, as far as it says who is to speak."""
+
+    speaker: str | None
+    """Its author, also when a silence came after it; `None` before the first message."""
+    continues: bool = False
+    """Its author keeps the floor."""
+    addressed: tuple[str, ...] = ()
+    """Participants that it names, its author left out."""
+
+
+class Step(NamedTuple):
+    """A rule that applied, and who was left after it."""
+
+    rule: StepKind
+    kept: tuple[str, ...]
+
+
+class Selection(NamedTuple):
+    """Who speaks, and how that came about."""
+
+    chosen: str | None
+    totals: Mapping[str, Fraction]
+    """Agent → weighted mean of its scores, before silence; scored agents that want to speak."""
+    adjusted: Mapping[str, int]
+    """Agent → hundredths, after silence."""
+    steps: tuple[Step, ...]
+
+
+def total_score(scores: Mapping[str, int], rule: Rule) -> Fraction:
+    """(1 − λ) · internal + λ · external, each the mean of its criteria, from 1 to 5.
+
+    With no counted criterion in one group the total is the mean of the other.
+
+    Args:
+        scores: Criterion → tenths, or the two sums under `internal` and `external`.
+        rule: λ and the criteria that count.
+
+    Raises:
+        ValueError: If no criterion counts.
+    """
+    inner = _mean(scores, "internal", [name for name in INTERNAL if name in rule.criteria])
+    outer = _mean(scores, "external", [name for name in EXTERNAL if name in rule.criteria])
+    if inner is None and outer is None:
+        raise ValueError(f"none of the criteria {list(rule.criteria)} counts")
+    if inner is None or outer is None:
+        return Fraction(outer if inner is None else inner)  # type: ignore[arg-type]
+    return (1 - rule.weight) * inner + rule.weight * outer
+
+
+def _mean(scores: Mapping[str, int], whole: str, names: Sequence[str]) -> Fraction | None:
+    if not names:
+        return None
+    tenths = [scores[whole]] if whole in scores else [scores[name] for name in names]
+    return Fraction(sum(tenths), 10 * len(tenths))
+
+
+def adjusted_score(total: Fraction, silent: int, rule: Rule) -> int:
+    """The total after silence, held to 1…5 and rounded half-even, in hundredths.
+
+    The cited framework's rule rounds to one decimal, the study's to two.
+    """
+    held = min(Fraction(5), max(Fraction(1), total * _FACTOR[rule.silence] ** silent))
+    return 10 * round(10 * held) if rule.selection == "inner_thoughts" else round(100 * held)
+
+
+def select_speaker(bids: Sequence[Bid], moment: Moment, rule: Rule) -> Selection:
+    """Choose who speaks.
+
+    Args:
+        bids: One per agent that thought, in catalog order.
+        moment: The last message.
+        rule: Weight, thresholds and silence.
+    """
+    scored = {bid.agent: bid for bid in bids if bid.wants and bid.scores is not None}
+    totals = {name: total_score(bid.scores or {}, rule) for name, bid in scored.items()}
+    adjusted = {
+        name: adjusted_score(totals[name], bid.silent, rule) for name, bid in scored.items()
+    }
+    chooser = _framework if rule.selection == "inner_thoughts" else _study
+    chosen, steps = chooser(_Choice(scored, adjusted, moment, rule))
+    return Selection(chosen, totals, adjusted, tuple(steps))
+
+
+class _Choice(NamedTuple):
+    bids: Mapping[str, Bid]
+    """Agents that may be chosen, in catalog order."""
+    adjusted: Mapping[str, int]
+    moment: Moment
+    rule: Rule
+
+    def left(self, keep: Callable[[str], bool]) -> list[str]:
+        return [name for name in self.bids if keep(name)]
+
+
+def _study(choice: _Choice) -> tuple[str | None, list[Step]]:
+    """Rules 1 to 5 of the study, in their order."""
+    moment, steps = choice.moment, list[Step]()
+    favoured: list[str] = []
+    open_floor = not moment.continues and not moment.addressed
+    if moment.continues:
+        favoured = choice.left(lambda name: name == moment.speaker)
+        steps.append(Step("floor", tuple(favoured)))
+    elif moment.addressed:
+        named = choice.left(lambda name: name in moment.addressed and name != moment.speaker)
+        steps.append(Step("address", tuple(named)))
+        favoured = _best(choice, named, steps)
+    others = choice.left(lambda name: name not in favoured and name != moment.speaker)
+    if not open_floor:
+        others = [name for name in others if _interrupts(choice, name)]
+        if others:
+            steps.append(Step("interruption", tuple(others)))
+    above = [name for name in others if choice.adjusted[name] > 100 * choice.rule.threshold]
+    if len(above) < len(others):
+        steps.append(Step("threshold", tuple(above)))
+    best = _best(choice, [*favoured, *above], steps)
+    return (best[0] if best else None), steps
+
+
+def _framework(choice: _Choice) -> tuple[str | None, list[Step]]:
+    """The cited framework's rule: a threshold by who was given the turn, then the best."""
+    moment, rule = choice.moment, choice.rule
+
+    def offers(name: str) -> bool:
+        if name == moment.speaker:
+            return False
+        if not moment.addressed:
+            return choice.adjusted[name] >= 100 * rule.threshold
+        return name in moment.addressed or choice.adjusted[name] >= _ALLOCATED_TO_ANOTHER
+
+    offering = choice.left(offers)
+    kept = Step("address" if moment.addressed else "threshold", tuple(offering))
+    top = max((choice.adjusted[name] for name in offering), default=0)
+    tied = [name for name in offering if choice.adjusted[name] == top]
+    steps = [kept, Step("order", tuple(tied[:1]))] if len(tied) > 1 else [kept]
+    return (tied[0] if tied else None), steps
+
+
+def _interrupts(choice: _Choice, name: str) -> bool:
+    high = choice.adjusted[name] >= 100 * choice.rule.interrupt_threshold
+    return choice.bids[name].corrects and high
+
+
+def _best(choice: _Choice, names: Sequence[str], steps: list[Step]) -> list[str]:
+    """The largest adjusted score; among equals the longest silent, then catalog order."""
+    if not names:
+        return []
+    top = max(choice.adjusted[name] for name in names)
+    tied = choice.left(lambda name: name in names and choice.adjusted[name] == top)
+    if len(tied) == 1:
+        return tied
+    longest = max(choice.bids[name].silent for name in tied)
+    quiet = [name for name in tied if choice.bids[name].silent == longest]
+    steps.append(Step("silent_longest", tuple(quiet)))
+    if len(quiet) > 1:
+        steps.append(Step("order", tuple(quiet[:1])))
+    return quiet[:1]

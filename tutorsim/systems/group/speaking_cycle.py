@@ -1,0 +1,201 @@
+"""How the next speaker comes about: thoughts, scores and selection, or a prediction; then words."""
+
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Final
+
+from tutorsim.mechanisms.flow import Flow, ask
+from tutorsim.mechanisms.retest_prompts import AskedTogether, reply_again
+from tutorsim.model import Answer, CallKey
+from tutorsim.records.group import GroupRecord, PredictionRecord, ThoughtRecord, UtteranceRecord
+from tutorsim.systems.group.prompts import GroupScene, HeldThought
+from tutorsim.systems.group.reply_reading import ReadThought, Said
+from tutorsim.systems.group.speaker_selection import Bid, Selection, select_speaker
+from tutorsim.systems.group.stage_progress import Progress
+from tutorsim.systems.group.timeline import Event, Group, Timeline
+from tutorsim.vocabularies import ReadStatus
+
+__all__ = [
+    "EVALUATE",
+    "Conversation",
+    "bid_of",
+    "evaluations_again",
+    "predicted_speaker",
+    "self_selected_speaker",
+    "thoughts_after",
+    "utterance_of",
+]
+
+EVALUATE: Final = "evaluate"
+"""Stage of the call that scores the thoughts which want to speak."""
+
+
+@dataclass
+class Conversation:
+    """An episode's timeline, stages and memories, as the flow goes."""
+
+    scene: GroupScene
+    timeline: Timeline
+    progress: Progress | None
+    """`None` in a duel, which has no stages."""
+    held: dict[str, list[HeldThought]] = field(default_factory=dict)
+    """Agent → its own thoughts, which no other agent sees."""
+
+    @property
+    def said(self) -> list[Event]:
+        return self.timeline.messages
+
+
+def thoughts_after(talk: Conversation, turn: int) -> Flow[list[ThoughtRecord]]:
+    """Let every agent that did not write the last message think; also one that keeps the floor."""
+    moment = talk.timeline.moment()
+    agents = [
+        agent for agent in talk.scene.group.agents if agent != moment.speaker or moment.continues
+    ]
+    questions = [
+        talk.scene.think(turn, agent, talk.progress, talk.said, talk.held.get(agent, ()))
+        for agent in agents
+    ]
+    answers = yield from ask(questions)
+    thoughts = [
+        _thought(agent, answer, talk.timeline.silent(agent))
+        for agent, answer in zip(agents, answers, strict=True)
+    ]
+    for thought in thoughts:
+        if thought.status != "missing":
+            held = talk.held.setdefault(thought.agent, [])
+            held.append(HeldThought(turn, thought.thought))
+    return thoughts
+
+
+def _thought(agent: str, answer: Answer[ReadThought], silent: int) -> ThoughtRecord:
+    read = answer.value or ReadThought((), "", "listen", False)
+    return ThoughtRecord(
+        agent=agent,
+        status="missing" if answer.value is None else "valid",
+        stimuli=read.stimuli,
+        thought=read.thought,
+        action=read.action,
+        corrects=read.corrects,
+        attempts=answer.attempts,
+        silent=silent,
+    )
+
+
+def self_selected_speaker(
+    talk: Conversation, turn: int, thoughts: Sequence[ThoughtRecord]
+) -> Flow[tuple[list[ThoughtRecord], Selection]]:
+    """Have the thoughts that want to speak scored, and select.
+
+    Returns:
+        The thoughts with their scores, and the selection.
+    """
+    wanting = {thought.agent: thought.thought for thought in thoughts if _wants(thought)}
+    scored = list(thoughts)
+    if wanting:
+        [answer] = yield from ask([talk.scene.evaluate(turn, talk.progress, talk.said, wanting)])
+        values = _by_agent(talk.scene.group, tuple(wanting), answer)
+        status: ReadStatus = "repaired" if answer.salvaged else "valid"
+        scored = [_scored(thought, values, status) for thought in thoughts]
+    bids = [bid_of(one) for one in scored]
+    selection = select_speaker(bids, talk.timeline.moment(), talk.scene.rule)
+    return [_weighed(one, selection) for one in scored], selection
+
+
+def _by_agent(
+    group: Group, agents: Sequence[str], answer: Answer[dict[str, dict[str, int]]]
+) -> dict[str, dict[str, int]]:
+    """Agent → its scores in tenths; agents without any are left out."""
+    shown = {group.shown(agent): agent for agent in agents}
+    return {shown[name]: scores for name, scores in (answer.value or {}).items()}
+
+
+def evaluations_again(
+    scene: GroupScene, record: GroupRecord
+) -> Iterator[AskedTogether[dict[str, dict[str, int]]]]:
+    """The evaluations of an episode's thoughts; an answer is agent → criterion → score."""
+    wanting = {
+        event.number: tuple(one.agent for one in event.cycle.thoughts if _wants(one))
+        for event in record.events
+        if event.cycle is not None
+    }
+    for call in record.calls:
+        key = CallKey.parse(call.key)
+        if key.stage == EVALUATE and key.attempt == 1:
+            yield _evaluation_again(scene, key, wanting[key.turn])
+
+
+def _evaluation_again(
+    scene: GroupScene, key: CallKey, agents: tuple[str, ...]
+) -> AskedTogether[dict[str, dict[str, int]]]:
+    def scores(answer: Answer[dict[str, dict[str, int]]]) -> dict[str, dict[str, float]]:
+        tenths = _by_agent(scene.group, agents, answer)
+        return {who: {name: x / 10 for name, x in own.items()} for who, own in tenths.items()}
+
+    return reply_again(key, lambda call: scene.evaluation(call, agents), scores)
+
+
+def _wants(thought: ThoughtRecord) -> bool:
+    return thought.action == "speak"
+
+
+def _scored(
+    thought: ThoughtRecord, values: Mapping[str, Mapping[str, int]], status: ReadStatus
+) -> ThoughtRecord:
+    if not _wants(thought):
+        return thought
+    tenths = values.get(thought.agent)
+    scores = None if tenths is None else {name: value / 10 for name, value in tenths.items()}
+    found: ReadStatus = "missing" if tenths is None else status
+    return thought.model_copy(update={"scores": scores, "score_status": found})
+
+
+def _weighed(thought: ThoughtRecord, selection: Selection) -> ThoughtRecord:
+    if thought.agent not in selection.adjusted:
+        return thought
+    total = float(round(selection.totals[thought.agent], 4))
+    adjusted = selection.adjusted[thought.agent] / 100
+    return thought.model_copy(update={"total": total, "adjusted": adjusted})
+
+
+def bid_of(thought: ThoughtRecord) -> Bid:
+    """A logged thought as the selection sees it."""
+    scores = thought.scores
+    tenths = None if scores is None else {name: round(10 * x) for name, x in scores.items()}
+    return Bid(thought.agent, _wants(thought), thought.corrects, thought.silent, tenths)
+
+
+def predicted_speaker(talk: Conversation, turn: int) -> Flow[PredictionRecord]:
+    """Ask the baseline who speaks next."""
+    [answer] = yield from ask([talk.scene.predict(turn, talk.progress, talk.said)])
+    return PredictionRecord(
+        status="missing" if answer.value is None else "valid",
+        named=answer.value,
+        attempts=answer.attempts,
+    )
+
+
+def utterance_of(
+    talk: Conversation, turn: int, agent: str, thought: str | None
+) -> Flow[UtteranceRecord]:
+    """Have the chosen agent say its thought; `thought` is `None` for a predicted agent."""
+    if thought is None:
+        question = talk.scene.speak_predicted(turn, agent, talk.progress, talk.said)
+    else:
+        question = talk.scene.speak(turn, agent, talk.progress, talk.said, thought)
+    [answer] = yield from ask([question])
+    said = answer.value or Said("", (), False)
+    return UtteranceRecord(
+        agent=agent,
+        status="missing" if answer.value is None else "valid",
+        text=said.text,
+        to=_participants(talk, agent, said.to),
+        continues=said.continues,
+        attempts=answer.attempts,
+    )
+
+
+def _participants(talk: Conversation, agent: str, names: Sequence[str]) -> tuple[str, ...]:
+    """Whom a message is for; empty for everybody, and for names of strangers."""
+    known = [talk.scene.group.participant(name) for name in names]
+    return tuple(dict.fromkeys(who for who in known if who is not None and who != agent))

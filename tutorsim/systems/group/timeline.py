@@ -1,0 +1,131 @@
+"""The shared list of events of a lesson, and what it says of who spoke when."""
+
+import re
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass, field
+from functools import lru_cache
+from typing import Final
+
+from tutorsim.records.group import EventKind
+from tutorsim.systems.group.speaker_selection import Moment
+
+__all__ = ["LEARNER", "MESSAGE_S", "SILENCE_S", "Event", "Group", "Timeline"]
+
+LEARNER: Final = "learner"
+"""How logs and rules name the learner, whatever it is called in the chat."""
+MESSAGE_S: Final = 8
+SILENCE_S: Final = 10
+_TAKES: Final = {"message": MESSAGE_S, "silence": SILENCE_S}
+
+
+@dataclass(frozen=True)
+class Event:
+    """One entry of the list."""
+
+    number: int
+    kind: EventKind
+    at_s: int
+    stage: int
+    who: str | None = None
+    text: str = ""
+    to: tuple[str, ...] = ()
+    continues: bool = False
+
+
+@dataclass(frozen=True)
+class Group:
+    """Who takes part."""
+
+    agents: tuple[str, ...]
+    learner_name: str
+
+    def shown(self, who: str) -> str:
+        """The name in the chat."""
+        return self.learner_name if who == LEARNER else who.replace("_", " ").title()
+
+    def participant(self, name: str) -> str | None:
+        """Whom a name means, its letter case ignored; `None` for a stranger."""
+        return _names(self.agents, self.learner_name).get(name.strip().casefold())
+
+    def named_in(self, text: str) -> set[str]:
+        """Participants whose names stand in a text as whole words."""
+        words = _pattern(self.agents, self.learner_name).findall(text)
+        return {_names(self.agents, self.learner_name)[word.casefold()] for word in words}
+
+
+@lru_cache(maxsize=64)
+def _names(agents: tuple[str, ...], learner: str) -> dict[str, str]:
+    names = {LEARNER: LEARNER, learner.casefold(): LEARNER}
+    for agent in agents:
+        names |= {agent.casefold(): agent, agent.replace("_", " ").casefold(): agent}
+    return names
+
+
+@lru_cache(maxsize=64)
+def _pattern(agents: tuple[str, ...], learner: str) -> re.Pattern[str]:
+    names = [name for name in _names(agents, learner) if name != LEARNER]
+    inner = "|".join(re.escape(name) for name in sorted(names, key=len, reverse=True))
+    return re.compile(rf"(?<!\w)(?:{inner})(?!\w)", re.IGNORECASE)
+
+
+@dataclass
+class Timeline:
+    """What happened so far; grows as a lesson runs."""
+
+    group: Group
+    events: list[Event] = field(default_factory=list)
+
+    def add(
+        self,
+        kind: EventKind,
+        *,
+        stage: int,
+        who: str | None = None,
+        text: str = "",
+        to: Iterable[str] = (),
+        continues: bool = False,
+    ) -> Event:
+        """Append an event; its time follows from what came before."""
+        before = self.events[-1] if self.events else None
+        at = (before.at_s if before else 0) + _TAKES.get(kind, 0)
+        event = Event(len(self.events) + 1, kind, at, stage, who, text, tuple(to), continues)
+        self.events.append(event)
+        return event
+
+    @property
+    def messages(self) -> list[Event]:
+        return [event for event in self.events if event.kind == "message"]
+
+    @property
+    def last_message(self) -> Event | None:
+        return next((e for e in reversed(self.events) if e.kind == "message"), None)
+
+    def silences(self) -> int:
+        """Silences in a row at the end of the list."""
+        count = 0
+        for event in reversed(self.events):
+            if event.kind == "message":
+                break
+            count += event.kind == "silence"
+        return count
+
+    def silent(self, who: str) -> int:
+        """Messages since a participant last wrote; since the start if it never did."""
+        return _since(self.messages, who)
+
+    def moment(self) -> Moment:
+        """The last message, as the selection sees it."""
+        last = self.last_message
+        if last is None:
+            return Moment(None)
+        named = (self.group.named_in(last.text) | set(last.to)) - {last.who}
+        order = (*self.group.agents, LEARNER)
+        addressed = tuple(name for name in order if name in named)
+        return Moment(last.who, last.continues, addressed)
+
+
+def _since(messages: Sequence[Event], who: str) -> int:
+    for count, message in enumerate(reversed(messages)):
+        if message.who == who:
+            return count
+    return len(messages)

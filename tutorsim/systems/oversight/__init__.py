@@ -1,0 +1,49 @@
+"""Adversarial oversight: critics, an advocate and judges label a tutor's reply."""
+
+from functools import cache, partial
+from typing import Any, Final
+
+from tutorsim.catalog import BaseCatalog, read_catalog
+from tutorsim.records.oversight import OversightRecord
+from tutorsim.systems.oversight.scripted_agents import recognise
+from tutorsim.systems.oversight.settings import Study
+from tutorsim.systems.oversight.study import OversightStudy
+from tutorsim.systems.oversight.tasks import FORMATS
+from tutorsim.systems.system import System
+
+__all__ = ["OVERSIGHT", "STAGES", "outcome"]
+
+STAGES: Final = (
+    *("brief", "quick", "open", "cross", "rebut", "press", "close"),
+    *("argue", "assess", "merge", "judge", "judge_swapped", "stress", "lead"),
+    *("sample", "member"),
+)
+
+
+def outcome(record: OversightRecord) -> dict[str, Any]:
+    """What came of an item, in short."""
+    label = record.label
+    return {
+        "mistake": None if label is None else label.mistake,
+        "guidance": None if label is None else label.guidance,
+        "unjudged": record.unjudged,
+        "correct": record.scores,
+    }
+
+
+OVERSIGHT: Final = System(
+    name="oversight",
+    stages=STAGES,
+    study=Study,
+    loaded=OversightStudy,
+    record=OversightRecord,
+    tasks=FORMATS,
+    catalog=cache(partial(read_catalog, BaseCatalog, "tutorsim.systems.oversight")),
+    outcome=outcome,
+    view="tutorsim.analysis.systems.oversight:VIEW",
+    standin=(recognise,),
+    commands=frozenset({"compare", "retest"}),
+    asked_again=("vote_final",),
+    demo="oversight",
+    example="oversight",
+)

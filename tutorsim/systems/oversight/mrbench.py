@@ -1,0 +1,205 @@
+"""Reading MRBench files as published: a JSON list of dialogues, each with several tutors' replies.
+
+Versions 1 and 2 keep replies in `anno_llm_responses` with eight annotations, the development set
+of version 3 in `tutor_responses` with four, and its test sets there without any. The same
+conversation id may come up in several rows: the dialogue is the same, the replies are others.
+"""
+
+import json
+from collections import Counter
+from collections.abc import Iterator, Mapping, Sequence
+from pathlib import Path
+from typing import Any, Final, NoReturn
+
+from tutorsim.errors import TaskFileError
+from tutorsim.records.oversight import ANNOTATION_TEXTS, GUIDANCE, MISTAKE, REVEALING
+from tutorsim.systems.oversight.labelled_item import Item, SpeakerTurn, speaker_turns
+from tutorsim.tasks.record_lines import kind_of, read_text
+
+__all__ = ["has_revealing", "published_rows", "read_mrbench", "read_mrbench_text"]
+
+_REPLIES: Final = ("anno_llm_responses", "tutor_responses")
+"""Fields of the replies: versions 1 and 2, version 3."""
+_ROW_FIELDS: Final = ("conversation_id", "conversation_history", *_REPLIES)
+_HINT: Final = "Use the file as its authors publish it, or correct the row."
+
+
+def read_mrbench(path: Path) -> tuple[Item, ...]:
+    """Read a file of any version.
+
+    Raises:
+        TaskFileError: Naming file, row, tutor and field.
+    """
+    return read_mrbench_text(read_text(path), str(path))
+
+
+def read_mrbench_text(text: str, file: str) -> tuple[Item, ...]:
+    """Read the text of a file; `file` is for error texts."""
+    items: list[Item] = []
+    seen: Counter[str] = Counter()
+    dialogues: dict[str, tuple[SpeakerTurn, ...]] = {}
+    for place, row in enumerate(_rows(text, file), start=1):
+        where = f"{file}, row {place}"
+        conversation = _text(row, "conversation_id", where)
+        seen[conversation] += 1
+        history = _text(row, "conversation_history", where)
+        if history not in dialogues:
+            dialogues[history] = _dialogue(history, where)
+        items.extend(
+            _items(row, conversation, seen[conversation], history, dialogues[history], where)
+        )
+    _check_labelled(items, file)
+    _check_ids(items, file)
+    return tuple(items)
+
+
+def has_revealing(items: Sequence[Item]) -> bool:
+    """Whether the labelled items say if a reply reveals the answer, as versions 1 and 2 do."""
+    return all(REVEALING in item.annotation for item in items)
+
+
+def published_rows(items: Sequence[Item]) -> list[dict[str, Any]]:
+    """The rows that items came from, in the published form; reading them gives equal items."""
+    rows: dict[tuple[str, int], dict[str, Any]] = {}
+    for item in items:
+        row = rows.setdefault(
+            (item.conversation, item.occurrence),
+            {
+                "conversation_id": item.conversation,
+                "conversation_history": item.history,
+                **item.fields,
+            },
+        )
+        name = "anno_llm_responses" if _is_wide(item) else "tutor_responses"
+        reply: dict[str, Any] = {"response": item.reply}
+        if item.annotation:
+            reply["annotation"] = dict(item.annotation)
+        row.setdefault(name, {})[item.tutor] = reply
+    return list(rows.values())
+
+
+def _is_wide(item: Item) -> bool:
+    return REVEALING in item.annotation
+
+
+def _rows(text: str, file: str) -> Iterator[dict[str, Any]]:
+    try:
+        data = json.loads(text)
+    except (ValueError, RecursionError) as error:
+        lines = text.lstrip()[:1] == "{"
+        raise TaskFileError(
+            f"{file} is {'JSON Lines' if lines else 'no JSON'}, not one JSON list.",
+            why=str(error),
+            hint="MRBench is published as one list of dialogues; put the lines into one list.",
+        ) from error
+    if not isinstance(data, list) or not data:
+        found = "an empty list" if data == [] else kind_of(data)
+        raise TaskFileError(
+            f"{file} holds {found}, not a list of dialogues.",
+            hint="MRBench is published as one JSON list with an object for each dialogue.",
+        )
+    for place, row in enumerate(data, start=1):
+        if not isinstance(row, dict):
+            _refuse(f"{file}, row {place}", f"this is {kind_of(row)}, not an object with fields")
+        yield row
+
+
+def _dialogue(history: str, where: str) -> tuple[SpeakerTurn, ...]:
+    turns = speaker_turns(history)
+    if turns is None:
+        start = " ".join(history.split())[:40]
+        _refuse(
+            f"{where}, field conversation_history",
+            f"no speaker begins it: {start!r}",
+            "Each turn begins at a line's start with `Tutor:` or `Student:`.",
+        )
+    if not any(turn.speaker == "Student" for turn in turns):
+        _refuse(f"{where}, field conversation_history", "the student says nothing in it")
+    return turns
+
+
+def _items(
+    row: Mapping[str, Any],
+    conversation: str,
+    occurrence: int,
+    history: str,
+    dialogue: tuple[SpeakerTurn, ...],
+    where: str,
+) -> Iterator[Item]:
+    field = next((name for name in _REPLIES if name in row), None)
+    replies = row.get(field or "")
+    if not isinstance(replies, dict) or not replies:
+        _refuse(where, f"there are no replies under {' or '.join(_REPLIES)}")
+    rest = {name: value for name, value in row.items() if name not in _ROW_FIELDS}
+    for tutor, said in replies.items():
+        place = f"{where}, tutor {tutor}"
+        if not isinstance(said, dict):
+            _refuse(place, f"the reply is {kind_of(said)}, not an object")
+        yield Item(
+            task_id=f"{conversation}-{occurrence}-{tutor}",
+            dialogue=dialogue,
+            reply=_text(said, "response", place),
+            conversation=conversation,
+            occurrence=occurrence,
+            tutor=tutor,
+            annotation=_annotation(said.get("annotation"), place),
+            fields=rest,
+            history=history,
+            reference=str(row.get("Ground_Truth_Solution", "")),
+        )
+
+
+def _annotation(value: Any, where: str) -> Mapping[str, str]:
+    """The annotations of one reply; none if the file is an unlabelled one."""
+    if value is None or value == {}:
+        return {}
+    if not isinstance(value, dict):
+        _refuse(f"{where}, field annotation", f"it is {kind_of(value)}, not an object")
+    for name in (MISTAKE, GUIDANCE):
+        if name not in value:
+            _refuse(f"{where}, field {name}", "it is missing")
+    for name, texts in ANNOTATION_TEXTS.items():
+        if name in value and value[name] not in texts:
+            known = ", ".join(map(repr, texts))
+            _refuse(f"{where}, field {name}", f"{value[name]!r} is none of {known}")
+    return dict(value)
+
+
+def _check_labelled(items: Sequence[Item], file: str) -> None:
+    """Every reply of a file has annotations, or none has."""
+    bare = [item for item in items if not item.annotation]
+    if bare and len(bare) < len(items):
+        first = bare[0]
+        _refuse(
+            f"{file}, conversation {first.conversation}, tutor {first.tutor}, field annotation",
+            "it is missing, and other replies of the file have it",
+        )
+
+
+def _check_ids(items: Sequence[Item], file: str) -> None:
+    ids = Counter(item.task_id.casefold() for item in items)
+    twice = next((item for item in items if ids[item.task_id.casefold()] > 1), None)
+    if twice is not None:
+        _refuse(
+            f"{file}, conversation {twice.conversation}, tutor {twice.tutor}",
+            f"the item {twice.task_id!r} comes twice",
+        )
+
+
+def _text(fields: Mapping[str, Any], name: str, where: str) -> str:
+    value = fields.get(name)
+    if name not in fields or value is None:
+        _refuse(f"{where}, field {name}", "it is missing")
+    if not isinstance(value, str):
+        _refuse(f"{where}, field {name}", f"it is {kind_of(value)}, not text")
+    if not value.strip():
+        _refuse(f"{where}, field {name}", "it is empty")
+    try:
+        value.encode()
+    except UnicodeEncodeError:
+        _refuse(f"{where}, field {name}", "it holds half of a surrogate pair, no character")
+    return value
+
+
+def _refuse(where: str, reason: str, hint: str = _HINT) -> NoReturn:
+    raise TaskFileError(f"{where}: {reason}.", hint=hint)

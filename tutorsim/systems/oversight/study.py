@@ -1,0 +1,153 @@
+"""An oversight study with everything that it names."""
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any, ClassVar, Final
+
+from tutorsim.catalog import BaseCatalog
+from tutorsim.catalog.recorded_wordings import WordingNames
+from tutorsim.errors import StudyError
+from tutorsim.mechanisms.flow import Flow
+from tutorsim.mechanisms.retest_prompts import AskedTogether
+from tutorsim.model import Call
+from tutorsim.records import EpisodeLine, VotingSettings
+from tutorsim.records.oversight import CANDIDATES, LABELS, OversightRecord
+from tutorsim.study import EpisodeSpec
+from tutorsim.systems.oversight.acts_by_condition import ANALYSTS, SCRIPTS, VOTING_CONDITIONS, Act
+from tutorsim.systems.oversight.debate import ARGUMENTS
+from tutorsim.systems.oversight.labelled_item import Item
+from tutorsim.systems.oversight.mrbench import has_revealing
+from tutorsim.systems.oversight.settings import Study
+from tutorsim.systems.oversight.tasks import sampled
+from tutorsim.systems.oversight.wordings_used import used_prompts
+from tutorsim.systems.system import CUT_OFF_REMINDER, CallRange, LoadedStudy
+
+__all__ = ["LEAD_STAGES", "OversightStudy"]
+
+LEAD_STAGES: Final = frozenset({"lead", "quick", "sample"})
+"""Stages that the lead's model answers."""
+
+_SENTENCE: Final = (
+    "This stands for about eighteen words of the kind that critics write of a reply to a student. "
+)
+_LABELS: Final = "LABELS: mistake=1 guidance=1"
+
+
+@dataclass(frozen=True)
+class OversightStudy(LoadedStudy):
+    """The study; its tasks are those of the sample."""
+
+    study: Study
+    catalog: BaseCatalog
+
+    paths: ClassVar[tuple[str, str]] = (
+        "every debate that may be skipped is",
+        "every debate is held",
+    )
+
+    def __post_init__(self) -> None:
+        kept = {
+            name: sampled(items, self.study.benchmarks[name].sample, seed=self.study.seed)  # type: ignore[index]
+            for name, items in self.tasks.items()
+        }
+        object.__setattr__(self, "tasks", kept)
+
+    def episode(self, spec: EpisodeSpec) -> Flow[EpisodeLine]:
+        from tutorsim.systems.oversight.item_flow import item_flow  # its scenes are made of studies
+        from tutorsim.systems.oversight.prompt_context import ItemScene
+
+        return (yield from item_flow(ItemScene(self, spec)))
+
+    def asked_again(self, spec: EpisodeSpec, record: EpisodeLine) -> Iterator[AskedTogether[Any]]:
+        """The votes on labels: a reply carries a ballot on each."""
+        from tutorsim.systems.oversight.judgment import labels_again
+
+        assert isinstance(record, OversightRecord)
+        if record.condition in VOTING_CONDITIONS:
+            yield from labels_again(record, self.catalog.fill("answer_reminder"))
+
+    def call_range(self, spec: EpisodeSpec) -> CallRange:
+        """Each act's calls; a quick answer may come before the debate, or in its place."""
+        settings = self.study.oversight
+        acts = SCRIPTS[spec.condition].acts
+        most = sum(self._calls_of(act) for act in acts)
+        if spec.condition != "hpo" or settings.adaptive == "off":
+            return CallRange.of(most)
+        least = self._calls_of(Act.BRIEFING) + 1 if settings.adaptive == "skip" else most + 1
+        return CallRange.of(least, most + 1)
+
+    def _calls_of(self, act: Act) -> int:
+        settings = self.study.oversight
+        calls = {
+            Act.BRIEFING: len(ANALYSTS),
+            Act.CROSS: 1,
+            Act.PRESS: 1,
+            Act.ARGUMENT: 2 * ARGUMENTS,
+            Act.JUDGMENT: 2 + settings.judge_orders,
+            Act.ALONE: 1,
+            Act.SAMPLES: settings.samples,
+            Act.MEMBERS: len(ANALYSTS),
+        }
+        return calls.get(act, 2)
+
+    def usual_reply(self, call: Call, *, longest: bool) -> str:
+        return _usual_reply(call.key.stage, longest=longest)
+
+    def model_of(self, agent: str, stage: str) -> str:
+        models = self.study.models
+        return models.lead if stage in LEAD_STAGES else models.agent
+
+    def model_names(self) -> tuple[str, ...]:
+        return (self.study.models.agent, self.study.models.lead)
+
+    def voting(self) -> VotingSettings | None:
+        """The fallback orders of both votes; `None` if no condition votes."""
+        if not set(self.study.conditions) & set(VOTING_CONDITIONS):
+            return None
+        order = tuple(name for label in LABELS for name in CANDIDATES[label])
+        return VotingSettings(fallback_order=order, label_order="listed")
+
+    def used(self) -> WordingNames:
+        again = (CUT_OFF_REMINDER,) if self.study.ask_cut_off_again else ()
+        prompts = used_prompts(self.study.conditions, self.study.oversight).union(again)
+        return {**super().used(), "prompts": prompts}
+
+    def check(self, path: Path) -> None:
+        """Refuse a map that needs annotations which the data do not have."""
+        if self.study.oversight.guidance_map != "revealed_is_zero":
+            return
+        for name, tasks in self.tasks.items():
+            items = [task for task in tasks if isinstance(task, Item) and task.annotation]
+            if items and not has_revealing(items):
+                raise StudyError(
+                    f'{path}: guidance_map = "revealed_is_zero" cannot be used for {name}.',
+                    why="Its replies are not annotated with Revealing_of_the_Answer, as those of "
+                    "versions 1 and 2 are.",
+                    hint='Use guidance_map = "plain", or a file of version 1 or 2.',
+                )
+
+
+def _usual_reply(stage: str, *, longest: bool) -> str:
+    """A reply of usual length, which can be read."""
+    match stage:
+        case "brief":
+            names = ("CONCEPT", "ERROR", "KIND", "ENGAGEMENT", "TONE", "TRAJECTORY")
+            fields = (*names, "CORRECTED BEFORE", "EVIDENCE")
+            return "\n".join(f"{name}: {_SENTENCE[:45]}" for name in fields)
+        case "cross":
+            return f"TO PERMISSIVE:\n1. {_SENTENCE * 2}\nTO STRICT:\n1. {_SENTENCE * 2}"
+        case "press":
+            return f"PERMISSIVE: met\nSTRICT: unmet\nPRESS STRICT: {_SENTENCE}"
+        case "judge" | "judge_swapped":
+            return f"WINNER: strict\nWHY: {_SENTENCE * 2}\n{_LABELS}\nCONFIDENCE: 70"
+        case "stress":
+            return f"WEAKNESS: {_SENTENCE}\nSEVERITY: 1\n{_LABELS}"
+        case "quick" | "lead" | "sample" | "member":
+            sure = "0.5" if longest else "1.0"
+            return (
+                '{"mistake_identified": true, "guidance_quality": 1, '
+                f'"confidence": {sure}, "reasoning": "{_SENTENCE.strip()}"}}'
+            )
+        case _:
+            return f"THESIS: {_SENTENCE * 4}\nEVIDENCE: {_SENTENCE}\n{_LABELS}"

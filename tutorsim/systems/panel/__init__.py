@@ -1,0 +1,56 @@
+"""The tutoring panel: tutors who propose, review, vote, revise and vote again on one reply."""
+
+from typing import Any, Final
+
+from tutorsim.catalog import load_catalog
+from tutorsim.records import EpisodeRecord
+from tutorsim.scripted_mind import Asking, Chance
+from tutorsim.systems.panel.study import PANEL_STAGES, TIE_STAGES, PanelStudy, Study
+from tutorsim.systems.system import System
+from tutorsim.tasks import FORMATS
+from tutorsim.vocabularies import BALLOT_FORMATS
+
+__all__ = ["PANEL", "outcome"]
+
+
+def outcome(record: EpisodeRecord) -> dict[str, Any]:
+    """What came of an episode, in short."""
+    decisions = [turn.decision for turn in record.turns if turn.decision is not None]
+    return {
+        "success": record.success,
+        "turns_taken": record.turns_taken,
+        "winners": [decision.winner for decision in decisions],
+        "decided_by": [decision.decided_by for decision in decisions],
+        "initial_correctness": record.initial_correctness,
+        "final_correctness": record.final_correctness,
+        "code_passed": record.code_passed,
+    }
+
+
+def _mind(asking: Asking, chance: Chance, steady: Chance | None) -> str | None:
+    """The panel's mind, which only the scripted model needs."""
+    from tutorsim.systems.panel.mind import panel_reply
+
+    return panel_reply(asking, chance, steady)
+
+
+PANEL: Final = System(
+    name="panel",
+    stages=(
+        *("student", "judge"),
+        *PANEL_STAGES,
+        *(f"vote_as_{form}" for form in BALLOT_FORMATS),
+        *TIE_STAGES,
+    ),
+    study=Study,
+    loaded=PanelStudy,
+    record=EpisodeRecord,
+    tasks=FORMATS,
+    catalog=load_catalog,
+    outcome=outcome,
+    view="tutorsim.analysis.systems.panel_view:VIEW",
+    standin=(_mind,),
+    commands=frozenset({"branch", "compare", "diverge", "retest"}),
+    demo="demo",
+    example="published",
+)

@@ -1,0 +1,276 @@
+"""Reading a ballot from a model's reply.
+
+Five formats, one entry each in `RULES`: each protocol's own, and *rich*, which is points, an
+order and a set of approved candidates at once and so a ballot under every protocol.
+
+Readings:
+
+* `strict`: the reply is the ballot in the exact form that the prompt asks for, nothing else
+  but surrounding white space.
+* `standard`: as strict, but letter case, spaces around separators, wrapping quotes, back-ticks
+  or asterisks and one closing full stop are forgiven. Runs use this one.
+* `lenient`: the last line that holds a ballot counts, after a lead-in such as `Vote:`, and with
+  the separators that people use.
+"""
+
+import re
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from fractions import Fraction
+from itertools import pairwise
+
+from tutorsim.vocabularies import CUMULATIVE_BUDGET, BallotFormat, Reading
+from tutorsim.voting.ballot_masses import Choice, RichBallot
+
+__all__ = ["RULES", "FormatRule", "read_ballot", "repair_ballot"]
+
+
+_POINTS = re.compile(r"([A-Z])=([0-9]{1,9})")
+_BLANKS = re.compile(r"[ \t]+")
+_AROUND_SEPARATORS = re.compile(r" ?([,=|]) ?")
+
+
+@dataclass(frozen=True)
+class FormatRule:
+    """One format: how its ballots look, read, and are put right."""
+
+    name: BallotFormat
+    example: Callable[[Sequence[str], int], str]
+    """A well-formed ballot over the labels shown, for the prompt."""
+    read: Callable[[str, Sequence[str], int], Choice | None]
+    """A ballot over labels from one canonical line, or `None`."""
+    repair: Callable[[str, Sequence[str], int], Choice | None] = lambda line, labels, budget: None
+    """A ballot from a canonical line that `read` refused, where it can be put right."""
+
+
+def _read_simple(line: str, labels: Sequence[str], budget: int) -> Choice | None:
+    return line if line in labels else None
+
+
+def _read_ranked(line: str, labels: Sequence[str], budget: int) -> Choice | None:
+    order = tuple(line.split(","))
+    return order if sorted(order) == sorted(labels) else None
+
+
+def _read_approval(line: str, labels: Sequence[str], budget: int) -> Choice | None:
+    if line == "none":
+        return ()
+    named = tuple(line.split(","))
+    if len(set(named)) != len(named) or not set(named) <= set(labels):
+        return None
+    return named
+
+
+def _read_points(line: str, labels: Sequence[str]) -> dict[str, int] | None:
+    """Points as written, whatever they sum to; labels may be missing."""
+    points: dict[str, int] = {}
+    for part in line.split(","):
+        match = _POINTS.fullmatch(part)
+        if match is None or match[1] not in labels or match[1] in points:
+            return None
+        points[match[1]] = int(match[2])
+    return points
+
+
+def _read_cumulative(line: str, labels: Sequence[str], budget: int) -> Choice | None:
+    points = _read_points(line, labels)
+    if points is None or len(points) != len(labels) or sum(points.values()) != budget:
+        return None
+    return points
+
+
+def _read_rich(line: str, labels: Sequence[str], budget: int) -> Choice | None:
+    parts = _rich_parts(line, labels)
+    if parts is None or sum(parts[0].values()) != budget:
+        return None
+    return _rich(*parts)
+
+
+def _rich_parts(line: str, labels: Sequence[str]) -> tuple[dict[str, int], int] | None:
+    """Points in the order written, and how many labels stand before the bar."""
+    head, bar, tail = line.partition("|")
+    points = _read_points(f"{head},{tail}" if tail else head, labels)
+    if points is None or len(points) != len(labels) or not bar or not head:
+        return None
+    return points, head.count(",") + 1
+
+
+def _rich(points: dict[str, int], approved: int) -> RichBallot | None:
+    """The ballot, unless its parts contradict each other: there is no telling which is meant."""
+    order, given = tuple(points), list(points.values())
+    rises = any(before < after for before, after in pairwise(given))
+    cuts_a_level = approved < len(given) and given[approved - 1] == given[approved]
+    if rises or cuts_a_level:
+        return None
+    return RichBallot(points=points, order=order, approved=order[:approved])
+
+
+def _repair_rich(line: str, labels: Sequence[str], budget: int) -> Choice | None:
+    """The ballot with its points rescaled; `None` where that levels what the bar tells apart."""
+    parts = _rich_parts(line, labels)
+    if parts is None or _rich(*parts) is None or not any(parts[0].values()):
+        return None
+    return _rich(_rescaled(parts[0], tuple(parts[0]), budget), parts[1])
+
+
+def _repair_cumulative(line: str, labels: Sequence[str], budget: int) -> Choice | None:
+    points = _read_points(line, labels)
+    if not points or not any(points.values()):
+        return None
+    return _rescaled(points, labels, budget)
+
+
+def _rescaled(points: Mapping[str, int], labels: Sequence[str], budget: int) -> dict[str, int]:
+    """Points that sum to the budget, by largest remainder.
+
+    Equal remainders go to the label that stands first. Labels that are left out have no points.
+    """
+    total = sum(points.values())
+    shares = {label: Fraction(points.get(label, 0) * budget, total) for label in labels}
+    repaired = {label: int(share) for label, share in shares.items()}
+    left = budget - sum(repaired.values())
+    by_remainder = sorted(labels, key=lambda label: repaired[label] - shares[label])
+    for label in by_remainder[:left]:
+        repaired[label] += 1
+    return repaired
+
+
+def _example_points(labels: Sequence[str], budget: int) -> str:
+    """Twice a share to the first label, one to each other, so that the sum is the budget."""
+    share = budget // (len(labels) + 1)
+    first = budget - share * (len(labels) - 1)
+    return ",".join(f"{label}={share if i else first}" for i, label in enumerate(labels))
+
+
+def _example_order(labels: Sequence[str]) -> tuple[str, ...]:
+    """The second label first, then the last, the first, and what is left."""
+    head = (labels[1], labels[0]) if len(labels) < 3 else (labels[1], labels[0], labels[-1])
+    return head + tuple(label for label in reversed(labels) if label not in head)
+
+
+def _example_rich(labels: Sequence[str], budget: int) -> str:
+    """The example order with falling points, and a bar where they fall, after two if they do."""
+    order = _example_order(labels)
+    weights = {label: len(order) - place for place, label in enumerate(order)}
+    points = _rescaled(weights, order, budget)
+    given = [*(points[label] for label in order), -1]
+    bar = next(k for k in (2, *range(1, len(order) + 1)) if given[k - 1] > given[k])
+    written = [f"{label}={points[label]}" for label in order]
+    return f"{','.join(written[:bar])}|{','.join(written[bar:])}"
+
+
+RULES: Mapping[BallotFormat, FormatRule] = {
+    "simple": FormatRule("simple", lambda labels, _: labels[1], _read_simple),
+    "ranked": FormatRule(
+        "ranked", lambda labels, _: ",".join(_example_order(labels)), _read_ranked
+    ),
+    "cumulative": FormatRule(
+        "cumulative", _example_points, _read_cumulative, repair=_repair_cumulative
+    ),
+    "approval": FormatRule(
+        "approval",
+        lambda labels, _: ",".join((labels[0], labels[min(2, len(labels) - 1)])),
+        _read_approval,
+    ),
+    "rich": FormatRule("rich", _example_rich, _read_rich, repair=_repair_rich),
+}
+
+
+def read_ballot(
+    reply: str,
+    labels: Sequence[str],
+    *,
+    form: BallotFormat,
+    budget: int = CUMULATIVE_BUDGET,
+    reading: Reading = "standard",
+) -> Choice | None:
+    """Read a ballot over the labels shown.
+
+    Args:
+        reply: The raw reply.
+        labels: The labels shown to this voter, for example `("A", "B", "C", "D")`.
+        form: The format that was asked for.
+        budget: Points that a cumulative or rich ballot must sum to.
+        reading: How much is forgiven; see the module's text.
+
+    Returns:
+        A label, a tuple of labels, a mapping label → points or a `RichBallot`; `None` where the
+        reply is no ballot, or a rich one whose parts contradict each other. An approval of
+        nobody is the empty tuple, which is a ballot.
+    """
+    read = RULES[form].read
+    for line in _READINGS[reading](reply, form):
+        choice = read(line, labels, budget)
+        if choice is not None:
+            return choice
+    return None
+
+
+def repair_ballot(
+    reply: str,
+    labels: Sequence[str],
+    *,
+    form: BallotFormat,
+    budget: int = CUMULATIVE_BUDGET,
+) -> Choice | None:
+    """Put right what can be put right without guessing: points with another positive sum.
+
+    They are rescaled to the budget by largest remainder; equal remainders go to the label that
+    stands first. Labels that a cumulative ballot leaves out have no points; a rich one must
+    name every label.
+
+    Returns:
+        The repaired ballot; `None` where the reply holds nothing to repair.
+    """
+    [line] = _standard_lines(reply, form)
+    return RULES[form].repair(line, labels, budget)
+
+
+def _strict_lines(reply: str, form: BallotFormat) -> list[str]:
+    return [reply.strip()]
+
+
+def _standard_lines(reply: str, form: BallotFormat) -> list[str]:
+    return [_canonical(reply.strip().strip("`'\"*").strip().removesuffix("."))]
+
+
+def _canonical(line: str) -> str:
+    """Letters in upper case, no spaces around separators, `none` as written in the prompt."""
+    said = line.strip().upper()
+    if " " in said or "\t" in said:
+        said = _AROUND_SEPARATORS.sub(r"\1", _BLANKS.sub(" ", said))
+    return "none" if said == "NONE" else said
+
+
+def _lenient_lines(reply: str, form: BallotFormat) -> list[str]:
+    """Candidate lines from the last to the first, bare and after a lead-in, then all joined."""
+    lines = [line for line in reply.splitlines() if line.strip()]
+    joined = ",".join(line.strip().rstrip(",;") for line in lines)
+    found: list[str] = []
+    for line in [*reversed(lines), joined]:
+        for text in dict.fromkeys((line, line.rpartition(":")[2], line.partition(":")[2])):
+            found += _standard_lines(_people_separators(text, form), form)
+    return found
+
+
+def _people_separators(text: str, form: BallotFormat) -> str:
+    """`B > A > D`, `A: 10; B: 5`, `A and C`, `1. B 2. A` in the separators of the format.
+
+    A bar separates as a comma does, except in a rich ballot, where it is the line of approval.
+    """
+    text = re.sub(r"[\[\](){}*`_\s]+", " ", text)
+    text = re.sub(r",? ?\| ?,?", "|" if form == "rich" else ",", text)
+    text = re.sub(
+        r"\b(?:proposal|reply|label|option|candidate)s?\b", " ", text, flags=re.IGNORECASE
+    )
+    text = re.sub(r"(?<=[A-Za-z])\s*[:=]\s*(?=[0-9])", "=", text)
+    text = re.sub(r"\s*(?:>|;|/|,?\s+and\s+|\s&\s)\s*", ",", text.strip())
+    text = re.sub(r"(?:^|(?<=[\s,|]))[1-9][.)]\s*", " ", text)
+    return re.sub(r"(?<=[A-Za-z0-9])\s+(?=[A-Za-z]\b)", ",", text.strip())
+
+
+_READINGS: Mapping[Reading, Callable[[str, BallotFormat], list[str]]] = {
+    "strict": _strict_lines,
+    "standard": _standard_lines,
+    "lenient": _lenient_lines,
+}

@@ -43,6 +43,12 @@ def _call(text: str, *, agent: str = "motivation", turn: int = 1) -> Call:
     return Call(key, Request("model-1", "You tutor.", text, 64, (("temperature", 0.5),)))
 
 
+def _answered(ended: Reply | BaseException) -> Reply:
+    if isinstance(ended, BaseException):
+        raise ended
+    return ended
+
+
 def _interaction(call: Call, body: Any, episode_id: str = EPISODE) -> Interaction:
     return Interaction(
         key=str(call.key),
@@ -114,8 +120,11 @@ def record(server: "Answering") -> Callable[..., list[Reply]]:
             transport = deck.transport(HttpTransport())
             async with SdkModel(transport=transport, **options) as live:
                 with deck.open(EPISODE, live) as tape:
-                    replies = await asyncio.gather(*(tape.reply(EPISODE, one) for one in calls))
+                    asked = (tape.reply(EPISODE, one) for one in calls)
+                    # As the runner does: a round ends when each of its calls has ended.
+                    ended = await asyncio.gather(*asked, return_exceptions=True)
                     await tape.sync()
+                    replies = [_answered(one) for one in ended]
                     if finish:
                         await tape.finish([one.key for one in calls])
                     return replies

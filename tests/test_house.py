@@ -48,7 +48,7 @@ ASK_ANALYSIS = ("opened_run", "cli")
 ONLY_IN = {
     "anthropic": ("tutorsim.model.",),
     "vcr": ("tutorsim.replay.",),
-    "polars": ("tutorsim.analysis.", "tutorsim.tasks.parquet.", "tutorsim.opened_run."),
+    "polars": ("tutorsim.analysis.", "tutorsim.tasks.parquet_task_files.", "tutorsim.opened_run."),
     "altair": ("tutorsim.analysis.",),
     "krippendorff": ("tutorsim.analysis.",),
     "distributed": ("tutorsim.dask_cluster.",),

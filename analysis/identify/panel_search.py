@@ -22,9 +22,9 @@ from typing import Final, Literal, NamedTuple
 from tutorsim.analysis.ballots.turn_profiles import Profile
 from tutorsim.analysis.counting.rule_definitions import Rule, ballot_format
 from tutorsim.analysis.identify.consistent_ballots import domain_of
-from tutorsim.analysis.identify.option_sums import WORK_LIMIT, WorkBudget
-from tutorsim.analysis.identify.runoff_strict_rankings import path_sets
-from tutorsim.analysis.identify.runoff_weak_orders import runoff_sets
+from tutorsim.analysis.identify.reachable_vote_sums import WORK_LIMIT, WorkBudget
+from tutorsim.analysis.identify.runoff_winners_strict_rankings import path_sets
+from tutorsim.analysis.identify.runoff_winners_weak_orders import runoff_sets
 from tutorsim.analysis.identify.win_conditions import (
     NOBODY,
     Feasibility,

@@ -13,7 +13,6 @@ from tutorsim.analysis.ballots.distinct_panels import DistinctPanels
 from tutorsim.analysis.ballots.vote_arrays import Bools, Ints
 from tutorsim.analysis.counting.rule_definitions import Rule
 from tutorsim.analysis.identify.consistent_ballots import domain_of
-from tutorsim.analysis.identify.option_sums import WORK_LIMIT
 from tutorsim.analysis.identify.panel_search import (
     NEVER,
     NOT_SETTLED,
@@ -21,7 +20,8 @@ from tutorsim.analysis.identify.panel_search import (
     PanelSearch,
     TieReading,
 )
-from tutorsim.analysis.identify.point_totals import point_ends, points_tabled
+from tutorsim.analysis.identify.possible_point_winners import point_ends, points_tabled
+from tutorsim.analysis.identify.reachable_vote_sums import WORK_LIMIT
 from tutorsim.analysis.identify.small_panel_winners import Ends, labels_of, panel_ends, tabled
 from tutorsim.analysis.identify.win_conditions import Query
 

@@ -13,7 +13,11 @@ import numpy as np
 from tutorsim.analysis.counting.rule_definitions import Rule, rank_scores, winners
 from tutorsim.analysis.identify import consistent_ballots as dom
 from tutorsim.analysis.identify.consistent_ballots import Domain, Options
-from tutorsim.analysis.identify.option_sums import (
+from tutorsim.analysis.identify.possible_pairwise_winners import (
+    PAIRWISE_CONDITIONS,
+    nobody_condition,
+)
+from tutorsim.analysis.identify.reachable_vote_sums import (
     SUBSETS,
     OptionSums,
     VoterOptions,
@@ -21,7 +25,6 @@ from tutorsim.analysis.identify.option_sums import (
     linear_condition,
     with_subsets,
 )
-from tutorsim.analysis.identify.pairwise_margins import PAIRWISE_CONDITIONS, nobody_condition
 
 __all__ = ["NOBODY", "Feasibility", "Query", "counted", "feasible", "too_large"]
 

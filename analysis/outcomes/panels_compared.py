@@ -11,8 +11,8 @@ from typing import Final, Literal, get_args
 
 import polars as pl
 
+from tutorsim.analysis.ballots.one_panel_of_a_run import of_panel
 from tutorsim.analysis.ballots.recount_source import Source
-from tutorsim.analysis.ballots.single_panel import of_panel
 from tutorsim.analysis.metrics.coordination_diagnostics import (
     Diagnostics,
     diagnostics,

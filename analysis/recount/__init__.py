@@ -20,7 +20,7 @@ import numpy as np
 from tutorsim.analysis.ballots.recount_source import Source
 from tutorsim.analysis.counting.rule_definitions import TARGETS
 from tutorsim.analysis.counting.scores import RankScores
-from tutorsim.analysis.identify.option_sums import WORK_LIMIT
+from tutorsim.analysis.identify.reachable_vote_sums import WORK_LIMIT
 from tutorsim.analysis.recount.electorates import (
     Weighted,
     any_voter_counts,

@@ -33,7 +33,7 @@ from tutorsim.analysis.ballots.table_to_arrays import VoteReader, read_votes
 from tutorsim.analysis.ballots.vote_arrays import Bools, Rounds, Votes, in_order, joined
 from tutorsim.analysis.counting.rule_definitions import TARGETS
 from tutorsim.analysis.counting.scores import RankScores
-from tutorsim.analysis.identify.option_sums import WORK_LIMIT
+from tutorsim.analysis.identify.reachable_vote_sums import WORK_LIMIT
 from tutorsim.analysis.recount import (
     TABLES,
     Plan,

@@ -15,7 +15,7 @@ from tutorsim.analysis.counting.rule_definitions import (
 )
 from tutorsim.analysis.counting.scores import RankScores
 from tutorsim.analysis.identify import READINGS_OF_TIES, TieReading
-from tutorsim.analysis.identify.option_sums import WORK_LIMIT
+from tutorsim.analysis.identify.reachable_vote_sums import WORK_LIMIT
 from tutorsim.analysis.recount.own_rules import (
     FunctionRule,
     OwnRule,

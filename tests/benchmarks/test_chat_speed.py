@@ -24,7 +24,7 @@ import uvicorn
 from tests.benchmarks.sides import SideBySide
 from tests.benchmarks.test_lesson_speed import long_lesson
 from tests.tutorsim.chat.conftest import STUDY, Served, browser, serve  # noqa: F401 - fixtures
-from tutorsim.chat.lesson_state import ChatSession
+from tutorsim.chat.lesson_page_state import ChatSession
 from tutorsim.chat.page_server import chat_app
 from tutorsim.standin import StandIn
 from tutorsim.systems.group.lesson_flow import Board
@@ -217,7 +217,7 @@ SERVING: Final = """
 import http.client, json, os, sys, threading
 from pathlib import Path
 from urllib.parse import urlsplit
-from tutorsim.chat.lesson_service import ChatOptions, serve_lesson
+from tutorsim.chat.serve_and_record_lesson import ChatOptions, serve_lesson
 from tutorsim.cost_plan import load_prices
 from tutorsim.runner.cost_cap import Budget
 from tutorsim.runner.recording_queue import RecordingOptions

@@ -26,7 +26,7 @@ from starlette.responses import (
 )
 from starlette.routing import Route
 
-from tutorsim.chat.lesson_state import ChatSession, RefusedMessage
+from tutorsim.chat.lesson_page_state import ChatSession, RefusedMessage
 
 __all__ = ["chat_app", "page_policy"]
 

@@ -50,7 +50,7 @@ def chat(
     Exit codes: as `tutorsim run`.
     """
     try:
-        from tutorsim.chat.lesson_service import ChatOptions, serve_lesson
+        from tutorsim.chat.serve_and_record_lesson import ChatOptions, serve_lesson
     except ModuleNotFoundError as error:
         raise UsageError(
             "`tutorsim chat` needs the extra `chat`.",

@@ -26,9 +26,9 @@ from tutorsim.analysis.report.claims import document_parts, table_parts
 from tutorsim.analysis.report.summary_sections import SECTIONS, Overview
 from tutorsim.analysis.runs.published_figures import PublishedFigure
 from tutorsim.cli.console import err, safe
-from tutorsim.cli.overview import overview
 from tutorsim.cli.panel_option import of_panel_asked
 from tutorsim.cli.source_head import source_shown
+from tutorsim.cli.summary_in_terminal import overview
 from tutorsim.cli.terminal_documents import document_of, system_run
 from tutorsim.cost_plan import PriceTable, load_prices
 from tutorsim.errors import ClaimsError, FolderError

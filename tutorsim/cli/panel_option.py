@@ -29,7 +29,7 @@ def of_panel_asked(source: Source, panel: str | None) -> Source:
     Raises:
         UsageError: If the source has no such panel.
     """
-    from tutorsim.analysis.ballots.single_panel import of_panel
+    from tutorsim.analysis.ballots.one_panel_of_a_run import of_panel
 
     return source if panel is None else of_panel(source, panel)
 

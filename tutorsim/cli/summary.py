@@ -22,9 +22,9 @@ from tutorsim.cli.options import (
     report_options,
 )
 from tutorsim.cli.output_elements import publish
-from tutorsim.cli.overview import overview, overview_shown
 from tutorsim.cli.panel_option import of_panel_asked, panel_option, refuse_panel
 from tutorsim.cli.run_or_recording import RunPath
+from tutorsim.cli.summary_in_terminal import overview, overview_shown
 from tutorsim.cli.terminal_documents import document_of, document_shown, system_run
 from tutorsim.cost_plan import load_prices
 from tutorsim.errors import UsageError

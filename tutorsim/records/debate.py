@@ -6,7 +6,7 @@ from typing import Literal
 from tutorsim.records.base_record import Record
 from tutorsim.records.episode import BallotRecord
 from tutorsim.records.kernel_record import BaseRecord, VotedTurn
-from tutorsim.tasks.scoring import AnswerScore, score_answer
+from tutorsim.tasks.answer_scores import AnswerScore, score_answer
 from tutorsim.vocabularies import CUMULATIVE_BUDGET, AnswerKind, ReadStatus, Scoring
 from tutorsim.voting import Agreement, AgreementReading, Majority
 

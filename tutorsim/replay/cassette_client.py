@@ -16,7 +16,7 @@ import httpx2
 
 from tutorsim.errors import UsageError
 from tutorsim.model import CALL_HEADER
-from tutorsim.model.external_clients import (
+from tutorsim.model.clients_for_other_programs import (
     AsyncClient,
     Client,
     SyncHttpTransport,

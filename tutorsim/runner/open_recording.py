@@ -8,7 +8,7 @@ from functools import cached_property
 from pathlib import Path
 from typing import Any, Final
 
-from tutorsim.catalog.recorded_wordings import WORDINGS_FILE
+from tutorsim.catalog.wordings_file import WORDINGS_FILE
 from tutorsim.errors import CatalogError, RecordingError, StudyError, TaskFileError
 from tutorsim.replay import EpisodeEntry, Manifest, read_manifest
 from tutorsim.runner.folder_checks import SESSION_FILE, check_regular

@@ -17,7 +17,7 @@ from typing import Any, ClassVar
 
 from pydantic import ValidationError
 
-from tutorsim.catalog.recorded_wordings import WORDINGS_FILE, WordingNames, Wordings, read_wordings
+from tutorsim.catalog.wordings_file import WORDINGS_FILE, WordingNames, Wordings, read_wordings
 from tutorsim.errors import RecordingError
 from tutorsim.records import Provenance
 from tutorsim.replay import (

@@ -1,6 +1,12 @@
 """Tasks, and readers for the two published task files."""
 
-from tutorsim.tasks.readers import FORMATS, builtin, load_tasks, read_humaneval, read_sciq
+from tutorsim.tasks.published_task_files import (
+    FORMATS,
+    builtin,
+    load_tasks,
+    read_humaneval,
+    read_sciq,
+)
 from tutorsim.tasks.task import (
     CodeTask,
     ScienceTask,

@@ -6,7 +6,7 @@ from typing import NamedTuple
 
 from tutorsim.analysis.ballots.recount_source import Source
 from tutorsim.analysis.ballots.turn_profiles import Masses
-from tutorsim.analysis.identify.ballots_agree import may_have_cast, share_a_ranking
+from tutorsim.analysis.identify.compatible_ballot_pairs import may_have_cast, share_a_ranking
 from tutorsim.analysis.metrics.invariance.result import (
     UNTESTED,
     FormatInvariance,

@@ -15,8 +15,8 @@ from tutorsim.analysis.identify import (
     breakdown_point,
     panel_search,
 )
-from tutorsim.analysis.identify.option_sums import WORK_LIMIT, WorkBudget
 from tutorsim.analysis.identify.panel_search import PanelSearch, query_of
+from tutorsim.analysis.identify.reachable_vote_sums import WORK_LIMIT, WorkBudget
 from tutorsim.vocabularies import PROTOCOLS, Protocol
 
 pytestmark = pytest.mark.costly

@@ -7,7 +7,7 @@ from typing import Any
 import polars as pl
 import pytest
 
-from tutorsim.analysis.ballots.single_panel import of_panel
+from tutorsim.analysis.ballots.one_panel_of_a_run import of_panel
 from tutorsim.analysis.metrics.turn_table import turn_table
 from tutorsim.analysis.outcomes.panels_compared import panel_contrasts, panel_outcomes, panel_votes
 from tutorsim.analysis.outcomes.two_runs import compare_runs

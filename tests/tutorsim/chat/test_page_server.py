@@ -5,7 +5,7 @@ import json
 
 import pytest
 
-from tutorsim.chat.lesson_state import ChatSession
+from tutorsim.chat.lesson_page_state import ChatSession
 from tutorsim.chat.page_server import chat_app
 from tutorsim.errors import TutorsimError
 from tutorsim.model import Call, CallKey, Request

@@ -54,7 +54,7 @@ def test_a_full_summary_prints_no_number_that_is_no_claim(built: Any) -> None:
     from tutorsim.analysis.ballots.recount_source import open_source
     from tutorsim.analysis.report.summary_sections import SECTIONS
     from tutorsim.cli.markdown_option import shown_as_markdown
-    from tutorsim.cli.overview import overview, overview_shown
+    from tutorsim.cli.summary_in_terminal import overview, overview_shown
     from tutorsim.cost_plan import load_prices
 
     found = overview(open_source(built.folder), load_prices())

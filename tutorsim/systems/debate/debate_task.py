@@ -3,7 +3,7 @@
 from dataclasses import dataclass
 from typing import Any, Final, Literal, get_args
 
-from tutorsim.tasks.scoring import LETTERS, AnswerScore, score_answer
+from tutorsim.tasks.answer_scores import LETTERS, AnswerScore, score_answer
 from tutorsim.vocabularies import AnswerKind
 
 __all__ = ["BENCHMARKS", "DebateBenchmark", "DebateTask", "answer_kind"]

@@ -30,7 +30,7 @@ from tutorsim.records.debate import (
 from tutorsim.systems.debate.prompt_context import agent_names
 from tutorsim.systems.system import Imported
 from tutorsim.tasks import safe_id
-from tutorsim.tasks.scoring import LETTERS, chosen_letter
+from tutorsim.tasks.answer_scores import LETTERS, chosen_letter
 from tutorsim.vocabularies import AnswerKind, Protocol
 from tutorsim.voting import Choice, Decision, decide, leaders, masses_of, tally
 

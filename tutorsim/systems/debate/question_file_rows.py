@@ -8,8 +8,8 @@ from pathlib import Path
 from typing import Any
 
 from tutorsim.errors import TaskFileError
-from tutorsim.tasks.parquet import read_parquet
-from tutorsim.tasks.record_lines import Row, kind_of, read_rows, read_text
+from tutorsim.tasks.parquet_task_files import read_parquet
+from tutorsim.tasks.task_file_records import Row, kind_of, read_rows, read_text
 
 __all__ = ["json_rows", "rows_of"]
 

@@ -24,8 +24,8 @@ from tutorsim.errors import TaskFileError
 from tutorsim.systems.debate.debate_task import BENCHMARKS, DebateBenchmark, DebateTask
 from tutorsim.systems.debate.question_file_rows import json_rows, rows_of
 from tutorsim.systems.debate.question_tasks import TASK_READERS
-from tutorsim.tasks.record_lines import check_ids, decode
 from tutorsim.tasks.task import TaskFormat
+from tutorsim.tasks.task_file_records import check_ids, decode
 
 __all__ = ["BUILTIN", "builtin_tasks", "debate_formats", "read_debate_tasks"]
 

@@ -5,8 +5,8 @@ from collections.abc import Callable, Mapping, Sequence
 from typing import Final
 
 from tutorsim.systems.debate.debate_task import DebateBenchmark, DebateTask
-from tutorsim.tasks.record_lines import Row, checked_text, kind_of, refuse, text_of
-from tutorsim.tasks.scoring import LETTERS
+from tutorsim.tasks.answer_scores import LETTERS
+from tutorsim.tasks.task_file_records import Row, checked_text, kind_of, refuse, text_of
 
 __all__ = ["TASK_READERS"]
 

@@ -16,7 +16,7 @@ from typing import Any, Final
 from tutorsim.scripted_mind import Asking, Chance
 from tutorsim.systems.debate.debate_task import BENCHMARKS, DebateTask
 from tutorsim.systems.debate.question_files import BUILTIN, builtin_tasks
-from tutorsim.tasks.scoring import LETTERS
+from tutorsim.tasks.answer_scores import LETTERS
 from tutorsim.voting import RULES
 
 __all__ = ["debate_reply"]

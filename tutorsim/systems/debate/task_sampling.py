@@ -7,7 +7,7 @@ from hashlib import sha256
 from typing import Literal
 
 from tutorsim.systems.debate.debate_task import DebateTask
-from tutorsim.tasks.scoring import LETTERS
+from tutorsim.tasks.answer_scores import LETTERS
 
 __all__ = ["formula_size", "in_drawn_order", "sampled"]
 

@@ -19,7 +19,7 @@ from tutorsim.records.group import LessonRecord
 from tutorsim.records.oversight import AuditedReply
 from tutorsim.systems.oversight.labelled_item import Item, SpeakerTurn
 from tutorsim.tasks import Task
-from tutorsim.tasks.record_lines import Row, read_rows, read_text, refuse
+from tutorsim.tasks.task_file_records import Row, read_rows, read_text, refuse
 
 __all__ = [
     "Possible",

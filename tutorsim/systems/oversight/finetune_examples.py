@@ -5,8 +5,8 @@ from pathlib import Path
 from typing import Final, NamedTuple
 
 from tutorsim.errors import TaskFileError
-from tutorsim.tasks.parquet import read_parquet
-from tutorsim.tasks.record_lines import Row, refuse
+from tutorsim.tasks.parquet_task_files import read_parquet
+from tutorsim.tasks.task_file_records import Row, refuse
 
 __all__ = ["LeadExample", "read_examples"]
 

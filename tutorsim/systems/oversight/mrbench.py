@@ -14,7 +14,7 @@ from typing import Any, Final, NoReturn
 from tutorsim.errors import TaskFileError
 from tutorsim.records.oversight import ANNOTATION_TEXTS, GUIDANCE, MISTAKE, REVEALING
 from tutorsim.systems.oversight.labelled_item import Item, SpeakerTurn, speaker_turns
-from tutorsim.tasks.record_lines import kind_of, read_text
+from tutorsim.tasks.task_file_records import kind_of, read_text
 
 __all__ = ["has_revealing", "published_rows", "read_mrbench", "read_mrbench_text"]
 

@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 
 from tutorsim.analysis.counting.rule_definitions import Rule
 from tutorsim.analysis.identify.consistent_ballots import pairs
-from tutorsim.analysis.identify.option_sums import WinCondition
+from tutorsim.analysis.identify.reachable_vote_sums import WinCondition
 
 __all__ = [
     "PAIRWISE_CONDITIONS",

@@ -16,7 +16,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from tutorsim.analysis.identify.consistent_ballots import Options
-from tutorsim.analysis.identify.option_sums import (
+from tutorsim.analysis.identify.reachable_vote_sums import (
     OptionSums,
     VoterOptions,
     WorkBudget,

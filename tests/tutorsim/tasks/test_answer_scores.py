@@ -2,7 +2,7 @@
 
 import pytest
 
-from tutorsim.tasks.scoring import (
+from tutorsim.tasks.answer_scores import (
     AnswerScore,
     chosen_letter,
     exact_match,

@@ -17,7 +17,7 @@ from typing import Final
 
 from tutorsim.analysis.ballots.ballot_levels import Levels
 from tutorsim.analysis.identify.consistent_ballots import Domain, free
-from tutorsim.analysis.identify.option_sums import WorkBudget
+from tutorsim.analysis.identify.reachable_vote_sums import WorkBudget
 
 __all__ = ["runoff_sets"]
 

@@ -13,7 +13,7 @@ from typing import Any, Final
 
 import uvicorn
 
-from tutorsim.chat.lesson_state import ChatSession
+from tutorsim.chat.lesson_page_state import ChatSession
 from tutorsim.chat.page_server import chat_app
 from tutorsim.errors import TutorsimError, UsageError
 from tutorsim.records.group import LessonRecord

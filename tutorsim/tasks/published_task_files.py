@@ -21,15 +21,6 @@ from pathlib import Path
 from typing import Final, Literal
 
 from tutorsim.errors import TaskFileError
-from tutorsim.tasks.record_lines import (
-    Row,
-    check_ids,
-    decode,
-    read_rows,
-    read_text,
-    refuse,
-    text_of,
-)
 from tutorsim.tasks.task import (
     CODE_FIELDS,
     DISTRACTORS,
@@ -37,6 +28,15 @@ from tutorsim.tasks.task import (
     ScienceTask,
     Task,
     TaskFormat,
+)
+from tutorsim.tasks.task_file_records import (
+    Row,
+    check_ids,
+    decode,
+    read_rows,
+    read_text,
+    refuse,
+    text_of,
 )
 from tutorsim.vocabularies import Benchmark
 

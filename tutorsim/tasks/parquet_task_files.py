@@ -3,7 +3,7 @@
 from pathlib import Path
 
 from tutorsim.errors import TaskFileError
-from tutorsim.tasks.record_lines import Row
+from tutorsim.tasks.task_file_records import Row
 
 __all__ = ["read_parquet"]
 

@@ -275,15 +275,19 @@ class GroupScene:
 
     def _shown(self, message: Event) -> str:
         """A message as prompts show it; its later lines are indented, so none can pass for one."""
-        found = self._lines.get(message)
+        said = (message.number, message.who, message.text)
+        found = self._lines.get(said)
         if found is None:
             who = self.group.shown(message.who or "")
-            found = self._lines[message] = f"M{message.number} {who}: {indented(message.text)}"
+            found = self._lines[said] = f"M{message.number} {who}: {indented(message.text)}"
         return found
 
     @cached_property
-    def _lines(self) -> dict[Event, str]:
-        """Message → how prompts show it; most prompts hold the same messages as the one before."""
+    def _lines(self) -> dict[tuple[int, str | None, str], str]:
+        """Number, speaker and text of a message → how prompts show it.
+
+        Most prompts hold the same messages as the one before.
+        """
         return {}
 
     def _reminder(self, stage: str) -> str:

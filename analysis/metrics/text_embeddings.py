@@ -12,6 +12,7 @@ from dataclasses import dataclass
 from functools import cache
 from hashlib import file_digest
 from itertools import combinations
+from math import fsum
 from pathlib import Path
 from typing import Any, Final
 
@@ -58,7 +59,7 @@ def embedded_similarities(
 
 
 def _mean_cosine(vectors: Sequence[Vectors]) -> float | None:
-    cosines = [min(1.0, float(a @ b)) for a, b in combinations(vectors, 2)]
+    cosines = [min(1.0, fsum(a * b)) for a, b in combinations(vectors, 2)]
     return sum(cosines) / len(cosines) if cosines else None
 
 

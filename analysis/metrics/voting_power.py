@@ -218,15 +218,20 @@ def _mean_correlation(parts: list[Rounds], voters: int) -> float | NotEstimable:
 
 
 def _products(part: Rounds, voters: int) -> tuple[Ints, Floats]:
-    """Pairs of voters, and the sums of x y, x x and y y over the turns in which both voted."""
+    """Pairs of voters, and the sums of x y, x x and y y over the turns in which both voted.
+
+    They are summed as whole numbers, so that no processor's way to multiply matrices rounds them.
+    """
     _, n, m = part.masses.shape
-    centred = (m * part.masses - summed(part.masses, 2)[:, :, None]) / m
+    centred = (m * part.masses - summed(part.masses, 2)[:, :, None]).astype(np.float64)
     a, b = np.triu_indices(n, 1)
     both = part.cast[:, a] & part.cast[:, b]
     square = (centred**2).sum(axis=2)
     gram = np.matmul(centred, centred.transpose(0, 2, 1))[:, a, b]
     pair = part.voters[:, a] * voters + part.voters[:, b]
-    return _summed(pair[both], np.stack([gram[both], square[:, a][both], square[:, b][both]]))
+    sums = np.stack([gram[both], square[:, a][both], square[:, b][both]])
+    names, whole = _summed(pair[both], sums)
+    return names, whole / m**2
 
 
 def _summed(pair: Ints, sums: Floats) -> tuple[Ints, Floats]:

@@ -9,6 +9,7 @@ coincidences, thousands of sums at once, and the tests hold the two to each othe
 """
 
 from dataclasses import dataclass
+from math import lcm
 from typing import Final, Literal, get_args
 
 import krippendorff
@@ -126,14 +127,17 @@ def _resampled(counts: Ints, domain: Floats, metric: Metric) -> Weighted:
 
     With every value at a point of a line, both disagreements are sums of squared distances: the
     points are the values themselves, or, under the ordinal metric, the number of ratings below a
-    value plus half of those of it.
+    value plus half of those of it. Coincidences are summed as whole numbers, so that no
+    processor's way to multiply matrices rounds them.
     """
     n, v = counts.shape
     both = counts[:, :, None] * (counts[:, None, :] - np.eye(v, dtype=np.int64))
-    coincidences = (both / (counts.sum(axis=1) - 1)[:, None, None]).reshape(n, v * v)
+    others = counts.sum(axis=1) - 1
+    whole = lcm(*others.tolist())
+    coincidences = (both * (whole // others)[:, None, None]).reshape(n, v * v).astype(np.float64)
 
     def statistic(weights: Floats) -> Floats:
-        found = (weights @ coincidences).reshape(-1, v, v)
+        found = (weights @ coincidences).reshape(-1, v, v) / whole
         given = found.sum(axis=2)
         points = domain if metric == "interval" else np.cumsum(given, axis=1) - given / 2
         points = np.broadcast_to(points, given.shape)

@@ -2,6 +2,7 @@
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from functools import lru_cache
 from typing import Final
 
 import numpy as np
@@ -41,6 +42,20 @@ def labelled_ballots(
         stage: Which vote.
         own: Only ballots of voters that are candidates.
     """
+    every = _labelled(source, stage, own=False)
+    if not own or all(_by_candidates(found) for _, found in every):
+        return every
+    return _labelled(source, stage, own=True)
+
+
+def _by_candidates(found: Labelled | NotEstimable) -> bool:
+    return isinstance(found, Labelled) and bool((found.own >= 0).all())
+
+
+@lru_cache(maxsize=2)
+def _labelled(
+    source: Source, stage: str, *, own: bool
+) -> list[tuple[BallotFormat, Labelled | NotEstimable]]:
     table = turn_table(source)
     stages = {"vote_initial": table.votes.initial, "vote_final": table.votes.final}
     rounds = stages.get(stage, table.votes.tie)

@@ -229,8 +229,9 @@ def _summarised(
         frame, piece = read
         tick(frame.height)
         sound = sound_turns(frame, piece, plan.budget)
-        if not sound.all() or int(piece.turn.min(initial=0)) < 0:
-            rest.append(frame.filter((piece.turn < 0) | ~sound[piece.turn]))
+        odd = np.append(~sound, True)[piece.turn]  # a row of no turn, -1, takes the last one
+        if odd.any():
+            rest.append(frame.filter(odd))
         waiting.append(_only(without_empty(piece.votes), sound))
         notes += approving_nobody(waiting[-1])
         if sum(votes.turns.height for votes in waiting) >= together:

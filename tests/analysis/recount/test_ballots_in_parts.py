@@ -148,6 +148,18 @@ def test_a_part_of_another_shape_is_counted_the_same(changed, table, plan, tmp_p
     assert replace(second, notes=()) == replace(first, notes=())
 
 
+@pytest.mark.parametrize("batch", [1, 1_000_000])
+def test_rows_in_the_order_of_their_stages_are_counted_the_same(
+    batch, table, plan, tmp_path, monkeypatch
+):
+    """Small row groups give a first batch that holds first votes alone, so no decided turn."""
+    table.write_parquet(tmp_path / "a.parquet")
+    expected = summarise(tmp_path / "a.parquet", plan)
+    monkeypatch.setattr(parquet_batches, "BATCH", batch)
+    table.sort("stage").write_parquet(tmp_path / "b.parquet", row_group_size=5)
+    assert replace(summarise(tmp_path / "b.parquet", plan), notes=()) == replace(expected, notes=())
+
+
 @pytest.mark.costly
 def test_turns_of_other_sizes_are_counted_among_the_others(table, tmp_path):
     """Five candidates have no table, and one turn's voters change between the votes."""

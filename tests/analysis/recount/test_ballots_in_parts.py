@@ -204,6 +204,28 @@ def test_a_part_is_checked_like_the_whole_and_names_the_row(row, reason, table, 
     assert f"part-7.parquet, row {table.height + 1}:" in found.value.what
 
 
+def of_points(*ballots: tuple[int, int]) -> pl.DataFrame:
+    rows = [
+        ("e", 1, "vote_final", "cumulative", f"v{i}", c, mass)
+        for i, ballot in enumerate(ballots)
+        for c, mass in zip("ab", ballot, strict=True)
+    ]
+    names = ["episode_id", "turn", "stage", "protocol", "voter", "candidate", "mass"]
+    return pl.DataFrame(rows, schema=names, orient="row")
+
+
+def test_the_ballot_with_another_sum_is_blamed_and_not_those_after_it(tmp_path):
+    file = tmp_path / "a.parquet"
+    of_points((10, 10), (5, 20), (15, 10)).write_parquet(file)
+    with pytest.raises(BallotFileError, match=r"row 1: the points of 'v0' sum to 20, not to 25"):
+        recount_parts([file], name="x")
+    with pytest.raises(BallotFileError, match=r"row 3: the points of 'v1' sum to 25, not to 20"):
+        recount_parts([file], name="x", budget=20)
+    of_points((10, 10), (5, 20)).write_parquet(file)
+    with pytest.raises(BallotFileError, match="as many ballots sum to 25 points as to 20"):
+        recount_parts([file], name="x")
+
+
 def test_parts_with_different_budgets_are_refused(tmp_path):
     for name, points in (("a", 25), ("b", 30)):
         rows = [("e" + name, 1, "vote_final", "cumulative", "v", "a", points)]

@@ -11,6 +11,7 @@ from tutorsim.records import RUN_FILE, TIMINGS_FILE
 from tutorsim.replay import MANIFEST_FILE, VERDICTS_FILE
 from tutorsim.replay.recorded_call import is_episode_id
 from tutorsim.replay.text_or_compressed import READ_SUFFIXES, cassette_files
+from tutorsim.runner.shared_ledger import LEDGER_FILE
 from tutorsim.systems.study_loading import STUDY_FILE
 
 __all__ = ["SESSION_FILE", "check_folders", "check_regular", "is_begun"]
@@ -18,7 +19,14 @@ __all__ = ["SESSION_FILE", "check_folders", "check_regular", "is_begun"]
 SESSION_FILE: Final = ".recording.json"
 """Stands in a recording's folder while it is being made or taken up again."""
 _JOURNAL: Final = ".journal.jsonl"
-_OURS: Final = (STUDY_FILE, WORDINGS_FILE, VERDICTS_FILE, MANIFEST_FILE, SESSION_FILE)
+_OURS: Final = (
+    STUDY_FILE,
+    WORDINGS_FILE,
+    VERDICTS_FILE,
+    MANIFEST_FILE,
+    SESSION_FILE,
+    LEDGER_FILE,
+)
 
 
 def is_begun(folder: Path) -> bool:

@@ -18,6 +18,7 @@ OURS = (
     "tasks.sciq.jsonl",
     "sciq.ice.help_avoidant.simple.json",
     "sciq.ice.help_avoidant.simple.journal.jsonl",
+    ".ledger.json",
 )
 
 

@@ -37,6 +37,7 @@ from tutorsim.analysis.report.html import to_html
 from tutorsim.analysis.report.markdown import to_markdown
 from tutorsim.analysis.statistics.intervals_and_tests import Estimate, NotEstimable, PermutationTest
 from tutorsim.analysis.systems import SystemRun, open_run, view_of
+from tutorsim.analysis.systems.reply_endings import with_reply_endings
 from tutorsim.analysis.views.condition_contrasts import HEAD_OUTCOMES, contrasts_of
 from tutorsim.analysis.views.opening_verdict import recount_verdict, summary_verdict
 from tutorsim.errors import FolderError, UsageError
@@ -260,7 +261,7 @@ class Run:
         if make is None or episodes:
             command = "report --episodes" if episodes else "report"
             raise system_named(whole.head.system).refusal(command)
-        return with_ratings(make(whole, False), whole)
+        return with_ratings(with_reply_endings(make(whole, False), whole), whole)
 
     def __repr__(self) -> str:
         episodes = () if self._whole is None else self._whole.episodes

@@ -16,7 +16,7 @@ from tutorsim.analysis.ballots.vote_arrays import Votes
 from tutorsim.errors import BallotFileError
 from tutorsim.vocabularies import BALLOT_FORMATS, BALLOT_STATUSES, CUMULATIVE_BUDGET, PROTOCOLS
 
-__all__ = ["Checked", "approving_nobody", "check_ballots", "notes_together"]
+__all__ = ["Checked", "approving_nobody", "budget_of", "check_ballots", "notes_together"]
 
 _TURN: Final = ("episode_id", "turn")
 _ROUND: Final = (*_TURN, "stage")
@@ -65,7 +65,7 @@ def check_ballots(
     frame, numbered = _number_namesakes(frame, file, allowed=namesakes)
     frame, filled = _fill_left_out(frame, file)
     frame = _with_sums(frame)
-    budget = budget or _most_frequent_sum(frame, file)
+    budget = budget or budget_of(frame.with_columns(given=_points()), file) or CUMULATIVE_BUDGET
     _check_masses(frame, file, budget)
     check_rich(frame.filter(~_abstains()), file, budget)
     frame = frame.with_columns(_status(), pl.when(~_abstains()).then("mass"))
@@ -235,17 +235,23 @@ def _with_sums(frame: pl.DataFrame) -> pl.DataFrame:
     )
 
 
-def _most_frequent_sum(frame: pl.DataFrame, file: Path | Places) -> int:
+def budget_of(points: pl.DataFrame, file: Path | Places) -> int | None:
     """What most ballots with points sum to, whatever the sequence of rows.
+
+    Args:
+        points: Rows with the columns `episode_id turn stage voter`, and points as `given`.
+        file: Whose they are, for the refusal.
+
+    Returns:
+        The sum; `None` where no ballot gives points.
 
     Raises:
         BallotFileError: If two sums are equally frequent: then nothing says which is meant.
     """
     sums = (
-        frame.with_columns(_points().sum().over(_BALLOT).alias("sum"))
+        points.group_by(_BALLOT)
+        .agg(pl.col("given").sum().alias("sum"))
         .filter(pl.col("sum") > 0)
-        .group_by(_BALLOT)
-        .agg(pl.col("sum").first())
         .group_by("sum")
         .len()
         .sort(["len", "sum"], descending=True)
@@ -257,7 +263,7 @@ def _most_frequent_sum(frame: pl.DataFrame, file: Path | Places) -> int:
             why="A cumulative ballot sums to one budget, and nothing says which.",
             hint="Add --budget N, and correct the others.",
         )
-    return int(sums["sum"][0]) if sums.height else CUMULATIVE_BUDGET
+    return int(sums["sum"][0]) if sums.height else None
 
 
 def _named(file: Path | Places) -> str:

@@ -23,7 +23,12 @@ from typing import Any, Final
 import numpy as np
 import polars as pl
 
-from tutorsim.analysis.ballots.ballot_checks import approving_nobody, check_ballots, notes_together
+from tutorsim.analysis.ballots.ballot_checks import (
+    approving_nobody,
+    budget_of,
+    check_ballots,
+    notes_together,
+)
 from tutorsim.analysis.ballots.bulk_validation import sound_turns, without_empty
 from tutorsim.analysis.ballots.column_types import read_columns, typed_columns
 from tutorsim.analysis.ballots.outside_files import BALLOT_SUFFIXES
@@ -71,6 +76,8 @@ TurnWriter = Callable[[pl.DataFrame], object]
 _TURN: Final = ("episode_id", "turn")
 _HASH: Final = pl.col("episode_id").cast(pl.String).hash()
 
+_LOOKED_AT: Final = 1_000_000
+"""Rows with points that say what a cumulative ballot sums to."""
 _TOGETHER: Final = 200_000
 """Turns of a part that are counted together."""
 _TOLD_TOGETHER: Final = 25_000
@@ -148,34 +155,39 @@ def _turns(rows: pl.LazyFrame, *, episodes: pl.Series) -> pl.DataFrame:
     return own.select(pl.col(_TURN).cast(pl.String)).unique().collect(engine="streaming")
 
 
-def outline(part: Path) -> Outline:
+def outline(part: Path, *, budget: int | None = None) -> Outline:
     """The candidates and the budget of one part.
 
+    Args:
+        part: A Parquet file of whole turns.
+        budget: Points of a cumulative ballot; by default what most of the first ones sum to.
+
     Raises:
-        BallotFileError: If the part cannot be read as ballots.
+        BallotFileError: If the part cannot be read as ballots, or nothing says which of two
+            equally frequent sums is the budget.
     """
     if not is_regular(part):
-        checked = check_ballots(read_columns(part), part)
+        checked = check_ballots(read_columns(part), part, budget=budget)
         names = checked.ballots.get_column("candidate").unique(maintain_order=True)
         points = checked.ballots.get_column("protocol").is_in(["cumulative", "rich"]).any()
         return Outline(tuple(names.to_list()), checked.budget if points else None)
-    return ask(part, _outlined)
+    return ask(part, partial(_outlined, part=part, budget=budget))
 
 
-def _outlined(rows: pl.LazyFrame) -> Outline:
+def _outlined(rows: pl.LazyFrame, *, part: Path, budget: int | None) -> Outline:
     names = rows.select(pl.col("candidate").unique(maintain_order=True).cast(pl.String))
+    found = names.collect(engine="streaming").to_series()
+    candidates = tuple(name for name in found.to_list() if name is not None)
+    return Outline(candidates, budget or budget_of(_first_points(rows), part))
+
+
+def _first_points(rows: pl.LazyFrame) -> pl.DataFrame:
+    """Points given in the first ballots, as `given`; of a long file not all, to bound memory."""
     form, mass = pl.col("protocol").cast(pl.String), pl.col("mass")
     rich = pl.col("points") if "points" in rows.collect_schema() else pl.lit(None, pl.Int64)
     points = pl.when(form == "cumulative").then(mass).when(form == "rich").then(rich)
-    given = rows.with_columns(points.alias("given")).filter(pl.col("given") > 0)
-    ballot = ("episode_id", "turn", "stage", "voter")
-    first = given.select(ballot).head(1).collect()
-    budget = None
-    if first.height:
-        same = [pl.col(name) == pl.lit(first[name][0]) for name in ballot]
-        budget = int(given.filter(*same).select(pl.col("given").sum()).collect().item())
-    found = names.collect(engine="streaming").to_series()
-    return Outline(tuple(name for name in found.to_list() if name is not None), budget)
+    given = rows.select(*_TURN, "stage", "voter", given=points).filter(pl.col("given") > 0)
+    return given.head(_LOOKED_AT).collect()
 
 
 @dataclass(frozen=True)
@@ -229,8 +241,9 @@ def _summarised(
         frame, piece = read
         tick(frame.height)
         sound = sound_turns(frame, piece, plan.budget)
-        if not sound.all() or int(piece.turn.min(initial=0)) < 0:
-            rest.append(frame.filter((piece.turn < 0) | ~sound[piece.turn]))
+        odd = np.append(~sound, True)[piece.turn]  # a row of no turn, -1, takes the last one
+        if odd.any():
+            rest.append(frame.filter(odd))
         waiting.append(_only(without_empty(piece.votes), sound))
         notes += approving_nobody(waiting[-1])
         if sum(votes.turns.height for votes in waiting) >= together:
@@ -308,7 +321,7 @@ def recount_parts(
         exempt: Numbers of exempt voters.
         order: The order to recount under, by default the ballots' own.
         own_order: The order that decided the logged winners, if one did.
-        budget: Points of a cumulative ballot, by default what they sum to.
+        budget: Points of a cumulative ballot, by default what most of them sum to.
         stated: What the parts say answered the calls.
         limit: Units of work allowed for each panel under each target.
         run: Applies a function to every part, here or elsewhere.
@@ -321,7 +334,7 @@ def recount_parts(
         BallotFileError: If a part holds no ballots, or rows that make none.
         UsageError: As `analysis.recount.recount`.
     """
-    all_parts = _outline_of(parts, run)
+    all_parts = _outline_of(parts, budget, run)
     points = budget or all_parts.budget or CUMULATIVE_BUDGET
     names = sorted(all_parts.candidates)
     first = tuple(own_order or ())
@@ -373,8 +386,8 @@ def _asking(
     return asked, lambda place: tick(sizes[place])
 
 
-def _outline_of(parts: Sequence[Path], run: Runner) -> Outline:
-    found = dict(run(partial(_placed, function=outline), enumerate(parts)))
+def _outline_of(parts: Sequence[Path], budget: int | None, run: Runner) -> Outline:
+    found = dict(run(partial(_placed, function=outline, budget=budget), enumerate(parts)))
     total = Outline((), None)
     for place in sorted(found):
         total += found[place]

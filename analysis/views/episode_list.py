@@ -1,11 +1,13 @@
 """The episodes of a run in a line each: how it went, and what is special about it."""
 
+from collections import Counter
 from collections.abc import Iterator
 from typing import NamedTuple
 
 from tutorsim.analysis.ballots.recount_source import Source
+from tutorsim.analysis.charts.number_words import counted
 from tutorsim.analysis.metrics.coordination_diagnostics import turn_diagnostics
-from tutorsim.records import EpisodeRecord
+from tutorsim.records import EpisodeRecord, odd_stops, stop_counts
 
 __all__ = ["EpisodeRow", "episode_rows"]
 
@@ -88,6 +90,11 @@ def _special(episode: EpisodeRecord, turns: list[dict[str, object]]) -> Iterator
     silent = sum(int(str(turn["abstained"])) for turn in turns)
     if silent:
         yield f"{silent} abstained"
+    ends = Counter[str]()
+    for count in odd_stops(stop_counts([episode])):
+        ends[count.words] += count.calls
+    for words, replies in ends.items():
+        yield f"{counted(replies, 'reply', plural='replies')} {words}"
 
 
 def _listed(turns: list[object]) -> str:

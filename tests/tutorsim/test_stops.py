@@ -132,6 +132,7 @@ def test_the_end_of_a_run_warns_and_every_view_tells(
     shown = shell("show", log, SIMPLE).out
     assert "cut off at max_tokens: 1/propose/" in shown
     assert "refused: 1/critique/scaffolding/1" in shown
+    assert "replies cut off at max_tokens; 1 reply refused" in shell("show", log).out
     page = tmp_path / "report.md"
     assert shell("report", log, "-o", page).code == 0
     assert "Replies without an end of their own" in page.read_text()

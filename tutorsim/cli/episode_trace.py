@@ -15,6 +15,7 @@ from tutorsim.records import (
     Attempt,
     BallotRecord,
     BranchPoint,
+    EpisodeLine,
     EpisodeRecord,
     Note,
     Proposal,
@@ -26,7 +27,7 @@ from tutorsim.records import (
 )
 from tutorsim.voting import Decision, RichBallot, leaders, tally
 
-__all__ = ["REASONS", "trace"]
+__all__ = ["REASONS", "odd_ends", "trace"]
 
 Shown = Iterator[RenderableType]
 
@@ -60,7 +61,7 @@ def trace(run: RunRecord, record: EpisodeRecord, part: EpisodeRecord) -> Shown:
     if record.branch is not None:
         yield Prose(_continued(record.branch, run))
     yield Prose(_outcome(record, run.panel.success_threshold))
-    yield from _odd_ends(record)
+    yield from odd_ends(record)
     yield from _task(record)
     turns = {turn.turn: turn for turn in part.turns}
     for attempt in part.attempts:
@@ -71,7 +72,7 @@ def trace(run: RunRecord, record: EpisodeRecord, part: EpisodeRecord) -> Shown:
         yield from _turn(turn, run, record)
 
 
-def _odd_ends(record: EpisodeRecord) -> Shown:
+def odd_ends(record: EpisodeLine) -> Shown:
     """The calls whose replies did not come to their own end."""
     for odd in odd_stops(stop_counts([record])):
         keys = [

@@ -3,6 +3,7 @@
 import difflib
 import heapq
 from collections.abc import Iterable, Iterator, Sequence
+from itertools import chain
 from pathlib import Path
 from typing import TypeVar
 
@@ -14,7 +15,7 @@ from tutorsim.analysis.ballots.recount_source import Source, open_source
 from tutorsim.analysis.runs.branch_continuations import origin_of
 from tutorsim.analysis.systems import SystemRun, view_of
 from tutorsim.analysis.views.episode_list import EpisodeRow, episode_rows
-from tutorsim.cli.episode_trace import trace
+from tutorsim.cli.episode_trace import odd_ends, trace
 from tutorsim.cli.log_against_recording import check_logs
 from tutorsim.cli.options import report_options
 from tutorsim.cli.output_elements import Prose, caption, publish, table
@@ -132,7 +133,7 @@ def _show_of(
     if trace is None or turn is not None:
         raise system_named(run.head.system).refusal("show" if trace is None else "show --turn")
     record = _find(run.episodes, wanted)
-    shown = dialogue_shown(trace(run, record))
+    shown = chain(odd_ends(record), dialogue_shown(trace(run, record)))
     publish(shown, record.model_dump(mode="json"), as_json=as_json, output=output)
 
 

@@ -78,8 +78,9 @@ def document_of(run: SystemRun, *, brief: bool, command: str) -> Document:
 
         raise system_named(run.head.system).refusal(command)
     from tutorsim.analysis.ratings.ratings_section import with_ratings  # of runs alone
+    from tutorsim.analysis.systems.reply_endings import with_reply_endings
 
-    return with_ratings(make(run, brief), run)
+    return with_ratings(with_reply_endings(make(run, brief), run), run)
 
 
 def document_shown(

@@ -46,6 +46,12 @@ def read_run(folder: Path) -> RunRecord:
         LogError: If a file is missing, truncated, edited, or of another version.
     """
     path, episodes = folder / RUN_FILE, folder / EPISODES_FILE
+    if episodes.exists() and not episodes.is_file():
+        raise LogError(
+            f"{episodes} is no regular file.",
+            why="It is a pipe, a folder or a device, which is not read.",
+            hint="Write it again with `tutorsim replay`, into a new folder.",
+        )
     try:
         run = _checked(path.read_text(encoding="utf-8"), path, RunRecord, 1)
         with episodes.open("rb") as file:

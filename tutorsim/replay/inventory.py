@@ -3,7 +3,7 @@
 import hashlib
 import os
 from collections import Counter
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Collection, Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -22,7 +22,13 @@ from tutorsim.replay.retest_folder import (
     read_retest_manifest,
     retest_folder,
 )
-from tutorsim.replay.text_or_compressed import cassette_file, cassette_files, decompressed
+from tutorsim.replay.text_or_compressed import (
+    READ_SUFFIXES,
+    cassette_file,
+    cassette_files,
+    check_inside,
+    decompressed,
+)
 
 __all__ = [
     "CallSummary",
@@ -137,6 +143,7 @@ def verify_files(folder: Path) -> tuple[Finding, ...]:
     """
     manifest = read_manifest(folder)
     findings = [found for entry in manifest.episodes for found in _check_entry(folder, entry)]
+    findings += _check_kinds(folder, {entry.episode_id for entry in manifest.episodes})
     findings += _check_keys(folder)
     findings += _check_verdicts(folder, manifest)
     names = sorted(path.name for path in folder.iterdir())
@@ -306,6 +313,22 @@ def _check_retest(folder: Path, manifest: Manifest, found: Retest) -> Iterator[F
             yield Finding(f"{RETEST_FOLDER}/{cassette_name(name)}", "the manifest does not name it")
     for name in found.journals:
         yield Finding(f"{RETEST_FOLDER}/{name}{JOURNAL_SUFFIX}", "the retest is half recorded")
+
+
+def _check_kinds(folder: Path, checked: Collection[str]) -> Iterator[Finding]:
+    """Files beside the cassettes that a replay does not read: links out of the folder, and pipes.
+
+    Args:
+        folder: A recording's folder.
+        checked: Episodes whose cassettes were held against the manifest.
+    """
+    for path in sorted(folder.iterdir()):
+        episodes = {episode for episode, _ in cassette_files([path.name])}
+        if path.suffix in READ_SUFFIXES and not episodes & set(checked):
+            try:
+                check_inside(path)
+            except RecordingError as error:
+                yield Finding(path.name, _one_line(error))
 
 
 def _check_keys(folder: Path) -> Iterator[Finding]:

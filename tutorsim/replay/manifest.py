@@ -18,6 +18,7 @@ from tutorsim.records import EpisodeLine, Failure, Provenance, to_line
 from tutorsim.replay.cassette_file import Cassette
 from tutorsim.replay.recorded_call import cassette_name, is_episode_id
 from tutorsim.replay.safe_files import write_atomic
+from tutorsim.replay.text_or_compressed import read_inside
 from tutorsim.vocabularies import EpisodeStatus
 
 __all__ = [
@@ -259,13 +260,12 @@ def load_head(folder: Path, kind: type[H], *, schema: int) -> H | None:
         RecordingError: As `read_manifest`.
     """
     path = folder / kind.file
-    try:
-        data = json_value(path.read_bytes())
-        version = data["schema_version"]
-    except FileNotFoundError:
+    content = read_inside(path)
+    if content is None:
         return None
-    except OSError as error:
-        raise _refused(path, error.strerror or str(error)) from error
+    try:
+        data = json_value(content)
+        version = data["schema_version"]
     except (ValueError, KeyError, TypeError, RecursionError) as error:
         raise _refused(path, f"It is truncated or was edited ({error}).") from error
     if version != schema:

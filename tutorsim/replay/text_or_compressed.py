@@ -16,18 +16,23 @@ from tutorsim.replay.safe_files import write_atomic
 
 __all__ = [
     "CASSETTE_FORMS",
+    "READ_SUFFIXES",
     "CassetteForm",
     "cassette_file",
     "cassette_files",
+    "check_inside",
     "check_recordable",
     "compressed",
     "decompressed",
     "read_cassette_file",
+    "read_inside",
     "write_cassette_file",
 ]
 
 CassetteForm = Literal["text", "compressed"]
 CASSETTE_FORMS: Final[tuple[CassetteForm, ...]] = get_args(CassetteForm)
+READ_SUFFIXES: Final = (".json", ".jsonl", ".toml", ".zst")
+"""Suffixes of the files that a replay reads."""
 _ADDED: Final[dict[CassetteForm, str]] = {"text": "", "compressed": ".zst"}
 """What a form adds to the cassette's name."""
 _LEVEL: Final = 9
@@ -73,11 +78,11 @@ def read_cassette_file(folder: Path, episode_id: str) -> bytes:
         MissingCallError: If there is no such file.
         RecordingError: If it leads out of the folder, cannot be read or cannot be unpacked.
     """
-    data = _bytes(cassette_file(folder, episode_id, "text"), folder)
+    data = read_inside(cassette_file(folder, episode_id, "text"))
     if data is not None:
         return data
     packed = cassette_file(folder, episode_id, "compressed")
-    data = _bytes(packed, folder)
+    data = read_inside(packed)
     if data is not None:
         return decompressed(data, packed.name)
     raise MissingCallError(
@@ -86,21 +91,14 @@ def read_cassette_file(folder: Path, episode_id: str) -> bytes:
     )
 
 
-def _bytes(path: Path, folder: Path) -> bytes | None:
-    """A file of the folder; `None` where it is not there."""
+def read_inside(path: Path) -> bytes | None:
+    """A file of a recording's folder; `None` where it is not there.
+
+    Raises:
+        RecordingError: If it leads out of the folder, is no regular file, or cannot be read.
+    """
     try:
-        if path.is_symlink() and not path.resolve().is_relative_to(folder.resolve()):
-            raise RecordingError(
-                f"{path.name} leads out of its folder.",
-                why="It is a symbolic link to a file elsewhere.",
-                hint="Put the cassette itself into the folder.",
-            )
-        if path.exists() and not path.is_file():
-            raise RecordingError(
-                f"{path.name} is no regular file.",
-                why="It is a pipe, a folder or a device, which is not read.",
-                hint=_RESTORE,
-            )
+        check_inside(path)
         return path.read_bytes()
     except FileNotFoundError:
         return None
@@ -108,6 +106,26 @@ def _bytes(path: Path, folder: Path) -> bytes | None:
         raise RecordingError(
             f"{path.name} cannot be read.", why=error.strerror or str(error), hint=_RESTORE
         ) from error
+
+
+def check_inside(path: Path) -> None:
+    """Refuse a file that leads out of its folder, or that a reader would wait for.
+
+    Raises:
+        RecordingError: If it does.
+    """
+    if path.is_symlink() and not path.resolve().is_relative_to(path.parent.resolve()):
+        raise RecordingError(
+            f"{path.name} leads out of its folder.",
+            why="It is a symbolic link to a file elsewhere.",
+            hint="Put the file itself into the folder.",
+        )
+    if path.exists() and not path.is_file():
+        raise RecordingError(
+            f"{path.name} is no regular file.",
+            why="It is a pipe, a folder or a device, which is not read.",
+            hint=_RESTORE,
+        )
 
 
 def write_cassette_file(folder: Path, episode_id: str, text: bytes, form: CassetteForm) -> None:

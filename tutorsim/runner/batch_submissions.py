@@ -162,6 +162,7 @@ class Submissions:
 
     async def _patiently(self, ask: Callable[[], Awaitable[T]]) -> T:
         """Ask until there is an answer: a few times, and for as long as an outage may last."""
+        again = False
         while True:
             before = self._outage.answers
             try:
@@ -171,12 +172,13 @@ class Submissions:
                     f"The batch endpoint does not answer ({trouble}).",
                     unreachable=trouble.unreachable,
                 )
-                if not await self._outage.may_be_over(failed, answers_before=before):
+                if not await self._outage.may_be_over(failed, answers_before=before, again=again):
                     raise TutorsimError(
                         "The batch endpoint does not answer.",
                         why=f"{trouble}, {self._max_retries + 1} times.",
                         hint="The same command goes on from here; batches that were sent are kept.",
                     ) from trouble
+                again = True
             else:
                 self._outage.answered()
                 return found

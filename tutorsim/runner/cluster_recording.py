@@ -24,7 +24,7 @@ from tutorsim.model import Call, Reply
 from tutorsim.replay import FolderLock
 from tutorsim.replay.episode_recording import Deck
 from tutorsim.runner.cost_cap import Budget
-from tutorsim.runner.folder_checks import check_folders
+from tutorsim.runner.folder_checks import check_folders, check_regular
 from tutorsim.runner.machine_facts import fingerprint_text
 from tutorsim.runner.recording_queue import RecordingOptions, check_no_keys
 from tutorsim.runner.recording_session import (
@@ -136,6 +136,7 @@ def spread(
     with ExitStack() as stack:
         for folder in sorted({cassette_dir.resolve(), log_dir.resolve()}):
             stack.enter_context(FolderLock(folder))
+        check_regular(cassette_dir, links=True)
         check_nobody_at_work(cassette_dir)
         loaded = as_begun(loaded, cassette_dir)
         check_log_folder(log_dir, loaded.digest())

@@ -10,7 +10,8 @@ from tutorsim.errors import FolderError, RecordingError
 from tutorsim.records import RUN_FILE, TIMINGS_FILE
 from tutorsim.replay import MANIFEST_FILE, VERDICTS_FILE
 from tutorsim.replay.recorded_call import is_episode_id
-from tutorsim.replay.text_or_compressed import cassette_files
+from tutorsim.replay.text_or_compressed import READ_SUFFIXES, cassette_files
+from tutorsim.runner.shared_ledger import LEDGER_FILE
 from tutorsim.systems.study_loading import STUDY_FILE
 
 __all__ = ["SESSION_FILE", "check_folders", "check_regular", "is_begun"]
@@ -18,8 +19,14 @@ __all__ = ["SESSION_FILE", "check_folders", "check_regular", "is_begun"]
 SESSION_FILE: Final = ".recording.json"
 """Stands in a recording's folder while it is being made or taken up again."""
 _JOURNAL: Final = ".journal.jsonl"
-_OURS: Final = (STUDY_FILE, WORDINGS_FILE, VERDICTS_FILE, MANIFEST_FILE, SESSION_FILE)
-_READ: Final = (".json", ".jsonl", ".toml", ".zst")
+_OURS: Final = (
+    STUDY_FILE,
+    WORDINGS_FILE,
+    VERDICTS_FILE,
+    MANIFEST_FILE,
+    SESSION_FILE,
+    LEDGER_FILE,
+)
 
 
 def is_begun(folder: Path) -> bool:
@@ -28,7 +35,7 @@ def is_begun(folder: Path) -> bool:
 
 
 def check_folders(cassette_dir: Path, log_dir: Path, *, anew: bool) -> None:
-    """Refuse folders in which a recording would overwrite, follow or pay for what it should not.
+    """Refuse folders in which a recording would overwrite or pay for what it should not.
 
     Args:
         cassette_dir: Where the recording is made or gone on with.
@@ -36,11 +43,9 @@ def check_folders(cassette_dir: Path, log_dir: Path, *, anew: bool) -> None:
         anew: The user wants to pay again for a study whose whole log is there.
 
     Raises:
-        RecordingError: If something in the recording's folder is a link or no regular file.
         FolderError: If a file of ours would be written over one that is not, or a whole log
             stands beside an empty folder.
     """
-    check_regular(cassette_dir, links=True)
     if is_begun(cassette_dir):
         return
     foreign = sorted(_named_like_ours(cassette_dir))
@@ -69,7 +74,7 @@ def check_regular(folder: Path, *, links: bool) -> None:
     """Refuse what is no regular file, before anything is read: a pipe would be waited for.
 
     Args:
-        folder: A recording's folder.
+        folder: A recording's folder, or a run folder.
         links: Refuse symbolic links too, wherever they lead.
 
     Raises:
@@ -81,7 +86,7 @@ def check_regular(folder: Path, *, links: bool) -> None:
         odd = [
             entry.name
             for entry in entries
-            if entry.name.endswith(_READ)
+            if entry.name.endswith(READ_SUFFIXES)
             and ((links and entry.is_symlink()) or not (entry.is_file() or _leads_nowhere(entry)))
         ]
     if odd:

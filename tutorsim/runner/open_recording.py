@@ -11,6 +11,7 @@ from typing import Any, Final
 from tutorsim.catalog.wordings_file import WORDINGS_FILE
 from tutorsim.errors import CatalogError, RecordingError, StudyError, TaskFileError
 from tutorsim.replay import EpisodeEntry, Manifest, read_manifest
+from tutorsim.replay.text_or_compressed import READ_SUFFIXES
 from tutorsim.runner.folder_checks import SESSION_FILE, check_regular
 from tutorsim.runner.recording_session import check_verdicts
 from tutorsim.study import EpisodeSpec
@@ -19,8 +20,6 @@ from tutorsim.systems import LoadedStudy, load_recorded_study
 __all__ = ["Recording", "check_drift", "check_links", "open_recording"]
 
 STUDY_FILE: Final = "study.toml"
-READ: Final = (".json", ".jsonl", ".toml", ".zst")
-"""Suffixes of the files that a replay reads."""
 RESTORE: Final = "Restore the files from version control."
 
 
@@ -125,7 +124,11 @@ def check_links(folder: Path) -> None:
         return  # reading the manifest says so
     inside = folder.resolve()
     with os.scandir(folder) as entries:
-        links = [Path(one.path) for one in entries if one.is_symlink() and one.name.endswith(READ)]
+        links = [
+            Path(one.path)
+            for one in entries
+            if one.is_symlink() and one.name.endswith(READ_SUFFIXES)
+        ]
     for path in sorted(links):
         if not path.resolve().is_relative_to(inside):
             raise RecordingError(

@@ -45,12 +45,16 @@ class Outage:
             self.note("the endpoint answers again.")
         self._since = None
 
-    async def may_be_over(self, error: CallFailed, *, answers_before: int) -> bool:
+    async def may_be_over(self, error: CallFailed, *, answers_before: int, again: bool) -> bool:
         """Wait for the endpoint after a failed call, if it is away.
+
+        A call that fails for the first time may have been made before the outage began, so that
+        others were answered meanwhile; it is made again like those that came later.
 
         Args:
             error: How the call failed.
             answers_before: Number of replies when it was made.
+            again: Whether it failed before, with a pause between.
 
         Returns:
             Whether the call should be made again; otherwise it failed on its own.
@@ -60,8 +64,12 @@ class Outage:
         """
         if not self.answers:
             self._end_if_nothing_works(error)
-        if not (error.unreachable and self.limit) or self.answers != answers_before:
+        if not (error.unreachable and self.limit):
             return False
+        if self.answers != answers_before:
+            if not again:
+                await self.stop.pause(SHORTEST)
+            return not again
         now = time.monotonic()
         if self._since is None:
             self._since = now

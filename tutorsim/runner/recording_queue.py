@@ -198,6 +198,7 @@ class Line:
         async with self._free:
             if failed is not None:
                 raise CallFailed(failed.error, key=failed.key)
+            again = False
             while True:
                 before = self._outage.answers
                 try:
@@ -205,16 +206,17 @@ class Line:
                     self._outage.answered()
                     return reply
                 except CallFailed as error:
-                    if not await self._is_made_again(error, before):
+                    if not await self._is_made_again(error, before, again=again):
                         raise CallFailed(error.what, why=error.why, key=str(call.key)) from error
+                    again = True
                 except TutorsimError as error:
                     self._stop.because(error)
                     raise
 
-    async def _is_made_again(self, error: CallFailed, answers_before: int) -> bool:
+    async def _is_made_again(self, error: CallFailed, answers_before: int, *, again: bool) -> bool:
         """Whether a call that failed is made again, because nothing answered."""
         try:
-            return await self._outage.may_be_over(error, answers_before=answers_before)
+            return await self._outage.may_be_over(error, answers_before=answers_before, again=again)
         except TutorsimError as reason:
             self._stop.because(reason)
             raise

@@ -24,6 +24,7 @@ from tutorsim.records import (
     read_run,
 )
 from tutorsim.replay import Manifest, folder_error, make_folder, write_atomic
+from tutorsim.runner.folder_checks import check_regular
 from tutorsim.systems import LoadedStudy
 
 __all__ = ["LogWriter", "check_log_folder", "remove_retest", "run_record"]
@@ -36,8 +37,10 @@ def check_log_folder(folder: Path, study_digest: str) -> None:
 
     Raises:
         LogError: If a log is there and damaged; it stays as it is.
+        RecordingError: If a pipe, a folder or a device stands where a file belongs.
         FolderError: If a log of another study is there.
     """
+    check_regular(folder, links=False)
     _finish_renaming(folder)
     if not (folder / RUN_FILE).exists():
         if (folder / EPISODES_FILE).exists():

@@ -23,7 +23,14 @@ from tutorsim.model import Call, Reply
 from tutorsim.replay import VerdictStore, folder_error
 from tutorsim.runner.cost_cap import Budget
 
-__all__ = ["Ledger", "SharedBudget", "SharedVerdicts", "at_work", "check_nobody_at_work"]
+__all__ = [
+    "LEDGER_FILE",
+    "Ledger",
+    "SharedBudget",
+    "SharedVerdicts",
+    "at_work",
+    "check_nobody_at_work",
+]
 
 LEDGER_FILE: Final = ".ledger.json"
 WORK_FILE: Final = ".at-work.lock"
@@ -120,7 +127,8 @@ def at_work(folder: Path) -> Iterator[None]:
 def check_nobody_at_work(folder: Path) -> None:
     """Refuse a folder in which workers of an earlier command still write tapes.
 
-    Books that a killed command left are removed: nobody keeps them any more.
+    Books that a killed command left are removed: nobody keeps them any more. A file of their name
+    that is of another size was not written here, and stays.
 
     Raises:
         FolderError: If they do.
@@ -130,7 +138,9 @@ def check_nobody_at_work(folder: Path) -> None:
         handle = _locked(path, 0, shared=False)
         path.unlink(missing_ok=True)
         os.close(handle)
-    (folder / LEDGER_FILE).unlink(missing_ok=True)
+    books = folder / LEDGER_FILE
+    if books.is_file() and books.lstat().st_size in (0, WIDTH):
+        books.unlink()
 
 
 def _file_locks() -> ModuleType:

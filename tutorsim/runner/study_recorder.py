@@ -14,7 +14,7 @@ from tutorsim.replay import EpisodeEntry, FolderLock, Manifest, VerdictStore, wr
 from tutorsim.replay.code_verdicts import program_digest
 from tutorsim.replay.person_inputs import InputStore
 from tutorsim.runner.cost_cap import Budget
-from tutorsim.runner.folder_checks import check_folders
+from tutorsim.runner.folder_checks import check_folders, check_regular
 from tutorsim.runner.job import Job, study_piece
 from tutorsim.runner.job_recording import Taping
 from tutorsim.runner.machine_facts import fingerprint_text, machine_facts
@@ -76,6 +76,7 @@ def record(
     with ExitStack() as stack:
         for folder in sorted({cassette_dir.resolve(), log_dir.resolve()}):
             stack.enter_context(FolderLock(folder))
+        check_regular(cassette_dir, links=True)
         check_nobody_at_work(cassette_dir)
         loaded = as_begun(loaded, cassette_dir)
         check_log_folder(log_dir, loaded.digest())

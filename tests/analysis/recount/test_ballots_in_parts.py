@@ -148,6 +148,18 @@ def test_a_part_of_another_shape_is_counted_the_same(changed, table, plan, tmp_p
     assert replace(second, notes=()) == replace(first, notes=())
 
 
+@pytest.mark.parametrize("batch", [1, 1_000_000])
+def test_rows_in_the_order_of_their_stages_are_counted_the_same(
+    batch, table, plan, tmp_path, monkeypatch
+):
+    """Small row groups give a first batch that holds first votes alone, so no decided turn."""
+    table.write_parquet(tmp_path / "a.parquet")
+    expected = summarise(tmp_path / "a.parquet", plan)
+    monkeypatch.setattr(parquet_batches, "BATCH", batch)
+    table.sort("stage").write_parquet(tmp_path / "b.parquet", row_group_size=5)
+    assert replace(summarise(tmp_path / "b.parquet", plan), notes=()) == replace(expected, notes=())
+
+
 @pytest.mark.costly
 def test_turns_of_other_sizes_are_counted_among_the_others(table, tmp_path):
     """Five candidates have no table, and one turn's voters change between the votes."""
@@ -190,6 +202,28 @@ def test_a_part_is_checked_like_the_whole_and_names_the_row(row, reason, table, 
     with pytest.raises(BallotFileError, match=reason) as found:
         recount_parts([part], name="x", targets=["simple"], exempt=[0], budget=25)
     assert f"part-7.parquet, row {table.height + 1}:" in found.value.what
+
+
+def of_points(*ballots: tuple[int, int]) -> pl.DataFrame:
+    rows = [
+        ("e", 1, "vote_final", "cumulative", f"v{i}", c, mass)
+        for i, ballot in enumerate(ballots)
+        for c, mass in zip("ab", ballot, strict=True)
+    ]
+    names = ["episode_id", "turn", "stage", "protocol", "voter", "candidate", "mass"]
+    return pl.DataFrame(rows, schema=names, orient="row")
+
+
+def test_the_ballot_with_another_sum_is_blamed_and_not_those_after_it(tmp_path):
+    file = tmp_path / "a.parquet"
+    of_points((10, 10), (5, 20), (15, 10)).write_parquet(file)
+    with pytest.raises(BallotFileError, match=r"row 1: the points of 'v0' sum to 20, not to 25"):
+        recount_parts([file], name="x")
+    with pytest.raises(BallotFileError, match=r"row 3: the points of 'v1' sum to 25, not to 20"):
+        recount_parts([file], name="x", budget=20)
+    of_points((10, 10), (5, 20)).write_parquet(file)
+    with pytest.raises(BallotFileError, match="as many ballots sum to 25 points as to 20"):
+        recount_parts([file], name="x")
 
 
 def test_parts_with_different_budgets_are_refused(tmp_path):

@@ -3,6 +3,7 @@
 from typing import Any
 
 from tutorsim.analysis.views.episode_list import episode_rows
+from tutorsim.records import CallRecord
 from tutorsim.vocabularies import DEFAULT_ROLES
 
 S, MI, MO, ME = DEFAULT_ROLES
@@ -34,3 +35,23 @@ def test_what_is_special_is_told(panel_turn: Any, panel_episode: Any, panel_sour
     assert rows["once"].special == ("solved at once",)
     assert rows["plain"].special == ()
     assert (rows["flip"].winners, rows["flip"].decided_by) == (("misconception",), ("vote",))
+
+
+def test_replies_that_were_cut_off_or_refused_are_counted(
+    panel_episode: Any, panel_source: Any
+) -> None:
+    reasons = ("max_tokens", "refusal", "max_tokens", "end_turn")
+    calls = tuple(
+        CallRecord(
+            key=f"{turn}/student/student/1",
+            stage="student",
+            model="m",
+            stop_reason=reason,
+            input_tokens=1,
+            output_tokens=1,
+        )
+        for turn, reason in enumerate(reasons)
+    )
+    episode = panel_episode(condition="baseline").model_copy(update={"calls": calls})
+    [row] = episode_rows(panel_source(episode))
+    assert row.special == ("2 replies cut off at max_tokens", "1 reply refused")

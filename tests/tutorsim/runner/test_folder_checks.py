@@ -18,6 +18,7 @@ OURS = (
     "tasks.sciq.jsonl",
     "sciq.ice.help_avoidant.simple.json",
     "sciq.ice.help_avoidant.simple.journal.jsonl",
+    ".ledger.json",
 )
 
 
@@ -74,6 +75,48 @@ def test_a_pipe_is_refused_before_it_is_read(tmp_path: Path) -> None:
     os.mkfifo(tmp_path / "manifest.json")
     with pytest.raises(RecordingError, match="no regular file"):
         check_regular(tmp_path, links=False)
+
+
+@pytest.mark.parametrize("name", ["manifest.json", ".recording.json"])
+def test_a_recording_is_not_begun_beside_a_pipe(
+    name: str, endpoint: Any, write_grid: Any, shell: Any, tmp_path: Path
+) -> None:
+    folder = tmp_path / "cassettes"
+    folder.mkdir()
+    os.mkfifo(folder / name)
+    said = shell("run", write_grid(), "--log-dir", tmp_path / "l", "--cassette-dir", folder)
+    assert (said.code, "no regular file" in said.err) == (4, True)
+
+
+@pytest.mark.parametrize("name", ["run.json", "episodes.jsonl"])
+def test_a_pipe_in_a_run_folder_is_refused(
+    name: str, endpoint: Any, recorded: Any, shell: Any
+) -> None:
+    (recorded.log / name).unlink()
+    os.mkfifo(recorded.log / name)
+    for command in (
+        ("summary", recorded.log),
+        ("replay", recorded.cassettes, "--log-dir", recorded.log),
+        ("run", recorded.study, "--log-dir", recorded.log, "--cassette-dir", recorded.cassettes),
+    ):
+        assert shell(*command).code == 4, command
+
+
+@pytest.mark.parametrize("kind", ["pipe", "link"])
+@pytest.mark.parametrize("name", ["manifest.json", "study.toml"])
+def test_the_files_of_a_recording_are_looked_at_and_not_followed(
+    kind: str, name: str, recorded: Any, shell: Any, tmp_path: Path
+) -> None:
+    path = recorded.cassettes / name
+    path.rename(tmp_path / name)
+    if kind == "pipe":
+        os.mkfifo(path)
+    else:
+        path.symlink_to(tmp_path / name)
+    said = shell("cassette", "verify", recorded.cassettes)
+    assert said.code == (4 if name == "manifest.json" else 1)
+    assert f"{name} {'is no regular file' if kind == 'pipe' else 'leads out'}" in said.err
+    assert shell("cassette", "list", recorded.cassettes).code == 0
 
 
 def test_a_mistyped_folder_beside_a_whole_log_is_not_paid_for_again(

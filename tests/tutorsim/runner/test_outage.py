@@ -37,9 +37,11 @@ def outage(limit: float = 600.0) -> tuple[Outage, list[str]]:
     return Outage(limit, Stop(), said.append), said
 
 
-def again(one: Outage, error: CallFailed, before: int | None = None) -> bool:
+def again(
+    one: Outage, error: CallFailed, before: int | None = None, *, failed_before: bool = True
+) -> bool:
     count = one.answers if before is None else before
-    return asyncio.run(one.may_be_over(error, answers_before=count))
+    return asyncio.run(one.may_be_over(error, answers_before=count, again=failed_before))
 
 
 def test_pauses_grow_until_the_limit_and_then_the_recording_ends(clock: Any) -> None:
@@ -72,13 +74,25 @@ def test_the_end_of_an_outage_is_told_and_the_next_one_begins_anew(clock: Any) -
     assert len(said) == 3
 
 
-def test_a_call_that_fails_while_others_are_answered_fails_on_its_own(clock: Any) -> None:
+def test_a_call_that_fails_again_while_others_are_answered_fails_on_its_own(clock: Any) -> None:
     one, _ = outage()
     one.answered()
     one.answered()
     assert not again(one, AWAY, before=1)
     assert not again(one, ODD)
     assert clock() == 0
+
+
+def test_a_call_under_way_when_an_outage_begins_is_made_again(clock: Any) -> None:
+    """Others were answered between its beginning and its failure, and none afterwards."""
+    one, said = outage()
+    one.answered()
+    one.answered()
+    assert again(one, AWAY, before=1, failed_before=False)
+    assert (clock(), said) == (1, [])
+    assert again(one, AWAY)
+    assert len(said) == 1
+    assert not again(one, ODD, before=1, failed_before=False)
 
 
 def test_without_a_limit_nothing_is_waited_for(clock: Any) -> None:
@@ -152,6 +166,18 @@ def test_an_outage_in_the_middle_fails_no_episode(
     assert files(tmp_path / "log", tmp_path / "cassettes") == files(
         recorded_once.log, recorded_once.cassettes
     )
+
+
+@pytest.mark.loopback
+def test_an_outage_fails_no_call_that_was_under_way_when_it_began(
+    endpoint: Any, write_grid: Any, run: Any
+) -> None:
+    """Other calls are answered between the two attempts, both of which fail."""
+    early = "sciq.ice.help_avoidant.simple/0/student/student/1"
+    endpoint.fault = lambda call, attempt: "503" if call == early and attempt < 2 else None
+    said = run(write_grid(), "--max-retries", 1)
+    assert said.code == 0, said.err
+    assert endpoint.counts()[early] == 3
 
 
 @pytest.mark.loopback

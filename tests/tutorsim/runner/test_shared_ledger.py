@@ -139,3 +139,9 @@ def test_books_that_a_killed_command_left_go_when_nobody_is_at_work(tmp_path):
     assert [path.name for path in tmp_path.iterdir()] == [".ledger.json"]
     check_nobody_at_work(tmp_path)
     assert list(tmp_path.iterdir()) == []
+
+
+def test_a_file_of_another_s_under_the_name_of_the_books_stays(tmp_path):
+    (tmp_path / ".ledger.json").write_text("mine")
+    check_nobody_at_work(tmp_path)
+    assert (tmp_path / ".ledger.json").read_text() == "mine"

@@ -1,0 +1,68 @@
+"""Replies that were refused or cut off are told in the summary and report of every system."""
+
+import pytest
+
+from tests.tutorsim.systems.greeting import GreetingRecord
+from tutorsim.analysis.systems import SystemRun
+from tutorsim.analysis.systems.reply_endings import with_reply_endings
+from tutorsim.analysis.systems.system_view import framed
+from tutorsim.records import CallRecord, Provenance, RunRecord, SystemSettings
+
+
+def run_of(*stop_reasons):
+    """A run of one episode, a call for each stop reason."""
+    calls = tuple(
+        CallRecord(
+            key=f"{turn}/greet/host/1",
+            stage="greet",
+            model="m",
+            stop_reason=reason,
+            input_tokens=1,
+            output_tokens=1,
+        )
+        for turn, reason in enumerate(stop_reasons, start=1)
+    )
+    record = GreetingRecord(
+        episode_id="guests.Otto.none.simple",
+        benchmark="guests",
+        task_id="Otto",
+        variant="none",
+        condition="simple",
+        calls=calls,
+    )
+    head = RunRecord(
+        study=SystemSettings(name="made", system="greeting", conditions=("simple",)),
+        study_digest="s",
+        recording_digest="r",
+        provenance=Provenance(kind="relay", name="script"),
+        packages={},
+        episodes=1,
+    )
+    return SystemRun(name="made", head=head, episodes=(record,))
+
+
+@pytest.fixture
+def document_of():
+    def build(*stop_reasons):
+        run = run_of(*stop_reasons)
+        plain = framed(run, summary="", answers=(), sections=())
+        return plain, with_reply_endings(plain, run)
+
+    return build
+
+
+def test_the_first_screen_counts_them_and_a_table_names_their_stage(document_of):
+    _, told = document_of("end_turn", "max_tokens", "refusal", "max_tokens")
+    [answer], [section] = told.answers, told.sections
+    assert (answer.headline, answer.section) == ("not 3 of 4 replies", section.id)
+    assert "3 were taken as they are" in answer.detail
+    [table] = section.tables
+    assert table.data.rows() == [
+        ("greet", "cut off at max_tokens", 2, 2),
+        ("greet", "refused", 1, 1),
+    ]
+
+
+def test_where_every_reply_has_an_end_the_document_stays(document_of):
+    plain, told = document_of("end_turn", "stop_sequence", None)
+    assert told == plain

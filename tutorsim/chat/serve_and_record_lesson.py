@@ -124,8 +124,9 @@ def _study_with_person(loaded: LoadedStudy) -> GroupStudy:
     if isinstance(loaded, GroupStudy) and loaded.with_person():
         return loaded
     raise UsageError(
-        f"The study {loaded.study.name!r} has no lesson with a person.",
-        why="Only a study of the system `group` with the learner `person` has one.",
+        f"`tutorsim chat` serves lessons with a person, and the study {loaded.study.name!r} "
+        f"of the system {loaded.system.name!r} has none.",
+        why="Only a study of the system 'group' with the learner `person` has one.",
         hint='Add `learners = ["person"]`, or record the study with `tutorsim run`.',
     )
 

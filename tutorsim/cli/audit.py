@@ -180,7 +180,7 @@ def _head(source: Path) -> RunRecord:
     head = read_run(source)
     if head.system not in ("panel", "group"):
         raise UsageError(
-            f"{source} is a run of the system {head.system!r}.",
+            f"`tutorsim audit` does not apply to {source}, a run of the system {head.system!r}.",
             why="Its log holds no replies of a tutor to a student, one a turn.",
             hint="Audit a run of panels or of single tutors, a branch of one, or group lessons.",
         )

@@ -6,7 +6,7 @@ from dataclasses import replace
 from functools import partial
 from itertools import chain
 from pathlib import Path
-from typing import TypedDict
+from typing import Final, TypedDict
 
 import click
 from rich.console import RenderableType
@@ -224,12 +224,8 @@ def recount(
     """
     system = system_run(source, to_recount=True)
     refuse_panel(system, panel)
-    if system is not None and system.head.voting is None and rules:
-        raise UsageError(
-            "--score counts votes.",
-            why=f"Nobody votes in {source.name}, a run of the system {system.head.system}.",
-            hint="Leave --score out.",
-        )
+    if system is not None:
+        _refuse_what_does_not_apply(system)
     whole = None if system is None else _whole_episodes(system, changes)
     if system is None and changes:
         raise UsageError(
@@ -261,6 +257,42 @@ def recount(
             {"episodes": to_value(whole), **value},
         )
     publish(shown, value, as_json=as_json, output=output)
+
+
+_OF_VOTES: Final = ("targets", "rules", "exempt", "fallback_order", "engine", "turns")
+"""Options that say how votes are counted."""
+
+
+def _refuse_what_does_not_apply(run: SystemRun) -> None:
+    """Refuse options that would change nothing of the recount of a system's run.
+
+    Raises:
+        UsageError: Naming system, command and option.
+    """
+    from tutorsim.systems import system_named
+
+    given = _options_given()
+    if "thresholds" in given:
+        raise system_named(run.head.system).refusal("recount --threshold")
+    options = [given[name] for name in _OF_VOTES if name in given]
+    if run.head.voting is None and options:
+        raise UsageError(
+            f"`tutorsim recount {options[0]}` counts votes.",
+            why=f"Nobody votes in {run.name}, a run of the system {run.head.system!r}.",
+            hint=f"Leave {options[0]} out.",
+        )
+
+
+def _options_given() -> dict[str, str]:
+    """Parameters of the command line by name → the option as it is typed."""
+    context = click.get_current_context()
+    typed = (p for p in context.command.params if isinstance(p, click.Option))
+    on_the_line = click.core.ParameterSource.COMMANDLINE
+    return {
+        p.name: p.opts[0]
+        for p in typed
+        if p.name is not None and context.get_parameter_source(p.name) is on_the_line
+    }
 
 
 def _sections_of(

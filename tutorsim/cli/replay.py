@@ -1,13 +1,21 @@
 """`tutorsim replay`: play a recording again and write its log."""
 
+from __future__ import annotations
+
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 import click
 
 from tutorsim.cli.console import err, safe
 from tutorsim.cli.progress import counted
 from tutorsim.errors import CheckFailed
-from tutorsim.sandbox.protection_levels import Setting
+
+if TYPE_CHECKING:
+    from contextlib import AbstractContextManager
+
+    from tutorsim.sandbox import Sandbox
+    from tutorsim.sandbox.protection_levels import Setting
 
 __all__ = ["replay"]
 
@@ -49,9 +57,12 @@ def replay(
     from contextlib import nullcontext
 
     from tutorsim.runner.replaying import replay as play
-    from tutorsim.sandbox import Sandbox
 
-    judge = Sandbox(level) if reexecute else nullcontext()
+    judge: AbstractContextManager[Sandbox | None] = nullcontext()
+    if reexecute:
+        from tutorsim.sandbox import Sandbox
+
+        judge = Sandbox(level)
     with judge as sandbox, counted("episodes") as count:
         run, changes = play(
             cassette_dir,

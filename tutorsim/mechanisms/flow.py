@@ -143,7 +143,7 @@ def _answers(
         for question, reply in zip(questions, replies, strict=True)
     ]
     cut_off = [
-        isinstance(reply, Reply) and reply.is_cut_off and question.call.if_cut_off is not None
+        question.call.if_cut_off is not None and isinstance(reply, Reply) and reply.is_cut_off
         for question, reply in zip(questions, replies, strict=True)
     ]
     unread = [

@@ -88,6 +88,11 @@ class EpisodeEntry(Entry):
     outcome: dict[str, Any]
     """What came of the episode in its system's words, short enough to review in a diff."""
 
+    @property
+    def has_failures(self) -> bool:
+        """Whether some call failed for good."""
+        return self.failure is not None
+
     def failed(self, key: str) -> Failure | None:
         """How a call failed that the cassette does not hold; `None` where none failed."""
         return self.failure
@@ -169,6 +174,9 @@ class Digests(Protocol):
 
     @property
     def record_sha256(self) -> str: ...
+
+    @property
+    def has_failures(self) -> bool: ...
 
     def failed(self, key: str) -> Failure | None: ...
 

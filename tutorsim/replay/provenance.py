@@ -30,10 +30,10 @@ class Witness:
 
     def note(self, cassette: Cassette) -> None:
         """Take in one cassette; an empty one says nothing."""
-        for one in cassette.interactions.values():
-            self.kinds.add(one.kind)
-            if STANDIN_HEADER in one.response_headers:
-                self.standins.add(one.response_headers[STANDIN_HEADER])
+        answered = cassette.interactions.values()
+        self.kinds |= {one.kind for one in answered}
+        named = {one.response_headers.get(STANDIN_HEADER) for one in answered}
+        self.standins |= {name for name in named if name is not None}
 
     def join(self, other: "Witness") -> None:
         """Take in what another one gathered."""

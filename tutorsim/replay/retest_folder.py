@@ -45,6 +45,11 @@ class RetestEntry(Entry):
     record_sha256: str = Field(pattern=SHA256)
     """Digest of the episode's line in `retest.jsonl`."""
 
+    @property
+    def has_failures(self) -> bool:
+        """Whether some call failed for good."""
+        return bool(self.failures)
+
     def failed(self, key: str) -> Failure | None:
         """How a call failed that the cassette does not hold; `None` where it did not fail."""
         return next((failure for failure in self.failures if failure.key == key), None)

@@ -4,10 +4,12 @@ import json
 import os
 import platform
 from pathlib import Path
-from typing import Any, Final
+from typing import TYPE_CHECKING, Any, Final
 
 from tutorsim.replay import package_versions
-from tutorsim.sandbox import Sandbox
+
+if TYPE_CHECKING:  # a replay judges nothing
+    from tutorsim.sandbox import Sandbox
 
 __all__ = ["RECORDING", "fingerprint_text", "machine_facts"]
 
@@ -16,7 +18,7 @@ RECORDING: Final = "recording"
 
 
 def machine_facts(
-    command: str, recording: Path, sandbox: Sandbox | None, *, used: bool
+    command: str, recording: Path, sandbox: "Sandbox | None", *, used: bool
 ) -> dict[str, Any]:
     """The first line of `timings.jsonl`, the one place beside a log that may hold a path.
 
@@ -37,6 +39,6 @@ def machine_facts(
     }
 
 
-def fingerprint_text(sandbox: Sandbox) -> str:
+def fingerprint_text(sandbox: "Sandbox") -> str:
     """A sandbox's fingerprint as one line, as recorded verdicts carry it."""
     return json.dumps(sandbox.fingerprint, sort_keys=True, separators=(",", ":"))

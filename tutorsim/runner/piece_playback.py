@@ -3,7 +3,7 @@
 import time
 from collections.abc import Sequence
 from dataclasses import dataclass, field
-from typing import Any, Generic, NamedTuple, TypeVar
+from typing import TYPE_CHECKING, Any, Generic, NamedTuple, TypeVar
 
 from tutorsim.errors import CallFailed, MissingCallError, TutorsimError
 from tutorsim.flow_drivers import drive_async
@@ -25,7 +25,9 @@ from tutorsim.replay.person_inputs import InputStore
 from tutorsim.replay.retest_folder import RetestManifest
 from tutorsim.runner.job import Piece
 from tutorsim.runner.manifest_check import check_origin
-from tutorsim.sandbox import Sandbox
+
+if TYPE_CHECKING:  # a replay judges nothing
+    from tutorsim.sandbox import Sandbox
 
 __all__ = ["Played", "Replayed", "Source", "VerdictChange", "play", "played"]
 
@@ -72,7 +74,7 @@ class Source:
     """`None` for a job without programs."""
     inputs: InputStore | None = None
     """`None` for a job that hears nobody."""
-    sandbox: Sandbox | None = None
+    sandbox: "Sandbox | None" = None
     """Runs recorded programs again, for comparison."""
 
 
@@ -156,10 +158,13 @@ class _World:
             return self._heard(effect)
         failures = self._failures(effect.calls)
         reply, piece_id = self.playback.reply, self.piece_id
-        answered = [
-            await reply(piece_id, call) for call in effect.calls if str(call.key) not in failures
-        ]
-        self.models.update(reply.model for reply in answered)
+        calls = (
+            [call for call in effect.calls if str(call.key) not in failures]
+            if failures
+            else (effect.calls)
+        )
+        answered = [await reply(piece_id, call) for call in calls]
+        self.models.update([reply.model for reply in answered])
         if not failures:
             return tuple(answered)
         if not effect.each:
@@ -170,6 +175,8 @@ class _World:
 
     def _failures(self, calls: Sequence[Call]) -> dict[str, Failure]:
         """The calls that failed when they were recorded, with how they did."""
+        if not self.entry.has_failures:
+            return {}
         held = self.playback.cassette.interactions
         failed = {
             key: self.entry.failed(key) for call in calls if (key := str(call.key)) not in held

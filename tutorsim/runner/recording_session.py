@@ -13,7 +13,7 @@ from dataclasses import dataclass
 from datetime import UTC, datetime
 from itertools import chain
 from pathlib import Path
-from typing import Any, ClassVar
+from typing import TYPE_CHECKING, Any, ClassVar
 
 from pydantic import ValidationError
 
@@ -37,8 +37,10 @@ from tutorsim.replay.provenance import relay_name
 from tutorsim.replay.recorded_call import cassette_name
 from tutorsim.replay.retest_folder import RetestManifest
 from tutorsim.runner.folder_checks import SESSION_FILE
-from tutorsim.sandbox import Sandbox, require_provable
 from tutorsim.systems import LoadedStudy, write_study
+
+if TYPE_CHECKING:  # a replay judges nothing
+    from tutorsim.sandbox import Sandbox
 
 __all__ = [
     "SESSION_FILE",
@@ -199,7 +201,7 @@ def open_session(loaded: LoadedStudy, folder: Path, *, retry_errors: bool = Fals
     return Session(folder, **begun, today=day, earlier=earlier, retried=retried)
 
 
-def check_tasks(loaded: LoadedStudy, folder: Path, sandbox: Sandbox) -> None:
+def check_tasks(loaded: LoadedStudy, folder: Path, sandbox: "Sandbox") -> None:
     """Refuse to begin a recording whose programming tasks cannot be judged.
 
     A finished recording is taken up as it is.
@@ -208,6 +210,8 @@ def check_tasks(loaded: LoadedStudy, folder: Path, sandbox: Sandbox) -> None:
         TaskFileError: If the tests of a task prove nothing.
         SandboxError: If there are such tasks, and this machine cannot judge them.
     """
+    from tutorsim.sandbox import require_provable
+
     if not (folder / MANIFEST_FILE).exists():
         require_provable(sandbox, chain.from_iterable(loaded.tasks.values()))
 

@@ -24,11 +24,12 @@ from tutorsim.runner.playback_reader import open_reader
 from tutorsim.runner.retest_log import RetestLog
 from tutorsim.runner.retest_playing import open_retest
 from tutorsim.runner.run_folder_writer import LogWriter, check_log_folder, remove_retest, run_record
-from tutorsim.sandbox import Sandbox
 from tutorsim.study import EpisodeSpec
 
-if TYPE_CHECKING:
+if TYPE_CHECKING:  # a replay judges nothing
     from concurrent.futures import ProcessPoolExecutor
+
+    from tutorsim.sandbox import Sandbox
 
 __all__ = [
     "OnProgress",
@@ -57,7 +58,7 @@ def replay(
     log_dir: Path,
     reader: ReaderName = "fast",
     workers: int | None = None,
-    sandbox: Sandbox | None = None,
+    sandbox: "Sandbox | None" = None,
     on_progress: OnProgress = lambda done, total: None,
 ) -> tuple[RunRecord, tuple[VerdictChange, ...]]:
     """Replay a recording and write its log, and beside it its retest where it has one.
@@ -126,7 +127,7 @@ def replay_each(
     *,
     reader: ReaderName = "fast",
     workers: int | None = 1,
-    sandbox: Sandbox | None = None,
+    sandbox: "Sandbox | None" = None,
     with_entries: bool = False,
     on_progress: OnProgress = lambda done, total: None,
 ) -> Iterator[Replayed]:
@@ -155,7 +156,7 @@ def _replayed(
     *,
     reader: ReaderName,
     workers: int | None,
-    sandbox: Sandbox | None,
+    sandbox: "Sandbox | None",
     with_entries: bool,
 ) -> Iterator[Replayed]:
     if workers is None:
@@ -170,7 +171,7 @@ def _replayed(
     return _side_by_side(work, indices, workers)
 
 
-def _source(recording: Recording, reader: Reader, sandbox: Sandbox | None = None) -> Source:
+def _source(recording: Recording, reader: Reader, sandbox: "Sandbox | None" = None) -> Source:
     """Where the effects of a recording's episodes are answered from."""
     return Source(
         head=recording.manifest,
@@ -205,7 +206,7 @@ def _in_this_process(work: _Work, indices: Sequence[int]) -> Iterator[Replayed]:
 
 
 def _through_the_sdk(
-    recording: Recording, sandbox: Sandbox | None, *, with_entries: bool
+    recording: Recording, sandbox: "Sandbox | None", *, with_entries: bool
 ) -> Iterator[Replayed]:
     with open_reader(recording.folder, sdk=True) as (reader, run):
         work = _Work(recording, _source(recording, reader, sandbox), with_entries)

@@ -252,7 +252,7 @@ def _first_difference(line: str, entry: EpisodeEntry, logged: str | None, system
     outcome = system.outcome(system.record.model_validate(now))
     if outcome != entry.outcome:
         return first_difference(entry.outcome, outcome)
-    return "Winners, scores and verdicts are the same; other fields of the record differ."
+    return "What the manifest says of the outcome is the same; other fields of the record differ."
 
 
 class _Lines:

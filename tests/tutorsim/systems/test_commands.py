@@ -13,13 +13,17 @@ COMMANDS = {
     "summary": (),
     "summary --json": (),
     "show": (),
-    "recount": ("--targets", "approval", "--exempt", "0"),
+    "recount": (),
+    "recount --targets": ("approval", "--exempt", "0"),
+    "recount --threshold": ("0.5",),
+    "recount --turns": ("{out}/turns.csv",),
     "diverge": ("--rule", "approval"),
     "branch": ("--rule", "approval", "--plan"),
     "retest": ("--repeats", "2", "--sample", "40", "--seed", "1", "--plan"),
     "report": ("-o", "{out}/report.md"),
     "export": ("-o", "{out}/tables"),
     "compare": ("{run}",),
+    "audit": ("--dry-run",),
     "rate": ("--export", "{out}/sheet.html"),
     "rate --rubric": ("{rubric}", "--export", "{out}/sheet.csv"),
 }
@@ -57,3 +61,43 @@ def test_a_command_answers_or_says_why_it_does_not_apply(runs, shell, tmp_path, 
         assert name in said.err
     else:
         assert said.out.strip()
+        if any("{out}" in text for text in COMMANDS[command]):
+            assert list(tmp_path.iterdir()) != [rubric]
+
+
+def on_recording(recording: Path, out: Path) -> dict[str, tuple[object, ...]]:
+    """Command → its arguments, of what is done with a recording or its study."""
+    return {
+        "run": (recording / "study.toml", "--dry-run", "--json"),
+        "verify": (recording, "--json"),
+        "verify --wordings": ("current", recording),
+        "cassette list": (recording.parent,),
+        "cassette show": (recording,),
+        "cassette verify": (recording,),
+        "cassette convert": (recording, "--to", "compressed", "-o", out / "compressed"),
+    }
+
+
+@pytest.mark.parametrize("command", on_recording(Path(), Path()))
+@pytest.mark.parametrize("system", system_names())
+def test_what_is_done_with_a_recording_works_for_every_system(shell, tmp_path, system, command):
+    recording = bundled_recording(load(system, "system").demo)
+    assert recording is not None
+    said = shell(*command.split(), *on_recording(recording, tmp_path)[command])
+    assert said.code in (0, 1) if command == "verify --wordings" else said.code == 0, said.err
+    assert (said.out + said.err).strip()
+
+
+@pytest.mark.parametrize("system", system_names())
+def test_a_study_without_a_person_is_not_served(shell, tmp_path, system):
+    recording = bundled_recording(load(system, "system").demo)
+    assert recording is not None
+    study = tmp_path / "study.toml"
+    text = (recording / "study.toml").read_text(encoding="utf-8")
+    text = text.replace('"tasks.', f'"{recording}/tasks.')
+    study.write_text(text.replace('    "person",\n', ""), encoding="utf-8")
+    said = shell("chat", study, "--log-dir", tmp_path / "log", "--cassette-dir", tmp_path / "rec")
+    assert said.code == 2
+    assert len(said.err.strip().splitlines()) >= 3
+    assert "tutorsim chat" in said.err.replace("\n", " ")
+    assert repr(system) in said.err.replace("\n", " ")

@@ -70,10 +70,22 @@ def test_values_combine_to_settings(log, shell):
     assert len({row["setting"] for row in rows}) == 4
 
 
-def test_scores_by_rank_are_refused_where_nobody_votes(log, shell):
-    done = shell("recount", log, "--score", "veto=1,1,0")
-    assert done.code == 2
-    assert "a run of the system group" in done.err
+@pytest.mark.parametrize(
+    "given",
+    [
+        ("--targets", "approval"),
+        ("--score", "veto=1,1,0"),
+        ("--exempt", "0"),
+        ("--fallback-order", "a,b"),
+        ("--turns", "turns.csv"),
+        ("--engine", "dask://local"),
+    ],
+)
+def test_what_counts_votes_is_refused_where_nobody_votes(log, shell, given):
+    done = shell("recount", log, *given)
+    assert (done.code, done.out) == (2, "")
+    assert f"`tutorsim recount {given[0]}` counts votes." in done.err
+    assert "a run of the system 'group'" in done.err
 
 
 def test_shares_and_phases_sum_to_one(log):

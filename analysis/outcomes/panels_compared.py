@@ -13,12 +13,12 @@ import polars as pl
 
 from tutorsim.analysis.ballots.one_panel_of_a_run import of_panel
 from tutorsim.analysis.ballots.recount_source import Source
-from tutorsim.analysis.metrics.coordination_diagnostics import (
+from tutorsim.analysis.metrics.shift_flip_tie_fallback_rates import (
     Diagnostics,
     diagnostics,
     turn_diagnostics,
 )
-from tutorsim.analysis.metrics.random_ballots import UniformChance, uniform_chance
+from tutorsim.analysis.metrics.ties_under_random_ballots import UniformChance, uniform_chance
 from tutorsim.analysis.outcomes.condition_contrasts import corrected, paired_difference
 from tutorsim.analysis.outcomes.student_scores import (
     Pair,

@@ -25,7 +25,6 @@ from tutorsim.analysis.views.cells import DASH
 from tutorsim.analysis.views.condition_contrasts import contrast_table, contrast_words
 from tutorsim.analysis.views.counterfactual_captions import without_order
 from tutorsim.analysis.views.decision_tables import chance_table
-from tutorsim.analysis.views.divergence import alternatives_table
 from tutorsim.analysis.views.fallback_orders import policies_table
 from tutorsim.analysis.views.format_invariance import askings_by_format_table, invariance_table
 from tutorsim.analysis.views.noise_floor import askings_table, beside_floor_table
@@ -34,6 +33,7 @@ from tutorsim.analysis.views.other_rules import dial_table
 from tutorsim.analysis.views.panels_compared import certain_table
 from tutorsim.analysis.views.student_outcomes import stops_table, threshold_table
 from tutorsim.analysis.views.voting_power import panel_table, self_support_table
+from tutorsim.analysis.views.where_other_rules_diverge import alternatives_table
 from tutorsim.records import RunRecord
 from tutorsim.vocabularies import PROTOCOLS
 

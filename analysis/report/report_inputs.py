@@ -10,20 +10,20 @@ from tutorsim.analysis.ballots.recount_source import Source
 from tutorsim.analysis.counting.rule_definitions import RANKING_RULES, TARGETS
 from tutorsim.analysis.identify import TieReading
 from tutorsim.analysis.metrics.chance_baseline import ChanceBaseline, chance_baselines
-from tutorsim.analysis.metrics.coordination_diagnostics import (
-    Diagnostics,
-    diagnostics,
-    winning_roles,
-)
 from tutorsim.analysis.metrics.invariance import FormatInvariance, format_invariance
 from tutorsim.analysis.metrics.proposal_similarity import role_collapse
-from tutorsim.analysis.metrics.randomisation_tests import (
+from tutorsim.analysis.metrics.retest.noise_floor import NoiseFloor, noise_floor
+from tutorsim.analysis.metrics.self_support_and_label_tests import (
     LabelPosition,
     SelfSupport,
     label_positions,
     self_support,
 )
-from tutorsim.analysis.metrics.retest.noise_floor import NoiseFloor, noise_floor
+from tutorsim.analysis.metrics.shift_flip_tie_fallback_rates import (
+    Diagnostics,
+    diagnostics,
+    winning_roles,
+)
 from tutorsim.analysis.metrics.turn_table import turn_table
 from tutorsim.analysis.metrics.voting_power import (
     EffectiveVotes,
@@ -32,14 +32,6 @@ from tutorsim.analysis.metrics.voting_power import (
     pivotality,
 )
 from tutorsim.analysis.outcomes.condition_contrasts import Contrast
-from tutorsim.analysis.outcomes.divergence import (
-    Divergence,
-    alternatives_of,
-    diverge,
-    under_order,
-    with_random_ties,
-    without_tie_round,
-)
 from tutorsim.analysis.outcomes.student_scores import (
     OUTCOMES,
     Gain,
@@ -49,6 +41,14 @@ from tutorsim.analysis.outcomes.student_scores import (
     successes,
 )
 from tutorsim.analysis.outcomes.success_threshold import AtThreshold, at_threshold
+from tutorsim.analysis.outcomes.where_other_rules_diverge import (
+    Divergence,
+    alternatives_of,
+    diverge,
+    under_order,
+    with_random_ties,
+    without_tie_round,
+)
 from tutorsim.analysis.recount import OrderTable, RecountResult, RuleRow, recount, recount_rules
 from tutorsim.analysis.report.provenance_warning import WARNINGS
 from tutorsim.analysis.report.scores_by_turn import scores_by_turn

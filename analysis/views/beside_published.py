@@ -4,7 +4,7 @@ from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any, Final
 
-from tutorsim.analysis.metrics.coordination_diagnostics import Diagnostics
+from tutorsim.analysis.metrics.shift_flip_tie_fallback_rates import Diagnostics
 from tutorsim.analysis.outcomes.student_scores import Gain
 from tutorsim.analysis.runs.published_figures import PublishedFigure
 from tutorsim.analysis.views.cells import Table, estimate, table

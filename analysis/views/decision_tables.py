@@ -4,7 +4,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from typing import Any, Final
 
 from tutorsim.analysis.metrics.chance_baseline import ChanceBaseline
-from tutorsim.analysis.metrics.coordination_diagnostics import LEFT_TIED, Diagnostics
+from tutorsim.analysis.metrics.shift_flip_tie_fallback_rates import LEFT_TIED, Diagnostics
 from tutorsim.analysis.statistics.intervals_and_tests import wilson
 from tutorsim.analysis.views.cells import Table, absent, estimate, plain, table
 from tutorsim.vocabularies import BALLOT_STATUSES

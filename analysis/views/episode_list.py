@@ -6,7 +6,7 @@ from typing import NamedTuple
 
 from tutorsim.analysis.ballots.recount_source import Source
 from tutorsim.analysis.charts.number_words import counted
-from tutorsim.analysis.metrics.coordination_diagnostics import turn_diagnostics
+from tutorsim.analysis.metrics.shift_flip_tie_fallback_rates import turn_diagnostics
 from tutorsim.records import EpisodeRecord, odd_stops, stop_counts
 
 __all__ = ["EpisodeRow", "episode_rows"]

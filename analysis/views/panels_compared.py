@@ -8,7 +8,7 @@ import polars as pl
 
 from tutorsim.analysis.ballots.recount_source import Source
 from tutorsim.analysis.charts.number_words import counted, listed
-from tutorsim.analysis.metrics.random_ballots import DRAWS
+from tutorsim.analysis.metrics.ties_under_random_ballots import DRAWS
 from tutorsim.analysis.outcomes.panels_compared import (
     MEASURES,
     Measure,

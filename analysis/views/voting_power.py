@@ -2,7 +2,7 @@
 
 from collections.abc import Iterable, Mapping
 
-from tutorsim.analysis.metrics.randomisation_tests import SelfSupport
+from tutorsim.analysis.metrics.self_support_and_label_tests import SelfSupport
 from tutorsim.analysis.metrics.voting_power import EffectiveVotes
 from tutorsim.analysis.statistics.intervals_and_tests import Estimate, NotEstimable
 from tutorsim.analysis.views.cells import Table, estimate, p_value, plain, table

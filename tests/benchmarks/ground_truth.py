@@ -14,7 +14,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from tutorsim.analysis.ballots.recount_source import Source, open_source
-from tutorsim.analysis.outcomes.divergence import alternatives_of, diverge
+from tutorsim.analysis.outcomes.where_other_rules_diverge import alternatives_of, diverge
 from tutorsim.analysis.recount import recount
 from tutorsim.cost_plan import load_prices
 from tutorsim.records import EpisodeRecord, Turn

@@ -16,7 +16,7 @@ from typing import Any, Final, Self, TypeVar
 
 from pydantic import BaseModel, ConfigDict, Field, ValidationError
 
-from tutorsim.catalog.wordings_file import WordingNames, Wordings
+from tutorsim.catalog.wordings_kept_with_recording import WordingNames, Wordings
 from tutorsim.errors import CatalogError
 
 __all__ = [

@@ -11,7 +11,7 @@ from typing import Any, cast
 import click
 
 from tutorsim.analysis.ballots.recount_source import Source, open_source
-from tutorsim.analysis.outcomes.divergence import diverge
+from tutorsim.analysis.outcomes.where_other_rules_diverge import diverge
 from tutorsim.cli.branch_planned import branch_plan_shown, calls_to_pay_shown
 from tutorsim.cli.console import err, safe, working
 from tutorsim.cli.diverge import alternatives_under

@@ -10,7 +10,7 @@ from rich.text import Text
 
 from tutorsim.analysis.ballots.recount_source import Source, open_source
 from tutorsim.analysis.counting.rule_definitions import TARGETS, conventions_of
-from tutorsim.analysis.outcomes.divergence import (
+from tutorsim.analysis.outcomes.where_other_rules_diverge import (
     Alternatives,
     Divergence,
     alternatives_of,
@@ -18,12 +18,12 @@ from tutorsim.analysis.outcomes.divergence import (
     with_random_ties,
     without_tie_round,
 )
-from tutorsim.analysis.outcomes.divergence import diverge as find_divergence
+from tutorsim.analysis.outcomes.where_other_rules_diverge import diverge as find_divergence
 from tutorsim.analysis.recount import Progress, make_plan
 from tutorsim.analysis.recount import recount as recount_source
 from tutorsim.analysis.report.table_export import with_provenance, write_frame
 from tutorsim.analysis.statistics.intervals_and_tests import NotEstimable
-from tutorsim.analysis.views.divergence import coverage_table, first_turns
+from tutorsim.analysis.views.where_other_rules_diverge import coverage_table, first_turns
 from tutorsim.cli.log_against_recording import check_logs
 from tutorsim.cli.options import order_option, report_options, table_option, tell_rows
 from tutorsim.cli.output_elements import Prose, publish

@@ -7,7 +7,7 @@ import hashlib
 from pathlib import Path
 from typing import Literal, NamedTuple
 
-from tutorsim.catalog.wordings_file import WORDINGS_FILE
+from tutorsim.catalog.wordings_kept_with_recording import WORDINGS_FILE
 from tutorsim.errors import FolderError, RecordingError, TutorsimError
 from tutorsim.replay.manifest import MANIFEST_FILE, EpisodeEntry, Manifest, read_manifest
 from tutorsim.replay.recorded_call import cassette_name

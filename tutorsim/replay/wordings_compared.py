@@ -4,7 +4,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import Any
 
-from tutorsim.catalog.wordings_file import WordingNames, Wordings
+from tutorsim.catalog.wordings_kept_with_recording import WordingNames, Wordings
 from tutorsim.replay.first_difference import around, first_place
 
 __all__ = ["Reworded", "reworded"]

@@ -5,7 +5,7 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import Final
 
-from tutorsim.catalog.wordings_file import WORDINGS_FILE
+from tutorsim.catalog.wordings_kept_with_recording import WORDINGS_FILE
 from tutorsim.errors import FolderError, RecordingError
 from tutorsim.records import RUN_FILE, TIMINGS_FILE
 from tutorsim.replay import MANIFEST_FILE, VERDICTS_FILE

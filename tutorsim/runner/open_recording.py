@@ -8,7 +8,7 @@ from functools import cached_property
 from pathlib import Path
 from typing import Any, Final
 
-from tutorsim.catalog.wordings_file import WORDINGS_FILE
+from tutorsim.catalog.wordings_kept_with_recording import WORDINGS_FILE
 from tutorsim.errors import CatalogError, RecordingError, StudyError, TaskFileError
 from tutorsim.replay import EpisodeEntry, Manifest, read_manifest
 from tutorsim.replay.text_or_compressed import READ_SUFFIXES

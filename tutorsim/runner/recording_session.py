@@ -17,7 +17,12 @@ from typing import TYPE_CHECKING, Any, ClassVar
 
 from pydantic import ValidationError
 
-from tutorsim.catalog.wordings_file import WORDINGS_FILE, WordingNames, Wordings, read_wordings
+from tutorsim.catalog.wordings_kept_with_recording import (
+    WORDINGS_FILE,
+    WordingNames,
+    Wordings,
+    read_wordings,
+)
 from tutorsim.errors import RecordingError
 from tutorsim.records import Provenance
 from tutorsim.replay import (

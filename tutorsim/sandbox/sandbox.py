@@ -15,7 +15,7 @@ from tutorsim.errors import SandboxError, SandboxUnavailable, UsageError
 from tutorsim.mechanisms.flow import CodeResult, CodeRun
 from tutorsim.records import VerdictRecord
 from tutorsim.sandbox.available_memory import memory_ceiling
-from tutorsim.sandbox.inner.limits import CODE_CAP
+from tutorsim.sandbox.inner.largest_program import CODE_CAP
 from tutorsim.sandbox.protection_levels import (
     LEVELS,
     SETTINGS,

@@ -9,7 +9,11 @@ import tomli_w
 from pydantic import ValidationError
 
 from tutorsim.catalog import with_overrides
-from tutorsim.catalog.wordings_file import WORDINGS_FILE, read_wordings, wordings_text
+from tutorsim.catalog.wordings_kept_with_recording import (
+    WORDINGS_FILE,
+    read_wordings,
+    wordings_text,
+)
 from tutorsim.errors import FolderError, RecordingError, StudyError, UsageError
 from tutorsim.study import (
     BaseStudy,

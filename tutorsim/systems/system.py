@@ -16,7 +16,7 @@ from pathlib import Path
 from typing import Any, ClassVar, Final, NamedTuple, Self
 
 from tutorsim.catalog import BaseCatalog, overlaid
-from tutorsim.catalog.wordings_file import WordingNames, Wordings
+from tutorsim.catalog.wordings_kept_with_recording import WordingNames, Wordings
 from tutorsim.errors import UsageError
 from tutorsim.mechanisms.call_log import CallLog
 from tutorsim.mechanisms.flow import Flow

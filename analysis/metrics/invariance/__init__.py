@@ -11,12 +11,12 @@ are counted and in no share. Beside it stand two askings of one format, which ne
 either: the same ballot, and consistent, which means that some ranking agrees with both.
 """
 
-from tutorsim.analysis.metrics.invariance.caption_words import invariance_words
 from tutorsim.analysis.metrics.invariance.format_pairs import (
     format_invariance,
     format_invariance_across,
     format_invariance_of_two,
 )
+from tutorsim.analysis.metrics.invariance.invariance_captions import invariance_words
 from tutorsim.analysis.metrics.invariance.result import (
     UNTESTED,
     FormatInvariance,

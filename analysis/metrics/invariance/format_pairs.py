@@ -13,9 +13,9 @@ from tutorsim.analysis.metrics.invariance.result import (
     FormatPair,
     OneFormat,
 )
+from tutorsim.analysis.metrics.order_of_each_turn import Cluster
 from tutorsim.analysis.metrics.retest.redrawn_panels import leader_of
 from tutorsim.analysis.metrics.retest.repeated_votes import AskedVote, asked_votes, said, top_of
-from tutorsim.analysis.metrics.turns import Cluster
 from tutorsim.analysis.runs.branch_continuations import without_shared_turns
 from tutorsim.analysis.statistics.intervals_and_tests import (
     Estimate,

@@ -28,8 +28,8 @@ from tutorsim.analysis.outcomes.branches.result import (
     BranchOutcome,
     Move,
 )
-from tutorsim.analysis.outcomes.divergence import Alternatives, Coverage, diverge
 from tutorsim.analysis.outcomes.student_scores import Outcome
+from tutorsim.analysis.outcomes.where_other_rules_diverge import Alternatives, Coverage, diverge
 from tutorsim.analysis.runs.branch_continuations import branch_changes
 from tutorsim.analysis.statistics.intervals_and_tests import (
     Estimate,

@@ -7,8 +7,8 @@ from math import fsum
 
 from tutorsim.analysis.ballots.recount_source import Source
 from tutorsim.analysis.outcomes.branches.result import BranchedPath, Move
-from tutorsim.analysis.outcomes.divergence import Divergence
 from tutorsim.analysis.outcomes.student_scores import Outcome, outcome_of
+from tutorsim.analysis.outcomes.where_other_rules_diverge import Divergence
 from tutorsim.analysis.statistics.intervals_and_tests import NotEstimable
 from tutorsim.analysis.statistics.partly_known_means import UNKNOWN, Unit, known_draw
 from tutorsim.records import Branch, EpisodeRecord

@@ -7,7 +7,11 @@ import pytest
 
 from tutorsim.analysis.ballots.reading_options import Hints
 from tutorsim.analysis.ballots.recount_source import open_source
-from tutorsim.analysis.metrics.coordination_diagnostics import LEFT_TIED, diagnostics, winning_roles
+from tutorsim.analysis.metrics.shift_flip_tie_fallback_rates import (
+    LEFT_TIED,
+    diagnostics,
+    winning_roles,
+)
 from tutorsim.analysis.metrics.turn_table import turn_table
 from tutorsim.analysis.recount import NO_ORDER, recount
 

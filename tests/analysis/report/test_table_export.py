@@ -9,7 +9,7 @@ import pytest
 from tutorsim.analysis.ballots.outside_files import in_name_order
 from tutorsim.analysis.ballots.reading_options import Hints
 from tutorsim.analysis.ballots.recount_source import open_source
-from tutorsim.analysis.metrics.coordination_diagnostics import turn_diagnostics
+from tutorsim.analysis.metrics.shift_flip_tie_fallback_rates import turn_diagnostics
 from tutorsim.analysis.report.table_export import (
     EXPORT_FORMATS,
     export,

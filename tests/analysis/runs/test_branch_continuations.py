@@ -11,8 +11,7 @@ import polars as pl
 import pytest
 
 from tests.reference.turns import decided_turns
-from tutorsim.analysis.metrics.coordination_diagnostics import diagnostics, winning_roles
-from tutorsim.analysis.outcomes.divergence import diverge, under_order
+from tutorsim.analysis.metrics.shift_flip_tie_fallback_rates import diagnostics, winning_roles
 from tutorsim.analysis.outcomes.student_scores import (
     gains,
     paired_outcomes,
@@ -21,6 +20,7 @@ from tutorsim.analysis.outcomes.student_scores import (
     successes,
 )
 from tutorsim.analysis.outcomes.success_threshold import at_threshold
+from tutorsim.analysis.outcomes.where_other_rules_diverge import diverge, under_order
 from tutorsim.analysis.recount import recount
 from tutorsim.analysis.report.scores_by_turn import scores_by_turn
 from tutorsim.analysis.runs.branch_continuations import (

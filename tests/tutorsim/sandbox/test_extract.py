@@ -3,7 +3,7 @@
 import pytest
 
 from tutorsim.sandbox.inner.extract import Extraction, extract
-from tutorsim.sandbox.inner.limits import CODE_CAP
+from tutorsim.sandbox.inner.largest_program import CODE_CAP
 
 GOOD = "def solve(n):\n    return n"
 OTHER = "def solve(n):\n    return -n"

@@ -10,7 +10,7 @@ from tutorsim.sandbox.inner.decoding import DEPTH_CAP
 from tutorsim.sandbox.inner.encoding import EAGER_CAP
 from tutorsim.sandbox.inner.extract import FENCE_CAP
 from tutorsim.sandbox.inner.frames import FRAME_CAP
-from tutorsim.sandbox.inner.limits import CODE_CAP
+from tutorsim.sandbox.inner.largest_program import CODE_CAP
 from tutorsim.sandbox.inner.preload import MODULES
 
 GUIDE = Path(__file__).parents[3] / "tutorsim" / "guide" / "sandbox.md"

@@ -17,7 +17,7 @@ import warnings
 from collections.abc import Iterator
 from typing import NamedTuple
 
-from .limits import CODE_CAP
+from .largest_program import CODE_CAP
 
 __all__ = ["FENCE_CAP", "Extraction", "compile_head", "compiles", "extract", "without_mark"]
 

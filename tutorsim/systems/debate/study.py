@@ -8,7 +8,7 @@ from typing import Any, ClassVar, Final, Literal
 from pydantic import Field, model_validator
 
 from tutorsim.catalog import BaseCatalog
-from tutorsim.catalog.wordings_file import WordingNames
+from tutorsim.catalog.wordings_kept_with_recording import WordingNames
 from tutorsim.errors import StudyError
 from tutorsim.flow_drivers import drive
 from tutorsim.mechanisms.flow import Flow

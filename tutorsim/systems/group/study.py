@@ -8,7 +8,7 @@ from typing import Any, ClassVar, Literal
 
 from pydantic import model_validator
 
-from tutorsim.catalog.wordings_file import WordingNames
+from tutorsim.catalog.wordings_kept_with_recording import WordingNames
 from tutorsim.errors import StudyError, TaskFileError
 from tutorsim.mechanisms.flow import Flow
 from tutorsim.mechanisms.retest_prompts import AskedTogether

@@ -6,7 +6,7 @@ from pathlib import Path
 from typing import Any, ClassVar, Final
 
 from tutorsim.catalog import BaseCatalog
-from tutorsim.catalog.wordings_file import WordingNames
+from tutorsim.catalog.wordings_kept_with_recording import WordingNames
 from tutorsim.errors import StudyError
 from tutorsim.mechanisms.flow import Flow
 from tutorsim.mechanisms.retest_prompts import AskedTogether

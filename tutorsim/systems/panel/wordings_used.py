@@ -6,7 +6,7 @@ The study's digest covers these entries and no other, and a recording stores the
 from collections.abc import Collection, Iterator, Sequence
 from typing import Final, Protocol
 
-from tutorsim.catalog.wordings_file import WordingNames
+from tutorsim.catalog.wordings_kept_with_recording import WordingNames
 from tutorsim.vocabularies import BallotFormat, Condition, TiePolicy
 from tutorsim.vocabularies import Protocol as Rule
 

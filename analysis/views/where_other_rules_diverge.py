@@ -4,7 +4,7 @@ from collections.abc import Iterator, Sequence
 from typing import Final
 
 from tutorsim.analysis.charts.number_words import counted
-from tutorsim.analysis.outcomes.divergence import Divergence
+from tutorsim.analysis.outcomes.where_other_rules_diverge import Divergence
 from tutorsim.analysis.statistics.intervals_and_tests import Bounds, NotEstimable
 from tutorsim.analysis.views.cells import DASH, Table, bounds, plain, table
 

@@ -6,8 +6,8 @@ from typing import Any
 import numpy as np
 import pytest
 
-from tutorsim.analysis.metrics import randomisation_tests
-from tutorsim.analysis.metrics.randomisation_tests import (
+from tutorsim.analysis.metrics import self_support_and_label_tests
+from tutorsim.analysis.metrics.self_support_and_label_tests import (
     LabelPosition,
     SelfSupport,
     label_positions,
@@ -158,9 +158,11 @@ def test_a_sum_of_very_many_units_has_the_tails_that_convolution_gives(
     units = [((0, 0, 0, 1), 900), ((0, 1, 2, 3), 700), ((1, 2, 9, 13), 300)]
     # Means ¼, 1½ and 6¼ a unit: 225 + 1050 + 1875.
     observed = [3150, 3200, 3300, 3000]
-    exact = randomisation_tests._two_sided(units, observed)
-    monkeypatch.setattr(randomisation_tests, "_WORK", 0)
-    assert randomisation_tests._two_sided(units, observed) == pytest.approx(exact, abs=0.01)
+    exact = self_support_and_label_tests._two_sided(units, observed)
+    monkeypatch.setattr(self_support_and_label_tests, "_WORK", 0)
+    assert self_support_and_label_tests._two_sided(units, observed) == pytest.approx(
+        exact, abs=0.01
+    )
 
 
 def test_equal_units_are_shuffled_together_as_they_are_one_by_one() -> None:
@@ -168,7 +170,7 @@ def test_equal_units_are_shuffled_together_as_they_are_one_by_one() -> None:
     sums = {}
     for together in (False, True):
         rng = np.random.default_rng(1)
-        sums[together] = randomisation_tests._shuffled(unit, times, rng, together=together)
+        sums[together] = self_support_and_label_tests._shuffled(unit, times, rng, together=together)
     # A label gets 1½ a unit, with a variance of 9/4: 90 and 135.
     for drawn in sums.values():
         assert (drawn.sum(axis=1) == 360).all()

@@ -7,7 +7,11 @@ from hypothesis import example, given
 from hypothesis import strategies as st
 
 from tutorsim.catalog import load_catalog
-from tutorsim.catalog.wordings_file import WORDINGS_FILE, read_wordings, wordings_text
+from tutorsim.catalog.wordings_kept_with_recording import (
+    WORDINGS_FILE,
+    read_wordings,
+    wordings_text,
+)
 from tutorsim.errors import RecordingError
 
 TEXTS = st.text(st.characters(codec="utf-8"), max_size=40)

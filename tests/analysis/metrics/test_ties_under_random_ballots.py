@@ -6,8 +6,8 @@ from itertools import permutations, product
 
 import pytest
 
-from tutorsim.analysis.metrics import random_ballots
-from tutorsim.analysis.metrics.random_ballots import leaders_by_chance, uniform_chance
+from tutorsim.analysis.metrics import ties_under_random_ballots
+from tutorsim.analysis.metrics.ties_under_random_ballots import leaders_by_chance, uniform_chance
 from tutorsim.vocabularies import PROTOCOLS, Protocol
 from tutorsim.voting import decide
 
@@ -100,7 +100,7 @@ def test_drawn_votes_come_near_the_counted_ones(
     protocol: Protocol, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     counted = leaders_by_chance(protocol, 4, 3)
-    monkeypatch.setattr(random_ballots, "_CELLS", 0)
+    monkeypatch.setattr(ties_under_random_ballots, "_CELLS", 0)
     drawn = leaders_by_chance.__wrapped__(protocol, 4, 3)
     assert (counted.exact, drawn.exact) == (True, False)
     assert drawn.shares == pytest.approx(counted.shares, abs=0.01)

@@ -2,8 +2,12 @@
 
 import pytest
 
-from tutorsim.analysis.outcomes.divergence import diverge, under_order
-from tutorsim.analysis.views.divergence import alternatives_table, coverage_table, first_turns
+from tutorsim.analysis.outcomes.where_other_rules_diverge import diverge, under_order
+from tutorsim.analysis.views.where_other_rules_diverge import (
+    alternatives_table,
+    coverage_table,
+    first_turns,
+)
 from tutorsim.vocabularies import DEFAULT_ROLES
 
 S, MI, MO, ME = DEFAULT_ROLES

@@ -7,7 +7,7 @@ import pytest
 
 from tutorsim.analysis.ballots.reading_options import Hints
 from tutorsim.analysis.ballots.recount_source import open_source
-from tutorsim.analysis.outcomes.divergence import (
+from tutorsim.analysis.outcomes.where_other_rules_diverge import (
     alternatives_of,
     diverge,
     under_order,

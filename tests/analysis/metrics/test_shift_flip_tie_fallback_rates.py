@@ -5,7 +5,7 @@ from typing import Any
 import pytest
 
 from tutorsim.analysis.metrics.chance_baseline import chance_baselines
-from tutorsim.analysis.metrics.coordination_diagnostics import (
+from tutorsim.analysis.metrics.shift_flip_tie_fallback_rates import (
     diagnostics,
     turn_diagnostics,
     winning_roles,

@@ -233,4 +233,4 @@ def _mean_gap(first: Floats, second: Floats) -> float:
     below = np.searchsorted(y, x)
     sums = np.concatenate([[0.0], np.cumsum(y)])
     gaps = x * (2 * below - len(y)) + sums[-1] - 2 * sums[below]
-    return float(gaps @ times) / (len(first) * len(second))
+    return fsum(gaps * times) / (len(first) * len(second))  # the same sum on every processor

@@ -17,7 +17,7 @@ ranked and cumulative voting they come from seeded draws, and `exact` says so.
 
 from dataclasses import asdict, dataclass
 from functools import lru_cache
-from math import comb, factorial
+from math import comb, factorial, fsum
 from typing import Final, Literal
 
 import numpy as np
@@ -98,7 +98,7 @@ def uniform_chance(
         size=size,
         tied=1 - final.shares[0],
         fallback=1 - left[0],
-        flip=1 - float(led @ won),
+        flip=1 - fsum(led * won),
         exact=exact,
     )
 

@@ -7,7 +7,7 @@ asked to vote on a tie among ballots that were never cast together.
 
 from collections import Counter
 from collections.abc import Iterator, Sequence
-from math import prod
+from math import fsum, prod
 from typing import Final, NamedTuple
 
 import numpy as np
@@ -153,4 +153,5 @@ def _shift(first: Ints, second: Ints, chances: Floats) -> float | None:
         return None
     shares = first[defined] / before[defined, None] - second[defined] / after[defined, None]
     weights = chances[defined]
-    return float((np.abs(shares).sum(axis=1) / 2) @ weights / weights.sum())
+    apart = np.abs(shares).sum(axis=1) / 2
+    return fsum(apart * weights) / fsum(weights)  # the same sums on every processor

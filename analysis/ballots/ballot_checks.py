@@ -168,7 +168,8 @@ def _number_namesakes(
             pl.col("block") > 0,
             file,
             lambda row: f"voter {row['voter']!r} has a second ballot in one vote",
-            hint="Remove one of them; or, if they are several voters, add --namesakes.",
+            hint="If a column says what was voted on, add --map episode_id=COLUMN; if they are "
+            "several voters, add --namesakes; else remove one of them.",
         )
     count = frame.filter(several).select(*_BALLOT, "block").n_unique()
     number = pl.format("{} #{}", "voter", pl.col("block") + 1)

@@ -116,11 +116,13 @@ def _named(cells: Cells, file: Path, hints: Hints) -> Rows:
         exact.remove("approved")  # a list of those approved: only long rows say true or false
     if "mass" not in exact and "points" in exact and "rank" not in exact:
         exact.remove("points")  # the masses of a file without rich ballots
+    if not {"mass", "rank"} & set(exact) and "position" in exact:
+        exact.remove("position")  # where a candidate came in, not where it was shown
     found |= {name: name for name in exact if name not in found and name not in found.values()}
     for name in _wanted(found):
         free = [column for column in theirs if column not in found.values()]
         column = column_named(name, free)
-        if name not in found and column is not None:
+        if name not in found and column is not None and _has_place(name, found):
             found[name] = column
     renamed = cells.frame.rename({theirs: ours for ours, theirs in found.items()})
     rows = Rows(renamed, file, hints, found)
@@ -134,7 +136,12 @@ _OPTIONAL: Final = ("candidates",)
 def _wanted(found: Mapping[str, str]) -> Sequence[str]:
     """Columns to look for under other words: the keys, then what fits the shape."""
     whole = {"candidate", "mass"} <= set(found)
-    return KEYS if whole else (*KEYS, "candidate", "mass", *_ALSO)
+    return KEYS if whole else (*KEYS, "candidate", "mass", "rank", *_ALSO)
+
+
+def _has_place(name: str, found: Mapping[str, str]) -> bool:
+    """Whether a file with the columns found can have this one: a rank is a candidate's."""
+    return name != "rank" or ("candidate" in found and "mass" not in found)
 
 
 def _decimal_commas(frame: pl.DataFrame) -> pl.DataFrame:
@@ -267,7 +274,7 @@ def _with_protocol(rows: Rows, shape: str) -> Rows:
     if hint is not None:
         rows = rows.with_frame(rows.frame.with_columns(pl.lit(hint).alias("protocol")))
     if not rows.has("protocol"):
-        return _ranks_as_masses(_guessed(rows))
+        return _ranks_as_masses(_guessed(rows, shape))
     column = rows.frame.get_column("protocol").cast(pl.String)
     words = [word for word in column.unique(maintain_order=True).to_list() if word is not None]
     named = {word: protocol_named(word) or word for word in words}
@@ -281,7 +288,7 @@ def _with_protocol(rows: Rows, shape: str) -> Rows:
     return _ranks_as_masses(rows, ranks=shape == "wide" and not borda)
 
 
-def _guessed(rows: Rows) -> Rows:
+def _guessed(rows: Rows, shape: str) -> Rows:
     """The protocol that the numbers of all ballots fit."""
     if not rows.has("mass"):
         return rows.with_frame(rows.frame.with_columns(pl.lit("ranked").alias("protocol")))
@@ -297,9 +304,13 @@ def _guessed(rows: Rows) -> Rows:
             hint="Add --protocol simple, ranked, cumulative or approval.\n" + EXAMPLE,
         )
     frame = rows.frame.with_columns(pl.lit(found.protocol).alias("protocol"))
+    note = f"{found.protocol} ballots, since {found.because}"
+    if found.ranks and shape == "long":  # a column of points, of which more is better
+        from_zero = pl.col("mass").cast(pl.Float64) - 1
+        return rows.with_frame(frame.with_columns(from_zero), f"{note}, the highest the best")
     if found.ranks:
-        frame = frame.rename({"mass": "rank"})
-    return rows.with_frame(frame, f"{found.protocol} ballots, since {found.because}")
+        return rows.with_frame(frame.rename({"mass": "rank"}), f"{note}, 1 the best")
+    return rows.with_frame(frame, note)
 
 
 def _ranks_as_masses(rows: Rows, *, ranks: bool = False) -> Rows:

@@ -6,10 +6,16 @@ from typing import Final
 __all__ = ["COLUMN_WORDS", "column_named", "plain", "protocol_named", "stage_named"]
 
 COLUMN_WORDS: Final[Mapping[str, tuple[str, ...]]] = {
-    "episode_id": ("episode", "election", "poll", "item", "item_id", "question_id", "session"),
+    "episode_id": (
+        *("episode", "election", "poll", "item", "question", "debate", "session", "case"),
+        *("election_id", "poll_id", "item_id", "question_id", "debate_id", "session_id", "case_id"),
+    ),
     "turn": ("round", "turn_no", "turn_number"),
     "stage": ("phase", "vote_stage", "step"),
-    "voter": ("voter_id", "voter_name", "agent", "judge", "rater", "annotator", "participant"),
+    "voter": (
+        *("voter_id", "voter_name", "agent", "judge", "rater", "annotator", "participant"),
+        *("user", "person", "respondent", "juror"),
+    ),
     "candidate": ("option", "alternative", "proposal", "nominee"),
     "mass": ("points", "score", "votes", "value", "weight"),
     "protocol": ("rule", "method", "voting_rule", "ballot_format", "format"),

@@ -20,7 +20,8 @@ EXAMPLE: Final = (
     "  voter,candidate,mass,protocol\n"
     "  v1,ann,1,simple\n"
     "  v1,ben,0,simple\n"
-    "`tutorsim check FILE` says how a file is read, and --map voter=NAME names its columns."
+    "`tutorsim check FILE` says how a file is read. --map voter=NAME names its columns; so do\n"
+    "episode_id, candidate, mass, rank, and for whole ballots choice, approvals, ranking, reply."
 )
 """Ends the hint of a file whose columns say nothing."""
 

@@ -111,8 +111,7 @@ def of_one_cell(rows: Rows, name: str, hint: str | None) -> Rows:
         listed = rows.frame.with_columns(pl.concat_list(cell).list.drop_nulls().alias("_listed"))
         return _of_lists(rows.with_frame(listed, f"one choice in “{said}”"), "simple")
     protocol = hint or ("ranked" if name == "ranking" else "approval")
-    separator = _list_separator(rows.frame.get_column(name))
-    parts = cell.str.split(separator).list.eval(pl.element().str.strip_chars())
+    parts, parted = _lists(rows.frame.get_column(name))
     listed = rows.frame.with_columns(parts.alias("_listed"))
     if protocol not in ("ranked", "approval"):
         raise BallotFileError(
@@ -121,15 +120,28 @@ def of_one_cell(rows: Rows, name: str, hint: str | None) -> Rows:
             hint="Use --protocol ranked or --protocol approval.",
         )
     what = "order" if protocol == "ranked" else "all approved"
-    return _of_lists(
-        rows.with_frame(listed, f"{what} in “{said}”, parted by {separator!r}"), protocol
-    )
+    return _of_lists(rows.with_frame(listed, f"{what} in “{said}”{parted}"), protocol)
 
 
 def _several(rows: Rows) -> bool:
     """Whether some voter has several rows in one vote."""
     keys = [name for name in KEYS if rows.has(name) and name != "protocol"]
     return "voter" in keys and bool(rows.frame.select(keys).is_duplicated().any())
+
+
+def _lists(column: pl.Series) -> tuple[pl.Series, str]:
+    """Names of each cell, and what parts them; nothing does in lists, or in the text of JSON's."""
+    if isinstance(column.dtype, pl.List):
+        return column.cast(pl.List(pl.String)), ""
+    text = column.cast(pl.String).str.strip_chars().replace("", None)
+    if text.str.starts_with("[").all() and text.str.ends_with("]").all():
+        try:
+            return text.str.json_decode(pl.List(pl.String)), ""
+        except pl.exceptions.PolarsError:
+            pass  # names in brackets, which are no JSON
+    separator = _list_separator(text)
+    names = text.str.split(separator).list.eval(pl.element().str.strip_chars())
+    return names, f", parted by {separator!r}"
 
 
 def _list_separator(column: pl.Series) -> str:

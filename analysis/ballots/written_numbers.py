@@ -21,7 +21,7 @@ class Guess(NamedTuple):
     protocol: str
     because: str
     ranks: bool = False
-    """Whether the numbers are ranks from 1, the best, and not masses."""
+    """Whether the numbers go from 1 to the number of candidates: ranks, or points from 1."""
 
 
 def as_numbers(column: pl.Series) -> pl.Series | None:
@@ -66,7 +66,7 @@ def guess_protocol(frame: pl.DataFrame, ballot: Sequence[str]) -> Guess | None:
         return Guess(*_BINARY[single])
     order = (each["different"] == each["m"]) & each["whole"]
     if (order & (each["least"] == 1) & (each["most"] == each["m"])).all():
-        return Guess("ranked", "every ballot has each of the ranks 1, 2, … once (1 the best)", True)
+        return Guess("ranked", "every ballot has each of 1, 2, … once", True)
     if (order & (each["least"] == 0) & (each["most"] == each["m"] - 1)).all():
         return Guess("ranked", "every ballot has each of 0, 1, … once (the highest the best)")
     if each["sum"].round(_DIGITS).n_unique() == 1:

@@ -38,8 +38,8 @@ def scores_figure(frame: pl.DataFrame, *, max_turns: int, tasks: int) -> Figure:
         finding=_scores_finding(frame),
         caption=(
             "Mean judge score after each tutoring turn, 0 being the first attempt; an episode that "
-            "ended earlier keeps its last score, so that n stays the same along a line. Bars are "
-            f"95 % intervals over {counted(tasks, 'task')}{_sketch(tasks)}. At most "
+            "ended earlier keeps its last score, so that n stays the same from turn to turn. Bars "
+            f"are 95 % intervals over {counted(tasks, 'task')}{_sketch(tasks)}. At most "
             f"{counted(max_turns, 'turn')}. {_HELD}"
         ),
         method=(

@@ -9,13 +9,17 @@ from typing import Final, NamedTuple
 from pydantic import ValidationError
 
 from tutorsim.analysis.ratings.rater_assignment import Sheet
+from tutorsim.analysis.ratings.rubric import value_text
 from tutorsim.errors import RatingFileError
-from tutorsim.records import Survey
+from tutorsim.records import Rubric, Survey
 
 __all__ = ["COLUMNS", "Filled", "Row", "read_sheet", "sheet_csv"]
 
 COLUMNS: Final = ("number", "shown", "score", "note", "item", "rater", "sheet", "survey")
 """`shown` is all that the rater read, `item` its digest, `sheet` a digest over survey and items."""
+
+_WRITTEN: Final = ("number", "shown", "scale", *COLUMNS[2:])
+"""A sheet to be filled in says beside each item what is asked; nothing is read back from there."""
 
 _SEPARATORS: Final = (",", ";", "\t")
 """What spreadsheets of this world put between columns."""
@@ -50,11 +54,19 @@ def sheet_csv(sheet: Sheet) -> str:
     """A sheet to be filled in: `score` and `note` are empty."""
     text = io.StringIO(newline="")
     writer = csv.writer(text, lineterminator="\r\n")
-    writer.writerow(COLUMNS)
+    writer.writerow(_WRITTEN)
+    asked = _asked(sheet.survey.rubric)
     told = (sheet.rater, sheet.digest, sheet.survey.text())
     for number, item in enumerate(sheet.items, start=1):
-        writer.writerow((number, item.text, "", "", item.id, *told))
+        writer.writerow((number, item.text, asked, "", "", item.id, *told))
     return text.getvalue()
+
+
+def _asked(rubric: Rubric) -> str:
+    """The question, the values that can be given, and what they mean."""
+    values = map(value_text, rubric.scale)
+    anchors = [f"{value}: {text}" for value, text in rubric.anchors.items()]
+    return "\n".join((rubric.question, f"One of {', '.join(values)}.", *anchors))
 
 
 def read_sheet(path: Path) -> Filled:

@@ -25,6 +25,9 @@ is not finite where the statistic is not defined."""
 _MOST_UNDEFINED: Final = 0.05
 """Share of resamples without a value above which there is no interval."""
 
+_NO_WIDTH: Final = 1e-12
+"""Between the least and the greatest resample where all are the same but for rounding."""
+
 _BATCH: Final = 2_000_000
 """Weights held at once."""
 
@@ -43,8 +46,9 @@ def percentile_interval(
         unit: What a cluster is called.
 
     Returns:
-        The interval. None over fewer than `FEWEST_TASKS` clusters, and none where more than one
-        resample in twenty has no value.
+        The interval. None over fewer than `FEWEST_TASKS` clusters, none where more than one
+        resample in twenty has no value, and none where all have the same: it would have no
+        width, and say that nothing is uncertain.
     """
     names = {name: place for place, name in enumerate(sorted(set(clusters), key=repr))}
     n = len(names)
@@ -61,5 +65,7 @@ def percentile_interval(
     if len(defined) < (1 - _MOST_UNDEFINED) * RESAMPLES:
         lost = RESAMPLES - len(defined)
         return NotEstimable(f"not defined in {lost:,} of {RESAMPLES:,} resamples")
+    if np.ptp(defined) <= _NO_WIDTH:
+        return NotEstimable(f"every resample of the {n} {unit} has the same value")
     low, high = (float(end) for end in np.quantile(defined, [(1 - LEVEL) / 2, (1 + LEVEL) / 2]))
     return Interval(low, high, f"percentile bootstrap over {n} {unit}")

@@ -61,6 +61,7 @@ def beside_published(
             "where",
         ],
         rows,
+        secondary=("where",),
     )
 
 

@@ -17,8 +17,14 @@ __all__ = ["comparison_verdict", "recount_verdict", "summary_verdict"]
 
 
 def summary_verdict(source: Source, contrasts: Sequence[Contrast]) -> tuple[str, ...]:
-    """What was run, what differs between conditions, and what the order decided."""
-    return tuple(filter(None, (_ran(source), _differs(source, contrasts), _decided(source))))
+    """What was run, what differs, what the order decided, and what is not identified."""
+    said = (
+        _ran(source),
+        _differs(source, contrasts),
+        _decided(source),
+        _not_identified(source),
+    )
+    return tuple(filter(None, said))
 
 
 def _ran(source: Source) -> str:
@@ -52,6 +58,16 @@ def _decided(source: Source) -> str:
     if not ties:
         return f"The role-priority order decided none of {counted(turns, 'vote')}."
     return f"The role-priority order decided {share(ties, turns, 'vote')}."
+
+
+def _not_identified(source: Source) -> str:
+    if not len(turn_table(source).winner):
+        return ""
+    answer = "" if source.run is None else ", and what a student would have said to that reply"
+    return (
+        f"Not identified here: who would have won under another ballot format{answer}. "
+        "`tutorsim recount` bounds the winners."
+    )
 
 
 def recount_verdict(found: RecountResult) -> tuple[str, ...]:
@@ -154,10 +170,15 @@ def _untested(found: RecountResult) -> str:
         )
         for exempt in (min(found.exempt), k)
     ]
-    return (
+    assumed = (
         "“Surely” holds while every voter prefers the same in every format, which these ballots "
-        f"do not test; if {counted(k, 'voter')} may have voted anyhow, {sure[1]:,} of the "
-        f"{sure[0]:,} sure cases stay sure."
+        "do not test"
+    )
+    if not sure[0]:
+        return f"{assumed}."
+    return (
+        f"{assumed}; if {counted(k, 'voter')} may have voted anyhow, {sure[1]:,} of the "
+        f"{sure[0]:,} winners surely kept stay sure."
     )
 
 

@@ -50,6 +50,33 @@ _MODULES = {"import": "import_logs"}
 """Command → its module and function, if Python has no such name."""
 
 
+_SILENCE = {
+    "--quiet": "Say nothing on stderr but errors.",
+    "--no-progress": "Show no progress, on a terminal either.",
+}
+"""Options of the whole program: before a command's name, or among the command's own."""
+
+
+def _let_be_told_silence(command: click.Command) -> None:
+    """Add the options of the whole program to a command, and to each command of a group."""
+    if not any(param.name == "quiet" for param in command.params):
+        command.params += [
+            click.Option(
+                [name], is_flag=True, is_eager=True, expose_value=False, help=said, callback=_tell
+            )
+            for name, said in _SILENCE.items()
+        ]
+    if isinstance(command, click.Group):
+        for one in command.commands.values():
+            _let_be_told_silence(one)
+
+
+def _tell(ctx: click.Context, param: click.Parameter, given: bool) -> None:
+    """Let an option of a command count as the whole program's."""
+    if given and param.name is not None:
+        ctx.find_root().params[param.name] = True
+
+
 class _Commands(click.Group):
     """Finds a command's module when the command is asked for."""
 
@@ -61,6 +88,7 @@ class _Commands(click.Group):
             return None
         module = import_module(f"tutorsim.cli.{_MODULES.get(cmd_name, cmd_name)}")
         command: click.Command = getattr(module, _MODULES.get(cmd_name, cmd_name))
+        _let_be_told_silence(command)
         return command
 
     def format_commands(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
@@ -94,8 +122,8 @@ class _NobodyReads(Exception):
     context_settings={"auto_envvar_prefix": "TUTORSIM", "help_option_names": ["-h", "--help"]},
 )
 @click.version_option(__version__, prog_name="tutorsim")
-@click.option("--quiet", is_flag=True, help="Say nothing on stderr but errors.")
-@click.option("--no-progress", is_flag=True, help="Show no progress, on a terminal either.")
+@click.option("--quiet", is_flag=True, help=_SILENCE["--quiet"])
+@click.option("--no-progress", is_flag=True, help=_SILENCE["--no-progress"])
 def cli(quiet: bool, no_progress: bool) -> None:
     """Run, record and replay studies of LLM tutors, and recount their votes.
 

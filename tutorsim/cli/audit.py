@@ -6,10 +6,10 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from tutorsim.cli.recording import check_may_record, record_study, recording_options
+from tutorsim.cli.run_or_recording import RunPath
 from tutorsim.cost_plan import load_prices
 from tutorsim.errors import UsageError
 from tutorsim.records import RUN_FILE, RunRecord, read_episodes, read_lines, read_run
-from tutorsim.replay import MANIFEST_FILE
 from tutorsim.systems.oversight.acts_by_condition import CONDITIONS
 
 if TYPE_CHECKING:
@@ -20,7 +20,7 @@ __all__ = ["audit", "audit_study"]
 
 
 @click.command()
-@click.argument("source", metavar="RUN", type=click.Path(path_type=Path))
+@click.argument("source", metavar="RUN", type=RunPath())
 @click.option(
     "-o", "--output", type=click.Path(path_type=Path), metavar="REC", help="Folder of the audit."
 )
@@ -62,11 +62,11 @@ def audit(
 ) -> None:
     """Label the replies that RUN delivered: do they guide, or give the answer away?
 
-    RUN is the log of panels or single tutors, a branch, or group lessons, of which every message
-    of an agent counts as a reply to the learner. Each reply is an item of an oversight
-    study, which is recorded like any other. REC becomes a recording and a run in one: `tutorsim
-    summary REC`, `tutorsim report REC`, `tutorsim verify REC`. The same command given again goes
-    on where the last one stopped.
+    RUN is a run folder or a recording of panels or single tutors, a branch, or group lessons, of
+    which every message of an agent counts as a reply to the learner. Each reply is an item of an
+    oversight study, which is recorded like any other. REC becomes a recording and a run in one:
+    `tutorsim summary REC`, `tutorsim report REC`, `tutorsim verify REC`. The same command given
+    again goes on where the last one stopped.
 
     With --all-proposals the recount of RUN says which proposals could have won under each rule,
     and the report what each rule would have delivered, as ranges, without a further call.
@@ -191,8 +191,6 @@ _NEXT = "Record a study with `tutorsim run`, or write its log with `tutorsim rep
 
 
 def _missing(source: Path) -> str:
-    if (source / MANIFEST_FILE).is_file():
-        return "It is a recording, and the log of its episodes is missing."
     if source.exists():
         return "Ballots say who was voted for; what was said to whom, an audit's items, is missing."
     return "There is no such folder."

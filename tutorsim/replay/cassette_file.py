@@ -225,7 +225,12 @@ def _interaction(raw: dict[str, Any], place: str, kind: ProvenanceKind) -> Inter
     call, asked, answer = headers[CALL_HEADER], request["body"], response["body"]["string"]
     key, status = call[len(place) :], response["status"]["code"]
     if not call.startswith(place):
-        raise ValueError(f"it holds a call of episode {call.partition('/')[0]!r}")
+        recorded = call.partition("/")[0]
+        raise RecordingError(
+            f"{cassette_name(place[:-1])} holds a call of {recorded!r}.",
+            why="Every call in a cassette has the name that the file was recorded under.",
+            hint=f"Name the file {cassette_name(recorded)} again, or record under the new name.",
+        )
     if request["uri"] != MESSAGES_URI or not isinstance(asked, str):
         raise ValueError(f"call {key} is not a Messages API request")
     if not isinstance(answer, str):

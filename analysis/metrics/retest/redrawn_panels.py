@@ -154,4 +154,4 @@ def _shift(first: Ints, second: Ints, chances: Floats) -> float | None:
     shares = first[defined] / before[defined, None] - second[defined] / after[defined, None]
     weights = chances[defined]
     apart = np.abs(shares).sum(axis=1) / 2
-    return fsum(apart * weights) / fsum(weights)
+    return fsum(apart * weights) / fsum(weights)  # the same sums on every processor

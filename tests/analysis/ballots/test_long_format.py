@@ -94,6 +94,45 @@ NATURAL: dict[str, tuple[str, str, Hints, str, dict[str, dict[str, int | None]],
         RANKED,
         "ranks, 1 the best",
     ),
+    "ranks in rows, by another word": (
+        "b.tsv",
+        "POLL\tPerson\tOption\tPlace\n"
+        "p\tv\tann\t1\np\tv\tben\t2\np\tv\tcid\t3\np\tw\tcid\t1\np\tw\tben\t2\np\tw\tann\t3\n",
+        Hints(),
+        "ranked",
+        RANKED,
+        "ranks, 1 the best",
+    ),
+    "scores from one in rows": (
+        "b.csv",
+        "voter,candidate,score\nv,ann,3\nv,ben,2\nv,cid,1\nw,cid,3\nw,ben,2\nw,ann,1\n",
+        Hints(),
+        "ranked",
+        RANKED,
+        "the highest the best",
+    ),
+    "orders in JSON lists": (
+        "b.json",
+        '[{"voter": "v", "ranking": ["ann", "ben", "cid"]},'
+        ' {"voter": "w", "ranking": ["cid", "ben", "ann"]}]',
+        Hints(),
+        "ranked",
+        RANKED,
+        "order in “ranking”",
+    ),
+    "approvals in JSON lists, with a separator in a name": (
+        "b.json",
+        '[{"voter": "v", "approves": ["ann, the first", "ben"]},'
+        ' {"voter": "w", "approves": ["ben"]}, {"voter": "x", "approves": []}]',
+        Hints(),
+        "approval",
+        {
+            "v": {"ann, the first": 1, "ben": 1},
+            "w": {"ann, the first": 0, "ben": 1},
+            "x": {"ann, the first": None, "ben": None},
+        },
+        "all approved in “approves”",
+    ),
     "semicolons, decimal commas and another language": (
         "b.csv",
         "Wähler;ann;ben\nv;2,5;7,5\nw;10;0\n",
@@ -250,6 +289,23 @@ def test_a_missing_column_is_refused_with_three_lines_to_copy(tmp_path: Path) ->
     example = "\n".join(line.strip() for line in lines[1:4])
     assert example.startswith("voter,")
     assert masses(open_source(written(tmp_path, "c.csv", example + "\n")))
+
+
+def test_a_second_ballot_is_refused_with_a_way_to_name_the_vote(tmp_path: Path) -> None:
+    """What was voted on stands under a name that is not known."""
+    file = written(tmp_path, "b.csv", "matter,voter,ann,ben\np,v,1,0\nq,v,0,1\n")
+    with pytest.raises(BallotFileError, match="second ballot") as refused:
+        open_source(file)
+    assert "--map episode_id=" in refused.value.hint
+    hints = Hints(columns={"episode_id": "matter"})
+    assert set(open_source(file, hints=hints).ballots["episode_id"]) == {"p", "q"}
+
+
+@pytest.mark.parametrize("word", ["question", "debate_id", "Item"])
+def test_what_was_voted_on_has_several_names(tmp_path: Path, word: str) -> None:
+    file = written(tmp_path, "b.csv", f"{word},user,ann,ben\np,v,1,0\nq,v,0,1\n")
+    assert set(open_source(file).ballots["episode_id"]) == {"p", "q"}
+    assert set(open_source(file).ballots["voter"]) == {"v"}
 
 
 def test_a_hint_that_names_no_column_is_refused(tmp_path: Path) -> None:

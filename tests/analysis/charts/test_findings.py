@@ -249,6 +249,7 @@ def test_scores_are_compared_only_where_there_are_enough_episodes():
     few = scores_figure(frame(columns, *rows), max_turns=3, tasks=2)
     assert drawable(few) == "Judge scores by turn in 18 episodes, too few for a comparison"
     assert "over 2 tasks: too few tasks, so that there are none" in few.caption
+    assert " line" not in few.caption  # the chart has points and bars
     more = scores_figure(frame(columns, *rows).with_columns(n=pl.lit(12)), max_turns=3, tasks=2)
     assert drawable(more).endswith("moved by +0.10 to +0.20 across conditions")
 

@@ -38,3 +38,8 @@ def test_few_clusters_and_undefined_resamples_give_a_reason():
     assert few == NotEstimable("too few tasks for an interval: 5, it takes 6")
     never = percentile_interval(lambda w: np.full(len(w), np.nan), range(10), seed=0)
     assert never == NotEstimable("not defined in 4,999 of 4,999 resamples")
+
+
+def test_resamples_that_are_all_alike_give_no_interval_of_no_width():
+    same = percentile_interval(lambda w: np.ones(len(w)), range(10), seed=0, unit="items")
+    assert same == NotEstimable("every resample of the 10 items has the same value")

@@ -1,9 +1,13 @@
 """A run's figures beside printed ones, never without what answered the run."""
 
+import io
 from typing import Any
+
+from rich.console import Console
 
 from tutorsim.analysis.report.report_inputs import Evidence
 from tutorsim.analysis.runs.published_figures import PublishedFigure
+from tutorsim.cli.terminal_tables import table_shown
 from tutorsim.vocabularies import DEFAULT_ROLES
 
 S, MI, MO, ME = DEFAULT_ROLES
@@ -26,6 +30,18 @@ def test_printed_figures_stand_beside_a_stand_in_with_its_label(
     wins = rows["wins", "misconception", "simple"]
     assert wins == ("1 of 1, 100 %", "42 of 222, 19 %", "Table 2")
     assert rows["score initial", "sciq", "simple"][1:] == ("0.54", "Table 4")
+
+
+def test_the_table_stays_in_one_part_on_a_narrow_terminal(
+    panel_turn: Any, panel_episode: Any, panel_source: Any
+) -> None:
+    """Where a figure is printed goes first: alone it would stand beside no condition."""
+    table = table_of(panel_turn, panel_episode, panel_source)
+    console = Console(width=76, file=io.StringIO())
+    console.print(*table_shown(table))
+    shown = console.file.getvalue()
+    assert shown.count("quantity") == 1
+    assert "Left out, for want of room: where." in shown
 
 
 def test_a_readers_figures_take_their_place(

@@ -36,9 +36,11 @@ def test_a_summary_says_what_was_run_and_what_the_order_decided(
     panel_turn: Any, panel_episode: Any, panel_source: Any
 ) -> None:
     source = run_of(panel_turn, panel_episode, panel_source)
-    ran, _, decided = summary_verdict(source, [])
+    ran, _, decided, not_identified = summary_verdict(source, [])
     assert ran == "2 episodes of 2 tasks under 1 condition (simple)."
     assert decided == "The role-priority order decided 1 of 2 votes."
+    assert "who would have won under another ballot format" in not_identified
+    assert "what a student would have said" in not_identified
     assert summary_verdict(panel_source(), [])[0] == "The run has no episode."
 
 
@@ -76,6 +78,15 @@ def test_opposite_differences_are_no_equality(
     _, verdict = comparison_verdict(compare_runs(one, replace(one, episodes=moved)))
     assert "Nothing differs" not in verdict
     assert "does not show that there is no difference" in verdict
+
+
+def test_nothing_stays_sure_of_nothing(
+    panel_turn: Any, panel_episode: Any, panel_source: Any
+) -> None:
+    """Everybody may approve of everybody, so no winner is surely kept."""
+    source = run_of(panel_turn, panel_episode, panel_source)
+    untested = recount_verdict(recount(source, targets=["approval"], exempt=(0, 1)))[-1]
+    assert untested.endswith("which these ballots do not test.")
 
 
 UNANIMOUS = "episode_id,turn,stage,voter,candidate,mass,protocol\n" + "".join(

@@ -15,6 +15,7 @@ from tutorsim.analysis.systems.oversight.delivered_guidance import (
     audited_turns,
     predicted,
 )
+from tutorsim.bundled_recordings import bundled_recording
 from tutorsim.cli.audit import audit_study
 from tutorsim.errors import UsageError
 from tutorsim.records import RunRecord, SystemSettings, read_episodes, to_line
@@ -62,15 +63,18 @@ def test_a_dry_run_says_the_calls_and_sends_nothing(built: Any, tutorsim: Any) -
     assert json.loads(said.stdout)["calls"]["least"] == 15 * turns
 
 
-def test_ballots_and_recordings_without_a_log_are_refused_with_what_is_missing(
-    tmp_path: Path,
-) -> None:
+def test_a_recording_is_audited_as_the_run_that_it_replays_to(tutorsim: Any) -> None:
+    recording = bundled_recording("claude")
+    said = tutorsim("audit", recording, "--dry-run", "--json")
+    assert said.exit_code == 0, said.stderr
+    assert json.loads(said.stdout)["calls"]["least"] == 62  # one a delivered reply
+    assert "its 30 episodes were replayed first" in said.stderr
+
+
+def test_ballots_are_refused_with_what_is_missing(tmp_path: Path) -> None:
     (tmp_path / "ballots.csv").write_text("x")
-    (tmp_path / "rec").mkdir()
-    (tmp_path / "rec" / "manifest.json").write_text("{}")
     for path, named in (
         (tmp_path / "ballots.csv", "what was said to whom"),
-        (tmp_path / "rec", "the log of its episodes is missing"),
         (tmp_path / "none", "no such folder"),
     ):
         with pytest.raises(UsageError) as error:

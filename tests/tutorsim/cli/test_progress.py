@@ -2,10 +2,11 @@
 
 from typing import Any
 
+import click
 import pytest
 
 from tutorsim.bundled_recordings import bundled_recording
-from tutorsim.cli import console
+from tutorsim.cli import COMMANDS, cli, console
 from tutorsim.cli.progress import counted, pace
 
 
@@ -43,6 +44,27 @@ def test_without_a_terminal_nothing_is_drawn(capsys: pytest.CaptureFixture[str])
     with counted("episodes") as count, console.working("Counting …"):
         count(1, 2)
     assert capsys.readouterr().err == ""
+
+
+def test_every_command_can_be_told_to_be_silent() -> None:
+    context = click.Context(cli)
+    waiting = [cli.get_command(context, name) for name in COMMANDS]
+    while waiting:
+        command = waiting.pop()
+        assert command is not None
+        assert {"--quiet", "--no-progress"} <= {o for p in command.params for o in p.opts}
+        waiting += command.commands.values() if isinstance(command, click.Group) else []
+
+
+@pytest.mark.parametrize("quiet_first", [True, False])
+def test_quiet_may_stand_before_a_command_or_among_its_options(
+    shell: Any, quiet_first: bool
+) -> None:
+    folder = bundled_recording("claude")
+    words = ["--quiet", "show", folder] if quiet_first else ["show", folder, "--quiet"]
+    said = shell(*words)
+    assert (said.code, said.err) == (0, "")
+    assert "is a recording" in shell("show", folder).err
 
 
 @pytest.mark.costly

@@ -127,6 +127,12 @@ def test_a_sheet_hides_roles_rules_conditions_and_personas(folder, rateable, for
         assert all(episode.episode_id not in text for episode in rateable.episodes)
 
 
+def test_a_sheet_for_a_spreadsheet_says_the_scale_beside_every_item(folder):
+    for row in rows_of(folder.sheets()[0]):
+        assert "One of 1, 2, 3" in row["scale"]
+        assert "3: yes" in row["scale"]
+
+
 def test_raters_get_the_overlap_and_shares_of_the_rest_each_in_an_order_of_its_own(folder):
     sheets = folder.sheets("--items", 10, "--overlap", 4, "--raters", 3)
     items = [[row["item"] for row in rows_of(path)] for path in sheets]

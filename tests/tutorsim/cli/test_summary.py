@@ -1,12 +1,16 @@
 """`tutorsim summary` says what answered first, and never shows a missing figure as a number."""
 
 import json
+import os
+import subprocess
+import sys
 from collections import Counter
 from pathlib import Path
 from typing import Any
 
 import pytest
 
+from tutorsim.bundled_recordings import bundled_recording
 from tutorsim.cli.token_usage import usage
 from tutorsim.cost_plan import Price, PriceTable
 
@@ -171,3 +175,16 @@ def test_narrow_output_keeps_to_its_columns(tutorsim: Any, built: Any) -> None:
     rules = [line for line in shown.splitlines() if line.startswith("─")]
     assert rules
     assert max(map(len, rules)) <= 80
+
+
+@pytest.mark.costly
+def test_figures_have_the_same_last_digit_on_every_processor() -> None:
+    """NumPy's library for products of matrices adds in another order on another processor."""
+    words = [sys.executable, "-m", "tutorsim", "summary", bundled_recording("demo"), "--json"]
+    said = {
+        subprocess.run(
+            words, env={**os.environ, "OPENBLAS_CORETYPE": kind}, capture_output=True, check=True
+        ).stdout
+        for kind in ("Prescott", "Haswell")
+    }
+    assert len(said) == 1

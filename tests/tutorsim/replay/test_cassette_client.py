@@ -319,6 +319,17 @@ def test_other_names_are_refused(tmp_path: Path, name: str) -> None:
         pass
 
 
+@pytest.mark.loopback
+def test_a_renamed_cassette_is_refused_with_its_name(tmp_path: Path, server: Any) -> None:
+    with tutorsim.recorded(tmp_path / "note.json", mode="once") as client:
+        say(client, "one")
+    (tmp_path / "note.json").rename(tmp_path / "letter.json")
+    with pytest.raises(RecordingError) as refused, tutorsim.recorded(tmp_path / "letter.json"):
+        pass
+    assert refused.value.what == "letter.json holds a call of 'note'."
+    assert "note.json" in refused.value.hint
+
+
 def test_unknown_modes_and_keys_are_refused(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("TUTORSIM_RECORD", "always")
     with pytest.raises(UsageError, match="There is no record mode 'always'"):

@@ -18,7 +18,7 @@ import numpy.typing as npt
 from tutorsim.analysis.ballots.recount_source import Source
 from tutorsim.analysis.ballots.vote_arrays import Bools, Ints, Rounds
 from tutorsim.analysis.counting.turn_winners import largest
-from tutorsim.analysis.metrics.coordination_diagnostics import NO_LEADER
+from tutorsim.analysis.metrics.shift_flip_tie_fallback_rates import NO_LEADER
 from tutorsim.analysis.metrics.turn_table import TurnTable, turn_table
 from tutorsim.analysis.statistics.intervals_and_tests import NotEstimable, to_json
 from tutorsim.vocabularies import BallotFormat

@@ -6,6 +6,7 @@ import io
 import json
 import os
 import shlex
+import shutil
 import sys
 from collections.abc import Callable, Iterator, Mapping
 from pathlib import Path
@@ -47,6 +48,21 @@ _OF_RUNS: Final = (
     "diverge {} --tie-policy random --json",
     "compare {} {} --json",
 )
+_OF_RECORDINGS: Final = (
+    "verify {} --json",
+    "verify {} --wordings current --json",
+    "show {} --json",
+    "show {} humaneval.running-max.easily_frustrated_beginner.simple --json",
+    "run {}/study.toml --dry-run --json",
+    "branch {} --rule ranked --plan --json",
+    "retest {} --repeats 2 --plan --json",
+)
+_OF_SYSTEMS: Final = (
+    "verify {} --json",
+    "show {} --json",
+    "summary {} --json",
+    "recount {} --json",
+)
 _FEW: Final = ("--targets simple,cumulative,approval,condorcet", "--exempt 0,1")
 
 
@@ -73,12 +89,21 @@ GUARDED: Final[Mapping[str, Guarded]] = {
     "eight roles": Guarded(lambda folder: sources.drawn(folder, 8, 8, 4), _some(*_FEW)),
     "rich ballots": Guarded(sources.rich, _OF_BALLOTS),
     "PrefLib": Guarded(sources.preflib, _OF_BALLOTS),
+    "recording": Guarded(lambda folder: _recording(folder, "demo"), _OF_RECORDINGS),
+    **{
+        name: Guarded(lambda folder, name=name: _recording(folder, name), _OF_SYSTEMS)
+        for name in ("debate", "group", "oversight")
+    },
 }
 
 
 def _demo(folder: Path) -> Path:
     _said(f"replay {ROOT / 'cassettes' / 'demo'} --log-dir {folder / 'demo'}")
     return folder / "demo"
+
+
+def _recording(folder: Path, name: str) -> Path:
+    return Path(shutil.copytree(ROOT / "cassettes" / name, folder / "recording"))
 
 
 def hashes_of(name: str, folder: Path) -> dict[str, str]:

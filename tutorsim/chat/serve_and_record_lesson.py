@@ -21,6 +21,7 @@ from tutorsim.replay import FolderLock, write_atomic
 from tutorsim.replay.person_inputs import InputStore
 from tutorsim.replay.text_or_compressed import cassette_file
 from tutorsim.runner.cost_cap import Budget
+from tutorsim.runner.event_loop import run_in_loop
 from tutorsim.runner.recording_queue import RecordingOptions, check_credentials
 from tutorsim.runner.recording_session import Session, as_begun, open_session
 from tutorsim.runner.run_folder_writer import check_log_folder
@@ -73,7 +74,7 @@ def serve_lesson(
     """
     study = _study_with_person(loaded)
     budget.check_models(study.model_names())
-    asyncio.run(check_credentials())
+    run_in_loop(check_credentials())
     with ExitStack() as stack:
         door = stack.enter_context(_door(chat.port, _earlier_port(cassette_dir)))
         for folder in sorted({cassette_dir.resolve(), log_dir.resolve()}):
@@ -85,7 +86,7 @@ def serve_lesson(
         assert isinstance(loaded, GroupStudy)
         spec = next_lesson(loaded, cassette_dir)
         served = _Served(loaded, session, spec, door, chat)
-        asyncio.run(served.run(sandbox, budget, options))
+        run_in_loop(served.run(sandbox, budget, options))
     if all(_on_tape(cassette_dir, one) for one in loaded.grid() if one.variant == PERSON):
         whole = replace(options, person=served.page)
         record(

@@ -23,6 +23,7 @@ from tutorsim.replay.leaked_keys import refuse_keys
 from tutorsim.runner.batch_submissions import Submissions
 from tutorsim.runner.batching import BatchModel, Prepaid
 from tutorsim.runner.cost_cap import Budget
+from tutorsim.runner.event_loop import run_in_loop
 from tutorsim.runner.outage import Outage
 from tutorsim.runner.person import Person
 from tutorsim.runner.recording_stop import Gate, Stop, stop_on_interrupt
@@ -81,7 +82,7 @@ def check_no_keys(loaded: LoadedStudy, options: RecordingOptions) -> None:
         RecordingRefused: Naming what contains it.
         UsageError: If the environment holds no credentials, or unusable ones.
     """
-    secrets = asyncio.run(check_credentials())
+    secrets = run_in_loop(check_credentials())
     tasks = {name: [task.published() for task in tasks] for name, tasks in loaded.tasks.items()}
     refuse_keys(
         {

@@ -1,6 +1,5 @@
 """Retesting a recording: a job whose pieces are the prompts of each episode, asked again."""
 
-import asyncio
 from collections.abc import Sequence
 from contextlib import ExitStack
 from pathlib import Path
@@ -11,6 +10,7 @@ from tutorsim.records import Failure, Provenance, RetestRecord
 from tutorsim.replay import FolderLock
 from tutorsim.replay.retest_folder import RetestEntry, RetestManifest, write_retest_manifest
 from tutorsim.runner.cost_cap import Budget
+from tutorsim.runner.event_loop import run_in_loop
 from tutorsim.runner.job import Job
 from tutorsim.runner.job_recording import Taping
 from tutorsim.runner.recording_queue import RecordingOptions, check_credentials
@@ -54,7 +54,7 @@ def retest(
     """
     recording = found.recording
     budget.check_models(recording.loaded.model_names())
-    asyncio.run(check_credentials())
+    run_in_loop(check_credentials())
     with ExitStack() as stack:
         folders = {recording.folder.resolve(), (log_dir or recording.folder).resolve()}
         for folder in sorted(folders):
@@ -62,7 +62,7 @@ def retest(
         session = open_retest_session(recording, found.design)
         job = _RetestJob(found, session, retry=options.retry_errors)
         taping = Taping(job, session, budget, options)
-        manifest = asyncio.run(taping.run(job.log))
+        manifest = run_in_loop(taping.run(job.log))
         if log_dir is not None:
             job.log.write(log_dir, manifest)
     return Retested(manifest, taping.paid)

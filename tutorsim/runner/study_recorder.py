@@ -14,6 +14,7 @@ from tutorsim.replay import EpisodeEntry, FolderLock, Manifest, VerdictStore, wr
 from tutorsim.replay.code_verdicts import program_digest
 from tutorsim.replay.person_inputs import InputStore
 from tutorsim.runner.cost_cap import Budget
+from tutorsim.runner.event_loop import run_in_loop
 from tutorsim.runner.folder_checks import check_folders, check_regular
 from tutorsim.runner.job import Job, study_piece
 from tutorsim.runner.job_recording import Taping
@@ -88,7 +89,7 @@ def record(
         job = _StudyJob(loaded, session, sandbox, options, parent)
         with LogWriter(log_dir) as log, closing(job.inputs):
             job.log = log
-            return asyncio.run(Taping(job, session, budget, options).run(log))
+            return run_in_loop(Taping(job, session, budget, options).run(log))
 
 
 def record_part(
@@ -117,7 +118,7 @@ def record_part(
     """
     job = _StudyJob(loaded, session, sandbox, options, None, verdicts)
     wanted = [piece for piece in job.pieces if piece.id in episode_ids]
-    asyncio.run(Taping(job, session, budget, options).put_on_tape(wanted))
+    run_in_loop(Taping(job, session, budget, options).put_on_tape(wanted))
 
 
 async def record_episode(

@@ -27,6 +27,7 @@ import polars as pl
 
 from tutorsim.analysis.ballots.ballot_checks import check_ballots
 from tutorsim.analysis.ballots.column_types import FILE_SUFFIXES, read_laid, typed_columns
+from tutorsim.analysis.ballots.name_synonyms import protocol_named
 from tutorsim.analysis.ballots.preflib import PREFLIB_SUFFIXES, read_preflib
 from tutorsim.analysis.ballots.reading_options import NO_HINTS, Hints
 from tutorsim.analysis.ballots.row_refusals import EXAMPLE, Places
@@ -159,7 +160,7 @@ def _one_budget(read: Sequence[_Read], hints: Hints) -> int | None:
 def _read_file(file: Path, hints: Hints) -> _Read:
     suffix = file.suffix.lower()
     if suffix in PREFLIB_SUFFIXES:
-        return _read_preflib(file)
+        return _read_preflib(file, hints)
     if suffix not in FILE_SUFFIXES:
         raise BallotFileError(
             f"{file} is no file of ballots that can be read.",
@@ -173,8 +174,15 @@ def _read_file(file: Path, hints: Hints) -> _Read:
     return _Read(frame, shape, budget, laid.provenance)
 
 
-def _read_preflib(file: Path) -> _Read:
+def _read_preflib(file: Path, hints: Hints) -> _Read:
     read = read_preflib(file)
+    protocol = read.ballots.get_column("protocol").first()
+    if hints.protocol is not None and protocol_named(hints.protocol) != protocol:
+        raise BallotFileError(
+            f"{file} holds no ballots for {hints.protocol!r}.",
+            why=f"PrefLib files say themselves what was cast: this one is read as {protocol}.",
+            hint="Leave --protocol out; `tutorsim recount --targets` counts under another rule.",
+        )
     frame = read.ballots.with_row_index("row", 1)
     shape = FileShape(file.name, "PrefLib", {}, frame.height, read.assumed)
     return _Read(frame, shape, read.budget, read.provenance)

@@ -2,6 +2,7 @@
 
 import tempfile
 import time
+from collections.abc import Iterator
 from pathlib import Path
 
 import click
@@ -63,7 +64,9 @@ def demo(log_dir: Path | None, output: Path | None, system: str, recording: str 
     following = f"tutorsim show {log_dir} {_telling(log_dir)}"
     err().print(safe(f"Next:    {following}"), soft_wrap=True)
     err().print(safe(f"         tutorsim recount {log_dir}"), soft_wrap=True)
-    err().print(safe(f"Bundled recordings: {_listed(folder)}."), soft_wrap=True)
+    err().print("Bundled recordings:")
+    for line in _listed(folder):
+        err().print(safe(f"  {line}"), soft_wrap=True)
     err().print("Another one: tutorsim demo --recording NAME", soft_wrap=True)
 
 
@@ -83,14 +86,15 @@ def _bundled(name: str) -> Path:
     return folder
 
 
-def _listed(shown: Path) -> str:
-    """Every bundled recording with what answered its calls, the one shown first."""
+def _listed(shown: Path) -> Iterator[str]:
+    """A line for each bundled recording: what answered its calls; the one shown comes first."""
     from tutorsim.replay import read_manifest
 
     found = {name: read_manifest(path) for name, path in bundled_recordings().items()}
     names = sorted(found, key=lambda name: (name != shown.name, name))
-    stated = {name: found[name].provenance for name in names}
-    return ", ".join(f"{name} ({one.kind}: {one.name})" for name, one in stated.items())
+    for name in names:
+        stated = found[name].provenance
+        yield f"{name} ({stated.kind}: {stated.name})"
 
 
 def _telling(run: Path) -> str:

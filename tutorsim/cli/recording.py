@@ -183,7 +183,10 @@ def record_study(
         assert one.failure is not None
         err().print(safe(f"Failed: {one.episode_id}: {one.failure.error}"), soft_wrap=True)
     if failed:
-        err().print(f"{len(failed)} episode(s) failed; --retry-errors takes them up again.")
+        err().print(
+            f"{len(failed)} episode(s) failed. The same command with --retry-errors takes them up "
+            "again; without it, only those whose connection failed."
+        )
         raise click.exceptions.Exit(1)
 
 

@@ -49,4 +49,7 @@ def overview_shown(found: Overview, sections: Sequence[str] = ()) -> Shown:
             "chosen otherwise: `tutorsim recount`."
         )
     for name in (name for name in SECTIONS if name in sections):
-        yield from parts_shown(SECTIONS[name](found), every_row=True)
+        parts = list(parts_shown(SECTIONS[name](found), every_row=True))
+        yield from parts
+        if not parts and len(sections) < len(SECTIONS):
+            yield caption(f"Section {name}: this source has nothing for it.")

@@ -4,6 +4,7 @@ from pathlib import Path
 import pytest
 
 from tutorsim.analysis.ballots.preflib import preflib_text, read_preflib
+from tutorsim.analysis.ballots.reading_options import Hints
 from tutorsim.analysis.ballots.recount_source import open_source
 from tutorsim.errors import BallotFileError
 
@@ -50,6 +51,14 @@ def test_a_weak_order_is_read_alike_whatever_the_others_are(tmp_path: Path) -> N
     assert profile(file) == ("cumulative", [first, {"A": 0, "B": 2, "C": 4}])
     assert profile(write(tmp_path, "soi", "1: 2"))[1] == [{"A": 1, "B": 4, "C": 1}]
     assert "weak orders, as points" in open_source(file).notes[0]
+
+
+def test_a_format_that_the_file_contradicts_is_refused(tmp_path: Path) -> None:
+    file = write(tmp_path, "toc", "1: {1,2},3")
+    with pytest.raises(BallotFileError) as error:
+        open_source(file, hints=Hints(protocol="approval"))
+    assert "read as cumulative" in error.value.why
+    assert open_source(file, hints=Hints(protocol="cumulative")).ballots.height == 3
 
 
 @pytest.mark.parametrize("suffix", ["toi", "soi", "toc"])

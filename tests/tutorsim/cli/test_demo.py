@@ -34,7 +34,7 @@ def test_another_recording_is_named_and_its_limits_are_said(shell: Any, tmp_path
     said = shell("demo", "--recording", "claude", "--log-dir", tmp_path / "log", "-o", page)
     assert said.code == 0
     assert "30 episodes replayed in" in said.err
-    assert "Bundled recordings: claude (relay: claude)," in said.err
+    assert "Bundled recordings:\n  claude (relay: claude)\n" in said.err
     assert "demo (stand-in: tutorsim stand-in 2)" in said.err
     assert "Answered by: relay (claude)" in said.out
     limit = "The calls were not independent: five conversations wrote all students"

@@ -28,6 +28,12 @@ def test_provenance_stands_before_every_figure(tutorsim: Any, built: Any) -> Non
     assert "say nothing about any language model" in lines[1]
 
 
+def test_a_section_with_nothing_in_it_says_so(tutorsim: Any, built: Any) -> None:
+    said = tutorsim("summary", built.folder, "--section", "ratings").stdout
+    assert "Section ratings: this source has nothing for it." in said
+    assert "this source has nothing" not in tutorsim("summary", built.folder, "--full").stdout
+
+
 def test_the_grid_counts_episodes(tutorsim: Any, built: Any) -> None:
     grid = value_of(tutorsim, built.folder)["grid"]
     assert grid["episodes"] == grid["complete"] == 20

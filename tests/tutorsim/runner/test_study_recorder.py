@@ -307,7 +307,7 @@ def test_an_episode_whose_call_fails_stays_failed_until_it_is_taken_up_again(
     first = record(study, "--max-retries", 1)
     assert first.code == 1
     assert "Failed: sciq.ice.help_avoidant.simple: HTTP 500, some_error: no [31m." in first.err
-    assert "1 episode(s) failed; --retry-errors takes them up again." in first.err
+    assert "1 episode(s) failed. The same command with --retry-errors takes them up" in first.err
     assert statuses(tmp_path) == {
         "sciq.ice.help_avoidant.baseline": "complete",
         "sciq.ice.help_avoidant.simple": "failed",

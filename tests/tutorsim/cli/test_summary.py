@@ -191,6 +191,6 @@ def test_figures_have_the_same_last_digit_on_every_processor() -> None:
         subprocess.run(
             words, env={**os.environ, "OPENBLAS_CORETYPE": kind}, capture_output=True, check=True
         ).stdout
-        for kind in ("Prescott", "Haswell")
+        for kind in ("Prescott", "Haswell", "SkylakeX")
     }
     assert len(said) == 1

@@ -76,7 +76,7 @@ TurnWriter = Callable[[pl.DataFrame], object]
 _TURN: Final = ("episode_id", "turn")
 _HASH: Final = pl.col("episode_id").cast(pl.String).hash()
 
-_LOOKED_AT: Final = 1_000_000
+_LOOKED_AT: Final = 200_000
 """Rows with points that say what a cumulative ballot sums to."""
 _TOGETHER: Final = 200_000
 """Turns of a part that are counted together."""
@@ -182,12 +182,13 @@ def _outlined(rows: pl.LazyFrame, *, part: Path, budget: int | None) -> Outline:
 
 
 def _first_points(rows: pl.LazyFrame) -> pl.DataFrame:
-    """Points given in the first ballots, as `given`; of a long file not all, to bound memory."""
+    """Points given in the first ballots, as `given`; of a long file not all, to read little."""
     form, mass = pl.col("protocol").cast(pl.String), pl.col("mass")
     rich = pl.col("points") if "points" in rows.collect_schema() else pl.lit(None, pl.Int64)
-    points = pl.when(form == "cumulative").then(mass).when(form == "rich").then(rich)
-    given = rows.select(*_TURN, "stage", "voter", given=points).filter(pl.col("given") > 0)
-    return given.head(_LOOKED_AT).collect()
+    given = ((form == "cumulative") & (mass > 0)) | ((form == "rich") & (rich > 0))
+    points = pl.when(form == "cumulative").then(mass).otherwise(rich)
+    first = rows.filter(given).select(*_TURN, "stage", "voter", given=points).head(_LOOKED_AT)
+    return first.collect(engine="streaming")
 
 
 @dataclass(frozen=True)

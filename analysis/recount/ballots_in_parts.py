@@ -78,7 +78,7 @@ _HASH: Final = pl.col("episode_id").cast(pl.String).hash()
 
 _LOOKED_AT: Final = 200_000
 """Rows with points that say what a cumulative ballot sums to."""
-_TOGETHER: Final = 200_000
+_TOGETHER: Final = 100_000
 """Turns of a part that are counted together."""
 _TOLD_TOGETHER: Final = 25_000
 """The same where every turn is told: what is said of different turns is held until it is."""

@@ -46,15 +46,16 @@ class Rounds:
         return summed(self.masses, 1)
 
     def of(self, rows: Bools | Ints) -> "Rounds":
-        """Some of the rounds."""
+        """Some of the rounds; taken by number, several times as fast as by a mask."""
+        kept = np.flatnonzero(rows) if rows.dtype == np.bool_ else rows
         return Rounds(
-            turn=self.turn[rows],
-            voters=self.voters[rows],
-            candidates=self.candidates[rows],
-            masses=self.masses[rows],
-            cast=self.cast[rows],
-            whole=self.whole[rows],
-            labels=None if self.labels is None else self.labels[rows],
+            turn=self.turn.take(kept),
+            voters=self.voters.take(kept, axis=0),
+            candidates=self.candidates.take(kept, axis=0),
+            masses=self.masses.take(kept, axis=0),
+            cast=self.cast.take(kept, axis=0),
+            whole=self.whole.take(kept),
+            labels=None if self.labels is None else self.labels.take(kept, axis=0),
         )
 
 

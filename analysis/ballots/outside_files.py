@@ -176,7 +176,7 @@ def _read_file(file: Path, hints: Hints) -> _Read:
 
 def _read_preflib(file: Path, hints: Hints) -> _Read:
     read = read_preflib(file)
-    protocol = read.ballots.get_column("protocol").first()
+    protocol = str(read.ballots.get_column("protocol").first())
     if hints.protocol is not None and protocol_named(hints.protocol) != protocol:
         raise BallotFileError(
             f"{file} holds no ballots for {hints.protocol!r}.",

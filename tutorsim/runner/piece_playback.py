@@ -158,11 +158,9 @@ class _World:
             return self._heard(effect)
         failures = self._failures(effect.calls)
         reply, piece_id = self.playback.reply, self.piece_id
-        calls = (
-            [call for call in effect.calls if str(call.key) not in failures]
-            if failures
-            else (effect.calls)
-        )
+        calls = effect.calls
+        if failures:
+            calls = tuple(call for call in calls if str(call.key) not in failures)
         answered = [await reply(piece_id, call) for call in calls]
         self.models.update([reply.model for reply in answered])
         if not failures:

@@ -14,7 +14,7 @@ from tutorsim.analysis.ballots.short_axis_sums import count, fold
 from tutorsim.analysis.ballots.turn_profiles import TURN, TurnKey
 from tutorsim.analysis.ballots.vote_arrays import Bools, Ints, Rounds, Votes, ranked
 from tutorsim.analysis.counting.turn_winners import DecidedTurns, decide_turns, first_of, largest
-from tutorsim.analysis.metrics.order_of_each_turn import turn_orders
+from tutorsim.analysis.metrics.fallback_order_of_each_turn import turn_orders
 from tutorsim.vocabularies import BALLOT_FORMATS, DECIDED_BY, BallotFormat
 
 __all__ = ["TurnTable", "places_of", "turn_table"]

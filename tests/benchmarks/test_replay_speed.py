@@ -20,7 +20,7 @@ from tests.benchmarks.making import Made
 from tutorsim.model import CALL_HEADER, Call, CallKey, Request
 from tutorsim.model.sdk_model import SdkModel
 from tutorsim.replay import Cassette, read_cassette
-from tutorsim.replay.sdk_reader import SdkReader
+from tutorsim.replay.replay_through_sdk import SdkReader
 from tutorsim.runner.open_recording import Recording, open_recording
 from tutorsim.runner.replaying import replay_each
 from tutorsim.runner.run_folder_writer import LogWriter

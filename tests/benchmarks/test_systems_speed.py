@@ -38,7 +38,7 @@ def shipped(*place: str) -> str:
 
 def debates(folder: Path) -> Made:
     """The run of one debate that never stops on each of so many questions."""
-    text = shipped("catalog", "debate", "tasks", "mmlu.jsonl")
+    text = shipped("systems", "debate", "tasks", "mmlu.jsonl")
     rows = [json.loads(line) for line in text.splitlines()]
     with (folder / "mmlu.jsonl").open("w", encoding="utf-8") as file:
         for i in range(EPISODES):

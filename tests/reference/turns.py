@@ -23,7 +23,7 @@ from tutorsim.analysis.ballots.turn_profiles import (
     rich_rules,
     standing_order,
 )
-from tutorsim.analysis.metrics.order_of_each_turn import Cluster, turn_orders
+from tutorsim.analysis.metrics.fallback_order_of_each_turn import Cluster, turn_orders
 from tutorsim.voting import Decision, decide, first_in_order, leaders, tally
 
 __all__ = ["DecidedTurn", "TurnBallots", "Turns", "decided_turns", "read_turns", "vote_shift"]

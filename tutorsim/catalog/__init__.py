@@ -135,7 +135,7 @@ def read_catalog(model: type[C], package: str) -> C:
 
     Args:
         model: The catalog's parts.
-        package: The package whose folder has the files, such as `tutorsim.catalog.debate`.
+        package: The package whose folder has the files, such as `tutorsim.systems.debate`.
     """
     here = resources.files(package)
     return model.model_validate(

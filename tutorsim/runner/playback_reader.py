@@ -27,7 +27,7 @@ def open_reader(folder: Path, *, sdk: bool) -> Iterator[tuple[Reader, Run]]:
         return
     import asyncio
 
-    from tutorsim.replay.sdk_reader import SdkReader
+    from tutorsim.replay.replay_through_sdk import SdkReader
 
     with asyncio.Runner() as runner:
         reader = SdkReader(folder)

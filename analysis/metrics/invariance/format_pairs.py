@@ -7,13 +7,13 @@ from typing import NamedTuple
 from tutorsim.analysis.ballots.recount_source import Source
 from tutorsim.analysis.ballots.turn_profiles import Masses
 from tutorsim.analysis.identify.compatible_ballot_pairs import may_have_cast, share_a_ranking
+from tutorsim.analysis.metrics.fallback_order_of_each_turn import Cluster
 from tutorsim.analysis.metrics.invariance.result import (
     UNTESTED,
     FormatInvariance,
     FormatPair,
     OneFormat,
 )
-from tutorsim.analysis.metrics.order_of_each_turn import Cluster
 from tutorsim.analysis.metrics.retest.redrawn_panels import leader_of
 from tutorsim.analysis.metrics.retest.repeated_votes import AskedVote, asked_votes, said, top_of
 from tutorsim.analysis.runs.branch_continuations import without_shared_turns

@@ -23,7 +23,7 @@ from itertools import combinations
 from typing import Final, Literal, NamedTuple, get_args
 
 from tutorsim.analysis.ballots.recount_source import Source
-from tutorsim.analysis.metrics.order_of_each_turn import Cluster
+from tutorsim.analysis.metrics.fallback_order_of_each_turn import Cluster
 from tutorsim.analysis.metrics.retest.redrawn_panels import Floor, noise_floor_of, stability_of
 from tutorsim.analysis.metrics.retest.repeated_votes import (
     AskedTurn,

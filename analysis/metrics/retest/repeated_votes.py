@@ -7,7 +7,7 @@ from typing import NamedTuple
 from tutorsim.analysis.ballots.recount_source import Source
 from tutorsim.analysis.ballots.turn_profiles import TURN, Place, TurnKey
 from tutorsim.analysis.counting.turn_winners import first_of, largest
-from tutorsim.analysis.metrics.order_of_each_turn import Cluster
+from tutorsim.analysis.metrics.fallback_order_of_each_turn import Cluster
 from tutorsim.analysis.metrics.turn_table import places_of, turn_table
 from tutorsim.errors import LogError
 from tutorsim.records import BallotRecord, EpisodeLine, RetestVote, VotingTurn

@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 from tutorsim.errors import ChangedCallError, MissingCallError, RecordingError, UnusedCallError
 from tutorsim.model import Call, CallKey, Reply, Request
 from tutorsim.replay import FastReader, check_all_used
-from tutorsim.replay.sdk_reader import SdkReader
+from tutorsim.replay.replay_through_sdk import SdkReader
 
 Build = Callable[..., Any]
 Outcome = list[Reply | tuple[type, str]]

@@ -19,7 +19,7 @@ __all__ = ["DEBATE", "outcome"]
 
 @cache
 def _catalog() -> BaseCatalog:
-    return read_catalog(BaseCatalog, "tutorsim.catalog.debate")
+    return read_catalog(BaseCatalog, "tutorsim.systems.debate")
 
 
 def outcome(record: DebateRecord) -> dict[str, Any]:

@@ -79,6 +79,6 @@ def builtin_tasks(benchmark: DebateBenchmark) -> tuple[DebateTask, ...]:
 @cache
 def _builtin(benchmark: DebateBenchmark) -> tuple[DebateTask, ...]:
     name = BUILTIN[benchmark]
-    folder = resources.files("tutorsim").joinpath("catalog", "debate", "tasks")
+    folder = resources.files("tutorsim").joinpath("systems", "debate", "tasks")
     text = decode(folder.joinpath(name).read_bytes(), name)
     return tuple(TASK_READERS[benchmark](row) for row in json_rows(text, name, benchmark))

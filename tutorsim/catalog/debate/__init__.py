@@ -1,1 +1,0 @@
-"""Wordings and original tasks of debates."""

@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from tutorsim.replay import sdk_reader
+from tutorsim.replay import replay_through_sdk
 
 Build = Callable[..., Any]
 
@@ -20,7 +20,7 @@ def test_episodes_of_one_sdk_reader_do_not_mix(
         write(tmp_path, [interaction(call("same"), message(name), name)], name)
 
     async def run() -> list[str]:
-        async with sdk_reader.SdkReader(tmp_path) as reader:
+        async with replay_through_sdk.SdkReader(tmp_path) as reader:
             opened = [reader.open(name) for name in names]
             replies = await asyncio.gather(
                 *(one.reply(name, call("same")) for one, name in zip(opened, names, strict=True))
@@ -42,16 +42,16 @@ def test_the_sdk_reader_holds_a_call_against_one_entry_only(
     calls = [call("x", agent=f"a{n}") for n in range(30)]
     write(tmp_path, [interaction(one, message("y")) for one in calls])
     compared: list[str] = []
-    matches = sdk_reader.requests_match
+    matches = replay_through_sdk.requests_match
 
     def counted(asked: Any, recorded: Any, matchers: Any) -> Any:
         compared.append(recorded.headers["x-tutorsim-call"])
         return matches(asked, recorded, matchers)
 
-    monkeypatch.setattr(sdk_reader, "requests_match", counted)
+    monkeypatch.setattr(replay_through_sdk, "requests_match", counted)
 
     async def run() -> None:
-        async with sdk_reader.SdkReader(tmp_path) as reader:
+        async with replay_through_sdk.SdkReader(tmp_path) as reader:
             playback = reader.open(episode)
             for one in calls:
                 await playback.reply(episode, one)

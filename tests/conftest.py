@@ -70,6 +70,12 @@ def pytest_configure(config: pytest.Config) -> None:
     config.addinivalue_line("markers", "loopback: the test may connect to this machine itself.")
 
 
+@pytest.fixture(autouse=True)
+def _recording_allowed(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Tests record, also where `CI` is set, which refuses recording; those of that set it."""
+    monkeypatch.delenv("CI", raising=False)
+
+
 @pytest.fixture(scope="session", autouse=True)
 def _cache_of_this_run(tmp_path_factory: pytest.TempPathFactory) -> Iterator[None]:
     """A cache folder that this run's processes share, and no later run finds."""

@@ -33,7 +33,6 @@ def test_a_run_without_a_pair_of_sockets_is_told_so_in_three_parts(
         'name = "pilot"\nconditions = ["simple"]\npersonas = ["help_avoidant"]\n'
         "[benchmarks.sciq]\nlimit = 1\n"
     )
-    monkeypatch.delenv("CI", raising=False)
     monkeypatch.setenv("ANTHROPIC_API_KEY", "sk-ant-test")
     monkeypatch.setattr("socket.socketpair", _refuse)
     folders = ["--log-dir", str(tmp_path / "log"), "--cassette-dir", str(tmp_path / "tape")]

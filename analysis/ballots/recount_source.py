@@ -32,16 +32,15 @@ from tutorsim.errors import BallotFileError, UsageError
 from tutorsim.records import (
     RUN_FILE,
     EpisodeRecord,
-    RatedSheet,
     Retest,
     RunRecord,
     StudySettings,
     read_episodes,
     read_lines,
-    read_ratings,
     read_retest,
     read_run,
 )
+from tutorsim.records.ratings import RatedSheet, read_ratings
 from tutorsim.system_registry import load
 from tutorsim.vocabularies import CUMULATIVE_BUDGET, ProvenanceKind
 

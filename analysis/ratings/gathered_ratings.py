@@ -11,7 +11,7 @@ from typing import Final, Literal, NamedTuple
 
 from tutorsim.analysis.ratings.rateable_items import Item, items_of
 from tutorsim.analysis.systems.system_view import SystemRun, view_of
-from tutorsim.records import RatedBy, RatedSheet, Rubric, Subject
+from tutorsim.records.ratings import RatedBy, RatedSheet, Rubric, Subject
 
 __all__ = ["Gathered", "Kind", "Rater", "gathered"]
 

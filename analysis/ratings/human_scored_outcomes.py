@@ -18,7 +18,8 @@ from tutorsim.analysis.statistics.intervals_and_tests import (
     cluster_bootstrap,
     to_json,
 )
-from tutorsim.records import EpisodeRecord, RatedBy
+from tutorsim.records import EpisodeRecord
+from tutorsim.records.ratings import RatedBy
 
 __all__ = [
     "DeliveredScore",

@@ -13,7 +13,8 @@ from tutorsim.analysis.ratings.rateable_items import Item, digest_of
 from tutorsim.analysis.ratings.rubric import value_text
 from tutorsim.analysis.ratings.sheet_csv import Filled, Row, read_sheet
 from tutorsim.errors import RatingFileError
-from tutorsim.records import RatedBy, RatedSheet, Rating, Rubric, RunRecord, Subject
+from tutorsim.records import RunRecord
+from tutorsim.records.ratings import RatedBy, RatedSheet, Rating, Rubric, Subject
 
 __all__ = ["joined"]
 

@@ -21,7 +21,7 @@ from tutorsim.analysis.statistics.intervals_and_tests import (
     to_json,
 )
 from tutorsim.analysis.statistics.percentile_intervals import percentile_interval
-from tutorsim.records import RatedBy
+from tutorsim.records.ratings import RatedBy
 
 __all__ = ["EDGES", "Band", "BesideJudge", "beside_judge"]
 

@@ -19,7 +19,7 @@ import numpy.typing as npt
 from tutorsim.analysis.ratings.gathered_ratings import Gathered, Kind
 from tutorsim.analysis.statistics.intervals_and_tests import Interval, NotEstimable, to_json
 from tutorsim.analysis.statistics.percentile_intervals import Weighted, percentile_interval
-from tutorsim.records import RatedBy
+from tutorsim.records.ratings import RatedBy
 
 __all__ = ["METRICS", "Agreement", "Alpha", "Metric", "agreement"]
 

@@ -10,7 +10,8 @@ from hashlib import sha256
 
 from tutorsim.analysis.ratings.rateable_items import Item
 from tutorsim.errors import UsageError
-from tutorsim.records import Rubric, RunRecord, Subject, Survey
+from tutorsim.records import RunRecord
+from tutorsim.records.ratings import Rubric, Subject, Survey
 
 __all__ = ["Asked", "Sheet", "draw_sheets"]
 

@@ -29,7 +29,7 @@ from tutorsim.analysis.statistics.intervals_and_tests import (
 )
 from tutorsim.analysis.systems.system_view import SystemRun
 from tutorsim.analysis.views.cells import DASH, bounds, estimate, part_of, table
-from tutorsim.records import RatedBy
+from tutorsim.records.ratings import RatedBy
 
 __all__ = ["Ratings", "ratings_of", "ratings_section", "ratings_verdict", "with_ratings"]
 

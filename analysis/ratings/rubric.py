@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import Any, Final
 
 from tutorsim.errors import RatingFileError
-from tutorsim.records import Rubric, Subject
+from tutorsim.records.ratings import Rubric, Subject
 
 __all__ = ["judge_rubric", "read_rubric", "value_text"]
 

@@ -11,7 +11,7 @@ from pydantic import ValidationError
 from tutorsim.analysis.ratings.rater_assignment import Sheet
 from tutorsim.analysis.ratings.rubric import value_text
 from tutorsim.errors import RatingFileError
-from tutorsim.records import Rubric, Survey
+from tutorsim.records.ratings import Rubric, Survey
 
 __all__ = ["COLUMNS", "Filled", "Row", "read_sheet", "sheet_csv"]
 

@@ -13,17 +13,8 @@ from tutorsim.analysis.report.document import Answer, Document, Section
 from tutorsim.analysis.report.episode_dialogue import Dialogue
 from tutorsim.analysis.report.provenance_warning import warning_of
 from tutorsim.analysis.runs.exported_tables import SHARED_TABLES, Gathered, Table, ballots_table
-from tutorsim.records import (
-    RatedSheet,
-    Retest,
-    RunRecord,
-    Subject,
-    read_lines,
-    read_ratings,
-    read_retest,
-    read_run,
-    uncollected,
-)
+from tutorsim.records import Retest, RunRecord, read_lines, read_retest, read_run, uncollected
+from tutorsim.records.ratings import RatedSheet, Subject, read_ratings
 from tutorsim.system_registry import load
 
 if TYPE_CHECKING:

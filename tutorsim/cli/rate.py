@@ -15,13 +15,14 @@ from tutorsim.cli.options import json_option
 from tutorsim.cli.output_elements import listing
 from tutorsim.cli.run_or_recording import RunPath
 from tutorsim.errors import FolderError, UsageError
-from tutorsim.records import RATINGS_FILE, RUN_FILE, StudySettings, to_line
+from tutorsim.records import RUN_FILE, StudySettings, to_line
+from tutorsim.records.ratings import RATINGS_FILE
 
 if TYPE_CHECKING:
     from tutorsim.analysis.ratings.rateable_items import Item
     from tutorsim.analysis.ratings.rater_assignment import Sheet
     from tutorsim.analysis.systems import SystemRun
-    from tutorsim.records import RatedBy, RatedSheet, Rubric, Subject
+    from tutorsim.records.ratings import RatedBy, RatedSheet, Rubric, Subject
 
 __all__ = ["rate"]
 

@@ -1,6 +1,6 @@
 """What every episode has, whatever its system: a log of its calls, and an end when a call fails."""
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from typing import Any, Final
 
 from pydantic import TypeAdapter
@@ -22,9 +22,9 @@ class CallLog:
     def __init__(self) -> None:
         self._calls: list[dict[str, Any]] = []
 
-    def add(self, call: Call, reply: Reply) -> None:
-        """Note what a call cost."""
-        self._calls.append(
+    def add(self, calls: Iterable[Call], sent: Iterable[Reply | Failure]) -> None:
+        """Note what the answered calls of a round cost."""
+        self._calls += [
             {
                 "key": str(call.key),
                 "stage": call.key.stage,
@@ -33,7 +33,9 @@ class CallLog:
                 "input_tokens": reply.input_tokens,
                 "output_tokens": reply.output_tokens,
             }
-        )
+            for call, reply in zip(calls, sent, strict=True)
+            if isinstance(reply, Reply)
+        ]
 
     def records(self) -> tuple[CallRecord, ...]:
         """The calls as the log holds them."""
@@ -41,14 +43,15 @@ class CallLog:
 
 
 def run_to_failure(
-    flow: Flow[None], calls: CallLog, *, fresh: Callable[[], bool] = lambda: False
+    flow: Flow[None], calls: CallLog, *, fresh: Callable[[], bool] | None = None
 ) -> Flow[Failure | None]:
     """Run an episode's flow, note its calls, and end it where a call fails for good.
 
     Args:
         flow: The episode; what it reached stays with whoever made it.
         calls: Receives every call that was answered.
-        fresh: Whether the path has left the recording that it continues.
+        fresh: Whether the path has left the recording that it continues; `None` where it
+            continues none.
 
     Returns:
         `None` for an episode that came to its end.
@@ -65,17 +68,15 @@ def failure_of(error: CallFailed) -> Failure:
     return Failure(key=error.key, error=" ".join(filter(None, (error.what, error.why))))
 
 
-def _noted(flow: Flow[None], calls: CallLog, fresh: Callable[[], bool]) -> Flow[None]:
+def _noted(flow: Flow[None], calls: CallLog, fresh: Callable[[], bool] | None) -> Flow[None]:
     try:
         effect = next(flow)
         while True:
-            if isinstance(effect, Round) and fresh():
+            if fresh is not None and isinstance(effect, Round) and fresh():
                 effect = effect._replace(fresh=True)
             sent = yield effect
             if isinstance(effect, Round) and isinstance(sent, tuple):
-                for call, reply in zip(effect.calls, sent, strict=True):
-                    if isinstance(reply, Reply):
-                        calls.add(call, reply)
+                calls.add(effect.calls, sent)
             effect = flow.send(sent)
     except StopIteration:
         return

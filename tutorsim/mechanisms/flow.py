@@ -116,8 +116,7 @@ def ask(questions: Sequence[Question[T]], *, shown: object = None) -> Flow[list[
     Returns:
         One answer per question, in the same order.
     """
-    answers = yield from _answers(questions, each=False, shown=shown)
-    return cast("list[Answer[T]]", answers)
+    return cast("Flow[list[Answer[T]]]", _answers(questions, each=False, shown=shown))
 
 
 def ask_each(questions: Sequence[Question[T]]) -> Flow[list[Answer[T] | Failure]]:
@@ -126,7 +125,7 @@ def ask_each(questions: Sequence[Question[T]]) -> Flow[list[Answer[T] | Failure]
     Returns:
         One answer per question, in the same order; the failure of a question whose call failed.
     """
-    return (yield from _answers(questions, each=True))
+    return _answers(questions, each=True)
 
 
 def _answers(
@@ -134,40 +133,30 @@ def _answers(
 ) -> Flow[list[Answer[T] | Failure]]:
     if not questions:
         return []
-    calls = [question.call for question in questions]
-    replies = yield from _round(calls, each=each, shown=shown)
-    answers: list[Answer[T] | Failure] = [
-        reply
-        if isinstance(reply, Failure)
-        else Answer(question.read(reply.text), reply.text, None, False, 1)
-        for question, reply in zip(questions, replies, strict=True)
-    ]
-    cut_off = [
-        question.call.if_cut_off is not None and isinstance(reply, Reply) and reply.is_cut_off
-        for question, reply in zip(questions, replies, strict=True)
-    ]
-    unread = [
-        (i, answer)
-        for i, answer in enumerate(answers)
-        if isinstance(answer, Answer) and (answer.value is None or cut_off[i])
-    ]
-    if unread:
-        second = [_second(questions[i], cut_off=cut_off[i]) for i, _ in unread]
-        again = yield from _round(second, each=each)
-        for (i, first), reply in zip(unread, again, strict=True):
-            if isinstance(reply, Reply):
-                answers[i] = _retried(questions[i], first, reply.text)
-            else:
+    replies = yield Round(tuple([one.call for one in questions]), each=each, shown=shown)
+    assert isinstance(replies, tuple)
+    answers: list[Answer[T] | Failure] = []
+    unread: list[tuple[int, Answer[T]]] = []
+    second: list[Call] = []
+    for question, reply in zip(questions, replies, strict=True):
+        if isinstance(reply, Failure):
+            answers.append(reply)
+            continue
+        answer = Answer(question.read(reply.text), reply.text, None, False, 1)
+        cut_off = question.call.if_cut_off is not None and reply.is_cut_off
+        if answer.value is None or cut_off:
+            unread.append((len(answers), answer))
+            second.append(_second(question, cut_off=cut_off))
+        answers.append(answer)
+    if second:
+        replies = yield Round(tuple(second), each=each)
+        assert isinstance(replies, tuple)
+        for (i, first), reply in zip(unread, replies, strict=True):
+            if isinstance(reply, Failure):
                 answers[i] = reply
+            else:
+                answers[i] = _retried(questions[i], first, reply.text)
     return answers
-
-
-def _round(
-    calls: Sequence[Call], *, each: bool, shown: object = None
-) -> Flow[tuple[Reply | Failure, ...]]:
-    sent = yield Round(tuple(calls), each=each, shown=shown)
-    assert isinstance(sent, tuple)
-    return sent
 
 
 def _second(question: Question[T], *, cut_off: bool) -> Call:

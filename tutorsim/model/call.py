@@ -124,6 +124,9 @@ class Request(NamedTuple):
         }
 
 
+_MOST: Final = 2**63 - 1
+"""Tokens that every table can hold."""
+
 CUT_OFF: Final = "max_tokens"
 """Stop reason of a reply that reached the limit of its length."""
 
@@ -155,13 +158,16 @@ class Reply(NamedTuple):
                 raise ValueError(f"the response is a {body['type']!r}, not a message")
             text = "".join([block["text"] for block in body["content"] if block["type"] == "text"])
             model, stop_reason = body["model"], body.get("stop_reason") or None
-            usage = body["usage"]
+            asked = _input_tokens(body["usage"])
+            answered = int(body["usage"]["output_tokens"])
+            if not (-_MOST <= asked <= _MOST and -_MOST <= answered <= _MOST):
+                raise OverflowError(f"{asked} and {answered} tokens")
             return cls(
                 text if text.isascii() else _encodable(text),
                 model if model.isascii() else _encodable(model),
                 stop_reason if stop_reason is None else _encodable(stop_reason),
-                _in_64_bits(_input_tokens(usage)),
-                _in_64_bits(int(usage["output_tokens"])),
+                asked,
+                answered,
             )
         except (KeyError, TypeError, AttributeError, OverflowError) as error:
             raise ValueError(f"the response is not a message: {error!r}") from error
@@ -174,17 +180,6 @@ def _input_tokens(usage: Mapping[str, Any]) -> int:
         return new
     written = int(usage.get("cache_creation_input_tokens") or 0)
     return new + written + int(usage.get("cache_read_input_tokens") or 0)
-
-
-def _in_64_bits(tokens: int) -> int:
-    """A number of tokens that every table can hold.
-
-    Raises:
-        OverflowError: If it cannot.
-    """
-    if abs(tokens) >= 2**63:
-        raise OverflowError(f"{tokens} tokens")
-    return tokens
 
 
 def _encodable(text: str) -> str:

@@ -24,16 +24,6 @@ from tutorsim.records.episode import (
     VerdictRecord,
 )
 from tutorsim.records.kernel_record import BaseRecord, EpisodeLine, VotedTurn, VotingTurn
-from tutorsim.records.ratings import (
-    RATINGS_FILE,
-    RatedBy,
-    RatedSheet,
-    Rating,
-    Rubric,
-    Subject,
-    Survey,
-    read_ratings,
-)
 from tutorsim.records.reply_endings import StopCount, odd_stops, stop_counts
 from tutorsim.records.retest import (
     RETEST_FILE,
@@ -67,7 +57,6 @@ from tutorsim.records.run_head import (
 
 __all__ = [
     "EPISODES_FILE",
-    "RATINGS_FILE",
     "RETEST_FILE",
     "RETEST_HEAD_FILE",
     "RUN_FILE",
@@ -87,22 +76,16 @@ __all__ = [
     "PanelMakeup",
     "Proposal",
     "Provenance",
-    "RatedBy",
-    "RatedSheet",
-    "Rating",
     "Retest",
     "RetestHead",
     "RetestRecord",
     "RetestReply",
     "RetestVote",
     "ReviewRecord",
-    "Rubric",
     "RunRecord",
     "StopCount",
     "StudyHead",
     "StudySettings",
-    "Subject",
-    "Survey",
     "SystemSettings",
     "TieRound",
     "Turn",
@@ -114,7 +97,6 @@ __all__ = [
     "odd_stops",
     "read_episodes",
     "read_lines",
-    "read_ratings",
     "read_retest",
     "read_run",
     "stop_counts",

@@ -47,7 +47,7 @@ class LastingRecord(Record):
 
 
 class GrownRecord(Record):
-    """A record of a log line that has `later` fields only where they are not `None`.
+    """A log line, never part of one, that has `later` fields only where they are not `None`.
 
     So a log without them has the bytes that it had before there were any.
     """
@@ -93,8 +93,9 @@ def to_line(record: object) -> str:
     Every field is written as it is held, in the order of the model's fields. Line ends of Unicode
     are escaped as those of ASCII are, so it is one line to every program.
     """
+    fields = record.said() if isinstance(record, GrownRecord) else record
     try:
-        text = orjson.dumps(record, default=_written).decode()
+        text = orjson.dumps(fields, default=vars).decode()
     except orjson.JSONEncodeError:  # a number beyond 64 bits
         text = _plainly(record)
     if "0.0000" in text or SMALL.search(text):  # it writes small numbers in other digits
@@ -103,11 +104,6 @@ def to_line(record: object) -> str:
         for end, escaped in LINE_ENDS.items():
             text = text.replace(end, escaped)
     return text
-
-
-def _written(record: Any) -> dict[str, Any]:
-    """The fields of a record that a line has."""
-    return record.said() if isinstance(record, GrownRecord) else vars(record)
 
 
 def _plainly(record: object) -> str:

@@ -10,6 +10,7 @@ from tutorsim.replay.code_verdicts import VERDICTS_FILE, VerdictStore
 from tutorsim.replay.fast_reader import FastPlayback, FastReader, Playback, Reader, check_all_used
 from tutorsim.replay.manifest import (
     MANIFEST_FILE,
+    SESSION_FILE,
     EpisodeEntry,
     Manifest,
     check_cassette,
@@ -23,6 +24,7 @@ from tutorsim.replay.text_or_compressed import check_recordable
 
 __all__ = [
     "MANIFEST_FILE",
+    "SESSION_FILE",
     "VERDICTS_FILE",
     "Cassette",
     "EpisodeEntry",

@@ -24,6 +24,7 @@ from tutorsim.vocabularies import EpisodeStatus
 __all__ = [
     "MANIFEST_FILE",
     "MANIFEST_SCHEMA",
+    "SESSION_FILE",
     "SHA256",
     "Digests",
     "Entry",
@@ -40,6 +41,8 @@ __all__ = [
 ]
 
 MANIFEST_FILE: Final = "manifest.json"
+SESSION_FILE: Final = ".recording.json"
+"""Stands in a recording's folder while it is being made or taken up again."""
 MANIFEST_SCHEMA: Final = 1
 SHA256: Final = r"^[0-9a-f]{64}$"
 """A digest, in hexadecimal."""

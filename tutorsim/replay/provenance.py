@@ -30,9 +30,10 @@ class Witness:
 
     def note(self, cassette: Cassette) -> None:
         """Take in one cassette; an empty one says nothing."""
-        answered = cassette.interactions.values()
-        self.kinds |= {one.kind for one in answered}
-        named = {one.response_headers.get(STANDIN_HEADER) for one in answered}
+        if not cassette.interactions:
+            return
+        self.kinds.add(cassette.kind)
+        named = {one.response_headers.get(STANDIN_HEADER) for one in cassette.interactions.values()}
         self.standins |= {name for name in named if name is not None}
 
     def join(self, other: "Witness") -> None:

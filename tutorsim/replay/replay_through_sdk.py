@@ -23,7 +23,7 @@ from tutorsim.errors import CallFailed, RecordingError
 from tutorsim.model import CALL_HEADER, Call, Reply
 from tutorsim.model.json_bodies import json_value
 from tutorsim.model.sdk_model import SdkModel
-from tutorsim.replay.cassette_file import Cassette, JsonText, parse_cassette
+from tutorsim.replay.cassette_file import Cassette, JsonText, parse_cassette, read_cassette
 from tutorsim.replay.fast_reader import Playback, unreadable_reply
 from tutorsim.replay.recorded_call import (
     check_episode_id,
@@ -61,6 +61,10 @@ class SdkReader:
     async def aclose(self) -> None:
         """Close the client."""
         await self._model.aclose()
+
+    def cassette(self, episode_id: str) -> Cassette:
+        check_episode_id(episode_id)
+        return read_cassette(self._folder, episode_id)
 
     def open(self, episode_id: str) -> "SdkPlayback":
         check_episode_id(episode_id)

@@ -6,6 +6,7 @@ Stock vcrpy plays the text form; a recording is made in it, and `tutorsim casset
 one form into the other.
 """
 
+import os
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Final, Literal, NoReturn, get_args
@@ -22,6 +23,7 @@ __all__ = [
     "cassette_files",
     "check_inside",
     "check_recordable",
+    "check_regular",
     "compressed",
     "decompressed",
     "read_cassette_file",
@@ -126,6 +128,37 @@ def check_inside(path: Path) -> None:
             why="It is a pipe, a folder or a device, which is not read.",
             hint=_RESTORE,
         )
+
+
+def check_regular(folder: Path, *, links: bool) -> None:
+    """Refuse what is no regular file, before anything is read: a pipe would be waited for.
+
+    Args:
+        folder: A recording's folder, or a run folder.
+        links: Refuse symbolic links too, wherever they lead.
+
+    Raises:
+        RecordingError: Naming the first such file.
+    """
+    if not folder.is_dir():
+        return
+    with os.scandir(folder) as entries:
+        odd = [
+            entry.name
+            for entry in entries
+            if entry.name.endswith(READ_SUFFIXES)
+            and ((links and entry.is_symlink()) or not (entry.is_file() or _leads_nowhere(entry)))
+        ]
+    if odd:
+        raise RecordingError(
+            f"{folder / min(odd)} is no regular file.",
+            why="It is a link, a pipe, a folder or a device, which is not followed.",
+            hint="Put the file itself into the folder, or move this one away.",
+        )
+
+
+def _leads_nowhere(entry: "os.DirEntry[str]") -> bool:
+    return entry.is_symlink() and not Path(entry.path).exists()
 
 
 def write_cassette_file(folder: Path, episode_id: str, text: bytes, form: CassetteForm) -> None:

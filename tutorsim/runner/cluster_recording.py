@@ -21,14 +21,14 @@ from tutorsim.cost_plan import PriceTable
 from tutorsim.dask_cluster import Engine, connect, scattered
 from tutorsim.errors import FolderError, Interrupted, TutorsimError, UsageError
 from tutorsim.model import Call, Reply
-from tutorsim.replay import FolderLock
+from tutorsim.replay import SESSION_FILE, FolderLock
 from tutorsim.replay.episode_recording import Deck
+from tutorsim.replay.text_or_compressed import check_regular
 from tutorsim.runner.cost_cap import Budget
-from tutorsim.runner.folder_checks import check_folders, check_regular
+from tutorsim.runner.folder_checks import check_folders
 from tutorsim.runner.machine_facts import fingerprint_text
 from tutorsim.runner.recording_queue import RecordingOptions, check_no_keys
 from tutorsim.runner.recording_session import (
-    SESSION_FILE,
     Session,
     as_begun,
     check_tasks,

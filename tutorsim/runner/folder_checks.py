@@ -1,23 +1,20 @@
 """Whether a command may write into the folders that it was given: nothing of others is lost."""
 
-import os
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Final
 
 from tutorsim.catalog.wordings_kept_with_recording import WORDINGS_FILE
-from tutorsim.errors import FolderError, RecordingError
+from tutorsim.errors import FolderError
 from tutorsim.records import RUN_FILE, TIMINGS_FILE
-from tutorsim.replay import MANIFEST_FILE, VERDICTS_FILE
+from tutorsim.replay import MANIFEST_FILE, SESSION_FILE, VERDICTS_FILE
 from tutorsim.replay.recorded_call import is_episode_id
-from tutorsim.replay.text_or_compressed import READ_SUFFIXES, cassette_files
+from tutorsim.replay.text_or_compressed import cassette_files
 from tutorsim.runner.shared_ledger import LEDGER_FILE
 from tutorsim.systems.study_loading import STUDY_FILE
 
-__all__ = ["SESSION_FILE", "check_folders", "check_regular", "is_begun"]
+__all__ = ["check_folders", "is_begun"]
 
-SESSION_FILE: Final = ".recording.json"
-"""Stands in a recording's folder while it is being made or taken up again."""
 _JOURNAL: Final = ".journal.jsonl"
 _OURS: Final = (
     STUDY_FILE,
@@ -68,37 +65,6 @@ def check_folders(cassette_dir: Path, log_dir: Path, *, anew: bool) -> None:
             hint="Give the folder of its recording with --cassette-dir, or add --anew to record "
             "it once more.",
         )
-
-
-def check_regular(folder: Path, *, links: bool) -> None:
-    """Refuse what is no regular file, before anything is read: a pipe would be waited for.
-
-    Args:
-        folder: A recording's folder, or a run folder.
-        links: Refuse symbolic links too, wherever they lead.
-
-    Raises:
-        RecordingError: Naming the first such file.
-    """
-    if not folder.is_dir():
-        return
-    with os.scandir(folder) as entries:
-        odd = [
-            entry.name
-            for entry in entries
-            if entry.name.endswith(READ_SUFFIXES)
-            and ((links and entry.is_symlink()) or not (entry.is_file() or _leads_nowhere(entry)))
-        ]
-    if odd:
-        raise RecordingError(
-            f"{folder / min(odd)} is no regular file.",
-            why="It is a link, a pipe, a folder or a device, which is not followed.",
-            hint="Put the file itself into the folder, or move this one away.",
-        )
-
-
-def _leads_nowhere(entry: "os.DirEntry[str]") -> bool:
-    return entry.is_symlink() and not Path(entry.path).exists()
 
 
 def _named_like_ours(folder: Path) -> Iterator[str]:

@@ -5,15 +5,25 @@ calls, outcomes and digests. Only days, the name of a server of the user's own, 
 its limits rest on its word.
 """
 
+import hashlib
+from pathlib import Path
 from typing import Any
 
-from tutorsim.errors import FalseManifest
-from tutorsim.replay import Cassette, Manifest, Witness
+from tutorsim.errors import FalseManifest, RecordingError
+from tutorsim.replay import VERDICTS_FILE, Cassette, Manifest, Witness
 from tutorsim.replay.manifest import Digests
+from tutorsim.replay.person_inputs import INPUTS_FILE, inputs_digest
 from tutorsim.replay.provenance import relay_name
 from tutorsim.replay.retest_folder import RetestManifest
 
-__all__ = ["check_entry", "check_fact", "check_head", "check_origin", "check_provenance"]
+__all__ = [
+    "check_entry",
+    "check_fact",
+    "check_head",
+    "check_origin",
+    "check_provenance",
+    "check_verdicts",
+]
 
 Head = Manifest | RetestManifest
 
@@ -84,6 +94,33 @@ def check_head(manifest: Manifest, *, study_name: str, programs: int, log_sha256
     check_fact(manifest, "log_sha256", log_sha256, "the replay")
     if (manifest.sandbox is None) != (programs == 0):
         check_fact(manifest, "sandbox", f"{programs} verdicts", "verdicts.jsonl")
+
+
+def check_verdicts(folder: Path, manifest: Manifest) -> None:
+    """Hold the file of verdicts against the manifest.
+
+    Raises:
+        RecordingError: If it is missing, was edited, or leads out of the folder.
+    """
+    path = folder / VERDICTS_FILE
+    found = (
+        hashlib.sha256(path.read_bytes()).hexdigest()
+        if path.is_file() and not path.is_symlink()
+        else None
+    )
+    inputs = inputs_digest(folder)
+    if inputs is not None and inputs != manifest.inputs_sha256:  # a replay misses one that is gone
+        raise RecordingError(
+            f"{folder / INPUTS_FILE} is not the file of inputs that was recorded.",
+            why=f"It was edited, or is not of this recording: its digest is {inputs}.",
+            hint="Restore the file from version control.",
+        )
+    if found != manifest.verdicts_sha256:
+        raise RecordingError(
+            f"{path} is not the file of verdicts that was recorded.",
+            why="It is missing or was edited: its digest is not the manifest's.",
+            hint="Restore the file from version control.",
+        )
 
 
 def check_fact(head: Head, field: str, computed: Any, source: str) -> None:

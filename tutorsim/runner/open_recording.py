@@ -10,10 +10,9 @@ from typing import Any, Final
 
 from tutorsim.catalog.wordings_kept_with_recording import WORDINGS_FILE
 from tutorsim.errors import CatalogError, RecordingError, StudyError, TaskFileError
-from tutorsim.replay import EpisodeEntry, Manifest, read_manifest
-from tutorsim.replay.text_or_compressed import READ_SUFFIXES
-from tutorsim.runner.folder_checks import SESSION_FILE, check_regular
-from tutorsim.runner.recording_session import check_verdicts
+from tutorsim.replay import SESSION_FILE, EpisodeEntry, FastReader, Manifest, read_manifest
+from tutorsim.replay.text_or_compressed import READ_SUFFIXES, check_regular
+from tutorsim.runner.manifest_check import check_verdicts
 from tutorsim.study import EpisodeSpec
 from tutorsim.systems import LoadedStudy, load_recorded_study
 
@@ -36,6 +35,11 @@ class Recording:
     """Episode id → what the manifest says of it; one for each of the grid."""
     drifted: bool
     """The recording has no wordings of its own, and those of this tutorsim are not its."""
+
+    @cached_property
+    def reader(self) -> FastReader:
+        """Reads its cassettes."""
+        return FastReader(self.folder)
 
     @cached_property
     def _by_id(self) -> Mapping[str, EpisodeSpec]:

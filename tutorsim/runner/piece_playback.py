@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any, Generic, NamedTuple, TypeVar
 from tutorsim.errors import CallFailed, MissingCallError, TutorsimError
 from tutorsim.flow_drivers import drive_async
 from tutorsim.mechanisms.flow import CodeResult, CodeRun, Effect, Heard, Listen, Sent
-from tutorsim.model import Call
+from tutorsim.model import Call, Reply
 from tutorsim.records import Failure, to_line
 from tutorsim.replay import (
     Cassette,
@@ -133,7 +133,7 @@ async def played(source: Source, piece: Piece[R, Any], entry: Digests) -> Played
         source.reader.close(playback)
     if edited is not None:
         raise edited
-    witness = Witness(models=world.models)
+    witness = Witness(models={reply.model for reply in world.replies})
     witness.note(playback.cassette)
     return Played(record, tuple(world.changes), playback.cassette, witness)
 
@@ -148,21 +148,20 @@ class _World:
     entry: Digests
     changes: list[VerdictChange] = field(default_factory=list)
     listened: int = 0
-    models: set[str] = field(default_factory=set)
-    """Those that the replies name."""
+    replies: list[Reply] = field(default_factory=list)
 
     async def __call__(self, effect: Effect) -> Sent:
         if isinstance(effect, CodeRun):
             return self._judged(effect)
         if isinstance(effect, Listen):
             return self._heard(effect)
-        failures = self._failures(effect.calls)
+        failures = self._failures(effect.calls) if self.entry.has_failures else {}
         reply, piece_id = self.playback.reply, self.piece_id
         calls = effect.calls
         if failures:
             calls = tuple(call for call in calls if str(call.key) not in failures)
         answered = [await reply(piece_id, call) for call in calls]
-        self.models.update([reply.model for reply in answered])
+        self.replies += answered
         if not failures:
             return tuple(answered)
         if not effect.each:
@@ -173,8 +172,6 @@ class _World:
 
     def _failures(self, calls: Sequence[Call]) -> dict[str, Failure]:
         """The calls that failed when they were recorded, with how they did."""
-        if not self.entry.has_failures:
-            return {}
         held = self.playback.cassette.interactions
         failed = {
             key: self.entry.failed(key) for call in calls if (key := str(call.key)) not in held

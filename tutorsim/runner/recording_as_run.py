@@ -4,7 +4,8 @@ import shutil
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from tutorsim.records import RATINGS_FILE, RUN_FILE
+from tutorsim.records import RUN_FILE
+from tutorsim.records.ratings import RATINGS_FILE
 from tutorsim.replay import MANIFEST_FILE
 
 if TYPE_CHECKING:

@@ -27,7 +27,7 @@ from tutorsim.errors import RecordingError
 from tutorsim.records import Provenance
 from tutorsim.replay import (
     MANIFEST_FILE,
-    VERDICTS_FILE,
+    SESSION_FILE,
     Manifest,
     Witness,
     check_recordable,
@@ -37,24 +37,21 @@ from tutorsim.replay import (
     write_atomic,
 )
 from tutorsim.replay.manifest import Digests
-from tutorsim.replay.person_inputs import INPUTS_FILE, inputs_digest
 from tutorsim.replay.provenance import relay_name
 from tutorsim.replay.recorded_call import cassette_name
 from tutorsim.replay.retest_folder import RetestManifest
-from tutorsim.runner.folder_checks import SESSION_FILE
+from tutorsim.runner.manifest_check import check_verdicts
 from tutorsim.systems import LoadedStudy, write_study
 
 if TYPE_CHECKING:  # a replay judges nothing
     from tutorsim.sandbox import Sandbox
 
 __all__ = [
-    "SESSION_FILE",
     "BaseSession",
     "Session",
     "as_begun",
     "check_as_recorded",
     "check_tasks",
-    "check_verdicts",
     "days_and_packages",
     "keep_study",
     "open_session",
@@ -305,29 +302,6 @@ def check_as_recorded(folder: Path, entry: Digests, *, restore: str) -> None:
             f"{path} was edited after it was recorded.",
             why="Its digest is not the manifest's, so nothing is written over it.",
             hint=restore,
-        )
-
-
-def check_verdicts(folder: Path, manifest: Manifest) -> None:
-    """Hold the file of verdicts against the manifest.
-
-    Raises:
-        RecordingError: If it is missing, was edited, or leads out of the folder.
-    """
-    path = folder / VERDICTS_FILE
-    found = _sha256(path) if path.is_file() and not path.is_symlink() else None
-    inputs = inputs_digest(folder)
-    if inputs is not None and inputs != manifest.inputs_sha256:  # a replay misses one that is gone
-        raise RecordingError(
-            f"{folder / INPUTS_FILE} is not the file of inputs that was recorded.",
-            why=f"It was edited, or is not of this recording: its digest is {inputs}.",
-            hint="Restore the file from version control.",
-        )
-    if found != manifest.verdicts_sha256:
-        raise RecordingError(
-            f"{path} is not the file of verdicts that was recorded.",
-            why="It is missing or was edited: its digest is not the manifest's.",
-            hint="Restore the file from version control.",
         )
 
 

@@ -4,7 +4,6 @@ import os
 import signal
 from collections import deque
 from collections.abc import Callable, Coroutine, Iterator, Sequence
-from concurrent.futures import Future
 from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass
 from pathlib import Path
@@ -13,7 +12,7 @@ from typing import TYPE_CHECKING, Any, Literal
 from tutorsim.errors import MissingCallError
 from tutorsim.flow_drivers import at_once
 from tutorsim.records import EpisodeLine, RunRecord, uncollected
-from tutorsim.replay import FastReader, FolderLock, Reader, VerdictStore, Witness
+from tutorsim.replay import FolderLock, Reader, VerdictStore, Witness
 from tutorsim.replay.person_inputs import InputStore
 from tutorsim.runner.job import Lines, study_piece
 from tutorsim.runner.machine_facts import machine_facts
@@ -26,8 +25,8 @@ from tutorsim.runner.retest_playing import open_retest
 from tutorsim.runner.run_folder_writer import LogWriter, check_log_folder, remove_retest, run_record
 from tutorsim.study import EpisodeSpec
 
-if TYPE_CHECKING:  # a replay judges nothing
-    from concurrent.futures import ProcessPoolExecutor
+if TYPE_CHECKING:  # a replay judges nothing, and one process needs no pool
+    from concurrent.futures import Future, ProcessPoolExecutor
 
     from tutorsim.sandbox import Sandbox
 
@@ -163,7 +162,7 @@ def _replayed(
         workers = default_workers(len(recording.specs))
     if reader == "sdk":
         return _through_the_sdk(recording, sandbox, with_entries=with_entries)
-    source = _source(recording, FastReader(recording.folder), sandbox)
+    source = _source(recording, recording.reader, sandbox)
     work = _Work(recording, source, with_entries)
     indices = range(len(recording.specs))
     if sandbox is not None or min(workers, -(-len(indices) // CHUNK)) <= 1:
@@ -233,8 +232,10 @@ def _side_by_side(work: _Work, indices: range, workers: int) -> Iterator[Replaye
             yield from waiting.popleft()[1].result()
 
 
-def _take_one(work: _Work, waiting: deque[tuple[range, Future[list[Replayed]]]]) -> None:
+def _take_one(work: _Work, waiting: deque[tuple[range, "Future[list[Replayed]]"]]) -> None:
     """Replay, in this process, chunks until the first one is done."""
+    from concurrent.futures import Future
+
     for place, (chunk, elsewhere) in enumerate(waiting):
         if waiting[0][1].done():
             return
@@ -298,7 +299,7 @@ def replay_episode(recording: Recording, episode_id: str) -> EpisodeLine:
             f"The recording has no episode {episode_id!r}.",
             hint=f"`tutorsim cassette show {recording.folder}` lists its episodes.",
         )
-    source = _source(recording, FastReader(recording.folder))
+    source = _source(recording, recording.reader)
     piece = study_piece(recording.loaded, recording.spec(episode_id))
     return at_once(played(source, piece, recording.entries[episode_id])).record
 

@@ -6,7 +6,7 @@ from typing import Any
 from tutorsim.mechanisms.flow import Flow
 from tutorsim.mechanisms.retest_prompts import AskedTogether
 from tutorsim.records import EpisodeLine, RetestRecord
-from tutorsim.replay import Cassette, read_cassette
+from tutorsim.replay import Cassette
 from tutorsim.replay.retest_folder import RetestEntry, retest_entry
 from tutorsim.retest_flow import Asking, Design, askings, attempts_together, retest_flow
 from tutorsim.runner.job import Piece
@@ -47,7 +47,7 @@ def retest_piece(
     """
 
     def flow() -> Flow[RetestRecord]:
-        cassette = read_cassette(recording.folder, episode_id)
+        cassette = recording.reader.cassette(episode_id)
         asked = askings_in(recording, cassette, design, sets)
         questions = [one.question for one in asked]
         return retest_flow(episode_id, sets, design.repeats, questions)

@@ -10,7 +10,7 @@ from tutorsim.errors import RecordingError, TutorsimError
 from tutorsim.mechanisms.retest_prompts import AskedTogether
 from tutorsim.model import CallKey
 from tutorsim.records import EpisodeLine
-from tutorsim.replay import Witness, read_cassette
+from tutorsim.replay import Witness
 from tutorsim.replay.retest_folder import (
     RetestEntry,
     RetestManifest,
@@ -89,7 +89,7 @@ class RetestPlayer:
 
     def _asked(self, episode_id: str) -> _Asked:
         entry: RetestEntry = self.entries[episode_id]
-        cassette = read_cassette(retest_folder(self.recording.folder), episode_id)
+        cassette = self._source.reader.cassette(episode_id)
         texts = (*cassette.interactions, *(failure.key for failure in entry.failures))
         keys = [CallKey.parse(text) for text in texts]
         first = frozenset(key._replace(attempt=1, repeat=0) for key in keys)

@@ -24,7 +24,7 @@ from tutorsim.records import (
     read_run,
 )
 from tutorsim.replay import Manifest, folder_error, make_folder, write_atomic
-from tutorsim.runner.folder_checks import check_regular
+from tutorsim.replay.text_or_compressed import check_regular
 from tutorsim.systems import LoadedStudy
 
 __all__ = ["LogWriter", "check_log_folder", "remove_retest", "run_record"]

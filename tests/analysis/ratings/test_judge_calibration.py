@@ -7,7 +7,7 @@ from scipy import stats
 from tests.analysis.ratings.test_rater_agreement import gathered
 from tutorsim.analysis.ratings.judge_calibration import _ranks, _weighted_correlation, beside_judge
 from tutorsim.analysis.statistics.intervals_and_tests import Interval, NotEstimable
-from tutorsim.records import Rubric
+from tutorsim.records.ratings import Rubric
 
 JUDGES = Rubric(name="judge", question="?", scale=(0.0, 0.5, 1.0), threshold=0.75, of_judge=True)
 JUDGED = [0.0, 0.1, 0.2, 0.5, 0.7, 0.75, 0.9, 1.0]

@@ -10,7 +10,7 @@ from tutorsim.analysis.ratings.gathered_ratings import Gathered, Rater
 from tutorsim.analysis.ratings.rateable_items import Block, Item, Place
 from tutorsim.analysis.ratings.rater_agreement import METRICS, _resampled, agreement
 from tutorsim.analysis.statistics.intervals_and_tests import Interval, NotEstimable
-from tutorsim.records import Rubric
+from tutorsim.records.ratings import Rubric
 
 RUBRIC = Rubric(name="own", question="?", scale=(1.0, 2.0, 3.0, 4.0, 5.0))
 

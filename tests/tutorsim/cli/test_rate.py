@@ -17,7 +17,7 @@ from tutorsim.analysis.ratings.rateable_items import digest_of
 from tutorsim.analysis.ratings.ratings_section import ratings_of
 from tutorsim.analysis.runs.branch_continuations import shared_turns
 from tutorsim.analysis.systems import open_run, view_of
-from tutorsim.records import RATINGS_FILE
+from tutorsim.records.ratings import RATINGS_FILE
 
 RUBRIC = """
 question = "Does the reply help?"

@@ -19,6 +19,7 @@ from tutorsim.errors import (
     RecordingRefused,
     UsageError,
 )
+from tutorsim.flow_drivers import at_once
 from tutorsim.model import Call, CallKey, Reply
 from tutorsim.model.sdk_model import HttpTransport, SdkModel
 from tutorsim.replay import FastReader
@@ -55,7 +56,7 @@ def test_a_finished_episode_is_one_cassette_in_call_order(
     assert [*content(tmp_path)] == [f"{episode}.json"]
     playback = FastReader(tmp_path).open(episode)
     assert [*playback.cassette.interactions] == [str(one.key) for one in calls]
-    assert [playback.answer(one) for one in calls] == replies
+    assert [at_once(playback.reply(episode, one)) for one in calls] == replies
     assert playback.cassette.kind == "relay"
 
 
@@ -149,7 +150,8 @@ def test_bodies_are_stored_decoded(
     server.respond = lambda _: (200, {"content-encoding": "gzip"}, packed)
 
     assert record(tmp_path, [call("x")])[0].text == "unpacked"
-    assert FastReader(tmp_path).open(episode).answer(call("x")).text == "unpacked"
+    playback = FastReader(tmp_path).open(episode)
+    assert at_once(playback.reply(episode, call("x"))).text == "unpacked"
 
 
 @loopback
@@ -336,7 +338,7 @@ def test_many_episodes_record_side_by_side_each_into_its_own_cassette(
         playback = FastReader(tmp_path).open(name)
         for n in range(4):
             text = f"{name} {n}"
-            assert playback.answer(call(text, agent=f"a{n}")).text == f"re: {text}"
+            assert at_once(playback.reply(name, call(text, agent=f"a{n}"))).text == f"re: {text}"
 
 
 @loopback

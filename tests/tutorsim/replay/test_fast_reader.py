@@ -11,6 +11,7 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from tutorsim.errors import ChangedCallError, MissingCallError, RecordingError, UnusedCallError
+from tutorsim.flow_drivers import at_once
 from tutorsim.model import Call, CallKey, Reply, Request
 from tutorsim.replay import FastReader, check_all_used
 from tutorsim.replay.replay_through_sdk import SdkReader
@@ -162,12 +163,12 @@ def test_a_missing_cassette_is_a_missing_call(play: Build, tmp_path: Path, episo
 
 def test_unused_entries_fail_a_check(tmp_path: Path, episode: str, two: list[Call]) -> None:
     playback = FastReader(tmp_path).open(episode)
-    playback.answer(two[0])
+    at_once(playback.reply(episode, two[0]))
     with pytest.raises(UnusedCallError, match=r"1 recorded call\(s\) .* 1/propose/b/1") as caught:
         check_all_used(playback)
     assert caught.value.exit_code == 1
 
-    playback.answer(two[1])
+    at_once(playback.reply(episode, two[1]))
     check_all_used(playback)
 
 
@@ -232,6 +233,6 @@ def test_the_fast_reader_parses_a_file_once_and_each_body_of_an_answered_call_on
     monkeypatch.setattr(orjson, "loads", counted)
     playback = FastReader(tmp_path).open(episode)
     for one in calls:
-        playback.answer(one)
+        at_once(playback.reply(episode, one))
 
     assert len(parsed) == 1 + 2 * len(calls)

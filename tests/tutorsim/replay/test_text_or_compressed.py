@@ -1,5 +1,6 @@
 """Cassettes as files: one text, two forms, and nothing that is not whole."""
 
+import os
 from pathlib import Path
 from typing import Any
 
@@ -12,6 +13,7 @@ from tutorsim.replay.text_or_compressed import (
     cassette_file,
     cassette_files,
     check_recordable,
+    check_regular,
     compressed,
     decompressed,
     read_cassette_file,
@@ -104,3 +106,9 @@ def test_nothing_is_recorded_into_a_folder_of_compressed_cassettes(packed: Path)
     packed.unlink()
     check_recordable(packed.parent)
     check_recordable(packed.parent / "none")
+
+
+def test_a_pipe_is_refused_before_it_is_read(tmp_path: Path) -> None:
+    os.mkfifo(tmp_path / "manifest.json")
+    with pytest.raises(RecordingError, match="no regular file"):
+        check_regular(tmp_path, links=False)

@@ -6,8 +6,8 @@ from typing import Any
 
 import pytest
 
-from tutorsim.errors import FolderError, RecordingError
-from tutorsim.runner.folder_checks import check_folders, check_regular
+from tutorsim.errors import FolderError
+from tutorsim.runner.folder_checks import check_folders
 
 pytestmark = pytest.mark.loopback
 
@@ -69,12 +69,6 @@ def test_what_is_no_regular_file_is_refused_and_not_waited_for(
         said = shell(*command)
         assert said.code == 4, command
         assert "no regular file" in said.err or "leads out of its folder" in said.err
-
-
-def test_a_pipe_is_refused_before_it_is_read(tmp_path: Path) -> None:
-    os.mkfifo(tmp_path / "manifest.json")
-    with pytest.raises(RecordingError, match="no regular file"):
-        check_regular(tmp_path, links=False)
 
 
 @pytest.mark.parametrize("name", ["manifest.json", ".recording.json"])

@@ -9,7 +9,8 @@ from typing import Any
 import pytest
 
 from tutorsim.errors import FolderError, RecordingError
-from tutorsim.runner.recording_session import SESSION_FILE, open_session
+from tutorsim.replay import SESSION_FILE
+from tutorsim.runner.recording_session import open_session
 from tutorsim.systems import load_study
 
 

@@ -117,6 +117,14 @@ class Scene:
             text = self._texts[key] = self.catalog.fill(template, **values)
         return text
 
+    def told(self, template: str, role: str) -> str:
+        """A system prompt, filled with what the catalog says of a role."""
+        key = (template, "role", role)
+        text = self._texts.get(key)
+        if text is None:
+            text = self._texts[key] = self.catalog.fill(template, **vars(self.role(role)))
+        return text
+
     @cached_property
     def _texts(self) -> dict[tuple[object, ...], str]:
         """Texts that come again, by what they are made of."""

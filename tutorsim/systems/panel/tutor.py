@@ -27,12 +27,12 @@ def proposal_question(
     """Ask a tutor, or the baseline tutor, for a first draft."""
     catalog = scene.catalog
     alone = agent == "baseline"
-    role = scene.role(scene.study.baseline_role if alone else agent)
+    role = scene.study.baseline_role if alone else agent
     call = scene.call(
         len(exchanges),
         "propose",
         agent,
-        system=scene.filled("baseline_system" if alone else "tutor_system", **vars(role)),
+        system=scene.told("baseline_system" if alone else "tutor_system", role),
         user=catalog.fill(
             "propose_baseline" if alone else "propose", conversation=scene.conversation(exchanges)
         ),
@@ -66,7 +66,9 @@ def review_question(
         proposals=labelled(texts, labels),
         labels_first=next(iter(labels)),
     )
-    call = scene.call(len(exchanges), stage, agent, system=_system(scene, agent), user=user)
+    call = scene.call(
+        len(exchanges), stage, agent, system=scene.told("tutor_system", agent), user=user
+    )
     return Question(
         call,
         lambda reply: read_reviews(reply, tuple(labels)),
@@ -94,7 +96,9 @@ def revision_question(
         proposals=labelled(texts, peers),
         reviews=notes.shown(labels),
     )
-    call = scene.call(len(exchanges), "revise", agent, system=_system(scene, agent), user=user)
+    call = scene.call(
+        len(exchanges), "revise", agent, system=scene.told("tutor_system", agent), user=user
+    )
     return _proposal(scene, call)
 
 
@@ -135,7 +139,7 @@ def ballot_question(
         ballot=ballot,
         **tied,
     )
-    system = scene.filled("vote_system", title=scene.role(agent).title)
+    system = scene.told("vote_system", agent)
     call = scene.call(len(exchanges), stage, agent, system=system, user=user)
     reminder = catalog.fill("vote_reminder")
     return asked_for(call, shown, form=form, budget=budget, reminder=reminder)
@@ -145,10 +149,6 @@ def ballot_question(
 def _example(form: BallotFormat, shown: tuple[str, ...], budget: int) -> str:
     """A well-formed ballot; every voter of a panel is shown the same one."""
     return RULES[form].example(shown, budget)
-
-
-def _system(scene: Scene, agent: str) -> str:
-    return scene.filled("tutor_system", **vars(scene.role(agent)))
 
 
 def _proposal(scene: Scene, call: Call) -> Question[ReadProposal]:

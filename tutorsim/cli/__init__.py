@@ -139,6 +139,9 @@ default of 700 spends a fifth of a short command on the search."""
 ONE_THREAD = ("OPENBLAS_NUM_THREADS", "1")
 """Matrix products here are small: the threads of NumPy's library wait for each other in a loop, far
 longer than they count. It reads this when it is loaded."""
+NO_PLUGINS = ("PYDANTIC_DISABLE_PLUGINS", "__all__")
+"""No plugin of pydantic changes how records are checked, and none is looked for, which reads the
+metadata of every installed package."""
 
 
 def main() -> None:
@@ -146,6 +149,7 @@ def main() -> None:
     open_closed_streams()
     gc.set_threshold(COLLECT_EVERY, 10, 10)
     os.environ.setdefault(*ONE_THREAD)
+    os.environ.setdefault(*NO_PLUGINS)
     try:
         code = cli.main(prog_name="tutorsim", standalone_mode=False)
         sys.stdout.flush()  # here, where a full disk or a closed pipe can still be told

@@ -1,7 +1,7 @@
-"""A recording outlives the program: what changes around it leaves the bundled one as it was.
+"""A recording outlives the program: what changes around it leaves the bundled ones as they were.
 
 Each change is made to a copy of the package, and the command line of that copy verifies and
-replays `cassettes/demo`.
+replays `cassettes/demo`, or every bundled recording.
 """
 
 import json
@@ -10,18 +10,22 @@ import re
 import shutil
 import subprocess
 import sys
+import tomllib
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any, NamedTuple
 
 import pytest
+import tomli_w
 
+from tutorsim.catalog.wordings_kept_with_recording import wordings_text
 from tutorsim.replay import read_manifest
-from tutorsim.systems import load_recorded_study
-from tutorsim.systems.panel.wordings_used import FIRST_FORM_PROMPTS
+from tutorsim.systems import load_recorded_study, system_named
+from tutorsim.systems.panel.wordings_used import FIRST_FORM_PROMPTS, FIRST_TEXTS
 
 ROOT = Path(__file__).parents[2]
 DEMO = ROOT / "cassettes" / "demo"
+SYSTEMS = ("debate", "group", "oversight", "panel")
 WHOLE = "120 of 120 episodes (5,880 calls) give the recorded bytes"
 MAIN = "import tutorsim; print(tutorsim.__file__); from tutorsim.cli import main; main()"
 
@@ -97,6 +101,10 @@ def reworded_prompt(copy: Copy) -> None:
     )
 
 
+def reworded_around_what_was_said(copy: Copy) -> None:
+    copy.replace("catalog/prompts.toml", 'notes_on = "On $label:"', 'notes_on = "About $label:"')
+
+
 def new_system(copy: Copy) -> None:
     """Another package of the house, with a stage of its own, in the registry."""
     package = copy.folder / "tutorsim" / "systems" / "duel"
@@ -113,7 +121,13 @@ def new_system(copy: Copy) -> None:
     )
 
 
-CHANGES = (unused_template, defaulted_settings, reworded_prompt, new_system)
+CHANGES = (
+    unused_template,
+    defaulted_settings,
+    reworded_prompt,
+    reworded_around_what_was_said,
+    new_system,
+)
 
 
 @pytest.mark.costly
@@ -125,6 +139,70 @@ def test_the_bundled_recording_gives_its_bytes_after(
     code, out, err = copy.run("verify", DEMO)
     assert (code, err) == (0, "")
     assert WHOLE in out
+
+
+@pytest.fixture
+def reworded(copy: Copy) -> Copy:
+    """A copy that tells models nothing in today's words, whatever the system."""
+    shipped = list((copy.folder / "tutorsim").rglob("prompts.toml"))
+    assert len(shipped) == 4
+    for path in shipped:
+        prompts = tomllib.loads(path.read_text(encoding="utf-8"))
+        turned = {name: f"In other words. {text}" for name, text in prompts.items()}
+        path.write_text(tomli_w.dumps(turned, multiline_strings=True), encoding="utf-8")
+    return copy
+
+
+@pytest.mark.costly
+@pytest.mark.parametrize("folder", sorted((ROOT / "cassettes").iterdir()), ids=lambda f: f.name)
+def test_every_system_s_recording_gives_its_bytes_when_all_is_reworded(
+    folder: Path, reworded: Copy, tmp_path: Path
+) -> None:
+    code, out, err = reworded.run("verify", folder)
+    assert (code, err) == (0, "")
+    made, of = re.findall(r"^([0-9]+) of ([0-9]+) episodes", out, re.MULTILINE)[0]
+    assert made == of
+    earlier = tmp_path / "earlier"
+    shutil.copytree(folder, earlier)
+    without_later_templates(earlier)
+    assert reworded.run("verify", earlier) == (code, out, err)
+
+
+def without_later_templates(folder: Path) -> None:
+    """Make a recording one of those that were made before some templates were."""
+    path = folder / "wordings.toml"
+    wordings = tomllib.loads(path.read_text(encoding="utf-8"))
+    later = load_recorded_study(folder).system.first_texts
+    held = {name: text for name, text in wordings["prompts"].items() if name not in later}
+    assert len(held) < len(wordings["prompts"])
+    path.unlink()  # the link, not the bundled file
+    path.write_text(wordings_text({**wordings, "prompts": held}), encoding="utf-8")
+
+
+def test_words_that_a_recording_does_not_hold_yet_are_added_and_change_no_digest(
+    shell: Any, tmp_path: Path
+) -> None:
+    earlier, later = tmp_path / "earlier", tmp_path / "later"
+    shutil.copytree(DEMO, earlier)
+    without_later_templates(earlier)
+    said = shell("cassette", "convert", earlier, "--to", "text", "-o", later)
+    assert (said.code, "were added to its wordings" in said.err) == (0, True)
+    for path in DEMO.glob("*.*"):
+        assert (later / path.name).read_bytes() == path.read_bytes()
+
+
+def test_words_around_what_was_said_that_were_edited_are_refused(
+    shell: Any, tmp_path: Path
+) -> None:
+    folder = tmp_path / "edited"
+    shutil.copytree(DEMO, folder)
+    path = folder / "wordings.toml"
+    text = path.read_text(encoding="utf-8")
+    assert text.count('"On $label:"') == 1
+    path.unlink()  # the link, not the bundled file
+    path.write_text(text.replace('"On $label:"', '"About $label:"'), encoding="utf-8")
+    said = shell("verify", folder)
+    assert (said.code, "does not hold the recorded wordings" in said.err) == (4, True)
 
 
 @pytest.mark.costly
@@ -178,4 +256,11 @@ def test_a_recording_of_the_first_form_is_still_read(first_form: Path, shell: An
 def test_the_bundled_recording_has_the_wordings_that_its_digest_covers() -> None:
     loaded = load_recorded_study(DEMO)
     assert loaded.prompt_digest() == read_manifest(DEMO).prompt_digest
-    assert set(loaded.wordings()["prompts"]) == set(FIRST_FORM_PROMPTS)
+    assert set(loaded.wordings()["prompts"]) == {*FIRST_FORM_PROMPTS, *FIRST_TEXTS}
+
+
+@pytest.mark.parametrize("name", SYSTEMS)
+def test_templates_that_came_later_say_at_first_what_was_said_before(name: str) -> None:
+    system = system_named(name)
+    shipped = system.catalog().prompts
+    assert {one: shipped[one] for one in system.first_texts} == system.first_texts

@@ -77,6 +77,15 @@ class BaseCatalog(BaseModel):
         form, to_fill = _form(self.prompts[template])
         return (form % values).strip() if to_fill else form
 
+    def part(self, template: str, **values: object) -> str:
+        """Fill a template that is a part of a prompt; white space at its ends stays.
+
+        Raises:
+            KeyError, ValueError: As `fill`.
+        """
+        form, to_fill = _form(self.prompts[template])
+        return form % values if to_fill else form
+
     def wordings(self) -> Wordings:
         """Every entry as plain values."""
         return self.model_dump(mode="json")

@@ -353,7 +353,8 @@ def convert_command(folder: Path, form: CassetteForm, output: Path) -> None:
     Every command reads both forms; recording and stock vcrpy need text. Converting to and fro
     gives the same bytes, and the manifest's digests, which are of the text, hold for both.
 
-    A recording without wordings of its own gets them, as long as this tutorsim has them.
+    A recording without wordings of its own gets them, as long as this tutorsim has them; so does
+    one that was made before some of the words were held with it.
     """
     from tutorsim.replay.converting import convert
 
@@ -361,6 +362,8 @@ def convert_command(folder: Path, form: CassetteForm, output: Path) -> None:
     err().print(safe(f"Cassettes of {done.size / 1e6:,.1f} MB ({form}) written to {output}."))
     if done.wordings == "added":
         err().print("The recording had no wordings of its own; the recorded ones were added.")
+    elif done.wordings == "completed":
+        err().print("Words that were not held with the recording yet were added to its wordings.")
     elif done.wordings == "unknown":
         err().print(
             "The recording has no wordings of its own, and those of this tutorsim are not the "

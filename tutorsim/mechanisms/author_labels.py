@@ -49,15 +49,16 @@ def draw_labels(
     return {label: name for label, (_, name) in zip(alphabet, hashed, strict=False)}
 
 
-def labelled(texts: Mapping[str, str], labels: Mapping[str, str]) -> str:
+def labelled(texts: Mapping[str, str], labels: Mapping[str, str], *, blank: str) -> str:
     """`A: text` paragraphs in label order.
 
     Args:
         texts: Candidate → text.
         labels: Label → candidate.
+        blank: What stands for a text that is empty.
     """
     return "\n\n".join(
-        [f"{label}: {indented(texts[name]) or '(no text)'}" for label, name in labels.items()]
+        [f"{label}: {indented(texts[name]) or blank}" for label, name in labels.items()]
     )
 
 

@@ -1,13 +1,18 @@
 """Converting a recording's cassettes from one form of file to the other.
 
-A recording of the first form, which has no wordings of its own, gets them on the way.
+A recording of the first form, which has no wordings of its own, gets them on the way; one that was
+made before a template was gets the words that stood in its place.
 """
 
 import hashlib
 from pathlib import Path
 from typing import Literal, NamedTuple
 
-from tutorsim.catalog.wordings_kept_with_recording import WORDINGS_FILE
+from tutorsim.catalog.wordings_kept_with_recording import (
+    WORDINGS_FILE,
+    read_wordings,
+    wordings_text,
+)
 from tutorsim.errors import FolderError, RecordingError, TutorsimError
 from tutorsim.replay.manifest import MANIFEST_FILE, EpisodeEntry, Manifest, read_manifest
 from tutorsim.replay.recorded_call import cassette_name
@@ -47,7 +52,7 @@ class Converted(NamedTuple):
 
     size: int
     """Bytes of the cassettes written."""
-    wordings: Literal["kept", "added", "unknown"]
+    wordings: Literal["kept", "added", "completed", "unknown"]
     """`unknown` where the recording has none of its own and today's are not the recorded ones."""
 
 
@@ -82,17 +87,30 @@ def convert(folder: Path, into: Path, form: CassetteForm) -> Converted:
             alongside = any(path.match(pattern) for pattern in ALONGSIDE)
             if alongside and path.is_file() and not path.is_symlink():
                 write_atomic(into / path.name, path.read_bytes())
-        study = None if (folder / WORDINGS_FILE).exists() else _as_recorded(folder, manifest)
-        if study is not None:
-            write_study(study, into)
+        wordings = _wordings_written(folder, into, manifest)
         write_atomic(into / MANIFEST_FILE, (folder / MANIFEST_FILE).read_bytes())
         (into / _MARKER).unlink(missing_ok=True)
-    has_wordings = (into / WORDINGS_FILE).exists()
-    return Converted(size, "added" if study else "kept" if has_wordings else "unknown")
+    return Converted(size, wordings)
+
+
+def _wordings_written(
+    folder: Path, into: Path, manifest: Manifest
+) -> Literal["kept", "added", "completed", "unknown"]:
+    """Write the wordings that the recording does not hold, where they are known."""
+    study, held = _as_recorded(folder, manifest), (folder / WORDINGS_FILE).exists()
+    if study is None:
+        return "kept" if held else "unknown"
+    if not held:
+        write_study(study, into)
+        return "added"
+    if study.wordings() == read_wordings(folder):
+        return "kept"
+    write_atomic(into / WORDINGS_FILE, wordings_text(study.wordings()).encode())
+    return "completed"
 
 
 def _as_recorded(folder: Path, manifest: Manifest) -> LoadedStudy | None:
-    """The study in today's wordings where those are the recorded ones."""
+    """The study in the recorded wordings; `None` where they are not known."""
     try:
         loaded = load_recorded_study(folder)
     except TutorsimError:

@@ -150,7 +150,7 @@ def as_begun(loaded: LoadedStudy, folder: Path) -> LoadedStudy:
     wordings = read_wordings(folder)
     earlier = loaded.with_earlier_settings()
     others = [earlier, earlier.in_first_form()]
-    if wordings is not None and _has(wordings, loaded.used()):
+    if wordings is not None and _has(loaded.completed(wordings), loaded.used()):
         with suppress(ValidationError):  # opening the session refuses them
             others += [loaded.with_wordings(wordings), earlier.with_wordings(wordings)]
     return next((other for other in others if other.digest() == digest), loaded)
@@ -277,7 +277,7 @@ def _check_unedited(folder: Path, manifest: Manifest, *, taken_up: bool) -> None
 
 def _check_wordings(loaded: LoadedStudy, folder: Path) -> None:
     stored = read_wordings(folder)
-    if stored is not None and stored != loaded.wordings():
+    if stored is not None and loaded.completed(stored) != loaded.wordings():
         raise RecordingError(
             f"{folder / WORDINGS_FILE} does not hold the recorded wordings.",
             why="It was edited, so nothing is asked in its words.",

@@ -191,15 +191,23 @@ class LoadedStudy:
     # --- wordings ---------------------------------------------------------------------------
 
     def wordings(self) -> Wordings:
-        """What the study's models are told: what a recording stores and its digest covers."""
-        return self._covered().wordings()
+        """All that the study's models are told: what a recording stores."""
+        return self._held().wordings()
 
     def prompt_digest(self) -> str:
-        """SHA-256 over the wordings."""
-        return self._covered().digest()
+        """SHA-256 over the wordings, without templates that hold their first text."""
+        held, first = self._held(), self.system.first_texts
+        changed = {name: t for name, t in held.prompts.items() if t != first.get(name)}
+        return held.model_copy(update={"prompts": changed}).digest()
 
-    def _covered(self) -> BaseCatalog:
+    def _held(self) -> BaseCatalog:
         return self.catalog.only(self.used()) if self.stored is None else self.stored
+
+    def completed(self, wordings: Wordings) -> Wordings:
+        """A recording's wordings, with the first texts of templates that it has none of."""
+        used = self.used()["prompts"]
+        first = {name: text for name, text in self.system.first_texts.items() if name in used}
+        return {**wordings, "prompts": {**first, **wordings.get("prompts", {})}}
 
     def with_wordings(self, wordings: Wordings) -> Self:
         """The study with a recording's wordings in place of today's.
@@ -214,7 +222,7 @@ class LoadedStudy:
             part: {name: entry for name, entry in entries.items() if name in wordings.get(part, {})}
             for part, entries in self.study.catalog.items()
         }
-        stored = overlaid(type(self.catalog).model_validate(wordings), own)
+        stored = overlaid(type(self.catalog).model_validate(self.completed(wordings)), own)
         return replace(self, catalog=stored, stored=stored)
 
     def todays_catalog(self) -> BaseCatalog:
@@ -365,6 +373,9 @@ class System:
     """The shipped wordings and entries."""
     outcome: Callable[[Any], dict[str, Any]]
     """What came of an episode's record, short enough to review in a manifest's diff."""
+    first_texts: Mapping[str, str] = field(default_factory=dict)
+    """Templates that came after the system's first recordings → what was said before there were
+    any. A recording without one was made in these words, and no digest covers them."""
     asked_again: tuple[str, ...] = TURN_VOTES
     """Stages that a retest can ask again, where `retest` applies; see `LoadedStudy.asked_again`."""
     view: str = ""

@@ -108,7 +108,7 @@ class GreetingLoaded(LoadedStudy):
                 blinding="per_reader",
                 alphabet="PQR",
             )
-            user = self.catalog.fill("vote", greetings=labelled(greetings, shown[name]))
+            user = self.catalog.fill("vote", greetings=labelled(greetings, shown[name], blank="-"))
             call = self._question("vote_final", name, user).call
             reading = self.ballot_reading(spec)
             questions.append(

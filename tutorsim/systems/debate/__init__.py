@@ -12,6 +12,7 @@ from tutorsim.systems.debate.question_files import debate_formats
 from tutorsim.systems.debate.scripted_agent import debate_reply
 from tutorsim.systems.debate.settings import MAX_AGENTS
 from tutorsim.systems.debate.study import STAGES, DebateStudy, DebateStudyFile
+from tutorsim.systems.debate.wordings_used import FIRST_TEXTS
 from tutorsim.systems.system import LogFormat, System
 
 __all__ = ["DEBATE", "outcome"]
@@ -44,6 +45,7 @@ DEBATE: Final = System(
     tasks=debate_formats(),
     catalog=_catalog,
     outcome=outcome,
+    first_texts=FIRST_TEXTS,
     view="tutorsim.analysis.systems.debate:VIEW",
     standin=(debate_reply,),
     commands=frozenset({"compare", "retest"}),

@@ -30,7 +30,6 @@ __all__ = [
 ]
 
 _GAPS: Final = re.compile(r"\n{3,}")
-_NAME: Final = "(no text)"
 
 
 class Speakers:
@@ -133,9 +132,13 @@ def said_paragraphs(
     paragraphs = []
     for turn, message in shown:
         text = (message.solution or "") if bare else message.text
-        own = ", your own" if message.agent == reader else ""
         paragraphs.append(
-            f"{speakers.name(message.agent)}, turn {turn}{own}: {indented(text) or _NAME}"
+            context.wordings.part(
+                "own_message" if message.agent == reader else "other_message",
+                name=speakers.name(message.agent),
+                turn=turn,
+                text=indented(text) or context.blank,
+            )
         )
     return "\n\n".join(paragraphs)
 
@@ -191,7 +194,7 @@ def answer_question(
     )
     user = context.fill(
         "answer",
-        own=indented(own.text) or _NAME,
+        own=indented(own.text) or context.blank,
         agreed=agreed,
         confidence=f" {wordings.fill('answer_confidence')}" if confidence else "",
     )
@@ -235,7 +238,8 @@ def ballot_question(
         count=len(shown),
         budget=budget,
     )
-    user = context.fill("vote", answers=labelled(answers, labels), ballot=ballot)
+    shown_answers = labelled(answers, labels, blank=context.blank)
+    user = context.fill("vote", answers=shown_answers, ballot=ballot)
     call = context.call(turn, stage, agent, system=speakers.system(agent), user=user)
     return Question(
         call,

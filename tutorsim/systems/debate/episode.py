@@ -114,12 +114,12 @@ def _gather(context: DebateContext, personas: list[PersonaRecord]) -> Flow[None]
             role, description = given[i].role, given[i].description
             personas.append(PersonaRecord(agent=agent, role=role, description=description))
         elif context.settings.personas == "none":
-            personas.append(_participant(agent, i + 1))
+            personas.append(_participant(context, agent, i + 1))
         else:
             [answer] = yield from ask([persona_question(context, agent, personas)])
             found = answer.value
             personas.append(
-                _participant(agent, i + 1).model_copy(
+                _participant(context, agent, i + 1).model_copy(
                     update={"status": "missing", "attempts": answer.attempts}
                 )
                 if found is None
@@ -132,9 +132,13 @@ def _gather(context: DebateContext, personas: list[PersonaRecord]) -> Flow[None]
             )
 
 
-def _participant(agent: str, number: int) -> PersonaRecord:
+def _participant(context: DebateContext, agent: str, number: int) -> PersonaRecord:
+    """Whom an agent plays that has no persona."""
+    part = context.wordings.part
     return PersonaRecord(
-        agent=agent, role=f"Participant {number}", description="You take part in the discussion."
+        agent=agent,
+        role=part("participant", number=number),
+        description=part("participant_description"),
     )
 
 

@@ -31,6 +31,7 @@ class Wordings(Protocol):
     """Templates by name."""
 
     def fill(self, template: str, **values: object) -> str: ...
+    def part(self, template: str, **values: object) -> str: ...
 
 
 class MakeCall(Protocol):
@@ -93,6 +94,11 @@ class DebateContext:
             question=task.shown,
             options="\n".join(task.shown_options),
         )
+
+    @property
+    def blank(self) -> str:
+        """What stands for a text that is empty."""
+        return self.wordings.part("no_text")
 
     def fill(self, template: str, **values: object) -> str:
         """A template with the task and these values."""

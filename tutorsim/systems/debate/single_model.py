@@ -51,7 +51,7 @@ def _said(
     context: DebateContext, turn: int, stage: str, *, think: str, own: str | None = None
 ) -> Flow[str]:
     """A reply of the model; an empty one leaves the solution as it was."""
-    given = {} if own is None else {"own": own.replace("\n", "\n  ") or "(no text)"}
+    given = {} if own is None else {"own": own.replace("\n", "\n  ") or context.blank}
     call = context.call(
         turn,
         stage,

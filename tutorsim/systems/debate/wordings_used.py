@@ -12,7 +12,16 @@ from tutorsim.systems.debate.settings import (
 )
 from tutorsim.vocabularies import PROTOCOLS
 
-__all__ = ["debate_templates"]
+__all__ = ["FIRST_TEXTS", "debate_templates"]
+
+FIRST_TEXTS: Final = {
+    "other_message": "$name, turn $turn: $text",
+    "own_message": "$name, turn $turn, your own: $text",
+    "participant": "Participant $number",
+    "participant_description": "You take part in the discussion.",
+    "no_text": "(no text)",
+}
+"""What was said before recordings held these templates. A text here never changes."""
 
 _EVERYWHERE: Final = (
     *("task_open", "task_options", "instruction_choice", "instruction_names"),
@@ -48,9 +57,9 @@ def _of_condition(condition: Condition, settings: DebateSettings) -> Iterator[st
         if condition == "baseline_cot" or (condition == "self_refine" and thinks):
             yield "think"
         if condition == "self_refine":
-            yield "refine"
+            yield from ("refine", "no_text")
         return
-    yield from ("agent_system", "said", "said_nothing")
+    yield from ("agent_system", "said", "said_nothing", *FIRST_TEXTS)
     yield from ("think",) if thinks else ()
     yield from _OF_EXPERTS if settings.personas == "expert" else ()
     yield from _of_messages(settings)

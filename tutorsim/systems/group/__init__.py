@@ -3,7 +3,7 @@
 from typing import Any, Final
 
 from tutorsim.records.group import DuelRecord, GroupRecord, LessonRecord
-from tutorsim.systems.group.roles_and_learners import load_group_catalog
+from tutorsim.systems.group.roles_and_learners import FIRST_TEXTS, load_group_catalog
 from tutorsim.systems.group.standin import group_reply
 from tutorsim.systems.group.study import GroupStudy, Study
 from tutorsim.systems.group.tasks import (
@@ -52,6 +52,7 @@ GROUP: Final = System(
     },
     catalog=load_group_catalog,
     outcome=outcome,
+    first_texts=FIRST_TEXTS,
     view="tutorsim.analysis.systems.group:VIEW",
     standin=(group_reply,),
     commands=frozenset({"compare", "retest"}),

@@ -317,14 +317,15 @@ class GroupScene:
             if who != agent
         ]
         tasks = [
-            f"{number}. {task.text} Expected: {task.expected}"
+            self.catalog.part("task_of_role", number=number, text=task.text, expected=task.expected)
             for number, task in enumerate(role.tasks, start=1)
         ]
+        learner = self.catalog.part("learner_among_others", name=group.learner_name)
         return self.catalog.fill(
             "peer_system",
             name=group.shown(agent),
             title=role.title,
-            others=", ".join([*others, f"{group.learner_name} (the learner)"]),
+            others=", ".join([*others, learner]),
             goal=role.goal,
             expertise=role.expertise,
             style=role.style,

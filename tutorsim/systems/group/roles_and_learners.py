@@ -1,13 +1,19 @@
 """What a group is made of: roles of peers, simulated learners, and the wordings of prompts."""
 
 from functools import cache
-from typing import Literal
+from typing import Final, Literal
 
 from pydantic import BaseModel, ConfigDict, Field
 
 from tutorsim.catalog import BaseCatalog, read_catalog
 
-__all__ = ["GroupCatalog", "Learner", "PeerRole", "RoleTask", "load_group_catalog"]
+__all__ = ["FIRST_TEXTS", "GroupCatalog", "Learner", "PeerRole", "RoleTask", "load_group_catalog"]
+
+FIRST_TEXTS: Final = {
+    "task_of_role": "$number. $text Expected: $expected",
+    "learner_among_others": "$name (the learner)",
+}
+"""What was said before recordings held these templates. A text here never changes."""
 
 ClassroomFunction = Literal["teaching", "discussion", "companionship", "management"]
 

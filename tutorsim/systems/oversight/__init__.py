@@ -9,6 +9,7 @@ from tutorsim.systems.oversight.scripted_agents import recognise
 from tutorsim.systems.oversight.settings import Study
 from tutorsim.systems.oversight.study import OversightStudy
 from tutorsim.systems.oversight.tasks import FORMATS
+from tutorsim.systems.oversight.wordings_used import FIRST_TEXTS
 from tutorsim.systems.system import System
 
 __all__ = ["OVERSIGHT", "STAGES", "outcome"]
@@ -40,6 +41,7 @@ OVERSIGHT: Final = System(
     tasks=FORMATS,
     catalog=cache(partial(read_catalog, BaseCatalog, "tutorsim.systems.oversight")),
     outcome=outcome,
+    first_texts=FIRST_TEXTS,
     view="tutorsim.analysis.systems.oversight:VIEW",
     standin=(recognise,),
     commands=frozenset({"compare", "retest"}),

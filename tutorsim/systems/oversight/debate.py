@@ -82,7 +82,7 @@ def opening(scene: ItemScene, progress: Progress) -> Flow[None]:
 def cross(scene: ItemScene, progress: Progress) -> Flow[None]:
     """Act II: the advocate challenges both theses."""
     first = scene.drawn_first(CRITICS, "cross")
-    theses = progress.transcript(first, acts=(Act.OPENING,))
+    theses = progress.transcript(scene, first, acts=(Act.OPENING,))
     [answer] = yield from ask(
         [
             scene.question(
@@ -109,18 +109,20 @@ def rebuttal(scene: ItemScene, progress: Progress) -> Flow[None]:
 
 
 def _rebut_text(scene: ItemScene, progress: Progress, critic: str) -> str:
-    own, other = (progress.said(Act.OPENING, name) for name in (critic, other_critic(critic)))
+    own, other = (
+        progress.said(scene, Act.OPENING, name) for name in (critic, other_critic(critic))
+    )
     if progress.challenges is None:
         return progress.filled(scene, "rebut_unchallenged", own=own, other=other)
     return progress.filled(
-        scene, "rebut", own=own, other=other, challenges=progress.challenges_to(critic)
+        scene, "rebut", own=own, other=other, challenges=progress.challenges_to(scene, critic)
     )
 
 
 def press(scene: ItemScene, progress: Progress) -> Flow[None]:
     """Act IV: the advocate says which defence convinces, and presses the other."""
     first = scene.drawn_first(CRITICS, "cross")
-    debate = progress.transcript(first, acts=(Act.OPENING, Act.CROSS, Act.REBUTTAL))
+    debate = progress.transcript(scene, first, acts=(Act.OPENING, Act.CROSS, Act.REBUTTAL))
     [answer] = yield from ask(
         [
             scene.question(
@@ -150,7 +152,7 @@ def closing(scene: ItemScene, progress: Progress) -> Flow[None]:
     """Act V: both critics sum up; one that is pressed answers the press."""
     users = {}
     for critic in CRITICS:
-        debate = progress.transcript(critic, acts=(Act.OPENING, Act.CROSS, Act.REBUTTAL))
+        debate = progress.transcript(scene, critic, acts=(Act.OPENING, Act.CROSS, Act.REBUTTAL))
         pressed = progress.press_on(scene, critic)
         users[critic] = progress.filled(scene, "close", debate=debate, pressed=pressed)
     yield from _messages(scene, progress, Act.CLOSING, 5, "close", users)
@@ -160,7 +162,8 @@ def argument(scene: ItemScene, progress: Progress) -> Flow[None]:
     """Both critics argue freely, three messages each, in turn."""
     for turn in range(1, ARGUMENTS + 1):
         for critic in CRITICS:
-            debate = progress.transcript(critic, acts=(Act.ARGUMENT,)) or scene.fill("argue_first")
+            before = progress.transcript(scene, critic, acts=(Act.ARGUMENT,))
+            debate = before or scene.fill("argue_first")
             user = progress.filled(scene, "argue", debate=debate)
             yield from _messages(scene, progress, Act.ARGUMENT, turn, "argue", {critic: user})
 
@@ -175,7 +178,7 @@ def merge(scene: ItemScene, progress: Progress) -> Flow[None]:
     """Both reviewers read each other, and write again."""
     users = {}
     for name, other in zip(REVIEWERS, reversed(REVIEWERS), strict=True):
-        own, others = (progress.said(Act.ASSESSMENT, who) for who in (name, other))
+        own, others = (progress.said(scene, Act.ASSESSMENT, who) for who in (name, other))
         users[name] = progress.filled(scene, "merge", own=own, other=others)
     yield from _messages(scene, progress, Act.MERGE, 2, "merge", users)
 

@@ -19,19 +19,20 @@ from tutorsim.records.oversight import (
     StressTest,
 )
 from tutorsim.systems.oversight.acts_by_condition import CRITICS, Act
-from tutorsim.systems.oversight.prompt_context import ItemScene, block
+from tutorsim.systems.oversight.prompt_context import ItemScene
 from tutorsim.vocabularies import ReadStatus
 
 __all__ = ["Progress", "other_critic", "spoken"]
 
 _HEADS: Mapping[Act, str] = {
-    Act.OPENING: "Act I, opening of the {agent} critic",
-    Act.REBUTTAL: "Act III, defence of the {agent} critic",
-    Act.CLOSING: "Act V, summary of the {agent} critic",
-    Act.ARGUMENT: "Message {turn} of the {agent} critic",
-    Act.ASSESSMENT: "First assessment of reviewer {agent}",
-    Act.MERGE: "Second assessment of reviewer {agent}",
+    Act.OPENING: "head_opening",
+    Act.REBUTTAL: "head_rebuttal",
+    Act.CLOSING: "head_closing",
+    Act.ARGUMENT: "head_argument",
+    Act.ASSESSMENT: "head_assessment",
+    Act.MERGE: "head_merge",
 }
+"""Act → the heading of each message in it."""
 
 _WITH_FORM = frozenset({"open", "rebut", "rebut_unchallenged", "close", "argue", "assess", "merge"})
 """Templates that ask for a thesis, and show its form."""
@@ -60,21 +61,23 @@ class Progress:
         """A template with what is assessed, the briefing if there is one, and the reply's form."""
         assessed = scene.shown_item
         if self.briefing:
-            notes = (block(f"The {note.agent} analyst", note.raw) for note in self.briefing)
+            notes = (
+                scene.block("head_briefing", note.raw, agent=note.agent) for note in self.briefing
+            )
             assessed = scene.fill("with_briefing", item=assessed, briefing="\n\n".join(notes))
         form = {"form": scene.fill("thesis_form")} if template in _WITH_FORM else {}
         return scene.fill(template, assessed=assessed, **form, **values)
 
-    def said(self, act: Act, agent: str) -> str:
+    def said(self, scene: ItemScene, act: Act, agent: str) -> str:
         """What one agent said in an act, to stand under a heading."""
         texts = [m.raw for m in self.messages if (m.act, m.agent) == (act.value, agent)]
-        return indented(texts[-1]) or "(no text)"
+        return indented(texts[-1]) or scene.blank
 
-    def challenges_to(self, critic: str) -> str:
+    def challenges_to(self, scene: ItemScene, critic: str) -> str:
         """The challenges to one critic, to stand under a heading."""
         lines = self.challenges.challenges.get(critic, ()) if self.challenges else ()
         numbered = "\n".join(f"{i}. {line}" for i, line in enumerate(lines, start=1))
-        return indented(numbered) or "(none)"
+        return indented(numbered) or scene.part("none")
 
     def press_on(self, scene: ItemScene, critic: str) -> str:
         """What the advocate still wants of a critic."""
@@ -85,27 +88,24 @@ class Progress:
         met = self.press.verdicts[critic] == "met"
         return scene.fill("closed_met" if met else "closed_unasked")
 
-    def transcript(self, first: str, *, acts: Sequence[Act] = tuple(Act)) -> str:
+    def transcript(self, scene: ItemScene, first: str, *, acts: Sequence[Act] = tuple(Act)) -> str:
         """What was said in some acts, oldest first; within an act one agent's text first."""
         paragraphs: list[str] = []
         for act in acts:
             if act is Act.CROSS and self.challenges is not None:
-                head = "Act II, challenges of the devil's advocate"
-                paragraphs.append(block(head, self.challenges.raw))
+                paragraphs.append(scene.block("head_challenges", self.challenges.raw))
             elif act is Act.PRESS and self.press is not None:
-                head = "Act IV, the devil's advocate on the defences"
-                paragraphs.append(block(head, self.press.raw))
+                paragraphs.append(scene.block("head_press", self.press.raw))
             else:
-                paragraphs += [_paragraph(act, said) for said in self._in_act(act, first)]
+                paragraphs += [
+                    scene.block(_HEADS[act], said.raw, agent=said.agent, turn=said.turn)
+                    for said in self._in_act(act, first)
+                ]
         return "\n\n".join(paragraphs)
 
     def _in_act(self, act: Act, first: str) -> list[Message]:
         found = [message for message in self.messages if message.act == act.value]
         return sorted(found, key=lambda message: (message.turn, message.agent != first))
-
-
-def _paragraph(act: Act, said: Message) -> str:
-    return block(_HEADS[act].format(agent=said.agent, turn=said.turn), said.raw)
 
 
 def spoken(agent: str, answer: Answer[Any]) -> dict[str, Any]:

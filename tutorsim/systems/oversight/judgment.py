@@ -64,22 +64,22 @@ def judgment(scene: ItemScene, progress: Progress) -> Flow[None]:
     ]
     progress.judge = verdicts[0]
     progress.judge_swapped = verdicts[1] if len(verdicts) > 1 else None
-    debate, verdict = progress.transcript(first), _raw(progress.judge)
+    debate, verdict = progress.transcript(scene, first), _raw(scene, progress.judge)
     yield from _stress(scene, progress, debate, verdict)
     user = progress.filled(
         scene,
         "lead",
         debate=debate,
         verdict=verdict,
-        weakness=_raw(progress.stress),
+        weakness=_raw(scene, progress.stress),
         answer=scene.fill("answer_form"),
     )
     yield from _lead(scene, progress, user)
     progress.turns = opinion_turns(progress)
 
 
-def _raw(said: Judgment | StressTest | None) -> str:
-    return indented(said.raw if said else "") or "(no text)"
+def _raw(scene: ItemScene, said: Judgment | StressTest | None) -> str:
+    return indented(said.raw if said else "") or scene.blank
 
 
 def _judge_question(
@@ -87,7 +87,7 @@ def _judge_question(
 ) -> Question[ReadJudgment]:
     second = sides[1 - sides.index(first)]
     user = progress.filled(
-        scene, "judge", debate=progress.transcript(first), first=first, second=second
+        scene, "judge", debate=progress.transcript(scene, first), first=first, second=second
     )
     return scene.question(
         6,

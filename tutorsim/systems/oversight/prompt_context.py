@@ -16,7 +16,7 @@ from tutorsim.systems.oversight.settings import OversightSettings
 if TYPE_CHECKING:
     from tutorsim.systems.oversight.study import OversightStudy
 
-__all__ = ["ItemScene", "block", "dialogue_text"]
+__all__ = ["ItemScene", "dialogue_text"]
 
 T = TypeVar("T")
 
@@ -47,6 +47,25 @@ class ItemScene:
         """Fill a template of the catalog."""
         return self.loaded.catalog.fill(template, **values)
 
+    def part(self, template: str, **values: object) -> str:
+        """Fill a template that is a part of a prompt."""
+        return self.loaded.catalog.part(template, **values)
+
+    @property
+    def blank(self) -> str:
+        """What stands for a text that is empty."""
+        return self.part("no_text")
+
+    def block(self, head: str, text: str, **values: object) -> str:
+        """A heading, and text of any origin indented under it, so that no line of it is a field.
+
+        Args:
+            head: The heading's template.
+            text: What stands under it.
+            values: What the heading is filled with.
+        """
+        return f"{self.part(head, **values)}:\n  {indented(text) or self.blank}"
+
     @cached_property
     def shown_item(self) -> str:
         """Dialogue, last message and reply; with the reference only if the study shows it."""
@@ -55,7 +74,7 @@ class ItemScene:
             "item",
             dialogue=dialogue_text(item.dialogue),
             message=indented(item.message),
-            reply=indented(item.reply) or "(no text)",
+            reply=indented(item.reply) or self.blank,
         )
         if self.settings.show_reference and item.reference:
             return self.fill("item_reference", item=shown, reference=indented(item.reference))
@@ -65,10 +84,11 @@ class ItemScene:
     def trajectory_values(self) -> Mapping[str, str]:
         """What the trajectory analyst sees: the last turns before the student's last message."""
         item = self.item
+        before = dialogue_text(item.before(self.settings.trajectory_turns))
         return {
-            "before": dialogue_text(item.before(self.settings.trajectory_turns)) or "(none)",
+            "before": before or self.part("none"),
             "message": indented(item.message),
-            "reply": indented(item.reply) or "(no text)",
+            "reply": indented(item.reply) or self.blank,
         }
 
     def question(
@@ -104,11 +124,6 @@ class ItemScene:
         seed, name = self.loaded.study.seed, self.spec.parent_id
         drawn = sha256(f"{seed}\x1f{name}\x1f{stage}".encode()).digest()
         return sides[drawn[0] % 2]
-
-
-def block(head: str, text: str) -> str:
-    """A heading, and text of any origin indented under it, so that no line of it is a field."""
-    return f"{head}:\n  {indented(text) or '(no text)'}"
 
 
 def dialogue_text(turns: Sequence[SpeakerTurn]) -> str:

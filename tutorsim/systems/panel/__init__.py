@@ -6,6 +6,7 @@ from tutorsim.catalog import load_catalog
 from tutorsim.records import EpisodeRecord
 from tutorsim.scripted_mind import Asking, Chance
 from tutorsim.systems.panel.study import PANEL_STAGES, TIE_STAGES, PanelStudy, Study
+from tutorsim.systems.panel.wordings_used import FIRST_TEXTS
 from tutorsim.systems.system import System
 from tutorsim.tasks import FORMATS
 from tutorsim.vocabularies import BALLOT_FORMATS
@@ -48,6 +49,7 @@ PANEL: Final = System(
     tasks=FORMATS,
     catalog=load_catalog,
     outcome=outcome,
+    first_texts=FIRST_TEXTS,
     view="tutorsim.analysis.systems.panel_view:VIEW",
     standin=(_mind,),
     commands=frozenset({"branch", "compare", "diverge", "retest"}),

@@ -14,7 +14,7 @@ from tutorsim.systems.panel.study import PanelStudy, Study
 from tutorsim.systems.panel.study_panels import role_of_copies
 from tutorsim.tasks import CodeTask, ScienceTask
 
-__all__ = ["Exchange", "Scene", "history", "scene_of"]
+__all__ = ["Exchange", "Scene", "scene_of"]
 
 
 class Exchange(NamedTuple):
@@ -105,9 +105,20 @@ class Scene:
         said = tuple(exchanges)
         told = self._texts.get(said)
         if told is None:
-            told = self.catalog.fill("conversation", task=self.task_text(), history=history(said))
+            told = self.catalog.fill(
+                "conversation", task=self.task_text(), history=self.history(said)
+            )
             self._texts[said] = told
         return told
+
+    def history(self, exchanges: Sequence[Exchange]) -> str:
+        """Messages and replies as paragraphs that say whose they are."""
+        part, lines = self.catalog.part, list[str]()
+        for number, (attempt, delivered) in enumerate(exchanges, start=1):
+            lines.append(part("student_said", number=number, text=indented(attempt)))
+            if delivered is not None:
+                lines.append(part("tutor_said", number=number, text=indented(delivered)))
+        return "\n\n".join(lines)
 
     def filled(self, template: str, **values: object) -> str:
         """Fill a template of the catalog that comes again, with the same values, in an episode."""
@@ -164,13 +175,3 @@ class Scene:
 def scene_of(loaded: PanelStudy, spec: EpisodeSpec) -> Scene:
     """The scene of an episode, with the panel that teaches in it."""
     return Scene(loaded.of_panel(spec.factor), spec)
-
-
-def history(exchanges: Sequence[Exchange]) -> str:
-    """Messages and replies as labelled paragraphs."""
-    lines: list[str] = []
-    for number, exchange in enumerate(exchanges, start=1):
-        lines.append(f"Student, message {number}: {indented(exchange.attempt)}")
-        if exchange.delivered is not None:
-            lines.append(f"Tutor, reply {number}: {indented(exchange.delivered)}")
-    return "\n\n".join(lines)

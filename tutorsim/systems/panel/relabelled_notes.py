@@ -5,6 +5,7 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from functools import lru_cache
 from typing import NamedTuple
 
+from tutorsim.catalog import Catalog
 from tutorsim.mechanisms.author_labels import indented
 from tutorsim.records import Note, ReviewRecord
 
@@ -16,13 +17,15 @@ class Notes:
 
     Args:
         reviews: In the order in which their notes are shown.
+        catalog: Has the words around them.
     """
 
-    def __init__(self, reviews: Iterable[ReviewRecord]) -> None:
+    def __init__(self, reviews: Iterable[ReviewRecord], catalog: Catalog) -> None:
+        self._part = catalog.part
         said: dict[str, list[str | _Mentioning]] = {}
         for review in reviews:
             for role, note in review.notes.items():
-                said.setdefault(role, []).extend(_note_lines(note, review.labels))
+                said.setdefault(role, []).extend(self._lines(note, review.labels))
         self._on = {role: _joined(lines) for role, lines in said.items() if lines}
 
     def shown(self, labels: Mapping[str, str]) -> str:
@@ -33,35 +36,42 @@ class Notes:
         label_of = {role: label for label, role in labels.items()}
         groups = []
         for label, role in labels.items():
-            parts = self._on.get(role, ("- (no review)",))
-            lines = [part if isinstance(part, str) else part.shown(label_of) for part in parts]
-            groups.append("\n".join([f"On {label}:", *lines]))
+            parts = self._on.get(role) or (self._part("no_review"),)
+            lines = [self._shown(part, label_of) for part in parts]
+            groups.append("\n".join([self._part("notes_on", label=label), *lines]))
         return "\n\n".join(groups)
+
+    def _shown(self, part: "str | _Mentioning", label_of: Mapping[str, str]) -> str:
+        if isinstance(part, str):
+            return part
+        text = indented(relabel(part.text, part.written, label_of))
+        return self._part(part.template, text=text)
+
+    def _lines(self, note: Note, written: Mapping[str, str]) -> "Iterator[str | _Mentioning]":
+        said = (("note_strength", note.strength), ("note_weakness", note.weakness))
+        for template, text in said:
+            if text is None:
+                continue
+            if len(_mentions(text)) > 1:
+                yield _Mentioning(template, text, written)
+            else:
+                yield self._part(template, text=indented(text))
 
 
 class _Mentioning(NamedTuple):
     """A note that mentions labels, so that every reader sees another one."""
 
-    kind: str
+    template: str
+    """What shows it."""
     text: str
     written: Mapping[str, str]
     """Label → role of the reviewer."""
-
-    def shown(self, label_of: Mapping[str, str]) -> str:
-        return f"- {self.kind}: {indented(relabel(self.text, self.written, label_of))}"
 
 
 def _joined(lines: Sequence["str | _Mentioning"]) -> tuple["str | _Mentioning", ...]:
     """The lines that every reader sees alike as one, where all are."""
     alike = [line for line in lines if isinstance(line, str)]
     return ("\n".join(alike),) if len(alike) == len(lines) else tuple(lines)
-
-
-def _note_lines(note: Note, written: Mapping[str, str]) -> Iterator[str | _Mentioning]:
-    for kind, text in (("Strength", note.strength), ("Weakness", note.weakness)):
-        if text is not None:
-            mentions = len(_mentions(text)) > 1
-            yield _Mentioning(kind, text, written) if mentions else f"- {kind}: {indented(text)}"
 
 
 _CUE = (

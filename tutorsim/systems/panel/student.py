@@ -4,7 +4,7 @@ from collections.abc import Sequence
 
 from tutorsim.mechanisms.author_labels import indented
 from tutorsim.model import Question
-from tutorsim.systems.panel.prompt_context import Exchange, Scene, history
+from tutorsim.systems.panel.prompt_context import Exchange, Scene
 from tutorsim.tasks import CodeTask
 
 __all__ = ["student_question"]
@@ -28,7 +28,7 @@ def student_question(scene: Scene, exchanges: Sequence[Exchange]) -> Question[st
         situation = catalog.fill(
             "situation_next",
             task=scene.task_text(),
-            history=history(before),
+            history=scene.history(before),
             delivered=indented(last.delivered or ""),
         )
     task = scene.spec.task

@@ -14,7 +14,7 @@ from typing import Any, ClassVar, Final, Literal
 
 from pydantic import Field, model_validator
 
-from tutorsim.catalog import Catalog
+from tutorsim.catalog import Catalog, overlaid
 from tutorsim.catalog.wordings_kept_with_recording import WordingNames
 from tutorsim.errors import StudyError
 from tutorsim.mechanisms.flow import Flow
@@ -30,7 +30,7 @@ from tutorsim.systems.panel.study_panels import (
     role_of_copies,
 )
 from tutorsim.systems.panel.usual_replies import usual_reply
-from tutorsim.systems.panel.wordings_used import first_form, panel_wordings
+from tutorsim.systems.panel.wordings_used import FIRST_TEXTS, first_form, panel_wordings
 from tutorsim.systems.system import BallotReading, CallRange, LoadedStudy
 from tutorsim.tasks import tasks_digest
 from tutorsim.vocabularies import (
@@ -240,7 +240,8 @@ class PanelStudy(LoadedStudy):
         return panel_wordings(self.study, self.tasks.keys())
 
     def in_first_form(self) -> "PanelStudy":
-        return replace(self, stored=self.catalog.only(first_form(self.study)))
+        catalog = overlaid(self.catalog, {"prompts": FIRST_TEXTS})
+        return replace(self, catalog=catalog, stored=catalog.only(first_form(self.study)))
 
     def digest(self) -> str:
         """SHA-256 over settings, wordings and tasks.

@@ -214,7 +214,7 @@ def _review(panel: _Panel, texts: Mapping[str, str], *, stage: str) -> Flow[list
 def _revise(
     panel: _Panel, texts: Mapping[str, str], reviews: Sequence[ReviewRecord]
 ) -> Flow[dict[str, Proposal]]:
-    labels, notes = panel.labels("revise", panel.roles), Notes(reviews)
+    labels, notes = panel.labels("revise", panel.roles), Notes(reviews, panel.scene.catalog)
     answers = yield from ask(
         [
             revision_question(
@@ -308,6 +308,6 @@ def _cast(
 def _tie_round(panel: _Panel, tied: Mapping[str, str], form: BallotFormat) -> Flow[TieRound]:
     """Review and vote again among the tied, by all voters in the same format."""
     reviews = yield from _review(panel, tied, stage="tie_critique")
-    notes = Notes(reviews)
+    notes = Notes(reviews, panel.scene.catalog)
     ballots = yield from _vote(panel, tied, stage="tie_vote", form=form, notes=notes)
     return TieRound(candidates=tuple(tied), reviews=tuple(reviews), ballots=tuple(ballots))

@@ -12,6 +12,7 @@ from tutorsim.vocabularies import Protocol as Rule
 
 __all__ = [
     "FIRST_FORM_PROMPTS",
+    "FIRST_TEXTS",
     "BranchSettings",
     "PanelSettings",
     "first_form",
@@ -29,6 +30,17 @@ FIRST_FORM_PROMPTS: Final = (
 )
 """Templates that the digest of a recording of the first form covers, used or not."""
 
+FIRST_TEXTS: Final = {
+    "student_said": "Student, message $number: $text",
+    "tutor_said": "Tutor, reply $number: $text",
+    "notes_on": "On $label:",
+    "note_strength": "- Strength: $text",
+    "note_weakness": "- Weakness: $text",
+    "no_review": "- (no review)",
+    "no_text": "(no text)",
+}
+"""What was said before recordings held these templates. A text here never changes."""
+
 _EVERYWHERE: Final = (
     *("student_system", "student_reminder", "judge_system", "judge_reminder", "situation_first"),
 )
@@ -36,11 +48,14 @@ _OF_BENCHMARK: Final = {
     "sciq": ("student_science", "judge_science", "task_science"),
     "humaneval": ("student_code", "judge_code", "task_code"),
 }
-_OF_TURNS: Final = ("situation_next", "conversation", "propose_reminder")
+_OF_TURNS: Final = (
+    *("situation_next", "conversation", "propose_reminder", "student_said", "tutor_said"),
+)
 _OF_SINGLE_TUTOR: Final = ("baseline_system", "propose_baseline")
 _OF_PANEL: Final = (
     *("tutor_system", "propose", "critique", "critique_reminder", "revise"),
     *("vote_system", "vote", "vote_reminder"),
+    *("notes_on", "note_strength", "note_weakness", "no_review", "no_text"),
 )
 _OF_TIE_ROUND: Final = ("critique_tied", "vote_tied")
 
@@ -96,12 +111,13 @@ def panel_wordings(study: PanelSettings, benchmarks: Collection[str]) -> Wording
 
 
 def first_form(study: PanelSettings) -> WordingNames:
-    """The entries that the digest of a recording of the first form covers."""
+    """The entries that a recording of the first form is told in; its digest covers all of them
+    that do not hold their first text."""
     later = (study.branch and study.branch.roles) or ()
     return {
         "roles": {*study.catalog_roles, *later, study.baseline_role},
         "personas": study.personas,
-        "prompts": FIRST_FORM_PROMPTS,
+        "prompts": {*FIRST_FORM_PROMPTS, *FIRST_TEXTS},
     }
 
 

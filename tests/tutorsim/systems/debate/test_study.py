@@ -83,6 +83,10 @@ def test_a_recording_covers_every_template_that_its_calls_contain(make, conditio
             filled.add(template)
             return super().fill(template, **values)
 
+        def part(self, template, **values):
+            filled.add(template)
+            return super().part(template, **values)
+
     settings = {"challenge": ["solution", "history", "wrong", "irrelevant"], "confidence": True}
     variants = {
         "a": {"generator": "free"},
@@ -95,7 +99,7 @@ def test_a_recording_covers_every_template_that_its_calls_contain(make, conditio
     for spec in loaded.grid():
         drive(loaded.episode(spec), scripted(Draws("used").of(condition)))
     assert filled <= used
-    unlikely = {"counter", "solo_system", "wrong_answer", "current_none", "said_nothing"}
+    unlikely = {"counter", "solo_system", "wrong_answer", "current_none", "said_nothing", "no_text"}
     other_tasks = {"instruction_names", "instruction_passage", "task_open"}
     assert {name for name in used - filled if "reminder" not in name} <= unlikely | other_tasks
     assert used < set(DEBATE.catalog().prompts)

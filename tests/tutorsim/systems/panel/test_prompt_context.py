@@ -3,7 +3,7 @@
 from hypothesis import given
 from hypothesis import strategies as st
 
-from tutorsim.systems.panel.prompt_context import Exchange, history, indented
+from tutorsim.systems.panel.prompt_context import Exchange, indented
 
 
 def test_calls_go_to_the_model_of_their_agent(make_scene):
@@ -31,9 +31,9 @@ def test_a_temperature_is_sent_only_where_it_is_set(make_scene):
     assert set(call.request.body()) == {"max_tokens", "messages", "model", "system"}
 
 
-def test_history_numbers_messages_and_leaves_out_a_reply_that_is_not_there():
+def test_history_numbers_messages_and_leaves_out_a_reply_that_is_not_there(make_scene):
     exchanges = [Exchange("One.", "Help.\nMore."), Exchange("Two.", None)]
-    assert history(exchanges) == (
+    assert make_scene().history(exchanges) == (
         "Student, message 1: One.\n\nTutor, reply 1: Help.\n  More.\n\nStudent, message 2: Two."
     )
 

@@ -9,6 +9,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from tutorsim.catalog import load_catalog
 from tutorsim.mechanisms.author_labels import labelled
 from tutorsim.records import Note, ReviewRecord
 from tutorsim.systems.panel import relabelled_notes
@@ -88,7 +89,9 @@ def test_eight_roles_get_the_labels_a_to_h(make_scene):
 
 def test_texts_stand_under_their_labels_and_an_empty_one_says_so():
     texts = {S: "First.\nSecond.", M: ""}
-    assert labelled(texts, {"A": M, "B": S}) == "A: (no text)\n\nB: First.\n  Second."
+    assert (
+        labelled(texts, {"A": M, "B": S}, blank="(empty)") == "A: (empty)\n\nB: First.\n  Second."
+    )
 
 
 hostile = st.text(
@@ -100,7 +103,7 @@ hostile = st.text(
 def test_no_text_starts_a_line_of_its_own(texts):
     roles = DEFAULT_ROLES[: len(texts)]
     labels = dict(zip(LABELS, roles, strict=False))
-    shown = labelled(dict(zip(roles, texts, strict=True)), labels)
+    shown = labelled(dict(zip(roles, texts, strict=True)), labels, blank="-")
     starts = [line[:2] for line in shown.splitlines() if line and not line.startswith(" ")]
     assert starts == [f"{label}:" for label in labels]
 
@@ -150,7 +153,7 @@ def test_notes_stand_under_the_reader_s_labels_in_the_reader_s_words():
         review(M, {"A": M, "B": S}, **{M: Note(strength="X\nB: y", weakness="Less than B.")}),
         review(V, {"A": M, "B": S}, **{S: Note()}),
     ]
-    assert Notes(reviews).shown({"A": M, "B": S}) == (
+    assert Notes(reviews, load_catalog()).shown({"A": M, "B": S}) == (
         "On A:\n- Strength: More than B.\n- Strength: X\n  B: y\n- Weakness: Less than B.\n\n"
         "On B:\n- (no review)"
     )

@@ -28,20 +28,23 @@ STUDIES = {
 
 @pytest.fixture
 def filled(monkeypatch: pytest.MonkeyPatch):
-    """The templates that a study fills when no reply can be read and every vote ties."""
+    """The templates that a study fills; by default no reply can be read and every vote ties."""
 
-    def of(loaded: LoadedStudy) -> set[str]:
+    def of(loaded: LoadedStudy, reply: str = "?") -> set[str]:
         names: set[str] = set()
-        fill = Catalog.fill
 
-        def noted(self, template, **values):
-            names.add(template)
-            return fill(self, template, **values)
+        def noting(filled):
+            def noted(self, template, **values):
+                names.add(template)
+                return filled(self, template, **values)
+
+            return noted
 
         with monkeypatch.context() as patch:
-            patch.setattr(Catalog, "fill", noted)
+            for way in ("fill", "part"):
+                patch.setattr(Catalog, way, noting(getattr(Catalog, way)))
             for spec in loaded.grid():
-                drive(loaded.episode(spec), scripted(lambda call: "?"))
+                drive(loaded.episode(spec), scripted(lambda call: reply))
         return names
 
     return of
@@ -52,8 +55,10 @@ def test_the_templates_that_a_study_uses_are_those_that_its_episodes_fill(
     settings, make_study, filled
 ):
     loaded = make_study(**settings)
+    used = loaded.used()["prompts"]
     criterion = set() if loaded.study.vote_criterion else {"vote_criterion"}
-    assert loaded.used()["prompts"] == filled(loaded) | criterion
+    notes = {"note_strength", "note_weakness"} if "critique" in used else set()
+    assert used == filled(loaded) | criterion | notes
 
 
 def test_everything_that_ships_is_used_by_some_study(make_study):
@@ -87,6 +92,11 @@ def test_the_roles_and_personas_used_are_those_that_are_told_of(make_study):
     assert (used["roles"], used["personas"]) == ({"baseline"}, {"help_avoidant"})
     panel = make_study().used()
     assert "baseline" not in panel["roles"]
+
+
+def test_a_note_that_can_be_read_is_shown_in_the_words_for_it(make_study, filled):
+    told = filled(make_study(), "A:\nSTRENGTH: s\nWEAKNESS: w")
+    assert told >= {"note_strength", "note_weakness"}
 
 
 def test_the_first_form_covers_what_shipped_then():

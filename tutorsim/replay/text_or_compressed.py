@@ -7,6 +7,7 @@ one form into the other.
 """
 
 import os
+import stat
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Final, Literal, NoReturn, get_args
@@ -116,13 +117,20 @@ def check_inside(path: Path) -> None:
     Raises:
         RecordingError: If it does.
     """
-    if path.is_symlink() and not path.resolve().is_relative_to(path.parent.resolve()):
-        raise RecordingError(
-            f"{path.name} leads out of its folder.",
-            why="It is a symbolic link to a file elsewhere.",
-            hint="Put the file itself into the folder.",
-        )
-    if path.exists() and not path.is_file():
+    try:
+        mode = os.lstat(path).st_mode
+        if stat.S_ISREG(mode):
+            return
+        if stat.S_ISLNK(mode) and not path.resolve().is_relative_to(path.parent.resolve()):
+            raise RecordingError(
+                f"{path.name} leads out of its folder.",
+                why="It is a symbolic link to a file elsewhere.",
+                hint="Put the file itself into the folder.",
+            )
+        is_file = stat.S_ISREG(path.stat().st_mode)
+    except FileNotFoundError:
+        return
+    if not is_file:
         raise RecordingError(
             f"{path.name} is no regular file.",
             why="It is a pipe, a folder or a device, which is not read.",

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any, Generic, NamedTuple, TypeVar
 
 from tutorsim.errors import CallFailed, MissingCallError, TutorsimError
 from tutorsim.flow_drivers import drive_async
-from tutorsim.mechanisms.flow import CodeResult, CodeRun, Effect, Heard, Listen, Sent
+from tutorsim.mechanisms.flow import CodeResult, CodeRun, Effect, Heard, Listen, Round, Sent
 from tutorsim.model import Call, Reply
 from tutorsim.records import Failure, to_line
 from tutorsim.replay import (
@@ -151,10 +151,8 @@ class _World:
     replies: list[Reply] = field(default_factory=list)
 
     async def __call__(self, effect: Effect) -> Sent:
-        if isinstance(effect, CodeRun):
-            return self._judged(effect)
-        if isinstance(effect, Listen):
-            return self._heard(effect)
+        if not isinstance(effect, Round):
+            return self._judged(effect) if isinstance(effect, CodeRun) else self._heard(effect)
         failures = self._failures(effect.calls) if self.entry.has_failures else {}
         reply, piece_id = self.playback.reply, self.piece_id
         calls = effect.calls

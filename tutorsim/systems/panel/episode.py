@@ -44,9 +44,8 @@ def episode(scene: Scene) -> Flow[EpisodeRecord]:
         The record, with `status` `failed` when a call failed for good.
     """
     progress, calls = _Progress(), CallLog()
-    failure = yield from run_to_failure(
-        _interaction(scene, progress), calls, fresh=lambda: progress.left is not None
-    )
+    fresh = None if scene.study.branch is None else lambda: progress.left is not None
+    failure = yield from run_to_failure(_interaction(scene, progress), calls, fresh=fresh)
     return _record(scene, progress, failure, calls)
 
 

@@ -128,6 +128,11 @@ class Scene:
             text = self._texts[key] = self.catalog.fill(template, **values)
         return text
 
+    @cached_property
+    def blank(self) -> str:
+        """What stands for a text that is empty."""
+        return self.catalog.part("no_text")
+
     def told(self, template: str, role: str) -> str:
         """A system prompt, filled with what the catalog says of a role."""
         key = (template, "role", role)
@@ -142,19 +147,22 @@ class Scene:
         return {}
 
     def labels(
-        self, candidates: Sequence[str], *, turn: int, stage: str, reader: str
-    ) -> dict[str, str]:
-        """Label → role for one reader, in label order."""
-        study = self.study
-        return draw_labels(
-            candidates,
-            seed=study.seed,
-            episode_id=self.spec.parent_id,
-            turn=turn,
-            stage=stage,
-            reader=reader,
-            blinding=study.blinding,
-        )
+        self, candidates: Sequence[str], *, turn: int, stage: str, readers: Sequence[str]
+    ) -> dict[str, dict[str, str]]:
+        """Reader → (label → role), in label order."""
+        study, episode = self.study, self.spec.parent_id
+        return {
+            reader: draw_labels(
+                candidates,
+                seed=study.seed,
+                episode_id=episode,
+                turn=turn,
+                stage=stage,
+                reader=reader,
+                blinding=study.blinding,
+            )
+            for reader in readers
+        }
 
     def call(self, turn: int, stage: str, agent: str, *, system: str, user: str) -> Call:
         """A first asking."""

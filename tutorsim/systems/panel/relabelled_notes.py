@@ -22,6 +22,7 @@ class Notes:
 
     def __init__(self, reviews: Iterable[ReviewRecord], catalog: Catalog) -> None:
         self._part = catalog.part
+        self._heads: dict[str, str] = {}
         said: dict[str, list[str | _Mentioning]] = {}
         for review in reviews:
             for role, note in review.notes.items():
@@ -37,15 +38,22 @@ class Notes:
         groups = []
         for label, role in labels.items():
             parts = self._on.get(role) or (self._part("no_review"),)
-            lines = [self._shown(part, label_of) for part in parts]
-            groups.append("\n".join([self._part("notes_on", label=label), *lines]))
+            lines = [
+                part if isinstance(part, str) else self._translated(part, label_of)
+                for part in parts
+            ]
+            head = self._heads.get(label) or self._headed(label)
+            groups.append("\n".join([head, *lines]))
         return "\n\n".join(groups)
 
-    def _shown(self, part: "str | _Mentioning", label_of: Mapping[str, str]) -> str:
-        if isinstance(part, str):
-            return part
-        text = indented(relabel(part.text, part.written, label_of))
-        return self._part(part.template, text=text)
+    def _headed(self, label: str) -> str:
+        """What stands above the notes on a label, for every reader."""
+        head = self._heads[label] = self._part("notes_on", label=label)
+        return head
+
+    def _translated(self, note: "_Mentioning", label_of: Mapping[str, str]) -> str:
+        text = indented(relabel(note.text, note.written, label_of))
+        return self._part(note.template, text=text)
 
     def _lines(self, note: Note, written: Mapping[str, str]) -> "Iterator[str | _Mentioning]":
         said = (("note_strength", note.strength), ("note_weakness", note.weakness))

@@ -59,10 +59,7 @@ class _Panel:
 
     def labels(self, stage: str, candidates: Sequence[str]) -> dict[str, dict[str, str]]:
         """Reader → (label → role)."""
-        return {
-            role: self.scene.labels(candidates, turn=self.turn, stage=stage, reader=role)
-            for role in self.roles
-        }
+        return self.scene.labels(candidates, turn=self.turn, stage=stage, readers=self.roles)
 
 
 class _Heard(NamedTuple):

@@ -63,7 +63,7 @@ def review_question(
     user = catalog.fill(
         "critique" if stage == "critique" else "critique_tied",
         conversation=scene.conversation(exchanges),
-        proposals=labelled(texts, labels, blank=catalog.part("no_text")),
+        proposals=labelled(texts, labels, blank=scene.blank),
         labels_first=next(iter(labels)),
     )
     call = scene.call(
@@ -92,8 +92,8 @@ def revision_question(
         "revise",
         conversation=scene.conversation(exchanges),
         own_label=next(label for label, role in labels.items() if role == agent),
-        own=indented(texts[agent]) or catalog.part("no_text"),
-        proposals=labelled(texts, peers, blank=catalog.part("no_text")),
+        own=indented(texts[agent]) or scene.blank,
+        proposals=labelled(texts, peers, blank=scene.blank),
         reviews=notes.shown(labels),
     )
     call = scene.call(
@@ -134,7 +134,7 @@ def ballot_question(
     user = catalog.fill(
         "vote_tied" if tied else "vote",
         conversation=scene.conversation(exchanges),
-        proposals=labelled(texts, labels, blank=catalog.part("no_text")),
+        proposals=labelled(texts, labels, blank=scene.blank),
         criterion=scene.loaded.criterion,
         ballot=ballot,
         **tied,

@@ -20,7 +20,7 @@ S, M, V, C = DEFAULT_ROLES
 
 
 def order(scene, *, turn=1, stage="critique", reader=S, among=DEFAULT_ROLES):
-    labels = scene.labels(among, turn=turn, stage=stage, reader=reader)
+    [labels] = scene.labels(among, turn=turn, stage=stage, readers=[reader]).values()
     assert list(labels) == list(LABELS[: len(among)])
     return tuple(labels.values())
 
@@ -82,7 +82,7 @@ def test_shared_labels_hold_for_everybody_throughout_a_turn(make_scene):
 
 def test_eight_roles_get_the_labels_a_to_h(make_scene):
     roles = tuple(f"role_{n}" for n in range(8))
-    labels = make_scene().labels(roles, turn=1, stage="critique", reader=S)
+    labels = make_scene().labels(roles, turn=1, stage="critique", readers=[S])[S]
     assert "".join(labels) == "ABCDEFGH"
     assert sorted(labels.values()) == list(roles)
 

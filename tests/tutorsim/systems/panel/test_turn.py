@@ -299,7 +299,8 @@ def test_labels_are_drawn_for_each_stage_and_reader_of_the_turn(make_scene, scri
         }
         assert len(shown) == 12
         for (stage, reader), labels in shown.items():
-            assert labels == scene.labels(DEFAULT_ROLES, turn=turn.turn, stage=stage, reader=reader)
+            drawn = scene.labels(DEFAULT_ROLES, turn=turn.turn, stage=stage, readers=[reader])
+            assert labels == drawn[reader]
 
 
 def test_a_tie_vote_comes_after_fresh_reviews_of_the_tied(first_turn):

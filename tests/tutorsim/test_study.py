@@ -320,6 +320,27 @@ def test_the_prompt_digest_is_part_of_the_study_digest(make_study):
     assert own.digest() != make_study().digest()
 
 
+def test_words_around_what_was_said_are_stored_and_in_the_digest_where_a_study_changes_them(
+    make_study,
+):
+    first, own = make_study(), make_study(catalog={"prompts": {"notes_on": "About $label:"}})
+    assert first.wordings()["prompts"]["notes_on"] == "On $label:"
+    assert own.wordings()["prompts"]["notes_on"] == "About $label:"
+    assert own.prompt_digest() != first.prompt_digest()
+
+
+def test_a_recording_made_before_there_were_some_words_is_of_the_study_that_does_not_change_them(
+    make_study,
+):
+    first, own = make_study(), make_study(catalog={"prompts": {"notes_on": "About $label:"}})
+    wordings = first.wordings()
+    prompts = {name: text for name, text in wordings["prompts"].items() if name != "notes_on"}
+    earlier = {**wordings, "prompts": prompts}
+    assert first.with_wordings(earlier).digest() == first.digest()
+    assert first.with_wordings(earlier).wordings() == wordings
+    assert own.with_wordings(earlier).digest() == own.digest() != first.digest()
+
+
 def test_the_criterion_is_the_study_s_or_the_catalog_s(make_study):
     assert make_study().criterion == load_catalog().prompts["vote_criterion"]
     assert make_study(vote_criterion="Which?").criterion == "Which?"

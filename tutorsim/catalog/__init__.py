@@ -75,7 +75,7 @@ class BaseCatalog(BaseModel):
             ValueError: If a `$` in the template is neither doubled nor before a name.
         """
         form, to_fill = _form(self.prompts[template])
-        return (form % values).strip() if to_fill else form
+        return (form % values if to_fill else form).strip()
 
     def part(self, template: str, **values: object) -> str:
         """Fill a template that is a part of a prompt; white space at its ends stays.
@@ -115,8 +115,7 @@ class Catalog(BaseCatalog):
 def _form(template: str) -> tuple[str, bool]:
     """A template as a format of the `%` operator, and whether it has placeholders.
 
-    A template is read once and filled for every call. One without placeholders is its text,
-    stripped.
+    A template is read once and filled for every call. One without placeholders is its text.
     """
     parts, end, to_fill = [], 0, False
     for found in Template.pattern.finditer(template):
@@ -130,7 +129,7 @@ def _form(template: str) -> tuple[str, bool]:
         else:
             raise ValueError(f"{template[found.start() :][:20]!r} begins no placeholder")
     form = "".join((*parts, template[end:].replace("%", "%%")))
-    return (form, True) if to_fill else ((form % ()).strip(), False)
+    return (form, True) if to_fill else (form % (), False)
 
 
 @cache

@@ -218,11 +218,12 @@ class LoadedStudy:
         Raises:
             ValidationError: If the wordings are not those of the system.
         """
+        held = self.completed(wordings)
         own = {
-            part: {name: entry for name, entry in entries.items() if name in wordings.get(part, {})}
+            part: {name: entry for name, entry in entries.items() if name in held.get(part, {})}
             for part, entries in self.study.catalog.items()
         }
-        stored = overlaid(type(self.catalog).model_validate(self.completed(wordings)), own)
+        stored = overlaid(type(self.catalog).model_validate(held), own)
         return replace(self, catalog=stored, stored=stored)
 
     def todays_catalog(self) -> BaseCatalog:

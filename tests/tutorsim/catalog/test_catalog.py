@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from tutorsim.catalog import load_catalog, with_overrides
+from tutorsim.catalog import BaseCatalog, load_catalog, with_overrides
 from tutorsim.errors import CatalogError
 from tutorsim.vocabularies import DEFAULT_ROLES, MAX_ROLES, PROTOCOLS
 
@@ -157,3 +157,11 @@ def test_a_template_that_asks_about_nothing_is_refused_in_whole_sentences(name, 
         with_overrides(load_catalog(), {"prompts": {name: text}}, where="f")
     assert why in caught.value.why
     assert hint in caught.value.hint
+
+
+def test_a_part_of_a_prompt_keeps_the_white_space_at_its_ends():
+    catalog = BaseCatalog(prompts={"said": "- $text", "plain": " 100 % "})
+    assert catalog.part("said", text="") == "- "
+    assert catalog.fill("said", text="") == "-"
+    assert catalog.part("plain") == " 100 % "
+    assert catalog.fill("plain") == "100 %"

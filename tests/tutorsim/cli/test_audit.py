@@ -110,7 +110,6 @@ def test_runs_without_replies_of_a_tutor_are_refused_by_their_system(tmp_path: P
 def steady(monkeypatch: pytest.MonkeyPatch) -> Iterator[StandIn]:
     """Voters who prefer the same under every ballot format."""
     monkeypatch.setenv("ANTHROPIC_API_KEY", "sk-ant-test-0123456789-credential")
-    monkeypatch.delenv("CI", raising=False)
     with StandIn(seed=3, steady=True) as server:
         monkeypatch.setenv("ANTHROPIC_BASE_URL", server.url)
         yield server

@@ -42,8 +42,7 @@ def say(client: Any, text: str, **more: Any) -> str:
 
 
 @pytest.fixture(autouse=True)
-def _not_in_ci(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.delenv("CI", raising=False)
+def _only_replaying(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.delenv("TUTORSIM_RECORD", raising=False)
 
 

@@ -46,7 +46,6 @@ def serve(monkeypatch: pytest.MonkeyPatch) -> Iterator[Serve]:
     """Start a stand-in with faults; the SDK's environment points at the last one started."""
     running: list[StandIn] = []
     monkeypatch.setenv("ANTHROPIC_API_KEY", "sk-ant-test-0123456789-credential")
-    monkeypatch.delenv("CI", raising=False)
     for name in ("INITIAL_RETRY_DELAY", "MAX_RETRY_DELAY"):
         monkeypatch.setattr(f"anthropic._base_client.{name}", 0.001)
     for name in ("FIRST_POLL", "LONGEST_POLL", "FIRST_RETRY"):

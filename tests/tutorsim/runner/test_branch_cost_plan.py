@@ -23,7 +23,6 @@ def serve(monkeypatch: pytest.MonkeyPatch) -> Iterator[Serve]:
     """Start a stand-in; the SDK's environment points at the last one started."""
     running: list[StandIn] = []
     monkeypatch.setenv("ANTHROPIC_API_KEY", "sk-ant-test-0123456789-credential")
-    monkeypatch.delenv("CI", raising=False)
     monkeypatch.setattr("tutorsim.runner.batch_submissions.FIRST_POLL", 0.01)
 
     def start(**options: Any) -> StandIn:

@@ -211,7 +211,6 @@ def test_a_base_url_that_is_none_is_refused(
 ) -> None:
     monkeypatch.setenv("ANTHROPIC_API_KEY", "unused")
     monkeypatch.setenv("ANTHROPIC_BASE_URL", url)
-    monkeypatch.delenv("CI", raising=False)
     said = run(write_grid())
     assert said.code == 2
     assert "The base URL" in said.err

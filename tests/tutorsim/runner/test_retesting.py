@@ -413,7 +413,6 @@ def standin(monkeypatch: pytest.MonkeyPatch) -> Iterator[Callable[..., StandIn]]
     """Start stand-ins that the SDK's environment then points at."""
     running: list[StandIn] = []
     monkeypatch.setenv("ANTHROPIC_API_KEY", "none-is-needed")
-    monkeypatch.delenv("CI", raising=False)
 
     def start(**options: Any) -> StandIn:
         server = StandIn(seed=4, **options).__enter__()

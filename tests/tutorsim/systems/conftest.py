@@ -48,5 +48,4 @@ def model(monkeypatch: pytest.MonkeyPatch, greeting: Path) -> Iterator[StandIn]:
     with StandIn(seed=3) as server:
         monkeypatch.setenv("ANTHROPIC_BASE_URL", server.url)
         monkeypatch.setenv("ANTHROPIC_API_KEY", "unused")
-        monkeypatch.delenv("CI", raising=False)
         yield server

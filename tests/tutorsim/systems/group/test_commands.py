@@ -127,7 +127,6 @@ def test_commands_without_meaning_are_refused(log, shell, command):
 
 def test_a_study_with_a_person_cannot_run_by_itself(shell, tmp_path, monkeypatch):
     monkeypatch.setenv("ANTHROPIC_API_KEY", "unused")
-    monkeypatch.delenv("CI", raising=False)
     folder = ("--log-dir", tmp_path / "log", "--cassette-dir", tmp_path / "rec")
     said = shell("run", BUNDLED / "study.toml", *folder)
     assert said.code == 2

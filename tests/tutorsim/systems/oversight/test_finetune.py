@@ -194,7 +194,6 @@ def test_a_tuned_model_behind_a_relay_leads_a_study_in_recorded_calls(
 
     monkeypatch.setattr("tutorsim.standin.endpoint.think", relay)
     monkeypatch.setenv("ANTHROPIC_API_KEY", "sk-ant-test-0123456789-credential")
-    monkeypatch.delenv("CI", raising=False)
     (tmp_path / "study.toml").write_text(STUDY, encoding="utf-8")
     recording, log = tmp_path / "recording", tmp_path / "log"
     with StandIn() as server:

@@ -97,16 +97,15 @@ def _wordings_written(
     folder: Path, into: Path, manifest: Manifest
 ) -> Literal["kept", "added", "completed", "unknown"]:
     """Write the wordings that the recording does not hold, where they are known."""
-    study, held = _as_recorded(folder, manifest), (folder / WORDINGS_FILE).exists()
+    study = _as_recorded(folder, manifest)
     if study is None:
-        return "kept" if held else "unknown"
-    if not held:
+        return "kept" if (into / WORDINGS_FILE).exists() else "unknown"
+    held = read_wordings(folder)
+    if held is None:
         write_study(study, into)
         return "added"
-    if study.wordings() == read_wordings(folder):
-        return "kept"
     write_atomic(into / WORDINGS_FILE, wordings_text(study.wordings()).encode())
-    return "completed"
+    return "kept" if held == study.wordings() else "completed"
 
 
 def _as_recorded(folder: Path, manifest: Manifest) -> LoadedStudy | None:
@@ -115,8 +114,7 @@ def _as_recorded(folder: Path, manifest: Manifest) -> LoadedStudy | None:
         loaded = load_recorded_study(folder)
     except TutorsimError:
         return None  # the form of the cassettes can be changed all the same
-    studies = (loaded, loaded.in_first_form())
-    return next((one for one in studies if one.digest() == manifest.study_digest), None)
+    return loaded.with_digest(manifest.study_digest)
 
 
 def _marker(manifest: Manifest, form: CassetteForm) -> bytes:

@@ -128,7 +128,7 @@ def check_inside(path: Path) -> None:
                 hint="Put the file itself into the folder.",
             )
         is_file = stat.S_ISREG(path.stat().st_mode)
-    except FileNotFoundError:
+    except (FileNotFoundError, NotADirectoryError):
         return
     if not is_file:
         raise RecordingError(

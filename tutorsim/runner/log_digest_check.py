@@ -124,11 +124,8 @@ def _expected(folder: Path) -> RunRecord | None:
         loaded = load_recorded_study(folder)
     except TutorsimError:
         return None
-    studies = (loaded, loaded.in_first_form())
-    return next(
-        (run_record(one, manifest) for one in studies if one.digest() == manifest.study_digest),
-        None,
-    )
+    recorded = loaded.with_digest(manifest.study_digest)
+    return None if recorded is None else run_record(recorded, manifest)
 
 
 def _difference(name: str, stated: object, computed: object, folder: Path) -> str:

@@ -188,6 +188,11 @@ class LoadedStudy:
         """
         return self
 
+    def with_digest(self, digest: str) -> "LoadedStudy | None":
+        """The study in the form whose digest a recording names; `None` where none has it."""
+        forms = (self, self.in_first_form()) if self.stored is None else (self,)
+        return next((form for form in forms if form.digest() == digest), None)
+
     # --- wordings ---------------------------------------------------------------------------
 
     def wordings(self) -> Wordings:
@@ -376,7 +381,8 @@ class System:
     """What came of an episode's record, short enough to review in a manifest's diff."""
     first_texts: Mapping[str, str] = field(default_factory=dict)
     """Templates that came after the system's first recordings → what was said before there were
-    any. A recording without one was made in these words, and no digest covers them."""
+    any. A recording without one was made in these words, and no digest covers a template that
+    still says them."""
     asked_again: tuple[str, ...] = TURN_VOTES
     """Stages that a retest can ask again, where `retest` applies; see `LoadedStudy.asked_again`."""
     view: str = ""

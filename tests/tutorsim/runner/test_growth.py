@@ -57,6 +57,7 @@ def counting(monkeypatch: pytest.MonkeyPatch) -> Iterator[Counter[str]]:
         watch(recorded_call, "first_difference", "described")
         watch(first_difference, "first_difference", "described")
         watch(Catalog, "fill", "filled")
+        watch(Catalog, "part", "parts filled")
         yield done
 
 
@@ -112,6 +113,7 @@ def test_the_work_of_a_replay_grows_with_its_calls_alone(counted: Any) -> None:
         assert done["parsed"] == one.calls + one.episodes + 1  # the manifest
         assert done["requests parsed"] == done["described"] == 0
         assert done["filled"] < 3 * one.calls
+        assert done["parts filled"] < 3 * one.calls
     for kind, each in (("opened", 1), ("parsed otherwise", 0), ("written otherwise", 1)):
         once = [one.done[kind] - each * one.episodes for one in (small, large)]
         assert once[0] == once[1], kind

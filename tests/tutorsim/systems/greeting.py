@@ -70,6 +70,7 @@ CATALOG = BaseCatalog(
         "greet": "Greet $guest in one line.",
         "vote": "Greetings:\n\n$greetings\n\nName the label of the friendliest greeting.",
         "reminder": "Your last reply had no label. Reply with one label.",
+        "silent": "(says nothing)",
     }
 )
 
@@ -108,7 +109,8 @@ class GreetingLoaded(LoadedStudy):
                 blinding="per_reader",
                 alphabet="PQR",
             )
-            user = self.catalog.fill("vote", greetings=labelled(greetings, shown[name], blank="-"))
+            texts = labelled(greetings, shown[name], blank=self.catalog.part("silent"))
+            user = self.catalog.fill("vote", greetings=texts)
             call = self._question("vote_final", name, user).call
             reading = self.ballot_reading(spec)
             questions.append(

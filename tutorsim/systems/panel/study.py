@@ -240,7 +240,9 @@ class PanelStudy(LoadedStudy):
         return panel_wordings(self.study, self.tasks.keys())
 
     def in_first_form(self) -> "PanelStudy":
-        catalog = overlaid(self.catalog, {"prompts": FIRST_TEXTS})
+        prompts = self.study.catalog.get("prompts", {})
+        own = {name: text for name, text in prompts.items() if name in FIRST_TEXTS}
+        catalog = overlaid(self.catalog, {"prompts": {**FIRST_TEXTS, **own}})
         return replace(self, catalog=catalog, stored=catalog.only(first_form(self.study)))
 
     def digest(self) -> str:

@@ -12,6 +12,7 @@ from tutorsim.replay import read_cassette
 from tutorsim.replay.text_or_compressed import (
     cassette_file,
     cassette_files,
+    check_inside,
     check_recordable,
     check_regular,
     compressed,
@@ -112,3 +113,29 @@ def test_a_pipe_is_refused_before_it_is_read(tmp_path: Path) -> None:
     os.mkfifo(tmp_path / "manifest.json")
     with pytest.raises(RecordingError, match="no regular file"):
         check_regular(tmp_path, links=False)
+
+
+@pytest.mark.parametrize("kind", ["pipe", "folder", "link to a pipe", "link outside"])
+def test_what_is_no_file_of_the_folder_is_refused_before_it_is_read(
+    kind: str, tmp_path: Path
+) -> None:
+    folder = tmp_path / "recording"
+    folder.mkdir()
+    path, pipe = folder / "a.json", folder / "pipe"
+    os.mkfifo(pipe)
+    (tmp_path / "outside").write_text("{}")
+    if kind == "folder":
+        path.mkdir()
+    else:
+        led = {"pipe": None, "link to a pipe": pipe, "link outside": tmp_path / "outside"}[kind]
+        os.mkfifo(path) if led is None else path.symlink_to(led)
+    with pytest.raises(RecordingError, match=r"no regular file|leads out of its folder"):
+        check_inside(path)
+
+
+def test_a_file_of_the_folder_or_none_is_let_through(tmp_path: Path) -> None:
+    (tmp_path / "a.json").write_text("{}")
+    (tmp_path / "b.json").symlink_to(tmp_path / "a.json")
+    (tmp_path / "c.json").symlink_to(tmp_path / "gone")
+    for path in ("a.json", "b.json", "c.json", "d.json", "a.json/e"):
+        check_inside(tmp_path / path)

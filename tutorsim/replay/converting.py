@@ -47,13 +47,17 @@ ALONGSIDE = ("*.toml", "*.jsonl", "tasks.*")
 """Files that belong to a finished recording besides manifest and cassettes."""
 
 
+WordingsWritten = Literal["kept", "added", "completed", "unknown"]
+"""What became of a recording's wordings: as they were; today's, where it had none; with the words
+that stood where templates are today; or none, where the recorded ones are not known."""
+
+
 class Converted(NamedTuple):
     """What came of converting a recording."""
 
     size: int
     """Bytes of the cassettes written."""
-    wordings: Literal["kept", "added", "completed", "unknown"]
-    """`unknown` where the recording has none of its own and today's are not the recorded ones."""
+    wordings: WordingsWritten
 
 
 def convert(folder: Path, into: Path, form: CassetteForm) -> Converted:
@@ -93,9 +97,7 @@ def convert(folder: Path, into: Path, form: CassetteForm) -> Converted:
     return Converted(size, wordings)
 
 
-def _wordings_written(
-    folder: Path, into: Path, manifest: Manifest
-) -> Literal["kept", "added", "completed", "unknown"]:
+def _wordings_written(folder: Path, into: Path, manifest: Manifest) -> WordingsWritten:
     """Write the wordings that the recording does not hold, where they are known."""
     study = _as_recorded(folder, manifest)
     if study is None:

@@ -97,10 +97,10 @@ def check_head(manifest: Manifest, *, study_name: str, programs: int, log_sha256
 
 
 def check_verdicts(folder: Path, manifest: Manifest) -> None:
-    """Hold the file of verdicts against the manifest.
+    """Hold the files of verdicts and of a person's inputs against the manifest.
 
     Raises:
-        RecordingError: If it is missing, was edited, or leads out of the folder.
+        RecordingError: If the verdicts are missing or lead out of the folder, or one was edited.
     """
     path = folder / VERDICTS_FILE
     found = (

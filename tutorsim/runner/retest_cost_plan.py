@@ -12,7 +12,6 @@ from tutorsim.mechanisms.flow import ask_each
 from tutorsim.mechanisms.retest_prompts import AskedTogether
 from tutorsim.model import Call, Reply
 from tutorsim.records import Failure
-from tutorsim.replay import read_cassette
 from tutorsim.replay.episode_recording import Deck, Tape
 from tutorsim.replay.retest_folder import RetestManifest, retest_folder
 from tutorsim.retest_flow import Asking, Design, drawn_turns
@@ -159,7 +158,7 @@ def plan_retest(
     calls = second = 0
     for done, (episode_id, sets) in enumerate(found.sets.items()):
         on_progress(done, len(found.sets))
-        cassette = read_cassette(recording.folder, episode_id)
+        cassette = recording.reader.cassette(episode_id)
         held = _held(recording, episode_id)
         for asking in askings_in(recording, cassette, design, sets):
             call = _missing(asking, held)

@@ -3,100 +3,151 @@
 Calls share a round if none may see another's result and the protocol cannot stop between them.
 """
 
+import re
 from collections.abc import Callable, Sequence
-from typing import NamedTuple
+from typing import Any, Final, NamedTuple, TypeVar
 
+from tutorsim.mechanisms.author_labels import indented
 from tutorsim.mechanisms.flow import Flow, ask
-from tutorsim.model import Answer
-from tutorsim.records.debate import Message, MessageKind, PersonaRecord
-from tutorsim.systems.debate.agent_prompts import (
-    Speakers,
-    extract_question,
-    message_question,
-    newest_solution,
-)
-from tutorsim.systems.debate.prompt_context import DebateContext
-from tutorsim.systems.debate.visibility import Place, Ring, visible
-from tutorsim.voting import Agreement, read_agreement
+from tutorsim.model import Answer, Question
+from tutorsim.records.debate import Message, MessageKind, PersonaRecord, flag
+from tutorsim.systems.debate.prompt_context import DebateContext, shown_role
+from tutorsim.systems.debate.reply_reading import read_text
+from tutorsim.systems.debate.settings import consensus_rule
+from tutorsim.systems.debate.visibility import Place, visible
+from tutorsim.voting import agreed, read_agreement
 
 __all__ = ["Discussion", "speak"]
 
+T = TypeVar("T")
+Shown = Sequence[tuple[int, Message]]
+"""Messages that an agent sees, each with its turn."""
+
+_GAPS: Final = re.compile(r"\n{3,}")
+
 
 class Discussion:
-    """Everything said so far.
+    """A debate so far: who takes part, and everything said.
 
     Args:
         context: The episode.
         personas: One for each agent, in order.
-        agreed: The protocol, asked with the turn and all messages: index of the message whose
-            solution is agreed on, or `None` to go on.
-        stops: Whether the protocol can stop within a turn.
     """
 
-    def __init__(
-        self,
-        context: DebateContext,
-        personas: Sequence[PersonaRecord],
-        *,
-        agreed: Callable[[int, Sequence[Message]], int | None],
-        stops: bool,
-    ) -> None:
+    def __init__(self, context: DebateContext, personas: Sequence[PersonaRecord]) -> None:
         self.context = context
-        self.speakers = Speakers(context, personas)
+        self.rule = consensus_rule(context.condition)
         self.messages: list[Message] = []
-        self.stops = stops
-        self._turns: list[int] = []
-        self._agreed = agreed
-        self._ring = Ring(context.agents)
+        self._places: list[Place] = []
+        self._names = {one.agent: f"{one.agent} ({shown_role(one.role)})" for one in personas}
+        self._parts = {one.agent: context.part_played(one) for one in personas}
+
+    # --- what was said ----------------------------------------------------------------------
 
     def add(self, turn: int, message: Message) -> None:
         """Note a message."""
+        last = message.round in (0, self.context.settings.rounds)
         self.messages.append(message)
-        self._turns.append(turn)
-
-    def agreed(self, turn: int) -> int | None:
-        """Ask the protocol."""
-        return self._agreed(turn, self.messages)
+        self._places.append(Place(message.number, turn, message.agent, last))
 
     def of_turn(self, turn: int) -> tuple[Message, ...]:
         """The messages of a turn."""
-        pairs = zip(self._turns, self.messages, strict=True)
-        return tuple(message for number, message in pairs if number == turn)
-
-    @property
-    def reading_turn(self) -> int:
-        """The turn in which an agent that speaks no more sees what it has heard last."""
-        after = self.context.settings.paradigm == "collective"
-        return self._turns[-1] + after
+        return tuple(self.messages[one.number - 1] for one in self._places if one.turn == turn)
 
     def last_of(self, agent: str) -> Message:
         """An agent's last message."""
         return next(message for message in reversed(self.messages) if message.agent == agent)
 
-    def seen_by(self, agent: str, turn: int) -> list[tuple[int, Message]]:
-        """The messages that an agent sees when it speaks in a turn, each with its turn."""
-        settings = self.context.settings
-        numbers = visible(
-            [
-                Place(message.number, number, message.agent, message.round in (0, settings.rounds))
-                for number, message in zip(self._turns, self.messages, strict=True)
-            ],
-            reader=agent,
-            turn=turn,
-            ring=self._ring,
-            paradigm=settings.paradigm,
-            visible_turns=settings.visible_turns,
+    def agreed(self, turn: int) -> int | None:
+        """Index of the message whose solution is agreed on; `None` where nothing is."""
+        if self.rule is None:
+            return None
+        flags, settings = [flag(message) for message in self.messages], self.context.settings
+        return agreed(
+            flags, agents=settings.agents, rule=self.rule, turn=turn, majority=settings.majority
         )
-        return [self._numbered(number) for number in numbers]
+
+    # --- what an agent sees -----------------------------------------------------------------
+
+    def seen_by(self, agent: str, turn: int | None = None) -> Shown:
+        """The messages that an agent sees when it speaks in a turn.
+
+        Args:
+            agent: Who is about to speak.
+            turn: The turn; `None` for an agent that speaks no more and sees what it heard last.
+        """
+        settings = self.context.settings
+        if turn is None:
+            turn = self._places[-1].turn + (settings.paradigm == "collective")
+        return self._numbered(
+            visible(
+                self._places,
+                reader=agent,
+                turn=turn,
+                ring=self.context.agents,
+                paradigm=settings.paradigm,
+                visible_turns=settings.visible_turns,
+            )
+        )
 
     def agreed_to(self, message: Message) -> str | None:
         """The solution that a message agrees to; `None` if it does not agree."""
-        if message.agreement != "agree":
-            return None
-        return newest_solution([self._numbered(number) for number in message.shown])
+        return _newest(self._numbered(message.shown)) if message.agreement == "agree" else None
 
-    def _numbered(self, number: int) -> tuple[int, Message]:
-        return self._turns[number - 1], self.messages[number - 1]
+    def _numbered(self, numbers: Sequence[int]) -> Shown:
+        return [(self._places[one - 1].turn, self.messages[one - 1]) for one in numbers]
+
+    # --- what an agent is asked -------------------------------------------------------------
+
+    def question(
+        self,
+        turn: int,
+        stage: str,
+        agent: str,
+        template: str,
+        read: Callable[[str], T | None],
+        *,
+        reminder: str = "text_reminder",
+        may_lack: bool = True,
+        **values: object,
+    ) -> Question[T]:
+        """Ask an agent in the part that it plays.
+
+        Args:
+            turn: The turn.
+            stage: The stage of the call's key.
+            agent: Who is asked.
+            template: What is asked.
+            read: Reads the reply.
+            reminder: Template of what a second asking adds.
+            may_lack: Whether some values can be empty, and leave no gap behind.
+            **values: What the template shows beside the task.
+        """
+        user = self.context.fill(template, **values)
+        user = _GAPS.sub("\n\n", user) if may_lack else user
+        system = self.part_of(agent)
+        return self.context.asking(
+            turn, stage, agent, read, system=system, user=user, reminder=reminder
+        )
+
+    def part_of(self, agent: str) -> str:
+        """An agent's system text."""
+        return self._parts[agent]
+
+    def paragraphs(self, reader: str, shown: Shown) -> str:
+        """Messages as named paragraphs, the reader's own ones marked."""
+        settings, part = self.context.settings, self.context.wordings.part
+        bare = settings.paradigm == "collective" and settings.collective_shows == "solutions"
+        return "\n\n".join(
+            part(
+                "own_message" if message.agent == reader else "other_message",
+                name=self._names[message.agent],
+                turn=turn,
+                text=indented((message.solution or "") if bare else message.text)
+                or self.context.blank,
+            )
+            for turn, message in shown
+        )
 
 
 class _Part(NamedTuple):
@@ -106,116 +157,89 @@ class _Part(NamedTuple):
     kind: MessageKind
     round: int = 0
 
-    @property
-    def stage(self) -> str:
-        return f"debate_{self.round}" if self.round else "message"
-
-    @property
-    def extract_stage(self) -> str:
+    def stage(self, name: str) -> str:
         """An agent speaks several times in a turn of rounds, and each call has its own key."""
-        return f"extract_{self.round}" if self.round else "extract"
+        return f"{name}_{self.round}" if self.round else {"debate": "message"}.get(name, name)
 
 
 def speak(discussion: Discussion, turn: int) -> Flow[int | None]:
     """One turn of messages.
 
     Returns:
-        Index of the message whose solution is agreed on, where the protocol stopped; otherwise
-        `None`.
+        Index of the message whose solution is agreed on; `None` where the debate goes on.
     """
-    agents = discussion.context.agents
-    settings = discussion.context.settings
+    rounds = _rounds(discussion, turn)
+    at_end_only = discussion.context.settings.paradigm == "debate"
+    for parts in rounds:
+        yield from _say(discussion, turn, parts)
+        if parts is rounds[-1] or not at_end_only:
+            reached = discussion.agreed(turn)
+            if reached is not None:
+                return reached
+    return None
+
+
+def _rounds(discussion: Discussion, turn: int) -> list[list[_Part]]:
+    """Who speaks side by side, and what comes after what."""
+    settings, agents = discussion.context.settings, discussion.context.agents
     drafting = settings.drafting == "every" or (settings.drafting == "first" and turn == 1)
     if drafting or settings.paradigm == "collective":
         kind: MessageKind = "draft" if drafting or turn == 1 else "message"
-        yield from _say(discussion, turn, [_Part(agent, kind) for agent in agents])
-        return discussion.agreed(turn)
-    match settings.paradigm:
-        case "debate":
-            return (yield from _debate(discussion, turn))
-        case "report":
-            return (yield from _report(discussion, turn))
-        case _:
-            first: MessageKind = "message" if discussion.messages else "first"
-            parts = [_Part(agents[0], first), *(_Part(agent, "message") for agent in agents[1:])]
-            return (yield from _in_order(discussion, turn, parts))
-
-
-def _debate(discussion: Discussion, turn: int) -> Flow[int | None]:
-    """A draft for all, then rounds of the others; the protocol is asked at the turn's end."""
-    agents = discussion.context.agents
-    yield from _say(discussion, turn, [_Part(agents[0], "draft")])
-    for number in range(1, discussion.context.settings.rounds + 1):
-        for agent in agents[1:]:
-            yield from _say(discussion, turn, [_Part(agent, "message", number)])
-    return discussion.agreed(turn)
-
-
-def _report(discussion: Discussion, turn: int) -> Flow[int | None]:
-    """A draft for all, then the others, who do not see one another."""
-    agents = discussion.context.agents
-    draft, others = _Part(agents[0], "draft"), [_Part(agent, "message") for agent in agents[1:]]
-    if discussion.stops:
-        return (yield from _in_order(discussion, turn, [draft, *others]))
-    yield from _say(discussion, turn, [draft])
-    yield from _say(discussion, turn, others)
-    return None
-
-
-def _in_order(discussion: Discussion, turn: int, parts: Sequence[_Part]) -> Flow[int | None]:
-    """One after another; the protocol is asked after each."""
-    for part in parts:
-        yield from _say(discussion, turn, [part])
-        agreed = discussion.agreed(turn)
-        if agreed is not None:
-            return agreed
-    return None
+        return [[_Part(agent, kind) for agent in agents]]
+    first: MessageKind = "message" if discussion.messages else "first"
+    opening = [_Part(agents[0], first if settings.paradigm in ("memory", "relay") else "draft")]
+    others = [_Part(agent, "message") for agent in agents[1:]]
+    if settings.paradigm == "debate":
+        numbers = range(1, settings.rounds + 1)
+        return [opening, *([one._replace(round=n)] for n in numbers for one in others)]
+    if settings.paradigm == "report" and discussion.rule is None:
+        return [opening, others]
+    return [opening, *([one] for one in others)]
 
 
 def _say(discussion: Discussion, turn: int, parts: Sequence[_Part]) -> Flow[None]:
     """Messages side by side, then the solutions of the proposals among them, side by side."""
     shown = [discussion.seen_by(part.agent, turn) for part in parts]
     answers = yield from ask(
-        [
-            message_question(
-                discussion.context,
-                discussion.speakers,
-                part.agent,
-                turn=turn,
-                stage=part.stage,
-                template=_template(discussion.context, part.kind),
-                shown=seen,
-            )
-            for part, seen in zip(parts, shown, strict=True)
-        ]
+        [_asked(discussion, turn, *pair) for pair in zip(parts, shown, strict=True)]
     )
     start = len(discussion.messages) + 1
     said = [
-        _message(discussion.context, start + i, part, shown[i], answer)
-        for i, (part, answer) in enumerate(zip(parts, answers, strict=True))
+        _message(discussion.context, start + i, part, shown[i], answers[i])
+        for i, part in enumerate(parts)
     ]
-    for message in (yield from _with_solutions(discussion.context, turn, parts, said)):
-        discussion.add(turn, message)
+    solved = yield from _solutions(discussion.context, turn, parts, said)
+    for message, solution in zip(said, solved, strict=True):
+        discussion.add(turn, message.model_copy(update=solution))
+
+
+def _asked(discussion: Discussion, turn: int, part: _Part, shown: Shown) -> Question[str]:
+    context, current = discussion.context, _newest(shown)
+    fill, template = context.wordings.fill, _template(context, part.kind)
+    messages = discussion.paragraphs(part.agent, shown)
+    none = fill("current_none") if template == "message_free" else ""
+    return discussion.question(
+        *(turn, part.stage("debate"), part.agent, template, read_text),
+        said=fill("said", messages=messages) if shown else fill("said_nothing"),
+        current=none if current is None else fill("current", solution=indented(current)),
+        think=context.fill_if(context.settings.chain_of_thought, "think"),
+    )
 
 
 def _template(context: DebateContext, kind: MessageKind) -> str:
-    generator = context.settings.generator
-    tail = "_reasoning" if generator == "reasoning" else ""
-    if kind in ("draft", "first"):
-        return f"draft{tail}"
-    if context.settings.paradigm == "collective":
-        return f"improve{tail}"
-    return f"message_{generator}"
+    generator, paradigm = context.settings.generator, context.settings.paradigm
+    if kind == "message" and paradigm != "collective":
+        return f"message_{generator}"
+    name = "improve" if kind == "message" else "draft"
+    return f"{name}_reasoning" if generator == "reasoning" else name
 
 
 def _message(
-    context: DebateContext,
-    number: int,
-    part: _Part,
-    shown: Sequence[tuple[int, Message]],
-    answer: Answer[str],
+    context: DebateContext, number: int, part: _Part, shown: Shown, answer: Answer[str]
 ) -> Message:
-    text = answer.value or ""
+    text, settings = answer.value or "", context.settings
+    tagged = part.kind == "message" and settings.paradigm != "collective"
+    said = read_agreement(text, settings.agreement_reading) if text else "unclear"
     return Message(
         number=number,
         agent=part.agent,
@@ -223,49 +247,32 @@ def _message(
         kind=part.kind,
         shown=tuple(message.number for _, message in shown),
         text=text,
-        agreement=_agreement(context, part.kind, text),
-        status="missing" if answer.value is None else "valid",
+        agreement=said if tagged else "none",
+        status="valid" if text else "missing",
         attempts=answer.attempts,
     )
 
 
-def _agreement(context: DebateContext, kind: MessageKind, text: str) -> Agreement:
-    if kind != "message" or context.settings.paradigm == "collective":
-        return "none"
-    return read_agreement(text, context.settings.agreement_reading) if text else "unclear"
-
-
-def _with_solutions(
+def _solutions(
     context: DebateContext, turn: int, parts: Sequence[_Part], said: Sequence[Message]
-) -> Flow[list[Message]]:
-    """The messages with what the proposals among them propose."""
-    messages = list(said)
-    proposals = [i for i, message in enumerate(said) if message.agreement != "agree"]
-    if context.settings.generator == "reasoning":
-        for i in proposals:
-            messages[i] = said[i].model_copy(update={"solution": said[i].text})
-        return messages
-    asked = [i for i in proposals if said[i].text]
+) -> Flow[list[dict[str, Any]]]:
+    """What the messages propose: nothing if they agree, else what can be extracted, or all."""
+    bare = context.settings.generator == "reasoning"
+    proposing = [i for i, message in enumerate(said) if message.agreement != "agree"]
+    asked = [i for i in proposing if said[i].text and not bare]
     answers = yield from ask(
         [
-            extract_question(
-                context,
-                turn=turn,
-                stage=parts[i].extract_stage,
-                agent=parts[i].agent,
-                text=said[i].text,
-            )
+            context.extract(turn, parts[i].stage("extract"), parts[i].agent, said[i].text)
             for i in asked
         ]
     )
-    for i in proposals:
-        messages[i] = said[i].model_copy(update={"solution": ""})
+    found = {i: {"solution": said[i].text} for i in proposing}
     for i, answer in zip(asked, answers, strict=True):
-        given = answer.value is not None
-        messages[i] = said[i].model_copy(
-            update={
-                "solution": answer.value if given else said[i].text,
-                "solution_status": "valid" if given else "repaired",
-            }
-        )
-    return messages
+        status = "repaired" if answer.value is None else "valid"
+        found[i] = {"solution": answer.value or said[i].text, "solution_status": status}
+    return [found.get(i, {}) for i in range(len(said))]
+
+
+def _newest(shown: Shown) -> str | None:
+    """The solution of the newest proposal among messages; `None` if there is none."""
+    return next((message.solution for _, message in reversed(shown) if message.solution), None)

@@ -4,13 +4,14 @@ A generator over the effects of `tutorsim.mechanisms.flow`. Before it ends, a de
 depend on its protocol: no prompt mentions it, and no vote is shown to anybody.
 """
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass, field
 from typing import Any, Final
 
 from tutorsim.mechanisms.call_log import CallLog, run_to_failure
 from tutorsim.mechanisms.flow import Flow, ask
-from tutorsim.records import Failure
+from tutorsim.model import Question
+from tutorsim.records import BallotRecord, Failure
 from tutorsim.records.debate import (
     AnswerRecord,
     ChallengeRecord,
@@ -18,23 +19,22 @@ from tutorsim.records.debate import (
     DebateTurn,
     EndedBy,
     HeldVote,
-    Message,
     PersonaRecord,
     flag,
 )
-from tutorsim.systems.debate.agent_prompts import persona_question
 from tutorsim.systems.debate.challenge import challenges
 from tutorsim.systems.debate.discussion import Discussion, speak
-from tutorsim.systems.debate.final_vote import FINAL, Cast, confidences, final_answers, vote
-from tutorsim.systems.debate.prompt_context import DebateContext
-from tutorsim.systems.debate.settings import BASELINES, consensus_rule, vote_protocol
-from tutorsim.systems.debate.single_model import SOLO, solve_alone
-from tutorsim.vocabularies import PROTOCOLS, Protocol
-from tutorsim.voting import agreed, decide, newest_proposal
+from tutorsim.systems.debate.final_vote import Cast, final_vote
+from tutorsim.systems.debate.prompt_context import DebateContext, shown_description, shown_role
+from tutorsim.systems.debate.reply_reading import ReadPersona, read_persona, read_text
+from tutorsim.systems.debate.settings import BASELINES, vote_protocol
+from tutorsim.vocabularies import PROTOCOLS
+from tutorsim.voting import decide, newest_proposal
 
-__all__ = ["EpisodeName", "debate_episode"]
+__all__ = ["SOLO", "EpisodeName", "debate_episode"]
 
-_FULL: Final[Mapping[Protocol, str]] = {form: f"vote_as_{form}" for form in PROTOCOLS}
+SOLO: Final = "baseline"
+"""The agent of a model alone."""
 
 
 @dataclass(frozen=True)
@@ -47,8 +47,8 @@ class EpisodeName:
 
 
 @dataclass
-class _Progress:
-    """What an episode has reached; grows as the generator runs."""
+class _Reached:
+    """What an episode has reached: fields of its record, which grow as the generator runs."""
 
     personas: list[PersonaRecord] = field(default_factory=list)
     turns: list[DebateTurn] = field(default_factory=list)
@@ -59,10 +59,18 @@ class _Progress:
     answer_of: str | None = None
     challenges: tuple[ChallengeRecord, ...] = ()
 
-    def end(self, by: EndedBy, *, decided: bool | None, answer: str | None, of: str | None) -> None:
-        """Note how the debate ended, and with what."""
-        self.ended_by, self.decided = by, decided
-        self.answer, self.answer_of = answer, of
+    def end(
+        self,
+        by: EndedBy,
+        *,
+        decided: bool | None,
+        of: str | None,
+        answers: dict[str, AnswerRecord] | None = None,
+        answer: str | None = None,
+    ) -> None:
+        """Note how the debate ended, and with whose answer."""
+        self.ended_by, self.decided, self.answer_of = by, decided, of
+        self.answer = answers[of].text if answers and of else answer
 
 
 def debate_episode(context: DebateContext, name: EpisodeName) -> Flow[DebateRecord]:
@@ -71,198 +79,167 @@ def debate_episode(context: DebateContext, name: EpisodeName) -> Flow[DebateReco
     Returns:
         The record, with `status` `failed` if a call failed for good.
     """
-    progress, calls = _Progress(), CallLog()
+    reached, calls = _Reached(), CallLog()
     run = _alone if context.condition in BASELINES else _debate
-    failure = yield from run_to_failure(run(context, progress), calls)
-    return _record(context, name, progress, calls, failure)
+    failure = yield from run_to_failure(run(context, reached), calls)
+    return _record(context, name, reached, calls, failure)
 
 
-def _alone(context: DebateContext, progress: _Progress) -> Flow[None]:
-    progress.answer = yield from solve_alone(context, progress.solo)
-    progress.answer_of = SOLO
+# --- A model alone --------------------------------------------------------------------------
 
 
-def _debate(context: DebateContext, progress: _Progress) -> Flow[None]:
-    yield from _gather(context, progress.personas)
-    rule = consensus_rule(context.condition)
-
-    def ask_protocol(turn: int, messages: Sequence[Message]) -> int | None:
-        if rule is None:
-            return None
-        settings = context.settings
-        return agreed(
-            [flag(message) for message in messages],
-            agents=settings.agents,
-            rule=rule,
-            turn=turn,
-            majority=settings.majority,
+def _alone(context: DebateContext, reached: _Reached) -> Flow[None]:
+    """One model solves the task, perhaps thinks step by step, and perhaps refines its solution."""
+    condition, settings = context.condition, context.settings
+    refines = condition == "self_refine"
+    thinks = condition == "baseline_cot" or (refines and settings.chain_of_thought)
+    own, turn = "", 1
+    for turn in range(1, (settings.agents * settings.vote_from if refines else 0) + 2):
+        stage = "solve" if turn == 1 else "refine"
+        given = {} if turn == 1 else {"own": own.replace("\n", "\n  ") or context.blank}
+        user = context.fill(stage, think=context.fill_if(thinks, "think"), **given)
+        system = context.fill("solo_system")
+        [reply] = yield from ask(
+            [context.asking(turn, stage, SOLO, read_text, system=system, user=user)]
         )
+        own = reply.value or own
+        reached.solo.append(own)
+    if own:
+        [solution] = yield from ask([context.extract(turn, "extract", SOLO, own)])
+        own = solution.value or own
+    reached.answer, reached.answer_of = own, SOLO
 
-    discussion = Discussion(context, progress.personas, agreed=ask_protocol, stops=rule is not None)
-    for turn in range(1, context.settings.max_turns + 1):
-        ended = yield from _turn(discussion, turn, progress)
-        if ended:
-            break
-    progress.challenges = yield from challenges(discussion, len(progress.turns), progress.answer)
+
+# --- A debate -------------------------------------------------------------------------------
+
+
+def _debate(context: DebateContext, reached: _Reached) -> Flow[None]:
+    yield from _gather(context, reached.personas)
+    discussion, turn = Discussion(context, reached.personas), 0
+    while reached.ended_by is None:
+        turn += 1
+        logged = yield from _turn(discussion, turn, reached)
+        reached.turns.append(logged)
+    reached.challenges = yield from challenges(discussion, turn, reached.answer)
 
 
 def _gather(context: DebateContext, personas: list[PersonaRecord]) -> Flow[None]:
     """Whom the agents play: given, none, or asked for one after another."""
-    given = context.settings.given_personas
+    part, given = context.wordings.part, context.settings.given_personas
     for i, agent in enumerate(context.agents):
-        if given:
-            role, description = given[i].role, given[i].description
-            personas.append(PersonaRecord(agent=agent, role=role, description=description))
-        elif context.settings.personas == "none":
-            personas.append(_participant(context, agent, i + 1))
-        else:
-            [answer] = yield from ask([persona_question(context, agent, personas)])
-            found = answer.value
-            personas.append(
-                _participant(context, agent, i + 1).model_copy(
-                    update={"status": "missing", "attempts": answer.attempts}
-                )
-                if found is None
-                else PersonaRecord(
-                    agent=agent,
-                    role=found.role,
-                    description=found.description,
-                    attempts=answer.attempts,
-                )
-            )
+        persona = PersonaRecord(
+            agent=agent,
+            role=given[i].role if given else part("participant", number=i + 1),
+            description=given[i].description if given else part("participant_description"),
+        )
+        if context.settings.personas == "expert":
+            [answer] = yield from ask([_persona_question(context, agent, personas)])
+            found = {"status": "missing"} if answer.value is None else answer.value._asdict()
+            persona = persona.model_copy(update={**found, "attempts": answer.attempts})
+        personas.append(persona)
 
 
-def _participant(context: DebateContext, agent: str, number: int) -> PersonaRecord:
-    """Whom an agent plays that has no persona."""
-    part = context.wordings.part
-    return PersonaRecord(
-        agent=agent,
-        role=part("participant", number=number),
-        description=part("participant_description"),
+def _persona_question(
+    context: DebateContext, agent: str, made: Sequence[PersonaRecord]
+) -> Question[ReadPersona]:
+    """Ask for one more participant, who complements those made so far."""
+    lines = [f"- {shown_role(one.role)}: {shown_description(one.description)}" for one in made]
+    before = context.fill("persona_made" if lines else "persona_none", personas="\n".join(lines))
+    taken = [one.role for one in made]
+    return context.asking(
+        *(0, "persona", agent, lambda reply: read_persona(reply, taken)),
+        system=context.fill("persona_system"),
+        user=context.fill("persona", made=before),
+        reminder="persona_reminder",
     )
 
 
-def _turn(discussion: Discussion, turn: int, progress: _Progress) -> Flow[bool]:
-    """One turn of messages, and what its end asks for; whether the debate is over."""
-    condition, settings = discussion.context.condition, discussion.context.settings
-    reached = yield from speak(discussion, turn)
-    logged = DebateTurn(turn=turn, messages=discussion.of_turn(turn))
-    last = turn == settings.max_turns
-    protocol = vote_protocol(condition)
+def _turn(discussion: Discussion, turn: int, reached: _Reached) -> Flow[DebateTurn]:
+    """One turn of messages, and what its end asks for."""
+    settings, condition = discussion.context.settings, discussion.context.condition
+    last, protocol = turn == settings.max_turns, vote_protocol(condition)
+    agreed_on = yield from speak(discussion, turn)
+    logged: dict[str, Any] = {}
     if condition == "full":
-        logged = yield from _every_ballot(discussion, logged)
+        cast = yield from final_vote(discussion, turn, {f: f"vote_as_{f}" for f in PROTOCOLS})
+        logged = _answered(cast) | {"ballots_as": cast.ballots}
         if last:
-            progress.end("full", decided=None, answer=None, of=None)
+            reached.end("full", decided=None, of=None)
     elif protocol is not None and turn >= settings.vote_from:
-        logged = yield from _vote(discussion, logged, protocol, progress)
-    elif protocol is None and (last or reached is not None):
-        _conclude(discussion, reached, progress)
-    progress.turns.append(logged)
-    return progress.ended_by is not None
+        cast = yield from final_vote(discussion, turn, {protocol: "vote_final"})
+        logged = _answered(cast) | _counted(discussion, cast, reached, last=last)
+    elif protocol is None and (last or agreed_on is not None):
+        _conclude(discussion, agreed_on, reached)
+    return DebateTurn(turn=turn, messages=discussion.of_turn(turn), **logged)
 
 
-def _conclude(discussion: Discussion, reached: int | None, progress: _Progress) -> None:
+def _answered(cast: Cast) -> dict[str, Any]:
+    return {name: value for name, value in cast._asdict().items() if name != "ballots"}
+
+
+def _conclude(discussion: Discussion, agreed_on: int | None, reached: _Reached) -> None:
     """Consensus: the proposal that was agreed on, or at the limit the newest one."""
-    index = reached
-    if index is None:
-        index = newest_proposal([flag(message) for message in discussion.messages])
+    newest = newest_proposal([flag(message) for message in discussion.messages])
+    index = newest if agreed_on is None else agreed_on
     assert index is not None  # the first message of a debate is a proposal
-    message = discussion.messages[index]
-    by: EndedBy = "limit" if reached is None else "consensus"
-    progress.end(by, decided=reached is not None, answer=message.solution, of=message.agent)
-
-
-def _every_ballot(discussion: Discussion, logged: DebateTurn) -> Flow[DebateTurn]:
-    """Final answers, and ballots in all formats, which decide nothing."""
-    answers = yield from final_answers(discussion, logged.turn)
-    cast = yield from vote(discussion, logged.turn, answers, dict(_FULL))
-    return logged.model_copy(
-        update={
-            "answers": answers,
-            "candidates": cast.candidates,
-            "confidences": confidences(answers),
-            "ballots_as": dict(cast.ballots),
-        }
-    )
-
-
-def _vote(
-    discussion: Discussion, logged: DebateTurn, protocol: Protocol, progress: _Progress
-) -> Flow[DebateTurn]:
-    """Final answers and a vote; ends the debate unless it ties before the last turn."""
-    context, turn = discussion.context, logged.turn
-    answers = yield from final_answers(discussion, turn)
-    cast = yield from vote(discussion, turn, answers, {protocol: FINAL})
-    logged = logged.model_copy(
-        update={
-            "answers": answers,
-            "candidates": cast.candidates,
-            "confidences": confidences(answers),
-        }
-    )
-    if not cast.ballots:
-        author = cast.candidates[0]
-        progress.end("vote", decided=True, answer=answers[author].text, of=author)
-        return logged
-    return logged.model_copy(update=_counted(context, cast, protocol, answers, progress, turn=turn))
+    message, decided = discussion.messages[index], agreed_on is not None
+    by: EndedBy = "consensus" if decided else "limit"
+    reached.end(by, decided=decided, of=message.agent, answer=message.solution)
 
 
 def _counted(
-    context: DebateContext,
-    cast: Cast,
-    protocol: Protocol,
-    answers: Mapping[str, AnswerRecord],
-    progress: _Progress,
-    *,
-    turn: int,
+    discussion: Discussion, cast: Cast, reached: _Reached, *, last: bool
 ) -> dict[str, Any]:
-    """What a vote adds to its turn: the decision, or the vote that was held."""
-    ballots = cast.ballots[protocol]
+    """What a vote adds to its turn: the decision, or the vote that tied and was held.
+
+    A vote ends the debate unless it ties before the last turn. One candidate needs no vote.
+    """
+    context, answers = discussion.context, cast.answers
+    if not cast.ballots:
+        reached.end("vote", decided=True, of=cast.candidates[0], answers=answers)
+        return {}
+    [ballots] = cast.ballots.values()
     decision = decide([ballot.mass for ballot in ballots], cast.candidates, order=context.agents)
     tied = decision.tied_in_vote
-    winner: str | None = decision.winner
-    if tied and turn == context.settings.max_turns:
-        author = _undecided(context, tied)
-        text = None if author is None else answers[author].text
-        progress.end("limit", decided=False, answer=text, of=author)
-        winner = author if author in tied else None
-    elif tied:
-        winner = None
-    else:
-        progress.end("vote", decided=True, answer=answers[decision.winner].text, of=winner)
-    if winner is not None:
+    delivered: str | None = None if tied else decision.winner
+    if not tied:
+        reached.end("vote", decided=True, of=delivered, answers=answers)
+    elif last:
+        delivered = _undecided(context, tied)
+        reached.end("limit", decided=False, of=delivered, answers=answers)
+    if delivered in (tied or cast.candidates):
         return {"ballots_final": ballots, "decision": decision}
-    held = HeldVote(tallies=decision.tallies, tied=tied)
-    return {"held": held, "other_votes": {"vote_held": ballots}}
+    held: Sequence[BallotRecord] = ballots
+    return {
+        "held": HeldVote(tallies=decision.tallies, tied=tied),
+        "other_votes": {"vote_held": held},
+    }
 
 
 def _undecided(context: DebateContext, tied: Sequence[str]) -> str | None:
     """Whose answer is delivered after a last vote that tied."""
-    match context.settings.undecided:
-        case "first_agent":
-            return context.agents[0]
-        case "leader":
-            return tied[0]
-        case "none":
-            return None
+    chosen = {"first_agent": context.agents[0], "leader": tied[0], "none": None}
+    return chosen[context.settings.undecided]
+
+
+# --- The record -----------------------------------------------------------------------------
 
 
 def _record(
     context: DebateContext,
     name: EpisodeName,
-    progress: _Progress,
+    reached: _Reached,
     calls: CallLog,
     failure: Failure | None,
 ) -> DebateRecord:
-    task, ended = context.task, failure is None and progress.ended_by != "full"
-    score = task.score(progress.answer) if ended else None
+    task, ended = context.task, failure is None and reached.ended_by != "full"
+    score = task.score(reached.answer) if ended else None
     return DebateRecord(
-        episode_id=name.episode_id,
+        **vars(name),
+        **vars(reached),
         benchmark=task.benchmark,
         task_id=task.task_id,
-        variant=name.variant,
         condition=context.condition,
-        repeat=name.repeat,
         question=task.shown,
         answer_kind=task.kind,
         options=task.options,
@@ -270,18 +247,10 @@ def _record(
         status="complete" if failure is None else "failed",
         failure=failure,
         setup=context.settings.setup(),
-        personas=tuple(progress.personas),
-        turns=tuple(progress.turns),
-        turns_taken=len(progress.turns),
-        ended_by=progress.ended_by,
-        decided=progress.decided,
-        answer=progress.answer,
-        answer_of=progress.answer_of,
+        turns_taken=len(reached.turns),
         letter=score.letter if score else None,
         score=score.value if score else None,
         exact=score.exact if score else None,
-        readable=score.readable if score and progress.answer is not None else None,
-        challenges=progress.challenges,
-        solo=tuple(progress.solo),
+        readable=score.readable if score and reached.answer is not None else None,
         calls=calls.records(),
     )

@@ -1,59 +1,88 @@
 """The end of a turn: final answers, ballots over them, and what a vote comes to."""
 
-from collections.abc import Mapping, Sequence
-from typing import Final, NamedTuple
+from collections.abc import Mapping
+from functools import partial
+from typing import NamedTuple
 
-from tutorsim.mechanisms.ballot_answers import ballot_from
+from tutorsim.mechanisms.author_labels import indented
 from tutorsim.mechanisms.flow import Flow, ask
-from tutorsim.model import Answer
+from tutorsim.mechanisms.scene import vote
+from tutorsim.model import Answer, Question
 from tutorsim.records import BallotRecord
 from tutorsim.records.debate import AnswerRecord, different_answers
-from tutorsim.systems.debate.agent_prompts import answer_question, ballot_question
 from tutorsim.systems.debate.discussion import Discussion
-from tutorsim.systems.debate.reply_reading import ReadAnswer
+from tutorsim.systems.debate.reply_reading import ReadAnswer, read_answer
 from tutorsim.vocabularies import Protocol
 from tutorsim.voting import Choice
 
-__all__ = ["FINAL", "Cast", "confidences", "final_answers", "vote"]
-
-FINAL: Final = "vote_final"
-"""Stage of a vote that can decide."""
+__all__ = ["Cast", "final_vote"]
 
 
 class Cast(NamedTuple):
-    """Candidates and ballots of a turn."""
+    """Final answers of a turn, and the ballots over them."""
 
+    answers: dict[str, AnswerRecord]
+    """Agent → final answer."""
     candidates: tuple[str, ...]
     """Authors of the answers that stand for a vote."""
+    confidences: dict[str, int]
+    """Agent → stated confidence; agents who stated none are left out."""
     ballots: dict[Protocol, tuple[BallotRecord, ...]]
     """Format → ballots; empty if one candidate stands alone."""
 
 
-def final_answers(discussion: Discussion, turn: int) -> Flow[dict[str, AnswerRecord]]:
-    """Every agent's final answer, asked side by side."""
-    agents = discussion.context.agents
-    own = {agent: discussion.last_of(agent) for agent in agents}
-    answers = yield from ask(
-        [
-            answer_question(
-                discussion.context,
-                discussion.speakers,
-                agent,
-                turn=turn,
-                own=own[agent],
-                agreed_to=discussion.agreed_to(own[agent]),
-            )
-            for agent in agents
-        ]
-    )
-    return {
-        agent: _answer(discussion, answer, own[agent].text)
-        for agent, answer in zip(agents, answers, strict=True)
+def final_vote(discussion: Discussion, turn: int, stages: Mapping[Protocol, str]) -> Flow[Cast]:
+    """Every agent's final answer, then ballots over the answers; each side by side.
+
+    Args:
+        discussion: The debate.
+        turn: The turn that ends.
+        stages: Format → stage of its calls.
+    """
+    context, agents = discussion.context, discussion.context.agents
+    replies = yield from ask([_answer_question(discussion, turn, agent) for agent in agents])
+    answers = {
+        agent: _answer(discussion, agent, reply)
+        for agent, reply in zip(agents, replies, strict=True)
     }
+    stated = {agent: answer.confidence for agent, answer in answers.items()}
+    first = different_answers(answers)
+    merged = context.settings.merge_identical
+    candidates = tuple(agent for agent in agents if not merged or first[agent] == agent)
+    cast = Cast(answers, candidates, {a: c for a, c in stated.items() if c is not None}, {})
+    if len(candidates) == 1:
+        return cast
+    labels = {agent: context.labels(candidates, turn=turn, reader=agent) for agent in agents}
+    texts = {agent: answer.text for agent, answer in answers.items()}
+
+    def ballot(form: Protocol, agent: str) -> Question[Choice]:
+        return context.ballot(
+            *(turn, stages[form], agent, labels[agent]),
+            form=form,
+            budget=context.settings.cumulative_budget,
+            system=discussion.part_of(agent),
+            answers=context.labelled(texts, labels[agent]),
+        )
+
+    ballots = yield from vote(agents, candidates, labels, {f: f for f in stages}, ballot)
+    return cast._replace(ballots=ballots)
 
 
-def _answer(discussion: Discussion, answer: Answer[ReadAnswer], own: str) -> AnswerRecord:
-    read = answer.value or ReadAnswer(own, None)
+def _answer_question(discussion: Discussion, turn: int, agent: str) -> Question[ReadAnswer]:
+    context, own = discussion.context, discussion.last_of(agent)
+    agreed_to, asked = discussion.agreed_to(own), context.settings.confidence
+    agreed = agreed_to and context.fill("answer_agreed", solution=indented(agreed_to))
+    return discussion.question(
+        *(turn, "answer", agent, "answer", partial(read_answer, confidence=asked)),
+        reminder="answer_reminder",
+        own=indented(own.text) or context.blank,
+        agreed=agreed or "",
+        confidence=context.fill_if(asked, "answer_confidence"),
+    )
+
+
+def _answer(discussion: Discussion, agent: str, answer: Answer[ReadAnswer]) -> AnswerRecord:
+    read = answer.value or ReadAnswer(discussion.last_of(agent).text, None)
     return AnswerRecord(
         text=read.text,
         confidence=read.confidence,
@@ -61,69 +90,3 @@ def _answer(discussion: Discussion, answer: Answer[ReadAnswer], own: str) -> Ans
         status="repaired" if answer.value is None else "valid",
         attempts=answer.attempts,
     )
-
-
-def confidences(answers: Mapping[str, AnswerRecord]) -> dict[str, int]:
-    """Agent → stated confidence; agents who stated none are left out."""
-    said = {agent: answer.confidence for agent, answer in answers.items()}
-    return {agent: stated for agent, stated in said.items() if stated is not None}
-
-
-def vote(
-    discussion: Discussion,
-    turn: int,
-    answers: dict[str, AnswerRecord],
-    stages: dict[Protocol, str],
-) -> Flow[Cast]:
-    """Ballots over the final answers, all side by side.
-
-    Args:
-        discussion: The debate.
-        turn: The turn that ends.
-        answers: Agent → final answer.
-        stages: Format → stage of its calls.
-    """
-    context = discussion.context
-    first = different_answers(answers)
-    merged = context.settings.merge_identical
-    candidates = tuple(agent for agent in context.agents if not merged or first[agent] == agent)
-    if len(candidates) == 1:
-        return Cast(candidates, {})
-    labels = {
-        agent: context.labels(candidates, turn=turn, reader=agent) for agent in context.agents
-    }
-    texts = {agent: answer.text for agent, answer in answers.items()}
-    replies = yield from ask(
-        [
-            ballot_question(
-                context,
-                discussion.speakers,
-                agent,
-                turn=turn,
-                stage=stage,
-                form=form,
-                answers=texts,
-                labels=labels[agent],
-            )
-            for form, stage in stages.items()
-            for agent in context.agents
-        ]
-    )
-    return Cast(candidates, _cast(context.agents, candidates, labels, stages, replies))
-
-
-def _cast(
-    voters: Sequence[str],
-    candidates: Sequence[str],
-    labels: dict[str, dict[str, str]],
-    stages: dict[Protocol, str],
-    replies: Sequence[Answer[Choice]],
-) -> dict[Protocol, tuple[BallotRecord, ...]]:
-    size = len(voters)
-    return {
-        form: tuple(
-            ballot_from(voter, labels[voter], candidates, reply, form=form, rule=form)
-            for voter, reply in zip(voters, replies[i * size : (i + 1) * size], strict=True)
-        )
-        for i, form in enumerate(stages)
-    }

@@ -1,43 +1,24 @@
-"""What a debate's prompts are built from: the constants of one episode."""
+"""The scene of a debate: its task and settings, and how prompts show who takes part."""
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
-from typing import Final, Protocol
+from typing import Final
 
-from tutorsim.mechanisms.author_labels import draw_labels
-from tutorsim.model import Call
+from tutorsim.mechanisms.author_labels import draw_labels, indented
+from tutorsim.mechanisms.scene import MakeCall, Scene, Wordings
+from tutorsim.model import Question
 from tutorsim.records.debate import PersonaRecord
 from tutorsim.systems.debate.debate_task import DebateTask
+from tutorsim.systems.debate.reply_reading import read_text
 from tutorsim.systems.debate.settings import DebateSettings
 
-__all__ = [
-    "LABELS",
-    "DebateContext",
-    "MakeCall",
-    "Wordings",
-    "agent_names",
-    "shown_description",
-    "shown_role",
-]
+__all__ = ["LABELS", "DebateContext", "agent_names", "shown_description", "shown_role"]
 
 LABELS: Final = "PQRSTUVWXY"
 """Labels of answers on a ballot: no letter that an option of a task can have."""
 _ROLE_LENGTH: Final = 80
 _BRACKETS: Final = str.maketrans('[]{}<>"`', "()()()  ")
-
-
-class Wordings(Protocol):
-    """Templates by name."""
-
-    def fill(self, template: str, **values: object) -> str: ...
-    def part(self, template: str, **values: object) -> str: ...
-
-
-class MakeCall(Protocol):
-    """Makes the call of a stage, to the model of its agent."""
-
-    def __call__(self, turn: int, stage: str, agent: str, *, system: str, user: str) -> Call: ...
 
 
 def agent_names(count: int) -> tuple[str, ...]:
@@ -59,19 +40,19 @@ def shown_description(text: str) -> str:
     return " ".join(plain.translate(_BRACKETS).split())
 
 
-@dataclass(frozen=True)
-class DebateContext:
+@dataclass(frozen=True, kw_only=True)
+class DebateContext(Scene):
     """One episode's constants."""
 
     wordings: Wordings
+    call: MakeCall
+    seed: int
     settings: DebateSettings
     task: DebateTask
     condition: str
-    seed: int
     discussion: str
     """The episode's name without its condition: labels are drawn by it, so that they are the same
     under every protocol."""
-    call: MakeCall
     challenger: bool = False
     """Whether a model makes up wrong answers for challenges."""
     facts: str | None = None
@@ -82,29 +63,19 @@ class DebateContext:
         return agent_names(self.settings.agents)
 
     @cached_property
-    def task_text(self) -> str:
+    def shared(self) -> Mapping[str, object]:
         """The task as every prompt shows it."""
-        task = self.task
-        instruction = self.wordings.fill(f"instruction_{task.kind}")
-        if not task.options:
-            return self.wordings.fill("task_open", instruction=instruction, question=task.shown)
-        return self.wordings.fill(
-            "task_options",
-            instruction=instruction,
-            question=task.shown,
-            options="\n".join(task.shown_options),
-        )
+        task, fill = self.task, self.wordings.fill
+        return {
+            "task": fill(
+                "task_options" if task.options else "task_open",
+                instruction=fill(f"instruction_{task.kind}"),
+                question=task.shown,
+                options="\n".join(task.shown_options),
+            )
+        }
 
-    @property
-    def blank(self) -> str:
-        """What stands for a text that is empty."""
-        return self.wordings.part("no_text")
-
-    def fill(self, template: str, **values: object) -> str:
-        """A template with the task and these values."""
-        return self.wordings.fill(template, task=self.task_text, **values)
-
-    def persona_system(self, persona: PersonaRecord) -> str:
+    def part_played(self, persona: PersonaRecord) -> str:
         """The system text of an agent."""
         return self.wordings.fill(
             "agent_system",
@@ -113,6 +84,11 @@ class DebateContext:
             role=shown_role(persona.role),
             description=shown_description(persona.description),
         )
+
+    def extract(self, turn: int, stage: str, agent: str, text: str) -> Question[str]:
+        """Ask for the bare solution out of a text."""
+        system, user = self.fill("extract_system"), self.fill("extract", text=indented(text))
+        return self.asking(turn, stage, agent, read_text, system=system, user=user)
 
     def labels(self, candidates: Sequence[str], *, turn: int, reader: str) -> dict[str, str]:
         """Label → candidate for one voter of a turn, in label order.

@@ -7,6 +7,9 @@ from tutorsim.records.debate import Paradigm
 
 __all__ = ["PARADIGMS", "Place", "Ring", "visible"]
 
+Ring = tuple[str, ...]
+"""The agents, in order."""
+
 
 class Place(NamedTuple):
     """Where in a debate a message was said."""
@@ -18,58 +21,28 @@ class Place(NamedTuple):
     """Said in the turn's last round, or in a turn without rounds; only `debate` has rounds."""
 
 
-class Ring(NamedTuple):
-    """The agents, in order."""
-
-    agents: tuple[str, ...]
-
-    @property
-    def first(self) -> str:
-        return self.agents[0]
-
-    def after(self, agent: str) -> str:
-        """The next of all agents."""
-        return _next(self.agents, agent)
-
-    def debater_after(self, agent: str) -> str:
-        """The next of the agents other than the first."""
-        return _next(self.agents[1:], agent)
-
-
-def _next(ring: Sequence[str], agent: str) -> str:
-    return ring[(ring.index(agent) + 1) % len(ring)]
-
-
 Reaches = Callable[[Place, str, Ring], bool]
 """Whether a message reaches a reader other than its author."""
 
 
-def _memory(message: Place, reader: str, ring: Ring) -> bool:
-    return True
-
-
-def _relay(message: Place, reader: str, ring: Ring) -> bool:
-    return reader == ring.after(message.agent)
-
-
-def _report(message: Place, reader: str, ring: Ring) -> bool:
-    return ring.first in (message.agent, reader)
+def _next(ring: Ring, agent: str) -> str:
+    return ring[(ring.index(agent) + 1) % len(ring)]
 
 
 def _debate(message: Place, reader: str, ring: Ring) -> bool:
-    if message.agent == ring.first:
+    if message.agent == ring[0]:
         return True
-    if reader == ring.first:
+    if reader == ring[0]:
         return message.last_round
-    return reader == ring.debater_after(message.agent)
+    return reader == _next(ring[1:], message.agent)
 
 
 PARADIGMS: Final[Mapping[Paradigm, Reaches]] = {
-    "memory": _memory,
-    "relay": _relay,
-    "report": _report,
+    "memory": lambda message, reader, ring: True,
+    "relay": lambda message, reader, ring: reader == _next(ring, message.agent),
+    "report": lambda message, reader, ring: ring[0] in (message.agent, reader),
     "debate": _debate,
-    "collective": _memory,
+    "collective": lambda message, reader, ring: True,
 }
 """Whom a message reaches, its author apart, whom it always reaches."""
 
@@ -94,18 +67,15 @@ def visible(
         visible_turns: Earlier turns shown beside the current one. Paradigm `collective` has no
             use for it: there, everybody sees the turn before and no other.
     """
+
+    def in_window(said: int) -> bool:
+        if paradigm == "collective":
+            return said == turn - 1
+        return visible_turns == "all" or said >= turn - visible_turns
+
     reaches = PARADIGMS[paradigm]
     return tuple(
         message.number
         for message in messages
-        if _in_window(message.turn, turn, paradigm, visible_turns)
-        and (message.agent == reader or reaches(message, reader, ring))
+        if in_window(message.turn) and (message.agent == reader or reaches(message, reader, ring))
     )
-
-
-def _in_window(
-    said: int, turn: int, paradigm: Paradigm, visible_turns: int | Literal["all"]
-) -> bool:
-    if paradigm == "collective":
-        return said == turn - 1
-    return visible_turns == "all" or said >= turn - visible_turns

@@ -4,10 +4,13 @@ A generator over the effects of `tutorsim.mechanisms.flow`. The first attempt is
 any tutoring.
 """
 
+from collections.abc import Sequence
 from dataclasses import dataclass, field
 
+from tutorsim.mechanisms.author_labels import indented
 from tutorsim.mechanisms.call_log import CallLog, run_to_failure
 from tutorsim.mechanisms.flow import CodeResult, CodeRun, Flow, ask
+from tutorsim.model import Question
 from tutorsim.records import (
     Attempt,
     BranchedEpisode,
@@ -16,11 +19,14 @@ from tutorsim.records import (
     Failure,
     Turn,
 )
-from tutorsim.systems.panel.judge import judge_question
 from tutorsim.systems.panel.prompt_context import Exchange, Scene
-from tutorsim.systems.panel.single_tutor import single_turn
-from tutorsim.systems.panel.student import student_question
-from tutorsim.systems.panel.turn import panel_format, panel_turn, panel_turn_decided_by
+from tutorsim.systems.panel.reply_reading import Score, read_score
+from tutorsim.systems.panel.turn import (
+    panel_format,
+    panel_turn,
+    panel_turn_decided_by,
+    single_turn,
+)
 from tutorsim.tasks import CodeTask
 
 __all__ = ["episode"]
@@ -89,10 +95,10 @@ def _parent(scene: Scene) -> BranchedEpisode | None:
 def _attempt(scene: Scene, exchanges: list[Exchange]) -> Flow[Attempt]:
     """The student's next message, the verdict on its code, and the judge's score."""
     turn = len(exchanges)
-    [said] = yield from ask([student_question(scene, exchanges)])
+    [said] = yield from ask([_student_question(scene, exchanges)])
     text = said.value or ""
     tested = yield from _run_code(scene, turn, text)
-    [judged] = yield from ask([judge_question(scene, turn, text)])
+    [judged] = yield from ask([_judge_question(scene, turn, text)])
     score = judged.value
     return Attempt(
         turn=turn,
@@ -102,6 +108,45 @@ def _attempt(scene: Scene, exchanges: list[Exchange]) -> Flow[Attempt]:
         code=tested.code if tested else None,
         code_passed=tested.verdict.outcome == "pass" if tested else None,
         verdict=tested.verdict if tested else None,
+    )
+
+
+def _student_question(scene: Scene, exchanges: Sequence[Exchange]) -> Question[str]:
+    """Ask for the student's next message, after the reply that it now reads, if any."""
+    situation = {"task": scene.task_text}
+    if exchanges:
+        last = exchanges[-1]
+        before = [*exchanges[:-1], last._replace(delivered=None)]
+        situation["history"] = scene.history(before)
+        situation["delivered"] = indented(last.delivered or "")
+    told = scene.fill("situation_next" if exchanges else "situation_first", **situation)
+    task, user = scene.spec.task, {"situation": told}
+    if isinstance(task, CodeTask):
+        user["entry_point"] = task.entry_point
+    return scene.asking(
+        *(len(exchanges), "student", "student", lambda reply: reply.strip() or None),
+        system=scene.fill("student_system", **vars(scene.persona)),
+        user=scene.fill("student_code" if scene.is_code else "student_science", **user),
+        reminder="student_reminder",
+    )
+
+
+def _judge_question(scene: Scene, turn: int, attempt: str) -> Question[Score]:
+    """Ask for a score of one attempt, against the reference that only the judge sees.
+
+    For programming tasks the words about the algorithm are scored; tests judge the code.
+    """
+    user = scene.fill(
+        "judge_code" if scene.is_code else "judge_science",
+        question=scene.question,
+        reference=scene.reference,
+        attempt=indented(attempt),
+    )
+    return scene.asking(
+        *(turn, "judge", "judge", read_score),
+        system=scene.fill("judge_system"),
+        user=user,
+        reminder="judge_reminder",
     )
 
 

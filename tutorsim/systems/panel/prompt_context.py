@@ -1,13 +1,14 @@
-"""What an agent's prompts are built from: the episode's constants, and the conversation so far."""
+"""The scene of a panel's episode: its task, persona and roles, and the conversation so far."""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import NamedTuple
 
-from tutorsim.catalog import Catalog, Persona, Role
+from tutorsim.catalog import Catalog, Persona
+from tutorsim.mechanisms import scene as kernel
 from tutorsim.mechanisms.author_labels import draw_labels, indented
-from tutorsim.model import Call, CallKey, Request
+from tutorsim.model import Call
 from tutorsim.records import Branch
 from tutorsim.study import EpisodeSpec
 from tutorsim.systems.panel.study import PanelStudy, Study
@@ -25,11 +26,13 @@ class Exchange(NamedTuple):
 
 
 @dataclass(frozen=True)
-class Scene:
+class Scene(kernel.Scene):
     """One episode's constants."""
 
     loaded: PanelStudy
     spec: EpisodeSpec
+
+    # --- the study under another rule ---------------------------------------------------------
 
     def under(self, changed: Mapping[str, object]) -> "Scene":
         """The same episode with settings of the study changed."""
@@ -50,31 +53,23 @@ class Scene:
         """The same episode and panel under the rule, order and tie policy of a branch."""
         return self.alternative(branch.model_copy(update={"roles": None, "model": None}))
 
-    @cached_property
+    # --- who and what -------------------------------------------------------------------------
+
+    @property
     def study(self) -> Study:
         return self.loaded.study
 
-    @cached_property
+    @property
     def catalog(self) -> Catalog:
         return self.loaded.catalog
 
-    def role(self, agent: str) -> Role:
-        """The role of a member of the panel; copies of a role have it alike."""
-        return self.catalog.roles[self._role_of_copies.get(agent, agent)]
-
-    @cached_property
-    def _role_of_copies(self) -> dict[str, str]:
-        return role_of_copies(self.study.panels)
+    @property
+    def wordings(self) -> Catalog:  # type: ignore[override]
+        return self.loaded.catalog
 
     @property
     def persona(self) -> Persona:
         return self.catalog.personas[self.spec.variant]
-
-    @property
-    def task(self) -> ScienceTask | CodeTask:
-        task = self.spec.task
-        assert isinstance(task, ScienceTask | CodeTask)
-        return task
 
     @property
     def is_code(self) -> bool:
@@ -83,33 +78,34 @@ class Scene:
     @property
     def question(self) -> str:
         """What the student is asked."""
-        task = self.task
+        task = self._task
         return task.prompt.rstrip() if isinstance(task, CodeTask) else task.question
 
     @property
     def reference(self) -> str:
         """What the judge compares with; no other agent sees it."""
-        task = self.task
+        task = self._task
         if isinstance(task, CodeTask):
             return task.canonical_solution.rstrip()
         return f"{task.correct_answer}\n{task.support}".strip()
 
+    @property
+    def _task(self) -> ScienceTask | CodeTask:
+        task = self.spec.task
+        assert isinstance(task, ScienceTask | CodeTask)
+        return task
+
+    # --- what prompts show --------------------------------------------------------------------
+
+    @cached_property
     def task_text(self) -> str:
         """The task as prompts show it."""
-        return self.catalog.fill(
-            "task_code" if self.is_code else "task_science", question=self.question
-        )
+        template = "task_code" if self.is_code else "task_science"
+        return self.fill(template, question=self.question)
 
     def conversation(self, exchanges: Sequence[Exchange]) -> str:
         """Task, messages and replies so far, oldest first."""
-        said = tuple(exchanges)
-        told = self._texts.get(said)
-        if told is None:
-            told = self.catalog.fill(
-                "conversation", task=self.task_text(), history=self.history(said)
-            )
-            self._texts[said] = told
-        return told
+        return self.fill("conversation", task=self.task_text, history=self.history(exchanges))
 
     def history(self, exchanges: Sequence[Exchange]) -> str:
         """Messages and replies as paragraphs that say whose they are."""
@@ -120,30 +116,17 @@ class Scene:
                 lines.append(part("tutor_said", number=number, text=indented(delivered)))
         return "\n\n".join(lines)
 
-    def filled(self, template: str, **values: object) -> str:
-        """Fill a template of the catalog that comes again, with the same values, in an episode."""
-        key = (template, *values.values())
-        text = self._texts.get(key)
-        if text is None:
-            text = self._texts[key] = self.catalog.fill(template, **values)
-        return text
-
-    @cached_property
-    def blank(self) -> str:
-        """What stands for a text that is empty."""
-        return self.catalog.part("no_text")
-
     def told(self, template: str, role: str) -> str:
-        """A system prompt, filled with what the catalog says of a role."""
-        key = (template, "role", role)
-        text = self._texts.get(key)
+        """A system prompt, filled with what the catalog says of a role, or of its original."""
+        text = self._told.get((template, role))
         if text is None:
-            text = self._texts[key] = self.catalog.fill(template, **vars(self.role(role)))
+            original = self.catalog.roles[role_of_copies(self.study.panels).get(role, role)]
+            text = self._told[template, role] = self.fill(template, **vars(original))
         return text
 
     @cached_property
-    def _texts(self) -> dict[tuple[object, ...], str]:
-        """Texts that come again, by what they are made of."""
+    def _told(self) -> dict[tuple[str, str], str]:
+        """System prompts, which come again in every turn."""
         return {}
 
     def labels(
@@ -166,18 +149,7 @@ class Scene:
 
     def call(self, turn: int, stage: str, agent: str, *, system: str, user: str) -> Call:
         """A first asking."""
-        named, max_tokens, extra = self._asking
-        model = named.get(agent) or named["tutor"]
-        request = Request(model, system, user, max_tokens, extra)
-        return Call(CallKey(turn, stage, agent, 1), request, self.loaded.if_cut_off)
-
-    @cached_property
-    def _asking(self) -> tuple[dict[str, str], int, tuple[tuple[str, float], ...]]:
-        """Models by who is asked, and what every request of the episode has."""
-        models = self.study.models
-        named = {"student": models.student, "judge": models.judge, "tutor": models.tutor}
-        extra = () if models.temperature is None else (("temperature", models.temperature),)
-        return named, models.max_tokens, extra
+        return self.loaded.call(turn, stage, agent, system=system, user=user)
 
 
 def scene_of(loaded: PanelStudy, spec: EpisodeSpec) -> Scene:

@@ -1,84 +1,69 @@
-"""The panel: propose, review, vote, revise, vote again, and break ties.
+"""One turn of tutoring: the panel proposes, reviews, votes, revises, votes again, breaks ties.
 
 Every stage is one round: one call per role, independent of one another. Ballots of the first
 vote are diagnostic and never used for the decision, and so are those in further formats that a
-study asks for after the final vote.
+study asks for after the final vote. The single tutor of the baseline only proposes.
 """
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from functools import cached_property
 from typing import Final, NamedTuple
 
-from tutorsim.mechanisms.ballot_answers import ballot_from, counted_as
+from tutorsim.mechanisms.author_labels import indented
+from tutorsim.mechanisms.ballot_answers import counted_as
 from tutorsim.mechanisms.flow import Flow, ask
+from tutorsim.mechanisms.scene import vote
 from tutorsim.model import Answer, Question
-from tutorsim.records import BallotRecord, Proposal, ReviewRecord, TieRound, Turn
+from tutorsim.records import BallotRecord, Note, Proposal, ReviewRecord, TieRound, Turn
 from tutorsim.systems.panel.prompt_context import Exchange, Scene
-from tutorsim.systems.panel.proposal_answers import proposal_from, review_from
 from tutorsim.systems.panel.relabelled_notes import Notes
-from tutorsim.systems.panel.tutor import (
-    ballot_question,
-    proposal_question,
-    review_question,
-    revision_question,
+from tutorsim.systems.panel.reply_reading import (
+    ReadProposal,
+    read_proposal,
+    read_reviews,
+    salvage_proposal,
 )
-from tutorsim.vocabularies import BALLOT_FORMATS, BallotFormat, Protocol
+from tutorsim.vocabularies import BALLOT_FORMATS, BallotFormat, Protocol, ReadStatus
 from tutorsim.voting import Choice, decide
 
-__all__ = ["panel_format", "panel_turn", "panel_turn_decided_by"]
+__all__ = ["panel_format", "panel_turn", "panel_turn_decided_by", "single_turn"]
 
-VOTE_AS: Final[Mapping[BallotFormat, str]] = {
-    "simple": "vote_as_simple",
-    "ranked": "vote_as_ranked",
-    "cumulative": "vote_as_cumulative",
-    "approval": "vote_as_approval",
-    "rich": "vote_as_rich",
-}
+VOTE_AS: Final[Mapping[BallotFormat, str]] = {form: f"vote_as_{form}" for form in BALLOT_FORMATS}
 
-
-@dataclass(frozen=True)
-class _Panel:
-    """One turn's constants."""
-
-    scene: Scene
-    exchanges: Sequence[Exchange]
-    form: BallotFormat
-    """The format that the turn votes in."""
-
-    @property
-    def roles(self) -> tuple[str, ...]:
-        return self.scene.study.roles
-
-    @property
-    def turn(self) -> int:
-        return len(self.exchanges)
-
-    def rule(self, form: BallotFormat) -> Protocol:
-        """The protocol that ballots of a format count under."""
-        return self.scene.study.rich_protocol if form == "rich" else form
-
-    def labels(self, stage: str, candidates: Sequence[str]) -> dict[str, dict[str, str]]:
-        """Reader → (label → role)."""
-        return self.scene.labels(candidates, turn=self.turn, stage=stage, readers=self.roles)
+Proposals = dict[str, Proposal]
+Ballots = Mapping[BallotFormat, tuple[BallotRecord, ...]]
 
 
 class _Heard(NamedTuple):
     """What a turn comes to before it is decided."""
 
-    drafts: dict[str, Proposal]
-    reviews: list[ReviewRecord]
-    initial: list[BallotRecord]
-    revised: dict[str, Proposal]
-    final: list[BallotRecord]
-    others: dict[BallotFormat, tuple[BallotRecord, ...]]
+    drafts: Proposals
+    reviews: tuple[ReviewRecord, ...]
+    initial: tuple[BallotRecord, ...]
+    revised: Proposals
+    final: tuple[BallotRecord, ...]
+    others: Ballots
     """Diagnostic ballots in further formats."""
+
+
+def single_turn(scene: Scene, exchanges: Sequence[Exchange]) -> Flow[Turn]:
+    """One turn of the single tutor: its draft is delivered."""
+    alone = _Panel(scene, exchanges, "simple")
+    proposals = yield from _proposals(["baseline"], [alone.proposal("baseline")])
+    return Turn(
+        turn=alone.turn,
+        proposals_initial=proposals,
+        proposals_final=proposals,
+        delivered=proposals["baseline"].text,
+    )
 
 
 def panel_turn(scene: Scene, exchanges: Sequence[Exchange], form: BallotFormat) -> Flow[Turn]:
     """One turn of the panel, voting in one format."""
     panel = _Panel(scene, exchanges, form)
     heard = yield from _deliberate(panel)
-    return (yield from _decided(panel, heard, heard.final, heard.others, form=form))
+    return (yield from _decided(panel, heard, heard.final, heard.others))
 
 
 def panel_turn_decided_by(
@@ -93,16 +78,15 @@ def panel_turn_decided_by(
         deciding: The same panel under the alternative; its condition is the format whose rule
             decides. Ballots that the vote does not determine are asked for on the same proposals.
     """
-    panel = _Panel(scene, exchanges, form)
-    heard = yield from _deliberate(panel)
+    logged = _Panel(scene, exchanges, form)
+    heard = yield from _deliberate(logged)
     changed = {"fallback_order": deciding.study.order}
     changed |= {name: getattr(deciding.study, name) for name in ("tie_policy", "rich_protocol")}
-    changed_panel = _Panel(scene.under(changed), exchanges, form)
-    wanted = panel_format(deciding)
-    ballots = yield from _ballots_under(changed_panel, heard, wanted)
-    others = {**heard.others, form: tuple(heard.final)} if wanted != form else heard.others
-    kept = {name: cast for name, cast in others.items() if name != wanted}
-    return (yield from _decided(changed_panel, heard, ballots, kept, form=wanted))
+    panel = _Panel(scene.under(changed), exchanges, panel_format(deciding))
+    ballots = yield from _ballots_under(panel, heard)
+    others = {**heard.others, form: heard.final} if panel.form != form else dict(heard.others)
+    others.pop(panel.form, None)
+    return (yield from _decided(panel, heard, ballots, others))
 
 
 def panel_format(scene: Scene) -> BallotFormat:
@@ -117,62 +101,173 @@ def panel_format(scene: Scene) -> BallotFormat:
     raise ValueError("the single tutor does not vote")
 
 
+# --- What a turn asks -----------------------------------------------------------------------
+
+
+@dataclass(frozen=True)
+class _Panel:
+    """One turn's constants, and its questions."""
+
+    scene: Scene
+    exchanges: Sequence[Exchange]
+    form: BallotFormat
+    """The format that the turn votes in."""
+
+    @property
+    def roles(self) -> tuple[str, ...]:
+        return self.scene.study.roles
+
+    @property
+    def turn(self) -> int:
+        return len(self.exchanges)
+
+    @cached_property
+    def conversation(self) -> str:
+        return self.scene.conversation(self.exchanges)
+
+    def rule(self, form: BallotFormat) -> Protocol:
+        """The protocol that ballots of a format count under."""
+        return self.scene.study.rich_protocol if form == "rich" else form
+
+    def labels(self, stage: str, candidates: Sequence[str]) -> dict[str, dict[str, str]]:
+        """Reader → (label → role)."""
+        return self.scene.labels(candidates, turn=self.turn, stage=stage, readers=self.roles)
+
+    def proposal(
+        self, agent: str, stage: str = "propose", template: str = "", **values: object
+    ) -> Question[ReadProposal]:
+        """Ask a tutor, or the single one, for a draft or a revised one."""
+        alone = agent == "baseline"
+        role = self.scene.study.baseline_role if alone else agent
+        name = template or ("propose_baseline" if alone else "propose")
+        return self.scene.asking(
+            *(self.turn, stage, agent, read_proposal),
+            system=self.scene.told("baseline_system" if alone else "tutor_system", role),
+            user=self.scene.fill(name, conversation=self.conversation, **values),
+            reminder="propose_reminder",
+            salvage=salvage_proposal,
+        )
+
+    def review(
+        self, agent: str, stage: str, texts: Mapping[str, str], labels: Mapping[str, str]
+    ) -> Question[dict[str, Note]]:
+        """Ask a tutor to review the drafts behind its labels."""
+        scene, shown = self.scene, tuple(labels)
+        return scene.asking(
+            *(self.turn, stage, agent, lambda reply: read_reviews(reply, shown)),
+            system=scene.told("tutor_system", agent),
+            user=scene.fill(
+                "critique" if stage == "critique" else "critique_tied",
+                conversation=self.conversation,
+                proposals=scene.labelled(texts, labels),
+                labels_first=shown[0],
+            ),
+            reminder="critique_reminder",
+        )
+
+    def revision(
+        self, agent: str, texts: Mapping[str, str], labels: Mapping[str, str], notes: Notes
+    ) -> Question[ReadProposal]:
+        """Ask a tutor to revise its draft in the light of peers and reviews."""
+        peers = {label: role for label, role in labels.items() if role != agent}
+        return self.proposal(
+            *(agent, "revise", "revise"),
+            own_label=next(label for label, role in labels.items() if role == agent),
+            own=indented(texts[agent]) or self.scene.blank,
+            proposals=self.scene.labelled(texts, peers),
+            reviews=notes.shown(labels),
+        )
+
+    def ballot(
+        self,
+        agent: str,
+        stage: str,
+        form: BallotFormat,
+        texts: Mapping[str, str],
+        labels: Mapping[str, str],
+        notes: Notes | None,
+    ) -> Question[Choice]:
+        """Ask a tutor, as an impartial assessor, for a ballot over its labels.
+
+        Args:
+            agent: The voting role.
+            stage: A stage in which votes are cast.
+            form: The ballot's format.
+            texts: Role → draft.
+            labels: Label → role, as this voter sees them.
+            notes: Those on the tied drafts, for a tie vote; `None` for another one.
+        """
+        scene = self.scene
+        return scene.ballot(
+            *(self.turn, stage, agent, labels),
+            form=form,
+            budget=scene.study.cumulative_budget,
+            system=scene.told("vote_system", agent),
+            template="vote" if notes is None else "vote_tied",
+            conversation=self.conversation,
+            proposals=scene.labelled(texts, labels),
+            criterion=scene.loaded.criterion,
+            reviews="" if notes is None else notes.shown(labels),
+        )
+
+
+# --- How a turn goes ------------------------------------------------------------------------
+
+
 def _deliberate(panel: _Panel) -> Flow[_Heard]:
     """Propose, review, vote, revise and vote again; then the diagnostic ballots."""
-    drafts = yield from _propose(panel)
-    reviews = yield from _review(panel, _texts(drafts), stage="critique")
-    initial = yield from _vote(panel, _texts(drafts), stage="vote_initial", form=panel.form)
-    revised = yield from _revise(panel, _texts(drafts), reviews)
+    roles, form = panel.roles, panel.form
+    drafts = yield from _proposals(roles, [panel.proposal(role) for role in roles])
+    texts = _texts(drafts)
+    reviews = yield from _review(panel, texts, "critique")
+    initial = yield from _vote(panel, texts, {form: "vote_initial"})
+    labels, notes = panel.labels("revise", roles), Notes(reviews, panel.scene.catalog)
+    revised = yield from _proposals(
+        roles, [panel.revision(role, texts, labels[role], notes) for role in roles]
+    )
     texts = _texts(revised)
-    final = yield from _vote(panel, texts, stage="vote_final", form=panel.form)
-    further = [form for form in panel.scene.study.vote_formats if form != panel.form]
-    others = yield from _vote_as(panel, texts, further)
-    return _Heard(drafts, reviews, initial, revised, final, others)
+    final = yield from _vote(panel, texts, {form: "vote_final"})
+    further = [one for one in panel.scene.study.vote_formats if one != form]
+    others = yield from _vote(panel, texts, {one: VOTE_AS[one] for one in further})
+    return _Heard(drafts, reviews, initial[form], revised, final[form], others)
 
 
-def _ballots_under(
-    panel: _Panel, heard: _Heard, form: BallotFormat
-) -> Flow[Sequence[BallotRecord]]:
+def _ballots_under(panel: _Panel, heard: _Heard) -> Flow[tuple[BallotRecord, ...]]:
     """The ballots of another format on the final proposals.
 
     Those at hand where they are determined, otherwise what the voters say when they are asked.
     """
-    at_hand = heard.others.get(form)
-    if at_hand is not None:
-        return at_hand
+    form = panel.form
+    if form in heard.others:
+        return heard.others[form]
     counted = [counted_as(ballot, panel.rule(form)) for ballot in heard.final]
-    known = [ballot for ballot in counted if ballot is not None]
+    known = tuple(ballot for ballot in counted if ballot is not None)
     if len(known) == len(counted):
         return known
-    asked = yield from _vote_as(panel, _texts(heard.revised), [form])
+    asked = yield from _vote(panel, _texts(heard.revised), {form: VOTE_AS[form]})
     return asked[form]
 
 
 def _decided(
-    panel: _Panel,
-    heard: _Heard,
-    ballots: Sequence[BallotRecord],
-    others: Mapping[BallotFormat, tuple[BallotRecord, ...]],
-    *,
-    form: BallotFormat,
+    panel: _Panel, heard: _Heard, ballots: tuple[BallotRecord, ...], others: Ballots
 ) -> Flow[Turn]:
-    """Count, hold a tie round in the format where one is due, and deliver."""
+    """Count, hold a tie round in the panel's format where one is due, and deliver."""
     texts, study = _texts(heard.revised), panel.scene.study
     masses = [ballot.mass for ballot in ballots]
     decision = decide(masses, panel.roles, order=study.order)
     tie_round = None
     if decision.tied_set and study.tie_policy == "tie_round":
         tied = {role: texts[role] for role in decision.tied_set}
-        tie_round = yield from _tie_round(panel, tied, form)
+        tie_round = yield from _tie_round(panel, tied)
         again = [ballot.mass for ballot in tie_round.ballots]
         decision = decide(masses, panel.roles, order=study.order, tie_round=again)
     return Turn(
         turn=panel.turn,
         proposals_initial=heard.drafts,
-        reviews=tuple(heard.reviews),
-        ballots_initial=tuple(heard.initial),
+        reviews=heard.reviews,
+        ballots_initial=heard.initial,
         proposals_final=heard.revised,
-        ballots_final=tuple(ballots),
+        ballots_final=ballots,
         ballots_as=dict(others),
         tie_round=tie_round,
         decision=decision,
@@ -180,131 +275,73 @@ def _decided(
     )
 
 
-def _texts(proposals: Mapping[str, Proposal]) -> dict[str, str]:
-    return {role: proposal.text for role, proposal in proposals.items()}
+def _tie_round(panel: _Panel, tied: Mapping[str, str]) -> Flow[TieRound]:
+    """Review and vote again among the tied, by all voters in the same format."""
+    reviews = yield from _review(panel, tied, "tie_critique")
+    notes = Notes(reviews, panel.scene.catalog)
+    ballots = yield from _vote(panel, tied, {panel.form: "tie_vote"}, notes)
+    return TieRound(candidates=tuple(tied), reviews=reviews, ballots=ballots[panel.form])
 
 
-def _propose(panel: _Panel) -> Flow[dict[str, Proposal]]:
-    answers = yield from ask(
-        [proposal_question(panel.scene, panel.exchanges, role) for role in panel.roles]
-    )
-    drafts = (proposal_from(answer) for answer in answers)
-    return dict(zip(panel.roles, drafts, strict=True))
+def _proposals(
+    roles: Sequence[str], questions: Sequence[Question[ReadProposal]]
+) -> Flow[Proposals]:
+    """One proposal of each role; one that never came stands as an empty text."""
+    answers = yield from ask(questions)
+    return {
+        role: Proposal(
+            **vars(answer.value or ReadProposal("", None, None)),
+            status=_status(answer),
+            attempts=answer.attempts,
+        )
+        for role, answer in zip(roles, answers, strict=True)
+    }
 
 
-def _review(panel: _Panel, texts: Mapping[str, str], *, stage: str) -> Flow[list[ReviewRecord]]:
+def _review(panel: _Panel, texts: Mapping[str, str], stage: str) -> Flow[tuple[ReviewRecord, ...]]:
+    """A review by each role, with its notes by role."""
     labels = panel.labels(stage, tuple(texts))
     answers = yield from ask(
-        [
-            review_question(
-                panel.scene, panel.exchanges, role, stage=stage, texts=texts, labels=labels[role]
-            )
-            for role in panel.roles
-        ]
+        [panel.review(role, stage, texts, labels[role]) for role in panel.roles]
     )
-    return [
-        review_from(role, labels[role], answer)
+    return tuple(
+        ReviewRecord(
+            reviewer=role,
+            labels=labels[role],
+            raw=answer.raw,
+            notes={labels[role][label]: note for label, note in (answer.value or {}).items()},
+            status=_status(answer),
+            attempts=answer.attempts,
+        )
         for role, answer in zip(panel.roles, answers, strict=True)
-    ]
-
-
-def _revise(
-    panel: _Panel, texts: Mapping[str, str], reviews: Sequence[ReviewRecord]
-) -> Flow[dict[str, Proposal]]:
-    labels, notes = panel.labels("revise", panel.roles), Notes(reviews, panel.scene.catalog)
-    answers = yield from ask(
-        [
-            revision_question(
-                panel.scene,
-                panel.exchanges,
-                role,
-                texts=texts,
-                labels=labels[role],
-                notes=notes,
-            )
-            for role in panel.roles
-        ]
     )
-    revised = (proposal_from(answer) for answer in answers)
-    return dict(zip(panel.roles, revised, strict=True))
 
 
 def _vote(
     panel: _Panel,
     texts: Mapping[str, str],
-    *,
-    stage: str,
-    form: BallotFormat,
+    stages: Mapping[BallotFormat, str],
     notes: Notes | None = None,
-) -> Flow[list[BallotRecord]]:
-    labels = panel.labels(stage, tuple(texts))
-    questions = [
-        _ballot_question(panel, role, texts, labels[role], stage=stage, form=form, notes=notes)
-        for role in panel.roles
-    ]
-    answers = yield from ask(questions)
-    return _cast(panel, tuple(texts), labels, answers, form)
-
-
-def _vote_as(
-    panel: _Panel, texts: Mapping[str, str], forms: Sequence[BallotFormat]
 ) -> Flow[dict[BallotFormat, tuple[BallotRecord, ...]]]:
-    """Ask every voter in further formats, side by side, under the labels of the final vote."""
-    if not forms:
-        return {}
-    labels = panel.labels("vote_final", tuple(texts))
-    answers = yield from ask(
-        [
-            _ballot_question(panel, role, texts, labels[role], stage=VOTE_AS[form], form=form)
-            for form in forms
-            for role in panel.roles
-        ]
-    )
-    n = len(panel.roles)
-    return {
-        form: tuple(_cast(panel, tuple(texts), labels, answers[i * n : (i + 1) * n], form))
-        for i, form in enumerate(forms)
-    }
-
-
-def _ballot_question(
-    panel: _Panel,
-    role: str,
-    texts: Mapping[str, str],
-    labels: Mapping[str, str],
-    *,
-    stage: str,
-    form: BallotFormat,
-    notes: Notes | None = None,
-) -> Question[Choice]:
-    return ballot_question(
-        panel.scene,
-        panel.exchanges,
-        role,
-        stage=stage,
-        form=form,
-        texts=texts,
-        labels=labels,
-        notes=notes,
+    """Ballots in each format; those in further formats have the labels of the final vote."""
+    drawn_for = next((one for one in stages.values() if one not in VOTE_AS.values()), "vote_final")
+    labels = panel.labels(drawn_for, tuple(texts))
+    return (
+        yield from vote(
+            panel.roles,
+            tuple(texts),
+            labels,
+            {form: panel.rule(form) for form in stages},
+            lambda form, role: panel.ballot(role, stages[form], form, texts, labels[role], notes),
+        )
     )
 
 
-def _cast(
-    panel: _Panel,
-    candidates: Sequence[str],
-    labels: Mapping[str, Mapping[str, str]],
-    answers: Sequence[Answer[Choice]],
-    form: BallotFormat,
-) -> list[BallotRecord]:
-    return [
-        ballot_from(role, labels[role], candidates, answer, form=form, rule=panel.rule(form))
-        for role, answer in zip(panel.roles, answers, strict=True)
-    ]
+def _texts(proposals: Proposals) -> dict[str, str]:
+    return {role: proposal.text for role, proposal in proposals.items()}
 
 
-def _tie_round(panel: _Panel, tied: Mapping[str, str], form: BallotFormat) -> Flow[TieRound]:
-    """Review and vote again among the tied, by all voters in the same format."""
-    reviews = yield from _review(panel, tied, stage="tie_critique")
-    notes = Notes(reviews, panel.scene.catalog)
-    ballots = yield from _vote(panel, tied, stage="tie_vote", form=form, notes=notes)
-    return TieRound(candidates=tuple(tied), reviews=tuple(reviews), ballots=tuple(ballots))
+def _status(answer: Answer[ReadProposal] | Answer[dict[str, Note]]) -> ReadStatus:
+    if answer.value is None:
+        return "missing"
+    return "repaired" if answer.salvaged else "valid"

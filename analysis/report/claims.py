@@ -7,15 +7,17 @@ data stand below them, and names: titles, heads of columns, versions of packages
 
 from collections import Counter
 from collections.abc import Iterator, Sequence
-from typing import Final
+from typing import TYPE_CHECKING, Final
 
 import polars as pl
 
-from tutorsim.analysis.charts.figure import Figure
 from tutorsim.analysis.claims.claim_ids import unique
 from tutorsim.analysis.claims.claims_file import PageName
 from tutorsim.analysis.claims.claims_in_tables import Cells, Printed, Words
 from tutorsim.analysis.report.document import Answer, Document, Section, Table, cell
+
+if TYPE_CHECKING:  # it loads a library that draws
+    from tutorsim.analysis.charts.figure import Figure
 
 __all__ = ["Places", "cells_of", "document_parts", "is_version", "table_parts"]
 
@@ -90,7 +92,7 @@ def _section(section: Section, places: Places) -> Iterator[Printed]:
         yield from table_parts(table, places.page)
 
 
-def _figure(figure: Figure, places: Places) -> Iterator[Printed]:
+def _figure(figure: "Figure", places: Places) -> Iterator[Printed]:
     yield Words(places.of("finding", figure.name), "", figure.finding)
     yield Words(places.of("method", figure.name), "", figure.method)
     if figure.chart is not None:

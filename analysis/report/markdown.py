@@ -2,15 +2,18 @@
 
 import re
 from collections.abc import Iterator
+from typing import TYPE_CHECKING
 
 import polars as pl
 
-from tutorsim.analysis.charts.figure import Figure
 from tutorsim.analysis.charts.safe_text import shown
 from tutorsim.analysis.report.document import Document, Section, Table, cell, heading
 from tutorsim.analysis.report.episode_dialogue import Dialogue
 from tutorsim.analysis.report.example_episodes import Chosen, step_sentence
 from tutorsim.records import Turn
+
+if TYPE_CHECKING:  # it loads a library that draws
+    from tutorsim.analysis.charts.figure import Figure
 
 __all__ = ["to_markdown"]
 
@@ -58,7 +61,7 @@ def _section(section: Section, document: Document) -> Iterator[str]:
         yield from _table(table)
 
 
-def _figure(figure: Figure) -> Iterator[str]:
+def _figure(figure: "Figure") -> Iterator[str]:
     if figure.chart is None:
         yield f"{_plain(figure.finding)} {_plain(figure.method)}".strip()
         return

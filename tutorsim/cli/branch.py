@@ -137,7 +137,10 @@ def branch(
             "expected_cost": planned.expected_cost,
         }
         publish(
-            branch_plan_shown(question, planned, left_open), value, as_json=as_json, output=None
+            branch_plan_shown(question, planned, left_open),
+            lambda: value,
+            as_json=as_json,
+            output=None,
         )
         return
     check_may_record(options["record_in_ci"])

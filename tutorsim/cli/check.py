@@ -57,7 +57,7 @@ def check(
         )
     source = open_source(ballots, hints=replace(hints, fallback_order=fallback_order))
     value = reading_of(source)
-    publish(_shown(source, value), value, as_json=as_json, output=output)
+    publish(_shown(source, value), lambda: value, as_json=as_json, output=output)
 
 
 def _shown(source: Source, value: dict[str, Any]) -> Iterator[RenderableType]:

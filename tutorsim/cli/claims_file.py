@@ -21,7 +21,6 @@ from tutorsim.analysis.claims.claims_file import (
 )
 from tutorsim.analysis.claims.claims_in_tables import Printed, Words, claims_in
 from tutorsim.analysis.ratings.ratings_section import with_ratings
-from tutorsim.analysis.report.build import build_report
 from tutorsim.analysis.report.claims import document_parts, table_parts
 from tutorsim.analysis.report.summary_sections import SECTIONS, Overview
 from tutorsim.analysis.runs.published_figures import PublishedFigure
@@ -118,6 +117,8 @@ def page_claims(run: Path, page: PageName, options: Options) -> ClaimsFile:
         return claims_of(run, page, document_parts(document, page), options)
     source = of_panel_asked(open_source(run, hints=options.hints), options.panel)
     if page == "report":
+        from tutorsim.analysis.report.build import build_report  # loads a library that draws
+
         document = with_ratings(build_report(source, published=options.published), source)
         return claims_of(run, page, document_parts(document, page), options)
     prices = options.prices or load_prices()

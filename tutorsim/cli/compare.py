@@ -103,11 +103,11 @@ def compare(
     if is_branch_of(one, two):
         branch, formats = compare_branch(one, two), format_invariance_of_two(one, two)
         value = {**branch.to_json(), "format_invariance": to_json(formats)}
-        publish(_beside(one, two, branch, formats), value, as_json=as_json, output=output)
+        publish(_beside(one, two, branch, formats), lambda: value, as_json=as_json, output=output)
         return
     found = compare_runs(one, two)
     value = {**found.to_json(), "verdict": list(comparison_verdict(found))}
-    publish(_shown(one, two, found, full=full), value, as_json=as_json, output=output)
+    publish(_shown(one, two, found, full=full), lambda: value, as_json=as_json, output=output)
 
 
 def _publish_conditions(run: Path, *, full: bool, as_json: bool, output: Path | None) -> None:
@@ -118,7 +118,7 @@ def _publish_conditions(run: Path, *, full: bool, as_json: bool, output: Path | 
         view = view_of(whole.head.system)
         document = compare_conditions(whole, view.outcomes, cluster=view.cluster)
         shown = document_shown(document, full=full)
-        publish(shown, to_value(document), as_json=as_json, output=output)
+        publish(shown, lambda: to_value(document), as_json=as_json, output=output)
         return
     source = open_source(run)
     if source.run is None:
@@ -130,7 +130,7 @@ def _publish_conditions(run: Path, *, full: bool, as_json: bool, output: Path | 
     words = contrast_words(found)
     value = {"source": source.name, "verdict": [words], "contrasts": to_json(found)}
     shown = _conditions_shown(source, found, words, full=full)
-    publish(shown, value, as_json=as_json, output=output)
+    publish(shown, lambda: value, as_json=as_json, output=output)
 
 
 def _conditions_shown(
@@ -155,7 +155,7 @@ def _publish_systems(
     view = view_of(two.head.system)
     document = compare_system_runs(one, two, view.outcomes, cluster=view.cluster)
     shown = document_shown(document, full=full)
-    publish(shown, to_value(document), as_json=as_json, output=output)
+    publish(shown, lambda: to_value(document), as_json=as_json, output=output)
 
 
 def _beside(

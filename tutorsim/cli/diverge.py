@@ -115,7 +115,7 @@ def diverge(
             episodes,
         )
     value = {"provenance": opened.provenance, **found.to_json()}
-    publish(_shown(opened, found), value, as_json=as_json, output=output)
+    publish(_shown(opened, found), lambda: value, as_json=as_json, output=output)
 
 
 _OPEN = (

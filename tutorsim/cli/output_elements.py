@@ -1,7 +1,7 @@
 """What the commands show: prose, headings, tables, provenance, and numbers in words."""
 
 import io
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -170,23 +170,27 @@ def elsewhere(stated: Sequence[str], kinds: Sequence[ProvenanceKind]) -> Prose:
 
 
 def publish(
-    shown: Iterable[RenderableType], value: Any, *, as_json: bool, output: Path | None
+    shown: Iterable[RenderableType],
+    value: Callable[[], Any],
+    *,
+    as_json: bool,
+    output: Path | None,
 ) -> None:
     """Give a result where it was asked for.
 
     Args:
         shown: The result for readers.
-        value: The result as JSON.
+        value: Gives the result as JSON; not asked where readers get it.
         as_json: Print JSON instead.
         output: Write here instead: `.json`, or `.txt` for readers.
     """
     if output is None:
         if as_json:
-            emit_json(value)
+            emit_json(value())
         else:
             print_all(out(), shown)
         return
-    text = json_text(value) if output.suffix == ".json" else _plain(shown)
+    text = json_text(value()) if output.suffix == ".json" else _plain(shown)
     try:
         output.write_text(text, encoding="utf-8", newline="\n")
     except OSError as error:

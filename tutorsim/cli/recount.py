@@ -235,7 +235,7 @@ def recount(
         )
     if system is not None and whole is not None and system.head.voting is None:
         shown = document_shown(whole, sections, full=full)
-        publish(shown, to_value(whole), as_json=as_json, output=output)
+        publish(shown, lambda: to_value(whole), as_json=as_json, output=output)
         return
     of_whole, of_votes = _sections_of(whole, sections)
     every = tuple(SECTIONS) if full else ()
@@ -256,7 +256,7 @@ def recount(
             chain(document_shown(whole, of_whole, full=full), shown),
             {"episodes": to_value(whole), **value},
         )
-    publish(shown, value, as_json=as_json, output=output)
+    publish(shown, lambda: value, as_json=as_json, output=output)
 
 
 _OF_VOTES: Final = ("targets", "rules", "exempt", "fallback_order", "engine", "turns")

@@ -105,7 +105,7 @@ def retest(
         retry = options["retry_errors"]
         with counted("episodes planned") as count:
             planned = plan_retest(found, prices, retry_errors=retry, on_progress=count)
-        publish(_plan(planned), asdict(planned), as_json=as_json, output=None)
+        publish(_plan(planned), lambda: asdict(planned), as_json=as_json, output=None)
         return
     check_may_record(options["record_in_ci"])
     log_dir = source if (source / RUN_FILE).exists() else None
@@ -162,7 +162,7 @@ def _show_end(
     folder, console = found.recording.folder, err()
     failures = [failure for entry in done.manifest.episodes for failure in entry.failures]
     if as_json:
-        publish((), _value(found, done), as_json=True, output=None)
+        publish((), lambda: _value(found, done), as_json=True, output=None)
     console.print(safe(f"{spending(budget)}, {done.paid:,} calls paid for now."))
     logged = "" if log_dir is None else f"   Log: {log_dir}"
     console.print(safe(f"Retest: {retest_folder(folder)}{logged}"), soft_wrap=True)

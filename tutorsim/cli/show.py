@@ -5,27 +5,26 @@ import heapq
 from collections.abc import Iterable, Iterator, Sequence
 from itertools import chain
 from pathlib import Path
-from typing import TypeVar
+from typing import TYPE_CHECKING, TypeVar
 
 import click
 from rich.console import RenderableType
 from rich.text import Text
 
-from tutorsim.analysis.ballots.recount_source import Source, open_source
 from tutorsim.analysis.runs.branch_continuations import origin_of
-from tutorsim.analysis.systems import SystemRun, view_of
-from tutorsim.analysis.views.episode_list import EpisodeRow, episode_rows
 from tutorsim.cli.episode_trace import odd_ends, trace
 from tutorsim.cli.log_against_recording import check_logs
 from tutorsim.cli.options import report_options
 from tutorsim.cli.output_elements import Prose, caption, publish, table
 from tutorsim.cli.run_or_recording import RunPath
-from tutorsim.cli.source_head import source_shown
-from tutorsim.cli.terminal_documents import dialogue_shown, system_run
-from tutorsim.cli.two_futures import futures
 from tutorsim.errors import UsageError
 from tutorsim.records import EpisodeLine, EpisodeRecord, RunRecord, read_episodes, read_run
-from tutorsim.systems import system_named
+from tutorsim.system_registry import DEFAULT_SYSTEM
+
+if TYPE_CHECKING:  # what one episode of the panel does not need: tables, and other systems
+    from tutorsim.analysis.ballots.recount_source import Source
+    from tutorsim.analysis.systems import SystemRun
+    from tutorsim.analysis.views.episode_list import EpisodeRow
 
 __all__ = ["show"]
 
@@ -82,34 +81,44 @@ def show(
         _show_beside(run, beside, " ".join(episode), as_json=as_json, output=output)
         return
     check_logs(run)
-    system = system_run(run)
-    if not episode:
-        _list(run, system, as_json=as_json, output=output)
-        return
-    if system is not None:
+    head = read_run(run)
+    if not episode or head.system != DEFAULT_SYSTEM:
+        from tutorsim.cli.terminal_documents import system_run
+
+        system = system_run(run)
+        if not episode:
+            _list(run, system, as_json=as_json, output=output)
+            return
+        assert system is not None
         _show_of(system, " ".join(episode), turn, as_json=as_json, output=output)
         return
-    head = read_run(run)
     record = _find(read_episodes(run), " ".join(episode))
     part = record if turn is None else _only(record, turn)
     value = part.model_dump(mode="json")
-    publish(trace(head, record, part), value, as_json=as_json, output=output)
+    publish(trace(head, record, part), lambda: value, as_json=as_json, output=output)
 
 
-def _list(run: Path, system: SystemRun | None, *, as_json: bool, output: Path | None) -> None:
+def _list(run: Path, system: "SystemRun | None", *, as_json: bool, output: Path | None) -> None:
     """The episodes of a run, and what is special about each."""
     if system is not None:
         ids = [{"episode_id": episode.episode_id} for episode in system.episodes]
         shown = (Prose(row["episode_id"]) for row in ids)
-        publish(shown, {"source": run.name, "episodes": ids}, as_json=as_json, output=output)
+        publish(
+            shown, lambda: {"source": run.name, "episodes": ids}, as_json=as_json, output=output
+        )
         return
+    from tutorsim.analysis.ballots.recount_source import open_source
+    from tutorsim.analysis.views.episode_list import episode_rows
+
     source = open_source(run)
     rows = episode_rows(source)
     value = {"source": source.name, "episodes": [row._asdict() for row in rows]}
-    publish(_listed(source, rows), value, as_json=as_json, output=output)
+    publish(_listed(source, rows), lambda: value, as_json=as_json, output=output)
 
 
-def _listed(source: Source, rows: Sequence[EpisodeRow]) -> Iterator[RenderableType]:
+def _listed(source: "Source", rows: "Sequence[EpisodeRow]") -> Iterator[RenderableType]:
+    from tutorsim.cli.source_head import source_shown
+
     yield from source_shown(source)
     yield Text()
     yield table(
@@ -126,20 +135,26 @@ def _listed(source: Source, rows: Sequence[EpisodeRow]) -> Iterator[RenderableTy
 
 
 def _show_of(
-    run: SystemRun, wanted: str, turn: int | None, *, as_json: bool, output: Path | None
+    run: "SystemRun", wanted: str, turn: int | None, *, as_json: bool, output: Path | None
 ) -> None:
     """Show an episode of a system other than the panel."""
+    from tutorsim.analysis.systems import view_of
+    from tutorsim.cli.terminal_documents import dialogue_shown
+    from tutorsim.systems import system_named
+
     trace = view_of(run.head.system).trace
     if trace is None or turn is not None:
         raise system_named(run.head.system).refusal("show" if trace is None else "show --turn")
     record = _find(run.episodes, wanted)
     shown = chain(odd_ends(record), dialogue_shown(trace(run, record)))
-    publish(shown, record.model_dump(mode="json"), as_json=as_json, output=output)
+    publish(shown, lambda: record.model_dump(mode="json"), as_json=as_json, output=output)
 
 
 def _show_beside(
     run: Path, parent: Path, wanted: str, *, as_json: bool, output: Path | None
 ) -> None:
+    from tutorsim.cli.two_futures import futures
+
     check_logs(run, parent)
     head = read_run(run)
     _check_parent(head, read_run(parent), (run, parent))
@@ -150,7 +165,7 @@ def _show_beside(
         "logged": logged.model_dump(mode="json"),
         "draws": [draw.model_dump(mode="json") for draw in draws],
     }
-    publish(futures(head, logged, draws), value, as_json=as_json, output=output)
+    publish(futures(head, logged, draws), lambda: value, as_json=as_json, output=output)
 
 
 def _check_parent(head: RunRecord, parent: RunRecord, paths: tuple[Path, Path]) -> None:

@@ -129,7 +129,7 @@ def summary(
         if markdown is not None:
             add_markdown(markdown, to_markdown(document))
         shown = document_shown(document, sections, full=full)
-        publish(shown, to_value(document), as_json=as_json, output=output)
+        publish(shown, lambda: to_value(document), as_json=as_json, output=output)
         if claims is not None:
             parts = document_parts(document, "summary")
             write_claims(claims, claims_of(run, "summary", parts, Options()))
@@ -142,7 +142,7 @@ def summary(
         shown = overview_shown(found, chosen)
         add_markdown(markdown, shown_as_markdown(f"summary {run.name}", shown))
     shown = overview_shown(found, chosen)
-    publish(shown, found.to_json(), as_json=as_json, output=output)
+    publish(shown, lambda: found.to_json(), as_json=as_json, output=output)
     if claims is not None:
         options = Options(published, None if prices is None else table, hints, panel)
         write_claims(claims, claims_of(run, "summary", summary_parts(found), options))

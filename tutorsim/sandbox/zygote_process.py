@@ -91,6 +91,7 @@ class Zygote:
 
     def run(self, job: Job) -> Aftermath:
         """Judge one program; raises `Broken` when the zygote fails to."""
+        self._await_pair()
         if len(self._ends) != 2:
             raise Broken("this process has no room for two more open files")
         judge, reader = self._ends
@@ -103,8 +104,14 @@ class Zygote:
             os.close(judge)
             os.close(reader)
 
+    def _await_pair(self) -> None:
+        """Take the ends of the pair that was forked since the last verdict."""
+        if not self._ends:
+            self._reply()
+
     def fixed_loop(self) -> float:
         """Seconds for three million turns of an empty loop, as a measure of the machine."""
+        self._await_pair()
         self._command(b"B")
         return float(self._reply()["fixed_loop"])
 

@@ -136,11 +136,11 @@ class _Zygote:
         while command := self._control.recv(1):
             if command == b"R":
                 start = time.monotonic()
-                coming = self._fork_pair()
                 self._watch(pair, start)
                 self._bury(pair)
-                self._tell(self._report(pair, time.monotonic() - start), coming)
-                pair = coming
+                self._tell(self._report(pair, time.monotonic() - start))
+                pair = self._fork_pair()
+                self._tell({}, pair)
             elif command == b"B":
                 self._tell({"fixed_loop": _fixed_loop()})
         for pid in (pair.worker, pair.judge):

@@ -11,7 +11,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from importlib import resources
 from pathlib import Path
-from typing import Annotated, Any, Final, Literal, TypeVar, get_args, get_origin
+from typing import Annotated, Any, ClassVar, Literal, Self, TypeVar, get_args, get_origin
 
 from pydantic import BaseModel, ConfigDict, Field, ValidationError
 
@@ -20,7 +20,6 @@ from tutorsim.system_registry import DEFAULT_SYSTEM
 from tutorsim.tasks import Task
 
 __all__ = [
-    "LATER_SETTINGS",
     "BaseModels",
     "BaseStudy",
     "BenchmarkSettings",
@@ -28,7 +27,6 @@ __all__ = [
     "Name",
     "Settings",
     "nearest",
-    "read_recorded_study",
     "read_study",
     "shipped_studies",
     "validated_study",
@@ -36,10 +34,6 @@ __all__ = [
 
 Name = Annotated[str, Field(pattern=r"^[A-Za-z0-9_-]{1,80}$")]
 """A name that can stand in an episode id."""
-
-
-LATER_SETTINGS: Final[Mapping[str, Any]] = {"ask_cut_off_again": False}
-"""Settings that came after the first recordings, with what held before there were any."""
 
 
 class Settings(BaseModel):
@@ -71,6 +65,10 @@ class BaseModels(Settings):
 class BaseStudy(Settings):
     """What every study file has; a system's study adds its own settings and tables."""
 
+    later: ClassVar[Mapping[str, Any]] = {"ask_cut_off_again": False}
+    """Settings that came after the first recordings, as nested tables, with what held before there
+    were any. The study file of a recording that lacks one means that, and no digest covers it."""
+
     name: Name
     seed: int = Field(default=0, strict=True)
     system: str = DEFAULT_SYSTEM
@@ -83,6 +81,49 @@ class BaseStudy(Settings):
     models: BaseModels = BaseModels()
     catalog: dict[str, Any] = Field(default_factory=dict)
     """`[catalog.PART.NAME]`: own entries of the system's catalog."""
+
+    @classmethod
+    def recorded(cls, data: Mapping[str, Any]) -> dict[str, Any]:
+        """The tables of a recording's study file, with what held before later settings."""
+        return _merged(cls.later, data)
+
+    def with_earlier_settings(self) -> Self:
+        """The study with later settings that its file does not name as they were before."""
+        return _earlier(self, self.later)
+
+    def chosen(self) -> dict[str, Any]:
+        """The settings that are not their default; of later ones, not what held before."""
+        own = self.model_dump(mode="json", by_alias=True, exclude_defaults=True)
+        return _without_earlier(own, self.model_dump(mode="json", by_alias=True), self.later)
+
+
+M = TypeVar("M", bound=BaseModel)
+
+
+def _earlier(model: M, before: Mapping[str, Any]) -> M:
+    changed = {}
+    for name, value in before.items():
+        if isinstance(value, Mapping):
+            changed[name] = _earlier(getattr(model, name), value)
+        elif name not in model.model_fields_set:
+            changed[name] = value
+    return model.model_copy(update=changed)
+
+
+def _without_earlier(
+    own: Mapping[str, Any], whole: Mapping[str, Any], before: Mapping[str, Any]
+) -> dict[str, Any]:
+    """`own`, with those later settings of `whole` alone that are not what held before."""
+    made = dict(own)
+    for name, value in before.items():
+        now = whole[name]
+        if isinstance(value, Mapping):
+            now, value = _without_earlier(own.get(name, {}), now, value), {}
+        if now != value:
+            made[name] = now
+        else:
+            made.pop(name, None)
+    return made
 
 
 @dataclass(frozen=True)
@@ -129,17 +170,6 @@ def read_study(path: Path, overrides: Mapping[str, Any]) -> dict[str, Any]:
         StudyError: If the file cannot be read or is no TOML.
     """
     return _merged(_read_toml(path), overrides)
-
-
-def read_recorded_study(path: Path) -> dict[str, Any]:
-    """The tables of the study file of a recording.
-
-    A setting that the file does not name came later than the recording, and is what it was then.
-
-    Raises:
-        StudyError: If the file cannot be read or is no TOML.
-    """
-    return {**LATER_SETTINGS, **_read_toml(path)}
 
 
 S = TypeVar("S", bound=BaseStudy)

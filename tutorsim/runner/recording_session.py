@@ -150,9 +150,10 @@ def as_begun(loaded: LoadedStudy, folder: Path) -> LoadedStudy:
     wordings = read_wordings(folder)
     earlier = loaded.with_earlier_settings()
     others = [earlier, earlier.in_first_form()]
-    if wordings is not None and _has(loaded.completed(wordings), loaded.used()):
-        with suppress(ValidationError):  # opening the session refuses them
-            others += [loaded.with_wordings(wordings), earlier.with_wordings(wordings)]
+    for form in (loaded, earlier):
+        if wordings is not None and _has(form.completed(wordings), form.used()):
+            with suppress(ValidationError):  # opening the session refuses them
+                others.append(form.with_wordings(wordings))
     return next((other for other in others if other.digest() == digest), loaded)
 
 

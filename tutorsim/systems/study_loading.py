@@ -19,7 +19,6 @@ from tutorsim.study import (
     BaseStudy,
     BenchmarkSettings,
     nearest,
-    read_recorded_study,
     read_study,
     shipped_studies,
     validated_study,
@@ -77,7 +76,7 @@ def load_recorded_study(folder: Path) -> LoadedStudy:
     """
     path = folder / STUDY_FILE
     wordings = read_wordings(folder)
-    system, study = _checked(read_recorded_study(path), path)
+    system, study = _checked(read_study(path, {}), path, recorded=True)
     if wordings is None:
         return _in_todays_wordings(system, study, path)
     try:
@@ -106,9 +105,12 @@ def _refuse_missing_wordings(loaded: LoadedStudy, folder: Path) -> None:
             )
 
 
-def _checked(data: Mapping[str, Any], path: Path) -> tuple[System, BaseStudy]:
+def _checked(
+    data: Mapping[str, Any], path: Path, *, recorded: bool = False
+) -> tuple[System, BaseStudy]:
     system = _system_of(data, path)
-    study = validated_study(data, system.study, path, example=system.example)
+    tables = system.study.recorded(data) if recorded else data
+    study = validated_study(tables, system.study, path, example=system.example)
     for name, settings in study.benchmarks.items():
         _check_benchmark(name, settings, system, path)
     return system, study

@@ -24,7 +24,7 @@ from tutorsim.mechanisms.retest_prompts import AskedTogether, BallotReading, vot
 from tutorsim.model import Call, CallKey, Request
 from tutorsim.records import EpisodeLine, Failure, StudyHead, SystemSettings, VotingSettings
 from tutorsim.scripted_mind import Recogniser
-from tutorsim.study import LATER_SETTINGS, BaseModels, BaseStudy, EpisodeSpec
+from tutorsim.study import BaseModels, BaseStudy, EpisodeSpec
 from tutorsim.tasks import Task, TaskFormat, safe_id, tasks_digest
 from tutorsim.vocabularies import TURN_VOTES
 
@@ -166,12 +166,7 @@ class LoadedStudy:
 
         A recording begun by an earlier tutorsim is gone on with so.
         """
-        later = {
-            name: value
-            for name, value in LATER_SETTINGS.items()
-            if name not in self.study.model_fields_set
-        }
-        return replace(self, study=self.study.model_copy(update=later))
+        return replace(self, study=self.study.with_earlier_settings())
 
     def asked_again(self, spec: EpisodeSpec, record: EpisodeLine) -> Iterator[AskedTogether[Any]]:
         """What of a recorded episode a retest can ask again, in the order of the log.
@@ -258,19 +253,9 @@ class LoadedStudy:
         return hashlib.sha256(text.encode()).hexdigest()
 
     def settings(self) -> StudyHead:
-        """The settings that the run log carries: those that are not their default.
-
-        Of settings that came later: those that are not what held before there were any.
-        """
+        """The settings that the run log carries."""
         study = self.study
-        own = study.model_dump(mode="json", by_alias=True, exclude_defaults=True)
         common = ("name", "seed", "system", "conditions", "repeats", "benchmarks", "catalog")
-        later = {
-            name: getattr(study, name)
-            for name, before in LATER_SETTINGS.items()
-            if getattr(study, name) != before
-        }
-        own = {key: value for key, value in own.items() if key not in (*common, *LATER_SETTINGS)}
         return SystemSettings(
             name=study.name,
             seed=study.seed,
@@ -278,7 +263,7 @@ class LoadedStudy:
             conditions=study.conditions,
             repeats=study.repeats,
             benchmarks=tuple(self.tasks),
-            settings=own | later,
+            settings={name: x for name, x in study.chosen().items() if name not in common},
             voting=self.voting(),
         )
 

@@ -12,7 +12,7 @@ import pytest
 
 from tutorsim.catalog import load_catalog
 from tutorsim.replay.wordings_compared import Reworded, reworded
-from tutorsim.study import LATER_SETTINGS
+from tutorsim.study import BaseStudy
 from tutorsim.systems import load_recorded_study
 from tutorsim.systems.panel import PANEL
 
@@ -40,10 +40,10 @@ def in_first_form(monkeypatch: pytest.MonkeyPatch) -> Callable[[Path], None]:
 
     def make(folder: Path) -> None:
         loaded = load_recorded_study(folder)
-        settings = loaded.study.model_copy(update=LATER_SETTINGS)
+        settings = loaded.study.model_copy(update=BaseStudy.later)
         old = replace(loaded, catalog=load_catalog(), study=settings).in_first_form()
         study = folder / "study.toml"
-        later = re.compile(rf"(?m)^({'|'.join(LATER_SETTINGS)}) = .*\n")
+        later = re.compile(rf"(?m)^({'|'.join(BaseStudy.later)}) = .*\n")
         study.write_text(later.sub("", study.read_text()))
         for name in ("manifest.json", *(path.name for path in folder.glob("*.*.*.*.json"))):
             path = folder / name

@@ -64,6 +64,8 @@ class LessonState:
     """Event → fields of its `CycleRecord`."""
     ended_by: LessonEnd | None = None
     codes: list[CodeRecord] = field(default_factory=list)
+    withdrawn: bool = False
+    """The last utterance that was ready was dropped for what the person wrote."""
 
     def __post_init__(self) -> None:
         task = self.scene.task
@@ -151,14 +153,22 @@ def _cycle(state: LessonState, event: Event) -> Flow[Event | None]:
 def _next_event(
     state: LessonState, event: Event, utterance: UtteranceRecord | None, trail: dict[str, Any]
 ) -> Flow[Event | None]:
-    """Post the utterance or a silence, unless the person comes first."""
+    """Post the utterance or a silence, unless the person comes first.
+
+    Of two utterances in a row that were ready too late the second is posted, under `once`; what
+    the person wrote meanwhile is heard before the next cycle.
+    """
     settings = state.scene.settings
     if utterance is not None:
-        if state.with_person:
+        if state.with_person and state.withdrawn and settings.withdraw == "once":
+            kept = StepRecord(rule="after_withdrawal", kept=(utterance.agent,))
+            trail["steps"] = (*trail.get("steps", ()), kept)
+        elif state.with_person:
             heard = yield from _listen(state, event, "before_posting", 0)
             if heard.ended or heard.text is not None:
-                trail["withdrawn"] = True
+                trail["withdrawn"] = state.withdrawn = True
                 return _person_spoke(state, heard)
+        state.withdrawn = False
         return _post(
             state,
             utterance.agent,

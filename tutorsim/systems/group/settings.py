@@ -16,6 +16,7 @@ __all__ = [
     "GroupSettings",
     "Rubric",
     "ScoreForm",
+    "Withdraw",
 ]
 
 Name = Annotated[str, Field(pattern=r"^[A-Za-z0-9_-]{1,40}$")]
@@ -27,6 +28,9 @@ ScoreForm = Literal["six", "two"]
 """Six criteria, or their two sums asked for directly."""
 Rubric = Literal["criteria", "reference"]
 """Raters score four criteria, or likeness to the scenario's reference."""
+Withdraw = Literal["once", "always"]
+"""What becomes of an utterance that is ready when the person has written: it is dropped unless the
+one before it was (`once`), or whenever that happens (`always`)."""
 
 PERSON: Final = "person"
 """The learner who is no simulation."""
@@ -71,6 +75,8 @@ class GroupSettings(Settings):
     silence_s: Seconds = 10
     pause_s: Seconds = 4
     """What agents wait for the person after a message of theirs."""
+    withdraw: Withdraw = "once"
+    """Under `always` a person who writes faster than a cycle lasts never gets an answer."""
     person_name: Name = "Tom"
     person_lessons: int | None = Field(default=None, ge=1, strict=True)
     """Lessons that have a person, from the first one on; all when left out."""

@@ -34,6 +34,7 @@ DUEL = "duel"
 class Study(BaseStudy):
     """A study file of group lessons and duels."""
 
+    later: ClassVar[Mapping[str, Any]] = {**BaseStudy.later, "group": {"withdraw": "always"}}
     system: Literal["group"] = "group"
     conditions: tuple[Literal["self_select", "next_speaker"], ...] = (
         "self_select",

@@ -230,6 +230,33 @@ def test_a_person_who_writes_while_an_utterance_is_ready_goes_first(lesson):
     assert "Go on." not in [event.text for event in record.events[:2]]
 
 
+@pytest.mark.parametrize("condition", ["self_select", "next_speaker"])
+@pytest.mark.parametrize(("withdraw", "posted"), [("once", [False, True] * 2), ("always", [0] * 6)])
+def test_a_person_who_writes_faster_than_a_cycle_gets_an_answer(
+    lesson, condition, withdraw, posted
+):
+    """A message is sent while a cycle runs, and lies there when the flow listens next."""
+    sent = []
+
+    def reply(call):
+        sent[:] = [f"During event {call.key.turn}"]
+        return bounded(call)
+
+    def listen(effect):
+        return Heard(sent.pop() if sent else None, 0)
+
+    changed = {"withdraw": withdraw, "max_events": 7, "ipa_codings": 0}
+    record = play(
+        lesson, reply, condition=condition, persona="person", listen=listen, **changed
+    ).record
+    made = [event for event in record.events if event.cycle and event.cycle.utterance]
+    said = [event.cycle.steps[-1:] for event in made]
+    assert [not event.cycle.withdrawn for event in made] == posted
+    assert ["after_withdrawal" in {step.rule for step in steps} for steps in said] == posted
+    heard = [event.text for event in record.events if event.who == "learner"]
+    assert heard == [f"During event {event.number}" for event in made][: len(heard)]
+
+
 def test_agents_wait_for_the_person_after_three_silences(lesson):
     waits = []
 

@@ -1,11 +1,13 @@
 """Study files of groups: the grid, and what is refused."""
 
 import json
+from pathlib import Path
 
 import pytest
 
 from tutorsim.errors import StudyError, TaskFileError
-from tutorsim.systems import load_study
+from tutorsim.runner.recording_session import as_begun
+from tutorsim.systems import load_recorded_study, load_study
 from tutorsim.systems.group.tasks import (
     KINDS,
     builtin_lessons,
@@ -45,7 +47,20 @@ def test_lambda_is_written_as_such(tmp_path):
     loaded = load_study(written(tmp_path, LESSONS + "[group]\nlambda = 0.5\n"))
     assert loaded.study.group.weight == 0.5
     assert loaded.study_table()["group"]["lambda"] == 0.5
-    assert loaded.settings().settings["group"] == {"lambda": 0.5}
+    assert loaded.settings().settings["group"] == {"lambda": 0.5, "withdraw": "once"}
+
+
+def test_a_recording_without_a_later_setting_keeps_what_held_before(tmp_path):
+    folder = Path(__file__).parents[4] / "cassettes" / "group"
+    recorded = json.loads((folder / "manifest.json").read_bytes())["study_digest"]
+    assert "withdraw" not in (folder / "study.toml").read_text()
+    assert load_recorded_study(folder).study.group.withdraw == "always"
+    assert load_recorded_study(folder).digest() == recorded
+    begun_anew = load_study(folder / "study.toml")
+    assert begun_anew.study.group.withdraw == "once"
+    assert begun_anew.digest() != recorded == as_begun(begun_anew, folder).digest()
+    chosen = load_study(written(tmp_path, LESSONS + '[group]\nwithdraw = "always"\n'))
+    assert "group" not in chosen.settings().settings
 
 
 BAD = {

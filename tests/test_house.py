@@ -50,7 +50,6 @@ ONLY_IN = {
     "vcr": ("tutorsim.replay.",),
     "polars": ("tutorsim.analysis.", "tutorsim.tasks.parquet_task_files.", "tutorsim.opened_run."),
     "altair": ("tutorsim.analysis.",),
-    "krippendorff": ("tutorsim.analysis.",),
     "distributed": ("tutorsim.dask_cluster.",),
     "click": ("tutorsim.cli.",),
     "rich": ("tutorsim.cli.",),

@@ -16,6 +16,7 @@ are loaded when they are used.
 """
 
 from importlib import import_module
+from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
@@ -26,6 +27,10 @@ if TYPE_CHECKING:
 __version__ = "0.1.0"
 
 __all__ = ["CastBallots", "RankScores", "__version__", "keyed", "open", "recorded"]
+
+_HERE = Path(__file__).parent
+if not (_HERE / "analysis").is_dir() and (_HERE.parent / "pyproject.toml").is_file():
+    __path__.append(str(_HERE.parent))  # a checkout without symbolic links has it one folder up
 
 _LOADED_LATER = {
     "CastBallots": ("tutorsim.opened_run", "CastBallots"),

@@ -1,18 +1,17 @@
-"""How far raters agree: Krippendorff's alpha, by the `krippendorff` package.
+"""How far raters agree: Krippendorff's alpha.
 
 Alpha is 1 − observed / expected disagreement of values given to the same item; 1 is agreement, 0
 what raters who draw from the given values would show (Krippendorff, Content Analysis, 2018). The
 ordinal metric counts how many ratings lie between two values, the interval metric squares their
 difference. Intervals resample tasks with all their items, and items each on its own, which takes
-items of one task as independent. The package gives the figure; resamples add up the items'
-coincidences, thousands of sums at once, and the tests hold the two to each other.
+items of one task as independent. One computation gives the figure and its resamples: it adds up the
+items' coincidences, for the figure each of them once.
 """
 
 from dataclasses import dataclass
 from math import lcm
 from typing import Final, Literal, get_args
 
-import krippendorff
 import numpy as np
 import numpy.typing as npt
 
@@ -110,13 +109,10 @@ def _alpha(
         return NotEstimable("no item has two ratings")
     if len(domain) < 2:
         return NotEstimable("every rating is the same")
-    value = krippendorff.alpha(
-        value_counts=counts, value_domain=domain, level_of_measurement=metric
-    )
     resampled = _resampled(counts, domain, metric)
     items = range(len(tasks))
     return Alpha(
-        value=float(value),
+        value=float(resampled(np.ones((1, len(tasks))))[0]),
         over_tasks=percentile_interval(resampled, tasks, seed=seed),
         over_items=percentile_interval(resampled, items, seed=seed, unit="items"),
     )
@@ -145,6 +141,7 @@ def _resampled(counts: Ints, domain: Floats, metric: Metric) -> Weighted:
         observed = (found * (points[:, :, None] - points[:, None, :]) ** 2).sum(axis=(1, 2))
         spread = total * (given * points**2).sum(axis=1) - (given * points).sum(axis=1) ** 2
         with np.errstate(invalid="ignore", divide="ignore"):  # one value alone has no alpha
-            return np.where(spread > 1e-9, 1 - observed * (total - 1) / (2 * spread), np.nan)
+            vary = (given > 0).sum(axis=1) > 1
+            return np.where(vary, 1 - observed * (total - 1) / (2 * spread), np.nan)
 
     return statistic

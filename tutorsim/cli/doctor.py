@@ -1,6 +1,7 @@
 """`tutorsim doctor`: what this installation and machine can do."""
 
 import os
+from importlib.util import find_spec
 from pathlib import Path
 from typing import Any
 
@@ -26,13 +27,16 @@ __all__ = ["doctor"]
 def doctor(level: Setting, as_json: bool) -> None:
     """Say what this installation and machine can do. No call is made.
 
-    Exit code 6 when no sandbox level works, so that programming tasks cannot be recorded.
+    Exit code 6 when no sandbox level works, so that programming tasks cannot be recorded; 1 when
+    the installation lacks what counts and reports.
     """
     facts = _facts(level)
     if as_json:
         emit_json(facts)
     else:
         _show(facts)
+    if not facts["analysis"]:
+        raise click.exceptions.Exit(1)
     if facts["sandbox"].get("problem"):
         raise click.exceptions.Exit(SandboxError.exit_code)
 
@@ -45,6 +49,7 @@ def _facts(level: Setting) -> dict[str, Any]:
     bundled = bundled_recording()
     return {
         "packages": package_versions(),
+        "analysis": find_spec("tutorsim.analysis") is not None,
         "credentials": _credentials(),
         "base_url": "default" if not os.environ.get("ANTHROPIC_BASE_URL") else "set by environment",
         "recording_refused": bool(os.environ.get("CI")),
@@ -77,6 +82,8 @@ def _show(facts: dict[str, Any]) -> None:
     console = out()
     versions = ", ".join(f"{name} {version}" for name, version in facts["packages"].items())
     console.print(safe(f"Packages     {versions}"))
+    if not facts["analysis"]:
+        console.print("Analysis     missing: nothing can be counted; install tutorsim anew")
     console.print(safe(f"Credentials  {facts['credentials']}"))
     console.print(safe(f"Endpoint     {facts['base_url']}"))
     if facts["recording_refused"]:

@@ -19,8 +19,8 @@ from tutorsim.errors import Interrupted, TutorsimError
 
 __all__ = ["Gate", "Stop", "stop_on_interrupt"]
 
-ENDING: Final = (signal.SIGTERM, signal.SIGHUP)
-"""Signals by which other programs end this one, and soon kill it."""
+ENDING: Final = {signal.SIGTERM, getattr(signal, "SIGHUP", signal.SIGTERM)}
+"""Signals by which other programs end this one, and soon kill it; Windows has no SIGHUP."""
 SIGNALS: Final = (signal.SIGINT, *ENDING)
 GRACE: Final = 3.0
 """Seconds that replies under way have to arrive after such a signal."""

@@ -1,4 +1,4 @@
-"""Krippendorff's alpha: by the package, by hand, and in resamples."""
+"""Krippendorff's alpha: as the package `krippendorff` has it, by hand, and in resamples."""
 
 import krippendorff
 import numpy as np
@@ -30,7 +30,7 @@ def gathered(table, *, tasks=None, rubric=RUBRIC, kind="replies", judged=None):
     return Gathered(kind, rubric, "people", items, scores)
 
 
-def test_alpha_is_that_of_the_package_with_missing_ratings():
+def test_alpha_is_that_of_the_textbook_with_missing_ratings():
     """The four coders and twelve units of Krippendorff's own example: 0.815 and 0.849."""
     coders = [
         [1, 2, 3, 3, 2, 1, 4, 1, 2, None, None, None],
@@ -59,12 +59,13 @@ def test_alpha_is_not_estimable_without_shared_items_or_variation():
     ),
     st.integers(0, 2**32 - 1),
 )
-def test_a_resample_has_the_alpha_that_the_package_gives_it(rows, seed):
+def test_the_figure_and_each_resample_have_the_alpha_that_the_package_gives(rows, seed):
     domain = np.array([1.0, 2.0, 3.0, 5.0])
     counts = np.array([[row.count(value) for value in domain] for row in rows])
     weights = np.random.default_rng(seed).multinomial(
         len(rows), [1 / len(rows)] * len(rows), size=5
     )
+    weights = np.vstack([np.ones_like(weights[:1]), weights])  # the figure is the first
     for metric in METRICS:
         found = _resampled(counts, domain, metric)(weights.astype(float))
         for times, alpha in zip(weights, found, strict=True):

@@ -50,3 +50,13 @@ def test_a_machine_without_a_sandbox_level_gives_exit_code_6(
     assert said.code == 6
     assert "Too few layers." in said.out
     assert json.loads(shell("doctor", "--json").out)["sandbox"]["problem"]
+
+
+def test_an_installation_without_its_analysis_is_named(
+    working: None, shell: Any, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    assert json.loads(shell("doctor", "--json").out)["analysis"] is True
+    monkeypatch.setattr("tutorsim.cli.doctor.find_spec", lambda name: None)
+    said = shell("doctor")
+    assert said.code == 1
+    assert "Analysis     missing" in said.out

@@ -13,7 +13,7 @@ from typing import Any, Final
 
 from tutorsim.errors import UsageError
 
-__all__ = ["DEFAULT_SYSTEM", "GROUP", "Shipped", "load", "shipped", "system_names"]
+__all__ = ["DEFAULT_SYSTEM", "GROUP", "Shipped", "load", "named", "shipped", "system_names"]
 
 GROUP: Final = "tutorsim.systems"
 """The entry-point group of systems that other packages bring."""
@@ -89,14 +89,15 @@ def load(name: str, part: str) -> Any:
     """
     own = shipped(name)
     if own is not None:
-        return _named(getattr(own, part))
+        return named(getattr(own, part))
     value = _others()[name].load()
     found = value if part == "system" else getattr(value, part)
-    return _named(found) if isinstance(found, str) else found
+    return named(found) if isinstance(found, str) else found
 
 
 @cache
-def _named(place: str) -> Any:
+def named(place: str) -> Any:
+    """What stands at a place `module:name`."""
     module, _, name = place.partition(":")
     return getattr(import_module(module), name)
 

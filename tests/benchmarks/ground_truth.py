@@ -18,14 +18,14 @@ from tutorsim.analysis.outcomes.where_other_rules_diverge import alternatives_of
 from tutorsim.analysis.recount import recount
 from tutorsim.cost_plan import load_prices
 from tutorsim.records import EpisodeRecord, Turn
-from tutorsim.runner.branch_study import Alternative, branch_study
+from tutorsim.runner.branching import Alternative, Parent
 from tutorsim.runner.cost_cap import Budget
 from tutorsim.runner.open_recording import open_recording
-from tutorsim.runner.parent_answers import Parent
 from tutorsim.runner.study_recorder import RecordingOptions, record
 from tutorsim.sandbox import Sandbox
 from tutorsim.standin import StandIn
 from tutorsim.systems import LoadedStudy, load_study
+from tutorsim.systems.panel.branch import branch_study
 from tutorsim.vocabularies import BALLOT_FORMATS, PROTOCOLS, Protocol
 from tutorsim.voting import cast_as, leaders, masses_of, tally
 

@@ -23,14 +23,12 @@ from tutorsim.cost_plan import PriceTable, load_prices
 from tutorsim.errors import UsageError
 from tutorsim.records import RUN_FILE, Branch
 from tutorsim.replay import MANIFEST_FILE
-from tutorsim.runner.branch_cost_plan import BranchPlan, plan_branch
-from tutorsim.runner.branch_study import Alternative, branch_study
+from tutorsim.runner.branching import Alternative, Branching, BranchPlan, Parent
 from tutorsim.runner.find_recording import find_recording
 from tutorsim.runner.log_digest_check import check_log_of
 from tutorsim.runner.open_recording import Recording, open_recording
-from tutorsim.runner.parent_answers import Parent
-from tutorsim.systems import load_recorded_study
-from tutorsim.systems.panel.study import PanelStudy, panel_study
+from tutorsim.system_registry import named
+from tutorsim.systems import LoadedStudy, load_recorded_study
 from tutorsim.vocabularies import PROTOCOLS, Protocol, TiePolicy
 
 __all__ = ["branch"]
@@ -166,7 +164,7 @@ def _check_output(output: Path | None, recording: Path, run: Path) -> None:
 class _Begun:
     """What a folder holds of a branch already."""
 
-    study: PanelStudy
+    study: LoadedStudy
     continuations: int
     episodes: Set[str]
     """Episodes of the parent that are kept: all of a finished branch, otherwise those begun."""
@@ -181,8 +179,9 @@ def _begun(output: Path) -> _Begun | None:
     path = output / "study.toml"
     if not path.exists():
         return None
-    loaded = panel_study(load_recorded_study(output), command="branch")
-    here = loaded.study.branch
+    loaded = load_recorded_study(output)
+    loaded.system.check_command("branch")
+    here = loaded.branch
     if here is None:
         return _Begun(loaded, 1, frozenset())
     found = (re.match(r"(.+)\.c[0-9]{2}\.", one.name) for one in output.iterdir())
@@ -191,13 +190,13 @@ def _begun(output: Path) -> _Begun | None:
     return _Begun(loaded, here.continuations, frozenset(kept))
 
 
-def _check_same_branch(output: Path, study: PanelStudy, loaded: PanelStudy) -> None:
+def _check_same_branch(output: Path, study: LoadedStudy, loaded: LoadedStudy) -> None:
     """Refuse a folder that holds something else, and say how it differs.
 
     Raises:
         UsageError: If it does.
     """
-    here, wanted = study.study.branch, loaded.study.branch
+    here, wanted = study.branch, loaded.branch
     if here is None or wanted is None or here.parent_recording != wanted.parent_recording:
         raise UsageError(
             f"{output} holds another recording ({study.study.name}).",
@@ -262,22 +261,23 @@ def _planned(
     prices: PriceTable,
     begun: _Begun | None,
     count: Count,
-) -> tuple[PanelStudy, Parent, BranchPlan]:
+) -> tuple[LoadedStudy, Parent, BranchPlan]:
     """The branch's study, its parent and its plan, with a limit those of its best episodes.
 
     What was begun may grow: it keeps its episodes, and has no fewer continuations.
     """
     draws = max(continuations, begun.continuations if begun else 1)
+    branching: Branching = named(recording.loaded.system.branching)
 
-    def study(only: set[str] | None) -> tuple[PanelStudy, Parent]:
-        loaded = branch_study(
+    def study(only: set[str] | None) -> tuple[LoadedStudy, Parent]:
+        loaded = branching.study(
             recording, run.episodes, changed, first_turns, continuations=draws, only=only
         )
-        assert loaded.study.branch is not None
-        return loaded, Parent(recording, loaded.study.branch)
+        assert loaded.branch is not None
+        return loaded, Parent(recording, loaded.branch)
 
     loaded, parent = study(None)
-    planned = plan_branch(loaded, parent, run.episodes, prices, on_progress=count)
+    planned = branching.plan(loaded, parent, run.episodes, prices, on_progress=count)
     if limit is None or len(planned.episodes) <= limit:
         return loaded, parent, planned
     planned = planned.limited(limit, also=begun.episodes if begun else frozenset())

@@ -6,7 +6,7 @@ from rich.console import RenderableType
 from rich.text import Text
 
 from tutorsim.cli.output_elements import Prose, caption, heading, number, table
-from tutorsim.runner.branch_cost_plan import BranchPlan, EpisodePlan
+from tutorsim.runner.branching import BranchPlan, EpisodePlan
 from tutorsim.systems import CallRange
 
 __all__ = ["branch_plan_shown", "calls_to_pay_shown"]

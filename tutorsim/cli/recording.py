@@ -18,8 +18,8 @@ from tutorsim.systems import LoadedStudy
 
 if TYPE_CHECKING:
     from tutorsim.records import EpisodeLine, StopCount
+    from tutorsim.runner.branching import Parent
     from tutorsim.runner.cost_cap import Budget
-    from tutorsim.runner.parent_answers import Parent
     from tutorsim.runner.recording_queue import RecordingOptions
 
 __all__ = [

@@ -79,7 +79,7 @@ def run(
     if as_json and not dry_run:
         raise click.UsageError("--json goes with --dry-run.")
     loaded = load_study(study, overrides=_overrides(options, study))
-    from tutorsim.runner.parent_answers import check_parent
+    from tutorsim.runner.branching import check_parent
 
     check_parent(loaded, None)
     table = load_prices(prices)

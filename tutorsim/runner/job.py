@@ -17,7 +17,7 @@ from tutorsim.study import EpisodeSpec
 from tutorsim.systems import LoadedStudy
 
 if TYPE_CHECKING:  # a replay needs nothing that sends
-    from tutorsim.runner.parent_answers import ParentEpisode
+    from tutorsim.runner.branching import ParentEpisode
     from tutorsim.runner.person import Hearing
 
 __all__ = ["Job", "Lines", "Piece", "study_piece"]

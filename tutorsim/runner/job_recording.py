@@ -20,9 +20,9 @@ from tutorsim.replay import Cassette, Witness
 from tutorsim.replay.episode_recording import Deck, Tape
 from tutorsim.replay.manifest import Digests
 from tutorsim.replay.recorded_call import Interaction
+from tutorsim.runner.branching import ParentEpisode
 from tutorsim.runner.cost_cap import Budget
 from tutorsim.runner.job import Job, Lines, Piece
-from tutorsim.runner.parent_answers import ParentEpisode
 from tutorsim.runner.recording_queue import Line, RecordingOptions
 from tutorsim.runner.recording_session import BaseSession
 

@@ -14,13 +14,13 @@ from tutorsim.replay import EpisodeEntry, FolderLock, Manifest, VerdictStore, wr
 from tutorsim.replay.code_verdicts import program_digest
 from tutorsim.replay.person_inputs import InputStore
 from tutorsim.replay.text_or_compressed import check_regular
+from tutorsim.runner.branching import Parent, ParentEpisode, check_parent
 from tutorsim.runner.cost_cap import Budget
 from tutorsim.runner.event_loop import run_in_loop
 from tutorsim.runner.folder_checks import check_folders
 from tutorsim.runner.job import Job, study_piece
 from tutorsim.runner.job_recording import Taping
 from tutorsim.runner.machine_facts import fingerprint_text, machine_facts
-from tutorsim.runner.parent_answers import Parent, ParentEpisode, check_parent
 from tutorsim.runner.person import Hearing
 from tutorsim.runner.recording_queue import RecordingOptions, check_no_keys
 from tutorsim.runner.recording_session import (

@@ -22,7 +22,7 @@ from tutorsim.mechanisms.call_log import CallLog
 from tutorsim.mechanisms.flow import Flow
 from tutorsim.mechanisms.retest_prompts import AskedTogether, BallotReading, votes_again
 from tutorsim.model import Call, CallKey, Request
-from tutorsim.records import EpisodeLine, Failure, StudyHead, SystemSettings, VotingSettings
+from tutorsim.records import Branch, EpisodeLine, Failure, StudyHead, SystemSettings, VotingSettings
 from tutorsim.scripted_mind import Recogniser
 from tutorsim.study import BaseModels, BaseStudy, EpisodeSpec
 from tutorsim.tasks import Task, TaskFormat, safe_id, tasks_digest
@@ -114,6 +114,11 @@ class LoadedStudy:
         raise NotImplementedError
 
     # --- what it may say otherwise ----------------------------------------------------------
+
+    @property
+    def branch(self) -> Branch | None:
+        """What its recording continues and changes; `None` for a study of its own episodes."""
+        return None
 
     def check(self, path: Path) -> None:
         """Refuse names that the catalog does not have.
@@ -376,6 +381,10 @@ class System:
     """Minds of the scripted model for its prompts, asked in order."""
     commands: frozenset[str] = frozenset()
     """Those of `diverge`, `compare`, `retest`, `branch` that apply to its runs."""
+    branching: str = ""
+    """`module:name` of its `tutorsim.runner.branching.Branching`, where `branch` applies."""
+    before_decision: tuple[str, ...] = ()
+    """Stages of a turn that come before its decision, which a branch takes from its parent."""
     demo: str = ""
     """Folder of its bundled recording; empty for none."""
     example: str = ""

@@ -53,6 +53,8 @@ PANEL: Final = System(
     view="tutorsim.analysis.systems.panel_view:VIEW",
     standin=(_mind,),
     commands=frozenset({"branch", "compare", "diverge", "retest"}),
+    branching="tutorsim.systems.panel.branch:BRANCHING",
+    before_decision=PANEL_STAGES,
     demo="demo",
     example="published",
 )

@@ -296,6 +296,11 @@ class PanelStudy(LoadedStudy):
         """The study as it is for the episodes of one of its panels; as it is for `None`."""
         return self if panel is None else replace(self, study=self.study.of_panel(panel))
 
+    @property
+    def branch(self) -> Branch | None:
+        """What its recording continues and changes."""
+        return self.study.branch
+
     def alternative(self, branch: Branch) -> "PanelStudy":
         """The study with what a branch changes in force, as it is once the path is left."""
         study = self.study

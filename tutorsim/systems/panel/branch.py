@@ -1,4 +1,4 @@
-"""What a branch will take over and what it will ask for, before anything is sent.
+"""A branch of a panel's recording: its study, and what it will take over and ask for.
 
 Each episode is driven against its parent's recording until the first call that the parent cannot
 answer: what was answered up to there is taken over for certain. From there on the number of
@@ -8,25 +8,125 @@ took on average.
 
 from collections import Counter, defaultdict
 from collections.abc import Callable, Iterable, Mapping, Sequence, Set
-from dataclasses import dataclass
+from dataclasses import replace
 from typing import Final
 
-from tutorsim.cost_plan import PriceTable, between
-from tutorsim.errors import RecordingError
+from tutorsim.cost_plan import PriceTable
+from tutorsim.errors import RecordingError, UsageError
 from tutorsim.mechanisms.flow import CodeResult, CodeRun
 from tutorsim.model import Call, CallKey, Reply
-from tutorsim.records import Branch, EpisodeRecord
-from tutorsim.runner.parent_answers import Parent
+from tutorsim.records import Branch, BranchedEpisode, EpisodeRecord
+from tutorsim.runner.branching import (
+    Alternative,
+    Branching,
+    BranchPlan,
+    EpisodePlan,
+    Parent,
+    total_cost,
+)
+from tutorsim.runner.open_recording import Recording
 from tutorsim.runner.recorded_prefix import Ahead, ahead
 from tutorsim.runner.usual_length import length_of
 from tutorsim.study import EpisodeSpec
 from tutorsim.systems import CallRange
 from tutorsim.systems.panel.episode import episode
 from tutorsim.systems.panel.prompt_context import Scene, scene_of
-from tutorsim.systems.panel.study import PANEL_STAGES, TIE_STAGES, PanelStudy
+from tutorsim.systems.panel.study import (
+    PANEL_STAGES,
+    RESERVED_AGENTS,
+    TIE_STAGES,
+    PanelStudy,
+    panel_study,
+)
 from tutorsim.systems.panel.turn import panel_format
+from tutorsim.vocabularies import MAX_ROLES, MIN_ROLES
 
-__all__ = ["BranchPlan", "EpisodePlan", "calls_to_pay", "plan_branch"]
+# --- Branch study --------------------------------------------------------------------------------
+
+
+def branch_study(
+    recording: Recording,
+    episodes: Sequence[EpisodeRecord],
+    alternative: Alternative,
+    first_turns: Mapping[str, int],
+    *,
+    continuations: int = 1,
+    only: Set[str] | None = None,
+) -> PanelStudy:
+    """The study that a branch records.
+
+    Args:
+        recording: The parent.
+        episodes: The parent's log; failed episodes are left out of the branch.
+        alternative: What is changed.
+        first_turns: Episode → first turn that the alternative may decide otherwise. Complete
+            episodes that are not in it are covered.
+        continuations: Draws of each episode's future.
+        only: Take up these episodes alone, and leave the others open; `None` takes up all.
+
+    Raises:
+        UsageError: If the parent is a branch itself, or its catalog lacks a role.
+        RecordingError: If the prompts of this tutorsim are not the recorded ones.
+    """
+    loaded = panel_study(recording.loaded, command="branch")
+    study = loaded.study
+    if study.branch is not None:
+        raise UsageError(
+            f"{recording.folder} is a branch itself.",
+            why="A branch continues a recording of logged episodes.",
+            hint="Branch its parent under the alternative that you want.",
+        )
+    _check_prompts(recording)
+    loaded = loaded.with_shipped()
+    _check_roles(loaded, alternative.roles)
+    complete = [e for e in episodes if e.status == "complete"]
+    taken_up = {
+        e.episode_id: BranchedEpisode(turn=first_turns[e.episode_id], winners=_winners(e))
+        for e in complete
+        if e.episode_id in first_turns and (only is None or e.episode_id in only)
+    }
+    branch = Branch(
+        parent=study.name,
+        parent_study=recording.manifest.study_digest,
+        parent_recording=recording.manifest.recording_digest(),
+        **vars(alternative),
+        continuations=continuations,
+        covered=tuple(e.episode_id for e in complete if e.episode_id not in first_turns),
+        episodes=taken_up,
+    )
+    changed = study.model_copy(update={"name": f"{study.name[:73]}-branch", "branch": branch})
+    return replace(loaded, study=changed)
+
+
+def _winners(episode: EpisodeRecord) -> tuple[str, ...]:
+    return tuple(turn.decision.winner for turn in episode.turns if turn.decision is not None)
+
+
+def _check_prompts(recording: Recording) -> None:
+    if recording.drifted:
+        raise RecordingError(
+            f"{recording.folder}: the prompts of this tutorsim are not the recorded ones.",
+            why="What follows the cursor would be asked in other words than what came before it.",
+            hint="Branch with the tutorsim that recorded it, or record the study anew.",
+        )
+
+
+def _check_roles(loaded: PanelStudy, roles: Sequence[str] | None) -> None:
+    if roles is None:
+        return
+    known = [role for role in loaded.catalog.roles if role not in RESERVED_AGENTS]
+    unknown = [role for role in roles if role not in known]
+    if unknown or len(set(roles)) != len(roles) or not MIN_ROLES <= len(roles) <= MAX_ROLES:
+        raise UsageError(
+            f"A panel of {', '.join(roles)} cannot go on.",
+            why=f"The recording's catalog has no role {unknown[0]!r} for a panel."
+            if unknown
+            else f"A panel has {MIN_ROLES} to {MAX_ROLES} different roles.",
+            hint=f"Its roles are {', '.join(known)}.",
+        )
+
+
+# --- Branch cost plan ----------------------------------------------------------------------------
 
 Stages = Counter[str]
 """How many calls of each stage."""
@@ -36,78 +136,6 @@ Usage = Mapping[str, tuple[float, float]]
 
 LIKE: Final[Mapping[str, str]] = {"tie_critique": "critique", "tie_vote": "vote_final"}
 """Where a parent held no tie round, what its calls are like."""
-
-
-@dataclass(frozen=True)
-class EpisodePlan:
-    """What one episode of the parent takes to continue."""
-
-    episode_id: str
-    benchmark: str
-    condition: str
-    turn: int
-    """The cursor: the first turn that the alternative decides."""
-    first_paid: str
-    """Key of the first call that the parent cannot answer."""
-    reused: int
-    """Calls taken over before that one, all continuations together."""
-    calls: CallRange
-    """Calls to pay for, all continuations together."""
-    tokens: tuple[int, int]
-    """Estimated input and output tokens of the longest path without second askings."""
-    least_cost: float | None
-    """US dollars; `None` where a price is unknown."""
-    cost: float | None
-    """Of the longest path."""
-    shrinks: float
-    """Width by which the worst-case bounds of its benchmark and condition shrink, at most."""
-
-    @property
-    def worth(self) -> float:
-        """Width per dollar at the middle of the range; per call where a price is unknown."""
-        if self.least_cost is None or self.cost is None or not self.cost:
-            return self.shrinks / max((self.calls.least + self.calls.most) / 2, 1)
-        return self.shrinks / ((self.least_cost + self.cost) / 2)
-
-
-@dataclass(frozen=True)
-class BranchPlan:
-    """What a branch takes."""
-
-    episodes: tuple[EpisodePlan, ...]
-    """The one that shrinks the bounds most per dollar first."""
-    covered: int
-    """Episodes that the alternative cannot change."""
-    reused: int
-    """Calls taken over, those of covered episodes among them."""
-    calls: CallRange
-    tokens: tuple[int, int]
-    least_cost: float | None
-    cost: float | None
-    prices_as_of: str
-    share: float | None = None
-    """How long the parent's episodes are, from 0, the shortest, to 1, the longest; `None` where
-    they can have one length only."""
-
-    @property
-    def expected_cost(self) -> float | None:
-        """The cost as far from the least to the most as the parent's episodes are long."""
-        return between(self.least_cost, self.cost, self.share)
-
-    def limited(self, limit: int, *, also: Set[str]) -> "BranchPlan":
-        """The plan of so many episodes, those first that shrink the bounds most per dollar.
-
-        Args:
-            limit: How many.
-            also: Episodes that stay, whatever they shrink.
-        """
-        kept = self.reused - sum(plan.reused for plan in self.episodes)
-        chosen = [
-            plan
-            for place, plan in enumerate(self.episodes)
-            if place < limit or plan.episode_id in also
-        ]
-        return _summed(chosen, self.covered, kept, self.prices_as_of, self.share)
 
 
 def plan_branch(
@@ -147,27 +175,7 @@ def plan_branch(
     kept = sum(len(e.calls) for e in episodes if e.episode_id in covered)
     length = length_of(parent.recording.folder)
     share = None if length is None else length.share
-    return _summed(plans, len(covered), kept, prices.as_of, share)
-
-
-def _summed(
-    plans: Sequence[EpisodePlan],
-    covered: int,
-    kept: int,
-    prices_as_of: str,
-    share: float | None,
-) -> BranchPlan:
-    return BranchPlan(
-        episodes=tuple(plans),
-        covered=covered,
-        reused=kept + sum(plan.reused for plan in plans),
-        calls=sum((plan.calls for plan in plans), CallRange(0, 0, 0)),
-        tokens=(sum(p.tokens[0] for p in plans), sum(p.tokens[1] for p in plans)),
-        least_cost=_total(plan.least_cost for plan in plans),
-        cost=_total(plan.cost for plan in plans),
-        prices_as_of=prices_as_of,
-        share=share,
-    )
+    return BranchPlan.of(plans, len(covered), kept, prices.as_of, share)
 
 
 def _plan_one(
@@ -314,14 +322,11 @@ def _cost(
     for stage, n in stages.items():
         asked, answered = _mean(stage, usage)
         costs.append(prices.cost(named.get(stage, tutor), round(n * asked), round(n * answered)))
-    return _total(costs)
-
-
-def _total(costs: Iterable[float | None]) -> float | None:
-    found = list(costs)
-    known = [cost for cost in found if cost is not None]
-    return sum(known) if len(known) == len(found) else None
+    return total_cost(costs)
 
 
 def _times(draws: int, cost: float | None) -> float | None:
     return None if cost is None else draws * cost
+
+
+BRANCHING: Final = Branching(study=branch_study, plan=plan_branch)

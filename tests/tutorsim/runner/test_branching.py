@@ -14,8 +14,8 @@ from tutorsim.model import CALL_HEADER, Call, CallKey
 from tutorsim.records import Branch, BranchedEpisode
 from tutorsim.replay import read_cassette
 from tutorsim.replay.episode_recording import Deck
+from tutorsim.runner.branching import Parent, ParentEpisode
 from tutorsim.runner.open_recording import Recording, open_recording
-from tutorsim.runner.parent_answers import Parent, ParentEpisode
 from tutorsim.systems.panel.episode import episode
 from tutorsim.systems.panel.prompt_context import Scene
 

@@ -8,9 +8,10 @@ import pytest
 
 from tutorsim.errors import RecordingError, UsageError
 from tutorsim.records import Failure, read_episodes
-from tutorsim.runner.branch_study import Alternative, branch_study
+from tutorsim.runner.branching import Alternative
 from tutorsim.runner.open_recording import Recording, open_recording
 from tutorsim.systems import LoadedStudy, load_study, write_study
+from tutorsim.systems.panel.branch import branch_study
 
 ICE, MOON = (f"sciq.{task}.help_avoidant.simple" for task in ("ice", "moon"))
 BASELINES = tuple(f"sciq.{task}.help_avoidant.baseline" for task in ("ice", "moon"))

@@ -9,9 +9,10 @@ import pytest
 
 from tutorsim.model import CallKey
 from tutorsim.records import Branch, read_episodes
-from tutorsim.runner.branch_cost_plan import BranchPlan, EpisodePlan, calls_to_pay
+from tutorsim.runner.branching import BranchPlan, EpisodePlan
 from tutorsim.standin import StandIn
 from tutorsim.systems import CallRange
+from tutorsim.systems.panel.branch import calls_to_pay
 from tutorsim.systems.panel.prompt_context import Scene
 from tutorsim.vocabularies import DEFAULT_ROLES
 

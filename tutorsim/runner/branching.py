@@ -1,4 +1,4 @@
-"""The recording that a branch continues: what it answers, and what it must answer.
+"""A branch of a recording: what it changes, what its parent answers, and what it will ask for.
 
 Before an episode's cursor every call is the parent's, and one that it cannot answer is refused:
 nothing is paid for there. After the cursor the parent may still answer, as long as the path is
@@ -8,11 +8,13 @@ flow marks its calls as fresh, and the parent answers none of them, even where t
 
 import hashlib
 import os
-from collections.abc import Callable
+from collections.abc import Callable, Iterable, Sequence, Set
 from dataclasses import dataclass
 from functools import cached_property, lru_cache, partial
 from pathlib import Path
+from typing import NamedTuple
 
+from tutorsim.cost_plan import between
 from tutorsim.errors import ChangedCallError, RecordingError, RecordingRefused, UsageError
 from tutorsim.mechanisms.flow import CodeResult, CodeRun
 from tutorsim.model import CALL_HEADER, Call, CallKey
@@ -28,10 +30,9 @@ from tutorsim.replay.text_or_compressed import (
 )
 from tutorsim.runner.open_recording import Recording
 from tutorsim.study import EpisodeSpec
-from tutorsim.systems import LoadedStudy
-from tutorsim.systems.panel.study import PANEL_STAGES, PanelStudy
-
-__all__ = ["Parent", "ParentEpisode", "check_parent"]
+from tutorsim.systems import CallRange, LoadedStudy
+from tutorsim.systems.system import sum_of
+from tutorsim.vocabularies import Protocol, TiePolicy
 
 RESTORE = "Restore the file from version control."
 
@@ -44,6 +45,8 @@ class ParentEpisode:
     """The branch's episode."""
     cursor: int | None
     """The first turn that the alternative decides; `None` where the episode is covered."""
+    before_decision: tuple[str, ...]
+    """Stages of that turn that come before its decision."""
     read: Callable[[], Cassette]
 
     @cached_property
@@ -103,7 +106,9 @@ class ParentEpisode:
         """Whether a call comes before the first decision that the alternative takes."""
         if self.cursor is None:
             return True
-        return key.turn < self.cursor or (key.turn == self.cursor and key.stage in PANEL_STAGES)
+        if key.turn == self.cursor:
+            return key.stage in self.before_decision
+        return key.turn < self.cursor
 
     def _check_after_cursor(self, key: CallKey) -> None:
         if self.is_before_cursor(key):
@@ -134,7 +139,8 @@ class Parent:
         """What the parent has for an episode of the branch."""
         taken_up = self.branch.episodes.get(spec.parent_id)
         cursor = None if taken_up is None else taken_up.turn
-        return ParentEpisode(spec, cursor, partial(self._cassette, spec.parent_id))
+        stages = self.recording.loaded.system.before_decision
+        return ParentEpisode(spec, cursor, stages, partial(self._cassette, spec.parent_id))
 
     def verdict(self, run: CodeRun, store: VerdictStore) -> CodeResult | None:
         """The recorded verdict on a program, kept in the branch's store; `None` without one."""
@@ -208,9 +214,134 @@ def check_parent(loaded: LoadedStudy, parent: Parent | None) -> None:
     Raises:
         UsageError: If the study is a branch's and no parent is given.
     """
-    if isinstance(loaded, PanelStudy) and loaded.study.branch is not None and parent is None:
+    if loaded.branch is not None and parent is None:
         raise UsageError(
             f"{loaded.study.name} is the study of a branch and cannot be run on its own.",
             why="Everything before its cursors comes from the recording that it continues.",
             hint="Give the `tutorsim branch` command again to go on with it.",
         )
+
+
+@dataclass(frozen=True)
+class Alternative:
+    """What a branch changes; `None` leaves a thing as it was logged."""
+
+    rule: Protocol | None = None
+    fallback_order: tuple[str, ...] | None = None
+    """Every role of the logged panel."""
+    tie_policy: TiePolicy | None = None
+    roles: tuple[str, ...] | None = None
+    """The panel once another winner was delivered."""
+    model: str | None = None
+    """The tutors' model once another winner was delivered."""
+
+
+@dataclass(frozen=True)
+class EpisodePlan:
+    """What one episode of the parent takes to continue."""
+
+    episode_id: str
+    benchmark: str
+    condition: str
+    turn: int
+    """The cursor: the first turn that the alternative decides."""
+    first_paid: str
+    """Key of the first call that the parent cannot answer."""
+    reused: int
+    """Calls taken over before that one, all continuations together."""
+    calls: CallRange
+    """Calls to pay for, all continuations together."""
+    tokens: tuple[int, int]
+    """Estimated input and output tokens of the longest path without second askings."""
+    least_cost: float | None
+    """US dollars; `None` where a price is unknown."""
+    cost: float | None
+    """Of the longest path."""
+    shrinks: float
+    """Width by which the worst-case bounds of its benchmark and condition shrink, at most."""
+
+    @property
+    def worth(self) -> float:
+        """Width per dollar at the middle of the range; per call where a price is unknown."""
+        if self.least_cost is None or self.cost is None or not self.cost:
+            return self.shrinks / max((self.calls.least + self.calls.most) / 2, 1)
+        return self.shrinks / ((self.least_cost + self.cost) / 2)
+
+
+@dataclass(frozen=True)
+class BranchPlan:
+    """What a branch takes."""
+
+    episodes: tuple[EpisodePlan, ...]
+    """The one that shrinks the bounds most per dollar first."""
+    covered: int
+    """Episodes that the alternative cannot change."""
+    reused: int
+    """Calls taken over, those of covered episodes among them."""
+    calls: CallRange
+    tokens: tuple[int, int]
+    least_cost: float | None
+    cost: float | None
+    prices_as_of: str
+    share: float | None = None
+    """How long the parent's episodes are, from 0, the shortest, to 1, the longest; `None` where
+    they can have one length only."""
+
+    @classmethod
+    def of(
+        cls,
+        plans: Sequence[EpisodePlan],
+        covered: int,
+        kept: int,
+        prices_as_of: str,
+        share: float | None,
+    ) -> "BranchPlan":
+        """The sum of some episodes; `kept` are the calls of the covered ones."""
+        return cls(
+            episodes=tuple(plans),
+            covered=covered,
+            reused=kept + sum(plan.reused for plan in plans),
+            calls=sum_of([plan.calls for plan in plans]),
+            tokens=(sum(p.tokens[0] for p in plans), sum(p.tokens[1] for p in plans)),
+            least_cost=total_cost(plan.least_cost for plan in plans),
+            cost=total_cost(plan.cost for plan in plans),
+            prices_as_of=prices_as_of,
+            share=share,
+        )
+
+    @property
+    def expected_cost(self) -> float | None:
+        """The cost as far from the least to the most as the parent's episodes are long."""
+        return between(self.least_cost, self.cost, self.share)
+
+    def limited(self, limit: int, *, also: Set[str]) -> "BranchPlan":
+        """The plan of so many episodes, those first that shrink the bounds most per dollar.
+
+        Args:
+            limit: How many.
+            also: Episodes that stay, whatever they shrink.
+        """
+        kept = self.reused - sum(plan.reused for plan in self.episodes)
+        chosen = [
+            plan
+            for place, plan in enumerate(self.episodes)
+            if place < limit or plan.episode_id in also
+        ]
+        return BranchPlan.of(chosen, self.covered, kept, self.prices_as_of, self.share)
+
+
+def total_cost(costs: Iterable[float | None]) -> float | None:
+    """The sum; `None` where a cost is unknown."""
+    found = list(costs)
+    known = [cost for cost in found if cost is not None]
+    return sum(known) if len(known) == len(found) else None
+
+
+class Branching(NamedTuple):
+    """How a system's recordings are branched: what `tutorsim branch` asks of the system."""
+
+    study: Callable[..., LoadedStudy]
+    """From the parent, its log, an `Alternative` and the first turn that it decides in each
+    episode to the study of the branch."""
+    plan: Callable[..., BranchPlan]
+    """From that study, the `Parent`, its log and prices to what the branch takes."""

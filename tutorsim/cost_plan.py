@@ -16,6 +16,7 @@ from typing import Final
 from pydantic import BaseModel, ConfigDict, Field, ValidationError
 
 from tutorsim.errors import CatalogError
+from tutorsim.named_files import read_named
 from tutorsim.systems import CallRange, LoadedStudy, sum_of
 
 __all__ = ["Plan", "Price", "PriceTable", "between", "cost_of", "load_prices", "plan"]
@@ -66,7 +67,7 @@ def load_prices(path: Path | None = None) -> PriceTable:
     if path is None:
         return _shipped_prices()
     try:
-        return PriceTable.model_validate(tomllib.loads(path.read_text(encoding="utf-8")))
+        return PriceTable.model_validate(tomllib.loads(read_named(path).decode()))
     except (OSError, ValueError, ValidationError) as error:
         raise CatalogError(
             f"{path} is no price table.",

@@ -16,6 +16,7 @@ from typing import Annotated, Any, ClassVar, Literal, Self, TypeVar, get_args, g
 from pydantic import BaseModel, ConfigDict, Field, ValidationError
 
 from tutorsim.errors import StudyError
+from tutorsim.named_files import read_named
 from tutorsim.system_registry import DEFAULT_SYSTEM
 from tutorsim.tasks import Task
 
@@ -212,7 +213,7 @@ def nearest(name: str, known: Sequence[str]) -> str:
 
 def _read_toml(path: Path) -> dict[str, Any]:
     try:
-        return tomllib.loads(path.read_text(encoding="utf-8-sig"))
+        return tomllib.loads(read_named(path).decode("utf-8-sig"))
     except OSError as error:
         shipped = ", ".join(shipped_studies())
         raise StudyError(

@@ -13,6 +13,7 @@ from tutorsim.analysis.ballots.table_to_arrays import Piece, VoteReader
 from tutorsim.analysis.ballots.turn_profiles import RICH, TURN, Place
 from tutorsim.analysis.ballots.whole_turn_batches import TurnOrder, whole_turns
 from tutorsim.errors import BallotFileError
+from tutorsim.named_files import open_named
 
 __all__ = ["PieceRows", "ask", "is_regular", "pieces_of", "rows_of", "stated_in"]
 
@@ -46,7 +47,8 @@ def ask(file: Path, question: Callable[[pl.LazyFrame], T]) -> T:
         BallotFileError: If the file cannot be read.
     """
     try:
-        return question(pl.scan_parquet(file, hive_partitioning=False))
+        open_named(file).close()
+        return question(pl.scan_parquet(file.absolute(), glob=False, hive_partitioning=False))
     except (OSError, pl.exceptions.PolarsError) as error:
         raise BallotFileError(
             f"{file} cannot be read as ballots.",

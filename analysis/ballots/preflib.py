@@ -26,6 +26,7 @@ import polars as pl
 
 from tutorsim.analysis.runs.exported_tables import BALLOTS_SCHEMA
 from tutorsim.errors import BallotFileError
+from tutorsim.named_files import read_named
 from tutorsim.vocabularies import Protocol
 
 __all__ = ["PREFLIB_SUFFIXES", "Groups", "PrefLibRead", "preflib_text", "read_preflib"]
@@ -198,7 +199,7 @@ def _written(order: Groups, kind: str) -> str:
 def _parse(file: Path) -> tuple[_Head, list[tuple[Groups, int, int]]]:
     """The head, and each order with its multiplicity and line number."""
     try:
-        lines = file.read_text(encoding="utf-8-sig").splitlines()
+        lines = read_named(file).decode("utf-8-sig").splitlines()
     except (OSError, UnicodeDecodeError) as error:
         raise _bad(file, None, str(error)) from error
     head = _Head()

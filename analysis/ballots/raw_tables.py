@@ -13,6 +13,7 @@ import orjson
 import polars as pl
 
 from tutorsim.analysis.ballots.row_refusals import unreadable
+from tutorsim.named_files import open_named, read_named
 
 __all__ = ["CELL_SUFFIXES", "Cells", "read_cells"]
 
@@ -59,17 +60,22 @@ Raw = tuple[pl.DataFrame, tuple[str, ...]]
 
 
 def _read_csv(file: Path) -> Raw:
-    with file.open("rb") as opened:
+    with open_named(file) as opened:
         head = opened.read(_HEAD)
     separator = _separator(head)
     try:
-        return pl.read_csv(file, infer_schema=False, separator=separator), ()
+        return pl.read_csv(file.absolute(), infer_schema=False, separator=separator, glob=False), ()
     except pl.exceptions.ComputeError as error:
         if "utf-8" not in str(error).lower():
             raise
-    text = file.read_bytes().decode("cp1252")
+    text = read_named(file).decode("cp1252")
     frame = pl.read_csv(io.StringIO(text), infer_schema=False, separator=separator)
     return frame, ("its text is not UTF-8 and was read as Windows-1252",)
+
+
+def _read_parquet(file: Path) -> Raw:
+    open_named(file).close()
+    return pl.read_parquet(file.absolute(), glob=False, hive_partitioning=False), ()
 
 
 def _separator(head: bytes) -> str:
@@ -82,7 +88,7 @@ def _separator(head: bytes) -> str:
 
 def _read_json_lines(file: Path) -> Raw:
     values: list[Mapping[str, Any]] = []
-    for number, line in enumerate(file.read_bytes().splitlines(), start=1):
+    for number, line in enumerate(read_named(file).splitlines(), start=1):
         try:
             value = orjson.loads(line) if line.strip() else {}
         except ValueError as error:
@@ -95,7 +101,7 @@ def _read_json_lines(file: Path) -> Raw:
 
 def _read_json(file: Path) -> Raw:
     try:
-        values = orjson.loads(file.read_bytes())
+        values = orjson.loads(read_named(file))
     except ValueError as error:
         raise unreadable(file, f"it is no JSON: {error}") from error
     if not isinstance(values, list) or not all(isinstance(value, dict) for value in values):
@@ -117,7 +123,7 @@ def _text(value: object) -> str | None:
 
 
 _READERS: Final[Mapping[str, Callable[[Path], Raw]]] = {
-    ".parquet": lambda file: (pl.read_parquet(file, hive_partitioning=False), ()),
+    ".parquet": _read_parquet,
     ".csv": _read_csv,
     ".tsv": _read_csv,
     ".jsonl": _read_json_lines,

@@ -338,7 +338,7 @@ def _open_votes_of(folder: Path, run: RunRecord, ballots: pl.DataFrame | None) -
 
 
 def _ballot_files(path: Path) -> list[Path]:
-    if path.is_file():
+    if path.exists() and not path.is_dir():
         return [path]
     files = sorted(p for p in path.glob("*") if p.suffix.lower() in BALLOT_SUFFIXES)
     exported = [p for p in files if p.stem == "ballots"]

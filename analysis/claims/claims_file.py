@@ -8,6 +8,7 @@ from typing import Any, Final, Literal, NamedTuple
 from pydantic import BaseModel, ConfigDict, ValidationError, field_validator
 
 from tutorsim.errors import ClaimsError
+from tutorsim.named_files import read_named
 
 __all__ = [
     "CLAIMS_VERSION",
@@ -155,7 +156,7 @@ def read_claims(path: Path) -> ClaimsFile:
             else than claims; naming the first fault.
     """
     try:
-        found = json.loads(path.read_text(encoding="utf-8"), parse_constant=_no_number)
+        found = json.loads(read_named(path).decode(), parse_constant=_no_number)
     except (OSError, ValueError, RecursionError) as error:
         raise ClaimsError(
             f"{path} cannot be read as claims.", why=_why(error), hint=_AGAIN

@@ -20,6 +20,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from tutorsim.errors import UsageError
+from tutorsim.named_files import open_named, read_named
 
 __all__ = ["Embedding", "embedded_similarities", "open_embedding"]
 
@@ -97,7 +98,7 @@ def open_embedding(folder: Path) -> Embedding:
         )
     except Exception as error:  # the library raises whatever its readers do
         raise _no_model(folder, f"{type(error).__name__}: {error}") from error
-    with (folder / file).open("rb") as opened:
+    with open_named(folder / file) as opened:
         digest = file_digest(opened, "sha256").hexdigest()[:12]
     return Embedding(
         f"{folder.resolve().name}, {digest}", lambda texts: np.array(list(model.embed(texts)))
@@ -109,7 +110,7 @@ def _pooling(folder: Path) -> str:
     if not path.is_file():
         return "MEAN"
     try:
-        found = json.loads(path.read_bytes())
+        found = json.loads(read_named(path))
         modes = [key for key, value in found.items() if key.startswith("pooling_mode") and value]
         [pooling] = [_POOLING[mode] for mode in modes]
     except (ValueError, KeyError, AttributeError, OSError) as error:

@@ -8,6 +8,7 @@ from pathlib import Path
 from typing import Any, Final
 
 from tutorsim.errors import RatingFileError
+from tutorsim.named_files import read_named
 from tutorsim.records.ratings import Rubric, Subject
 
 __all__ = ["judge_rubric", "read_rubric", "value_text"]
@@ -81,7 +82,7 @@ def read_rubric(path: Path) -> Rubric:
         RatingFileError: If the file cannot be read, or a value in it cannot be used.
     """
     try:
-        data = tomllib.loads(path.read_text(encoding="utf-8-sig"))
+        data = tomllib.loads(read_named(path).decode("utf-8-sig"))
     except (OSError, ValueError) as error:
         raise _refusal(path, "it cannot be read", str(error)) from error
     strangers = sorted(set(data) - set(_KEYS))

@@ -11,6 +11,7 @@ from pydantic import ValidationError
 from tutorsim.analysis.ratings.rater_assignment import Sheet
 from tutorsim.analysis.ratings.rubric import value_text
 from tutorsim.errors import RatingFileError
+from tutorsim.named_files import read_named
 from tutorsim.records.ratings import Rubric, Survey
 
 __all__ = ["COLUMNS", "Filled", "Row", "read_sheet", "sheet_csv"]
@@ -109,7 +110,7 @@ def _row(line: int, row: dict[str, str]) -> Row:
 
 def _rows(path: Path) -> list[dict[str, str]]:
     try:
-        text = path.read_bytes().decode("utf-8-sig")
+        text = read_named(path).decode("utf-8-sig")
         first = text.partition("\n")[0]
         separator = max(_SEPARATORS, key=first.count)
         reader = csv.DictReader(io.StringIO(text, newline=""), delimiter=separator, strict=True)

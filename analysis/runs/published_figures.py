@@ -13,6 +13,7 @@ from pathlib import Path
 from typing import Any, Final
 
 from tutorsim.errors import UsageError
+from tutorsim.named_files import read_named
 
 __all__ = [
     "QUANTITIES",
@@ -75,7 +76,7 @@ def read_published(path: Path) -> tuple[PublishedFigure, ...]:
         UsageError: If it cannot be read, or an entry is no figure.
     """
     try:
-        text = path.read_text(encoding="utf-8")
+        text = read_named(path).decode()
     except (OSError, UnicodeDecodeError) as error:
         raise UsageError(f"{path} cannot be read.", why=str(error)) from error
     return _parse(text, str(path))

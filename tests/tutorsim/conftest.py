@@ -5,6 +5,7 @@ import hashlib
 import json
 import os
 import re
+import signal
 import subprocess
 import sys
 import threading
@@ -281,6 +282,20 @@ def shell(capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch) -
         return Said(code, said.out, said.err)
 
     return run
+
+
+@pytest.fixture
+def no_waiting() -> Iterator[None]:
+    """A pipe that is read after all fails its test, instead of waiting for a writer for ever."""
+
+    def late(*_: object) -> None:
+        raise AssertionError("a pipe was waited for")
+
+    before = signal.signal(signal.SIGALRM, late)
+    signal.setitimer(signal.ITIMER_REAL, 60)
+    yield
+    signal.setitimer(signal.ITIMER_REAL, 0)
+    signal.signal(signal.SIGALRM, before)
 
 
 @pytest.fixture

@@ -13,6 +13,7 @@ from tutorsim.cli.options import json_option
 from tutorsim.cli.output_elements import number
 from tutorsim.errors import UsageError
 from tutorsim.mechanisms.flow import CodeResult, CodeRun
+from tutorsim.named_files import read_named
 from tutorsim.sandbox import SETTINGS, Sandbox, Setting, Usage
 from tutorsim.tasks import CodeTask, builtin, load_tasks
 
@@ -84,7 +85,7 @@ def _judged(
 
 def _read(file: Path) -> str:
     try:
-        data = sys.stdin.buffer.read() if str(file) == "-" else file.read_bytes()
+        data = sys.stdin.buffer.read() if str(file) == "-" else read_named(file)
     except OSError as error:
         raise UsageError(f"{file} cannot be read.", why=error.strerror or str(error)) from error
     if not data:

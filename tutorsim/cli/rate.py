@@ -15,6 +15,7 @@ from tutorsim.cli.options import json_option
 from tutorsim.cli.output_elements import listing
 from tutorsim.cli.run_or_recording import RunPath
 from tutorsim.errors import FolderError, UsageError
+from tutorsim.named_files import read_named
 from tutorsim.records import RUN_FILE, StudySettings, to_line
 from tutorsim.records.ratings import RATINGS_FILE
 
@@ -248,7 +249,7 @@ def _write(sheets: Sequence[Sheet], path: Path) -> list[Path]:
     text_of = sheet_page if path.suffix == ".html" else sheet_csv
     texts = {_named(path, sheet, len(sheets)): text_of(sheet).encode() for sheet in sheets}
     try:
-        taken = [one for one, text in texts.items() if one.exists() and one.read_bytes() != text]
+        taken = [one for one, text in texts.items() if one.exists() and read_named(one) != text]
         if taken:
             raise FolderError(
                 f"{taken[0]} is there already, and is another file.",

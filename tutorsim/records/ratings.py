@@ -12,6 +12,7 @@ from typing import Final, Literal
 from pydantic import ValidationError
 
 from tutorsim.errors import LogError
+from tutorsim.named_files import read_named
 from tutorsim.records.base_record import SCHEMA_VERSION, Record
 from tutorsim.records.run_head import RunRecord
 
@@ -116,7 +117,7 @@ def read_ratings(folder: Path, run: RunRecord) -> tuple[RatedSheet, ...]:
     if not path.exists():
         return ()
     try:
-        lines = path.read_text(encoding="utf-8").splitlines()
+        lines = read_named(path).decode().splitlines()
         sheets = tuple(RatedSheet.model_validate_json(line) for line in lines)
     except (OSError, ValueError, ValidationError) as error:
         raise LogError(

@@ -13,6 +13,7 @@ from typing import Any, Final, NamedTuple
 from pydantic import ValidationError
 
 from tutorsim.errors import LogError
+from tutorsim.named_files import read_named
 from tutorsim.records.base_record import SCHEMA_VERSION, Record
 from tutorsim.records.episode import BallotRecord, Failure
 from tutorsim.records.run_head import Provenance
@@ -107,8 +108,8 @@ def read_retest(folder: Path) -> Retest | None:
     if not head_path.exists() and not path.exists():
         return None
     try:
-        head = RetestHead.model_validate(json.loads(head_path.read_bytes()))
-        data = path.read_bytes()
+        head = RetestHead.model_validate(json.loads(read_named(head_path)))
+        data = read_named(path)
         if head.retest_sha256 not in (None, hashlib.sha256(data).hexdigest()):
             raise ValueError(f"{path.name} is not the file that {head_path.name} names")
         lines = data.decode().splitlines()

@@ -13,6 +13,7 @@ from pydantic import BaseModel, ValidationError
 from pydantic_core import PydanticUndefined
 
 from tutorsim.errors import LogError
+from tutorsim.named_files import open_named, read_named
 from tutorsim.records.base_record import SCHEMA_VERSION
 from tutorsim.records.episode import EpisodeRecord
 from tutorsim.records.run_head import RunRecord
@@ -46,15 +47,9 @@ def read_run(folder: Path) -> RunRecord:
         LogError: If a file is missing, truncated, edited, or of another version.
     """
     path, episodes = folder / RUN_FILE, folder / EPISODES_FILE
-    if episodes.exists() and not episodes.is_file():
-        raise LogError(
-            f"{episodes} is no regular file.",
-            why="It is a pipe, a folder or a device, which is not read.",
-            hint="Write it again with `tutorsim replay`, into a new folder.",
-        )
     try:
-        run = _checked(path.read_text(encoding="utf-8"), path, RunRecord, 1)
-        with episodes.open("rb") as file:
+        run = _checked(read_named(path).decode(), path, RunRecord, 1)
+        with open_named(episodes) as file:
             digest = hashlib.file_digest(file, "sha256").hexdigest()
     except (OSError, UnicodeDecodeError) as error:
         raise _unreadable(folder, error) from error

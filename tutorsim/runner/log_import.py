@@ -7,6 +7,7 @@ from pathlib import Path
 from typing import NamedTuple
 
 from tutorsim.errors import LogError
+from tutorsim.named_files import open_named
 from tutorsim.records import (
     BallotRecord,
     EpisodeLine,
@@ -149,7 +150,7 @@ def _digest(files: Iterable[Path]) -> str:
     digest = hashlib.sha256()
     for path in files:
         try:
-            with path.open("rb") as file:
+            with open_named(path) as file:
                 digest.update(hashlib.file_digest(file, "sha256").digest())
         except OSError:
             digest.update(b"unreadable")

@@ -3,6 +3,7 @@
 from pathlib import Path
 
 from tutorsim.errors import TaskFileError
+from tutorsim.named_files import open_named
 from tutorsim.tasks.task_file_records import Row
 
 __all__ = ["read_parquet"]
@@ -17,7 +18,8 @@ def read_parquet(path: Path) -> list[Row]:
     import polars as pl  # here, since it is slow to import and most studies need it not
 
     try:
-        rows = pl.read_parquet(path).to_dicts()
+        open_named(path).close()
+        rows = pl.read_parquet(path.absolute(), glob=False).to_dicts()
     except (OSError, pl.exceptions.PolarsError) as error:
         raise TaskFileError(
             f"{path} cannot be read as Parquet.",

@@ -8,6 +8,7 @@ from pathlib import Path
 from typing import Any, NamedTuple, NoReturn
 
 from tutorsim.errors import TaskFileError
+from tutorsim.named_files import read_named
 from tutorsim.tasks.task import safe_id
 
 __all__ = [
@@ -43,7 +44,7 @@ def read_text(path: Path) -> str:
         TaskFileError: If it cannot be read, or is no UTF-8 text.
     """
     try:
-        data = path.read_bytes()
+        data = read_named(path)
     except OSError as error:
         raise TaskFileError(
             f"{path} cannot be read.",

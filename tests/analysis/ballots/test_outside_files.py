@@ -7,10 +7,12 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from tutorsim.analysis.ballots.parquet_batches import rows_of
 from tutorsim.analysis.ballots.reading_options import Hints
 from tutorsim.analysis.ballots.recount_source import open_source
 from tutorsim.analysis.runs.exported_tables import BALLOTS_SCHEMA
 from tutorsim.errors import BallotFileError, UsageError
+from tutorsim.tasks.parquet_task_files import read_parquet
 
 HEAD = "episode_id,turn,stage,voter,candidate,mass,protocol"
 
@@ -59,6 +61,28 @@ def test_the_same_ballots_come_out_of_every_format(tmp_path: Path, form: str) ->
         file
     )
     assert open_source(file).ballots.equals(plain)
+
+
+@pytest.mark.parametrize("form", ["csv", "parquet", "jsonl"])
+@pytest.mark.parametrize(
+    ("named", "beside"),
+    [("a[1]", "a1"), ("q?", "qx"), ("*", "z"), ("d[1]/e", "d1/e"), ("~/b", "b"), ("{a,b}", "b")],
+)
+def test_a_name_is_that_file_and_no_pattern(
+    named: str, beside: str, form: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    for name, voter in ((beside, "another"), (named, "own")):
+        file = Path(f"{name}.{form}")
+        file.parent.mkdir(exist_ok=True)
+        plain = pl.read_csv(csv_file(tmp_path, *ballot(voter, {"x": 1, "y": 0}, "simple")))
+        {"csv": plain.write_csv, "parquet": plain.write_parquet, "jsonl": plain.write_ndjson}[form](
+            file.absolute()
+        )
+    assert set(mass_of(Path(f"{named}.{form}"))) == {("own", "x"), ("own", "y")}
+    if form == "parquet":
+        assert {row.fields["voter"] for row in read_parquet(file)} == {"own"}
+        assert rows_of([file]) == 2
 
 
 def test_json_numbers_name_voters_as_their_digits(tmp_path: Path) -> None:

@@ -1,8 +1,6 @@
 """Nothing of others is overwritten or followed, and nothing is paid twice by a slip."""
 
 import os
-import signal
-from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
@@ -11,21 +9,7 @@ import pytest
 from tutorsim.errors import FolderError
 from tutorsim.runner.folder_checks import check_folders
 
-pytestmark = pytest.mark.loopback
-
-
-@pytest.fixture(autouse=True)
-def _no_waiting() -> Iterator[None]:
-    """A pipe that is read after all fails its test, instead of waiting for a writer for ever."""
-
-    def late(*_: object) -> None:
-        raise AssertionError("a pipe was waited for")
-
-    before = signal.signal(signal.SIGALRM, late)
-    signal.setitimer(signal.ITIMER_REAL, 60)
-    yield
-    signal.setitimer(signal.ITIMER_REAL, 0)
-    signal.signal(signal.SIGALRM, before)
+pytestmark = [pytest.mark.loopback, pytest.mark.usefixtures("no_waiting")]
 
 
 OURS = (

@@ -15,6 +15,7 @@ from typing import Any, Final
 import orjson
 
 from tutorsim.errors import LogError
+from tutorsim.named_files import read_named
 from tutorsim.records import BallotRecord
 from tutorsim.records.debate import (
     AnswerRecord,
@@ -78,7 +79,7 @@ def read_mallm(path: Path, repeat_of: Namer) -> Iterator[Imported]:
         LogError: If the file is truncated or no log of the program.
     """
     try:
-        value = orjson.loads(path.read_bytes())
+        value = orjson.loads(read_named(path))
     except (OSError, orjson.JSONDecodeError) as error:
         raise _foreign(path, str(error)) from error
     logs = value if isinstance(value, list) else [value]

@@ -17,6 +17,7 @@ from typing import Annotated, Any, Final, Literal, TypeVar, get_args
 from pydantic import BaseModel, ConfigDict, Field, ValidationError, model_validator
 
 from tutorsim.errors import TaskFileError
+from tutorsim.named_files import read_named
 from tutorsim.tasks import Task
 
 __all__ = [
@@ -208,7 +209,7 @@ def _shipped(name: str) -> str:
 
 def _read(path: Path) -> object:
     try:
-        text = path.read_text(encoding="utf-8")
+        text = read_named(path).decode()
         return tomllib.loads(text) if path.suffix == ".toml" else json.loads(text)
     except OSError as error:
         raise TaskFileError(

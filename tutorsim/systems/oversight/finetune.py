@@ -20,6 +20,7 @@ from pathlib import Path
 from typing import Any, Final, NamedTuple
 
 from tutorsim.errors import FolderError, TutorsimError, UsageError
+from tutorsim.named_files import read_named
 from tutorsim.systems.oversight.finetune_examples import LeadExample, read_examples
 
 __all__ = ["Recipe", "Tuned", "main", "tune"]
@@ -234,7 +235,7 @@ def _write_account(output: Path, examples: Path, model: str, recipe: Recipe, tun
     """Say beside the adapter what it was trained on, and how."""
     account = {
         "base": Path(model).name if Path(model).is_dir() else model,
-        "examples_sha256": sha256(examples.read_bytes()).hexdigest(),
+        "examples_sha256": sha256(read_named(examples)).hexdigest(),
         "recipe": asdict(recipe),
         **tuned._asdict(),
         "packages": {name: version(name) for name in PACKAGES},

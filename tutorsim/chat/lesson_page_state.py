@@ -12,8 +12,9 @@ from typing import Any, Final, Literal
 from tutorsim.errors import TutorsimError
 from tutorsim.mechanisms.flow import Heard, Listen
 from tutorsim.model import Call
-from tutorsim.records.group import LessonRecord, ThoughtRecord
+from tutorsim.records.group import CycleRecord, LessonRecord
 from tutorsim.systems.group.lesson_flow import Board
+from tutorsim.systems.group.speaker_selection import reason
 from tutorsim.systems.group.timeline import LEARNER, Event, Group
 
 __all__ = ["MAX_CHARACTERS", "MAX_WAITING", "ChatSession", "Phase", "RefusedMessage"]
@@ -22,6 +23,8 @@ Phase = Literal["waiting", "running", "ended", "stopped"]
 
 MAX_CHARACTERS: Final = 2000
 MIN_INTERVAL_S: Final = 0.3
+_BY_ONE: Final = ("think", "speak", "speak_predicted")
+"""Stages in which somebody is asked whom the person may know of."""
 MAX_WAITING: Final = 20
 """Messages that may wait to be heard."""
 
@@ -31,12 +34,13 @@ class RefusedMessage(ValueError):
 
     Args:
         why: For the person.
-        later: It may be sent again a little later.
+        status: 422 for a message that is none, 429 for one to send again a little later, 409 for
+            one that comes while no lesson goes on.
     """
 
-    def __init__(self, why: str, *, later: bool = False) -> None:
+    def __init__(self, why: str, *, status: int = 422) -> None:
         super().__init__(why)
-        self.later = later
+        self.status = status
 
 
 class ChatSession:
@@ -71,7 +75,7 @@ class ChatSession:
         self._clock = clock
         self._shows_thoughts = shows_thoughts
         self._board: Board | None = None
-        self._thoughts: dict[int, list[dict[str, Any]]] = {}
+        self._thoughts: dict[int, dict[str, Any]] = {}
         self._said: deque[tuple[str, str]] = deque()
         self._taken = set(taken)
         self._heard_ids: list[str] = []
@@ -103,14 +107,14 @@ class ChatSession:
         if message_id in self._taken:
             return
         if self.phase != "running":
-            raise RefusedMessage("The lesson does not go on, so nothing more can be sent.")
+            raise RefusedMessage("The lesson does not go on, so nothing is heard.", status=409)
         if not text.strip():
             raise RefusedMessage("The message is empty.")
         if len(text) > MAX_CHARACTERS:
             raise RefusedMessage(f"The message has {len(text)} characters; {MAX_CHARACTERS} fit.")
         now = self._clock()
         if now - self._last_said < MIN_INTERVAL_S or len(self._said) >= MAX_WAITING:
-            raise RefusedMessage("Too many messages at once; it is sent in a moment.", later=True)
+            raise RefusedMessage("Too many messages at once; it is sent in a moment.", status=429)
         self._last_said = now
         self._taken.add(message_id)
         self._said.append((message_id, text))
@@ -122,11 +126,12 @@ class ChatSession:
             self._leaving = True
             self._spoke.set()
 
-    def why(self, number: int) -> list[dict[str, Any]] | None:
-        """Thoughts and scores behind message `number`; `None` while they may not be shown."""
+    def why(self, number: int) -> dict[str, Any] | None:
+        """Rule, thoughts and scores behind message `number`; `None` while they may not be shown."""
         during = self._shows_thoughts == "during"
         after = self._shows_thoughts == "after" and self._over
-        return self._thoughts.get(number, []) if during or after else None
+        nothing = {"rule": "", "thoughts": []}
+        return self._thoughts.get(number, nothing) if during or after else None
 
     # --- from the recorder ------------------------------------------------------------------
 
@@ -154,15 +159,17 @@ class ChatSession:
             self._heard_ids.append(heard.message_id)
 
     def asking(self, calls: Sequence[Call], shown: object = None) -> None:
-        """Show who is thinking and who is writing, or that the lesson has ended."""
+        """Show who is thinking and who is writing, or that the lesson has ended.
+
+        What is asked about the group, such as who is to speak, is the whole group's thinking.
+        """
         self._show(shown)
-        by_stage = {
-            "thinking": [call.key.agent for call in calls if call.key.stage == "think"],
-            "writing": [call.key.agent for call in calls if call.key.stage.startswith("speak")],
-        }
-        names = {
-            stage: [self.group.shown(who) for who in agents] for stage, agents in by_stage.items()
-        }
+        names: dict[str, list[str]] = {"thinking": [], "writing": []}
+        for call in calls if self.phase == "running" else ():
+            stage, who = call.key.stage, self.group.shown(call.key.agent)
+            names["writing" if stage.startswith("speak") else "thinking"].append(
+                who if stage in _BY_ONE else "The group"
+            )
         if names != self._asked:
             self._asked = names
             self._publish()
@@ -175,7 +182,7 @@ class ChatSession:
             )
         for event in record.events:
             if event.cycle is not None:
-                self._note_thoughts(event.number, event.cycle.thoughts, event.cycle.chosen)
+                self._note_thoughts(event.number, event.cycle)
         self._over = True
         self.phase = "ended"
         self.notice = "The lesson has ended. Everything is recorded."
@@ -229,7 +236,7 @@ class ChatSession:
         for event in board.events:
             self._add(event)
         for number, cycle in board.cycles.items():
-            self._note_thoughts(number, cycle.thoughts, cycle.chosen)
+            self._note_thoughts(number, cycle)
         if board.ended:
             self._over = True
             self.phase = "ended"
@@ -256,25 +263,25 @@ class ChatSession:
         )
         self._last_entry = self._clock()
 
-    def _note_thoughts(
-        self, number: int, thoughts: Sequence[ThoughtRecord], chosen: str | None
-    ) -> None:
-        """Keep what was thought in the cycle that brought about the message after it."""
+    def _note_thoughts(self, number: int, cycle: CycleRecord) -> None:
+        """Keep what was thought in the cycle that brought about the message after it, and why it
+        came to that."""
         following = next(
             (e["number"] for e in self.entries if e["number"] > number and e["kind"] != "stage"),
             number + 1,
         )
-        self._thoughts[following] = [
+        thoughts = [
             {
                 "name": self.group.shown(one.agent),
                 "thought": one.thought,
                 "action": one.action,
                 "adjusted": one.adjusted,
-                "scores": one.scores,
-                "chosen": one.agent == chosen,
+                "chosen": one.agent == cycle.chosen,
             }
-            for one in thoughts
+            for one in cycle.thoughts
         ]
+        rule = reason(cycle, self.group.shown)
+        self._thoughts[following] = {"rule": rule, "thoughts": thoughts}
 
     def _publish(self) -> None:
         self._changed.set()

@@ -155,7 +155,7 @@ class _Served:
             message_id, text = _message(await _body(request))
             self.session.say(message_id, text)
         except RefusedMessage as error:
-            return JSONResponse({"error": str(error)}, 429 if error.later else 422)
+            return JSONResponse({"error": str(error)}, error.status)
         except ClientDisconnect:
             return Response(status_code=400)
         return JSONResponse({}, 202)
@@ -199,13 +199,13 @@ def _page() -> str:
 
 
 def page_policy(page: str) -> str:
-    """The page's content policy: its own style and script, by their digests, and nothing else."""
+    """The page's content policy: its own style, script and (empty) icon, and nothing else."""
     script, style = (
         _digest(re.search(rf"<{tag}>(.*?)</{tag}>", page, re.DOTALL)) for tag in ("script", "style")
     )
     return (
         f"default-src 'none'; script-src {script}; style-src {style}; connect-src 'self'; "
-        "base-uri 'none'; form-action 'none'; frame-ancestors 'none'"
+        "img-src data:; base-uri 'none'; form-action 'none'; frame-ancestors 'none'"
     )
 
 

@@ -3,9 +3,8 @@
 import asyncio
 import json
 import secrets
-import signal
 import socket
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Coroutine, Iterator
 from contextlib import ExitStack, contextmanager, nullcontext, suppress
 from dataclasses import dataclass, replace
 from pathlib import Path
@@ -15,7 +14,7 @@ import uvicorn
 
 from tutorsim.chat.lesson_page_state import ChatSession
 from tutorsim.chat.page_server import chat_app
-from tutorsim.errors import TutorsimError, UsageError
+from tutorsim.errors import Interrupted, TutorsimError, UsageError
 from tutorsim.records.group import LessonRecord
 from tutorsim.replay import FolderLock, write_atomic
 from tutorsim.replay.person_inputs import InputStore
@@ -24,6 +23,7 @@ from tutorsim.runner.cost_cap import Budget
 from tutorsim.runner.event_loop import run_in_loop
 from tutorsim.runner.recording_queue import RecordingOptions, check_credentials
 from tutorsim.runner.recording_session import Session, as_begun, open_session
+from tutorsim.runner.recording_stop import Stop, stop_on_interrupt
 from tutorsim.runner.run_folder_writer import check_log_folder
 from tutorsim.runner.shared_ledger import check_nobody_at_work
 from tutorsim.runner.study_recorder import record, record_episode
@@ -219,15 +219,12 @@ class _Served:
         )
         server = _Server(config)
         serving = asyncio.create_task(server.serve(sockets=[self.door]))
-        interrupted = asyncio.Event()
         try:
             self._remember(port, token)
-            self.chat.on_ready(f"http://127.0.0.1:{port}/{token}/")
-            with _on_signals(interrupted):
-                if not await _first(self.page.begun, interrupted):
-                    raise UsageError(
-                        "Nobody started the lesson.", hint="The same command offers it again."
-                    )
+            if not await _until_interrupted(self._begun(f"http://127.0.0.1:{port}/{token}/")):
+                raise Interrupted(
+                    "Nobody started the lesson.", hint="The same command offers it again."
+                )
             try:
                 line = await record_episode(
                     self.loaded,
@@ -239,22 +236,23 @@ class _Served:
                 )
             except TutorsimError as error:
                 self.page.stop(error)
-                await self._stay(interrupted)
+                if not isinstance(error, Interrupted):
+                    await self._stay()
                 raise
             self.page.finish(LessonRecord.model_validate_json(line))
-            await self._stay(interrupted)
+            await self._stay()
         finally:
             self.page.close()
             server.should_exit = True
             await serving
 
-    async def _stay(self, interrupted: asyncio.Event) -> None:
+    async def _begun(self, address: str) -> None:
+        self.chat.on_ready(address)
+        await self.page.begun.wait()
+
+    async def _stay(self) -> None:
         """Keep the page readable: until Ctrl-C, or for a moment."""
-        with _on_signals(interrupted):
-            if self.chat.stays:
-                await interrupted.wait()
-            else:
-                await asyncio.sleep(1)
+        await _until_interrupted(asyncio.sleep(10**9 if self.chat.stays else 1))
 
     def _token(self) -> str:
         token = _earlier(self.session.folder).get("token")
@@ -292,23 +290,12 @@ def _page_of(loaded: GroupStudy, folder: Path, spec: EpisodeSpec) -> ChatSession
     return page
 
 
-@contextmanager
-def _on_signals(event: asyncio.Event) -> Iterator[None]:
-    loop = asyncio.get_running_loop()
-    numbers = (signal.SIGINT, signal.SIGTERM)
-    for number in numbers:
-        loop.add_signal_handler(number, event.set)
-    try:
-        yield
-    finally:
-        for number in numbers:
-            loop.remove_signal_handler(number)
-
-
-async def _first(wanted: asyncio.Event, other: asyncio.Event) -> bool:
-    """Wait for either; whether it was the first."""
-    waiting = [asyncio.ensure_future(event.wait()) for event in (wanted, other)]
-    await asyncio.wait(waiting, return_when=asyncio.FIRST_COMPLETED)
-    for one in waiting:
-        one.cancel()
-    return wanted.is_set()
+async def _until_interrupted(wanted: Coroutine[Any, Any, object]) -> bool:
+    """Wait for something, or for a signal that ends the command; whether it was the first."""
+    stop = Stop()
+    with stop_on_interrupt(stop, lambda: None):
+        waiting = [asyncio.ensure_future(one) for one in (wanted, stop.wait())]
+        await asyncio.wait(waiting, return_when=asyncio.FIRST_COMPLETED)
+        for one in waiting:
+            one.cancel()
+    return stop.reason is None

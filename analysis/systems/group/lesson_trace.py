@@ -4,6 +4,7 @@ from collections.abc import Iterator
 
 from tutorsim.analysis.report.episode_dialogue import Dialogue, Message
 from tutorsim.records.group import DuelRecord, GroupRecord, LessonRecord
+from tutorsim.systems.group.speaker_selection import reason
 
 __all__ = ["episode_dialogue", "without_words"]
 
@@ -32,8 +33,11 @@ def episode_dialogue(record: GroupRecord) -> Dialogue:
 
 
 def _messages(record: GroupRecord) -> Iterator[Message]:
+    def shown(who: str) -> str:
+        return record.learner_name if who == "learner" else who.replace("_", " ").title()
+
     for event in record.events:
-        who = record.learner_name if event.who == "learner" else (event.who or "").title()
+        who = shown(event.who or "")
         if event.kind == "message":
             to = f", to {', '.join(event.to)}" if event.to else ""
             yield Message(who, event.text, f"event {event.number}, {event.at_s} s{to}")
@@ -45,9 +49,11 @@ def _messages(record: GroupRecord) -> Iterator[Message]:
         for thought in cycle.thoughts if cycle else ():
             score = "listens" if thought.adjusted is None else f"{thought.adjusted:.2f}"
             chosen = ", chosen" if cycle and thought.agent == cycle.chosen else ""
-            yield Message(thought.agent.title(), thought.thought, f"thinks, {score}{chosen}", True)
+            yield Message(shown(thought.agent), thought.thought, f"thinks, {score}{chosen}", True)
+        if cycle and (decided := reason(cycle, shown)):
+            yield Message("Next speaker", decided, f"after event {event.number}", True)
         if cycle and cycle.withdrawn and cycle.utterance:
-            yield Message(cycle.utterance.agent.title(), cycle.utterance.text, "withdrawn", True)
+            yield Message(shown(cycle.utterance.agent), cycle.utterance.text, "withdrawn", True)
 
 
 def _duel_end(record: DuelRecord) -> Iterator[Message]:

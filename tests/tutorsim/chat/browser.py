@@ -55,6 +55,8 @@ class Tab:
             self.requests.append(params["request"]["url"])
         elif message.get("method") == "Runtime.exceptionThrown":
             self.errors.append(params["exceptionDetails"]["text"])
+        elif message.get("method") == "Log.entryAdded" and params["entry"]["source"] == "security":
+            self.errors.append(params["entry"]["text"])
 
     def open(self, url):
         self.command("Page.navigate", url=url)
@@ -163,12 +165,13 @@ class Browser:
                 return int(found[1])
         raise RuntimeError("Chromium did not start")
 
-    def _get(self, path, method="GET"):
+    def _get(self, path, method="GET", *, raw=False):
         import http.client
 
         connection = http.client.HTTPConnection("127.0.0.1", self.port, timeout=PATIENCE)
         connection.request(method, path)
-        value = json.loads(connection.getresponse().read())
+        said = connection.getresponse().read()
+        value = said if raw else json.loads(said)
         connection.close()
         return value
 
@@ -179,6 +182,12 @@ class Browser:
         made = Tab(self, self._get("/json/new?about:blank", "PUT")["id"])
         self.tabs.append(made)
         return made
+
+    def end(self, tab):
+        """Close a tab as a person does."""
+        self.tabs.remove(tab)
+        tab.close()
+        self._get(f"/json/close/{tab.target}", raw=True)
 
     def close(self):
         for tab in self.tabs:

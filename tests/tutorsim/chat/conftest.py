@@ -79,6 +79,13 @@ class Counted:
         self._thread = threading.Thread(target=self._server.serve_forever, daemon=True)
         self._thread.start()
 
+    def until_called(self):
+        """Wait for the first call."""
+        deadline = time.monotonic() + PATIENCE
+        while not self.calls:
+            assert time.monotonic() < deadline, "nobody called"
+            time.sleep(0.01)
+
     def close(self):
         self._server.shutdown()
         self._server.server_close()
@@ -138,6 +145,16 @@ class Served:
         data = answer.read()
         connection.close()
         return answer.status, dict(answer.getheaders()), data
+
+    def until_shown(self, wanted):
+        """Read the page's stream until it holds some bytes."""
+        parts = urlsplit(self.url)
+        connection = http.client.HTTPConnection(parts.hostname, parts.port, timeout=PATIENCE)
+        connection.request("GET", parts.path + "events")
+        answer, came = connection.getresponse(), b""
+        while wanted not in came:
+            came += answer.read1()
+        connection.close()
 
     def record(self):
         """The lesson's log line."""

@@ -3,6 +3,7 @@
 import itertools
 import json
 import random
+import re
 import signal
 import time
 
@@ -17,6 +18,7 @@ HOSTILE = (
     "%s $problem Bob: hi\n\nM1 Alice: fake [x] 4.1 </textarea></body> \u202eabc\u202c \u0007"
     "\u001b[31mred javascript:alert(1) \U0001f600 \u00e9\u0301 ]]> --> $x_1 = \\frac{1}{2}$ **a** "
 )
+SAID = "document.getElementById('messages').textContent"
 STICKS_OUT = """
 [...document.querySelectorAll('body *')].filter((one) => {
   if (one.closest('.scroll, [hidden], dialog:not([open])')) return false;
@@ -103,6 +105,7 @@ def test_thoughts_are_shown_after_the_lesson_only(serve, browser):
         for thought in (event["cycle"] or {"thoughts": ()})["thoughts"]
     ]
     assert any(thought in text for thought in thoughts)
+    assert re.search(r"was addressed|had the highest score|kept the floor|corrected", text)
     assert not any(thought in html for thought in thoughts if len(thought) > 30)
 
 
@@ -182,6 +185,82 @@ def test_a_second_tab_follows_and_a_reload_loses_nothing(serve, browser):
     assert tab.messages() == other.messages()
     assert served.ended()[0] == 0
     assert served.said() == tab.messages()
+
+
+@pytest.mark.costly
+def test_eight_tabs_follow_one_lesson(serve, browser):
+    """A browser opens six connections to a server, and each tab's stream would keep one."""
+    served = serve()
+    tabs = [browser.tab() for _ in range(8)]
+    begun(tabs[0], served.url)
+    for tab in tabs[1:]:
+        tab.open(served.url)
+        tab.until("state && state.phase === 'running'")
+    for number, tab in enumerate((tabs[0], tabs[-1])):
+        tab.say(f"Message {number}")
+        for other in tabs:
+            other.until(f"{SAID}.includes('Message {number}') && !pending.length")
+        time.sleep(0.3)
+    browser.end(tabs[0])  # the one that listened for all
+    end(tabs[-1])
+    for tab in tabs[1:]:
+        tab.until("state.phase === 'ended'")
+        assert tab.messages() == tabs[-1].messages()
+    assert served.ended()[0] == 0
+    assert served.said() == tabs[-1].messages()
+
+
+@pytest.mark.costly
+def test_a_message_is_in_the_log_or_given_back(serve, browser):
+    served = serve(start=False, delay=0.3, max_events=6)
+    served.start("--stay")
+    tab = browser.tab()
+    begun(tab, served.url)
+    tab.run(
+        "window.sent = []; document.getElementById('form').addEventListener('submit', "
+        "() => sent.push(document.getElementById('text').value), true)"
+    )
+    for number in range(9):
+        tab.say(f"Message {number}")
+        time.sleep(0.31)
+    tab.until("state.phase === 'ended' && !sending.size")
+    back = tab.run("[...document.querySelectorAll('.pending')].map((one) => one.textContent)")
+    assert all("not recorded: the lesson ended" in one for one in back)
+    assert f"{len(back)} were not heard" in tab.run("document.getElementById('notice').innerText")
+    sent = tab.run("sent")
+    served.process.send_signal(signal.SIGINT)
+    assert served.ended()[0] == 0
+    logged = [text for name, text in served.said() if name == "Tom"]
+    assert logged
+    assert back
+    assert logged + [re.search(r"Message \d+", one)[0] for one in back] == sent
+
+
+@pytest.mark.costly
+def test_what_a_person_writes_is_neither_lost_nor_cut(serve, browser):
+    served = serve()
+    tab = browser.tab()
+    begun(tab, served.url)
+    tab.run(
+        "window.really = fetch; window.fails = 2; window.notices = new Set();"
+        "window.fetch = (...all) => fails-- > 0 ? Promise.reject(new TypeError()) : really(...all);"
+        "new MutationObserver(() => notices.add(document.getElementById('notice').innerText))"
+        ".observe(document.getElementById('notice'), { childList: true })"
+    )
+    tab.say("It is sent again.")
+    tab.until("document.querySelectorAll('.mine:not(.pending)').length === 1", 15)
+    assert "The server did not answer; it is asked again." in tab.run("[...notices].join('|')")
+    tab.say("\U0001f600" * 2000)
+    tab.until("document.querySelectorAll('.mine:not(.pending)').length === 2")
+    tab.say("x" * 2001)
+    assert "2001 characters" in tab.run("document.getElementById('count').innerText")
+    assert tab.run("document.getElementById('text').value.length") == 2001
+    tab.run("document.getElementById('text').setRangeText('', 0, 1, 'end')")
+    tab.enter()
+    tab.until("document.querySelectorAll('.mine:not(.pending)').length === 3")
+    end(tab)
+    assert served.ended()[0] == 0
+    assert [len(text) for name, text in served.said() if name == "Tom"][1:] == [2000, 2000]
 
 
 def round_of(call):

@@ -10,6 +10,7 @@ from tutorsim.chat.page_server import chat_app
 from tutorsim.errors import TutorsimError
 from tutorsim.model import Call, CallKey, Request
 from tutorsim.records.group import CycleRecord, ThoughtRecord
+from tutorsim.systems.group import GROUP
 from tutorsim.systems.group.lesson_flow import Board
 from tutorsim.systems.group.stage_progress import Progress
 from tutorsim.systems.group.tasks import builtin_lessons
@@ -160,7 +161,7 @@ def test_empty_and_long_messages_are_refused(page, text):
 
 
 def test_messages_come_at_most_every_300_ms(page):
-    assert page.say("too early") == 422
+    assert page.say("too early") == 409
     page.session.begin()
     assert page.say("x" * 2000) == 202
     assert page.say("at once", name="message-2") == 429
@@ -222,6 +223,19 @@ def test_thoughts_are_refused_before_the_end(page):
     assert page.request("GET", "why/2")[0] == 403
 
 
+@pytest.mark.parametrize("stage", [x for x in GROUP.stages if not x.startswith(("rate", "judge"))])
+def test_whoever_is_asked_is_shown_without_a_name_that_the_person_does_not_know(page, stage):
+    page.session.begin()
+    who = {"think": "bob", "speak": "bob", "speak_predicted": "bob"}.get(stage, "hidden")
+    page.session.asking([Call(CallKey(2, stage, who, 1), Request("m", "s", "u", 9))])
+    state = page.session.state()
+    shown = state["thinking"] + state["writing"]
+    assert shown == (["Bob"] if who == "bob" else ["The group"])
+    assert bool(state["writing"]) == stage.startswith("speak")
+    page.session.asking(())
+    assert not page.session.state()["thinking"]
+
+
 def test_the_end_and_its_thoughts_are_shown_while_messages_are_still_coded(page):
     """Coding takes as many calls as there are messages, and nobody should wait for it."""
     page.session.begin()
@@ -238,7 +252,8 @@ def test_the_end_and_its_thoughts_are_shown_while_messages_are_still_coded(page)
     assert b'"phase": "ended"' in shown
     assert b'"thoughts": true' in shown
     assert b"are being coded" in shown
-    assert json.loads(page.request("GET", "why/3")[2])[0]["thought"] == "I greet Tom."
-    assert page.say("too late") == 422
+    assert json.loads(page.request("GET", "why/3")[2])["thoughts"][0]["thought"] == "I greet Tom."
+    assert json.loads(page.request("GET", "why/3")[2])["rule"].startswith("Bob had the highest")
+    assert page.say("too late") == 409
     page.session.stop(TutorsimError("The cap is reached."))
     assert page.request("GET", "why/3")[0] == 200, "what was shown stays readable"

@@ -2,6 +2,7 @@
 
 import itertools
 import json
+import signal
 import time
 
 import pytest
@@ -45,7 +46,7 @@ def test_the_cap_ends_the_lesson_and_the_page_stays_readable(serve):
     served.request("POST", "begin", "{}", **own(served))
     deadline = time.monotonic() + PATIENCE
     for number in itertools.count():
-        if say(served, f"message {number}", name=f"message-{number}")[0] == 422:
+        if say(served, f"message {number}", name=f"message-{number}")[0] == 409:
             break
         assert time.monotonic() < deadline, "the cap was never reached"
         time.sleep(0.35)
@@ -57,6 +58,27 @@ def test_the_cap_ends_the_lesson_and_the_page_stays_readable(serve):
     code, said = served.ended()
     assert code == 5
     assert "cap" in said
+
+
+@pytest.mark.parametrize("name", ["SIGINT", "SIGTERM", "SIGHUP"])
+@pytest.mark.parametrize("moment", ["before the start", "while agents think", "after the lesson"])
+def test_one_signal_ends_the_command(serve, name, moment):
+    served = serve(start=False, delay=0.2)
+    served.start("--stay")
+    if moment != "before the start":
+        served.request("POST", "begin", "{}", **own(served))
+    if moment == "while agents think":
+        served.model.until_called()
+    if moment == "after the lesson":
+        served.request("POST", "leave", "{}", **own(served))
+        served.until_shown(b'"phase": "ended"')
+    served.process.send_signal(getattr(signal, name))
+    code, said = served.ended(20)
+    expected = 0 if moment == "after the lesson" else 130
+    assert code == expected, said
+    address = served.url
+    if moment == "while agents think":
+        assert served.start() == address, "the same command goes on, at the same address"
 
 
 def test_a_finished_study_has_no_lesson_left(serve):

@@ -10,6 +10,8 @@ from collections.abc import Callable, Mapping, Sequence
 from fractions import Fraction
 from typing import Final, Literal, NamedTuple, get_args
 
+from tutorsim.records.group import CycleRecord
+
 __all__ = [
     "CRITERIA",
     "EXTERNAL",
@@ -25,6 +27,7 @@ __all__ = [
     "Step",
     "StepKind",
     "adjusted_score",
+    "reason",
     "select_speaker",
     "total_score",
 ]
@@ -236,3 +239,58 @@ def _best(choice: _Choice, names: Sequence[str], steps: list[Step]) -> list[str]
     if len(quiet) > 1:
         steps.append(Step("order", tuple(quiet[:1])))
     return quiet[:1]
+
+
+# --- In words ------------------------------------------------------------------------------------
+
+
+def reason(cycle: CycleRecord, shown: Callable[[str], str]) -> str:
+    """The rule that decided who spoke in a logged cycle; empty where nothing was decided.
+
+    Args:
+        cycle: The cycle.
+        shown: A participant's name as readers see it.
+    """
+    if cycle.prediction is not None:
+        named = cycle.prediction.named
+        return f"Predicted to speak next: {'nobody' if named is None else shown(named)}."
+    if not cycle.thoughts:
+        return ""
+    said = _why_nobody(cycle, shown) if cycle.chosen is None else _why(cycle, shown(cycle.chosen))
+    rules = {step.rule for step in cycle.steps if cycle.chosen in step.kept}
+    if rules & {"silent_longest", "order"}:
+        first = "first in the group's order" if "order" in rules else "longest silent"
+        said += f" Of equal scores it was the {first}."
+    if cycle.withdrawn:
+        said += " It was withdrawn, because the person had written."
+    elif "after_withdrawal" in rules:
+        said += " It was posted whatever the person had written, after one that was withdrawn."
+    return said
+
+
+def _why(cycle: CycleRecord, name: str) -> str:
+    kept = {step.rule: cycle.chosen in step.kept for step in cycle.steps}
+    if kept.get("interruption"):
+        return f"{name} corrected an error, which may interrupt whoever had the turn."
+    if kept.get("floor"):
+        return f"{name} kept the floor, so the turn was not open to the others."
+    if cycle.chosen in cycle.addressed and kept.get("address"):
+        offered = {who for step in cycle.steps if step.rule == "address" for who in step.kept}
+        alone = offered <= set(cycle.addressed)
+        told = "so the turn was not open to the others" if alone else "and had the highest score"
+        return f"{name} was addressed, {told}."
+    return f"{name} had the highest score that was high enough."
+
+
+def _why_nobody(cycle: CycleRecord, shown: Callable[[str], str]) -> str:
+    rules = {step.rule for step in cycle.steps}
+    if all(thought.action == "listen" for thought in cycle.thoughts):
+        return "Nobody spoke: all listened."
+    if all(thought.adjusted is None for thought in cycle.thoughts):
+        return "Nobody spoke: no thought could be scored."
+    if "floor" in rules:
+        return f"Nobody spoke: {shown(cycle.speaker or '')} kept the floor, and said no more."
+    if "address" in rules:
+        addressed = " and ".join(map(shown, cycle.addressed))
+        return f"Nobody spoke: only {addressed} had the turn."
+    return "Nobody spoke: no score was high enough."

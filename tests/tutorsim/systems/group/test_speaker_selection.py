@@ -7,12 +7,14 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from tutorsim.records.group import CycleRecord, PredictionRecord, StepRecord, ThoughtRecord
 from tutorsim.systems.group.speaker_selection import (
     CRITERIA,
     Bid,
     Moment,
     Rule,
     adjusted_score,
+    reason,
     select_speaker,
     total_score,
 )
@@ -329,3 +331,65 @@ def test_inner_thoughts_equals_a_plain_loop(values, moment):
     rule = Rule(selection="inner_thoughts", weight=Fraction(1, 2))
     chosen = select_speaker(bids, moment, rule).chosen
     assert chosen == framework(bids, moment, Decimal("3.5"))
+
+
+# --- In words ------------------------------------------------------------------------------------
+
+IN_WORDS = {
+    "the largest speaks": "Alice had the highest score that was high enough.",
+    "nobody above": "Nobody spoke: no score was high enough.",
+    "nobody wants": "Nobody spoke: all listened.",
+    "silence is held to five": "Bob had the highest score that was high enough. Of equal scores it "
+    "was the longest silent.",
+    "the floor": "Alice kept the floor, so the turn was not open to the others.",
+    "the floor is not taken": "Nobody spoke: Alice kept the floor, and said no more.",
+    "a better holder keeps the floor": "Alice kept the floor, so the turn was not open to the "
+    "others.",
+    "the floor is cut off": "Bob corrected an error, which may interrupt whoever had the turn.",
+    "the addressed one": "Bob was addressed, so the turn was not open to the others.",
+    "the addressed one listens": "Nobody spoke: only Bob had the turn.",
+    "only the learner addressed": "Nobody spoke: only Tom had the turn.",
+}
+"""Case above → the rule that decided it."""
+
+
+def logged(bids, moment, rule, **changed):
+    found = select_speaker(bids, moment, rule)
+    thoughts = [
+        ThoughtRecord(
+            agent=one.agent, status="valid", stimuli=(), thought="", corrects=one.corrects,
+            action="speak" if one.wants else "listen", silent=one.silent,
+            adjusted=found.adjusted.get(one.agent),
+        )
+        for one in bids
+    ]  # fmt: skip
+    steps = tuple(StepRecord(rule=rule, kept=kept) for rule, kept in found.steps)
+    head = {"speaker": moment.speaker, "floor": moment.continues, "addressed": moment.addressed}
+    made = {**head, "thoughts": thoughts, "steps": steps, "chosen": found.chosen, **changed}
+    return CycleRecord.model_validate(made)
+
+
+def in_words(cycle):
+    return reason(cycle, lambda who: "Tom" if who == L else who.title())
+
+
+@pytest.mark.parametrize("name", IN_WORDS)
+def test_the_rule_that_decided_is_told(name):
+    bids, moment, rule, _, _ = CASES[name]
+    cycle = logged(bids_of(bids), moment, rule)
+    assert in_words(cycle) == IN_WORDS[name]
+
+
+def test_what_else_decided_is_told():
+    bids, framework = [bid(A, 3.0), bid(B, 4.2)], OFF._replace(selection="inner_thoughts")
+    both = [bid(A, 4.6), bid(B, 4.2)]
+    assert in_words(logged(bids, said(to=[A]), framework)).startswith("Bob had the highest score")
+    assert in_words(logged(both, said(to=[A]), framework)) == (
+        "Alice was addressed, and had the highest score."
+    )
+    last = StepRecord(rule="after_withdrawal", kept=(B,))
+    assert "after one that was withdrawn" in in_words(logged(bids, said(), OFF, steps=(last,)))
+    assert "It was withdrawn" in in_words(logged(bids, said(), OFF, withdrawn=True))
+    predicted = CycleRecord(prediction=PredictionRecord(status="valid", named=L))
+    assert in_words(predicted) == "Predicted to speak next: Tom."
+    assert in_words(CycleRecord()) == ""

@@ -245,26 +245,27 @@ def _write(sheets: Sequence[Sheet], path: Path) -> list[Path]:
     """
     from tutorsim.analysis.ratings.sheet_csv import sheet_csv
     from tutorsim.analysis.ratings.sheet_page import sheet_page
+    from tutorsim.replay import folder_error, make_folder, write_atomic
 
     text_of = sheet_page if path.suffix == ".html" else sheet_csv
     texts = {_named(path, sheet, len(sheets)): text_of(sheet).encode() for sheet in sheets}
     try:
-        taken = [one for one, text in texts.items() if one.exists() and read_named(one) != text]
-        if taken:
-            raise FolderError(
-                f"{taken[0]} is there already, and is another file.",
-                why="It may be a sheet that somebody fills in.",
-                hint="Choose another name for --export, or move the file away.",
-            )
-        path.parent.mkdir(parents=True, exist_ok=True)
-        for one, text in texts.items():
-            one.write_bytes(text)
+        taken = [
+            one
+            for one, text in texts.items()
+            if one.is_symlink() or (one.exists() and read_named(one) != text)
+        ]
     except OSError as error:
+        raise folder_error(path, error) from error
+    if taken:
         raise FolderError(
-            f"{error.filename or path} cannot be written.",
-            why=error.strerror or str(error),
-            hint="Choose a folder that you may write.",
-        ) from error
+            f"{taken[0]} is there already, and is another file.",
+            why="It may be a sheet that somebody fills in.",
+            hint="Choose another name for --export, or move the file away.",
+        )
+    make_folder(path.parent)
+    for one, text in texts.items():
+        write_atomic(one, text)
     return list(texts)
 
 

@@ -10,7 +10,15 @@ from typing import Final
 
 from tutorsim.errors import FolderError
 
-__all__ = ["LOCK_FILE", "AppendFile", "FolderLock", "folder_error", "make_folder", "write_atomic"]
+__all__ = [
+    "LOCK_FILE",
+    "AppendFile",
+    "FolderLock",
+    "create_file",
+    "folder_error",
+    "make_folder",
+    "write_atomic",
+]
 
 LOCK_FILE: Final = ".tutorsim.lock"
 TEMPORARY: Final = ".tmp"
@@ -51,6 +59,16 @@ def make_folder(folder: Path) -> None:
         raise folder_error(folder, error) from error
 
 
+def create_file(path: Path) -> int:
+    """The handle of a new file; a link, or what a killed run left in its place, is removed first.
+
+    Raises:
+        OSError: If it cannot be made.
+    """
+    path.unlink(missing_ok=True)
+    return os.open(path, _OPEN | os.O_EXCL, 0o644)
+
+
 def write_atomic(path: Path, data: bytes) -> None:
     """Write a file so that a reader, or a machine that fails, sees the old or the new one whole.
 
@@ -60,7 +78,7 @@ def write_atomic(path: Path, data: bytes) -> None:
     temporary = path.with_name(path.name + TEMPORARY)
     try:
         try:
-            handle = os.open(temporary, _OPEN | os.O_TRUNC, 0o644)
+            handle = create_file(temporary)
             try:
                 _write_all(handle, data)
                 os.fsync(handle)

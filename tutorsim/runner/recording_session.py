@@ -318,7 +318,8 @@ def keep_study(loaded: LoadedStudy, folder: Path) -> None:
     """
     draft = folder / STUDY_DRAFT
     try:
-        draft.mkdir(exist_ok=True)
+        shutil.rmtree(draft, ignore_errors=True)  # of a killed run; a link is not followed
+        draft.mkdir()
         write_study(loaded, draft)
         for path in sorted(draft.iterdir()):
             path.replace(folder / path.name)

@@ -24,6 +24,7 @@ from tutorsim.records import (
     read_run,
 )
 from tutorsim.replay import Manifest, folder_error, make_folder, write_atomic
+from tutorsim.replay.safe_files import create_file
 from tutorsim.replay.text_or_compressed import check_regular
 from tutorsim.systems import LoadedStudy
 
@@ -101,7 +102,7 @@ class LogWriter:
 
     def __enter__(self) -> "LogWriter":
         try:
-            self._file = self._partial.open("wb")
+            self._file = os.fdopen(create_file(self._partial), "wb")
         except OSError as error:
             raise folder_error(self._partial, error) from error
         return self

@@ -149,6 +149,14 @@ def test_the_same_command_writes_the_same_bytes_and_another_seed_others(folder):
     assert folder.sheets("--items", 8)[0].read_bytes() == before
     said = folder.export("--items", 8, "--seed", 1)
     three_parts(said, "is there already, and is another file")
+    elsewhere = first.with_name("elsewhere.csv")
+    first.rename(elsewhere)
+    for target in (elsewhere, first.with_name("nowhere.csv")):
+        first.symlink_to(target)
+        three_parts(folder.export("--items", 8), "is there already, and is another file")
+        first.unlink()
+    assert not first.with_name("nowhere.csv").exists()
+    elsewhere.rename(first)
     assert first.read_bytes() == before
 
 

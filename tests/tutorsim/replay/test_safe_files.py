@@ -93,12 +93,17 @@ def test_a_file_is_written_whole(tmp_path: Path) -> None:
     assert [one.name for one in tmp_path.iterdir()] == ["file"]
 
 
-def test_a_link_in_place_of_a_file_is_replaced_and_not_followed(tmp_path: Path) -> None:
+@pytest.mark.parametrize("name", ["file", "file.tmp"])
+@pytest.mark.parametrize("link", [Path.symlink_to, Path.hardlink_to])
+def test_a_link_in_place_of_a_file_is_replaced_and_not_followed(
+    link: Any, name: str, tmp_path: Path
+) -> None:
     (tmp_path / "victim").write_text("untouched")
-    (tmp_path / "file").symlink_to(tmp_path / "victim")
+    link(tmp_path / name, tmp_path / "victim")
     write_atomic(tmp_path / "file", b"new")
 
     assert (tmp_path / "victim").read_text() == "untouched"
+    assert sorted(one.name for one in tmp_path.iterdir()) == ["file", "victim"]
     assert not (tmp_path / "file").is_symlink()
 
 

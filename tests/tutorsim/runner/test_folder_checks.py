@@ -124,3 +124,22 @@ def test_a_mistyped_folder_beside_a_whole_log_is_not_paid_for_again(
     assert endpoint.sent == []
     assert shell(*args, "--anew").code == 0
     assert len(endpoint.sent) == recorded.calls
+
+
+@pytest.mark.parametrize("name", ["episodes.jsonl.partial", "run.json.partial", ".study.tmp"])
+def test_what_gathers_under_another_name_is_not_written_through_a_link(
+    name: str, endpoint: Any, write_grid: Any, shell: Any, tmp_path: Path
+) -> None:
+    victim = tmp_path / "victim"
+    folder = tmp_path / ("cassettes" if name == ".study.tmp" else "log")
+    folder.mkdir()
+    victim.mkdir() if name == ".study.tmp" else victim.write_text("mine")
+    (folder / name).symlink_to(victim)
+    study = write_grid(benchmarks={"sciq": {"tasks": "questions.jsonl", "limit": 1}})
+    said = shell(
+        *("run", study, "--prices", study.with_name("prices.toml")),
+        *("--log-dir", tmp_path / "log", "--cassette-dir", tmp_path / "cassettes"),
+    )
+    assert said.code == (2 if name == ".study.tmp" else 0), said
+    assert list(victim.iterdir()) == [] if victim.is_dir() else victim.read_text() == "mine"
+    assert len(said.err.strip().splitlines()) >= 3

@@ -1,9 +1,9 @@
 """What makes a ballot: checks on the ballots table's columns of a file from elsewhere."""
 
 from collections import Counter
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable
 from pathlib import Path
-from typing import Any, Final, NamedTuple
+from typing import Final, NamedTuple
 
 import polars as pl
 
@@ -11,7 +11,13 @@ from tutorsim.analysis.ballots.bulk_validation import plain_budget
 from tutorsim.analysis.ballots.rich_ballot_checks import check_rich
 from tutorsim.analysis.ballots.row_refusals import Places, refuse
 from tutorsim.analysis.ballots.short_axis_sums import summed
-from tutorsim.analysis.ballots.valid_ballots import MUST_GIVE, are_valid, why_not
+from tutorsim.analysis.ballots.turn_profiles import LEFT_OUT
+from tutorsim.analysis.ballots.valid_ballots import (
+    MAY_LEAVE_OUT,
+    MUST_GIVE,
+    are_valid,
+    why_not,
+)
 from tutorsim.analysis.ballots.vote_arrays import Votes
 from tutorsim.errors import BallotFileError
 from tutorsim.vocabularies import BALLOT_FORMATS, BALLOT_STATUSES, CUMULATIVE_BUDGET, PROTOCOLS
@@ -64,6 +70,7 @@ def check_ballots(
     _check_rounds(frame, file)
     frame, numbered = _number_namesakes(frame, file, allowed=namesakes)
     frame, filled = _fill_left_out(frame, file)
+    frame, incomplete = _from_the_top(frame, file)
     frame = _with_sums(frame)
     budget = budget or budget_of(frame.with_columns(given=_points()), file) or CUMULATIVE_BUDGET
     _check_masses(frame, file, budget)
@@ -71,7 +78,15 @@ def check_ballots(
     frame = frame.with_columns(_status(), pl.when(~_abstains()).then("mass"))
     _check_tie_rounds(frame, file)
     return Checked(
-        frame, budget, (*numbered, *filled, *_approving_nobody(frame), *_without_final_vote(frame))
+        frame,
+        budget,
+        (
+            *numbered,
+            *filled,
+            *incomplete,
+            *_approving_nobody(frame),
+            *_without_final_vote(frame),
+        ),
     )
 
 
@@ -189,7 +204,10 @@ def _number_namesakes(
 def _fill_left_out(
     frame: pl.DataFrame, file: Path | Places
 ) -> tuple[pl.DataFrame, tuple[str, ...]]:
-    """A row without mass for each candidate that a ballot leaves out, and rounds in order."""
+    """A row for each candidate that a ballot leaves out, and rounds in order.
+
+    It has no mass, and in a ranking nothing is known of it.
+    """
     rounds = frame.select(*_ROUND, "candidate").unique(maintain_order=True)
     short = frame.with_columns(
         pl.col("candidate").n_unique().over(_ROUND).alias("m"), pl.len().over(_BALLOT).alias("has")
@@ -198,13 +216,16 @@ def _fill_left_out(
         return frame, ()
     refuse(
         short,
-        pl.col("protocol").is_in(["ranked", "rich"]),
+        pl.col("protocol") == "rich",
         file,
-        lambda row: f"{_whose(row)} has {row['has']} of {row['m']} candidates",
+        lambda row: (
+            f"the rich ballot of {row['voter']!r} has {row['has']} of {row['m']} candidates"
+        ),
     )
     ballots = short.unique(_BALLOT, keep="first", maintain_order=True)
+    gives = pl.col("mass").is_not_null() & ~pl.col("protocol").is_in(MAY_LEAVE_OUT)
     empty = ballots.with_columns(
-        pl.when(pl.col("mass").is_not_null()).then(pl.lit(0, pl.Int64)).alias("mass"),
+        pl.when(gives).then(pl.lit(0, pl.Int64)).alias("mass"),
         pl.lit(None, pl.String).alias("label"),
         pl.lit(None, pl.Int64).alias("position"),
     )
@@ -216,13 +237,38 @@ def _fill_left_out(
     filled = pl.concat([frame, added.select(frame.columns)]).sort(
         place.over(_TURN), place.over(_ROUND), place.over(_BALLOT), maintain_order=True
     )
-    note = f"{_short(file)}: {ballots.height} ballots left candidates out; they have no mass there."
+    without = ballots.filter(~pl.col("protocol").is_in(MAY_LEAVE_OUT)).height
+    if not without:
+        return filled, ()
+    note = f"{_short(file)}: {without} ballots left candidates out; they have no mass there."
     return filled, (note,)
 
 
-def _whose(row: Mapping[str, Any]) -> str:
-    what = "ranking" if row["protocol"] == "ranked" else "rich ballot"
-    return f"the {what} of {row['voter']!r}"
+def _from_the_top(frame: pl.DataFrame, file: Path | Places) -> tuple[pl.DataFrame, tuple[str, ...]]:
+    """Rankings that leave candidates out with m - 1 for the first, and what is told of them."""
+    named = pl.col("mass").is_not_null()
+    left_out = (~named).any().over(_BALLOT) & named.any().over(_BALLOT)
+    short = frame.filter(left_out & (pl.col("protocol") == "ranked"))
+    if short.height == 0:
+        return frame, ()
+    refuse(
+        short.join(frame.filter(pl.col("stage") == "tie_vote"), on=_TURN, how="semi"),
+        pl.lit(True),
+        file,
+        lambda row: (
+            f"the ranking of {row['voter']!r} leaves candidates out in a turn with a tie "
+            "round, and who was tied depends on them"
+        ),
+    )
+    first = pl.len().over(_BALLOT).cast(pl.Int64) - 1 - pl.col("mass").max().over(_BALLOT)
+    ranked = pl.col("protocol") == "ranked"
+    raised = pl.when(left_out & ranked).then(pl.col("mass") + first).otherwise("mass")
+    n = short.select(_BALLOT).unique().height
+    note = (
+        f"{n} ranking(s) leave candidates out: those stand below the ones named, in an order that "
+        "is not known; bounds take every order, and a point shares out what is left among them."
+    )
+    return frame.with_columns(raised.alias("mass")), (note,)
 
 
 def _with_sums(frame: pl.DataFrame) -> pl.DataFrame:
@@ -336,7 +382,9 @@ def _check_masses(frame: pl.DataFrame, file: Path | Places, budget: int) -> None
     mass, total = pl.col("mass"), pl.col("sum")
     refuse(
         frame,
-        mass.is_null() & (pl.col("missing") < pl.col("has")),
+        mass.is_null()
+        & (pl.col("missing") < pl.col("has"))
+        & ~pl.col("protocol").is_in(MAY_LEAVE_OUT),
         file,
         lambda row: f"voter {row['voter']!r} has a mass for some candidates and none for others",
     )
@@ -355,7 +403,8 @@ def _check_ballots(cast: pl.DataFrame, file: Path | Places, budget: int) -> None
     ordered = ordered.sort("first", *_BALLOT, maintain_order=True)
     unsound: list[pl.DataFrame] = []
     for (protocol, size), rows in ordered.group_by("protocol", "has", maintain_order=True):
-        masses = rows.get_column("mass").to_numpy().reshape(-1, int(size))
+        given = rows.get_column("mass").fill_null(LEFT_OUT)
+        masses = given.to_numpy().reshape(-1, int(size))
         bad = ~are_valid(masses, str(protocol), budget)
         if bad.any():
             start = int(bad.argmax()) * int(size)
@@ -364,7 +413,7 @@ def _check_ballots(cast: pl.DataFrame, file: Path | Places, budget: int) -> None
         return
     ballot = min(unsound, key=lambda rows: int(rows["first"][0]))
     protocol = str(ballot["protocol"][0])
-    fault = why_not(ballot["mass"].to_list(), protocol, budget)
+    fault = why_not(ballot["mass"].fill_null(LEFT_OUT).to_list(), protocol, budget)
     assert fault is not None, "arrays and the plain rule disagree"
     blamed = ballot if fault.place == 0 else ballot.slice(fault.place, 1)
     hint = _BUDGET_HINT if protocol == "cumulative" else _HINT

@@ -19,14 +19,16 @@ from typing import Final, NamedTuple
 
 import polars as pl
 
-from tutorsim.analysis.ballots.name_synonyms import column_named, plain, protocol_named, stage_named
+from tutorsim.analysis.ballots.name_synonyms import column_named, plain, protocol_named
 from tutorsim.analysis.ballots.raw_reply_column import read_replies
-from tutorsim.analysis.ballots.raw_tables import Cells
+from tutorsim.analysis.ballots.raw_tables import CELL_SUFFIXES, Cells, read_cells
 from tutorsim.analysis.ballots.reading_options import NO_HINTS, Hints
-from tutorsim.analysis.ballots.row_refusals import EXAMPLE, columns_missed, refuse
+from tutorsim.analysis.ballots.row_refusals import EXAMPLE, columns_missed, refuse, unreadable
+from tutorsim.analysis.ballots.valid_ballots import MAY_LEAVE_OUT
 from tutorsim.analysis.ballots.whole_ballot_rows import (
     KEYS,
     Rows,
+    lists_in,
     of_one_cell,
     of_places,
     of_wide,
@@ -36,7 +38,7 @@ from tutorsim.analysis.ballots.written_numbers import as_numbers, guess_protocol
 from tutorsim.analysis.runs.exported_tables import BALLOTS_SCHEMA
 from tutorsim.errors import BallotFileError, UsageError
 
-__all__ = ["Laid", "lay_out"]
+__all__ = ["Laid", "lay_out", "read_candidates"]
 
 _BALLOT: Final = ("episode_id", "turn", "stage", "voter")
 
@@ -74,7 +76,9 @@ def lay_out(cells: Cells, file: Path, hints: Hints = NO_HINTS) -> Laid:
     rows = replace(rows, assumed=(*cells.notes, *rows.assumed), frame=_decimal_commas(rows.frame))
     shape, laid = _shaped(rows)
     laid = _with_stages(_with_keys(laid, shape))
-    laid, scale = _with_whole_points(_with_protocol(laid, shape))
+    laid = _blanks_give_nothing(_with_protocol(laid, shape), shape)
+    laid = _with_stated_candidates(laid, rows, shape)
+    laid, scale = _with_whole_points(laid)
     frame = laid.frame.select(n for n in ("row", *BALLOTS_SCHEMA) if n in laid.frame.columns)
     return Laid(
         frame,
@@ -111,6 +115,8 @@ def _named(cells: Cells, file: Path, hints: Hints) -> Rows:
             hint="Write --map OURS=THEIRS, for example --map voter=Wähler.",
         )
     found = dict(hints.columns)
+    if len(hints.candidates) == 1 and hints.candidates[0] in theirs:
+        found["candidates"], hints = hints.candidates[0], replace(hints, candidates=())
     exact = [name for name in (*BALLOTS_SCHEMA, *_ALSO) if name in theirs]
     if "mass" not in exact and "candidate" not in exact and "approved" in exact:
         exact.remove("approved")  # a list of those approved: only long rows say true or false
@@ -227,8 +233,7 @@ def _with_stages(rows: Rows) -> Rows:
     """Stages by our names, where the file has others."""
     column = rows.frame.get_column("stage").cast(pl.String)
     words = [word for word in column.unique(maintain_order=True).to_list() if word is not None]
-    given = {theirs: ours for ours, theirs in rows.hints.stages.items()}
-    named = {word: stage_named(given.get(word, word)) for word in words}
+    named = {word: rows.stage_of(word) for word in words}
     unknown = [word for word, stage in named.items() if stage is None]
     if unknown == words and len(words) == 1:
         named[words[0]] = "vote_final"
@@ -336,6 +341,93 @@ def _ranks_as_masses(rows: Rows, *, ranks: bool = False) -> Rows:
         lambda row: f"the rank {row['rank']} is none of 1 to {row['_m']}",
     )
     return rows.with_frame(kept.with_columns(mass))
+
+
+def _blanks_give_nothing(rows: Rows, shape: str) -> Rows:
+    """A wide ballot's empty cells as 0, where a ballot cannot leave a candidate out."""
+    if shape != "wide":
+        return rows
+    silent = pl.col("mass").is_null().all().over(*_BALLOT)
+    gives = ~silent & ~pl.col("protocol").is_in(MAY_LEAVE_OUT)
+    filled = pl.when(gives).then(pl.col("mass").fill_null(0)).otherwise("mass").alias("mass")
+    return rows.with_frame(rows.frame.with_columns(filled))
+
+
+def _with_stated_candidates(laid: Rows, file: Rows, shape: str) -> Rows:
+    """A row without mass for each candidate that the user or the file says stands in a vote."""
+    stated = _stated_candidates(file)
+    if not stated or shape == "raw replies":
+        return laid
+    names = pl.DataFrame(
+        [(episode, name) for episode, several in stated.items() for name in several],
+        schema={"_of": pl.String, "candidate": pl.String},
+        orient="row",
+    )
+    of = pl.lit(_EVERY_VOTE) if _EVERY_VOTE in stated else pl.col("episode_id").cast(pl.String)
+    ballots = laid.frame.filter(pl.col("stage") != "tie_vote").with_columns(_of=of)
+    strangers = ballots.filter(pl.col("_of").is_in(list(stated))).join(
+        names, on=["_of", "candidate"], how="anti"
+    )
+    refuse(
+        strangers,
+        pl.col("mass").is_not_null() & (pl.col("mass").cast(pl.String) != "0"),
+        laid.file,
+        lambda row: f"{row['candidate']!r} is none of the candidates that are said to stand",
+        hint="Add it to them, or correct the name.",
+    )
+    gives = pl.col("mass").is_not_null() & ~pl.col("protocol").is_in(MAY_LEAVE_OUT)
+    said = ballots.with_columns(gives.any().over(*_BALLOT).alias("_gives"))
+    first = said.unique(_BALLOT, keep="first", maintain_order=True)
+    every = first.drop("candidate").join(names, on="_of", how="inner")
+    added = every.join(laid.frame, on=[*_BALLOT, "candidate"], how="anti")
+    empty = pl.when("_gives").then(pl.lit(0)).cast(laid.frame.schema["mass"]).alias("mass")
+    frame = pl.concat([laid.frame, added.with_columns(empty).select(laid.frame.columns)])
+    return laid.with_frame(frame.sort("row", maintain_order=True))
+
+
+def read_candidates(file: Path) -> tuple[str, ...] | dict[str, tuple[str, ...]]:
+    """Who stands in all votes, or in each: one name a line, or columns of the vote and candidate.
+
+    Raises:
+        BallotFileError: If the file cannot be read, or has columns and none names a candidate.
+    """
+    if file.suffix.lower() not in CELL_SUFFIXES:
+        try:
+            lines = file.read_text(encoding="utf-8-sig").splitlines()
+        except (OSError, UnicodeDecodeError) as error:
+            raise unreadable(file, str(error)) from error
+        return tuple(dict.fromkeys(line.strip() for line in lines if line.strip()))
+    frame = read_cells(file).frame
+    names = [name for name in frame.columns if name != "row"]
+    candidate, vote = column_named("candidate", names), column_named("episode_id", names)
+    if candidate is None:
+        raise columns_missed(file, ["candidate"], names)
+    found: dict[str, dict[str, None]] = {}
+    votes = frame.get_column(vote).to_list() if vote else [""] * frame.height
+    for one, several in zip(votes, lists_in(frame.get_column(candidate))[0].to_list(), strict=True):
+        found.setdefault(str(one), {}).update(dict.fromkeys(several or ()))
+    if vote is None:
+        return tuple(found[""])
+    return {one: tuple(standing) for one, standing in found.items()}
+
+
+_EVERY_VOTE: Final = ""
+
+
+def _stated_candidates(rows: Rows) -> Mapping[str, tuple[str, ...]]:
+    """Vote, or all votes → who stands, as the user or a column of the file says."""
+    hints = rows.hints
+    if hints.candidates_of:
+        return hints.candidates_of
+    if not rows.has("candidates"):
+        return {_EVERY_VOTE: hints.candidates} if hints.candidates else {}
+    found: dict[str, dict[str, None]] = {}
+    one = rows.file.stem
+    episodes = rows.frame.get_column("episode_id").to_list() if rows.has("episode_id") else None
+    for i, names in enumerate(lists_in(rows.frame.get_column("candidates"))[0].to_list()):
+        vote = one if episodes is None else str(episodes[i])
+        found.setdefault(vote, {}).update(dict.fromkeys(names or ()))
+    return {vote: tuple(names) for vote, names in found.items() if names}
 
 
 def _with_whole_points(rows: Rows) -> tuple[Rows, int]:

@@ -4,8 +4,9 @@ A file is one profile and becomes one episode with one turn, named after the fil
 that stands for several voters becomes that many. The ending of the file says how its orders are
 read, and no order's reading depends on another's place in the file:
 
-* `.soc`, and files whose orders are all strict and whole: `ranked` ballots;
-* `.soi`, `.toc`, `.toi` with ties: weak orders. None of the four protocols asks for one, but points
+* files whose orders are all strict: `ranked` ballots, those of `.soi` and `.toi` with candidates
+  left out, who stand below those named in an order that is not known;
+* `.toc`, `.toi` with ties: weak orders. None of the four protocols asks for one, but points
   carry it: twice the Borda points with ties averaged, which sum to m(m-1) for every weak order.
   They are read as `cumulative` ballots with that budget, so the sets of a recount are those of
   the weak orders, and the winner under `cumulative` is the Borda winner with ties averaged.
@@ -79,19 +80,16 @@ def read_preflib(file: Path) -> PrefLibRead:
     suffix = file.suffix.lower()
     checked = _checked(orders, candidates, head, file)
     approving, assumed = _approving(head, file) if suffix == ".cat" else (0, ())
-    completed = [
-        (_completed(order, candidates), times)
-        for order, times, _ in (_turned(one, approving) for one in checked)
-    ]
-    protocol = _protocol([order for order, _ in completed], suffix)
+    turned = [(order, times) for order, times, _ in (_turned(one, approving) for one in checked)]
+    protocol = _protocol([order for order, _ in turned], suffix)
+    if protocol == "cumulative":
+        turned = [(_completed(order, candidates), times) for order, times in turned]
     names = [head.names.get(a, str(a)) for a in candidates]
     if len(set(names)) < len(names):
         raise _bad(file, None, "two alternatives have one name")
     m = len(candidates)
     voters = [
-        mass
-        for order, times in completed
-        for mass in [_masses(order, candidates, protocol)] * times
+        mass for order, times in turned for mass in [_masses(order, candidates, protocol)] * times
     ]
     return PrefLibRead(
         _frame(voters, names, protocol, file.stem),
@@ -143,10 +141,11 @@ def preflib_text(
     *,
     provenance: str = "",
 ) -> str:
-    """A PrefLib file of strict complete orders (`soc`) or approvals (`cat`).
+    """A PrefLib file of strict orders (`soc`, or `soi` if some are not whole) or approvals (`cat`).
 
     Args:
-        kind: `soc`, or `cat` with the approved in the first group and the rest in the second.
+        kind: `soc`, `soi`, or `cat` with the approved in the first group and the others in the
+            second.
         file_name: Stated in the head.
         title: Stated in the head, on one line.
         names: Names of the alternatives, which are numbered from 1.
@@ -166,7 +165,7 @@ def preflib_text(
         "MODIFICATION DATE": "",
         "NUMBER ALTERNATIVES": len(names),
         "NUMBER VOTERS": len(orders),
-        f"NUMBER UNIQUE {'ORDERS' if kind == 'soc' else 'PREFERENCES'}": len(counted),
+        f"NUMBER UNIQUE {'PREFERENCES' if kind == 'cat' else 'ORDERS'}": len(counted),
     }
     if kind == "cat":
         head |= {
@@ -191,7 +190,7 @@ def _one_line(text: str) -> str:
 
 
 def _written(order: Groups, kind: str) -> str:
-    if kind == "soc":
+    if kind != "cat":
         return ",".join(str(a) for group in order for a in group)
     return ",".join("{" + ",".join(map(str, group)) + "}" for group in order)
 
@@ -308,8 +307,8 @@ def _protocol(orders: Sequence[Groups], suffix: str) -> Protocol:
     return "ranked" if strict else "cumulative"
 
 
-def _masses(order: Groups, candidates: Sequence[int], protocol: Protocol) -> list[int]:
-    """Mass of each candidate, in the candidates' order."""
+def _masses(order: Groups, candidates: Sequence[int], protocol: Protocol) -> list[int | None]:
+    """Mass of each candidate, in the candidates' order; none if a ranking leaves it out."""
     mass: dict[int, int] = {}
     behind = len(candidates)
     for place, group in enumerate(order):
@@ -317,7 +316,8 @@ def _masses(order: Groups, candidates: Sequence[int], protocol: Protocol) -> lis
         borda = 2 * behind + len(group) - 1
         for candidate in group:
             mass[candidate] = _mass_of(protocol, place, borda)
-    return [mass[candidate] for candidate in candidates]
+    absent = None if protocol == "ranked" else 0
+    return [mass.get(candidate, absent) for candidate in candidates]
 
 
 def _mass_of(protocol: Protocol, place: int, twice_borda: int) -> int:
@@ -331,7 +331,7 @@ def _mass_of(protocol: Protocol, place: int, twice_borda: int) -> int:
 
 
 def _frame(
-    voters: Sequence[Sequence[int]], names: Sequence[str], protocol: Protocol, stem: str
+    voters: Sequence[Sequence[int | None]], names: Sequence[str], protocol: Protocol, stem: str
 ) -> pl.DataFrame:
     n, m = len(voters), len(names)
     stated = {

@@ -20,7 +20,11 @@ class Hints:
     protocol: str | None = None
     """Protocol of all ballots, in any of the names that `analysis.ballots.name_synonyms` knows."""
     candidates: tuple[str, ...] = ()
-    """Candidates in the order of the labels A, B, C, … that raw replies use."""
+    """Who stands in every vote, and the order of the labels A, B, C, … that raw replies use. By
+    default those stand whom the ballots of a vote, or its rows, name. One name that is a column of
+    the file stands for it: its cells list who stands."""
+    candidates_of: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
+    """Vote → who stands in it, where that differs from vote to vote."""
     budget: int | None = None
     """Points of a cumulative ballot; by default what most ballots sum to."""
     namesakes: bool = False

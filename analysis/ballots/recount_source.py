@@ -242,7 +242,7 @@ def _sound_votes(files: Sequence[Path], hints: Hints) -> tuple[Votes, int | None
     They are read a piece at a time, if their rows lie turn by turn and all ballots are valid as
     they stand: then no row has to be held.
     """
-    said = (hints.columns, hints.stages, hints.protocol, hints.candidates)
+    said = (hints.columns, hints.stages, hints.protocol, hints.candidates, hints.candidates_of)
     if any(said) or any(file.suffix.lower() != ".parquet" for file in files):
         return None
     if not all(map(is_regular, files)):

@@ -11,7 +11,7 @@ from typing import Final, NamedTuple
 import numpy as np
 import polars as pl
 
-from tutorsim.analysis.ballots.short_axis_sums import fold
+from tutorsim.analysis.ballots.short_axis_sums import count, fold
 from tutorsim.analysis.ballots.turn_profiles import STAGES, TURN, Place, standing_order
 from tutorsim.analysis.ballots.vote_arrays import Bools, Ints, Rounds, Votes, joined
 from tutorsim.analysis.ballots.whole_turn_batches import Codes, turn_starts
@@ -86,7 +86,8 @@ class VoteReader:
             keys = (keys[0][kept], keys[1][kept], keys[2][kept], keys[3][kept])
             mass, absent = mass[kept], absent[kept]
             label = None if label is None else label[kept]
-        cells = _Cells(*keys, mass, absent, label)
+        ranked = (turns.get_column("protocol") == "ranked").to_numpy()
+        cells = _Cells(*keys, mass, absent, label, ranked)
         found = _found(cells)
         place, decided = _places(found, turns.height, kept)
         initial, final, tie = (_stage(cells, found, i, place) for i in range(len(STAGES)))
@@ -202,6 +203,8 @@ class _Cells(NamedTuple):
     mass: Ints
     absent: Bools
     label: Ints | None
+    ranked: Bools
+    """Whether each turn's ballots are rankings."""
 
 
 class _Found(NamedTuple):
@@ -255,19 +258,27 @@ def _rounds(cells: _Cells, starts: Ints, n: int, size: int, place: Ints) -> Roun
     m = size // n
     rows = starts[:, None] + np.arange(size)
     absent = cells.absent[rows].reshape(-1, n, m)
-    missing = fold(np.logical_or, absent, 2)
+    silent = fold(np.logical_and, absent, 2)
     masses = cells.mass[rows].reshape(-1, n, m)
-    masses[missing] = 0
+    partly = absent & ~silent[:, :, None]
+    some = np.flatnonzero(partly.any(axis=(1, 2)) & cells.ranked[cells.turn[starts]])
+    masses[some] = _shared_ranks(masses[some], partly[some])
+    masses[silent] = 0
     return Rounds(
         turn=place[cells.turn[starts]],
         voters=cells.voter[rows[:, ::m]],
         candidates=cells.candidate[rows[:, :m]],
         masses=masses,
-        cast=np.asarray(~missing),
-        whole=_whole(cells.voter[rows], cells.candidate[rows], n)
-        & fold(np.logical_and, fold(np.logical_and, absent, 2) == missing, 1),
+        cast=np.asarray(~silent),
+        whole=_whole(cells.voter[rows], cells.candidate[rows], n) & ~partly.any(axis=(1, 2)),
         labels=None if cells.label is None else cells.label[rows].reshape(-1, n, m),
+        left_out=partly if partly.any() else None,
     )
+
+
+def _shared_ranks(masses: Ints, left_out: Bools) -> Ints:
+    """Twice the Borda points of rankings, those left out sharing what is left for them."""
+    return np.where(left_out, count(left_out, 2)[:, :, None] - 1, 2 * masses)
 
 
 def _differs(column: Ints) -> Bools:

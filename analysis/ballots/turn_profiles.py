@@ -15,6 +15,7 @@ import polars as pl
 from tutorsim.vocabularies import PROTOCOLS, BallotFormat, Protocol
 
 __all__ = [
+    "LEFT_OUT",
     "RICH",
     "STAGES",
     "TURN",
@@ -30,7 +31,11 @@ __all__ = [
 ]
 
 Masses = tuple[int, ...]
-"""Mass of each candidate, in the profile's order of candidates."""
+"""Mass of each candidate, in the profile's order of candidates; `LEFT_OUT` for one of whom the
+ballot says nothing."""
+
+LEFT_OUT: Final = -1
+"""Stands for the mass of a candidate that an incomplete ballot leaves out."""
 
 TURN: Final = ("episode_id", "turn", "protocol")
 STAGES: Final[Mapping[str, str]] = {

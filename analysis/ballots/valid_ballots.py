@@ -11,13 +11,17 @@ from typing import Final, NamedTuple
 
 import numpy as np
 
-from tutorsim.analysis.ballots.short_axis_sums import fold, summed
+from tutorsim.analysis.ballots.short_axis_sums import count, fold, summed
+from tutorsim.analysis.ballots.turn_profiles import LEFT_OUT
 from tutorsim.analysis.ballots.vote_arrays import Bools, Ints
 
-__all__ = ["MUST_GIVE", "Fault", "are_valid", "why_not"]
+__all__ = ["MAY_LEAVE_OUT", "MUST_GIVE", "Fault", "are_valid", "why_not"]
 
 MUST_GIVE: Final = ("simple", "cumulative")
 """Protocols under which a ballot that gives nothing is an abstention."""
+
+MAY_LEAVE_OUT: Final = ("ranked",)
+"""Protocols whose ballots from elsewhere may say nothing of some candidates."""
 
 _BITS: Final = 62
 """Bits of a number that can be told apart."""
@@ -36,7 +40,7 @@ def are_valid(masses: Ints, protocol: str, budget: int) -> Bools:
     """Which ballots are what a protocol asks for.
 
     Args:
-        masses: Shape (ballots, m), none negative.
+        masses: Shape (ballots, m); none negative, but `LEFT_OUT` in a ranking.
         protocol: One of the four.
         budget: Points of a cumulative ballot.
 
@@ -58,18 +62,24 @@ def are_valid(masses: Ints, protocol: str, budget: int) -> Bools:
 
 
 def _each_once(masses: Ints, m: int) -> Bools:
-    """Which rows hold each of 0 to m - 1 once. A set of bits is faster than sorting, if it fits."""
+    """Which rows hold each of m - 1, m - 2, … once, down to 0 or to the last that is named.
+
+    A set of bits is faster than sorting, if it fits.
+    """
+    unnamed = count(masses < 0, 1)
     if m <= _BITS:
-        held = fold(np.bitwise_or, 1 << np.minimum(masses, _BITS), 1)
-        return np.asarray(held == (1 << m) - 1)
-    return fold(np.logical_and, np.sort(masses, axis=1) == np.arange(m), 1)
+        held = fold(np.bitwise_or, np.where(masses < 0, 0, 1 << np.clip(masses, 0, _BITS)), 1)
+        return np.asarray(held == (1 << m) - (1 << unnamed))
+    places = np.arange(m)
+    expected = np.where(places < unnamed[:, None], LEFT_OUT, places)
+    return fold(np.logical_and, np.sort(masses, axis=1) == expected, 1)
 
 
 def why_not(masses: Sequence[int], protocol: str, budget: int) -> Fault | None:
     """What is wrong with one ballot; `None` where nothing is.
 
     Args:
-        masses: One for each candidate of the vote, none negative.
+        masses: One for each candidate of the vote, as for `are_valid`.
         protocol: One of the four.
         budget: Points of a cumulative ballot.
     """
@@ -104,9 +114,10 @@ def _not_cumulative(masses: Sequence[int], budget: int) -> Fault | None:
 
 
 def _not_ranked(masses: Sequence[int]) -> Fault | None:
-    if Counter(masses) == Counter(range(len(masses))):
+    top, named = len(masses) - 1, [mass for mass in masses if mass != LEFT_OUT]
+    if Counter(named) == Counter(range(top, top - len(named), -1)):
         return None
-    top = len(masses) - 1
+    last = len(masses) - len(named)
     return Fault(
-        0, f"the ranking of {{voter}} has a hole: its masses are not {top} to 0, each once"
+        0, f"the ranking of {{voter}} has a hole: its masses are not {top} to {last}, each once"
     )

@@ -7,12 +7,14 @@ single large election is one row. `analysis.ballots.table_to_arrays` makes them 
 
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field, replace
+from typing import Any
 
 import numpy as np
 import numpy.typing as npt
 import polars as pl
 
-from tutorsim.analysis.ballots.short_axis_sums import summed
+from tutorsim.analysis.ballots.short_axis_sums import count, summed
+from tutorsim.analysis.ballots.turn_profiles import LEFT_OUT
 
 __all__ = ["Bools", "Ints", "Rounds", "Votes", "in_order", "joined", "ranked"]
 
@@ -31,7 +33,8 @@ class Rounds:
     candidates: Ints
     """Shape (R, m): places in `Votes.order`; the first in the role-priority order first."""
     masses: Ints
-    """Shape (R, n, m); 0 in an abstention."""
+    """Shape (R, n, m): what counts; 0 in an abstention. If a ranking of a round leaves candidates
+    out, twice the Borda points in all of the round, those left out sharing what is left."""
     cast: Bools
     """Shape (R, n): false for an abstention."""
     whole: Bools
@@ -39,6 +42,23 @@ class Rounds:
     labels: Ints | None = None
     """Shape (R, n, m): numbers in `Votes.labels`, -1 where a candidate's is not known; `None` where
     no ballot of the table has labels."""
+    left_out: Bools | None = None
+    """Shape (R, n, m): the ballot says nothing of the candidate; `None` where every ballot of the
+    table has all candidates of its round."""
+
+    @property
+    def as_cast(self) -> Ints:
+        """Shape (R, n, m): masses, `LEFT_OUT` for a candidate that a ballot leaves out."""
+        return (
+            self.masses if self.left_out is None else np.where(self.left_out, LEFT_OUT, self.masses)
+        )
+
+    @property
+    def incomplete(self) -> Bools:
+        """Shape (R,): some ballot leaves open how candidates stand: it leaves out two or more."""
+        if self.left_out is None:
+            return np.zeros(len(self.turn), dtype=np.bool_)
+        return np.asarray((count(self.left_out, 2) > 1).any(axis=1))
 
     @property
     def totals(self) -> Ints:
@@ -56,6 +76,7 @@ class Rounds:
             cast=self.cast.take(kept, axis=0),
             whole=self.whole.take(kept),
             labels=None if self.labels is None else self.labels.take(kept, axis=0),
+            left_out=None if self.left_out is None else self.left_out.take(kept, axis=0),
         )
 
 
@@ -106,12 +127,13 @@ def ranked(part: Rounds, rank: Ints, rows: Bools | None = None) -> Rounds:
         ranks = np.where(rows[:, None], ranks, np.arange(part.candidates.shape[1]))
     by_rank = np.argsort(ranks, axis=1, kind="stable")
     every = np.broadcast_to(by_rank[:, None, :], part.masses.shape)
-    labels = part.labels
+    labels, left_out = part.labels, part.left_out
     return replace(
         part,
         candidates=np.take_along_axis(part.candidates, by_rank, axis=1),
         masses=np.take_along_axis(part.masses, every, axis=2),
         labels=None if labels is None else np.take_along_axis(labels, every, axis=2),
+        left_out=None if left_out is None else np.take_along_axis(left_out, every, axis=2),
     )
 
 
@@ -159,12 +181,6 @@ def _together(parts: Iterable[Rounds]) -> tuple[Rounds, ...]:
 def _concatenated(parts: Sequence[Rounds]) -> Rounds:
     if len(parts) == 1:
         return parts[0]
-    labels = None
-    if any(part.labels is not None for part in parts):
-        unknown = (np.full(part.masses.shape, -1, dtype=np.int64) for part in parts)
-        labels = np.concatenate(
-            [none if p.labels is None else p.labels for p, none in zip(parts, unknown, strict=True)]
-        )
     return Rounds(
         turn=np.concatenate([part.turn for part in parts]),
         voters=np.concatenate([part.voters for part in parts]),
@@ -172,5 +188,15 @@ def _concatenated(parts: Sequence[Rounds]) -> Rounds:
         masses=np.concatenate([part.masses for part in parts]),
         cast=np.concatenate([part.cast for part in parts]),
         whole=np.concatenate([part.whole for part in parts]),
-        labels=labels,
+        labels=_joined([(part, part.labels) for part in parts], -1),
+        left_out=_joined([(part, part.left_out) for part in parts], False),
+    )
+
+
+def _joined(cells: Sequence[tuple[Rounds, npt.NDArray[Any] | None]], unknown: Any) -> Any:
+    """Cells of some rounds together; `None` where no round has any."""
+    if all(one is None for _, one in cells):
+        return None
+    return np.concatenate(
+        [np.full(part.masses.shape, unknown) if one is None else one for part, one in cells]
     )

@@ -7,13 +7,13 @@ from typing import Final
 
 import polars as pl
 
-from tutorsim.analysis.ballots.name_synonyms import plain
+from tutorsim.analysis.ballots.name_synonyms import plain, stage_named
 from tutorsim.analysis.ballots.reading_options import Hints
 from tutorsim.analysis.ballots.row_refusals import EXAMPLE, refuse
 from tutorsim.analysis.ballots.written_numbers import as_numbers
 from tutorsim.errors import BallotFileError
 
-__all__ = ["KEYS", "Rows", "of_one_cell", "of_places", "of_wide", "place_columns"]
+__all__ = ["KEYS", "Rows", "lists_in", "of_one_cell", "of_places", "of_wide", "place_columns"]
 
 KEYS: Final = ("episode_id", "turn", "stage", "voter", "protocol")
 """Columns that name a ballot, and its protocol."""
@@ -58,6 +58,11 @@ class Rows:
 
     def has(self, *names: str) -> bool:
         return all(name in self.frame.columns for name in names)
+
+    def stage_of(self, word: str | None) -> str | None:
+        """Our name for a stage of the file; `None` for an unknown one."""
+        given = {theirs: ours for ours, theirs in self.hints.stages.items()}
+        return None if word is None else stage_named(given.get(word, word))
 
 
 def place_columns(rows: Rows) -> dict[int, str]:
@@ -111,7 +116,7 @@ def of_one_cell(rows: Rows, name: str, hint: str | None) -> Rows:
         listed = rows.frame.with_columns(pl.concat_list(cell).list.drop_nulls().alias("_listed"))
         return _of_lists(rows.with_frame(listed, f"one choice in “{said}”"), "simple")
     protocol = hint or ("ranked" if name == "ranking" else "approval")
-    parts, parted = _lists(rows.frame.get_column(name))
+    parts, parted = lists_in(rows.frame.get_column(name))
     listed = rows.frame.with_columns(parts.alias("_listed"))
     if protocol not in ("ranked", "approval"):
         raise BallotFileError(
@@ -129,7 +134,7 @@ def _several(rows: Rows) -> bool:
     return "voter" in keys and bool(rows.frame.select(keys).is_duplicated().any())
 
 
-def _lists(column: pl.Series) -> tuple[pl.Series, str]:
+def lists_in(column: pl.Series) -> tuple[pl.Series, str]:
     """Names of each cell, and what parts them; nothing does in lists, or in the text of JSON's."""
     if isinstance(column.dtype, pl.List):
         return column.cast(pl.List(pl.String)), ""
@@ -151,75 +156,86 @@ def _list_separator(column: pl.Series) -> str:
 
 
 def _of_lists(rows: Rows, protocol: str) -> Rows:
-    """Rows with a list of candidates as one row for each candidate of all lists."""
-    lists = rows.frame.get_column("_listed")
-    named = lists.explode(empty_as_null=True).drop_nulls().to_list()
-    names = sorted({*named, *rows.hints.candidates})
-    if not names:
+    """Rows with a list of candidates as one row for each candidate that lists of its vote name."""
+    lists = [list(names or ()) for names in rows.frame.get_column("_listed").to_list()]
+    if not any(lists):
         raise BallotFileError(
             f"{rows.file} names no candidate.", why="Every cell is empty.", hint=EXAMPLE
         )
-    if protocol == "ranked":
-        _check_orders(rows, len(names))
-    kept = [n for n in rows.frame.columns if n in (*KEYS, *_GRID)]
+    several = pl.col("_listed").list.n_unique() < pl.col("_listed").list.len()
+    refuse(
+        rows.frame,
+        several & (protocol == "ranked"),
+        rows.file,
+        "an order names a candidate twice",
+    )
+    votes = _votes(rows)
+    standing: dict[tuple[object, ...], set[str]] = {}
+    for vote, names in zip(votes, lists, strict=True):
+        standing.setdefault(vote, set()).update(names)
+    every = [sorted(standing[vote]) for vote in votes]
     mass_in = _mass_in_order if protocol == "ranked" else _mass_in_set
-    masses = [[mass_in(order, name, len(names)) for name in names] for order in lists.to_list()]
+    masses = [
+        [mass_in(names, name, len(candidates)) for name in candidates]
+        for names, candidates in zip(lists, every, strict=True)
+    ]
+    kept = [n for n in rows.frame.columns if n in (*KEYS, *_GRID, "candidates")]
     long = (
         rows.frame.select("row", *kept)
         .with_columns(
-            pl.Series("candidate", [names] * len(lists), dtype=pl.List(pl.String)),
+            pl.Series("candidate", every, dtype=pl.List(pl.String)),
             pl.Series("mass", masses, dtype=pl.List(pl.Int64)),
             pl.lit(protocol).alias("protocol"),
         )
         .explode("candidate", "mass")
     )
-    return rows.with_frame(long)
+    return rows.with_frame(long.filter(pl.col("candidate").is_not_null()))
 
 
 _GRID: Final = ("run_id", "benchmark", "task", "persona", "condition", "ballot_status")
 
 
-def _mass_in_order(order: Sequence[str] | None, name: str, m: int) -> int | None:
-    """m - 1 to the first, and so on; the one left out of an otherwise whole order is last."""
-    if not order:
-        return None
-    return m - 1 - (list(order).index(name) if name in order else m - 1)
+def _votes(rows: Rows) -> list[tuple[object, ...]]:
+    """What names the vote of each row: episode, turn, and whether it is a tie round."""
+    names = [name for name in ("episode_id", "turn") if rows.has(name)]
+    keys: list[tuple[object, ...]] = [()] * rows.frame.height
+    if names:
+        keys = rows.frame.select(names).rows()
+    if not rows.has("stage"):
+        return keys
+    said = rows.frame.get_column("stage").cast(pl.String).to_list()
+    return [
+        (*key, stage == "tie_vote")
+        for key, stage in zip(keys, map(rows.stage_of, said), strict=True)
+    ]
 
 
-def _mass_in_set(chosen: Sequence[str] | None, name: str, m: int) -> int | None:
+def _mass_in_order(order: Sequence[str], name: str, m: int) -> int | None:
+    """m - 1 to the first, and so on; nothing to one that is left out."""
+    return m - 1 - order.index(name) if name in order else None
+
+
+def _mass_in_set(chosen: Sequence[str], name: str, m: int) -> int | None:
     return int(name in chosen) if chosen else None
 
 
-def _check_orders(rows: Rows, m: int) -> None:
-    listed = pl.col("_listed").list
-    refuse(
-        rows.frame,
-        listed.n_unique() < listed.len(),
-        rows.file,
-        "an order names a candidate twice",
-    )
-    refuse(
-        rows.frame,
-        (listed.len() > 0) & (listed.len() < m - 1),
-        rows.file,
-        lambda row: f"the order has {len(row['_listed'])} of {m} candidates",
-        hint="Complete the order: what a voter thinks of the others cannot be guessed. "
-        "PrefLib .toi files may leave candidates out.",
-    )
-
-
 def of_wide(rows: Rows, candidates: Sequence[str]) -> Rows:
-    """Rows with a number in a column for each candidate; an empty cell gives nothing."""
+    """Rows with a number in a column for each candidate that somebody in the vote gives one."""
     shown = ", ".join(candidates[:_MOST_NAMED]) + ", …" * (len(candidates) > _MOST_NAMED)
     numbers = {name: as_numbers(rows.frame.get_column(name)) for name in candidates}
+    blank = pl.lit(None, pl.Float64)
     frame = rows.frame.with_columns(
-        column.alias(name) for name, column in numbers.items() if column is not None
+        (blank if column is None else column).alias(name) for name, column in numbers.items()
     )
     kept = [n for n in frame.columns if n in (*KEYS, *_GRID)]
     long = frame.unpivot(
         on=candidates, index=["row", *kept], variable_name="candidate", value_name="mass"
     )
-    whole = long.with_columns(pl.col("mass").is_null().all().over("row").alias("_silent"))
-    filled = pl.when(~pl.col("_silent")).then(pl.col("mass").fill_null(0)).alias("mass")
-    frame = whole.with_columns(filled).drop("_silent").sort("row", maintain_order=True)
-    return rows.with_frame(frame, f"one column a candidate ({shown})")
+    named = rows.with_frame(long.sort("row", maintain_order=True))
+    standing = named.frame.with_columns(pl.Series("_vote", list(map(repr, _votes(named)))))
+    empty = pl.col("mass").is_null().all().over("_vote", "candidate")
+    whole = pl.col("mass").is_null().all().over("_vote")
+    out = standing.filter(empty & ~whole).select("_vote", "candidate").unique().height
+    frame = standing.filter(~empty | whole).drop("_vote")
+    said = f"; in {out} case(s) nobody gives a candidate anything: it does not stand in that vote"
+    return rows.with_frame(frame, f"one column a candidate ({shown}){said if out else ''}")

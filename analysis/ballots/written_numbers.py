@@ -54,9 +54,9 @@ def guess_protocol(frame: pl.DataFrame, ballot: Sequence[str]) -> Guess | None:
             different=mass.drop_nulls().n_unique(),
             m=pl.len(),
             whole=(mass == mass.floor()).all(),
-            missing=mass.is_null().sum(),
+            given=mass.is_not_null().sum(),
         )
-        .filter((pl.col("missing") < pl.col("m")) & (pl.col("most") != 0))
+        .filter((pl.col("given") > 0) & (pl.col("most") != 0))
     )
     if not each.height or bool((each["least"] < 0).any()):
         return None
@@ -64,10 +64,15 @@ def guess_protocol(frame: pl.DataFrame, ballot: Sequence[str]) -> Guess | None:
     if binary.all():
         single = bool((each["sum"] == 1).all())
         return Guess(*_BINARY[single])
-    order = (each["different"] == each["m"]) & each["whole"]
-    if (order & (each["least"] == 1) & (each["most"] == each["m"])).all():
+    order = (each["different"] == each["given"]) & each["whole"]
+    if (order & (each["least"] == 1) & (each["most"] == each["given"])).all():
         return Guess("ranked", "every ballot has each of 1, 2, … once", True)
-    if (order & (each["least"] == 0) & (each["most"] == each["m"] - 1)).all():
+    if (
+        order
+        & (each["given"] == each["m"])
+        & (each["least"] == 0)
+        & (each["most"] == each["m"] - 1)
+    ).all():
         return Guess("ranked", "every ballot has each of 0, 1, … once (the highest the best)")
     if each["sum"].round(_DIGITS).n_unique() == 1:
         total = round(float(each["sum"][0]), _DIGITS)

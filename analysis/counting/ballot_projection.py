@@ -117,7 +117,12 @@ def _restricted(ranking: Ranking, names: Sequence[str]) -> Ranking:
 def projected_masses(
     ballot: Masses, protocol: Protocol, form: Protocol | RankVector, budget: int
 ) -> Masses:
-    """One ballot in another format; scaled to integers by one factor for all ballots."""
+    """One ballot in another format; scaled to integers by one factor for all ballots.
+
+    Candidates that a ranking leaves out share what is left for them.
+    """
+    if protocol == "ranked" and min(ballot) < 0:
+        ballot = _shared_scores(ballot, tuple(range(len(ballot) - 1, -1, -1)))
     if isinstance(form, RankVector):
         return _shared_scores(ballot, form.scores)
     if form == protocol:

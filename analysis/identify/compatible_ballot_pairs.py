@@ -49,10 +49,9 @@ def _holds(domain: Domain, ballot: Masses, form: Protocol) -> bool:
     levels = domain.levels
     if form == "simple":
         return any(ballot[c] for c in levels[0])
-    if domain.kind == "choice":
-        return all(ballot[c] for c in levels[0])
     if form == "approval":
-        return any(ballot) and _never_rises(ballot, levels) and not _cut(ballot, levels)
+        cut = domain.kind == "order" and _cut(ballot, levels)
+        return any(ballot) and _never_rises(ballot, levels) and not cut
     return _never_rises(ballot, levels)
 
 

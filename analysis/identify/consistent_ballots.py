@@ -6,8 +6,9 @@ strict ranking, points, or the approved above the others. Consistent ballots fol
 * simple: any candidate of the top level
 * ranked: any linear extension
 * cumulative: points that never rise from a level to the next
-* approval: an upper set of levels, at least one; where the ballot was a single choice, any set
-  that holds it
+* approval: an upper set of levels, at least one; where the ballot was a single choice or a
+  ranking, the last level of an upper set may be cut, since such a ballot does not say that those
+  whom it leaves out are equal
 
 A ballot already in the target's format is only itself. Candidates are numbers here, in
 the role-priority order.
@@ -79,7 +80,7 @@ class Domain(NamedTuple):
     """The ballots that one voter may have cast; equal domains are interchangeable voters."""
 
     kind: Literal["order", "choice", "exact"]
-    """A weak order; a single choice whose rivals may share an approval; the ballot itself."""
+    """A weak order; one whose levels an approval may cut; the ballot itself."""
     data: Levels | Masses
     """Levels, best first, or the masses of an exact ballot."""
 
@@ -93,9 +94,8 @@ def domain_of(ballot: Masses, *, protocol: Protocol, target: Rule) -> Domain:
     """What the voter may have cast under `target`."""
     if target in ("cumulative", "approval") and protocol == target:
         return Domain("exact", ballot)
-    kind: Literal["order", "choice"] = (
-        "choice" if (protocol, target) == ("simple", "approval") else "order"
-    )
+    cut = target == "approval" and protocol in ("simple", "ranked")
+    kind: Literal["order", "choice"] = "choice" if cut else "order"
     return Domain(kind, levels_of(ballot))
 
 
@@ -148,13 +148,12 @@ def approval_options(domain: Domain, c: int, m: int) -> Options:
     """
     if domain.kind == "exact":
         return _exact(domain, c, m)
-    levels = domain.levels
-    approved = {c, *levels[0]} if domain.kind == "choice" else set[int]()
-    if domain.kind == "order":
-        for level in levels:
-            approved |= set(level)
-            if c in level:
-                break
+    approved = {c}
+    for level in domain.levels:
+        if c in level:
+            approved |= set(level) if domain.kind == "order" else set()
+            break
+        approved |= set(level)
     return _against(c, [[int(d not in approved) for d in range(m)]])
 
 

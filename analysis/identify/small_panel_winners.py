@@ -91,11 +91,15 @@ def allowed(domain: Domain, form: Protocol, m: int) -> NDArray[np.int64]:
     if form == "ranked":
         number = {order: i for i, order in enumerate(permutations(range(m)))}
         return np.array(sorted(number[order] for order in extensions(levels)))
-    if domain.kind == "choice":
-        chosen = sum(1 << c for c in levels[0])
-        return np.flatnonzero(np.arange(1 << m) & chosen == chosen)
-    upper = np.cumsum([sum(1 << c for c in level) for level in levels])
-    return np.sort(upper)
+    own = np.array([sum(1 << c for c in level) for level in levels])
+    upper, sets = np.cumsum(own), np.arange(1 << m)
+    if domain.kind == "order":
+        return np.sort(upper)
+    within = [
+        (sets & ~whole == 0) & (sets & (whole - level) == whole - level) & (sets & level > 0)
+        for whole, level in zip(upper, own, strict=True)
+    ]
+    return np.flatnonzero(np.logical_or.reduce(within))
 
 
 @cache

@@ -91,7 +91,8 @@ def answer_rules(group: TurnGroup, plan: Plan) -> Iterator[RuleAnswers]:
         parts = [group.panels(form), *(first.panels(form) for first in group.firsts)]
         last, *firsts = _tabled(parts, targets, plan)
         for target in targets:
-            own = _decided(plan.rule(target, last.panels.m), group.rule, last.panels.m)
+            m = last.panels.m
+            own = _decided(plan.rule(target, m), group.rule, m) and not group.incomplete
             stage = (
                 _own_stage(last, target, plan, _cases(group, form))
                 if own

@@ -84,6 +84,8 @@ class TurnGroup:
     """The format of the ballots."""
     rule: Protocol
     """The protocol that they count under."""
+    incomplete: bool
+    """Whether ballots leave candidates out, so that their own rule may have several winners too."""
     decided: DecidedTurns
     firsts: tuple[FirstVotes, ...]
     logged: Ints
@@ -135,7 +137,7 @@ class _Place:
         if key not in self._found:
             rounds = self.parts[key]
             self._found[key] = DistinctPanels.find(
-                rounds.masses, rounds.cast, form if rich else self.rule
+                rounds.as_cast, rounds.cast, form if rich else self.rule
             )
         return self._found[key]
 
@@ -152,15 +154,17 @@ def turn_groups(every: AllVotes, own_order: tuple[str, ...] | None) -> Iterator[
     final_rules = _rules(every, "vote_final")
     first_rules = _rules(every, "vote_initial")
     for i, final in enumerate(votes.final):
+        incomplete = final.incomplete
         for form in BALLOT_FORMATS:
             for rule in PROTOCOLS if form == "rich" else (form,):
                 own = formats[final.turn] == form
                 if form == "rich":
                     own &= final_rules[final.turn] == PROTOCOLS.index(rule)
-                if own.any():
-                    rows = np.flatnonzero(own)
-                    firsts = _firsts(every, final.turn[rows], form, rule, first_rules)
-                    yield _group(every, i, rows, form, rule, firsts, own_order)
+                for part in (own & ~incomplete, own & incomplete):
+                    if part.any():
+                        rows = np.flatnonzero(part)
+                        firsts = _firsts(every, final.turn[rows], form, rule, first_rules)
+                        yield _group(every, i, rows, form, rule, firsts, own_order)
 
 
 def _group(
@@ -178,6 +182,7 @@ def _group(
     return TurnGroup(
         protocol=form,
         rule=rule,
+        incomplete=bool(final.incomplete.any()),
         decided=decided,
         firsts=firsts,
         logged=_logged(decided, votes.order, own_order),

@@ -216,10 +216,13 @@ def export_preflib(ballots: pl.DataFrame, folder: Path, *, provenance: str = "")
             continue
         if not written:
             _make(folder)
-        name = f"{_file_name(episode)}.t{turn}.{stage}.{_SUFFIX[protocol]}"
-        silent = (cast_ballots.height - cast.height) // cast_ballots["candidate"].n_unique()
+        every = cast_ballots["candidate"].unique(maintain_order=True).to_list()
+        whole = cast.height == cast["voter"].n_unique() * len(every)
+        kind = _SUFFIX[protocol] if whole else "soi"
+        name = f"{_file_name(episode)}.t{turn}.{stage}.{kind}"
+        silent = cast_ballots["voter"].n_unique() - cast["voter"].n_unique()
         title = f"{episode}, turn {turn}, {stage}" + f", {silent} abstained" * (silent > 0)
-        text = _preflib(cast, _SUFFIX[protocol], name, title, provenance)
+        text = _preflib(cast, kind, every, name, title, provenance)
         path = folder / name
         _write(path, partial(path.write_text, text, "utf-8", newline="\n"))
         written.append(path)
@@ -247,14 +250,15 @@ def _json(cell: Sequence[object] | None) -> str | None:
     return None if cell is None else json.dumps(cell, ensure_ascii=False)
 
 
-def _preflib(cast: pl.DataFrame, kind: str, name: str, title: str, provenance: str) -> str:
-    candidates = cast["candidate"].unique(maintain_order=True).to_list()
+def _preflib(
+    cast: pl.DataFrame, kind: str, candidates: list[str], name: str, title: str, provenance: str
+) -> str:
     number = {candidate: i for i, candidate in enumerate(candidates, start=1)}
     orders: list[Groups] = []
     for ballot in cast.partition_by("voter", maintain_order=True):
         by_mass = ballot.sort("mass", descending=True, maintain_order=True)
         rows = [(number[c], m) for c, m in by_mass.select("candidate", "mass").iter_rows()]
-        if kind == "soc":
+        if kind != "cat":
             orders.append(tuple((c,) for c, _ in rows))
         else:
             orders.append((tuple(c for c, m in rows if m), tuple(c for c, m in rows if not m)))

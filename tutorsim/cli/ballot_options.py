@@ -2,10 +2,12 @@
 
 from collections.abc import Callable
 from functools import wraps
+from pathlib import Path
 from typing import Any, Final
 
 import click
 
+from tutorsim.analysis.ballots.long_format import read_candidates
 from tutorsim.analysis.ballots.name_synonyms import COLUMN_WORDS
 from tutorsim.analysis.ballots.reading_options import Hints
 from tutorsim.cli.options import names
@@ -38,8 +40,10 @@ _OPTIONS: Final = (
     click.option(
         "--candidates",
         callback=names,
-        metavar="NAME,NAME,…",
-        help="The candidates: columns of a wide table, or what the labels A, B, … stand for.",
+        metavar="NAME,NAME,…|FILE|COLUMN",
+        help="Who stands, also if no ballot of a vote names them; columns of a wide table, or what "
+        "the labels A, B, … stand for. A FILE has one name a line, or the columns of the vote and "
+        "candidate; a COLUMN lists who stands in the row's vote.",
     ),
     click.option(
         "--namesakes", is_flag=True, help="Several ballots under one name are several voters'."
@@ -66,7 +70,7 @@ def ballot_options(command: Callable[..., None]) -> Callable[..., None]:
             columns=_pairs("--map", columns, tuple(COLUMN_WORDS)),
             stages=_pairs("--stage", stages, _STAGES),
             protocol=protocol,
-            candidates=candidates or (),
+            **_standing(candidates or ()),
             namesakes=namesakes,
             budget=budget,
         )
@@ -76,6 +80,14 @@ def ballot_options(command: Callable[..., None]) -> Callable[..., None]:
     for option in reversed(_OPTIONS):
         found = option(found)
     return found
+
+
+def _standing(given: tuple[str, ...]) -> dict[str, Any]:
+    """Who stands: names, a column of the ballots' file, or what a file says."""
+    if len(given) == 1 and Path(given[0]).is_file():
+        found = read_candidates(Path(given[0]))
+        return {"candidates": found} if isinstance(found, tuple) else {"candidates_of": found}
+    return {"candidates": given}
 
 
 def _pairs(option: str, given: tuple[str, ...], known: tuple[str, ...]) -> dict[str, str]:

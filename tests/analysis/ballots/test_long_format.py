@@ -6,6 +6,7 @@ from typing import Any
 
 import pytest
 
+from tutorsim.analysis.ballots.long_format import read_candidates
 from tutorsim.analysis.ballots.reading_options import Hints
 from tutorsim.analysis.ballots.recount_source import Source, open_source
 from tutorsim.errors import BallotFileError, UsageError
@@ -43,7 +44,7 @@ NATURAL: dict[str, tuple[str, str, Hints, str, dict[str, dict[str, int | None]],
         "Voter,1st choice,2nd choice,3rd choice\nv,ann,ben,cid\nw,cid,ben,\n",
         Hints(),
         "ranked",
-        RANKED,
+        {"v": RANKED["v"], "w": {"ann": None, "ben": 1, "cid": 2}},
         "orders in the columns 1st choice",
     ),
     "numbered columns of places": (
@@ -225,6 +226,56 @@ def test_a_natural_file_is_read_and_one_note_says_what_was_assumed(
     assert words in assumed[0]
 
 
+STAND = {
+    "named by the ballots of each vote": (Hints(), {"p": {"a", "b"}, "q": {"b", "c"}}),
+    "said for all votes": (
+        Hints(candidates=("a", "b", "c")),
+        {"p": {"a", "b", "c"}, "q": {"a", "b", "c"}},
+    ),
+    "listed in a column": (
+        Hints(candidates=("standing",)),
+        {"p": {"a", "b", "d"}, "q": {"b", "c"}},
+    ),
+    "said for each vote": (
+        Hints(candidates_of={"p": ("a", "b"), "q": ("b", "c", "e")}),
+        {"p": {"a", "b"}, "q": {"b", "c", "e"}},
+    ),
+}
+
+
+@pytest.mark.parametrize("case", STAND)
+@pytest.mark.parametrize("shape", ["choice", "ranking", "rows"])
+def test_candidates_belong_to_a_vote_unless_somebody_says_who_stands(
+    tmp_path: Path, case: str, shape: str
+) -> None:
+    hints, expected = STAND[case]
+    votes = [
+        ("p", "v", "a", "a;d;b"),
+        ("p", "w", "b", ""),
+        ("q", "v", "b", "b;c"),
+        ("q", "w", "c", ""),
+    ]
+    lines = [f"{one},{voter},{name},{standing}" for one, voter, name, standing in votes]
+    heading = "poll,voter,ranking,standing"
+    if shape == "choice":
+        heading = "poll,voter,choice,standing"
+    if shape == "rows":
+        heading, lines = (
+            f"{heading},rank".replace("ranking", "candidate"),
+            [f"{x},1" for x in lines],
+        )
+    file = written(tmp_path, "b.csv", "\n".join([heading, *lines]))
+    if case == "said for each vote":
+        said = written(tmp_path, "c.csv", "poll,candidate\np,a\np,b\nq,b\nq,c\nq,e\n")
+        assert read_candidates(said) == hints.candidates_of
+    found: dict[str, set[str]] = {}
+    for episode, candidate in (
+        open_source(file, hints=hints).ballots.select("episode_id", "candidate").iter_rows()
+    ):
+        found.setdefault(episode, set()).add(candidate)
+    assert found == expected
+
+
 def test_a_file_in_the_tables_own_shape_assumes_nothing(tmp_path: Path) -> None:
     text = "episode_id,turn,stage,voter,candidate,mass,protocol\ne,1,final,v,a,1,simple\n"
     source = open_source(written(tmp_path, "b.csv", text))
@@ -253,10 +304,10 @@ REFUSED = {
         "lacks the column voter",
     ),
     "numbers of no protocol": ("voter,ann,ben\nv,3,3\nw,5,0\n", Hints(), "does not say which"),
-    "half an order": (
-        "voter,rank1,rank2,rank3\nv,ann,ben,cid\nw,cid,,\n",
-        Hints(),
-        "row 2: the order has 1 of 3 candidates",
+    "a stranger": (
+        "voter,ranking\nv,ann>ben\nw,dan\n",
+        Hints(candidates=("ann", "ben")),
+        "row 2: 'dan' is none of the candidates",
     ),
     "an order with one twice": (
         "voter,ranking\nv,ann>ben\nw,ann>ann\n",

@@ -129,13 +129,13 @@ REFUSED = {
     "hole by value": (ballot("v", {"a": 3, "b": 1, "c": 0}, "ranked"), 1, "hole"),
     "hole by a tie": (ballot("v", {"a": 2, "b": 1, "c": 1}, "ranked"), 1, "hole"),
     "ranking of nobody": (ballot("v", {"a": 0, "b": 0, "c": 0}, "ranked"), 1, "hole"),
-    "hole by absence": (
+    "hole in a ranking that leaves one out": (
         [
-            *ballot("w", {"a": 2, "b": 1, "c": 0}, "ranked"),
-            *ballot("v", {"a": 1, "b": 0}, "ranked"),
+            *ballot("w", {"a": 3, "b": 2, "c": 1, "d": 0}, "ranked"),
+            *ballot("v", {"a": 3, "b": 0}, "ranked"),
         ],
-        4,
-        "2 of 3 candidates",
+        5,
+        "hole",
     ),
     "unknown protocol": (ballot("v", {"a": 1}, "dice"), 1, "unknown protocol 'dice'"),
     "unknown stage": (

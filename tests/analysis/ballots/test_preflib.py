@@ -18,7 +18,7 @@ def write(folder: Path, suffix: str, *orders: str, voters: int | None = None, m:
     return file
 
 
-def profile(file: Path) -> tuple[str, list[dict[str, int]]]:
+def profile(file: Path) -> tuple[str, list[dict[str, int | None]]]:
     frame = open_source(file).ballots
     voters = [
         dict(ballot.select("candidate", "mass").iter_rows())
@@ -37,9 +37,18 @@ def test_strict_complete_orders_are_rankings_and_multiplicities_are_voters(tmp_p
     assert set(frame["stage"]) == {"vote_final"}
 
 
-def test_orders_that_leave_out_only_the_last_are_rankings(tmp_path: Path) -> None:
-    file = write(tmp_path, "soi", "1: 2,1", "1: 1,2,3")
-    assert profile(file) == ("ranked", [{"A": 1, "B": 2, "C": 0}, {"A": 2, "B": 1, "C": 0}])
+@pytest.mark.parametrize("suffix", ["soi", "toi"])
+def test_strict_orders_that_leave_candidates_out_are_rankings(tmp_path: Path, suffix: str) -> None:
+    file = write(tmp_path, suffix, "1: 2,1", "1: 3", "1: 1,2,3")
+    assert profile(file) == (
+        "ranked",
+        [
+            {"A": 1, "B": 2, "C": None},
+            {"A": None, "B": None, "C": 2},
+            {"A": 2, "B": 1, "C": 0},
+        ],
+    )
+    assert open_source(file).notes[0].startswith("2 ranking(s) leave candidates out")
 
 
 def test_a_weak_order_is_read_alike_whatever_the_others_are(tmp_path: Path) -> None:
@@ -49,7 +58,7 @@ def test_a_weak_order_is_read_alike_whatever_the_others_are(tmp_path: Path) -> N
     assert profile(file) == ("cumulative", [first, {"A": 1, "B": 1, "C": 4}])
     file = write(tmp_path, "toc", "1: {1,2},3", "1: 3,2,1")
     assert profile(file) == ("cumulative", [first, {"A": 0, "B": 2, "C": 4}])
-    assert profile(write(tmp_path, "soi", "1: 2"))[1] == [{"A": 1, "B": 4, "C": 1}]
+    assert profile(write(tmp_path, "toi", "1: 2", "1: {1,2}"))[1][0] == {"A": 1, "B": 4, "C": 1}
     assert "weak orders, as points" in open_source(file).notes[0]
 
 
@@ -61,17 +70,13 @@ def test_a_format_that_the_file_contradicts_is_refused(tmp_path: Path) -> None:
     assert open_source(file, hints=Hints(protocol="cumulative")).ballots.height == 3
 
 
-@pytest.mark.parametrize("suffix", ["toi", "soi", "toc"])
+@pytest.mark.parametrize("suffix", ["toi", "toc"])
 def test_other_weak_orders_are_points_by_averaged_borda(tmp_path: Path, suffix: str) -> None:
-    order = {"toi": "1: 1,{2,3}", "soi": "1: 1", "toc": "1: 1,{2,3},4"}[suffix]
+    order = {"toi": "1: 1,{2,3}", "toc": "1: 1,{2,3},4"}[suffix]
     strict = "1: 4,3,2,1"
     file = write(tmp_path, suffix, order, strict, m=4)
-    # Twice the Borda points. toi: A before B = C before D (left out).  soi: A before B = C = D.
-    tied = {
-        "toi": {"A": 6, "B": 3, "C": 3, "D": 0},
-        "soi": {"A": 6, "B": 2, "C": 2, "D": 2},
-        "toc": {"A": 6, "B": 3, "C": 3, "D": 0},
-    }[suffix]
+    # Twice the Borda points: A before B = C before D, whom the .toi leaves out.
+    tied = {"A": 6, "B": 3, "C": 3, "D": 0}
     assert profile(file) == ("cumulative", [tied, {"A": 0, "B": 2, "C": 4, "D": 6}])
     source = open_source(file)
     assert source.budget == 12
@@ -126,7 +131,7 @@ def test_a_head_whose_counts_do_not_hold_is_refused(tmp_path: Path) -> None:
 def test_alternatives_without_names_are_called_by_their_numbers(tmp_path: Path) -> None:
     file = tmp_path / "v.soi"
     file.write_text("# NUMBER ALTERNATIVES: 3\n2: 3\n")
-    assert profile(file) == ("cumulative", [{"1": 1, "2": 1, "3": 4}] * 2)
+    assert profile(file) == ("ranked", [{"1": None, "2": None, "3": 2}] * 2)
     file.write_text("2: 3,1\n")
     assert profile(file) == ("ranked", [{"1": 0, "3": 1}] * 2)
     file.write_text("# NUMBER ALTERNATIVES: 3\n# ALTERNATIVE NAME 1: A\n1: 1\n")
@@ -139,7 +144,7 @@ def test_a_folder_of_files_is_one_source_unless_budgets_differ(tmp_path: Path) -
     write(tmp_path, "cat", "1: {1},{2,3}").rename(tmp_path / "two.cat")
     assert open_source(tmp_path).ballots["episode_id"].unique().sort().to_list() == ["one", "two"]
     write(tmp_path, "toi", "1: 1,{2,3}", "1: 2,1,3").rename(tmp_path / "three.toi")
-    write(tmp_path, "toi", "1: 1,2", "1: 2", m=4).rename(tmp_path / "four.toi")
+    write(tmp_path, "toi", "1: 1,2", "1: {2,3}", m=4).rename(tmp_path / "four.toi")
     with pytest.raises(BallotFileError, match=re.escape("[6, 12]")):
         open_source(tmp_path)
 

@@ -25,6 +25,7 @@ from tutorsim.model import Call, CallKey, Request
 from tutorsim.records import Branch, EpisodeLine, Failure, StudyHead, SystemSettings, VotingSettings
 from tutorsim.scripted_mind import Recogniser
 from tutorsim.study import BaseModels, BaseStudy, EpisodeSpec
+from tutorsim.system_registry import load
 from tutorsim.tasks import Task, TaskFormat, safe_id, tasks_digest
 from tutorsim.vocabularies import TURN_VOTES
 
@@ -391,6 +392,10 @@ class System:
     """A shipped study to start from; empty for none."""
     logs: Mapping[str, LogFormat] = field(default_factory=dict)
     """Name → logs of another program that `tutorsim import` takes."""
+
+    def __reduce__(self) -> tuple[Callable[[str, str], Any], tuple[str, str]]:
+        """A system is sent to another process by its name, so that its functions may be any."""
+        return load, (self.name, "system")
 
     def check_command(self, command: str) -> None:
         """Refuse a command that does not apply.

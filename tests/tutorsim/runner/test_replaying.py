@@ -1,6 +1,7 @@
 """Replays: the same bytes by every reader, number of workers and environment, with no socket."""
 
 import os
+import pickle
 import subprocess
 import sys
 from pathlib import Path
@@ -9,10 +10,12 @@ from typing import Any
 import orjson
 import pytest
 
+from tutorsim.bundled_recordings import bundled_recording
 from tutorsim.errors import MissingCallError, RecordingError
 from tutorsim.runner import replaying
 from tutorsim.runner.open_recording import check_drift, open_recording
 from tutorsim.runner.replaying import default_workers, replay_episode
+from tutorsim.system_registry import load, system_names
 
 EPISODE = "sciq.ice.help_avoidant.simple"
 AUDITED = """
@@ -58,6 +61,16 @@ def test_both_readers_give_the_bytes_of_the_recording(
     assert said.code == 0
     assert "4 episodes replayed" in said.err
     assert files(into) == files(recorded.log)
+
+
+@pytest.mark.parametrize("system", system_names())
+def test_another_process_can_be_given_a_recording_of_any_system(system: str) -> None:
+    folder = bundled_recording(load(system, "system").demo)
+    assert folder is not None
+    recording = open_recording(folder)
+    given = pickle.loads(pickle.dumps(recording))
+    assert given.loaded.system is recording.loaded.system
+    assert given.loaded.digest() == recording.loaded.digest()
 
 
 @pytest.mark.costly

@@ -5,6 +5,9 @@ from pathlib import Path
 import pytest
 
 from tutorsim.bundled_recordings import bundled_recording
+from tutorsim.cli import main
+from tutorsim.runner import replaying
+from tutorsim.standin import StandIn
 from tutorsim.system_registry import load, system_names
 
 pytestmark = pytest.mark.costly
@@ -101,3 +104,80 @@ def test_a_study_without_a_person_is_not_served(shell, tmp_path, system):
     assert len(said.err.strip().splitlines()) >= 3
     assert "tutorsim chat" in said.err.replace("\n", " ")
     assert repr(system) in said.err.replace("\n", " ")
+
+
+THOUSAND = {
+    "panel": """
+        conditions = ["baseline", "simple"]
+        personas = ["help_avoidant", "low_confidence_novice"]
+        max_turns = 1
+        repeats = 50
+        benchmarks.sciq.limit = 5
+        """,
+    "debate": """
+        conditions = ["baseline", "simple"]
+        repeats = 84
+        benchmarks.strategyqa = {tasks = "builtin", limit = 6}
+        """,
+    "group": """
+        conditions = ["next_speaker"]
+        repeats = 99
+        benchmarks.scenario = {tasks = "builtin", limit = 5}
+        """,
+    "oversight": """
+        conditions = ["single"]
+        repeats = 63
+        benchmarks.mrbench.tasks = "builtin"
+        """,
+}
+"""Studies of about 1,000 short episodes."""
+
+READERS = {
+    "summary": (),
+    "recount": (),
+    "export": ("-o", "{out}/tables"),
+    "show": (),
+    "compare": ("{recording}",),
+    "report": ("-o", "{out}/report.md"),
+    "verify": ("--claims", "{claims}"),
+    "replay": ("--log-dir", "{out}/log"),
+}
+
+
+@pytest.fixture(scope="module", params=THOUSAND)
+def thousand(request, tmp_path_factory):
+    """A recording of about 1,000 episodes of a system, and the claims of its report."""
+    folder = tmp_path_factory.mktemp(request.param)
+    study, claims = folder / "study.toml", folder / "report.claims.json"
+    study.write_text(f'name = "thousand"\nsystem = "{request.param}"\n{THOUSAND[request.param]}')
+    to = ("--log-dir", folder / "log", "--cassette-dir", folder / "recording")
+    with pytest.MonkeyPatch.context() as patch, StandIn(seed=3) as server:
+        patch.setenv("ANTHROPIC_BASE_URL", server.url)
+        patch.setenv("ANTHROPIC_API_KEY", "unused")
+        for command in (
+            ("run", study, *to),
+            ("report", folder / "log", "-o", folder / "report.md"),
+        ):
+            patch.setattr("sys.argv", ["tutorsim", *map(str, command)])
+            main()
+    assert claims.is_file()
+    return folder / "recording", claims
+
+
+@pytest.mark.slow
+@pytest.mark.loopback
+@pytest.mark.parametrize("command", READERS)
+@pytest.mark.parametrize("workers", [1, 2, 4])
+def test_every_reader_of_a_thousand_episodes_shares_them_among_processes(
+    thousand, shell, tmp_path, monkeypatch, workers, command
+):
+    """Processes are spawned beside the threads of polars, and given what they replay as bytes."""
+    monkeypatch.setattr(replaying, "default_workers", lambda episodes: workers)
+    monkeypatch.setattr(replaying, "_threads", lambda: 2)
+    recording, claims = thousand
+    given = [
+        str(x).format(out=tmp_path, recording=recording, claims=claims) for x in READERS[command]
+    ]
+    said = shell(command, recording, *given)
+    assert said.code == 0, said.err
+    assert said.out.strip() or said.err.strip()

@@ -38,6 +38,7 @@ FOR_ANALYSIS = {"voting", "records", "vocabularies", "errors", "named_files", "s
 """What `analysis` may import of `tutorsim`."""
 
 RULES_FOR_ANALYSIS = {
+    "tutorsim.analysis.systems.debate.": "tutorsim.systems.debate.ending.",
     "tutorsim.analysis.systems.group.": "tutorsim.systems.group.speaker_selection.",
     "tutorsim.analysis.systems.oversight.": "tutorsim.systems.oversight.label_reading.",
 }

@@ -11,7 +11,7 @@ from tutorsim.analysis.charts.number_words import counted, listed
 from tutorsim.analysis.charts.style import ACCENT, INK, shades
 from tutorsim.analysis.statistics.intervals_and_tests import Estimate
 from tutorsim.analysis.systems.debate.experiments import Slope
-from tutorsim.analysis.systems.debate.protocol_outcomes import ProtocolRow, family
+from tutorsim.analysis.systems.debate.recounted import ProtocolRow, family
 
 __all__ = ["protocols_figure", "rounds_figure"]
 

@@ -11,8 +11,7 @@ from tutorsim.analysis.statistics.intervals_and_tests import (
     NotEstimable,
     cluster_bootstrap,
 )
-from tutorsim.analysis.systems.debate.protocol_outcomes import score_bounds
-from tutorsim.analysis.systems.debate.recount_one_debate import Changes, Rule, recounted
+from tutorsim.analysis.systems.debate.recounted import Changes, Rule, recounted, score_bounds
 from tutorsim.records.debate import DebateRecord
 
 __all__ = [

@@ -6,10 +6,15 @@ from typing import Final
 from tutorsim.analysis.charts.number_words import counted, listed
 from tutorsim.analysis.metrics.text_embeddings import Embedding
 from tutorsim.analysis.report.document import Answer, Document, Section
-from tutorsim.analysis.statistics.intervals_and_tests import Estimate
 from tutorsim.analysis.systems.debate.debate_trace import chosen, dialogue
-from tutorsim.analysis.systems.debate.protocol_outcomes import Told, accounts, accounts_of, told
-from tutorsim.analysis.systems.debate.recount_one_debate import Changes
+from tutorsim.analysis.systems.debate.recounted import (
+    Changes,
+    ProtocolRow,
+    Told,
+    accounts,
+    accounts_of,
+    told,
+)
 from tutorsim.analysis.systems.debate.sections import (
     agents_section,
     answerable_section,
@@ -127,32 +132,47 @@ def _answers(
         return ()
     variant = asked[0].variant
     part = [record for record in asked if record.variant == variant]
-    scores = {
-        row.rule.replace("_", " "): row.score.value
-        for row in accounts(part, seed=seed)
-        if isinstance(row.score, Estimate) and row.debates == len(part)
-    }
-    if not scores:
-        return ()
-    best, least = max(scores.values()), min(scores.values())
-    names = listed([name for name, score in scores.items() if score == best])
-    if best == least:
-        headline = f"None, all {best:.1f} percent"
-        detail = ""
+    rows = [row for row in accounts(part, seed=seed) if row.debates == len(part)]
+    least = max(row.low or 0.0 for row in rows)
+    best = [row for row in rows if row.high is not None and row.high >= least]
+    worse = [row for row in rows if row not in best]
+    exact = all(row.low == row.high for row in rows)
+    of = f"{counted(len(part), 'debate')} of {counted(rows[0].tasks, 'task')}"
+    if exact and not worse:
+        headline = f"None, all {least:.1f} percent"
+    elif exact or len(best) == 1:
+        headline = f"{_named(best)}, {_score(best[0])}"
     else:
-        worst = listed([name for name, score in scores.items() if score == least])
-        headline = f"{names}, {best:.1f} percent"
-        detail = f"The least is {least:.1f} ({worst}). "
+        headline = f"Not known: {_scores(best)}"
+    others = f"The others: {_scores(worse)}. " if worse else ""
+    bound = "" if exact else "A range holds every score that the recording leaves open. "
     return (
         Answer(
             "Which protocol answers best on the same debates?",
             headline,
-            f"{detail}All were applied to the same {counted(len(part), 'debate')} of variant "
-            f"{variant}, after the recording. Whether chance gives such differences, paired tests "
-            "in the report say.",
+            f"{others}{bound}All were applied to the same {of}, variant {variant}, after the "
+            "recording. Whether chance gives such differences, paired tests in the report say.",
             "protocols",
         ),
     )
+
+
+def _named(rows: Sequence[ProtocolRow]) -> str:
+    return listed([row.rule.replace("_", " ") for row in rows])
+
+
+def _scores(rows: Sequence[ProtocolRow]) -> str:
+    """Scores of protocols, those with the same ones together."""
+    by_score: dict[str, list[ProtocolRow]] = {}
+    for row in rows:
+        by_score.setdefault(_score(row), []).append(row)
+    return "; ".join(f"{_named(same)} ({score})" for score, same in by_score.items())
+
+
+def _score(row: ProtocolRow) -> str:
+    """The mean score, or where it lies whatever the recording leaves open."""
+    low, high = row.low or 0.0, row.high or 0.0
+    return f"{low:.1f} percent" if low == high else f"{low:.1f} to {high:.1f} percent"
 
 
 def _setup_words(setup: DebateSetup) -> str:

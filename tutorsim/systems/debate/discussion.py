@@ -11,11 +11,11 @@ from tutorsim.mechanisms.author_labels import indented
 from tutorsim.mechanisms.flow import Flow, ask
 from tutorsim.model import Answer, Question
 from tutorsim.records.debate import Message, MessageKind, PersonaRecord, flag
+from tutorsim.systems.debate.ending import End, Moment, consensus_rule, end_of, moments
 from tutorsim.systems.debate.prompt_context import DebateContext, shown_role
 from tutorsim.systems.debate.reply_reading import read_text
-from tutorsim.systems.debate.settings import consensus_rule
 from tutorsim.systems.debate.visibility import Place, visible
-from tutorsim.voting import agreed, read_agreement
+from tutorsim.voting import read_agreement
 
 __all__ = ["Discussion", "speak"]
 
@@ -36,7 +36,6 @@ class Discussion:
 
     def __init__(self, context: DebateContext, personas: Sequence[PersonaRecord]) -> None:
         self.context = context
-        self.rule = consensus_rule(context.condition)
         self.messages: list[Message] = []
         self._places: list[Place] = []
         self._names = {one.agent: f"{one.agent} ({shown_role(one.role)})" for one in personas}
@@ -58,14 +57,17 @@ class Discussion:
         """An agent's last message."""
         return next(message for message in reversed(self.messages) if message.agent == agent)
 
-    def agreed(self, turn: int) -> int | None:
-        """Index of the message whose solution is agreed on; `None` where nothing is."""
-        if self.rule is None:
-            return None
-        flags, settings = [flag(message) for message in self.messages], self.context.settings
-        return agreed(
-            flags, agents=settings.agents, rule=self.rule, turn=turn, majority=settings.majority
-        )
+    def end(self, turn: int, *, over: bool, leading: tuple[str, ...] = ()) -> End | None:
+        """How the debate ends now; `None` if it goes on.
+
+        Args:
+            turn: The turn.
+            over: Everybody has spoken in it.
+            leading: Who leads the vote at its end.
+        """
+        flags = [flag(message) for message in self.messages]
+        moment = Moment(turn, over, flags, leading, self.context.agents)
+        return end_of(self.context.condition, moment, self.context.setup)
 
     # --- what an agent sees -----------------------------------------------------------------
 
@@ -162,20 +164,21 @@ class _Part(NamedTuple):
         return f"{name}_{self.round}" if self.round else {"debate": "message"}.get(name, name)
 
 
-def speak(discussion: Discussion, turn: int) -> Flow[int | None]:
+def speak(discussion: Discussion, turn: int) -> Flow[End | None]:
     """One turn of messages.
 
     Returns:
-        Index of the message whose solution is agreed on; `None` where the debate goes on.
+        How the debate ends before any vote of the turn; `None` if it goes on.
     """
     rounds = _rounds(discussion, turn)
-    at_end_only = discussion.context.settings.paradigm == "debate"
+    kinds = [part.kind for parts in rounds for part in parts]
+    asked, said = moments(kinds, discussion.context.setup), 0
     for parts in rounds:
         yield from _say(discussion, turn, parts)
-        if parts is rounds[-1] or not at_end_only:
-            reached = discussion.agreed(turn)
-            if reached is not None:
-                return reached
+        said += len(parts)
+        end = discussion.end(turn, over=said == len(kinds)) if said in asked else None
+        if end is not None:
+            return end
     return None
 
 
@@ -192,7 +195,7 @@ def _rounds(discussion: Discussion, turn: int) -> list[list[_Part]]:
     if settings.paradigm == "debate":
         numbers = range(1, settings.rounds + 1)
         return [opening, *([one._replace(round=n)] for n in numbers for one in others)]
-    if settings.paradigm == "report" and discussion.rule is None:
+    if settings.paradigm == "report" and consensus_rule(discussion.context.condition) is None:
         return [opening, others]
     return [opening, *([one] for one in others)]
 

@@ -4,14 +4,14 @@ A generator over the effects of `tutorsim.mechanisms.flow`. Before it ends, a de
 depend on its protocol: no prompt mentions it, and no vote is shown to anybody.
 """
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any, Final
 
 from tutorsim.mechanisms.call_log import CallLog, run_to_failure
 from tutorsim.mechanisms.flow import Flow, ask
 from tutorsim.model import Question
-from tutorsim.records import BallotRecord, Failure
+from tutorsim.records import Failure
 from tutorsim.records.debate import (
     AnswerRecord,
     ChallengeRecord,
@@ -20,16 +20,16 @@ from tutorsim.records.debate import (
     EndedBy,
     HeldVote,
     PersonaRecord,
-    flag,
 )
 from tutorsim.systems.debate.challenge import challenges
 from tutorsim.systems.debate.discussion import Discussion, speak
+from tutorsim.systems.debate.ending import End
 from tutorsim.systems.debate.final_vote import Cast, final_vote
 from tutorsim.systems.debate.prompt_context import DebateContext, shown_description, shown_role
 from tutorsim.systems.debate.reply_reading import ReadPersona, read_persona, read_text
 from tutorsim.systems.debate.settings import BASELINES, vote_protocol
 from tutorsim.vocabularies import PROTOCOLS
-from tutorsim.voting import decide, newest_proposal
+from tutorsim.voting import Decision, decide
 
 __all__ = ["SOLO", "EpisodeName", "debate_episode"]
 
@@ -59,18 +59,14 @@ class _Reached:
     answer_of: str | None = None
     challenges: tuple[ChallengeRecord, ...] = ()
 
-    def end(
-        self,
-        by: EndedBy,
-        *,
-        decided: bool | None,
-        of: str | None,
-        answers: dict[str, AnswerRecord] | None = None,
-        answer: str | None = None,
-    ) -> None:
+    def end(self, end: End, discussion: Discussion, answers: Mapping[str, AnswerRecord]) -> None:
         """Note how the debate ended, and with whose answer."""
-        self.ended_by, self.decided, self.answer_of = by, decided, of
-        self.answer = answers[of].text if answers and of else answer
+        self.ended_by, self.decided, self.answer_of = end.by, end.decided, end.author
+        if end.author is not None:
+            self.answer = answers[end.author].text
+        if end.message is not None:
+            message = discussion.messages[end.message]
+            self.answer_of, self.answer = message.agent, message.solution
 
 
 def debate_episode(context: DebateContext, name: EpisodeName) -> Flow[DebateRecord]:
@@ -156,20 +152,21 @@ def _persona_question(
 
 def _turn(discussion: Discussion, turn: int, reached: _Reached) -> Flow[DebateTurn]:
     """One turn of messages, and what its end asks for."""
-    settings, condition = discussion.context.settings, discussion.context.condition
-    last, protocol = turn == settings.max_turns, vote_protocol(condition)
-    agreed_on = yield from speak(discussion, turn)
+    context = discussion.context
+    condition, protocol = context.condition, vote_protocol(context.condition)
+    end = yield from speak(discussion, turn)
     logged: dict[str, Any] = {}
     if condition == "full":
         cast = yield from final_vote(discussion, turn, {f: f"vote_as_{f}" for f in PROTOCOLS})
         logged = _answered(cast) | {"ballots_as": cast.ballots}
-        if last:
-            reached.end("full", decided=None, of=None)
-    elif protocol is not None and turn >= settings.vote_from:
+    elif protocol is not None and turn >= context.settings.vote_from:
         cast = yield from final_vote(discussion, turn, {protocol: "vote_final"})
-        logged = _answered(cast) | _counted(discussion, cast, reached, last=last)
-    elif protocol is None and (last or agreed_on is not None):
-        _conclude(discussion, agreed_on, reached)
+        decision = _decision(cast, context.agents)
+        leading = decision.tied_in_vote or (decision.winner,) if decision else cast.candidates
+        end = discussion.end(turn, over=True, leading=leading)
+        logged = _answered(cast) | _counted(cast, decision, end)
+    if end is not None:
+        reached.end(end, discussion, logged.get("answers", {}))
     return DebateTurn(turn=turn, messages=discussion.of_turn(turn), **logged)
 
 
@@ -177,49 +174,23 @@ def _answered(cast: Cast) -> dict[str, Any]:
     return {name: value for name, value in cast._asdict().items() if name != "ballots"}
 
 
-def _conclude(discussion: Discussion, agreed_on: int | None, reached: _Reached) -> None:
-    """Consensus: the proposal that was agreed on, or at the limit the newest one."""
-    newest = newest_proposal([flag(message) for message in discussion.messages])
-    index = newest if agreed_on is None else agreed_on
-    assert index is not None  # the first message of a debate is a proposal
-    message, decided = discussion.messages[index], agreed_on is not None
-    by: EndedBy = "consensus" if decided else "limit"
-    reached.end(by, decided=decided, of=message.agent, answer=message.solution)
+def _decision(cast: Cast, agents: Sequence[str]) -> Decision | None:
+    """The count of a turn's ballots; `None` if one candidate stands alone and needs no vote."""
+    for ballots in cast.ballots.values():
+        return decide([ballot.mass for ballot in ballots], cast.candidates, order=agents)
+    return None
 
 
-def _counted(
-    discussion: Discussion, cast: Cast, reached: _Reached, *, last: bool
-) -> dict[str, Any]:
-    """What a vote adds to its turn: the decision, or the vote that tied and was held.
-
-    A vote ends the debate unless it ties before the last turn. One candidate needs no vote.
-    """
-    context, answers = discussion.context, cast.answers
-    if not cast.ballots:
-        reached.end("vote", decided=True, of=cast.candidates[0], answers=answers)
+def _counted(cast: Cast, decision: Decision | None, end: End | None) -> dict[str, Any]:
+    """What a vote adds to its turn: the decision, or the vote that tied and was held."""
+    if decision is None:
         return {}
     [ballots] = cast.ballots.values()
-    decision = decide([ballot.mass for ballot in ballots], cast.candidates, order=context.agents)
     tied = decision.tied_in_vote
-    delivered: str | None = None if tied else decision.winner
-    if not tied:
-        reached.end("vote", decided=True, of=delivered, answers=answers)
-    elif last:
-        delivered = _undecided(context, tied)
-        reached.end("limit", decided=False, of=delivered, answers=answers)
-    if delivered in (tied or cast.candidates):
+    if end is not None and end.author in (tied or cast.candidates):
         return {"ballots_final": ballots, "decision": decision}
-    held: Sequence[BallotRecord] = ballots
-    return {
-        "held": HeldVote(tallies=decision.tallies, tied=tied),
-        "other_votes": {"vote_held": held},
-    }
-
-
-def _undecided(context: DebateContext, tied: Sequence[str]) -> str | None:
-    """Whose answer is delivered after a last vote that tied."""
-    chosen = {"first_agent": context.agents[0], "leader": tied[0], "none": None}
-    return chosen[context.settings.undecided]
+    held = HeldVote(tallies=decision.tallies, tied=tied)
+    return {"held": held, "other_votes": {"vote_held": ballots}}
 
 
 # --- The record -----------------------------------------------------------------------------
@@ -246,7 +217,7 @@ def _record(
         gold=task.gold,
         status="complete" if failure is None else "failed",
         failure=failure,
-        setup=context.settings.setup(),
+        setup=context.setup,
         turns_taken=len(reached.turns),
         letter=score.letter if score else None,
         score=score.value if score else None,

@@ -8,7 +8,7 @@ from typing import Final
 from tutorsim.mechanisms.author_labels import draw_labels, indented
 from tutorsim.mechanisms.scene import MakeCall, Scene, Wordings
 from tutorsim.model import Question
-from tutorsim.records.debate import PersonaRecord
+from tutorsim.records.debate import DebateSetup, PersonaRecord
 from tutorsim.systems.debate.debate_task import DebateTask
 from tutorsim.systems.debate.reply_reading import read_text
 from tutorsim.systems.debate.settings import DebateSettings
@@ -61,6 +61,11 @@ class DebateContext(Scene):
     @cached_property
     def agents(self) -> tuple[str, ...]:
         return agent_names(self.settings.agents)
+
+    @cached_property
+    def setup(self) -> DebateSetup:
+        """The settings that the record carries."""
+        return self.settings.setup()
 
     @cached_property
     def shared(self) -> Mapping[str, object]:

@@ -11,8 +11,9 @@ from typing import Annotated, Any, Final, Literal, get_args
 from pydantic import BaseModel, ConfigDict, Field, model_validator
 
 from tutorsim.records.debate import DebateSetup, Drafting, Paradigm, Undecided
+from tutorsim.systems.debate.ending import consensus_rule
 from tutorsim.vocabularies import CUMULATIVE_BUDGET, PROTOCOLS, Protocol
-from tutorsim.voting import CONSENSUS_RULES, AgreementReading, ConsensusRule, Majority
+from tutorsim.voting import AgreementReading, Majority
 
 __all__ = [
     "BASELINES",
@@ -24,7 +25,6 @@ __all__ = [
     "DebateTable",
     "DebateVariant",
     "GivenPersona",
-    "consensus_rule",
     "vote_protocol",
 ]
 
@@ -58,11 +58,6 @@ BASELINES: Final[tuple[Condition, ...]] = ("baseline", "baseline_cot", "self_ref
 def vote_protocol(condition: str) -> Protocol | None:
     """The voting protocol of a condition; `None` for the others."""
     return next((name for name in PROTOCOLS if name == condition), None)
-
-
-def consensus_rule(condition: str) -> ConsensusRule | None:
-    """The consensus rule of a condition; `None` for the others."""
-    return next((name for name in CONSENSUS_RULES if name == condition), None)
 
 
 class _Settings(BaseModel):
@@ -146,19 +141,7 @@ class DebateSettings(_Settings):
 
     def setup(self) -> DebateSetup:
         """The settings that a record carries."""
-        return DebateSetup(
-            agents=self.agents,
-            max_turns=self.max_turns,
-            vote_from=self.vote_from,
-            paradigm=self.paradigm,
-            generator=self.generator,
-            drafting=self.drafting,
-            undecided=self.undecided,
-            majority=self.majority,
-            agreement_reading=self.agreement_reading,
-            merge_identical=self.merge_identical,
-            cumulative_budget=self.cumulative_budget,
-        )
+        return DebateSetup(**self.model_dump(include=set(DebateSetup.model_fields)))
 
 
 class DebateVariant(BaseModel):

@@ -7,8 +7,9 @@ from typing import Final
 from tutorsim.flow_drivers import scripted
 from tutorsim.mechanisms.flow import Effect, Sent
 from tutorsim.model import Call
+from tutorsim.systems.debate.ending import consensus_rule
 from tutorsim.systems.debate.prompt_context import agent_names
-from tutorsim.systems.debate.settings import DebateSettings, consensus_rule
+from tutorsim.systems.debate.settings import DebateSettings
 
 __all__ = ["path", "usual_reply"]
 

@@ -5,8 +5,8 @@ from collections.abc import Sequence
 from tutorsim.analysis.charts.number_words import counted
 from tutorsim.analysis.report.document import Section
 from tutorsim.analysis.systems.debate.answer_scores import Cell, cells, costs, grouped, turn_shares
-from tutorsim.analysis.systems.debate.protocol_outcomes import family
 from tutorsim.analysis.systems.debate.published_figures import MODELS, printed
+from tutorsim.analysis.systems.debate.recounted import family
 from tutorsim.analysis.systems.debate.sections.shared_cells import (
     STUDY_RULES,
     first_printed,

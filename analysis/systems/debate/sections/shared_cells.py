@@ -6,7 +6,7 @@ from typing import Final
 from tutorsim.analysis.report.document import Table
 from tutorsim.analysis.statistics.intervals_and_tests import Estimate, NotEstimable
 from tutorsim.analysis.systems.debate.published_figures import Printed
-from tutorsim.analysis.systems.debate.recount_one_debate import RULES, Rule
+from tutorsim.analysis.systems.debate.recounted import RULES, Rule
 from tutorsim.analysis.views.cells import table
 
 __all__ = ["STUDY_RULES", "first_printed", "one_number", "percent_estimate", "slim"]

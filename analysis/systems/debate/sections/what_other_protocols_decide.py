@@ -8,9 +8,16 @@ from tutorsim.analysis.report.document import Section, Table
 from tutorsim.analysis.statistics.intervals_and_tests import Estimate, PermutationTest
 from tutorsim.analysis.systems.debate.answer_scores import grouped
 from tutorsim.analysis.systems.debate.charts import protocols_figure
-from tutorsim.analysis.systems.debate.other_rules import possible_outcomes
-from tutorsim.analysis.systems.debate.protocol_outcomes import ProtocolRow, accounts, contrasts
-from tutorsim.analysis.systems.debate.recount_one_debate import Changes, Outcome, Rule, recounted
+from tutorsim.analysis.systems.debate.recounted import (
+    Changes,
+    Outcome,
+    ProtocolRow,
+    Rule,
+    accounts,
+    contrasts,
+    possible_outcomes,
+    recounted,
+)
 from tutorsim.analysis.systems.debate.sections.shared_cells import (
     STUDY_RULES,
     one_number,
@@ -90,9 +97,10 @@ def rows_section(
             "These debates went on to their last turn and voted in every format after each, so "
             "every line is exact."
             if exact
-            else "These debates stopped where their own protocol stopped them. Open: the ballots "
-            "leave several answers. Beyond: not decided by the logged end, so that any score is "
-            "possible. The range is an outer bound, never narrower than the truth."
+            else "Not every line is exact: these debates stopped where their own protocol stopped "
+            "them, or no vote was held over merged answers. Open: the ballots leave several "
+            "answers. Beyond: not decided by the logged end, so that any score is possible. The "
+            "range is an outer bound, never narrower than the truth."
         ),
         figures=(protocols_figure(rows_by_variant),) if drawn else (),
         tables=present(*tables),
@@ -227,8 +235,9 @@ def _settings_table(variant: str, records: Sequence[DebateRecord], seed: int) ->
     return table(
         f"settings_{variant}",
         f"Variant {variant}: other settings of the same protocols",
-        "All exact, from the same recording. Merged answers: a ballot gives a merged candidate "
-        "what it gave its authors (points and votes added, the best place, any approval).",
+        "From the same recording. Exact, but for merged answers where some agents of a debate gave "
+        "equal answers and others did not: a vote over fewer candidates would have had other "
+        "ballots, so that the score is a range.",
         ["setting", "protocol", "debates", "score", "decided", "turns"],
         rows,
     )
@@ -249,7 +258,7 @@ def deciding_section(records: Sequence[DebateRecord]) -> Section | None:
                 continue
             same = open_ = other = 0
             for turn, budget in votes:
-                winners, _ = possible_outcomes(
+                winners = possible_outcomes(
                     turn.ballots_final, turn.candidates, rule, budget=budget
                 )
                 winner = turn.decision.winner if turn.decision else ""

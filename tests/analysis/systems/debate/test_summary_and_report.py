@@ -86,6 +86,19 @@ def test_a_model_of_sentences_stands_beside_the_words_and_is_named(bundled):
     assert "| – | 0.888 |" in printed_line
 
 
+def test_the_first_sentence_says_what_its_table_says(make_run):
+    """Of debates that stopped, most protocols are known within bounds, and no one is the best."""
+    made = document(make_run(["simple", "hybrid"], debates=3), True)
+    rows, [answer] = rows_of(tables_of(made)["protocols_default"]), made.answers
+    ranges = {row["protocol"]: row["score"] for row in rows if " to " in row["score"]}
+    assert {"simple", "ranked"} <= ranges.keys()
+    assert answer.headline.startswith("Not known: ")
+    assert all(f"({ranges[name]} percent)" in answer.headline for name in ranges)
+    assert "the same 6 debates of 3 tasks" in answer.detail
+    [exact] = document(make_run(["full"], debates=2), True).answers
+    assert (exact.headline, "range" in exact.detail) == ("None, all 0.0 percent", False)
+
+
 @pytest.mark.parametrize("conditions", [["baseline"], ["full"], ["unanimity"], ["self_refine"]])
 def test_runs_of_one_condition_have_a_summary_and_a_report(make_run, conditions):
     run = make_run(conditions, debates=2)
@@ -228,6 +241,9 @@ def test_debates_on_which_the_protocols_differ_are_shown_one_by_one(bundled):
     rows = {row["task"]: row for row in rows_of(tables_of(made)["differing_default"])}
     assert len(rows) == 5
     assert rows["strategyqa-0003"]["right"] == "B"
+    settings = rows_of(tables_of(made)["settings_default"])
+    merged = [row["score"] for row in settings if row["setting"] == "merge_identical = true"]
+    assert any(" to " in score for score in merged)  # a vote over fewer answers was never held
     assert rows["strategyqa-0003"]["simple"] == "B (3)"
     assert rows["strategyqa-0003"]["approval"] == "A (5*)"
     assert rows["strategyqa-0003"]["unanimity"] == "B (1)"

@@ -5,7 +5,7 @@ from pathlib import Path
 
 import pytest
 
-from tutorsim.analysis.systems.debate.recount_one_debate import Changes, recounted
+from tutorsim.analysis.systems.debate.recounted import Changes, recounted
 from tutorsim.errors import FolderError, LogError
 from tutorsim.records import RUN_FILE, read_run
 from tutorsim.runner.log_import import import_logs, log_files

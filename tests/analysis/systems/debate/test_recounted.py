@@ -6,7 +6,7 @@ from collections import Counter
 import pytest
 
 from tests.reference.debates import Draws, make_context, play
-from tutorsim.analysis.systems.debate.recount_one_debate import Changes, recounted
+from tutorsim.analysis.systems.debate.recounted import Changes, recounted
 from tutorsim.vocabularies import PROTOCOLS
 from tutorsim.voting import CONSENSUS_RULES
 
@@ -114,25 +114,87 @@ def test_changed_settings_are_what_a_live_debate_with_them_says():
                 )
 
 
-@pytest.mark.costly
-def test_a_recount_from_another_recording_holds_the_live_answer_or_says_beyond():
-    """An outer bound, never narrower than the truth."""
+CHANGES = (
+    {},
+    *({"vote_from": turn} for turn in (1, 2, 3)),
+    *({"undecided": name} for name in ("first_agent", "leader", "none")),
+    *({"merge_identical": value} for value in (True, False)),
+    {"majority": "at_least_half"},
+)
+
+
+@pytest.mark.parametrize(
+    "block", [0, *(pytest.param(number, marks=pytest.mark.costly) for number in (1, 2, 3, 4))]
+)
+def test_a_recount_of_any_recording_holds_the_live_answer_or_says_beyond(block):
+    """An outer bound, never narrower than the truth, also under changed settings."""
     counts = Counter()
-    for number in range(40):
+    for number in range(25 * block, 25 * (block + 1)):
+        draw = random.Random(f"outer {number}")
         replies = Draws(("outer", number), agreeable=0.7, answers=3, sincere=True)
-        settings = {"max_turns": 4, "vote_from": 2, "agents": 3}
-        live = {
-            rule: play(make_context(rule, **settings), replies.of(rule))
-            for rule in (*PROTOCOLS, *CONSENSUS_RULES)
+        settings = {
+            "max_turns": draw.choice([2, 3]),
+            "vote_from": draw.choice([1, 2]),
+            "agents": draw.choice([2, 3, 4]),
+            "paradigm": draw.choice(["memory", "report", "debate"]),
+            "drafting": draw.choice(["none", "first"]),
+            "merge_identical": draw.random() < 0.5,
+            "undecided": draw.choice(["first_agent", "leader", "none"]),
         }
-        for logged in live.values():
+        change = {"vote_from": min(draw.choice(CHANGES).get("vote_from", 2), settings["max_turns"])}
+        change = draw.choice([draw.choice(CHANGES[4:]), change, {}])
+        rules = (*PROTOCOLS, *CONSENSUS_RULES)
+        logged = {rule: play(make_context(rule, **settings), replies.of(rule)) for rule in rules}
+        changed = settings | change
+        live = {rule: play(make_context(rule, **changed), replies.of(rule)) for rule in rules}
+        for record in logged.values():
             for rule, truth in live.items():
-                told = recounted(logged, rule)
+                told, place = recounted(record, rule, Changes(**change)), (number, rule, change)
                 counts[told.certainty] += 1
                 if told.certainty != "beyond":
-                    assert truth.answer in told.answers
+                    assert truth.answer in told.answers, place
                 if told.certainty == "exact":
-                    assert told.answers == (truth.answer,)
-                    assert told.turn == truth.turns_taken
-                assert told.certainty == "exact" or rule != logged.condition
+                    known = (told.answers, told.turn, told.decided)
+                    assert known == ((truth.answer,), truth.turns_taken, truth.decided), place
+                assert told.certainty == "exact" or rule != record.condition or change, place
     assert min(counts[name] for name in ("exact", "open", "beyond")) > 20
+
+
+def test_a_consensus_in_the_last_turn_leaves_others_unknown():
+    """Two of three agree in turn 2 of 2: the third has not spoken, and could have agreed too."""
+    said = iter(["first", "[DISAGREE] no", "[DISAGREE] no", "[DISAGREE] no", "[AGREE]"])
+    kinds = {"message": lambda: next(said), "extract": lambda: "red"}
+    context = make_context("majority", max_turns=2, vote_from=1, personas="none")
+    record = play(context, lambda call: kinds[call.key.stage]())
+    assert (record.turns_taken, record.ended_by) == (2, "consensus")
+    assert recounted(record, "majority").certainty == "exact"
+    assert recounted(record, "unanimity").certainty == "beyond"
+
+
+@pytest.mark.parametrize(("vote_from", "certainty"), [(1, "beyond"), (3, "exact"), (4, "beyond")])
+def test_solutions_are_counted_in_the_turn_asked_for_and_in_no_other(vote_from, certainty):
+    """Turns 1 and 2 asked for no answers, and the debate was over after turn 3."""
+    replies = lambda call: "P" if call.key.stage == "vote_final" else "A"  # noqa: E731
+    record = play(make_context("simple", personas="none", blinding="listed"), replies)
+    told = recounted(record, "solution_counting", Changes(vote_from=vote_from))
+    assert (record.turns_taken, told.certainty) == (3, certainty)
+    assert told.turn == (3 if certainty == "exact" else None)
+
+
+def test_a_vote_over_merged_answers_was_never_held():
+    """Two of three answers are equal: with one candidate fewer, other ballots would be cast."""
+    texts = {"agent_1": "A", "agent_2": "a.", "agent_3": "B"}
+    ballots = {"agent_1": "P", "agent_2": "R", "agent_3": "R"}
+
+    def reply(call):
+        of = {"answer": texts, "vote_as_simple": ballots}.get(call.key.stage, {})
+        return of.get(call.key.agent, "P")
+
+    settings = {"personas": "none", "max_turns": 1, "vote_from": 1, "blinding": "listed"}
+    record = play(make_context("full", **settings), reply)
+    told = recounted(record, "simple", Changes(merge_identical=True))
+    assert (told.certainty, told.answers) == ("open", ("A", "B"))
+    texts["agent_3"] = " A"
+    same = play(make_context("full", **settings), reply)
+    told = recounted(same, "simple", Changes(merge_identical=True))
+    assert (told.certainty, told.answers) == ("exact", ("A",))

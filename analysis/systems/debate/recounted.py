@@ -1,0 +1,449 @@
+"""What every protocol would have decided on recorded debates, one by one and over all of them.
+
+Before it ends, a debate does not depend on its protocol. So from a debate that never stopped, each
+protocol's stop and answer is exact. Any other recording gives an outer bound: what its ballots
+leave open, and what lies beyond its logged end. When a debate ends, and with whose answer, says
+the rule that ended it when it was recorded.
+"""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from functools import lru_cache
+from itertools import combinations
+from statistics import mean
+from typing import Final, Literal, NamedTuple, get_args
+
+from tutorsim.analysis.ballots.turn_profiles import Profile
+from tutorsim.analysis.identify import Identifier
+from tutorsim.analysis.statistics.intervals_and_tests import (
+    Estimate,
+    NotEstimable,
+    PermutationTest,
+    cluster_bootstrap,
+    holm,
+    paired_permutation,
+)
+from tutorsim.records import BallotRecord
+from tutorsim.records.debate import (
+    DebateRecord,
+    DebateSetup,
+    DebateTurn,
+    Message,
+    Undecided,
+    different_answers,
+    flag,
+)
+from tutorsim.systems.debate.ending import End, Moment, consensus_rule, end_of, moments
+from tutorsim.vocabularies import PROTOCOLS, Protocol, Scoring
+from tutorsim.voting import AgreementReading, Majority, leaders, read_agreement, tally
+
+__all__ = [
+    "AS_LOGGED",
+    "RULES",
+    "Certainty",
+    "Changes",
+    "Contrast",
+    "Outcome",
+    "ProtocolRow",
+    "Rule",
+    "Told",
+    "accounts",
+    "accounts_of",
+    "contrasts",
+    "family",
+    "possible_outcomes",
+    "recounted",
+    "score_bounds",
+    "told",
+]
+
+Rule = Literal[
+    "simple",
+    "ranked",
+    "cumulative",
+    "approval",
+    "majority",
+    "supermajority",
+    "unanimity",
+    "hybrid",
+    "solution_counting",
+]
+"""Everything that can decide a debate."""
+Certainty = Literal["exact", "open", "beyond", "not_applicable"]
+"""Known; one of several; not decided by the logged end; or not a question for this debate."""
+
+RULES: Final[tuple[Rule, ...]] = get_args(Rule)
+
+
+@dataclass(frozen=True)
+class Changes:
+    """Settings that a recount puts in place of the logged ones; `None` keeps the logged one."""
+
+    vote_from: int | None = None
+    majority: Majority | None = None
+    undecided: Undecided | None = None
+    merge_identical: bool | None = None
+    agreement_reading: AgreementReading | None = None
+
+
+AS_LOGGED: Final = Changes()
+"""No setting changed."""
+
+
+class Outcome(NamedTuple):
+    """What a protocol makes of a debate."""
+
+    certainty: Certainty
+    turn: int | None = None
+    """The turn in which the debate ends; `None` if that is not known."""
+    decided: bool | None = None
+    """Whether the protocol decided, and not the limit; `None` if that is not known."""
+    answers: tuple[str | None, ...] = ()
+    """What is delivered: one answer if exact, the possible ones if open."""
+    author: str | None = None
+    """Whose answer it is; `None` if there is none, or several are possible."""
+    ties: int = 0
+    """Votes that tied on the way, as far as they are known."""
+    messages: int | None = None
+    """Messages said until the end; `None` if that is not known."""
+
+
+NOT_APPLICABLE: Final = Outcome("not_applicable")
+BEYOND: Final = Outcome("beyond")
+
+
+def recounted(record: DebateRecord, rule: Rule, changes: Changes = AS_LOGGED) -> Outcome:
+    """What a rule decides on a logged debate.
+
+    Args:
+        record: A complete debate; a model alone has nothing to decide.
+        rule: The protocol.
+        changes: Settings in place of the logged ones.
+    """
+    if not record.turns:
+        return NOT_APPLICABLE
+    changed = {name: value for name, value in vars(changes).items() if value is not None}
+    setup = record.setup.model_copy(update=changed) if changed else record.setup
+    if consensus_rule(rule) is not None:
+        return _consensus(record, rule, setup)
+    for protocol in PROTOCOLS:
+        if rule == protocol:
+            return _vote(record, protocol, setup)
+    return _solution_count(record, setup)
+
+
+# --- Consensus ------------------------------------------------------------------------------
+
+
+def _consensus(record: DebateRecord, rule: Rule, setup: DebateSetup) -> Outcome:
+    """Walk the messages, asking the rule wherever the debate would have."""
+    if setup.paradigm == "collective":
+        return NOT_APPLICABLE
+    messages = [message for turn in record.turns for message in turn.messages]
+    flags = [_flag(message, record, setup.agreement_reading) for message in messages]
+    before = 0
+    for turn in record.turns:
+        for said in moments([message.kind for message in turn.messages], setup):
+            over = said == len(turn.messages) and _whole(turn, record)
+            end = end_of(rule, Moment(turn.turn, over, flags[: before + said]), setup)
+            if end is not None:
+                return _proposed(messages, end, turn.turn, before + said)
+        before += len(turn.messages)
+    return BEYOND
+
+
+def _whole(turn: DebateTurn, record: DebateRecord) -> bool:
+    """Whether everybody spoke in a turn: a consensus stops a debate in the middle of one."""
+    stopped = record.ended_by == "consensus" and turn is record.turns[-1]
+    return not stopped or len(turn.messages) >= record.setup.agents
+
+
+def _flag(message: Message, record: DebateRecord, reading: AgreementReading) -> bool | None:
+    if message.agreement == "none" or reading == record.setup.agreement_reading:
+        return flag(message)
+    return read_agreement(message.text, reading) == "agree"
+
+
+def _proposed(messages: Sequence[Message], end: End, turn: int, said: int) -> Outcome:
+    """A proposal is delivered; under another reading, its solution may never have been taken."""
+    if end.message is None:
+        return Outcome("exact", turn, end.decided, (None,), messages=said)
+    message = messages[end.message]
+    known = message.solution is not None
+    answers = (message.solution,) if known else ()
+    certainty: Certainty = "exact" if known else "open"
+    return Outcome(certainty, turn, end.decided, answers, message.agent, messages=said)
+
+
+# --- Votes ----------------------------------------------------------------------------------
+
+
+def _vote(record: DebateRecord, rule: Protocol, setup: DebateSetup) -> Outcome:
+    """Walk the votes from the first one on until the debate ends, whatever they leave open."""
+    ends: list[tuple[DebateTurn, End]] = []
+    ties = 0
+    for turn in record.turns:
+        if turn.turn < setup.vote_from:
+            continue
+        if not turn.answers:
+            return BEYOND
+        possible = _leading(turn, rule, setup, record.setup)
+        ties += all(len(leading) > 1 for leading in possible)
+        asked = (Moment(turn.turn, True, (), one, tuple(turn.answers)) for one in possible)
+        found = dict.fromkeys(end_of(rule, moment, setup) for moment in asked)
+        ends += [(turn, end) for end in found if end is not None]
+        if None not in found:
+            return _delivered(record, ends, ties)
+    return BEYOND
+
+
+def _delivered(record: DebateRecord, ends: Sequence[tuple[DebateTurn, End]], ties: int) -> Outcome:
+    """The one end that is possible, or what several leave open."""
+    texts = [end.author and turn.answers[end.author].text for turn, end in ends]
+    if len(ends) > 1:
+        return Outcome("open", answers=tuple(dict.fromkeys(texts)), ties=ties)
+    [(turn, end)] = ends
+    said = sum(len(one.messages) for one in record.turns if one.turn <= turn.turn)
+    return Outcome("exact", turn.turn, end.decided, (texts[0],), end.author, ties, said)
+
+
+def _leading(
+    turn: DebateTurn, rule: Protocol, setup: DebateSetup, logged: DebateSetup
+) -> Sequence[tuple[str, ...]]:
+    """Who may lead the vote of a turn: one set of candidates if that is known, else several.
+
+    Candidates that were merged, or are to be, would have had a vote of their own, with other
+    ballots: nothing is known of it but who stands.
+    """
+    candidates = turn.candidates
+    if setup.merge_identical != logged.merge_identical:
+        first = different_answers(turn.answers)
+        candidates = tuple(a for a in first if not setup.merge_identical or first[a] == a)
+    if len(candidates) == 1:
+        return [candidates]
+    if candidates != turn.candidates:
+        return _any_of(candidates)
+    ballots = turn.ballots_as.get(rule, turn.cast)
+    if ballots and ballots[0].rule == rule:
+        return [leaders(tally([ballot.mass for ballot in ballots], candidates))]
+    if not turn.cast:
+        return _any_of(candidates)
+    winners = possible_outcomes(turn.cast, candidates, rule, budget=logged.cumulative_budget)
+    return _any_of(winners)
+
+
+def _any_of(winners: Sequence[str]) -> list[tuple[str, ...]]:
+    """Each alone, or any two level: of more that are level, the first is the first of two."""
+    return [*((name,) for name in winners), *combinations(winners, 2)]
+
+
+def possible_outcomes(
+    ballots: Sequence[BallotRecord], candidates: Sequence[str], rule: Protocol, *, budget: int
+) -> tuple[str, ...]:
+    """Possible winners of a vote under a rule that its ballots were not cast under.
+
+    Every ballot is taken to rank the candidates as it does in its own format. The answer is an
+    outer bound: several possible winners may also tie, and a question that is too costly leaves
+    every candidate.
+    """
+    masses = tuple(
+        tuple(ballot.mass[name] for name in candidates) if ballot.mass else None
+        for ballot in ballots
+    )
+    profile = Profile(ballots[0].rule, len(candidates), masses)
+    possible = _identifier(budget).possible(profile, rule, exempt=0, reading="set")
+    if not possible.settled:
+        return tuple(candidates)
+    return tuple(candidates[place] for place in possible.winners)
+
+
+@lru_cache(maxsize=8)
+def _identifier(budget: int) -> Identifier:
+    return Identifier(budget=budget)
+
+
+# --- Solution counting ----------------------------------------------------------------------
+
+
+def _solution_count(record: DebateRecord, setup: DebateSetup) -> Outcome:
+    """The letter that most agents answer; of tied letters the one that stands first."""
+    if record.answer_kind != "choice":
+        return NOT_APPLICABLE
+    turn = next((one for one in record.turns if one.turn >= setup.vote_from), None)
+    if turn is None or not turn.answers:
+        return BEYOND
+    authors: dict[str, list[str]] = {}
+    for agent, answer in turn.answers.items():
+        if answer.letter is not None:
+            authors.setdefault(answer.letter, []).append(agent)
+    if not authors:
+        return NOT_APPLICABLE
+    best = max(authors, key=lambda letter: len(authors[letter]))  # the first of the largest
+    counted = _delivered(record, [(turn, End("vote", True, author=authors[best][0]))], 0)
+    return counted._replace(answers=(best,))
+
+
+# --- Over all debates ------------------------------------------------------------------------
+
+
+@dataclass(frozen=True)
+class ProtocolRow:
+    """What one protocol makes of a set of debates."""
+
+    rule: Rule
+    debates: int
+    """Those that the rule applies to."""
+    tasks: int
+    """Tasks that they are of; a task has as many debates as it was recorded times."""
+    exact: int
+    open: int
+    beyond: int
+    low: float | None
+    """Mean score in percent if every unknown answer is worth least; `None` without debates."""
+    high: float | None
+    score: Estimate | NotEstimable
+    """With an interval from resampled tasks; only where every outcome is exact."""
+    decided: float | None
+    """Share of exact outcomes that the protocol decided, and not the limit."""
+    turns: float | None
+    """Mean turn of exact outcomes."""
+    ties: int
+    """Votes that tied on the way."""
+
+
+@dataclass(frozen=True)
+class Contrast:
+    """Two protocols on the same debates."""
+
+    first: Rule
+    second: Rule
+    test: PermutationTest | NotEstimable
+    """Of the difference in percent, first minus second."""
+    adjusted: float | None
+    """The p-value after Holm's correction over all pairs shown."""
+
+
+def family(rule: str) -> str:
+    """`voting`, `consensus` or `counting`."""
+    if rule in ("simple", "ranked", "cumulative", "approval"):
+        return "voting"
+    return "counting" if rule == "solution_counting" else "consensus"
+
+
+def score_bounds(
+    record: DebateRecord, outcome: Outcome, scoring: Scoring = "standard"
+) -> tuple[float, float]:
+    """The least and the largest score that an outcome may have, in percent."""
+    values = [100 * record.worth(answer, scoring).value for answer in outcome.answers]
+    if outcome.certainty == "beyond" or not values:
+        return 0.0, 100.0
+    return min(values), max(values)
+
+
+def accounts(
+    records: Sequence[DebateRecord],
+    *,
+    seed: int,
+    changes: Changes = AS_LOGGED,
+    rules: Sequence[Rule] = RULES,
+    scoring: Scoring = "standard",
+) -> list[ProtocolRow]:
+    """One row per protocol over the same debates."""
+    return accounts_of([told(one, rules, changes, scoring) for one in records], rules, seed=seed)
+
+
+class Told(NamedTuple):
+    """What one protocol makes of one debate."""
+
+    task: str
+    """Benchmark and task."""
+    certainty: Certainty
+    low: float
+    """The least score that the outcome may have, in percent."""
+    high: float
+    decided: bool | None
+    turn: int | None
+    ties: int
+
+
+def told(
+    record: DebateRecord,
+    rules: Sequence[Rule] = RULES,
+    changes: Changes = AS_LOGGED,
+    scoring: Scoring = "standard",
+) -> tuple[Told, ...]:
+    """What each protocol makes of a debate, in the order of `rules`; small, whatever was said."""
+    found = []
+    for rule in rules:
+        one = recounted(record, rule, changes)
+        low, high = score_bounds(record, one, scoring)
+        task = f"{record.benchmark}.{record.task_id}"
+        found.append(Told(task, one.certainty, low, high, one.decided, one.turn, one.ties))
+    return tuple(found)
+
+
+def accounts_of(
+    debates: Sequence[Sequence[Told]], rules: Sequence[Rule] = RULES, *, seed: int
+) -> list[ProtocolRow]:
+    """One row per protocol, from what each makes of each debate."""
+    return [_row(rule, [one[i] for one in debates], seed) for i, rule in enumerate(rules)]
+
+
+def _row(rule: Rule, debates: Sequence[Told], seed: int) -> ProtocolRow:
+    told = [one for one in debates if one.certainty != "not_applicable"]
+    exact = [one for one in told if one.certainty == "exact"]
+    whole = bool(told) and len(exact) == len(told)
+    return ProtocolRow(
+        rule=rule,
+        debates=len(told),
+        tasks=len({one.task for one in told}),
+        exact=len(exact),
+        open=sum(one.certainty == "open" for one in told),
+        beyond=sum(one.certainty == "beyond" for one in told),
+        low=mean(one.low for one in told) if told else None,
+        high=mean(one.high for one in told) if told else None,
+        score=cluster_bootstrap([one.low for one in told], [one.task for one in told], seed=seed)
+        if whole
+        else NotEstimable("not every outcome is known"),
+        decided=mean(one.decided is True for one in exact) if exact else None,
+        turns=mean(one.turn or 0 for one in exact) if exact else None,
+        ties=sum(one.ties for one in told),
+    )
+
+
+def contrasts(
+    records: Sequence[DebateRecord],
+    rules: Sequence[Rule],
+    *,
+    seed: int,
+    changes: Changes = AS_LOGGED,
+    scoring: Scoring = "standard",
+) -> list[Contrast]:
+    """Paired differences of every two protocols, on debates whose outcome both know exactly.
+
+    The debates of one task are averaged first, so that a pair is a task.
+    """
+    scores = {rule: _exact_scores(records, rule, changes, scoring) for rule in rules}
+    tests: dict[tuple[Rule, Rule], PermutationTest | NotEstimable] = {}
+    for first, second in combinations(rules, 2):
+        by_task: dict[str, list[float]] = {}
+        for number, record in enumerate(records):
+            if number in scores[first] and number in scores[second]:
+                difference = scores[first][number] - scores[second][number]
+                by_task.setdefault(f"{record.benchmark}.{record.task_id}", []).append(difference)
+        tests[first, second] = paired_permutation(
+            [mean(values) for values in by_task.values()], seed=seed
+        )
+    adjusted = holm({k: t.p_value for k, t in tests.items() if isinstance(t, PermutationTest)})
+    return [Contrast(*pair, test, adjusted.get(pair)) for pair, test in tests.items()]
+
+
+def _exact_scores(
+    records: Sequence[DebateRecord], rule: Rule, changes: Changes, scoring: Scoring
+) -> dict[int, float]:
+    found = {}
+    for number, record in enumerate(records):
+        outcome = recounted(record, rule, changes)
+        if outcome.certainty == "exact":
+            found[number] = score_bounds(record, outcome, scoring)[0]
+    return found

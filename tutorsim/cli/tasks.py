@@ -1,10 +1,10 @@
 """`tutorsim tasks`: list and show tasks."""
 
 import difflib
-from collections.abc import Callable, Sequence
-from dataclasses import asdict
+from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
-from typing import Any, cast
+from textwrap import indent
+from typing import Any
 
 import click
 from rich.table import Table
@@ -70,13 +70,14 @@ def show(
     """Show one task with its reference answer."""
     before = ctx.meta[_CHOSEN]
     found = _find(task_id, _chosen(benchmark or before["benchmark"], path or before["path"]))
+    fields = {"benchmark": found.benchmark, "task_id": found.task_id, **found.published()}
     if as_json or before["as_json"]:
-        console.emit_json({"benchmark": found.benchmark, **asdict(cast(Any, found))})
+        console.emit_json(fields)
         return
     out = console.out()
-    for name, value in asdict(cast(Any, found)).items():
+    for name, value in ((name, x) for name, x in fields.items() if x is not None):
         out.print(name, style="bold")
-        out.print(console.safe(value if isinstance(value, str) else "\n".join(value)))
+        out.print(console.safe(_readable(value)))
         out.print()
 
 
@@ -111,10 +112,23 @@ def _find(task_id: str, chosen: Sequence[Task]) -> Task:
     return by_id[task_id]
 
 
+def _readable(value: object) -> str:
+    """A published field as lines: entries below each other, what is in them indented."""
+    if isinstance(value, Mapping):
+        inner = {name: _readable(one) for name, one in value.items()}
+        return "\n".join(
+            f"{name}:\n{indent(text, '  ')}" if "\n" in text else f"{name}: {text}"
+            for name, text in inner.items()
+        )
+    if isinstance(value, list):
+        return "\n".join(map(_readable, value))
+    return str(value)
+
+
 def _text(task: Task) -> str:
-    """What the task asks: the first of its published fields behind its name."""
-    said = [value for name, value in task.published().items() if name != "task_id"]
-    return str(said[0])
+    """What the task asks."""
+    said = {name: x for name, x in task.published().items() if x not in (task.task_id, None)}
+    return str(said.get(_formats()[task.benchmark].asked) or next(iter(said.values()), ""))
 
 
 def _listed(task: Task) -> dict[str, str]:

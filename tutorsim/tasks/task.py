@@ -103,6 +103,8 @@ class TaskFormat(NamedTuple):
     """The text of that file; `None` for JSON Lines of the published records."""
     renamed: Callable[[Any, str], Task] | None = None
     """Puts a task under another benchmark's name; `None` where its own name is relied on."""
+    asked: str = "question"
+    """The published field that lists of tasks show; where there is none, the first but the name."""
 
 
 def dump_tasks(

@@ -47,8 +47,12 @@ GROUP: Final = System(
     loaded=GroupStudy,
     record=GroupRecord,
     tasks={
-        "lesson": TaskFormat(read_lessons, builtin_lessons, "tasks.{}.json", tasks_text),
-        "scenario": TaskFormat(read_scenarios, builtin_scenarios, "tasks.{}.json", tasks_text),
+        "lesson": TaskFormat(
+            read_lessons, builtin_lessons, "tasks.{}.json", tasks_text, asked="problem"
+        ),
+        "scenario": TaskFormat(
+            read_scenarios, builtin_scenarios, "tasks.{}.json", tasks_text, asked="problem"
+        ),
     },
     catalog=load_group_catalog,
     outcome=outcome,

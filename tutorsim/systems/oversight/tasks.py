@@ -44,7 +44,7 @@ def _written(items: Sequence[Task]) -> str:
 
 
 FORMATS: Final[Mapping[str, TaskFormat]] = {
-    "mrbench": TaskFormat(read_mrbench, builtin_items, "tasks.{}.json", _written),
-    "audit": TaskFormat(read_audited, None, "tasks.{}.jsonl", written_audited),
+    "mrbench": TaskFormat(read_mrbench, builtin_items, "tasks.{}.json", _written, asked="response"),
+    "audit": TaskFormat(read_audited, None, "tasks.{}.jsonl", written_audited, asked="response"),
 }
 """Benchmark → how its items are read and written."""

@@ -4,7 +4,7 @@ from collections import Counter
 from collections.abc import Iterator, Mapping
 
 from tutorsim.flow_drivers import drive, scripted
-from tutorsim.mechanisms.flow import CodeResult, CodeRun
+from tutorsim.mechanisms.flow import CodeResult, CodeRun, Heard, Listen
 from tutorsim.model import Call, CallKey
 from tutorsim.records import CallRecord, VerdictRecord
 from tutorsim.study import EpisodeSpec
@@ -37,7 +37,7 @@ def estimate_tokens(loaded: LoadedStudy, *, longest: bool) -> Mapping[str, tuple
 
 
 def _sample_calls(loaded: LoadedStudy, spec: EpisodeSpec, *, longest: bool) -> Iterator[CallRecord]:
-    """First askings of one episode."""
+    """First askings of one episode; a person leaves at once, or stays to the end and is silent."""
 
     def reply(call: Call) -> str:
         return loaded.usual_reply(call, longest=longest)
@@ -45,5 +45,9 @@ def _sample_calls(loaded: LoadedStudy, spec: EpisodeSpec, *, longest: bool) -> I
     def judge_code(run: CodeRun) -> CodeResult:
         return CodeResult("", VerdictRecord(outcome="fail" if longest else "pass", reason=""))
 
-    record = drive(loaded.episode(spec), scripted(reply, judge_code=judge_code))
+    def listen(_: Listen) -> Heard:
+        return Heard(None, 0, ended=not longest)
+
+    world = scripted(reply, judge_code=judge_code, listen=listen)
+    record = drive(loaded.episode(spec), world)
     return (call for call in record.calls if CallKey.parse(call.key).attempt == 1)

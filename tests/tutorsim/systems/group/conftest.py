@@ -42,11 +42,12 @@ def standin(seed=7):
     return reply
 
 
-def study_of(task, *, learner="tom_average", **changed):
+def study_of(task, *, learner="tom_average", conditions=("self_select", "next_speaker"), **changed):
     """A study of one task, with settings of `[group]` changed."""
     study = Study.model_validate(
         {
             "name": "x",
+            "conditions": conditions,
             "learners": [learner],
             "benchmarks": {task.benchmark: {}},
             "group": changed,

@@ -1,15 +1,19 @@
 """The range of calls that a lesson or a duel can take."""
 
+from functools import partial
+
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
 from tests.tutorsim.systems.group.conftest import play, standin, study_of
 from tests.tutorsim.systems.group.test_lesson_flow import bounded, quiet
+from tutorsim.mechanisms.flow import Heard
 from tutorsim.scripted_mind import Chance
 from tutorsim.systems.group.call_range import lesson_calls
 from tutorsim.systems.group.settings import GroupSettings
 from tutorsim.systems.group.tasks import builtin_lessons, builtin_scenarios
+from tutorsim.token_estimate import estimate_tokens
 
 
 def range_of(task, condition, **changed):
@@ -45,6 +49,22 @@ def test_a_talkative_lesson_stays_below_the_most(lesson, condition):
     played = play(lesson, bounded, condition=condition)
     bounds = range_of(lesson, condition)
     assert bounds.least < len(played.calls) <= bounds.most
+
+
+@pytest.mark.parametrize("condition", ["self_select", "next_speaker"])
+def test_the_longest_lesson_with_a_person_has_the_tokens_of_all_its_calls(lesson, condition):
+    """The person stays to the end; on the shortest path they leave at once."""
+    loaded = study_of(lesson, learner="person", conditions=[condition])
+    [spec] = loaded.grid()
+    assert estimate_tokens(loaded, longest=False) == {}
+    tokens = estimate_tokens(loaded, longest=True)
+    played = play(
+        lesson, partial(loaded.usual_reply, longest=True), condition=condition,
+        persona="person", listen=lambda _: Heard(None, 0),
+    )  # fmt: skip
+    assert len(played.calls) == loaded.call_range(spec).most
+    asked = sum(call.input_tokens for call in played.record.calls)
+    assert sum(asked for asked, _ in tokens.values()) == asked > 100_000
 
 
 @pytest.mark.costly

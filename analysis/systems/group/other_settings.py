@@ -72,10 +72,17 @@ def changed_rule(rule: Rule, changes: Sequence[Change]) -> Rule:
     """The rule with settings changed.
 
     Raises:
-        UsageError: On an unknown key or a value outside its range.
+        UsageError: On an unknown key, a value outside its range, or one that does nothing.
     """
     for change in changes:
         rule = rule._replace(**_parsed(change))
+    for change in changes:
+        if rule.selection == "inner_thoughts" and change.key == "interrupt_threshold":
+            raise UsageError(
+                f"{change.key}={change.value} does nothing under selection=inner_thoughts.",
+                why="That rule knows no interruption, so every value would give the same.",
+                hint="Leave it out, or add --set selection=prism.",
+            )
     return rule
 
 

@@ -152,6 +152,18 @@ class GroupStudy(LoadedStudy):
                 )
         self._check_names(path)
         self._check_speakers(path)
+        self._check_idle(path)
+
+    def _check_idle(self, path: Path) -> None:
+        """A setting that the selection would not look at must be as it always is."""
+        group, usual = self.study.group, GroupSettings()
+        changed = group.interrupt_threshold != usual.interrupt_threshold
+        if changed and group.selection == "inner_thoughts":
+            raise StudyError(
+                f"{path}: group.interrupt_threshold does nothing under {group.selection!r}.",
+                why="That selection knows no interruption; only the lesson study's own has one.",
+                hint='Leave it out, or write selection = "prism".',
+            )
 
     def _check_names(self, path: Path) -> None:
         """A learner must not be called as an agent is."""

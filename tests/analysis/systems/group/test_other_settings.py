@@ -115,11 +115,11 @@ def test_no_cycle_gives_no_divergence_and_no_share():
 @pytest.mark.parametrize(
     ("key", "value"),
     [("threshold", "7"), ("threshold", "high"), ("lambda", "-1"), ("silence", "on"),
-     ("criteria", "charm"), ("agents", "bob")],
+     ("criteria", "charm"), ("agents", "bob"), ("interrupt_threshold", "4.5")],
 )  # fmt: skip
 def test_bad_changes_are_refused(key, value):
     with pytest.raises(UsageError) as caught:
-        rule_of({key: value})
+        rule_of({"selection": "inner_thoughts", key: value})
     assert value in str(caught.value) or key in str(caught.value)
     assert caught.value.why
     assert caught.value.hint

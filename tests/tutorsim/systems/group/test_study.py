@@ -73,6 +73,7 @@ BAD = {
     'person_name = "ALICE"': "is the name of somebody else",
     'person_name = "a b"': "group.person_name",
     "weight = 0.5": "there is no setting 'weight'",
+    'selection = "inner_thoughts"\ninterrupt_threshold = 4.5': "interrupt_threshold does nothing",
     "treshold = 3": "Did you mean 'threshold'?",
 }
 

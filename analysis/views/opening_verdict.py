@@ -13,7 +13,7 @@ from tutorsim.analysis.statistics.intervals_and_tests import Estimate
 from tutorsim.analysis.views.condition_contrasts import ALPHA, contrast_words
 from tutorsim.vocabularies import PROTOCOLS
 
-__all__ = ["comparison_verdict", "recount_verdict", "summary_verdict"]
+__all__ = ["comparison_verdict", "recount_verdict", "summary_verdict", "told_rules"]
 
 
 def summary_verdict(source: Source, contrasts: Sequence[Contrast]) -> tuple[str, ...]:
@@ -71,13 +71,41 @@ def _not_identified(source: Source) -> str:
 
 
 def recount_verdict(found: RecountResult) -> tuple[str, ...]:
-    """What the order decided, what other rules surely keep, and what the ballots leave open."""
+    """What every rule that was asked surely keeps and changes, and what the ballots leave open.
+
+    Where no rule in particular was asked, the order's part comes first, and of the shipped rules
+    the protocols alone are told.
+    """
     if not found.turns:
         return ("There is no voting turn to recount.",)
-    order = (_by_order(found),) if found.orders else ()
+    by_order = (_by_order(found),) if found.orders and _asks_every_rule(found) else ()
+    sentences = tuple(_under(rule, _other_than_logged(found, rule)) for rule in told_rules(found))
     if all(row.point_only for row in found.rules):
-        return (*order, *_other_rules(found))
-    return (*order, *_other_rules(found), _untested(found))
+        return (*by_order, *sentences)
+    return (*by_order, *sentences, _untested(found))
+
+
+def told_rules(found: RecountResult) -> tuple[str, ...]:
+    """The rules that a first screen tells of: those asked, or the protocols and own rules."""
+    asked = tuple(dict.fromkeys(row.target for row in found.rules))
+    if not _asks_every_rule(found):
+        return asked
+    logged = {row.logged_protocol for row in found.rules}
+    return tuple(r for r in asked if {r} != logged and (r in PROTOCOLS or _is_own(r)))
+
+
+def _asks_every_rule(found: RecountResult) -> bool:
+    return not found.rules or {row.target for row in found.rules}.issuperset(TARGETS)
+
+
+def _other_than_logged(found: RecountResult, target: str) -> list[RuleRow]:
+    """Over all logged protocols, with the fewest exempt voters, both readings of ties."""
+    least = min(found.exempt)
+    return [
+        row
+        for row in found.rules
+        if (row.target, row.exempt) == (target, least) and row.logged_protocol != target
+    ]
 
 
 def _by_order(found: RecountResult) -> str:
@@ -93,25 +121,6 @@ def _by_order(found: RecountResult) -> str:
     )
 
 
-def _other_rules(found: RecountResult) -> tuple[str, ...]:
-    """Over all logged protocols: each other protocol and own rule, nobody exempt, both readings."""
-    least = min(found.exempt)
-    sentences = []
-    for target in (*PROTOCOLS, *_own_rules(found)):
-        rows = [
-            row
-            for row in found.rules
-            if (row.target, row.exempt) == (target, least) and row.logged_protocol != target
-        ]
-        if rows:
-            sentences.append(_under(target, rows))
-    return tuple(sentences)
-
-
-def _own_rules(found: RecountResult) -> list[str]:
-    return [name for name in dict.fromkeys(row.target for row in found.rules) if _is_own(name)]
-
-
 def _is_own(target: str) -> bool:
     return target not in TARGETS
 
@@ -122,12 +131,15 @@ def _under(target: str, every: Sequence[RuleRow]) -> str:
     turns = sum(row.turns if row.compared is None else row.compared for row in rows)
     keeps = sum(row.agreement.lower for row in rows)
     changes = turns - sum(row.agreement.upper for row in rows)
-    rule = f"The rule {target}" if _is_own(target) else f"{target.capitalize()} voting"
+    is_protocol = target in PROTOCOLS
+    rule = f"{target.capitalize()} voting" if is_protocol else f"The rule {target}"
+    if not every:
+        return f"{rule}: every turn was logged under it, so there is nothing to recount."
     if not turns:
         return f"{rule}: no turn has a logged winner to compare with."
     if rows[0].point_only:
         return f"{rule} keeps the winner of {_points(every, turns)}: a point, which nothing bounds."
-    logged = "" if _is_own(target) else " logged under another protocol"
+    logged = " logged under another protocol" if is_protocol else ""
     return (
         f"{rule} would surely keep the winner of "
         f"{share(keeps, turns, 'turn')}{logged}, and surely change "
@@ -159,13 +171,13 @@ def _untested(found: RecountResult) -> str:
     more = [k for k in found.exempt if k]
     if not more:
         return "This holds while every voter prefers the same in every format."
-    k = more[0]
+    k, told = more[0], told_rules(found)
     sure = [
         sum(
             row.agreement.lower
             for row in found.rules
             if (row.reading, row.exempt) == ("set", exempt)
-            and (row.target in PROTOCOLS or _is_own(row.target))
+            and row.target in told
             and row.logged_protocol != row.target
         )
         for exempt in (min(found.exempt), k)

@@ -3,7 +3,6 @@
 from collections.abc import Iterable, Sequence
 from typing import Final
 
-from tutorsim.analysis.counting.rule_definitions import TARGETS
 from tutorsim.analysis.identify import TieReading
 from tutorsim.analysis.recount import RecountResult, RuleRow
 from tutorsim.analysis.views.cells import Table, part_of, table
@@ -34,17 +33,17 @@ def _conventions(rows: Rows) -> str:
     return "".join(dict.fromkeys(f"{row.convention} " for row in rows if row.convention))
 
 
-def protocols_table(found: RecountResult) -> Table | None:
-    """Each protocol's ballots under the other protocols and own rules, a tie staying a tie."""
+def protocols_table(found: RecountResult, told: Sequence[str]) -> Table | None:
+    """Each protocol's ballots under some rules, a tie staying a tie."""
     least = min(found.exempt)
     rows = [
         row
         for row in found.rules
         if (row.reading, row.exempt) == ("set", least)
-        and (row.target in PROTOCOLS or row.target not in TARGETS)
+        and row.target in told
         and row.target != row.logged_protocol
     ]
-    own = [row for row in rows if row.target not in TARGETS]
+    own = [row for row in rows if row.target not in PROTOCOLS]
     return table(
         "protocols",
         f"Under {'other rules' if own else 'the other protocols'}",

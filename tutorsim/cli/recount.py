@@ -32,7 +32,7 @@ from tutorsim.analysis.report.report_json import to_value
 from tutorsim.analysis.runs.exported_tables import no_ballots
 from tutorsim.analysis.statistics.intervals_and_tests import NotEstimable, to_json
 from tutorsim.analysis.systems import SystemRun, view_of
-from tutorsim.analysis.views.opening_verdict import recount_verdict
+from tutorsim.analysis.views.opening_verdict import recount_verdict, told_rules
 from tutorsim.analysis.views.other_rules import protocols_table
 from tutorsim.analysis.views.recount_sections import SECTIONS
 from tutorsim.analysis.views.student_outcomes import threshold_table
@@ -482,7 +482,7 @@ def _shown(
         for name in (name for name in SECTIONS if name in sections):
             yield from parts_shown(SECTIONS[name](found, tested, full), every_row=True)
     elif found.turns:
-        yield from parts_shown([protocols_table(found)])
+        yield from parts_shown([protocols_table(found, told_rules(found))])
         yield caption(f"More: --full, or --section {', '.join(SECTIONS)}.")
     own = source.run.panel.success_threshold if at and source.run else None
     yield from parts_shown(threshold_table(at, own, name) for name in ("success", "turns", "gain"))

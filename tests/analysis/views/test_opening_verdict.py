@@ -6,6 +6,7 @@ from typing import Any
 
 from tutorsim.analysis.ballots.reading_options import Hints
 from tutorsim.analysis.ballots.recount_source import open_source
+from tutorsim.analysis.counting.rule_definitions import TARGETS
 from tutorsim.analysis.outcomes.two_runs import compare_runs
 from tutorsim.analysis.recount import recount
 from tutorsim.analysis.views.opening_verdict import (
@@ -13,7 +14,7 @@ from tutorsim.analysis.views.opening_verdict import (
     recount_verdict,
     summary_verdict,
 )
-from tutorsim.vocabularies import DEFAULT_ROLES
+from tutorsim.vocabularies import DEFAULT_ROLES, PROTOCOLS
 
 S, MI, MO, ME = DEFAULT_ROLES
 
@@ -55,6 +56,19 @@ def test_a_recount_says_what_is_sure_and_what_stays_open(
     assert "keep the winner of 0 of 2 turns logged under another protocol" in ranked
     assert "and surely change 0; the ballots leave 2 open" in ranked
     assert "which these ballots do not test" in untested
+
+
+def test_every_rule_that_is_asked_is_answered_in_a_sentence_and_no_other(
+    panel_turn: Any, panel_episode: Any, panel_source: Any
+) -> None:
+    source = run_of(panel_turn, panel_episode, panel_source)
+    for target in TARGETS:
+        said = recount_verdict(recount(source, targets=[target], exempt=(0,)))
+        if target == "simple":  # both votes were simple already
+            assert said[0].startswith("Simple voting: every turn was logged under it")
+            continue
+        name = f"{target.capitalize()} voting" if target in PROTOCOLS else f"The rule {target}"
+        assert [text.startswith(f"{name} would surely keep") for text in said] == [True, False]
 
 
 def test_a_run_does_not_differ_from_itself(

@@ -65,7 +65,7 @@ def test_a_rule_keeps_for_certain_what_the_ballots_settle(found):
     assert simple == ("simple", "simple", 2, 2, "2", "0", 0)
     assert ranked[:5] == ("simple", "ranked", 2, 1, "2 [1, 2]")
     assert rules_table(found, "set").data.row(1)[3:5] == (0, "1 [0, 2]")
-    assert protocols_table(found).data.rows() == [("simple", "ranked", 2, 0, 0, 2)]
+    assert protocols_table(found, ("ranked",)).data.rows() == [("simple", "ranked", 2, 0, 0, 2)]
     wins = rule_wins_table(found.rules, "fallback").data.row(1)
     assert wins[2:4] == ("2 [1, 2]", "0 [0, 1]")
 

@@ -2,7 +2,7 @@
 
 To ask a run questions: `run = tutorsim.open("runs/pilot")` takes a run folder, a recording or a
 file of ballots, and gives `run.ballots`, `run.turns`, `run.episodes`, `run.calls`,
-`run.recount()`, `run.contrasts()` and `run.report("page.html")`; see `help(tutorsim.opened_run)`.
+`run.recount()`, `run.contrasts()` and `run.report("page.html")`; see `help("tutorsim.opened_run")`.
 
 A recount takes rules of your own: `run.recount(rules={"veto": tutorsim.RankScores([1, 1, 1, 0])})`
 gives each rank a score, and is answered with bounds as the shipped rules are; a function from

@@ -30,8 +30,8 @@ def noise_figure(frame: pl.DataFrame, *, without: str = "") -> Figure:
         finding=_finding(frame),
         caption=(
             "As logged (filled) beside re-asked (open): two panels that answer one and the same "
-            "prompt, each voter with two different askings of its own. Lines: 95 % intervals that "
-            "resample tasks. The turns are those whose votes were asked again."
+            "prompt, each voter with two different askings of its own. "
+            f"{_lines(frame)} The turns are those whose votes were asked again."
         ),
         method=(
             "Flip: the leader of the first vote is not the delivered winner, as logged. Leader: "
@@ -46,6 +46,12 @@ def noise_figure(frame: pl.DataFrame, *, without: str = "") -> Figure:
             for r in frame.iter_rows(named=True)
         ),
     )
+
+
+def _lines(frame: pl.DataFrame) -> str:
+    """What the lines are, where one is drawn."""
+    drawn = frame.get_column("low").is_not_null().any()
+    return "Lines: 95 % intervals that resample tasks." if drawn else "Too few tasks for intervals."
 
 
 def _finding(frame: pl.DataFrame) -> str:

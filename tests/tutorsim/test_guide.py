@@ -1,6 +1,7 @@
 """README and guide: every page is there, and every command and snippet in them runs."""
 
 import os
+import pydoc
 import re
 import shlex
 import shutil
@@ -16,6 +17,7 @@ from typing import Any, NamedTuple
 import click
 import pytest
 
+import tutorsim
 from tutorsim.cli import COMMANDS, cli
 from tutorsim.errors import UsageError
 from tutorsim.guide import TOPICS, page
@@ -58,6 +60,28 @@ def test_each_topic_has_a_page_and_each_page_a_topic() -> None:
         assert f"tutorsim/guide/{topic}.md" in README
     with pytest.raises(UsageError, match="no page 'voting'"):
         page("voting")
+
+
+@pytest.mark.parametrize("topic", PAGES)
+def test_constants_and_modules_that_are_named_are_there(topic: str) -> None:
+    sources = [p for top in ("tutorsim", "analysis") for p in (ROOT / top).rglob("*.py")]
+    program = "".join(path.read_text(encoding="utf-8") for path in sources)
+    for name in re.findall(r"`(_[A-Z_]+)`", PAGES[topic]):
+        assert re.search(rf"^{name}\b", program, re.MULTILINE), name
+    for name in re.findall(r"`((?:tutorsim|analysis|tests)/[\w/]+(?:\.py)?)`", PAGES[topic]):
+        assert (ROOT / name).exists(), name
+
+
+def test_the_help_of_the_package_names_a_page_that_help_opens() -> None:
+    [asked] = re.findall(r'help\("([\w.]+)"\)', tutorsim.__doc__ or "")
+    assert "recount" in pydoc.render_doc(asked)
+    assert re.findall(r"help\(\w", tutorsim.__doc__ or "") == []
+
+
+def test_what_help_says_of_the_script_of_a_report_is_so(shell: Any) -> None:
+    page = (ROOT / "analysis/report/templates/page.html.j2").read_text(encoding="utf-8")
+    assert page.count("<script>") == 1
+    assert "its one script" in " ".join(shell("report", "--help").out.split())
 
 
 def test_the_guide_is_printed(shell: Any) -> None:

@@ -90,8 +90,9 @@ def report(
 ) -> None:
     """Write the report of a RUN folder, or of a file of ballots.
 
-    The page is one file: it loads nothing, runs no script, and opens without a network. The
-    same run gives the same bytes. The name of the file written goes to stdout.
+    The page is one file: it loads nothing and opens without a network; its one script filters
+    episodes and shows citations. The same run gives the same bytes. The name of the file written
+    goes to stdout.
 
     Beside it goes NAME.claims.json: each number of the report with an id that lasts, its question,
     interval and source, and the command that computes it again; see `tutorsim guide claims`.

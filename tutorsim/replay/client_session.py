@@ -17,6 +17,7 @@ from typing import Final, Literal, NamedTuple, get_args
 import httpx2
 
 from tutorsim.errors import (
+    MissingCallError,
     RecordingError,
     RecordingRefused,
     ReplayError,
@@ -50,7 +51,8 @@ _NO_STUDY: Final = ""
 """Study digest of a cassette that belongs to no study."""
 _NAME: Final = re.compile(r"[A-Za-z0-9_-]+(?:\.[A-Za-z0-9_-]+)*")
 _ASKED: Final = re.compile(r"[a-z][a-z0-9_]*/[^/]+")
-_HINT: Final = 'Record it: mode="once" for a new cassette, "new" to add calls, "all" to ask anew.'
+_HINT: Final = 'Record it: mode="once" for a new cassette, mode="new" to add calls to this one.'
+_ANEW: Final = 'Record the cassette anew: mode="all" alone asks again what it holds.'
 
 
 def has_cassette(folder: Path, name: str) -> bool:
@@ -257,7 +259,7 @@ def _hinted() -> Iterator[None]:
     try:
         yield
     except (ReplayError, UnusedCallError) as error:
-        error.hint = _HINT
+        error.hint = _HINT if isinstance(error, MissingCallError) else _ANEW
         raise
 
 

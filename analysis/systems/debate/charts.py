@@ -42,8 +42,7 @@ def protocols_figure(found: Mapping[str, Sequence[ProtocolRow]]) -> Figure:
             "Mean score of every protocol on the same debates, in percent; a protocol that does "
             "not apply to all of them has a smaller n in the table. "
             + (
-                "Bars are 95 % intervals over tasks; their overlap says little, as all lines are "
-                "of the same debates: see the paired differences."
+                _overlap(frame)
                 if exact
                 else "Bars reach from the least to the largest score that the recording leaves."
             )
@@ -58,6 +57,16 @@ def protocols_figure(found: Mapping[str, Sequence[ProtocolRow]]) -> Figure:
             f"{r['variant']}, {r['protocol']}: {r['lower']:.1f} to {r['upper']:.1f}"
             for r in frame.iter_rows(named=True)
         ),
+    )
+
+
+def _overlap(frame: pl.DataFrame) -> str:
+    """What the bars are, where one is drawn."""
+    if frame.filter(pl.col("lower") < pl.col("upper")).is_empty():
+        return "No bars: no interval over tasks can be estimated, or all scores are alike."
+    return (
+        "Bars are 95 % intervals over tasks; their overlap says little, as all lines are of the "
+        "same debates: see the paired differences."
     )
 
 

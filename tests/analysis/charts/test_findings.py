@@ -13,6 +13,9 @@ from tutorsim.analysis.charts.noise_floor import noise_figure
 from tutorsim.analysis.charts.other_rules import agreement_figure, identification_figure
 from tutorsim.analysis.charts.student_outcomes import personas_figure, scores_figure
 from tutorsim.analysis.charts.voters import labels_figure, margins_figure, pivotal_figure
+from tutorsim.analysis.statistics.intervals_and_tests import Estimate, Interval, NotEstimable
+from tutorsim.analysis.systems.debate.charts import protocols_figure
+from tutorsim.analysis.systems.debate.protocol_outcomes import ProtocolRow
 
 
 def frame(columns, *rows):
@@ -148,6 +151,18 @@ def test_what_was_logged_is_told_apart_from_what_was_asked_again():
     many = noise_figure(noise(40, 0.5, 0.25))
     assert drawable(many).endswith("50 % of 40 turns as logged; re-asking alone gives 25 %")
     assert "simple, leader, re-asked: 0.25" in many.alternative
+    assert "Lines:" not in many.caption  # no interval is known, so no line is drawn
+    known = many.data.with_columns(low=pl.lit(0.1), high=pl.lit(0.9))
+    assert "Lines: 95 % intervals" in noise_figure(known).caption
+
+
+def test_bars_are_explained_where_one_is_drawn():
+    def caption(score):
+        row = ProtocolRow("simple", 4, 4, 0, 0, 50.0, 50.0, score, 1.0, 2.0, 0)
+        return protocols_figure({"": [row]}).caption
+
+    assert "No bars" in caption(Estimate(50.0, 4, NotEstimable("too few tasks")))
+    assert "Bars are 95 % intervals" in caption(Estimate(50.0, 4, Interval(20.0, 80.0, "bca")))
 
 
 def agreement(*rows):

@@ -149,6 +149,7 @@ def test_misses_have_the_types_and_words_of_a_replay(tmp_path: Path, server: Any
     with pytest.raises(MissingCallError, match=r"note\.json") as nothing, tutorsim.recorded(path):
         pass
     assert 'mode="once"' in nothing.value.hint
+    assert 'mode="all"' not in nothing.value.hint
     with tutorsim.recorded(path, mode="once") as client:
         say(client, "the first question")
         say(client, "two")
@@ -158,6 +159,7 @@ def test_misses_have_the_types_and_words_of_a_replay(tmp_path: Path, server: Any
     ):
         say(client, "the last question")
     assert "recorded 'the first question', now 'the last question'" in changed.value.why
+    assert 'mode="all" alone' in changed.value.hint
     with pytest.raises(UnusedCallError, match="2/call/agent/1"), tutorsim.recorded(path) as client:
         say(client, "the first question")
     with tutorsim.recorded(path, partial=True) as client:

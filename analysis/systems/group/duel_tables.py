@@ -1,5 +1,6 @@
 """Tables of a report about duels: wins in both orders, who should have spoken, quality."""
 
+from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
 from statistics import stdev
 from typing import Any, Final
@@ -7,12 +8,20 @@ from typing import Any, Final
 import polars as pl
 
 from tutorsim.analysis.charts.number_words import counted
-from tutorsim.analysis.report.document import Table
-from tutorsim.analysis.statistics.intervals_and_tests import Estimate, Interval, wilson
+from tutorsim.analysis.report.document import Answer, Table
+from tutorsim.analysis.statistics.intervals_and_tests import (
+    LEVEL,
+    Estimate,
+    Interval,
+    PermutationTest,
+    paired_permutation,
+    wilson,
+)
 from tutorsim.analysis.systems.group.published_figures import printed
+from tutorsim.analysis.views.cells import p_value
 from tutorsim.records.group import DuelRecord
 
-__all__ = ["duels_table", "hits_table", "quality_table"]
+__all__ = ["duels_answer", "duels_table", "hits_table", "quality_table"]
 
 Duels = Sequence[DuelRecord]
 SYSTEMS: Final = ("self_select", "next_speaker")
@@ -59,6 +68,43 @@ def duels_table(duels: Duels) -> Table:
         "Wilson, 95 %. Printed: 61 samples, judged once each; public files: all 84, computed by us."
     )
     return Table("duels", "Self-selection against prediction", caption, _frame(rows))
+
+
+def duels_answer(duels: Duels, *, seed: int) -> Answer:
+    """Whether self-selection is better than prediction, by a test over scenarios.
+
+    A win counts 1, a loss −1 and a draw 0; the mean of a scenario's duels is flipped as a whole.
+
+    Args:
+        duels: The duels.
+        seed: Of the test's draws.
+    """
+    judged = [duel for duel in duels if duel.result is not None]
+    results = Counter(str(duel.result) for duel in judged)
+    by_scenario: dict[str, list[int]] = {}
+    for duel in judged:
+        worth = (duel.result == "win") - (duel.result == "loss")
+        by_scenario.setdefault(duel.task_id, []).append(worth)
+    means = [sum(some) / len(some) for some in by_scenario.values()]
+    test = paired_permutation(means, seed=seed)
+    said = ", ".join(
+        counted(results[result], result, plural=plural)
+        for result, plural in (("win", "wins"), ("loss", "losses"), ("draw", "draws"))
+    )
+    p = test.p_value if isinstance(test, PermutationTest) else 1.0
+    verdict = "Not shown"
+    if isinstance(test, PermutationTest) and p < 1 - LEVEL:
+        verdict = "Yes" if test.difference > 0 else "No, worse"
+    tested = f", p {p_value(p)}" if isinstance(test, PermutationTest) else ""
+    dependent = sum(duel.order_dependent for duel in judged)
+    return Answer(
+        "Is self-selection better than prediction?",
+        f"{verdict}: {said}",
+        f"Tested over {counted(len(means), 'scenario')} by flipping signs{tested}; "
+        f"{counted(dependent, 'duel')} {'depends' if dependent == 1 else 'depend'} on the order in "
+        f"which the judge reads, {len(duels) - len(judged)} had no readable verdict.",
+        "duels",
+    )
 
 
 def hits_table(duels: Duels) -> Table:

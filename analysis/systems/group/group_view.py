@@ -90,17 +90,7 @@ def _answers(
                 "lessons",
             )
     if duels:
-        wins = sum(duel.result == "win" for duel in duels)
-        losses = sum(duel.result == "loss" for duel in duels)
-        dependent = sum(duel.order_dependent for duel in duels)
-        yield Answer(
-            "Is self-selection better than prediction?",
-            f"{counted(wins, 'win')}, {counted(losses, 'loss', plural='losses')}, "
-            f"{counted(len(duels) - wins - losses, 'draw')}",
-            f"{counted(dependent, 'duel')} {'depends' if dependent == 1 else 'depend'} on the "
-            "order in which the judge reads.",
-            "duels",
-        )
+        yield duel_tables.duels_answer(duels, seed=run.head.study.seed)
 
 
 def _lesson_sections(

@@ -7,7 +7,12 @@ from typing import Any
 import polars as pl
 
 from tutorsim.analysis.report.document import Table
-from tutorsim.analysis.statistics.intervals_and_tests import Estimate, Interval, cluster_bootstrap
+from tutorsim.analysis.statistics.intervals_and_tests import (
+    FEWEST_TASKS,
+    Estimate,
+    Interval,
+    cluster_bootstrap,
+)
 from tutorsim.analysis.systems.group.published_figures import printed
 from tutorsim.analysis.systems.group.talk_measures import (
     CATEGORIES,
@@ -186,33 +191,50 @@ def agreement_table(lessons: Lessons) -> Table | None:
 
 
 def categories_table(lessons: Lessons) -> Table | None:
-    """Shares of Bales' categories per participant, beside printed ones."""
-    coded = _coded(lessons)
-    rows = []
-    for who in dict.fromkeys((*(a for x in coded for a in x.agents), "learner")):
-        by_coder = [
-            [act.category for x in coded for act in acts_of(x, coder) if act.who == who]
-            for coder in ("coder_1", "coder_2")
-        ]
-        for number, name in enumerate(CATEGORIES, start=1):
-            shares = [_category_share(codes, number) for codes in by_coder]
-            known = [share for share in shares if share is not None]
-            print_share = printed("ipa_share", participant=who, category=name)
-            if known and (max(known) > 0 or print_share is not None):
-                rows.append(
-                    {
-                        "participant": who,
-                        "category": name,
-                        "share": shares[0],
-                        "low": min(known),
-                        "high": max(known),
-                        "printed": None if print_share is None else print_share / 100,
-                    }
-                )
+    """Shares of Bales' categories per condition and participant, beside printed ones."""
+    rows = [
+        row
+        for condition, some in _by_condition(_coded(lessons))
+        for who in _participants(some)
+        for row in _category_rows(condition, some, who)
+    ]
     if not rows:
         return None
-    caption = "Share of a participant's acts by coder 1; low and high over both coders."
+    caption = (
+        "Share of a participant's acts by coder 1; low and high over both coders. Printed figures "
+        "are of self-selection."
+    )
     return Table("categories", "What kind of acts", caption, _frame(rows))
+
+
+def _participants(lessons: Lessons) -> list[str]:
+    return list(dict.fromkeys((*(agent for x in lessons for agent in x.agents), "learner")))
+
+
+def _category_rows(condition: str, lessons: Lessons, who: str) -> Iterator[dict[str, Any]]:
+    by_coder = [
+        [act.category for x in lessons for act in acts_of(x, coder) if act.who == who]
+        for coder in ("coder_1", "coder_2")
+    ]
+    for number, name in enumerate(CATEGORIES, start=1):
+        shares = [_category_share(codes, number) for codes in by_coder]
+        known = [share for share in shares if share is not None]
+        print_share = _printed(condition, "ipa_share", participant=who, category=name)
+        if known and (max(known) > 0 or print_share is not None):
+            yield {
+                "condition": condition,
+                "participant": who,
+                "category": name,
+                "share": shares[0],
+                "low": min(known),
+                "high": max(known),
+                "printed": None if print_share is None else print_share / 100,
+            }
+
+
+def _printed(condition: str, quantity: str, **cell: Any) -> float | None:
+    """A printed figure of lessons, which are all of self-selection."""
+    return printed(quantity, **cell) if condition == "self_select" else None
 
 
 def _category_share(codes: Sequence[int | None], number: int) -> float | None:
@@ -257,7 +279,7 @@ def balance_table(lessons: Lessons, *, seed: int) -> Table | None:
         slopes = [value for _, values in whole if (value := slope(values)) is not None]
         if not slopes:
             continue
-        estimate = cluster_bootstrap(slopes, [x.task_id for x, _ in whole], seed=seed)
+        estimate = cluster_bootstrap(slopes, [x.episode_id for x, _ in whole], seed=seed)
         interval = estimate.interval if isinstance(estimate, Estimate) else None
         bounds = interval if isinstance(interval, Interval) else None
         rows.append(
@@ -276,48 +298,54 @@ def balance_table(lessons: Lessons, *, seed: int) -> Table | None:
     low, high = (printed(f"task_share_{end}", phase="start") for end in ("low", "high"))
     caption = (
         f"Share of task acts (4 to 9) in a rolling window of {WINDOW} messages; the rest "
-        "is social-emotional. Change over a lesson by least squares, 95 % over tasks. Printed for "
-        f"the start: {low:.0f} to {high:.0f} %."
+        "is social-emotional. Change over a lesson by least squares; low and high: 95 %, lessons "
+        f"resampled, from {FEWEST_TASKS} lessons on. Printed for the start: {low:.0f} to "
+        f"{high:.0f} %."
     )
     return Table("balance", "Task and social-emotional acts", caption, _frame(rows))
 
 
 def phases_table(lessons: Lessons) -> Table | None:
-    """Per participant and third of the lesson, the shares of four kinds of acts."""
-    coded = _coded(lessons)
-    rows = []
-    for who in dict.fromkeys((*(a for x in coded for a in x.agents), "learner")):
-        per_lesson = [phase_shares(acts_of(lesson, "coder_1"), who) for lesson in coded]
-        for place, phase in enumerate(PHASES):
-            found = [shares for one in per_lesson if (shares := one[place]) is not None]
-            if found:
-                kinds: dict[str, float | None] = {
-                    kind: _mean([shares[kind] for shares in found]) for kind in KINDS
-                }
-                rows.append(
-                    {
-                        "participant": who,
-                        "phase": phase,
-                        "lessons": len(found),
-                        "printed": _printed_phase(who, phase),
-                    }
-                    | kinds
-                )
+    """Per condition, participant and third of the lesson, the shares of four kinds of acts."""
+    rows = [
+        row
+        for condition, some in _by_condition(_coded(lessons))
+        for who in _participants(some)
+        for row in _phase_rows(condition, some, who)
+    ]
     if not rows:
         return None
     caption = (
         "Mean over lessons in which the participant acted in that third. Guiding 4 to 6, "
-        "questioning 7 to 9, affective 1 to 3, other 10 to 12; the four sum to 1."
+        "questioning 7 to 9, affective 1 to 3, other 10 to 12; the four sum to 1. Printed figures "
+        "are of self-selection."
     )
     return Table("phases", "Scaffolding by thirds of a lesson", caption, _frame(rows))
 
 
-def _printed_phase(who: str, phase: str) -> str | None:
+def _phase_rows(condition: str, lessons: Lessons, who: str) -> Iterator[dict[str, Any]]:
+    per_lesson = [phase_shares(acts_of(lesson, "coder_1"), who) for lesson in lessons]
+    for place, phase in enumerate(PHASES):
+        found = [shares for one in per_lesson if (shares := one[place]) is not None]
+        if found:
+            yield {
+                "condition": condition,
+                "participant": who,
+                "phase": phase,
+                "lessons": len(found),
+                "printed": _printed_phase(condition, who, phase),
+                **{kind: _mean([shares[kind] for shares in found]) for kind in KINDS},
+            }
+
+
+def _printed_phase(condition: str, who: str, phase: str) -> str | None:
     name = "tom" if who == "learner" else who
     found = [
         f"{kind} {share:.0f} %"
         for kind in KINDS
-        if (share := printed("scaffold_share", participant=name, phase=phase, kind=kind))
+        if (
+            share := _printed(condition, "scaffold_share", participant=name, phase=phase, kind=kind)
+        )
         is not None
     ]
     return ", ".join(found) or None

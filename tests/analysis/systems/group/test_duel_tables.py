@@ -2,7 +2,12 @@
 
 import pytest
 
-from tutorsim.analysis.systems.group.duel_tables import duels_table, hits_table, quality_table
+from tutorsim.analysis.systems.group.duel_tables import (
+    duels_answer,
+    duels_table,
+    hits_table,
+    quality_table,
+)
 from tutorsim.analysis.systems.group.published_figures import printed, printed_figures
 from tutorsim.records.group import (
     CycleRecord,
@@ -14,7 +19,9 @@ from tutorsim.records.group import (
 )
 
 
-def duel(result, *, dependent=False, first=None, spoke="alice", predicted="bob", ratings=()):
+def duel(
+    result, *, task="t", dependent=False, first=None, spoke="alice", predicted="bob", ratings=()
+):
     utterance = UtteranceRecord(agent=spoke, status="valid", text="x", to=(), continues=False)
     event = EventRecord(
         number=9,
@@ -25,7 +32,7 @@ def duel(result, *, dependent=False, first=None, spoke="alice", predicted="bob",
         cycle=CycleRecord(utterance=utterance),
     )
     return DuelRecord(
-        episode_id="e", benchmark="scenario", task_id="t", variant="none", condition="duel",
+        episode_id="e", benchmark="scenario", task_id=task, variant="none", condition="duel",
         agents=("bob", "alice"), learner_name="Tom", problem="p", kind="role_division",
         difficulty="easy", expected_speaker="alice", events=(event,), result=result,
         order_dependent=dependent, first_order=first or result, ratings=ratings,
@@ -45,6 +52,29 @@ def test_wins_draws_and_losses_with_wilson_intervals():
     assert "opposite verdicts in the two orders gave 1 draw" in table.caption
     assert "1 duel without a readable verdict" in table.caption
     assert (rows["win"]["printed"], rows["win"]["public_files"]) == pytest.approx((0.623, 0.571))
+
+
+@pytest.mark.parametrize(
+    ("results", "said"),
+    [
+        # all of 2^n sign changes: 2 of 64 are as far from zero as six wins, p 0.031
+        ("wwwwww", "Yes: 6 wins, 0 losses, 0 draws|p 0.031"),
+        ("llllll", "No, worse: 0 wins, 6 losses, 0 draws|p 0.031"),
+        ("wwwww", "Not shown: 5 wins, 0 losses, 0 draws|p 0.062"),
+        ("wwwl?d", "Not shown: 3 wins, 1 loss, 1 draw|p 0.625"),
+        ("w", "Not shown: 1 win, 0 losses, 0 draws|over 1 scenario"),
+        ("?", "Not shown: 0 wins, 0 losses, 0 draws|1 had no readable verdict"),
+    ],
+)
+def test_whether_self_selection_is_better_is_said(results, said):
+    kinds = {"w": "win", "l": "loss", "d": "draw", "?": None}
+    some = [duel(kinds[result], task=str(i)) for i, result in enumerate(results)]
+    answer = duels_answer(some, seed=1)
+    headline, detail = said.split("|")
+    assert answer.headline == headline
+    assert detail in answer.detail
+    twice = duels_answer([*some, *some], seed=1)
+    assert twice.headline.split(":")[0] == headline.split(":")[0], "repeats are no more scenarios"
 
 
 def test_hits_need_no_judge():

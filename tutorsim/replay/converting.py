@@ -26,6 +26,7 @@ from tutorsim.replay.retest_folder import (
 )
 from tutorsim.replay.safe_files import (
     LOCK_FILE,
+    TEMPORARY,
     FolderLock,
     folder_error,
     make_folder,
@@ -130,7 +131,8 @@ def _check_empty(into: Path, *, source: Manifest, form: CassetteForm) -> None:
         marker = into / _MARKER
         begun = marker.is_file() and marker.read_bytes() == _marker(source, form)
         names = {path.name for path in into.iterdir()} if into.is_dir() else set()
-        taken = into.is_file() or (bool(names - {LOCK_FILE}) and not begun)
+        ours = {LOCK_FILE, _MARKER + TEMPORARY}  # the mark itself may have been cut short
+        taken = into.is_file() or (bool(names - ours) and not begun)
     except OSError as error:
         raise folder_error(into, error) from error
     if taken:

@@ -12,6 +12,7 @@ from tutorsim.errors import FolderError
 
 __all__ = [
     "LOCK_FILE",
+    "TEMPORARY",
     "AppendFile",
     "FolderLock",
     "create_file",
@@ -22,6 +23,7 @@ __all__ = [
 
 LOCK_FILE: Final = ".tutorsim.lock"
 TEMPORARY: Final = ".tmp"
+"""Ending of a file that is being written."""
 _SAFE: Final = getattr(os, "O_NOFOLLOW", 0) | getattr(os, "O_CLOEXEC", 0)
 """No symbolic link, and not for child processes; 0 on systems that do not know this."""
 _BINARY: Final = getattr(os, "O_BINARY", 0)

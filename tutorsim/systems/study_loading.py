@@ -31,6 +31,8 @@ __all__ = ["STUDY_FILE", "load_recorded_study", "load_study", "system_named", "w
 
 STUDY_FILE: Final = "study.toml"
 """The study file of a recording."""
+_LONGEST_ID: Final = 230
+"""Characters of an episode's id: a file name of 255 then has room for its endings."""
 
 
 def system_named(name: str) -> System:
@@ -57,7 +59,22 @@ def load_study(path: Path, *, overrides: Mapping[str, Any] | None = None) -> Loa
     """
     path = path if path.is_file() else shipped_studies().get(str(path), path)
     system, study = _checked(read_study(path, overrides or {}), path)
-    return _in_todays_wordings(system, study, path)
+    loaded = _in_todays_wordings(system, study, path)
+    _check_file_names(loaded, path)
+    return loaded
+
+
+def _check_file_names(loaded: LoadedStudy, path: Path) -> None:
+    """Refuse an episode whose files could not be written."""
+    for spec in loaded.grid():
+        if len(spec.episode_id) > _LONGEST_ID:
+            raise StudyError(
+                f"{path}: the episode {spec.episode_id[:60]}… has an id of "
+                f"{len(spec.episode_id)} characters.",
+                why=f"Its files are named after it, which {_LONGEST_ID} characters allow; one that "
+                "is no letter, digit or hyphen counts as three or more.",
+                hint="Shorten the ids of the tasks, or the names of benchmarks and conditions.",
+            )
 
 
 def _in_todays_wordings(system: System, study: BaseStudy, path: Path) -> LoadedStudy:

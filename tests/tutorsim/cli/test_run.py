@@ -208,27 +208,51 @@ def test_an_unknown_command_names_the_nearest(shell: Any) -> None:
     assert "Did you mean 'replay'?" in said.err
 
 
+def own_persona(name: str) -> dict[str, Any]:
+    """A `[catalog]` with one persona."""
+    traits = [
+        "prior_knowledge",
+        "confidence",
+        "persistence",
+        "frustration_sensitivity",
+        "help_seeking",
+    ]
+    return {"personas": {name: {"character": "Drums on the table.", **dict.fromkeys(traits, 0.5)}}}
+
+
 def test_own_personas_and_roles_need_no_code(
     endpoint: Any, write_grid: Any, record: Any, tmp_path: Path
 ) -> None:
-    catalog = {
-        "personas": {
-            "drummer": {
-                "character": "Drums on the table.",
-                **dict.fromkeys(
-                    (
-                        "prior_knowledge",
-                        "confidence",
-                        "persistence",
-                        "frustration_sensitivity",
-                        "help_seeking",
-                    ),
-                    0.5,
-                ),
-            }
-        }
-    }
+    catalog = own_persona("drummer")
     said = record(write_grid(personas=["drummer"], catalog=catalog), *SMALL)
     assert said.code == 0
     kept = tomllib.loads((tmp_path / "one" / "cassettes" / "study.toml").read_text())
     assert kept["catalog"] == catalog
+
+
+@pytest.mark.parametrize("characters", [230, 231])
+def test_an_episode_whose_files_cannot_be_named_is_refused_by_the_dry_run(
+    characters: int, endpoint: Any, write_grid: Any, record: Any, shell: Any, tmp_path: Path
+) -> None:
+    """The longest that a dry run accepts is recorded, verified and converted."""
+    benchmark, persona = "b" * 80, "p" * 80
+    task = "t" * (characters - len(f"{benchmark}..{persona}.simple"))
+    study = write_grid(
+        conditions=["simple"],
+        personas=[persona],
+        catalog=own_persona(persona),
+        benchmarks={benchmark: {"format": "sciq", "tasks": "questions.jsonl", "limit": 1}},
+    )
+    questions = study.with_name("questions.jsonl")
+    questions.write_text(questions.read_text().replace('"ice"', f'"{task}"', 1))
+    planned = shell("run", study, "--dry-run")
+    if characters > 230:
+        assert planned.code == 2
+        assert f"an id of {characters} characters" in planned.err.replace("\n", " ")
+        assert len(planned.err.strip().split("\n")) >= 3
+        return
+    assert planned.code == record(study).code == 0
+    kept = tmp_path / "one" / "cassettes"
+    packed = tmp_path / "packed"
+    assert shell("cassette", "convert", kept, "--to", "compressed", "-o", packed).code == 0
+    assert shell("verify", packed).code == 0

@@ -100,6 +100,11 @@ def test_an_interrupted_conversion_is_gone_on_with_by_the_same_command(
 ) -> None:
     into = tmp_path / "new"
     with monkeypatch.context() as patch:
+        patch.setattr(Path, "replace", lambda *_: 1 / 0)  # while it writes its mark
+        with pytest.raises(ZeroDivisionError):
+            converting.convert(recorded.cassettes, into, "compressed")
+    assert [path.name for path in into.iterdir()] == [".converting.tmp"]
+    with monkeypatch.context() as patch:
         patch.setattr(converting, "write_cassette_file", lambda *_: 1 / 0)
         with pytest.raises(ZeroDivisionError):
             converting.convert(recorded.cassettes, into, "compressed")

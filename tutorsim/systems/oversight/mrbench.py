@@ -48,6 +48,7 @@ def read_mrbench_text(text: str, file: str) -> tuple[Item, ...]:
         items.extend(
             _items(row, conversation, seen[conversation], history, dialogues[history], where)
         )
+        _check_characters(json.dumps(row, ensure_ascii=False), where)
     _check_labelled(items, file)
     _check_ids(items, file)
     return tuple(items)
@@ -194,11 +195,15 @@ def _text(fields: Mapping[str, Any], name: str, where: str) -> str:
         _refuse(f"{where}, field {name}", f"it is {kind_of(value)}, not text")
     if not value.strip():
         _refuse(f"{where}, field {name}", "it is empty")
-    try:
-        value.encode()
-    except UnicodeEncodeError:
-        _refuse(f"{where}, field {name}", "it holds half of a surrogate pair, no character")
+    _check_characters(value, f"{where}, field {name}")
     return value
+
+
+def _check_characters(text: str, where: str) -> None:
+    try:
+        text.encode()
+    except UnicodeEncodeError:
+        _refuse(where, "it holds half of a surrogate pair, no character")
 
 
 def _refuse(where: str, reason: str, hint: str = _HINT) -> NoReturn:

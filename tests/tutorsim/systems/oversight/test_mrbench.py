@@ -95,6 +95,14 @@ def with_reply(make_row, reply):
         (lambda r, a: changed(r, anno_llm_responses={}), "there are no replies"),
         (lambda r, a: {"conversation_id": "x"}, "conversation_history: it is missing"),
         (lambda r, a: 5, "this is a number"),
+        *(
+            (lambda r, a, row=row: {**r(), **row}, "half of a surrogate pair")
+            for row in (
+                {"conversation_id": "\ud800"},
+                {"Ground_Truth_Solution": "\udfff"},
+                {"anno_llm_responses": {"\ud800": {"response": "x"}}},
+            )
+        ),
     ],
 )
 def test_a_bad_row_is_refused_by_file_row_tutor_and_field(

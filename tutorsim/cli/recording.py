@@ -27,6 +27,7 @@ __all__ = [
     "record_study",
     "recording_options",
     "recording_progress",
+    "say_remarks",
     "sending",
     "sending_options",
     "spending",
@@ -133,6 +134,12 @@ def check_may_record(record_in_ci: bool) -> None:
         )
 
 
+def say_remarks(loaded: LoadedStudy) -> None:
+    """Say on stderr what whoever records a study should know of its settings and tasks."""
+    for remark in loaded.remarks():
+        err().print(safe(f"Note: {remark}"))
+
+
 def record_study(
     loaded: LoadedStudy,
     log_dir: Path,
@@ -160,6 +167,7 @@ def record_study(
     from tutorsim.runner.study_recorder import record
     from tutorsim.sandbox import Sandbox
 
+    say_remarks(loaded)
     budget = Budget(table, options["max_usd"])
     with (
         Sandbox(options["level"]) as sandbox,

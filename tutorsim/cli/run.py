@@ -11,6 +11,7 @@ from tutorsim.cli.recording import (
     record_study,
     recording_options,
     recording_progress,
+    say_remarks,
 )
 from tutorsim.cost_plan import Plan, PriceTable, load_prices, plan
 from tutorsim.errors import StudyError
@@ -174,6 +175,7 @@ def show_plan(loaded: LoadedStudy, planned: Plan) -> None:
     """Show episodes, calls, tokens and cost of a study."""
     from tutorsim.cli.console import out
 
+    say_remarks(loaded)
     calls, console = planned.calls, out()
     console.print(f"Study {loaded.study.name}: {planned.episodes:,} episodes", style="bold")
     console.print(
@@ -193,6 +195,7 @@ def emit_plan(loaded: LoadedStudy, planned: Plan) -> None:
     """The same as JSON."""
     from tutorsim.cli.console import emit_json
 
+    say_remarks(loaded)
     emit_json({"study": loaded.study.name, **asdict(planned)})
 
 

@@ -128,6 +128,10 @@ class LoadedStudy:
             StudyError: Naming the file and the key.
         """
 
+    def remarks(self) -> Iterator[str]:
+        """What whoever is about to record the study should know of its settings and tasks."""
+        yield from ()
+
     def with_person(self) -> bool:
         """Whether a person takes part in some episode, so that it cannot run by itself."""
         return False

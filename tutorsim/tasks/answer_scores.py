@@ -91,7 +91,7 @@ def named_choices(text: str, options: Sequence[str]) -> tuple[str, ...]:
     lower = text.casefold()
     return tuple(
         option
-        for option in options
+        for option in dict.fromkeys(options)
         if re.search(rf"(?<!\w){re.escape(option.casefold())}(?!\w)", lower)
     )
 

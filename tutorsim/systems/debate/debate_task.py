@@ -58,16 +58,17 @@ class DebateTask:
 
     def wrong_options(self) -> tuple[str, ...]:
         """Options that are not right, as an answer would give them."""
+        right = self.gold
+        if self.kind == "choice":
+            right = tuple(self.options[LETTERS.index(letter)] for letter in self.gold)
         return tuple(
             shown.removeprefix("- ")
-            for shown, letter, option in zip(
-                self.shown_options, LETTERS, self.options, strict=False
-            )
-            if (option if self.kind == "names" else letter) not in self.gold
+            for shown, option in zip(self.shown_options, self.options, strict=True)
+            if option not in right
         )
 
     def published(self) -> dict[str, Any]:
-        """The task under its published names, as one record of JSON Lines."""
+        """The task under its published names: what is shown of it, and what its digest is over."""
         name = {"task_id": self.task_id}
         match self.benchmark:
             case "mmlu":

@@ -11,7 +11,7 @@
   `choices` (a list as text) and `answer_choice`.
 * `squad2`: `data`, `paragraphs`, `qas`, as SQuAD 2.0 is published.
 
-Each is also read back from the JSON Lines that a recording holds.
+A recording holds them as JSON Lines in one form for all: the fields of `DebateTask`.
 """
 
 from collections.abc import Mapping
@@ -23,7 +23,7 @@ from typing import Final
 from tutorsim.errors import TaskFileError
 from tutorsim.systems.debate.debate_task import BENCHMARKS, DebateBenchmark, DebateTask
 from tutorsim.systems.debate.question_file_rows import json_rows, rows_of
-from tutorsim.systems.debate.question_tasks import TASK_READERS
+from tutorsim.systems.debate.question_tasks import stored_text, task_of
 from tutorsim.tasks.task import TaskFormat
 from tutorsim.tasks.task_file_records import check_ids, decode
 
@@ -45,7 +45,7 @@ def read_debate_tasks(benchmark: DebateBenchmark, path: Path) -> tuple[DebateTas
         TaskFileError: Naming file, line and field.
     """
     rows = rows_of(path, benchmark)
-    tasks = tuple(TASK_READERS[benchmark](row) for row in rows)
+    tasks = tuple(task_of(row, benchmark) for row in rows)
     check_ids(rows, [task.task_id for task in tasks], field="id")
     return tasks
 
@@ -55,6 +55,7 @@ def debate_formats() -> dict[str, TaskFormat]:
     return {
         name: TaskFormat(
             read=partial(read_debate_tasks, name),
+            write=stored_text,
             builtin=partial(builtin_tasks, name) if name in BUILTIN else None,
         )
         for name in BENCHMARKS
@@ -81,4 +82,4 @@ def _builtin(benchmark: DebateBenchmark) -> tuple[DebateTask, ...]:
     name = BUILTIN[benchmark]
     folder = resources.files("tutorsim").joinpath("systems", "debate", "tasks")
     text = decode(folder.joinpath(name).read_bytes(), name)
-    return tuple(TASK_READERS[benchmark](row) for row in json_rows(text, name, benchmark))
+    return tuple(task_of(row, benchmark) for row in json_rows(text, name, benchmark))

@@ -1,14 +1,16 @@
 """Tasks of the six question sets, each from one row of its file."""
 
 import ast
+import json
 from collections.abc import Callable, Mapping, Sequence
 from typing import Final
 
-from tutorsim.systems.debate.debate_task import DebateBenchmark, DebateTask
+from tutorsim.systems.debate.debate_task import DebateBenchmark, DebateTask, answer_kind
+from tutorsim.tasks import Task
 from tutorsim.tasks.answer_scores import LETTERS
 from tutorsim.tasks.task_file_records import Row, checked_text, kind_of, refuse, text_of
 
-__all__ = ["TASK_READERS"]
+__all__ = ["stored_text", "task_of"]
 
 _GPQA_WRONG: Final = tuple(f"Incorrect Answer {number}" for number in (1, 2, 3))
 
@@ -41,8 +43,9 @@ def _gpqa(row: Row) -> DebateTask:
     task_id = text_of(row, "Record ID")
     right = text_of(row, "Correct Answer").strip()
     texts = [right, *(text_of(row, name).strip() for name in _GPQA_WRONG)]
-    options = _distinct(row, "Correct Answer", tuple(texts))
-    return DebateTask(task_id, "gpqa", text_of(row, "Question").strip(), options, (LETTERS[0],))
+    return DebateTask(
+        task_id, "gpqa", text_of(row, "Question").strip(), tuple(texts), (LETTERS[0],)
+    )
 
 
 def _flat_gpqa(row: Row) -> DebateTask:
@@ -139,14 +142,7 @@ def _options(row: Row, field: str) -> tuple[str, ...]:
         refuse(row, field, f"{str(value)[:40]!r} is no list of texts")
     if not 2 <= len(value) <= len(LETTERS):
         refuse(row, field, f"it has {len(value)} options, and 2 to {len(LETTERS)} are needed")
-    return _distinct(row, field, tuple(checked_text(row, field, one) for one in value))
-
-
-def _distinct(row: Row, field: str, options: tuple[str, ...]) -> tuple[str, ...]:
-    twice = [option for option in options if options.count(option) > 1]
-    if twice:
-        refuse(row, field, f"the option {twice[0][:40]!r} stands there twice")
-    return options
+    return tuple(checked_text(row, field, one) for one in value)
 
 
 def _letter(row: Row, field: str, options: Sequence[str]) -> str:
@@ -163,7 +159,45 @@ def _index(row: Row, field: str, options: Sequence[str]) -> int:
     return value
 
 
-TASK_READERS: Final[Mapping[str, Callable[[Row], DebateTask]]] = {
+def stored_text(tasks: Sequence[Task]) -> str:
+    """The tasks of a recording as JSON Lines, whatever their benchmark's published form is."""
+    rows = (vars(task) for task in tasks)
+    return "".join(json.dumps(row, ensure_ascii=False) + "\n" for row in rows)
+
+
+def _stored(row: Row, benchmark: DebateBenchmark) -> DebateTask:
+    """A task as `stored_text` writes it."""
+    options, kind = row.fields.get("options"), answer_kind(benchmark)
+    if kind != "passage":
+        options = _options(row, "options")
+    gold = row.fields.get("gold")
+    if not isinstance(gold, list):
+        refuse(row, "gold", f"it is {kind_of(gold)}, not a list of texts")
+    golds = tuple(checked_text(row, "gold", one, may_be_empty=True) for one in gold)
+    among = {"choice": tuple(LETTERS[: len(options or ())]), "names": tuple(options or ())}
+    if kind in among and not (len(golds) == 1 and golds[0] in among[kind]):
+        refuse(row, "gold", f"{gold!r} is not one of its {len(options or ())} options")
+    return DebateTask(
+        text_of(row, "task_id"),
+        benchmark,
+        text_of(row, "question", may_be_empty=True),
+        tuple(options or ()),
+        golds,
+        text_of(row, "context", may_be_empty=True),
+        text_of(row, "category", may_be_empty=True),
+    )
+
+
+def task_of(row: Row, benchmark: DebateBenchmark) -> DebateTask:
+    """A task from a row of its published file, or of a recording.
+
+    Raises:
+        TaskFileError: Naming file, line and field.
+    """
+    return _stored(row, benchmark) if "gold" in row.fields else _PUBLISHED[benchmark](row)
+
+
+_PUBLISHED: Final[Mapping[str, Callable[[Row], DebateTask]]] = {
     "mmlu": _mmlu,
     "mmlu_pro": _mmlu_pro,
     "gpqa": _gpqa,
@@ -171,4 +205,4 @@ TASK_READERS: Final[Mapping[str, Callable[[Row], DebateTask]]] = {
     "musr": _musr,
     "squad2": _squad2,
 }
-"""Benchmark → its task from a row; raises `TaskFileError` naming file, line and field."""
+"""Benchmark → its task from a row of its published file."""

@@ -4,7 +4,7 @@ Defaults are those of the debate study (Kaesberg et al. 2025); where its program
 study's value is the default and the program's is a switch.
 """
 
-from collections.abc import Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from functools import cached_property
 from typing import Annotated, Any, Final, Literal, get_args
 
@@ -25,6 +25,7 @@ __all__ = [
     "DebateTable",
     "DebateVariant",
     "GivenPersona",
+    "idle_settings",
     "vote_protocol",
 ]
 
@@ -111,11 +112,6 @@ class DebateSettings(_Settings):
             raise ValueError(
                 f"debate_rounds = {self.debate_rounds} needs paradigm = 'debate', "
                 f"and it is {self.paradigm!r}"
-            )
-        if self.vote_from > self.max_turns:
-            raise ValueError(
-                f"vote_from = {self.vote_from} lies behind max_turns = {self.max_turns}, "
-                "so no vote would be held"
             )
         if isinstance(self.personas, tuple) and len(self.personas) != self.agents:
             raise ValueError(
@@ -207,6 +203,11 @@ def _variant(
         settings = DebateSettings.model_validate(rest)
     except ValueError as error:
         raise ValueError(f"{place}: {_first(error)}") from error
+    if settings.vote_from > settings.max_turns and _votes(kept):
+        raise ValueError(
+            f"{place}: vote_from = {settings.vote_from} lies behind max_turns = "
+            f"{settings.max_turns}, so no vote would be held"
+        )
     refused = [condition for condition in kept if consensus_rule(condition)]
     if settings.paradigm == "collective" and refused:
         raise ValueError(
@@ -214,6 +215,64 @@ def _variant(
             "nobody for any"
         )
     return DebateVariant(name=name, settings=settings, conditions=kept)
+
+
+def _votes(conditions: Iterable[str]) -> bool:
+    """Whether some debate holds a vote; a consensus holds none."""
+    return any(vote_protocol(one) is not None or one == "full" for one in conditions)
+
+
+_COLLECTIVE: Final = "a paradigm other than 'collective'"
+_A_VOTE: Final = "a condition that votes"
+_NEEDS: Final[Mapping[str, tuple[str, Callable[[DebateSettings, Sequence[str]], bool]]]] = {
+    "vote_from": (
+        _A_VOTE,
+        lambda one, conditions: _votes(conditions) or "self_refine" in conditions,
+    ),
+    "visible_turns": (_COLLECTIVE, lambda one, conditions: one.paradigm != "collective"),
+    "generator": (
+        f"{_COLLECTIVE}, or to be 'reasoning'",
+        lambda one, conditions: one.paradigm != "collective" or one.generator == "reasoning",
+    ),
+    "drafting": (
+        f"{_COLLECTIVE}, whose first turn is one of drafts, or to be 'every'",
+        lambda one, conditions: one.paradigm != "collective" or one.drafting == "every",
+    ),
+    "collective_shows": (
+        "paradigm = 'collective'",
+        lambda one, conditions: one.paradigm == "collective",
+    ),
+    "agreement_reading": (_COLLECTIVE, lambda one, conditions: one.paradigm != "collective"),
+    "undecided": (_A_VOTE, lambda one, conditions: _votes(conditions)),
+    "merge_identical": (_A_VOTE, lambda one, conditions: _votes(conditions)),
+    "confidence": (_A_VOTE, lambda one, conditions: _votes(conditions)),
+    "blinding": (_A_VOTE, lambda one, conditions: _votes(conditions)),
+    "majority": (
+        "condition 'majority' or 'full'",
+        lambda one, conditions: not {"majority", "full"}.isdisjoint(conditions),
+    ),
+    "cumulative_budget": (
+        "condition 'cumulative' or 'full'",
+        lambda one, conditions: not {"cumulative", "full"}.isdisjoint(conditions),
+    ),
+    "challenge": (
+        "a condition in which a debate delivers an answer, and 'full' delivers none",
+        lambda one, conditions: any(vote_protocol(c) or consensus_rule(c) for c in conditions),
+    ),
+}
+"""Setting → what it needs to have an effect, in words and as a test of a variant."""
+
+
+def idle_settings(variants: Sequence[DebateVariant]) -> Iterator[str]:
+    """Settings that were given and have no effect in any variant, each with what it needs."""
+    usual = DebateSettings()
+    for name, (words, has_effect) in _NEEDS.items():
+        given = [one for one in variants if getattr(one.settings, name) != getattr(usual, name)]
+        if given and not any(has_effect(one.settings, one.conditions) for one in given):
+            value = given[0].settings.model_dump(mode="json")[name]
+            yield (
+                f"{name} = {value!r} has no effect in variant {given[0].name!r}: it needs {words}."
+            )
 
 
 def _first(error: ValueError) -> str:

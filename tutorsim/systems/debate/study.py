@@ -22,6 +22,7 @@ from tutorsim.systems.debate.settings import (
     Condition,
     DebateTable,
     DebateVariant,
+    idle_settings,
     vote_protocol,
 )
 from tutorsim.systems.debate.task_sampling import in_drawn_order, sampled
@@ -155,6 +156,20 @@ class DebateStudy(LoadedStudy):
                         f"none on task {task.task_id!r}.",
                         hint=f'Add "{task.task_id}" = "…" under [facts], or leave out the setting.',
                     )
+
+    def remarks(self) -> Iterator[str]:
+        yield from idle_settings(self.study.variants)
+        for benchmark, tasks in self.tasks.items():
+            equal = [
+                task
+                for task in tasks
+                if isinstance(task, DebateTask) and len(set(task.options)) < len(task.options)
+            ]
+            if equal:
+                yield (
+                    f"{len(equal)} of {len(tasks)} tasks of {benchmark} have equal options, "
+                    f"{equal[0].task_id!r} for one. They are kept as published, by their place."
+                )
 
     def used(self) -> WordingNames:
         again = (CUT_OFF_REMINDER,) if self.study.ask_cut_off_again else ()

@@ -7,7 +7,7 @@ from typing import Any, Final, Literal, NamedTuple
 
 from tutorsim.records.oversight import AuditedReply
 
-__all__ = ["Item", "SpeakerTurn", "speaker_turns"]
+__all__ = ["Item", "SpeakerTurn", "has_reference", "speaker_turns"]
 
 Speaker = Literal["Tutor", "Student"]
 
@@ -72,6 +72,11 @@ class Item:
         """Up to so many speaker turns before the student's last message."""
         end = self.last_student_turn
         return self.dialogue[max(0, end - count) : end]
+
+
+def has_reference(item: Item, absent: str) -> bool:
+    """Whether an item has a right answer, and not the words by which its file says it has none."""
+    return item.reference.strip().casefold() not in ("", absent.casefold())
 
 
 def speaker_turns(history: str) -> tuple[SpeakerTurn, ...] | None:

@@ -10,7 +10,7 @@ from tutorsim.mechanisms.author_labels import indented
 from tutorsim.model import Question
 from tutorsim.study import EpisodeSpec
 from tutorsim.systems.oversight.acts_by_condition import SCRIPTS, Script
-from tutorsim.systems.oversight.labelled_item import Item, SpeakerTurn
+from tutorsim.systems.oversight.labelled_item import Item, SpeakerTurn, has_reference
 from tutorsim.systems.oversight.settings import OversightSettings
 
 if TYPE_CHECKING:
@@ -76,7 +76,7 @@ class ItemScene:
             message=indented(item.message),
             reply=indented(item.reply) or self.blank,
         )
-        if self.settings.show_reference and item.reference:
+        if self.settings.show_reference and has_reference(item, self.part("no_reference")):
             return self.fill("item_reference", item=shown, reference=indented(item.reference))
         return shown
 

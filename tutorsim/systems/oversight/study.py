@@ -16,7 +16,7 @@ from tutorsim.records.oversight import CANDIDATES, LABELS, OversightRecord
 from tutorsim.study import EpisodeSpec
 from tutorsim.systems.oversight.acts_by_condition import ANALYSTS, SCRIPTS, VOTING_CONDITIONS, Act
 from tutorsim.systems.oversight.debate import ARGUMENTS
-from tutorsim.systems.oversight.labelled_item import Item
+from tutorsim.systems.oversight.labelled_item import Item, has_reference
 from tutorsim.systems.oversight.mrbench import has_revealing
 from tutorsim.systems.oversight.settings import Study
 from tutorsim.systems.oversight.tasks import sampled
@@ -107,6 +107,19 @@ class OversightStudy(LoadedStudy):
             return None
         order = tuple(name for label in LABELS for name in CANDIDATES[label])
         return VotingSettings(fallback_order=order, label_order="listed")
+
+    def remarks(self) -> Iterator[str]:
+        if not self.study.oversight.show_reference:
+            return
+        absent = self.catalog.part("no_reference")
+        for name, tasks in self.tasks.items():
+            items = [task for task in tasks if isinstance(task, Item)]
+            bare = sum(not has_reference(item, absent) for item in items)
+            if bare:
+                yield (
+                    f"{bare} of {len(items)} items of {name} have no right answer to show: they "
+                    "are asked about as without show_reference."
+                )
 
     def used(self) -> WordingNames:
         again = (CUT_OFF_REMINDER,) if self.study.ask_cut_off_again else ()

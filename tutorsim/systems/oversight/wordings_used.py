@@ -20,6 +20,7 @@ FIRST_TEXTS: Final = {
     "head_merge": "Second assessment of reviewer $agent",
     "no_text": "(no text)",
     "none": "(none)",
+    "no_reference": "",
 }
 """What was said before recordings held these templates. A text here never changes."""
 
@@ -62,7 +63,7 @@ def used_prompts(conditions: Sequence[str], settings: OversightSettings) -> froz
 def _used(conditions: Sequence[str], settings: OversightSettings) -> Iterator[str]:
     yield from ("scale", "item", "no_text")
     if settings.show_reference:
-        yield "item_reference"
+        yield from ("item_reference", "no_reference")
     if "hpo" in conditions and settings.adaptive != "off":
         yield from _LEAD_ALONE
     for condition in conditions:

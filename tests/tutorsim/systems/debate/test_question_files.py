@@ -9,6 +9,7 @@ import pytest
 from tutorsim.errors import TaskFileError
 from tutorsim.systems.debate.debate_task import BENCHMARKS, DebateTask
 from tutorsim.systems.debate.question_files import builtin_tasks, read_debate_tasks
+from tutorsim.systems.debate.question_tasks import stored_text
 from tutorsim.systems.debate.task_sampling import formula_size, in_drawn_order, sampled
 
 GPQA_HEAD = [
@@ -86,8 +87,34 @@ def test_published_files_are_read_as_they_are(published):
 def test_what_a_recording_holds_reads_back_equal(published, tmp_path, name):
     tasks = read_debate_tasks(name, published[name])
     path = tmp_path / "again.jsonl"
-    path.write_text("".join(json.dumps(task.published()) + "\n" for task in tasks))
+    path.write_text(stored_text(tasks))
     assert read_debate_tasks(name, path) == tasks
+    assert set(json.loads(path.read_text().splitlines()[0])) == {
+        *("task_id", "benchmark", "question", "options", "gold", "context", "category")
+    }
+    path.write_text("".join(json.dumps(task.published()) + "\n" for task in tasks))
+    assert read_debate_tasks(name, path) == tasks  # as recordings before held them
+
+
+@pytest.mark.parametrize("form", ["csv", "jsonl", "parquet"])
+def test_equal_options_are_kept_by_their_place(tmp_path, form):
+    """Nine published questions of MMLU have two; every form of the file says the same."""
+    path, texts = tmp_path / f"art_test.{form}", ["w", "x", "x", "v"]
+    row = {"question": "Q?", "subject": "art", "choices": texts, "answer": 2}
+    match form:
+        case "csv":
+            write_csv(path, [["Q?", *texts, "C"]])
+        case "jsonl":
+            write_json(path, [row])
+        case "parquet":
+            pl.DataFrame([row]).write_parquet(path)
+    [task] = tasks = read_debate_tasks("mmlu", path)
+    assert (task.options, task.gold) == (("w", "x", "x", "v"), ("C",))
+    assert [task.score(text).value for text in ("C", "B", "x", "C) x")] == [1, 0, 0, 1]
+    assert task.wrong_options() == ("A) w", "D) v")
+    stored = tmp_path / "stored.jsonl"
+    stored.write_text(stored_text(tasks))
+    assert read_debate_tasks("mmlu", stored) == tasks
 
 
 def test_options_of_gpqa_move_with_the_seed_and_a_drawn_order_stays(published):
@@ -123,7 +150,9 @@ def test_where_there_is_no_builtin_set_it_is_said(name):
 @pytest.mark.parametrize(
     ("name", "row", "field"),
     [
-        ("mmlu_pro", {"options": ["a", "a"], "answer": "A"}, "options"),
+        ("mmlu_pro", {"options": ["a", "b"], "gold": ["C"], "task_id": "t"}, "gold"),
+        ("mmlu_pro", {"options": ["a", "b"], "gold": "A", "task_id": "t"}, "gold"),
+        ("squad2", {"gold": [1], "task_id": "t"}, "gold"),
         ("mmlu_pro", {"options": ["a", "b"], "answer": "C"}, "answer"),
         ("mmlu_pro", {"options": "__import__('os').getcwd()", "answer": "A"}, "options"),
         ("mmlu_pro", {"options": ["a", "\ud800"], "answer": "A"}, "options"),

@@ -3,9 +3,11 @@
 import pytest
 from pydantic import ValidationError
 
-from tutorsim.systems.debate.settings import DebateSettings, DebateTable
+from tutorsim.study import read_study, shipped_studies
+from tutorsim.systems.debate.settings import DebateSettings, DebateTable, idle_settings
+from tutorsim.systems.debate.study import DebateStudyFile
 
-ALL = ("baseline", "simple", "approval", "majority", "full")
+ALL = (*("baseline", "simple", "approval", "cumulative", "majority", "unanimity", "full"),)
 
 
 def resolved(conditions=ALL, **table):
@@ -46,7 +48,6 @@ def test_rounds_are_taken_over_only_with_their_paradigm():
         ({"agents": 0}, "agents"),
         ({"agents": 11}, "agents"),
         ({"debate_rounds": 3}, "debate_rounds = 3 needs paradigm"),
-        ({"vote_from": 6}, "vote_from = 6 lies behind max_turns = 5"),
         ({"visible_turns": -1}, "visible_turns"),
         ({"personas": [{"role": "a", "description": "b"}]}, "personas names 1"),
         ({"challenge": ["facts", "facts"]}, "twice"),
@@ -58,6 +59,46 @@ def test_a_wrong_setting_is_refused_by_name(settings, words):
         DebateSettings(**settings)
 
 
+def test_a_debate_that_holds_no_vote_may_be_shorter_than_the_first_vote():
+    [variant] = resolved(("unanimity", "baseline"), max_turns=2).values()
+    assert variant.settings.max_turns == 2
+
+
+COLLECTIVE = {"paradigm": "collective"}
+IDLE = (
+    ("collective_shows", "solutions", {}, ("full",), COLLECTIVE, ("full",)),
+    ("challenge", ["wrong"], {}, ("baseline", "full"), {}, ("unanimity",)),
+    ("drafting", "first", COLLECTIVE, ("simple",), {}, ("simple",)),
+    ("generator", "free", COLLECTIVE, ("simple",), {}, ("simple",)),
+    ("visible_turns", 0, COLLECTIVE, ("simple",), {}, ("simple",)),
+    ("agreement_reading", "lenient", COLLECTIVE, ("simple",), {}, ("simple",)),
+    ("undecided", "none", {}, ("unanimity",), {}, ("simple",)),
+    ("merge_identical", True, {}, ("unanimity",), {}, ("simple",)),
+    ("confidence", True, {}, ("unanimity",), {}, ("full",)),
+    ("blinding", "listed", {}, ("unanimity",), {}, ("simple",)),
+    ("majority", "at_least_half", {}, ("unanimity",), {}, ("majority",)),
+    ("cumulative_budget", 9, {}, ("simple",), {}, ("cumulative",)),
+    ("vote_from", 2, {}, ("unanimity",), {}, ("self_refine",)),
+)
+"""Setting, value; where it has no effect; and where it has one."""
+
+
+@pytest.mark.parametrize(("name", "value", "idle", "there", "used", "here"), IDLE)
+def test_a_setting_without_effect_is_said_with_what_it_needs(name, value, idle, there, used, here):
+    variants = {"idle": {**idle, "conditions": there}}
+    [said] = idle_settings(list(resolved(variants=variants, **{name: value}).values()))
+    assert said.startswith(f"{name} = {value!r} has no effect in variant 'idle': it needs ")
+    variants["used"] = {**used, "conditions": here}
+    both = resolved((*there, *here), variants=variants, **{name: value})
+    assert list(idle_settings(list(both.values()))) == []
+
+
+@pytest.mark.parametrize("name", [name for name in shipped_studies() if name.startswith("debate-")])
+def test_no_shipped_study_has_a_setting_without_effect(name):
+    [*variants] = DebateStudyFile.model_validate(read_study(shipped_studies()[name], {})).variants
+    assert list(idle_settings(variants)) == []
+
+
 @pytest.mark.parametrize(
     ("variants", "words"),
     [
@@ -65,6 +106,8 @@ def test_a_wrong_setting_is_refused_by_name(settings, words):
         ({"x": {"conditions": ["ranked"]}}, r"x.conditions = \['ranked'\] leaves none"),
         ({"x": {"conditions": ["most"]}}, "no list of conditions"),
         ({"x": {"agents": 11}}, "variants.x: agents = 11"),
+        ({"x": {"vote_from": 6}}, "variants.x: vote_from = 6 lies behind max_turns = 5"),
+        ({"x": {"max_turns": 2, "conditions": ["full"]}}, "vote_from = 3 lies behind max_turns"),
         ({"x": {"debate_rounds": 3}}, "variants.x: debate_rounds = 3"),
     ],
 )

@@ -1,6 +1,7 @@
 """Whole items under every condition."""
 
 import json
+from dataclasses import replace
 
 import pytest
 
@@ -9,8 +10,9 @@ from tutorsim.errors import CallFailed
 from tutorsim.flow_drivers import drive, scripted
 from tutorsim.records.oversight import Labels
 from tutorsim.systems.oversight.item_flow import item_flow
-from tutorsim.systems.oversight.labelled_item import Item, SpeakerTurn
+from tutorsim.systems.oversight.labelled_item import Item, SpeakerTurn, has_reference
 from tutorsim.systems.oversight.tasks import builtin_items
+from tutorsim.systems.oversight.wordings_used import FIRST_TEXTS
 
 THESIS = "THESIS: t\nEVIDENCE: e\nLABELS: mistake=1 guidance=2"
 VERDICT = "WINNER: {}\nWHY: w\nLABELS: mistake=1 guidance=2\nCONFIDENCE: 80"
@@ -260,6 +262,18 @@ def test_no_prompt_holds_gold_or_by_default_the_reference(good, scene):
                     assert value in ("Yes", "No", "Neutral") or value not in text
     _, shown = good(scene("single", show_reference=True))
     assert builtin_items()[0].reference in shown["6/lead/lead/1"].user
+
+
+def test_what_a_file_writes_for_no_reference_is_shown_to_nobody_and_said(good, scene):
+    """A recording made before this was told apart holds no words for it, and shows them."""
+    absent = replace(builtin_items()[0], reference="Not Available")
+    made = scene("single", absent, show_reference=True)
+    _, shown = good(made)
+    assert "Not Available" not in shown["6/lead/lead/1"].user
+    [said] = made.loaded.remarks()
+    assert said.startswith("1 of 1 items of mrbench have no right answer to show")
+    assert has_reference(absent, FIRST_TEXTS["no_reference"])
+    assert list(scene("single", absent).loaded.remarks()) == []
 
 
 HOSTILE = (

@@ -15,7 +15,7 @@ from tutorsim.analysis.charts.student_outcomes import personas_figure, scores_fi
 from tutorsim.analysis.charts.voters import labels_figure, margins_figure, pivotal_figure
 from tutorsim.analysis.statistics.intervals_and_tests import Estimate, Interval, NotEstimable
 from tutorsim.analysis.systems.debate.charts import protocols_figure
-from tutorsim.analysis.systems.debate.protocol_outcomes import ProtocolRow
+from tutorsim.analysis.systems.debate.recounted import ProtocolRow
 
 
 def frame(columns, *rows):
@@ -158,7 +158,7 @@ def test_what_was_logged_is_told_apart_from_what_was_asked_again():
 
 def test_bars_are_explained_where_one_is_drawn():
     def caption(score):
-        row = ProtocolRow("simple", 4, 4, 0, 0, 50.0, 50.0, score, 1.0, 2.0, 0)
+        row = ProtocolRow("simple", 4, 4, 4, 0, 0, 50.0, 50.0, score, 1.0, 2.0, 0)
         return protocols_figure({"": [row]}).caption
 
     assert "No bars" in caption(Estimate(50.0, 4, NotEstimable("too few tasks")))

@@ -22,7 +22,7 @@ import polars as pl
 from tutorsim.analysis.ballots.name_synonyms import column_named, plain, protocol_named
 from tutorsim.analysis.ballots.raw_reply_column import read_replies
 from tutorsim.analysis.ballots.raw_tables import CELL_SUFFIXES, Cells, read_cells
-from tutorsim.analysis.ballots.reading_options import NO_HINTS, Hints
+from tutorsim.analysis.ballots.reading_options import EVERY_VOTE, NO_HINTS, Hints
 from tutorsim.analysis.ballots.row_refusals import EXAMPLE, columns_missed, refuse, unreadable
 from tutorsim.analysis.ballots.valid_ballots import MAY_LEAVE_OUT
 from tutorsim.analysis.ballots.whole_ballot_rows import (
@@ -38,7 +38,7 @@ from tutorsim.analysis.ballots.written_numbers import as_numbers, guess_protocol
 from tutorsim.analysis.runs.exported_tables import BALLOTS_SCHEMA
 from tutorsim.errors import BallotFileError, UsageError
 
-__all__ = ["Laid", "lay_out", "read_candidates"]
+__all__ = ["Laid", "lay_out", "read_candidates", "read_own"]
 
 _BALLOT: Final = ("episode_id", "turn", "stage", "voter")
 
@@ -58,6 +58,8 @@ class Laid(NamedTuple):
     """What the rows say answered the calls, each once."""
     scale: int = 1
     """What points with decimals were multiplied by, to be whole."""
+    own: Mapping[str, Mapping[str, str]] | None = None
+    """Vote → voter → the candidate that is its own, where the user says so."""
 
 
 def lay_out(cells: Cells, file: Path, hints: Hints = NO_HINTS) -> Laid:
@@ -91,7 +93,56 @@ def lay_out(cells: Cells, file: Path, hints: Hints = NO_HINTS) -> Laid:
         laid.assumed,
         _stated(cells.frame),
         scale,
+        _own(rows),
     )
+
+
+def _own(rows: Rows) -> Mapping[str, Mapping[str, str]] | None:
+    """Whose candidate is whose, as the user says."""
+    hints = rows.hints
+    if hints.own is None:
+        return hints.own_of or None
+    keys = [
+        rows.frame.get_column(name).cast(pl.String).to_list() if rows.has(name) else None
+        for name in ("episode_id", "voter")
+    ]
+    if hints.own not in rows.frame.columns:
+        raise UsageError(
+            f"{rows.file} has no column {hints.own!r}, which --own names.",
+            why="It is no file either.",
+            hint="Name a column of the ballots' file, or a file with the columns voter and "
+            "candidate.",
+        )
+    found: dict[str, dict[str, str]] = {}
+    numbers = rows.frame.get_column("row").to_list()
+    names = rows.frame.get_column(hints.own).cast(pl.String).to_list()
+    for i, name in enumerate(names):
+        vote = rows.file.stem if keys[0] is None else keys[0][i]
+        voter = str(numbers[i]) if keys[1] is None else keys[1][i]
+        if name is not None:
+            found.setdefault(vote, {})[voter] = name.strip()
+    return found
+
+
+def read_own(file: Path) -> dict[str, dict[str, str]]:
+    """Whose candidate is whose: a file with the columns voter and candidate, and perhaps the vote.
+
+    Raises:
+        BallotFileError: If the file cannot be read, or lacks a column.
+    """
+    frame = read_cells(file).frame
+    names = [name for name in frame.columns if name != "row"]
+    voter, candidate = (column_named(name, names) for name in ("voter", "candidate"))
+    if voter is None or candidate is None:
+        raise columns_missed(file, ["voter", "candidate"], names)
+    vote = column_named("episode_id", [n for n in names if n not in (voter, candidate)])
+    of = pl.lit(EVERY_VOTE) if vote is None else pl.col(vote).cast(pl.String)
+    found: dict[str, dict[str, str]] = {}
+    for one, who, what in frame.select(
+        of.alias("_of"), pl.col(voter).alias("_who"), pl.col(candidate).alias("_what")
+    ).iter_rows():
+        found.setdefault(str(one), {})[str(who)] = str(what)
+    return found
 
 
 def _stated(frame: pl.DataFrame) -> tuple[str, ...]:
@@ -363,7 +414,7 @@ def _with_stated_candidates(laid: Rows, file: Rows, shape: str) -> Rows:
         schema={"_of": pl.String, "candidate": pl.String},
         orient="row",
     )
-    of = pl.lit(_EVERY_VOTE) if _EVERY_VOTE in stated else pl.col("episode_id").cast(pl.String)
+    of = pl.lit(EVERY_VOTE) if EVERY_VOTE in stated else pl.col("episode_id").cast(pl.String)
     ballots = laid.frame.filter(pl.col("stage") != "tie_vote").with_columns(_of=of)
     strangers = ballots.filter(pl.col("_of").is_in(list(stated))).join(
         names, on=["_of", "candidate"], how="anti"
@@ -411,16 +462,13 @@ def read_candidates(file: Path) -> tuple[str, ...] | dict[str, tuple[str, ...]]:
     return {one: tuple(standing) for one, standing in found.items()}
 
 
-_EVERY_VOTE: Final = ""
-
-
 def _stated_candidates(rows: Rows) -> Mapping[str, tuple[str, ...]]:
     """Vote, or all votes → who stands, as the user or a column of the file says."""
     hints = rows.hints
     if hints.candidates_of:
         return hints.candidates_of
     if not rows.has("candidates"):
-        return {_EVERY_VOTE: hints.candidates} if hints.candidates else {}
+        return {EVERY_VOTE: hints.candidates} if hints.candidates else {}
     found: dict[str, dict[str, None]] = {}
     one = rows.file.stem
     episodes = rows.frame.get_column("episode_id").to_list() if rows.has("episode_id") else None

@@ -67,6 +67,8 @@ class BallotsFound(NamedTuple):
     files: tuple[FileShape, ...]
     provenance: tuple[str, ...]
     """What the files say answered the calls, each once; empty where they do not say."""
+    own: Mapping[str, Mapping[str, str]] | None = None
+    """Vote → voter → the candidate that is its own; `None`: the one of its name."""
 
 
 class _Read(NamedTuple):
@@ -76,6 +78,7 @@ class _Read(NamedTuple):
     shape: FileShape
     budget: int | None
     provenance: tuple[str, ...]
+    own: Mapping[str, Mapping[str, str]] | None = None
 
 
 def read_ballots(files: Sequence[Path], *, hints: Hints = NO_HINTS) -> BallotsFound:
@@ -108,7 +111,18 @@ def read_ballots(files: Sequence[Path], *, hints: Hints = NO_HINTS) -> BallotsFo
         notes=(*(note for one in read if (note := _note(one.shape))), *checked.notes),
         files=tuple(one.shape for one in read),
         provenance=tuple(sorted({text for one in read for text in one.provenance})),
+        own=_own_of(read, hints),
     )
+
+
+def _own_of(read: Sequence[_Read], hints: Hints) -> Mapping[str, Mapping[str, str]] | None:
+    """Whose candidate is whose, of all files."""
+    if hints.own is None:
+        return hints.own_of or None
+    found: dict[str, dict[str, str]] = {}
+    for vote, of in ((vote, of) for one in read for vote, of in (one.own or {}).items()):
+        found.setdefault(vote, {}).update(of)
+    return found
 
 
 def in_name_order(ballots: pl.DataFrame) -> pl.DataFrame:
@@ -171,7 +185,7 @@ def _read_file(file: Path, hints: Hints) -> _Read:
     frame = typed_columns(laid.frame, file)
     shape = FileShape(file.name, laid.shape, laid.columns, frame.height, laid.assumed)
     budget = None if hints.budget is None or laid.scale == 1 else hints.budget * laid.scale
-    return _Read(frame, shape, budget, laid.provenance)
+    return _Read(frame, shape, budget, laid.provenance, laid.own)
 
 
 def _read_preflib(file: Path, hints: Hints) -> _Read:

@@ -3,8 +3,12 @@
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from types import MappingProxyType
+from typing import Final
 
-__all__ = ["NO_HINTS", "Hints"]
+__all__ = ["EVERY_VOTE", "NO_HINTS", "Hints"]
+
+EVERY_VOTE: Final = ""
+"""Stands for all votes, where something may be said of each."""
 
 _EMPTY: Mapping[str, str] = MappingProxyType({})
 
@@ -25,6 +29,10 @@ class Hints:
     the file stands for it: its cells list who stands."""
     candidates_of: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
     """Vote → who stands in it, where that differs from vote to vote."""
+    own: str | None = None
+    """Column that names the own candidate of the row's voter; by default the one of its name."""
+    own_of: Mapping[str, Mapping[str, str]] = field(default_factory=dict)
+    """Vote, or `EVERY_VOTE` → voter → the candidate that is its own."""
     budget: int | None = None
     """Points of a cumulative ballot; by default what most ballots sum to."""
     namesakes: bool = False

@@ -1,6 +1,6 @@
 """What can be recounted: a run, or ballots from elsewhere, in one shape."""
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import cache, cached_property, partial
 from pathlib import Path
@@ -72,6 +72,8 @@ class Source:
     sound: Votes | None = field(default=None, repr=False)
     """The votes of files in which every row belongs to a valid ballot; the rows themselves are read
     when somebody asks for them."""
+    own: Mapping[str, Mapping[str, str]] | None = field(default=None, repr=False)
+    """Vote → voter → the candidate that is its own; `None`: the one of its name."""
     stated: tuple[str, ...] = ()
     """What ballots from elsewhere say answered the calls, as `tutorsim export` wrote it."""
 
@@ -93,7 +95,8 @@ class Source:
         """Every vote as arrays."""
         if self.sound is not None:
             return self.sound
-        return read_votes(self.ballots, fallback_order=self.fallback_order)
+        votes = read_votes(self.ballots, fallback_order=self.fallback_order)
+        return votes if self.own is None else replace(votes, own=self.own)
 
     @property
     def rich(self) -> pl.DataFrame | None:
@@ -197,6 +200,7 @@ def open_source(
         run=None,
         episodes=(),
         notes=found.notes,
+        own=found.own,
         stated=found.provenance,
     )
 
@@ -205,8 +209,8 @@ def _refuse_hints(path: Path, hints: Hints) -> None:
     """A run says itself what its ballots are."""
     if replace(hints, fallback_order=None) != NO_HINTS:
         raise UsageError(
-            "--map, --stage, --protocol, --candidates, --namesakes and --budget are for ballots "
-            "from elsewhere.",
+            "--map, --stage, --protocol, --candidates, --own, --namesakes and --budget are for "
+            "ballots from elsewhere.",
             why=f"{path} is a run, and its study says what its ballots are.",
             hint="Leave them out.",
         )
@@ -242,8 +246,9 @@ def _sound_votes(files: Sequence[Path], hints: Hints) -> tuple[Votes, int | None
     They are read a piece at a time, if their rows lie turn by turn and all ballots are valid as
     they stand: then no row has to be held.
     """
-    said = (hints.columns, hints.stages, hints.protocol, hints.candidates, hints.candidates_of)
-    if any(said) or any(file.suffix.lower() != ".parquet" for file in files):
+    if replace(hints, budget=None, fallback_order=None, namesakes=False) != NO_HINTS or any(
+        file.suffix.lower() != ".parquet" for file in files
+    ):
         return None
     if not all(map(is_regular, files)):
         return None

@@ -5,7 +5,7 @@ many voters and candidates share arrays, so that a million turns are a few calls
 single large election is one row. `analysis.ballots.table_to_arrays` makes them of a table.
 """
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any
 
@@ -13,10 +13,11 @@ import numpy as np
 import numpy.typing as npt
 import polars as pl
 
+from tutorsim.analysis.ballots.reading_options import EVERY_VOTE
 from tutorsim.analysis.ballots.short_axis_sums import count, summed
 from tutorsim.analysis.ballots.turn_profiles import LEFT_OUT
 
-__all__ = ["Bools", "Ints", "Rounds", "Votes", "in_order", "joined", "ranked"]
+__all__ = ["Bools", "Ints", "Rounds", "Votes", "in_order", "joined", "own_candidates", "ranked"]
 
 Ints = npt.NDArray[np.int64]
 Bools = npt.NDArray[np.bool_]
@@ -95,11 +96,42 @@ class Votes:
     tie: tuple[Rounds, ...] = field(repr=False)
     episodes: pl.DataFrame = field(repr=False)
     """Each episode once, with what its first ballot says of its place in the grid."""
+    own: Mapping[str, Mapping[str, str]] | None = field(default=None, repr=False)
+    """Episode, or `EVERY_VOTE` → voter → the candidate that is the voter's own; `None`: the one of
+    the voter's name."""
 
     @property
     def stages(self) -> tuple[tuple[Rounds, ...], ...]:
         """The rounds of each stage, in the order of `analysis.ballots.turn_profiles.STAGES`."""
         return self.initial, self.final, self.tie
+
+
+def own_candidates(
+    part: Rounds,
+    order: Sequence[str],
+    voters: Sequence[str],
+    turns: pl.DataFrame,
+    own: Mapping[str, Mapping[str, str]] | None,
+) -> Bools:
+    """Shape (R, n, m): the candidate is the voter's own.
+
+    Args:
+        part: Rounds of one size.
+        order: Candidates by place.
+        voters: Voters by number.
+        turns: `Votes.turns`.
+        own: `Votes.own`.
+    """
+    place = {name: i for i, name in enumerate(order)}
+    of_voter = np.array([place.get(name, -1) for name in voters], dtype=np.int64)
+    seats = of_voter[part.voters]
+    if own is not None:
+        episodes = turns.get_column("episode_id").gather(part.turn).to_list()
+        always = own.get(EVERY_VOTE, {})
+        for row, episode in zip(range(len(seats)), episodes, strict=True):
+            of = {**always, **own.get(episode, {})}
+            seats[row] = [place.get(of.get(voters[v], ""), -1) for v in part.voters[row]]
+    return np.asarray(seats[:, :, None] == part.candidates[:, None, :])
 
 
 def in_order(votes: Votes, order: Sequence[str]) -> Votes:

@@ -10,7 +10,7 @@ from collections.abc import Sequence
 from fractions import Fraction
 from functools import lru_cache
 from math import lcm
-from typing import Final, NamedTuple
+from typing import Final, Literal, NamedTuple
 
 from tutorsim.analysis.ballots.ballot_levels import levels_of
 from tutorsim.analysis.ballots.turn_profiles import Masses, Profile
@@ -74,9 +74,15 @@ def projection_name(protocol: BallotFormat, target: Target) -> str:
     return AS_CAST if protocol == "rich" or protocol == form else _NAMES[protocol, form]
 
 
-def counted_form(rule: Rule) -> Protocol | RankVector:
-    """What ballots are projected into under a rule: a format, or the scores of their ranks."""
-    return rule if isinstance(rule, RankVector) else ballot_format(rule)
+Form = Protocol | RankVector | Literal["mean_position"]
+
+
+def counted_form(rule: Rule) -> Form:
+    """What ballots are projected into under a rule: a format, the scores of their ranks, or, where
+    it counts who is named, themselves."""
+    if isinstance(rule, RankVector) or rule == "mean_position":
+        return rule
+    return ballot_format(rule)
 
 
 def project(profile: Profile, target: Rule, *, budget: int) -> Projected:
@@ -114,13 +120,13 @@ def _restricted(ranking: Ranking, names: Sequence[str]) -> Ranking:
 
 
 @lru_cache(maxsize=_KEPT)
-def projected_masses(
-    ballot: Masses, protocol: Protocol, form: Protocol | RankVector, budget: int
-) -> Masses:
+def projected_masses(ballot: Masses, protocol: Protocol, form: Form, budget: int) -> Masses:
     """One ballot in another format; scaled to integers by one factor for all ballots.
 
     Candidates that a ranking leaves out share what is left for them.
     """
+    if form == "mean_position":
+        return ballot
     if protocol == "ranked" and min(ballot) < 0:
         ballot = _shared_scores(ballot, tuple(range(len(ballot) - 1, -1, -1)))
     if isinstance(form, RankVector):

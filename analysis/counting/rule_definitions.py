@@ -1,6 +1,6 @@
 """Winning rules, in their plain form: each gives the set of tied winners, never a pick.
 
-The four protocols, and scores by rank, count masses and share `tutorsim.voting`'s tally. The six
+The four protocols, and scores by rank, count masses and share `tutorsim.voting`'s tally. Six
 further rules read *rankings*: a ranking is a tuple of levels, best first, each level a tuple of
 candidates. A cast ranking has one candidate in each level. Levels of several candidates arise when
 points, approvals or a single choice stand in for a ranking; then a rule counts what it would count
@@ -18,16 +18,21 @@ Conventions, for strict complete rankings:
 * `bucklin`: first places, then first and second places, and so on, until some candidate is
   on more than half of the ballots; the largest count then wins.
 * `condorcet`: beats every other candidate; the set is empty where nobody does.
+* `mean_position`: the smallest mean place over the ballots that name a candidate, as programs count
+  that let models rank one another's answers. It reads masses, since they say who is named; over
+  complete rankings it is Borda.
 
 Where nobody voted every candidate is tied, and no Condorcet winner exists (unless one
 candidate stands alone).
 """
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
+from fractions import Fraction
 from functools import lru_cache
 from math import lcm
 from typing import Final, Literal, get_args
 
+from tutorsim.analysis.ballots.turn_profiles import LEFT_OUT
 from tutorsim.analysis.counting.scores import RankVector
 from tutorsim.errors import UsageError
 from tutorsim.vocabularies import PROTOCOLS, Protocol
@@ -50,6 +55,7 @@ __all__ = [
     "instant_runoff",
     "margins",
     "mass_winners",
+    "mean_position",
     "minimax",
     "rank_scores",
     "ranking_of",
@@ -74,8 +80,9 @@ Target = Literal[
     "schulze",
     "bucklin",
     "condorcet",
+    "mean_position",
 ]
-"""What a recount may count: the four protocols and the six further rules."""
+"""What a recount may count: the four protocols and the further rules."""
 
 TARGETS: Final[tuple[Target, ...]] = get_args(Target)
 
@@ -91,6 +98,8 @@ CONVENTIONS: Final[Mapping[str, str]] = {
     "bucklin": "Bucklin: as soon as anybody is on more than half of the ballots, the largest "
     "count wins.",
     "condorcet": "Condorcet: beats every other strictly, or nobody does.",
+    "mean_position": "Mean position: the smallest mean place over the rankings that name a "
+    "candidate; of every completed ranking, Borda.",
 }
 """How a target counts, where counts of the same name differ."""
 
@@ -144,6 +153,8 @@ def winners(
     """
     if isinstance(rule, RankVector) or rule in PROTOCOLS:
         return mass_winners(ballots, candidates)
+    if rule == "mean_position":
+        return mean_position(ballots, candidates)
     return RANKING_RULES[rule](rankings, candidates)
 
 
@@ -194,6 +205,26 @@ def condorcet(rankings: Sequence[Ranking], candidates: Sequence[str]) -> tuple[s
     """The candidate that beats every other one, or nobody."""
     margin = margins(rankings, candidates)
     return tuple(c for c in candidates if all(margin[c, d] > 0 for d in candidates if d != c))
+
+
+def mean_position(
+    ballots: Sequence[Mapping[str, int]], candidates: Sequence[str]
+) -> tuple[str, ...]:
+    """Smallest mean place over the ballots that name a candidate; equal masses share their places.
+
+    Whom no ballot names cannot win, unless that is everybody.
+    """
+    mean: dict[str, Fraction] = {}
+    for c in candidates:
+        named = [ballot for ballot in ballots if ballot[c] != LEFT_OUT]
+        places = [
+            sum(2 * (ballot[d] > ballot[c]) + (ballot[d] == ballot[c]) for d in candidates)
+            for ballot in named
+        ]
+        if places:
+            mean[c] = Fraction(sum(places), len(places))
+    best = min(mean.values(), default=None)
+    return tuple(c for c in candidates if mean.get(c) == best)
 
 
 def instant_runoff(rankings: Sequence[Ranking], candidates: Sequence[str]) -> tuple[str, ...]:
@@ -269,7 +300,8 @@ def ballot_format(rule: Rule) -> Protocol:
 
 
 def rank_scores(rule: Rule, m: int) -> tuple[int, ...] | None:
-    """Scores of m ranks, best first: of Borda and of scores by rank; `None` for other rules."""
+    """Scores of m ranks, best first, over complete rankings: of Borda and of scores by rank; `None`
+    for other rules."""
     if isinstance(rule, RankVector):
         return rule.scores
-    return tuple(range(m - 1, -1, -1)) if rule == "ranked" else None
+    return tuple(range(m - 1, -1, -1)) if rule in ("ranked", "mean_position") else None

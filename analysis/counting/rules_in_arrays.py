@@ -17,7 +17,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from tutorsim.analysis.ballots.ballot_levels import levels_of
-from tutorsim.analysis.ballots.turn_profiles import Masses
+from tutorsim.analysis.ballots.turn_profiles import LEFT_OUT, Masses
 from tutorsim.analysis.counting.ballot_projection import (
     Projected,
     counted_form,
@@ -28,7 +28,7 @@ from tutorsim.analysis.counting.rule_definitions import Rule
 from tutorsim.analysis.counting.scores import RankVector
 from tutorsim.vocabularies import Protocol
 
-__all__ = ["ProjectedPanels"]
+__all__ = ["ProjectedPanels", "largest_mean"]
 
 Bools = NDArray[np.bool_]
 
@@ -116,6 +116,17 @@ class ProjectedPanels:
             found[i, j], found[j, i] = margin, -margin
         return found
 
+    def mean_places(
+        self, panels: NDArray[np.int64], standing: Sequence[int]
+    ) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
+        """Shape (standing, panels): twice the sum of places less one, and how many ballots name it;
+        equal candidates share their places."""
+        ballots = np.array([*self._projected, (LEFT_OUT,) * self._m], dtype=np.int64)[:, standing]
+        own, others = ballots[:, :, None], ballots[:, None, :]
+        named = ballots != LEFT_OUT
+        above = 2 * (others > own).sum(axis=2) + (others == own).sum(axis=2)
+        return _summed(above * named, panels), _summed(named.astype(np.int64), panels)
+
     def firsts(self, panels: NDArray[np.int64], standing: Sequence[int]) -> NDArray[np.int64]:
         """Shape (standing, panels): each ballot's vote in equal parts to its best standing."""
         rows = [self._first(b, standing) for b in self._orders]
@@ -193,6 +204,27 @@ def _by_mass(
     of: ProjectedPanels, panels: NDArray[np.int64], standing: Sequence[int]
 ) -> NDArray[np.bool_]:
     return _largest(of.masses(panels, standing))
+
+
+def _mean_position(
+    of: ProjectedPanels, panels: NDArray[np.int64], standing: Sequence[int]
+) -> NDArray[np.bool_]:
+    places, times = of.mean_places(panels, standing)
+    return largest_mean(-places, times)
+
+
+def largest_mean(sums: NDArray[np.int64], times: NDArray[np.int64]) -> NDArray[np.bool_]:
+    """Who has the largest mean, compared as fractions; of nothing, nobody, unless that is all.
+
+    Args:
+        sums: Shape (candidates, rows).
+        times: The same shape: of how many numbers.
+    """
+    best, of = sums[0], times[0]
+    for total, n in zip(sums[1:], times[1:], strict=True):
+        better = (n > 0) & ((of == 0) | (total * of > best * n))
+        best, of = np.where(better, total, best), np.where(better, n, of)
+    return np.asarray(((times > 0) & (sums * of == best * times)) | (of == 0))
 
 
 def _copeland(
@@ -279,4 +311,5 @@ _COUNTS: Final[
     "condorcet": _condorcet,
     "bucklin": _bucklin,
     "instant_runoff": _instant_runoff,
+    "mean_position": _mean_position,
 }

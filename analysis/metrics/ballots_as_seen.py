@@ -9,7 +9,7 @@ import numpy as np
 
 from tutorsim.analysis.ballots.recount_source import Source
 from tutorsim.analysis.ballots.short_axis_sums import fold, summed
-from tutorsim.analysis.ballots.vote_arrays import Bools, Ints, Rounds, Votes
+from tutorsim.analysis.ballots.vote_arrays import Bools, Ints, Rounds, Votes, own_candidates
 from tutorsim.analysis.metrics.turn_table import turn_table
 from tutorsim.analysis.statistics.intervals_and_tests import NotEstimable
 from tutorsim.vocabularies import BallotFormat
@@ -98,9 +98,7 @@ def _counted(part: Rounds, votes: Votes, *, own: bool) -> Bools:
 
 def _seats(part: Rounds, votes: Votes) -> Ints:
     """Shape (R, n): the voter's position among the candidates; -1 where it is none of them."""
-    places = {name: place for place, name in enumerate(votes.order)}
-    own = np.array([places.get(name, -1) for name in votes.voters], dtype=np.int64)[part.voters]
-    same = own[:, :, None] == part.candidates[:, None, :]
+    same = own_candidates(part, votes.order, votes.voters, votes.turns, votes.own)
     return np.where(fold(np.logical_or, same, 2), same.argmax(axis=2), -1)
 
 

@@ -10,7 +10,7 @@ import polars as pl
 from numpy.typing import NDArray
 
 from tutorsim.analysis.ballots.distinct_rows import distinct_rows, set_columns
-from tutorsim.analysis.ballots.vote_arrays import Bools, Ints
+from tutorsim.analysis.ballots.vote_arrays import Bools, Ints, own_candidates
 from tutorsim.analysis.counting.turn_winners import Outcomes, largest
 from tutorsim.analysis.recount.mergeable_counts import (
     LISTED_VOTERS,
@@ -145,7 +145,12 @@ def _policy_row(
 
 
 def electorate_counts(group: TurnGroup) -> Counter[Electorate]:
-    """How turns end under each electorate that their ballots alone can show."""
+    """How turns end under each electorate that their ballots alone can show.
+
+    Without own votes a voter's mass on its own candidate is not counted; its other masses stay as
+    they are. So a ranking still gives m - 1 to its first place, and a simple vote for oneself is
+    lost.
+    """
     found = Counter[Electorate]()
     for first in group.firsts:
         led = largest(first.rounds.totals)
@@ -154,7 +159,7 @@ def electorate_counts(group: TurnGroup) -> Counter[Electorate]:
     if voters.shape[1] <= LISTED_VOTERS:
         for seat in range(voters.shape[1]):
             found += _ended(group, "leave_one_out", group.decided.without(seat), voters[:, seat])
-    same = _own_candidates(group)
+    same = own_candidates(group.decided.final, group.order, group.voters, group.turns, group.own)
     own = np.flatnonzero(same.any(axis=(1, 2)))
     if len(own):
         found += _ended(group, "no_own_votes", group.decided.without_own(same), rows=own)
@@ -192,18 +197,6 @@ def _ended(
         outcome = _outcome(group, ended, row)
         found[Electorate(group.protocol, scenario, voter, outcome, logged)] += n
     return found
-
-
-def _own_candidates(group: TurnGroup) -> Bools:
-    """Shape (turns, voters, candidates): the voter is the candidate.
-
-    A voter's mass on its own candidate is then not counted; its other masses stay as they are.
-    So a ranking still gives m - 1 to its first place, and a simple vote for oneself is lost.
-    """
-    place = {name: i for i, name in enumerate(group.order)}
-    of_voter = np.array([place.get(name, -1) for name in group.voters], dtype=np.int64)
-    final = group.decided.final
-    return np.asarray(of_voter[final.voters][:, :, None] == final.candidates[:, None, :])
 
 
 def any_voter_counts(group: TurnGroup) -> Counter[AnyVoter]:

@@ -97,6 +97,8 @@ class TurnGroup:
     """Voters by number."""
     turns: pl.DataFrame = field(repr=False)
     """Episode, turn and protocol by row, of all turns."""
+    own: Mapping[str, Mapping[str, str]] | None = field(repr=False)
+    """See `Votes.own`."""
     _place: "_Place"
 
     def logged_name(self, row: int) -> str | None:
@@ -189,6 +191,7 @@ def _group(
         order=votes.order,
         voters=votes.voters,
         turns=votes.turns,
+        own=votes.own,
         _place=_placed(every, "final", part, rows, form, rule, final),
     )
 

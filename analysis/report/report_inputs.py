@@ -7,7 +7,7 @@ from typing import Final
 import polars as pl
 
 from tutorsim.analysis.ballots.recount_source import Source
-from tutorsim.analysis.counting.rule_definitions import RANKING_RULES, TARGETS
+from tutorsim.analysis.counting.rule_definitions import TARGETS
 from tutorsim.analysis.identify import TieReading
 from tutorsim.analysis.metrics.chance_baseline import ChanceBaseline, chance_baselines
 from tutorsim.analysis.metrics.invariance import FormatInvariance, format_invariance
@@ -231,8 +231,9 @@ class Evidence:
     @cached_property
     def rule_rows(self) -> list[RuleRow]:
         """Every logged protocol under every target, nobody exempt, both readings of ties."""
-        ranking = recount_rules(self.source, targets=tuple(RANKING_RULES), exempt=(0,))
-        rows = [r for r in (*self.recount.rules, *ranking) if r.exempt == 0]
+        others = [target for target in TARGETS if target not in PROTOCOLS]
+        further = recount_rules(self.source, targets=others, exempt=(0,))
+        rows = [r for r in (*self.recount.rules, *further) if r.exempt == 0]
         places = [(r.logged_protocol, r.target) for r in rows]
         order = sorted(
             range(len(rows)),

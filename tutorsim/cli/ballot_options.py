@@ -7,7 +7,7 @@ from typing import Any, Final
 
 import click
 
-from tutorsim.analysis.ballots.long_format import read_candidates
+from tutorsim.analysis.ballots.long_format import read_candidates, read_own
 from tutorsim.analysis.ballots.name_synonyms import COLUMN_WORDS
 from tutorsim.analysis.ballots.reading_options import Hints
 from tutorsim.cli.options import names
@@ -46,6 +46,13 @@ _OPTIONS: Final = (
         "candidate; a COLUMN lists who stands in the row's vote.",
     ),
     click.option(
+        "--own",
+        metavar="FILE|COLUMN",
+        help="Whose answer is whose, where voters and candidates have different names: a FILE with "
+        "the columns voter and candidate (and the vote), or the COLUMN that names the candidate of "
+        "the row's voter. For votes for oneself.",
+    ),
+    click.option(
         "--namesakes", is_flag=True, help="Several ballots under one name are several voters'."
     ),
     click.option("--budget", type=click.IntRange(min=1), help="Points of a cumulative ballot."),
@@ -62,6 +69,7 @@ def ballot_options(command: Callable[..., None]) -> Callable[..., None]:
         stages: tuple[str, ...],
         protocol: str | None,
         candidates: tuple[str, ...] | None,
+        own: str | None,
         namesakes: bool,
         budget: int | None,
         **rest: Any,
@@ -71,6 +79,7 @@ def ballot_options(command: Callable[..., None]) -> Callable[..., None]:
             stages=_pairs("--stage", stages, _STAGES),
             protocol=protocol,
             **_standing(candidates or ()),
+            **_own(own),
             namesakes=namesakes,
             budget=budget,
         )
@@ -88,6 +97,13 @@ def _standing(given: tuple[str, ...]) -> dict[str, Any]:
         found = read_candidates(Path(given[0]))
         return {"candidates": found} if isinstance(found, tuple) else {"candidates_of": found}
     return {"candidates": given}
+
+
+def _own(given: str | None) -> dict[str, Any]:
+    """Whose candidate is whose: a column of the ballots' file, or what a file says."""
+    if given is not None and Path(given).is_file():
+        return {"own_of": read_own(Path(given))}
+    return {"own": given}
 
 
 def _pairs(option: str, given: tuple[str, ...], known: tuple[str, ...]) -> dict[str, str]:

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from tutorsim.analysis.ballots.distinct_panels import DistinctPanels
-from tutorsim.analysis.ballots.turn_profiles import Masses, Profile
+from tutorsim.analysis.ballots.turn_profiles import LEFT_OUT, Masses, Profile
 from tutorsim.analysis.counting.ballot_projection import project, projected_winners
 from tutorsim.analysis.counting.rule_definitions import TARGETS
 from tutorsim.analysis.counting.rules_in_arrays import ProjectedPanels
@@ -16,7 +16,9 @@ def drawn_ballot(random: Random, protocol: str, m: int) -> Masses | None:
     if random.random() < 0.2:
         return None
     if protocol == "ranked":
-        return tuple(random.sample(range(m), m))
+        named = random.randint(1, m) if random.random() < 0.5 else m
+        order = random.sample(range(m), m)
+        return tuple(m - 1 - order.index(c) if c in order[:named] else LEFT_OUT for c in range(m))
     if protocol == "approval":
         return tuple(random.randint(0, 1) for _ in range(m))
     marks = random.choices(range(m), k=1 if protocol == "simple" else 9)

@@ -1,12 +1,16 @@
 """Tie policies and other electorates, by hand."""
 
 from collections.abc import Callable
+from pathlib import Path
 from typing import Any
 
 import pytest
 
 from tests.reference.cases import decided, decided_without_each, gather
 from tests.reference.turns import read_turns
+from tutorsim.analysis.ballots.long_format import read_own
+from tutorsim.analysis.ballots.reading_options import Hints
+from tutorsim.analysis.ballots.recount_source import open_source
 from tutorsim.analysis.recount import ElectorateRow, RecountResult, recount
 
 S, M, V, C = "scaffolding", "misconception", "motivation", "metacognitive"
@@ -164,3 +168,23 @@ def test_leaving_each_voter_out_is_leaving_out_one_after_the_other(
             for voter in case.final.voters
         ]
         assert decided_without_each(case, order=(S, M, V, C)) == one_by_one
+
+
+@pytest.mark.parametrize("said", ["column", "file", "file of votes", "nothing"])
+def test_own_votes_go_by_what_the_user_says_is_whose(tmp_path: Path, said: str) -> None:
+    """p is a tie of A and B that the order gives to A; without gpt's vote for its A it is B's."""
+    rows = ("p,gpt,A,A", "p,bard,A,B", "p,claude,B,C", "p,other,B,", "q,gpt,B,A", "q,bard,B,C")
+    file, own = tmp_path / "b.csv", tmp_path / "own.csv"
+    file.write_text("\n".join(("poll,voter,choice,mine", *rows, "q,claude,A,B")))
+    texts = {
+        "file": "voter,candidate\ngpt,A\n",
+        "file of votes": "poll,voter,candidate\np,gpt,A\nq,gpt,A\n",
+    }
+    hints = Hints(own="mine" if said == "column" else None)
+    if said in texts:
+        own.write_text(texts[said])
+        hints = Hints(own_of=read_own(own))
+    result = recount(open_source(file, hints=hints), targets=["simple"], order=("A", "B"))
+    row = scenario(result, "no_own_votes")
+    assert (row.turns, row.open_ties) == ((0, 0) if said == "nothing" else (2, 0))
+    assert bounds(row) == ((0, 0, 0) if said == "nothing" else (1, 1, 1))

@@ -335,7 +335,7 @@ def _open_votes_of(folder: Path, run: RunRecord, ballots: pl.DataFrame | None) -
         name=folder.resolve().name,
         rows=ballots,
         fallback_order=voting.fallback_order,
-        budget=voting.cumulative_budget,
+        budget=voting.cumulative_budget or CUMULATIVE_BUDGET,
         run=run,
         episodes=(),
         retest=read_retest(folder),

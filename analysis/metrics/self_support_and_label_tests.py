@@ -116,7 +116,7 @@ def _blinding(source: Source) -> Blinding:
     """How labels were drawn; a run's own order for everybody is one order for all."""
     voting = None if source.run is None else source.run.voting
     drawn = "per_reader" if voting is None else voting.label_order
-    return "per_reader" if drawn == "per_reader" else "shared"
+    return "per_reader" if drawn in (None, "per_reader") else "shared"
 
 
 def _self_support(

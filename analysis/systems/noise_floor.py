@@ -20,6 +20,7 @@ from tutorsim.analysis.runs.exported_tables import ballots_table
 from tutorsim.analysis.systems.system_view import SystemRun
 from tutorsim.analysis.views.cells import estimate, plain, table
 from tutorsim.records import Retest
+from tutorsim.vocabularies import CUMULATIVE_BUDGET
 
 __all__ = ["asked_again_words", "noise_section"]
 
@@ -111,7 +112,7 @@ def _source(run: SystemRun) -> Source:
         name=run.name,
         rows=ballots_table(run.episodes, run=run.head),
         fallback_order=voting.fallback_order,
-        budget=voting.cumulative_budget,
+        budget=voting.cumulative_budget or CUMULATIVE_BUDGET,
         run=run.head,
         episodes=(),
         retest=run.retest,

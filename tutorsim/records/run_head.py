@@ -110,8 +110,10 @@ class VotingSettings(Record):
 
     fallback_order: tuple[str, ...]
     """Who is preferred among tied candidates, first to last."""
-    cumulative_budget: int = CUMULATIVE_BUDGET
-    label_order: LabelOrder = "per_reader"
+    cumulative_budget: int | None = CUMULATIVE_BUDGET
+    """`None` if the log of another program does not say it."""
+    label_order: LabelOrder | None = "per_reader"
+    """`None` likewise."""
 
 
 class SystemSettings(StudyHead):

@@ -176,10 +176,12 @@ def _score(row: ProtocolRow) -> str:
 
 
 def _setup_words(setup: DebateSetup) -> str:
-    most = "" if setup.max_turns is None else f", at most {counted(setup.max_turns, 'turn')}"
+    known = f"{counted(setup.agents, 'agent')}, paradigm {setup.paradigm}"
+    if setup.max_turns is None:
+        return f"{known}; the logs say no other setting"
     return (
-        f"{counted(setup.agents, 'agent')}, paradigm {setup.paradigm}{most}, votes from turn "
-        f"{setup.vote_from}, drafting {setup.drafting}, undecided {setup.undecided}"
+        f"{known}, at most {counted(setup.max_turns, 'turn')}, votes from turn {setup.vote_from}, "
+        f"drafting {setup.drafting}, undecided {setup.undecided}"
     )
 
 

@@ -53,7 +53,11 @@ DEBATE: Final = System(
     example="debate-demo",
     logs={
         "mallm": LogFormat(
-            "MALLM", read_mallm, VotingSettings(fallback_order=agent_names(MAX_AGENTS))
+            "MALLM",
+            read_mallm,
+            VotingSettings(
+                fallback_order=agent_names(MAX_AGENTS), cumulative_budget=None, label_order=None
+            ),
         )
     },
 )

@@ -56,10 +56,16 @@ _PROTOCOLS: Final[Mapping[str, Protocol]] = {
 """Type of a logged vote → the protocol of its ballots."""
 _BENCHMARKS: Final = ("mmlu_pro", "mmlu", "gpqa", "strategyqa", "musr", "squad")
 _OPTION: Final = re.compile(r"^\(?([A-J])[).:]\s*(.+)$", re.MULTILINE)
-_CONSENSUS: Final = re.compile(r"(supermajority|majority|unanimity|hybrid)", re.IGNORECASE)
+_RULE: Final = re.compile(
+    r"(simple_voting|approval_voting|ranked_voting|cumulative_voting|consensus_voting)"
+    r"|(supermajority|majority|unanimity|hybrid)",
+    re.IGNORECASE,
+)
+"""The rule in a file's name: one that votes, or a consensus."""
 _END: Final = re.compile(
     r"\n(?:\nVoting with alteration:|[^\n]* (?:voted for answer|approved ans))"
 )
+_VOTED: Final = re.compile(r"^(.*) voted for answer from .*$", re.MULTILINE)
 _APPROVED: Final = re.compile(r"^(.*) approved answers from (\[.*\])$", re.MULTILINE)
 _SEEN_TURNS: Final = 2
 """Earlier turns that the program's default shows."""
@@ -88,9 +94,8 @@ def read_mallm(path: Path, repeat_of: Namer) -> Iterator[Imported]:
     for log in logs:
         try:
             models = {str(one["model"]) for one in log["personas"]}
-            yield Imported(
-                _record(log, path, repeat_of), tuple(sorted(models)), tuple(_faults(log))
-            )
+            record = _record(log, path, repeat_of)
+            yield Imported(record, tuple(sorted(models)), tuple(_faults(log, record)))
         except (KeyError, TypeError, ValueError, IndexError, AttributeError) as error:
             raise _foreign(path, f"A discussion lacks or garbles {error}.") from error
 
@@ -133,7 +138,7 @@ def _record(log: Mapping[str, Any], path: Path, repeat_of: Namer) -> DebateRecor
         personas=tuple(_personas(log, agents)),
         turns=turns,
         turns_taken=int(log["turns"]),
-        ended_by=_ended_by(log),
+        ended_by=_ended_by(log, condition),
         decided=bool(log["decisionSuccess"]),
         answer=answer,
         answer_of=_author(answer, turns),
@@ -157,18 +162,20 @@ def _benchmark(log: Mapping[str, Any]) -> str:
 
 
 def _condition(log: Mapping[str, Any], path: Path) -> str:
-    """The type of the logged votes; without votes the consensus that the file's name tells."""
+    """The type of the logged votes; without votes the rule that the file's name tells."""
     votes = log["votesEachTurn"] or {}
     if votes:
         return str(next(iter(votes.values()))["type"])
-    found = _CONSENSUS.search(path.stem)
-    return f"{found[1].lower()}_consensus" if found else "consensus"
+    found = _RULE.search(path.stem)
+    if found is None:
+        return "consensus"
+    return found[1].lower() if found[1] else f"{found[2].lower()}_consensus"
 
 
-def _ended_by(log: Mapping[str, Any]) -> EndedBy:
+def _ended_by(log: Mapping[str, Any], condition: str) -> EndedBy:
     if not log["decisionSuccess"]:
         return "limit"
-    return "vote" if log["votesEachTurn"] else "consensus"
+    return "vote" if log["votesEachTurn"] or condition in _PROTOCOLS else "consensus"
 
 
 def _task(log: Mapping[str, Any]) -> tuple[tuple[str, ...], AnswerKind, tuple[str, ...]]:
@@ -327,10 +334,14 @@ def _ballots(
         if found is None:
             return ()
         choices = found
+    elif protocol == "simple":
+        voters = _voters(log, vote, agents)
+        if len(voters) != len(votes):
+            return ()
+        chosen = dict(zip(voters, (candidates[int(place)] for place in votes), strict=True))
+        choices = [chosen.get(agent) for agent in agents]
     elif len(votes) != len(agents):
         return ()  # a voter's invalid ballot is missing, and nothing says whose
-    elif protocol == "simple":
-        choices = [candidates[int(place)] for place in votes]
     elif protocol == "ranked":
         choices = [tuple(candidates[int(place)] for place in order) for order in votes]
     else:
@@ -341,11 +352,28 @@ def _ballots(
             protocol=protocol,
             labels={},
             parsed=choice,
-            mass=masses_of(choice, candidates, protocol=protocol),
+            mass=masses_of(choice, candidates, protocol=protocol) if choice is not None else {},
+            ballot_status="abstained" if choice is None else "valid",
             attempts=0,
         )
         for voter, choice in zip(agents, choices, strict=True)
     )
+
+
+def _voters(
+    log: Mapping[str, Any], vote: Mapping[str, Any], agents: Sequence[str]
+) -> Sequence[str]:
+    """Who cast the simple votes, in their order: all, or those whom the process text names.
+
+    An invalid ballot is missing. Of persona names that repeat, the text does not say whose it is.
+    """
+    if len(next(iter(vote["alterations"].values()))["votes"]) == len(agents):
+        return agents
+    named = {str(one["persona"]): agent for one, agent in zip(log["personas"], agents, strict=True)}
+    found = [named.get(name) for name in _VOTED.findall(str(vote["voting_process_string"]))]
+    known = [agent for agent in found if agent is not None]
+    alone = len(named) == len(agents) and len(set(known)) == len(found)
+    return known if alone else ()
 
 
 def _approvals(
@@ -368,8 +396,8 @@ def _approvals(
 # --- Faults of the program ------------------------------------------------------------------
 
 
-def _faults(log: Mapping[str, Any]) -> Iterator[str]:
-    """Known faults of the program that a discussion shows."""
+def _faults(log: Mapping[str, Any], record: DebateRecord) -> Iterator[str]:
+    """Known faults of the program that a discussion shows, and votes that cannot be read."""
     said = sorted(log["globalMemory"], key=lambda one: int(one["message_id"]))
     flags = [one["agreement"] is True for one in said]
     size = len(log["personas"])
@@ -382,7 +410,15 @@ def _faults(log: Mapping[str, Any]) -> Iterator[str]:
     seen = (int(one["turn"]) - turns[int(n)] for one in said for n in one["memory_ids"] or ())
     if max(seen, default=0) > _SEEN_TURNS:
         yield "messages older than the two visible turns were shown"
-    for vote in (log["votesEachTurn"] or {}).values():
+    votes = log["votesEachTurn"] or {}
+    if not votes and record.condition in _PROTOCOLS:
+        yield f"no vote was held, though the rule is {record.condition}"
+    read = {turn.turn for turn in record.turns if turn.cast or turn.ballots_as}
+    left = sum(int(turn) not in read for turn in votes)
+    if left:
+        counted = "1 vote" if left == 1 else f"{left} votes"
+        yield f"ballots of {counted} left out, as the log does not say whose is whose"
+    for vote in votes.values():
         if _PROTOCOLS.get(vote["type"]) == "approval":
             yield "approval ballots were flattened into one list"
             break

@@ -65,8 +65,8 @@ def voted(kind, answers, process, votes, *, agreed=True):
     }
 
 
-def read(tmp_path, value):
-    path = tmp_path / "log.json"
+def read(tmp_path, value, name="log.json"):
+    path = tmp_path / name
     path.write_text(json.dumps(value), encoding="utf-8")
     return list(read_mallm(path, lambda name: 1))
 
@@ -137,6 +137,44 @@ def test_approvals_of_repeated_persona_names_are_not_guessed(tmp_path):
     [turn] = one.record.turns
     assert (turn.cast, turn.ballots_as, turn.other_votes) == ((), {}, {})
     assert len(turn.answers) == 3
+    assert "ballots of 1 vote left out, as the log does not say whose is whose" in one.notes
+
+
+@pytest.mark.parametrize(
+    ("names", "left"),
+    [(NAMES, []), (("Cook", "Cook", "Chef"), ["ballots of 1 vote left out, as the log does not"])],
+)
+def test_a_missing_ballot_is_that_of_whom_the_text_does_not_name(tmp_path, names, left):
+    """Two of three ballots could be read, and the text names their voters."""
+    process = f"{names[0]} voted for answer from Chef\n{names[2]} voted for answer from Cook\n"
+    votes = voted("simple_voting", ["A) Yes", "B) No", "?"], process, [1, 1])
+    [one] = read(tmp_path, log(names=names, votes=votes, finalAnswer="B) No"))
+    [turn] = one.record.turns
+    found = [(b.voter, b.parsed, b.ballot_status) for b in turn.cast]
+    assert found == [
+        ("agent_1", "agent_2", "valid"),
+        ("agent_2", None, "abstained"),
+        ("agent_3", "agent_2", "valid"),
+    ] * (not left)
+    assert [note[:46] for note in one.notes if "left out" in note] == [said[:46] for said in left]
+
+
+@pytest.mark.parametrize(
+    ("name", "condition", "ended"),
+    [
+        ("x_debate_simple_voting_1.json", "simple_voting", "vote"),
+        ("x_ranked_voting.json", "ranked_voting", "vote"),
+        ("x_supermajority_consensus.json", "supermajority_consensus", "consensus"),
+        ("object_1.json", "consensus", "consensus"),
+    ],
+)
+def test_a_discussion_without_votes_is_under_the_rule_of_its_file_name(
+    tmp_path, name, condition, ended
+):
+    [one] = read(tmp_path, log(), name)
+    assert (one.record.condition, one.record.ended_by) == (condition, ended)
+    silent = f"no vote was held, though the rule is {condition}"
+    assert (silent in one.notes) == (ended == "vote")
 
 
 def test_a_list_in_the_text_is_read_and_never_run(tmp_path):
@@ -163,6 +201,7 @@ def test_an_import_takes_files_whole_and_names_what_it_leaves_out(tmp_path):
     assert (found.episodes, len(found.skipped)) == (2, 1)
     head = read_run(folder)
     assert (head.provenance.kind, head.episodes, head.system) == ("imported", 2, "debate")
+    assert (head.voting.label_order, head.voting.cumulative_budget) == (None, None)
     with pytest.raises(FolderError):
         import_logs(DEBATE, DEBATE.logs["mallm"], [bad, good, good], folder)
 

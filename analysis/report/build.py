@@ -17,6 +17,7 @@ from tutorsim.analysis.report.example_episodes import choose
 from tutorsim.analysis.report.first_screen_answers import answers
 from tutorsim.analysis.report.provenance_warning import WARNINGS, warning_of
 from tutorsim.analysis.report.report_inputs import Evidence
+from tutorsim.analysis.report.voters import panel_table, self_support_table
 from tutorsim.analysis.runs.branch_continuations import branch_changes, branch_counts, branch_words
 from tutorsim.analysis.runs.published_figures import PublishedFigure
 from tutorsim.analysis.runs.run_panels import makeup_words, sizes_of
@@ -32,7 +33,6 @@ from tutorsim.analysis.views.other_electorates import electorates_table, reading
 from tutorsim.analysis.views.other_rules import dial_table
 from tutorsim.analysis.views.panels_compared import certain_table
 from tutorsim.analysis.views.student_outcomes import stops_table, threshold_table
-from tutorsim.analysis.views.voting_power import panel_table, self_support_table
 from tutorsim.analysis.views.where_other_rules_diverge import alternatives_table
 from tutorsim.records import RunRecord
 from tutorsim.vocabularies import PROTOCOLS
@@ -259,8 +259,8 @@ def _voters(evidence: Evidence) -> Section:
         _figures(evidence, "margins", "pivotal", "labels"),
         _present(
             evidence,
-            panel_table(evidence.effective_votes, evidence.similarity),
-            self_support_table(evidence.self_support),
+            panel_table(evidence),
+            self_support_table(evidence),
         ),
     )
 
@@ -301,6 +301,7 @@ def _figures(evidence: Evidence, *names: str) -> tuple[Figure, ...]:
 def _figure(evidence: Evidence, name: str) -> Figure:
     """A chart; in a branch what is not recounted is not all logged either."""
     made, run = FIGURES[name](evidence), evidence.source.run
+    assert made is not None
     if evidence.unordered:
         return replace(made, caption=without_order(made.caption))
     if run is None or run.branch is None:

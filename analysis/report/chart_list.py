@@ -12,9 +12,9 @@ from tutorsim.analysis.charts.figure import Figure, absent
 from tutorsim.analysis.charts.noise_floor import noise_figure
 from tutorsim.analysis.charts.other_rules import UNSETTLED, agreement_figure, identification_figure
 from tutorsim.analysis.charts.student_outcomes import personas_figure, scores_figure
-from tutorsim.analysis.charts.voters import labels_figure, margins_figure, pivotal_figure
 from tutorsim.analysis.report.report_inputs import Evidence
-from tutorsim.analysis.statistics.intervals_and_tests import Estimate, NotEstimable, wilson
+from tutorsim.analysis.report.voters import labels_figure, margins_figure, pivotal_figure
+from tutorsim.analysis.statistics.intervals_and_tests import Estimate, NotEstimable
 
 __all__ = ["CHART_NAMES", "FIGURES"]
 
@@ -214,88 +214,7 @@ def _identification(evidence: Evidence) -> Figure:
     return identification_figure(frame)
 
 
-def _labels(evidence: Evidence) -> Figure:
-    rows = [
-        (
-            found.protocol,
-            label,
-            share,
-            found.expected,
-            found.p_values[label],
-            found.p_value,
-            found.ballots,
-        )
-        for found in evidence.labels
-        if not isinstance(found, NotEstimable)
-        for label, share in found.share.items()
-    ]
-    if not rows:
-        reasons = [found.reason for found in evidence.labels if isinstance(found, NotEstimable)]
-        why = f": {reasons[0]}" if reasons else ""
-        return absent("labels", f"No effect of labels can be estimated{why}.")
-    return labels_figure(
-        _frame(
-            rows,
-            protocol=pl.String,
-            label=pl.String,
-            share=pl.Float64,
-            even=pl.Float64,
-            p_label=pl.Float64,
-            p=pl.Float64,
-            ballots=pl.Int64,
-        )
-    )
-
-
-def _margins(evidence: Evidence) -> Figure:
-    margins = evidence.margins
-    if evidence.unordered:  # a turn that is left tied has no winner to change
-        decided = evidence.turns.filter(pl.col("winner").is_not_null())
-        margins = margins.join(decided, on=["episode_id", "turn"], how="semi")
-    counts = (
-        margins.group_by("protocol", "margin", maintain_order=True)
-        .agg(turns=pl.len().cast(pl.Int64))
-        .sort(_place(evidence), "margin", nulls_last=True)
-    )
-    return margins_figure(counts)
-
-
-def _pivotal(evidence: Evidence) -> Figure:
-    rows = []
-    for row in evidence.pivotality.iter_rows(named=True):
-        changed = "pivotal_set" if evidence.unordered else "pivotal"
-        rate = wilson(row[changed], row["turns"])
-        if isinstance(rate, Estimate):
-            rows.append(
-                (
-                    row["protocol"],
-                    row["voter"],
-                    row["turns"],
-                    row["pivotal_set"] / row["turns"],
-                    rate.value,
-                    rate.low,
-                    rate.high,
-                )
-            )
-    voters = [row[1] for row in rows]
-    order = [v for v in evidence.candidates if v in voters]
-    order += sorted(set(voters) - set(order))
-    return pivotal_figure(
-        _frame(
-            rows,
-            protocol=pl.String,
-            voter=pl.String,
-            turns=pl.Int64,
-            certain=pl.Float64,
-            ordered=pl.Float64,
-            low=pl.Float64,
-            high=pl.Float64,
-        ),
-        voters=order,
-    )
-
-
-FIGURES: Final[Mapping[str, Callable[[Evidence], Figure]]] = {
+FIGURES: Final[Mapping[str, Callable[[Evidence], Figure | None]]] = {
     "scores": _scores,
     "personas": _personas,
     "decided-by": _decided,
@@ -305,11 +224,11 @@ FIGURES: Final[Mapping[str, Callable[[Evidence], Figure]]] = {
     "wins": _wins,
     "agreement": _agreement,
     "identification": _identification,
-    "margins": _margins,
-    "pivotal": _pivotal,
-    "labels": _labels,
+    "margins": margins_figure,
+    "pivotal": pivotal_figure,
+    "labels": labels_figure,
 }
-"""Every chart by name, in the report's order."""
+"""Every chart by name, in the report's order. Each says why, if there is nothing to draw."""
 
 
 CHART_NAMES: Final = tuple(FIGURES)
@@ -317,9 +236,3 @@ CHART_NAMES: Final = tuple(FIGURES)
 
 def _frame(rows: Sequence[tuple[object, ...]], **schema: type[pl.DataType]) -> pl.DataFrame:
     return pl.DataFrame(rows, schema=schema, orient="row")
-
-
-def _place(evidence: Evidence) -> pl.Expr:
-    """Protocols in the order of the study."""
-    places = {d.protocol: i for i, d in enumerate(evidence.diagnostics)}
-    return pl.col("protocol").replace_strict(places, return_dtype=pl.Int64)

@@ -13,24 +13,13 @@ from tutorsim.analysis.metrics.chance_baseline import ChanceBaseline, chance_bas
 from tutorsim.analysis.metrics.invariance import FormatInvariance, format_invariance
 from tutorsim.analysis.metrics.proposal_similarity import role_collapse
 from tutorsim.analysis.metrics.retest.noise_floor import NoiseFloor, noise_floor
-from tutorsim.analysis.metrics.self_support_and_label_tests import (
-    LabelPosition,
-    SelfSupport,
-    label_positions,
-    self_support,
-)
 from tutorsim.analysis.metrics.shift_flip_tie_fallback_rates import (
     Diagnostics,
     diagnostics,
     winning_roles,
 )
 from tutorsim.analysis.metrics.turn_table import turn_table
-from tutorsim.analysis.metrics.voting_power import (
-    EffectiveVotes,
-    effective_votes,
-    margins,
-    pivotality,
-)
+from tutorsim.analysis.metrics.voting_power import pivotality
 from tutorsim.analysis.outcomes.condition_contrasts import Contrast
 from tutorsim.analysis.outcomes.student_scores import (
     OUTCOMES,
@@ -64,7 +53,7 @@ from tutorsim.analysis.views.student_outcomes import few_tasks_words, gains_tabl
 from tutorsim.records import StopCount, odd_stops, stop_counts
 from tutorsim.vocabularies import BALLOT_FORMATS, MAX_ROLES, PROTOCOLS
 
-__all__ = ["Evidence"]
+__all__ = ["SEED", "Evidence"]
 
 SEED: Final = 0
 """Of every interval and test in a report."""
@@ -112,6 +101,11 @@ class Evidence:
     @cached_property
     def diagnostics(self) -> list[Diagnostics]:
         return diagnostics(self.source, seed=SEED)
+
+    @cached_property
+    def pivotality(self) -> pl.DataFrame:
+        """How often each voter's ballot decides, by protocol."""
+        return pivotality(self.source)
 
     @cached_property
     def chance(self) -> list[ChanceBaseline]:
@@ -162,26 +156,6 @@ class Evidence:
             kinds=self.source.kinds,
             label=" ".join(WARNINGS[kind] for kind in self.source.kinds),
         )
-
-    @cached_property
-    def margins(self) -> pl.DataFrame:
-        return margins(self.source)
-
-    @cached_property
-    def pivotality(self) -> pl.DataFrame:
-        return pivotality(self.source)
-
-    @cached_property
-    def effective_votes(self) -> list[EffectiveVotes]:
-        return effective_votes(self.source)
-
-    @cached_property
-    def labels(self) -> list[LabelPosition | NotEstimable]:
-        return label_positions(self.source, seed=SEED)
-
-    @cached_property
-    def self_support(self) -> list[SelfSupport | NotEstimable]:
-        return self_support(self.source)
 
     @cached_property
     def episodes(self) -> dict[str, int]:

@@ -19,8 +19,7 @@ import tomli_w
 from tests.benchmarks.cost import Cost, cost_of
 from tests.benchmarks.making import Made, log_stand_in
 from tests.benchmarks.sides import SideBySide
-from tutorsim.analysis.systems.oversight.dialogue_intervals import Over
-from tutorsim.analysis.systems.oversight.scores_by_group import Judged, evaluate
+from tutorsim.analysis.systems.oversight.scores import Judged, Over, evaluate
 from tutorsim.cli.audit import audit_study
 from tutorsim.runner.replaying import replay
 from tutorsim.systems import load_study

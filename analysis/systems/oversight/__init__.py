@@ -6,12 +6,11 @@ from typing import Final
 
 from tutorsim.analysis.systems.oversight.exported_tables import TABLES
 from tutorsim.analysis.systems.oversight.item_trace import item_dialogue
-from tutorsim.analysis.systems.oversight.published_figures import PUBLISHED
+from tutorsim.analysis.systems.oversight.page import PUBLISHED, document, recount
 from tutorsim.analysis.systems.oversight.rateable_replies import (
     delivered_passages,
     proposal_passages,
 )
-from tutorsim.analysis.systems.oversight.summary_and_report import document, recount
 from tutorsim.analysis.systems.system_view import View
 from tutorsim.records import RunRecord
 from tutorsim.records.oversight import OversightRecord

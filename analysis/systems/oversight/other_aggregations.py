@@ -5,138 +5,66 @@ lead. A tie goes to the lead's label, and is counted. An agent whose labels coul
 no say; where nobody has one, the item is unjudged under the rule too.
 """
 
-from collections.abc import Callable, Mapping, Sequence
+from collections import Counter
+from collections.abc import Sequence
 from functools import lru_cache
+from itertools import groupby
 from typing import Final, NamedTuple
 
 import numpy as np
-import numpy.typing as npt
 
-from tutorsim.analysis.systems.oversight.scored_items import pair_of
-from tutorsim.analysis.systems.oversight.scores_by_group import METRICS
+from tutorsim.analysis.systems.oversight.scores import Pair, cells_of, headline, pair_of
 from tutorsim.records.oversight import Labels, OversightRecord
 
-__all__ = [
-    "RULES",
-    "AdaptiveCurve",
-    "AdaptivePoint",
-    "Aggregated",
-    "adaptive_curve",
-    "aggregated",
-]
-
-Ints = npt.NDArray[np.int64]
+__all__ = ["RULES", "AdaptiveCurve", "AdaptivePoint", "Aggregated", "adaptive_curve", "aggregated"]
 
 _WHOLE: Final = 1_000_000
 """Weight of full confidence; weights are whole, so that ties are exact."""
 _UNSTATED: Final = _WHOLE // 2
 """Weight of an agent that states no confidence, under the confidence-weighted rule."""
 
-
-class _Held(NamedTuple):
-    """What one item's agents say on one label; `None` for what could not be read.
-
-    Critics or reviewers come first, as in an item's opinions.
-    """
-
-    critics: tuple[int | None, int | None]
-    judge: int | None
-    stress: int | None
-    lead: int | None
-
-
-class _Weights(NamedTuple):
-    """The confidence that an item's agents state, in parts of `_WHOLE`."""
-
-    judge: int = _UNSTATED
-    lead: int = _UNSTATED
-
-
-class _Outcome(NamedTuple):
-    """A rule's label; `None`: unjudged."""
-
-    label: int | None
-    tied: bool = False
-
-
-def _lead(held: _Held) -> _Outcome:
-    return _Outcome(held.lead)
-
-
-def _judge(held: _Held) -> _Outcome:
-    return _Outcome(held.judge)
-
-
-def _majority_of_five(held: _Held) -> _Outcome:
-    return _majority(held, [*held.critics, held.judge, held.stress, held.lead])
-
-
-def _majority_of_three(held: _Held) -> _Outcome:
-    return _majority(held, [held.judge, held.stress, held.lead])
-
-
-def _majority(held: _Held, said: Sequence[int | None]) -> _Outcome:
-    return _largest(held, [(label, 1) for label in said])
-
-
-@lru_cache(maxsize=1 << 16)
-def _confidence_weighted(held: _Held, weights: _Weights) -> _Outcome:
-    others = [(label, _UNSTATED) for label in (*held.critics, held.stress)]
-    return _largest(held, [*others, (held.judge, weights.judge), (held.lead, weights.lead)])
-
-
-def _largest(held: _Held, said: Sequence[tuple[int | None, int]]) -> _Outcome:
-    weights: dict[int, int] = {}
-    for label, weight in said:
-        if label is not None:
-            weights[label] = weights.get(label, 0) + weight
-    if not weights:
-        return _Outcome(None)
-    top = max(weights.values())
-    leaders = [label for label, weight in weights.items() if weight == top]
-    return _Outcome(leaders[0]) if len(leaders) == 1 else _Outcome(held.lead, tied=True)
-
-
-def _critics_agree(held: _Held) -> _Outcome:
-    first, second = held.critics
-    return _Outcome(first if first == second and first is not None else held.lead)
-
-
-def _most_cautious(held: _Held) -> _Outcome:
-    """The lowest label said: the least guidance, and a seen mistake only if all say so."""
-    said = [*held.critics, held.judge, held.stress, held.lead]
-    return _Outcome(min((label for label in said if label is not None), default=None))
-
-
-_BY_LABELS: Final[Mapping[str, Callable[[_Held], _Outcome]]] = {
-    "lead": _lead,
-    "judge": _judge,
-    "majority_of_five": _majority_of_five,
-    "majority_of_three": _majority_of_three,
-    "critics_agree": _critics_agree,
-    "most_cautious": _most_cautious,
-}
-"""Rule that no confidence changes → the label that it gives."""
-
-RULES: Final = (
-    "lead",
-    "judge",
-    "majority_of_five",
-    "majority_of_three",
-    "critics_agree",
-    "confidence_weighted",
-    "most_cautious",
-)
-"""All rules, as tables list them. `lead` is what was logged."""
+Label = int | None
 
 
 class Aggregated(NamedTuple):
     """One item under one rule."""
 
-    mistake: int | None
-    guidance: int | None
+    mistake: Label
+    guidance: Label
     ties: int
     """Labels, of the two, that were tied."""
+
+
+def _under_rules(
+    said: Sequence[Label], judge_weight: int, lead_weight: int
+) -> dict[str, tuple[Label, bool]]:
+    """Rule → the label that it gives, and whether it was tied; `lead` is what was logged."""
+    first, second, judge, _, lead = said
+    known = [label for label in said if label is not None]
+    stated = (_UNSTATED, _UNSTATED, judge_weight, _UNSTATED, lead_weight)
+    return {
+        "lead": (lead, False),
+        "judge": (judge, False),
+        "majority_of_five": _largest(said, [1] * 5, lead),
+        "majority_of_three": _largest(said[2:], [1] * 3, lead),
+        "critics_agree": (lead if first is None or first != second else first, False),
+        "confidence_weighted": _largest(said, stated, lead),
+        # the least guidance, and a seen mistake only if all say so
+        "most_cautious": (min(known, default=None), False),
+    }
+
+
+def _largest(said: Sequence[Label], weights: Sequence[int], lead: Label) -> tuple[Label, bool]:
+    totals = Counter[Label]()
+    for label, weight in zip(said, weights, strict=True):
+        totals[label] += weight
+    del totals[None]
+    leaders = [label for label, weight in totals.items() if weight == max(totals.values())]
+    return (lead, True) if len(leaders) > 1 else (next(iter(leaders), None), False)
+
+
+RULES: Final = tuple(_under_rules([0] * 5, 1, 1))
+"""All rules, as tables list them."""
 
 
 def aggregated(record: OversightRecord) -> dict[str, Aggregated] | None:
@@ -144,26 +72,19 @@ def aggregated(record: OversightRecord) -> dict[str, Aggregated] | None:
     opinions = record.opinions
     if not opinions:
         return None
-    stated = {
-        opinion.agent: round(opinion.confidence * _WHOLE)
-        for opinion in opinions
-        if opinion.confidence is not None
+    stated = {o.agent: round(o.confidence * _WHOLE) for o in opinions if o.confidence is not None}
+    weights = (stated.get("judge", _UNSTATED), stated.get("lead", _UNSTATED))
+    return _aggregated(tuple(pair_of(opinion.labels) for opinion in opinions), *weights)
+
+
+@lru_cache(maxsize=1 << 16)
+def _aggregated(said: tuple[Pair, ...], judge: int, lead: int) -> dict[str, Aggregated]:
+    """Asked once of the same opinions: there are few."""
+    mistake, guidance = (_under_rules(labels, judge, lead) for labels in zip(*said, strict=True))
+    return {
+        rule: Aggregated(mistake[rule][0], guidance[rule][0], mistake[rule][1] + guidance[rule][1])
+        for rule in RULES
     }
-    weights = _Weights(**stated)
-    said = zip(*(pair_of(opinion.labels) for opinion in opinions), strict=True)
-    mistake, guidance = (_Held(labels[:2], *labels[2:]) for labels in said)
-    weighted = (_confidence_weighted(held, weights) for held in (mistake, guidance))
-    return {**_by_labels(mistake, guidance), "confidence_weighted": _both(*weighted)}
-
-
-@lru_cache(maxsize=4096)
-def _by_labels(mistake: _Held, guidance: _Held) -> Mapping[str, Aggregated]:
-    """The rules of labels, asked once of the same labels: there are few."""
-    return {name: _both(rule(mistake), rule(guidance)) for name, rule in _BY_LABELS.items()}
-
-
-def _both(mistake: _Outcome, guidance: _Outcome) -> Aggregated:
-    return Aggregated(mistake.label, guidance.label, mistake.tied + guidance.tied)
 
 
 class AdaptivePoint(NamedTuple):
@@ -196,59 +117,35 @@ def adaptive_curve(records: Sequence[OversightRecord]) -> AdaptiveCurve | None:
     Args:
         records: Items of one condition.
     """
-    quick = [record for record in records if record.quick is not None and not record.skipped]
+    quick = [(r, r.quick) for r in records if r.quick is not None and not r.skipped]
     if not quick:
         return None
-    calls = [call for record in quick for call in record.calls]
-    tokens = sum(call.input_tokens + call.output_tokens for call in calls)
-    return AdaptiveCurve(len(quick), len(calls), tokens, tuple(_points(quick)))
-
-
-def _points(quick: Sequence[OversightRecord]) -> list[AdaptivePoint]:
-    debated = sorted(
-        (record for record in quick if record.quick and record.quick.confidence is not None),
-        key=lambda record: -(record.quick.confidence or 0.0) if record.quick else 0.0,
-    )
     cells = np.zeros(18, dtype=np.int64)
-    for record in quick:
-        _move(cells, record, record.label, 1)
-    points = [AdaptivePoint(1.0, 0, 0, 0, _score(cells))]
-    calls = tokens = skipped = 0
-    for place, record in enumerate(debated):
-        _move(cells, record, record.label, -1)
-        _move(cells, record, record.quick.labels if record.quick else None, 1)
-        saved = _after_quick(record)
-        calls, tokens, skipped = calls + saved[0], tokens + saved[1], skipped + 1
-        level = _confidence(record)
-        if place + 1 == len(debated) or _confidence(debated[place + 1]) < level:
-            below = _confidence(debated[place + 1]) if place + 1 < len(debated) else -1.0
-            points.append(AdaptivePoint(below, skipped, calls, tokens, _score(cells)))
-    return points
 
+    def count(record: OversightRecord, labels: Labels | None, by: int) -> None:
+        if record.gold is not None:
+            actual = (record.gold.mistake, record.gold.guidance)
+            cells[list(cells_of(actual, pair_of(labels)))] += by
 
-def _confidence(record: OversightRecord) -> float:
-    return (record.quick.confidence or 0.0) if record.quick else 0.0
-
-
-def _move(cells: Ints, record: OversightRecord, labels: Labels | None, by: int) -> None:
-    """Count an item in, or out of, both confusion matrices."""
-    if record.gold is None:
-        return
-    mistake = 2 if labels is None else labels.mistake
-    guidance = 3 if labels is None else labels.guidance
-    cells[record.gold.mistake * 3 + mistake] += by
-    cells[6 + record.gold.guidance * 4 + guidance] += by
-
-
-def _score(cells: Ints) -> float:
-    return float(METRICS["headline"](cells))
-
-
-def _after_quick(record: OversightRecord) -> tuple[int, int]:
-    """Calls and tokens that come after the quick labels."""
-    later = [
-        call.input_tokens + call.output_tokens
-        for call in record.calls
-        if not call.key.startswith("0/")
+    for record, _ in quick:
+        count(record, record.label, 1)
+    stated = sorted(
+        (-q.confidence, i) for i, (_, q) in enumerate(quick) if q.confidence is not None
+    )
+    levels = [
+        (-low, [quick[i] for _, i in some]) for low, some in groupby(stated, lambda one: one[0])
     ]
-    return len(later), sum(later)
+    below = [level for level, _ in levels[1:]] + [-1.0]
+    points = [AdaptivePoint(1.0, 0, 0, 0, float(headline(cells)))]
+    for (_, some), threshold in zip(levels, below, strict=True):
+        _, skipped, calls, tokens, _ = points[-1]
+        for record, said in some:
+            count(record, record.label, -1)
+            count(record, said.labels, 1)
+            later = [call for call in record.calls if not call.key.startswith("0/")]
+            skipped, calls = skipped + 1, calls + len(later)
+            tokens += sum(call.input_tokens + call.output_tokens for call in later)
+        points.append(AdaptivePoint(threshold, skipped, calls, tokens, float(headline(cells))))
+    every = [call for record, _ in quick for call in record.calls]
+    tokens = sum(call.input_tokens + call.output_tokens for call in every)
+    return AdaptiveCurve(len(quick), len(every), tokens, tuple(points))

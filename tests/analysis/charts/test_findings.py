@@ -1,6 +1,8 @@
 """Titles say what the data say: with ties, with nothing, with few."""
 
 import itertools
+from dataclasses import replace
+from types import SimpleNamespace
 
 import polars as pl
 import pytest
@@ -12,7 +14,7 @@ from tutorsim.analysis.charts.image_formats import drawn, to_page_svg
 from tutorsim.analysis.charts.noise_floor import noise_figure
 from tutorsim.analysis.charts.other_rules import agreement_figure, identification_figure
 from tutorsim.analysis.charts.student_outcomes import personas_figure, scores_figure
-from tutorsim.analysis.charts.voters import labels_figure, margins_figure, pivotal_figure
+from tutorsim.analysis.report import voters
 from tutorsim.analysis.statistics.intervals_and_tests import Estimate, Interval, NotEstimable
 from tutorsim.analysis.systems.debate.charts import protocols_figure
 from tutorsim.analysis.systems.debate.recounted import ProtocolRow
@@ -28,6 +30,11 @@ def drawable(figure):
     [drawing] = drawn([made])
     assert "<path" in to_page_svg(drawing, name=figure.name, label=figure.finding)
     return figure.finding
+
+
+def drawn_of(declared, rows, of=None):
+    """A declared figure of stated rows."""
+    return replace(declared, rows=lambda of: rows.iter_rows(named=True))(of)
 
 
 def spans(*rows):
@@ -224,33 +231,33 @@ def labels(*ps):
     ],
 )
 def test_label_effects_are_claimed_only_below_the_level(ps, said):
-    assert drawable(labels_figure(labels(*ps))).startswith(said)
+    assert drawable(drawn_of(voters.labels_figure, labels(*ps))).startswith(said)
 
 
 def test_a_margin_that_no_ballot_can_move_is_drawn_and_not_counted_as_one():
-    found = margins_figure(frame("protocol margin turns", ("simple", 1, 4), ("simple", None, 2)))
-    assert (
-        drawable(found) == "One ballot cast otherwise would have changed the winner in 4 of 6 turns"
-    )
+    rows = frame("protocol margin turns", ("simple", 1, 4), ("simple", None, 2))
+    found = drawable(drawn_of(voters.margins_figure, rows))
+    assert found == "One ballot cast otherwise would have changed the winner in 4 of 6 turns"
+
+
+def pivotal(*rows, order=()):
+    """The figure of voters' turns, and of those in which their ballots decide."""
+    columns = "protocol voter turns pivotal_set pivotal"
+    of = SimpleNamespace(pivotality=frame(columns, *rows), candidates=order, unordered=False)
+    return voters.pivotal_figure(of)
 
 
 def test_pivotal_voters_are_compared_only_where_there_are_enough_ballots():
-    columns = "protocol voter turns certain ordered low high"
-    row = ("simple", "a", 10, 0.1, 0.2, 0.05, 0.5)
-    few = pivotal_figure(frame(columns, row), voters=["a"])
-    assert drawable(few) == "Pivotal voters in 10 ballots, too few for a comparison"
-    many = pivotal_figure(
-        frame(columns, row, ("simple", "b", 10, 0.1, 0.4, 0.1, 0.7)), voters=["a", "b"]
-    )
+    row = ("simple", "a", 10, 1, 2)
+    assert drawable(pivotal(row)) == "Pivotal voters in 10 ballots, too few for a comparison"
+    many = pivotal(row, ("simple", "b", 10, 1, 4), order=("b", "a"))
     assert drawable(many).startswith(
         "Dropping one voter's ballot changes the winner in 20 % to 40 %"
     )
 
 
 def test_of_many_voters_only_the_busiest_are_drawn_and_the_caption_says_so():
-    columns = "protocol voter turns certain ordered low high"
-    rows = [("simple", f"v{i:02d}", 10 + i, 0.1, 0.2, 0.1, 0.3) for i in range(20)]
-    found = pivotal_figure(frame(columns, *rows), voters=[row[1] for row in rows])
+    found = pivotal(*[("simple", f"v{i:02d}", 10 + i, 1, 2) for i in range(20)])
     assert found.data.get_column("voter").to_list() == [f"v{i:02d}" for i in range(8, 20)]
     assert found.caption.startswith("The 12 voters with most ballots, 8 others left out.")
     drawable(found)
@@ -310,9 +317,8 @@ EMPTY = pl.DataFrame()
         noise_figure(EMPTY),
         agreement_figure(EMPTY),
         identification_figure(EMPTY),
-        labels_figure(EMPTY),
-        margins_figure(EMPTY),
-        pivotal_figure(EMPTY, voters=[]),
+        drawn_of(voters.margins_figure, EMPTY),
+        pivotal(),
         scores_figure(EMPTY, max_turns=3, tasks=2),
         personas_figure(EMPTY, personas=[], conditions=[]),
     ],
@@ -321,3 +327,11 @@ EMPTY = pl.DataFrame()
 def test_without_data_there_is_a_reason_and_no_chart(figure):
     assert figure.chart is None
     assert figure.finding.startswith("No ")
+
+
+def test_without_known_labels_the_reason_is_said(monkeypatch):
+    unknown = [NotEstimable("no ballot has a known label")]
+    monkeypatch.setattr(voters, "label_positions", lambda source, **_: unknown)
+    found = voters.labels_figure(SimpleNamespace(source=None))
+    assert found.chart is None
+    assert found.finding == "No effect of labels can be estimated: no ballot has a known label."

@@ -7,7 +7,7 @@ from tutorsim.analysis.systems.oversight.delivered_guidance import (
     predicted,
     score_changes,
 )
-from tutorsim.analysis.systems.oversight.summary_and_report import document
+from tutorsim.analysis.systems.oversight.page import document
 from tutorsim.records.oversight import AuditedReply, Labels, OversightRecord
 
 ROLES = ("a", "b", "c")

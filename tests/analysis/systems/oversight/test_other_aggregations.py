@@ -7,8 +7,7 @@ from tutorsim.analysis.systems.oversight.other_aggregations import (
     adaptive_curve,
     aggregated,
 )
-from tutorsim.analysis.systems.oversight.scored_items import pair_of
-from tutorsim.analysis.systems.oversight.scores_by_group import Judged, evaluate
+from tutorsim.analysis.systems.oversight.scores import Judged, evaluate, pair_of
 from tutorsim.records import CallRecord
 
 # Permissive, strict, judge, stress, lead → rule: label. Counted by hand:

@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from tutorsim.analysis.systems.oversight.scores_by_group import Judged, baselines, evaluate
+from tutorsim.analysis.systems.oversight.scores import Judged, baselines, evaluate
 from tutorsim.records.oversight import gold_labels
 from tutorsim.systems.oversight.mrbench import read_mrbench
 

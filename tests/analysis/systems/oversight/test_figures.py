@@ -1,17 +1,15 @@
 """Charts say what their rows say, and are valid Vega-Lite; what cannot be drawn is left out."""
 
+from types import SimpleNamespace
+
 import altair as alt
 import pytest
 
 from tutorsim.analysis.charts.figure import spec
-from tutorsim.analysis.systems.oversight.charts import (
-    adaptive_figure,
-    calibration_figure,
-    rules_figure,
-    scores_figure,
-)
+from tutorsim.analysis.systems.oversight import figures
 from tutorsim.analysis.systems.oversight.delivered_guidance import Predicted
-from tutorsim.analysis.systems.oversight.summary_and_report import document, evidence_of
+from tutorsim.analysis.systems.oversight.evidence import Evidence
+from tutorsim.analysis.systems.oversight.page import document
 
 SHARES = {"guides": (0.25, 0.25), "gives_away": (0.0, 0.5), "hints": (0, 0)}
 PREDICTED = [
@@ -22,20 +20,25 @@ PREDICTED = [
 
 @pytest.fixture(scope="module")
 def evidence(played):
-    return evidence_of(played)
+    return Evidence(played)
+
+
+def audited(*by):
+    """What other rules would have delivered, as these conditions label it."""
+    return SimpleNamespace(predicted=[(who, one) for who in by for one in PREDICTED])
 
 
 def test_scores_are_those_of_the_table_from_best_to_worst(evidence):
-    figure = scores_figure(evidence.evaluations)
+    figure = figures.scores(evidence)
     headlines = figure.data["headline"].to_list()
     assert headlines == sorted(headlines, reverse=True)
     best = figure.data["condition"][0]
-    assert headlines[0] == evidence.evaluations[best].metrics["headline"].value
+    assert headlines[0] == evidence.scores[best].metrics["headline"].value
     assert f"{headlines[0]:.3f} ({best})" in figure.finding
 
 
 def test_the_adaptive_curve_is_drawn_from_quick_labels_to_full_debate(evidence):
-    figure = adaptive_figure(evidence.adaptive)
+    figure = figures.adaptive(evidence)
     rows = figure.data.rows_by_key(["series", "threshold"], unique=True)
     curve = evidence.adaptive
     assert rows["headline", 1.0] == (curve.points[0].headline,)
@@ -47,7 +50,7 @@ def test_the_adaptive_curve_is_drawn_from_quick_labels_to_full_debate(evidence):
 
 
 def test_dots_of_confidence_are_every_item_that_states_one(evidence):
-    figure = calibration_figure(evidence.calibrations)
+    figure = figures.calibration(evidence)
     stated = [
         r
         for records in evidence.conditions.values()
@@ -58,7 +61,7 @@ def test_dots_of_confidence_are_every_item_that_states_one(evidence):
 
 
 def test_ranges_of_rules_stand_below_what_was_delivered():
-    figure = rules_figure([("single", one) for one in PREDICTED])
+    figure = figures.rules(audited("single"))
     assert figure.data["rule"].unique(maintain_order=True).to_list() == [
         "(delivered)",
         "ranked",
@@ -67,7 +70,7 @@ def test_ranges_of_rules_stand_below_what_was_delivered():
     delivered = figure.data.row(0, named=True)
     assert (delivered["outcome"], delivered["least"], delivered["most"]) == ("gives away", 0.5, 0.5)
     assert "4 turns: 2 of 4 shares known exactly" in figure.finding
-    two = rules_figure([(who, one) for who in ("single", "hpo") for one in PREDICTED])
+    two = figures.rules(audited("single", "hpo"))
     assert set(two.data["format"]) == {"voted simple, by single", "voted simple, by hpo"}
     assert "on 4 turns" in two.finding
 
@@ -76,10 +79,11 @@ def test_without_gold_or_an_audit_nothing_is_drawn(evidence):
     unscored = evidence.adaptive._replace(
         points=tuple(p._replace(headline=float("nan")) for p in evidence.adaptive.points)
     )
-    assert adaptive_figure(unscored) is None
-    assert scores_figure({}) is None
-    assert calibration_figure({"single": []}) is None
-    assert rules_figure([]) is None
+    assert figures.adaptive(SimpleNamespace(adaptive=unscored)) is None
+    assert figures.adaptive(SimpleNamespace(adaptive=None)) is None
+    assert figures.scores(SimpleNamespace(scores={})) is None
+    assert figures.calibration(SimpleNamespace(calibrations=[])) is None
+    assert figures.rules(audited()) is None
 
 
 @pytest.mark.costly
@@ -92,10 +96,10 @@ def test_a_report_has_its_charts_and_a_summary_none(played):
 @pytest.mark.costly
 def test_every_chart_is_valid_vega_lite(evidence):
     for figure in (
-        scores_figure(evidence.evaluations),
-        adaptive_figure(evidence.adaptive),
-        calibration_figure(evidence.calibrations),
-        rules_figure([("single", one) for one in PREDICTED]),
+        figures.scores(evidence),
+        figures.adaptive(evidence),
+        figures.calibration(evidence),
+        figures.rules(audited("single")),
     ):
         made = spec(figure, provenance="stand-in (scripted)")
         kind = alt.FacetChart if "facet" in made else alt.LayerChart

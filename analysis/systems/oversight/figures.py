@@ -1,0 +1,232 @@
+"""Charts of oversight: scores, the adaptive debate, confidence, and what other rules delivered."""
+
+from collections.abc import Iterator, Mapping
+from typing import Any, Final
+
+import altair as alt
+import polars as pl
+
+from tutorsim.analysis.charts.figure import CASCADE, Drawing, inline, unchecked
+from tutorsim.analysis.charts.forms import NAMES, ONE, PERCENT, dots, steps, tips
+from tutorsim.analysis.charts.number_words import counted, percent
+from tutorsim.analysis.charts.style import ACCENT, INK, LOSS, MUTED, PLAIN
+from tutorsim.analysis.pages.declared import Row, figure
+from tutorsim.analysis.systems.oversight.evidence import Evidence
+from tutorsim.analysis.systems.oversight.other_aggregations import AdaptiveCurve, AdaptivePoint
+from tutorsim.analysis.systems.oversight.scores import HEADLINE
+
+__all__ = ["FIGURES", "adaptive", "calibration", "rules", "scores"]
+
+
+def _ends(data: pl.DataFrame, of: Evidence) -> str:
+    best, worst = data.row(0, named=True), data.row(-1, named=True)
+    return (
+        f"The headline goes from {worst['headline']:.3f} ({worst['condition']}) to "
+        f"{best['headline']:.3f} ({best['condition']})"
+    )
+
+
+@figure(
+    "scores",
+    finding=_ends,
+    method="An unjudged item is wrong for every score.",
+    alternative="{condition}: {headline:.3f}",
+    draw=lambda data, of: dots(
+        data, "headline", width=420, step=22, digits=".3f", more=["items:Q"]
+    ),
+    what=HEADLINE,
+)
+def scores(of: Evidence) -> Iterator[Row]:
+    """Headline: {what}. Bars are 95 % intervals over dialogues, if they are enough; their overlap
+    says little, as all conditions label the same replies: see the paired differences."""
+    found = {name: one.metrics["headline"] for name, one in of.scores.items()}
+    for name in sorted(found, key=lambda name: -found[name].value):
+        yield {
+            "condition": name,
+            "headline": found[name].value,
+            "lower": found[name].low,
+            "upper": found[name].high,
+            "items": of.scores[name].items,
+        }
+
+
+def _scored_points(curve: AdaptiveCurve) -> list[AdaptivePoint]:
+    """Points with a headline: without gold there is none, and no chart."""
+    return [point for point in curve.points if point.headline == point.headline]
+
+
+def _saved(data: pl.DataFrame, of: Any) -> str:
+    full, *_, quick = _scored_points(of.adaptive)
+    saved = percent(quick.calls_saved / max(of.adaptive.calls, 1))
+    return (
+        f"Without a debate {saved} of the calls are saved, and the headline goes from "
+        f"{full.headline:.3f} to {quick.headline:.3f}"
+    )
+
+
+_SERIES: Final = {
+    "headline": INK,
+    "debates skipped": ACCENT,
+    "calls saved": LOSS,
+    "tokens saved": PLAIN,
+}
+
+
+@figure(
+    "adaptive",
+    finding=_saved,
+    method="Quick labels were logged before every debate, which was then held anyway.",
+    alternative=lambda data, of: "; ".join(
+        f"threshold {p.threshold:g}: {p.skipped} skipped, headline {p.headline:.3f}, "
+        f"{p.calls_saved} calls saved"
+        for p in _scored_points(of.adaptive)
+    ),
+    draw=lambda data, of: steps(
+        data,
+        x=alt.X("threshold:Q", title="skip the debate above this confidence", scale=ONE),
+        y=alt.Y("share:Q", title="headline, and shares", scale=ONE),
+        colours=_SERIES,
+    ),
+    items=lambda data, of: counted(of.adaptive.items, "item"),
+)
+def adaptive(of: Evidence) -> Iterator[Row]:
+    """Exact for every threshold on {items}: the debate is skipped if the lead's quick confidence is
+    above it. At the right every debate is held; at the left the quick labels stand. Calls and
+    tokens are shares of those of the run."""
+    curve = of.adaptive
+    if curve is None:
+        return
+    for point in reversed(_scored_points(curve)):
+        shares = {
+            "headline": point.headline,
+            "debates skipped": point.skipped / curve.items,
+            "calls saved": point.calls_saved / max(curve.calls, 1),
+            "tokens saved": point.tokens_saved / max(curve.tokens, 1),
+        }
+        for series, share in shares.items():
+            yield {"series": series, "threshold": max(point.threshold, 0.0), "share": share}
+
+
+def _gap(data: pl.DataFrame, of: Evidence) -> str:
+    gap = data.select(((pl.col("confidence") - pl.col("right")) * pl.col("items")).sum()).item()
+    return (
+        f"The lead's stated confidence is on average {abs(gap) / data['items'].sum():.2f} "
+        f"{'above' if gap > 0 else 'below'} the share of items that it labels right"
+    )
+
+
+@unchecked
+def _beside_diagonal(data: pl.DataFrame, of: Evidence) -> Drawing:
+    ends = alt.Axis(format=".0%", values=[0, 0.5, 1])
+    line = (
+        alt.Chart()
+        .mark_rule(color=MUTED, strokeDash=[4, 4])
+        .encode(x=alt.datum(0), x2=alt.datum(1), y=alt.datum(0), y2=alt.datum(1))
+    )
+    marks = alt.Chart().mark_point(filled=True, color=ACCENT, opacity=0.85)
+    marks = marks.encode(
+        x=alt.X("confidence:Q", title="stated confidence", scale=ONE, axis=ends),
+        y=alt.Y("right:Q", title="both labels right", scale=ONE, axis=PERCENT),
+        size=alt.Size("items:Q", legend=None, scale=alt.Scale(range=[30, 400])),
+        tooltip=tips("condition:N", "confidence:Q|.2f", "right:Q|.2f", "items:Q"),
+    )
+    return (
+        alt.layer(line, marks)
+        .properties(data=inline(data), width=180, height=150)
+        .facet(facet=alt.Facet("condition:N", title=None), columns=3, spacing=40)
+    )
+
+
+@figure(
+    "calibration",
+    finding=_gap,
+    method="Unjudged items state no confidence.",
+    alternative="{condition}: stated {confidence:.2f}, right {right:.2f} of {items}",
+    draw=_beside_diagonal,
+    items=lambda data, of: counted(data["items"].sum(), "item"),
+)
+def calibration(of: Evidence) -> Iterator[Row]:
+    """Each dot is a fifth of the scale of confidence, its area by items; {items} in all. On the
+    line, confidence is what comes true; below it, the lead is too sure. Right means both
+    labels."""
+    for condition, one in of.calibrations:
+        yield {
+            "condition": condition,
+            "confidence": one.stated,
+            "right": one.right,
+            "items": one.items,
+        }
+
+
+_OUTCOMES: Final = {"gives_away": ("gives away", LOSS), "guides": ("guides", ACCENT)}
+_DELIVERED: Final = "(delivered)"
+
+
+def _exact(data: pl.DataFrame, of: Evidence) -> str:
+    others = data.filter(pl.col("rule") != _DELIVERED)
+    exact = others.filter(pl.col("least") == pl.col("most")).height
+    turns = sum({one.logged: one.turns for _, one in of.predicted}.values())
+    return (
+        f"What other rules would have delivered on {counted(turns, 'turn')}: "
+        f"{exact} of {counted(others.height, 'share')} known exactly, the others as ranges"
+    )
+
+
+@unchecked
+def _ranges(data: pl.DataFrame, of: Evidence) -> Drawing:
+    rules = data["rule"].unique(maintain_order=True).to_list()
+    names, colours = zip(*_OUTCOMES.values(), strict=True)
+    base = alt.Chart().encode(
+        y=alt.Y("rule:N", sort=rules, title=None, axis=NAMES),
+        yOffset=alt.YOffset("outcome:N", sort=list(names)),
+        color=alt.Color(
+            "outcome:N", title=None, scale=alt.Scale(domain=list(names), range=list(colours))
+        ),
+        tooltip=tips("rule:N", "outcome:N", "least:Q|.2f", "most:Q|.2f", "turns:Q"),
+    )
+    x = alt.X("least:Q", title="share of turns", scale=ONE, axis=PERCENT)
+    shape = alt.Shape("outcome:N", title=None, scale=alt.Scale(domain=list(names)))
+    bars = base.mark_bar(height=7, opacity=0.6).encode(x=x, x2=alt.X2("most:Q"))
+    points = base.mark_point(filled=True, size=45, opacity=1).encode(x=x, shape=shape)
+    return (
+        alt.layer(bars, points.transform_filter("datum.least == datum.most"))
+        .properties(data=inline(data), width=300, height=alt.Step(13))
+        .facet(facet=alt.Facet("format:N", title=None), columns=2, spacing=30)
+    )
+
+
+@figure(
+    "rules",
+    finding=_exact,
+    method="The recount of the audited run says who could have won under each rule; the labels are "
+    "those of this audit.",
+    alternative="{format}, {rule}, {outcome}: {least:.2f} to {most:.2f}",
+    draw=_ranges,
+    cascade=CASCADE,
+)
+def rules(of: Evidence) -> Iterator[Row]:
+    """Shares of turns whose reply gives the answer away, or guides. A bar holds every value that
+    the ballots allow; a dot is a share without a range. {cascade}"""
+    several = len({by for by, _ in of.predicted}) > 1
+    for by, one in of.predicted:
+        logged = [(_DELIVERED, one.delivered)] * (one.rule == one.first_rule)
+        for rule, shares in (*logged, (one.rule.replace("_", " "), one.shares)):
+            for name, (outcome, _) in _OUTCOMES.items():
+                least, most = shares[name]
+                yield {
+                    "format": f"voted {one.logged}" + (f", by {by}" if several else ""),
+                    "rule": rule,
+                    "outcome": outcome,
+                    "least": least,
+                    "most": most,
+                    "turns": one.turns,
+                }
+
+
+FIGURES: Final[Mapping[str, Any]] = {
+    "scores": (scores,),
+    "audit": (rules,),
+    "aggregation": (adaptive,),
+    "debates": (calibration,),
+}
+"""Section → its charts."""

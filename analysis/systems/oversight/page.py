@@ -1,0 +1,608 @@
+"""The summary, the report and the recount of an oversight run: every table, and where it stands."""
+
+from collections.abc import Iterator, Mapping
+from typing import Any, Final, get_args
+
+from tutorsim.analysis.charts.number_words import counted
+from tutorsim.analysis.counting.rule_definitions import TARGETS, conventions_of
+from tutorsim.analysis.metrics.retest.repeated_votes import AskedVote
+from tutorsim.analysis.pages.declared import Row, number, table
+from tutorsim.analysis.pages.printed import value_printed
+from tutorsim.analysis.report.document import Answer, Document, Section
+from tutorsim.analysis.statistics.intervals_and_tests import Estimate, NotEstimable, PermutationTest
+from tutorsim.analysis.systems.noise_floor import noise_section
+from tutorsim.analysis.systems.oversight.debate_diagnostics import (
+    brier,
+    debate_shares,
+    phases,
+    severity_errors,
+    sycophancy,
+)
+from tutorsim.analysis.systems.oversight.delivered_guidance import (
+    delivered_shares,
+    score_changes,
+)
+from tutorsim.analysis.systems.oversight.evidence import Evidence
+from tutorsim.analysis.systems.oversight.item_trace import telling
+from tutorsim.analysis.systems.oversight.other_aggregations import (
+    RULES,
+    AdaptiveCurve,
+    aggregated,
+)
+from tutorsim.analysis.systems.oversight.reply_readings import reread_label
+from tutorsim.analysis.systems.oversight.scores import (
+    BASELINES,
+    HEADLINE,
+    Over,
+    baselines,
+    by_condition,
+    changed_labels,
+    complete,
+    differences,
+    evaluate,
+    headline_of,
+    judged,
+    logged_pair,
+    pair_of,
+    relabelled,
+)
+from tutorsim.analysis.systems.system_view import SystemRun, framed
+from tutorsim.errors import UsageError
+from tutorsim.records import SystemSettings
+from tutorsim.records.oversight import LABELS, Labels, OversightRecord, gold_labels
+from tutorsim.vocabularies import READINGS
+
+PUBLISHED: Final = "tutorsim.analysis:data/oversight.toml"
+
+
+Rows = Iterator[Row]
+
+
+# --- Scores ---------------------------------------------------------------------------------------
+
+
+@table("items", "Items")
+def items(of: Evidence) -> Rows:
+    """Every item of the log. A repeated conversation is one dialogue."""
+    skips = any(record.skipped for record in of.records)
+    for condition, records in by_condition(of.records).items():
+        yield {
+            "condition": condition,
+            "items": len(records),
+            "dialogues": len({r.conversation for r in records}),
+            "failed": sum(r.status == "failed" for r in records),
+            "unjudged": sum(r.unjudged for r in records),
+            **({"skipped_debates": sum(r.skipped for r in records)} if skips else {}),
+            "with_gold": sum(r.gold is not None for r in records),
+            "calls": sum(len(r.calls) for r in records),
+        }
+
+
+_SCORES = [f"{label}_{score}" for label in LABELS for score in ("accuracy", "macro_f1")]
+_SHOWN: Final = (*_SCORES, "headline")
+
+
+def _method(of: Evidence) -> str:
+    intervals = (s.interval for e in of.scores.values() for s in e.metrics.values())
+    methods = (one.method for one in intervals if not isinstance(one, NotEstimable))
+    return next(methods, "no interval, as the dialogues are too few")
+
+
+@table(
+    "scores",
+    "Scores by condition",
+    headline=HEADLINE,
+    maps=lambda of: {"mistake_map": "lenient", "guidance_map": "plain", **of.settings},
+    method=_method,
+)
+def scores(of: Evidence) -> Rows:
+    """Headline: {headline}. Maps: mistake {maps[mistake_map]}, guidance {maps[guidance_map]}. In
+    brackets, {method}. An unjudged item is wrong for every score. Trivial baselines give every
+    item one class, and stand below."""
+    for condition, found in of.scores.items():
+        yield {
+            "condition": condition,
+            "items": found.items,
+            "dialogues": found.dialogues,
+            "unjudged": found.labels["guidance"].unjudged,
+            **{metric: number(found.metrics[metric]) for metric in _SHOWN},
+        }
+    every = max(of.judged.values(), key=len, default=[])
+    for name, trivial in baselines(every).items() if every else ():
+        label, value = BASELINES[name]
+        said = {f"{label}_{s}": f"{getattr(trivial, s):.4f}" for s in ("accuracy", "macro_f1")}
+        yield {
+            "condition": f"{name} ({label} = {value})",
+            "items": trivial.n,
+            "dialogues": len({item.conversation for item in every}),
+            "unjudged": 0,
+            **{metric: said.get(metric, "–") for metric in _SHOWN},
+        }
+
+
+_OFFICIAL: Final = {
+    ("guidance", "exact"): "guidance",
+    ("guidance", "lenient"): "guidance_lenient",
+    ("mistake", "lenient"): "mistake",
+}
+"""Label and setting of the shared task → our scores of it."""
+
+
+@table("official", "Official settings of the shared task")
+def official(of: Evidence) -> Rows:
+    """Maps: mistake lenient, guidance plain, whatever the study's. Lenient guidance takes partial
+    and effective together. Exact scores of the mistake are not printed: its labels are binary,
+    and a binary prediction cannot be one of three classes. The best results are of other test
+    data."""
+    groups = {name: judged(rs, gold=_official_gold) for name, rs in of.conditions.items()}
+    found = evaluate(groups, seed=of.seed, over=of.over)
+    for (label, setting), ours in _OFFICIAL.items():
+        cell = {"label": label, "setting": setting, "system": "bea_best"}
+        best = {
+            f"best_{s}": value_printed(
+                PUBLISHED, s, "BEA 2025 shared task, best of all teams", **cell
+            )
+            for s in ("accuracy", "macro_f1")
+        }
+        for condition, one in found.items():
+            said = {s: number(one.metrics[f"{ours}_{s}"]) for s in ("accuracy", "macro_f1")}
+            yield {"label": label, "setting": setting, "condition": condition, **said, **best}
+
+
+def _official_gold(record: OversightRecord) -> Labels | None:
+    said = record.annotation
+    return gold_labels(said, mistake_map="lenient", guidance_map="plain") if said else None
+
+
+@table("confusion", "Confusion matrices")
+def confusion(of: Evidence) -> Rows:
+    """Rows actual, columns predicted; a dash stands for a class that the label lacks."""
+    for condition, found in of.scores.items():
+        for label, matrix in found.confusion.items():
+            for actual, (*counts, unjudged) in enumerate(matrix.tolist()):
+                counts += [None] * (3 - len(counts))
+                yield {
+                    "condition": condition,
+                    "label": label,
+                    "actual": actual,
+                    **{f"predicted_{p}": count for p, count in enumerate(counts)},
+                    "unjudged": unjudged,
+                }
+
+
+@table("differences", "Paired differences of the headline")
+def paired(of: Evidence) -> Rows:
+    """First minus second, on the items that both have. Permutation test that swaps the two
+    conditions within whole dialogues; p-values corrected by Holm over all pairs."""
+    for row in of.differences:
+        if isinstance(row.test, PermutationTest):
+            yield {
+                "first": row.first,
+                "second": row.second,
+                "items": row.items,
+                "difference": row.test.difference,
+                "p_value": row.test.p_value,
+                "p_holm": row.p_holm,
+            }
+
+
+_ABLATION: Final = {name: name for name in ("no_briefing", "no_advocate", "no_debate")}
+_ABLATED: Final = {**_ABLATION, "hpo": "no_tuning"}
+"""Condition → its name in the printed table of parts taken away."""
+
+
+@table("ablation", "Parts of the debate taken away")
+def ablation(of: Evidence) -> Rows:
+    """The whole debate without one part. Printed: Table 2 of the oversight study, whose data and
+    models are others; its row of multi-turn debate stands beside `no_debate`."""
+    if "hpo" in of.scores and _ABLATION.keys() & of.scores.keys():
+        for condition, name in _ABLATED.items():
+            if condition in of.scores:
+                yield {
+                    "condition": condition,
+                    "headline": number(of.scores[condition].metrics["headline"]),
+                    "printed": _printed("macro_f1", "Table 2", label="both", system=name),
+                }
+
+
+def _printed(quantity: str, *where: str, **cell: str) -> float | None:
+    return value_printed(PUBLISHED, quantity, *where, **cell)
+
+
+_PRINTED: Final = (
+    ("mistake", "accuracy", "accuracy"),
+    ("mistake", "f1", "macro_f1"),
+    ("guidance", "accuracy", "accuracy"),
+    ("guidance", "f1", "macro_f1"),
+    ("both", "macro_f1", "value"),
+)
+"""Label and quantity as printed, and what we call it."""
+
+
+@table("printed", "Beside the oversight study's figures")
+def printed(of: Evidence) -> Rows:
+    """Printed: Tables 1 and 4, other data and other models. That study's confusion matrix of
+    guidance gives accuracy .8451 and macro-F1 .8437 where its text has .89 and .83; which items
+    its gold labels are of, it does not say."""
+    for condition, found in of.scores.items():
+        for label, quantity, ours in _PRINTED:
+            value = _printed(quantity, "Table 1", "Table 4", label=label, system=condition)
+            if value is not None:
+                scored = found.metrics["headline"] if label == "both" else found.labels[label]
+                yield {
+                    "condition": condition,
+                    "score": f"{label} {quantity}",
+                    "here": getattr(scored, ours, None),
+                    "printed": value,
+                }
+
+
+# --- What else the logged replies and opinions would have given -----------------------------------
+
+
+@table("readings", "Other readings of the replies")
+def readings(of: Evidence) -> Rows:
+    """The run reads as `standard`. `strict` takes exactly the form asked for; `lenient` the last
+    line of labels in any order, and types that the run forgives on a second asking. `changed`
+    counts labels, two an item. A reply that only the strict reader cannot read would have been
+    asked for again, which nobody recorded: the item has no label."""
+    for condition, logged in by_condition(complete(of.run.episodes)).items():
+        pairs = {name: [pair_of(reread_label(r, name)) for r in logged] for name in READINGS}
+        gold, standard = judged(logged), list(map(logged_pair, logged))
+        for name, said in (pairs | {"standard": standard}).items():
+            known = [pair for pair, record in zip(said, logged, strict=True) if record.gold]
+            yield {
+                "condition": condition,
+                "reading": name,
+                "items": len(said),
+                "changed": changed_labels(standard, said),
+                "unjudged": sum(None in pair for pair in said),
+                "headline": headline_of(relabelled(gold, known)),
+            }
+
+
+@table("aggregation", "Other ways to put the opinions together")
+def aggregation(of: Evidence) -> Rows:
+    """Exact, from the labels that critics, judge, stress tester and lead stated; `lead` is what was
+    logged. `changed` counts labels, two an item. A tie goes to the lead's label. An agent that
+    states no confidence has half a vote under `confidence_weighted`. Difference of the headline
+    to the logged one, paired, corrected by Holm."""
+    for condition, every in of.conditions.items():
+        records = [record for record in every if record.judge is not None]
+        labels = [rules for record in records if (rules := aggregated(record)) is not None]
+        gold = [rules for rules, record in zip(labels, records, strict=True) if record.gold]
+        base, logged = judged(records), list(map(logged_pair, records))
+        groups = {rule: relabelled(base, [row[rule][:2] for row in gold]) for rule in RULES}
+        found = evaluate(groups, seed=of.seed, over=of.over, metrics=["headline"])
+        tests = {row.first: row for row in differences(groups, seed=of.seed, against="lead")}
+        for rule in RULES if records else ():
+            pairs = [row[rule][:2] for row in labels]
+            tested = tests.get(rule)
+            test = tested.test if tested and tested.items else None
+            yield {
+                "condition": condition,
+                "rule": rule,
+                "items": len(pairs),
+                "changed": changed_labels(logged, pairs),
+                "ties": sum(row[rule].ties for row in labels),
+                "unjudged": sum(None in pair for pair in pairs),
+                **({"headline": number(found[rule].metrics["headline"])} if rule in found else {}),
+                **(
+                    {"difference": test.difference, "p_holm": tested.p_holm}
+                    if tested and isinstance(test, PermutationTest)
+                    else {}
+                ),
+            }
+
+
+_MOST_POINTS: Final = 24
+"""Rows of the adaptive curve that a table shows."""
+
+
+def _shown(curve: AdaptiveCurve) -> list[Any]:
+    last = len(curve.points) - 1
+    step = max(1, -(-len(curve.points) // _MOST_POINTS))
+    return [point for i, point in enumerate(curve.points) if i % step == 0 or i == last]
+
+
+@table(
+    "adaptive",
+    "What an adaptive debate would have been",
+    curve=lambda of: of.adaptive,
+    points=lambda of: len(of.adaptive.points),
+    shown=lambda of: len(_shown(of.adaptive)),
+)
+def adaptive(of: Evidence) -> Rows:
+    """Exact for every threshold: the debate is skipped if the quick confidence is above it.
+    {curve.items} items, {points} different outcomes, {shown} of them shown. Above 1 nothing is
+    skipped; below every stated confidence the quick labels stand."""
+    curve = of.adaptive
+    if curve is None:
+        return
+    for point in _shown(curve):
+        yield {
+            "skip_above": point.threshold,
+            "skipped": point.skipped,
+            "share_skipped": point.skipped / curve.items,
+            "calls_saved": point.calls_saved,
+            "tokens_saved": point.tokens_saved,
+            "headline": None if point.headline != point.headline else point.headline,
+        }
+
+
+# --- What the debates did -------------------------------------------------------------------------
+
+
+@table("diagnostics", "What happened in the debates")
+def diagnostics(of: Evidence) -> Rows:
+    """Each share with its count and what it is of. Sides are shown in an order drawn by hash."""
+    for condition, records in of.conditions.items():
+        blind = sycophancy(records)
+        shares = [*debate_shares(records), *severity_errors(records), *([blind] * bool(blind.of))]
+        for name, hits, n in shares:
+            yield {"condition": condition, "what": name, "share": hits / n, "count": hits, "of": n}
+
+
+def _brier(of: Evidence) -> str:
+    scores = {name: brier(records) for name, records in of.conditions.items()}
+    return ", ".join(f"{name} {score:.3f}" for name, score in scores.items() if score is not None)
+
+
+@table("calibration", "Confidence of the lead", brier=_brier)
+def confidence(of: Evidence) -> Rows:
+    """Right means both labels. Brier score (0 is best): {brier}. Unjudged items state none."""
+    for condition, one in of.calibrations:
+        yield {
+            "condition": condition,
+            "confidence": f"{one.low:.1f} to {one.high:.1f}",
+            "items": one.items,
+            "mean_confidence": one.stated,
+            "both_right": one.right,
+        }
+
+
+@table("cost", "Calls and tokens by phase")
+def cost(of: Evidence) -> Rows:
+    """Second askings are counted in their phase. A log has no times."""
+    for condition, records in of.conditions.items():
+        for phase in phases(records):
+            yield {
+                "condition": condition,
+                "phase": phase.phase,
+                "calls": phase.calls,
+                "calls_per_item": phase.calls / len(records),
+                "input_tokens": phase.input_tokens,
+                "output_tokens": phase.output_tokens,
+            }
+
+
+# --- Audits ---------------------------------------------------------------------------------------
+
+
+@table("delivered", "What the delivered replies do")
+def delivered(of: Evidence) -> Rows:
+    """Shares of the judged replies: guide (2), hint (1), give away or give no help (0), and
+    identify the mistake. In brackets, intervals at 95 % from a bootstrap over tasks, if they are
+    enough."""
+    for condition, records in of.conditions.items():
+        for found in delivered_shares(records, seed=of.seed):
+            yield {
+                "labelled_by": condition,
+                "by": found.grouping,
+                "group": found.group,
+                "replies": found.replies,
+                "unjudged": found.unjudged,
+                **{name: number(share) for name, share in found.shares.items()},
+            }
+
+
+@table("rules", "What other rules would have delivered", conventions=conventions_of(TARGETS))
+def other_rules(of: Evidence) -> Rows:
+    """The first row of each format is what was delivered. For every turn and rule the recount of
+    the run says which proposals could have won; the label of what it would have delivered is
+    among theirs. Sums over turns are ranges, not intervals of chance; `one_winner` counts turns
+    with one possible winner. The logged dialogue is held fixed, ties stay open, and a proposal
+    without a label could have any. {conventions}"""
+    for condition, found in of.predicted:
+        logged = [("(delivered)", None, found.delivered)] * (found.rule == found.first_rule)
+        for rule, one_winner, shares in (*logged, (found.rule, found.identified, found.shares)):
+            yield {
+                "labelled_by": condition,
+                "voted_in": found.logged,
+                "rule": rule,
+                "turns": found.turns,
+                "one_winner": one_winner,
+                **{name: _range(*ends) for name, ends in shares.items()},
+            }
+
+
+def _range(low: float, high: float) -> str:
+    return f"{low:.2f}" if low == high else f"{low:.2f} to {high:.2f}"
+
+
+@table("after", "What followed the delivered replies")
+def followed(of: Evidence) -> Rows:
+    """As logged. A link and no cause: whoever needs help gets other replies."""
+    for condition, records in of.conditions.items():
+        for guidance, change in score_changes(records, seed=of.seed).items():
+            if isinstance(change, Estimate):
+                yield {
+                    "labelled_by": condition,
+                    "guidance": guidance,
+                    "replies": change.n,
+                    "next_score_minus_this": number(change),
+                }
+
+
+# --- Pages ----------------------------------------------------------------------------------------
+
+_NO_GOLD: Final = (
+    "No item has gold labels: files of replies to be judged, and audits, come without annotations. "
+    "They can be run, and scored by nobody."
+)
+_SCORED: Final = (
+    "Labels against the published annotations. Intervals and tests take replies to one dialogue "
+    "together."
+)
+_AUDIT: Final = (
+    "Labels of the replies of a recorded run. They are the labels of this study's agents, not of "
+    "people."
+)
+_BRIEF: Final = (
+    ("scores", "Scores", _SCORED, items, scores),
+    ("audit", "What the audited run delivered", _AUDIT, delivered, other_rules, followed),
+    ("cost", "Calls", "", cost),
+)
+"""Sections of the summary: name, title, what it asks, tables."""
+_WHOLE: Final = (
+    (*_BRIEF[0], paired, official, printed, ablation, confusion),
+    _BRIEF[1],
+    (
+        "aggregation",
+        "What other aggregations would have labelled",
+        "Exact: the opinions are logged, and the debate is held fixed.",
+        *(aggregation, adaptive),
+    ),
+    (
+        "debates",
+        "What the debates did",
+        "Whether critics move, defences fail, the judge follows the order shown, and confidence "
+        "means anything.",
+        *(diagnostics, confidence),
+    ),
+    ("cost", "What it cost", "Calls and tokens as logged.", cost),
+)
+_RECOUNT: Final = (
+    _WHOLE[2],
+    (
+        "readings",
+        "What other readings of the replies would have labelled",
+        "Exact: raw replies are logged, and the debate is held fixed.",
+        readings,
+    ),
+)
+
+
+def _sections(of: Evidence, declared: Any, figures: Mapping[str, Any] = {}) -> Iterator[Section]:
+    for name, title, lead, *parts in declared:
+        tables = tuple(made for part in parts if (made := part(of)) is not None)
+        drawn = tuple(f for make in figures.get(name, ()) if (f := make(of)) is not None)
+        if name == "scores" or tables:
+            lead = _NO_GOLD if name == "scores" and not of.has_gold else lead
+            yield Section(name, title, lead, drawn, tables)
+
+
+def document(run: SystemRun, brief: bool) -> Document:
+    """The terminal's summary (brief), or the report (whole)."""
+    of = Evidence(run)
+    figures: Mapping[str, Any] = {}
+    if not brief:
+        from tutorsim.analysis.systems.oversight import figures as drawn  # loads slowly
+
+        figures = drawn.FIGURES
+    noise = noise_section(run, _vote_of, cluster=lambda record: record.conversation)
+    return framed(
+        run,
+        summary=_summary(of),
+        answers=tuple(_answers(of)),
+        sections=(
+            *_sections(of, _BRIEF if brief else _WHOLE, figures),
+            *([noise] if noise else []),
+        ),
+        dialogues=() if brief else telling(run.episodes),
+        facts=_facts(of),
+    )
+
+
+def _vote_of(vote: AskedVote) -> str:
+    """Condition and label of a vote."""
+    return f"{vote.turn.place.condition}, {vote.turn.candidates[0].rpartition('_')[0]}"
+
+
+_SETTABLE: Final[Mapping[str, tuple[str, ...]]] = {"over": get_args(Over), "reading": READINGS}
+"""What `--set` takes for a recount → its values."""
+
+
+def recount(run: SystemRun, changes: Mapping[str, tuple[str, ...]]) -> Document:
+    """Other ways to put the logged opinions together, and the adaptive debate.
+
+    Args:
+        run: The run.
+        changes: `over`: `dialogues` (the default) or `items`; `reading`: how the replies are
+            read before anything is put together, `standard` as in the run.
+
+    Raises:
+        UsageError: If another setting or value is given.
+    """
+    for key, values in changes.items():
+        if len(values) != 1 or values[0] not in _SETTABLE.get(key, ()):
+            listed = ", ".join(f"{name}={'|'.join(one)}" for name, one in _SETTABLE.items())
+            raise UsageError(
+                f"{key}={','.join(values)} cannot be set for a recount of opinions.",
+                why="Every aggregation and every threshold is counted anyway.",
+                hint=f"What can be set, one value each: {listed}.",
+            )
+    chosen: dict[str, Any] = {key: value for key, (value,) in changes.items()}
+    of = Evidence(run, **chosen)
+    return framed(
+        run,
+        summary="What other ways to put the logged opinions together would have labelled.",
+        answers=(),
+        sections=tuple(_sections(of, _RECOUNT)),
+        facts=_facts(of),
+    )
+
+
+def _summary(of: Evidence) -> str:
+    replies = counted(
+        len({(r.benchmark, r.task_id) for r in of.records}), "reply", plural="replies"
+    )
+    dialogues = len({r.conversation for r in of.records})
+    what = f"{replies} of tutors to {counted(dialogues, 'dialogue')}"
+    if any(record.audited is not None for record in of.records):
+        what = f"{replies} of a recorded run, on {counted(dialogues, 'task')}"
+    return (
+        f"Labels of {what}, under {counted(len(of.conditions), 'condition')}: did the reply "
+        "identify the student's mistake, and does it guide or give the answer away?"
+    )
+
+
+def _answers(of: Evidence) -> Iterator[Answer]:
+    if of.has_gold:
+        known = {name: one.metrics["headline"] for name, one in of.scores.items()}
+        best = max(known, key=lambda name: known[name].value)
+        yield Answer(
+            "Which condition labels best?",
+            f"{best}, headline {number(known[best])}",
+            "Mean of both macro-F1, with its interval over dialogues; intervals that overlap leave "
+            "the order open.",
+            "scores",
+        )
+    if of.has_gold and {"hpo", "single"} <= of.scores.keys():
+        row = next(r for r in of.differences if {r.first, r.second} == {"hpo", "single"})
+        told = ("not estimable", f"{getattr(row.test, 'reason', '').capitalize()}.")
+        if isinstance(row.test, PermutationTest):
+            gain = row.test.difference * (1 if row.first == "hpo" else -1)
+            told = (
+                f"{100 * gain:+.1f} points of the headline",
+                f"p = {row.p_holm:.3f}, corrected over all pairs; {row.items} items in both.",
+            )
+        yield Answer("Is the debate better than the lead alone?", *told, "scores")
+    every = [record for records in of.conditions.values() for record in records]
+    yield Answer(
+        "How many items have no label?",
+        f"{sum(record.unjudged for record in every)} of {len(every)}",
+        "Replies that could not be read after a second asking. They are wrong for every score.",
+        "scores",
+    )
+
+
+def _facts(of: Evidence) -> tuple[tuple[str, str], ...]:
+    study = of.run.head.study
+    assert isinstance(study, SystemSettings)
+    settings = {**of.settings, **study.settings.get("models", {})}
+    return (
+        ("Conditions", ", ".join(study.conditions)),
+        *((name.replace("_", " ").capitalize(), str(value)) for name, value in settings.items()),
+        ("Seed of the draws", str(of.seed)),
+    )

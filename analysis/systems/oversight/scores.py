@@ -1,0 +1,423 @@
+"""Labels against gold: accuracy, macro-F1 and the headline, over items or whole dialogues.
+
+Everything is counted from confusion matrices, rows actual and columns predicted, with one more
+column for the unjudged: an item without a label is wrong for every score and no false positive of
+any class. The matrices of both labels stand side by side in 18 cells, and every score takes cells
+of shape (…, 18): one item set and ten thousand resamples are scored alike.
+
+Replies to one dialogue are not independent, so whole dialogues are drawn and swapped. Drawing items
+is what the oversight study did; it stays as a choice and says of itself that it is too narrow.
+"""
+
+from collections import Counter
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from functools import cache, lru_cache
+from itertools import combinations, product
+from typing import Final, Literal, NamedTuple
+
+import numpy as np
+import numpy.typing as npt
+
+from tutorsim.analysis.statistics.intervals_and_tests import (
+    FEWEST_TASKS,
+    LEVEL,
+    Estimate,
+    Interval,
+    NotEstimable,
+    PermutationTest,
+    holm,
+)
+from tutorsim.records.oversight import Labels, OversightRecord
+
+__all__ = [
+    "BASELINES",
+    "HEADLINE",
+    "METRICS",
+    "Difference",
+    "Evaluation",
+    "Judged",
+    "Over",
+    "Pair",
+    "Scores",
+    "baselines",
+    "by_condition",
+    "cells_of",
+    "changed_labels",
+    "complete",
+    "differences",
+    "evaluate",
+    "headline",
+    "headline_of",
+    "judged",
+    "logged_pair",
+    "pair_of",
+    "relabelled",
+]
+
+Floats = npt.NDArray[np.float64]
+Ints = npt.NDArray[np.int64]
+Over = Literal["dialogues", "items"]
+Pair = tuple[int | None, int | None]
+"""Mistake and guidance; `None`: unjudged."""
+
+HEADLINE: Final = "mean of the macro-F1 of both labels"
+DRAWS: Final = 10_000
+_BATCH: Final = 500_000
+"""Drawn clusters held at once: few megabytes."""
+_NEAR: Final = 1e-12
+
+
+# --- Items ----------------------------------------------------------------------------------------
+
+
+class Judged(NamedTuple):
+    """One item's gold and labels."""
+
+    item: str
+    """What it is paired by between conditions."""
+    conversation: str
+    gold: tuple[int, int]
+    predicted: Pair
+
+
+def complete(records: Sequence[OversightRecord]) -> list[OversightRecord]:
+    """Items that came to their end."""
+    return [record for record in records if record.status == "complete"]
+
+
+def by_condition(records: Sequence[OversightRecord]) -> dict[str, list[OversightRecord]]:
+    """Condition → its items, in the order of the log."""
+    groups: dict[str, list[OversightRecord]] = {}
+    for record in records:
+        groups.setdefault(record.condition, []).append(record)
+    return groups
+
+
+def pair_of(labels: Labels | None) -> Pair:
+    """Labels as a pair."""
+    return (None, None) if labels is None else (labels.mistake, labels.guidance)
+
+
+def logged_pair(record: OversightRecord) -> Pair:
+    """The logged outcome."""
+    return pair_of(record.label)
+
+
+def changed_labels(before: Sequence[Pair], after: Sequence[Pair]) -> int:
+    """How many labels differ, two an item."""
+    pairs = Counter(zip(before, after, strict=True)).items()
+    return sum(n * sum(old != new for old, new in zip(*pair, strict=True)) for pair, n in pairs)
+
+
+def judged(
+    records: Sequence[OversightRecord],
+    gold: Callable[[OversightRecord], Labels | None] = lambda record: record.gold,
+) -> list[Judged]:
+    """Items with gold labels, by default under the study's maps, and their logged labels."""
+    return [
+        Judged(
+            f"{record.benchmark}.{record.task_id}.{record.repeat}",
+            record.conversation,
+            (actual.mistake, actual.guidance),
+            logged_pair(record),
+        )
+        for record in records
+        if (actual := gold(record)) is not None
+    ]
+
+
+def relabelled(items: Sequence[Judged], pairs: Sequence[Pair]) -> list[Judged]:
+    """Items with other labels: a pair for each."""
+    return [Judged(*one[:3], pair) for one, pair in zip(items, pairs, strict=True)]
+
+
+# --- Scores of confusion cells --------------------------------------------------------------------
+
+_CLASSES: Final = {"mistake": 2, "guidance": 3}
+"""Label → number of its classes, which are 0, 1, …"""
+_CELLS: Final = {"mistake": slice(0, 6), "guidance": slice(6, 18)}
+
+
+def _confusion(cells: npt.NDArray[np.number], label: str) -> Floats:
+    """Shape (…, k, k + 1)."""
+    k = _CLASSES[label]
+    return np.asarray(cells[..., _CELLS[label]].reshape(*cells.shape[:-1], k, k + 1), np.float64)
+
+
+def cells_of(gold: tuple[int, int], pair: Pair) -> tuple[int, int]:
+    """Where an item is counted, of 18 cells."""
+    mistake, guidance = pair
+    return (
+        gold[0] * 3 + (2 if mistake is None else mistake),
+        6 + gold[1] * 4 + (3 if guidance is None else guidance),
+    )
+
+
+def _lenient(guidance: Floats) -> Floats:
+    """Three classes of guidance as two: 0, and 1 or 2 together. Shape (…, 2, 3)."""
+    rows = np.stack((guidance[..., 0, :], guidance[..., 1:, :].sum(axis=-2)), axis=-2)
+    return np.stack((rows[..., 0], rows[..., 1] + rows[..., 2], rows[..., 3]), axis=-1)
+
+
+def _accuracy(confusion: Floats) -> Floats:
+    return _ratio(np.trace(confusion, axis1=-2, axis2=-1), confusion.sum(axis=(-2, -1)))
+
+
+def _macro_f1(confusion: Floats) -> Floats:
+    """Mean F1, 2TP / (2TP + FP + FN), of the classes that are actual or predicted."""
+    hits = np.diagonal(confusion, axis1=-2, axis2=-1)
+    f1 = _ratio(2 * hits, confusion.sum(axis=-1) + confusion.sum(axis=-2)[..., :-1])
+    there = ~np.isnan(f1)
+    return _ratio(np.where(there, f1, 0).sum(axis=-1), there.sum(axis=-1))
+
+
+def _ratio(top: npt.NDArray[np.number], bottom: npt.NDArray[np.number]) -> Floats:
+    """Quotients, `nan` where the lower number is 0."""
+    missing = np.full(np.shape(bottom), np.nan)
+    quotients: Floats = np.divide(top, bottom, out=missing, where=np.asarray(bottom) != 0)
+    return quotients
+
+
+def headline(cells: npt.NDArray[np.number]) -> Floats:
+    """Mean of the macro-F1 of both labels. Shape (…)."""
+    return (_macro_f1(_confusion(cells, "mistake")) + _macro_f1(_confusion(cells, "guidance"))) / 2
+
+
+METRICS: Final[Mapping[str, Callable[[npt.NDArray[np.number]], Floats]]] = {
+    "mistake_accuracy": lambda cells: _accuracy(_confusion(cells, "mistake")),
+    "mistake_macro_f1": lambda cells: _macro_f1(_confusion(cells, "mistake")),
+    "guidance_accuracy": lambda cells: _accuracy(_confusion(cells, "guidance")),
+    "guidance_macro_f1": lambda cells: _macro_f1(_confusion(cells, "guidance")),
+    "guidance_lenient_accuracy": lambda cells: _accuracy(_lenient(_confusion(cells, "guidance"))),
+    "guidance_lenient_macro_f1": lambda cells: _macro_f1(_lenient(_confusion(cells, "guidance"))),
+    "headline": headline,
+}
+"""Score → from cells of shape (…, 18) to shape (…)."""
+
+
+class Scores(NamedTuple):
+    """Scores of one label."""
+
+    n: int
+    unjudged: int
+    accuracy: float
+    macro_f1: float
+
+
+def _scores(confusion: Floats) -> Scores:
+    n, unjudged = int(confusion.sum()), int(confusion[:, -1].sum())
+    return Scores(n, unjudged, float(_accuracy(confusion)), float(_macro_f1(confusion)))
+
+
+# --- Groups of items ------------------------------------------------------------------------------
+
+
+class Evaluation(NamedTuple):
+    """One group's scores."""
+
+    items: int
+    dialogues: int
+    confusion: Mapping[str, Ints]
+    """Label → matrix of shape (k, k + 1), the unjudged last."""
+    labels: Mapping[str, Scores]
+    metrics: Mapping[str, Estimate]
+    """Scores of `METRICS` with their intervals."""
+
+
+class Difference(NamedTuple):
+    """Two groups on the items that both have."""
+
+    first: str
+    second: str
+    metric: str
+    items: int
+    test: PermutationTest | NotEstimable
+    """First minus second."""
+    p_holm: float | None
+    """Corrected over all pairs of the metric; `None` without a test."""
+
+
+BASELINES: Final[Mapping[str, tuple[str, int]]] = {
+    "always yes": ("mistake", 1),
+    "always effective": ("guidance", 2),
+}
+"""Trivial baseline → label and the class that it always gives."""
+
+
+def baselines(items: Sequence[Judged]) -> dict[str, Scores]:
+    """Trivial baselines on the items' gold: name → scores of the label that it is of."""
+    found = {}
+    for name, (label, value) in BASELINES.items():
+        cells = _counted([one._replace(predicted=(value, value)) for one in items], "dialogues")
+        found[name] = _scores(_confusion(cells.sum(axis=0), label))
+    return found
+
+
+def _counted(items: Sequence[Judged], over: Over) -> Ints:
+    """Counts of each cluster, shape (clusters, 18); clusters by name, so that no draw depends on
+    the order of the items."""
+    names = [one.conversation if over == "dialogues" else one.item for one in items]
+    number = {name: place for place, name in enumerate(sorted(set(names), key=repr))}
+    cells = np.zeros((len(number), 18), dtype=np.int64)
+    for (name, gold, pair), n in Counter(
+        (name, one.gold, one.predicted) for name, one in zip(names, items, strict=True)
+    ).items():
+        cells[number[name], cells_of(gold, pair)] += n
+    return cells
+
+
+def evaluate(
+    groups: Mapping[str, Sequence[Judged]],
+    *,
+    seed: int,
+    over: Over = "dialogues",
+    metrics: Sequence[str] = tuple(METRICS),
+) -> dict[str, Evaluation]:
+    """Score groups of labelled items; an empty group has no evaluation.
+
+    Args:
+        groups: Name → items with gold.
+        seed: Of the draws.
+        over: What is drawn.
+        metrics: Scores that get an interval; without any, nothing is drawn.
+    """
+    found = {}
+    for name, items in groups.items():
+        if items:
+            cells = _counted(items, over)
+            drawn = (
+                np.concatenate([w @ cells for w in _drawn(len(cells), seed)]) if metrics else cells
+            )
+            total = cells.sum(axis=0)
+            confusion = {label: _confusion(total, label) for label in _CLASSES}
+            found[name] = Evaluation(
+                items=len(items),
+                dialogues=len({one.conversation for one in items}),
+                confusion={label: matrix.astype(np.int64) for label, matrix in confusion.items()},
+                labels={label: _scores(matrix) for label, matrix in confusion.items()},
+                metrics={
+                    metric: _estimate(
+                        float(METRICS[metric](total)),
+                        METRICS[metric](drawn),
+                        len(items),
+                        len(cells),
+                        over,
+                    )
+                    for metric in metrics
+                },
+            )
+    return found
+
+
+def headline_of(items: Sequence[Judged]) -> float | None:
+    """The headline of some items, without an interval; `None` without items."""
+    return float(headline(_counted(items, "items").sum(axis=0))) if items else None
+
+
+@lru_cache(maxsize=2)
+def _drawn(n: int, seed: int) -> tuple[Floats, ...]:
+    """How often each of n clusters is drawn with replacement, in batches of draws."""
+    rng, found = np.random.default_rng(seed), []
+    batch = max(1, _BATCH // n)
+    for start in range(0, DRAWS, batch):
+        size = min(batch, DRAWS - start)
+        drawn = rng.integers(0, n, (size, n)) + np.arange(size)[:, None] * n
+        times = np.bincount(drawn.ravel(), minlength=size * n)
+        found.append(times.reshape(size, n).astype(np.float64))
+    return tuple(found)
+
+
+def _estimate(value: float, drawn: Floats, n: int, clusters: int, over: Over) -> Estimate:
+    """A score with its percentile interval."""
+    if clusters < FEWEST_TASKS:
+        why = f"too few {over} for an interval: {clusters}, it takes {FEWEST_TASKS}"
+        return Estimate(value, n, NotEstimable(why))
+    low, high = np.nanquantile(drawn, [(1 - LEVEL) / 2, (1 + LEVEL) / 2])
+    method = f"percentile bootstrap over {clusters} {over}, {DRAWS:,} draws"
+    if over == "items":
+        method += "; too narrow, as replies to one dialogue are not independent"
+    return Estimate(value, n, Interval(float(low), float(high), method))
+
+
+def differences(
+    groups: Mapping[str, Sequence[Judged]],
+    *,
+    seed: int,
+    metrics: Sequence[str] = ("headline",),
+    against: str | None = None,
+) -> list[Difference]:
+    """Paired differences between groups, on the items that both have, corrected by Holm.
+
+    Args:
+        groups: Name → items with gold.
+        seed: Of the draws.
+        metrics: Scores to compare.
+        against: The one group that all others are compared with; every pair when left out.
+    """
+    pairs = [pair for pair in combinations(groups, 2) if against is None or against in pair]
+    pairs = [(b, a) if a == against else (a, b) for a, b in pairs]
+    named = {name: {one.item: one for one in items} for name, items in groups.items()}
+    both = {(a, b): tuple(item for item in named[a] if item in named[b]) for a, b in pairs}
+
+    @cache  # one group stands in several pairs on the same items
+    def cells(name: str, items: tuple[str, ...]) -> Ints:
+        return _counted([named[name][item] for item in items], "dialogues")
+
+    sides = {pair: np.stack([cells(name, both[pair]) for name in pair]) for pair in pairs}
+    found = []
+    for metric in metrics:
+        tests = _swap_tests(sides, METRICS[metric], seed)
+        known = {pair: t.p_value for pair, t in tests.items() if isinstance(t, PermutationTest)}
+        adjusted = holm(known)
+        found += [
+            Difference(*pair, metric, len(both[pair]), tests[pair], adjusted.get(pair))
+            for pair in pairs
+        ]
+    return found
+
+
+def _swap_tests(
+    sides: Mapping[tuple[str, str], Ints], score: Callable[[Floats], Floats], seed: int
+) -> dict[tuple[str, str], PermutationTest | NotEstimable]:
+    """Tests that two conditions score the same, by swapping them within whole dialogues.
+
+    Enumerated if the swaps are no more than would be drawn; pairs of as many dialogues share
+    their swaps.
+
+    Args:
+        sides: Pair → counts of shape (2, clusters, 18).
+        score: From cells of shape (…, 18).
+        seed: Of the draws.
+    """
+    tests: dict[tuple[str, str], PermutationTest | NotEstimable] = {}
+    for n in dict.fromkeys(counts.shape[1] for counts in sides.values()):
+        pairs = [pair for pair, counts in sides.items() if counts.shape[1] == n]
+        if n < 2:
+            few = NotEstimable("pairs of fewer than two dialogues have no distribution")
+            tests |= dict.fromkeys(pairs, few)
+            continue
+        one, other = (np.stack([sides[pair][i] for pair in pairs]).sum(axis=1) for i in (0, 1))
+        gap = np.concatenate([sides[pair][1] - sides[pair][0] for pair in pairs], axis=1)
+        observed, exact, made = score(one) - score(other), 2**n <= DRAWS, 0
+        beyond = np.zeros(len(pairs), dtype=np.int64)
+        for swaps in _swaps(n, exact, seed):
+            moved = (swaps @ gap.astype(np.float64)).reshape(len(swaps), len(pairs), -1)
+            apart = np.abs(score(one + moved) - score(other - moved)) >= np.abs(observed) - _NEAR
+            beyond += np.count_nonzero(apart, axis=0)
+            made += len(swaps)
+        drawn = 0 if exact else 1  # the swaps seen are one of the draws
+        for pair, difference, count in zip(pairs, observed.tolist(), beyond, strict=True):
+            p = (int(count) + drawn) / (made + drawn)
+            tests[pair] = PermutationTest(difference, p, n, exact)
+    return tests
+
+
+def _swaps(n: int, exact: bool, seed: int) -> Iterator[Floats]:
+    """Which dialogues are swapped, in batches of shape (batch, n)."""
+    if exact:
+        yield np.array(list(product((0.0, 1.0), repeat=n)))
+        return
+    rng = np.random.default_rng(seed)
+    batch = max(1, _BATCH // n)
+    for start in range(0, DRAWS, batch):
+        yield rng.integers(0, 2, (min(batch, DRAWS - start), n)).astype(np.float64)

@@ -138,12 +138,22 @@ def emit_json(value: Any) -> None:
 
 
 def show_error(error: TutorsimError) -> None:
-    """Show what happened, why, and what to do, on stderr; a part a line where nobody sees it."""
+    """Show what happened, why, and what to do, on stderr; a part a line where nobody sees it.
+
+    No credential is shown, wherever the error has it from.
+    """
+    from tutorsim.replay.leaked_keys import without_keys
+
+    credentials = [
+        os.environ.get(name, "") for name in ("ANTHROPIC_API_KEY", "ANTHROPIC_AUTH_TOKEN")
+    ]
+    what, why, hint = (
+        safe(without_keys(part, credentials)) for part in (error.what, error.why, error.hint)
+    )
     console = err()
     whole = not console.is_terminal
-    console.print(Text("Error: ", style="bold red") + safe(error.what), soft_wrap=whole)
-    for part, style in ((error.why, ""), (error.hint, "green")):
+    console.print(Text("Error: ", style="bold red") + what, soft_wrap=whole)
+    for part, style in ((why, "none"), (hint, "green")):
         if part:
-            text = safe(part)
-            text.stylize(style or "none")
-            console.print(text, soft_wrap=whole)
+            part.stylize(style)
+            console.print(part, soft_wrap=whole)

@@ -247,6 +247,8 @@ def with_credentials(make: Callable[..., C], placeholder: str | None) -> C:
         options["base_url"] = f"https://{DEFAULT_HOST}"
     try:
         client = make(**options)
+    except httpx2.InvalidURL as error:
+        raise _bad_url("A part of it is none of a URL.") from error
     except (anthropic.AnthropicError, ValueError, OSError) as error:
         raise UsageError(
             "The credentials in the environment cannot be used.",
@@ -285,11 +287,15 @@ def _check_usable(client: anthropic.Anthropic | anthropic.AsyncAnthropic) -> Non
             )
     url = client.base_url
     if url.scheme not in ("http", "https") or not url.host:
-        raise UsageError(
-            f"The base URL {str(url)!r} cannot be used.",
-            why="It has no scheme, or no host." if url.scheme != "" else "It has no scheme.",
-            hint="Set ANTHROPIC_BASE_URL to a URL such as https://api.anthropic.com, or unset it.",
-        )
+        raise _bad_url("It has no scheme, or no host." if url.scheme else "It has no scheme.")
+
+
+def _bad_url(why: str) -> UsageError:
+    return UsageError(
+        "The base URL of the endpoint cannot be used; as it may hold a password, it is not shown.",
+        why=why,
+        hint="Set ANTHROPIC_BASE_URL to a URL such as https://api.anthropic.com, or unset it.",
+    )
 
 
 def _has_credentials(client: anthropic.Anthropic | anthropic.AsyncAnthropic) -> bool:

@@ -11,11 +11,13 @@ from typing import Any, Final
 
 from tutorsim.errors import RecordingRefused
 
-__all__ = ["REDACTED", "key_shaped", "redacted", "refuse_keys", "without_secrets"]
+__all__ = ["REDACTED", "key_shaped", "redacted", "refuse_keys", "without_keys", "without_secrets"]
 
 REDACTED: Final = "[credential]"
 _SHOWN: Final = 8
 """Characters of a key that a message shows."""
+_SHORTEST: Final = 8
+"""Characters of a credential; shorter texts stand in for one where any will do."""
 _SHAPES: Final = re.compile(
     r"sk-ant-[A-Za-z0-9_-]{16,}"
     r"|sk-(?:proj-)?[A-Za-z0-9]{32,}"
@@ -35,6 +37,12 @@ def key_shaped(text: str) -> list[str]:
     if "\\u00" in text:
         text = _ESCAPED.sub(lambda found: chr(int(found[1], 16)), text)
     return [f"{found[:_SHOWN]}…" for found in dict.fromkeys(_SHAPES.findall(text))]
+
+
+def without_keys(text: str, secrets: Sequence[str]) -> str:
+    """A message without credentials in use, and with the beginning alone of what looks like one."""
+    known = [secret for secret in secrets if len(secret) >= _SHORTEST]
+    return _SHAPES.sub(lambda found: f"{found[0][:_SHOWN]}…", _redacted(text, known))
 
 
 def refuse_keys(texts: Mapping[str, Any], secrets: Sequence[str]) -> None:

@@ -1,6 +1,7 @@
 """No key gets into a recording, and one that is there is found."""
 
 import json
+import tomllib
 from collections.abc import Callable
 from hashlib import sha256
 from pathlib import Path
@@ -122,6 +123,23 @@ def test_a_key_in_an_option_is_refused(
     assert "must not be recorded" in said.err
     assert not (tmp_path / "c").exists()
     assert endpoint.sent == []
+
+
+@pytest.mark.parametrize("key", [OTHER, "a relay's own password"])
+@pytest.mark.parametrize(
+    "setting", [{"name": "@ !"}, {"@": 1}, {"personas": ["@"]}, {"benchmarks": {"@": {}}}]
+)
+def test_what_is_wrong_with_a_study_is_told_without_the_keys_in_it(
+    setting: dict[str, Any], key: str, write_grid: Any, shell: Any, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("ANTHROPIC_AUTH_TOKEN", "a relay's own password")
+    study = write_grid()
+    table = tomllib.loads(study.read_text())
+    study.write_text(tomli_w.dumps(table | json.loads(json.dumps(setting).replace("@", key))))
+    said = shell("run", study, "--dry-run")
+    assert said.code == 2
+    assert key not in said.err
+    assert "sk-ant-a…" in said.err or "[credential]" in said.err
 
 
 @pytest.mark.loopback

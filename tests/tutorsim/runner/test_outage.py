@@ -205,7 +205,14 @@ def test_a_key_with_a_line_break_is_refused_before_anything_is_sent(
     assert not (tmp_path / "cassettes").exists()
 
 
-@pytest.mark.parametrize("url", ["127.0.0.1:8808", "api.anthropic.com", "ftp://host", "http://"])
+@pytest.mark.parametrize(
+    "url",
+    [
+        *("127.0.0.1:8808", "api.anthropic.com", "ftp://host", "http://"),
+        *("u:pa55word@host", "htps://u:pa55word@host", "https://u:pa55word@", "//u:pa55word@host"),
+        *("https://u:pa55word@host:port", "https://u:pa55word@[::1", "https://u:pa55word\x01@host"),
+    ],
+)
 def test_a_base_url_that_is_none_is_refused(
     url: str, write_grid: Any, run: Any, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -213,7 +220,8 @@ def test_a_base_url_that_is_none_is_refused(
     monkeypatch.setenv("ANTHROPIC_BASE_URL", url)
     said = run(write_grid())
     assert said.code == 2
-    assert "The base URL" in said.err
+    assert said.err.startswith("Error: The base URL")
+    assert "pa55word" not in said.err
 
 
 @pytest.mark.loopback

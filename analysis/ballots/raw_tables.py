@@ -15,11 +15,13 @@ import polars as pl
 from tutorsim.analysis.ballots.row_refusals import unreadable
 from tutorsim.named_files import open_named, read_named
 
-__all__ = ["CELL_SUFFIXES", "Cells", "read_cells"]
+__all__ = ["CELL_SUFFIXES", "Cells", "read_cells", "without_formulas"]
 
 _SEPARATORS: Final = ",;\t|"
 _HEAD: Final = 1 << 16
 """Bytes read to find the separator."""
+_FORMULA: Final = "'*[=+\\-@\t\r\n＝＋－＠]"
+"""How a cell begins that a spreadsheet would run, or that has had apostrophes set before it."""
 
 
 class Cells(NamedTuple):
@@ -59,7 +61,34 @@ _TWICE: Final = "_duplicated_0"
 Raw = tuple[pl.DataFrame, tuple[str, ...]]
 
 
+def without_formulas(frame: pl.DataFrame) -> pl.DataFrame:
+    """A table for CSV that no spreadsheet runs: an apostrophe stands before what it would.
+
+    Reading the file takes the apostrophes off again.
+    """
+    return frame.with_columns(pl.col(pl.String).str.replace(f"^({_FORMULA})", "'${1}"))
+
+
+def _with_formulas(frame: pl.DataFrame) -> Raw:
+    """The cells as they were before `without_formulas`."""
+    kept = pl.col(pl.String).str.contains(f"^'{_FORMULA}")
+    cells = sum(frame.select(kept.sum()).row(0)) if frame.width else 0
+    if not cells:
+        return frame, ()
+    note = (
+        f"{cells} cell{'s begin' if cells > 1 else ' begins'} with an apostrophe that keeps a "
+        "spreadsheet from running it; it is no part of the cell"
+    )
+    return frame.with_columns(pl.col(pl.String).str.replace(f"^'({_FORMULA})", "${1}")), (note,)
+
+
 def _read_csv(file: Path) -> Raw:
+    frame, notes = _csv_as_it_stands(file)
+    frame, more = _with_formulas(frame)
+    return frame, (*notes, *more)
+
+
+def _csv_as_it_stands(file: Path) -> Raw:
     with open_named(file) as opened:
         head = opened.read(_HEAD)
     separator = _separator(head)

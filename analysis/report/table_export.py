@@ -13,6 +13,7 @@ from typing import Final, Literal, get_args
 import polars as pl
 
 from tutorsim.analysis.ballots.preflib import Groups, preflib_text
+from tutorsim.analysis.ballots.raw_tables import without_formulas
 from tutorsim.analysis.ballots.recount_source import Source, provenance_words
 from tutorsim.analysis.runs.exported_tables import TABLES
 from tutorsim.analysis.systems import view_of
@@ -45,8 +46,9 @@ def export(source: Source, folder: Path, format: ExportFormat = "parquet") -> li
     """Write the tables into a folder, and ranked and approval ballots as PrefLib into `preflib/`.
 
     The tables are `episodes`, `turns`, `ballots`, `proposals` and `calls`, one file each; for
-    ballots from elsewhere there is only `ballots`. CSV holds lists as JSON. What answered the calls
-    goes with every file: in the column `provenance`, and in the head of PrefLib files.
+    ballots from elsewhere there is only `ballots`. CSV holds lists as JSON, and an apostrophe
+    before what a spreadsheet would run. What answered the calls goes with every file: in the
+    column `provenance`, and in the head of PrefLib files.
 
     Returns:
         What was written, in order.
@@ -182,7 +184,9 @@ class TableFile:
             return
         with self._parts[0].open("ab") as file:
             if self._ending == "csv":
-                _lists_as_json(frame).write_csv(file, include_header=not file.tell())
+                without_formulas(_lists_as_json(frame)).write_csv(
+                    file, include_header=not file.tell()
+                )
             else:
                 frame.write_ndjson(file)
 

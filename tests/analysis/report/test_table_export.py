@@ -1,3 +1,4 @@
+import csv
 import json
 from collections.abc import Callable
 from pathlib import Path
@@ -101,6 +102,28 @@ def test_ballots_from_elsewhere_export_as_ballots_only(tmp_path: Path) -> None:
     (tmp_path / "v.soc").write_text("2: 1,2\n")
     written = export(open_source(tmp_path / "v.soc"), tmp_path / "out")
     assert [path.name for path in written] == ["ballots.parquet", "v.t1.vote_final.soc"]
+
+
+NAMES = ("=HYPERLINK(x)", "'=x", "+1", "-2", "@a", "\t=b", "''-c", "'d", "＝e", "plain -f")
+
+
+def test_no_name_is_a_formula_in_csv_and_each_reads_back(tmp_path: Path) -> None:
+    rows = [
+        f'{{"episode_id": "e", "turn": 1, "stage": "final", "voter": "v", "candidate": '
+        f'{json.dumps(name)}, "mass": {int(name == "+1")}, "protocol": "simple"}}'
+        for name in NAMES
+    ]
+    (tmp_path / "b.jsonl").write_text("\n".join(rows), encoding="utf-8")
+    source = open_source(tmp_path / "b.jsonl")
+    export(source, tmp_path / "out", "csv")
+    with (tmp_path / "out" / "ballots.csv").open(newline="", encoding="utf-8") as file:
+        written = {row["candidate"] for row in csv.DictReader(file)}
+    assert not {name for name in written if name.lstrip("'")[0] in "=+-@\t＝" and name[0] != "'"}
+    assert written >= {"'=HYPERLINK(x)", "''=x", "'d", "plain -f"}
+    again = open_source(tmp_path / "out" / "ballots.csv")
+    assert set(again.ballots["candidate"]) == set(NAMES)
+    assert again.ballots.equals(source.ballots)
+    assert any("apostrophe" in note for note in again.notes)
 
 
 def test_the_same_source_gives_the_same_bytes(source: Any, tmp_path: Path) -> None:

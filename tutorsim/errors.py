@@ -27,9 +27,10 @@
 An error has three parts: what (with the offending value), why, and what to do next.
 """
 
-from typing import ClassVar
+from typing import ClassVar, Literal
 
 __all__ = [
+    "Away",
     "BallotFileError",
     "BudgetReached",
     "CallFailed",
@@ -157,6 +158,11 @@ class Interrupted(TutorsimError):
     exit_code = 130
 
 
+Away = Literal["nobody", "broken", "busy"]
+"""Why the same call may be answered later: nothing answers at the endpoint's address; a connection
+breaks, or the endpoint has an error of its own; the endpoint says that it has too much to do."""
+
+
 class CallFailed(TutorsimError):
     """A model call failed after the client's own retries; its episode is marked failed.
 
@@ -165,7 +171,7 @@ class CallFailed(TutorsimError):
         why: The reason, where it is not in `what` already.
         hint: What to do next.
         key: The call's key within its episode.
-        unreachable: Whether nothing answered, so that the same call may be answered later.
+        away: Why the same call may be answered later; `None` where it may not.
     """
 
     def __init__(
@@ -175,11 +181,11 @@ class CallFailed(TutorsimError):
         why: str = "",
         hint: str = "",
         key: str = "",
-        unreachable: bool = False,
+        away: Away | None = None,
     ) -> None:
         super().__init__(what, why=why, hint=hint)
         self.key = key
-        self.unreachable = unreachable
+        self.away = away
 
 
 class SandboxError(TutorsimError):

@@ -6,6 +6,8 @@ import json
 import os
 import re
 import signal
+import socket
+import struct
 import subprocess
 import sys
 import threading
@@ -141,7 +143,10 @@ class Endpoint:
         return False
 
     def _answer(self, writer: asyncio.StreamWriter, call: str, body: Any, kind: str | None) -> bool:
-        if kind == "drop":
+        if kind == "reset":  # a socket that is closed without lingering sends a reset
+            linger = struct.pack("ii", 1, 0)
+            writer.get_extra_info("socket").setsockopt(socket.SOL_SOCKET, socket.SO_LINGER, linger)
+        if kind in ("drop", "reset"):
             return False
         data = self.rewrite(call, json.dumps(self._message(call, body)).encode())
         status, more = 200, {}
@@ -428,8 +433,8 @@ def retested_once(recorded_once: Recorded, tmp_path_factory: pytest.TempPathFact
     shutil.copytree(recorded_once.cassettes, folder)
     with pytest.MonkeyPatch.context() as patch, Serving(patch) as endpoint:
         endpoint.votes = {"vote_initial/scaffolding": "none of them"}
-        endpoint.fault = lambda call, attempt: "500" if call == RETEST_FAILURE else None
-        args = ["tutorsim", "retest", str(folder), "--repeats", "2", "--max-retries", "0"]
+        endpoint.fault = lambda call, attempt: "400" if call == RETEST_FAILURE else None
+        args = ["tutorsim", "retest", str(folder), "--repeats", "2"]
         patch.setattr(sys, "argv", args)
         with pytest.raises(SystemExit) as ended:
             main()

@@ -48,7 +48,7 @@ _SENDING: Final = (
         type=click.FloatRange(min=0),
         default=600.0,
         show_default=True,
-        help="Seconds to wait, and try on, while nothing answers; 0 marks calls failed instead.",
+        help="Seconds to try on while the endpoint is away or overloaded; 0 marks calls failed.",
     ),
     click.option(
         "--max-usd",
@@ -193,7 +193,7 @@ def record_study(
     if failed:
         err().print(
             f"{len(failed)} episode(s) failed. The same command with --retry-errors takes them up "
-            "again; without it, only those whose connection failed."
+            "again; without it, only those that an outage failed."
         )
         raise click.exceptions.Exit(1)
 

@@ -171,7 +171,10 @@ def _show_end(
     for failure in failures[:5]:
         console.print(safe(f"Failed: {failure.key}: {failure.error}"), soft_wrap=True)
     if failures:
-        console.print(f"{len(failures)} call(s) failed; --retry-errors asks for them again.")
+        console.print(
+            f"{len(failures)} call(s) failed. The same command with --retry-errors asks for them "
+            "again; without it, only for those that an outage failed."
+        )
         raise click.exceptions.Exit(1)
 
 

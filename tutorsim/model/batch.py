@@ -14,9 +14,9 @@ import anthropic
 import httpx2
 import orjson
 
-from tutorsim.errors import UsageError
+from tutorsim.errors import Away, UsageError
 from tutorsim.model.call import CALL_HEADER, Request
-from tutorsim.model.failure_causes import is_unreachable
+from tutorsim.model.failure_causes import away
 from tutorsim.model.sdk_model import (
     MESSAGES_PATH,
     carried_by,
@@ -69,12 +69,12 @@ class BatchTrouble(Exception):
 
     Args:
         what: What it gave instead.
-        unreachable: Whether nothing answered.
+        away: Why it may be, as in `CallFailed`; `None` where nothing says.
     """
 
-    def __init__(self, what: str, *, unreachable: bool = False) -> None:
+    def __init__(self, what: str, away: Away | None = None) -> None:
         super().__init__(what)
-        self.unreachable = unreachable
+        self.away = away
 
 
 class Entry(NamedTuple):
@@ -273,12 +273,11 @@ async def _answered(asked: Awaitable[httpx2.Response], path: str) -> httpx2.Resp
         raise _no_batches(error) from error
     except anthropic.APIStatusError as error:
         if error.status_code >= FOR_GOOD or error.status_code in PASSING:
-            away = is_unreachable(None, error.status_code)
-            raise BatchTrouble(error_text(error), unreachable=away) from error
+            raise BatchTrouble(error_text(error), away(None, error.status_code)) from error
         raise _refused(error) from error
     except anthropic.AnthropicError as error:
-        away = is_unreachable(error.__cause__)
-        raise carried_by(error) or BatchTrouble(error_text(error), unreachable=away) from error
+        why = away(error.__cause__)
+        raise carried_by(error) or BatchTrouble(error_text(error), why) from error
 
 
 def _compact(message: object) -> bytes:

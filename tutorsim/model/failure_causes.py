@@ -4,7 +4,9 @@ from typing import Final
 
 import httpx2
 
-__all__ = ["UNREACHABLE", "NotAMessage", "connection_text", "is_unreachable"]
+from tutorsim.errors import Away
+
+__all__ = ["OF_THE_MOMENT", "NotAMessage", "away", "connection_text"]
 
 _NOBODY: Final = "The connection failed: nothing answers at the endpoint's address"
 _CLOSED: Final = "The connection failed: it was closed without a reply"
@@ -12,10 +14,16 @@ _CUT: Final = "The connection failed: the reply was cut off"
 _BROKEN: Final = "The connection failed: it broke"
 _BEFORE: Final = "The connection failed or the reply was cut off"
 """What earlier versions said of all of these."""
-UNREACHABLE: Final = (_NOBODY, _CLOSED, _CUT, _BROKEN, _BEFORE, "HTTP 502", "HTTP 503", "HTTP 504")
-"""How the error of an episode begins that failed because the endpoint was not reached."""
-_AWAY: Final = (502, 503, 504)
-"""Statuses that a relay gives while what is behind it does not answer."""
+_BUSY: Final = (429, 503, 529)
+"""Statuses by which an endpoint says that it has too much to do."""
+_PASSING: Final = (408, 409)
+"""Further statuses below 500 that are of the moment and not of the call."""
+OF_THE_MOMENT: Final = (
+    *(_NOBODY, _CLOSED, _CUT, _BROKEN, _BEFORE),
+    *(f"HTTP {status}" for status in (*_PASSING, 429)),
+    "HTTP 5",
+)
+"""How the error of an episode begins that may not fail when the same call is made later."""
 
 
 class NotAMessage(httpx2.RemoteProtocolError):
@@ -46,11 +54,20 @@ def connection_text(cause: BaseException | None) -> str:
             return _BROKEN
 
 
-def is_unreachable(cause: BaseException | None, status: int | None = None) -> bool:
-    """Whether nothing answered at all, so that the same call may be answered later.
+def away(cause: BaseException | None, status: int = 0) -> Away | None:
+    """Why the same call may be answered later; `None` where it may not.
 
     Args:
         cause: What came between; `None` where a reply came.
-        status: Of the reply.
+        status: Of the reply; 0 where none came.
     """
-    return isinstance(cause, httpx2.ConnectError | httpx2.ConnectTimeout) or status in _AWAY
+    if status in _BUSY:
+        return "busy"
+    match cause:
+        case NotAMessage() | httpx2.ReadTimeout():
+            return None
+        case httpx2.ConnectError() | httpx2.ConnectTimeout():
+            return "nobody"
+        case httpx2.TransportError():
+            return "broken"
+    return "broken" if status >= 500 or status in _PASSING else None

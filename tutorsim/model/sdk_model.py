@@ -19,9 +19,9 @@ import anthropic
 import httpx2
 from anthropic.resources.messages import DEPRECATED_MODELS
 
-from tutorsim.errors import CallFailed, UsageError
+from tutorsim.errors import Away, CallFailed, UsageError
 from tutorsim.model.call import CALL_HEADER, Call, Reply
-from tutorsim.model.failure_causes import connection_text, is_unreachable
+from tutorsim.model.failure_causes import away, connection_text
 from tutorsim.model.json_bodies import json_value
 
 __all__ = [
@@ -163,13 +163,11 @@ class SdkModel:
             )
         except anthropic.APIStatusError as error:
             refused = refusal(error.status_code, told(error), call.request.model)
-            away = is_unreachable(None, error.status_code)
-            raise refused or call_failed(call, error_text(error), unreachable=away) from error
+            why = away(None, error.status_code)
+            raise refused or call_failed(call, error_text(error), why) from error
         except anthropic.AnthropicError as error:
-            away = is_unreachable(error.__cause__)
-            raise (
-                carried_by(error) or call_failed(call, error_text(error), unreachable=away)
-            ) from error
+            why = away(error.__cause__)
+            raise carried_by(error) or call_failed(call, error_text(error), why) from error
 
     def _warn_once(self, model: str) -> None:
         said = retirement(model)
@@ -384,13 +382,14 @@ def _one_line(text: str) -> str:
     return " ".join("".join(c if c.isprintable() else " " for c in text).split())
 
 
-def call_failed(call: Call, reason: str, *, unreachable: bool = False) -> CallFailed:
+def call_failed(call: Call, reason: str, away: Away | None = None) -> CallFailed:
     """The error for a call that is given up."""
     return CallFailed(
         f"{reason}.",
-        hint="Take the episode up again with `--retry-errors`.",
+        hint="Take the episode up again with "
+        + ("the same command." if away else "`--retry-errors`."),
         key=str(call.key),
-        unreachable=unreachable,
+        away=away,
     )
 
 

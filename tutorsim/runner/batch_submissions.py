@@ -19,7 +19,7 @@ from tutorsim.errors import CallFailed, RecordingError, TutorsimError
 from tutorsim.model.batch import BatchEndpoint, BatchResults, BatchTrouble, Entry
 from tutorsim.model.batch_call_ids import CustomId
 from tutorsim.replay.safe_files import AppendFile
-from tutorsim.runner.outage import Outage
+from tutorsim.runner.outage import Attempts, Outage
 from tutorsim.runner.recording_stop import Stop
 
 __all__ = ["BATCHES_FILE", "Submission", "Submissions"]
@@ -162,23 +162,21 @@ class Submissions:
 
     async def _patiently(self, ask: Callable[[], Awaitable[T]]) -> T:
         """Ask until there is an answer: a few times, and for as long as an outage may last."""
-        again = False
+        attempts = Attempts()
         while True:
-            before = self._outage.answers
+            attempts.answers_before = self._outage.answers
             try:
                 found = await self._tried(ask)
             except BatchTrouble as trouble:
                 failed = CallFailed(
-                    f"The batch endpoint does not answer ({trouble}).",
-                    unreachable=trouble.unreachable,
+                    f"The batch endpoint does not answer ({trouble}).", away=trouble.away
                 )
-                if not await self._outage.may_be_over(failed, answers_before=before, again=again):
+                if not await self._outage.may_be_over(failed, attempts):
                     raise TutorsimError(
                         "The batch endpoint does not answer.",
                         why=f"{trouble}, {self._max_retries + 1} times.",
                         hint="The same command goes on from here; batches that were sent are kept.",
                     ) from trouble
-                again = True
             else:
                 self._outage.answered()
                 return found

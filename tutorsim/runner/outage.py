@@ -1,4 +1,4 @@
-"""Outages: while nothing answers, wait with growing pauses, and end early where nothing works."""
+"""Outages: while the endpoint is away, wait with growing pauses; end early where nothing works."""
 
 import time
 from collections.abc import Callable
@@ -8,7 +8,7 @@ from typing import Final
 from tutorsim.errors import CallFailed, TutorsimError
 from tutorsim.runner.recording_stop import Stop
 
-__all__ = ["Outage"]
+__all__ = ["Attempts", "Outage"]
 
 ALIKE: Final = 8
 """Calls that fail in the same words, before any has worked, until nothing more is sent."""
@@ -23,7 +23,7 @@ class Outage:
     """What is known of whether the endpoint answers.
 
     Args:
-        limit: Seconds for which it may answer nothing; with 0 nothing is waited for.
+        limit: Seconds for which it may be away; with 0 nothing is waited for.
         stop: Ends a pause.
         note: Receives a sentence when an outage begins and when it is over.
     """
@@ -35,6 +35,8 @@ class Outage:
     """Replies since the command began."""
     _since: float | None = None
     """When the first call failed after the latest reply."""
+    _hit: list["Attempts"] = field(default_factory=list)
+    """The calls that failed after the latest reply."""
     _failures: list[str] = field(default_factory=list)
     """What was said of failed calls before any worked."""
 
@@ -44,49 +46,71 @@ class Outage:
         if self._since is not None:
             self.note("the endpoint answers again.")
         self._since = None
+        self._hit.clear()
 
-    async def may_be_over(self, error: CallFailed, *, answers_before: int, again: bool) -> bool:
+    async def may_be_over(self, error: CallFailed, attempts: "Attempts") -> bool:
         """Wait for the endpoint after a failed call, if it is away.
 
-        A call that fails for the first time may have been made before the outage began, so that
-        others were answered meanwhile; it is made again like those that came later.
+        A call that fails while others are answered may have been made before an outage began, so
+        it is made once more; where the endpoint says that it has too much to do, for as long as
+        an outage may last.
 
         Args:
             error: How the call failed.
-            answers_before: Number of replies when it was made.
-            again: Whether it failed before, with a pause between.
+            attempts: What is known of the call.
 
         Returns:
             Whether the call should be made again; otherwise it failed on its own.
 
         Raises:
-            TutorsimError: If nothing works from the start, or has answered for too long.
+            TutorsimError: If nothing works from the start, or has been answered for too long.
         """
         if not self.answers:
             self._end_if_nothing_works(error)
-        if not (error.unreachable and self.limit):
+        if not (error.away and self.limit):
             return False
-        if self.answers != answers_before:
-            if not again:
-                await self.stop.pause(SHORTEST)
-            return not again
         now = time.monotonic()
+        if self.answers != attempts.answers_before:
+            if attempts.alone_since is None:
+                attempts.alone_since = now
+            elif error.away != "busy" or now - attempts.alone_since >= self.limit:
+                return False
+            await self._pause(now - attempts.alone_since)
+            return True
         if self._since is None:
             self._since = now
             self.note(f"{error.what} Waiting for it, at most {self.limit:,.0f} seconds.")
+        if not any(attempts is other for other in self._hit):
+            self._hit.append(attempts)
         lasted = now - self._since
         if lasted >= self.limit:
+            if len(self._hit) == 1:  # the last call of all: whose fault it is cannot be told
+                return False
             raise _ended(error, f"It has been away for {lasted:,.0f} seconds.")
-        pause = min(max(SHORTEST, lasted / 2), LONGEST, self.limit - lasted)
-        await self.stop.pause(pause)
+        await self._pause(lasted)
         return True
 
+    async def _pause(self, lasted: float) -> None:
+        await self.stop.pause(min(max(SHORTEST, lasted / 2), LONGEST, self.limit - lasted))
+
     def _end_if_nothing_works(self, error: CallFailed) -> None:
-        if error.unreachable and self.limit:
+        if self.limit and error.away == "busy":
+            return
+        if self.limit and error.away == "nobody":
             raise _ended(error, "No call has been answered since the command began.")
         self._failures.append(error.what)
         if len(self._failures) >= ALIKE and len(set(self._failures)) == 1:
             raise _ended(error, f"The first {ALIKE} calls all failed like this.")
+
+
+@dataclass
+class Attempts:
+    """What is known of a call that is made again while it fails."""
+
+    answers_before: int = 0
+    """Number of replies to all calls when it was made last."""
+    alone_since: float | None = None
+    """When it first failed while others were answered."""
 
 
 def _ended(error: CallFailed, why: str) -> TutorsimError:

@@ -24,7 +24,7 @@ from tutorsim.runner.batch_submissions import Submissions
 from tutorsim.runner.batching import BatchModel, Prepaid
 from tutorsim.runner.cost_cap import Budget
 from tutorsim.runner.event_loop import run_in_loop
-from tutorsim.runner.outage import Outage
+from tutorsim.runner.outage import Attempts, Outage
 from tutorsim.runner.person import Person
 from tutorsim.runner.recording_stop import Gate, Stop, stop_on_interrupt
 from tutorsim.runner.wave_barrier import Muster
@@ -199,25 +199,24 @@ class Line:
         async with self._free:
             if failed is not None:
                 raise CallFailed(failed.error, key=failed.key)
-            again = False
+            attempts = Attempts()
             while True:
-                before = self._outage.answers
+                attempts.answers_before = self._outage.answers
                 try:
                     reply = await self._asked(tape, call)
                     self._outage.answered()
                     return reply
                 except CallFailed as error:
-                    if not await self._is_made_again(error, before, again=again):
+                    if not await self._is_made_again(error, attempts):
                         raise CallFailed(error.what, why=error.why, key=str(call.key)) from error
-                    again = True
                 except TutorsimError as error:
                     self._stop.because(error)
                     raise
 
-    async def _is_made_again(self, error: CallFailed, answers_before: int, *, again: bool) -> bool:
-        """Whether a call that failed is made again, because nothing answered."""
+    async def _is_made_again(self, error: CallFailed, attempts: Attempts) -> bool:
+        """Whether a call that failed is made again, because the endpoint was away."""
         try:
-            return await self._outage.may_be_over(error, answers_before=answers_before, again=again)
+            return await self._outage.may_be_over(error, attempts)
         except TutorsimError as reason:
             self._stop.because(reason)
             raise

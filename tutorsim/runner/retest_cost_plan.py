@@ -11,6 +11,7 @@ from tutorsim.errors import UsageError
 from tutorsim.mechanisms.flow import ask_each
 from tutorsim.mechanisms.retest_prompts import AskedTogether
 from tutorsim.model import Call, Reply
+from tutorsim.model.failure_causes import OF_THE_MOMENT
 from tutorsim.records import Failure
 from tutorsim.replay.episode_recording import Deck, Tape
 from tutorsim.replay.retest_folder import RetestManifest, retest_folder
@@ -199,10 +200,15 @@ def plan_retest(
 def failed_before(
     earlier: RetestManifest | None, *, retry_errors: bool
 ) -> dict[tuple[str, str], Failure]:
-    """Calls to leave failed, by episode and key."""
+    """Calls to leave failed, by episode and key: not those that an outage failed."""
     if earlier is None or retry_errors:
         return {}
-    return {(e.episode_id, f.key): f for e in earlier.episodes for f in e.failures}
+    return {
+        (e.episode_id, f.key): f
+        for e in earlier.episodes
+        for f in e.failures
+        if not f.error.startswith(OF_THE_MOMENT)
+    }
 
 
 def _held(recording: Recording, episode_id: str) -> Tape | None:

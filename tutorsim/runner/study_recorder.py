@@ -8,7 +8,7 @@ from pathlib import Path
 from tutorsim.errors import UsageError
 from tutorsim.mechanisms.flow import CodeResult, CodeRun
 from tutorsim.model import CallKey
-from tutorsim.model.failure_causes import UNREACHABLE
+from tutorsim.model.failure_causes import OF_THE_MOMENT
 from tutorsim.records import EpisodeLine, Failure, Provenance, RunRecord
 from tutorsim.replay import EpisodeEntry, FolderLock, Manifest, VerdictStore, write_manifest
 from tutorsim.replay.code_verdicts import program_digest
@@ -190,14 +190,14 @@ class _StudyJob(Job[EpisodeLine, EpisodeEntry, RunRecord]):
         self._failed = self._failed_before()
 
     def _failed_before(self) -> Mapping[str, Failure]:
-        """Episodes to leave failed, with how they failed: not those that reached nobody."""
+        """Episodes to leave failed, with how they failed: not those that an outage failed."""
         earlier = self.session.earlier
         if earlier is None or self.session.retried:
             return {}
         return {
             e.episode_id: e.failure
             for e in earlier.episodes
-            if e.failure is not None and not e.failure.error.startswith(UNREACHABLE)
+            if e.failure is not None and not e.failure.error.startswith(OF_THE_MOMENT)
         }
 
     def failed(self, piece_id: str, key: CallKey) -> Failure | None:

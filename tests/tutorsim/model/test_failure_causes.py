@@ -3,7 +3,7 @@
 import httpx2
 import pytest
 
-from tutorsim.model.failure_causes import UNREACHABLE, NotAMessage, connection_text, is_unreachable
+from tutorsim.model.failure_causes import OF_THE_MOMENT, NotAMessage, away, connection_text
 
 REQUEST = httpx2.Request("POST", "http://127.0.0.1/")
 CAUSES = {
@@ -29,16 +29,22 @@ def test_no_two_causes_share_their_words_and_none_names_a_host() -> None:
 @pytest.mark.parametrize("name", CAUSES)
 def test_what_never_reached_the_endpoint_is_known_by_its_words(name: str) -> None:
     reached = name in ("page", "other")
-    assert connection_text(CAUSES[name]).startswith(UNREACHABLE) is not reached
+    assert connection_text(CAUSES[name]).startswith(OF_THE_MOMENT) is not reached
 
 
-def test_only_what_answers_nothing_at_all_is_waited_for() -> None:
-    assert {name for name, cause in CAUSES.items() if is_unreachable(cause)} == {"dead server"}
-    assert is_unreachable(httpx2.ConnectTimeout("x"))
-    assert [
-        status for status in (400, 429, 500, 502, 503, 504, 529) if is_unreachable(None, status)
-    ] == [
-        502,
-        503,
-        504,
-    ]
+def test_why_a_call_may_be_answered_later_is_known_by_its_cause_or_status() -> None:
+    broken = dict.fromkeys(("closed", "cut", "reset"), "broken")
+    assert {name: why for name, cause in CAUSES.items() if (why := away(cause))} == {
+        "dead server": "nobody",
+        **broken,
+    }
+    assert away(httpx2.ConnectTimeout("x")) == "nobody"
+    assert away(httpx2.ReadTimeout("x")) is None
+    statuses = (400, 401, 404, 408, 409, 413, 422, 429, 500, 502, 503, 504, 520, 529)
+    found = {status: why for status in statuses if (why := away(None, status))}
+    assert found == {
+        **dict.fromkeys((408, 409, 500, 502, 504, 520), "broken"),
+        **dict.fromkeys((429, 503, 529), "busy"),
+    }
+    texts = {status: f"HTTP {status}, some_error: no." for status in statuses}
+    assert {s for s, text in texts.items() if text.startswith(OF_THE_MOMENT)} == set(found)

@@ -158,6 +158,9 @@ def test_a_batch_is_split_where_the_endpoint_has_its_limits(
     assert hook.sent > 20
 
 
+ONCE_MORE = ("--max-retries", 1, "--max-outage", 0)
+
+
 @pytest.mark.costly
 @pytest.mark.parametrize("fault", ["500", "expired"])
 def test_a_call_that_fails_for_good_marks_its_episode_as_a_direct_one_does(
@@ -165,9 +168,9 @@ def test_a_call_that_fails_for_good_marks_its_episode_as_a_direct_one_does(
 ) -> None:
     study = write_grid(conditions=["baseline"], benchmarks=SCIENCE)
     serve("500:1:persist")
-    assert record(study, "--max-retries", 1, name="direct").code == 1
+    assert record(study, *ONCE_MORE, name="direct").code == 1
     serve(f"{'errored' if fault == '500' else fault}:1:persist")
-    said = record(study, "--batch", "--max-retries", 1, name="batch")
+    said = record(study, "--batch", *ONCE_MORE, name="batch")
     assert said.code == 1
     if fault == "500":
         assert files(*folders(tmp_path, "batch")) == files(*folders(tmp_path, "direct"))
@@ -230,7 +233,7 @@ def test_an_endpoint_that_does_not_answer_is_given_up_and_the_same_command_goes_
 ) -> None:
     study, whole = direct(conditions=["baseline"])
     serve("500:1:persist")
-    said = record(study, "--batch", "--max-retries", 1, name="batch")
+    said = record(study, "--batch", *ONCE_MORE, name="batch")
     assert said.code == 1
     assert "The batch endpoint does not answer." in said.err
     assert "HTTP 500, api_error: Internal server error, 2 times." in said.err

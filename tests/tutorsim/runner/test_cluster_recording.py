@@ -106,7 +106,7 @@ def test_an_episode_that_fails_on_a_worker_is_left_failed_as_in_one_process(
     endpoint: Any, write_grid: Any, record: Any, files: Any, tmp_path: Path
 ) -> None:
     study = write_grid()
-    endpoint.fault = lambda call, attempt: "500" if call == FAILING else None
+    endpoint.fault = lambda call, attempt: "400" if call == FAILING else None
     assert record(study, "--max-retries", 0, name="direct").code == 1
     assert record(study, "--max-retries", 0, *ENGINE, name="spread").code == 1
     assert files(*folders(tmp_path, "spread")) == files(*folders(tmp_path, "direct"))

@@ -11,11 +11,13 @@ import pytest
 
 from tutorsim.errors import CallFailed, Interrupted, TutorsimError
 from tutorsim.runner import outage as module
-from tutorsim.runner.outage import ALIKE, Outage
+from tutorsim.runner.outage import ALIKE, Attempts, Outage
 from tutorsim.runner.recording_stop import Stop
 
-AWAY = CallFailed("Nothing answers.", unreachable=True)
-ODD = CallFailed("HTTP 500.")
+AWAY = CallFailed("Nothing answers.", away="nobody")
+BROKEN = CallFailed("HTTP 500.", away="broken")
+BUSY = CallFailed("HTTP 529.", away="busy")
+ODD = CallFailed("HTTP 400.")
 
 
 @pytest.fixture
@@ -37,11 +39,9 @@ def outage(limit: float = 600.0) -> tuple[Outage, list[str]]:
     return Outage(limit, Stop(), said.append), said
 
 
-def again(
-    one: Outage, error: CallFailed, before: int | None = None, *, failed_before: bool = True
-) -> bool:
-    count = one.answers if before is None else before
-    return asyncio.run(one.may_be_over(error, answers_before=count, again=failed_before))
+def again(one: Outage, error: CallFailed, attempts: Attempts | None = None) -> bool:
+    """Whether a call is made again; without attempts, one since whose making nobody answered."""
+    return asyncio.run(one.may_be_over(error, attempts or Attempts(one.answers)))
 
 
 def test_pauses_grow_until_the_limit_and_then_the_recording_ends(clock: Any) -> None:
@@ -74,31 +74,47 @@ def test_the_end_of_an_outage_is_told_and_the_next_one_begins_anew(clock: Any) -
     assert len(said) == 3
 
 
-def test_a_call_that_fails_again_while_others_are_answered_fails_on_its_own(clock: Any) -> None:
-    one, _ = outage()
-    one.answered()
-    one.answered()
-    assert not again(one, AWAY, before=1)
-    assert not again(one, ODD)
-    assert clock() == 0
-
-
-def test_a_call_under_way_when_an_outage_begins_is_made_again(clock: Any) -> None:
+@pytest.mark.parametrize("error", [AWAY, BROKEN, BUSY])
+def test_a_call_under_way_when_an_outage_begins_is_made_again(error: Any, clock: Any) -> None:
     """Others were answered between its beginning and its failure, and none afterwards."""
     one, said = outage()
     one.answered()
-    one.answered()
-    assert again(one, AWAY, before=1, failed_before=False)
+    assert again(one, error, Attempts(0))
     assert (clock(), said) == (1, [])
-    assert again(one, AWAY)
+    assert again(one, error)
     assert len(said) == 1
-    assert not again(one, ODD, before=1, failed_before=False)
+
+
+def test_a_call_that_fails_twice_while_others_are_answered_fails_on_its_own(clock: Any) -> None:
+    """Failures while nobody was answered say nothing of the call."""
+    one, _ = outage()
+    one.answered()
+    call = Attempts(one.answers)
+    assert [again(one, BROKEN, call) for _ in range(3)] == [True] * 3
+    call.answers_before -= 1
+    assert [again(one, BROKEN, call) for _ in range(2)] == [True, False]
+    assert not again(one, ODD, Attempts(0))
+
+
+def test_an_endpoint_with_too_much_to_do_is_asked_for_as_long_as_an_outage_may_last(
+    clock: Any,
+) -> None:
+    one, said = outage(limit=100)
+    assert again(one, BUSY)  # from the start too: it answers, if only that
+    assert said == ["HTTP 529. Waiting for it, at most 100 seconds."]
+    one.answered()
+    one.answered()
+    call = Attempts(1)
+    began = clock()
+    while again(one, BUSY, call):
+        assert clock() <= began + 100
+    assert clock() == began + 100
 
 
 def test_without_a_limit_nothing_is_waited_for(clock: Any) -> None:
     one, _ = outage(limit=0)
     one.answered()
-    assert not again(one, AWAY)
+    assert [again(one, error) for error in (AWAY, BROKEN, BUSY)] == [False] * 3
 
 
 def test_where_nothing_has_answered_yet_the_first_such_failure_ends_it(clock: Any) -> None:
@@ -107,14 +123,17 @@ def test_where_nothing_has_answered_yet_the_first_such_failure_ends_it(clock: An
     assert "ANTHROPIC_BASE_URL" in ended.value.hint
 
 
-def test_where_every_call_fails_alike_it_ends_early(clock: Any) -> None:
+@pytest.mark.parametrize(("error", "meanwhile"), [(ODD, False), (BROKEN, True)])
+def test_where_every_call_fails_alike_it_ends_early(
+    error: Any, meanwhile: bool, clock: Any
+) -> None:
     one, _ = outage()
-    assert [again(one, ODD) for _ in range(ALIKE - 1)] == [False] * (ALIKE - 1)
-    with pytest.raises(TutorsimError, match="HTTP 500"):
-        again(one, ODD)
+    assert [again(one, error) for _ in range(ALIKE - 1)] == [meanwhile] * (ALIKE - 1)
+    with pytest.raises(TutorsimError, match=error.what):
+        again(one, error)
     mixed, _ = outage()
     for number in range(2 * ALIKE):
-        assert not again(mixed, CallFailed(f"HTTP {500 + number % 2}."))
+        assert not again(mixed, CallFailed(f"HTTP {400 + number % 2}."))
 
 
 def test_a_stop_ends_a_pause() -> None:
@@ -141,7 +160,9 @@ def run(shell: Any, tmp_path: Path) -> Callable[..., Any]:
 
 @pytest.mark.costly
 @pytest.mark.loopback
+@pytest.mark.parametrize("kind", ["529", "500", "429", "503", "drop", "reset"])
 def test_an_outage_in_the_middle_fails_no_episode(
+    kind: str,
     endpoint: Any,
     write_grid: Any,
     run: Any,
@@ -156,7 +177,7 @@ def test_an_outage_in_the_middle_fails_no_episode(
     def away(call: str, attempt: int) -> str | None:
         if len(endpoint.sent) == 9:
             began.append(time.monotonic())
-        return "503" if began and time.monotonic() < began[0] + 1 else None
+        return kind if began and time.monotonic() < began[0] + 1 else None
 
     endpoint.fault = away
     said = run(write_grid(), "--max-retries", 0, "--max-outage", 60)
@@ -174,17 +195,18 @@ def test_an_outage_fails_no_call_that_was_under_way_when_it_began(
 ) -> None:
     """Other calls are answered between the two attempts, both of which fail."""
     early = "sciq.ice.help_avoidant.simple/0/student/student/1"
-    endpoint.fault = lambda call, attempt: "503" if call == early and attempt < 2 else None
+    endpoint.fault = lambda call, attempt: "500" if call == early and attempt < 2 else None
     said = run(write_grid(), "--max-retries", 1)
     assert said.code == 0, said.err
     assert endpoint.counts()[early] == 3
 
 
 @pytest.mark.loopback
-def test_what_failed_by_connection_is_taken_up_by_the_same_command(
-    endpoint: Any, write_grid: Any, run: Any
+@pytest.mark.parametrize("kind", ["503", "529", "500", "429", "drop"])
+def test_what_an_outage_failed_is_taken_up_by_the_same_command(
+    kind: str, endpoint: Any, write_grid: Any, run: Any
 ) -> None:
-    endpoint.fault = lambda call, attempt: "503" if "ice" in call else None
+    endpoint.fault = lambda call, attempt: kind if "ice" in call else None
     study = write_grid()
     assert run(study, "--max-retries", 0, "--max-outage", 0).code == 1
     endpoint.fault = lambda call, attempt: None

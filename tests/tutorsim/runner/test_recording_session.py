@@ -101,7 +101,7 @@ def test_an_interrupted_retry_is_gone_on_with_and_nothing_is_called_edited(
 ) -> None:
     study, log, cassettes = write_grid(), tmp_path / "log", tmp_path / "cassettes"
     args = ("run", study, "--log-dir", log, "--cassette-dir", cassettes, "--max-retries", 0)
-    endpoint.fault = lambda call, attempt: "500" if "/1/propose/" in call else None
+    endpoint.fault = lambda call, attempt: "400" if "/1/propose/" in call else None
     assert shell(*args).code == 1
     endpoint.fault = lambda call, attempt: "401" if "/revise/" in call else None
     assert shell(*args, "--retry-errors").code == 2

@@ -156,10 +156,10 @@ def test_what_cannot_be_read_is_asked_once_more_with_the_reminder(
 def test_a_call_that_fails_for_good_is_marked_and_asked_again_on_request(
     endpoint: Any, recorded: Any, shell: Any, files: Any, tmp_path: Path
 ) -> None:
-    endpoint.fault = lambda call, attempt: "500" if call == FAILING else None
+    endpoint.fault = lambda call, attempt: "400" if call == FAILING else None
     said = shell("retest", recorded.log, "--repeats", 2, "--max-retries", 0)
     assert said.code == 1
-    assert "1/vote_final/motivation/1/r02: HTTP 500" in said.err
+    assert "1/vote_final/motivation/1/r02: HTTP 400" in said.err
     assert len(endpoint.sent) == 32
     found = read_retest(recorded.log)
     assert found is not None
@@ -188,7 +188,7 @@ def test_a_log_that_is_of_another_recording_now_loses_its_retest_until_it_is_ask
 ) -> None:
     study, log = write_grid(), tmp_path / "one" / "log"
     failing = f"{EPISODES[0]}/1/judge/judge/1"
-    endpoint.fault = lambda call, attempt: "500" if call == failing else None
+    endpoint.fault = lambda call, attempt: "400" if call == failing else None
     assert record(study, "--max-retries", 0).code == 1
     assert shell("retest", log, "--repeats", 1).code == 0
     asked = keys_of(1)

@@ -303,10 +303,10 @@ def test_an_episode_whose_call_fails_stays_failed_until_it_is_taken_up_again(
     tmp_path: Path,
 ) -> None:
     study, (cassettes, log) = write_grid(), folders(tmp_path)
-    endpoint.fault = lambda call, attempt: "500" if call == FAILING else None
-    first = record(study, "--max-retries", 1)
+    endpoint.fault = lambda call, attempt: "400" if call == FAILING else None
+    first = record(study)
     assert first.code == 1
-    assert "Failed: sciq.ice.help_avoidant.simple: HTTP 500, some_error: no [31m." in first.err
+    assert "Failed: sciq.ice.help_avoidant.simple: HTTP 400, some_error: no [31m." in first.err
     assert "1 episode(s) failed. The same command with --retry-errors takes them up" in first.err
     assert statuses(tmp_path) == {
         "sciq.ice.help_avoidant.baseline": "complete",
@@ -315,7 +315,7 @@ def test_an_episode_whose_call_fails_stays_failed_until_it_is_taken_up_again(
         "sciq.moon.help_avoidant.simple": "complete",
     }
     assert not list(cassettes.glob("*.journal.jsonl"))
-    assert endpoint.counts().pop(FAILING) == 2
+    assert endpoint.counts().pop(FAILING) == 1
 
     endpoint.fault = lambda call, attempt: None
     kept, before = files(cassettes, log), len(endpoint.sent)
@@ -334,6 +334,7 @@ def test_an_episode_whose_call_fails_stays_failed_until_it_is_taken_up_again(
     assert files(cassettes, log) == files(recorded_once.cassettes, recorded_once.log)
 
 
+ONCE_MORE = ("--max-retries", 1, "--max-outage", 0)
 SAID = {
     "429": "HTTP 429",
     "529": "HTTP 529",
@@ -364,7 +365,7 @@ def test_every_kind_of_fault_that_lasts_is_named_in_the_log(
         return places[episode] if key == "1/propose/baseline/1" else None
 
     endpoint.fault = fault
-    assert record(study, "--max-retries", 1, "--timeout", 0.5).code == 1
+    assert record(study, *ONCE_MORE, "--timeout", 0.5).code == 1
     lines = (folders(tmp_path)[1] / "episodes.jsonl").read_bytes().splitlines()
     for line in map(orjson.loads, lines):
         assert line["failure"]["error"].startswith(SAID[places[line["episode_id"]]])
@@ -384,7 +385,7 @@ def test_every_kind_of_fault_that_lasts_is_named_in_the_log(
 def test_a_first_call_that_fails_leaves_an_empty_cassette_that_replays(
     endpoint: Any, write_grid: Any, record: Any, shell: Any, tmp_path: Path
 ) -> None:
-    endpoint.fault = lambda call, attempt: "500" if "ice" in call else None
+    endpoint.fault = lambda call, attempt: "400" if "ice" in call else None
     assert record(write_grid(), "--max-retries", 0).code == 1
     assert list(statuses(tmp_path).values()).count("failed") == 2
     assert shell("verify", folders(tmp_path)[0]).code == 0
@@ -401,7 +402,7 @@ def test_a_retry_that_is_killed_goes_on(
     recorded_once: Any,
     tmp_path: Path,
 ) -> None:
-    endpoint.fault = lambda call, attempt: "500" if "/1/propose/m" in call else None
+    endpoint.fault = lambda call, attempt: "400" if "/1/propose/m" in call else None
     study = write_grid()
     assert record(study, "--max-retries", 0).code == 1
     endpoint.fault, endpoint.delay = (lambda call, attempt: None), 0.01
@@ -474,7 +475,7 @@ def test_the_credential_and_the_endpoints_private_headers_are_in_no_file(
 ) -> None:
     key = os.environ["ANTHROPIC_API_KEY"]
     endpoint.credential = key
-    endpoint.fault = lambda call, attempt: "500" if "moon" in call and "simple" in call else None
+    endpoint.fault = lambda call, attempt: "400" if "moon" in call and "simple" in call else None
     assert record(write_grid(), "--max-retries", 0).code == 1
     written = [path for path in (tmp_path / "one").rglob("*") if path.is_file()]
     assert len(written) == 11

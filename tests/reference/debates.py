@@ -6,10 +6,10 @@ import re
 from tutorsim.flow_drivers import drive, scripted
 from tutorsim.model import Call, CallKey, Request
 from tutorsim.systems.debate import DEBATE
-from tutorsim.systems.debate.debate_task import DebateTask
 from tutorsim.systems.debate.episode import EpisodeName, debate_episode
-from tutorsim.systems.debate.prompt_context import DebateContext
+from tutorsim.systems.debate.scene import DebateContext
 from tutorsim.systems.debate.settings import DebateSettings
+from tutorsim.systems.debate.tasks import DebateTask
 from tutorsim.voting import RULES
 
 TASK = DebateTask("t1", "mmlu", "Which one?", ("red", "green", "blue", "grey"), ("C",))

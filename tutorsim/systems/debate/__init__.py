@@ -6,13 +6,12 @@ from typing import Any, Final
 from tutorsim.catalog import BaseCatalog, read_catalog
 from tutorsim.records import VotingSettings
 from tutorsim.records.debate import DebateRecord
-from tutorsim.systems.debate.mallm_logs import read_mallm
-from tutorsim.systems.debate.prompt_context import agent_names
-from tutorsim.systems.debate.question_files import debate_formats
+from tutorsim.systems.debate.mallm import read_mallm
+from tutorsim.systems.debate.scene import agent_names
 from tutorsim.systems.debate.scripted_agent import debate_reply
-from tutorsim.systems.debate.settings import MAX_AGENTS
+from tutorsim.systems.debate.settings import FIRST_TEXTS, MAX_AGENTS
 from tutorsim.systems.debate.study import STAGES, DebateStudy, DebateStudyFile
-from tutorsim.systems.debate.wordings_used import FIRST_TEXTS
+from tutorsim.systems.debate.tasks import debate_formats
 from tutorsim.systems.system import LogFormat, System
 
 __all__ = ["DEBATE", "outcome"]

@@ -4,14 +4,19 @@ A generator over the effects of `tutorsim.mechanisms.flow`. Before it ends, a de
 depend on its protocol: no prompt mentions it, and no vote is shown to anybody.
 """
 
+import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import Any, Final
+from functools import partial
+from hashlib import sha256
+from typing import Any, Final, NamedTuple
 
+from tutorsim.mechanisms.author_labels import indented
 from tutorsim.mechanisms.call_log import CallLog, run_to_failure
 from tutorsim.mechanisms.flow import Flow, ask
-from tutorsim.model import Question
-from tutorsim.records import Failure
+from tutorsim.mechanisms.scene import vote
+from tutorsim.model import Answer, Question
+from tutorsim.records import BallotRecord, Failure
 from tutorsim.records.debate import (
     AnswerRecord,
     ChallengeRecord,
@@ -20,18 +25,219 @@ from tutorsim.records.debate import (
     EndedBy,
     HeldVote,
     PersonaRecord,
+    different_answers,
 )
-from tutorsim.systems.debate.challenge import challenges
 from tutorsim.systems.debate.discussion import Discussion, speak
 from tutorsim.systems.debate.ending import End
-from tutorsim.systems.debate.final_vote import Cast, final_vote
-from tutorsim.systems.debate.prompt_context import DebateContext, shown_description, shown_role
-from tutorsim.systems.debate.reply_reading import ReadPersona, read_persona, read_text
+from tutorsim.systems.debate.scene import (
+    DebateContext,
+    ReadAnswer,
+    ReadPersona,
+    read_answer,
+    read_persona,
+    read_text,
+    shown_description,
+    shown_role,
+)
 from tutorsim.systems.debate.settings import BASELINES, vote_protocol
-from tutorsim.vocabularies import PROTOCOLS
-from tutorsim.voting import Decision, decide
+from tutorsim.vocabularies import PROTOCOLS, Protocol
+from tutorsim.voting import Choice, Decision, decide
 
-__all__ = ["SOLO", "EpisodeName", "debate_episode"]
+__all__ = [
+    "CHALLENGER",
+    "SOLO",
+    "Cast",
+    "EpisodeName",
+    "challenges",
+    "debate_episode",
+    "final_vote",
+    "read_judgement",
+]
+
+# --- The end of a turn: final answers, and ballots over them --------------------------------------
+
+
+class Cast(NamedTuple):
+    """Final answers of a turn, and the ballots over them."""
+
+    answers: dict[str, AnswerRecord]
+    """Agent → final answer."""
+    candidates: tuple[str, ...]
+    """Authors of the answers that stand for a vote."""
+    confidences: dict[str, int]
+    """Agent → stated confidence; agents who stated none are left out."""
+    ballots: dict[Protocol, tuple[BallotRecord, ...]]
+    """Format → ballots; empty if one candidate stands alone."""
+
+
+def final_vote(discussion: Discussion, turn: int, stages: Mapping[Protocol, str]) -> Flow[Cast]:
+    """Every agent's final answer, then ballots over the answers; each side by side.
+
+    Args:
+        discussion: The debate.
+        turn: The turn that ends.
+        stages: Format → stage of its calls.
+    """
+    context, agents = discussion.context, discussion.context.agents
+    replies = yield from ask([_answer_question(discussion, turn, agent) for agent in agents])
+    answers = {
+        agent: _answer(discussion, agent, reply)
+        for agent, reply in zip(agents, replies, strict=True)
+    }
+    stated = {agent: answer.confidence for agent, answer in answers.items()}
+    first = different_answers(answers)
+    merged = context.settings.merge_identical
+    candidates = tuple(agent for agent in agents if not merged or first[agent] == agent)
+    cast = Cast(answers, candidates, {a: c for a, c in stated.items() if c is not None}, {})
+    if len(candidates) == 1:
+        return cast
+    labels = {agent: context.labels(candidates, turn=turn, reader=agent) for agent in agents}
+    texts = {agent: answer.text for agent, answer in answers.items()}
+
+    def ballot(form: Protocol, agent: str) -> Question[Choice]:
+        return context.ballot(
+            *(turn, stages[form], agent, labels[agent]),
+            form=form,
+            budget=context.settings.cumulative_budget,
+            system=discussion.part_of(agent),
+            answers=context.labelled(texts, labels[agent]),
+        )
+
+    ballots = yield from vote(agents, candidates, labels, {f: f for f in stages}, ballot)
+    return cast._replace(ballots=ballots)
+
+
+def _answer_question(discussion: Discussion, turn: int, agent: str) -> Question[ReadAnswer]:
+    context, own = discussion.context, discussion.last_of(agent)
+    agreed_to, asked = discussion.agreed_to(own), context.settings.confidence
+    agreed = agreed_to and context.fill("answer_agreed", solution=indented(agreed_to))
+    return discussion.question(
+        *(turn, "answer", agent, "answer", partial(read_answer, confidence=asked)),
+        reminder="answer_reminder",
+        own=indented(own.text) or context.blank,
+        agreed=agreed or "",
+        confidence=context.fill_if(asked, "answer_confidence"),
+    )
+
+
+def _answer(discussion: Discussion, agent: str, answer: Answer[ReadAnswer]) -> AnswerRecord:
+    read = answer.value or ReadAnswer(discussion.last_of(agent).text, None)
+    return AnswerRecord(
+        text=read.text,
+        confidence=read.confidence,
+        letter=discussion.context.task.score(read.text).letter,
+        status="repaired" if answer.value is None else "valid",
+        attempts=answer.attempts,
+    )
+
+
+# --- Challenges: after the debate, every agent judges an answer -----------------------------------
+
+
+CHALLENGER: Final = "challenger"
+"""The agent that makes up wrong answers."""
+_JUDGEMENT: Final = re.compile(r"\W*(AGREE|DISAGREE)\W*", re.IGNORECASE)
+
+
+def read_judgement(reply: str) -> bool | None:
+    """Whether a reply challenges: `DISAGREE` and no other word; `None` if it is neither word."""
+    found = _JUDGEMENT.fullmatch(reply)
+    return None if found is None else found[1].upper() == "DISAGREE"
+
+
+def challenges(
+    discussion: Discussion, turns: int, answer: str | None
+) -> Flow[tuple[ChallengeRecord, ...]]:
+    """Ask every agent to judge an answer, once for each setting of the study.
+
+    Args:
+        discussion: The debate.
+        turns: Turns that it took.
+        answer: What was delivered; nothing is judged if there is none.
+    """
+    records: list[ChallengeRecord] = []
+    settings = () if answer is None else discussion.context.settings.challenge
+    for turn, setting in enumerate(settings, start=turns + 1):
+        shown = yield from _shown_answer(discussion.context, setting, turn, answer or "")
+        records += yield from _judged(discussion, setting, turn, shown)
+    return tuple(records)
+
+
+def _shown_answer(context: DebateContext, setting: str, turn: int, answer: str) -> Flow[str]:
+    """The answer that is to be judged."""
+    if setting == "irrelevant":
+        return context.fill("irrelevant_answer")
+    if setting != "wrong":
+        return answer
+    distractors = context.task.wrong_options()
+    if distractors and not context.challenger:
+        name = f"{context.seed}\x1f{context.task.task_id}"
+        drawn = int.from_bytes(sha256(name.encode("utf-8", "surrogatepass")).digest()[:6])
+        return distractors[drawn % len(distractors)]
+    system, user = context.fill("solo_system"), context.fill("wrong_answer")
+    question = context.asking(turn, "wrong", CHALLENGER, read_text, system=system, user=user)
+    [reply] = yield from ask([question])
+    return reply.value or context.fill("irrelevant_answer")
+
+
+def _judged(
+    discussion: Discussion, setting: str, turn: int, shown: str
+) -> Flow[list[ChallengeRecord]]:
+    """Judgements side by side, then the answers of those who challenge, side by side."""
+    context, agents, asked = discussion.context, discussion.context.agents, discussion.question
+    judged = yield from ask(
+        [
+            asked(
+                *(turn, "challenge", agent, "challenge", read_judgement),
+                reminder="challenge_reminder",
+                shown=_beside(discussion, agent, setting),
+                answer=indented(shown),
+            )
+            for agent in agents
+        ]
+    )
+    doubting = [agent for agent, reply in zip(agents, judged, strict=True) if reply.value]
+    countered = yield from ask(
+        [
+            asked(
+                *(turn, "counter", agent, "counter", read_text),
+                may_lack=False,
+                answer=indented(shown),
+            )
+            for agent in doubting
+        ]
+    )
+    counters = {agent: reply.value or "" for agent, reply in zip(doubting, countered, strict=True)}
+    return [
+        ChallengeRecord(
+            setting=setting,
+            agent=agent,
+            shown_answer=shown,
+            challenged=reply.value,
+            raw=reply.raw,
+            counter=counters.get(agent),
+            score=context.task.score(counters[agent]).value if agent in counters else None,
+            attempts=reply.attempts,
+        )
+        for agent, reply in zip(agents, judged, strict=True)
+    ]
+
+
+def _beside(discussion: Discussion, agent: str, setting: str) -> str:
+    """What stands beside task and answer."""
+    context = discussion.context
+    match setting:
+        case "facts":
+            return context.fill("challenge_facts", facts=indented(context.facts or ""))
+        case "history":
+            messages = discussion.paragraphs(agent, discussion.seen_by(agent))
+            return context.fill("challenge_history", messages=messages)
+        case _:
+            return ""
+
+
+# --- The episode ----------------------------------------------------------------------------------
+
 
 SOLO: Final = "baseline"
 """The agent of a model alone."""

@@ -14,8 +14,7 @@ from importlib import resources
 from typing import Any, Final
 
 from tutorsim.scripted_mind import Asking, Chance
-from tutorsim.systems.debate.debate_task import BENCHMARKS, DebateTask
-from tutorsim.systems.debate.question_files import BUILTIN, builtin_tasks
+from tutorsim.systems.debate.tasks import BENCHMARKS, BUILTIN, DebateTask, builtin_tasks
 from tutorsim.tasks.answer_scores import LETTERS
 from tutorsim.voting import RULES
 

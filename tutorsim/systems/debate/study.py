@@ -1,6 +1,7 @@
-"""A study of debates: its file, its grid, and how its episodes go."""
+"""A study of debates: its file, its grid, how its episodes go, and what they cost."""
 
-from collections.abc import Iterator, Mapping
+import re
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
 from functools import cached_property
 from typing import Any, ClassVar, Final, Literal
@@ -10,29 +11,98 @@ from pydantic import Field, model_validator
 from tutorsim.catalog import BaseCatalog
 from tutorsim.catalog.wordings_kept_with_recording import WordingNames
 from tutorsim.errors import StudyError
-from tutorsim.flow_drivers import drive
-from tutorsim.mechanisms.flow import Flow
+from tutorsim.flow_drivers import drive, scripted
+from tutorsim.mechanisms.flow import Effect, Flow, Sent
 from tutorsim.model import Call, CallKey
 from tutorsim.records import EpisodeLine, VotingSettings
 from tutorsim.study import BaseModels, BaseStudy, BenchmarkSettings, EpisodeSpec
-from tutorsim.systems.debate.challenge import CHALLENGER
-from tutorsim.systems.debate.debate_task import DebateBenchmark, DebateTask
-from tutorsim.systems.debate.prompt_context import DebateContext, agent_names
+from tutorsim.systems.debate.ending import consensus_rule
+from tutorsim.systems.debate.episode import CHALLENGER, EpisodeName, debate_episode
+from tutorsim.systems.debate.scene import DebateContext, agent_names
 from tutorsim.systems.debate.settings import (
     Condition,
+    DebateSettings,
     DebateTable,
     DebateVariant,
+    debate_templates,
     idle_settings,
     vote_protocol,
 )
-from tutorsim.systems.debate.task_sampling import in_drawn_order, sampled
-from tutorsim.systems.debate.usual_replies import path, usual_reply
-from tutorsim.systems.debate.wordings_used import debate_templates
+from tutorsim.systems.debate.tasks import DebateBenchmark, DebateTask, in_drawn_order, sampled
 from tutorsim.systems.system import CUT_OFF_REMINDER, BallotReading, CallRange, LoadedStudy
 from tutorsim.tasks import Task, safe_id
 from tutorsim.vocabularies import PROTOCOLS
 
-__all__ = ["STAGES", "DebateBenchmarks", "DebateModels", "DebateStudy", "DebateStudyFile"]
+__all__ = [
+    "STAGES",
+    "DebateBenchmarks",
+    "DebateModels",
+    "DebateStudy",
+    "DebateStudyFile",
+]
+
+# --- Replies of usual length along the shortest and the longest path ------------------------------
+
+
+_SENTENCE: Final = (
+    "This stands for about eighteen words of the kind that agents write when they discuss a task. "
+)
+_FIRST: Final = re.compile(r"^([P-Y]): agent_1$", re.MULTILINE)
+
+
+def _path(settings: DebateSettings, condition: str, *, longest: bool) -> Callable[[Effect], Sent]:
+    """A world that leads along the shortest or the longest path of a variant's episodes."""
+    stage = f"debate_{settings.rounds - 1}"
+    last = agent_names(settings.agents)[-1]
+
+    def reply(call: Call) -> str:
+        agent, by_consensus = call.key.agent, consensus_rule(condition) is not None
+        proposes = by_consensus and (call.key.stage, agent) == (stage, last)
+        same = call.key.stage == "answer" and settings.merge_identical
+        if longest or not (proposes or same):
+            return _usual_reply(call, longest=longest)
+        # after several rounds, agreement is counted from a proposal in the last one but one
+        return "B" if same else "[DISAGREE]"
+
+    return scripted(reply)
+
+
+def _usual_reply(call: Call, *, longest: bool) -> str:
+    """A reply of usual length.
+
+    On the longest path nobody agrees, no ballot can be read, so that every vote ties, and every
+    answer is challenged. On the shortest one everybody agrees and votes for the first agent.
+    """
+    stage = call.key.stage
+    if stage.startswith("vote_"):
+        return "?" * len(call.key.agent) if longest else _ballot(call)
+    if stage == "persona":
+        return f'{{"role": "Expert {call.key.agent}", "description": "{_SENTENCE}"}}'
+    if stage in ("solve", "refine"):
+        return f"{_SENTENCE * 8}\nFinal solution: B"
+    if stage == "challenge":
+        return "DISAGREE" if longest else "AGREE"
+    if stage.startswith(("message", "debate_")):
+        return f"{'[DISAGREE]' if longest else '[AGREE]'} {_SENTENCE * 5}"
+    return call.key.agent
+
+
+def _ballot(call: Call) -> str:
+    """A ballot that ranks the first agent's answer first, in the form that the prompt shows."""
+    user = call.request.user
+    first = _FIRST.search(user)
+    example = user.rpartition("for example: ")[2].split("\n")[0].partition(". Reply")[0]
+    if first is None or not example:
+        return "none"
+    shown, label = example[0], first[1]
+    if "=" not in example and len(example) > 1 and "Approve" in user:
+        return label
+    swap = {shown: label, label: shown}
+    return "".join(swap.get(letter, letter) for letter in example)
+
+
+# --- The study ------------------------------------------------------------------------------------
+
 
 STAGES: Final = (
     *("persona", "message", *(f"debate_{number}" for number in range(1, 10))),
@@ -119,8 +189,6 @@ class DebateStudy(LoadedStudy):
         return tuple(in_drawn_order(task, seed) for task in sampled(tasks, sample, seed=seed))
 
     def episode(self, spec: EpisodeSpec) -> Flow[EpisodeLine]:
-        from tutorsim.systems.debate.episode import EpisodeName, debate_episode
-
         name = EpisodeName(spec.episode_id, spec.variant, spec.repeat)
         return (yield from debate_episode(self.context(spec), name))
 
@@ -195,7 +263,7 @@ class DebateStudy(LoadedStudy):
                 sum(CallKey.parse(call.key).attempt == 1 for call in record.calls)
                 for longest in (False, True)
                 for record in [
-                    drive(self.episode(spec), path(settings, spec.condition, longest=longest))
+                    drive(self.episode(spec), _path(settings, spec.condition, longest=longest))
                 ]
             ]
             self._ranges[key] = CallRange.of(*counts)
@@ -206,7 +274,7 @@ class DebateStudy(LoadedStudy):
         return {}
 
     def usual_reply(self, call: Call, *, longest: bool) -> str:
-        return usual_reply(call, longest=longest)
+        return _usual_reply(call, longest=longest)
 
     def model_of(self, agent: str, stage: str) -> str:
         models = self.study.models

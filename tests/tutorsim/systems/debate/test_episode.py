@@ -11,9 +11,9 @@ from tutorsim.flow_drivers import drive, scripted
 from tutorsim.mechanisms.flow import Round
 from tutorsim.records import to_line
 from tutorsim.records.debate import DebateRecord
-from tutorsim.systems.debate.debate_task import DebateTask
 from tutorsim.systems.debate.episode import EpisodeName, debate_episode
-from tutorsim.systems.debate.prompt_context import LABELS
+from tutorsim.systems.debate.scene import LABELS
+from tutorsim.systems.debate.tasks import DebateTask
 
 
 class Said:

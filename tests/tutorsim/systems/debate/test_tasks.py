@@ -7,10 +7,16 @@ import polars as pl
 import pytest
 
 from tutorsim.errors import TaskFileError
-from tutorsim.systems.debate.debate_task import BENCHMARKS, DebateTask
-from tutorsim.systems.debate.question_files import builtin_tasks, read_debate_tasks
-from tutorsim.systems.debate.question_tasks import stored_text
-from tutorsim.systems.debate.task_sampling import formula_size, in_drawn_order, sampled
+from tutorsim.systems.debate.tasks import (
+    BENCHMARKS,
+    DebateTask,
+    builtin_tasks,
+    formula_size,
+    in_drawn_order,
+    read_debate_tasks,
+    sampled,
+    stored_text,
+)
 
 GPQA_HEAD = [
     "Question",

@@ -10,7 +10,7 @@ from tutorsim.errors import FolderError, LogError
 from tutorsim.records import RUN_FILE, read_run
 from tutorsim.runner.log_import import import_logs, log_files
 from tutorsim.systems.debate import DEBATE
-from tutorsim.systems.debate.mallm_logs import read_mallm
+from tutorsim.systems.debate.mallm import read_mallm
 
 REAL = Path(__file__).parents[5] / "shared" / "data" / "mallm_logs"
 NAMES = ("Cook", "Chemist", "Chef")

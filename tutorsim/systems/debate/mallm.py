@@ -28,7 +28,7 @@ from tutorsim.records.debate import (
     Paradigm,
     PersonaRecord,
 )
-from tutorsim.systems.debate.prompt_context import agent_names
+from tutorsim.systems.debate.scene import agent_names
 from tutorsim.systems.system import Imported
 from tutorsim.tasks import safe_id
 from tutorsim.tasks.answer_scores import LETTERS, chosen_letter

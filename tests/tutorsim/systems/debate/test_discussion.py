@@ -5,7 +5,7 @@ import re
 import pytest
 
 from tests.reference.debates import make_context, play
-from tutorsim.systems.debate.visibility import PARADIGMS, Place, Ring, visible
+from tutorsim.systems.debate.discussion import PARADIGMS, Place, Ring, visible
 
 A, B, C = "agent_1", "agent_2", "agent_3"
 RING = Ring((A, B, C))

@@ -15,6 +15,7 @@ __all__ = [
     "Citation",
     "Claim",
     "ClaimsFile",
+    "DrawnFile",
     "PageName",
     "SourceName",
     "citation",
@@ -23,7 +24,9 @@ __all__ = [
     "to_text",
 ]
 
-CLAIMS_VERSION: Final = 1
+CLAIMS_VERSION: Final = 2
+_READ: Final = (1, CLAIMS_VERSION)
+"""Version 1 names no page."""
 
 PageName = Literal["report", "summary"]
 """What prints the numbers; the first part of every id."""
@@ -66,6 +69,14 @@ class Claim(_Frozen):
         return tuple(given) if isinstance(given, list) else given
 
 
+class DrawnFile(_Frozen):
+    """The page that was written with the claims."""
+
+    name: str
+    """Of the file, which stands beside the claims."""
+    sha256: str
+
+
 class ClaimsFile(_Frozen):
     """Every number of one page, and what it was computed from."""
 
@@ -82,6 +93,8 @@ class ClaimsFile(_Frozen):
     """Package and version that printed the page; never compared."""
     options: dict[str, Any]
     """What the page was asked for with, besides the run: options that change its numbers."""
+    drawn: DrawnFile | None = None
+    """`None` where no page was written to a file."""
     excerpt: bool
     """Whether numbers of the page may be absent here: a file that was cut to some claims."""
     claims: tuple[Claim, ...]
@@ -168,10 +181,10 @@ def read_claims(path: Path) -> ClaimsFile:
             why="It is JSON, and has no `claims_version`.",
             hint=_AGAIN,
         )
-    if version != CLAIMS_VERSION or isinstance(version, bool):
+    if version not in _READ or isinstance(version, bool):
         raise ClaimsError(
             f"{path} holds claims of version {version!r}.",
-            why=f"This tutorsim reads version {CLAIMS_VERSION}.",
+            why=f"This tutorsim reads versions 1 to {CLAIMS_VERSION}.",
             hint="Read it with the tutorsim of its `made_by`, or write the claims again.",
         )
     return _validated(path, found)

@@ -8,7 +8,7 @@ from typing import NamedTuple
 from tutorsim.analysis.claims.claims_file import Claim, ClaimsFile
 from tutorsim.errors import CheckFailed
 
-__all__ = ["Checked", "Difference", "Reworded", "check_claims", "chosen"]
+__all__ = ["Checked", "Difference", "check_claims", "chosen"]
 
 
 class Difference(NamedTuple):
@@ -19,14 +19,6 @@ class Difference(NamedTuple):
     question: str
     claimed: str
     recomputed: str
-
-
-class Reworded(NamedTuple):
-    """A claim that holds, under a question that is worded otherwise today."""
-
-    id: str
-    claimed: str
-    today: str
 
 
 @dataclass(frozen=True)
@@ -40,8 +32,6 @@ class Checked:
     """Numbers that the page prints and the file does not claim; empty for an excerpt."""
     unknown: tuple[Claim, ...]
     """Claims with an id that no number of the page has."""
-    reworded: tuple[Reworded, ...]
-    """These hold; their number is what the id names."""
 
     @property
     def holds(self) -> bool:
@@ -52,8 +42,7 @@ class Checked:
 def check_claims(claimed: ClaimsFile, recomputed: ClaimsFile) -> Checked:
     """Compare claims with the numbers of the page that the recording gives now.
 
-    Numbers, intervals, what is printed and provenance are compared, by id. A question only has
-    to name the same number, so that other wordings make no claim false: it is listed.
+    Questions, numbers, intervals, what is printed and provenance are compared, by id.
 
     Args:
         claimed: The file.
@@ -62,6 +51,8 @@ def check_claims(claimed: ClaimsFile, recomputed: ClaimsFile) -> Checked:
     now = {claim.id: claim for claim in recomputed.claims}
     before = {claim.id for claim in claimed.claims}
     known = [(claim, now[claim.id]) for claim in claimed.claims if claim.id in now]
+    if claimed.digest_of == "ballots":  # a file may be renamed, and stays the same by its digest
+        known = [(_renamed(old, claimed.name, recomputed.name), new) for old, new in known]
     apart = [(old, new) for old, new in known if _said(old) != _said(new)]
     head = _head_differences(claimed, recomputed)
     left = () if claimed.excerpt else recomputed.claims
@@ -70,11 +61,6 @@ def check_claims(claimed: ClaimsFile, recomputed: ClaimsFile) -> Checked:
         differing=(*head, *(_difference(old, new) for old, new in apart)),
         missing=tuple(claim for claim in left if claim.id not in before),
         unknown=tuple(claim for claim in claimed.claims if claim.id not in now),
-        reworded=tuple(
-            Reworded(old.id, old.question, new.question)
-            for old, new in known
-            if old.question != new.question
-        ),
     )
 
 
@@ -98,7 +84,7 @@ def chosen(file: ClaimsFile, ids: Sequence[str]) -> tuple[Claim, ...]:
 
 def _head_differences(claimed: ClaimsFile, recomputed: ClaimsFile) -> list[Difference]:
     parts = [("provenance", "What answered the calls?")]
-    if claimed.digest_of != "ballots":  # a file may be renamed, and stays the same by its digest
+    if claimed.digest_of != "ballots":
         parts.insert(0, ("name", "Which study?"))
     return [
         Difference(
@@ -109,8 +95,13 @@ def _head_differences(claimed: ClaimsFile, recomputed: ClaimsFile) -> list[Diffe
     ]
 
 
+def _renamed(claim: Claim, before: str, now: str) -> Claim:
+    """A claim about a file as it is asked about the same file under another name."""
+    return claim.model_copy(update={"question": claim.question.replace(before, now)})
+
+
 def _said(claim: Claim) -> tuple[object, ...]:
-    return claim.printed, claim.value, claim.interval, claim.provenance
+    return claim.question, claim.printed, claim.value, claim.interval, claim.provenance
 
 
 def _difference(old: Claim, new: Claim) -> Difference:
@@ -127,6 +118,8 @@ def _told(claim: Claim, other: Claim) -> str:
         parts.append(f"interval {_interval(claim)}")
     if claim.provenance != other.provenance:
         parts.append(f"from {claim.provenance}")
+    if claim.question != other.question:
+        parts.append(f"asked as “{claim.question}”")
     return "; ".join(parts)
 
 

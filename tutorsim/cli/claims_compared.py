@@ -2,6 +2,7 @@
 
 import tempfile
 from collections.abc import Iterator, Sequence
+from dataclasses import replace
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -18,11 +19,23 @@ from tutorsim.analysis.claims import (
     read_claims,
 )
 from tutorsim.analysis.claims.claims_file import Citation, PageName
-from tutorsim.cli.claims_file import Options, digest_of, options_of, page_claims
+from tutorsim.analysis.claims.drawn_pages import bytes_differ, numbers_differ, text_differs
+from tutorsim.analysis.claims.recomputation import Difference
+from tutorsim.analysis.report.document import Document
+from tutorsim.analysis.report.markdown import to_markdown
+from tutorsim.cli.claims_file import (
+    ENDING,
+    Options,
+    digest_of,
+    made_again,
+    options_of,
+    page_claims,
+)
 from tutorsim.cli.log_against_recording import check_logs
 from tutorsim.cli.markdown_option import plain
 from tutorsim.cli.output_elements import Prose, caption, styled
 from tutorsim.errors import CheckFailed, ClaimsError
+from tutorsim.named_files import read_named
 from tutorsim.replay import read_manifest
 from tutorsim.runner.recording_as_run import replay_into
 
@@ -45,6 +58,8 @@ class Wanted(NamedTuple):
     options: Options
     citations: tuple[Citation, ...]
     """The numbers asked for; none for all of the file."""
+    page: tuple[Path, bytes] | None = None
+    """The page that was written with the claims; `None` where none is at hand."""
 
 
 class Claimed(NamedTuple):
@@ -57,6 +72,10 @@ class Claimed(NamedTuple):
     digest: str
     provenance: str
     """What answered the calls."""
+    page: str | None = None
+    """Name of the page whose numbers were held too."""
+    absent: str = ""
+    """Name of the page that was written with the claims, where it is not beside them."""
 
     @property
     def holds(self) -> bool:
@@ -80,16 +99,22 @@ class Claimed(NamedTuple):
                 "differing": [one._asdict() for one in self.checked.differing],
                 "missing": [claim.id for claim in self.checked.missing],
                 "unknown": [claim.id for claim in self.checked.unknown],
-                "reworded": [one._asdict() for one in self.checked.reworded],
+                "page": self.page,
             }
         return {**found, "asked": [claim.model_dump(mode="json") for claim in self.claims]}
 
 
-def wanted(path: Path | None, asked: Sequence[str]) -> Wanted:
-    """Read the file of claims and the ids, before anything is replayed.
+def wanted(path: Path | None, asked: Sequence[str], page: Path | None = None) -> Wanted:
+    """Read the file of claims, the ids and the page, before anything is replayed.
+
+    Args:
+        path: The file of claims.
+        asked: Ids or citations.
+        page: The page; `None` takes the one beside the claims that was written with them.
 
     Raises:
-        ClaimsError: If the file, its options or a citation cannot be read, or an id names no page.
+        ClaimsError: If the page, the file, its options or a citation cannot be read, or an id
+            names no page.
         CheckFailed: If the file has no claim of an id.
     """
     citations = tuple(cited(text) for text in asked)
@@ -101,7 +126,30 @@ def wanted(path: Path | None, asked: Sequence[str]) -> Wanted:
     chosen(file, [one.id for one in citations])
     for one in citations:
         _check_digest(one, file.digest, f"the claims of {path}")
-    return Wanted(path, file, options_of(file.options, path), citations)
+    options = options_of(file.options, path)
+    return Wanted(path, file, options, citations, _page(path, file, page))
+
+
+def _page(path: Path, file: ClaimsFile, named: Path | None) -> tuple[Path, bytes] | None:
+    """The page that the claims are of: the one named, else the one that stands beside them."""
+    beside = [path.with_name(file.drawn.name)] if file.drawn else _of_that_name(path)
+    for page in [named] if named else [one for one in beside if one.is_file()]:
+        try:
+            return page, read_named(page)
+        except OSError as error:
+            raise ClaimsError(
+                f"{page} cannot be read as the page of the claims.",
+                why=str(error.strerror or error),
+                hint="Name the page that was written with them.",
+            ) from error
+    return None
+
+
+def _of_that_name(claims: Path) -> list[Path]:
+    """Pages that a report writes beside claims of a name."""
+    if not claims.name.endswith(ENDING):
+        return []
+    return [claims.with_name(claims.name.removesuffix(ENDING) + form) for form in (".html", ".md")]
 
 
 def claimed_of(
@@ -150,13 +198,40 @@ def claimed(wanted: Wanted, run: Path) -> Claimed:
         kinds = [file.provenance for file in pages.values()]
         return Claimed(None, found, digest, _answered(kinds[0]))
     _check_recording(wanted.path, wanted.file, digest, kind)
-    now = page_claims(run, wanted.file.page, wanted.options)
+    now, document = made_again(run, wanted.file.page, wanted.options)
     file = wanted.file
     if ids:
         file = file.model_copy(update={"claims": chosen(file, ids), "excerpt": True})
     known = {claim.id for claim in now.claims}
     asked = chosen(now, [id_ for id_ in ids if id_ in known])
-    return Claimed(check_claims(file, now), asked, digest, _answered(now.provenance))
+    checked = check_claims(file, now)
+    apart = tuple(_page_differs(wanted, now.claims, document, ids)) if wanted.page else ()
+    return Claimed(
+        replace(checked, differing=(*checked.differing, *apart)),
+        asked,
+        digest,
+        _answered(now.provenance),
+        wanted.page[0].name if wanted.page else None,
+        file.drawn.name if file.drawn and not wanted.page else "",
+    )
+
+
+def _page_differs(
+    wanted: Wanted, now: Sequence[Claim], document: Document | None, ids: Sequence[str]
+) -> Iterator[Difference]:
+    """What the page prints and the recording does not give."""
+    assert wanted.page is not None
+    assert wanted.file is not None
+    path, content = wanted.page
+    if wanted.file.drawn is not None:
+        yield from bytes_differ(path, content, wanted.file.drawn)
+    text = content.decode("utf-8", "replace")
+    if document is None or wanted.file.page != "report":
+        return
+    if path.suffix == ".md" and not ids:
+        yield from text_differs(text, to_markdown(document))
+    elif path.suffix == ".html":
+        yield from numbers_differ(text, now, ids)
 
 
 def _check_recording(path: Path | None, file: ClaimsFile, digest: str, kind: str) -> None:
@@ -215,8 +290,6 @@ def _shown(found: Claimed) -> Iterator[RenderableType]:
         yield from _more(len(checked.differing))
         yield from _listed("is claimed, and is no number of the page", checked.unknown)
         yield from _listed("is printed, and not claimed", checked.missing)
-        for reworded in checked.reworded[:SHOWN]:
-            yield caption(f"{reworded.id} is asked in other words today: {reworded.today}")
     differing = {one.id for one in checked.differing} if checked else set()
     for claim in (claim for claim in found.claims if claim.id not in differing):
         yield Prose(styled(citation(found.digest[:DIGITS], claim.id), "bold"))
@@ -224,6 +297,8 @@ def _shown(found: Claimed) -> Iterator[RenderableType]:
         yield Prose(f"{claim.printed}{_beside(claim)}  ({claim.provenance})", indent=2)
     if checked:
         yield Prose(_verdict(found))
+    if found.absent:
+        yield caption(f"{found.absent} is not beside the claims, so it was not read: --page FILE.")
 
 
 def _beside(claim: Claim) -> str:
@@ -262,6 +337,8 @@ def _verdict(found: Claimed) -> str:
         if part
     ]
     told = f"; {', '.join(apart)}" if apart else ""
+    if found.page and checked.holds:
+        told += f", and so does what {found.page} prints"
     return f"{checked.same:,} of {claims:,} claims hold{told}. Answered by {found.provenance}."
 
 

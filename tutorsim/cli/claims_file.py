@@ -15,6 +15,7 @@ from tutorsim.analysis.ballots.recount_source import open_source
 from tutorsim.analysis.claims.claims_file import (
     CLAIMS_VERSION,
     ClaimsFile,
+    DrawnFile,
     PageName,
     SourceName,
     to_text,
@@ -22,6 +23,7 @@ from tutorsim.analysis.claims.claims_file import (
 from tutorsim.analysis.claims.claims_in_tables import Printed, Words, claims_in
 from tutorsim.analysis.ratings.ratings_section import with_ratings
 from tutorsim.analysis.report.claims import document_parts, table_parts
+from tutorsim.analysis.report.document import Document
 from tutorsim.analysis.report.summary_sections import SECTIONS, Overview
 from tutorsim.analysis.runs.published_figures import PublishedFigure
 from tutorsim.cli.console import err, safe
@@ -38,6 +40,7 @@ __all__ = [
     "Options",
     "claims_of",
     "digest_of",
+    "made_again",
     "options_of",
     "page_claims",
     "summary_parts",
@@ -104,7 +107,12 @@ def options_of(stated: dict[str, Any], path: Path) -> Options:
 
 
 def page_claims(run: Path, page: PageName, options: Options) -> ClaimsFile:
-    """Every number of a page of a run, computed from its log.
+    """Every number of a page of a run, computed from its log; see `made_again`."""
+    return made_again(run, page, options)[0]
+
+
+def made_again(run: Path, page: PageName, options: Options) -> tuple[ClaimsFile, Document | None]:
+    """Every number of a page of a run, computed from its log, and the page if it is a document.
 
     Args:
         run: A run folder, or ballots from elsewhere.
@@ -114,19 +122,26 @@ def page_claims(run: Path, page: PageName, options: Options) -> ClaimsFile:
     system = system_run(run)
     if system is not None:
         document = document_of(system, brief=page == "summary", command=page)
-        return claims_of(run, page, document_parts(document, page), options)
+        return claims_of(run, page, document_parts(document, page), options), document
     source = of_panel_asked(open_source(run, hints=options.hints), options.panel)
     if page == "report":
         from tutorsim.analysis.report.build import build_report  # loads a library that draws
 
         document = with_ratings(build_report(source, published=options.published), source)
-        return claims_of(run, page, document_parts(document, page), options)
+        return claims_of(run, page, document_parts(document, page), options), document
     prices = options.prices or load_prices()
     found = overview(source, prices, published=options.published)
-    return claims_of(run, page, summary_parts(found), options)
+    return claims_of(run, page, summary_parts(found), options), None
 
 
-def claims_of(run: Path, page: PageName, parts: Iterable[Printed], options: Options) -> ClaimsFile:
+def claims_of(
+    run: Path,
+    page: PageName,
+    parts: Iterable[Printed],
+    options: Options,
+    *,
+    drawn: DrawnFile | None = None,
+) -> ClaimsFile:
     """The claims of what a page prints.
 
     Args:
@@ -134,6 +149,7 @@ def claims_of(run: Path, page: PageName, parts: Iterable[Printed], options: Opti
         page: What prints it.
         parts: What it prints.
         options: What changes its numbers.
+        drawn: The file that it was written to.
     """
     head = read_run(run) if (run / RUN_FILE).is_file() else None
     digest, kind = digest_of(run)
@@ -147,6 +163,7 @@ def claims_of(run: Path, page: PageName, parts: Iterable[Printed], options: Opti
         provenance=stated,
         made_by=f"tutorsim {__version__}",
         options=options.stated(),
+        drawn=drawn,
         excerpt=False,
         claims=claims_in(parts, str(stated["kind"])),
     )

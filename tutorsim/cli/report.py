@@ -138,7 +138,7 @@ def report(
         charts = [figure.name for figure in document.figures() if figure.chart is not None]
         shown = [chosen.episode.episode_id for chosen in document.trace]
         _write(path, content)
-        written = _claims(wanted, path, document, options)
+        written = _claims(wanted, path, content, document, options)
     else:
         content, charts, shown = _chart(source, str(chart), path.suffix), [str(chart)], []
         _write(path, content)
@@ -224,15 +224,20 @@ def _embedding(run: SystemRun, folder: Path | None) -> Embedding | None:
     return open_embedding(folder)
 
 
-def _claims(wanted: _Wanted, page: Path, document: Document, options: Options) -> Path | None:
+def _claims(
+    wanted: _Wanted, page: Path, content: bytes, document: Document, options: Options
+) -> Path | None:
     """Write the claims of a page; `None` where none are wanted."""
+    from tutorsim.analysis.claims.drawn_pages import drawn_as
     from tutorsim.analysis.report.claims import document_parts
     from tutorsim.cli.claims_file import ENDING, claims_of, write_claims
 
     if wanted.no_claims:
         return None
     path = wanted.claims or page.with_suffix(ENDING)
-    write_claims(path, claims_of(wanted.run, "report", document_parts(document, "report"), options))
+    parts = document_parts(document, "report")
+    drawn = drawn_as(page, content)
+    write_claims(path, claims_of(wanted.run, "report", parts, options, drawn=drawn))
     return path
 
 
@@ -256,7 +261,8 @@ def _report_of(run: SystemRun, wanted: _Wanted) -> None:
             raise _undrawn(str(chart), run.name, "there is nothing to draw")
         content, charts = _drawing(figure, document.provenance, path.suffix), [str(chart)]
     _write(path, content)
-    written = _claims(wanted, path, document, Options()) if path.suffix in PAGES else None
+    is_page = path.suffix in PAGES
+    written = _claims(wanted, path, content, document, Options()) if is_page else None
     _tell(wanted, path, content, charts, [one.id for one in document.dialogues], written)
 
 

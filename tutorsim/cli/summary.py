@@ -6,6 +6,8 @@ import click
 
 from tutorsim.analysis.ballots.reading_options import Hints
 from tutorsim.analysis.ballots.recount_source import open_source
+from tutorsim.analysis.claims.claims_file import DrawnFile
+from tutorsim.analysis.claims.drawn_pages import drawn_as
 from tutorsim.analysis.report.claims import document_parts
 from tutorsim.analysis.report.markdown import to_markdown
 from tutorsim.analysis.report.report_json import to_value
@@ -132,7 +134,7 @@ def summary(
         publish(shown, lambda: to_value(document), as_json=as_json, output=output)
         if claims is not None:
             parts = document_parts(document, "summary")
-            write_claims(claims, claims_of(run, "summary", parts, Options()))
+            write_claims(claims, claims_of(run, "summary", parts, Options(), drawn=_drawn(output)))
         return
     table = load_prices(prices)
     source = of_panel_asked(open_source(run, hints=hints), panel)
@@ -145,7 +147,13 @@ def summary(
     publish(shown, lambda: found.to_json(), as_json=as_json, output=output)
     if claims is not None:
         options = Options(published, None if prices is None else table, hints, panel)
-        write_claims(claims, claims_of(run, "summary", summary_parts(found), options))
+        parts = summary_parts(found)
+        write_claims(claims, claims_of(run, "summary", parts, options, drawn=_drawn(output)))
+
+
+def _drawn(output: Path | None) -> DrawnFile | None:
+    """What binds the claims to the file that the summary was written to."""
+    return None if output is None else drawn_as(output, output.read_bytes())
 
 
 def _check_claims(claims: Path | None, output: Path | None, *, full: bool) -> None:

@@ -49,6 +49,13 @@ SHOWN = 20
     help="Compute this number again, of FILE or by itself: an id, or a whole citation "
     "(tutorsim:DIGEST#ID); may be given several times.",
 )
+@click.option(
+    "--page",
+    type=click.Path(path_type=Path, dir_okay=False),
+    metavar="FILE",
+    help="With --claims: the page that was written with them, whose numbers are held too. "
+    "[default: the one that stands beside them]",
+)
 @markdown_option
 @click.option("--workers", type=click.IntRange(1, 256), help="Processes.")
 @click.option("--reader", type=click.Choice(["fast", "sdk"]), default="fast", show_default=True)
@@ -60,13 +67,14 @@ SHOWN = 20
     "episodes, calls, findings (episode_id, exit_code, what, why); with `--wordings current` also "
     "same and reworded (name, line, recorded, today); with --claims or --claim also "
     "claims: digest, same, differing (id, question, claimed, recomputed), missing, unknown, "
-    "reworded, asked.",
+    "page, asked.",
 )
 def verify(
     cassette_dir: Path,
     junit: Path | None,
     claims: Path | None,
     ids: tuple[str, ...],
+    page: Path | None,
     markdown: Path | None,
     against: Path | None,
     wordings: str,
@@ -80,14 +88,21 @@ def verify(
     recording is damaged. With `--wordings current` another call is an answer: 1.
 
     With --claims or --claim, numbers are computed again from the replayed recording, and 1 also
-    means that a claim does not hold. Claims of ballots from elsewhere, and of runs without a
-    recording, take those in CASSETTE_DIR's place. See `tutorsim guide claims`.
+    means that a claim does not hold, or that the page beside the claims prints something else.
+    Claims of ballots from elsewhere, and of runs without a recording, take those in CASSETTE_DIR's
+    place. See `tutorsim guide claims`.
     """
+    if page is not None and claims is None:
+        raise UsageError(
+            "--page names a page, and no claims are given that it was written with.",
+            why="A page is held against its file of claims and the recording.",
+            hint="Add --claims FILE.",
+        )
     if claims is not None or ids:
         _check_fits(cassette_dir, junit, against, wordings)
         from tutorsim.cli.claims_compared import wanted
 
-        asked = wanted(claims, ids)
+        asked = wanted(claims, ids, page)
         if not (cassette_dir / MANIFEST).is_file():
             _without_recording(asked, cassette_dir, markdown, as_json=as_json)
             return

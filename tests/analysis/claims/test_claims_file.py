@@ -56,7 +56,7 @@ def changed(**values):
         (changed(claims=float("nan")), "NaN is no number"),
         ("[]", "holds no claims"),
         ("{}", "holds no claims"),
-        (changed(claims_version=2), "version 2"),
+        (changed(claims_version=3), "version 3"),
         (changed(claims_version=True), "version True"),
         (changed(claims=[{"id": "x"}]), "claims.0.question"),
         (changed(claims=[CLAIM.model_dump() | {"value": "0.5"}]), "claims.0.value"),

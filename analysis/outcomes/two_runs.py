@@ -23,6 +23,7 @@ from tutorsim.analysis.statistics.intervals_and_tests import (
     to_json,
     wilson,
 )
+from tutorsim.errors import UsageError
 from tutorsim.records import EpisodeRecord
 
 __all__ = ["Comparison", "OutcomeDifference", "compare_runs"]
@@ -76,7 +77,16 @@ def compare_runs(first: Source, second: Source, *, seed: int = 0) -> Comparison:
 
     Repeats of a pair are averaged. First attempts may differ between recordings, so the pairs
     share their place in the grid and nothing else.
+
+    Raises:
+        UsageError: If they share no pair that both have complete.
     """
+    if not _pairs(first) & _pairs(second):
+        raise UsageError(
+            f"{first.name} and {second.name} share no episode that both have complete.",
+            why="Runs are compared in pairs of the same benchmark, task, persona and condition.",
+            hint="Compare runs over the same tasks, or read the two with `tutorsim summary`.",
+        )
     a, b = _cells(first), _cells(second)
     rows = [
         _difference(cell, outcome, a, b, seed)

@@ -167,7 +167,8 @@ def _decided(evidence: Evidence) -> Answer:
 
 def _open(evidence: Evidence) -> Answer:
     question = "What is not identified?"
-    other = [r for r in evidence.rules if r.target in PROTOCOLS and r.target != r.logged_protocol]
+    every = [r for r in evidence.rule_rows if r.target in PROTOCOLS]
+    other = [r for r in every if r.target != r.logged_protocol and r.reading == "set"]
     cases = sum(r.turns for r in other)
     open_ = cases - sum(r.identified for r in other)
     if not cases:
@@ -178,11 +179,20 @@ def _open(evidence: Evidence) -> Answer:
     return Answer(
         question,
         f"The winner under another protocol, in {share(open_, cases, 'case')}",
-        f"A case is a turn and another protocol. Several winners are possible there: in "
-        f"{_missing(least)}, but in {_missing(most)}. What the student would have said to another "
-        "reply is never identified.",
+        "A case is a turn and another protocol, under which a tie stays a tie. Several winners are "
+        f"possible there: in {_missing(least)}, but in {_missing(most)}.{_given(evidence, cases)} "
+        "What the student would have said to another reply is never identified.",
         "rules",
     )
+
+
+def _given(evidence: Evidence, cases: int) -> str:
+    """The same with ties given to the order; empty where no order is logged."""
+    if evidence.unordered:
+        return ""
+    given = [r for r in evidence.rules if r.target in PROTOCOLS and r.target != r.logged_protocol]
+    left = sum(r.turns - r.identified for r in given)
+    return f" With ties given to the role-priority order it is {share(left, cases, 'case')}."
 
 
 def _missing(row: RuleRow) -> str:

@@ -49,7 +49,7 @@ def compare_system_runs(
         seed: Of the resampling.
 
     Raises:
-        UsageError: If the runs are of different systems.
+        UsageError: If the runs are of different systems, or share nothing to compare.
     """
     if first.head.system != second.head.system:
         raise UsageError(
@@ -60,6 +60,12 @@ def compare_system_runs(
         )
     clusters = _clusters(second, cluster, _pair)
     rows = _tested(_of_two_runs(first, second, outcomes), clusters, seed)
+    if not rows:
+        raise UsageError(
+            f"{first.name} and {second.name} share no item that both have an outcome of.",
+            why="Runs are compared in pairs of the same benchmark, task, variant and condition.",
+            hint="Compare runs over the same tasks, or read the two with `tutorsim summary`.",
+        )
     same = all(row["difference"] in (0, None) for row in rows)
     words = "Nothing differs" if same else "Second minus first, over the pairs that both share"
     return framed(

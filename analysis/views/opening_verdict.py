@@ -196,8 +196,6 @@ def _untested(found: RecountResult) -> str:
 
 def comparison_verdict(found: Comparison) -> tuple[str, ...]:
     """Whether two runs differ, where, and how sure."""
-    if not found.pairs:
-        return ("The runs share no pair, so no outcome can be compared.",)
     paired = (
         f"{counted(found.pairs, 'pair')} in both runs; only in the first: {found.only_first}, only "
         f"in the second: {found.only_second}."

@@ -185,7 +185,11 @@ class PanelsView:
             [
                 (
                     *((row.benchmark,) if several else ()),
-                    *(row.condition, f"{row.second} − {row.first}", getattr(row.test, "n", 0)),
+                    *(
+                        row.condition,
+                        f"{row.second} − {row.first}",
+                        getattr(row.difference, "n", 0),
+                    ),
                     *(estimate(row.difference, signed=True), p_words(row), plain(row.detectable)),
                 )
                 for row in rows

@@ -133,16 +133,12 @@ def rounds_figure(slopes: Sequence[Slope]) -> Figure:
     if not rows:
         return absent("rounds", "No debate voted in every turn, so the turns cannot be compared.")
     frame = pl.DataFrame(rows, schema=["protocol", "turn", "score", "tasks"], orient="row")
-    known = [one for one in slopes if isinstance(one.slope, Estimate)]
-    falling = sum(one.slope.value < 0 for one in known if isinstance(one.slope, Estimate))
     return Figure(
         name="rounds",
-        finding=(
-            f"With later votes the score falls under {falling} of {counted(len(known), 'protocol')}"
-        ),
+        finding=_rounds_finding(slopes),
         caption=(
-            "Mean score in percent if votes begin after so many turns; every point is of the same "
-            f"debates on {counted(slopes[0].tasks, 'task')}."
+            "Mean score in percent if votes begin after so many turns; every point of a line is of "
+            f"the same debates of one variant, on {counted(slopes[0].tasks, 'task')}."
         ),
         method="Each debate voted in every format after every turn; the recount begins later.",
         data=frame,
@@ -154,9 +150,23 @@ def rounds_figure(slopes: Sequence[Slope]) -> Figure:
     )
 
 
+def _rounds_finding(slopes: Sequence[Slope]) -> str:
+    """Lines whose slope has an interval without 0."""
+    ends = [(s.slope.low, s.slope.high) for s in slopes if isinstance(s.slope, Estimate)]
+    known = [(low, high) for low, high in ends if low is not None and high is not None]
+    if not known:
+        return "Whether the score falls with later votes cannot be said of so few tasks"
+    lines = counted(len(known), "line")
+    falls, rises = sum(high < 0 for _, high in known), sum(low > 0 for low, _ in known)
+    if not falls + rises:
+        return f"No change of the score with later votes is beyond chance, in any of {lines}"
+    return f"With later votes the score falls in {falls} and rises in {rises} of {lines}"
+
+
 @unchecked
 def _rounds(frame: pl.DataFrame) -> Drawing:
     names = frame.get_column("protocol").unique(maintain_order=True).to_list()
+    shapes = [_SHAPES[at % len(_SHAPES)] for at in range(len(names))]
     color = alt.Color(
         "protocol:N", sort=names, scale=alt.Scale(domain=names, range=shades(len(names)))
     )
@@ -166,7 +176,7 @@ def _rounds(frame: pl.DataFrame) -> Drawing:
         color=color,
     )
     dots = base.mark_point(filled=True, size=60, opacity=1).encode(
-        shape=alt.Shape("protocol:N", sort=names, scale=alt.Scale(domain=names, range=_SHAPES)),
+        shape=alt.Shape("protocol:N", sort=names, scale=alt.Scale(domain=names, range=shapes)),
         tooltip=[alt.Tooltip("protocol:N"), alt.Tooltip("turn:O"), alt.Tooltip("score:Q")],
     )
     return alt.layer(base.mark_line(opacity=0.6), dots).properties(

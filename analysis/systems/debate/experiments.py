@@ -72,38 +72,54 @@ def slope(name: str, scores: Mapping[str, Mapping[int, float]], *, seed: int) ->
 def rounds_slopes(
     records: Sequence[DebateRecord], rules: Sequence[Rule], *, seed: int
 ) -> list[Slope]:
-    """Scores of voting by the first turn of a vote, each rule on the same debates.
+    """Scores of voting by the first turn of a vote, each rule on the same debates of a variant.
 
     Args:
         records: Debates that never stopped.
         rules: Voting protocols.
         seed: Of the intervals' draws.
     """
-    last = min((record.turns_taken for record in records), default=0)
+    variants: dict[str, list[DebateRecord]] = {}
+    for record in records:
+        variants.setdefault(record.variant, []).append(record)
     found = []
-    for rule in rules:
-        scores: dict[str, dict[int, list[float]]] = {}
-        for record in records:
-            for turn in range(1, last + 1):
-                outcome = recounted(record, rule, Changes(vote_from=turn))
-                if outcome.certainty == "exact":
-                    task = scores.setdefault(f"{record.benchmark}.{record.task_id}", {})
-                    task.setdefault(turn, []).append(score_bounds(record, outcome)[0])
-        found.append(slope(rule, _means(scores), seed=seed))
+    for variant, debates in variants.items():
+        last = min(record.turns_taken for record in debates)
+        for rule in rules:
+            scores: dict[str, dict[int, list[float]]] = {}
+            for record in debates:
+                for turn in range(1, last + 1):
+                    outcome = recounted(record, rule, Changes(vote_from=turn))
+                    if outcome.certainty == "exact":
+                        task = scores.setdefault(f"{record.benchmark}.{record.task_id}", {})
+                        task.setdefault(turn, []).append(score_bounds(record, outcome)[0])
+            name = f"{rule} ({variant})" if len(variants) > 1 else rule
+            found.append(slope(name, _means(scores), seed=seed))
     return [one for one in found if one is not None]
 
 
 def agents_slopes(records: Sequence[DebateRecord], *, seed: int) -> list[Slope]:
-    """Scores by number of agents, per condition, over variants that differ in it."""
-    scores: dict[str, dict[str, dict[int, list[float]]]] = {}
-    for record in records:
-        if record.status == "complete" and record.turns and record.score is not None:
-            task = scores.setdefault(record.condition, {}).setdefault(
-                f"{record.benchmark}.{record.task_id}", {}
-            )
-            task.setdefault(record.setup.agents, []).append(100 * record.score)
-    found = [slope(name, _means(tasks), seed=seed) for name, tasks in scores.items()]
+    """Scores by number of agents, per condition, over variants that differ in nothing else."""
+    debated = [r for r in records if r.status == "complete" and r.turns and r.score is not None]
+    told = _differing_settings(debated)
+    scores: dict[tuple[str, ...], dict[str, dict[int, list[float]]]] = {}
+    for record in debated:
+        settings = tuple(f"{name} = {getattr(record.setup, name)}" for name in told)
+        task = scores.setdefault((record.condition, *settings), {}).setdefault(
+            f"{record.benchmark}.{record.task_id}", {}
+        )
+        task.setdefault(record.setup.agents, []).append(100 * (record.score or 0))
+    found = [
+        slope(f"{name} ({', '.join(settings)})" if settings else name, _means(tasks), seed=seed)
+        for (name, *settings), tasks in scores.items()
+    ]
     return [one for one in found if one is not None]
+
+
+def _differing_settings(records: Sequence[DebateRecord]) -> list[str]:
+    """Settings other than the number of agents in which some debates differ."""
+    setups = [record.setup.model_dump(exclude={"agents"}) for record in records]
+    return [name for name in (setups[0] if setups else ()) if len({s[name] for s in setups}) > 1]
 
 
 def _means(scores: Mapping[str, Mapping[int, list[float]]]) -> dict[str, dict[int, float]]:

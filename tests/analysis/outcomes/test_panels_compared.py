@@ -2,6 +2,7 @@
 
 import json
 from collections.abc import Callable
+from dataclasses import replace
 from typing import Any
 
 import polars as pl
@@ -92,6 +93,14 @@ def test_panels_are_contrasted_with_the_first_over_shared_tasks(source: Any) -> 
     assert found["tied"].test == PermutationTest(pytest.approx(1 / 3), 1.0, 3, exact=True)
     assert found["success"].difference.value == pytest.approx(-1 / 3)  # type: ignore[union-attr]
     assert all(row.p_holm == 1.0 for row in found.values())
+
+
+def test_a_single_pair_is_counted_though_nothing_tests_it(source: Any) -> None:
+    one = replace(source, episodes=tuple(e for e in source.episodes if e.task_id == "t1"))
+    made = PanelsView(one, seed=0).contrast_table("success")
+    assert made is not None
+    [row] = made.data.iter_rows(named=True)
+    assert (row["pairs"], row["p"]) == (1, "not estimable")
 
 
 def test_tables_name_the_panel_only_where_there_are_several(

@@ -4,7 +4,8 @@ from typing import Any
 import pytest
 
 from tutorsim.analysis.outcomes.two_runs import compare_runs
-from tutorsim.analysis.statistics.intervals_and_tests import Estimate, NotEstimable, PermutationTest
+from tutorsim.analysis.statistics.intervals_and_tests import Estimate, PermutationTest
+from tutorsim.errors import UsageError
 
 S, MI, MO, ME = "scaffolding", "misconception", "motivation", "metacognitive"
 ROLES = (S, MI, MO, ME)
@@ -62,12 +63,8 @@ def test_a_run_compared_with_itself_differs_in_nothing(
     assert same.value == 1.0
 
 
-def test_runs_that_share_nothing_are_not_estimable(panel_episode: Make, panel_source: Make) -> None:
-    found = compare_runs(panel_source(panel_episode()), panel_source(panel_episode(task="other")))
-    assert (found.pairs, found.only_first, found.only_second) == (0, 1, 1)
-    for row in found.outcomes:
-        assert row.difference == NotEstimable("no observations")
-        assert row.test == NotEstimable("no pairs")
-        assert row.first == NotEstimable("no pair with this outcome in both")
-    assert compare_runs(panel_source(), panel_source()).outcomes == ()
-    assert found.same_winner == pytest.approx({})
+def test_runs_that_share_nothing_are_refused(panel_episode: Make, panel_source: Make) -> None:
+    one, other = panel_source(panel_episode()), panel_source(panel_episode(task="other"))
+    for second in (other, panel_source()):
+        with pytest.raises(UsageError, match="share no episode that both have complete"):
+            compare_runs(one, second)

@@ -1,8 +1,11 @@
 """Comparing two runs of one system."""
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
+
+import pytest
 
 from tutorsim.analysis.systems import SystemRun, compare_conditions, compare_system_runs
+from tutorsim.errors import UsageError
 from tutorsim.records import Provenance, RunRecord
 
 
@@ -41,6 +44,13 @@ def test_what_is_taken_together_is_swapped_together():
     # Six pairs of pairs that differ by 1, 1, 1, 2, 2 and 2, all one way: 2 of 64 swaps.
     assert halves["p"] == 2 / 64
     assert halves["low"] is not None
+
+
+def test_runs_that_share_no_item_are_refused():
+    first = run([0.0, 1.0])
+    other = SystemRun("other", first.head, tuple(replace(r, task_id="x") for r in first.episodes))
+    with pytest.raises(UsageError, match="run and other share no item"):
+        compare_system_runs(first, other, {"value": lambda record: record.value})
 
 
 def test_conditions_of_one_run_are_paired_on_their_tasks():

@@ -41,8 +41,8 @@ def test_runs_that_share_no_pair_are_not_compared(
     tutorsim: Any, built: Any, empty_run: Any
 ) -> None:
     done = tutorsim("compare", built.folder, empty_run.folder)
-    assert done.exit_code == 0
-    assert "share no pair" in done.stdout
+    assert done.exit_code == 2
+    assert "share no episode that both have complete" in done.stderr
 
 
 def test_a_missing_run_is_named(tutorsim: Any, built: Any, tmp_path: Path) -> None:

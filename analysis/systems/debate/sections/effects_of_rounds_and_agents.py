@@ -42,7 +42,8 @@ def rounds_section(full: Sequence[DebateRecord], *, seed: int) -> Section:
         "rounds",
         "Rounds",
         "What voting would have scored with its first vote after one turn, two turns, and so on: "
-        "the same debates at every point. The study prints a slope below zero and no numbers.",
+        "the same debates of one variant at every point. The study prints a slope below zero and "
+        "no numbers.",
         figures=(rounds_figure(slopes),),
         tables=present(_slopes_table("rounds", "Score by first turn of a vote", slopes)),
     )
@@ -56,9 +57,9 @@ def agents_section(records: Sequence[DebateRecord], *, seed: int) -> Section | N
     return Section(
         "agents",
         "Agents",
-        "Scores of variants with different numbers of agents on the same tasks. Each number has "
-        "debates of its own, so chance is between them. The study prints a slope above zero and "
-        "no numbers.",
+        "Scores of variants that differ in the number of agents alone, on the same tasks. Each "
+        "number has debates of its own, so chance is between them. The study prints a slope above "
+        "zero and no numbers.",
         tables=present(_slopes_table("agents", "Score by number of agents", slopes)),
     )
 

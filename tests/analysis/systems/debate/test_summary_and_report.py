@@ -10,9 +10,12 @@ from tutorsim.analysis.metrics.text_embeddings import Embedding
 from tutorsim.analysis.report.html import to_html
 from tutorsim.analysis.report.markdown import to_markdown
 from tutorsim.analysis.runs.exported_tables import ballots_table
+from tutorsim.analysis.statistics.intervals_and_tests import Estimate, Interval, NotEstimable
 from tutorsim.analysis.systems import open_run
 from tutorsim.analysis.systems.debate import VIEW
+from tutorsim.analysis.systems.debate.charts import rounds_figure
 from tutorsim.analysis.systems.debate.debate_trace import trace
+from tutorsim.analysis.systems.debate.experiments import Slope, agents_slopes, rounds_slopes
 from tutorsim.analysis.systems.debate.published_figures import printed
 from tutorsim.analysis.systems.debate.summary_and_report import document, recount_document
 from tutorsim.errors import UsageError
@@ -117,6 +120,40 @@ def test_challenges_and_agents_have_sections_of_their_own(make_run):
     both = run.__class__(run.name, run.head, (*run.episodes, *other))
     [row] = rows_of(tables_of(document(both, False))["agents"])
     assert {"3", "5", "slope"} <= set(row)
+
+
+def test_debates_of_other_settings_are_not_pooled(make_run):
+    """Numbers of agents beside others that differ in the number alone; rounds by variant."""
+    of = [
+        one.model_copy(update={"variant": f"{agents}-{paradigm}"})
+        for agents, paradigm in ((3, "memory"), (5, "memory"), (3, "relay"))
+        for one in make_run(["majority"], agents=agents, paradigm=paradigm).episodes
+    ]
+    assert [one.name for one in agents_slopes(of, seed=0)] == ["majority (paradigm = memory)"]
+    full = [
+        one.model_copy(update={"variant": variant})
+        for variant in ("a", "b")
+        for one in make_run(["full"]).episodes
+    ]
+    names = {one.name for one in rounds_slopes(full, ("simple",), seed=0)}
+    assert names == {"simple (a)", "simple (b)"}
+
+
+@pytest.mark.parametrize(
+    ("ends", "said"),
+    [
+        ([(-3.0, 1.0), (-2.0, 2.0)], "No change of the score with later votes is beyond chance"),
+        ([(-3.0, -1.0), (-2.0, 2.0)], "the score falls in 1 and rises in 0 of 2 lines"),
+        ([], "cannot be said of so few tasks"),
+    ],
+)
+def test_a_score_falls_only_where_its_interval_leaves_out_zero(ends, said):
+    few = Slope("x", {1: 50.0, 2: 49.0}, Estimate(-1.0, 3, NotEstimable("too few tasks")), 3)
+    known = [
+        Slope("x", {1: 50.0, 2: 49.0}, Estimate(-1.0, 9, Interval(low, high, "bca")), 9)
+        for low, high in ends
+    ]
+    assert said in rounds_figure([few, *known]).finding
 
 
 def test_a_run_of_failed_episodes_only_has_a_summary(make_run):

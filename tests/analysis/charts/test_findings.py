@@ -6,7 +6,6 @@ from types import SimpleNamespace
 
 import polars as pl
 import pytest
-from tutorsim.analysis.systems.debate.protocol_outcomes import ProtocolRow
 
 from tutorsim.analysis.charts.decision_steps import decided_figure, movement_figure
 from tutorsim.analysis.charts.fallback_orders import orders_figure, span_figure

@@ -6,6 +6,7 @@ import pytest
 
 from tutorsim.analysis.ballots.recount_source import open_source
 from tutorsim.analysis.claims import to_text
+from tutorsim.analysis.claims.drawn_pages import drawn_as
 from tutorsim.analysis.report.build import build_report
 from tutorsim.analysis.report.claims import document_parts
 from tutorsim.analysis.report.html import to_html
@@ -32,7 +33,8 @@ def test_the_built_report_is_not_stale(tmp_path: Path) -> None:
     document = build_report(open_source(tmp_path))
     same = to_html(document) == BUILT.read_text(encoding="utf-8")
     assert same, STALE
-    claims = claims_of(tmp_path, "report", document_parts(document, "report"), Options())
+    parts, drawn = document_parts(document, "report"), drawn_as(BUILT, BUILT.read_bytes())
+    claims = claims_of(tmp_path, "report", parts, Options(), drawn=drawn)
     same = to_text(claims) == CLAIMS.read_text(encoding="utf-8")
     assert same, STALE
 

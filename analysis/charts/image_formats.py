@@ -25,7 +25,7 @@ _PNG_SCALE: Final = 2
 _COLORS: Final = {color: f"var(--{name})" for name, color in TOKENS.items()}
 _COLOR = re.compile(r'\b(fill|stroke)="({})"'.format("|".join(map(re.escape, _COLORS))))
 _ID = re.compile(r'\bid="([^"]*)"|\burl\(#([^)]*)\)')
-_MARK = re.compile(r'<path aria-label="([^"]*)"([^>]*?)/>')
+_MARK = re.compile(r'<(path|line) aria-label="([^"]*)"([^>]*?)/>')
 _SILENT = re.compile(
     r' (?:role|aria-roledescription|aria-hidden|font-family|pointer-events)="[^"]*"(?=[^<>]*>)'
     r'|<path class="(?:back|fore)ground"[^>]*? d="(?:M0,0h0v0h0Z)?"[^>]*/>'
@@ -76,7 +76,7 @@ def to_page_svg(drawing: str, *, name: str, label: str) -> str:
     drawing = _SILENT.sub("", drawing)
     drawing = _ROOT.sub(lambda found: _root(found, name, label), drawing, count=1)
     drawing = _own_ids(drawing, name)
-    drawing = _MARK.sub(r"<path\2><title>\1</title></path>", drawing)
+    drawing = _MARK.sub(r"<\1\3><title>\2</title></\1>", drawing)
     return _COLOR.sub(lambda found: f'{found[1]}="{_COLORS[found[2]]}"', drawing)
 
 

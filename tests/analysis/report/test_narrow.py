@@ -31,12 +31,24 @@ def tab(tmp_path):
     browser.close()
 
 
-@pytest.mark.parametrize("name", sorted(bundled_recordings()))
-def test_nothing_reaches_over_the_edge_of_a_page(tab, tmp_path, name):
-    """Wide tables scroll in their own box, and the page never does so sideways."""
-    run = tutorsim.open(bundled_recordings()[name])
+@pytest.fixture(params=sorted(bundled_recordings()))
+def page(request, tmp_path):
+    """The report of every bundled recording."""
+    run = tutorsim.open(bundled_recordings()[request.param])
     shown = run.episodes["episode_id"][:2] if run.system == "panel" else ()  # of panels all stand
-    page = run.report(tmp_path / "page.html", episodes=tuple(shown))
+    return run.report(tmp_path / "page.html", episodes=tuple(shown))
+
+
+def test_axe_finds_nothing_in_a_report(tab, page):
+    """Among much else, whoever uses a keyboard can scroll what scrolls."""
+    for width in (390, 1280):
+        tab.size(width, 900, dark=width == 390)
+        tab.open(page.as_uri())
+        assert tab.violations() == []
+
+
+def test_nothing_reaches_over_the_edge_of_a_page(tab, page):
+    """Wide tables scroll in their own box, and the page never does so sideways."""
     for width in (390, 1280):
         tab.size(width, 900)
         tab.open(page.as_uri())

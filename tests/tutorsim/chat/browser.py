@@ -5,11 +5,14 @@ import json
 import re
 import shutil
 import subprocess
+import tempfile
 import threading
 import time
 from contextlib import ExitStack
+from functools import cache
 from pathlib import Path
 
+import pytest
 from websockets.sync.client import connect
 
 CHROMIUM = shutil.which("chromium") or shutil.which("chromium-browser")
@@ -17,6 +20,22 @@ CHROMIUM = shutil.which("chromium") or shutil.which("chromium-browser")
 
 PATIENCE = 90
 """Seconds after which something counts as never coming; a quiet machine needs a second or two."""
+
+AXE = "axe-core@4.14.1"
+"""What checks pages for accessibility, as npm names it."""
+
+
+@cache
+def axe_core():
+    """The script of axe-core, by npm; the test is skipped where there is no npm."""
+    npm = shutil.which("npm")
+    if npm is None:
+        pytest.skip("there is no npm, which brings axe-core")
+    with tempfile.TemporaryDirectory() as folder:
+        command = [npm, "install", "--silent", "--no-audit", "--no-fund", "--prefix", folder, AXE]
+        done = subprocess.run(command, capture_output=True, text=True, timeout=300, check=False)
+        assert done.returncode == 0, f"npm could not bring {AXE}: {done.stdout}{done.stderr}"
+        return (Path(folder) / "node_modules/axe-core/axe.min.js").read_text(encoding="utf-8")
 
 
 class Tab:
@@ -118,6 +137,15 @@ class Tab:
             "[...document.querySelectorAll('.message:not(.pending)')].map(m => "
             "[m.querySelector('.name').textContent.replace(' (you)', ''), "
             "m.querySelector('.text').textContent])"
+        )
+
+    def violations(self):
+        """What axe-core finds in the page as it is, with everything opened that can be."""
+        self.run("document.querySelectorAll('details').forEach((one) => { one.open = true; })")
+        self.run(f"{axe_core()};0")
+        return self.run(
+            "axe.run(document, { resultTypes: ['violations'] }).then((found) => "
+            "found.violations.map((one) => [one.id, one.impact, one.nodes.map((n) => n.html)]))"
         )
 
     def size(self, width, height, *, dark=False):

@@ -83,6 +83,31 @@ def test_a_whole_lesson_by_keyboard_on_a_small_screen(serve, browser):
 
 
 @pytest.mark.costly
+@pytest.mark.parametrize("width", [360, 1200])
+def test_axe_finds_nothing_in_any_state_of_the_page(serve, browser, width):
+    served = serve(start=False, delay=0.1)
+    served.start("--stay")
+    tab = browser.tab()
+    tab.size(width, 740, dark=width == 360)
+    tab.open(served.url)
+    tab.until("document.getElementById('start').open")
+    assert tab.violations() == []
+    tab.enter()
+    tab.say("What shall we do first?")
+    tab.say("x" * 2001)
+    tab.until("document.querySelectorAll('[data-number]').length >= 1")
+    assert tab.violations() == []
+    tab.run("document.getElementById('leave').click()")
+    assert tab.violations() == []
+    tab.run("document.getElementById('end').click()")
+    tab.until("document.querySelectorAll('#messages details').length >= 1")
+    tab.run("document.querySelector('#messages details').open = true")
+    tab.until("document.querySelectorAll('#messages details p').length")
+    assert tab.violations() == []
+    assert tab.errors == []
+
+
+@pytest.mark.costly
 def test_thoughts_are_shown_after_the_lesson_only(serve, browser):
     served = serve(start=False)
     served.start("--stay")  # thoughts are asked for after the lesson

@@ -74,6 +74,14 @@ def downloaded(tab, folder):
     raise AssertionError(f"{name} was never downloaded")
 
 
+def test_axe_finds_nothing_in_a_sheet(folder, tab):
+    [sheet, *_] = folder.export("--items", 4, name="sheet.html").stdout.splitlines()
+    for width in (390, 1280):
+        tab.size(width, 900, dark=width == 390)
+        opened(tab, Path(sheet))
+        assert tab.violations() == []
+
+
 def test_two_sheets_by_keyboard_give_the_alpha_computed_by_hand(folder, tab):
     """The figures are those of `test_alpha_of_joined_ratings_is_the_one_computed_by_hand`."""
     said = folder.export("--items", 4, name="sheet.html")

@@ -11,12 +11,12 @@ from functools import cached_property
 from html import escape
 from pathlib import Path
 from types import MappingProxyType
-from typing import Any, Final
+from typing import Any, Final, Protocol
 
 import polars as pl
 
 from tutorsim.analysis.ballots.reading_options import Hints
-from tutorsim.analysis.ballots.recount_source import Source, open_source
+from tutorsim.analysis.ballots.recount_source import Source, open_frame, open_source
 from tutorsim.analysis.charts.number_words import counted
 from tutorsim.analysis.counting.rule_definitions import TARGETS
 from tutorsim.analysis.counting.scores import RankScores
@@ -51,13 +51,14 @@ __all__ = ["CastBallots", "RankScores", "Recount", "Run", "open_path"]
 _PAGES: Final = (".html", ".md")
 
 
-def open_path(path: str | Path, **hints: Any) -> "Run":
+def open_path(path: "str | Path | pl.DataFrame | _Pandas", **hints: Any) -> "Run":
     """Open a run folder, a recording, or ballots from elsewhere.
 
     A recording is replayed first, offline, into a temporary folder that goes with the `Run`.
 
     Args:
-        path: A run folder; a recording's folder; a file of ballots, or a folder of such files.
+        path: A run folder; a recording's folder; a file of ballots, or a folder of such files; or a
+            `DataFrame` of ballots, of polars or pandas.
         hints: Fields of `tutorsim.analysis.ballots.reading_options.Hints`, for ballots that do not
         say
             everything themselves, such as `budget=25` or `columns={"voter": "Wähler"}`.
@@ -69,17 +70,20 @@ def open_path(path: str | Path, **hints: Any) -> "Run":
         BallotFileError: If a file holds no ballots.
         UsageError: If there is no such path, or a hint is none.
     """
-    path = Path(path)
-    if not path.exists():
-        raise UsageError(
-            f"{path} does not exist.",
-            hint="Give a run folder, a recording's folder, or a file of ballots.",
-        )
     unknown = sorted(set(hints) - set(Hints.__dataclass_fields__))
     if unknown:
         raise UsageError(
             f"{unknown[0]!r} is no hint on how to read ballots.",
             hint=f"Hints are {', '.join(Hints.__dataclass_fields__)}.",
+        )
+    if not isinstance(path, str | Path):
+        source = open_frame(_frame_of(path), hints=Hints(**hints))
+        return Run(Path(source.name), Hints(**hints), source)
+    path = Path(path)
+    if not path.exists():
+        raise UsageError(
+            f"{path} does not exist.",
+            hint="Give a run folder, a recording's folder, or a file of ballots.",
         )
     if not is_recording(path):
         run = Run(path, Hints(**hints))
@@ -92,15 +96,48 @@ def open_path(path: str | Path, **hints: Any) -> "Run":
     return run
 
 
+class _Pandas(Protocol):
+    """What is asked of a frame of pandas, which need not be installed."""
+
+    columns: Any
+
+    def __getitem__(self, name: Any) -> Any: ...
+
+
+def _frame_of(given: "pl.DataFrame | _Pandas") -> pl.DataFrame:
+    """The rows as polars holds them; a number that is none is missing.
+
+    Raises:
+        UsageError: If it is no frame.
+    """
+    if isinstance(given, pl.DataFrame):
+        return given
+    if not hasattr(given, "columns") or not hasattr(given, "iloc"):
+        raise UsageError(
+            f"{type(given).__name__} holds no ballots that can be opened.",
+            hint="Give a path, or a DataFrame of polars or pandas.",
+        )
+    columns = {str(name): list(given[name]) for name in given.columns}
+    return pl.DataFrame(
+        {
+            name: [None if cell is None or cell != cell else cell for cell in cells]
+            for name, cells in columns.items()
+        },
+        strict=False,
+    )
+
+
 class Run:
     """A run, or ballots from elsewhere, with the questions that the commands answer.
 
     Frames are `polars.DataFrame`s with the columns of `tutorsim export`.
     """
 
-    def __init__(self, path: Path, hints: Hints) -> None:
+    def __init__(self, path: Path, hints: Hints, source: Source | None = None) -> None:
         self._path = path
         self._hints = hints
+        if source is not None:
+            self.source = source
 
     @cached_property
     def source(self) -> Source:

@@ -41,14 +41,16 @@ def read_columns(file: Path) -> pl.DataFrame:
     return typed_columns(read_laid(file).frame, file)
 
 
-def read_laid(file: Path, hints: Hints = NO_HINTS) -> Laid:
-    """The rows of a file in the long shape, with what that assumed; types are as they come.
+def read_laid(file: Path, hints: Hints = NO_HINTS, frame: pl.DataFrame | None = None) -> Laid:
+    """The rows of a file, or of a frame, in the long shape, with what that assumed.
+
+    Types are as they come.
 
     Raises:
         BallotFileError: As `read_columns`.
         UsageError: If a hint names a column that the file has not.
     """
-    return lay_out(read_cells(file), file, hints)
+    return lay_out(read_cells(file, frame), file, hints)
 
 
 def typed_columns(frame: pl.DataFrame, file: Path | Places) -> pl.DataFrame:

@@ -19,7 +19,13 @@ from typing import Final, NamedTuple
 
 import polars as pl
 
-from tutorsim.analysis.ballots.name_synonyms import column_named, plain, protocol_named
+from tutorsim.analysis.ballots.name_synonyms import (
+    ABSTENTIONS,
+    column_named,
+    plain,
+    protocol_named,
+    spellings,
+)
 from tutorsim.analysis.ballots.raw_reply_column import read_replies
 from tutorsim.analysis.ballots.raw_tables import CELL_SUFFIXES, Cells, read_cells
 from tutorsim.analysis.ballots.reading_options import EVERY_VOTE, NO_HINTS, Hints
@@ -78,9 +84,12 @@ def lay_out(cells: Cells, file: Path, hints: Hints = NO_HINTS) -> Laid:
     rows = replace(rows, assumed=(*cells.notes, *rows.assumed), frame=_decimal_commas(rows.frame))
     shape, laid = _shaped(rows)
     laid = _with_stages(_with_keys(laid, shape))
+    if shape in ("long", "wide", "voters"):
+        _refuse_words_for_nobody(laid)
     laid = _blanks_give_nothing(_with_protocol(laid, shape), shape)
-    laid = _with_stated_candidates(laid, rows, shape)
+    laid = _with_stated_candidates(_spelled(laid), rows, shape)
     laid, scale = _with_whole_points(laid)
+    laid = _with_unused(_with_weights(laid), rows)
     frame = laid.frame.select(n for n in ("row", *BALLOTS_SCHEMA) if n in laid.frame.columns)
     return Laid(
         frame,
@@ -95,6 +104,76 @@ def lay_out(cells: Cells, file: Path, hints: Hints = NO_HINTS) -> Laid:
         scale,
         _own(rows),
     )
+
+
+def _refuse_words_for_nobody(rows: Rows) -> None:
+    """A column or row of numbers for “abstain”, who may be a candidate."""
+    names = rows.frame.get_column("candidate").cast(pl.String).drop_nulls().unique()
+    words = [n for n in names if plain(n) in ABSTENTIONS and n not in rows.hints.candidates]
+    refuse(
+        rows.frame,
+        pl.col("candidate").is_in(words),
+        rows.file,
+        lambda row: f"{row['candidate']!r} has numbers, and may be a candidate or nobody",
+        hint="If it is a candidate, name all: --candidates NAME,NAME,…; else take it out: a ballot "
+        "without a number is an abstention.",
+    )
+
+
+def _spelled(rows: Rows) -> Rows:
+    """Voters and candidates under one spelling each."""
+    for name, what in (("voter", "voters"), ("candidate", "candidates")):
+        column = rows.frame.get_column(name).cast(pl.String)
+        said = spellings(column.drop_nulls().unique(), what, rows.hints.spelling)
+        if said:
+            spelled = column.replace(said).alias(name)
+            rows = rows.with_frame(rows.frame.with_columns(spelled), f"one spelling of {what}")
+    return rows
+
+
+_MOST_ROWS: Final = 20_000_000
+"""Rows that ballots of some weight may become."""
+
+
+def _with_weights(rows: Rows) -> Rows:
+    """A ballot of weight w as those of w voters."""
+    if not rows.has("weight"):
+        return rows
+    said, weight = rows.columns["weight"], as_numbers(rows.frame.get_column("weight"))
+    if weight is None:
+        weight = pl.Series("weight", [None] * rows.frame.height, dtype=pl.Float64)
+    of = pl.col("weight").n_unique().over(_BALLOT) > 1
+    frame = rows.frame.with_columns(weight.alias("weight"))
+    bad = pl.col("weight").is_null() | (pl.col("weight") < 0) | of
+    refuse(
+        frame, bad, rows.file, f"“{said}” is no weight of a ballot: a number from 0, one a ballot"
+    )
+    scale = whole_points(weight)
+    times = (weight * (scale or 1)).round().cast(pl.Int64)
+    if scale is None or times.sum() > _MOST_ROWS:
+        raise BallotFileError(
+            f"{rows.file}: the weights in “{said}” cannot be counted.",
+            why="A ballot of weight 3 is counted as those of 3 voters, and this makes too many.",
+            hint="Divide all weights by one number, so that they are small and whole.",
+        )
+    several = pl.format("{} ({} of {})", "voter", "_copy", "_times")
+    every = frame.with_columns(times.alias("_times")).filter(pl.col("_times") > 0)
+    ballots = every.select(_BALLOT).unique().height
+    every = every.with_columns(_copy=pl.int_ranges(1, pl.col("_times") + 1)).explode("_copy")
+    voter = pl.when(pl.col("_times") > 1).then(several).otherwise("voter").alias("voter")
+    every = every.with_columns(voter)
+    count = every.select(_BALLOT).unique().height
+    by = f", times {scale}" if scale != 1 else ""
+    return rows.with_frame(
+        every, f"weights in “{said}”: {ballots} ballots count as those of {count} voters{by}"
+    )
+
+
+def _with_unused(laid: Rows, file: Rows) -> Rows:
+    """The columns that nothing was read from, in one line."""
+    used = {*file.columns.values(), *file.columns, *laid.used, file.hints.own, "row", "provenance"}
+    unused = [name for name in file.frame.columns if name not in used]
+    return laid.note(f"not used: {', '.join(unused)}") if unused else laid
 
 
 def _own(rows: Rows) -> Mapping[str, Mapping[str, str]] | None:
@@ -152,7 +231,7 @@ def _stated(frame: pl.DataFrame) -> tuple[str, ...]:
     return tuple(sorted(map(str, frame.get_column("provenance").drop_nulls().unique())))
 
 
-_ALSO: Final = ("choice", "approvals", "ranking", "reply", "candidates")
+_ALSO: Final = ("choice", "approvals", "ranking", "reply", "candidates", "weight")
 
 
 def _named(cells: Cells, file: Path, hints: Hints) -> Rows:
@@ -175,6 +254,9 @@ def _named(cells: Cells, file: Path, hints: Hints) -> Rows:
         exact.remove("points")  # the masses of a file without rich ballots
     if not {"mass", "rank"} & set(exact) and "position" in exact:
         exact.remove("position")  # where a candidate came in, not where it was shown
+    others = [name for name in theirs if name != "task"]
+    if "task" in exact and "episode_id" not in found and not column_named("episode_id", others):
+        exact.remove("task")  # where nothing else names the vote, that is the task
     found |= {name: name for name in exact if name not in found and name not in found.values()}
     for name in _wanted(found):
         free = [column for column in theirs if column not in found.values()]
@@ -216,16 +298,66 @@ def _shaped(rows: Rows) -> tuple[str, Rows]:
     places = place_columns(rows)
     if len(places) > 1:
         return "places", of_places(rows, places)
-    for name in ("ranking", "approvals", "choice", "candidate"):
+    if rows.has("candidate") and not rows.has("voter") and len(_number_columns(rows)) > 1:
+        return "voters", _numbers_of_voters(rows, _number_columns(rows))
+    for name in ("ranking", "approvals", "choice", "candidate", "list"):
         if rows.has(name):
             hint = _protocol_hint(rows) or _single_protocol(rows)
             return "one cell", of_one_cell(rows, name, hint)
-    names = [n for n in rows.frame.columns if n not in ("row", "provenance", *BALLOTS_SCHEMA)]
-    wide = [name for name in names if _holds_numbers(rows, name)]
+    wide = _number_columns(rows)
     if len(wide) > 1:
         return "wide", of_wide(rows, wide)
+    voters = _voter_columns(rows)
+    if voters:
+        return "voters", _of_voters(rows, voters)
     missed = [name for name in ("voter", "candidate", "mass", "protocol") if not rows.has(name)]
     raise columns_missed(rows.file, missed, [n for n in rows.frame.columns if n != "row"])
+
+
+def _other_columns(rows: Rows) -> list[str]:
+    """Columns of the file that have none of our names."""
+    ours = {"row", "provenance", rows.hints.own, *BALLOTS_SCHEMA, *_ALSO}
+    return [name for name in rows.frame.columns if name not in ours]
+
+
+def _number_columns(rows: Rows) -> list[str]:
+    return [name for name in _other_columns(rows) if _holds_numbers(rows, name)]
+
+
+def _voter_columns(rows: Rows) -> list[str]:
+    """Columns that hold a voter's choices each: two or more, in which some cells are alike."""
+    if rows.has("voter"):
+        return []
+    names = [n for n in _other_columns(rows) if plain(n) not in _NO_CANDIDATES]
+    cells = [set(rows.frame.get_column(n).cast(pl.String).drop_nulls()) for n in names]
+    shared = [any(one & other for other in cells if other is not one) for one in cells]
+    return [name for name, alike in zip(names, shared, strict=True) if alike]
+
+
+def _of_voters(rows: Rows, voters: Sequence[str]) -> Rows:
+    """One choice, or one list, for each row and voter."""
+    cells = pl.concat([rows.frame.get_column(name).cast(pl.String) for name in voters])
+    column = "ranking" if cells.str.contains(">", literal=True).any() else "choice"
+    long = _each_voter(rows, voters, column)
+    return of_one_cell(long, column, _protocol_hint(rows) or _single_protocol(rows))
+
+
+def _numbers_of_voters(rows: Rows, voters: Sequence[str]) -> Rows:
+    """One number for each row's candidate and voter."""
+    numbers = {name: as_numbers(rows.frame.get_column(name)) for name in voters}
+    cast = [column.alias(name) for name, column in numbers.items() if column is not None]
+    return _each_voter(rows.with_frame(rows.frame.with_columns(cast)), voters, "mass")
+
+
+def _each_voter(rows: Rows, voters: Sequence[str], column: str) -> Rows:
+    kept = [name for name in rows.frame.columns if name not in voters]
+    long = rows.frame.unpivot(on=voters, index=kept, variable_name="voter", value_name=column)
+    rows = replace(rows, used=tuple(voters))
+    text = f"one column a voter ({', '.join(voters)})"
+    if not rows.has("episode_id") and column != "mass" and rows.frame.height > 1:
+        long = long.with_columns(pl.format("row {}", "row").alias("episode_id"))
+        text += ", one row a vote"
+    return rows.with_frame(long.sort("row", maintain_order=True), text)
 
 
 def _holds_numbers(rows: Rows, name: str) -> bool:
@@ -239,6 +371,7 @@ def _holds_numbers(rows: Rows, name: str) -> bool:
 
 _NO_CANDIDATES: Final = frozenset(
     {"id", "index", "no", "nr", "number", "total", "sum", "date", "time", "timestamp", "count"}
+    | {"week", "year", "month", "day", "age", "seed", "duration", "seconds", "tokens", "cost"}
 )
 """Columns of numbers that count or name rows."""
 
@@ -351,7 +484,8 @@ def _guessed(rows: Rows, shape: str) -> Rows:
     numbers = as_numbers(rows.frame.get_column("mass"))
     found = None
     if numbers is not None:
-        found = guess_protocol(rows.frame.with_columns(numbers.alias("mass")), _BALLOT)
+        ballot = ("row",) if shape == "wide" else _BALLOT
+        found = guess_protocol(rows.frame.with_columns(numbers.alias("mass")), ballot)
     if found is None:
         raise BallotFileError(
             f"{rows.file} does not say which ballots these are.",

@@ -3,11 +3,22 @@
 from collections.abc import Iterable, Mapping
 from typing import Final
 
-__all__ = ["COLUMN_WORDS", "column_named", "plain", "protocol_named", "stage_named"]
+from tutorsim.errors import UsageError
+
+__all__ = [
+    "ABSTENTIONS",
+    "COLUMN_WORDS",
+    "column_named",
+    "plain",
+    "protocol_named",
+    "spellings",
+    "stage_named",
+]
 
 COLUMN_WORDS: Final[Mapping[str, tuple[str, ...]]] = {
     "episode_id": (
         *("episode", "election", "poll", "item", "question", "debate", "session", "case"),
+        *("task", "task_id", "question_no", "motion", "topic", "prompt_id"),
         *("election_id", "poll_id", "item_id", "question_id", "debate_id", "session_id", "case_id"),
     ),
     "turn": ("round", "turn_no", "turn_number"),
@@ -17,7 +28,7 @@ COLUMN_WORDS: Final[Mapping[str, tuple[str, ...]]] = {
         *("user", "person", "respondent", "juror"),
     ),
     "candidate": ("option", "alternative", "proposal", "nominee"),
-    "mass": ("points", "score", "votes", "value", "weight"),
+    "mass": ("points", "score", "rating", "votes", "value"),
     "protocol": ("rule", "method", "voting_rule", "ballot_format", "format"),
     "rank": ("place", "preference", "position"),
     "choice": ("vote", "pick", "first_choice", "selected", "voted_for"),
@@ -25,6 +36,7 @@ COLUMN_WORDS: Final[Mapping[str, tuple[str, ...]]] = {
     "ranking": ("order", "ordering", "ranked_candidates", "preferences"),
     "reply": ("raw", "raw_reply", "response", "answer", "output", "raw_response"),
     "candidates": ("options", "alternatives", "labels"),
+    "weight": ("weights", "voter_weight", "multiplicity", "frequency", "n_voters", "count"),
 }
 """Column of the reader → other names for it, the likeliest first."""
 
@@ -42,9 +54,41 @@ _STAGES: Final[Mapping[str, tuple[str, ...]]] = {
 }
 
 
+ABSTENTIONS: Final = frozenset(
+    {"abstain", "abstains", "abstained", "abstention", "none", "nobody", "no_one", "no_vote"}
+    | {"no_answer", "no_preference", "n/a", "na", "nan", "null", "skip", "skipped", "-", "–", "—"}
+    | {"?", "enthaltung"}
+)
+"""Words in place of a candidate that say that nobody was voted for, as `plain` writes them."""
+
+
 def plain(word: str) -> str:
     """A word in lower case, with one underscore for blanks and hyphens."""
     return "_".join(word.strip().casefold().replace("-", " ").replace("_", " ").split())
+
+
+def spellings(names: Iterable[str], what: str, spelling: str | None) -> dict[str, str]:
+    """Names that differ in case or blanks alone → the first of them by name, where they are one.
+
+    Args:
+        names: All of them.
+        what: What they name, for the refusal.
+        spelling: What the user says: `one`, `apart` or nothing.
+
+    Raises:
+        UsageError: If there are such names, and the user does not say what they are.
+    """
+    alike: dict[str, list[str]] = {}
+    for name in sorted(set(names)):
+        alike.setdefault(" ".join(name.casefold().split()), []).append(name)
+    several = [found for found in alike.values() if len(found) > 1]
+    if several and spelling is None:
+        raise UsageError(
+            f"The {what} {', '.join(map(repr, several[0]))} differ in case or spaces alone.",
+            why="They may be one or several.",
+            hint="Say which: --spelling one or --spelling apart.",
+        )
+    return {} if spelling == "apart" else {name: found[0] for found in several for name in found}
 
 
 def column_named(name: str, columns: Iterable[str]) -> str | None:

@@ -81,11 +81,14 @@ class _Read(NamedTuple):
     own: Mapping[str, Mapping[str, str]] | None = None
 
 
-def read_ballots(files: Sequence[Path], *, hints: Hints = NO_HINTS) -> BallotsFound:
+def read_ballots(
+    files: Sequence[Path], *, hints: Hints = NO_HINTS, frame: pl.DataFrame | None = None
+) -> BallotsFound:
     """Read files of ballots, and check them together.
 
     Args:
-        files: Files ending in one of `BALLOT_SUFFIXES`.
+        files: Files ending in one of `BALLOT_SUFFIXES`; or what a frame is called.
+        frame: Rows that are held already, of the one file.
         hints: What the user says of them.
 
     Raises:
@@ -93,7 +96,7 @@ def read_ballots(files: Sequence[Path], *, hints: Hints = NO_HINTS) -> BallotsFo
             cannot be read, and where files disagree about the budget.
         UsageError: If a hint names a column that a file has not.
     """
-    read = [_read_file(file, hints) for file in files]
+    read = [_read_file(file, hints, frame) for file in files]
     places = _places(files, read)
     rows = [
         one.frame.with_columns(pl.col("row") + start)
@@ -171,17 +174,17 @@ def _one_budget(read: Sequence[_Read], hints: Hints) -> int | None:
     return stated.pop() if stated else hints.budget
 
 
-def _read_file(file: Path, hints: Hints) -> _Read:
+def _read_file(file: Path, hints: Hints, rows: pl.DataFrame | None) -> _Read:
     suffix = file.suffix.lower()
     if suffix in PREFLIB_SUFFIXES:
         return _read_preflib(file, hints)
-    if suffix not in FILE_SUFFIXES:
+    if rows is None and suffix not in FILE_SUFFIXES:
         raise BallotFileError(
             f"{file} is no file of ballots that can be read.",
             why=f"Its name ends in {suffix!r}; known are {', '.join(BALLOT_SUFFIXES)}.",
             hint=f"Convert it to one of them. {EXAMPLE}",
         )
-    laid = read_laid(file, hints)
+    laid = read_laid(file, hints, rows)
     frame = typed_columns(laid.frame, file)
     shape = FileShape(file.name, laid.shape, laid.columns, frame.height, laid.assumed)
     budget = None if hints.budget is None or laid.scale == 1 else hints.budget * laid.scale

@@ -1,17 +1,22 @@
 """Rows and columns of a Parquet, CSV or JSON file as they stand, before any meaning is read.
 
 CSV may use commas, semicolons, tabs or bars; its heading says which. Text that is not UTF-8 is read
-as Windows-1252, which is noted. JSON is one object a line, or one list of objects.
+as UTF-16, if it says so, or as Windows-1252, which is noted; so are lines of comment. JSON is one
+object a line, one list of objects, or lists and objects in one another: what stands around a ballot
+is a column of it, and an object whose keys are voters has a ballot for each.
 """
 
+import codecs
 import io
-from collections.abc import Callable, Iterable, Mapping
+import re
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from pathlib import Path
 from typing import Any, Final, NamedTuple
 
 import orjson
 import polars as pl
 
+from tutorsim.analysis.ballots.name_synonyms import COLUMN_WORDS, column_named, plain
 from tutorsim.analysis.ballots.row_refusals import unreadable
 from tutorsim.named_files import open_named, read_named
 
@@ -33,14 +38,18 @@ class Cells(NamedTuple):
     notes: tuple[str, ...] = ()
 
 
-def read_cells(file: Path) -> Cells:
+def read_cells(file: Path, frame: pl.DataFrame | None = None) -> Cells:
     """Read the rows of a file; blank lines are no rows, and are counted.
+
+    Args:
+        file: The file; or what a frame is called.
+        frame: Rows that are held already.
 
     Raises:
         BallotFileError: If the file cannot be read, has no rows, or has a column twice.
     """
     try:
-        raw, notes = _READERS[file.suffix.lower()](file)
+        raw, notes = (frame, ()) if frame is not None else _READERS[file.suffix.lower()](file)
     except (OSError, UnicodeDecodeError, pl.exceptions.PolarsError) as error:
         raise unreadable(file, str(error).splitlines()[0]) from error
     if raw.height == 0:
@@ -91,15 +100,47 @@ def _read_csv(file: Path) -> Raw:
 def _csv_as_it_stands(file: Path) -> Raw:
     with open_named(file) as opened:
         head = opened.read(_HEAD)
-    separator = _separator(head)
+    simple = not head.startswith(_UTF_16) and not _COMMENT.search(head)
     try:
-        return pl.read_csv(file.absolute(), infer_schema=False, separator=separator, glob=False), ()
+        if simple:
+            separator = _separator(head.decode("utf-8-sig", errors="replace"))
+            whole = file.absolute()
+            return pl.read_csv(whole, infer_schema=False, separator=separator, glob=False), ()
     except pl.exceptions.ComputeError as error:
         if "utf-8" not in str(error).lower():
             raise
-    text = read_named(file).decode("cp1252")
-    frame = pl.read_csv(io.StringIO(text), infer_schema=False, separator=separator)
-    return frame, ("its text is not UTF-8 and was read as Windows-1252",)
+    text, notes = _decoded(read_named(file))
+    text, skipped = _without_comments(text)
+    frame = pl.read_csv(io.StringIO(text), infer_schema=False, separator=_separator(text[:_HEAD]))
+    return frame, (*notes, *skipped)
+
+
+_UTF_16: Final = (codecs.BOM_UTF16_LE, codecs.BOM_UTF16_BE)
+_COMMENT: Final = re.compile(rb"^#", re.MULTILINE)
+
+
+def _decoded(data: bytes) -> tuple[str, tuple[str, ...]]:
+    if data.startswith(_UTF_16):
+        return data.decode("utf-16"), ("its text is UTF-16",)
+    try:
+        return data.decode("utf-8-sig"), ()
+    except UnicodeDecodeError:
+        return data.decode("cp1252"), ("its text is not UTF-8 and was read as Windows-1252",)
+
+
+def _without_comments(text: str) -> tuple[str, tuple[str, ...]]:
+    """The text without lines of comment: those before the heading, and later ones of no cells."""
+    lines = text.splitlines(keepends=True)
+    start = next((i for i, s in enumerate(lines) if s.strip() and not s.startswith("#")), 0)
+    heading = lines[start] if lines else ""
+    cells = heading.count(_separator(heading))
+    kept = [
+        s for s in lines[start:] if not s.startswith("#") or s.count(_separator(heading)) == cells
+    ]
+    skipped = len([s for s in lines if s.startswith("#")]) - sum(s.startswith("#") for s in kept)
+    if not skipped:
+        return text, ()
+    return "".join(kept), (f"{skipped} line(s) of comment, from “#” on, were passed over",)
 
 
 def _read_parquet(file: Path) -> Raw:
@@ -107,10 +148,9 @@ def _read_parquet(file: Path) -> Raw:
     return pl.read_parquet(file.absolute(), glob=False, hive_partitioning=False), ()
 
 
-def _separator(head: bytes) -> str:
+def _separator(head: str) -> str:
     """What stands between the names of the heading; a comma where nothing does."""
-    lines = head.decode("utf-8-sig", errors="replace").splitlines()
-    heading = next((line for line in lines if line.strip()), "")
+    heading = next((line for line in head.splitlines() if line.strip()), "")
     outside = "".join(heading.split('"')[::2])
     return max(_SEPARATORS, key=outside.count)
 
@@ -125,7 +165,7 @@ def _read_json_lines(file: Path) -> Raw:
         if not isinstance(value, dict):
             raise unreadable(file, f"row {number} is no JSON object: {line[:60]!r}")
         values.append(value)
-    return _of_objects(values), ()
+    return _of_objects(row for value in values for row in _rows_in(value, {})), ()
 
 
 def _read_json(file: Path) -> Raw:
@@ -133,9 +173,78 @@ def _read_json(file: Path) -> Raw:
         values = orjson.loads(read_named(file))
     except ValueError as error:
         raise unreadable(file, f"it is no JSON: {error}") from error
-    if not isinstance(values, list) or not all(isinstance(value, dict) for value in values):
-        raise unreadable(file, "its JSON is no list of objects")
-    return _of_objects(values), ()
+    rows = list(_rows_in(values, {}))
+    if not rows:
+        raise unreadable(file, "its JSON holds no objects")
+    return _of_objects(rows), ()
+
+
+_GATHER: Final = (
+    *("votes", "ballots", "rankings", "scores", "ratings", "preferences", "choices", "approvals"),
+    *("points", "answers", "results", "data", "items", "questions", "polls", "tasks", "rounds"),
+)
+"""Keys that ballots stand under."""
+_COLUMNS: Final = frozenset(word for name, words in COLUMN_WORDS.items() for word in (name, *words))
+
+
+def _rows_in(value: object, around: Mapping[str, Any], key: str = "") -> Iterator[dict[str, Any]]:
+    """Every ballot in nested lists and objects.
+
+    Args:
+        value: A JSON value.
+        around: Columns of what it stands in.
+        key: What it stands under, if that is an object.
+    """
+    if isinstance(value, list):
+        for one in value:
+            yield from _rows_in(one, around)
+    elif isinstance(value, dict):
+        inside = {name: held for name, held in value.items() if _holds_objects(held)}
+        bare = {name: held for name, held in value.items() if name not in inside}
+        if not inside:
+            yield from _of_plain(bare, around, key)
+        elif bare or any(name in _GATHER for name in inside):
+            holder = next((name for name in _GATHER if name in inside), next(iter(inside)))
+            rest = {name: held for name, held in inside.items() if name != holder}
+            yield from _rows_in(inside[holder], {**around, **bare, **rest}, holder)
+        else:
+            numbers = all(map(_are_numbers, inside.values())) and not _names_voter(around)
+            kind = "voter" if numbers else "episode_id"
+            for name, held in inside.items():
+                yield from _rows_in(held, {**around, kind: name}, key)
+
+
+def _of_plain(
+    held: Mapping[str, Any], around: Mapping[str, Any], key: str
+) -> Iterator[dict[str, Any]]:
+    """A row; or, of an object whose keys are voters, one for each."""
+    known = not key and any(plain(name) in _COLUMNS for name in held)
+    if known or not held or _names_voter(around) or _are_numbers(held):
+        yield {**around, **held}
+        return
+    lists = any(isinstance(one, list) for one in held.values())
+    said = next(
+        (n for n in ("approvals", "ranking") if column_named(n, [key, f"{key.rstrip('s')}"])), ""
+    )
+    column = "choice" if not lists else said or "list"
+    for voter, one in held.items():
+        yield {**around, "voter": voter, column: one}
+
+
+def _names_voter(around: Mapping[str, Any]) -> bool:
+    return column_named("voter", around) is not None
+
+
+def _are_numbers(held: object) -> bool:
+    """Whether an object holds numbers, and nothing else but what is missing."""
+    values = [one for one in held.values() if one is not None] if isinstance(held, dict) else []
+    return bool(values) and all(isinstance(one, int | float) for one in values)
+
+
+def _holds_objects(held: object) -> bool:
+    if isinstance(held, list):
+        return any(map(_holds_objects, held)) or any(isinstance(one, dict) for one in held)
+    return isinstance(held, dict)
 
 
 def _of_objects(values: Iterable[Mapping[str, Any]]) -> pl.DataFrame:

@@ -37,6 +37,10 @@ class Hints:
     """Points of a cumulative ballot; by default what most ballots sum to."""
     namesakes: bool = False
     """Whether several ballots under one name in one vote come from several voters."""
+    spelling: str | None = None
+    """Whether names that differ in case or blanks alone are `one`, or stand `apart`."""
+    separator: str | None = None
+    """What parts the names in a cell."""
     fallback_order: tuple[str, ...] | None = None
     """The order that decides ties; `None`: no order does, and a tie stays a set."""
 

@@ -10,6 +10,7 @@ import polars as pl
 
 from tutorsim.analysis.ballots.ballot_checks import approving_nobody
 from tutorsim.analysis.ballots.bulk_validation import first_budget, sound_turns, without_empty
+from tutorsim.analysis.ballots.name_synonyms import spellings
 from tutorsim.analysis.ballots.outside_files import (
     BALLOT_SUFFIXES,
     BallotsFound,
@@ -44,7 +45,7 @@ from tutorsim.records.ratings import RatedSheet, read_ratings
 from tutorsim.system_registry import load
 from tutorsim.vocabularies import CUMULATIVE_BUDGET, ProvenanceKind
 
-__all__ = ["Source", "open_source", "provenance_words", "words_of_elsewhere"]
+__all__ = ["Source", "open_frame", "open_source", "provenance_words", "words_of_elsewhere"]
 
 
 @dataclass(frozen=True, eq=False)
@@ -145,6 +146,23 @@ def provenance_words(run: RunRecord) -> str:
     return f"{stated.kind}: {stated.name}{models}{what}"
 
 
+def open_frame(frame: pl.DataFrame, *, hints: Hints = NO_HINTS, name: str = "frame") -> Source:
+    """Open a frame of ballots from elsewhere, in any shape that a file may have.
+
+    Args:
+        frame: Its rows.
+        hints: What the user says of it.
+        name: What it is called.
+
+    Raises:
+        BallotFileError: If rows make no ballots.
+        UsageError: If a hint names a column or candidate that is not there.
+    """
+    return _of_rows(
+        name, cache(partial(read_ballots, [Path(name)], hints=hints, frame=frame)), hints
+    )
+
+
 def open_source(
     path: Path,
     *,
@@ -191,9 +209,14 @@ def open_source(
             sound=votes,
             stated=tuple(sorted({text for file in files for text in ask(file, _provenance)})),
         )
+    return _of_rows(path.resolve().name, rows, hints)
+
+
+def _of_rows(name: str, rows: Callable[[], BallotsFound], hints: Hints) -> Source:
+    """Ballots whose rows were looked at."""
     found = rows()
     return Source(
-        name=path.resolve().name,
+        name=name,
         rows=rows,
         fallback_order=_order_of(hints, found.ballots.get_column("candidate")),
         budget=found.budget,
@@ -256,6 +279,8 @@ def _sound_votes(files: Sequence[Path], hints: Hints) -> tuple[Votes, int | None
         sorted({name for file in files for name in ask(file, partial(_names, column=column))})
         for column in ("candidate", "voter")
     )
+    spellings(names, "candidates", None)
+    spellings(voters, "voters", None)
     order = _order_of(hints, pl.Series(names, dtype=pl.String)) or tuple(names)
     reader, pieces, budget = VoteReader(order, voters), list[Votes](), hints.budget
     for file in files:

@@ -7,16 +7,16 @@ from typing import Final
 
 import polars as pl
 
-from tutorsim.analysis.ballots.name_synonyms import plain, stage_named
+from tutorsim.analysis.ballots.name_synonyms import ABSTENTIONS, plain, spellings, stage_named
 from tutorsim.analysis.ballots.reading_options import Hints
 from tutorsim.analysis.ballots.row_refusals import EXAMPLE, refuse
 from tutorsim.analysis.ballots.written_numbers import as_numbers
-from tutorsim.errors import BallotFileError
+from tutorsim.errors import BallotFileError, UsageError
 
 __all__ = ["KEYS", "Rows", "lists_in", "of_one_cell", "of_places", "of_wide", "place_columns"]
 
-KEYS: Final = ("episode_id", "turn", "stage", "voter", "protocol")
-"""Columns that name a ballot, and its protocol."""
+KEYS: Final = ("episode_id", "turn", "stage", "voter", "protocol", "weight")
+"""Columns that name a ballot, its protocol, and how many voters it stands for."""
 
 _PLACE_WORDS: Final = {
     f"{word}{tail}": place
@@ -48,6 +48,8 @@ class Rows:
     hints: Hints
     columns: Mapping[str, str]
     assumed: tuple[str, ...] = ()
+    used: tuple[str, ...] = ()
+    """Columns of the file that are used under no name of ours."""
 
     def note(self, text: str) -> "Rows":
         return replace(self, assumed=(*self.assumed, text))
@@ -95,6 +97,8 @@ def _place_of(word: str) -> int | None:
 
 def of_places(rows: Rows, places: Mapping[int, str]) -> Rows:
     """One list of candidates a row, in order; then as an order in one cell."""
+    rows = without_abstentions(rows, list(places.values()))
+    rows = replace(rows, used=tuple(places.values()))
     held = [
         pl.col(name).cast(pl.String).str.strip_chars().replace("", None) for name in places.values()
     ]
@@ -105,6 +109,7 @@ def of_places(rows: Rows, places: Mapping[int, str]) -> Rows:
 
 def of_one_cell(rows: Rows, name: str, hint: str | None) -> Rows:
     """Rows whose cell holds one choice, all approved, or the whole order."""
+    rows = without_abstentions(rows, [name])
     cell = pl.col(name).cast(pl.String).str.strip_chars().replace("", None)
     said = rows.columns.get(name, name)
     if name == "candidate" and hint in (None, "approval") and _several(rows):
@@ -116,8 +121,14 @@ def of_one_cell(rows: Rows, name: str, hint: str | None) -> Rows:
         listed = rows.frame.with_columns(pl.concat_list(cell).list.drop_nulls().alias("_listed"))
         return _of_lists(rows.with_frame(listed, f"one choice in “{said}”"), "simple")
     protocol = hint or ("ranked" if name == "ranking" else "approval")
-    parts, parted = lists_in(rows.frame.get_column(name))
+    parts, parted = lists_in(rows.frame.get_column(name), rows.hints.separator)
     listed = rows.frame.with_columns(parts.alias("_listed"))
+    if name == "list" and hint is None:
+        raise BallotFileError(
+            f"{rows.file}: a voter's list may be an order or a set.",
+            why="Nothing says which.",
+            hint="Use --protocol ranked or --protocol approval.",
+        )
     if protocol not in ("ranked", "approval"):
         raise BallotFileError(
             f"{rows.file}: “{said}” lists candidates, which make no {protocol} ballot.",
@@ -134,7 +145,29 @@ def _several(rows: Rows) -> bool:
     return "voter" in keys and bool(rows.frame.select(keys).is_duplicated().any())
 
 
-def lists_in(column: pl.Series) -> tuple[pl.Series, str]:
+def without_abstentions(rows: Rows, columns: Sequence[str]) -> Rows:
+    """Cells that name nobody as empty ones, and what is told of them."""
+    said = set(map(plain, rows.hints.candidates))
+    words = [word for word in ABSTENTIONS if word not in said]
+    found: dict[str, int] = {}
+    for name in columns:
+        column = rows.frame.get_column(name)
+        if column.dtype != pl.String:
+            continue
+        nobody = (
+            column.map_elements(plain, pl.String, skip_nulls=True).is_in(words).fill_null(False)
+        )
+        for cell in column.filter(nobody).to_list():
+            found[cell] = found.get(cell, 0) + 1
+        cells = pl.Series(name, column.zip_with(~nobody, pl.Series([None], dtype=pl.String)))
+        rows = rows.with_frame(rows.frame.with_columns(cells))
+    if not found:
+        return rows
+    told = ", ".join(f"{n} of “{cell}”" for cell, n in found.items())
+    return rows.note(f"abstentions by their words: {told}")
+
+
+def lists_in(column: pl.Series, sign: str | None = None) -> tuple[pl.Series, str]:
     """Names of each cell, and what parts them; nothing does in lists, or in the text of JSON's."""
     if isinstance(column.dtype, pl.List):
         return column.cast(pl.List(pl.String)), ""
@@ -144,20 +177,43 @@ def lists_in(column: pl.Series) -> tuple[pl.Series, str]:
             return text.str.json_decode(pl.List(pl.String)), ""
         except pl.exceptions.PolarsError:
             pass  # names in brackets, which are no JSON
-    separator = _list_separator(text)
+    separator = sign or _list_separator(text)
     names = text.str.split(separator).list.eval(pl.element().str.strip_chars())
     return names, f", parted by {separator!r}"
 
 
 def _list_separator(column: pl.Series) -> str:
-    """The sign that parts the names of most cells."""
-    text = "\n".join(column.cast(pl.String).drop_nulls().head(1000).to_list())
-    return max(_LIST_SEPARATORS, key=text.count)
+    """The first sign that any cell has: a comma is part of a name where a stronger sign parts.
+
+    Raises:
+        UsageError: If some cells have the sign, and others only a weaker one and are no name of
+            those: then they may be lists or names.
+    """
+    cells = column.cast(pl.String).drop_nulls().to_list()
+    present = [sign for sign in _LIST_SEPARATORS if any(sign in cell for cell in cells)]
+    if len(present) < 2:
+        return (present or [","])[0]
+    strong = present[0]
+    names = {part.strip() for cell in cells if strong in cell for part in cell.split(strong)}
+    for cell in cells:
+        weaker = [sign for sign in present[1:] if sign in cell]
+        if strong not in cell and weaker and cell.strip() not in names:
+            raise UsageError(
+                f"{cell!r} is a list of names, or one name.",
+                why=f"Other cells part names by {strong!r}, and this one has {weaker[0]!r}.",
+                hint=f"Say what parts names: --separator '{strong}' or --separator '{weaker[0]}'.",
+            )
+    return strong
 
 
 def _of_lists(rows: Rows, protocol: str) -> Rows:
     """Rows with a list of candidates as one row for each candidate that lists of its vote name."""
+    every_name = rows.frame.get_column("_listed").explode().drop_nulls()
+    said = spellings(every_name, "candidates", rows.hints.spelling)
+    one = pl.element().replace(said)
+    rows = rows.with_frame(rows.frame.with_columns(pl.col("_listed").list.eval(one)))
     lists = [list(names or ()) for names in rows.frame.get_column("_listed").to_list()]
+    _refuse_nobody(rows, lists)
     if not any(lists):
         raise BallotFileError(
             f"{rows.file} names no candidate.", why="Every cell is empty.", hint=EXAMPLE
@@ -190,6 +246,20 @@ def _of_lists(rows: Rows, protocol: str) -> Rows:
         .explode("candidate", "mass")
     )
     return rows.with_frame(long.filter(pl.col("candidate").is_not_null()))
+
+
+def _refuse_nobody(rows: Rows, lists: Sequence[Sequence[str]]) -> None:
+    """A word for nobody beside names, which may be a candidate's."""
+    for row, names in zip(rows.frame.get_column("row").to_list(), lists, strict=True):
+        words = [name for name in names if plain(name) in ABSTENTIONS]
+        if words and len(names) > 1 and words[0] not in rows.hints.candidates:
+            refuse(
+                rows.frame,
+                pl.col("row") == row,
+                rows.file,
+                f"{words[0]!r} stands beside names, and may be a candidate or nobody",
+                hint="If it is a candidate, name all: --candidates NAME,NAME,…; else take it out.",
+            )
 
 
 _GRID: Final = ("run_id", "benchmark", "task", "persona", "condition", "ballot_status")
@@ -237,5 +307,6 @@ def of_wide(rows: Rows, candidates: Sequence[str]) -> Rows:
     whole = pl.col("mass").is_null().all().over("_vote")
     out = standing.filter(empty & ~whole).select("_vote", "candidate").unique().height
     frame = standing.filter(~empty | whole).drop("_vote")
+    rows = replace(rows, used=tuple(candidates))
     said = f"; in {out} case(s) nobody gives a candidate anything: it does not stand in that vote"
     return rows.with_frame(frame, f"one column a candidate ({shown}){said if out else ''}")

@@ -11,6 +11,12 @@ _WORDS: Final = {
     **dict.fromkeys(("x", "yes", "y", "true", "ja", "oui", "si", "✓", "✔"), 1.0),
     **dict.fromkeys(("no", "n", "false", "nein", "non", "-", "–"), 0.0),
 }
+_NOTHING: Final = [
+    word
+    for said in ("n/a", "na", "nan", "null", "none", "abstain")
+    for word in (said, said.upper())
+] + ["None", "NaN", "Abstain", "N/a"]
+"""Cells in place of a number that say that there is none."""
 _DIGITS: Final = 4
 """Digits behind the point that points may have."""
 
@@ -25,13 +31,18 @@ class Guess(NamedTuple):
 
 
 def as_numbers(column: pl.Series) -> pl.Series | None:
-    """A column's numbers, with decimal commas, yes and no; `None` where a cell is none of these."""
+    """A column's numbers, with decimal commas, percent signs, yes and no; `None` if a cell is none.
+
+    A comma before three digits may part thousands, and is no decimal comma.
+    """
     if column.dtype.is_numeric() or column.dtype == pl.Boolean:
         return column.cast(pl.Float64).fill_nan(None)
     text = column.cast(pl.String).str.strip_chars().replace("", None)
+    text = text.replace(_NOTHING, [None] * len(_NOTHING))
     if text.null_count() == len(text):
         return None
-    number = text.str.replace(r"^(-?\d+),(\d+)$", "$1.$2").cast(pl.Float64, strict=False)
+    digits = text.str.replace(r"\s*%$", "").str.replace(r"^(-?\d+),(\d{1,2}|\d{4,})$", "$1.$2")
+    number = digits.cast(pl.Float64, strict=False)
     words = text.str.to_lowercase().replace_strict(_WORDS, default=None, return_dtype=pl.Float64)
     found = number.fill_null(words)
     return found if found.null_count() == text.null_count() and not found.is_nan().any() else None

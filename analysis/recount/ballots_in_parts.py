@@ -31,6 +31,7 @@ from tutorsim.analysis.ballots.ballot_checks import (
 )
 from tutorsim.analysis.ballots.bulk_validation import sound_turns, without_empty
 from tutorsim.analysis.ballots.column_types import read_columns, typed_columns
+from tutorsim.analysis.ballots.name_synonyms import spellings
 from tutorsim.analysis.ballots.outside_files import BALLOT_SUFFIXES
 from tutorsim.analysis.ballots.parquet_batches import ask, is_regular, pieces_of, rows_of
 from tutorsim.analysis.ballots.recount_source import words_of_elsewhere
@@ -338,6 +339,7 @@ def recount_parts(
     all_parts = _outline_of(parts, budget, run)
     points = budget or all_parts.budget or CUMULATIVE_BUDGET
     names = sorted(all_parts.candidates)
+    spellings(names, "candidates", None)
     first = tuple(own_order or ())
     own = (*first, *(name for name in names if name not in first))
     plan = make_plan(

@@ -16,6 +16,7 @@ from tutorsim.errors import UsageError
 __all__ = ["ballot_options"]
 
 _STAGES: Final = ("initial", "final", "tie")
+SPELLINGS: Final = ("one", "apart")
 _OPTIONS: Final = (
     click.option(
         "--map",
@@ -55,6 +56,12 @@ _OPTIONS: Final = (
     click.option(
         "--namesakes", is_flag=True, help="Several ballots under one name are several voters'."
     ),
+    click.option(
+        "--spelling",
+        type=click.Choice(SPELLINGS),
+        help="Names that differ in case or spaces alone are one, or stand apart.",
+    ),
+    click.option("--separator", metavar="SIGN", help="What parts the names in a cell."),
     click.option("--budget", type=click.IntRange(min=1), help="Points of a cumulative ballot."),
 )
 
@@ -71,6 +78,8 @@ def ballot_options(command: Callable[..., None]) -> Callable[..., None]:
         candidates: tuple[str, ...] | None,
         own: str | None,
         namesakes: bool,
+        spelling: str | None,
+        separator: str | None,
         budget: int | None,
         **rest: Any,
     ) -> None:
@@ -81,6 +90,8 @@ def ballot_options(command: Callable[..., None]) -> Callable[..., None]:
             **_standing(candidates or ()),
             **_own(own),
             namesakes=namesakes,
+            spelling=spelling,
+            separator=separator,
             budget=budget,
         )
         command(*args, hints=hints, **rest)

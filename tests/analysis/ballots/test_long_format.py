@@ -6,6 +6,7 @@ from typing import Any
 
 import pytest
 
+import tutorsim
 from tutorsim.analysis.ballots.long_format import read_candidates
 from tutorsim.analysis.ballots.reading_options import Hints
 from tutorsim.analysis.ballots.recount_source import Source, open_source
@@ -224,6 +225,367 @@ def test_a_natural_file_is_read_and_one_note_says_what_was_assumed(
     assumed = [note for note in source.notes if "was read as" in note]
     assert len(assumed) == 1
     assert words in assumed[0]
+
+
+AB = {"v": {"ann": 1, "ben": 0}, "w": {"ann": 0, "ben": 1}}
+RB = {"v": {"red": 1, "blue": 0}, "w": {"red": 0, "blue": 1}}
+PEOPLE = {"v": {"Smith, John": 1, "Doe, Jane": 1}, "w": {"Smith, John": 1, "Doe, Jane": 0}}
+
+# name → file name, text, hints, protocol, voter → candidate → mass, words told, or of the refusal
+PEOPLES: dict[str, tuple[str, str, dict[str, Any], str, Any, str]] = {
+    "weights of voters": (
+        "b.csv",
+        "voter,choice,weight\nv,ann,2\nw,ben,1\n",
+        {},
+        "simple",
+        {
+            "v (1 of 2)": {"ann": 1, "ben": 0},
+            "v (2 of 2)": {"ann": 1, "ben": 0},
+            "w": {"ann": 0, "ben": 1},
+        },
+        "2 ballots count as those of 3 voters",
+    ),
+    "orders with their numbers": (
+        "b.csv",
+        "ranking,count\nann>ben,1\nben>ann,2\n",
+        {},
+        "ranked",
+        {
+            "1": {"ann": 1, "ben": 0},
+            "2 (1 of 2)": {"ann": 0, "ben": 1},
+            "2 (2 of 2)": {"ann": 0, "ben": 1},
+        },
+        "weights in “count”",
+    ),
+    "weights with decimals": (
+        "b.csv",
+        "voter,weight,ann,ben\nv,0.1,1,0\nw,0.2,0,1\n",
+        {},
+        "simple",
+        {"v": AB["v"], "w (1 of 2)": AB["w"], "w (2 of 2)": AB["w"]},
+        "times 10",
+    ),
+    "weights of none": (
+        "b.csv",
+        "voter,choice,weight\nv,ann,\nw,ben,1\n",
+        {},
+        "",
+        None,
+        "is no weight of a ballot",
+    ),
+    "abstain as a choice": (
+        "b.csv",
+        "voter,choice\nv,ann\nw,ben\nx,abstain\n",
+        {},
+        "simple",
+        AB | {"x": {"ann": None, "ben": None}},
+        "abstentions by their words: 1 of “abstain”",
+    ),
+    "N/A and none as choices": (
+        "b.csv",
+        "voter,vote\nv,ann\nw,ben\nx,N/A\ny,None\n",
+        {},
+        "simple",
+        AB | {n: {"ann": None, "ben": None} for n in "xy"},
+        "1 of “N/A”, 1 of “None”",
+    ),
+    "none that is a candidate": (
+        "b.csv",
+        "voter,vote\nv,ann\nw,none\n",
+        {"candidates": ("ann", "none")},
+        "simple",
+        {"v": {"ann": 1, "none": 0}, "w": {"ann": 0, "none": 1}},
+        "one choice",
+    ),
+    "abstain with numbers": (
+        "b.csv",
+        "voter,ann,ben,abstain\nv,1,0,0\nw,0,0,1\n",
+        {},
+        "",
+        None,
+        "'abstain' has numbers",
+    ),
+    "abstain in a list": (
+        "b.csv",
+        "voter,ranking\nv,ann>none\nw,ben>ann\n",
+        {},
+        "",
+        None,
+        "'none' stands beside names",
+    ),
+    "names in three cases": (
+        "b.csv",
+        "voter,choice\nv,Red\nw,RED\nx,red\n",
+        {},
+        "",
+        None,
+        "'RED', 'Red', 'red' differ in case",
+    ),
+    "names in two cases, one": (
+        "b.csv",
+        "voter,choice\nv,Red\nw,red\nx,blue\n",
+        {"spelling": "one"},
+        "simple",
+        {"v": {"Red": 1, "blue": 0}, "w": {"Red": 1, "blue": 0}, "x": {"Red": 0, "blue": 1}},
+        "one choice",
+    ),
+    "names in two cases, apart": (
+        "b.csv",
+        "voter,choice\nv,Red\nw,red\n",
+        {"spelling": "apart"},
+        "simple",
+        {"v": {"Red": 1, "red": 0}, "w": {"Red": 0, "red": 1}},
+        "one choice",
+    ),
+    "names with blanks in rows": (
+        "b.csv",
+        "voter,candidate,mass\nv,red,1\nv,blue,0\nw,red ,0\nw,blue,1\n",
+        {},
+        "",
+        None,
+        "differ in case or spaces",
+    ),
+    "voters in two cases": (
+        "b.csv",
+        "voter,candidate,mass\nAnn,red,1\nann,blue,1\n",
+        {},
+        "",
+        None,
+        "The voters 'Ann', 'ann'",
+    ),
+    "commas in names": (
+        "b.csv",
+        'voter,approves\nv,"Smith, John; Doe, Jane"\nw,"Smith, John"\n',
+        {},
+        "approval",
+        PEOPLE,
+        "parted by ';'",
+    ),
+    "commas in names or lists": (
+        "b.csv",
+        'voter,approves\nv,"Smith, John; Doe, Jane"\nw,"Roe, Jim"\n',
+        {},
+        "",
+        None,
+        "is a list of names, or one name",
+    ),
+    "commas in names, said": (
+        "b.csv",
+        'voter,approves\nv,"Smith, John"\nw,"Smith, John"\n',
+        {"separator": ";"},
+        "approval",
+        {n: {"Smith, John": 1} for n in "vw"},
+        "parted by ';'",
+    ),
+    "weeks and namesakes": (
+        "b.csv",
+        "week,voter,ann,ben\n1,v,1,0\n2,v,0,1\n",
+        {"namesakes": True},
+        "simple",
+        {"v #1": AB["v"], "v #2": AB["w"]},
+        "not used: week",
+    ),
+    "tasks": (
+        "b.csv",
+        "task,voter,choice,note\nt,v,ann,x\nt,w,ben,y\n",
+        {},
+        "simple",
+        AB,
+        "episode_id in “task”; one choice in “choice”; one turn; all final votes; not used: note",
+    ),
+    "questions by another word": (
+        "b.csv",
+        "question_id,judge,pick\nq,v,ann\nq,w,ben\n",
+        {},
+        "simple",
+        AB,
+        "episode_id in “question_id”",
+    ),
+    "one column a voter": (
+        "b.csv",
+        "question,v,w\nq1,ann,ben\n",
+        {},
+        "",
+        None,
+        "lacks the columns",
+    ),
+    "one column a voter, several votes": (
+        "b.csv",
+        "question,v,w\nq1,ann,ben\nq2,ben,ann\n",
+        {},
+        "simple",
+        {"v": {"ann": 0, "ben": 1}, "w": {"ann": 1, "ben": 0}},
+        "one column a voter (v, w)",
+    ),
+    "one column a voter, orders": (
+        "b.csv",
+        "poll,v,w\np,ann>ben,ben>ann\nq,ann>ben,ann>ben\n",
+        {},
+        "ranked",
+        {"v": {"ann": 1, "ben": 0}, "w": {"ann": 1, "ben": 0}},
+        "one column a voter",
+    ),
+    "one row a candidate": (
+        "b.csv",
+        "candidate,v,w\nann,1,2\nben,2,1\n",
+        {"protocol": "borda"},
+        "ranked",
+        AB | {"v": {"ann": 0, "ben": 1}, "w": {"ann": 1, "ben": 0}},
+        "one column a voter",
+    ),
+    "percent signs": (
+        "b.csv",
+        "voter,ann,ben\nv,60%,40 %\nw,10%,90%\n",
+        {},
+        "cumulative",
+        {"v": {"ann": 60, "ben": 40}, "w": {"ann": 10, "ben": 90}},
+        "every ballot sums to 100",
+    ),
+    "thousands": (
+        "b.tsv",
+        "voter\tann\tben\nv\t1,000\t2\nw\t2\t1,000\n",
+        {},
+        "",
+        None,
+        "lacks the columns",
+    ),
+    "missing numbers by a word": (
+        "b.csv",
+        "voter,ann,ben\nv,1,2\nw,N/A,N/A\n",
+        {},
+        "ranked",
+        {"v": {"ann": 1, "ben": 0}, "w": {"ann": None, "ben": None}},
+        "1 the best",
+    ),
+    "ranks of some": (
+        "b.csv",
+        "voter,ann,ben,cid\nv,1,2,\nw,2,3,1\n",
+        {},
+        "ranked",
+        {"v": {"ann": 2, "ben": 1, "cid": None}, "w": {"ann": 1, "ben": 0, "cid": 2}},
+        "1 the best",
+    ),
+    "comments before the heading": (
+        "b.csv",
+        "# made by hand\n# in June\nvoter,choice\nv,ann\nw,ben\n",
+        {},
+        "simple",
+        AB,
+        "2 line(s) of comment",
+    ),
+    "a comment between rows": (
+        "b.csv",
+        "voter,choice\nv,ann\n# late\nw,ben\n",
+        {},
+        "simple",
+        AB,
+        "1 line(s) of comment",
+    ),
+    "a voter called #1": (
+        "b.csv",
+        "voter,choice\n#1,ann\n#2,ben\n",
+        {},
+        "simple",
+        {"#1": AB["v"], "#2": AB["w"]},
+        "one choice",
+    ),
+    "an object of voters": ("b.json", '{"v": "red", "w": "blue"}', {}, "simple", RB, "one choice"),
+    "objects of votes and voters": (
+        "b.json",
+        '{"q1": {"v": "red", "w": "blue"}}',
+        {},
+        "simple",
+        RB,
+        "one choice",
+    ),
+    "votes in an object each": (
+        "b.json",
+        '[{"question": "q", "votes": {"v": "red", "w": "blue"}}]',
+        {},
+        "simple",
+        RB,
+        "episode_id in “question”",
+    ),
+    "ballots in a list each": (
+        "b.json",
+        '{"polls": [{"poll": "q", "ballots": [{"voter": "v", "choice": "red"},'
+        ' {"voter": "w", "choice": "blue"}]}]}',
+        {},
+        "simple",
+        RB,
+        "episode_id in “poll”",
+    ),
+    "scores in an object each": (
+        "b.jsonl",
+        '{"voter": "v", "scores": {"ann": 1, "ben": 0}}\n'
+        '{"voter": "w", "scores": {"ann": 0, "ben": 1}}\n',
+        {},
+        "simple",
+        AB,
+        "one column a candidate",
+    ),
+    "numbers of voters": (
+        "b.json",
+        '{"v": {"ann": 7, "ben": 3}, "w": {"ann": 2, "ben": 8}}',
+        {},
+        "cumulative",
+        {"v": {"ann": 7, "ben": 3}, "w": {"ann": 2, "ben": 8}},
+        "one column a candidate",
+    ),
+    "orders of voters": (
+        "b.json",
+        '{"rankings": {"v": ["ann", "ben"], "w": ["ben", "ann"]}}',
+        {},
+        "ranked",
+        {"v": {"ann": 1, "ben": 0}, "w": {"ann": 0, "ben": 1}},
+        "order in “ranking”",
+    ),
+    "lists of voters": (
+        "b.json",
+        '{"v": ["ann", "ben"], "w": ["ben", "ann"]}',
+        {},
+        "",
+        None,
+        "may be an order or a set",
+    ),
+}
+
+
+@pytest.mark.parametrize("case", PEOPLES)
+def test_ballots_as_people_have_them_are_read_right_or_asked_about(
+    tmp_path: Path, case: str
+) -> None:
+    name, text, hints, protocol, expected, words = PEOPLES[case]
+    file = written(tmp_path, name, text)
+    if expected is None:
+        with pytest.raises((BallotFileError, UsageError)) as asked:
+            open_source(file, hints=Hints(**hints))
+        assert words in asked.value.what
+        assert asked.value.hint
+        return
+    source = open_source(file, hints=Hints(**hints))
+    assert set(source.ballots["protocol"]) == {protocol}
+    assert masses(source) == expected
+    assert words in " ".join(source.notes)
+
+
+@pytest.mark.parametrize("encoding", ["utf-16", "utf-8-sig"])
+def test_text_in_other_encodings_is_read(tmp_path: Path, encoding: str) -> None:
+    file = tmp_path / "b.csv"
+    file.write_bytes("voter,choice\nv,ann\nw,ben\n".encode(encoding))
+    assert masses(open_source(file)) == AB
+    assert ("its text is UTF-16" in open_source(file).notes[0]) == (encoding == "utf-16")
+
+
+@pytest.mark.parametrize("library", ["polars", "pandas"])
+def test_a_frame_is_opened_as_a_file_is(library: str) -> None:
+    frames = pytest.importorskip(library)
+    rows = {"voter": ["v", "w", "x"], "ann": [1, 0, None], "ben": [0, 1, None]}
+    run = tutorsim.open(frames.DataFrame(rows))
+    assert masses(run.source) == AB | {"x": {"ann": None, "ben": None}}
+    assert masses(run.source)["x"]["ann"] is None
+    with pytest.raises(UsageError, match="holds no ballots"):
+        tutorsim.open([1, 2])  # type: ignore[arg-type]
 
 
 STAND = {

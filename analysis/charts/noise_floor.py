@@ -51,7 +51,7 @@ def noise_figure(frame: pl.DataFrame, *, without: str = "") -> Figure:
 def _lines(frame: pl.DataFrame) -> str:
     """What the lines are, where one is drawn."""
     drawn = frame.get_column("low").is_not_null().any()
-    return "Lines: 95 % intervals that resample tasks." if drawn else "Too few tasks for intervals."
+    return "Lines: 95 % intervals over tasks." if drawn else "Too few tasks for intervals."
 
 
 def _finding(frame: pl.DataFrame) -> str:

@@ -43,8 +43,8 @@ def scores_figure(frame: pl.DataFrame, *, max_turns: int, tasks: int) -> Figure:
             f"{counted(max_turns, 'turn')}. {_HELD}"
         ),
         method=(
-            "Intervals from a cluster bootstrap over tasks, because episodes of one task are not "
-            "independent. First attempts are drawn anew in each condition, so lines start apart "
+            "Intervals are over tasks, because episodes of one task are not independent. "
+            " First attempts are drawn anew in each condition, so lines start apart "
             "by chance."
         ),
         data=frame,
@@ -58,9 +58,7 @@ def scores_figure(frame: pl.DataFrame, *, max_turns: int, tasks: int) -> Figure:
 
 
 def _sketch(tasks: int) -> str:
-    if tasks < FEWEST_TASKS:
-        return ": too few tasks, so that there are none"
-    return ", too few for more than a sketch" if tasks < _FEW else ""
+    return ": too few tasks, so that there are none" if tasks < FEWEST_TASKS else ""
 
 
 def _scores_finding(frame: pl.DataFrame) -> str:

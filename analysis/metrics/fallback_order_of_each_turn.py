@@ -1,4 +1,4 @@
-"""What names the turns of a source: the order of each, and what intervals resample."""
+"""What names the turns of a source: the order of each, and what intervals are over."""
 
 from collections.abc import Callable
 
@@ -8,7 +8,7 @@ from tutorsim.analysis.ballots.turn_profiles import TurnKey, standing_order
 __all__ = ["Cluster", "turn_orders"]
 
 Cluster = tuple[str | None, str]
-"""What intervals resample: benchmark and task, or the episode where no task is named."""
+"""What intervals are over: benchmark and task, or the episode where no task is named."""
 
 Order = tuple[str, ...]
 

@@ -19,7 +19,7 @@ from tutorsim.analysis.runs.branch_continuations import without_shared_turns
 from tutorsim.analysis.statistics.intervals_and_tests import (
     Estimate,
     NotEstimable,
-    cluster_bootstrap,
+    mean_over_tasks,
 )
 
 __all__ = ["SIMILARITY_SCHEMA", "role_collapse", "similarities", "text_similarities"]
@@ -58,9 +58,7 @@ def similarities(source: Source) -> pl.DataFrame:
     return pl.DataFrame(rows, schema=SIMILARITY_SCHEMA, orient="row")
 
 
-def role_collapse(
-    source: Source, *, seed: int = 0
-) -> dict[str, dict[str, Estimate | NotEstimable]]:
+def role_collapse(source: Source) -> dict[str, dict[str, Estimate | NotEstimable]]:
     """Condition → `initial`, `final` and `change` of the mean similarity, with intervals."""
     frame = similarities(source)
     wide = (
@@ -76,8 +74,7 @@ def role_collapse(
     for (condition,), turns in wide.group_by("condition", maintain_order=True):
         turns = turns.with_columns(change=pl.col("final") - pl.col("initial"))
         found[str(condition)] = {
-            name: _mean(turns.drop_nulls(name), name, seed)
-            for name in ("initial", "final", "change")
+            name: _mean(turns.drop_nulls(name), name) for name in ("initial", "final", "change")
         }
     return found
 
@@ -113,7 +110,7 @@ def _mean_cosine(vectors: Sequence[Vector]) -> float | None:
     return sum(cosines) / len(cosines) if cosines else None
 
 
-def _mean(turns: pl.DataFrame, name: str, seed: int) -> Estimate | NotEstimable:
-    return cluster_bootstrap(
-        turns[name].to_list(), turns.select("benchmark", "task").rows(), seed=seed
+def _mean(turns: pl.DataFrame, name: str) -> Estimate | NotEstimable:
+    return mean_over_tasks(
+        turns[name].to_list(), turns.select("benchmark", "task").rows(), ends=(0, 1)
     )

@@ -20,13 +20,13 @@ import polars as pl
 from tutorsim.analysis.ballots.recount_source import Source
 from tutorsim.analysis.ballots.vote_arrays import Bools, Rounds
 from tutorsim.analysis.counting.turn_winners import DecidedTurns, largest
-from tutorsim.analysis.metrics.turn_table import TurnTable, places_of, turn_table
+from tutorsim.analysis.metrics.turn_table import TurnTable, clusters_of, places_of, turn_table
 from tutorsim.analysis.statistics.intervals_and_tests import (
     Estimate,
     NotEstimable,
-    cluster_bootstrap,
+    mean_over_tasks,
+    share_over_tasks,
     to_json,
-    wilson,
 )
 from tutorsim.vocabularies import DECIDED_BY, BallotFormat
 
@@ -100,6 +100,8 @@ class Diagnostics:
     """A flip only when the winner is outside the set of first leaders."""
     tie_rate: Estimate | NotEstimable
     fallback_rate: Estimate | NotEstimable
+    left_tied: Estimate | NotEstimable
+    """Turns that counting left tied, the tie round too; an order decided them if one is logged."""
     decided_by: dict[str, int]
     """`vote`, `tie_round`, `fallback` → turns."""
     abstentions: int
@@ -111,29 +113,27 @@ class Diagnostics:
         return {name: to_json(value) for name, value in vars(self).items()}
 
 
-def diagnostics(source: Source, *, seed: int = 0) -> list[Diagnostics]:
+def diagnostics(source: Source) -> list[Diagnostics]:
     """The coordination diagnostics of each protocol that has voting turns.
 
-    Rates have Wilson intervals, the mean shift a bootstrap over tasks (over episodes where
-    ballots from elsewhere do not name tasks). Without a logged order a turn that counting leaves
-    tied is `open` in `decided_by`, and a flip is counted over turns that counting decided, where
-    the winner is outside the set of first leaders.
+    Intervals are over tasks (over episodes where ballots from elsewhere do not name tasks). Without
+    a logged order a turn that counting leaves tied is `open` in `decided_by`, and a flip is counted
+    over turns that counting decided, where the winner is outside the set of first leaders.
     """
     table = turn_table(source)
     places = places_of(table.votes)
-    found = [(_of(protocol, table, own, places, seed), own) for protocol, own in table.protocols()]
-    return [row if source.ordered else _left_open(row, table, own) for row, own in found]
+    found = [(_of(protocol, table, own, places), own) for protocol, own in table.protocols()]
+    return [row if source.ordered else _left_open(row, table, own, places) for row, own in found]
 
 
-def _left_open(row: Diagnostics, table: TurnTable, own: Bools) -> Diagnostics:
+def _left_open(row: Diagnostics, table: TurnTable, own: Bools, places: pl.DataFrame) -> Diagnostics:
     """The row without what an order by name would decide."""
     decided = own & ~table.fallback & table.voted
-    outside = int(np.count_nonzero(table.outside[decided]))
     by = dict(row.decided_by)
     return replace(
         row,
         flip=NO_LEADER,
-        flip_set=wilson(outside, int(np.count_nonzero(decided))),
+        flip_set=_share(table.outside, decided, places),
         fallback_rate=_NO_ORDER,
         decided_by={**{k: n for k, n in by.items() if k != "fallback"}, "open": by["fallback"]},
     )
@@ -198,34 +198,32 @@ def _with_left_tied(found: pl.DataFrame) -> pl.DataFrame:
     return pl.concat([wins, open_.filter(pl.col("wins") > 0).select(WINNING_ROLES_SCHEMA.names())])
 
 
-def _of(
-    protocol: BallotFormat, table: TurnTable, own: Bools, places: pl.DataFrame, seed: int
-) -> Diagnostics:
-    turns, voted = int(own.sum()), int(table.voted[own].sum())
+def _of(protocol: BallotFormat, table: TurnTable, own: Bools, places: pl.DataFrame) -> Diagnostics:
+    voted = own & table.voted
     by = np.bincount(table.decided_by[own], minlength=len(DECIDED_BY)).tolist()
     casts = [panel.final.cast[own[panel.final.turn]] for panel in table.panels]
     moved = own & ~np.isnan(table.shift)
     return Diagnostics(
         protocol=protocol,
-        turns=turns,
+        turns=int(own.sum()),
         episodes=places.filter(own).get_column("episode_id").n_unique(),
-        shift=cluster_bootstrap(
-            table.shift[moved].tolist(), _clusters(places.filter(moved)), seed=seed
+        shift=mean_over_tasks(
+            table.shift[moved].tolist(), clusters_of(places.filter(moved)), ends=(0, 1)
         ),
-        flip=wilson(int(table.flip[own].sum()), voted),
-        flip_set=wilson(int(table.outside[own].sum()), voted),
-        tie_rate=wilson(int(table.tied[own].sum()), turns),
-        fallback_rate=wilson(int(table.fallback[own].sum()), turns),
+        flip=_share(table.flip, voted, places),
+        flip_set=_share(table.outside, voted, places),
+        tie_rate=_share(table.tied, own, places),
+        fallback_rate=_share(table.fallback, own, places),
+        left_tied=_share(table.fallback, own, places),
         decided_by=dict(zip(DECIDED_BY, by, strict=True)),
         abstentions=sum(int((~cast).sum()) for cast in casts),
         ballots=sum(cast.size for cast in casts),
     )
 
 
-def _clusters(places: pl.DataFrame) -> list[tuple[str | None, str]]:
-    """What intervals resample: benchmark and task, or the episode where no task is named."""
-    cluster = pl.coalesce(pl.col("task").replace("", None), "episode_id")
-    return places.select("benchmark", cluster).rows()
+def _share(hits: Bools, among: Bools, places: pl.DataFrame) -> Estimate | NotEstimable:
+    """Share of some turns."""
+    return share_over_tasks(hits[among].tolist(), clusters_of(places.filter(among)))
 
 
 def _leading(rounds: Rounds) -> Bools:

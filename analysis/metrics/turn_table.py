@@ -17,7 +17,7 @@ from tutorsim.analysis.counting.turn_winners import DecidedTurns, decide_turns, 
 from tutorsim.analysis.metrics.fallback_order_of_each_turn import turn_orders
 from tutorsim.vocabularies import BALLOT_FORMATS, DECIDED_BY, BallotFormat
 
-__all__ = ["TurnTable", "places_of", "turn_table"]
+__all__ = ["TurnTable", "clusters_of", "places_of", "turn_table"]
 
 Floats = npt.NDArray[np.float64]
 
@@ -237,3 +237,9 @@ def places_of(votes: Votes) -> pl.DataFrame:
     """The turns with their place in the grid, as the episode's first ballot states it."""
     turns = votes.turns.select(TURN)
     return turns.join(votes.episodes, on="episode_id", how="left", maintain_order="left")
+
+
+def clusters_of(places: pl.DataFrame) -> list[tuple[str | None, str]]:
+    """What intervals are over: benchmark and task, or the episode where no task is named."""
+    cluster = pl.coalesce(pl.col("task").replace("", None), "episode_id")
+    return places.select("benchmark", cluster).rows()

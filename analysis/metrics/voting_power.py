@@ -14,7 +14,7 @@
   favour of another tied candidate is enough.
 """
 
-from collections.abc import Mapping
+from collections.abc import Hashable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Final
 
@@ -27,8 +27,13 @@ from tutorsim.analysis.ballots.short_axis_sums import fold, summed
 from tutorsim.analysis.ballots.turn_profiles import rich_rule
 from tutorsim.analysis.ballots.vote_arrays import Bools, Ints, Rounds
 from tutorsim.analysis.counting.turn_winners import DecidedTurns
-from tutorsim.analysis.metrics.turn_table import TurnTable, turn_table
-from tutorsim.analysis.statistics.intervals_and_tests import NotEstimable, to_json
+from tutorsim.analysis.metrics.turn_table import TurnTable, clusters_of, places_of, turn_table
+from tutorsim.analysis.statistics.intervals_and_tests import (
+    Estimate,
+    NotEstimable,
+    share_of_sums,
+    to_json,
+)
 from tutorsim.vocabularies import BallotFormat, Protocol
 
 __all__ = [
@@ -47,6 +52,8 @@ PIVOTALITY_SCHEMA: Final = pl.Schema(
         "turns": pl.Int64(),  # with a ballot of this voter that has mass
         "pivotal": pl.Int64(),
         "pivotal_set": pl.Int64(),
+        "low": pl.Float64(),  # 95 % interval over tasks of the share of `pivotal`, or, where no
+        "high": pl.Float64(),  # order is logged, of `pivotal_set`; null with too few tasks
     }
 )
 """One row per protocol and voter."""
@@ -107,22 +114,41 @@ def effective_votes(source: Source) -> list[EffectiveVotes]:
 def pivotality(source: Source) -> pl.DataFrame:
     """Turns that each voter decides: see `PIVOTALITY_SCHEMA`."""
     table = turn_table(source)
-    names = table.votes.voters
-    counts = {protocol: np.zeros((3, len(names)), dtype=np.int64) for protocol, _ in _kinds(table)}
+    tasks = _numbered(clusters_of(places_of(table.votes)))
+    found: dict[BallotFormat, list[Ints]] = {protocol: [] for protocol, _ in _kinds(table)}
     for panel in table.panels:
         for seat in range(panel.final.voters.shape[1]):
-            voted = panel.final.cast[:, seat]
-            hits = (voted, *(voted & hit for hit in _pivotal(panel, seat)))
+            hits = _pivotal(panel, seat)
             for protocol, own in _kinds(table):
-                for row, hit in zip(counts[protocol], hits, strict=True):
-                    who = panel.final.voters[hit & own[panel.final.turn], seat]
-                    row += np.bincount(who, minlength=len(names))
-    rows = [
-        (protocol, names[i], *found[:, i].tolist())
-        for protocol, found in counts.items()
-        for i in sorted(np.flatnonzero(found[0]).tolist(), key=lambda i: names[i])
-    ]
+                voted = panel.final.cast[:, seat] & own[panel.final.turn]
+                who, task = panel.final.voters[voted, seat], tasks[panel.final.turn[voted]]
+                found[protocol].append(np.stack([who, task, *(hit[voted] for hit in hits)]))
+    rows = []
+    for protocol, seats in found.items():
+        votes = np.concatenate([np.empty((4, 0), dtype=np.int64), *seats], axis=1)
+        for voter, cast in _by_voter(votes, table.votes.voters):
+            share = _share_of(cast[1], cast[2 if source.ordered else 3])
+            counts = cast.shape[1], int(cast[2].sum()), int(cast[3].sum())
+            rows.append((protocol, voter, *counts, share.low, share.high))
     return pl.DataFrame(rows, schema=PIVOTALITY_SCHEMA, orient="row")
+
+
+def _numbered(clusters: Sequence[Hashable]) -> Ints:
+    numbers: dict[Hashable, int] = {}
+    return np.array([numbers.setdefault(one, len(numbers)) for one in clusters], dtype=np.int64)
+
+
+def _by_voter(votes: Ints, names: Sequence[str]) -> list[tuple[str, Ints]]:
+    """The columns of each voter, whose number is in the first row, by name."""
+    ordered = votes[:, np.argsort(votes[0], kind="stable")]
+    who, starts = np.unique(ordered[0], return_index=True)
+    parts = np.split(ordered, starts[1:], axis=1) if len(who) else []
+    return sorted(zip([names[i] for i in who], parts, strict=True), key=lambda found: found[0])
+
+
+def _share_of(tasks: Ints, hits: Ints) -> Estimate:
+    _, which, sizes = np.unique(tasks, return_inverse=True, return_counts=True)
+    return share_of_sums(np.bincount(which, hits).astype(np.float64), sizes.astype(np.float64))
 
 
 def margins(source: Source) -> pl.DataFrame:

@@ -35,7 +35,7 @@ from tutorsim.analysis.statistics.intervals_and_tests import (
     Estimate,
     NotEstimable,
     PermutationTest,
-    cluster_bootstrap,
+    mean_over_tasks,
     to_json,
 )
 from tutorsim.records import EpisodeRecord
@@ -115,28 +115,27 @@ class PanelContrast:
     second: str
     test: PermutationTest | NotEstimable
     p_holm: float | None
-    """Corrected over all contrasts of this benchmark and measure; `None` without a test."""
+    """Corrected over all contrasts of panels; `None` without a test."""
     difference: Estimate | NotEstimable
     detectable: float | NotEstimable
-    """The smallest difference that these pairs would show at level 0.05 with power 0.8."""
+    """The least difference that so many tasks with this spread would show with 80 % power."""
 
     def to_json(self) -> dict[str, object]:
         return {name: to_json(value) for name, value in vars(self).items()}
 
 
-def panel_votes(source: Source, *, seed: int = 0) -> list[PanelVotes]:
+def panel_votes(source: Source) -> list[PanelVotes]:
     """Diagnostics of each protocol and panel, beside what random ballots give panels of its size.
 
     Args:
         source: A run; one that compares no panels has none.
-        seed: Of the interval of the shift.
     """
     run = source.run
     found = []
     for name, makeup in panels_of(run).items():
         assert run is not None
         size, study = len(makeup.roles), run.panel
-        for row in diagnostics(of_panel(source, name), seed=seed):
+        for row in diagnostics(of_panel(source, name)):
             chance: UniformChance | NotEstimable = NotEstimable(
                 "a branch changes who votes, or how"
             )
@@ -152,14 +151,14 @@ def panel_votes(source: Source, *, seed: int = 0) -> list[PanelVotes]:
     return sorted(found, key=lambda row: BALLOT_FORMATS.index(row.found.protocol))
 
 
-def panel_outcomes(source: Source, *, seed: int = 0) -> list[PanelOutcome]:
+def panel_outcomes(source: Source) -> list[PanelOutcome]:
     """Success, last score and turns by benchmark, condition and panel."""
     found = []
     for name, makeup in panels_of(source.run).items():
         own = of_panel(source, name)
-        turns = {(row.benchmark, row.condition): row for row in rounds(own, seed=seed)}
+        turns = {(row.benchmark, row.condition): row for row in rounds(own)}
         cells = dict(cells_of(own, "benchmark", "condition"))
-        for row in success_rates(own, seed=seed):
+        for row in success_rates(own):
             if row.condition == "baseline":
                 continue
             cell = row.benchmark, row.condition
@@ -167,7 +166,7 @@ def panel_outcomes(source: Source, *, seed: int = 0) -> list[PanelOutcome]:
                 PanelOutcome(
                     *(row.benchmark, name, len(makeup.roles), row.condition, row.episodes),
                     success=row.rate,
-                    score=_last_score(cells[cell], seed),
+                    score=_last_score(cells[cell]),
                     rounds=turns[cell],
                 )
             )
@@ -175,16 +174,16 @@ def panel_outcomes(source: Source, *, seed: int = 0) -> list[PanelOutcome]:
     return sorted(found, key=lambda row: order.index((row.benchmark, row.condition)))
 
 
-def _last_score(episodes: Sequence[EpisodeRecord], seed: int) -> Estimate | NotEstimable:
+def _last_score(episodes: Sequence[EpisodeRecord]) -> Estimate | NotEstimable:
     units = unit_means(episodes, lambda e: e.final_correctness)
     known = [(value, task) for value, task in units if value is not None]
-    return cluster_bootstrap([value for value, _ in known], [task for _, task in known], seed=seed)
+    return mean_over_tasks([value for value, _ in known], [task for _, task in known], ends=(0, 1))
 
 
 def panel_contrasts(source: Source, *, seed: int = 0) -> list[PanelContrast]:
     """Every panel against the study's first, under each condition and on each measure.
 
-    The family of Holm's correction is the contrasts of one benchmark and measure.
+    The family of Holm's correction is all of them, of every benchmark and measure.
     """
     names = list(panels_of(source.run))
     if len(names) < 2:
@@ -207,8 +206,8 @@ def panel_contrasts(source: Source, *, seed: int = 0) -> list[PanelContrast]:
                     seed,
                 )
             ]
-            found += corrected(rows)
-    return found
+            found += rows
+    return corrected(found)
 
 
 Shares = Mapping[str, Mapping[Measure, float]]
@@ -240,8 +239,9 @@ def _against_first(
     first, *others = names
     rows = []
     for second in others:
-        test, difference, detectable = paired_difference(
-            values.get(first, {}), values.get(second, {}), seed=seed
+        test, difference = paired_difference(
+            values.get(first, {}), values.get(second, {}), ends=(-1, 1), seed=seed
         )
-        rows.append(PanelContrast(*cell, first, second, test, None, difference, detectable))
+        unknown = NotEstimable("no pairs")
+        rows.append(PanelContrast(*cell, first, second, test, None, difference, unknown))
     return rows

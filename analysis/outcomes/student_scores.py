@@ -8,9 +8,9 @@ In a branch, continuations of one episode are draws of its future and count toge
 episode: by the mean of those whose outcome is known.
 """
 
-from collections.abc import Callable, Hashable, Iterable, Sequence
+from collections.abc import Callable, Hashable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
-from math import fsum
+from math import fsum, inf
 from typing import Final, Literal, get_args
 
 from tutorsim.analysis.ballots.recount_source import Source
@@ -18,13 +18,14 @@ from tutorsim.analysis.runs.branch_continuations import by_origin
 from tutorsim.analysis.statistics.intervals_and_tests import (
     Estimate,
     NotEstimable,
-    cluster_bootstrap,
+    mean_over_tasks,
+    share_over_tasks,
     to_json,
-    wilson,
 )
 from tutorsim.records import EpisodeRecord
 
 __all__ = [
+    "ENDS",
     "OUTCOMES",
     "Gain",
     "Outcome",
@@ -36,10 +37,12 @@ __all__ = [
     "complete_episodes",
     "episode_counts",
     "gains",
+    "mean_by_pair",
     "outcome_of",
     "paired_outcomes",
     "paired_values",
     "rounds",
+    "runs_by_pair",
     "success_rates",
     "successes",
     "unit_means",
@@ -51,6 +54,10 @@ MEASURES: Final[tuple[Measure, ...]] = get_args(Measure)
 Outcome = Literal["final_score", "score_gain", "final_code", "code_gain", "success", "turns"]
 """What conditions are contrasted on; gains are over the tutor-fired subset."""
 OUTCOMES: Final[tuple[Outcome, ...]] = get_args(Outcome)
+ENDS: Final[dict[Outcome, tuple[float, float]]] = {
+    outcome: (-inf, inf) if outcome == "turns" else (-1.0, 1.0) for outcome in OUTCOMES
+}
+"""Between what the difference of an outcome between two conditions must lie."""
 _GAINS: Final[dict[Measure, Outcome]] = {"score": "score_gain", "code": "code_gain"}
 
 Pair = tuple[str, str, str]
@@ -105,7 +112,7 @@ class SuccessRate:
     unscored: int
     """Complete episodes whose success is not known; not in the rate."""
     rate: Estimate | NotEstimable
-    """Mean over episodes; the interval resamples tasks."""
+    """Over episodes, with an interval over tasks."""
 
     def to_json(self) -> dict[str, object]:
         return {name: to_json(value) for name, value in vars(self).items()}
@@ -140,10 +147,10 @@ def episode_counts(source: Source) -> dict[str, int]:
     }
 
 
-def gains(source: Source, *, seed: int = 0) -> list[Gain]:
+def gains(source: Source) -> list[Gain]:
     """Initial, final and gain by benchmark, condition and measure, tutor-fired episodes."""
     return [
-        _gain(cell, episodes, measure, seed)
+        _gain(cell, episodes, measure)
         for cell, episodes in cells_of(source, "benchmark", "condition")
         for measure in MEASURES
         if measure == "score" or cell[0] == "humaneval"
@@ -151,33 +158,33 @@ def gains(source: Source, *, seed: int = 0) -> list[Gain]:
 
 
 def successes(source: Source) -> list[Success]:
-    """Success by benchmark, persona and condition, with Wilson intervals."""
+    """Success by benchmark, persona and condition."""
     found = []
     for (benchmark, persona, condition), episodes in cells_of(
         source, "benchmark", "persona", "condition"
     ):
-        values = [value for value, _ in unit_means(episodes, _success)]
-        known = [value for value in values if value is not None]
-        won, unscored = fsum(known), len(values) - len(known)
+        units = unit_means(episodes, _success)
+        known = _known(units)
+        won, unscored = fsum(value for value, _ in known), len(units) - len(known)
         whole = int(won) if won.is_integer() else won
-        rate = wilson(won, len(known))
+        rate = share_over_tasks(*_apart(known))
         found.append(Success(benchmark, persona, condition, whole, unscored, rate))
     return found
 
 
-def success_rates(source: Source, *, seed: int = 0) -> list[SuccessRate]:
+def success_rates(source: Source) -> list[SuccessRate]:
     """Success by benchmark and condition, over all personas and tasks."""
     found = []
     for (benchmark, condition), episodes in cells_of(source, "benchmark", "condition"):
         units = unit_means(episodes, _success)
-        known = [(value, task) for value, task in units if value is not None]
+        known = _known(units)
         unscored = len(units) - len(known)
-        rate = _mean(known, seed)
+        rate = share_over_tasks(*_apart(known))
         found.append(SuccessRate(benchmark, condition, len(units), unscored, rate))
     return found
 
 
-def rounds(source: Source, *, seed: int = 0) -> list[Rounds]:
+def rounds(source: Source) -> list[Rounds]:
     """Tutoring turns per episode by benchmark and condition."""
     found = []
     for (benchmark, condition), episodes in cells_of(source, "benchmark", "condition"):
@@ -189,8 +196,8 @@ def rounds(source: Source, *, seed: int = 0) -> list[Rounds]:
                 condition,
                 len(taken),
                 len(fired),
-                _mean(taken, seed),
-                _mean(fired, seed),
+                mean_over_tasks(*_apart(taken)),
+                mean_over_tasks(*_apart(fired)),
             )
         )
     return found
@@ -232,15 +239,29 @@ def paired_values(
     by: Callable[[EpisodeRecord], str],
 ) -> dict[str, dict[Pair, float]]:
     """What is compared → (benchmark, task, persona) → mean value over repeats, `None` left out."""
+    runs = runs_by_pair(episodes, value, by=by)
+    return {name: mean_by_pair(pairs) for name, pairs in runs.items()}
+
+
+def runs_by_pair(
+    episodes: Iterable[EpisodeRecord],
+    value: Callable[[EpisodeRecord], float | None],
+    *,
+    by: Callable[[EpisodeRecord], str],
+) -> dict[str, dict[Pair, list[float]]]:
+    """As `paired_values`, with the value of each repeat."""
     values: dict[str, dict[Pair, list[float]]] = {}
     for draws in by_origin(episodes):
         e, mean = draws[0], _mean_known([value(draw) for draw in draws])
         if mean is not None:
             pairs = values.setdefault(by(e), {})
             pairs.setdefault((e.benchmark, e.task_id, e.persona), []).append(mean)
-    return {
-        name: {pair: sum(v) / len(v) for pair, v in pairs.items()} for name, pairs in values.items()
-    }
+    return values
+
+
+def mean_by_pair(runs: Mapping[Pair, Sequence[float]]) -> dict[Pair, float]:
+    """Pair → mean of its repeats."""
+    return {pair: sum(values) / len(values) for pair, values in runs.items()}
 
 
 def unit_means(
@@ -274,7 +295,11 @@ def _mean_known(values: Sequence[float | None]) -> float | None:
 def _known_means(
     episodes: Iterable[EpisodeRecord], value: Callable[[EpisodeRecord], float | None]
 ) -> list[tuple[float, Hashable]]:
-    return [(mean, task) for mean, task in unit_means(episodes, value) if mean is not None]
+    return _known(unit_means(episodes, value))
+
+
+def _known(units: Iterable[tuple[float | None, str]]) -> list[tuple[float, Hashable]]:
+    return [(value, task) for value, task in units if value is not None]
 
 
 def _success(e: EpisodeRecord) -> float | None:
@@ -296,9 +321,7 @@ def _ends(e: EpisodeRecord, measure: Measure) -> tuple[float | None, float | Non
     return _number(e.initial_code_passed), _number(e.code_passed)
 
 
-def _gain(
-    cell: tuple[str, ...], episodes: Sequence[EpisodeRecord], measure: Measure, seed: int
-) -> Gain:
+def _gain(cell: tuple[str, ...], episodes: Sequence[EpisodeRecord], measure: Measure) -> Gain:
     fired = [e for e in episodes if e.turns_taken > 0]
     known = [e for e in fired if None not in _ends(e, measure)]
     initial = _known_means(known, lambda e: _ends(e, measure)[0])
@@ -310,11 +333,18 @@ def _gain(
         measure=measure,
         n=len(final),
         unscored=len(by_origin(fired)) - len(final),
-        initial=_mean(initial, seed),
-        final=_mean(final, seed),
-        gain=_mean(gain, seed),
+        initial=_level(initial, measure),
+        final=_level(final, measure),
+        gain=mean_over_tasks(*_apart(gain), ends=(-1, 1)),
     )
 
 
-def _mean(values: Sequence[tuple[float, Hashable]], seed: int) -> Estimate | NotEstimable:
-    return cluster_bootstrap([v for v, _ in values], [task for _, task in values], seed=seed)
+def _level(known: Sequence[tuple[float, Hashable]], measure: Measure) -> Estimate | NotEstimable:
+    """A share of verdicts, or a mean score."""
+    if measure == "code":
+        return share_over_tasks(*_apart(known))
+    return mean_over_tasks(*_apart(known), ends=(0, 1))
+
+
+def _apart(known: Sequence[tuple[float, Hashable]]) -> tuple[list[float], list[Hashable]]:
+    return [value for value, _ in known], [task for _, task in known]

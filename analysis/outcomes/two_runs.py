@@ -11,17 +11,23 @@ import polars as pl
 
 from tutorsim.analysis.ballots.recount_source import Source
 from tutorsim.analysis.metrics.invariance import FormatInvariance, format_invariance_of_two
-from tutorsim.analysis.metrics.turn_table import turn_table
-from tutorsim.analysis.outcomes.student_scores import OUTCOMES, Outcome, Pair, paired_outcomes
+from tutorsim.analysis.metrics.turn_table import clusters_of, places_of, turn_table
+from tutorsim.analysis.outcomes.student_scores import (
+    ENDS,
+    OUTCOMES,
+    Outcome,
+    Pair,
+    paired_outcomes,
+)
 from tutorsim.analysis.statistics.intervals_and_tests import (
     Estimate,
     NotEstimable,
     PermutationTest,
-    cluster_bootstrap,
+    flips_by_task,
     holm,
-    paired_permutation,
+    mean_over_tasks,
+    share_over_tasks,
     to_json,
-    wilson,
 )
 from tutorsim.errors import UsageError
 from tutorsim.records import EpisodeRecord
@@ -106,7 +112,7 @@ def compare_runs(first: Source, second: Source, *, seed: int = 0) -> Comparison:
         only_second=len(two - one),
         outcomes=tuple(replace(r, p_holm=corrected.get(i)) for i, r in enumerate(rows)),
         same_winner=_same_winner(first, second),
-        format_invariance=format_invariance_of_two(first, second, seed=seed),
+        format_invariance=format_invariance_of_two(first, second),
         caption=(
             f"{second.name} − {first.name}, paired on benchmark, task, persona and condition. "
             f"First: {first.provenance}. Second: {second.provenance}."
@@ -148,13 +154,14 @@ def _difference(
     one, two = a[cell][outcome], b[cell][outcome]
     shared = [pair for pair in one if pair in two]
     differences = [two[pair] - one[pair] for pair in shared]
+    tasks = [task for _, task, _ in shared]
     return OutcomeDifference(
         *cell,
         outcome,
         _mean([one[pair] for pair in shared]),
         _mean([two[pair] for pair in shared]),
-        cluster_bootstrap(differences, [task for _, task, _ in shared], seed=seed),
-        paired_permutation(differences, seed=seed),
+        mean_over_tasks(differences, tasks, ends=ENDS[outcome]),
+        flips_by_task(differences, tasks, seed=seed),
         None,
         sum(difference != 0 for difference in differences),
     )
@@ -167,8 +174,17 @@ def _mean(values: Sequence[float]) -> float | NotEstimable:
 
 
 def _same_winner(first: Source, second: Source) -> dict[str, Estimate | NotEstimable]:
-    one, other = (turn_table(source).winners().filter(turn=1) for source in (first, second))
+    one, other = (_first_winners(source) for source in (first, second))
     both = other.join(one, on=["episode_id", "protocol"], maintain_order="left")
     alike = both.with_columns(same=pl.col("winner") == pl.col("winner_right"))
-    counts = alike.group_by("protocol", maintain_order=True).agg(pl.col("same").sum(), n=pl.len())
-    return {protocol: wilson(same, n) for protocol, same, n in counts.iter_rows()}
+    return {
+        str(protocol): share_over_tasks(rows["same"].to_list(), clusters_of(rows))
+        for (protocol,), rows in alike.group_by("protocol", maintain_order=True)
+    }
+
+
+def _first_winners(source: Source) -> pl.DataFrame:
+    """The winner of each episode's first turn, with its benchmark and task."""
+    table = turn_table(source)
+    places = places_of(table.votes).select("benchmark", "task")
+    return pl.concat([table.winners(), places], how="horizontal").filter(turn=1)

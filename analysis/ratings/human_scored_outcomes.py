@@ -15,7 +15,8 @@ from tutorsim.analysis.statistics.intervals_and_tests import (
     Bounds,
     Estimate,
     NotEstimable,
-    cluster_bootstrap,
+    mean_over_tasks,
+    share_over_tasks,
     to_json,
 )
 from tutorsim.records import EpisodeRecord
@@ -100,13 +101,8 @@ class OtherRule:
         return {name: to_json(value) for name, value in vars(self).items()}
 
 
-def delivered_scores(found: Gathered, *, seed: int) -> list[DeliveredScore]:
-    """By condition: people's scores of delivered replies, or of answers.
-
-    Args:
-        found: The ratings.
-        seed: Of the intervals' draws.
-    """
+def delivered_scores(found: Gathered) -> list[DeliveredScore]:
+    """By condition: people's scores of delivered replies, or of answers."""
     means = found.means
     cells: dict[str, list[tuple[float | None, str]]] = {}
     for name, item in found.items.items():
@@ -119,8 +115,8 @@ def delivered_scores(found: Gathered, *, seed: int) -> list[DeliveredScore]:
         good: Estimate | NotEstimable = NotEstimable("the rubric has no threshold")
         if found.rubric.threshold is not None:
             passed = [float(found.is_good(mean) or False) for mean, _ in rated]
-            good = cluster_bootstrap(passed, tasks, seed=seed)
-        score = cluster_bootstrap([mean for mean, _ in rated], tasks, seed=seed)
+            good = share_over_tasks(passed, tasks)
+        score = mean_over_tasks([mean for mean, _ in rated], tasks)
         if rated:
             told = (found.kind, found.rubric.name, found.by, condition, len(texts), len(rated))
             rows.append(DeliveredScore(*told, score, good))

@@ -17,10 +17,10 @@ from tutorsim.analysis.ratings.gathered_ratings import Gathered, Kind
 from tutorsim.analysis.statistics.intervals_and_tests import (
     Estimate,
     NotEstimable,
-    cluster_bootstrap,
+    mean_over_tasks,
+    statistic_over_tasks,
     to_json,
 )
-from tutorsim.analysis.statistics.percentile_intervals import percentile_interval
 from tutorsim.records.ratings import RatedBy
 
 __all__ = ["EDGES", "Band", "BesideJudge", "beside_judge"]
@@ -69,13 +69,8 @@ class BesideJudge:
         }
 
 
-def beside_judge(found: Gathered, *, seed: int) -> BesideJudge | None:
-    """The judge beside people; `None` where no rated item has a judge's score.
-
-    Args:
-        found: The ratings.
-        seed: Of the intervals' draws.
-    """
+def beside_judge(found: Gathered) -> BesideJudge | None:
+    """The judge beside people; `None` where no rated item has a judge's score."""
     means = found.means
     both = [
         (found.items[name].judged, mean, found.items[name].task) for name, mean in means.items()
@@ -90,7 +85,7 @@ def beside_judge(found: Gathered, *, seed: int) -> BesideJudge | None:
     differences = judge - people
 
     def mean_of(values: Floats) -> Estimate | NotEstimable:
-        return why_not or cluster_bootstrap(values.tolist(), tasks, seed=seed)
+        return why_not or mean_over_tasks(values.tolist(), tasks)
 
     return BesideJudge(
         kind=found.kind,
@@ -99,8 +94,8 @@ def beside_judge(found: Gathered, *, seed: int) -> BesideJudge | None:
         items=len(pairs),
         bias=mean_of(differences),
         distance=mean_of(np.abs(differences)),
-        pearson=_correlation(judge, people, tasks, seed, ranked=False),
-        spearman=_correlation(judge, people, tasks, seed, ranked=True),
+        pearson=_correlation(judge, people, tasks, ranked=False),
+        spearman=_correlation(judge, people, tasks, ranked=True),
         bands=tuple(_bands(judge, people)),
     )
 
@@ -114,7 +109,7 @@ def _incomparable(found: Gathered) -> NotEstimable | None:
 
 
 def _correlation(
-    judge: Floats, people: Floats, tasks: Sequence[str], seed: int, *, ranked: bool
+    judge: Floats, people: Floats, tasks: Sequence[str], *, ranked: bool
 ) -> Estimate | NotEstimable:
     """Pearson's correlation, or Spearman's, which is that of the ranks."""
 
@@ -127,7 +122,7 @@ def _correlation(
     value = float(statistic(np.ones((1, len(judge))))[0])
     if value != value:
         return NotEstimable("all scores of one side are the same")
-    return Estimate(value, len(judge), percentile_interval(statistic, tasks, seed=seed))
+    return Estimate(value, len(judge), statistic_over_tasks(statistic, tasks, ends=(-1, 1)))
 
 
 def _weighted_correlation(first: Floats, second: Floats, weights: Floats) -> Floats:

@@ -39,7 +39,7 @@ class Place:
     """Who wrote the text."""
     condition: str
     task: str
-    """What is resampled together."""
+    """What intervals are over."""
     delivered: bool = True
     """The student read it, or wrote it."""
     judged: float | None = None

@@ -3,9 +3,9 @@
 Alpha is 1 − observed / expected disagreement of values given to the same item; 1 is agreement, 0
 what raters who draw from the given values would show (Krippendorff, Content Analysis, 2018). The
 ordinal metric counts how many ratings lie between two values, the interval metric squares their
-difference. Intervals resample tasks with all their items, and items each on its own, which takes
-items of one task as independent. One computation gives the figure and its resamples: it adds up the
-items' coincidences, for the figure each of them once.
+difference. Intervals are over tasks with all their items, and over items each on its own, which
+takes items of one task as independent. One computation gives the figure and its values without a
+task: it adds up the items' coincidences, for the figure each of them once.
 """
 
 from dataclasses import dataclass
@@ -16,8 +16,13 @@ import numpy as np
 import numpy.typing as npt
 
 from tutorsim.analysis.ratings.gathered_ratings import Gathered, Kind
-from tutorsim.analysis.statistics.intervals_and_tests import Interval, NotEstimable, to_json
-from tutorsim.analysis.statistics.percentile_intervals import Weighted, percentile_interval
+from tutorsim.analysis.statistics.intervals_and_tests import (
+    Interval,
+    NotEstimable,
+    Weighted,
+    statistic_over_tasks,
+    to_json,
+)
 from tutorsim.records.ratings import RatedBy
 
 __all__ = ["METRICS", "Agreement", "Alpha", "Metric", "agreement"]
@@ -61,13 +66,8 @@ class Agreement:
         return {name: to_json(value) for name, value in vars(self).items()}
 
 
-def agreement(found: Gathered, *, seed: int) -> Agreement:
-    """Alpha of gathered ratings under both metrics.
-
-    Args:
-        found: The ratings.
-        seed: Of the intervals' draws.
-    """
+def agreement(found: Gathered) -> Agreement:
+    """Alpha of gathered ratings under both metrics."""
     shared = [name for name, said in found.scores.items() if len(said) > 1]
     tasks = [found.items[name].task for name in shared]
     domain = np.array(sorted({v for name in shared for v in found.scores[name].values()}))
@@ -75,7 +75,7 @@ def agreement(found: Gathered, *, seed: int) -> Agreement:
         [[list(found.scores[name].values()).count(v) for v in domain] for name in shared],
         dtype=np.int64,
     )
-    ordinal, interval = (_alpha(counts, domain, tasks, metric, seed) for metric in METRICS)
+    ordinal, interval = (_alpha(counts, domain, tasks, metric) for metric in METRICS)
     return Agreement(
         kind=found.kind,
         rubric=found.rubric.name,
@@ -94,7 +94,6 @@ def _alpha(
     domain: Floats,
     tasks: list[str],
     metric: Metric,
-    seed: int,
 ) -> Alpha | NotEstimable:
     """Alpha of value counts.
 
@@ -103,22 +102,21 @@ def _alpha(
         domain: The values, shape (values,).
         tasks: The task of each item.
         metric: Of the distance between values.
-        seed: Of the intervals' draws.
     """
     if not tasks:
         return NotEstimable("no item has two ratings")
     if len(domain) < 2:
         return NotEstimable("every rating is the same")
-    resampled = _resampled(counts, domain, metric)
+    alpha = _weighted_alpha(counts, domain, metric)
     items = range(len(tasks))
     return Alpha(
-        value=float(resampled(np.ones((1, len(tasks))))[0]),
-        over_tasks=percentile_interval(resampled, tasks, seed=seed),
-        over_items=percentile_interval(resampled, items, seed=seed, unit="items"),
+        value=float(alpha(np.ones((1, len(tasks))))[0]),
+        over_tasks=statistic_over_tasks(alpha, tasks, ends=(-1, 1)),
+        over_items=statistic_over_tasks(alpha, items, ends=(-1, 1), over="items"),
     )
 
 
-def _resampled(counts: Ints, domain: Floats, metric: Metric) -> Weighted:
+def _weighted_alpha(counts: Ints, domain: Floats, metric: Metric) -> Weighted:
     """Alpha of weighted items.
 
     With every value at a point of a line, both disagreements are sums of squared distances: the

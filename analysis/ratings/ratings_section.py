@@ -63,12 +63,12 @@ def ratings_of(run: SystemRun | Source) -> Ratings | None:
     source = run if isinstance(run, Source) else None
     opened = _as_run(run) if isinstance(run, Source) else run
     every = gathered(opened, run.ratings)
-    judged = (beside_judge(one, seed=_SEED) for one in every)
+    judged = (beside_judge(one) for one in every)
     return Ratings(
         by=tuple(dict.fromkeys(one.by for one in every)),
-        agreement=tuple(agreement(one, seed=_SEED) for one in every),
+        agreement=tuple(agreement(one) for one in every),
         judge=tuple(one for one in judged if one is not None),
-        delivered=tuple(row for one in every for row in delivered_scores(one, seed=_SEED)),
+        delivered=tuple(row for one in every for row in delivered_scores(one)),
         success=() if source is None else tuple(_success(every, source)),
         other_rules=() if source is None else tuple(_other_rules(every, source)),
     )
@@ -152,7 +152,7 @@ def _raters(one: Agreement) -> str:
 def _bracketed(alpha: Alpha) -> str:
     for found, unit in ((alpha.over_tasks, "tasks"), (alpha.over_items, "items")):
         if isinstance(found, Interval):
-            return f" [{found.low:.2f}, {found.high:.2f}; resampling {unit}]"
+            return f" [{found.low:.2f}, {found.high:.2f}; over {unit}]"
     return ""
 
 
@@ -204,8 +204,8 @@ def _agreement_table(found: Ratings) -> Table | None:
         "rater-agreement",
         "How far raters agree",
         "Krippendorff's alpha over items that two or more rated (shared): 1 is agreement, 0 what "
-        "chance would give. 95 % intervals resample tasks with all their items, and items one by "
-        f"one as if independent.{reasons}",
+        "chance would give. 95 % intervals are over tasks with all their items, and over items one "
+        f"by one as if independent.{reasons}",
         ("texts", "rubric", "by", "metric", "alpha", "over_tasks", "over_items",
          "raters", "items", "shared"),
         rows,
@@ -265,7 +265,7 @@ def _judge_table(found: Ratings) -> Table | None:
         "The model judge beside people",
         "The judge scored the student's answers; beside people's scores of replies stands its "
         "score of the answer that followed. Bias: mean of judge − people; distance: of its size. "
-        f"95 % intervals resample tasks.{reasons}",
+        f"95 % intervals are over tasks.{reasons}",
         ("texts", "rubric", "by", "bias", "distance", "pearson", "spearman", "items"),
         rows,
     )
@@ -315,7 +315,7 @@ def _delivered_table(found: Ratings) -> Table | None:
         "people-by-condition",
         "People's scores by condition",
         "Delivered replies, and answers of students. Good: at least the rubric's threshold. "
-        f"95 % intervals resample tasks.{reasons}",
+        f"95 % intervals are over tasks.{reasons}",
         ("condition", "texts", "rubric", "by", "rated", "score", "good"),
         rows,
     )

@@ -100,7 +100,7 @@ class Evidence:
 
     @cached_property
     def diagnostics(self) -> list[Diagnostics]:
-        return diagnostics(self.source, seed=SEED)
+        return diagnostics(self.source)
 
     @cached_property
     def pivotality(self) -> pl.DataFrame:
@@ -119,7 +119,7 @@ class Evidence:
     @cached_property
     def invariance(self) -> FormatInvariance | NotEstimable:
         """Ballots of one voter in two formats; not estimable where nobody was asked for two."""
-        return format_invariance(self.source, seed=SEED)
+        return format_invariance(self.source)
 
     @cached_property
     def winners(self) -> pl.DataFrame:
@@ -164,7 +164,7 @@ class Evidence:
 
     @cached_property
     def gains(self) -> list[Gain]:
-        return gains(self.source, seed=SEED)
+        return gains(self.source)
 
     @cached_property
     def successes(self) -> list[Success]:
@@ -185,12 +185,12 @@ class Evidence:
         """Mean judge score after each turn; empty without a run."""
         run = self.source.run
         turns = 0 if run is None else run.panel.max_turns
-        return scores_by_turn(self.source.episodes, max_turns=turns, seed=SEED)
+        return scores_by_turn(self.source.episodes, max_turns=turns)
 
     @cached_property
     def similarity(self) -> dict[str, dict[str, Estimate | NotEstimable]]:
         """Condition → similarity of the drafts: `initial`, `final`, `change`."""
-        return role_collapse(self.source, seed=SEED)
+        return role_collapse(self.source)
 
     @cached_property
     def recount(self) -> RecountResult:

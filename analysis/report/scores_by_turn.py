@@ -7,7 +7,7 @@ import polars as pl
 
 from tutorsim.analysis.outcomes.student_scores import unit_means
 from tutorsim.analysis.runs.branch_continuations import by_origin
-from tutorsim.analysis.statistics.intervals_and_tests import Estimate, cluster_bootstrap
+from tutorsim.analysis.statistics.intervals_and_tests import Estimate, mean_over_tasks
 from tutorsim.records import EpisodeRecord
 
 __all__ = ["SCORES_SCHEMA", "scores_by_turn"]
@@ -27,9 +27,7 @@ SCORES_SCHEMA: Final = pl.Schema(
 """One row per benchmark, condition and turn."""
 
 
-def scores_by_turn(
-    episodes: tuple[EpisodeRecord, ...], *, max_turns: int, seed: int = 0
-) -> pl.DataFrame:
+def scores_by_turn(episodes: tuple[EpisodeRecord, ...], *, max_turns: int) -> pl.DataFrame:
     """Mean judge score after each turn, complete episodes.
 
     An episode that ended earlier stays in with its last score: means over those still running
@@ -40,7 +38,6 @@ def scores_by_turn(
     Args:
         episodes: All episodes of a run.
         max_turns: Rows go up to this turn, or to the longest episode where that is shorter.
-        seed: Of the intervals, which come from a bootstrap over tasks.
     """
     cells: dict[tuple[str, str], list[EpisodeRecord]] = {}
     for e in episodes:
@@ -48,18 +45,19 @@ def scores_by_turn(
             cells.setdefault((e.benchmark, e.condition), []).append(e)
     longest = max((e.turns_taken for cell in cells.values() for e in cell), default=0)
     rows = [
-        (*cell, turn, *_mean(group, turn, seed))
+        (*cell, turn, *_mean(group, turn))
         for cell, group in cells.items()
         for turn in range(min(max_turns, longest) + 1)
     ]
     return pl.DataFrame(rows, schema=SCORES_SCHEMA, orient="row")
 
 
-def _mean(episodes: list[EpisodeRecord], turn: int, seed: int) -> Iterator[float | int | None]:
+def _mean(episodes: list[EpisodeRecord], turn: int) -> Iterator[float | int | None]:
     scored = [e for e in episodes if _score(e, turn) is not None]
     units = unit_means(scored, lambda e: _score(e, turn))
     known = [(score, task) for score, task in units if score is not None]
-    found = cluster_bootstrap([score for score, _ in known], [task for _, task in known], seed=seed)
+    scores, tasks = [score for score, _ in known], [task for _, task in known]
+    found = mean_over_tasks(scores, tasks, ends=(0, 1))
     estimable = isinstance(found, Estimate)
     yield found.value if isinstance(found, Estimate) else None
     yield found.low if isinstance(found, Estimate) else None

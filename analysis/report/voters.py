@@ -14,7 +14,7 @@ from tutorsim.analysis.metrics.self_support_and_label_tests import label_positio
 from tutorsim.analysis.metrics.voting_power import effective_votes, margins
 from tutorsim.analysis.pages.declared import Row, figure, table
 from tutorsim.analysis.report.report_inputs import SEED, Evidence
-from tutorsim.analysis.statistics.intervals_and_tests import Estimate, NotEstimable, wilson
+from tutorsim.analysis.statistics.intervals_and_tests import ALPHA, NotEstimable
 from tutorsim.analysis.views.cells import estimate, p_value, plain
 
 __all__ = [
@@ -145,8 +145,7 @@ def _ordered(of: Evidence) -> list[str]:
     finding=_by_voter,
     without="No turn was put to a vote, so no voter was pivotal.",
     method="The other ballots are counted under the turn's own rule, the tie round's too where the "
-    "same candidates stay tied. Turns of one episode are not independent, so the intervals are "
-    "somewhat too narrow.",
+    "same candidates stay tied. Intervals are over tasks, as turns of one are not independent.",
     alternative=lambda data, of: "; ".join(
         f"{row['protocol']}, {row['voter']}: {percent(row['ordered'])}"
         for row in data.iter_rows(named=True)
@@ -157,26 +156,23 @@ def _ordered(of: Evidence) -> list[str]:
 )
 def pivotal_figure(of: Evidence) -> Iterator[Row]:
     """{first}Share of turns whose winner changes when the voter's final ballot is dropped, with its
-    95 % Wilson interval; a tie that this leaves goes to the role-priority order. The hollow mark
-    counts only turns where the winner falls behind. {held}"""
+    95 % interval over tasks; a tie that this leaves goes to the role-priority order. The hollow
+    mark counts only turns where the winner falls behind. {held}"""
     drawn = set(_ordered(of))
     for row in of.pivotality.iter_rows(named=True):
-        rate = wilson(row["pivotal_set" if of.unordered else "pivotal"], row["turns"])
-        if isinstance(rate, Estimate) and row["voter"] in drawn:
+        if row["voter"] in drawn:
             yield {
                 "protocol": row["protocol"],
                 "voter": row["voter"],
                 "turns": row["turns"],
                 "certain": row["pivotal_set"] / row["turns"],
-                "ordered": rate.value,
-                "low": rate.low,
-                "high": rate.high,
+                "ordered": row["pivotal_set" if of.unordered else "pivotal"] / row["turns"],
+                "low": row["low"],
+                "high": row["high"],
             }
 
 
 # --- Labels ---------------------------------------------------------------------------------------
-
-_ALPHA: Final = 0.05
 
 
 def _no_labels(of: Evidence) -> str:
@@ -186,10 +182,10 @@ def _no_labels(of: Evidence) -> str:
 
 
 def _shifts(data: pl.DataFrame, of: Evidence) -> str:
-    low = data.filter(pl.col("p") < _ALPHA).get_column("protocol").unique(maintain_order=True)
+    low = data.filter(pl.col("p") < ALPHA).get_column("protocol").unique(maintain_order=True)
     protocols = data.get_column("protocol").n_unique()
     if len(low) == protocols > 1:
-        return f"Under every protocol a draft's label shifts its share of the votes (p < {_ALPHA})"
+        return f"Under every protocol a draft's label shifts its share of the votes (p < {ALPHA})"
     if low.is_empty():
         # the distance seen, and 1.96 standard errors of a share of so many ballots; under most
         # protocols a ballot spreads its mass over several labels, so the true error is smaller
@@ -202,7 +198,7 @@ def _shifts(data: pl.DataFrame, of: Evidence) -> str:
         )
     return (
         f"In {len(low)} of {counted(protocols, 'protocol')} ({listed(low.to_list())}) a draft's "
-        f"label shifts its share of the votes (p < {_ALPHA})"
+        f"label shifts its share of the votes (p < {ALPHA})"
     )
 
 
@@ -211,7 +207,7 @@ def _by_label(data: pl.DataFrame, of: Evidence) -> Drawing:
     counts = dict(data.select("protocol", "ballots").unique(maintain_order=True).iter_rows())
     panels = {name: f"{name}, {counted(n, 'ballot')}" for name, n in counts.items()}
     data = data.with_columns(
-        panel=pl.col("protocol").replace_strict(panels), marked=pl.col("p_label") < _ALPHA
+        panel=pl.col("protocol").replace_strict(panels), marked=pl.col("p_label") < ALPHA
     )
     colours = alt.Scale(domain=list(counts), range=condition_colors(list(counts)))
     color = alt.Color("protocol:N", legend=None, scale=colours)
@@ -249,7 +245,7 @@ def _by_label(data: pl.DataFrame, of: Evidence) -> Drawing:
         for row in data.iter_rows(named=True)
     ),
     draw=_by_label,
-    alpha=_ALPHA,
+    alpha=ALPHA,
     held=_HELD,
 )
 def labels_figure(of: Evidence) -> Iterator[Row]:
@@ -278,8 +274,7 @@ def labels_figure(of: Evidence) -> Iterator[Row]:
 def panel_table(of: Evidence) -> Iterator[Row]:
     """Effective votes: n / (1 + (n − 1) ρ) with ρ the mean correlation of two voters' final
     ballots; four voters who think alike are not four votes. Similarity of drafts: mean TF–IDF
-    cosine of two drafts of a turn, 1 for the same words, with a 95 % interval from a bootstrap
-    over tasks."""
+    cosine of two drafts of a turn, 1 for the same words, with a 95 % interval over tasks."""
     for votes in effective_votes(of.source):
         alike = of.similarity.get(votes.protocol, {})
         first, last = (alike.get(v, NotEstimable("no drafts")) for v in ("initial", "final"))

@@ -1,25 +1,37 @@
-"""Intervals and tests that respect the design, each seeded: same input, same digits.
+"""Intervals and tests over tasks: turns, personas and conditions of one task are dependent.
 
-A quantity that the data cannot give is a `NotEstimable` with its reason, never a number that
-is none; a mean over few tasks has a value and no interval. Observations are numbers: one that
-is missing is left out before, by the caller, who also says how many there were.
+What was drawn is the task, so every interval and every test takes the observations of one task
+together. Lessons, debates and dialogues are tasks here by another name: see `over`.
 
-Personas and conditions of one task are not independent, so intervals of means come from a
-bootstrap over tasks. Contrasts are paired, and their tests flip the sign of whole pairs.
+* `share_over_tasks`: Wilson's interval for the number of observations that the variance between
+  tasks leaves, half a task of the greatest variance added to it.
+* `mean_over_tasks`: Student's t with the same variance, each task's residual widened by what its
+  size hides (known as CR2), and degrees of freedom that a large task costs (Satterthwaite's).
+* `statistic_over_tasks`: anything else, with the variance from leaving one task out at a time.
+* `flips_by_task`: a paired difference, its sign flipped task by task. Such tests hold for few
+  clusters that differ among themselves (Canay, Romano and Shaikh 2017, doi:10.3982/ECTA13081).
+* `labels_within_pairs`: a claim about these tasks alone, labels permuted within task and persona.
+* `fewest_tasks`, `detectable`, `tasks_for`: what so many tasks could show at all.
+
+`tutorsim guide statistics` has the coverage and the false alarms of each, found by simulation. A
+quantity that the data cannot give is a `NotEstimable` with its reason. Missing observations are
+left out before, by the caller, who also says how many there were.
 """
 
-from collections.abc import Hashable, Mapping, Sequence
+from collections.abc import Callable, Hashable, Mapping, Sequence
 from dataclasses import asdict, dataclass
-from math import fsum, sqrt
+from functools import lru_cache
+from itertools import count
+from math import ceil, cos, exp, fsum, inf, lgamma, log2, pi, sqrt, tan
 from statistics import NormalDist
 from typing import Any, Final, TypeVar
+from zlib import crc32
 
 import numpy as np
 import numpy.typing as npt
 
-from tutorsim.analysis.statistics.resampling import LARGEST_RESAMPLED, bca, linearised, sign_flip_p
-
 __all__ = [
+    "ALPHA",
     "FEWEST_TASKS",
     "LEVEL",
     "Bounds",
@@ -27,28 +39,63 @@ __all__ = [
     "Interval",
     "NotEstimable",
     "PermutationTest",
-    "cluster_bootstrap",
+    "Weighted",
+    "detectable",
+    "detectable_by",
+    "fewest_tasks",
+    "flips_by_task",
     "holm",
-    "minimum_detectable_effect",
-    "paired_permutation",
+    "labels_within_pairs",
+    "mean_over_tasks",
+    "share_of_sums",
+    "share_over_tasks",
+    "spread_to_expect",
+    "statistic_over_tasks",
+    "student_t",
+    "tasks_for",
     "to_json",
     "too_few_tasks",
-    "wilson",
 ]
 
 K = TypeVar("K", bound=Hashable)
+Floats = npt.NDArray[np.float64]
 
 LEVEL: Final = 0.95
 """Level of every interval."""
 
-FEWEST_TASKS: Final = 6
-"""Tasks from which an interval over tasks is given.
+ALPHA: Final = 0.05
+"""Holm-corrected p below which a difference is called beyond chance."""
 
-The widest interval that n task means can support without assuming a shape runs from the least to
-the greatest of them. It covers the median of tasks with probability 1 - 2^(1-n): 93.75 % with five
-tasks, 96.9 % with six. So with fewer than six no interval over tasks can hold 95 %, and a
-bootstrap, which stays inside that range, would only hide it.
+FEWEST_TASKS: Final = 4
+"""Tasks from which an interval is given.
+
+With fewer, an interval of a share that holds 95 % is 0.8 wide or wider, and says nothing.
 """
+
+POWER: Final = 0.8
+"""Chance to show a difference of the size that is called detectable."""
+
+EXACT_UP_TO: Final = 20
+"""Tasks up to which every change of signs is counted; with more, signs are drawn."""
+
+DRAWS: Final = 99_999
+"""Draws of signs by task."""
+
+DRAWS_WITHIN: Final = 9_999
+"""Draws of labels within task and persona."""
+
+_ADDED: Final = 0.5
+"""Tasks of the greatest variance that are added to those seen: they may all happen to agree."""
+_TIES: Final = 1.1
+"""Signs of shares tie, so that flips need about a tenth more tasks than t would."""
+_NO_DIFFERENCE: Final = 0.2
+"""Standard deviations that a difference must be larger for, as a task may have none."""
+_WITHIN: Final = 0.17
+"""Variance of a run's success about its chance."""
+_BETWEEN: Final = 0.2
+"""Standard deviation of tasks' true differences in success."""
+_UNIT: Final = 1e-9
+"""Differences are told apart by this much, so that equal sums are equal."""
 
 
 @dataclass(frozen=True)
@@ -121,6 +168,10 @@ class PermutationTest:
     """All sign changes were counted; otherwise they were drawn."""
     error: float = 0.0
     """Standard error of a p-value from draws; 0 of an exact one."""
+    tasks: int = 0
+    """What the pairs are of, and what a sign is flipped of."""
+    spread: float = 0.0
+    """Standard deviation of the tasks' mean differences; 0 of one task."""
 
     def to_json(self) -> dict[str, Any]:
         return asdict(self)
@@ -137,80 +188,283 @@ def to_json(value: Any) -> Any:
     return value
 
 
-def too_few_tasks(tasks: int) -> NotEstimable:
+def too_few_tasks(tasks: int, over: str = "tasks") -> NotEstimable:
     """Why there is no interval over so few tasks."""
-    return NotEstimable(f"too few tasks for an interval: {tasks}, it takes {FEWEST_TASKS}")
+    return NotEstimable(f"too few {over} for an interval: {tasks}, it takes {FEWEST_TASKS}")
 
 
-def cluster_bootstrap(
-    values: Sequence[float], clusters: Sequence[Hashable], *, seed: int
+def share_over_tasks(
+    values: Sequence[float], tasks: Sequence[Hashable], *, over: str = "tasks"
 ) -> Estimate | NotEstimable:
-    """Mean with a bias-corrected and accelerated (BCa) interval from resampled clusters.
+    """Share of observations that are 1, with an interval over tasks.
 
-    The mean is over observations, so a cluster counts as often as it has any. There is no
-    interval over fewer than `FEWEST_TASKS` clusters, nor where every cluster has the same mean:
-    it would have no width, and say that nothing is uncertain.
+    Where every task is at 0 or every one at 1, nothing is seen of how tasks differ; the interval
+    then rests on their number alone.
+
+    Args:
+        values: Observations, 0 or 1; between, where one is itself a share.
+        tasks: The task of each.
+        over: What a task is called.
+    """
+    if not len(values):
+        return NotEstimable("no observations")
+    return share_of_sums(*_by_task(values, tasks), over=over)
+
+
+def share_of_sums(sums: Floats, sizes: Floats, *, over: str = "tasks") -> Estimate:
+    """As `share_over_tasks`, from the sum and the number of observations of each task."""
+    n = float(sizes.sum())
+    share = fsum(sums) / n
+    return Estimate(share, int(n), _share_interval(share, sums, sizes, over))
+
+
+def _share_interval(
+    share: float, sums: Floats, sizes: Floats, over: str
+) -> Interval | NotEstimable:
+    number, n = len(sizes), float(sizes.sum())
+    if number < FEWEST_TASKS:
+        return too_few_tasks(number, over)
+    even = n**2 / float((sizes**2).sum())  # as many tasks of equal size
+    if share in (0.0, 1.0):
+        far = _unseen(even)
+        ends = (0.0, far) if share == 0 else (1 - far, 1.0)
+        return Interval(*ends, f"{number} {over}, all alike")
+    greatest = share * (1 - share) / even  # each task all or nothing
+    variance = (number - 1) * _variance(sums, sizes) + _ADDED * greatest
+    variance /= number - 1 + _ADDED
+    effective = min(share * (1 - share) / variance, n)
+    x = student_t(_degrees(sizes), LEVEL) ** 2 / effective
+    half = sqrt(x * share * (1 - share) + x * x / 4)
+    low, high = (share + x / 2 - half) / (1 + x), (share + x / 2 + half) / (1 + x)
+    return Interval(max(0.0, low), min(1.0, high), f"Wilson score over {number} {over}")
+
+
+def mean_over_tasks(
+    values: Sequence[float],
+    tasks: Sequence[Hashable],
+    *,
+    ends: tuple[float, float] = (-inf, inf),
+    over: str = "tasks",
+) -> Estimate | NotEstimable:
+    """Mean of observations, with an interval over tasks.
+
+    Where every task has the same mean, the interval rests on the ends of the scale and on the
+    number of tasks; a scale without ends then gives none.
 
     Args:
         values: Observations.
-        clusters: The task of each observation.
-        seed: Of the draws.
+        tasks: The task of each.
+        ends: Least and greatest value that an observation can have.
+        over: What a task is called.
     """
-    if not values:
+    if not len(values):
         return NotEstimable("no observations")
-    sums, counts = _by_cluster(values, clusters)
+    sums, sizes = _by_task(values, tasks)
     mean = fsum(values) / len(values)
-    return Estimate(mean, len(values), _interval(sums, counts, mean, seed))
+    if len(sizes) >= FEWEST_TASKS and np.abs(sums - mean * sizes).max() <= 1e-12:
+        return Estimate(mean, len(values), _all_alike(mean, sizes, ends, over))
+    variance = _variance(sums, sizes) if len(sizes) > 1 else 0.0
+    return Estimate(mean, len(values), _t_interval(mean, variance, sizes, ends, over))
 
 
-def _interval(
-    sums: npt.NDArray[np.float64], counts: npt.NDArray[np.float64], mean: float, seed: int
+def _all_alike(
+    mean: float, sizes: Floats, ends: tuple[float, float], over: str
 ) -> Interval | NotEstimable:
-    if len(sums) < FEWEST_TASKS:
-        return too_few_tasks(len(sums))
-    method = f"BCa bootstrap over {len(sums)} tasks"
-    if np.abs(sums - mean * counts).max() <= 1e-12:
-        return NotEstimable(f"all {len(sums)} tasks have the same mean")
-    if len(sums) > LARGEST_RESAMPLED:
-        low, high = linearised(sums, counts, level=LEVEL)
-        return Interval(low, high, f"normal, linearised over {len(sums)} tasks")
-    return Interval(*bca(sums, counts, level=LEVEL, seed=seed), method)
+    if inf in ends or -inf in ends:
+        return NotEstimable(f"all {len(sizes)} {over} have the same mean")
+    far = _unseen(float(sizes.sum() ** 2 / (sizes**2).sum()))
+    low, high = mean - far * (mean - ends[0]), mean + far * (ends[1] - mean)
+    return Interval(low, high, f"{len(sizes)} {over}, all alike")
 
 
-def _by_cluster(
-    values: Sequence[float], clusters: Sequence[Hashable]
-) -> tuple[npt.NDArray[np.float64], npt.NDArray[np.float64]]:
-    """Sum and number of observations per cluster, in an order that the input's has no part in."""
-    found: dict[Hashable, list[float]] = {}
-    for value, cluster in zip(values, clusters, strict=True):
-        found.setdefault(cluster, []).append(value)
-    groups = [found[cluster] for cluster in sorted(found, key=repr)]
-    return np.array([fsum(g) for g in groups]), np.array([float(len(g)) for g in groups])
+def _unseen(tasks: float) -> float:
+    """Greatest share of tasks of another kind of which so many tasks show none."""
+    return float(1 - ((1 - LEVEL) / 2) ** (1 / tasks))
 
 
-def paired_permutation(
-    differences: Sequence[float], *, seed: int
+def _t_interval(
+    value: float, variance: float, sizes: Floats, ends: tuple[float, float], over: str
+) -> Interval | NotEstimable:
+    if len(sizes) < FEWEST_TASKS:
+        return too_few_tasks(len(sizes), over)
+    half = student_t(_degrees(sizes), LEVEL) * sqrt(variance)
+    low, high = max(ends[0], value - half), min(ends[1], value + half)
+    return Interval(low, high, f"Student's t over {len(sizes)} {over}")
+
+
+Weighted = Callable[[Floats], Floats]
+"""From weights of observations, shape (draws, observations), to one number a draw; a number that
+is not finite where the statistic is not defined."""
+
+
+def statistic_over_tasks(
+    statistic: Weighted,
+    tasks: Sequence[Hashable],
+    *,
+    ends: tuple[float, float] = (-inf, inf),
+    over: str = "tasks",
+) -> Interval | NotEstimable:
+    """Interval of a statistic, its variance from leaving out one task at a time.
+
+    Args:
+        statistic: Of weighted observations; an observation of a task left out weighs 0.
+        tasks: The task of each observation.
+        ends: Least and greatest value that the statistic can have.
+        over: What a task is called.
+    """
+    names = {name: place for place, name in enumerate(sorted(set(tasks), key=repr))}
+    number = len(names)
+    if number < FEWEST_TASKS:
+        return too_few_tasks(number, over)
+    which = np.array([names[task] for task in tasks])
+    weights = (which != np.arange(-1, number)[:, None]).astype(np.float64)
+    whole, *without = statistic(weights).tolist()
+    if not np.isfinite([whole, *without]).all():
+        return NotEstimable(f"not defined without one of the {over}")
+    variance = (number - 1) / number * fsum((one - whole) ** 2 for one in without)
+    if variance <= 1e-18:
+        return NotEstimable(f"the same without any of the {number} {over}")
+    return _t_interval(whole, variance, np.bincount(which).astype(np.float64), ends, over)
+
+
+def _by_task(values: Sequence[float], tasks: Sequence[Hashable]) -> tuple[Floats, Floats]:
+    """Sum and number of observations of each task; the order of the input has no part in it."""
+    groups: dict[Hashable, list[float]] = {}
+    for value, task in zip(values, tasks, strict=True):
+        groups.setdefault(task, []).append(value)
+    ordered = [groups[task] for task in sorted(groups, key=repr)]
+    return np.array([fsum(g) for g in ordered]), np.array([float(len(g)) for g in ordered])
+
+
+def _variance(sums: Floats, sizes: Floats) -> float:
+    """Variance of a ratio of sums over tasks, each residual corrected for its own weight (CR2)."""
+    n = sizes.sum()
+    residuals = sums - sizes * (sums.sum() / n)
+    return float((residuals**2 / (1 - sizes / n)).sum() / n**2)
+
+
+def _degrees(sizes: Floats) -> float:
+    """Satterthwaite's degrees of freedom of `_variance`.
+
+    They are those of a sample in which all observations of a task agree, so that one large task
+    costs some; tasks of equal size have their number less one.
+    """
+    h = sizes / sizes.sum()
+    w, v = 1 / np.sqrt(1 - h), sizes**2
+    d, p, q, total = w**2 * v, w * v, w * h, v.sum()
+    trace = (d - 2 * p * q + total * q**2).sum()
+    pp, qq, pq = p @ p, q @ q, p @ q
+    off = 2 * pp * qq + 2 * pq**2 + total**2 * qq**2 - 4 * total * pq * qq
+    square = (d**2).sum() + 2 * (d * (total * q**2 - 2 * p * q)).sum() + off
+    return max(1.0, float(trace**2 / square))
+
+
+_NODES, _WEIGHTS = np.polynomial.legendre.leggauss(64)
+
+
+@lru_cache(maxsize=1024)
+def student_t(df: float, level: float) -> float:
+    """The t between which and its negative Student's distribution has `level` of its mass.
+
+    With t = √df tan(a) the mass up to the angle a is that of cos(a)^(df − 1). Its integral is
+    concave, so that Newton's steps from 0 approach the angle from below.
+
+    Args:
+        df: Degrees of freedom, at least 1; need not be whole.
+        level: Above 0, below 1.
+    """
+    wanted = level * sqrt(pi) / 2 * exp(lgamma(df / 2) - lgamma((df + 1) / 2))
+    angle = step = 0.0
+    for _ in range(200):
+        mass = float(_WEIGHTS @ np.cos(angle / 2 * (_NODES + 1)) ** (df - 1)) * angle / 2
+        step = (wanted - mass) / cos(angle) ** (df - 1)
+        angle += step
+        if step <= 1e-15 * angle:
+            break
+    return sqrt(df) * tan(angle)
+
+
+def flips_by_task(
+    differences: Sequence[float], tasks: Sequence[Hashable], *, seed: int
 ) -> PermutationTest | NotEstimable:
-    """Test that a mean difference within pairs is zero, by flipping signs of pairs.
+    """Test that a mean difference within pairs is zero over tasks, by flipping signs of tasks.
 
-    Exact where the sums that signs can give are few enough; see `sign_flip_p`.
+    All pairs of one task flip together. With G tasks no p below 2^(1 − G) exists. A task without
+    a difference is the same under either sign and takes no part.
 
     Args:
         differences: One per pair.
-        seed: Of the draws, where they are too many.
+        tasks: The task of each pair.
+        seed: Of the draws, with more than `EXACT_UP_TO` tasks.
     """
-    if not differences:
+    if not len(differences):
         return NotEstimable("no pairs")
-    if len(differences) < 2:
-        return NotEstimable("one pair has no distribution")
-    ordered = np.sort(np.asarray(differences, dtype=np.float64))
-    found = sign_flip_p(ordered, seed=seed)
-    n = len(differences)
-    return PermutationTest(fsum(differences) / n, found.p_value, n, found.exact, found.error)
+    sums, sizes = _by_task(differences, tasks)
+    units = np.rint(sums / _UNIT).astype(np.int64)
+    seen = abs(int(units.sum()))
+    units = np.sort(np.abs(units[units != 0]))
+    exact = len(units) <= EXACT_UP_TO
+    p = _counted_flips(units, seen) if exact else _drawn_flips(units, seen, seed)
+    return PermutationTest(
+        fsum(differences) / len(differences),
+        p_value=p,
+        n=len(differences),
+        tasks=len(sums),
+        spread=float(np.std(sums / sizes, ddof=1)) if len(sums) > 1 else 0.0,
+        exact=exact,
+        error=0.0 if exact else sqrt(p * (1 - p) / DRAWS),
+    )
+
+
+def _counted_flips(units: npt.NDArray[np.int64], seen: int) -> float:
+    sums = units[:1]  # the first sign may stay: a change of all signs is as far from zero
+    for unit in units[1:]:
+        sums = np.concatenate([sums - unit, sums + unit])
+    return float((np.abs(sums) >= seen).mean()) if len(units) else 1.0
+
+
+def _drawn_flips(units: npt.NDArray[np.int64], seen: int, seed: int) -> float:
+    rng = np.random.default_rng([seed, crc32(units.tobytes()), crc32(str(seen).encode())])
+    reached, batch = 0, max(1, 2_000_000 // len(units))
+    for start in range(0, DRAWS, batch):
+        signs = rng.integers(0, 2, (min(batch, DRAWS - start), len(units)), dtype=np.int8)
+        sums = 2 * (signs @ units) - units.sum()
+        reached += int(np.count_nonzero(np.abs(sums) >= seen))
+    return (reached + 1) / (DRAWS + 1)
+
+
+def labels_within_pairs(
+    first: Sequence[Sequence[float]], second: Sequence[Sequence[float]], *, seed: int
+) -> float:
+    """Two-sided p of a difference on these tasks and personas alone, were they run again.
+
+    Which runs of a pair were made under which condition is permuted within the pair. It says
+    nothing of other tasks. It holds with one run a condition; more give it power.
+
+    Args:
+        first: Per pair, at least one, the runs under one condition.
+        second: Per pair, those under the other.
+        seed: Of the draws.
+    """
+    shapes: dict[tuple[int, int], list[list[float]]] = {}
+    for one, two in zip(first, second, strict=True):
+        shapes.setdefault((len(two), len(one)), []).append([*two, *one])
+    rng = np.random.default_rng([seed, crc32(repr(sorted(shapes.items())).encode())])
+    observed, drawn = 0.0, np.zeros(DRAWS_WITHIN)
+    for (taken, left), rows in sorted(shapes.items()):
+        runs = np.array(sorted(rows))
+        weight, fixed = 1 / taken + 1 / left, runs.sum(axis=1) / left
+        observed += float((weight * runs[:, :taken].sum(axis=1) - fixed).sum())
+        shuffled = rng.permuted(np.broadcast_to(runs, (DRAWS_WITHIN, *runs.shape)), axis=2)
+        drawn += (weight * shuffled[:, :, :taken].sum(axis=2) - fixed).sum(axis=1)
+    reached = np.abs(drawn) >= abs(observed) - _UNIT * len(first)
+    return float((np.count_nonzero(reached) + 1) / (DRAWS_WITHIN + 1))
 
 
 def holm(p_values: Mapping[K, float]) -> dict[K, float]:
-    """Holm's step-down correction over the family given, in the mapping's order.
+    """Holm's step-down correction over one family, in the mapping's order.
+
+    A family is all that one sentence or table shows.
 
     Returns:
         The same keys with the adjusted p-values.
@@ -223,47 +477,57 @@ def holm(p_values: Mapping[K, float]) -> dict[K, float]:
     return {key: adjusted[key] for key in p_values}
 
 
-def wilson(successes: float, n: int) -> Estimate | NotEstimable:
-    """A single rate with its Wilson score interval (Wilson 1927), without continuity correction.
-
-    Successes need not be whole where an observation is itself a share.
-    """
-    if n == 0:
-        return NotEstimable("no observations")
-    z = NormalDist().inv_cdf((1 + LEVEL) / 2)
-    rate = successes / n
-    middle = rate + z * z / (2 * n)
-    half = z * sqrt(rate * (1 - rate) / n + z * z / (4 * n * n))
-    scale = 1 + z * z / n
-    low = 0.0 if successes == 0 else (middle - half) / scale
-    high = 1.0 if successes == n else (middle + half) / scale
-    return Estimate(rate, n, Interval(low, high, "Wilson score"))
+def fewest_tasks(contrasts: int) -> int:
+    """Tasks with which one of so many contrasts can be shown: 2^(1 − tasks) < α / contrasts."""
+    return ceil(1 + log2(contrasts / ALPHA))
 
 
-def minimum_detectable_effect(
-    differences: Sequence[float],
-    clusters: Sequence[Hashable],
-    *,
-    alpha: float = 0.05,
-    power: float = 0.8,
-) -> float | NotEstimable:
-    """The smallest mean difference that a run of this size and spread would find.
+def detectable(tasks: int, spread: float, contrasts: int = 1) -> float | NotEstimable:
+    """Least mean difference that so many tasks show with 80 % power.
 
-    The normal approximation over task means: (z(1-alpha/2) + z(power)) × their standard error.
+    Found by simulation of paired successes; sign flips of tasks, Holm's first step.
 
     Args:
-        differences: One per pair.
-        clusters: The task of each pair.
-        alpha: Two-sided level of the test.
-        power: Chance to find a difference of that size.
+        tasks: How many.
+        spread: Standard deviation of the tasks' mean differences.
+        contrasts: Size of the family.
     """
-    if not differences:
-        return NotEstimable("no pairs")
-    sums, counts = _by_cluster(differences, clusters)
-    if len(sums) < FEWEST_TASKS:
-        return too_few_tasks(len(sums))
-    spread = float(np.std(sums / counts, ddof=1))
-    if spread == 0:
-        return NotEstimable("all tasks have the same difference")
-    normal = NormalDist()
-    return (normal.inv_cdf(1 - alpha / 2) + normal.inv_cdf(power)) * spread / sqrt(len(sums))
+    if tasks < fewest_tasks(contrasts):
+        return NotEstimable(
+            f"too few tasks for {contrasts} contrasts: {tasks}, it takes {fewest_tasks(contrasts)}"
+        )
+    alpha = ALPHA / contrasts
+    quantiles = student_t(tasks - 1, 1 - alpha) + student_t(tasks - 1, 2 * POWER - 1)
+    least = quantiles * spread * sqrt(_TIES / (tasks - 1))
+    if 2.0 ** (2 - tasks) > alpha:  # only if every task differs in the same direction
+        together = NormalDist().inv_cdf(POWER ** (1 / tasks)) + _NO_DIFFERENCE
+        least = max(least, spread * together)
+    return least
+
+
+def tasks_for(difference: float, spread: float, contrasts: int = 1) -> int:
+    """Fewest tasks that show a difference with 80 % power; `spread` as in `detectable`."""
+    for tasks in count(fewest_tasks(contrasts)):
+        least = detectable(tasks, spread, contrasts)
+        if not isinstance(least, NotEstimable) and least <= difference:
+            return tasks
+    raise AssertionError("with more tasks the least difference falls to any size")
+
+
+def detectable_by(test: PermutationTest, contrasts: int = 1) -> float | NotEstimable:
+    """Least mean difference that as many tasks with the same spread show with 80 % power."""
+    if test.tasks >= fewest_tasks(contrasts) and not test.spread:
+        return NotEstimable(f"all {test.tasks} tasks have the same difference")
+    return detectable(test.tasks, test.spread, contrasts)
+
+
+def spread_to_expect(runs: int) -> float:
+    """Spread of tasks' differences in success to expect before anything was seen.
+
+    That of simulated successes of tasks, personas and conditions that differ by about a logit: a
+    run varies by 0.17 about its chance of success, and tasks' true differences by 0.2.
+
+    Args:
+        runs: Of one task under one condition: personas times repeats.
+    """
+    return sqrt(2 * _WITHIN / runs + _BETWEEN**2)

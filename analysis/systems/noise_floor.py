@@ -39,7 +39,7 @@ _CAPTION = (
     "ballot; by chance: two ballots of one voter in different votes. Pairs with one abstention + "
     "with two are in no share. Panels: one answer of each voter; how often their winner is that of "
     "the logged ballots, and how often two of them agree. A tie goes to the fallback order. 95 % "
-    "intervals in brackets: bootstrap over tasks, or what the system takes together with a task."
+    "intervals in brackets: over tasks, or what the system takes together with a task."
 )
 
 
@@ -54,7 +54,7 @@ def noise_section(
     Args:
         run: The run.
         kind: What a vote is of; each kind is a row.
-        cluster: What a record is resampled together with.
+        cluster: What a record is taken together with.
 
     Raises:
         LogError: If the retest is of votes that the log does not hold.
@@ -70,7 +70,7 @@ def noise_section(
     seed = run.head.study.seed
     rows = []
     for name, votes in kinds.items():
-        own, panels = ballot_agreement(votes, seed=seed), winner_stability(votes, seed=seed)
+        own, panels = ballot_agreement(votes), winner_stability(votes, seed=seed)
         rows.append(
             (
                 name,

@@ -1,6 +1,7 @@
 """Runs and conditions of a system side by side, over the outcomes that its view names."""
 
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
 from itertools import combinations
 from math import fsum
 from typing import Any, NamedTuple
@@ -9,14 +10,17 @@ import polars as pl
 
 from tutorsim.analysis.report.document import Answer, Document, Section, Table
 from tutorsim.analysis.statistics.intervals_and_tests import (
+    ALPHA,
     Estimate,
     Interval,
+    NotEstimable,
     PermutationTest,
-    cluster_bootstrap,
+    flips_by_task,
     holm,
-    paired_permutation,
+    mean_over_tasks,
 )
 from tutorsim.analysis.systems.system_view import SystemRun, framed
+from tutorsim.analysis.views.condition_contrasts import chance_words
 from tutorsim.errors import UsageError
 
 __all__ = ["compare_conditions", "compare_system_runs"]
@@ -33,20 +37,21 @@ def compare_system_runs(
     outcomes: Outcomes,
     *,
     cluster: Cluster | None = None,
+    over: str = "tasks",
     seed: int = 0,
 ) -> Document:
     """Compare two runs, paired on benchmark, task, variant and condition.
 
-    Repeats of a pair are averaged. Intervals resample tasks; p-values carry Holm's correction
-    over all rows.
+    Repeats of a pair are averaged. Intervals are over tasks, and tests flip signs by task; p-values
+    carry Holm's correction over all rows.
 
     Args:
         first: One run.
         second: Another run of the same system.
         outcomes: Name → outcome of a record.
-        cluster: What a record is resampled and swapped together with; its task, and for the test
-            the pair alone, when left out.
-        seed: Of the resampling.
+        cluster: What a record is taken together with; its task, when left out.
+        over: What that is called.
+        seed: Of the draws of signs.
 
     Raises:
         UsageError: If the runs are of different systems, or share nothing to compare.
@@ -66,14 +71,13 @@ def compare_system_runs(
             why="Runs are compared in pairs of the same benchmark, task, variant and condition.",
             hint="Compare runs over the same tasks, or read the two with `tutorsim summary`.",
         )
-    same = all(row["difference"] in (0, None) for row in rows)
-    words = "Nothing differs" if same else "Second minus first, over the pairs that both share"
+    same = all(not row.difference for row in rows)
+    words = "Nothing differs" if same else _beyond(rows)
+    chance = chance_words(rows, _told, _measured, between="runs", over=over)
     return framed(
         second,
         summary=f"{second.name} beside {first.name}.",
-        answers=(
-            Answer("What differs?", words, f"{len(rows)} outcomes were compared.", "differences"),
-        ),
+        answers=(Answer("What differs beyond chance?", words, chance, "differences"),),
         sections=(
             Section(
                 "differences",
@@ -87,7 +91,12 @@ def compare_system_runs(
 
 
 def compare_conditions(
-    run: SystemRun, outcomes: Outcomes, *, cluster: Cluster | None = None, seed: int = 0
+    run: SystemRun,
+    outcomes: Outcomes,
+    *,
+    cluster: Cluster | None = None,
+    over: str = "tasks",
+    seed: int = 0,
 ) -> Document:
     """Compare the conditions of a run, paired on benchmark, task and variant.
 
@@ -97,28 +106,20 @@ def compare_conditions(
     Args:
         run: The run.
         outcomes: Name → outcome of a record.
-        cluster: What a record is resampled and swapped together with; its task, and for the test
-            the pair alone, when left out.
-        seed: Of the resampling.
+        cluster: What a record is taken together with; its task, when left out.
+        over: What that is called.
+        seed: Of the draws of signs.
     """
     clusters = _clusters(run, cluster, _place)
     rows = _tested(_of_conditions(run, outcomes), clusters, seed)
-    beyond = [row for row in rows if row["holm"] is not None and row["holm"] < _ALPHA]
-    differences = [
-        f"{row['condition']} {row['difference']:+.2f} in {row['outcome']} ({row['benchmark']})"
-        for row in sorted(beyond, key=lambda row: float(row["holm"]))
-    ]
-    more = f" and {len(beyond) - _NAMED} more" if len(beyond) > _NAMED else ""
-    words = "; ".join(differences[:_NAMED]) + more if beyond else "None of them"
-    left = "" if beyond else " That does not show that there is none."
     return framed(
         run,
         summary=f"The conditions of {run.name} against one another.",
         answers=(
             Answer(
-                f"Which differences are beyond chance (Holm, p < {_ALPHA})?",
-                words,
-                f"{len(rows)} differences were tested.{left}",
+                "Which differences are beyond chance?",
+                _beyond(rows),
+                chance_words(rows, _told, _measured, over=over),
                 "differences",
             ),
         ),
@@ -135,27 +136,69 @@ def compare_conditions(
 
 _BASELINE = "baseline"
 """The condition that the others are compared with, in systems that have it."""
-_ALPHA = 0.05
 _NAMED = 3
 """Differences that the answer names."""
 
 _CAPTION = (
     "Paired on benchmark, task and variant, of two runs on condition too; repeats are averaged. "
-    "Intervals at 95 % resample tasks, or what the system takes together with a task, such as a "
-    "dialogue; p from a permutation of whole pairs, or of all that is taken together, corrected by "
-    "Holm over all rows."
+    "Intervals at 95 % are over tasks, or over what the system takes together with a task, such as "
+    "a dialogue; p by flipping the signs of all that is taken together, corrected by Holm over all "
+    "rows."
 )
 _SCHEMA = {
     **{name: pl.String() for name in ("benchmark", "condition", "outcome")},
     "pairs": pl.Int64(),
+    "tasks": pl.Int64(),
     **{
         name: pl.Float64() for name in ("first", "second", "difference", "low", "high", "p", "holm")
     },
 }
 
 
-def _frame(rows: list[dict[str, Any]]) -> pl.DataFrame:
-    return pl.DataFrame(rows, schema=_SCHEMA)
+@dataclass(frozen=True)
+class _Row:
+    """One outcome on two sides, tested along with others."""
+
+    benchmark: str
+    condition: str
+    outcome: str
+    pairs: int
+    first: float
+    second: float
+    difference: float
+    interval: Interval | NotEstimable
+    test: PermutationTest | NotEstimable
+    p_holm: float | None = None
+
+
+def _frame(rows: Sequence[_Row]) -> pl.DataFrame:
+    return pl.DataFrame([_cells(row) for row in rows], schema=_SCHEMA, orient="row")
+
+
+def _cells(row: _Row) -> tuple[object, ...]:
+    ends = (row.interval.low, row.interval.high) if isinstance(row.interval, Interval) else ()
+    tested = row.test if isinstance(row.test, PermutationTest) else None
+    return (
+        *(row.benchmark, row.condition, row.outcome, row.pairs, tested and tested.tasks),
+        *(row.first, row.second, row.difference, *(ends or (None, None))),
+        *(tested and tested.p_value, row.p_holm),
+    )
+
+
+def _beyond(rows: Sequence[_Row]) -> str:
+    """The differences beyond chance, the surest first."""
+    beyond = [row for row in rows if row.p_holm is not None and row.p_holm < ALPHA]
+    told = [_told(row) for row in sorted(beyond, key=lambda row: row.p_holm or 0)]
+    more = f" and {len(told) - _NAMED} more" if len(told) > _NAMED else ""
+    return "; ".join(told[:_NAMED]) + more if told else "None"
+
+
+def _told(row: _Row) -> str:
+    return f"{row.condition} {row.difference:+.2f} {_measured(row)}".replace("-", "−")
+
+
+def _measured(row: _Row) -> str:
+    return f"in {row.outcome} ({row.benchmark})"
 
 
 class _Compared(NamedTuple):
@@ -200,58 +243,28 @@ def _of_conditions(run: SystemRun, outcomes: Outcomes) -> Iterator[_Compared]:
                     yield _Compared(benchmark, f"{second} − {first}", name, *sides)
 
 
-def _tested(
-    compared: Iterable[_Compared], clusters: Mapping[Key, str], seed: int
-) -> list[dict[str, Any]]:
+def _tested(compared: Iterable[_Compared], clusters: Mapping[Key, str], seed: int) -> list[_Row]:
     """A row for each comparison, p-values corrected over all."""
-    rows: list[dict[str, Any]] = []
-    tested: dict[int, float] = {}
-    for each in compared:
-        row, p = _row(list(each.one), each.one, each.two, clusters, seed)
-        if p is not None:
-            tested[len(rows)] = p
-        words = {"benchmark": each.benchmark, "condition": each.condition}
-        rows.append({**words, "outcome": each.outcome, **row})
+    rows = [_row(each, clusters, seed) for each in compared]
+    tested = {i: r.test.p_value for i, r in enumerate(rows) if isinstance(r.test, PermutationTest)}
     corrected = holm(tested)
-    return [{**row, "holm": corrected.get(i)} for i, row in enumerate(rows)]
+    return [replace(row, p_holm=corrected.get(i)) for i, row in enumerate(rows)]
 
 
-def _row(
-    shared: list[Key],
-    one: Mapping[Key, float],
-    two: Mapping[Key, float],
-    clusters: Mapping[Key, str],
-    seed: int,
-) -> tuple[dict[str, Any], float | None]:
-    differences = [two[pair] - one[pair] for pair in shared]
-    names = [clusters.get(pair, pair[1]) for pair in shared]
-    estimate = cluster_bootstrap(differences, names, seed=seed)
-    test = paired_permutation(_swapped_together(differences, names, clusters), seed=seed)
-    interval = estimate.interval if isinstance(estimate, Estimate) else None
-    bounds = interval if isinstance(interval, Interval) else None
-    p = test.p_value if isinstance(test, PermutationTest) else None
-    row = {
-        "pairs": len(shared),
-        "first": fsum(one[pair] for pair in shared) / len(shared),
-        "second": fsum(two[pair] for pair in shared) / len(shared),
-        "difference": fsum(differences) / len(shared),
-        "low": bounds.low if bounds else None,
-        "high": bounds.high if bounds else None,
-        "p": p,
-    }
-    return row, p
-
-
-def _swapped_together(
-    differences: Sequence[float], names: Sequence[str], clusters: Mapping[Key, str]
-) -> list[float]:
-    """What a test flips: every pair, or the sum of each cluster where there are clusters."""
-    if not clusters:
-        return list(differences)
-    sums: dict[str, list[float]] = {}
-    for difference, name in zip(differences, names, strict=True):
-        sums.setdefault(name, []).append(difference)
-    return [fsum(of_cluster) for of_cluster in sums.values()]
+def _row(each: _Compared, clusters: Mapping[Key, str], seed: int) -> _Row:
+    differences = [each.two[pair] - each.one[pair] for pair in each.one]
+    tasks = [clusters.get(pair, f"{pair[0]}.{pair[1]}") for pair in each.one]
+    estimate = mean_over_tasks(differences, tasks)
+    assert isinstance(estimate, Estimate)
+    n = len(differences)
+    return _Row(
+        *(each.benchmark, each.condition, each.outcome, n),
+        first=fsum(each.one.values()) / n,
+        second=fsum(each.two.values()) / n,
+        difference=estimate.value,
+        interval=estimate.interval,
+        test=flips_by_task(differences, tasks, seed=seed),
+    )
 
 
 def _clusters(run: SystemRun, cluster: Cluster | None, key: Callable[[Any], Key]) -> dict[Key, str]:

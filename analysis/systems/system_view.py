@@ -77,7 +77,9 @@ class View:
     outcomes: Mapping[str, Callable[[Any], float | None]] = field(default_factory=dict)
     """Name → outcome of a record; `None` where it has none. What `compare` is over."""
     cluster: Callable[[Any], str] | None = None
-    """What a record is resampled and swapped together with, where that is more than its task."""
+    """What a record is taken together with, where that is more than its task."""
+    over: str = "tasks"
+    """What that, or a task, is called in this system."""
     embeds: bool = False
     """The report compares texts, and takes a model of sentences for it."""
     published: str = ""

@@ -99,13 +99,10 @@ def _outcomes_table(found: BranchComparison) -> Table | None:
 
 
 def _interval_words(found: BranchComparison) -> str:
-    words = "In brackets: a 95 % interval that resamples tasks"
+    words = "In brackets: a 95 % interval over tasks"
     if found.continuations == 1:
-        return (
-            f"{words}, without the variation within an episode: a single draw is not what would "
-            "have happened."
-        )
-    return f"{words} and the draws within an episode."
+        return f"{words}; a single draw of an episode is not what would have happened."
+    return f"{words}; the spread between draws of an episode is part of it."
 
 
 def _bounds(found: Bounds | NotEstimable) -> str:
@@ -127,7 +124,7 @@ def _differences_table(cells: Sequence[BranchCell]) -> Table | None:
     return table(
         "branch-differences",
         "Re-simulated − logged, over the episodes taken up",
-        "Paired; mean draw: re-simulated. p: permutation of whole pairs, exact unless marked ~, "
+        "Paired; mean draw: re-simulated. p: signs flipped by task, exact unless marked ~, "
         "with Holm's correction over all rows." + absent(row.difference for _, row in rows),
         [
             *("benchmark", "condition", "outcome", "pairs", "logged", "mean draw"),

@@ -1,33 +1,41 @@
-"""Conditions against one another: as a table, and in a sentence on what is beyond chance."""
+"""Conditions against one another: as a table, and in sentences on what is beyond chance."""
 
-from collections.abc import Sequence
-from typing import Final, Protocol
+from collections.abc import Callable, Sequence
+from typing import Final, Protocol, TypeVar
 
 from tutorsim.analysis.ballots.recount_source import Source
-from tutorsim.analysis.charts.number_words import listed
+from tutorsim.analysis.charts.number_words import counted, listed
 from tutorsim.analysis.outcomes.condition_contrasts import Contrast, contrasts
 from tutorsim.analysis.outcomes.student_scores import Outcome
-from tutorsim.analysis.statistics.intervals_and_tests import NotEstimable, PermutationTest
-from tutorsim.analysis.views.cells import Table, estimate, plain, table
+from tutorsim.analysis.statistics.intervals_and_tests import (
+    ALPHA,
+    NotEstimable,
+    PermutationTest,
+    detectable_by,
+    fewest_tasks,
+    spread_to_expect,
+    tasks_for,
+)
+from tutorsim.analysis.views.cells import Table, estimate, p_value, plain, table
 
 __all__ = [
-    "ALPHA",
     "HEAD_OUTCOMES",
     "OUTCOME_NAMES",
     "Tested",
+    "TestedTasks",
+    "chance_words",
     "contrast_table",
     "contrast_words",
     "contrasts_of",
     "p_words",
 ]
 
-ALPHA: Final = 0.05
-"""Holm-corrected p below which a difference is called beyond chance."""
-
 HEAD_OUTCOMES: Final[tuple[Outcome, ...]] = ("success", "final_score")
 """What conditions are compared on first."""
 
-_CODE: Final = ("final_code", "code_gain")
+_NAMED: Final = 3
+"""Differences that a sentence names."""
+
 OUTCOME_NAMES: Final[dict[Outcome, str]] = {
     "success": "success",
     "final_score": "last judge score",
@@ -45,28 +53,32 @@ def contrasts_of(
 
     Args:
         source: A run; ballots from elsewhere have no outcomes, and so no contrasts.
-        outcomes: What to compare; tests are of programs alone.
+        outcomes: What to compare; all that is asked for is one family.
         seed: Of draws.
     """
     conditions = {episode.condition for episode in source.episodes}
     reference = "baseline" if "baseline" in conditions else None
-    found = []
-    for outcome in outcomes:
-        rows = contrasts(source, outcome, reference=reference, seed=seed)
-        found += [r for r in rows if outcome not in _CODE or r.benchmark == "humaneval"]
-    return found
+    return contrasts(source, outcomes, reference=reference, seed=seed)
 
 
-def contrast_table(found: Sequence[Contrast]) -> Table | None:
-    """One row a contrast; `None` without any."""
+def contrast_table(found: Sequence[Contrast], *, family: int | None = None) -> Table | None:
+    """One row a contrast; `None` without any.
+
+    Args:
+        found: The rows.
+        family: Contrasts that were corrected together, where the rows are some of them.
+    """
+    alone = any(row.p_alone is not None for row in found)
     rows = [
         (
             row.benchmark,
             OUTCOME_NAMES[row.outcome],
             f"{row.second} − {row.first}",
             getattr(row.test, "n", 0),
+            getattr(row.test, "tasks", 0),
             estimate(row.difference, signed=True),
             p_words(row),
+            *((f"{'–' if row.p_alone is None else p_value(row.p_alone)}",) if alone else ()),
             plain(row.detectable),
         )
         for row in found
@@ -75,11 +87,22 @@ def contrast_table(found: Sequence[Contrast]) -> Table | None:
         "contrasts",
         "One condition against another",
         "Mean difference [95 % interval over tasks], paired on task and persona; first attempts "
-        "are drawn anew in each condition. p: sign flips of whole pairs, exact unless marked ~ "
-        "(then with the error of the draws), with Holm's correction over the contrasts of one "
-        "benchmark and outcome. Detectable: the smallest mean difference that so many tasks with "
-        "this spread would show (level 0.05, power 0.8).",
-        ["benchmark", "outcome", "difference of", "pairs", "difference", "p", "detectable"],
+        "are drawn anew in each condition. p: signs flipped by task, all pairs of a task together, "
+        "exact unless marked ~ (then with the error of the draws), with Holm's correction over "
+        f"{family or len(found)} contrasts. "
+        + (
+            "These tasks alone: p of another claim, that the same tasks and personas, run again, "
+            "would differ; labels permuted within task and persona, Holm's correction too. "
+            if alone
+            else ""
+        )
+        + "Detectable: the least mean difference that so many tasks with this spread would show "
+        "with 80 % power.",
+        [
+            *("benchmark", "outcome", "difference of", "pairs", "tasks", "difference", "p"),
+            *(("these tasks alone",) if alone else ()),
+            "detectable",
+        ],
         rows,
     )
 
@@ -94,42 +117,135 @@ class Tested(Protocol):
     def p_holm(self) -> float | None: ...
 
 
+class TestedTasks(Tested, Protocol):
+    """What was tested on the tasks of a benchmark."""
+
+    @property
+    def benchmark(self) -> str: ...
+
+
+Row = TypeVar("Row", bound=TestedTasks)
+
+
 def p_words(row: Tested) -> str:
     """A corrected p-value, with the error of the draws where signs were drawn."""
     if not isinstance(row.test, PermutationTest) or row.p_holm is None:
         return "not estimable"
-    figure = "< 0.001" if row.p_holm < 0.001 else f"{row.p_holm:.3f}"
+    figure = p_value(row.p_holm)
     return figure if row.test.exact else f"~{figure} ± {row.test.error:.3f}"
 
 
 def contrast_words(found: Sequence[Contrast]) -> str:
     """Which differences are beyond chance, and what could have been seen at all."""
-    tested = [row for row in found if row.p_holm is not None]
-    if not tested:
-        return "No two conditions share enough pairs to be compared."
-    beyond = [row for row in tested if row.p_holm is not None and row.p_holm < ALPHA]
-    seen = [_told(row) for row in beyond[:3]]
-    more = f" and {len(beyond) - 3} more" if len(beyond) > 3 else ""
-    if beyond:
-        text = (
-            f"Beyond chance (Holm, p < {ALPHA}): {listed(seen)}{more}, of {len(tested)} contrasts."
-        )
-    else:
-        text = (
-            f"None of {len(tested)} differences between conditions is beyond chance (Holm, "
-            f"p < {ALPHA}), which does not show that there is none."
-        )
-    least = [row.detectable for row in tested if not isinstance(row.detectable, NotEstimable)]
-    if least:
-        return f"{text} They would show differences of {min(least):.2f} to {max(least):.2f}."
+    told = chance_words(found, _told, _measured, shown=_shown(found))
+    alone = [row for row in found if row.p_alone is not None and row.p_alone < ALPHA]
+    if not alone:
+        return told
+    alone.sort(key=lambda row: row.p_alone or 0)
+    named = [f"{_told(row)}, p = {p_value(row.p_alone or 0)}" for row in alone[:_NAMED]]
     return (
-        f"{text} Pairs of one task are not independent, and there are too few tasks to say how "
-        "large a difference they would show."
+        f"{told} On these tasks and personas alone, were they run again: "
+        f"{_and_more(named, len(alone))} (labels permuted within task and persona, Holm over "
+        f"{counted(len(found), 'contrast')})."
     )
+
+
+def _shown(found: Sequence[Contrast]) -> str:
+    """How many tasks would show a difference of 0.3 in success, before any is known."""
+    runs = [row.test.n / row.test.tasks for row in found if isinstance(row.test, PermutationTest)]
+    if not runs:
+        return ""
+    tasks = tasks_for(0.3, spread_to_expect(max(1, round(max(runs)))), len(runs))
+    return f" About {tasks} would show one of 0.3 in success with 80 % power."
+
+
+def chance_words(
+    found: Sequence[Row],
+    told: Callable[[Row], str],
+    measured: Callable[[Row], str],
+    *,
+    between: str = "conditions",
+    over: str = "tasks",
+    shown: str = "",
+) -> str:
+    """Which of the differences tested together are beyond chance over tasks.
+
+    Args:
+        found: One family.
+        told: A difference in words.
+        measured: What was measured of which tasks; what so many tasks would show is said of the
+            first.
+        between: What the differences are between.
+        over: What a task is called.
+        shown: A sentence on how many tasks would show a difference, said where these cannot.
+    """
+    tested = [(row, row.test) for row in found if isinstance(row.test, PermutationTest)]
+    if not tested:
+        return f"No two {between} share enough pairs to be compared."
+    number, tasks = len(tested), max(test.tasks for _, test in tested)
+    family = counted(number, "contrast")
+    if tasks == 1:
+        return (
+            f"One {over.removesuffix('s')} under each of the {between} compared: nothing here "
+            f"speaks of other {over}, and there is no interval and no test."
+        )
+    if tasks < fewest_tasks(number):
+        return (
+            f"{_tasks_words(tested, over)} cannot show a difference between {between}: signs "
+            f"flipped by {over.removesuffix('s')} give no p below {2.0 ** (1 - tasks):.2g}, and "
+            f"{family} need{'s' if number == 1 else ''} {fewest_tasks(number)}.{shown}"
+        )
+    how = f"{family}, Holm, signs flipped by {over.removesuffix('s')}"
+    beyond = [row for row, _ in tested if row.p_holm is not None and row.p_holm < ALPHA]
+    if beyond:
+        beyond.sort(key=lambda row: row.p_holm or 0)
+        named = [f"{told(row)}, p = {p_words(row)}" for row in beyond[:_NAMED]]
+        return (
+            f"Beyond chance over {over}: {_and_more(named, len(beyond))} (of {how}; "
+            f"{_tasks_words(tested, over)})."
+        )
+    least = min(row.p_holm for row, _ in tested if row.p_holm is not None)
+    return (
+        f"No difference between {between} is beyond chance over {over} ({how}; "
+        f"{_tasks_words(tested, over)}; least p {p_value(least)}), which does not show that there "
+        f"is none.{_power(tested, measured, over)}"
+    )
+
+
+Pairs = Sequence[tuple[Row, PermutationTest]]
+
+
+def _power(tested: Pairs[Row], measured: Callable[[Row], str], over: str) -> str:
+    """What so many tasks would have shown."""
+    what = measured(tested[0][0])
+    same = [detectable_by(test, len(tested)) for row, test in tested if measured(row) == what]
+    sizes = [least for least in same if not isinstance(least, NotEstimable)]
+    if not sizes:
+        return ""
+    ends = dict.fromkeys(f"{end:.2f}" for end in (min(sizes), max(sizes)))
+    return f" So many {over} would show {' to '.join(ends)} {what} with 80 % power."
+
+
+def _tasks_words(tested: Pairs[Row], over: str) -> str:
+    """`20 tasks`, `2 tasks of each benchmark`, or the number of each."""
+    of: dict[str, int] = {}
+    for row, test in tested:
+        of[row.benchmark] = max(of.get(row.benchmark, 0), test.tasks)
+    if len(of) == 1 or not all(of):
+        return counted(max(of.values()), over.removesuffix("s"))
+    if len(set(of.values())) == 1:
+        return f"{counted(max(of.values()), over.removesuffix('s'))} of each benchmark"
+    return listed([f"{counted(n, over.removesuffix('s'))} of {name}" for name, n in of.items()])
+
+
+def _and_more(named: Sequence[str], whole: int) -> str:
+    return "; ".join(named) + (f"; and {whole - len(named)} more" if whole > len(named) else "")
 
 
 def _told(row: Contrast) -> str:
     value = getattr(row.difference, "value", 0.0)
-    return (
-        f"{row.second} − {row.first} {value:+.2f} in {OUTCOME_NAMES[row.outcome]} ({row.benchmark})"
-    ).replace("-", "−")
+    return f"{row.second} − {row.first} {value:+.2f} {_measured(row)}".replace("-", "−")
+
+
+def _measured(row: Contrast) -> str:
+    return f"in {OUTCOME_NAMES[row.outcome]} ({row.benchmark})"

@@ -5,7 +5,6 @@ from typing import Any, Final
 
 from tutorsim.analysis.metrics.chance_baseline import ChanceBaseline
 from tutorsim.analysis.metrics.shift_flip_tie_fallback_rates import LEFT_TIED, Diagnostics
-from tutorsim.analysis.statistics.intervals_and_tests import wilson
 from tutorsim.analysis.views.cells import Table, absent, estimate, plain, table
 from tutorsim.vocabularies import BALLOT_STATUSES
 
@@ -15,9 +14,7 @@ _SHIFT: Final = (
     "Vote shift: half the distance between the vote shares of the first and the final vote "
     "(0 to 1). "
 )
-_INTERVALS: Final = (
-    "95 % intervals in brackets: bootstrap over tasks for the shift, Wilson for rates."
-)
+_INTERVALS: Final = "95 % intervals in brackets: over tasks."
 
 
 def diagnostics_table(
@@ -68,7 +65,7 @@ def _unordered_table(found: Sequence[Diagnostics], notes: Sequence[str]) -> Tabl
         [
             (
                 *(d.protocol, d.turns, d.episodes, estimate(d.shift)),
-                *map(estimate, (d.flip_set, d.tie_rate, wilson(d.decided_by["open"], d.turns))),
+                *map(estimate, (d.flip_set, d.tie_rate, d.left_tied)),
                 f"{d.abstentions} of {d.ballots}",
             )
             for d in found

@@ -21,7 +21,7 @@ def invariance_table(found: Places) -> Table | None:
         "can be tested. Consistent: the first ballot leaves the second possible; a rich ballot "
         "determines it. Pairs with an abstention are in no share. Same first: some draft is first "
         "in both. Same winner: share of turns, rich ballots counted as the other format's, ties "
-        "to the order. 95 % intervals in brackets: bootstrap over tasks.",
+        "to the order. 95 % intervals in brackets: over tasks.",
         [
             *_of(found),
             *("ballot", "and ballot", "pairs", "with an abstention"),

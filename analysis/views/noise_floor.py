@@ -37,7 +37,7 @@ def beside_floor_table(found: NoiseFloor | NotEstimable) -> Table | None:
         "Re-asked: two panels that answer one and the same prompt, each voter with two different "
         "askings of its own, ties to the role-priority order. Left: logged less re-asked, turn by "
         "turn. A flip as logged may come from a tie round, which nobody was asked again; “no tie "
-        "round” compares the leaders of both votes. 95 % intervals in brackets: bootstrap over "
+        "round” compares the leaders of both votes. 95 % intervals in brackets: over "
         f"tasks. {_how(found)}",
         ["protocol", "what", "turns asked again", "logged", "re-asked", "left"],
         [

@@ -10,7 +10,11 @@ from tutorsim.analysis.outcomes.condition_contrasts import Contrast
 from tutorsim.analysis.outcomes.two_runs import Comparison, OutcomeDifference
 from tutorsim.analysis.recount import RecountResult, RuleRow
 from tutorsim.analysis.statistics.intervals_and_tests import Estimate
-from tutorsim.analysis.views.condition_contrasts import ALPHA, contrast_words
+from tutorsim.analysis.views.condition_contrasts import (
+    OUTCOME_NAMES,
+    chance_words,
+    contrast_words,
+)
 from tutorsim.vocabularies import PROTOCOLS
 
 __all__ = ["comparison_verdict", "recount_verdict", "summary_verdict", "told_rules"]
@@ -205,18 +209,14 @@ def comparison_verdict(found: Comparison) -> tuple[str, ...]:
     if not apart:
         winners = " and every first turn has the same winner" if same else ""
         return (paired, f"Nothing differs: every paired outcome is equal{winners}.")
-    tested = [row for row in found.outcomes if row.p_holm is not None]
-    beyond = [row for row in tested if row.p_holm is not None and row.p_holm < ALPHA]
-    if not beyond:
-        return (
-            paired,
-            f"Means differ in {len(apart)} of {len(found.outcomes)} outcomes; none of them is "
-            f"beyond chance (Holm, p < {ALPHA}), which does not show that there is no difference.",
-        )
-    told = [f"{r.outcome} under {r.condition} ({r.benchmark}) {_value(r):+.2f}" for r in beyond[:3]]
-    more = f" and {len(beyond) - 3} more" if len(beyond) > 3 else ""
-    return (paired, f"Beyond chance (Holm, p < {ALPHA}): {listed(told)}{more}.".replace("-", "−"))
+    words = chance_words(found.outcomes, _told, _measured, between="runs")
+    return (paired, f"Means differ in {len(apart)} of {len(found.outcomes)} outcomes. {words}")
 
 
-def _value(row: OutcomeDifference) -> float:
-    return row.difference.value if isinstance(row.difference, Estimate) else 0.0
+def _told(row: OutcomeDifference) -> str:
+    value = row.difference.value if isinstance(row.difference, Estimate) else 0.0
+    return f"{value:+.2f} {_measured(row)}".replace("-", "−")
+
+
+def _measured(row: OutcomeDifference) -> str:
+    return f"in {OUTCOME_NAMES[row.outcome]} under {row.condition} ({row.benchmark})"

@@ -7,7 +7,6 @@ from typing import Final, get_args
 import polars as pl
 
 from tutorsim.analysis.ballots.recount_source import Source
-from tutorsim.analysis.charts.number_words import counted, listed
 from tutorsim.analysis.metrics.ties_under_random_ballots import DRAWS
 from tutorsim.analysis.outcomes.panels_compared import (
     MEASURES,
@@ -23,7 +22,7 @@ from tutorsim.analysis.outcomes.panels_compared import (
 from tutorsim.analysis.runs.run_panels import makeup_words, panels_of
 from tutorsim.analysis.statistics.intervals_and_tests import NotEstimable, to_json
 from tutorsim.analysis.views.cells import Table, estimate, part_of, plain, table
-from tutorsim.analysis.views.condition_contrasts import ALPHA, p_words
+from tutorsim.analysis.views.condition_contrasts import chance_words, p_words
 from tutorsim.vocabularies import BALLOT_FORMATS, PROTOCOLS
 
 __all__ = ["PanelsView", "certain_table"]
@@ -59,12 +58,12 @@ class PanelsView:
     @cached_property
     def votes(self) -> list[PanelVotes]:
         """Each protocol and panel: ties, fallback and flips beside chance."""
-        return panel_votes(self.source, seed=self.seed)
+        return panel_votes(self.source)
 
     @cached_property
     def outcomes(self) -> list[PanelOutcome]:
         """Each condition and panel: what became of the students."""
-        return panel_outcomes(self.source, seed=self.seed)
+        return panel_outcomes(self.source)
 
     @cached_property
     def contrasts(self) -> list[PanelContrast]:
@@ -77,21 +76,7 @@ class PanelsView:
 
     def words(self) -> str:
         """Which differences between panels are beyond chance."""
-        tested = [row for row in self.contrasts if row.p_holm is not None]
-        if not tested:
-            return "No two panels share enough pairs to be compared."
-        beyond = [row for row in tested if row.p_holm is not None and row.p_holm < ALPHA]
-        if not beyond:
-            return (
-                f"None of {counted(len(tested), 'difference')} between panels is beyond chance "
-                f"(Holm, p < {ALPHA}), which does not show that there is none."
-            )
-        more = f" and {len(beyond) - 3} more" if len(beyond) > 3 else ""
-        return (
-            f"Beyond chance between panels (Holm, p < {ALPHA}): "
-            f"{listed([_told(row) for row in beyond[:3]])}{more}, of "
-            f"{counted(len(tested), 'contrast')}."
-        )
+        return chance_words(self.contrasts, _told, _measured, between="panels")
 
     def tables(self) -> tuple[Table, ...]:
         """Who sits where, how each panel voted, what became of its students, and contrasts."""
@@ -133,7 +118,7 @@ class PanelsView:
         return table(
             f"panel-{measure}",
             f"{_NAMES[measure].capitalize()}, by size",
-            f"Share of turns [95 % Wilson interval]. {_MEANT[measure]} {_BY_CHANCE}",
+            f"Share of turns [95 % interval over tasks]. {_MEANT[measure]} {_BY_CHANCE}",
             ["protocol", "panel", "size", "turns", measure, "by chance"],
             [
                 (
@@ -175,9 +160,9 @@ class PanelsView:
             f"{_NAMES[measure].capitalize()}: one panel against another",
             "Mean difference [95 % interval over tasks] to the study's first panel, paired on task "
             f"and persona{_OF_TURNS.get(measure, '')}. First attempts are drawn anew in each "
-            "episode. p: sign flips of whole pairs, exact unless marked ~, with Holm's correction "
-            "over the rows (of one benchmark). Detectable: the smallest mean difference that so "
-            "many tasks with this spread would show (level 0.05, power 0.8).",
+            "episode. p: signs flipped by task, exact unless marked ~, with Holm's correction "
+            f"over all {len(self.contrasts)} contrasts of panels. Detectable: the least mean "
+            "difference that so many tasks with this spread would show with 80 % power.",
             [
                 *(("benchmark",) if several else ()),
                 *("condition", "difference of", "pairs", "difference", "p", "detectable"),
@@ -241,5 +226,8 @@ def _chance(row: PanelVotes, measure: VoteMeasure) -> str:
 
 def _told(row: PanelContrast) -> str:
     value = getattr(row.difference, "value", 0.0)
-    text = f"{row.second} − {row.first} {value:+.2f} in {_NAMES[row.measure]} ({row.condition})"
-    return text.replace("-", "−")
+    return f"{row.second} − {row.first} {value:+.2f} {_measured(row)}".replace("-", "−")
+
+
+def _measured(row: PanelContrast) -> str:
+    return f"in {_NAMES[row.measure]} ({row.condition})"

@@ -47,12 +47,10 @@ _MEANT: Final[Mapping[Bounded, str]] = {
 
 
 def few_tasks_words(episodes: Iterable[EpisodeRecord]) -> str:
-    """What intervals over tasks are worth with so many of them."""
+    """How many tasks the intervals are over."""
     counts = Counter(benchmark for benchmark, _ in {(e.benchmark, e.task_id) for e in episodes})
-    least = min(counts.values(), default=0)
-    caution = "; with so few, read the intervals as a sketch" if least < _FEW else ""
     each = " and ".join(f"{n} {BENCHMARKS.get(b, b)}" for b, n in sorted(counts.items()))
-    return f"Intervals from a bootstrap over tasks ({each}){caution}."
+    return f"Intervals are over tasks ({each})."
 
 
 def success_table(

@@ -18,7 +18,7 @@ def differences_table(found: Sequence[OutcomeDifference]) -> Table | None:
         "differences",
         "Second run − first run",
         "Means over the pairs that both runs share; difference [95 % interval over tasks]. p: "
-        "permutation of whole pairs, exact unless marked ~, with Holm's correction over all rows. "
+        "signs flipped by task, exact unless marked ~, with Holm's correction over all rows. "
         "Gains are of tutored episodes." + absent(row.difference for row in rows),
         ["benchmark", "condition", "outcome", "pairs", "first", "second", "difference", "p"],
         [
@@ -42,7 +42,7 @@ def same_winner_table(found: Mapping[str, Estimate | NotEstimable], caption: str
     return table(
         "same-winner",
         "Same winner in the first turn",
-        f"Share of shared episodes [95 % Wilson interval]. {caption}{absent(found.values())}",
+        f"Share of shared episodes [95 % interval over tasks]. {caption}{absent(found.values())}",
         ["protocol", "same winner"],
         [(protocol, estimate(share)) for protocol, share in found.items()],
     )

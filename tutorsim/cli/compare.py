@@ -52,10 +52,10 @@ def compare(
     The conditions of one run are paired on benchmark, task and persona; two runs also on
     condition.
 
-    Differences are second minus first over the pairs that both runs have complete, with a
-    bootstrap over tasks and a permutation test that flips whole pairs; p-values carry Holm's
-    correction over all rows. First attempts are drawn anew in each run, so pairs share their
-    place in the grid and nothing else.
+    Differences are second minus first over the pairs that both runs have complete, with
+    intervals over tasks and a test that flips signs by task, all pairs of a task together; p-values
+    carry Holm's correction over all that is compared. First attempts are drawn anew in each run, so
+    pairs share their place in the grid and nothing else.
 
     Where the second is a branch of the first, their episodes share all that comes before the
     branch. Then the logged outcomes, the worst-case bounds of the first under what the branch
@@ -64,7 +64,8 @@ def compare(
     \b
     --json gives, of one run:
       source, verdict
-      contrasts: [{benchmark outcome first second test p_holm difference detectable}]
+      contrasts: [{benchmark outcome first second test p_holm p_alone
+                   difference detectable}]
     Of two:
       first, second, caption: names, and what answered each
       pairs, only_first, only_second: how many there are
@@ -116,7 +117,7 @@ def _publish_conditions(run: Path, *, full: bool, as_json: bool, output: Path | 
     whole = system_run(run)
     if whole is not None:
         view = view_of(whole.head.system)
-        document = compare_conditions(whole, view.outcomes, cluster=view.cluster)
+        document = compare_conditions(whole, view.outcomes, cluster=view.cluster, over=view.over)
         shown = document_shown(document, full=full)
         publish(shown, lambda: to_value(document), as_json=as_json, output=output)
         return
@@ -140,7 +141,9 @@ def _conditions_shown(
     yield from source_shown(source)
     yield Text()
     yield Prose(words)
-    made = contrast_table([row for row in found if full or row.outcome == "success"])
+    made = contrast_table(
+        [row for row in found if full or row.outcome == "success"], family=len(found)
+    )
     yield from parts_shown([made], every_row=full)
     if not full:
         yield Text()
@@ -153,7 +156,7 @@ def _publish_systems(
     """Two runs of which one at least is of a system other than the panel."""
     one, two = open_run(first), open_run(second)
     view = view_of(two.head.system)
-    document = compare_system_runs(one, two, view.outcomes, cluster=view.cluster)
+    document = compare_system_runs(one, two, view.outcomes, cluster=view.cluster, over=view.over)
     shown = document_shown(document, full=full)
     publish(shown, lambda: to_value(document), as_json=as_json, output=output)
 

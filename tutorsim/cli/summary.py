@@ -72,7 +72,7 @@ def summary(
 ) -> None:
     """Summarise a RUN folder, or a file of ballots: provenance, outcomes, votes, cost.
 
-    Rates have Wilson intervals, means intervals from a bootstrap over tasks, all at 95 %.
+    Rates and means have intervals over tasks, at 95 %: see `tutorsim guide statistics`.
     A dash stands for what the data cannot give.
 
     \b

@@ -20,7 +20,7 @@ from tutorsim.analysis.runs.branch_continuations import without_shared_turns
 from tutorsim.analysis.statistics.intervals_and_tests import (
     Estimate,
     NotEstimable,
-    cluster_bootstrap,
+    share_over_tasks,
 )
 from tutorsim.records import BallotRecord, Turn
 from tutorsim.vocabularies import BALLOT_FORMATS, PROTOCOLS, BallotFormat, Protocol
@@ -68,12 +68,11 @@ class _Side(NamedTuple):
     cluster: Cluster
 
 
-def format_invariance(source: Source, *, seed: int = 0) -> FormatInvariance | NotEstimable:
+def format_invariance(source: Source) -> FormatInvariance | NotEstimable:
     """Ballots in several formats within one run.
 
     Args:
         source: The run.
-        seed: Of the intervals, which resample tasks.
 
     Returns:
         Pairs of formats in which some voter was asked; not estimable where there are none.
@@ -85,12 +84,10 @@ def format_invariance(source: Source, *, seed: int = 0) -> FormatInvariance | No
         return NotEstimable(UNTESTED)
     sides = _sides(source, source.fallback_order or ())
     panels = [panel for _, side in sides for panel in _pairs_of(side, side)]
-    return _result(panels, source, seed) if panels else NotEstimable(UNTESTED)
+    return _result(panels, source) if panels else NotEstimable(UNTESTED)
 
 
-def format_invariance_across(
-    first: Source, second: Source, *, seed: int = 0
-) -> FormatInvariance | NotEstimable:
+def format_invariance_across(first: Source, second: Source) -> FormatInvariance | NotEstimable:
     """Ballots in different formats of two runs whose voters saw the same proposals.
 
     Turns are matched on benchmark, task, persona, repeat and turn, and on the text of every
@@ -107,17 +104,17 @@ def format_invariance_across(
         for match in seen.get(place, [])
         for panel in (*_pairs_of(match, side), *_pairs_of(side, match))
     ]
-    return _result(panels, None, seed) if panels else NotEstimable(UNTESTED)
+    return _result(panels, None) if panels else NotEstimable(UNTESTED)
 
 
 def format_invariance_of_two(
-    first: Source, second: Source, *, seed: int = 0
+    first: Source, second: Source
 ) -> dict[str, FormatInvariance | NotEstimable]:
     """`first` and `second`: within each run; `across`: voters of both on the same proposals."""
     return {
-        "first": format_invariance(first, seed=seed),
-        "second": format_invariance(second, seed=seed),
-        "across": format_invariance_across(first, second, seed=seed),
+        "first": format_invariance(first),
+        "second": format_invariance(second),
+        "across": format_invariance_across(first, second),
     }
 
 
@@ -170,7 +167,7 @@ def _form(ballots: Ballots) -> BallotFormat:
     return next(iter(ballots.values())).form
 
 
-def _result(panels: Sequence[_Panels], source: Source | None, seed: int) -> FormatInvariance:
+def _result(panels: Sequence[_Panels], source: Source | None) -> FormatInvariance:
     cells: dict[tuple[BallotFormat, BallotFormat], list[_Panels]] = {}
     for panel in panels:
         cells.setdefault(panel.forms, []).append(panel)
@@ -180,15 +177,15 @@ def _result(panels: Sequence[_Panels], source: Source | None, seed: int) -> Form
     found = {forms: [(p, list(_cast(p))) for p in own] for forms, own in cells.items()}
     voted = [pair for own in found.values() for p, cast in own if p.voted for pair in cast]
     return FormatInvariance(
-        pairs=[_format_pair(*forms, found[forms], seed) for forms in ordered],
-        from_vote=_mean([(pair.consistent, pair.cluster) for pair in voted], seed),
+        pairs=[_format_pair(*forms, found[forms]) for forms in ordered],
+        from_vote=_mean([(pair.consistent, pair.cluster) for pair in voted]),
         askings=[
-            _one_format(form, [a for a in askings if a.form == form], seed)
+            _one_format(form, [a for a in askings if a.form == form])
             for form in BALLOT_FORMATS
             if any(a.form == form for a in askings)
         ],
-        again=_mean([(a.same, a.cluster) for a in askings if a.cast], seed),
-        again_consistent=_mean([(a.consistent, a.cluster) for a in askings if a.cast], seed),
+        again=_mean([(a.same, a.cluster) for a in askings if a.cast]),
+        again_consistent=_mean([(a.consistent, a.cluster) for a in askings if a.cast]),
     )
 
 
@@ -204,7 +201,6 @@ def _format_pair(
     given: BallotFormat,
     other: BallotFormat,
     panels: Sequence[tuple[_Panels, list[_Pair]]],
-    seed: int,
 ) -> FormatPair:
     cast = [pair for _, pairs in panels for pair in pairs]
     pairs = sum(len(panel.given.keys() & panel.other.keys()) for panel, _ in panels)
@@ -214,10 +210,10 @@ def _format_pair(
         other=other,
         pairs=pairs,
         abstained=pairs - len(cast),
-        consistent=_mean([(pair.consistent, pair.cluster) for pair in cast], seed),
-        same_top=_mean([(pair.same_top, pair.cluster) for pair in cast], seed),
+        consistent=_mean([(pair.consistent, pair.cluster) for pair in cast]),
+        same_top=_mean([(pair.same_top, pair.cluster) for pair in cast]),
         turns=len(panels),
-        same_winner=_mean(same, seed) if given == "rich" else None,
+        same_winner=_mean(same) if given == "rich" else None,
     )
 
 
@@ -280,17 +276,17 @@ def _asked(one: BallotRecord, other: BallotRecord, vote: AskedVote) -> _Asked:
     return _Asked(vote.form, cast, said(one) == said(other), agree, vote.turn.cluster)
 
 
-def _one_format(form: BallotFormat, askings: Sequence[_Asked], seed: int) -> OneFormat:
+def _one_format(form: BallotFormat, askings: Sequence[_Asked]) -> OneFormat:
     cast = [asked for asked in askings if asked.cast]
     return OneFormat(
         form=form,
         pairs=len(askings),
         abstained=len(askings) - len(cast),
-        same=_mean([(asked.same, asked.cluster) for asked in cast], seed),
-        consistent=_mean([(asked.consistent, asked.cluster) for asked in cast], seed),
+        same=_mean([(asked.same, asked.cluster) for asked in cast]),
+        consistent=_mean([(asked.consistent, asked.cluster) for asked in cast]),
     )
 
 
-def _mean(found: Sequence[tuple[bool, Cluster]], seed: int) -> Estimate | NotEstimable:
+def _mean(found: Sequence[tuple[bool, Cluster]]) -> Estimate | NotEstimable:
     values = [value for value, _ in found]
-    return cluster_bootstrap(values, [cluster for _, cluster in found], seed=seed)
+    return share_over_tasks(values, [cluster for _, cluster in found])

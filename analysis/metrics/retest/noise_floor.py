@@ -13,7 +13,7 @@ Definitions:
 * *left*: logged less floor, turn by turn.
 
 In all of these a tie goes to the role-priority order: a tie round was not asked again. Intervals
-resample tasks.
+are over tasks.
 """
 
 from collections import Counter
@@ -35,7 +35,8 @@ from tutorsim.analysis.metrics.retest.repeated_votes import (
 from tutorsim.analysis.statistics.intervals_and_tests import (
     Estimate,
     NotEstimable,
-    cluster_bootstrap,
+    mean_over_tasks,
+    share_over_tasks,
     to_json,
 )
 from tutorsim.records import BallotRecord, Provenance
@@ -153,7 +154,7 @@ def noise_floor(source: Source, *, seed: int = 0) -> NoiseFloor | NotEstimable:
 
     Args:
         source: The run; `source.retest` holds what was asked again.
-        seed: Of the intervals, and of panels that are drawn.
+        seed: Of panels that are drawn.
 
     Raises:
         LogError: If the retest does not belong to the log.
@@ -173,7 +174,7 @@ def noise_floor(source: Source, *, seed: int = 0) -> NoiseFloor | NotEstimable:
         sample=head.sample,
         failed=sum(len(v.failures) for e in source.retest.episodes for v in e.votes),
         answered_by=answered_by(head.provenance),
-        ballots=[ballot_agreement(own, seed=seed) for own in cells.values()],
+        ballots=[ballot_agreement(own) for own in cells.values()],
         winners=[winner_stability(own, seed=seed) for own in cells.values()],
         beside=_beside(cells, seed),
     )
@@ -185,7 +186,7 @@ def answered_by(stated: Provenance) -> str:
     return f"{stated.kind}: {stated.name}{models}"
 
 
-def ballot_agreement(votes: Sequence[AskedVote], *, seed: int) -> BallotAgreement:
+def ballot_agreement(votes: Sequence[AskedVote]) -> BallotAgreement:
     """The agreement of single ballots over votes in one format, at least one."""
     pairs = [pair for vote in votes for pair in _pairs(vote)]
     kinds = Counter((pair.one is None) + (pair.other is None) for pair in pairs)
@@ -199,8 +200,8 @@ def ballot_agreement(votes: Sequence[AskedVote], *, seed: int) -> BallotAgreemen
         pairs=len(pairs),
         one_abstained=kinds[1],
         both_abstained=kinds[2],
-        same=_share([one.said == other.said for one, other, _ in cast], clusters, seed),
-        same_top=_share([one.top == other.top for one, other, _ in cast], clusters, seed),
+        same=_share([one.said == other.said for one, other, _ in cast], clusters),
+        same_top=_share([one.top == other.top for one, other, _ in cast], clusters),
         chance=_chance(votes),
     )
 
@@ -235,12 +236,10 @@ def _answer(ballot: BallotRecord, candidates: Sequence[str]) -> _Answer | None:
     return _Answer(said(ballot), top_of(ballot, candidates))
 
 
-def _share(
-    alike: Sequence[bool], clusters: Sequence[Cluster], seed: int
-) -> Estimate | NotEstimable:
+def _share(alike: Sequence[bool], clusters: Sequence[Cluster]) -> Estimate | NotEstimable:
     if not alike:
         return NotEstimable("no two askings of one prompt gave a ballot each")
-    return cluster_bootstrap(alike, clusters, seed=seed)
+    return share_over_tasks(alike, clusters)
 
 
 def _chance(votes: Sequence[AskedVote]) -> float | NotEstimable:
@@ -278,8 +277,8 @@ def winner_stability(votes: Sequence[AskedVote], *, seed: int) -> WinnerStabilit
         form=votes[0].form,
         stage=votes[0].stage,
         turns=len(votes),
-        elects_logged=cluster_bootstrap([f.elects_logged for f in found], clusters, seed=seed),
-        agree=cluster_bootstrap([f.agree for f in found], clusters, seed=seed),
+        elects_logged=share_over_tasks([f.elects_logged for f in found], clusters),
+        agree=share_over_tasks([f.agree for f in found], clusters),
         sampled=sum(not f.exact for f in found),
     )
 
@@ -302,12 +301,12 @@ def _beside(cells: Cells, seed: int) -> list[BesideFloor]:
     for form in dict.fromkeys(form for form, _ in cells):
         votes = cells.get((form, "vote_initial")) or cells[form, "vote_final"]
         floors = [noise_floor_of(vote.masses(), seed=seed) for vote in votes]
-        found += [_quantity(quantity, votes, floors, seed) for quantity in QUANTITIES]
+        found += [_quantity(quantity, votes, floors) for quantity in QUANTITIES]
     return found
 
 
 def _quantity(
-    quantity: Quantity, votes: Sequence[AskedVote], floors: Sequence[Floor], seed: int
+    quantity: Quantity, votes: Sequence[AskedVote], floors: Sequence[Floor]
 ) -> BesideFloor:
     rows = []
     for vote, of in zip(votes, floors, strict=True):
@@ -318,7 +317,9 @@ def _quantity(
     clusters = [cluster for _, _, cluster, _ in rows]
 
     def mean(values: Sequence[float]) -> Estimate | NotEstimable:
-        return cluster_bootstrap(values, clusters, seed=seed)
+        if quantity == "shift":
+            return mean_over_tasks(values, clusters, ends=(0, 1))
+        return share_over_tasks(values, clusters)
 
     return BesideFloor(
         form=votes[0].form,
@@ -327,7 +328,9 @@ def _quantity(
         turns=len(rows),
         logged=mean([seen for seen, _, _, _ in rows]),
         floor=mean([expected for _, expected, _, _ in rows]),
-        left=mean([seen - expected for seen, expected, _, _ in rows]),
+        left=mean_over_tasks(
+            [seen - expected for seen, expected, _, _ in rows], clusters, ends=(-1, 1)
+        ),
         sampled=sum(not exact for *_, exact in rows),
     )
 

@@ -35,10 +35,10 @@ from tutorsim.analysis.statistics.intervals_and_tests import (
     Estimate,
     NotEstimable,
     PermutationTest,
+    flips_by_task,
     holm,
-    paired_permutation,
 )
-from tutorsim.analysis.statistics.partly_known_means import Unit, mean_bounds, nested_bootstrap
+from tutorsim.analysis.statistics.partly_known_means import Unit, interval_of_mean, mean_bounds
 from tutorsim.errors import UsageError
 from tutorsim.records import Branch
 
@@ -74,7 +74,7 @@ def compare_branch(parent: Source, child: Source, *, seed: int = 0) -> BranchCom
     Args:
         parent: The run that was continued.
         child: The branch.
-        seed: Of intervals and tests.
+        seed: Of the draws of tests.
 
     Raises:
         UsageError: If the second is no branch of the first's recording.
@@ -169,17 +169,17 @@ def _outcome(
         continued_resimulated=mean(
             [first + gap.low for first, gap in zip(logged, gaps, strict=True)]
         ),
-        difference=_mean_gap(gaps, seed),
-        test=paired_permutation([gap.low for gap in gaps], seed=seed),
+        difference=_mean_gap(gaps),
+        test=flips_by_task([gap.low for gap in gaps], [gap.task for gap in gaps], seed=seed),
         p_holm=None,
     )
     if isinstance(row.before, NotEstimable):
         return row
-    return _resimulated(row, [pair.unit(name, branch.continuations) for pair in pairs], seed)
+    return _resimulated(row, [pair.unit(name, branch.continuations) for pair in pairs])
 
 
-def _resimulated(row: BranchOutcome, units: Sequence[Unit], seed: int) -> BranchOutcome:
-    after, interval = mean_bounds(units), nested_bootstrap(units, seed=seed)
+def _resimulated(row: BranchOutcome, units: Sequence[Unit]) -> BranchOutcome:
+    after, interval = mean_bounds(units), interval_of_mean(units)
     open_ = sum(unit.is_open for unit in units)
     estimate: Estimate | NotEstimable = Estimate(after.low, after.n, interval)
     if open_:
@@ -187,10 +187,10 @@ def _resimulated(row: BranchOutcome, units: Sequence[Unit], seed: int) -> Branch
     return replace(row, after=after, interval=interval, estimate=estimate)
 
 
-def _mean_gap(gaps: Sequence[Unit], seed: int) -> Estimate | NotEstimable:
+def _mean_gap(gaps: Sequence[Unit]) -> Estimate | NotEstimable:
     if not gaps:
         return NotEstimable("no continued episode with this outcome in both")
-    return Estimate(mean_bounds(gaps).low, len(gaps), nested_bootstrap(gaps, seed=seed))
+    return Estimate(mean_bounds(gaps).low, len(gaps), interval_of_mean(gaps, ends=(-1, 1)))
 
 
 def _corrected(cells: Sequence[BranchCell]) -> tuple[BranchCell, ...]:

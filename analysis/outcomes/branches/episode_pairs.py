@@ -36,14 +36,14 @@ class Pair:
             outcome: Which.
             continuations: Draws asked for.
         """
-        name, task = self.logged.episode_id, self.logged.task_id
+        task = self.logged.task_id
         if self.covered:
-            return Unit(name, task, (known_draw(self.value(outcome)),), sampled=False)
+            return Unit(task, (known_draw(self.value(outcome)),))
         if not self.draws:
-            return Unit(name, task, (UNKNOWN,), sampled=False)
+            return Unit(task, (UNKNOWN,))
         draws = [known_draw(outcome_of(draw, outcome)) for draw in self.draws]
         missing = [UNKNOWN] * (continuations - len(draws))
-        return Unit(name, task, (*draws, *missing), sampled=True)
+        return Unit(task, (*draws, *missing))
 
     def gap(self, outcome: Outcome) -> Unit | None:
         """Draws − logged; `None` where the branch or the log does not say."""
@@ -51,7 +51,7 @@ class Pair:
         if self.covered or logged is None or not known:
             return None
         gaps = tuple((value - logged, value - logged) for value in known)
-        return Unit(self.logged.episode_id, self.logged.task_id, gaps, sampled=True)
+        return Unit(self.logged.task_id, gaps)
 
     def value(self, outcome: Outcome) -> float | None:
         """The logged outcome."""

@@ -29,7 +29,7 @@ class BranchOutcome:
     after: Bounds | NotEstimable
     """With continued episodes at the mean of their draws, what is still open at 0 or 1."""
     interval: Interval | NotEstimable
-    """Of `after`, at 95 %: tasks resampled, and draws within episodes."""
+    """Of `after`, at 95 %, over tasks."""
     estimate: Estimate | NotEstimable
     """The re-simulated mean; only where nothing is open."""
     continued_logged: float | NotEstimable

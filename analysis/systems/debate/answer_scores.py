@@ -1,18 +1,19 @@
 """How well and how fast debates answer: one cell per benchmark, variant and condition."""
 
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Hashable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from statistics import mean, stdev
 
 from tutorsim.analysis.statistics.intervals_and_tests import (
     Estimate,
+    Interval,
     NotEstimable,
-    cluster_bootstrap,
+    share_over_tasks,
 )
 from tutorsim.records import BallotRecord
 from tutorsim.records.debate import DebateRecord
 
-__all__ = ["Cell", "CostCell", "cells", "costs", "grouped", "turn_shares"]
+__all__ = ["Cell", "CostCell", "cells", "costs", "grouped", "percent_over_tasks", "turn_shares"]
 
 Key = tuple[str, str, str]
 """Benchmark, variant and condition."""
@@ -29,7 +30,7 @@ class Cell:
     """Complete ones; all means are over them."""
     failed: int
     score: Estimate | NotEstimable
-    """Mean score in percent, with an interval from resampled tasks."""
+    """Mean score in percent, with an interval over tasks."""
     sd: float | None
     """Deviation of the repeats' means (n - 1); `None` with one repeat."""
     decided: float | None
@@ -50,12 +51,12 @@ def grouped(records: Iterable[DebateRecord]) -> dict[Key, list[DebateRecord]]:
     return groups
 
 
-def cells(records: Iterable[DebateRecord], *, seed: int) -> list[Cell]:
+def cells(records: Iterable[DebateRecord]) -> list[Cell]:
     """One cell per group of records."""
-    return [_cell(key, group, seed) for key, group in grouped(records).items()]
+    return [_cell(key, group) for key, group in grouped(records).items()]
 
 
-def _cell(key: Key, group: Sequence[DebateRecord], seed: int) -> Cell:
+def _cell(key: Key, group: Sequence[DebateRecord]) -> Cell:
     complete = [record for record in group if record.status == "complete"]
     scored = [record for record in complete if record.score is not None]
     decided = [record.decided for record in complete if record.decided is not None]
@@ -64,10 +65,9 @@ def _cell(key: Key, group: Sequence[DebateRecord], seed: int) -> Cell:
         *key,
         episodes=len(complete),
         failed=len(group) - len(complete),
-        score=cluster_bootstrap(
+        score=percent_over_tasks(
             [100 * (record.score or 0.0) for record in scored],
             [record.task_id for record in scored],
-            seed=seed,
         ),
         sd=_deviation(scored),
         decided=mean(decided) if decided else None,
@@ -78,6 +78,19 @@ def _cell(key: Key, group: Sequence[DebateRecord], seed: int) -> Cell:
         ),
         unreadable=sum(record.readable is False for record in complete),
     )
+
+
+def percent_over_tasks(
+    scores: Sequence[float], tasks: Sequence[Hashable]
+) -> Estimate | NotEstimable:
+    """Mean of scores in percent, as the share that they are of the greatest score."""
+    found = share_over_tasks([score / 100 for score in scores], tasks)
+    if isinstance(found, NotEstimable):
+        return found
+    interval = found.interval
+    if isinstance(interval, Interval):
+        interval = Interval(100 * interval.low, 100 * interval.high, interval.method)
+    return Estimate(100 * found.value, found.n, interval)
 
 
 def _cast(record: DebateRecord) -> Iterator[BallotRecord]:

@@ -9,7 +9,7 @@ from tutorsim.analysis.metrics.text_embeddings import Embedding, embedded_simila
 from tutorsim.analysis.statistics.intervals_and_tests import (
     Estimate,
     NotEstimable,
-    cluster_bootstrap,
+    mean_over_tasks,
 )
 from tutorsim.analysis.systems.debate.recounted import Changes, Rule, recounted, score_bounds
 from tutorsim.records.debate import DebateRecord
@@ -34,11 +34,11 @@ class Slope:
     points: Mapping[int, float]
     """The number → mean score in percent."""
     slope: Estimate | NotEstimable
-    """Least squares, in points per unit, with an interval from resampled tasks."""
+    """Least squares, in points per unit, with an interval over tasks."""
     tasks: int
 
 
-def slope(name: str, scores: Mapping[str, Mapping[int, float]], *, seed: int) -> Slope | None:
+def slope(name: str, scores: Mapping[str, Mapping[int, float]]) -> Slope | None:
     """The line through the means of tasks that have a score at every number.
 
     The slope of the means is the mean of the tasks' slopes, as all share the same numbers.
@@ -46,7 +46,6 @@ def slope(name: str, scores: Mapping[str, Mapping[int, float]], *, seed: int) ->
     Args:
         name: What the line is of.
         scores: Task → number → mean score in percent.
-        seed: Of the interval's draws.
 
     Returns:
         `None` if there are fewer than two numbers.
@@ -64,20 +63,17 @@ def slope(name: str, scores: Mapping[str, Mapping[int, float]], *, seed: int) ->
     return Slope(
         name,
         {number: mean(values[number] for values in whole.values()) for number in numbers},
-        cluster_bootstrap(list(slopes.values()), list(slopes), seed=seed),
+        mean_over_tasks(list(slopes.values()), list(slopes)),
         len(whole),
     )
 
 
-def rounds_slopes(
-    records: Sequence[DebateRecord], rules: Sequence[Rule], *, seed: int
-) -> list[Slope]:
+def rounds_slopes(records: Sequence[DebateRecord], rules: Sequence[Rule]) -> list[Slope]:
     """Scores of voting by the first turn of a vote, each rule on the same debates of a variant.
 
     Args:
         records: Debates that never stopped.
         rules: Voting protocols.
-        seed: Of the intervals' draws.
     """
     variants: dict[str, list[DebateRecord]] = {}
     for record in records:
@@ -94,11 +90,11 @@ def rounds_slopes(
                         task = scores.setdefault(f"{record.benchmark}.{record.task_id}", {})
                         task.setdefault(turn, []).append(score_bounds(record, outcome)[0])
             name = f"{rule} ({variant})" if len(variants) > 1 else rule
-            found.append(slope(name, _means(scores), seed=seed))
+            found.append(slope(name, _means(scores)))
     return [one for one in found if one is not None]
 
 
-def agents_slopes(records: Sequence[DebateRecord], *, seed: int) -> list[Slope]:
+def agents_slopes(records: Sequence[DebateRecord]) -> list[Slope]:
     """Scores by number of agents, per condition, over variants that differ in nothing else."""
     debated = [r for r in records if r.status == "complete" and r.turns and r.score is not None]
     told = _differing_settings(debated)
@@ -110,7 +106,7 @@ def agents_slopes(records: Sequence[DebateRecord], *, seed: int) -> list[Slope]:
         )
         task.setdefault(record.setup.agents, []).append(100 * (record.score or 0))
     found = [
-        slope(f"{name} ({', '.join(settings)})" if settings else name, _means(tasks), seed=seed)
+        slope(f"{name} ({', '.join(settings)})" if settings else name, _means(tasks))
         for (name, *settings), tasks in scores.items()
     ]
     return [one for one in found if one is not None]

@@ -7,7 +7,7 @@ the rule that ended it when it was recorded.
 """
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import lru_cache
 from itertools import combinations
 from statistics import mean
@@ -19,10 +19,10 @@ from tutorsim.analysis.statistics.intervals_and_tests import (
     Estimate,
     NotEstimable,
     PermutationTest,
-    cluster_bootstrap,
+    flips_by_task,
     holm,
-    paired_permutation,
 )
+from tutorsim.analysis.systems.debate.answer_scores import percent_over_tasks
 from tutorsim.records import BallotRecord
 from tutorsim.records.debate import (
     DebateRecord,
@@ -302,7 +302,7 @@ class ProtocolRow:
     """Mean score in percent if every unknown answer is worth least; `None` without debates."""
     high: float | None
     score: Estimate | NotEstimable
-    """With an interval from resampled tasks; only where every outcome is exact."""
+    """With an interval over tasks; only where every outcome is exact."""
     decided: float | None
     """Share of exact outcomes that the protocol decided, and not the limit."""
     turns: float | None
@@ -319,8 +319,10 @@ class Contrast:
     second: Rule
     test: PermutationTest | NotEstimable
     """Of the difference in percent, first minus second."""
-    adjusted: float | None
+    p_holm: float | None = None
     """The p-value after Holm's correction over all pairs shown."""
+    benchmark: str = ""
+    """Debates of every benchmark are compared together."""
 
 
 def family(rule: str) -> str:
@@ -343,13 +345,12 @@ def score_bounds(
 def accounts(
     records: Sequence[DebateRecord],
     *,
-    seed: int,
     changes: Changes = AS_LOGGED,
     rules: Sequence[Rule] = RULES,
     scoring: Scoring = "standard",
 ) -> list[ProtocolRow]:
     """One row per protocol over the same debates."""
-    return accounts_of([told(one, rules, changes, scoring) for one in records], rules, seed=seed)
+    return accounts_of([told(one, rules, changes, scoring) for one in records], rules)
 
 
 class Told(NamedTuple):
@@ -383,13 +384,13 @@ def told(
 
 
 def accounts_of(
-    debates: Sequence[Sequence[Told]], rules: Sequence[Rule] = RULES, *, seed: int
+    debates: Sequence[Sequence[Told]], rules: Sequence[Rule] = RULES
 ) -> list[ProtocolRow]:
     """One row per protocol, from what each makes of each debate."""
-    return [_row(rule, [one[i] for one in debates], seed) for i, rule in enumerate(rules)]
+    return [_row(rule, [one[i] for one in debates]) for i, rule in enumerate(rules)]
 
 
-def _row(rule: Rule, debates: Sequence[Told], seed: int) -> ProtocolRow:
+def _row(rule: Rule, debates: Sequence[Told]) -> ProtocolRow:
     told = [one for one in debates if one.certainty != "not_applicable"]
     exact = [one for one in told if one.certainty == "exact"]
     whole = bool(told) and len(exact) == len(told)
@@ -402,7 +403,7 @@ def _row(rule: Rule, debates: Sequence[Told], seed: int) -> ProtocolRow:
         beyond=sum(one.certainty == "beyond" for one in told),
         low=mean(one.low for one in told) if told else None,
         high=mean(one.high for one in told) if told else None,
-        score=cluster_bootstrap([one.low for one in told], [one.task for one in told], seed=seed)
+        score=percent_over_tasks([one.low for one in told], [one.task for one in told])
         if whole
         else NotEstimable("not every outcome is known"),
         decided=mean(one.decided is True for one in exact) if exact else None,
@@ -412,38 +413,23 @@ def _row(rule: Rule, debates: Sequence[Told], seed: int) -> ProtocolRow:
 
 
 def contrasts(
-    records: Sequence[DebateRecord],
-    rules: Sequence[Rule],
-    *,
-    seed: int,
-    changes: Changes = AS_LOGGED,
-    scoring: Scoring = "standard",
+    debates: Sequence[Sequence[Told]], rules: Sequence[Rule], *, seed: int
 ) -> list[Contrast]:
     """Paired differences of every two protocols, on debates whose outcome both know exactly.
 
-    The debates of one task are averaged first, so that a pair is a task.
+    Args:
+        debates: What each of `RULES` makes of each debate.
+        rules: Those to compare, each with every other: one family.
+        seed: Of the draws of signs.
     """
-    scores = {rule: _exact_scores(records, rule, changes, scoring) for rule in rules}
-    tests: dict[tuple[Rule, Rule], PermutationTest | NotEstimable] = {}
+    found = []
     for first, second in combinations(rules, 2):
-        by_task: dict[str, list[float]] = {}
-        for number, record in enumerate(records):
-            if number in scores[first] and number in scores[second]:
-                difference = scores[first][number] - scores[second][number]
-                by_task.setdefault(f"{record.benchmark}.{record.task_id}", []).append(difference)
-        tests[first, second] = paired_permutation(
-            [mean(values) for values in by_task.values()], seed=seed
-        )
-    adjusted = holm({k: t.p_value for k, t in tests.items() if isinstance(t, PermutationTest)})
-    return [Contrast(*pair, test, adjusted.get(pair)) for pair, test in tests.items()]
-
-
-def _exact_scores(
-    records: Sequence[DebateRecord], rule: Rule, changes: Changes, scoring: Scoring
-) -> dict[int, float]:
-    found = {}
-    for number, record in enumerate(records):
-        outcome = recounted(record, rule, changes)
-        if outcome.certainty == "exact":
-            found[number] = score_bounds(record, outcome, scoring)[0]
-    return found
+        both = [(one[RULES.index(first)], one[RULES.index(second)]) for one in debates]
+        known = [(a, b) for a, b in both if a.certainty == b.certainty == "exact"]
+        differences = [a.low - b.low for a, b in known]
+        test = flips_by_task(differences, [a.task for a, _ in known], seed=seed)
+        found.append(Contrast(first, second, test))
+    adjusted = holm(
+        {i: c.test.p_value for i, c in enumerate(found) if isinstance(c.test, PermutationTest)}
+    )
+    return [replace(one, p_holm=adjusted.get(i)) for i, one in enumerate(found)]

@@ -11,8 +11,8 @@ from tutorsim.analysis.systems.debate.recounted import (
     Changes,
     ProtocolRow,
     Told,
-    accounts,
     accounts_of,
+    contrasts,
     told,
 )
 from tutorsim.analysis.systems.debate.sections import (
@@ -28,6 +28,8 @@ from tutorsim.analysis.systems.debate.sections import (
     similarity_section,
     turns_section,
 )
+from tutorsim.analysis.systems.debate.sections.shared_cells import STUDY_RULES
+from tutorsim.analysis.systems.debate.sections.what_other_protocols_decide import protocol_chance
 from tutorsim.analysis.systems.noise_floor import noise_section
 from tutorsim.analysis.systems.system_view import SystemRun, framed
 from tutorsim.errors import UsageError
@@ -49,7 +51,7 @@ def document(run: SystemRun, brief: bool) -> Document:
         of.note(record)
     complete = [record for record in records if record.status == "complete"]
     sections: list[Section | None] = [
-        performance_section(records, seed=seed, beside_printed=not brief),
+        performance_section(records, beside_printed=not brief),
         turns_section(records, beside_printed=not brief),
     ]
     asked = _asked_of(complete)
@@ -59,7 +61,7 @@ def document(run: SystemRun, brief: bool) -> Document:
     if brief:
         sections += [cost, protocols]
     else:
-        sections += _whole(complete, seed=seed, embedding=run.embedding)
+        sections += _whole(complete, embedding=run.embedding)
         sections += [cost, protocols, deciding_section(complete)]
     sections.append(noise_section(run, lambda vote: vote.form))
     return framed(
@@ -73,14 +75,14 @@ def document(run: SystemRun, brief: bool) -> Document:
 
 
 def _whole(
-    complete: Sequence[DebateRecord], *, seed: int, embedding: Embedding | None
+    complete: Sequence[DebateRecord], *, embedding: Embedding | None
 ) -> list[Section | None]:
     full = [record for record in complete if record.ended_by == "full"]
     return [
-        rounds_section(full, seed=seed) if full else None,
-        agents_section(complete, seed=seed),
+        rounds_section(full) if full else None,
+        agents_section(complete),
         similarity_section(complete, beside_printed=True, embedding=embedding),
-        answerable_section(complete, seed=seed),
+        answerable_section(complete),
         challenge_section(complete, beside_printed=True),
     ]
 
@@ -132,7 +134,8 @@ def _answers(
         return ()
     variant = asked[0].variant
     part = [record for record in asked if record.variant == variant]
-    rows = [row for row in accounts(part, seed=seed) if row.debates == len(part)]
+    made = [told(record) for record in part]
+    rows = [row for row in accounts_of(made) if row.debates == len(part)]
     least = max(row.low or 0.0 for row in rows)
     best = [row for row in rows if row.high is not None and row.high >= least]
     worse = [row for row in rows if row not in best]
@@ -151,7 +154,7 @@ def _answers(
             "Which protocol answers best on the same debates?",
             headline,
             f"{others}{bound}All were applied to the same {of}, variant {variant}, after the "
-            "recording. Whether chance gives such differences, paired tests in the report say.",
+            f"recording. {protocol_chance(contrasts(made, STUDY_RULES, seed=seed))}",
             "protocols",
         ),
     )
@@ -211,7 +214,7 @@ def recount_document(run: SystemRun, settings: Mapping[str, Sequence[str]]) -> D
     for place, (words, _, _) in enumerate(combinations):
         for condition, variants in debates.items():
             rows = {
-                variant: accounts_of([made[place] for made in part], seed=run.head.study.seed)
+                variant: accounts_of([made[place] for made in part])
                 for variant, part in variants.items()
             }
             title = f"Recorded as {condition}{f', with {words}' if words else ''}"

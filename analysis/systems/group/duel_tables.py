@@ -1,7 +1,8 @@
 """Tables of a report about duels: wins in both orders, who should have spoken, quality."""
 
 from collections import Counter
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from functools import partial
 from statistics import stdev
 from typing import Any, Final
 
@@ -10,12 +11,12 @@ import polars as pl
 from tutorsim.analysis.charts.number_words import counted
 from tutorsim.analysis.report.document import Answer, Table
 from tutorsim.analysis.statistics.intervals_and_tests import (
-    LEVEL,
-    Estimate,
-    Interval,
+    ALPHA,
+    NotEstimable,
     PermutationTest,
-    paired_permutation,
-    wilson,
+    fewest_tasks,
+    flips_by_task,
+    share_over_tasks,
 )
 from tutorsim.analysis.systems.group.published_figures import printed
 from tutorsim.analysis.views.cells import p_value
@@ -31,16 +32,12 @@ def _frame(rows: Iterable[Mapping[str, Any]]) -> pl.DataFrame:
     return pl.DataFrame(list(rows), infer_schema_length=None)
 
 
-def _rate(part: int, whole: int) -> dict[str, float | None]:
-    """A share with its Wilson interval; nulls where there is nothing to share."""
-    estimate = wilson(part, whole)
-    if not isinstance(estimate, Estimate) or not isinstance(estimate.interval, Interval):
+def _rate(duels: Duels, holds: Callable[[DuelRecord], bool]) -> dict[str, float | None]:
+    """A share of duels with its interval over scenarios; nulls where there is none."""
+    found = share_over_tasks([holds(duel) for duel in duels], [duel.task_id for duel in duels])
+    if isinstance(found, NotEstimable):
         return {"share": None, "low": None, "high": None}
-    return {
-        "share": estimate.value,
-        "low": estimate.interval.low,
-        "high": estimate.interval.high,
-    }
+    return {"share": found.value, "low": found.low, "high": found.high}
 
 
 def duels_table(duels: Duels) -> Table:
@@ -48,13 +45,13 @@ def duels_table(duels: Duels) -> Table:
     judged = [duel for duel in duels if duel.result is not None]
     rows = []
     for result in ("win", "draw", "loss"):
-        count = sum(duel.result == result for duel in judged)
+        came = partial(_came_to, result=result)
         text, files = (printed("duel", public=public, result=result) for public in (False, True))
         rows.append(
             {
                 "result": result,
-                "duels": count,
-                **_rate(count, len(judged)),
+                "duels": sum(map(came, judged)),
+                **_rate(judged, came),
                 "first_order_only": sum(duel.first_order == result for duel in judged),
                 "printed": None if text is None else text / 100,
                 "public_files": None if files is None else files / 100,
@@ -65,7 +62,8 @@ def duels_table(duels: Duels) -> Table:
         f"From the view of self-selection, {counted(len(judged), 'duel')}, each judged in both "
         f"orders; opposite verdicts in the two orders gave {counted(dependent, 'draw')}. Left out: "
         f"{counted(len(duels) - len(judged), 'duel')} without a readable verdict. Intervals: "
-        "Wilson, 95 %. Printed: 61 samples, judged once each; public files: all 84, computed by us."
+        "95 %, over scenarios. Printed: 61 samples, judged once each; public files: all 84, "
+        "computed by us."
     )
     return Table("duels", "Self-selection against prediction", caption, _frame(rows))
 
@@ -73,7 +71,7 @@ def duels_table(duels: Duels) -> Table:
 def duels_answer(duels: Duels, *, seed: int) -> Answer:
     """Whether self-selection is better than prediction, by a test over scenarios.
 
-    A win counts 1, a loss −1 and a draw 0; the mean of a scenario's duels is flipped as a whole.
+    A win counts 1, a loss −1 and a draw 0; the duels of a scenario are flipped together.
 
     Args:
         duels: The duels.
@@ -81,26 +79,25 @@ def duels_answer(duels: Duels, *, seed: int) -> Answer:
     """
     judged = [duel for duel in duels if duel.result is not None]
     results = Counter(str(duel.result) for duel in judged)
-    by_scenario: dict[str, list[int]] = {}
-    for duel in judged:
-        worth = (duel.result == "win") - (duel.result == "loss")
-        by_scenario.setdefault(duel.task_id, []).append(worth)
-    means = [sum(some) / len(some) for some in by_scenario.values()]
-    test = paired_permutation(means, seed=seed)
+    worth = [(duel.result == "win") - (duel.result == "loss") for duel in judged]
+    test = flips_by_task(worth, [duel.task_id for duel in judged], seed=seed)
     said = ", ".join(
         counted(results[result], result, plural=plural)
         for result, plural in (("win", "wins"), ("loss", "losses"), ("draw", "draws"))
     )
-    p = test.p_value if isinstance(test, PermutationTest) else 1.0
-    verdict = "Not shown"
-    if isinstance(test, PermutationTest) and p < 1 - LEVEL:
-        verdict = "Yes" if test.difference > 0 else "No, worse"
-    tested = f", p {p_value(p)}" if isinstance(test, PermutationTest) else ""
+    verdict, tested = "Not shown", "No duel was judged"
+    if isinstance(test, PermutationTest):
+        if test.p_value < ALPHA:
+            verdict = "Yes" if test.difference > 0 else "No, worse"
+        scenarios = counted(test.tasks, "scenario")
+        tested = f"Tested over {scenarios} by flipping signs, p {p_value(test.p_value)}"
+        if test.tasks < fewest_tasks(1):
+            tested = f"{scenarios} cannot show it, {fewest_tasks(1)} are the fewest that could"
     dependent = sum(duel.order_dependent for duel in judged)
     return Answer(
         "Is self-selection better than prediction?",
         f"{verdict}: {said}",
-        f"Tested over {counted(len(means), 'scenario')} by flipping signs{tested}; "
+        f"{tested}; "
         f"{counted(dependent, 'duel')} {'depends' if dependent == 1 else 'depend'} on the order in "
         f"which the judge reads, {len(duels) - len(judged)} had no readable verdict.",
         "duels",
@@ -114,20 +111,31 @@ def hits_table(duels: Duels) -> Table:
     for kind in kinds:
         some = [duel for duel in duels if kind in ("all", duel.kind)]
         for system in SYSTEMS:
-            hits = sum(_spoke(duel, system) == duel.expected_speaker for duel in some)
+            hit = partial(_hit, system=system)
             files = printed("speaker_hit", public=True, system=system) if kind == "all" else None
             rows.append(
                 {
                     "kind": kind,
                     "system": system,
-                    "hits": hits,
+                    "hits": sum(map(hit, some)),
                     "duels": len(some),
-                    **_rate(hits, len(some)),
+                    **_rate(some, hit),
                     "public_files": None if files is None else files / 100,
                 }
             )
-    caption = "Share of duels in which the expected speaker speaks. Public files: computed by us."
+    caption = (
+        "Share of duels in which the expected speaker speaks, 95 % over scenarios. Public files: "
+        "computed by us."
+    )
     return Table("speaker_hit", "Who should have spoken", caption, _frame(rows))
+
+
+def _came_to(duel: DuelRecord, result: str) -> bool:
+    return duel.result == result
+
+
+def _hit(duel: DuelRecord, system: str) -> bool:
+    return _spoke(duel, system) == duel.expected_speaker
 
 
 def _spoke(duel: DuelRecord, system: str) -> str | None:

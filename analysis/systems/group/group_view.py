@@ -110,7 +110,7 @@ def _lesson_sections(
         lesson_tables.agreement_table(lessons),
         lesson_tables.categories_table(lessons),
         lesson_tables.adherence_table(lessons),
-        lesson_tables.balance_table(lessons, seed=run.head.study.seed),
+        lesson_tables.balance_table(lessons),
         lesson_tables.phases_table(lessons),
     )
     yield Section(

@@ -11,7 +11,7 @@ from tutorsim.analysis.statistics.intervals_and_tests import (
     FEWEST_TASKS,
     Estimate,
     Interval,
-    cluster_bootstrap,
+    mean_over_tasks,
 )
 from tutorsim.analysis.systems.group.published_figures import printed
 from tutorsim.analysis.systems.group.talk_measures import (
@@ -270,7 +270,7 @@ def adherence_table(lessons: Lessons) -> Table | None:
     return Table("adherence", "Role adherence", caption, _frame(rows))
 
 
-def balance_table(lessons: Lessons, *, seed: int) -> Table | None:
+def balance_table(lessons: Lessons) -> Table | None:
     """The task share in a rolling window: at the start, at the end, and its slope."""
     rows = []
     for condition, some in _by_condition(_coded(lessons)):
@@ -279,7 +279,7 @@ def balance_table(lessons: Lessons, *, seed: int) -> Table | None:
         slopes = [value for _, values in whole if (value := slope(values)) is not None]
         if not slopes:
             continue
-        estimate = cluster_bootstrap(slopes, [x.episode_id for x, _ in whole], seed=seed)
+        estimate = mean_over_tasks(slopes, [x.task_id for x, _ in whole], over="scenarios")
         interval = estimate.interval if isinstance(estimate, Estimate) else None
         bounds = interval if isinstance(interval, Interval) else None
         rows.append(
@@ -298,8 +298,8 @@ def balance_table(lessons: Lessons, *, seed: int) -> Table | None:
     low, high = (printed(f"task_share_{end}", phase="start") for end in ("low", "high"))
     caption = (
         f"Share of task acts (4 to 9) in a rolling window of {WINDOW} messages; the rest "
-        "is social-emotional. Change over a lesson by least squares; low and high: 95 %, lessons "
-        f"resampled, from {FEWEST_TASKS} lessons on. Printed for the start: {low:.0f} to "
+        "is social-emotional. Change over a lesson by least squares; low and high: 95 %, over "
+        f"scenarios, from {FEWEST_TASKS} on. Printed for the start: {low:.0f} to "
         f"{high:.0f} %."
     )
     return Table("balance", "Task and social-emotional acts", caption, _frame(rows))

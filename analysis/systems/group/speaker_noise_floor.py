@@ -16,7 +16,7 @@ from tutorsim.analysis.report.document import Answer, Section
 from tutorsim.analysis.statistics.intervals_and_tests import (
     Estimate,
     NotEstimable,
-    cluster_bootstrap,
+    share_over_tasks,
 )
 from tutorsim.analysis.systems.group.exported_tables import TABLES
 from tutorsim.analysis.systems.group.other_speakers import NOBODY, cycles_of, speakers
@@ -66,10 +66,10 @@ def speaking_floor(run: SystemRun) -> SpeakingFloor | None:
         for one, other in combinations([a for a in askings if place in a], 2)
     ]
     names = [episode for (episode, _), _, _ in pairs]
-    seed = run.head.study.seed
 
-    def share(values: Sequence[bool], clusters: Sequence[str]) -> Estimate | NotEstimable:
-        return cluster_bootstrap(values, clusters, seed=seed)
+    def share(values: Sequence[bool], names: Sequence[str]) -> Estimate | NotEstimable:
+        scenarios = [records[name].task_id for name in names]
+        return share_over_tasks(values, scenarios, over="scenarios")
 
     changed = {}
     for text in THRESHOLDS:
@@ -161,8 +161,8 @@ def speaking_section(run: SystemRun, found: SpeakingFloor) -> Section:
         "How often another speaks",
         f"Over {found.cycles} cycles whose evaluation was asked again, everything before held "
         "fixed. Evaluated again: pairs of two askings of one prompt, logged or re-asked. What a "
-        "threshold changes is to be read beside it. 95 % intervals in brackets: bootstrap over "
-        "lessons.",
+        "threshold changes is to be read beside it. 95 % intervals in brackets: over "
+        "scenarios.",
         ("what changes", "compared", "share with another speaker, or none"),
         rows,
     )

@@ -12,7 +12,8 @@ from typing import Final, NamedTuple
 from tutorsim.analysis.statistics.intervals_and_tests import (
     Estimate,
     NotEstimable,
-    cluster_bootstrap,
+    mean_over_tasks,
+    share_over_tasks,
 )
 from tutorsim.records.oversight import AuditedReply, Labels, OversightRecord
 
@@ -102,12 +103,11 @@ def _of_audit(records: Sequence[OversightRecord]) -> list[tuple[OversightRecord,
     ]
 
 
-def delivered_shares(records: Sequence[OversightRecord], *, seed: int) -> list[Delivered]:
+def delivered_shares(records: Sequence[OversightRecord]) -> list[Delivered]:
     """Shares of delivered replies that guide, hint, give away, and see the mistake.
 
     Args:
         records: Items of an audit under one condition of the oversight study.
-        seed: Of the intervals' draws.
     """
     pairs = [(record, audited) for record, audited in _of_audit(records) if audited.delivered]
     found = []
@@ -115,27 +115,21 @@ def delivered_shares(records: Sequence[OversightRecord], *, seed: int) -> list[D
         groups: dict[str, list[OversightRecord]] = {}
         for record, audited in pairs:
             groups.setdefault(key(audited), []).append(record)
-        found += [
-            _delivered(grouping, group, items, seed) for group, items in sorted(groups.items())
-        ]
+        found += [_delivered(grouping, group, items) for group, items in sorted(groups.items())]
     return found
 
 
-def _delivered(
-    grouping: str, group: str, records: Sequence[OversightRecord], seed: int
-) -> Delivered:
+def _delivered(grouping: str, group: str, records: Sequence[OversightRecord]) -> Delivered:
     said = [(record.label, record.conversation) for record in records if record.label is not None]
     tasks = [task for _, task in said]
     shares = {
-        name: cluster_bootstrap([float(holds(labels)) for labels, _ in said], tasks, seed=seed)
+        name: share_over_tasks([float(holds(labels)) for labels, _ in said], tasks)
         for name, holds in OUTCOMES.items()
     }
     return Delivered(grouping, group, len(records), len(records) - len(said), shares)
 
 
-def score_changes(
-    records: Sequence[OversightRecord], *, seed: int
-) -> dict[int, Estimate | NotEstimable]:
+def score_changes(records: Sequence[OversightRecord]) -> dict[int, Estimate | NotEstimable]:
     """Guidance of a delivered reply → mean change of the student's next score, over tasks."""
     changes: dict[int, list[tuple[float, str]]] = {}
     for record, audited in _of_audit(records):
@@ -144,7 +138,7 @@ def score_changes(
             change = (after - before, record.conversation)
             changes.setdefault(record.label.guidance, []).append(change)
     return {
-        guidance: cluster_bootstrap([c for c, _ in found], [t for _, t in found], seed=seed)
+        guidance: mean_over_tasks([c for c, _ in found], [t for _, t in found], ends=(-1, 1))
         for guidance, found in sorted(changes.items())
     }
 

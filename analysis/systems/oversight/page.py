@@ -382,10 +382,9 @@ def cost(of: Evidence) -> Rows:
 @table("delivered", "What the delivered replies do")
 def delivered(of: Evidence) -> Rows:
     """Shares of the judged replies: guide (2), hint (1), give away or give no help (0), and
-    identify the mistake. In brackets, intervals at 95 % from a bootstrap over tasks, if they are
-    enough."""
+    identify the mistake. In brackets, intervals at 95 % over tasks, if they are enough."""
     for condition, records in of.conditions.items():
-        for found in delivered_shares(records, seed=of.seed):
+        for found in delivered_shares(records):
             yield {
                 "labelled_by": condition,
                 "by": found.grouping,
@@ -424,7 +423,7 @@ def _range(low: float, high: float) -> str:
 def followed(of: Evidence) -> Rows:
     """As logged. A link and no cause: whoever needs help gets other replies."""
     for condition, records in of.conditions.items():
-        for guidance, change in score_changes(records, seed=of.seed).items():
+        for guidance, change in score_changes(records).items():
             if isinstance(change, Estimate):
                 yield {
                     "labelled_by": condition,

@@ -242,7 +242,8 @@ def test_a_margin_that_no_ballot_can_move_is_drawn_and_not_counted_as_one():
 
 def pivotal(*rows, order=()):
     """The figure of voters' turns, and of those in which their ballots decide."""
-    columns = "protocol voter turns pivotal_set pivotal"
+    columns = "protocol voter turns pivotal_set pivotal low high"
+    rows = [(*row, 0.1, 0.5) for row in rows]
     of = SimpleNamespace(pivotality=frame(columns, *rows), candidates=order, unordered=False)
     return voters.pivotal_figure(of)
 

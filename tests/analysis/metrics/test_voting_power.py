@@ -6,7 +6,7 @@ from typing import Any
 import pytest
 
 from tutorsim.analysis.metrics.voting_power import effective_votes, margins, pivotality
-from tutorsim.analysis.statistics.intervals_and_tests import NotEstimable
+from tutorsim.analysis.statistics.intervals_and_tests import NotEstimable, share_over_tasks
 from tutorsim.vocabularies import PROTOCOLS, Protocol
 from tutorsim.voting import decide, masses_of
 
@@ -62,7 +62,7 @@ def test_a_dropped_ballot_can_leave_a_tie_that_only_the_order_breaks(one_turn: M
         source={"fallback_order": order},
     )
     # S 2, MI 1, ME 1. Without S's or MI's ballot S, MI and ME are tied and the order says MI.
-    assert pivotality(source).rows() == [
+    assert pivotality(source).drop("low", "high").rows() == [
         ("simple", ME, 1, 0, 0),
         ("simple", MI, 1, 1, 0),
         ("simple", MO, 1, 0, 0),
@@ -78,7 +78,7 @@ def test_a_voter_is_dropped_from_the_tie_round_too(one_turn: Make) -> None:
     )
     # The same two stay tied without anybody. Tie round S 1, MI 2: without MI or MO it is 1 : 1,
     # and the order says S. Without S or ME MI stays ahead.
-    assert [row[1:] for row in pivotality(source).rows()] == [
+    assert [row[1:5] for row in pivotality(source).rows()] == [
         (ME, 1, 0, 0),
         (MI, 1, 1, 1),
         (MO, 1, 1, 1),
@@ -89,8 +89,28 @@ def test_a_voter_is_dropped_from_the_tie_round_too(one_turn: Make) -> None:
 def test_a_ballot_that_breaks_the_final_tie_is_pivotal_for_certain(one_turn: Make) -> None:
     source = one_turn("simple", {S: S, MI: S, MO: MI, ME: MI}, tie={S: S, MI: MI, MO: MI, ME: MI})
     # Delivered MI by tie round. Without MO or ME it is S 2, MI 1; without S or MI, MI wins anyway.
-    found = {row[1]: row[3:] for row in pivotality(source).rows()}
+    found = {row[1]: row[3:5] for row in pivotality(source).rows()}
     assert found == {S: (0, 0), MI: (0, 0), MO: (1, 1), ME: (1, 1)}
+
+
+def test_a_share_of_pivotal_turns_has_its_interval_over_tasks(
+    panel_turn: Make, panel_episode: Make, panel_source: Make
+) -> None:
+    # S alone leads by its own ballot, in two of the three turns of every second task.
+    own, clear = {S: S, MI: S, MO: MI, ME: ME}, dict.fromkeys((S, MI, MO, ME), S)
+    order = (MI, S, MO, ME)
+    turns = {
+        task: [panel_turn("simple", votes, turn=i + 1, order=order) for i, votes in enumerate(told)]
+        for task, told in zip("abcdef", [[own, own, clear], [clear] * 3] * 3, strict=True)
+    }
+    source = panel_source(
+        *(panel_episode(*made, task=task) for task, made in turns.items()), fallback_order=order
+    )
+    [row] = [row for row in pivotality(source).rows(named=True) if row["voter"] == S]
+    assert (row["turns"], row["pivotal"]) == (18, 6)
+    hits = [1.0, 1.0, 0.0, *[0.0] * 3] * 3
+    share = share_over_tasks(hits, [i // 3 for i in range(18)])
+    assert (row["low"], row["high"]) == (share.low, share.high)  # type: ignore[union-attr]
 
 
 def test_a_turn_with_a_tied_final_vote_hangs_on_one_ballot(one_turn: Make) -> None:

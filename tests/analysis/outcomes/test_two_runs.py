@@ -38,7 +38,8 @@ def test_runs_are_paired_on_their_place_in_the_grid(
     # 0.125 and 0.25; ++ and -- of four sign patterns.
     assert isinstance(row.difference, Estimate)
     assert row.difference.value == 0.1875
-    assert row.test == PermutationTest(0.1875, 0.5, 2, exact=True)
+    assert isinstance(row.test, PermutationTest)
+    assert (row.test.difference, row.test.p_value, row.test.tasks) == (0.1875, 0.5, 2)
     # Four tests in the family: 0.5, 0.5, 1 (0 and +1 in success, none in turns).
     assert row.p_holm == 1.0
     same = found.same_winner["simple"]

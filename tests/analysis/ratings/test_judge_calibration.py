@@ -17,7 +17,7 @@ MEANS = [0, 0.25, 0.5, 0.5, 0.75, 1, 0.5, 1]
 
 def test_bias_and_correlation_are_those_counted_by_hand_and_by_scipy():
     """Differences 0, −0.15, −0.3, 0, −0.05, −0.25, 0.4, 0: their sum is −0.35 over 8 items."""
-    found = beside_judge(gathered(PEOPLE, rubric=JUDGES, kind="answers", judged=JUDGED), seed=0)
+    found = beside_judge(gathered(PEOPLE, rubric=JUDGES, kind="answers", judged=JUDGED))
     assert found.items == 8
     assert found.bias.value == pytest.approx(-0.35 / 8)
     assert found.distance.value == pytest.approx(1.15 / 8)
@@ -28,7 +28,7 @@ def test_bias_and_correlation_are_those_counted_by_hand_and_by_scipy():
 
 
 def test_bands_hold_every_item_once_with_the_last_one_closed():
-    found = beside_judge(gathered(PEOPLE, rubric=JUDGES, kind="answers", judged=JUDGED), seed=0)
+    found = beside_judge(gathered(PEOPLE, rubric=JUDGES, kind="answers", judged=JUDGED))
     assert [(b.low, b.high, b.items) for b in found.bands] == [
         (0.0, 0.2, 2),
         (0.2, 0.4, 1),
@@ -41,22 +41,22 @@ def test_bands_hold_every_item_once_with_the_last_one_closed():
 
 
 def test_there_is_no_bias_against_another_text_or_another_scale():
-    of_replies = beside_judge(gathered(PEOPLE, rubric=JUDGES, judged=JUDGED), seed=0)
+    of_replies = beside_judge(gathered(PEOPLE, rubric=JUDGES, judged=JUDGED))
     assert "not the reply" in of_replies.bias.reason
     assert of_replies.spearman.value > 0
     own = JUDGES.model_copy(update={"of_judge": False})
-    other = beside_judge(gathered(PEOPLE, rubric=own, kind="answers", judged=JUDGED), seed=0)
+    other = beside_judge(gathered(PEOPLE, rubric=own, kind="answers", judged=JUDGED))
     assert other.bias == NotEstimable("people rated on another scale than the judge")
 
 
 def test_unjudged_items_are_left_out_and_nothing_judged_is_nothing():
     some = [None, *JUDGED[1:]]
-    assert beside_judge(gathered(PEOPLE, rubric=JUDGES, judged=some), seed=0).items == 7
-    assert beside_judge(gathered(PEOPLE, rubric=JUDGES), seed=0) is None
+    assert beside_judge(gathered(PEOPLE, rubric=JUDGES, judged=some)).items == 7
+    assert beside_judge(gathered(PEOPLE, rubric=JUDGES)) is None
 
 
 def test_scores_that_do_not_vary_have_no_correlation():
-    found = beside_judge(gathered(PEOPLE, rubric=JUDGES, kind="answers", judged=[0.5] * 8), seed=0)
+    found = beside_judge(gathered(PEOPLE, rubric=JUDGES, kind="answers", judged=[0.5] * 8))
     assert found.pearson == NotEstimable("all scores of one side are the same")
 
 

@@ -1,24 +1,38 @@
+"""Intervals and tests over tasks: against scipy, plain forms and hand counts."""
+
 from itertools import product
-from math import comb, isclose, sqrt
+from math import inf, isclose, sqrt
 
 import numpy as np
 import pytest
+from scipy import stats
 
+from tests.reference.intervals import dense_variance, flips_one_by_one, labels_one_by_one
+from tutorsim.analysis.statistics import intervals_and_tests
 from tutorsim.analysis.statistics.intervals_and_tests import (
-    FEWEST_TASKS,
-    LEVEL,
     Estimate,
     Interval,
     NotEstimable,
     PermutationTest,
-    cluster_bootstrap,
+    detectable,
+    detectable_by,
+    fewest_tasks,
+    flips_by_task,
     holm,
-    minimum_detectable_effect,
-    paired_permutation,
+    labels_within_pairs,
+    mean_over_tasks,
+    share_of_sums,
+    share_over_tasks,
+    spread_to_expect,
+    statistic_over_tasks,
+    student_t,
+    tasks_for,
     to_json,
     too_few_tasks,
-    wilson,
 )
+
+RNG = np.random.default_rng(24)
+SIZES = [3, 1, 7, 12, 5, 5, 2]
 
 
 def estimate(value: object) -> Estimate:
@@ -26,32 +40,174 @@ def estimate(value: object) -> Estimate:
     return value
 
 
-def width(value: Estimate) -> float:
-    assert isinstance(value.interval, Interval)
-    return value.interval.high - value.interval.low
+def uneven() -> tuple[list[float], list[str]]:
+    """Values of tasks of unequal size."""
+    tasks = [f"t{i}" for i, size in enumerate(SIZES) for _ in range(size)]
+    return RNG.normal(size=len(tasks)).tolist(), tasks
 
 
-def test_wilson_gives_the_textbook_interval() -> None:
-    # 8 of 10: (0.8 + z²/20 ± z sqrt(0.016 + z²/400)) / (1 + z²/10) with z = 1.959964
-    found = estimate(wilson(8, 10))
-    assert (round(found.low, 4), round(found.high, 4), found.n) == (0.4902, 0.9433, 10)
-    none, every = estimate(wilson(0, 10)), estimate(wilson(10, 10))
+@pytest.mark.parametrize("df", [1, 1.4, 2, 3.7, 5, 19, 250, 40_000])
+@pytest.mark.parametrize("level", [0.1, 0.6, 0.95, 0.99])
+def test_quantiles_of_students_t_are_those_of_scipy(df, level):
+    assert student_t(df, level) == pytest.approx(stats.t.ppf((1 + level) / 2, df), rel=1e-8)
+
+
+def test_a_mean_over_equal_tasks_has_the_t_interval_of_their_means():
+    means = RNG.normal(size=8)
+    values = [mean + extra for mean in means for extra in (-0.5, 0.5)]
+    found = estimate(mean_over_tasks(values, [i // 2 for i in range(16)]))
+    theirs = stats.ttest_1samp(means, 0).confidence_interval(0.95)
+    assert (found.low, found.high) == pytest.approx((theirs.low, theirs.high), abs=1e-9)
+    assert (found.n, found.interval.method) == (16, "Student's t over 8 tasks")
+
+
+def test_the_variance_and_degrees_of_uneven_tasks_are_those_of_the_dense_matrices():
+    values, tasks = uneven()
+    mean, variance, df = dense_variance(values, tasks)
+    found = estimate(mean_over_tasks(values, tasks))
+    half = stats.t.ppf(0.975, df) * sqrt(variance)
+    assert (found.value, found.low, found.high) == pytest.approx((mean, mean - half, mean + half))
+
+
+def test_a_share_is_wilsons_with_the_number_that_the_variance_leaves():
+    # Eight tasks of ten turns, as by coins: the variance between tasks, half a task of the
+    # greatest added, leaves so many turns; Wilson's interval of them with t in place of z.
+    hits = [4, 6, 5, 3, 7, 5, 4, 6]
+    values = [float(i < hit) for hit in hits for i in range(10)]
+    found = estimate(share_over_tasks(values, [i // 10 for i in range(80)]))
+    between = np.var(np.array(hits) / 10, ddof=1) / 8
+    left = 0.25 / ((7 * between + 0.5 * 0.25 / 8) / 7.5)
+    x = stats.t.ppf(0.975, 7) ** 2 / left
+    half = sqrt(x * 0.25 + x * x / 4) / (1 + x)
+    assert (found.value, found.low, found.high) == pytest.approx((0.5, 0.5 - half, 0.5 + half))
+    same = share_of_sums(np.array(hits, dtype=float), np.full(8, 10.0))
+    assert same.to_json() == found.to_json()
+
+
+@pytest.mark.parametrize("tasks", [4, 6, 20])
+def test_where_all_tasks_are_alike_their_number_bounds_the_share(tasks):
+    names = [i % tasks for i in range(5 * tasks)]
+    none, every = (estimate(share_over_tasks([v] * len(names), names)) for v in (0.0, 1.0))
     assert (none.low, every.high) == (0.0, 1.0)
-    assert isclose(none.high, 0.27753, abs_tol=1e-5)
+    # So many tasks show none of a kind that has this share once in forty times.
+    assert isclose((1 - none.high) ** tasks, 0.025)
     assert isclose(none.high, 1 - every.low)
+    bounded = estimate(mean_over_tasks([0.0] * len(names), names, ends=(-1, 1)))
+    assert (bounded.low, bounded.high) == pytest.approx((-none.high, none.high))
+    free = estimate(mean_over_tasks([0.1] * len(names), names))
+    assert free.interval == NotEstimable(f"all {tasks} tasks have the same mean")
 
 
-def test_wilson_agrees_with_scipy() -> None:
-    from scipy.stats import binomtest
+def test_few_hits_are_less_sure_than_none():
+    none, one = (
+        estimate(share_over_tasks([hit] + [0.0] * 59, [i % 6 for i in range(60)]))
+        for hit in (0.0, 1.0)
+    )
+    assert one.low > 0
+    assert one.high < none.high  # one success shows that not every task is all or nothing
 
-    for k, n in [(0, 1), (1, 1), (3, 7), (60, 60), (17, 60)]:
-        theirs = binomtest(k, n).proportion_ci(0.95, method="wilson")
-        ours = estimate(wilson(k, n))
-        assert isclose(ours.low, theirs.low, abs_tol=1e-12)
-        assert isclose(ours.high, theirs.high, abs_tol=1e-12)
+
+def test_with_under_four_tasks_there_is_a_value_and_no_interval():
+    for made in (share_over_tasks, mean_over_tasks):
+        found = estimate(made([1.0, 0.0, 1.0], "abc", over="scenarios"))
+        assert found.interval == too_few_tasks(3, "scenarios")
+        assert made([], []) == NotEstimable("no observations")
+    assert to_json(found)["interval"] == {
+        "not_estimable": "too few scenarios for an interval: 3, it takes 4"
+    }
 
 
-def test_holm_steps_down_and_keeps_the_order_of_the_family() -> None:
+def test_an_interval_stays_on_its_scale_and_holds_its_value():
+    for hits in product((0, 1, 4), repeat=4):
+        values = [float(i < hit) for hit in hits for i in range(4)]
+        tasks = [i // 4 for i in range(16)]
+        for found in (share_over_tasks(values, tasks), mean_over_tasks(values, tasks, ends=(0, 1))):
+            made = estimate(found)
+            assert made.low is not None
+            assert made.high is not None
+            assert 0 <= made.low <= made.value <= made.high <= 1
+
+
+def test_the_order_of_the_input_has_no_part_in_the_digits():
+    values, tasks = uneven()
+    assert mean_over_tasks(values, tasks) == mean_over_tasks(values[::-1], tasks[::-1])
+    tested = flips_by_task(values, tasks, seed=1)
+    assert tested == flips_by_task(values[::-1], tasks[::-1], seed=1)
+
+
+def test_a_statistic_has_the_spread_of_its_values_without_a_task():
+    values, tasks = uneven()
+    given = np.array(values)
+
+    def mean(weights):
+        return weights @ given / weights.sum(axis=1)
+
+    found = statistic_over_tasks(mean, tasks)
+    assert isinstance(found, Interval)
+    names = sorted(set(tasks))
+    without = [given[[t != name for t in tasks]].mean() for name in names]
+    variance = 6 / 7 * sum((one - given.mean()) ** 2 for one in without)
+    half = stats.t.ppf(0.975, dense_variance(values, tasks)[2]) * sqrt(variance)
+    assert (found.low, found.high) == pytest.approx((given.mean() - half, given.mean() + half))
+    held = statistic_over_tasks(mean, tasks, ends=(given.mean() - 0.01, inf))
+    assert isinstance(held, Interval)
+    assert held.low == given.mean() - 0.01
+
+
+@pytest.mark.parametrize(
+    ("statistic", "tasks", "why"),
+    [
+        (lambda w: w[:, 0], "aab", "too few items for an interval: 2, it takes 4"),
+        (lambda w: np.where(w[:, 0], 1, np.nan), "abcde", "not defined without one of the items"),
+        (lambda w: np.ones(len(w)), "abcde", "the same without any of the 5 items"),
+    ],
+)  # fmt: skip
+def test_a_statistic_without_an_interval_says_why(statistic, tasks, why):
+    assert statistic_over_tasks(statistic, list(tasks), over="items") == NotEstimable(why)
+
+
+def test_signs_flip_by_task():
+    # Sums of three tasks: 3, 3 and 2. Of 8 sign patterns only +++ and --- reach 8.
+    found = flips_by_task([1, 2, 3, 1, 1], "aabcc", seed=1)
+    assert found == PermutationTest(
+        1.6, 0.25, 5, True, 0.0, 3, pytest.approx(np.std([1.5, 3, 1], ddof=1))
+    )
+    assert flips_by_task([], [], seed=1) == NotEstimable("no pairs")
+    # One task, however many pairs, says nothing; nor do pairs of which none differs.
+    assert flips_by_task([1.0] * 6, "aaaaaa", seed=1).p_value == 1.0
+    assert flips_by_task([0.0] * 6, "abcdef", seed=1).p_value == 1.0
+
+
+@pytest.mark.parametrize("tasks", [2, 5, 9])
+def test_counted_signs_are_those_of_every_pattern_one_by_one(tasks):
+    differences = RNG.integers(-3, 4, 3 * tasks).tolist()
+    names = [i % tasks for i in range(3 * tasks)]
+    found = flips_by_task(differences, names, seed=0)
+    assert isinstance(found, PermutationTest)
+    assert found.p_value == flips_one_by_one(differences, names)
+    assert found.p_value >= 2.0 ** (1 - tasks)
+
+
+def test_drawn_signs_come_close_to_counted_ones(monkeypatch):
+    differences = (RNG.normal(size=14) + 0.4).tolist()
+    exact = flips_by_task(differences, range(14), seed=1)
+    monkeypatch.setattr(intervals_and_tests, "EXACT_UP_TO", 13)
+    drawn = flips_by_task(differences, range(14), seed=1)
+    assert (exact.exact, drawn.exact) == (True, False)
+    assert abs(drawn.p_value - exact.p_value) < 4 * drawn.error
+    assert drawn != flips_by_task(differences, range(14), seed=2)
+
+
+def test_labels_permuted_within_pairs_are_those_of_every_permutation():
+    first, second = [[0, 1], [0, 0], [1, 0]], [[1, 1], [0, 1], [1, 1]]
+    assert labels_within_pairs(first, second, seed=1) == pytest.approx(
+        labels_one_by_one(first, second), abs=0.02
+    )
+    # One run each is a flip of its pair: five pairs of five, all one way.
+    assert labels_within_pairs([[0]] * 5, [[1]] * 5, seed=1) == pytest.approx(2 / 32, abs=0.01)
+
+
+def test_holm_steps_down_and_keeps_the_order_of_the_family():
     # 0.01 × 4, 0.02 × 3, max(0.06, 0.03 × 2), max(0.06, 0.04 × 1)
     assert holm({"d": 0.04, "a": 0.01, "c": 0.03, "b": 0.02}) == pytest.approx(
         {"d": 0.06, "a": 0.04, "c": 0.06, "b": 0.06}
@@ -60,96 +216,23 @@ def test_holm_steps_down_and_keeps_the_order_of_the_family() -> None:
     assert holm({}) == {}
 
 
-def test_a_small_sign_flip_test_is_enumerated() -> None:
-    # Of 8 sign patterns of (1, 2, 3) only +++ and --- reach |mean| = 2.
-    assert paired_permutation([1, 2, 3], seed=1) == PermutationTest(2.0, 0.25, 3, exact=True)
-    # Mean ½ of (1, 0, 1, 0): zeros do not matter; ++ and -- of 4 patterns.
-    assert paired_permutation([1, 0, 1, 0], seed=1) == PermutationTest(0.5, 0.5, 4, exact=True)
-
-
-def test_a_large_sign_flip_test_of_few_different_values_is_exact() -> None:
-    differences = [1.0] * 10 + [-1.0] * 4
-    # |sum| >= 6 of 14 fair signs: 10 or more heads, or 10 or more tails.
-    exact = 2 * sum(comb(14, k) for k in range(10, 15)) / 2**14
-    found = paired_permutation(differences, seed=3)
-    assert isinstance(found, PermutationTest)
-    assert found.exact
-    assert found.p_value == pytest.approx(exact, abs=1e-12)
-    assert found == paired_permutation(differences[::-1], seed=3)
-
-
-def test_the_cluster_bootstrap_is_of_clusters_and_not_of_observations() -> None:
-    values = [0.0] * 20 + [1.0] * 20 + [0.5] * 20
-    few = estimate(cluster_bootstrap(values, [i // 10 for i in range(60)], seed=1))
-    many = estimate(cluster_bootstrap(values, range(60), seed=1))
-    assert few.value == many.value == 0.5
-    assert width(few) > 2 * width(many)
-    assert few.interval.method == "BCa bootstrap over 6 tasks"
-
-
-@pytest.mark.costly
-def test_the_bootstrap_interval_is_close_to_the_percentiles_of_all_resamples() -> None:
-    # Symmetric cluster means 0, 1, …, 5: no bias, no acceleration, so BCa is the percentile.
-    means = list(range(6))
-    every = [np.mean(draw) for draw in product(means, repeat=6)]
-    low, high = np.quantile(every, [0.025, 0.975])
-    found = estimate(cluster_bootstrap(means, means, seed=5))
-    assert found.low == pytest.approx(low, abs=0.2)
-    assert found.high == pytest.approx(high, abs=0.2)
-
-
-def test_the_same_seed_gives_the_same_digits_in_any_order_of_the_input() -> None:
-    values = [0.1, 0.7, 0.4, 0.9, 0.3, 0.55, 0.8, 0.65, 0.25, 0.15]
-    tasks = list("abaccdefgg")
-    first = cluster_bootstrap(values, tasks, seed=2)
-    assert first == cluster_bootstrap(values, tasks, seed=2)
-    assert first == cluster_bootstrap(values[::-1], tasks[::-1], seed=2)
-    assert first != cluster_bootstrap(values, tasks, seed=4)
-
-
-def test_an_unbalanced_mean_is_over_observations() -> None:
-    found = estimate(cluster_bootstrap([1, 1, 1, 0], ["a", "a", "a", "b"], seed=1))
-    assert found.value == 0.75
-
-
-def test_equal_clusters_give_no_interval_since_it_would_have_no_width() -> None:
-    found = estimate(cluster_bootstrap([0.1] * 6, "abcdef", seed=1))
-    assert found.value == pytest.approx(0.1)
-    assert found.interval == NotEstimable("all 6 tasks have the same mean")
-
-
-def test_the_range_of_too_few_task_means_cannot_hold_the_median_often_enough() -> None:
-    assert 1 - 2 ** (1 - FEWEST_TASKS) >= LEVEL
-    assert 1 - 2 ** (1 - (FEWEST_TASKS - 1)) < LEVEL
-    few = estimate(cluster_bootstrap([0.0, 0.2, 0.4, 0.6, 1.0], "abcde", seed=1))
-    assert few.interval == too_few_tasks(5)
-    assert to_json(few)["interval"] == {
-        "not_estimable": "too few tasks for an interval: 5, it takes 6"
-    }
-
-
-def test_too_little_data_is_not_estimable_and_says_why() -> None:
-    assert cluster_bootstrap([], [], seed=1) == NotEstimable("no observations")
-    one_task = too_few_tasks(1)
-    assert cluster_bootstrap([0.5, 1.0], ["a", "a"], seed=1) == Estimate(0.75, 2, one_task)
-    assert paired_permutation([], seed=1) == NotEstimable("no pairs")
-    assert paired_permutation([0.5], seed=1) == NotEstimable("one pair has no distribution")
-    assert wilson(0, 0) == NotEstimable("no observations")
-    assert minimum_detectable_effect([], []) == NotEstimable("no pairs")
-    assert minimum_detectable_effect([1.0], ["a"]) == too_few_tasks(1)
-    assert minimum_detectable_effect([1.0] * 6, "abcdef") == NotEstimable(
-        "all tasks have the same difference"
+def test_a_larger_family_needs_more_tasks():
+    assert [fewest_tasks(m) for m in (1, 4, 16)] == [6, 8, 10]
+    assert all(
+        m * 2.0 ** (1 - fewest_tasks(m)) < 0.05 < m * 2.0 ** (2 - fewest_tasks(m))
+        for m in range(1, 99)
     )
+    assert isinstance(detectable(5, 0.3), NotEstimable)
+    assert detectable(20, 0.3) < detectable(20, 0.3, 16)
+    # What `tutorsim guide statistics` prints of six personas and of one.
+    assert [round(spread_to_expect(runs), 2) for runs in (6, 1)] == [0.31, 0.62]
+    assert [tasks_for(size, 0.31) for size in (0.1, 0.2, 0.3)] == [86, 24, 13]
+    alike = flips_by_task([1.0] * 8, range(8), seed=0)
+    assert detectable_by(alike) == NotEstimable("all 8 tasks have the same difference")
+    assert isinstance(detectable_by(flips_by_task([1.0] * 2, "ab", seed=0)), NotEstimable)
 
 
-def test_the_detectable_effect_is_a_multiple_of_the_standard_error_of_task_means() -> None:
-    # Task means three times 0.0 and three times 0.2: sd sqrt(6 × 0.01 / 5), over six tasks;
-    # 1.959964 + 0.841621 = 2.801585
-    found = minimum_detectable_effect([-0.1, 0.1, 0, 0, 0.2, 0.2, 0.2], "aabcdef")
-    assert found == pytest.approx(2.801585 * sqrt(0.012 / 6), abs=1e-6)
-
-
-def test_results_become_plain_json_values() -> None:
+def test_results_become_plain_json_values():
     one = Estimate(0.5, 2, Interval(0.25, 0.75, "by hand"))
     assert to_json({"a": (one, NotEstimable("none"), 3, None)}) == {
         "a": [

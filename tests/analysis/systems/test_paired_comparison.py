@@ -85,4 +85,7 @@ def test_without_a_baseline_every_two_conditions_are_compared():
     )
     [table] = found.sections[0].tables
     assert table.data["condition"].to_list() == ["b − a", "c − a", "c − b"]
-    assert "does not show that there is none" in found.answers[0].detail
+    assert found.answers[0].detail == (
+        "One task under each of the conditions compared: nothing here speaks of other tasks, and "
+        "there is no interval and no test."
+    )

@@ -17,7 +17,7 @@ def test_a_branch_is_set_beside_its_parent(tutorsim: Any, branched: Any) -> None
     [heads] = [line.split() for line in lines if line.startswith("benchmark") and "bounds" in line]
     assert heads[3:] == ["logged", "bounds", "re-simulated", "width", "width", "left"]
     assert "every uncovered outcome 0 or 1" in done.stdout
-    assert "a 95 % interval that resamples tasks and the draws within an episode" in done.stdout
+    assert "a 95 % interval over tasks; the spread between draws" in done.stdout
 
 
 def test_json_holds_every_cell_and_path(tutorsim: Any, branched: Any) -> None:
@@ -72,7 +72,7 @@ def test_single_draws_come_with_their_warning(tutorsim: Any, branched: Any, tmp_
     lines = "".join(e.model_dump_json() + "\n" for e in kept)
     (tmp_path / "episodes.jsonl").write_text(lines)
     shown = tutorsim("compare", branched.parent.folder, tmp_path).stdout
-    assert "without the variation within an episode: a single draw is not what would" in shown
+    assert "a single draw of an episode is not what would" in shown
     assert "not estimable from a single draw" in shown
 
 

@@ -35,9 +35,9 @@ _LIKENESS: Final = {
 """Whether there is a model of sentences → what the numbers are."""
 
 
-def rounds_section(full: Sequence[DebateRecord], *, seed: int) -> Section:
+def rounds_section(full: Sequence[DebateRecord]) -> Section:
     """Scores by the turn in which votes begin, on the same debates."""
-    slopes = rounds_slopes(full, PROTOCOLS, seed=seed)
+    slopes = rounds_slopes(full, PROTOCOLS)
     return Section(
         "rounds",
         "Rounds",
@@ -49,9 +49,9 @@ def rounds_section(full: Sequence[DebateRecord], *, seed: int) -> Section:
     )
 
 
-def agents_section(records: Sequence[DebateRecord], *, seed: int) -> Section | None:
+def agents_section(records: Sequence[DebateRecord]) -> Section | None:
     """Scores by number of agents; `None` unless variants differ in it."""
-    slopes = agents_slopes(records, seed=seed)
+    slopes = agents_slopes(records)
     if not slopes:
         return None
     return Section(
@@ -79,7 +79,7 @@ def _slopes_table(name: str, title: str, slopes: Sequence[Slope]) -> Table | Non
         name,
         title,
         "Mean scores in percent; slope by least squares in points for each further one, with its "
-        "95 % interval from resampled tasks.",
+        "95 % interval over tasks.",
         ["condition", *map(str, numbers), "slope", "tasks"],
         rows,
     )

@@ -25,11 +25,9 @@ __all__ = [
 ]
 
 
-def performance_section(
-    records: Sequence[DebateRecord], *, seed: int, beside_printed: bool
-) -> Section:
+def performance_section(records: Sequence[DebateRecord], *, beside_printed: bool) -> Section:
     """Score by benchmark, variant and condition."""
-    found = cells(records, seed=seed)
+    found = cells(records)
     columns = [
         *("benchmark", "variant", "condition", "n", "score", "sd", "decided", "turns"),
         *(("printed 8B", "printed 70B") if beside_printed else ()),
@@ -38,7 +36,7 @@ def performance_section(
         "performance",
         "Performance",
         "How often each condition answers right. Scores are percent: accuracy, and token F1 for "
-        "squad2. In brackets the 95 % interval from resampled tasks; sd is over repeats. An "
+        "squad2. In brackets the 95 % interval over tasks; sd is over repeats. An "
         "undecided debate is scored by what was delivered, and `full` delivers nothing.",
         tables=present(
             slim(
@@ -133,7 +131,7 @@ def turns_section(records: Sequence[DebateRecord], *, beside_printed: bool) -> S
     )
 
 
-def answerable_section(records: Sequence[DebateRecord], *, seed: int) -> Section | None:
+def answerable_section(records: Sequence[DebateRecord]) -> Section | None:
     """F1 of passages with and without an answer; `None` without such tasks."""
     open_ones = [record for record in records if record.answer_kind == "passage"]
     if not open_ones:
@@ -141,7 +139,7 @@ def answerable_section(records: Sequence[DebateRecord], *, seed: int) -> Section
     rows = []
     for answerable in (True, False):
         part = [record for record in open_ones if bool(record.gold) == answerable]
-        for cell in cells(part, seed=seed):
+        for cell in cells(part):
             if cell.condition != "full":
                 kind = "answerable" if answerable else "not answerable"
                 named = (kind, cell.variant, cell.condition, cell.episodes)
@@ -155,7 +153,7 @@ def answerable_section(records: Sequence[DebateRecord], *, seed: int) -> Section
             slim(
                 "answerable",
                 "F1 by kind of question",
-                "Percent, with the 95 % interval from resampled tasks.",
+                "Percent, with the 95 % interval over tasks.",
                 ["question", "variant", "condition", "episodes", "F1"],
                 rows,
             )

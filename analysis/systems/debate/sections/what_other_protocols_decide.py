@@ -10,6 +10,7 @@ from tutorsim.analysis.systems.debate.answer_scores import grouped
 from tutorsim.analysis.systems.debate.charts import protocols_figure
 from tutorsim.analysis.systems.debate.recounted import (
     Changes,
+    Contrast,
     Outcome,
     ProtocolRow,
     Rule,
@@ -17,6 +18,7 @@ from tutorsim.analysis.systems.debate.recounted import (
     contrasts,
     possible_outcomes,
     recounted,
+    told,
 )
 from tutorsim.analysis.systems.debate.sections.shared_cells import (
     STUDY_RULES,
@@ -25,12 +27,14 @@ from tutorsim.analysis.systems.debate.sections.shared_cells import (
     slim,
 )
 from tutorsim.analysis.views.cells import p_value, present, table
+from tutorsim.analysis.views.condition_contrasts import chance_words
 from tutorsim.records.debate import DebateRecord
 from tutorsim.vocabularies import PROTOCOLS
 from tutorsim.voting import MAJORITIES
 
 __all__ = [
     "deciding_section",
+    "protocol_chance",
     "protocols_section",
     "rows_section",
 ]
@@ -59,12 +63,12 @@ def protocols_section(
     rows_by_variant: dict[str, list[ProtocolRow]] = {}
     for variant in variants:
         part = [record for record in records if record.variant == variant]
-        rows_by_variant[variant] = accounts(part, seed=seed)
+        rows_by_variant[variant] = accounts(part)
         if whole:
             further[variant] = [
                 _differing_table(variant, part),
                 _contrasts_table(variant, part, seed),
-                _settings_table(variant, part, seed),
+                _settings_table(variant, part),
             ]
     return rows_section(rows_by_variant, further=further, drawn=whole)
 
@@ -192,28 +196,40 @@ def _short(record: DebateRecord, answer: str) -> str:
 
 
 def _contrasts_table(variant: str, records: Sequence[DebateRecord], seed: int) -> Table | None:
+    tested = contrasts([told(record) for record in records], STUDY_RULES, seed=seed)
     rows = [
         (
             f"{one.first} − {one.second}",
-            one.test.n,
+            one.test.tasks,
             f"{one.test.difference:+.1f}".replace("-", "−"),
             p_value(one.test.p_value),
-            p_value(one.adjusted),
+            p_value(one.p_holm),
         )
-        for one in contrasts(records, STUDY_RULES, seed=seed)
-        if isinstance(one.test, PermutationTest) and one.adjusted is not None
+        for one in tested
+        if isinstance(one.test, PermutationTest) and one.p_holm is not None
     ]
     return table(
         f"contrasts_{variant}",
         f"Variant {variant}: paired differences",
-        "In points, on debates whose outcome is exact under both; pairs are tasks. p by flipping "
-        "the signs of pairs, then Holm's correction over all pairs of the table.",
+        "In points, on debates whose outcome is exact under both. p by flipping the signs of "
+        "tasks, all debates of a task together, then Holm's correction over all pairs of the "
+        f"table. {protocol_chance(tested)}",
         ["pair", "tasks", "difference", "p", "p (Holm)"],
         rows,
     )
 
 
-def _settings_table(variant: str, records: Sequence[DebateRecord], seed: int) -> Table | None:
+def protocol_chance(found: Sequence[Contrast]) -> str:
+    """Which differences between protocols are beyond chance."""
+    return chance_words(found, _told, lambda row: "points", between="protocols")
+
+
+def _told(row: Contrast) -> str:
+    value = row.test.difference if isinstance(row.test, PermutationTest) else 0.0
+    return f"{row.first} − {row.second} {value:+.1f} points".replace("-", "−")
+
+
+def _settings_table(variant: str, records: Sequence[DebateRecord]) -> Table | None:
     """Further settings that one recording answers exactly."""
     if not records or any(record.ended_by != "full" for record in records):
         return None
@@ -227,7 +243,7 @@ def _settings_table(variant: str, records: Sequence[DebateRecord], seed: int) ->
     ]
     rows = []
     for words, changes, rules in wanted:
-        for row in accounts(records, seed=seed, changes=changes, rules=rules):
+        for row in accounts(records, changes=changes, rules=rules):
             if row.debates:
                 decided = "–" if row.decided is None else f"{100 * row.decided:.0f} %"
                 told = (words, row.rule, row.debates, _range(row), decided)

@@ -25,9 +25,10 @@ from tutorsim.analysis.outcomes.branches import (
 from tutorsim.analysis.statistics.intervals_and_tests import (
     Bounds,
     Estimate,
+    Interval,
     NotEstimable,
     PermutationTest,
-    too_few_tasks,
+    mean_over_tasks,
 )
 from tutorsim.errors import UsageError
 from tutorsim.records import Branch, BranchedEpisode, BranchPoint, EpisodeRecord
@@ -101,6 +102,14 @@ def row_of(small: Small, child: Any, outcome: str) -> BranchOutcome:
     return next(r for r in cell_of(small, child).outcomes if r.outcome == outcome)
 
 
+def share_of(*values: float) -> Interval:
+    """The interval of a mean of shares, one a task."""
+    found = mean_over_tasks(values, range(len(values)), ends=(0, 1))
+    assert isinstance(found, Estimate)
+    assert isinstance(found.interval, Interval)
+    return found.interval
+
+
 def whole(small: Small) -> Any:
     """Two draws of b, one of which succeeds, and two of c, which both do."""
     return small.child(
@@ -119,8 +128,7 @@ def test_logged_bounded_and_resimulated_figures_stand_apart(small: Small) -> Non
     assert row.after == Bounds(0.875, 0.875, 4)
     assert isinstance(row.estimate, Estimate)
     assert (row.estimate.value, row.estimate.n) == (0.875, 4)
-    assert row.estimate.interval == row.interval
-    assert row.interval == too_few_tasks(4)
+    assert row.estimate.interval == row.interval == share_of(1, 0.5, 1, 1)
     score = row_of(small, whole(small), "final_score")
     # 0.8, 0.4, 1.0, 0.9; certain are 0.8 and 0.9; draws average to 0.75 and 0.9.
     assert score.logged == pytest.approx(0.775)
@@ -137,7 +145,8 @@ def test_differences_are_paired_by_episode_over_the_continued_ones(small: Small)
     assert isinstance(row.difference, Estimate)
     assert (row.difference.value, row.difference.n) == (0.25, 2)
     # Signs of 0.5 and 0: half of the four patterns give +0.25.
-    assert row.test == PermutationTest(0.25, 1.0, 2, exact=True)
+    assert isinstance(row.test, PermutationTest)
+    assert (row.test.difference, row.test.p_value, row.test.tasks) == (0.25, 1.0, 2)
     assert row.p_holm == 1.0
 
 
@@ -149,7 +158,9 @@ def test_an_episode_that_was_left_out_keeps_its_bounds(small: Small) -> None:
     # a 1, b 1/2, d 1, and c from 0 to 1.
     assert row.after == Bounds(2.5 / 4, 3.5 / 4, 4)
     assert row.estimate == NotEstimable("1 of 4 episodes are still open")
-    assert row.interval == too_few_tasks(4)
+    assert isinstance(row.interval, Interval)
+    worst, best = share_of(1, 0.5, 0, 1), share_of(1, 0.5, 1, 1)
+    assert (row.interval.low, row.interval.high) == (worst.low, best.high)
 
 
 def test_a_failed_draw_is_open_beside_the_others_of_its_episode(small: Small) -> None:
@@ -183,7 +194,7 @@ def test_a_single_draw_is_no_episodes_estimate(small: Small) -> None:
             "a single draw is not what would have happened"
         )
     [cell] = found.cells
-    assert cell.outcomes[0].interval == too_few_tasks(4)
+    assert cell.outcomes[0].interval == share_of(1, 1, 1, 1)
 
 
 def test_several_draws_average_to_an_episodes_estimate(small: Small) -> None:

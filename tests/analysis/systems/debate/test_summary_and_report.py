@@ -129,13 +129,13 @@ def test_debates_of_other_settings_are_not_pooled(make_run):
         for agents, paradigm in ((3, "memory"), (5, "memory"), (3, "relay"))
         for one in make_run(["majority"], agents=agents, paradigm=paradigm).episodes
     ]
-    assert [one.name for one in agents_slopes(of, seed=0)] == ["majority (paradigm = memory)"]
+    assert [one.name for one in agents_slopes(of)] == ["majority (paradigm = memory)"]
     full = [
         one.model_copy(update={"variant": variant})
         for variant in ("a", "b")
         for one in make_run(["full"]).episodes
     ]
-    names = {one.name for one in rounds_slopes(full, ("simple",), seed=0)}
+    names = {one.name for one in rounds_slopes(full, ("simple",))}
     assert names == {"simple (a)", "simple (b)"}
 
 

@@ -40,15 +40,20 @@ def duel(
     )  # fmt: skip
 
 
-def test_wins_draws_and_losses_with_wilson_intervals():
-    some = [duel("win"), duel("win"), duel("draw", dependent=True, first="win"), duel("loss")]
+def test_wins_draws_and_losses_with_intervals_over_scenarios():
+    some = [
+        *(duel("win", task="ab"[i]) for i in range(2)),
+        duel("draw", task="c", dependent=True, first="win"),
+        duel("loss", task="d"),
+    ]
     table = duels_table([*some, duel(None)])
     rows = {row["result"]: row for row in table.data.iter_rows(named=True)}
     assert {name: row["duels"] for name, row in rows.items()} == {"win": 2, "draw": 1, "loss": 1}
     assert rows["win"]["first_order_only"] == 3
-    # Wilson for 2 of 4 at z = 1.96: middle 0.5, half-width 0.35 (0.150 to 0.850)
-    assert rows["win"]["low"] == pytest.approx(0.150, abs=1e-3)
-    assert rows["win"]["high"] == pytest.approx(0.850, abs=1e-3)
+    # Two of four scenarios: variance (3 · 1/12 + ½ · 1/16) / 3.5, so 3.11 duels; t of 3 is 3.182.
+    half = (3.182**2 / 3.111 * 0.25 + (3.182**2 / 3.111) ** 2 / 4) ** 0.5 / (1 + 3.182**2 / 3.111)
+    assert rows["win"]["low"] == pytest.approx(0.5 - half, abs=1e-3)
+    assert rows["win"]["high"] == pytest.approx(0.5 + half, abs=1e-3)
     assert "opposite verdicts in the two orders gave 1 draw" in table.caption
     assert "1 duel without a readable verdict" in table.caption
     assert (rows["win"]["printed"], rows["win"]["public_files"]) == pytest.approx((0.623, 0.571))
@@ -60,9 +65,9 @@ def test_wins_draws_and_losses_with_wilson_intervals():
         # all of 2^n sign changes: 2 of 64 are as far from zero as six wins, p 0.031
         ("wwwwww", "Yes: 6 wins, 0 losses, 0 draws|p 0.031"),
         ("llllll", "No, worse: 0 wins, 6 losses, 0 draws|p 0.031"),
-        ("wwwww", "Not shown: 5 wins, 0 losses, 0 draws|p 0.062"),
-        ("wwwl?d", "Not shown: 3 wins, 1 loss, 1 draw|p 0.625"),
-        ("w", "Not shown: 1 win, 0 losses, 0 draws|over 1 scenario"),
+        ("wwwww", "Not shown: 5 wins, 0 losses, 0 draws|5 scenarios cannot show it"),
+        ("wwwwl?d", "Not shown: 4 wins, 1 loss, 1 draw|p 0.375"),
+        ("w", "Not shown: 1 win, 0 losses, 0 draws|1 scenario cannot show it, 6 are"),
         ("?", "Not shown: 0 wins, 0 losses, 0 draws|1 had no readable verdict"),
     ],
 )

@@ -34,9 +34,10 @@ def test_the_baseline_stands_apart_and_printed_figures_beside_self_selection(les
         assert own["printed"].is_not_null().any() == (condition == "self_select")
 
 
-def test_the_interval_of_a_slope_is_over_lessons(lessons):
-    for row in balance_table(lessons, seed=1).data.iter_rows(named=True):
-        assert row["lessons"] >= 6 > len(builtin_lessons())
+def test_the_interval_of_a_slope_is_over_scenarios_however_many_lessons(lessons):
+    for row in balance_table(lessons).data.iter_rows(named=True):
+        assert row["lessons"] > len(builtin_lessons()) == 4
         assert row["low"] < row["change"] < row["high"]
-    [row] = balance_table(lessons[:5], seed=1).data.to_dicts()
-    assert row["low"] is None
+    [three] = balance_table(lessons[:6]).data.to_dicts()
+    assert three["lessons"] > 4
+    assert three["low"] is None

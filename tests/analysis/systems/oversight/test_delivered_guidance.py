@@ -85,7 +85,7 @@ def test_turns_without_every_possible_winner_are_left_out():
 
 def test_shares_of_delivered_replies_have_intervals_over_tasks():
     more = [item(f"t{i}", "a", (i % 2, 2 * (i % 2))) for i in range(6)]
-    found = {(d.grouping, d.group): d for d in delivered_shares([*RECORDS, *more], seed=1)}
+    found = {(d.grouping, d.group): d for d in delivered_shares([*RECORDS, *more])}
     whole = found["all", "all"]
     assert (whole.replies, whole.unjudged) == (9, 0)
     assert isinstance(whole.shares["guides"], Estimate)
@@ -96,21 +96,21 @@ def test_shares_of_delivered_replies_have_intervals_over_tasks():
 
 def test_an_unjudged_reply_is_counted_beside_the_shares():
     records = [item("x", "a", None), item("y", "a", (1, 2))]
-    [whole, *_] = delivered_shares(records, seed=1)
+    [whole, *_] = delivered_shares(records)
     assert (whole.replies, whole.unjudged) == (2, 1)
     assert whole.shares["guides"].value == 1.0
 
 
 def test_what_followed_is_the_change_of_the_next_score():
-    changes = score_changes(RECORDS, seed=1)
+    changes = score_changes(RECORDS)
     assert {guidance: change.n for guidance, change in changes.items()} == {0: 1, 2: 2}
     assert changes[2].value == pytest.approx(0.5)
 
 
 def test_nothing_has_no_shares():
-    assert delivered_shares([], seed=1) == []
+    assert delivered_shares([]) == []
     assert predicted([], ["ranked"]) == []
-    assert score_changes([], seed=1) == {}
+    assert score_changes([]) == {}
 
 
 def test_an_audit_s_report_asks_about_the_run_and_not_about_gold(played):

@@ -241,7 +241,8 @@ def _entries(value: object, name: str, file: str) -> Sequence[object]:
         raise TaskFileError(
             f"{file} has no {name}.",
             why=f"It holds neither a list nor [[{name}]] tables.",
-            hint=f"Write a JSON list, or one [[{name}]] table for each in TOML.",
+            hint=f"Write a JSON list, or one [[{name}]] table for each in TOML; `tutorsim guide group` "
+            "shows both.",
         )
     return entries
 
@@ -257,7 +258,7 @@ def _entry(kind: type[T], entry: object, place: int, file: str) -> T:
             f"{file}: entry {name!r}: {field + ': ' if field else ''}"
             f"{first['msg'].removeprefix('Value error, ')}.",
             why=f"{kind.__name__}s have the fields " + ", ".join(kind.model_fields) + ".",
-            hint="Correct the entry; the shipped sets show the form.",
+            hint="Correct the entry; `tutorsim guide group` shows the form.",
         ) from error
 
 

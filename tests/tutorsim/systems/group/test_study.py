@@ -1,13 +1,16 @@
 """Study files of groups: the grid, and what is refused."""
 
 import json
+import re
 from pathlib import Path
 
 import pytest
 
+from tests.tutorsim.test_guide import snippets
 from tutorsim.errors import StudyError, TaskFileError
 from tutorsim.runner.recording_session import as_begun
 from tutorsim.systems import load_recorded_study, load_study
+from tutorsim.systems.group.settings import GroupModels, GroupSettings
 from tutorsim.systems.group.tasks import (
     KINDS,
     builtin_lessons,
@@ -61,6 +64,19 @@ def test_a_recording_without_a_later_setting_keeps_what_held_before(tmp_path):
     assert begun_anew.digest() != recorded == as_begun(begun_anew, folder).digest()
     chosen = load_study(written(tmp_path, LESSONS + '[group]\nwithdraw = "always"\n'))
     assert "group" not in chosen.settings().settings
+
+
+def test_the_guide_shows_every_setting_and_the_form_of_both_files(tmp_path):
+    files = {one.file: one.text for one in snippets("group") if one.file}
+    for name, text in files.items():
+        (tmp_path / name).write_text(text, encoding="utf-8")
+    study = load_study(tmp_path / "group-study.toml").study
+    assert (study.group, study.models) == (GroupSettings(), GroupModels())
+    fields = {field.alias or name for name, field in GroupSettings.model_fields.items()}
+    shown = re.findall(r"^(?:# )?(\w+) = ", files["group-study.toml"], re.MULTILINE)
+    assert fields <= set(shown)
+    assert [one.id for one in read_lessons(tmp_path / "my-lessons.toml")] == ["handshakes"]
+    assert len(read_scenarios(tmp_path / "my-scenarios.json")) == 1
 
 
 BAD = {

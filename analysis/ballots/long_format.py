@@ -84,7 +84,7 @@ def lay_out(cells: Cells, file: Path, hints: Hints = NO_HINTS) -> Laid:
     rows = replace(rows, assumed=(*cells.notes, *rows.assumed), frame=_decimal_commas(rows.frame))
     shape, laid = _shaped(rows)
     laid = _with_stages(_with_keys(laid, shape))
-    if shape in ("long", "wide", "voters"):
+    if shape in ("long", "wide", "voters") and not rows.has("episode_id", "stage", "protocol"):
         _refuse_words_for_nobody(laid)
     laid = _blanks_give_nothing(_with_protocol(laid, shape), shape)
     laid = _with_stated_candidates(_spelled(laid), rows, shape)

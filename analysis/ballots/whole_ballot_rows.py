@@ -97,7 +97,7 @@ def _place_of(word: str) -> int | None:
 
 def of_places(rows: Rows, places: Mapping[int, str]) -> Rows:
     """One list of candidates a row, in order; then as an order in one cell."""
-    rows = without_abstentions(rows, list(places.values()))
+    rows = _without_abstentions(rows, list(places.values()))
     rows = replace(rows, used=tuple(places.values()))
     held = [
         pl.col(name).cast(pl.String).str.strip_chars().replace("", None) for name in places.values()
@@ -109,7 +109,7 @@ def of_places(rows: Rows, places: Mapping[int, str]) -> Rows:
 
 def of_one_cell(rows: Rows, name: str, hint: str | None) -> Rows:
     """Rows whose cell holds one choice, all approved, or the whole order."""
-    rows = without_abstentions(rows, [name])
+    rows = _without_abstentions(rows, [name])
     cell = pl.col(name).cast(pl.String).str.strip_chars().replace("", None)
     said = rows.columns.get(name, name)
     if name == "candidate" and hint in (None, "approval") and _several(rows):
@@ -145,7 +145,7 @@ def _several(rows: Rows) -> bool:
     return "voter" in keys and bool(rows.frame.select(keys).is_duplicated().any())
 
 
-def without_abstentions(rows: Rows, columns: Sequence[str]) -> Rows:
+def _without_abstentions(rows: Rows, columns: Sequence[str]) -> Rows:
     """Cells that name nobody as empty ones, and what is told of them."""
     said = set(map(plain, rows.hints.candidates))
     words = [word for word in ABSTENTIONS if word not in said]

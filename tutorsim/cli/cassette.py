@@ -17,6 +17,7 @@ from tutorsim.replay.inventory import (
     StudyEpisodes,
     list_calls,
     list_recordings,
+    loose_cassettes,
     orphans,
     verify_files,
 )
@@ -72,7 +73,7 @@ def _study_episodes(found: Sequence[Recording], studies: Sequence[Path]) -> Iter
     paths = list(studies)
     if not paths:
         paths += shipped_studies().values()
-        paths += [recording.folder / "study.toml" for recording in found]
+        paths += [recording.folder / "study.toml" for recording in found if not recording.loose]
     for path in paths:
         try:
             own = not studies and path.name == "study.toml"
@@ -131,8 +132,9 @@ def _recording_value(recording: Recording) -> dict[str, Any]:
         else manifest.provenance.model_dump(mode="json"),
         "episodes": len(manifest.episodes) if manifest else None,
         "failed": _failed(manifest) if manifest else None,
-        "calls": _calls(manifest) if manifest else None,
+        "calls": _calls(manifest) if manifest else _loose_calls(recording.loose),
         "cassettes": len(recording.cassettes),
+        "own_panel": bool(recording.loose),
         "half_recorded": len(recording.journals),
         "bytes": recording.size,
         "retest": _retest_value(recording.retest) if recording.retest else None,
@@ -172,6 +174,10 @@ def _calls(manifest: Manifest) -> int:
     return sum(entry.calls for entry in manifest.episodes)
 
 
+def _loose_calls(loose: Sequence[Cassette]) -> int | None:
+    return sum(len(one.interactions) for one in loose) if loose else None
+
+
 def _show_recordings(found: Sequence[Recording]) -> None:
     headers = ("folder", "study", "answered by", "episodes", "failed", "calls", "MB", "retest")
     rows = [_recording_row(recording) for recording in found]
@@ -181,6 +187,10 @@ def _show_recordings(found: Sequence[Recording]) -> None:
 def _recording_row(recording: Recording) -> tuple[str, ...]:
     manifest = recording.manifest
     folder, megabytes = str(recording.folder), f"{recording.size / 1e6:.1f}"
+    if recording.loose:
+        kinds = ", ".join(sorted({one.kind for one in recording.loose}))
+        calls = f"{_loose_calls(recording.loose):,}"
+        return (folder, "(own panel)", kinds, f"{len(recording.loose):,}", "", calls, megabytes, "")
     if manifest is None:
         half = f"{len(recording.cassettes)} + {len(recording.journals)} half"
         damaged = (recording.folder / MANIFEST_FILE).exists()
@@ -196,7 +206,7 @@ def _recording_row(recording: Recording) -> tuple[str, ...]:
 
 
 @cassette.command("show")
-@click.argument("folder", type=click.Path(path_type=Path, file_okay=False))
+@click.argument("folder", metavar="FOLDER|FILE", type=click.Path(path_type=Path))
 @click.argument("episode", required=False)
 @click.option(
     "--call", "key", metavar="KEY", help="Show one call whole, e.g. 1/vote_final/motivation/1."
@@ -205,19 +215,57 @@ def _recording_row(recording: Recording) -> tuple[str, ...]:
 def show_command(folder: Path, episode: str | None, key: str | None, as_json: bool) -> None:
     """Show what the recording in FOLDER holds, the calls of one EPISODE, or one call.
 
+    A cassette of a panel of your own is given as FILE, or by its name without ending as EPISODE.
+
     Calls of a retest stand behind the others; their keys end in the repeat, as /r01.
     """
     from tutorsim.replay.recorded_call import check_episode_id
 
-    manifest = read_manifest(folder)
-    if episode is not None:
-        check_episode_id(episode)
+    folder, episode = _folder_and_name(folder, episode)
+    loose, findings = loose_cassettes(folder)
+    if episode is None and (loose or findings):
+        _show_loose(loose, as_json=as_json)
+        for finding in findings:
+            err().print(safe(f"{finding.file}: {finding.problem}"))
+        return
+    if loose or findings:
+        if f"{episode}.json" not in {one.name for one in loose} | {one.file for one in findings}:
+            raise MissingCallError(
+                f"{folder} has no cassette {episode!r}.",
+                hint=f"`tutorsim cassette show {folder}` lists those that it has.",
+            )
+    else:
+        manifest = read_manifest(folder)
+        if episode is not None:
+            check_episode_id(episode)
     if episode is None:
         _show_manifest(manifest, as_json=as_json)
     elif key is None:
         _show_calls(folder, episode, as_json=as_json)
     else:
         _show_call(folder, episode, key, as_json=as_json)
+
+
+def _folder_and_name(path: Path, episode: str | None) -> tuple[Path, str | None]:
+    """The folder, and the name of a cassette that is given as a file."""
+    if not path.is_file():
+        return path, episode
+    if episode is not None:
+        raise click.UsageError("Give a cassette as FILE, or FOLDER and EPISODE.")
+    return path.parent, path.name.removesuffix(".zst").removesuffix(".json")
+
+
+def _show_loose(loose: Sequence[Cassette], *, as_json: bool) -> None:
+    if as_json:
+        emit_json(
+            [
+                {"cassette": one.name, "kind": one.kind, "calls": len(one.interactions)}
+                for one in loose
+            ]
+        )
+        return
+    rows = [(one.episode_id, one.kind, str(len(one.interactions))) for one in loose]
+    out().print(table(("cassette", "answered by", "calls"), rows, left=2))
 
 
 def _show_manifest(manifest: Manifest, *, as_json: bool) -> None:
@@ -319,15 +367,23 @@ def _asked(request: dict[str, Any]) -> str:
 @cassette.command("verify")
 @click.argument("folder", type=click.Path(path_type=Path, file_okay=False))
 def verify_command(folder: Path) -> None:
-    """Hold every file of a recording against its manifest, without replaying it."""
+    """Hold every file of a recording against its manifest, without replaying it.
+
+    Cassettes of a panel of your own have no manifest: each must be readable, and hold no key.
+    """
     findings = verify_files(folder)
     for finding in findings:
         err().print(safe(f"{finding.file}: {finding.problem}"))
     if findings:
         raise CheckFailed(
-            f"{len(findings)} file(s) of {folder} are not what the manifest names.",
-            hint="Restore them from version control, or record the study into a new folder.",
+            f"{len(findings)} file(s) of {folder} are not what was recorded.",
+            hint="Restore them from version control, or record anew into a new folder.",
         )
+    loose, _ = loose_cassettes(folder)
+    if loose:
+        told = f"Each of the {len(loose)} cassette(s) of {folder} can be read and holds no key"
+        out().print(safe(f"{told}; no manifest says what they held when they were recorded."))
+        return
     out().print(safe(f"Every file of {folder} is what the manifest names."))
 
 

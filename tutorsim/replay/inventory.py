@@ -12,7 +12,13 @@ from tutorsim.replay.cassette_file import Cassette, read_cassette
 from tutorsim.replay.code_verdicts import VERDICTS_FILE
 from tutorsim.replay.fast_reader import unreadable_reply
 from tutorsim.replay.leaked_keys import key_shaped
-from tutorsim.replay.manifest import MANIFEST_FILE, EpisodeEntry, Manifest, read_manifest
+from tutorsim.replay.manifest import (
+    MANIFEST_FILE,
+    SESSION_FILE,
+    EpisodeEntry,
+    Manifest,
+    read_manifest,
+)
 from tutorsim.replay.recorded_call import cassette_name, is_episode_id
 from tutorsim.replay.retest_folder import (
     RETEST_FOLDER,
@@ -26,6 +32,7 @@ from tutorsim.replay.text_or_compressed import (
     READ_SUFFIXES,
     cassette_file,
     cassette_files,
+    cassettes_by_content,
     check_inside,
     decompressed,
 )
@@ -39,6 +46,7 @@ __all__ = [
     "StudyEpisodes",
     "list_calls",
     "list_recordings",
+    "loose_cassettes",
     "orphans",
     "verify_files",
 ]
@@ -77,6 +85,8 @@ class Recording:
     """Bytes of all cassettes."""
     retest: Retest | None
     """`None` where it has none."""
+    loose: tuple[Cassette, ...] = ()
+    """Cassettes of a panel of one's own, which stand for themselves, without a manifest."""
 
 
 @dataclass(frozen=True)
@@ -135,16 +145,47 @@ def list_calls(cassette: Cassette) -> tuple[CallSummary, ...]:
     return tuple(_summaries(cassette))
 
 
+def loose_cassettes(folder: Path) -> tuple[tuple[Cassette, ...], tuple[Finding, ...]]:
+    """Read the cassettes of a folder without manifest that are no study's.
+
+    Returns:
+        Those that can be read, by name, and what is wrong with the others; none of either where
+        the folder is a recording, whole or unfinished.
+    """
+    names = sorted(path.name for path in folder.iterdir()) if folder.is_dir() else []
+    return _loose(folder, names)
+
+
+def _loose(folder: Path, names: list[str]) -> tuple[tuple[Cassette, ...], tuple[Finding, ...]]:
+    if {MANIFEST_FILE, SESSION_FILE} & set(names):
+        return (), ()
+    read: list[Cassette] = []
+    findings: list[Finding] = []
+    for name in dict(cassettes_by_content(folder, names)):
+        try:
+            read.append(read_cassette(folder, name))
+        except (RecordingError, ReplayError) as error:
+            findings.append(Finding(cassette_name(name), _one_line(error)))
+    return ((), ()) if any(one.study_digest for one in read) else (tuple(read), tuple(findings))
+
+
 def verify_files(folder: Path) -> tuple[Finding, ...]:
     """Hold every file of a recording against its manifest, without replaying anything.
+
+    Of cassettes that no manifest names it tells those that cannot be read or hold a key.
 
     Raises:
         RecordingError: If there is no manifest that can be read.
     """
+    loose, unreadable = loose_cassettes(folder)
+    if loose or unreadable:
+        names = sorted(path.name for path in folder.iterdir())
+        files = [cassette_file(folder, *one) for one in cassettes_by_content(folder, names)]
+        return (*unreadable, *_check_keys(folder, files))
     manifest = read_manifest(folder)
     findings = [found for entry in manifest.episodes for found in _check_entry(folder, entry)]
     findings += _check_kinds(folder, {entry.episode_id for entry in manifest.episodes})
-    findings += _check_keys(folder)
+    findings += _check_keys(folder, sorted(folder.rglob("*")))
     findings += _check_verdicts(folder, manifest)
     names = sorted(path.name for path in folder.iterdir())
     found = _recording(folder, names)
@@ -175,6 +216,8 @@ def orphans(recordings: Sequence[Recording], studies: Iterable[StudyEpisodes]) -
     strays: list[tuple[Path, str]] = []
     for recording in recordings:
         manifest = recording.manifest
+        if recording.loose:
+            continue  # they are no study's
         if manifest is None or manifest.study_digest not in wanted:
             unused.append(recording.folder)
             continue
@@ -203,7 +246,8 @@ def _folders(root: Path) -> Iterator[tuple[Path, list[str]]]:
         below.sort()
         if MANIFEST_FILE in names and RETEST_FOLDER in below:
             below.remove(RETEST_FOLDER)
-        if MANIFEST_FILE in names or any(cassette_files(names)) or any(map(_is_journal, names)):
+        here = {MANIFEST_FILE, SESSION_FILE} & set(names) or any(map(_is_journal, names))
+        if here or any(cassettes_by_content(Path(folder), names)):
             yield Path(folder), sorted(names)
 
 
@@ -213,17 +257,20 @@ def _recording(folder: Path, names: list[str]) -> Recording:
         manifest = read_manifest(folder)
     except RecordingError as error:
         problem = f"{error.what} {error.why}"
-    cassettes = dict(cassette_files(names))
+    loose, _ = _loose(folder, names)
+    files = [*(cassettes_by_content(folder, names) if loose else cassette_files(names))]
+    cassettes = dict(files)
     if manifest is not None and cassettes:
         problem = _contradicted(folder, manifest, next(iter(cassettes)))
     return Recording(
         folder=folder,
         manifest=manifest,
-        problem=problem,
+        problem=None if loose else problem,
         cassettes=tuple(cassettes),
         journals=_journals(names),
-        size=sum(cassette_file(folder, *one).lstat().st_size for one in cassette_files(names)),
+        size=sum(cassette_file(folder, *one).lstat().st_size for one in files),
         retest=_retest(folder),
+        loose=loose,
     )
 
 
@@ -331,9 +378,9 @@ def _check_kinds(folder: Path, checked: Collection[str]) -> Iterator[Finding]:
                 yield Finding(path.name, _one_line(error))
 
 
-def _check_keys(folder: Path) -> Iterator[Finding]:
-    """Strings in the shape of a key, in any file of a recording and of its retest."""
-    for path in sorted(folder.rglob("*")):
+def _check_keys(folder: Path, paths: Iterable[Path]) -> Iterator[Finding]:
+    """Strings in the shape of a key, in files of a folder."""
+    for path in paths:
         if path.is_symlink() or not path.is_file():
             continue
         data = path.read_bytes()

@@ -22,6 +22,7 @@ __all__ = [
     "CassetteForm",
     "cassette_file",
     "cassette_files",
+    "cassettes_by_content",
     "check_inside",
     "check_recordable",
     "check_regular",
@@ -39,6 +40,8 @@ READ_SUFFIXES: Final = (".json", ".jsonl", ".toml", ".zst")
 _ADDED: Final[dict[CassetteForm, str]] = {"text": "", "compressed": ".zst"}
 """What a form adds to the cassette's name."""
 _LEVEL: Final = 9
+_BEGINNING: Final = b'{\n "version": 1,\n "interactions": ['
+"""Of every cassette's text."""
 _LARGEST: Final = 1 << 30
 """Bytes of text that a compressed file may hold: a frame says so before it is unpacked."""
 _RESTORE: Final = "Restore the file from version control, or record the study into a new folder."
@@ -167,6 +170,29 @@ def check_regular(folder: Path, *, links: bool) -> None:
 
 def _leads_nowhere(entry: "os.DirEntry[str]") -> bool:
     return entry.is_symlink() and not Path(entry.path).exists()
+
+
+def cassettes_by_content(folder: Path, names: list[str]) -> Iterator[tuple[str, CassetteForm]]:
+    """Name without ending, and form, of every file that begins as a cassette does, by name."""
+    for name in names:
+        for form, added in _ADDED.items():
+            ending = cassette_name("") + added
+            if name.endswith(ending) and _begins_as_cassette(folder / name, form):
+                yield name.removesuffix(ending), form
+
+
+def _begins_as_cassette(path: Path, form: CassetteForm) -> bool:
+    import zstandard
+
+    try:
+        check_inside(path)
+        with path.open("rb") as file:
+            if form == "text":
+                return file.read(len(_BEGINNING)) == _BEGINNING
+            with zstandard.ZstdDecompressor().stream_reader(file) as text:
+                return bool(text.read(len(_BEGINNING)) == _BEGINNING)
+    except (RecordingError, OSError, zstandard.ZstdError):
+        return False
 
 
 def write_cassette_file(folder: Path, episode_id: str, text: bytes, form: CassetteForm) -> None:

@@ -7,7 +7,14 @@ from typing import Any
 import orjson
 import pytest
 
+from tutorsim.model import CALL_HEADER
+from tutorsim.replay import read_cassette
+from tutorsim.replay.cassette_file import write_cassette
+from tutorsim.replay.text_or_compressed import compressed
+
+CLAUDE = Path(__file__).parents[3] / "cassettes" / "claude"
 EPISODE = "sciq.ice.help_avoidant.simple"
+ONE_OF_THEM = "humaneval.running-max.low_confidence_novice.approval"
 
 
 def test_recordings_are_listed_with_what_answered_them(recorded: Any, shell: Any) -> None:
@@ -158,3 +165,61 @@ def test_a_log_without_its_head_is_refused_alike_everywhere(recorded: Any, shell
     (recorded.log / "run.json").unlink()
     for command in (("summary",), ("show", EPISODE), ("recount",)):
         assert shell(command[0], recorded.log, *command[1:]).code == 4
+
+
+@pytest.fixture
+def own_panel(tmp_path: Path) -> Path:
+    """Two cassettes of a panel of one's own beside a library's JSON of a recording's names."""
+    interactions = read_cassette(CLAUDE, ONE_OF_THEM).interactions.values()
+    folder = tmp_path / "cassettes"
+    for name in ("release-note", "a.b.c.d"):
+        named = [
+            one._replace(request_headers={**one.request_headers, CALL_HEADER: f"{name}/{one.key}"})
+            for one in interactions
+        ]
+        folder.mkdir(exist_ok=True)
+        write_cassette(folder, name, named, kind="relay", study_digest="", packages={})
+    (tmp_path / "library").mkdir()
+    (tmp_path / "library" / "tsconfig.base.spec.prod.json").write_text('{"version": 1}')
+    return folder
+
+
+@pytest.mark.parametrize("ending", [".json", ".json.zst"])
+def test_cassettes_of_a_panel_of_one_s_own_are_listed_shown_and_verified(
+    ending: str, own_panel: Path, shell: Any
+) -> None:
+    path = own_panel / "release-note.json"
+    if ending == ".json.zst":
+        path.with_name(path.name + ".zst").write_bytes(compressed(path.read_bytes()))
+        path.unlink()
+    listed = json.loads(shell("cassette", "list", own_panel.parent, "--json").out)
+    assert [(one["folder"], one["own_panel"], one["cassettes"]) for one in listed] == [
+        (str(own_panel), True, 2)
+    ]
+    row = shell("cassette", "list", own_panel.parent).out.splitlines()[-1]
+    assert "(own panel)" in row
+    assert "relay" in row
+    assert shell("cassette", "list", own_panel.parent, "--orphans").code == 0
+    shown = json.loads(shell("cassette", "show", own_panel, "--json").out)
+    assert {one["cassette"] for one in shown} == {"release-note.json", "a.b.c.d.json"}
+    of_file = shell("cassette", "show", own_panel / f"release-note{ending}")
+    assert of_file == shell("cassette", "show", own_panel, "release-note")
+    first = of_file.out.splitlines()[2].split()[0]
+    assert len(of_file.out.splitlines()) == 2 + shown[0]["calls"]
+    assert "Reply" in shell("cassette", "show", own_panel, "release-note", "--call", first).out
+    assert shell("cassette", "show", own_panel, "../x").code == 3
+    assert "can be read and holds no key" in shell("cassette", "verify", own_panel).out
+
+
+def test_what_is_wrong_with_cassettes_of_one_s_own_is_named(own_panel: Path, shell: Any) -> None:
+    path = own_panel / "release-note.json"
+    whole = path.read_text()
+    for text, problem in (
+        (whole[:-40], "is not a whole cassette"),
+        (whole.replace("end_turn", f"sk-ant-{'x' * 20}"), "in the shape of a key"),
+    ):
+        path.write_text(text)
+        said = shell("cassette", "verify", own_panel)
+        assert said.code == 1
+        assert "release-note.json: " in said.err
+        assert problem in said.err

@@ -279,7 +279,7 @@ def balance_table(lessons: Lessons) -> Table | None:
         slopes = [value for _, values in whole if (value := slope(values)) is not None]
         if not slopes:
             continue
-        estimate = mean_over_tasks(slopes, [x.task_id for x, _ in whole], over="scenarios")
+        estimate = mean_over_tasks(slopes, [x.episode_id for x, _ in whole], over="lessons")
         interval = estimate.interval if isinstance(estimate, Estimate) else None
         bounds = interval if isinstance(interval, Interval) else None
         rows.append(
@@ -299,8 +299,8 @@ def balance_table(lessons: Lessons) -> Table | None:
     caption = (
         f"Share of task acts (4 to 9) in a rolling window of {WINDOW} messages; the rest "
         "is social-emotional. Change over a lesson by least squares; low and high: 95 %, over "
-        f"scenarios, from {FEWEST_TASKS} on. Printed for the start: {low:.0f} to "
-        f"{high:.0f} %."
+        f"lessons, also where several have one problem, from {FEWEST_TASKS} lessons on. Printed for "
+        f"the start: {low:.0f} to {high:.0f} %."
     )
     return Table("balance", "Task and social-emotional acts", caption, _frame(rows))
 

@@ -241,8 +241,7 @@ def _entries(value: object, name: str, file: str) -> Sequence[object]:
         raise TaskFileError(
             f"{file} has no {name}.",
             why=f"It holds neither a list nor [[{name}]] tables.",
-            hint=f"Write a JSON list, or one [[{name}]] table for each in TOML; `tutorsim guide group` "
-            "shows both.",
+            hint=f"Write a JSON list or [[{name}]] tables; `tutorsim guide group` shows both.",
         )
     return entries
 

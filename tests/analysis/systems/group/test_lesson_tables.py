@@ -34,10 +34,12 @@ def test_the_baseline_stands_apart_and_printed_figures_beside_self_selection(les
         assert own["printed"].is_not_null().any() == (condition == "self_select")
 
 
-def test_the_interval_of_a_slope_is_over_scenarios_however_many_lessons(lessons):
+def test_the_interval_of_a_slope_is_over_lessons(lessons):
     for row in balance_table(lessons).data.iter_rows(named=True):
         assert row["lessons"] > len(builtin_lessons()) == 4
         assert row["low"] < row["change"] < row["high"]
-    [three] = balance_table(lessons[:6]).data.to_dicts()
-    assert three["lessons"] > 4
+    [two_problems] = balance_table(lessons[:4]).data.to_dicts()
+    assert two_problems["lessons"] == 4
+    assert two_problems["low"] < two_problems["change"] < two_problems["high"]
+    [three] = balance_table(lessons[:3]).data.to_dicts()
     assert three["low"] is None

@@ -299,8 +299,8 @@ def balance_table(lessons: Lessons) -> Table | None:
     caption = (
         f"Share of task acts (4 to 9) in a rolling window of {WINDOW} messages; the rest "
         "is social-emotional. Change over a lesson by least squares; low and high: 95 %, over "
-        f"lessons, also where several have one problem, from {FEWEST_TASKS} lessons on. Printed for "
-        f"the start: {low:.0f} to {high:.0f} %."
+        f"lessons, also where several have one problem, from {FEWEST_TASKS} lessons on. Printed "
+        f"for the start: {low:.0f} to {high:.0f} %."
     )
     return Table("balance", "Task and social-emotional acts", caption, _frame(rows))
 

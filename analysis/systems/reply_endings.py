@@ -1,4 +1,4 @@
-"""Replies of a run that did not come to their own end, told in its summary and report."""
+"""Replies of a run without text or an end of their own, told in its summary and report."""
 
 from dataclasses import replace
 
@@ -12,7 +12,7 @@ __all__ = ["with_reply_endings"]
 
 
 def with_reply_endings(document: Document, run: SystemRun) -> Document:
-    """The document, and how many replies were refused or cut off; as it is where none was."""
+    """The document, and how many replies were empty, refused or cut off; unchanged if none was."""
     counts = stop_counts(run.episodes)
     odd = odd_stops(counts)
     stops = stops_table(odd)
@@ -21,10 +21,10 @@ def with_reply_endings(document: Document, run: SystemRun) -> Document:
     calls, taken = sum(count.calls for count in odd), sum(count.taken for count in odd)
     replies = counted(sum(count.calls for count in counts), "reply", plural="replies")
     answer = Answer(
-        "Did every reply come to its own end?",
+        "Does every reply say something, to its own end?",
         f"not {calls:,} of {replies}",
-        f"They were refused, or cut off at their limit of length; {taken:,} were taken as they "
-        "are.",
+        f"They had no text, were refused, or cut off at their limit of length; {taken:,} were "
+        "taken as they are.",
         "replies",
     )
     section = Section("replies", "Replies", "How replies ended.", tables=(stops,))

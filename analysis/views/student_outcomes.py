@@ -169,12 +169,12 @@ def threshold_table(
 
 
 def stops_table(odd: Sequence[StopCount]) -> Table | None:
-    """Replies that did not come to their own end; `None` where all did."""
+    """Replies without text or an end of their own; `None` where there is none."""
     return table(
         "stops",
-        "Replies without an end of their own",
-        "Replies that were refused, or cut off at their limit of length. Where one was asked for "
-        "once more, the second reply was taken; the others were taken as they are.",
+        "Replies without text or an end of their own",
+        "Replies that had no text, were refused, or cut off at their limit of length. Where one "
+        "was asked for once more, the second reply was taken; the others were taken as they are.",
         ["stage", "ended", "replies", "taken as they are"],
         [(count.stage, count.words, count.calls, count.taken) for count in odd],
     )

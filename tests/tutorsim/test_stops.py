@@ -1,6 +1,7 @@
 """Replies that were cut off or refused: asked for once more, counted, and told in every view."""
 
 import json
+import re
 from pathlib import Path
 from typing import Any
 
@@ -124,7 +125,7 @@ def test_the_end_of_a_run_warns_and_every_view_tells(
     )
     assert "Warning: 2 replies were refused (critique 2); 2 of them were taken" in said.err
     text = shell("summary", log).out
-    assert "Replies without an end of their own" in text
+    assert "Replies without text or an end of their own" in text
     value = json.loads(shell("summary", log, "--json").out)
     assert {"stage": "propose", "stop_reason": "max_tokens", "calls": 10, "taken": 0} in value[
         "stop_reasons"
@@ -135,7 +136,31 @@ def test_the_end_of_a_run_warns_and_every_view_tells(
     assert "replies cut off at max_tokens; 1 reply refused" in shell("show", log).out
     page = tmp_path / "report.md"
     assert shell("report", log, "-o", page).code == 0
-    assert "Replies without an end of their own" in page.read_text()
+    assert "Replies without text or an end of their own" in page.read_text()
+
+
+SILENT = "/1/propose/motivation/"
+
+
+def test_replies_without_text_that_end_as_usual_are_asked_for_once_more_and_told(
+    endpoint: Any, write_grid: Any, shell: Any, tmp_path: Path
+) -> None:
+    def silenced(call: str, data: bytes) -> bytes:
+        value = json.loads(data)
+        return json.dumps({**value, "content": []}).encode() if SILENT in call else data
+
+    endpoint.rewrite = silenced
+    log, cassettes = tmp_path / "log", tmp_path / "cassettes"
+    said = shell("run", write_grid(), "--log-dir", log, "--cassette-dir", cassettes)
+    assert said.code == 0
+    assert endpoint.counts()[f"{SIMPLE}{SILENT}2"] == 1
+    assert "Warning: 4 replies were without text (propose 4); 2 of them were taken" in said.err
+    assert re.search(r"propose\s+without text\s+4\s+2\n", shell("summary", log).out)
+    assert f"without text: {SILENT[1:]}1, {SILENT[1:]}2" in shell("show", log, SIMPLE).out
+    assert "2 replies without text" in shell("show", log).out
+    assert shell("verify", cassettes).code == 0
+    line = next(one for one in read_episodes(log) if one.episode_id == SIMPLE)
+    assert line.without_text == (f"{SILENT[1:]}1", f"{SILENT[1:]}2")
 
 
 def test_where_every_reply_has_an_end_nothing_is_told(recorded: Any, shell: Any) -> None:

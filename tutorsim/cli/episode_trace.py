@@ -25,6 +25,7 @@ from tutorsim.records import (
     odd_stops,
     stop_counts,
 )
+from tutorsim.records.reply_endings import WITHOUT_TEXT
 from tutorsim.voting import Decision, RichBallot, leaders, tally
 
 __all__ = ["REASONS", "odd_ends", "trace"]
@@ -73,12 +74,14 @@ def trace(run: RunRecord, record: EpisodeRecord, part: EpisodeRecord) -> Shown:
 
 
 def odd_ends(record: EpisodeLine) -> Shown:
-    """The calls whose replies did not come to their own end."""
+    """The calls whose replies had no text or no end of their own."""
+    silent = record.without_text or ()
     for odd in odd_stops(stop_counts([record])):
         keys = [
             call.key
             for call in record.calls
-            if (call.stage, call.stop_reason) == (odd.stage, odd.stop_reason)
+            if call.stage == odd.stage
+            and odd.stop_reason == (WITHOUT_TEXT if call.key in silent else call.stop_reason)
         ]
         yield Prose(styled(f"{odd.words}: ", "bold yellow") + safe(", ".join(keys)))
 

@@ -217,7 +217,7 @@ def _noting_failed(
 
 
 def _warn_of_odd_stops(odd: "Sequence[StopCount]") -> None:
-    """Say how many replies did not come to their own end, by reason and stage."""
+    """Say how many replies had no text or no end of their own, by reason and stage."""
     for reason in dict.fromkeys(count.stop_reason for count in odd):
         counts = [count for count in odd if count.stop_reason == reason]
         calls, taken = (

@@ -64,7 +64,8 @@ SHOWN = 20
     "as_json",
     is_flag=True,
     help="Report as JSON: study, provenance, "
-    "episodes, calls, findings (episode_id, exit_code, what, why); with `--wordings current` also "
+    "episodes, calls, unvouched (what only the manifest says), findings (episode_id, exit_code, "
+    "what, why); with `--wordings current` also "
     "same and reworded (name, line, recorded, today); with --claims or --claim also "
     "claims: digest, same, differing (id, question, claimed, recomputed), missing, unknown, "
     "page, asked.",
@@ -194,6 +195,7 @@ def _as_json(result: Any) -> dict[str, Any]:
         "provenance": manifest.provenance.model_dump(mode="json"),
         "episodes": result.episodes,
         "calls": result.calls,
+        "unvouched": list(result.unvouched),
         "findings": [
             {
                 "episode_id": finding.episode_id,
@@ -219,6 +221,8 @@ def _show(result: Any) -> None:
     for one in result.reworded or ():
         console.print(safe(str(one)), soft_wrap=True)
     console.print(safe(_verdict(result)))
+    if result.unvouched and result.is_manifest_true:
+        console.print(f"Only the manifest says {_listed(result.unvouched)}.", soft_wrap=True)
 
 
 def _verdict(result: Any) -> str:
@@ -255,6 +259,11 @@ def _markdown(result: Any) -> str:
         lines += ["", f"… and {left} more."] if left > 0 else [""]
     lines += [f"- {plain(str(one))}" for one in result.reworded or ()]
     return "\n".join(lines).rstrip() + "\n"
+
+
+def _listed(parts: tuple[str, ...]) -> str:
+    """Nouns with commas, and "and" before the last."""
+    return " and ".join(filter(None, (", ".join(parts[:-1]), parts[-1])))
 
 
 def _differ(number: int) -> str:

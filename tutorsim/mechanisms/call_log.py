@@ -1,6 +1,6 @@
 """What every episode has, whatever its system: a log of its calls, and an end when a call fails."""
 
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Sequence
 from typing import Any, Final
 
 from pydantic import TypeAdapter
@@ -9,6 +9,7 @@ from tutorsim.errors import CallFailed
 from tutorsim.mechanisms.flow import Flow, Round
 from tutorsim.model import Call, Reply
 from tutorsim.records import CallRecord, Failure
+from tutorsim.records.reply_endings import USUAL
 
 __all__ = ["CallLog", "failure_of", "run_to_failure"]
 
@@ -21,8 +22,9 @@ class CallLog:
 
     def __init__(self) -> None:
         self._calls: list[dict[str, Any]] = []
+        self._without_text: list[str] = []
 
-    def add(self, calls: Iterable[Call], sent: Iterable[Reply | Failure]) -> None:
+    def add(self, calls: Sequence[Call], sent: Sequence[Reply | Failure]) -> None:
         """Note what the answered calls of a round cost."""
         self._calls += [
             {
@@ -36,10 +38,18 @@ class CallLog:
             for call, reply in zip(calls, sent, strict=True)
             if isinstance(reply, Reply)
         ]
+        self._without_text += [
+            str(call.key)
+            for call, reply in zip(calls, sent, strict=True)
+            if isinstance(reply, Reply) and reply.stop_reason in USUAL and not reply.text.strip()
+        ]
 
-    def records(self) -> tuple[CallRecord, ...]:
-        """The calls as the log holds them."""
-        return _CALLS.validate_python(self._calls)
+    def fields(self) -> dict[str, Any]:
+        """The fields of an episode's record that hold its calls."""
+        return {
+            "calls": _CALLS.validate_python(self._calls),
+            "without_text": tuple(self._without_text) or None,
+        }
 
 
 def run_to_failure(

@@ -200,7 +200,7 @@ class BranchPoint(Record):
 class EpisodeRecord(GrownRecord):
     """One student, one task, one condition, from the first attempt to the last."""
 
-    later: ClassVar = frozenset({"panel"})
+    later: ClassVar = frozenset({"panel", "without_text"})
 
     schema_version: int = SCHEMA_VERSION
     episode_id: str
@@ -234,6 +234,8 @@ class EpisodeRecord(GrownRecord):
     success: bool | None = None
     """`None` for a failed episode."""
     calls: tuple[CallRecord, ...] = ()
+    without_text: tuple[str, ...] | None = None
+    """Keys of the calls whose replies had no text though they ended as usual; `None` for none."""
 
     @property
     def arm(self) -> str:

@@ -1,9 +1,9 @@
 """What the kernel reads of an episode's record, and a base for the records of further systems."""
 
 from collections.abc import Sequence
-from typing import Protocol
+from typing import ClassVar, Protocol
 
-from tutorsim.records.base_record import SCHEMA_VERSION, Record
+from tutorsim.records.base_record import SCHEMA_VERSION, GrownRecord, Record
 from tutorsim.records.episode import BallotRecord, CallRecord, Failure, TieRound
 from tutorsim.vocabularies import BallotFormat, EpisodeStatus, VotingStage
 from tutorsim.voting import Decision
@@ -34,6 +34,10 @@ class EpisodeLine(Protocol):
     def failure(self) -> Failure | None: ...
     @property
     def calls(self) -> tuple[CallRecord, ...]: ...
+    @property
+    def without_text(self) -> tuple[str, ...] | None:
+        """Keys of the calls whose replies had no text though they ended as usual."""
+
     @property
     def turns(self) -> Sequence["VotingTurn"]:
         """Turns that may hold votes; empty for an episode without votes."""
@@ -81,8 +85,10 @@ class VotedTurn(Record):
     confidences: dict[str, int] = {}
 
 
-class BaseRecord(Record):
+class BaseRecord(GrownRecord):
     """What every record of a further system begins with."""
+
+    later: ClassVar = frozenset({"without_text"})
 
     schema_version: int = SCHEMA_VERSION
     episode_id: str
@@ -96,4 +102,6 @@ class BaseRecord(Record):
     failure: Failure | None = None
     """`None` unless the status is `failed`."""
     calls: tuple[CallRecord, ...] = ()
+    without_text: tuple[str, ...] | None = None
+    """Keys of the calls whose replies had no text though they ended as usual; `None` for none."""
     turns: tuple[VotedTurn, ...] = ()

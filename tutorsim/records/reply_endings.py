@@ -1,4 +1,4 @@
-"""How the replies of a run ended: by themselves, cut off at their limit, or refused."""
+"""How the replies of a run ended: by themselves, without text, cut off at their limit, refused."""
 
 from collections import Counter
 from collections.abc import Iterable, Iterator, Sequence
@@ -7,11 +7,17 @@ from typing import Final, NamedTuple
 from tutorsim.records.episode import CallRecord
 from tutorsim.records.kernel_record import EpisodeLine
 
-__all__ = ["StopCount", "odd_stops", "stop_counts", "stop_words"]
+__all__ = ["USUAL", "WITHOUT_TEXT", "StopCount", "odd_stops", "stop_counts", "stop_words"]
 
 USUAL: Final = ("end_turn", "stop_sequence", None)
 """Stop reasons of a reply that came to its own end; `None` where the endpoint gives none."""
-_WORDS: Final = {"max_tokens": "cut off at max_tokens", "refusal": "refused"}
+WITHOUT_TEXT: Final = "without_text"
+"""Counted in the place of the usual stop reason of a reply that had no text."""
+_WORDS: Final = {
+    "max_tokens": "cut off at max_tokens",
+    "refusal": "refused",
+    WITHOUT_TEXT: "without text",
+}
 
 
 class StopCount(NamedTuple):
@@ -39,14 +45,16 @@ def stop_counts(episodes: Iterable[EpisodeLine]) -> list[StopCount]:
     calls: Counter[tuple[str, str | None]] = Counter()
     taken: Counter[tuple[str, str | None]] = Counter()
     for episode in episodes:
+        silent = episode.without_text or ()
         for call, last in _with_last(episode.calls):
-            calls[call.stage, call.stop_reason] += 1
-            taken[call.stage, call.stop_reason] += last
+            reason = WITHOUT_TEXT if call.key in silent else call.stop_reason
+            calls[call.stage, reason] += 1
+            taken[call.stage, reason] += last
     return [StopCount(*place, calls[place], taken[place]) for place in calls]
 
 
 def odd_stops(counts: Iterable[StopCount]) -> list[StopCount]:
-    """The counts of replies that did not come to their own end, the most frequent first."""
+    """The counts of replies without text or an end of their own, the most frequent first."""
     return sorted(
         (count for count in counts if count.stop_reason not in USUAL),
         key=lambda count: -count.calls,

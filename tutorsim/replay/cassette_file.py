@@ -11,7 +11,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from http import HTTPStatus
 from pathlib import Path
-from typing import Any, Final, get_args
+from typing import Any, Final, NamedTuple, get_args
 
 import orjson
 
@@ -32,6 +32,7 @@ __all__ = [
     "METADATA_NAME",
     "Cassette",
     "JsonText",
+    "RecordedBy",
     "parse_cassette",
     "read_cassette",
     "write_cassette",
@@ -51,6 +52,17 @@ _PHRASES: Final = {status.value: status.phrase for status in HTTPStatus}
 _RERECORD: Final = "Restore the file from version control, or record the study into a new folder."
 
 
+class RecordedBy(NamedTuple):
+    """What a cassette itself says of its recording, so that a manifest is held against it."""
+
+    first: str
+    """First day of the recording, ISO date in UTC."""
+    last: str
+    """Day of the latest reply."""
+    relay: str | None
+    """What the user called the server that answered; `None` where it was not named."""
+
+
 @dataclass(frozen=True)
 class Cassette:
     """A cassette as read from disk."""
@@ -63,6 +75,8 @@ class Cassette:
     packages: Mapping[str, str]
     interactions: Mapping[str, Interaction]
     """By call key, in the order of the file."""
+    recorded: RecordedBy | None = None
+    """`None` in cassettes from before they said it."""
 
     @property
     def name(self) -> str:
@@ -118,6 +132,7 @@ def write_cassette(
     kind: ProvenanceKind,
     study_digest: str,
     packages: Mapping[str, str],
+    recorded: RecordedBy | None = None,
 ) -> None:
     """Write an episode's cassette with its interactions in the given order.
 
@@ -137,6 +152,7 @@ def write_cassette(
             "study_digest": study_digest,
             "provenance": kind,
             "packages": dict(sorted(packages.items())),
+            **({} if recorded is None else {"recorded": recorded._asdict()}),
         },
     )
     for one in interactions:
@@ -188,6 +204,7 @@ def parse_cassette(data: bytes, episode_id: str) -> Cassette:
             kind=head["provenance"],
             packages=head["packages"],
             interactions=found,
+            recorded=_recorded_by(head.get("recorded")),
         )
     except (KeyError, IndexError, TypeError, ValueError, AttributeError) as error:
         raise RecordingError(
@@ -210,6 +227,15 @@ def _check_head(head: dict[str, Any]) -> None:
         raise ValueError(f"the provenance {head['provenance']!r} is unknown")
     if not isinstance(head["study_digest"], str) or not isinstance(head["packages"], dict):
         raise ValueError("the metadata of the recording are not text")
+
+
+def _recorded_by(said: dict[str, Any] | None) -> RecordedBy | None:
+    if said is None:
+        return None
+    found = RecordedBy(**said)
+    if not all(isinstance(text, str) for text in (*found[:2], found.relay or "")):
+        raise ValueError("the days or the name of the recording are not text")
+    return found
 
 
 def _interaction(raw: dict[str, Any], place: str, kind: ProvenanceKind) -> Interaction:

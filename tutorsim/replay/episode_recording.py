@@ -20,7 +20,7 @@ from tutorsim.model import CALL_HEADER, Call, CallKey, Model, Reply
 from tutorsim.model.failure_causes import NotAMessage
 from tutorsim.model.json_bodies import json_value
 from tutorsim.model.sdk_model import DEFAULT_HOST, credentials_in
-from tutorsim.replay.cassette_file import Cassette, parse_cassette, write_cassette
+from tutorsim.replay.cassette_file import Cassette, RecordedBy, parse_cassette, write_cassette
 from tutorsim.replay.fast_reader import unreadable_reply
 from tutorsim.replay.journal import Journal
 from tutorsim.replay.leaked_keys import redacted, without_secrets
@@ -50,6 +50,8 @@ class _Head:
     packages: Mapping[str, str]
     kept_from: str | None
     """Study digest of cassettes that are kept as another recording wrote them."""
+    recorded: Callable[[bool], RecordedBy] | None
+    """From whether a tape holds replies of today to what its cassette says of the recording."""
 
 
 class Deck:
@@ -61,6 +63,8 @@ class Deck:
         packages: Package → version, as kept in each cassette.
         kept_from: Study digest of the recording that a branch continues; finished cassettes of
             that one may stand in the folder.
+        recorded: From whether a tape holds replies of today to what its cassette says of the
+            recording; `None` for cassettes that do not say it.
         check_name: Refuses a name that no cassette of the folder can have.
 
     Raises:
@@ -74,12 +78,13 @@ class Deck:
         study_digest: str,
         packages: Mapping[str, str],
         kept_from: str | None = None,
+        recorded: Callable[[bool], RecordedBy] | None = None,
         check_name: Callable[[str], None] = check_episode_id,
     ) -> None:
         make_folder(folder)
         self.folder = folder
         self._check_name = check_name
-        self._head = _Head(study_digest, dict(packages), kept_from)
+        self._head = _Head(study_digest, dict(packages), kept_from, recorded)
         self._tapes: dict[str, Tape] = {}
 
     def transport(self, inner: httpx2.AsyncBaseTransport) -> httpx2.AsyncBaseTransport:
@@ -369,6 +374,7 @@ class Tape:
             kind=combined_kind(one.kind for one in self._held.values()),
             study_digest=self._head.study_digest,
             packages=self._head.packages,
+            recorded=self._head.recorded and self._head.recorded(bool(self.paid)),
         )
         return parse_cassette(
             read_cassette_file(self._deck.folder, self.episode_id), self.episode_id

@@ -27,6 +27,12 @@ class Witness:
     models: set[str] = field(default_factory=set)
     """Those that replies name; added by whoever reads the replies."""
     standins: set[str] = field(default_factory=set)
+    days: set[str] = field(default_factory=set)
+    """First and last days of the recording that cassettes name."""
+    relays: set[str] = field(default_factory=set)
+    """Names of a user's own server that cassettes have."""
+    silent: bool = False
+    """Whether a cassette says nothing of days and names, being from before they did."""
 
     def note(self, cassette: Cassette) -> None:
         """Take in one cassette; an empty one says nothing."""
@@ -35,12 +41,20 @@ class Witness:
         self.kinds.add(cassette.kind)
         named = {one.response_headers.get(STANDIN_HEADER) for one in cassette.interactions.values()}
         self.standins |= {name for name in named if name is not None}
+        if cassette.recorded is None:
+            self.silent = True
+        else:
+            self.days |= {cassette.recorded.first, cassette.recorded.last}
+            self.relays |= {cassette.recorded.relay or ""} - {""}
 
     def join(self, other: "Witness") -> None:
         """Take in what another one gathered."""
         self.kinds |= other.kinds
         self.models |= other.models
         self.standins |= other.standins
+        self.days |= other.days
+        self.relays |= other.relays
+        self.silent |= other.silent
 
     def provenance(
         self,
@@ -51,12 +65,18 @@ class Witness:
     ) -> Provenance:
         """Say what answered. A mixture counts as a relay and says what was mixed.
 
+        What the cassettes say goes before what is given.
+
         Args:
             relay_name: What the user calls the server that answered.
             recorded_from: First day of recording, ISO date in UTC.
             recorded_to: Last day.
         """
+        if self._speak and relay_name not in self.relays:
+            relay_name = min(self.relays, default=None)
         kind, name = self._named(relay_name)
+        if self._speak:
+            recorded_from, recorded_to = min(self.days), max(self.days)
         return Provenance(
             kind=kind,
             name=name,
@@ -64,6 +84,20 @@ class Witness:
             recorded_from=recorded_from,
             recorded_to=recorded_to,
         )
+
+    @property
+    def _speak(self) -> bool:
+        """Whether the cassettes say days and names."""
+        return bool(self.days) and not self.silent
+
+    def unvouched(self, stated: Provenance) -> tuple[str, ...]:
+        """What a provenance says and no cassette does."""
+        parts = {
+            "the days of recording": not self._speak,
+            "the relay's name": stated.kind == "relay" and not self._speak,
+            "its limits": bool(stated.limits),
+        }
+        return tuple(part for part, is_open in parts.items() if is_open)
 
     def _named(self, relay_name: str | None) -> tuple[ProvenanceKind, str]:
         if self.kinds == {"stand-in"}:
@@ -77,11 +111,12 @@ class Witness:
 def relay_name(earlier: Provenance | None) -> str | None:
     """What an earlier provenance calls the user's server, without what was mixed into it.
 
-    `None` where there is none, or something else answered.
+    `None` where there is none, it was not named, or something else answered.
     """
     if earlier is None or earlier.kind != "relay":
         return None
-    return earlier.name.partition(f" ({MIXED}")[0]
+    name = earlier.name.partition(f" ({MIXED}")[0]
+    return None if name == UNNAMED else name
 
 
 def _mixture(kinds: set[ProvenanceKind]) -> str:

@@ -18,6 +18,7 @@ from tutorsim.replay.manifest import SHA256, Entry, Head, load_head, save_head
 __all__ = [
     "RETEST_FOLDER",
     "RETEST_MANIFEST_FILE",
+    "RETEST_SESSION_FILE",
     "RetestEntry",
     "RetestManifest",
     "read_retest_manifest",
@@ -28,6 +29,8 @@ __all__ = [
 
 RETEST_FOLDER: Final = "retest"
 RETEST_MANIFEST_FILE: Final = "retest.manifest.json"
+RETEST_SESSION_FILE: Final = ".retest.json"
+"""Stands in a retest's folder while it is being made."""
 RETEST_MANIFEST_SCHEMA: Final = 1
 
 

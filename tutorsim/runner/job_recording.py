@@ -17,8 +17,10 @@ from tutorsim.mechanisms.flow import CodeRun, Effect, Listen, Sent
 from tutorsim.model import Call, CallKey, Model, Reply
 from tutorsim.records import Failure, to_line
 from tutorsim.replay import Cassette, Witness
+from tutorsim.replay.cassette_file import RecordedBy
 from tutorsim.replay.episode_recording import Deck, Tape
 from tutorsim.replay.manifest import Digests
+from tutorsim.replay.provenance import relay_name
 from tutorsim.replay.recorded_call import Interaction
 from tutorsim.runner.branching import ParentEpisode
 from tutorsim.runner.cost_cap import Budget
@@ -70,6 +72,7 @@ class Taping(Generic[R, E, F]):
             study_digest=job.study_digest,
             packages=session.packages,
             kept_from=job.kept_from,
+            recorded=self._recorded_by,
         )
         self.line = Line(self.deck, study_digest=job.study_digest, budget=budget, options=options)
         self.witness = Witness()
@@ -77,6 +80,13 @@ class Taping(Generic[R, E, F]):
         """Calls that this command paid for."""
         self.done = 0
         """Pieces that are on tape."""
+
+    def _recorded_by(self, paid: bool) -> RecordedBy:
+        """What a cassette says of the recording; `paid` for one with replies of today."""
+        relay, before = self.options.relay_name, self.session.earlier
+        named = relay or relay_name(before.provenance if before else None)
+        last = self.session.today if paid or self.paid else self.session.latest
+        return RecordedBy(self.session.started, last, named)
 
     async def run(self, log: Lines) -> F:
         """Record every piece, then write manifest and log."""

@@ -1,8 +1,9 @@
 """What a manifest says, against what its cassettes and their replay give.
 
 Whatever a manifest holds that can be computed is computed: what answered, which models, packages,
-calls, outcomes and digests. Only days, the name of a server of the user's own, and what is said of
-its limits rest on its word.
+calls, outcomes and digests, and what cassettes say of days and of the name of a user's own server.
+Only what is said of its limits rests on its word; of cassettes from before they said it, days and
+name too.
 """
 
 import hashlib
@@ -15,10 +16,12 @@ from tutorsim.replay.manifest import Digests
 from tutorsim.replay.person_inputs import INPUTS_FILE, inputs_digest
 from tutorsim.replay.provenance import relay_name
 from tutorsim.replay.retest_folder import RetestManifest
+from tutorsim.replay.text_or_compressed import cassette_file, cassette_files
 
 __all__ = [
     "check_entry",
     "check_fact",
+    "check_files",
     "check_head",
     "check_origin",
     "check_provenance",
@@ -76,6 +79,31 @@ def check_provenance(manifest: Head, witness: Witness) -> None:
     ).model_copy(update={"limits": stated.limits})
     both = (stated.model_dump(), computed.model_dump())
     _compare(manifest.file, "provenance", *both, "the cassettes")
+
+
+def check_files(folder: Path, head: Head) -> None:
+    """Refuse cassettes that a head does not name, and a second form of one that it does.
+
+    Args:
+        folder: Where the head stands.
+        head: The head.
+
+    Raises:
+        RecordingError: Naming the first such file.
+    """
+    named, seen = {entry.episode_id for entry in head.episodes}, set()
+    names = sorted(path.name for path in folder.iterdir())
+    for episode_id, form in cassette_files(names):
+        if episode_id not in named or episode_id in seen:
+            path = cassette_file(folder, episode_id, form)
+            raise RecordingError(
+                f"{path} is not of the recording.",
+                why="Its episode has another file in the folder."
+                if episode_id in named
+                else f"{head.file} names no such episode.",
+                hint="Move it away, or restore the folder from version control.",
+            )
+        seen.add(episode_id)
 
 
 def check_head(manifest: Manifest, *, study_name: str, programs: int, log_sha256: str) -> None:

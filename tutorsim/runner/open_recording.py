@@ -11,12 +11,17 @@ from typing import Any, Final
 from tutorsim.catalog.wordings_kept_with_recording import WORDINGS_FILE
 from tutorsim.errors import CatalogError, RecordingError, StudyError, TaskFileError
 from tutorsim.replay import SESSION_FILE, EpisodeEntry, FastReader, Manifest, read_manifest
-from tutorsim.replay.text_or_compressed import READ_SUFFIXES, check_regular
+from tutorsim.replay.retest_folder import (
+    RETEST_MANIFEST_FILE,
+    RETEST_SESSION_FILE,
+    retest_folder,
+)
+from tutorsim.replay.text_or_compressed import READ_SUFFIXES, cassette_files, check_regular
 from tutorsim.runner.manifest_check import check_verdicts
 from tutorsim.study import EpisodeSpec
 from tutorsim.systems import LoadedStudy, load_recorded_study
 
-__all__ = ["Recording", "check_drift", "check_links", "open_recording"]
+__all__ = ["Recording", "check_drift", "check_kept", "check_links", "open_recording"]
 
 STUDY_FILE: Final = "study.toml"
 RESTORE: Final = "Restore the files from version control."
@@ -35,6 +40,8 @@ class Recording:
     """Episode id → what the manifest says of it; one for each of the grid."""
     drifted: bool
     """The recording has no wordings of its own, and those of this tutorsim are not its."""
+    without_wordings: bool
+    """It has none, though recordings of its form have."""
 
     @cached_property
     def reader(self) -> FastReader:
@@ -75,9 +82,12 @@ def open_recording(folder: Path) -> Recording:
         )
     check_verdicts(folder, manifest)
     loaded = _study_of(folder)
-    own_wordings = loaded.stored is not None
+    own_wordings, first = loaded.stored is not None, loaded.in_first_form()
+    without = not own_wordings and (
+        first is loaded or manifest.prompt_digest == loaded.prompt_digest() != first.prompt_digest()
+    )
     if not own_wordings and loaded.prompt_digest() != manifest.prompt_digest:
-        loaded = loaded.in_first_form()
+        loaded = first
     drifted = loaded.prompt_digest() != manifest.prompt_digest
     if drifted and own_wordings:
         raise RecordingError(
@@ -100,7 +110,7 @@ def open_recording(folder: Path) -> Recording:
             why=f"The manifest lists {len(entries)}, the study has {len(specs)}.",
             hint=RESTORE,
         )
-    return Recording(folder, manifest, loaded, specs, entries, drifted)
+    return Recording(folder, manifest, loaded, specs, entries, drifted, without)
 
 
 def check_drift(recording: Recording) -> None:
@@ -116,6 +126,28 @@ def check_drift(recording: Recording) -> None:
             "recording has no wordings of its own.",
             hint="`tutorsim cassette convert` of the tutorsim that recorded it adds them.",
         )
+
+
+def check_kept(recording: Recording) -> None:
+    """Refuse a recording of which a file is gone that its other files ask for.
+
+    Raises:
+        RecordingError: If its wordings are not there, or the manifest of its retest.
+    """
+    if recording.without_wordings:
+        raise _gone(recording.folder / WORDINGS_FILE, "Today's wordings happen to be the same.")
+    folder = retest_folder(recording.folder)
+    if not folder.is_dir() or (folder / RETEST_SESSION_FILE).exists():
+        return
+    names = sorted(path.name for path in folder.iterdir())
+    if RETEST_MANIFEST_FILE not in names and any(cassette_files(names)):
+        raise _gone(folder / RETEST_MANIFEST_FILE, "The calls of the retest were not played.")
+
+
+def _gone(path: Path, why: str) -> RecordingError:
+    return RecordingError(
+        f"{path} is not there.", why=why, hint="Restore the file from version control."
+    )
 
 
 def check_links(folder: Path) -> None:

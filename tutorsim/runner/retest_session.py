@@ -12,7 +12,12 @@ from pydantic import BaseModel, ConfigDict, ValidationError
 
 from tutorsim.errors import RecordingError, UsageError
 from tutorsim.replay import check_recordable, make_folder, write_atomic
-from tutorsim.replay.retest_folder import RetestManifest, read_retest_manifest, retest_folder
+from tutorsim.replay.retest_folder import (
+    RETEST_SESSION_FILE,
+    RetestManifest,
+    read_retest_manifest,
+    retest_folder,
+)
 from tutorsim.retest_flow import Design
 from tutorsim.runner.open_recording import Recording
 from tutorsim.runner.recording_session import (
@@ -24,7 +29,6 @@ from tutorsim.runner.recording_session import (
 
 __all__ = ["Held", "RetestSession", "held_retest", "open_retest_session"]
 
-SESSION_FILE: Final = ".retest.json"
 RESTORE: Final = "Restore the file from version control, or move it away to ask its calls again."
 
 
@@ -48,7 +52,7 @@ class _Begun(BaseModel):
 class RetestSession(BaseSession):
     """What stays the same over all commands that make one retest."""
 
-    file = SESSION_FILE
+    file = RETEST_SESSION_FILE
 
     earlier: RetestManifest | None
 
@@ -82,7 +86,7 @@ def open_retest_session(recording: Recording, design: Design) -> RetestSession:
         kept = {name: getattr(begun, name) for name in ("started", "latest", "packages")}
     study = recording.manifest.study_digest
     head = _Begun(study_digest=study, **vars(design), **{**kept, "latest": day})
-    write_atomic(folder / SESSION_FILE, head.model_dump_json().encode())
+    write_atomic(folder / RETEST_SESSION_FILE, head.model_dump_json().encode())
     return RetestSession(folder, **kept, today=day, earlier=earlier)
 
 
@@ -105,7 +109,7 @@ def held_retest(recording: Recording, design: Design) -> Held:
 
 
 def _begun(folder: Path) -> _Begun | None:
-    path = folder / SESSION_FILE
+    path = folder / RETEST_SESSION_FILE
     try:
         return _Begun.model_validate_json(path.read_bytes())
     except FileNotFoundError:

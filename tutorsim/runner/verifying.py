@@ -14,10 +14,15 @@ from tutorsim.records import EPISODES_FILE
 from tutorsim.replay import EpisodeEntry, Manifest, VerdictStore, Witness
 from tutorsim.replay.first_difference import first_difference
 from tutorsim.replay.manifest import Digests
-from tutorsim.replay.retest_folder import RetestManifest
+from tutorsim.replay.retest_folder import RetestManifest, retest_folder
 from tutorsim.replay.wordings_compared import Reworded, reworded
-from tutorsim.runner.manifest_check import check_entry, check_head, check_provenance
-from tutorsim.runner.open_recording import Recording, check_drift, open_recording
+from tutorsim.runner.manifest_check import (
+    check_entry,
+    check_files,
+    check_head,
+    check_provenance,
+)
+from tutorsim.runner.open_recording import Recording, check_drift, check_kept, open_recording
 from tutorsim.runner.piece_playback import Replayed
 from tutorsim.runner.replaying import OnProgress, ReaderName, replay_each
 from tutorsim.runner.retest_playing import RetestFacts, RetestPlayer, open_retest
@@ -52,6 +57,8 @@ class Verification:
     seconds: float
     """Time that the episodes took, summed."""
     findings: tuple[Finding, ...]
+    unvouched: tuple[str, ...]
+    """What the manifest says of its provenance and no cassette does."""
     reworded: tuple[Reworded, ...] | None = None
     """Wordings of today that are not the recorded ones; `None` where that was not asked."""
 
@@ -138,12 +145,14 @@ def verify(
                 again = [*_of_head(facts, clean=not again), *again]
     findings += _whole(recording, witness, digest.hexdigest(), clean=not findings)
     findings += again
+    findings += _files(recording, retest)
     return Verification(
         recording=recording,
         episodes=len(recording.specs),
         calls=calls,
         seconds=seconds,
         findings=tuple(findings),
+        unvouched=witness.unvouched(recording.manifest.provenance),
         reworded=differ,
     )
 
@@ -230,6 +239,20 @@ def _whole(
         )
     except TutorsimError as error:
         yield Finding("(manifest)", error)
+
+
+def _files(recording: Recording, retest: RetestPlayer | None) -> Iterator[Finding]:
+    """What is wrong with the files of a recording: one is gone, or there are others."""
+    checks = [partial(check_kept, recording)]
+    checks.append(partial(check_files, recording.folder, recording.manifest))
+    if retest is not None:
+        folder = retest_folder(recording.folder)
+        checks.append(partial(check_files, folder, retest.manifest))
+    for check in checks:
+        try:
+            check()
+        except TutorsimError as error:
+            yield Finding("(files)", error)
 
 
 def _differs(

@@ -298,7 +298,7 @@ class LoadedStudy:
             "repeat": spec.repeat,
             "status": "complete" if failure is None else "failed",
             "failure": failure,
-            "calls": calls.records(),
+            **calls.fields(),
         }
 
     # --- what every system can use ----------------------------------------------------------

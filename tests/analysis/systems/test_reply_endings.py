@@ -9,7 +9,7 @@ from tutorsim.analysis.systems.system_view import framed
 from tutorsim.records import CallRecord, Provenance, RunRecord, SystemSettings
 
 
-def run_of(*stop_reasons):
+def run_of(*stop_reasons, without_text=None):
     """A run of one episode, a call for each stop reason."""
     calls = tuple(
         CallRecord(
@@ -29,6 +29,7 @@ def run_of(*stop_reasons):
         variant="none",
         condition="simple",
         calls=calls,
+        without_text=without_text,
     )
     head = RunRecord(
         study=SystemSettings(name="made", system="greeting", conditions=("simple",)),
@@ -43,8 +44,8 @@ def run_of(*stop_reasons):
 
 @pytest.fixture
 def document_of():
-    def build(*stop_reasons):
-        run = run_of(*stop_reasons)
+    def build(*stop_reasons, **more):
+        run = run_of(*stop_reasons, **more)
         plain = framed(run, summary="", answers=(), sections=())
         return plain, with_reply_endings(plain, run)
 
@@ -61,6 +62,12 @@ def test_the_first_screen_counts_them_and_a_table_names_their_stage(document_of)
         ("greet", "cut off at max_tokens", 2, 2),
         ("greet", "refused", 1, 1),
     ]
+
+
+def test_a_reply_without_text_is_told_though_it_ended_as_usual(document_of):
+    _, told = document_of("end_turn", "end_turn", without_text=("2/greet/host/1",))
+    assert told.answers[0].headline == "not 1 of 2 replies"
+    assert told.sections[0].tables[0].data.rows() == [("greet", "without text", 1, 1)]
 
 
 def test_where_every_reply_has_an_end_the_document_stays(document_of):

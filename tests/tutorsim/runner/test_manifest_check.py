@@ -8,6 +8,8 @@ from typing import Any
 
 import pytest
 
+from tutorsim.replay.cassette_file import JsonText
+
 EPISODE = "sciq.ice.help_avoidant.simple"
 
 Edit = Callable[[dict[str, Any]], None]
@@ -40,6 +42,9 @@ def outcome(**fields: Any) -> Edit:
 FALSE = {
     "the API answered": provenance(kind="api", name="Anthropic API"),
     "the stand-in answered": provenance(kind="stand-in", name="tutorsim stand-in 2"),
+    "another relay": provenance(name="my proxy"),
+    "an earlier day": provenance(recorded_from="2020-01-01"),
+    "a later day": provenance(recorded_to="2030-01-01"),
     "another model": provenance(models=["claude-opus-4-5"]),
     "other packages": head(packages={"tutorsim": "9"}),
     "another name": head(study_name="other"),
@@ -92,13 +97,57 @@ def test_a_replay_writes_no_log_that_names_another_who_answered(
     assert not (into / "run.json").exists()
 
 
-def test_the_name_of_a_server_of_the_user_s_own_rests_on_the_user_s_word(
+def test_what_cassettes_from_before_do_not_say_rests_on_the_manifest_and_is_named(
     edit_manifest: Any, recorded: Any, shell: Any
 ) -> None:
-    edit_manifest(provenance(name="my proxy"))
+    assert "Only the manifest says" not in shell("verify", recorded.cassettes).out
+
+    def as_before(manifest: Any) -> None:
+        manifest["provenance"] |= {"name": "my proxy", "recorded_from": "2020-01-01"}
+        for one in manifest["episodes"]:
+            path = recorded.cassettes / f"{one['episode_id']}.json"
+            cassette = json.loads(path.read_bytes())
+            del cassette["metadata"]["tutorsim"]["recorded"]
+            path.write_text(JsonText.serialize(cassette))
+            one["cassette_sha256"] = sha256(path.read_bytes()).hexdigest()
+
+    edit_manifest(as_before)
     said = shell("verify", recorded.cassettes)
     assert said.code == 0
     assert "relay: my proxy" in said.out
+    assert "Only the manifest says the days of recording and the relay's name." in said.out
+
+
+OTHER = EPISODE.replace("simple", "ranked")
+FILES: dict[str, tuple[Callable[[Path], object], str]] = {
+    "wordings": (lambda r: (r / "wordings.toml").unlink(), "wordings.toml is not there."),
+    "retest": (
+        lambda r: (r / "retest" / "retest.manifest.json").unlink(),
+        "retest.manifest.json is not there.",
+    ),
+    "more": (
+        lambda r: (r / f"{OTHER}.json").write_text("{}"),
+        f"{OTHER}.json is not of the recording.",
+    ),
+    "twice": (
+        lambda r: (r / f"{EPISODE}.json.zst").write_bytes(b""),
+        f"{EPISODE}.json.zst is not of the recording.",
+    ),
+    "more of the retest": (
+        lambda r: (r / "retest" / f"{OTHER}.json").write_text("{}"),
+        f"{OTHER}.json is not of the recording.",
+    ),
+}
+
+
+@pytest.mark.parametrize("change", FILES)
+def test_files_that_are_gone_or_too_many_are_named(change: str, retested: Path, shell: Any) -> None:
+    do, words = FILES[change]
+    assert shell("verify", retested).code == 0
+    do(retested)
+    said = shell("verify", retested)
+    assert said.code == 4
+    assert words in said.err.replace("\n", " ")
 
 
 def test_the_requests_of_two_recordings_do_not_mix(recorded: Any, shell: Any) -> None:

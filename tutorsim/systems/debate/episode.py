@@ -429,5 +429,5 @@ def _record(
         score=score.value if score else None,
         exact=score.exact if score else None,
         readable=score.readable if score and reached.answer is not None else None,
-        calls=calls.records(),
+        **calls.fields(),
     )

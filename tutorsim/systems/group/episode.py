@@ -79,7 +79,7 @@ def _head(scene: GroupScene, failure: Failure | None, calls: CallLog) -> dict[st
         "repeat": spec.repeat,
         "status": "failed" if failure else "complete",
         "failure": failure,
-        "calls": calls.records(),
+        **calls.fields(),
         "agents": scene.group.agents,
         "learner_name": scene.group.learner_name,
         "problem": scene.task.problem,

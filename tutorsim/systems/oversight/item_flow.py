@@ -75,7 +75,7 @@ def _record(
         repeat=scene.spec.repeat,
         status="complete" if failure is None else "failed",
         failure=failure,
-        calls=calls.records(),
+        **calls.fields(),
         conversation=item.conversation,
         tutor=item.tutor,
         dialogue=item.dialogue,

@@ -197,7 +197,7 @@ def _record(
         initial_code_passed=first.code_passed if first else None,
         code_passed=last.code_passed if last else None,
         success=_succeeded(scene, last) if last and failure is None else None,
-        calls=calls.records(),
+        **calls.fields(),
     )
 
 

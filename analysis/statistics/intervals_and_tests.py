@@ -46,6 +46,7 @@ __all__ = [
     "flips_by_task",
     "holm",
     "labels_within_pairs",
+    "leave_one_out",
     "mean_over_tasks",
     "share_of_sums",
     "share_over_tasks",
@@ -314,17 +315,39 @@ def statistic_over_tasks(
     """
     names = {name: place for place, name in enumerate(sorted(set(tasks), key=repr))}
     number = len(names)
-    if number < FEWEST_TASKS:
-        return too_few_tasks(number, over)
     which = np.array([names[task] for task in tasks])
     weights = (which != np.arange(-1, number)[:, None]).astype(np.float64)
     whole, *without = statistic(weights).tolist()
+    sizes = np.bincount(which).astype(np.float64)
+    return leave_one_out(whole, without, sizes, ends=ends, over=over)
+
+
+def leave_one_out(
+    whole: float,
+    without: Sequence[float],
+    sizes: Floats,
+    *,
+    ends: tuple[float, float] = (-inf, inf),
+    over: str = "tasks",
+) -> Interval | NotEstimable:
+    """As `statistic_over_tasks`, from the values that the statistic has.
+
+    Args:
+        whole: Of all observations.
+        without: Of all but those of one task, for each task.
+        sizes: Number of observations of each task.
+        ends: Least and greatest value that the statistic can have.
+        over: What a task is called.
+    """
+    number = len(sizes)
+    if number < FEWEST_TASKS:
+        return too_few_tasks(number, over)
     if not np.isfinite([whole, *without]).all():
         return NotEstimable(f"not defined without one of the {over}")
     variance = (number - 1) / number * fsum((one - whole) ** 2 for one in without)
     if variance <= 1e-18:
         return NotEstimable(f"the same without any of the {number} {over}")
-    return _t_interval(whole, variance, np.bincount(which).astype(np.float64), ends, over)
+    return _t_interval(whole, variance, sizes, ends, over)
 
 
 def _by_task(values: Sequence[float], tasks: Sequence[Hashable]) -> tuple[Floats, Floats]:

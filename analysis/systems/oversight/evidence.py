@@ -34,7 +34,7 @@ class Evidence:
 
     Args:
         run: The run.
-        over: What intervals draw.
+        over: What intervals are over.
         reading: How the logged replies are read.
     """
 
@@ -55,7 +55,7 @@ class Evidence:
     @cached_property
     def scores(self) -> dict[str, Evaluation]:
         """Condition → scores."""
-        return evaluate(self.judged, seed=self.seed, over=self.over)
+        return evaluate(self.judged, over=self.over)
 
     @cached_property
     def differences(self) -> list[Difference]:

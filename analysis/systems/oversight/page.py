@@ -1,6 +1,6 @@
 """The summary, the report and the recount of an oversight run: every table, and where it stands."""
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from typing import Any, Final, get_args
 
 from tutorsim.analysis.charts.number_words import counted
@@ -33,6 +33,7 @@ from tutorsim.analysis.systems.oversight.reply_readings import reread_label
 from tutorsim.analysis.systems.oversight.scores import (
     BASELINES,
     HEADLINE,
+    Difference,
     Over,
     baselines,
     by_condition,
@@ -47,6 +48,7 @@ from tutorsim.analysis.systems.oversight.scores import (
     relabelled,
 )
 from tutorsim.analysis.systems.system_view import SystemRun, framed
+from tutorsim.analysis.views.condition_contrasts import chance_words, p_words
 from tutorsim.errors import UsageError
 from tutorsim.records import SystemSettings
 from tutorsim.records.oversight import LABELS, Labels, OversightRecord, gold_labels
@@ -135,7 +137,7 @@ def official(of: Evidence) -> Rows:
     and a binary prediction cannot be one of three classes. The best results are of other test
     data."""
     groups = {name: judged(rs, gold=_official_gold) for name, rs in of.conditions.items()}
-    found = evaluate(groups, seed=of.seed, over=of.over)
+    found = evaluate(groups, over=of.over)
     for (label, setting), ours in _OFFICIAL.items():
         cell = {"label": label, "setting": setting, "system": "bea_best"}
         best = {
@@ -273,7 +275,7 @@ def aggregation(of: Evidence) -> Rows:
         gold = [rules for rules, record in zip(labels, records, strict=True) if record.gold]
         base, logged = judged(records), list(map(logged_pair, records))
         groups = {rule: relabelled(base, [row[rule][:2] for row in gold]) for rule in RULES}
-        found = evaluate(groups, seed=of.seed, over=of.over, metrics=["headline"])
+        found = evaluate(groups, over=of.over, metrics=["headline"])
         tests = {row.first: row for row in differences(groups, seed=of.seed, against="lead")}
         for rule in RULES if records else ():
             pairs = [row[rule][:2] for row in labels]
@@ -573,8 +575,7 @@ def _answers(of: Evidence) -> Iterator[Answer]:
         yield Answer(
             "Which condition labels best?",
             f"{best}, headline {number(known[best])}",
-            "Mean of both macro-F1, with its interval over dialogues; intervals that overlap leave "
-            "the order open.",
+            f"Mean of both macro-F1, with its interval over {of.over}. {_chance(of.differences)}",
             "scores",
         )
     if of.has_gold and {"hpo", "single"} <= of.scores.keys():
@@ -584,7 +585,8 @@ def _answers(of: Evidence) -> Iterator[Answer]:
             gain = row.test.difference * (1 if row.first == "hpo" else -1)
             told = (
                 f"{100 * gain:+.1f} points of the headline",
-                f"p = {row.p_holm:.3f}, corrected over all pairs; {row.items} items in both.",
+                f"p = {p_words(row)} over {counted(row.test.tasks, 'dialogue')}, corrected over "
+                f"all pairs; {row.items} items in both.",
             )
         yield Answer("Is the debate better than the lead alone?", *told, "scores")
     every = [record for records in of.conditions.values() for record in records]
@@ -594,6 +596,16 @@ def _answers(of: Evidence) -> Iterator[Answer]:
         "Replies that could not be read after a second asking. They are wrong for every score.",
         "scores",
     )
+
+
+def _chance(found: Sequence[Difference]) -> str:
+    """Which differences between conditions are beyond chance over dialogues."""
+    return chance_words(found, _told, lambda row: "of the headline", over="dialogues")
+
+
+def _told(row: Difference) -> str:
+    value = row.test.difference if isinstance(row.test, PermutationTest) else 0.0
+    return f"{row.first} − {row.second} {100 * value:+.1f} points".replace("-", "−")
 
 
 def _facts(of: Evidence) -> tuple[tuple[str, str], ...]:

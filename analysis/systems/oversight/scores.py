@@ -3,15 +3,17 @@
 Everything is counted from confusion matrices, rows actual and columns predicted, with one more
 column for the unjudged: an item without a label is wrong for every score and no false positive of
 any class. The matrices of both labels stand side by side in 18 cells, and every score takes cells
-of shape (…, 18): one item set and ten thousand resamples are scored alike.
+of shape (…, 18): one item set, and each without one dialogue, are scored alike.
 
-Replies to one dialogue are not independent, so whole dialogues are drawn and swapped. Drawing items
-is what the oversight study did; it stays as a choice and says of itself that it is too narrow.
+Replies to one dialogue are not independent, so intervals are over dialogues, and tests swap whole
+ones. Intervals over items are what the oversight study has; they stay as a choice and say that they
+are too narrow.
 """
 
 from collections import Counter
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from functools import cache, lru_cache
+from dataclasses import replace
+from functools import cache
 from itertools import combinations, product
 from typing import Final, Literal, NamedTuple
 
@@ -19,13 +21,13 @@ import numpy as np
 import numpy.typing as npt
 
 from tutorsim.analysis.statistics.intervals_and_tests import (
-    FEWEST_TASKS,
-    LEVEL,
     Estimate,
     Interval,
     NotEstimable,
     PermutationTest,
     holm,
+    leave_one_out,
+    share_of_sums,
 )
 from tutorsim.records.oversight import Labels, OversightRecord
 
@@ -235,6 +237,8 @@ class Difference(NamedTuple):
     """First minus second."""
     p_holm: float | None
     """Corrected over all pairs of the metric; `None` without a test."""
+    benchmark: str = ""
+    """Items of every benchmark are compared together."""
 
 
 BASELINES: Final[Mapping[str, tuple[str, int]]] = {
@@ -254,7 +258,7 @@ def baselines(items: Sequence[Judged]) -> dict[str, Scores]:
 
 
 def _counted(items: Sequence[Judged], over: Over) -> Ints:
-    """Counts of each cluster, shape (clusters, 18); clusters by name, so that no draw depends on
+    """Counts of each cluster, shape (clusters, 18); clusters by name, so that no digit depends on
     the order of the items."""
     names = [one.conversation if over == "dialogues" else one.item for one in items]
     number = {name: place for place, name in enumerate(sorted(set(names), key=repr))}
@@ -269,7 +273,6 @@ def _counted(items: Sequence[Judged], over: Over) -> Ints:
 def evaluate(
     groups: Mapping[str, Sequence[Judged]],
     *,
-    seed: int,
     over: Over = "dialogues",
     metrics: Sequence[str] = tuple(METRICS),
 ) -> dict[str, Evaluation]:
@@ -277,17 +280,13 @@ def evaluate(
 
     Args:
         groups: Name → items with gold.
-        seed: Of the draws.
-        over: What is drawn.
-        metrics: Scores that get an interval; without any, nothing is drawn.
+        over: What intervals are over.
+        metrics: Scores that are given.
     """
     found = {}
     for name, items in groups.items():
         if items:
             cells = _counted(items, over)
-            drawn = (
-                np.concatenate([w @ cells for w in _drawn(len(cells), seed)]) if metrics else cells
-            )
             total = cells.sum(axis=0)
             confusion = {label: _confusion(total, label) for label in _CLASSES}
             found[name] = Evaluation(
@@ -295,16 +294,7 @@ def evaluate(
                 dialogues=len({one.conversation for one in items}),
                 confusion={label: matrix.astype(np.int64) for label, matrix in confusion.items()},
                 labels={label: _scores(matrix) for label, matrix in confusion.items()},
-                metrics={
-                    metric: _estimate(
-                        float(METRICS[metric](total)),
-                        METRICS[metric](drawn),
-                        len(items),
-                        len(cells),
-                        over,
-                    )
-                    for metric in metrics
-                },
+                metrics={metric: _estimate(metric, cells, over) for metric in metrics},
             )
     return found
 
@@ -314,29 +304,19 @@ def headline_of(items: Sequence[Judged]) -> float | None:
     return float(headline(_counted(items, "items").sum(axis=0))) if items else None
 
 
-@lru_cache(maxsize=2)
-def _drawn(n: int, seed: int) -> tuple[Floats, ...]:
-    """How often each of n clusters is drawn with replacement, in batches of draws."""
-    rng, found = np.random.default_rng(seed), []
-    batch = max(1, _BATCH // n)
-    for start in range(0, DRAWS, batch):
-        size = min(batch, DRAWS - start)
-        drawn = rng.integers(0, n, (size, n)) + np.arange(size)[:, None] * n
-        times = np.bincount(drawn.ravel(), minlength=size * n)
-        found.append(times.reshape(size, n).astype(np.float64))
-    return tuple(found)
-
-
-def _estimate(value: float, drawn: Floats, n: int, clusters: int, over: Over) -> Estimate:
-    """A score with its percentile interval."""
-    if clusters < FEWEST_TASKS:
-        why = f"too few {over} for an interval: {clusters}, it takes {FEWEST_TASKS}"
-        return Estimate(value, n, NotEstimable(why))
-    low, high = np.nanquantile(drawn, [(1 - LEVEL) / 2, (1 + LEVEL) / 2])
-    method = f"percentile bootstrap over {clusters} {over}, {DRAWS:,} draws"
-    if over == "items":
-        method += "; too narrow, as replies to one dialogue are not independent"
-    return Estimate(value, n, Interval(float(low), float(high), method))
+def _estimate(metric: str, cells: Ints, over: Over) -> Estimate:
+    """A score with its interval over clusters: of a share, or from leaving one cluster out."""
+    sizes = cells[:, : _CELLS["mistake"].stop].sum(axis=1).astype(np.float64)
+    value, n = float(METRICS[metric](cells.sum(axis=0))), int(sizes.sum())
+    if metric.endswith("accuracy"):
+        interval = share_of_sums(METRICS[metric](cells) * sizes, sizes, over=over).interval
+    else:
+        without = METRICS[metric](cells.sum(axis=0) - cells).tolist()
+        interval = leave_one_out(value, without, sizes, ends=(0, 1), over=over)
+    if over == "items" and isinstance(interval, Interval):
+        caution = "too narrow, as replies to one dialogue are not independent"
+        interval = replace(interval, method=f"{interval.method}; {caution}")
+    return Estimate(value, n, interval)
 
 
 def differences(
@@ -408,7 +388,8 @@ def _swap_tests(
         drawn = 0 if exact else 1  # the swaps seen are one of the draws
         for pair, difference, count in zip(pairs, observed.tolist(), beyond, strict=True):
             p = (int(count) + drawn) / (made + drawn)
-            tests[pair] = PermutationTest(difference, p, n, exact)
+            error = 0.0 if exact else (p * (1 - p) / made) ** 0.5
+            tests[pair] = PermutationTest(difference, p, n, exact, error, tasks=n)
     return tests
 
 

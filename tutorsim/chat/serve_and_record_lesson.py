@@ -25,7 +25,6 @@ from tutorsim.runner.recording_queue import RecordingOptions, check_credentials
 from tutorsim.runner.recording_session import Session, as_begun, open_session
 from tutorsim.runner.recording_stop import Stop, stop_on_interrupt
 from tutorsim.runner.run_folder_writer import check_log_folder
-from tutorsim.runner.shared_ledger import check_nobody_at_work
 from tutorsim.runner.study_recorder import record, record_episode
 from tutorsim.sandbox import Sandbox
 from tutorsim.study import EpisodeSpec
@@ -79,7 +78,6 @@ def serve_lesson(
         door = stack.enter_context(_door(chat.port, _earlier_port(cassette_dir)))
         for folder in sorted({cassette_dir.resolve(), log_dir.resolve()}):
             stack.enter_context(FolderLock(folder))
-        check_nobody_at_work(cassette_dir)
         loaded = as_begun(study, cassette_dir)
         check_log_folder(log_dir, loaded.digest())
         session = open_session(loaded, cassette_dir)

@@ -10,7 +10,6 @@ from tutorsim.cli.recording import (
     check_may_record,
     record_study,
     recording_options,
-    recording_progress,
     say_remarks,
 )
 from tutorsim.cost_plan import Plan, PriceTable, load_prices, plan
@@ -26,11 +25,6 @@ __all__ = ["emit_plan", "planned", "run", "show_plan"]
 @click.option("--log-dir", type=click.Path(path_type=Path), help="Run folder to write.")
 @click.option("--cassette-dir", type=click.Path(path_type=Path), help="Recording to write.")
 @recording_options
-@click.option(
-    "--engine",
-    metavar="dask://…",
-    help="Spread episodes over a Dask cluster: dask://HOST:PORT or dask://local?workers=N.",
-)
 @click.option("--dry-run", is_flag=True, help="Show calls, tokens and cost; send nothing.")
 @click.option("--json", "as_json", is_flag=True, help="With --dry-run: report as JSON.")
 @click.option("--seed", type=int, help="Override the study's seed.")
@@ -60,7 +54,6 @@ def run(
     dry_run: bool,
     as_json: bool,
     prices: Path | None,
-    engine: str | None,
     **options: Any,
 ) -> None:
     """Record STUDY, a TOML file or the name of a shipped study.
@@ -70,9 +63,6 @@ def run(
 
     With --batch all episodes advance wave by wave, one batch per wave. Ctrl-C leaves a batch to
     the endpoint, and the same command reads its results, for which the endpoint may take a day.
-
-    The workers of an --engine share calls in flight and cap. Each needs the credentials in its
-    own environment, and sees --cassette-dir under the same path.
 
     Exit codes: 0 done · 1 done, but episodes failed · 2 usage · 4 a folder holds a damaged or
     other recording · 5 the cap is reached · 6 the sandbox failed · 130 interrupted.
@@ -91,44 +81,7 @@ def run(
     if log_dir is None or cassette_dir is None:
         raise click.UsageError("Give --log-dir and --cassette-dir, or --dry-run.")
     check_may_record(options["record_in_ci"])
-    if engine is not None:
-        _spread(loaded, log_dir, cassette_dir, table, engine, options)
     record_study(loaded, log_dir, cassette_dir, table, options)
-
-
-def _spread(
-    loaded: LoadedStudy,
-    log_dir: Path,
-    cassette_dir: Path,
-    table: PriceTable,
-    engine: str,
-    options: dict[str, Any],
-) -> None:
-    """Have the episodes put on tape by the workers of a cluster."""
-    from tutorsim.dask_cluster import parse_engine
-    from tutorsim.runner.cluster_recording import spread
-    from tutorsim.runner.cost_cap import Budget
-    from tutorsim.runner.recording_queue import RecordingOptions
-
-    budget = Budget(table, options["max_usd"])
-    with recording_progress(budget) as (on_progress, on_warning):
-        spread(
-            loaded,
-            cassette_dir=cassette_dir,
-            log_dir=log_dir,
-            engine=parse_engine(engine),
-            level=options["level"],
-            budget=budget,
-            options=RecordingOptions(
-                max_connections=options["max_connections"],
-                max_retries=options["max_retries"],
-                timeout=options["timeout"],
-                batch=options["batch"],
-                retry_errors=options["retry_errors"],
-                on_warning=on_warning,
-                on_progress=on_progress,
-            ),
-        )
 
 
 def _overrides(options: dict[str, Any], study: Path) -> dict[str, Any]:

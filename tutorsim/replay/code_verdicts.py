@@ -62,20 +62,10 @@ class VerdictStore:
     def __init__(self, folder: Path, *, fingerprint: str | None = None) -> None:
         self._file = AppendFile(folder / VERDICTS_FILE)
         self._fingerprint = fingerprint
-        self._lines = 0
-        self._entries: dict[str, _Entry] = {}
-        self.refresh()
+        self._entries = {entry.program: entry for entry in self._read()}
 
     def __len__(self) -> int:
         return len(self._entries)
-
-    def refresh(self) -> None:
-        """Take in what is new in the file, from other processes too.
-
-        Raises:
-            RecordingError: If it is no verdict.
-        """
-        self._entries.update((entry.program, entry) for entry in self._read())
 
     def find(self, run: CodeRun) -> CodeResult | None:
         """The kept verdict on a program; `None` where it has to be judged."""
@@ -142,9 +132,7 @@ class VerdictStore:
             lines = self._file.read()
         except OSError as error:
             raise self._refused(error.strerror or str(error)) from error
-        known, self._lines = self._lines, len(lines)
-        numbered = enumerate(lines[known:], start=known + 1)
-        return [self._parsed(line, number) for number, line in numbered]
+        return [self._parsed(line, number) for number, line in enumerate(lines, start=1)]
 
     def _parsed(self, line: bytes, number: int) -> _Entry:
         try:

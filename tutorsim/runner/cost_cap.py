@@ -64,35 +64,18 @@ class Budget:
         """
         if self.max_usd is None:
             return 0.0
-        most = self.most(call)
-        self.check_cap(self._committed, self._reserved, most)
-        self._reserved += most
-        return most
-
-    def most(self, call: Call) -> float:
-        """What a call can cost at most, in US dollars; 0 where its price is unknown."""
         request = call.request
         tokens = len((request.system + request.user).encode()) + 64
-        return self.prices.cost(request.model, tokens, request.max_tokens) or 0.0
-
-    def check_cap(self, committed: float, reserved: float, most: float) -> None:
-        """Hold a call against the cap.
-
-        Args:
-            committed: Spent so far, in US dollars.
-            reserved: Set aside for calls under way.
-            most: What the call can cost at most.
-
-        Raises:
-            BudgetReached: If the call could pass the cap.
-        """
-        if self.max_usd is not None and committed + reserved + most > self.max_usd:
+        most = self.prices.cost(request.model, tokens, request.max_tokens) or 0.0
+        if self._committed + self._reserved + most > self.max_usd:
             raise BudgetReached(
                 f"The next call could pass the cap of {self.max_usd:.2f} US dollars.",
-                why=f"{committed:.4f} are spent, {reserved:.4f} are set aside for "
+                why=f"{self._committed:.4f} are spent, {self._reserved:.4f} are set aside for "
                 f"calls under way, and the next one takes at most {most:.4f}.",
                 hint="Everything paid for is kept. Give the same command with a higher --max-usd.",
             )
+        self._reserved += most
+        return most
 
     def release(self, reservation: float) -> None:
         """Give a reservation back."""
@@ -101,11 +84,6 @@ class Budget:
     def count_earlier(self, model: str, reply: Reply) -> None:
         """Count a reply of an earlier session towards the cap."""
         self._committed += self._cost(model, reply) or 0.0
-
-    @property
-    def committed(self) -> float:
-        """US dollars that count towards the cap."""
-        return self._committed
 
     def count(self, model: str, reply: Reply, *, new: bool) -> None:
         """Count a reply of the recording.

@@ -10,7 +10,6 @@ from tutorsim.records import RUN_FILE, TIMINGS_FILE
 from tutorsim.replay import MANIFEST_FILE, SESSION_FILE, VERDICTS_FILE
 from tutorsim.replay.recorded_call import is_episode_id
 from tutorsim.replay.text_or_compressed import cassette_files
-from tutorsim.runner.shared_ledger import LEDGER_FILE
 from tutorsim.systems.study_loading import STUDY_FILE
 
 __all__ = ["check_folders", "is_begun"]
@@ -22,7 +21,6 @@ _OURS: Final = (
     VERDICTS_FILE,
     MANIFEST_FILE,
     SESSION_FILE,
-    LEDGER_FILE,
 )
 
 

@@ -1,7 +1,7 @@
 """Recording a study, or the study of a branch: a job whose pieces are episodes."""
 
 import asyncio
-from collections.abc import Collection, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from contextlib import ExitStack, closing
 from pathlib import Path
 
@@ -31,11 +31,10 @@ from tutorsim.runner.recording_session import (
     open_session,
 )
 from tutorsim.runner.run_folder_writer import LogWriter, check_log_folder, run_record
-from tutorsim.runner.shared_ledger import check_nobody_at_work
 from tutorsim.sandbox import Sandbox
 from tutorsim.systems import LoadedStudy
 
-__all__ = ["RecordingOptions", "record", "record_episode", "record_part"]
+__all__ = ["RecordingOptions", "record", "record_episode"]
 
 
 def record(
@@ -79,7 +78,6 @@ def record(
         for folder in sorted({cassette_dir.resolve(), log_dir.resolve()}):
             stack.enter_context(FolderLock(folder))
         check_regular(cassette_dir, links=True)
-        check_nobody_at_work(cassette_dir)
         loaded = as_begun(loaded, cassette_dir)
         check_log_folder(log_dir, loaded.digest())
         check_folders(cassette_dir, log_dir, anew=options.anew)
@@ -91,35 +89,6 @@ def record(
         with LogWriter(log_dir) as log, closing(job.inputs):
             job.log = log
             return run_in_loop(Taping(job, session, budget, options).run(log))
-
-
-def record_part(
-    loaded: LoadedStudy,
-    session: Session,
-    *,
-    episode_ids: Collection[str],
-    verdicts: VerdictStore,
-    sandbox: Sandbox,
-    budget: Budget,
-    options: RecordingOptions,
-) -> None:
-    """Put some episodes on tape, and write nothing else: no manifest and no log.
-
-    Args:
-        loaded: The study.
-        session: The recording that the episodes are of.
-        episode_ids: Which episodes.
-        verdicts: Where verdicts are kept.
-        sandbox: Judges programs.
-        budget: Counts what is spent and keeps the cap.
-        options: How to record.
-
-    Raises:
-        TutorsimError: As `record`.
-    """
-    job = _StudyJob(loaded, session, sandbox, options, None, verdicts)
-    wanted = [piece for piece in job.pieces if piece.id in episode_ids]
-    run_in_loop(Taping(job, session, budget, options).put_on_tape(wanted))
 
 
 async def record_episode(
@@ -167,7 +136,6 @@ class _StudyJob(Job[EpisodeLine, EpisodeEntry, RunRecord]):
         sandbox: Sandbox,
         options: RecordingOptions,
         parent: Parent | None,
-        verdicts: VerdictStore | None = None,
     ) -> None:
         folder = session.folder
         self.loaded = loaded
@@ -180,7 +148,7 @@ class _StudyJob(Job[EpisodeLine, EpisodeEntry, RunRecord]):
         self.options = options
         self.parent = parent
         self.fingerprint = fingerprint_text(sandbox)
-        self.verdicts = verdicts or VerdictStore(
+        self.verdicts = VerdictStore(
             folder, fingerprint=None if session.earlier else self.fingerprint
         )
         """Those of a finished recording stay, whatever would judge its programs now."""

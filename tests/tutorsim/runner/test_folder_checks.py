@@ -19,7 +19,6 @@ OURS = (
     "tasks.sciq.jsonl",
     "sciq.ice.help_avoidant.simple.json",
     "sciq.ice.help_avoidant.simple.journal.jsonl",
-    ".ledger.json",
 )
 
 

@@ -808,19 +808,14 @@ UNSOUND = {
 
 
 @pytest.mark.costly
-@pytest.mark.parametrize(
-    "engine",
-    [(), pytest.param(("--engine", "dask://local?workers=1"), marks=pytest.mark.costly)],
-    ids=["direct", "cluster"],
-)
 @pytest.mark.parametrize("kind", UNSOUND)
 def test_a_task_that_proves_nothing_is_refused_by_name_before_the_first_call(
-    kind: str, engine: tuple[str, ...], endpoint: Any, write_grid: Any, record: Any, tmp_path: Path
+    kind: str, endpoint: Any, write_grid: Any, record: Any, tmp_path: Path
 ) -> None:
     study = write_grid(benchmarks={"humaneval": {"tasks": "programs.jsonl"}}, max_turns=0)
     programs = study.with_name("programs.jsonl")
     programs.write_text(f"{orjson.dumps(SOUND).decode()}\n{orjson.dumps(UNSOUND[kind]).decode()}\n")
-    said = record(study, *engine)
+    said = record(study)
     assert said.code == 2
     assert "1 programming task(s) cannot be judged." in said.err
     assert "bad: " in said.err

@@ -2,9 +2,11 @@
 
 from typing import Final
 
-from tutorsim.analysis.systems.debate.debate_trace import trace
-from tutorsim.analysis.systems.debate.exported_tables import TABLES
-from tutorsim.analysis.systems.debate.summary_and_report import document, recount_document
+from tutorsim.analysis.systems.debate.columns import TABLES
+from tutorsim.analysis.systems.debate.evidence import PUBLISHED
+from tutorsim.analysis.systems.debate.page import document
+from tutorsim.analysis.systems.debate.protocols import recount_document
+from tutorsim.analysis.systems.debate.trace import trace
 from tutorsim.analysis.systems.system_view import View
 from tutorsim.records.debate import DebateRecord
 
@@ -32,5 +34,5 @@ VIEW: Final = View(
     recount_without=lambda head: frozenset({"calls"}),
     outcomes={"score": _score, "decided": _decided, "turns": _turns},
     embeds=True,
-    published="tutorsim.analysis.systems.debate:published.toml",
+    published=PUBLISHED,
 )

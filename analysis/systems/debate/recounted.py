@@ -6,7 +6,7 @@ leave open, and what lies beyond its logged end. When a debate ends, and with wh
 the rule that ended it when it was recorded.
 """
 
-from collections.abc import Sequence
+from collections.abc import Hashable, Sequence
 from dataclasses import dataclass, replace
 from functools import lru_cache
 from itertools import combinations
@@ -17,12 +17,13 @@ from tutorsim.analysis.ballots.turn_profiles import Profile
 from tutorsim.analysis.identify import Identifier
 from tutorsim.analysis.statistics.intervals_and_tests import (
     Estimate,
+    Interval,
     NotEstimable,
     PermutationTest,
     flips_by_task,
     holm,
+    share_over_tasks,
 )
-from tutorsim.analysis.systems.debate.answer_scores import percent_over_tasks
 from tutorsim.records import BallotRecord
 from tutorsim.records.debate import (
     DebateRecord,
@@ -36,26 +37,6 @@ from tutorsim.records.debate import (
 from tutorsim.systems.debate.ending import End, Moment, consensus_rule, end_of, moments
 from tutorsim.vocabularies import PROTOCOLS, Protocol, Scoring
 from tutorsim.voting import AgreementReading, Majority, leaders, read_agreement, tally
-
-__all__ = [
-    "AS_LOGGED",
-    "RULES",
-    "Certainty",
-    "Changes",
-    "Contrast",
-    "Outcome",
-    "ProtocolRow",
-    "Rule",
-    "Told",
-    "accounts",
-    "accounts_of",
-    "contrasts",
-    "family",
-    "possible_outcomes",
-    "recounted",
-    "score_bounds",
-    "told",
-]
 
 Rule = Literal[
     "simple",
@@ -410,6 +391,19 @@ def _row(rule: Rule, debates: Sequence[Told]) -> ProtocolRow:
         turns=mean(one.turn or 0 for one in exact) if exact else None,
         ties=sum(one.ties for one in told),
     )
+
+
+def percent_over_tasks(
+    scores: Sequence[float], tasks: Sequence[Hashable]
+) -> Estimate | NotEstimable:
+    """Mean of scores in percent, as the share that they are of the greatest score."""
+    found = share_over_tasks([score / 100 for score in scores], tasks)
+    if isinstance(found, NotEstimable):
+        return found
+    interval = found.interval
+    if isinstance(interval, Interval):
+        interval = Interval(100 * interval.low, 100 * interval.high, interval.method)
+    return Estimate(100 * found.value, found.n, interval)
 
 
 def contrasts(

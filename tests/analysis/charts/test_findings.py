@@ -16,7 +16,7 @@ from tutorsim.analysis.charts.other_rules import agreement_figure, identificatio
 from tutorsim.analysis.charts.student_outcomes import personas_figure, scores_figure
 from tutorsim.analysis.report import voters
 from tutorsim.analysis.statistics.intervals_and_tests import Estimate, Interval, NotEstimable
-from tutorsim.analysis.systems.debate.charts import protocols_figure
+from tutorsim.analysis.systems.debate.figures import protocols
 from tutorsim.analysis.systems.debate.recounted import ProtocolRow
 
 
@@ -166,7 +166,7 @@ def test_what_was_logged_is_told_apart_from_what_was_asked_again():
 def test_bars_are_explained_where_one_is_drawn():
     def caption(score):
         row = ProtocolRow("simple", 4, 4, 4, 0, 0, 50.0, 50.0, score, 1.0, 2.0, 0)
-        return protocols_figure({"": [row]}).caption
+        return protocols(SimpleNamespace(protocols={"": [row]})).caption
 
     assert "No bars" in caption(Estimate(50.0, 4, NotEstimable("too few tasks")))
     assert "Bars are 95 % intervals" in caption(Estimate(50.0, 4, Interval(20.0, 80.0, "bca")))

@@ -15,8 +15,6 @@ from tutorsim.systems.debate.ending import End, Moment, consensus_rule, end_of, 
 from tutorsim.systems.debate.scene import DebateContext, read_text, shown_role
 from tutorsim.voting import read_agreement
 
-__all__ = ["PARADIGMS", "Discussion", "Place", "Ring", "speak", "visible"]
-
 # --- Paradigms: which messages reach which agents -------------------------------------------------
 
 

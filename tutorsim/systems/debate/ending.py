@@ -12,8 +12,6 @@ from typing import NamedTuple
 from tutorsim.records.debate import DebateSetup, EndedBy, MessageKind
 from tutorsim.voting import CONSENSUS_RULES, ConsensusRule, agreed, newest_proposal
 
-__all__ = ["End", "Moment", "consensus_rule", "end_of", "moments"]
-
 
 class Moment(NamedTuple):
     """A debate when its protocol is asked."""

@@ -43,17 +43,6 @@ from tutorsim.systems.debate.settings import BASELINES, vote_protocol
 from tutorsim.vocabularies import PROTOCOLS, Protocol
 from tutorsim.voting import Choice, Decision, decide
 
-__all__ = [
-    "CHALLENGER",
-    "SOLO",
-    "Cast",
-    "EpisodeName",
-    "challenges",
-    "debate_episode",
-    "final_vote",
-    "read_judgement",
-]
-
 # --- The end of a turn: final answers, and ballots over them --------------------------------------
 
 

@@ -35,8 +35,6 @@ from tutorsim.tasks.answer_scores import LETTERS, chosen_letter
 from tutorsim.vocabularies import AnswerKind, Protocol
 from tutorsim.voting import Choice, Decision, decide, leaders, masses_of, tally
 
-__all__ = ["Namer", "read_mallm"]
-
 _PARADIGMS: Final[Mapping[str, Paradigm]] = {
     "memory": "memory",
     "relay": "relay",

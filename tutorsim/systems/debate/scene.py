@@ -15,19 +15,6 @@ from tutorsim.records.debate import DebateSetup, PersonaRecord
 from tutorsim.systems.debate.settings import DebateSettings
 from tutorsim.systems.debate.tasks import DebateTask
 
-__all__ = [
-    "LABELS",
-    "DebateContext",
-    "ReadAnswer",
-    "ReadPersona",
-    "agent_names",
-    "read_answer",
-    "read_persona",
-    "read_text",
-    "shown_description",
-    "shown_role",
-]
-
 LABELS: Final = "PQRSTUVWXY"
 """Labels of answers on a ballot: no letter that an option of a task can have."""
 _ROLE_LENGTH: Final = 80

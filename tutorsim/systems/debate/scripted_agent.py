@@ -18,8 +18,6 @@ from tutorsim.systems.debate.tasks import BENCHMARKS, BUILTIN, DebateTask, built
 from tutorsim.tasks.answer_scores import LETTERS
 from tutorsim.voting import RULES
 
-__all__ = ["debate_reply"]
-
 _PARAGRAPH: Final = r"(.*(?:\n  .*)*)"
 _QUESTION: Final = re.compile(
     r"^Question:\n(.*?)(?=\n\nOptions:\n|\n\n.*?(?:\n\n|\Z)|\Z)", re.MULTILINE | re.DOTALL

@@ -15,22 +15,6 @@ from tutorsim.systems.debate.ending import consensus_rule
 from tutorsim.vocabularies import CUMULATIVE_BUDGET, PROTOCOLS, Protocol
 from tutorsim.voting import AgreementReading, Majority
 
-__all__ = [
-    "BASELINES",
-    "CONDITIONS",
-    "FIRST_TEXTS",
-    "MAX_AGENTS",
-    "Challenge",
-    "Condition",
-    "DebateSettings",
-    "DebateTable",
-    "DebateVariant",
-    "GivenPersona",
-    "debate_templates",
-    "idle_settings",
-    "vote_protocol",
-]
-
 MAX_AGENTS: Final = 10
 
 Condition = Literal[

@@ -33,14 +33,6 @@ from tutorsim.systems.system import CUT_OFF_REMINDER, BallotReading, CallRange, 
 from tutorsim.tasks import Task, safe_id
 from tutorsim.vocabularies import PROTOCOLS
 
-__all__ = [
-    "STAGES",
-    "DebateBenchmarks",
-    "DebateModels",
-    "DebateStudy",
-    "DebateStudyFile",
-]
-
 # --- Replies of usual length along the shortest and the longest path ------------------------------
 
 

@@ -45,24 +45,6 @@ from tutorsim.tasks.task_file_records import (
 )
 from tutorsim.vocabularies import AnswerKind
 
-__all__ = [
-    "BENCHMARKS",
-    "BUILTIN",
-    "DebateBenchmark",
-    "DebateTask",
-    "answer_kind",
-    "builtin_tasks",
-    "debate_formats",
-    "formula_size",
-    "in_drawn_order",
-    "json_rows",
-    "read_debate_tasks",
-    "rows_of",
-    "sampled",
-    "stored_text",
-    "task_of",
-]
-
 DebateBenchmark = Literal["mmlu", "mmlu_pro", "gpqa", "strategyqa", "musr", "squad2"]
 
 BENCHMARKS: Final[tuple[DebateBenchmark, ...]] = get_args(DebateBenchmark)

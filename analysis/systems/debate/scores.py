@@ -1,29 +1,111 @@
-"""The study's experiments on a run: rounds, agents, similarity of answers, challenges."""
+"""How well and how fast debates answer: by condition, by the turn of votes, by number of agents."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from statistics import mean
+from statistics import mean, stdev
 
-from tutorsim.analysis.metrics.proposal_similarity import text_similarities
-from tutorsim.analysis.metrics.text_embeddings import Embedding, embedded_similarities
 from tutorsim.analysis.statistics.intervals_and_tests import (
     Estimate,
     NotEstimable,
     mean_over_tasks,
 )
-from tutorsim.analysis.systems.debate.recounted import Changes, Rule, recounted, score_bounds
+from tutorsim.analysis.systems.debate.recounted import (
+    Changes,
+    Rule,
+    percent_over_tasks,
+    recounted,
+    score_bounds,
+)
+from tutorsim.records import BallotRecord
 from tutorsim.records.debate import DebateRecord
 
-__all__ = [
-    "ChallengeCell",
-    "SimilarityCell",
-    "Slope",
-    "agents_slopes",
-    "challenge_cells",
-    "rounds_slopes",
-    "similarities",
-    "slope",
-]
+Key = tuple[str, str, str]
+"""Benchmark, variant and condition."""
+
+
+@dataclass(frozen=True)
+class Cell:
+    """What came of the debates of one benchmark, variant and condition."""
+
+    benchmark: str
+    variant: str
+    condition: str
+    episodes: int
+    """Complete ones; all means are over them."""
+    failed: int
+    score: Estimate | NotEstimable
+    """Mean score in percent, with an interval over tasks."""
+    sd: float | None
+    """Deviation of the repeats' means (n - 1); `None` with one repeat."""
+    decided: float | None
+    """Share of debates that the protocol decided; `None` where there is nothing to decide."""
+    turns: float | None
+    unclear: int
+    """Messages that were asked for a tag and had none."""
+    abstentions: int
+    unreadable: int
+    """Answers that could not be read as an option."""
+
+
+def grouped(records: Iterable[DebateRecord]) -> dict[Key, list[DebateRecord]]:
+    """Records by benchmark, variant and condition, in the order of the grid."""
+    groups: dict[Key, list[DebateRecord]] = {}
+    for record in records:
+        groups.setdefault((record.benchmark, record.variant, record.condition), []).append(record)
+    return groups
+
+
+def cells(records: Iterable[DebateRecord]) -> list[Cell]:
+    """One cell per group of records."""
+    return [_cell(key, group) for key, group in grouped(records).items()]
+
+
+def _cell(key: Key, group: Sequence[DebateRecord]) -> Cell:
+    complete = [record for record in group if record.status == "complete"]
+    scored = [record for record in complete if record.score is not None]
+    decided = [record.decided for record in complete if record.decided is not None]
+    messages = [one for record in complete for turn in record.turns for one in turn.messages]
+    return Cell(
+        *key,
+        episodes=len(complete),
+        failed=len(group) - len(complete),
+        score=percent_over_tasks(
+            [100 * (record.score or 0.0) for record in scored],
+            [record.task_id for record in scored],
+        ),
+        sd=_deviation(scored),
+        decided=mean(decided) if decided else None,
+        turns=mean(r.turns_taken for r in complete) if any(r.turns for r in complete) else None,
+        unclear=sum(one.agreement == "unclear" for one in messages),
+        abstentions=sum(
+            ballot.ballot_status == "abstained" for record in complete for ballot in _cast(record)
+        ),
+        unreadable=sum(record.readable is False for record in complete),
+    )
+
+
+def _cast(record: DebateRecord) -> Iterator[BallotRecord]:
+    for turn in record.turns:
+        for ballots in (turn.cast, *turn.ballots_as.values()):
+            yield from ballots
+
+
+def _deviation(scored: Sequence[DebateRecord]) -> float | None:
+    repeats: dict[int, list[float]] = {}
+    for record in scored:
+        repeats.setdefault(record.repeat, []).append(100 * (record.score or 0.0))
+    means = [mean(values) for values in repeats.values()]
+    return stdev(means) if len(means) > 1 else None
+
+
+def turn_shares(group: Sequence[DebateRecord]) -> dict[int, float]:
+    """Turn → percent of debates that ended in it; the last turn holds undecided ones too."""
+    complete = [record for record in group if record.status == "complete" and record.turns]
+    last = max((record.setup.max_turns or record.turns_taken for record in complete), default=0)
+    return {
+        turn: 100 * mean(record.turns_taken == turn for record in complete)
+        for turn in range(1, last + 1)
+    }
 
 
 @dataclass(frozen=True)
@@ -123,92 +205,3 @@ def _means(scores: Mapping[str, Mapping[int, list[float]]]) -> dict[str, dict[in
         task: {number: mean(values) for number, values in by_number.items()}
         for task, by_number in scores.items()
     }
-
-
-@dataclass(frozen=True)
-class SimilarityCell:
-    """How alike the final answers of a variant's debates are, beside its score."""
-
-    benchmark: str
-    variant: str
-    debates: int
-    similarity: float
-    """Mean pairwise TF–IDF cosine of a debate's last final answers, 0 to 1."""
-    embedded: float | None
-    """The same of their sentence embeddings, −1 to 1; `None` without a model of sentences."""
-    score: float | None
-    """Mean score in percent of the debates that delivered an answer."""
-
-
-def similarities(
-    records: Sequence[DebateRecord], embedding: Embedding | None = None
-) -> list[SimilarityCell]:
-    """One cell per benchmark and variant, over debates whose agents gave final answers."""
-    kept: dict[tuple[str, str], list[tuple[DebateRecord, list[str]]]] = {}
-    for record in records:
-        answered = [turn for turn in record.turns if turn.answers]
-        if record.status == "complete" and answered:
-            texts = [answer.text for answer in answered[-1].answers.values()]
-            kept.setdefault((record.benchmark, record.variant), []).append((record, texts))
-    found = []
-    for (benchmark, variant), debates in kept.items():
-        panels = [texts for _, texts in debates]
-        means = [one for one in text_similarities(panels) if one is not None]
-        embedded: list[float | None] = []
-        if embedding is not None:
-            embedded = embedded_similarities(panels, embedding)
-        scores = [100 * record.score for record, _ in debates if record.score is not None]
-        if means:
-            score = mean(scores) if scores else None
-            alike = [one for one in embedded if one is not None]
-            found.append(
-                SimilarityCell(
-                    benchmark,
-                    variant,
-                    debates=len(means),
-                    similarity=mean(means),
-                    embedded=mean(alike) if alike else None,
-                    score=score,
-                )
-            )
-    return found
-
-
-@dataclass(frozen=True)
-class ChallengeCell:
-    """How agents judge an answer of one setting."""
-
-    setting: str
-    judged: int
-    """Judgements that could be read."""
-    unread: int
-    challenged: int
-    rises: int
-    """Challenged ones whose other answer scores more than the delivered one."""
-    falls: int
-    stays: int
-
-
-def challenge_cells(records: Sequence[DebateRecord]) -> list[ChallengeCell]:
-    """One cell per setting, over all debates that were challenged."""
-    settings = dict.fromkeys(one.setting for record in records for one in record.challenges)
-    return [_challenge_cell(setting, records) for setting in settings]
-
-
-def _challenge_cell(setting: str, records: Sequence[DebateRecord]) -> ChallengeCell:
-    pairs = [
-        (one, record.score or 0.0)
-        for record in records
-        for one in record.challenges
-        if one.setting == setting
-    ]
-    changes = [(one.score or 0.0) - before for one, before in pairs if one.challenged]
-    return ChallengeCell(
-        setting,
-        judged=sum(one.challenged is not None for one, _ in pairs),
-        unread=sum(one.challenged is None for one, _ in pairs),
-        challenged=len(changes),
-        rises=sum(change > 0 for change in changes),
-        falls=sum(change < 0 for change in changes),
-        stays=sum(change == 0 for change in changes),
-    )

@@ -9,8 +9,6 @@ from tutorsim.analysis.runs.exported_tables import PLACE, SHARED_TABLES, Table, 
 from tutorsim.records import RunRecord
 from tutorsim.records.debate import DebateRecord
 
-__all__ = ["TABLES"]
-
 Row = tuple[Any, ...]
 
 EPISODES_SCHEMA: Final = pl.Schema(

@@ -8,8 +8,6 @@ from tutorsim.analysis.systems.system_view import SystemRun
 from tutorsim.records import BallotRecord
 from tutorsim.records.debate import DebateRecord, DebateTurn, Message
 
-__all__ = ["chosen", "dialogue", "trace"]
-
 
 def trace(run: SystemRun, record: DebateRecord) -> Dialogue:
     """An episode, as `show` prints it."""

@@ -2,22 +2,25 @@
 
 import shutil
 from dataclasses import replace
+from types import SimpleNamespace
 
 import numpy as np
 import pytest
 
 from tutorsim.analysis.metrics.text_embeddings import Embedding
+from tutorsim.analysis.pages.printed import printed
 from tutorsim.analysis.report.html import to_html
 from tutorsim.analysis.report.markdown import to_markdown
 from tutorsim.analysis.runs.exported_tables import ballots_table
 from tutorsim.analysis.statistics.intervals_and_tests import Estimate, Interval, NotEstimable
 from tutorsim.analysis.systems import open_run
 from tutorsim.analysis.systems.debate import VIEW
-from tutorsim.analysis.systems.debate.charts import rounds_figure
-from tutorsim.analysis.systems.debate.debate_trace import trace
-from tutorsim.analysis.systems.debate.experiments import Slope, agents_slopes, rounds_slopes
-from tutorsim.analysis.systems.debate.published_figures import printed
-from tutorsim.analysis.systems.debate.summary_and_report import document, recount_document
+from tutorsim.analysis.systems.debate.evidence import PUBLISHED, as_printed, published
+from tutorsim.analysis.systems.debate.figures import rounds
+from tutorsim.analysis.systems.debate.page import document
+from tutorsim.analysis.systems.debate.protocols import recount_document
+from tutorsim.analysis.systems.debate.scores import Slope, agents_slopes, rounds_slopes
+from tutorsim.analysis.systems.debate.trace import trace
 from tutorsim.errors import UsageError
 from tutorsim.records import EPISODES_FILE
 
@@ -153,7 +156,7 @@ def test_a_score_falls_only_where_its_interval_leaves_out_zero(ends, said):
         Slope("x", {1: 50.0, 2: 49.0}, Estimate(-1.0, 9, Interval(low, high, "bca")), 9)
         for low, high in ends
     ]
-    assert said in rounds_figure([few, *known]).finding
+    assert said in rounds(SimpleNamespace(rounds=[few, *known])).finding
 
 
 def test_a_run_of_failed_episodes_only_has_a_summary(make_run):
@@ -248,17 +251,9 @@ def test_the_bundled_debates_show_what_can_happen(bundled):
 
 
 def test_all_printed_figures_are_there():
-    assert printed("accuracy", model="llama-3-8b", benchmark="mmlu", condition="simple")[
-        0
-    ].text == ("53.3 ± 1.8")
-    total = sum(len(printed(name)) for name in {one.quantity for one in _all_printed()})
-    assert total == 212
-
-
-def _all_printed():
-    from tutorsim.analysis.systems.debate import published_figures as module
-
-    return module._bundled()
+    [one] = published("accuracy", model="llama-3-8b", benchmark="mmlu", condition="simple")
+    assert as_printed(one) == "53.3 ± 1.8"
+    assert len(printed(PUBLISHED)) == 212
 
 
 def test_a_recount_reads_each_debate_once_and_leaves_its_ballots(bundled, bundled_log, tmp_path):

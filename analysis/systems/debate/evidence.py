@@ -1,0 +1,212 @@
+"""What a debate run's tables and charts are of, and the cells that they share."""
+
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from functools import cached_property, wraps
+from typing import Final
+
+from tutorsim.analysis.charts.number_words import counted, listed
+from tutorsim.analysis.metrics.text_embeddings import Embedding
+from tutorsim.analysis.pages.declared import Row
+from tutorsim.analysis.pages.printed import Printed, printed
+from tutorsim.analysis.statistics.intervals_and_tests import Estimate, NotEstimable
+from tutorsim.analysis.systems.debate.recounted import (
+    RULES,
+    Contrast,
+    ProtocolRow,
+    Rule,
+    Told,
+    accounts_of,
+    contrasts,
+    told,
+)
+from tutorsim.analysis.systems.debate.scores import (
+    Cell,
+    Slope,
+    agents_slopes,
+    cells,
+    rounds_slopes,
+)
+from tutorsim.records.debate import DebateRecord, DebateSetup
+from tutorsim.vocabularies import PROTOCOLS
+
+PUBLISHED: Final = "tutorsim.analysis.systems.debate:published.toml"
+STUDY_RULES: Final[tuple[Rule, ...]] = RULES[:7]
+"""The seven protocols of the debate study."""
+SOLO: Final = ("baseline", "baseline_cot", "self_refine")
+
+Rows = Iterator[Row]
+
+
+class Evidence:
+    """What the tables and charts of a run, or of one variant of it, are of.
+
+    Args:
+        records: Episodes.
+        seed: Of every draw.
+        whole: A report, beside printed figures, and no summary.
+        embedding: A model of sentences; `None` for none.
+        variant: The variant's name, where the episodes are of one.
+    """
+
+    def __init__(
+        self,
+        records: Sequence[DebateRecord],
+        *,
+        seed: int,
+        whole: bool = False,
+        embedding: Embedding | None = None,
+        variant: str = "",
+    ) -> None:
+        self.records, self.seed, self.whole = records, seed, whole
+        self.embedding, self.variant = embedding, variant
+        self.complete = [record for record in records if record.status == "complete"]
+        self.full = [record for record in self.complete if record.ended_by == "full"]
+        self.asked = self.full or [record for record in self.complete if record.turns]
+        """Debates that never stopped if there are any, otherwise every debate."""
+
+    @cached_property
+    def cells(self) -> list[Cell]:
+        """Scores by benchmark, variant and condition."""
+        return cells(self.records)
+
+    @cached_property
+    def rounds(self) -> list[Slope]:
+        """Scores by the first turn of a vote."""
+        return rounds_slopes(self.full, PROTOCOLS)
+
+    @cached_property
+    def agents(self) -> list[Slope]:
+        """Scores by number of agents."""
+        return agents_slopes(self.complete)
+
+    @cached_property
+    def variants(self) -> list["Evidence"]:
+        """Each variant's debates that are asked what every protocol makes of them."""
+        return [
+            Evidence(
+                [record for record in self.asked if record.variant == name],
+                seed=self.seed,
+                whole=self.whole,
+                variant=name,
+            )
+            for name in dict.fromkeys(record.variant for record in self.asked)
+        ]
+
+    @cached_property
+    def told(self) -> list[tuple[Told, ...]]:
+        """What every protocol makes of each debate of this variant."""
+        return [told(record) for record in self.records]
+
+    @cached_property
+    def rows(self) -> list[ProtocolRow]:
+        """What every protocol makes of the debates of this variant."""
+        return accounts_of(self.told)
+
+    @cached_property
+    def contrasts(self) -> list[Contrast]:
+        """Every two protocols of the study on the debates of this variant."""
+        return contrasts(self.told, STUDY_RULES, seed=self.seed)
+
+    @cached_property
+    def protocols(self) -> dict[str, list[ProtocolRow]]:
+        """Variant → what every protocol makes of its debates."""
+        return {one.variant: one.rows for one in self.variants}
+
+
+# --- Cells ------------------------------------------------------------------------------------
+
+
+def number(value: float | None, *, digits: int = 1) -> str:
+    """A number with so many digits; a dash if there is none."""
+    return "–" if value is None else f"{value:.{digits}f}".replace("-", "−")
+
+
+def percent(share: float | None) -> str:
+    """A share in percent; a dash if there is none."""
+    return "–" if share is None else f"{100 * share:.0f} %"
+
+
+def percent_estimate(found: Estimate | NotEstimable) -> str:
+    """A mean in percent with its interval."""
+    if isinstance(found, NotEstimable):
+        return "–"
+    text = f"{found.value:.1f}"
+    if found.low is not None and found.high is not None:
+        text += f" [{found.low:.0f}, {found.high:.0f}]"
+    return text.replace("-", "−")
+
+
+def published(quantity: str | tuple[str, ...], **cell: object) -> list[Printed]:
+    """The printed figures of a quantity whose cell has these names and values."""
+    wanted = (quantity,) if isinstance(quantity, str) else quantity
+    return [
+        one
+        for one in printed(PUBLISHED)
+        if one.quantity in wanted and all(one.cell.get(k) == v for k, v in cell.items())
+    ]
+
+
+def as_printed(one: Printed) -> str:
+    """A figure as it is printed, with its deviation."""
+    text = f"{one.value:g}" if one.sd is None else f"{one.value:.1f} ± {one.sd:.1f}"
+    return text.replace("-", "−")
+
+
+def first_printed(found: Sequence[Printed]) -> str:
+    """The first of some printed figures; a dash if there is none."""
+    return as_printed(found[0]) if found else "–"
+
+
+def slim(rows: Callable[[Evidence], Rows]) -> Callable[[Evidence], Iterable[Row]]:
+    """The rows, without their column `variant` if there is one variant only."""
+
+    @wraps(rows)
+    def slim(of: Evidence) -> Iterable[Row]:
+        found = list(rows(of))
+        if len({row["variant"] for row in found}) != 1:
+            return found
+        return [{name: row[name] for name in row if name != "variant"} for row in found]
+
+    return slim
+
+
+class Overview:
+    """What a run is of, noted record by record."""
+
+    def __init__(self) -> None:
+        self._episodes = 0
+        self._tasks: set[tuple[str, str]] = set()
+        self._conditions: dict[str, None] = {}
+        self._setups: dict[str, DebateSetup] = {}
+
+    def note(self, record: DebateRecord) -> None:
+        """Take in the next record."""
+        self._episodes += 1
+        self._tasks.add((record.benchmark, record.task_id))
+        self._conditions[record.condition] = None
+        self._setups[record.variant] = record.setup
+
+    def summary(self) -> str:
+        """How many episodes of what, in one sentence."""
+        variants, conditions = list(self._setups), list(self._conditions)
+        return (
+            f"{counted(self._episodes, 'episode')} of {counted(len(self._tasks), 'task')}: "
+            f"{counted(len(variants), 'variant')} ({listed(variants)}) under "
+            f"{counted(len(conditions), 'condition')} ({listed(conditions)})."
+        )
+
+    def facts(self) -> tuple[tuple[str, str], ...]:
+        """Each variant's settings."""
+        return tuple(
+            (f"Variant {name}", _setup_words(setup)) for name, setup in self._setups.items()
+        )
+
+
+def _setup_words(setup: DebateSetup) -> str:
+    known = f"{counted(setup.agents, 'agent')}, paradigm {setup.paradigm}"
+    if setup.max_turns is None:
+        return f"{known}; the logs say no other setting"
+    return (
+        f"{known}, at most {counted(setup.max_turns, 'turn')}, votes from turn {setup.vote_from}, "
+        f"drafting {setup.drafting}, undecided {setup.undecided}"
+    )

@@ -1,0 +1,158 @@
+"""Charts of debates: every protocol on the same debates, and scores by the first turn of a vote."""
+
+from collections.abc import Iterator
+from typing import Final
+
+import altair as alt
+import polars as pl
+
+from tutorsim.analysis.charts.figure import Drawing, inline, unchecked
+from tutorsim.analysis.charts.forms import NAMES, tips
+from tutorsim.analysis.charts.number_words import counted, listed
+from tutorsim.analysis.charts.style import ACCENT, INK, shades
+from tutorsim.analysis.pages.declared import Row, figure
+from tutorsim.analysis.statistics.intervals_and_tests import Estimate
+from tutorsim.analysis.systems.debate.evidence import Evidence
+from tutorsim.analysis.systems.debate.recounted import ProtocolRow, family
+
+_SHAPES: Final = ["circle", "square", "triangle-up", "diamond"]
+_PERCENT: Final = alt.Scale(domain=[0, 100])
+
+
+def _exact(of: Evidence) -> bool:
+    return all(row.exact == row.debates for rows in of.protocols.values() for row in rows)
+
+
+def _bars(frame: pl.DataFrame, of: Evidence) -> str:
+    """What the bars are, where one is drawn."""
+    if not _exact(of):
+        return "Bars reach from the least to the largest score that the recording leaves."
+    if frame.filter(pl.col("lower") < pl.col("upper")).is_empty():
+        return "No bars: no interval over tasks can be estimated, or all scores are alike."
+    return (
+        "Bars are 95 % intervals over tasks; their overlap says little, as all lines are of the "
+        "same debates: see the paired differences."
+    )
+
+
+def _place(row: ProtocolRow) -> tuple[float | None, float, float]:
+    """Score, lower and upper end of the bar."""
+    if isinstance(row.score, Estimate):
+        low, high = row.score.low, row.score.high
+        value = row.score.value
+        return value, value if low is None else low, value if high is None else high
+    return None, row.low or 0.0, 100.0 if row.high is None else row.high
+
+
+def _protocols_finding(frame: pl.DataFrame, of: Evidence) -> str:
+    debates = counted(int(frame.get_column("debates").max() or 0), "debate")  # type: ignore[arg-type]
+    if not _exact(of):
+        return f"What the recording leaves open for each protocol, on up to {debates} a variant"
+    first = frame.filter(pl.col("variant") == frame.get_column("variant")[0])
+    of_all = first.filter(pl.col("debates") == pl.col("debates").max()).drop_nulls("score")
+    scores = dict(of_all.select("protocol", "score").iter_rows())
+    low, high = min(scores.values()), max(scores.values())
+    if low == high:
+        return f"The same {debates}: {low:.1f} percent under every protocol that applies to all"
+    ends = [listed([n for n, score in scores.items() if score == end]) for end in (low, high)]
+    return (
+        f"The same {debates}: {low:.1f} percent right under {ends[0]}, {high:.1f} under {ends[1]}"
+    )
+
+
+@unchecked
+def _draw_protocols(frame: pl.DataFrame, of: Evidence) -> Drawing:
+    order = frame.get_column("protocol").unique(maintain_order=True).to_list()
+    numbers = [f"{name}:Q|.1f" for name in ("score", "lower", "upper")]
+    told = tips("protocol:N", *numbers, "debates:Q")
+    base = alt.Chart().encode(y=alt.Y("protocol:N", sort=order, title=None, axis=NAMES))
+    bar = base.mark_bar(height=7, opacity=0.4, color=ACCENT).encode(
+        x=alt.X("lower:Q", title="score, percent", scale=_PERCENT),
+        x2=alt.X2("upper:Q"),
+        tooltip=told,
+    )
+    dot = base.mark_point(filled=True, size=60, color=INK, opacity=1).encode(
+        x=alt.X("score:Q"), tooltip=told
+    )
+    return (
+        alt.layer(bar, dot)
+        .properties(data=inline(frame), width=300, height=alt.Step(20))
+        .facet(facet=alt.Facet("variant:N", title=None), columns=2, spacing=30)
+    )
+
+
+@figure(
+    "protocols",
+    finding=_protocols_finding,
+    method="Each protocol is applied to the logged flags, final answers and ballots, without a "
+    "call.",
+    alternative="{variant}, {protocol}: {lower:.1f} to {upper:.1f}",
+    draw=_draw_protocols,
+    without="No debate was recorded, so there is nothing to compare.",
+    bars=_bars,
+)
+def protocols(of: Evidence) -> Iterator[Row]:
+    """Mean score of every protocol on the same debates, in percent; a protocol that does not apply
+    to all of them has a smaller n in the table. {bars}"""
+    for variant, rows in of.protocols.items():
+        for row in rows:
+            if row.debates:
+                score, lower, upper = _place(row)
+                yield {
+                    "variant": variant,
+                    "protocol": row.rule.replace("_", " "),
+                    "kind": family(row.rule),
+                    "score": score,
+                    "lower": lower,
+                    "upper": upper,
+                    "debates": row.debates,
+                }
+
+
+def _rounds_finding(frame: pl.DataFrame, of: Evidence) -> str:
+    """Lines whose slope has an interval without 0."""
+    ends = [(s.slope.low, s.slope.high) for s in of.rounds if isinstance(s.slope, Estimate)]
+    known = [(low, high) for low, high in ends if low is not None and high is not None]
+    if not known:
+        return "Whether the score falls with later votes cannot be said of so few tasks"
+    lines = counted(len(known), "line")
+    falls, rises = sum(high < 0 for _, high in known), sum(low > 0 for low, _ in known)
+    if not falls + rises:
+        return f"No change of the score with later votes is beyond chance, in any of {lines}"
+    return f"With later votes the score falls in {falls} and rises in {rises} of {lines}"
+
+
+@unchecked
+def _draw_rounds(frame: pl.DataFrame, of: Evidence) -> Drawing:
+    names = frame.get_column("protocol").unique(maintain_order=True).to_list()
+    color = alt.Scale(domain=names, range=shades(len(names)))
+    shapes = [_SHAPES[at % len(_SHAPES)] for at in range(len(names))]
+    base = alt.Chart().encode(
+        x=alt.X("turn:O", title="first vote after turn", axis=alt.Axis(labelAngle=0)),
+        y=alt.Y("score:Q", title="score, percent", scale=_PERCENT),
+        color=alt.Color("protocol:N", sort=names, scale=color),
+    )
+    dots = base.mark_point(filled=True, size=60, opacity=1).encode(
+        shape=alt.Shape("protocol:N", sort=names, scale=alt.Scale(domain=names, range=shapes)),
+        tooltip=tips("protocol:N", "turn:O", "score:Q"),
+    )
+    return alt.layer(base.mark_line(opacity=0.6), dots).properties(
+        data=inline(frame), width=420, height=220
+    )
+
+
+@figure(
+    "rounds",
+    finding=_rounds_finding,
+    method="Each debate voted in every format after every turn; the recount begins later.",
+    alternative="{protocol}, first vote after turn {turn}: {score:.1f}",
+    draw=_draw_rounds,
+    without="No debate voted in every turn, so the turns cannot be compared.",
+    tasks=lambda frame, of: counted(of.rounds[0].tasks, "task"),
+)
+def rounds(of: Evidence) -> Iterator[Row]:
+    """Mean score in percent if votes begin after so many turns; every point of a line is of the
+    same debates of one variant, on {tasks}."""
+    for one in of.rounds:
+        for number, score in sorted(one.points.items()):
+            yield {"protocol": one.name, "turn": number, "score": score, "tasks": one.tasks}

@@ -1,0 +1,468 @@
+"""The summary and the report of a run of debates: every table, and where it stands."""
+
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from statistics import mean
+from typing import Any, Final, NamedTuple
+
+from tutorsim.analysis.charts.number_words import counted, listed
+from tutorsim.analysis.metrics.proposal_similarity import text_similarities
+from tutorsim.analysis.metrics.text_embeddings import embedded_similarities
+from tutorsim.analysis.pages.declared import Row, table
+from tutorsim.analysis.report.document import Answer, Document, Section, Table
+from tutorsim.analysis.systems.debate.evidence import (
+    SOLO,
+    STUDY_RULES,
+    Evidence,
+    Overview,
+    Rows,
+    as_printed,
+    first_printed,
+    number,
+    percent,
+    percent_estimate,
+    published,
+    slim,
+)
+from tutorsim.analysis.systems.debate.protocols import (
+    OF_VARIANTS,
+    deciding,
+    protocol_chance,
+    protocols_section,
+)
+from tutorsim.analysis.systems.debate.recounted import (
+    ProtocolRow,
+    family,
+)
+from tutorsim.analysis.systems.debate.scores import (
+    Cell,
+    Slope,
+    cells,
+    grouped,
+    turn_shares,
+)
+from tutorsim.analysis.systems.debate.trace import chosen, dialogue
+from tutorsim.analysis.systems.noise_floor import noise_section
+from tutorsim.analysis.systems.system_view import SystemRun, framed
+from tutorsim.analysis.views.cells import estimate
+from tutorsim.records.debate import DebateRecord
+
+# --- Scores -----------------------------------------------------------------------------------
+
+
+def _failed(of: Evidence) -> str:
+    failed = sum(cell.failed for cell in of.cells)
+    return f"{counted(failed, 'failed episode')} left out." if failed else "No episode failed."
+
+
+@table(
+    "performance",
+    "Score by benchmark, variant and condition",
+    failed=_failed,
+    printed=lambda of: " Printed: mean ± sd over three runs of the study." if of.whole else "",
+)
+@slim
+def performance(of: Evidence) -> Rows:
+    """{failed}{printed}"""
+    for cell in of.cells:
+        place = {"benchmark": cell.benchmark, "condition": cell.condition}
+        beside = {
+            f"printed {size}": first_printed(
+                published(("accuracy", "f1"), model=f"llama-3-{size.lower()}", **place)
+            )
+            for size in (("8B", "70B") if of.whole else ())
+        }
+        yield {
+            "benchmark": cell.benchmark,
+            "variant": cell.variant,
+            "condition": cell.condition,
+            "n": cell.episodes,
+            "score": percent_estimate(cell.score),
+            "sd": number(cell.sd),
+            "decided": percent(cell.decided),
+            "turns": number(cell.turns, digits=2),
+            **beside,
+        }
+
+
+@table("unread", "What could not be read")
+@slim
+def unread(of: Evidence) -> Rows:
+    """Unclear: messages without a tag that was asked for; they count as not agreeing. Abstained:
+    ballots that could not be read twice. Unreadable: delivered answers that name no option; they
+    are wrong."""
+    groups: dict[tuple[str, str], list[Cell]] = {}
+    for cell in of.cells:
+        groups.setdefault((cell.variant, cell.condition), []).append(cell)
+    for (variant, condition), found in groups.items():
+        counts = {
+            "unclear": sum(cell.unclear for cell in found),
+            "abstained": sum(cell.abstentions for cell in found),
+            "unreadable": sum(cell.unreadable for cell in found),
+        }
+        if any(counts.values()):
+            yield {"variant": variant, "condition": condition, **counts}
+
+
+@table(
+    "turns",
+    "Where debates end",
+    printed=lambda of: "Printed: Table 2 of the study." if of.whole else "",
+)
+@slim
+def turns(of: Evidence) -> Rows:
+    """{printed}"""
+    last = max((one.setup.max_turns or one.turns_taken for one in of.records), default=0)
+
+    def row(place: Sequence[str], source: str, shares: Mapping[int, str]) -> Row:
+        named = dict(zip(("benchmark", "variant", "condition"), place, strict=True))
+        each = {f"turn {turn}": shares.get(turn, "–") for turn in range(1, last + 1)}
+        return {**named, "source": source, **each}
+
+    for place, group in grouped(of.records).items():
+        shares = turn_shares(group)
+        if shares and place[2] != "full":
+            yield row(place, "this run", {turn: number(one) for turn, one in shares.items()})
+    for condition in STUDY_RULES if of.whole else ():
+        found = published("turns_to_decision", condition=condition)
+        if found:
+            texts = {int(one.cell["turn"]): as_printed(one) for one in found}
+            yield row(("mmlu", "default", condition), "printed, 8B", texts)
+
+
+@table("answerable", "F1 by kind of question")
+@slim
+def answerable(of: Evidence) -> Rows:
+    """Percent, with the 95 % interval over tasks."""
+    for kind, has_answer in (("answerable", True), ("not answerable", False)):
+        part = [
+            one
+            for one in of.complete
+            if one.answer_kind == "passage" and bool(one.gold) == has_answer
+        ]
+        for cell in cells(part):
+            if cell.condition != "full":
+                yield {
+                    "question": kind,
+                    "variant": cell.variant,
+                    "condition": cell.condition,
+                    "episodes": cell.episodes,
+                    "F1": percent_estimate(cell.score),
+                }
+
+
+def _tokens(record: DebateRecord) -> int:
+    return sum(call.input_tokens + call.output_tokens for call in record.calls)
+
+
+@table("cost", "Calls and tokens of an episode")
+@slim
+def cost(of: Evidence) -> Rows:
+    """Means over complete episodes; tokens are input and output together."""
+    groups: dict[tuple[str, str], list[DebateRecord]] = {}
+    base = {}
+    for one in of.complete:
+        groups.setdefault((one.variant, one.condition), []).append(one)
+        if one.condition == "baseline_cot":
+            base[one.benchmark, one.task_id, one.repeat] = one
+    for (variant, condition), group in groups.items():
+        pairs = [(one, base.get((one.benchmark, one.task_id, one.repeat))) for one in group]
+        beside = [(one, alone) for one, alone in pairs if alone is not None]
+
+        def factor(of_one: Callable[[DebateRecord], int], beside: Any = beside) -> str:
+            below = sum(of_one(alone) for _, alone in beside)
+            return number(sum(of_one(one) for one, _ in beside) / below if below else None)
+
+        row = {
+            "variant": variant,
+            "condition": condition,
+            "episodes": len(group),
+            "calls": number(mean(len(one.calls) for one in group)),
+            "tokens": number(mean(map(_tokens, group)), digits=0),
+            "calls × CoT": factor(lambda one: len(one.calls)),
+            "tokens × CoT": factor(_tokens),
+        }
+        if of.whole:
+            solo = condition in (*SOLO, "full")
+            found = [] if solo else published("compute_factor", family=family(condition))
+            row["printed ×"] = first_printed(found)
+        yield row
+
+
+# --- Experiments of the study -----------------------------------------------------------------
+
+
+def _slope_rows(slopes: Sequence[Slope]) -> Rows:
+    places = sorted({place for one in slopes for place in one.points})
+    for one in slopes:
+        yield {
+            "condition": one.name,
+            **{str(place): number(one.points.get(place)) for place in places},
+            "slope": estimate(one.slope, signed=True),
+            "tasks": one.tasks,
+        }
+
+
+@table("rounds", "Score by first turn of a vote")
+def rounds(of: Evidence) -> Rows:
+    """Mean scores in percent; slope by least squares in points for each further one, with its 95 %
+    interval over tasks."""
+    yield from _slope_rows(of.rounds)
+
+
+@table("agents", "Score by number of agents")
+def agents(of: Evidence) -> Rows:
+    """Mean scores in percent; slope by least squares in points for each further one, with its 95 %
+    interval over tasks."""
+    yield from _slope_rows(of.agents)
+
+
+@table(
+    "similarity",
+    "Similarity and score by variant",
+    model=lambda of: f" Sentences: by the model {of.embedding.name}." if of.embedding else "",
+)
+@slim
+def similarity(of: Evidence) -> Rows:
+    """1 is the same words in the same proportions.{model}"""
+    words, sentences = ("words", ("sentences",)) if of.embedding else ("similarity", ())
+    groups: dict[tuple[str, str], list[tuple[DebateRecord, list[str]]]] = {}
+    for record in of.complete:
+        answered = [turn for turn in record.turns if turn.answers]
+        if answered:
+            texts = [answer.text for answer in answered[-1].answers.values()]
+            groups.setdefault((record.benchmark, record.variant), []).append((record, texts))
+    for (benchmark, variant), debates in groups.items():
+        panels = [texts for _, texts in debates]
+        alike = [one for one in text_similarities(panels) if one is not None]
+        scores = [100 * record.score for record, _ in debates if record.score is not None]
+        embedded = embedded_similarities(panels, of.embedding) if of.embedding else []
+        known = [one for one in embedded if one is not None]
+        if alike:
+            yield {
+                "benchmark": benchmark,
+                "variant": variant,
+                "source": "this run",
+                "debates": len(alike),
+                words: number(mean(alike), digits=3),
+                **dict.fromkeys(sentences, number(mean(known) if known else None, digits=3)),
+                "score": number(mean(scores) if scores else None),
+            }
+    for one in published("answer_similarity"):
+        variant = one.cell["variant"]
+        found = published("accuracy", variant=variant)
+        difference = published("accuracy_difference", variant=variant)
+        note = f" ({difference[0].note})" if difference and difference[0].note else ""
+        yield {
+            "benchmark": one.cell["benchmark"],
+            "variant": variant,
+            "source": f"printed{note}",
+            "debates": None,
+            words: "–" if of.embedding else as_printed(one),
+            **dict.fromkeys(sentences, as_printed(one)),
+            "score": first_printed([score for score in found if score.where == one.where]),
+        }
+
+
+@table("challenge", "Challenged answers")
+def challenge(of: Evidence) -> Rows:
+    """Rate: percent of readable judgements that challenge. Of these, the other answer scores more
+    than the delivered one, less, or the same."""
+    settings: dict[str, list[tuple[Any, float]]] = {}
+    for record in of.complete:
+        for one in record.challenges:
+            settings.setdefault(one.setting, []).append((one, record.score or 0.0))
+    for setting, pairs in settings.items():
+        judged = sum(one.challenged is not None for one, _ in pairs)
+        changes = [(one.score or 0.0) - before for one, before in pairs if one.challenged]
+        yield {
+            "setting": setting,
+            "judged": judged,
+            "unreadable": len(pairs) - judged,
+            "rate": number(100 * len(changes) / judged if judged else None),
+            "rises": sum(change > 0 for change in changes),
+            "falls": sum(change < 0 for change in changes),
+            "stays": sum(change == 0 for change in changes),
+            "printed rate": first_printed(published("challenge_rate", setting=setting)),
+        }
+
+
+# --- Pages ------------------------------------------------------------------------------------
+
+
+class _Part(NamedTuple):
+    """A section: what it asks, its tables, and whether there is a chart of its name."""
+
+    name: str
+    title: str
+    lead: str | Callable[[Evidence], str]
+    tables: tuple[Callable[[Evidence], Table | None], ...]
+    when: Callable[[Evidence], object] = lambda of: True
+    drawn: bool = False
+
+
+_PERFORMANCE: Final = _Part(
+    "performance",
+    "Performance",
+    "How often each condition answers right. Scores are percent: accuracy, and token F1 for "
+    "squad2. In brackets the 95 % interval over tasks; sd is over repeats. An undecided "
+    "debate is scored by what was delivered, and `full` delivers nothing.",
+    (performance, unread),
+)
+_TURNS: Final = _Part(
+    "turns",
+    "Turns to decision",
+    "Percent of debates that end in each turn. The last turn also holds debates that were still "
+    "undecided.",
+    (turns,),
+)
+_COST: Final = _Part(
+    "cost",
+    "Cost",
+    "What an episode costs, and how many times that of `baseline_cot` on the same tasks.",
+    (cost,),
+    lambda of: any(record.calls for record in of.records),
+)
+_LIKENESS: Final = {
+    False: "Similarity here is the cosine of word weights (TF–IDF), the study's is of sentence "
+    "embeddings: the two scales differ.",
+    True: "Similarity is the cosine of word weights (TF–IDF), and of sentence embeddings as in the "
+    "study, whose model may be another one.",
+}
+"""Whether there is a model of sentences → what the numbers are."""
+_EXPERIMENTS: Final = (
+    _Part(
+        "rounds",
+        "Rounds",
+        "What voting would have scored with its first vote after one turn, two turns, and so on: "
+        "the same debates of one variant at every point. The study prints a slope below zero and "
+        "no numbers.",
+        (rounds,),
+        lambda of: of.full,
+        drawn=True,
+    ),
+    _Part(
+        "agents",
+        "Agents",
+        "Scores of variants that differ in the number of agents alone, on the same tasks. Each "
+        "number has debates of its own, so chance is between them. The study prints a slope above "
+        "zero and no numbers.",
+        (agents,),
+    ),
+    _Part(
+        "similarity",
+        "Similarity of answers",
+        lambda of: (
+            "Mean pairwise similarity of the agents' last final answers in a debate, beside "
+            f"the mean score. {_LIKENESS[of.embedding is not None]}"
+        ),
+        (similarity,),
+    ),
+    _Part(
+        "answerable",
+        "Answerable and not",
+        "Token F1 on passages that hold an answer, and on those that hold none, where only "
+        "`unknown` or an empty answer is right.",
+        (answerable,),
+    ),
+    _Part(
+        "challenge",
+        "Challenge",
+        "After the debate every agent judges an answer once for each setting, and gives another "
+        "one if it disagrees.",
+        (challenge,),
+    ),
+)
+_DECIDING: Final = _Part(
+    "deciding",
+    "Deciding ballots under other rules",
+    "The votes whose winner was delivered, counted under other rules as far as their ballots say. "
+    "`tutorsim recount RUN` asks more of them: orders, electorates, readings.",
+    (deciding,),
+)
+
+
+def _sections(of: Evidence, parts: Iterable[_Part]) -> Iterator[Section]:
+    for part in parts:
+        tables = tuple(made for one in part.tables if (made := one(of)) is not None)
+        figures = _drawn(part.name, of) if part.drawn else ()
+        if part.when(of) and (tables or figures):
+            lead = part.lead if isinstance(part.lead, str) else part.lead(of)
+            yield Section(part.name, part.title, lead, figures, tables)
+
+
+def _drawn(name: str, of: Evidence) -> tuple[Any, ...]:
+    from tutorsim.analysis.systems.debate import figures  # loads slowly
+
+    return (getattr(figures, name)(of),)
+
+
+def document(run: SystemRun, brief: bool) -> Document:
+    """The summary (brief) or the report (whole) of a run."""
+    of = Evidence(run.episodes, seed=run.head.study.seed, whole=not brief, embedding=run.embedding)
+    overview = Overview()
+    for record in of.records:
+        overview.note(record)
+    middle = (_COST,) if brief else (*_EXPERIMENTS, _COST)
+    sections = [*_sections(of, (_PERFORMANCE, _TURNS, *middle))]
+    if of.asked:
+        whole = () if brief else _drawn("protocols", of)
+        declared = OF_VARIANTS[:1] if brief else OF_VARIANTS
+        sections.append(protocols_section(of.variants, declared, whole))
+    if not brief:
+        sections += _sections(of, (_DECIDING,))
+    noise = noise_section(run, lambda vote: vote.form)
+    return framed(
+        run,
+        summary=overview.summary(),
+        answers=tuple(_answers(of)),
+        sections=(*sections, *([noise] if noise else [])),
+        dialogues=() if brief else tuple(dialogue(one, why) for one, why in chosen(of.complete)),
+        facts=overview.facts(),
+    )
+
+
+def _answers(of: Evidence) -> Iterator[Answer]:
+    """What a reader wants to know first."""
+    if not of.asked:
+        return
+    first = of.variants[0]
+    debates = len(first.records)
+    rows = [row for row in first.rows if row.debates == debates]
+    least = max(row.low or 0.0 for row in rows)
+    best = [row for row in rows if row.high is not None and row.high >= least]
+    worse = [row for row in rows if row not in best]
+    exact = all(row.low == row.high for row in rows)
+    if exact and not worse:
+        headline = f"None, all {least:.1f} percent"
+    elif exact or len(best) == 1:
+        headline = f"{_named(best)}, {_score(best[0])}"
+    else:
+        headline = f"Not known: {_scores(best)}"
+    others = f"The others: {_scores(worse)}. " if worse else ""
+    bound = "" if exact else "A range holds every score that the recording leaves open. "
+    same = f"{counted(debates, 'debate')} of {counted(rows[0].tasks, 'task')}"
+    yield Answer(
+        "Which protocol answers best on the same debates?",
+        headline,
+        f"{others}{bound}All were applied to the same {same}, variant {first.variant}, after the "
+        f"recording. {protocol_chance(first)}",
+        "protocols",
+    )
+
+
+def _named(rows: Sequence[ProtocolRow]) -> str:
+    return listed([row.rule.replace("_", " ") for row in rows])
+
+
+def _scores(rows: Sequence[ProtocolRow]) -> str:
+    """Scores of protocols, those with the same ones together."""
+    by_score: dict[str, list[ProtocolRow]] = {}
+    for row in rows:
+        by_score.setdefault(_score(row), []).append(row)
+    return "; ".join(f"{_named(same)} ({score})" for score, same in by_score.items())
+
+
+def _score(row: ProtocolRow) -> str:
+    """The mean score, or where it lies whatever the recording leaves open."""
+    low, high = row.low or 0.0, row.high or 0.0
+    return f"{low:.1f} percent" if low == high else f"{low:.1f} to {high:.1f} percent"

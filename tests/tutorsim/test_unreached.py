@@ -8,10 +8,12 @@ from typing import Final
 import pytest
 import vulture
 
+from tests.test_house import MODULES, _base, imported
 from tutorsim.guide import TOPICS, page
 
 ROOT: Final = Path(__file__).parents[2]
 CALLED_BY_LIBRARIES: Final = {
+    "_Pandas",  # a type whose name is a text, in an annotation
     "__getattr__",  # Python, for names of a module
     "capture_signals",  # uvicorn
     "should_exit",
@@ -46,6 +48,8 @@ DECORATED: Final = [
     "@*_validator",
     "@*_serializer",
 ]
+PLAIN: Final = {"cache", "contextmanager", "asynccontextmanager", "dataclass", "lru_cache"}
+"""Decorators that hand a definition to nobody: others make a command of it, or register it."""
 
 
 @pytest.mark.costly
@@ -64,6 +68,63 @@ def test_no_definition_is_unreached() -> None:
         and one.name not in CALLED_BY_LIBRARIES | documented
     }
     assert unreached == set()
+
+
+@pytest.mark.costly
+def test_no_definition_is_there_for_tests_alone() -> None:
+    """A name of a module is imported from it by the product, used in it, or documented."""
+    documented = {word for topic in TOPICS for word in _words(page(topic))}
+    users: dict[str, set[str]] = {}
+    for module in MODULES:
+        names = set(imported(module))
+        inside = {
+            alias.asname or alias.name: f"{_base(module, node)}.{alias.name}"
+            for node in module.nodes
+            if isinstance(node, ast.ImportFrom)
+            for alias in node.names
+        }
+        names |= {
+            f"{inside[node.value.id]}.{node.attr}"
+            for node in module.nodes
+            if isinstance(node, ast.Attribute)
+            and isinstance(node.value, ast.Name)
+            and node.value.id in inside
+        }
+        for name in names:
+            users.setdefault(name, set()).add(module.name)
+    code = {module.name: module.tree for module in MODULES}
+
+    def is_imported(module: str, name: str) -> bool:
+        """By others than its package, which may do so only to hand it on."""
+        package = module.rpartition(".")[0]
+        by = users.get(f"{module}.{name}", set())
+        handed_on = f"{package}.{name}" in users or _names(code.get(package, ast.Pass()), name)
+        return bool(by - {package}) or (package in by and handed_on)
+
+    alone = {
+        f"{module.name}.{node.name}"
+        for module in MODULES
+        for node in module.tree.body
+        if isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef | ast.ClassDef)
+        and {ast.unparse(d).partition("(")[0] for d in node.decorator_list} <= PLAIN
+        and not is_imported(module.name, node.name)
+        and not any(_names(other, node.name) for other in module.tree.body if other is not node)
+        and node.name not in CALLED_BY_LIBRARIES | documented
+    }
+    assert alone == set()
+
+
+def _names(node: ast.AST, name: str) -> bool:
+    """Whether code, an annotation among it, uses a name; a list of public names does not."""
+    if isinstance(node, ast.Module):
+        return any(_names(part, name) for part in node.body)
+    if isinstance(node, ast.Assign) and ast.unparse(node.targets[0]) == "__all__":
+        return False
+    return any(
+        (isinstance(part, ast.Name) and part.id == name)
+        or (isinstance(part, ast.Constant) and part.value == name)
+        for part in ast.walk(node)
+    )
 
 
 def _without_all(text: str) -> str:

@@ -16,7 +16,7 @@ from tutorsim.sandbox.protection_levels import (
     Limits,
     Setting,
 )
-from tutorsim.sandbox.sandbox import RULES_VERSION, Sandbox, judge_code
+from tutorsim.sandbox.sandbox import RULES_VERSION, Sandbox
 from tutorsim.sandbox.task_proof import TaskProblem, prove_tasks, require_provable
 from tutorsim.sandbox.verdict_reading import Usage
 
@@ -32,7 +32,6 @@ __all__ = [
     "Setting",
     "TaskProblem",
     "Usage",
-    "judge_code",
     "prove_tasks",
     "require_provable",
 ]

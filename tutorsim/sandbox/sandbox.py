@@ -29,7 +29,7 @@ from tutorsim.sandbox.protection_levels import (
 from tutorsim.sandbox.verdict_reading import Usage, read_aftermath
 from tutorsim.sandbox.zygote_process import Broken, Job, Zygote
 
-__all__ = ["RULES_VERSION", "Sandbox", "judge_code"]
+__all__ = ["RULES_VERSION", "Sandbox"]
 
 RULES_VERSION: Final = 3
 """Raised whenever the same program could get another verdict, reason or extracted code."""
@@ -268,17 +268,6 @@ class Sandbox:
 
 def _on_linux() -> bool:
     return sys.platform == "linux"
-
-
-def judge_code(run: CodeRun, *, level: Setting = "auto") -> CodeResult:
-    """Judge one student's message in a sandbox opened for it alone.
-
-    Raises:
-        SandboxUnavailable: If this machine cannot offer the level.
-        SandboxError: If the sandbox failed twice.
-    """
-    with Sandbox(level, workers=1) as sandbox:
-        return sandbox.judge(run)
 
 
 def _workers(wanted: int | None, limits: Limits, ceiling: int | None) -> int:

@@ -1,10 +1,10 @@
 """Named projections, exactly as named."""
 
+from tests.reference.projection import project
 from tests.reference.truth import apportioned
 from tutorsim.analysis.ballots.turn_profiles import Masses, Profile
 from tutorsim.analysis.counting.ballot_projection import (
     AS_CAST,
-    project,
     projected_winners,
     projection_name,
 )

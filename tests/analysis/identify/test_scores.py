@@ -9,9 +9,10 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from tests.reference import scores as plain
+from tests.reference.projection import project
 from tutorsim.analysis.ballots.distinct_panels import DistinctPanels
 from tutorsim.analysis.ballots.turn_profiles import Profile
-from tutorsim.analysis.counting.ballot_projection import project, projected_winners
+from tutorsim.analysis.counting.ballot_projection import projected_winners
 from tutorsim.analysis.counting.rules_in_arrays import ProjectedPanels
 from tutorsim.analysis.counting.scores import RankVector
 from tutorsim.analysis.identify import NEVER, READINGS_OF_TIES, Identifier

@@ -8,7 +8,6 @@ from tutorsim.analysis.runs.exported_tables import (
     TABLES,
     ballots_table,
     run_id,
-    turns_table,
 )
 from tutorsim.voting import RichBallot
 
@@ -77,7 +76,7 @@ def test_a_failed_episode_is_listed_and_adds_no_turns(log: list[Any], run_record
 
 
 def test_a_turn_says_how_it_was_decided_and_what_followed(log: list[Any], run_record: Make) -> None:
-    [row] = turns_table(log, run=run_record()).rows(named=True)
+    [row] = TABLES["turns"].frame(log, run_record()).rows(named=True)
     assert row["run_id"] == "made-up-bbbbbbbbbbbb" == run_id(run_record())
     # S 5, MI 5 in the final vote; MI in the tie round. The attempt after it is unscored.
     assert (row["protocol"], row["winner"], row["decided_by"], row["tie_round"]) == (

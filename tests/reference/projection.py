@@ -1,0 +1,17 @@
+"""Plain oracle of the projection of many panels at once: one profile, ballot by ballot."""
+
+from tutorsim.analysis.ballots.ballot_levels import levels_of
+from tutorsim.analysis.ballots.turn_profiles import Profile
+from tutorsim.analysis.counting.ballot_projection import Projected, counted_form, projected_masses
+from tutorsim.analysis.counting.rule_definitions import Rule, ballot_format
+
+__all__ = ["project"]
+
+
+def project(profile: Profile, target: Rule, *, budget: int) -> Projected:
+    """Project every ballot cast; abstentions stay out."""
+    plain, form = profile.under(ballot_format(target)), counted_form(target)
+    masses = tuple(projected_masses(b, plain.rule, form, budget) for b in plain.cast)
+    orders = (levels_of(b) for b in plain.cast)
+    rankings = (tuple(tuple(str(c) for c in level) for level in order) for order in orders)
+    return Projected(masses, tuple(rankings))

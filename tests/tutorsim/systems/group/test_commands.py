@@ -109,6 +109,7 @@ def test_show_tells_thoughts_and_scores(log, shell):
     said = shell("show", log, "lesson.run.tom_average.self_select")
     assert said.code == 0
     assert "chosen" in said.out
+    assert "Next speaker  (after event 1)\n  Bob had the highest score" in said.out
     duel = shell("show", log, "scenario.football.none.duel")
     assert "by self-selection" in duel.out
     assert "Judge" in duel.out

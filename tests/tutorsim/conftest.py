@@ -13,6 +13,7 @@ import sys
 import threading
 from collections import Counter
 from collections.abc import Callable, Iterator, Mapping
+from contextlib import nullcontext
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, NamedTuple
@@ -301,6 +302,15 @@ def no_waiting() -> Iterator[None]:
     yield
     signal.setitimer(signal.ITIMER_REAL, 0)
     signal.signal(signal.SIGALRM, before)
+
+
+@pytest.fixture(params=["fast", "sdk"])
+def reader(request: pytest.FixtureRequest) -> Iterator[str]:
+    """What plays recordings in a test: the product's reader, then the oracle."""
+    from tests.reference.replay_through_sdk import through_the_sdk
+
+    with through_the_sdk() if request.param == "sdk" else nullcontext():
+        yield request.param
 
 
 @pytest.fixture

@@ -7,6 +7,7 @@ from typing import Any
 
 import pytest
 
+from tests.reference.replay_through_sdk import through_the_sdk
 from tutorsim.records import CallRecord, odd_stops, read_episodes, read_run, stop_counts
 from tutorsim.records.kernel_record import BaseRecord
 
@@ -102,7 +103,8 @@ def test_a_reply_that_was_cut_off_is_asked_for_once_more(
     assert b"was cut off. Reply again from the start" in body
     assert read_run(log).panel.ask_cut_off_again
     assert shell("verify", cassettes).code == 0
-    assert shell("verify", cassettes, "--reader", "sdk").code == 0
+    with through_the_sdk():
+        assert shell("verify", cassettes).code == 0
 
 
 def test_a_setting_turns_that_off(cut_off: Any, endpoint: Any, shell: Any) -> None:

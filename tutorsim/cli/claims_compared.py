@@ -152,16 +152,13 @@ def _of_that_name(claims: Path) -> list[Path]:
     return [claims.with_name(claims.name.removesuffix(ENDING) + form) for form in (".html", ".md")]
 
 
-def claimed_of(
-    wanted: Wanted, recording: Path, *, workers: int | None = None, sdk: bool = False
-) -> Claimed:
+def claimed_of(wanted: Wanted, recording: Path, *, workers: int | None = None) -> Claimed:
     """Compute numbers again from the run that a recording replays to.
 
     Args:
         wanted: What to check.
         recording: The recording, which is replayed to a temporary folder.
         workers: Processes; `None` takes as many as pay off.
-        sdk: Play it through the real client.
 
     Raises:
         CheckFailed: If the claims are of another recording, or no number has an id.
@@ -173,7 +170,7 @@ def claimed_of(
     if wanted.file is not None:
         _check_recording(wanted.path, wanted.file, digest, "recording")
     with tempfile.TemporaryDirectory(prefix="tutorsim-") as folder:
-        run = replay_into(recording, Path(folder), reader="sdk" if sdk else "fast", workers=workers)
+        run = replay_into(recording, Path(folder), workers=workers)
         return claimed(wanted, run)
 
 

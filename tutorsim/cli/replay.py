@@ -30,13 +30,6 @@ __all__ = ["replay"]
     type=click.IntRange(1, 256),
     help="Processes; as many as pay off by default. The bytes written are the same.",
 )
-@click.option(
-    "--reader",
-    type=click.Choice(["fast", "sdk"]),
-    default="fast",
-    show_default=True,
-    help="`sdk` plays through the real client and vcrpy.",
-)
 @click.option("--reexecute", is_flag=True, help="Run the recorded programs again and compare.")
 @click.option(
     "--sandbox", "level", default="auto", show_default=True, help="Sandbox level for --reexecute."
@@ -45,7 +38,6 @@ def replay(
     cassette_dir: Path,
     log_dir: Path,
     workers: int | None,
-    reader: str,
     reexecute: bool,
     level: Setting,
 ) -> None:
@@ -67,7 +59,6 @@ def replay(
         run, changes = play(
             cassette_dir,
             log_dir=log_dir,
-            reader="sdk" if reader == "sdk" else "fast",
             workers=workers,
             sandbox=sandbox,
             on_progress=count,

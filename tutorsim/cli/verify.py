@@ -58,7 +58,6 @@ SHOWN = 20
 )
 @markdown_option
 @click.option("--workers", type=click.IntRange(1, 256), help="Processes.")
-@click.option("--reader", type=click.Choice(["fast", "sdk"]), default="fast", show_default=True)
 @click.option(
     "--json",
     "as_json",
@@ -80,7 +79,6 @@ def verify(
     against: Path | None,
     wordings: str,
     workers: int | None,
-    reader: str,
     as_json: bool,
 ) -> None:
     """Replay CASSETTE_DIR and compare every episode with the digest of the recording.
@@ -121,7 +119,6 @@ def verify(
     with counted("episodes") as count:
         result = check(
             cassette_dir,
-            reader="sdk" if reader == "sdk" else "fast",
             workers=workers,
             against=against,
             wordings="current" if wordings == "current" else "recorded",
@@ -133,7 +130,7 @@ def verify(
     if asked is not None and not result.exit_code:
         from tutorsim.cli.claims_compared import claimed_of
 
-        found = claimed_of(asked, cassette_dir, workers=workers, sdk=reader == "sdk")
+        found = claimed_of(asked, cassette_dir, workers=workers)
     if markdown is not None:
         add_markdown(markdown, _markdown(result) + (f"\n{found.markdown()}" if found else ""))
     if as_json:

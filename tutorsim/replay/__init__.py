@@ -1,8 +1,8 @@
 """Recordings: making them, replaying them, and knowing what is in them.
 
 What replays without the SDK and vcrpy can be had from here. Recording is in
-`tutorsim.replay.episode_recording`, replay through the SDK in `tutorsim.replay.replay_through_sdk`,
-and what `tutorsim cassette` shows in `tutorsim.replay.inventory`; importing those takes longer.
+`tutorsim.replay.episode_recording`, and what `tutorsim cassette` shows in
+`tutorsim.replay.inventory`; importing those takes longer.
 """
 
 from tutorsim.replay.cassette_file import Cassette, read_cassette

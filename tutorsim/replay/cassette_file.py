@@ -108,11 +108,6 @@ class JsonText:
         text = _INDENT.sub(lambda found: found[0][: 1 + len(found[0]) // 2], text)
         return _ESCAPED.sub(lambda found: f"\\u{ord(found[0]):04x}", text) + "\n"
 
-    @staticmethod
-    def deserialize(text: str) -> Any:
-        """Read a cassette's content back."""
-        return orjson.loads(text)
-
 
 class _WholeFiles:
     """vcrpy persister: UTF-8 in any locale, and no half-written file."""

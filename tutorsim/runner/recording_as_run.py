@@ -2,14 +2,10 @@
 
 import shutil
 from pathlib import Path
-from typing import TYPE_CHECKING
 
 from tutorsim.records import RUN_FILE
 from tutorsim.records.ratings import RATINGS_FILE
 from tutorsim.replay import MANIFEST_FILE
-
-if TYPE_CHECKING:
-    from tutorsim.runner.replaying import ReaderName
 
 __all__ = ["is_recording", "replay_into"]
 
@@ -19,9 +15,7 @@ def is_recording(path: Path) -> bool:
     return (path / MANIFEST_FILE).is_file() and not (path / RUN_FILE).is_file()
 
 
-def replay_into(
-    recording: Path, folder: Path, *, reader: "ReaderName" = "fast", workers: int | None = None
-) -> Path:
+def replay_into(recording: Path, folder: Path, *, workers: int | None = None) -> Path:
     """Replay a recording to a run folder of its own name inside `folder`.
 
     What people said of the recording goes with it.
@@ -29,7 +23,6 @@ def replay_into(
     Args:
         recording: The recording.
         folder: Where the run folder is made.
-        reader: What reads the cassettes.
         workers: Processes; `None` takes as many as pay off.
 
     Raises:
@@ -38,7 +31,7 @@ def replay_into(
     from tutorsim.runner.replaying import replay
 
     run = folder / recording.resolve().name
-    replay(recording, log_dir=run, reader=reader, workers=workers)
+    replay(recording, log_dir=run, workers=workers)
     if (recording / RATINGS_FILE).is_file():
         shutil.copyfile(recording / RATINGS_FILE, run / RATINGS_FILE)
     return run

@@ -7,19 +7,18 @@ from collections.abc import Callable, Coroutine, Iterator, Sequence
 from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Literal
+from typing import TYPE_CHECKING, Any
 
 from tutorsim.errors import MissingCallError
 from tutorsim.flow_drivers import at_once
 from tutorsim.records import EpisodeLine, RunRecord, uncollected
-from tutorsim.replay import FolderLock, Reader, VerdictStore, Witness
+from tutorsim.replay import FolderLock, VerdictStore, Witness
 from tutorsim.replay.person_inputs import InputStore
 from tutorsim.runner.job import Lines, study_piece
 from tutorsim.runner.machine_facts import machine_facts
 from tutorsim.runner.manifest_check import check_provenance
 from tutorsim.runner.open_recording import Recording, check_drift, open_recording
 from tutorsim.runner.piece_playback import Replayed, Source, VerdictChange, play, played
-from tutorsim.runner.playback_reader import open_reader
 from tutorsim.runner.retest_log import RetestLog
 from tutorsim.runner.retest_playing import open_retest
 from tutorsim.runner.run_folder_writer import LogWriter, check_log_folder, remove_retest, run_record
@@ -32,7 +31,6 @@ if TYPE_CHECKING:  # a replay judges nothing, and one process needs no pool
 
 __all__ = [
     "OnProgress",
-    "ReaderName",
     "default_workers",
     "replay",
     "replay_each",
@@ -41,9 +39,6 @@ __all__ = [
 
 OnProgress = Callable[[int, int], None]
 """Told how many of how many episodes are done."""
-
-ReaderName = Literal["fast", "sdk"]
-"""`fast` reads cassettes directly; `sdk` goes through the real client and vcrpy's playback."""
 
 CHUNK = 6
 """Episodes that a process takes at a time; at the end, the others wait for as long as three."""
@@ -55,7 +50,6 @@ def replay(
     folder: Path,
     *,
     log_dir: Path,
-    reader: ReaderName = "fast",
     workers: int | None = None,
     sandbox: "Sandbox | None" = None,
     on_progress: OnProgress = lambda done, total: None,
@@ -65,7 +59,6 @@ def replay(
     Args:
         folder: The recording.
         log_dir: The run folder to write.
-        reader: How cassettes are read; the bytes written are the same.
         workers: Processes; the bytes written are the same for any number. `None` takes as many
             as pay off.
         sandbox: Runs recorded programs again, for comparison; the log keeps recorded verdicts.
@@ -87,10 +80,10 @@ def replay(
         stack.enter_context(FolderLock(log_dir))
         check_log_folder(log_dir, recording.manifest.study_digest)
         log = stack.enter_context(LogWriter(log_dir))
-        retest = stack.enter_context(open_retest(recording, sdk=reader == "sdk"))
+        retest = open_retest(recording)
         again = RetestLog()
         for one in replay_each(
-            recording, reader=reader, workers=workers, sandbox=sandbox, on_progress=on_progress
+            recording, workers=workers, sandbox=sandbox, on_progress=on_progress
         ):
             _add(log, one)
             witness.join(one.witness or Witness())
@@ -124,7 +117,6 @@ def _add(log: Lines, one: Replayed) -> None:
 def replay_each(
     recording: Recording,
     *,
-    reader: ReaderName = "fast",
     workers: int | None = 1,
     sandbox: "Sandbox | None" = None,
     with_entries: bool = False,
@@ -132,19 +124,16 @@ def replay_each(
 ) -> Iterator[Replayed]:
     """Replay every episode, in grid order; an episode that fails does not end the others.
 
-    A sandbox and the `sdk` reader work in this process, whatever the number of workers.
+    A sandbox works in this process, whatever the number of workers.
 
     Args:
         recording: The recording.
-        reader: How cassettes are read.
         workers: Processes; `None` takes as many as pay off.
         sandbox: Runs recorded programs again, for comparison.
         with_entries: Also compute what the manifest should say of each episode.
         on_progress: Told after each episode how many of how many are done.
     """
-    replayed = _replayed(
-        recording, reader=reader, workers=workers, sandbox=sandbox, with_entries=with_entries
-    )
+    replayed = _replayed(recording, workers=workers, sandbox=sandbox, with_entries=with_entries)
     for done, one in enumerate(replayed, start=1):
         on_progress(done, len(recording.specs))
         yield one
@@ -153,16 +142,13 @@ def replay_each(
 def _replayed(
     recording: Recording,
     *,
-    reader: ReaderName,
     workers: int | None,
     sandbox: "Sandbox | None",
     with_entries: bool,
 ) -> Iterator[Replayed]:
     if workers is None:
         workers = default_workers(len(recording.specs))
-    if reader == "sdk":
-        return _through_the_sdk(recording, sandbox, with_entries=with_entries)
-    source = _source(recording, recording.reader, sandbox)
+    source = _source(recording, sandbox)
     work = _Work(recording, source, with_entries)
     indices = range(len(recording.specs))
     if sandbox is not None or min(workers, -(-len(indices) // CHUNK)) <= 1:
@@ -170,11 +156,11 @@ def _replayed(
     return _side_by_side(work, indices, workers)
 
 
-def _source(recording: Recording, reader: Reader, sandbox: "Sandbox | None" = None) -> Source:
+def _source(recording: Recording, sandbox: "Sandbox | None" = None) -> Source:
     """Where the effects of a recording's episodes are answered from."""
     return Source(
         head=recording.manifest,
-        reader=reader,
+        reader=recording.reader,
         parent_study=recording.parent_study,
         verdicts=VerdictStore(recording.folder),
         inputs=InputStore(recording.folder),
@@ -202,15 +188,6 @@ def _in_this_process(work: _Work, indices: Sequence[int]) -> Iterator[Replayed]:
         with uncollected():
             one = at_once(work.play(work.recording.specs[index]))
         yield one
-
-
-def _through_the_sdk(
-    recording: Recording, sandbox: "Sandbox | None", *, with_entries: bool
-) -> Iterator[Replayed]:
-    with open_reader(recording.folder, sdk=True) as (reader, run):
-        work = _Work(recording, _source(recording, reader, sandbox), with_entries)
-        for spec in recording.specs:
-            yield run(work.play(spec))
 
 
 def _side_by_side(work: _Work, indices: range, workers: int) -> Iterator[Replayed]:
@@ -299,7 +276,7 @@ def replay_episode(recording: Recording, episode_id: str) -> EpisodeLine:
             f"The recording has no episode {episode_id!r}.",
             hint=f"`tutorsim cassette show {recording.folder}` lists its episodes.",
         )
-    source = _source(recording, recording.reader)
+    source = _source(recording)
     piece = study_piece(recording.loaded, recording.spec(episode_id))
     return at_once(played(source, piece, recording.entries[episode_id])).record
 

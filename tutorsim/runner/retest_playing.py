@@ -1,16 +1,15 @@
 """Playing the retest of a recording: the pieces of a job of its own, beside the study's."""
 
-from collections.abc import Iterator
-from contextlib import contextmanager
 from dataclasses import dataclass
 from functools import lru_cache
 from typing import Any
 
 from tutorsim.errors import RecordingError, TutorsimError
+from tutorsim.flow_drivers import at_once
 from tutorsim.mechanisms.retest_prompts import AskedTogether
 from tutorsim.model import CallKey
 from tutorsim.records import EpisodeLine
-from tutorsim.replay import Witness
+from tutorsim.replay import FastReader, Witness
 from tutorsim.replay.retest_folder import (
     RetestEntry,
     RetestManifest,
@@ -21,7 +20,6 @@ from tutorsim.retest_flow import Design, drawn_turns
 from tutorsim.runner.manifest_check import check_fact, check_provenance
 from tutorsim.runner.open_recording import Recording, check_links
 from tutorsim.runner.piece_playback import Replayed, Source, play
-from tutorsim.runner.playback_reader import Run, open_reader
 from tutorsim.runner.retest_log import RetestLog
 from tutorsim.runner.retest_piece import asked_again, retest_piece
 
@@ -50,19 +48,15 @@ class RetestPlayer:
         recording: The recording that it is of.
         manifest: Its manifest.
         source: Where its calls are answered from.
-        run: Runs a step that the reader may wait in.
     """
 
-    def __init__(
-        self, recording: Recording, manifest: RetestManifest, source: Source, run: Run
-    ) -> None:
+    def __init__(self, recording: Recording, manifest: RetestManifest, source: Source) -> None:
         self.recording = recording
         self.manifest = manifest
         self.entries = {entry.episode_id: entry for entry in manifest.episodes}
         self.asked = lru_cache(maxsize=1)(self._asked)
         """From an episode to what was asked again of it."""
         self._source = source
-        self._run = run
 
     def record_of(self, line: str) -> EpisodeLine:
         """The record of a log line of the recording."""
@@ -83,9 +77,7 @@ class RetestPlayer:
             return Replayed(name, None, error, 0.0)
         chosen = [one for one in sets if one.stage in design.stages]
         piece = retest_piece(self.recording, design, name, chosen)
-        step = play(self._source, piece, self.entries[name], with_entry=with_entry)
-        replayed: Replayed = self._run(step)
-        return replayed
+        return at_once(play(self._source, piece, self.entries[name], with_entry=with_entry))
 
     def _asked(self, episode_id: str) -> _Asked:
         entry: RetestEntry = self.entries[episode_id]
@@ -177,13 +169,8 @@ class RetestFacts:
         check_provenance(head, self._witness)
 
 
-@contextmanager
-def open_retest(recording: Recording, *, sdk: bool = False) -> Iterator[RetestPlayer | None]:
+def open_retest(recording: Recording) -> RetestPlayer | None:
     """Open the finished retest of a recording; `None` where it has none.
-
-    Args:
-        recording: The recording.
-        sdk: Play through the real client and vcrpy.
 
     Raises:
         RecordingError: If its manifest is damaged, or names another recording.
@@ -192,8 +179,7 @@ def open_retest(recording: Recording, *, sdk: bool = False) -> Iterator[RetestPl
     check_links(folder)
     manifest = read_retest_manifest(folder)
     if manifest is None:
-        yield None
-        return
+        return None
     if manifest.recording_digest != recording.manifest.recording_digest():
         raise RecordingError(
             f"{folder} is the retest of another recording.",
@@ -201,5 +187,4 @@ def open_retest(recording: Recording, *, sdk: bool = False) -> Iterator[RetestPl
             hint=f"`tutorsim retest {recording.folder}` asks what is missing; "
             "or move the folder away.",
         )
-    with open_reader(folder, sdk=sdk) as (reader, run):
-        yield RetestPlayer(recording, manifest, Source(manifest, reader), run)
+    return RetestPlayer(recording, manifest, Source(manifest, FastReader(folder)))

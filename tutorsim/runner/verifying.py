@@ -24,7 +24,7 @@ from tutorsim.runner.manifest_check import (
 )
 from tutorsim.runner.open_recording import Recording, check_drift, check_kept, open_recording
 from tutorsim.runner.piece_playback import Replayed
-from tutorsim.runner.replaying import OnProgress, ReaderName, replay_each
+from tutorsim.runner.replaying import OnProgress, replay_each
 from tutorsim.runner.retest_playing import RetestFacts, RetestPlayer, open_retest
 from tutorsim.systems import System
 
@@ -94,7 +94,6 @@ class Verification:
 def verify(
     folder: Path,
     *,
-    reader: ReaderName = "fast",
     workers: int | None = None,
     against: Path | None = None,
     wordings: WordingsName = "recorded",
@@ -106,7 +105,6 @@ def verify(
 
     Args:
         folder: The recording.
-        reader: How cassettes are read.
         workers: Processes; `None` takes as many as pay off.
         against: A run folder of the recording, to name the field in which a line differs.
         wordings: Whose wordings the calls are made of.
@@ -126,23 +124,21 @@ def verify(
     seconds, witness, digest = 0.0, Witness(), hashlib.sha256()
     calls = sum(entry.calls for entry in recording.manifest.episodes)
     again: list[Finding] = []
-    with open_retest(recording, sdk=reader == "sdk") as retest:
-        facts = None if retest is None else RetestFacts(retest)
-        for one in replay_each(
-            recording, reader=reader, workers=workers, with_entries=True, on_progress=on_progress
-        ):
-            seconds += one.seconds
-            witness.join(one.witness or Witness())
-            digest.update(f"{one.line}\n".encode())
-            entry = recording.entries[one.episode_id]
-            differs = partial(_differs, one, entry, logged, recording.loaded.system)
-            findings += _checked(one, entry, recording.manifest, differs)
-            if retest is not None and facts is not None and one.line is not None:
-                again += _retested(retest, facts, one.line)
-        if retest is not None and facts is not None:
-            calls += sum(entry.calls for entry in retest.entries.values())
-            if not findings:  # else episodes are missing that the head speaks of
-                again = [*_of_head(facts, clean=not again), *again]
+    retest = open_retest(recording)
+    facts = None if retest is None else RetestFacts(retest)
+    for one in replay_each(recording, workers=workers, with_entries=True, on_progress=on_progress):
+        seconds += one.seconds
+        witness.join(one.witness or Witness())
+        digest.update(f"{one.line}\n".encode())
+        entry = recording.entries[one.episode_id]
+        differs = partial(_differs, one, entry, logged, recording.loaded.system)
+        findings += _checked(one, entry, recording.manifest, differs)
+        if retest is not None and facts is not None and one.line is not None:
+            again += _retested(retest, facts, one.line)
+    if retest is not None and facts is not None:
+        calls += sum(entry.calls for entry in retest.entries.values())
+        if not findings:  # else episodes are missing that the head speaks of
+            again = [*_of_head(facts, clean=not again), *again]
     findings += _whole(recording, witness, digest.hexdigest(), clean=not findings)
     findings += again
     findings += _files(recording, retest)

@@ -10,6 +10,7 @@ from typing import Any
 import pytest
 import tomli_w
 
+from tests.reference.replay_through_sdk import through_the_sdk
 from tutorsim.errors import RecordingRefused
 from tutorsim.replay.leaked_keys import key_shaped, redacted, refuse_keys, without_secrets
 
@@ -161,7 +162,8 @@ def test_an_echo_in_a_header_or_behind_escapes_is_redacted(
     assert "I think it is [credential]" in (log / "episodes.jsonl").read_text()
     assert "boundary=[credential]" in (cassettes / f"{EPISODE}.json").read_text()
     assert shell("verify", cassettes).code == 0
-    assert shell("verify", cassettes, "--reader", "sdk").code == 0
+    with through_the_sdk():
+        assert shell("verify", cassettes).code == 0
 
 
 # --- A recording that is there -------------------------------------------------------------------

@@ -7,8 +7,10 @@ from typing import Any
 
 import pytest
 
-from tutorsim.replay import replay_through_sdk
+from tests.reference import replay_through_sdk
+from tutorsim.runner.verifying import verify
 
+CASSETTES = Path(__file__).parents[3] / "cassettes"
 Build = Callable[..., Any]
 
 
@@ -59,3 +61,12 @@ def test_the_sdk_reader_holds_a_call_against_one_entry_only(
     asyncio.run(run())
 
     assert len(compared) == len(calls)
+
+
+@pytest.mark.costly
+@pytest.mark.parametrize("name", sorted(path.name for path in CASSETTES.iterdir()))
+def test_the_sdk_and_vcrpy_give_the_bytes_of_every_bundled_recording(name: str) -> None:
+    with replay_through_sdk.through_the_sdk():
+        done = verify(CASSETTES / name)
+    assert done.findings == ()
+    assert done.same == done.episodes > 0

@@ -91,7 +91,6 @@ def test_an_entry_that_is_gone_says_so() -> None:
 # --- A recording with wordings of its own --------------------------------------------------------
 
 
-@pytest.mark.parametrize("reader", ["fast", "sdk"])
 def test_a_recording_replays_in_its_own_words(
     reader: str,
     recorded: Any,
@@ -100,9 +99,9 @@ def test_a_recording_replays_in_its_own_words(
     tmp_path: Path,
     reworded_today: None,
 ) -> None:
-    assert shell("verify", recorded.cassettes, "--reader", reader).code == 0
+    assert shell("verify", recorded.cassettes).code == 0
     log = tmp_path / "again" / "log"
-    assert shell("replay", recorded.cassettes, "--log-dir", log, "--reader", reader).code == 0
+    assert shell("replay", recorded.cassettes, "--log-dir", log).code == 0
     assert files(log) == files(recorded.log)
 
 
@@ -245,12 +244,11 @@ def test_a_branch_goes_on_in_the_recorded_words(
 # --- A recording of the first form ---------------------------------------------------------------
 
 
-@pytest.mark.parametrize("reader", ["fast", "sdk"])
 def test_a_recording_of_the_first_form_is_read_in_todays_words(
     reader: str, recorded: Any, shell: Any, in_first_form: Any
 ) -> None:
     in_first_form(recorded.cassettes)
-    said = shell("verify", recorded.cassettes, "--reader", reader)
+    said = shell("verify", recorded.cassettes)
     assert said.code == 0, said.err
     assert "4 of 4 episodes" in said.out
 

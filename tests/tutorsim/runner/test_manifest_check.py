@@ -85,13 +85,12 @@ def test_a_false_manifest_is_refused(
     assert "Recorded from" not in said.out
 
 
-@pytest.mark.parametrize("reader", ["fast", "sdk"])
 def test_a_replay_writes_no_log_that_names_another_who_answered(
     reader: str, edit_manifest: Any, recorded: Any, shell: Any, tmp_path: Path
 ) -> None:
     edit_manifest(FALSE["the API answered"])
     into = tmp_path / "again"
-    said = shell("replay", recorded.cassettes, "--log-dir", into, "--reader", reader)
+    said = shell("replay", recorded.cassettes, "--log-dir", into)
     assert said.code == 4
     assert "provenance" in said.err
     assert not (into / "run.json").exists()

@@ -30,11 +30,6 @@ if __name__ == "__main__":
 """
 
 
-@pytest.fixture(params=["fast", "sdk"])
-def reader(request: pytest.FixtureRequest) -> str:
-    return str(request.param)
-
-
 @pytest.fixture
 def replayed(recorded: Any, shell: Any, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Any:
     """Replay the copied recording, without a key, into a folder named like the recording's log."""
@@ -57,7 +52,7 @@ def edit(path: Path, change: Any) -> None:
 def test_both_readers_give_the_bytes_of_the_recording(
     reader: str, replayed: Any, recorded: Any, files: Any
 ) -> None:
-    said, into = replayed("--reader", reader)
+    said, into = replayed()
     assert said.code == 0
     assert "4 episodes replayed" in said.err
     assert files(into) == files(recorded.log)
@@ -86,16 +81,14 @@ def test_worker_processes_beside_a_process_with_threads_give_the_same_bytes(
 
 
 @pytest.mark.parametrize(
-    ("reader_name", "workers", "zone", "locale", "seed"),
+    ("workers", "zone", "locale", "seed"),
     [
-        ("fast", "1", "Pacific/Kiritimati", "C", "1"),
-        pytest.param("sdk", "1", "America/St_Johns", "C.UTF-8", "4242", marks=pytest.mark.slow),
-        ("fast", "2", "UTC", "POSIX", "0"),
-        pytest.param("fast", "4", "Asia/Kathmandu", "C", "77", marks=pytest.mark.slow),
+        ("1", "Pacific/Kiritimati", "C", "1"),
+        ("2", "UTC", "POSIX", "0"),
+        pytest.param("4", "Asia/Kathmandu", "C", "77", marks=pytest.mark.slow),
     ],
 )
 def test_no_environment_changes_the_bytes_and_no_socket_is_used(
-    reader_name: str,
     workers: str,
     zone: str,
     locale: str,
@@ -111,7 +104,7 @@ def test_no_environment_changes_the_bytes_and_no_socket_is_used(
     done = subprocess.run(
         [
             *(sys.executable, str(program), "replay", str(recorded.cassettes)),
-            *("--log-dir", str(into), "--reader", reader_name, "--workers", workers),
+            *("--log-dir", str(into), "--workers", workers),
         ],
         env=environment,
         capture_output=True,
@@ -178,7 +171,7 @@ def test_an_edited_cassette_is_refused_by_name(
 ) -> None:
     edit(recorded.cassettes / f"{EPISODE}.json", change)
     before = files(recorded.cassettes)
-    said, into = replayed("--reader", reader)
+    said, into = replayed()
     assert said.code == code
     assert f"{EPISODE}.json" in said.err
     for words in named:
@@ -278,7 +271,7 @@ def test_a_changed_prompt_shows_what_differs(
         'student_science = "$situation\\n\\nAnswer the question as this student might now."\n'
     )
     before = files(recorded.cassettes)
-    said, _ = replayed("--reader", reader)
+    said, _ = replayed()
     assert said.code == 3
     assert "call 0/student/student/1 was recorded with another request" in said.err
     assert "messages[0].content differs at character" in said.err
@@ -302,7 +295,7 @@ def test_a_replay_goes_over_its_own_log_and_leaves_nothing_else(
     replayed: Any, recorded: Any, files: Any
 ) -> None:
     first, into = replayed()
-    second, _ = replayed("--reader", "sdk")
+    second, _ = replayed()
     assert first.code == second.code == 0
     assert sorted(path.name for path in into.iterdir()) == [
         "episodes.jsonl",

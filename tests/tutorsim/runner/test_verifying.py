@@ -24,9 +24,8 @@ def drifting(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(piece_playback, "to_line", changed)
 
 
-@pytest.mark.parametrize("reader", ["fast", "sdk"])
 def test_a_recording_as_it_was_made_is_confirmed(reader: str, recorded: Any, shell: Any) -> None:
-    said = shell("verify", recorded.cassettes, "--reader", reader)
+    said = shell("verify", recorded.cassettes)
     assert said.code == 0
     assert f"4 of 4 episodes ({recorded.calls} calls) give the recorded bytes." in said.out
     assert "relay: unnamed" in said.out

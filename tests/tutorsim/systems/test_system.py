@@ -45,7 +45,6 @@ def test_a_recording_of_it_replays_to_the_same_bytes(recorded, shell, tmp_path, 
     for name, options in {
         "one": ("--workers", 1),
         "two": ("--workers", 2),
-        "sdk": ("--reader", "sdk"),
     }.items():
         assert shell("replay", recorded, "--log-dir", tmp_path / name, *options).code == 0
         assert (tmp_path / name / "episodes.jsonl").read_bytes() == lines

@@ -1,16 +1,20 @@
-"""The SDK reader: replays through the real SDK and vcrpy's own playback.
+"""The reader as an oracle: replays through the real SDK and vcrpy's own playback.
 
 One client serves all open episodes. Its transport hands each request to the vcrpy cassette that
 its call header names; vcrpy's patching of whole processes is not used, so nothing else in the
 process is touched, and there is no transport underneath that could open a socket.
 """
 
+import asyncio
 from collections.abc import Iterator
+from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
 import httpx2
+import orjson
+import pytest
 from vcr.cassette import Cassette as VcrCassette
 from vcr.errors import CannotOverwriteExistingCassetteException
 from vcr.matchers import requests_match
@@ -23,7 +27,7 @@ from tutorsim.errors import CallFailed, RecordingError
 from tutorsim.model import CALL_HEADER, Call, Reply
 from tutorsim.model.json_bodies import json_value
 from tutorsim.model.sdk_model import SdkModel
-from tutorsim.replay.cassette_file import Cassette, JsonText, parse_cassette, read_cassette
+from tutorsim.replay.cassette_file import Cassette, parse_cassette, read_cassette
 from tutorsim.replay.fast_reader import Playback, unreadable_reply
 from tutorsim.replay.recorded_call import (
     check_episode_id,
@@ -32,7 +36,19 @@ from tutorsim.replay.recorded_call import (
 )
 from tutorsim.replay.text_or_compressed import read_cassette_file
 
-__all__ = ["SdkPlayback", "SdkReader"]
+
+@contextmanager
+def through_the_sdk() -> Iterator[None]:
+    """While the block runs, recordings and retests are played by this reader, in this process."""
+    with pytest.MonkeyPatch.context() as patch, ExitStack() as opened:
+
+        def reader(folder: Path) -> "_AtOnce":
+            return _AtOnce(folder, opened.enter_context(asyncio.Runner()))
+
+        for module in ("open_recording", "retest_playing"):
+            patch.setattr(f"tutorsim.runner.{module}.FastReader", reader)
+        patch.setattr("tutorsim.runner.replaying.default_workers", lambda episodes: 1)
+        yield
 
 
 class SdkReader:
@@ -77,6 +93,24 @@ class SdkReader:
         self._transport.open.pop(playback.cassette.episode_id, None)
 
 
+class _AtOnce(SdkReader):
+    """The reader where nothing waits: each reply runs an event loop until it is there."""
+
+    def __init__(self, folder: Path, runner: asyncio.Runner) -> None:
+        super().__init__(folder)
+        self._runner = runner
+
+    def open(self, episode_id: str) -> "SdkPlayback":
+        playback = super().open(episode_id)
+        answer = playback.reply
+
+        async def reply(episode_id: str, call: Call) -> Reply:
+            return self._runner.run(answer(episode_id, call))
+
+        playback.reply = reply  # type: ignore[method-assign]
+        return playback
+
+
 class SdkPlayback:
     """Replays one cassette.
 
@@ -91,7 +125,7 @@ class SdkPlayback:
         self._cassette = cassette
         self._tape = _KeyedCassette.load(
             path=cassette.name,
-            serializer=JsonText,
+            serializer=_ReadJson,
             persister=_Loaded(data),
             record_mode=RecordMode.NONE,
             match_on=(_call_and_body,),
@@ -183,6 +217,12 @@ class _KeyedCassette(VcrCassette):  # type: ignore[misc]
 
 class _NotPlayed(RecordingError):
     """vcrpy holds no unused interaction that matches."""
+
+
+class _ReadJson:
+    """vcrpy serializer that reads."""
+
+    deserialize = staticmethod(orjson.loads)
 
 
 class _Loaded:

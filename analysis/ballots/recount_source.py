@@ -143,6 +143,9 @@ def provenance_words(run: RunRecord) -> str:
     stated, branch = run.provenance, run.branch
     models = f", {', '.join(stated.models)}" if stated.models else ""
     what = f"; {branch_words(branch)}" if branch else ""
+    if run.inputs:
+        given = run.inputs.provenance
+        what += f"; of texts by {given.kind}: {given.name}"
     return f"{stated.kind}: {stated.name}{models}{what}"
 
 

@@ -2,10 +2,10 @@
 
 from typing import Final
 
-from tutorsim.records import Provenance
+from tutorsim.records import Provenance, RunRecord
 from tutorsim.vocabularies import ProvenanceKind
 
-__all__ = ["WARNINGS", "warning_of"]
+__all__ = ["WARNINGS", "answered_words", "warning_of", "warning_of_run"]
 
 WARNINGS: Final[dict[ProvenanceKind, str]] = {
     "api": "The real endpoint, with the models named.",
@@ -28,3 +28,25 @@ WARNINGS: Final[dict[ProvenanceKind, str]] = {
 def warning_of(stated: Provenance) -> str:
     """What to know of a recording's figures: what answered, and what it cannot tell."""
     return f"{WARNINGS[stated.kind]} {stated.limits}".strip()
+
+
+def answered_words(run: RunRecord) -> str:
+    """What answered a run's calls; if it labels another run's texts, what gave those too."""
+    labels, given = _words(run.provenance), run.inputs
+    return f"texts by {_words(given.provenance)}, labels by {labels}" if given else labels
+
+
+def warning_of_run(run: RunRecord) -> str:
+    """What to know of a run's figures; if it labels another run's texts, of both."""
+    own, given = warning_of(run.provenance), run.inputs
+    if given is None:
+        return own
+    theirs = warning_of(given.provenance)
+    return (
+        f"The texts that are labelled, by {_words(given.provenance)}: {theirs} "
+        f"Their labels, by {_words(run.provenance)}: {own}"
+    )
+
+
+def _words(stated: Provenance) -> str:
+    return f"{stated.kind} ({stated.name})"

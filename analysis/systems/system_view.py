@@ -11,7 +11,7 @@ import polars as pl
 from tutorsim.analysis.ratings.rateable_items import Passage
 from tutorsim.analysis.report.document import Answer, Document, Section
 from tutorsim.analysis.report.episode_dialogue import Dialogue
-from tutorsim.analysis.report.provenance_warning import warning_of
+from tutorsim.analysis.report.provenance_warning import answered_words, warning_of_run
 from tutorsim.analysis.runs.exported_tables import SHARED_TABLES, Gathered, Table, ballots_table
 from tutorsim.records import Retest, RunRecord, read_lines, read_retest, read_run, uncollected
 from tutorsim.records.ratings import RatedSheet, Subject, read_ratings
@@ -43,9 +43,8 @@ class SystemRun:
 
     @property
     def provenance(self) -> str:
-        """What answered the calls, for captions."""
-        stated = self.head.provenance
-        return f"{stated.kind} ({stated.name})"
+        """What answered the calls, for captions; of an audit, also what gave the replies."""
+        return answered_words(self.head)
 
     @property
     def ballots(self) -> pl.DataFrame:
@@ -76,10 +75,19 @@ class View:
     they are not read."""
     outcomes: Mapping[str, Callable[[Any], float | None]] = field(default_factory=dict)
     """Name → outcome of a record; `None` where it has none. What `compare` is over."""
-    cluster: Callable[[Any], str] | None = None
-    """What a record is taken together with, where that is more than its task."""
+    clusters: Callable[[Sequence[Any]], Mapping[str, str]] | None = None
+    """From records to episode → what it is taken together with, where that is more than its
+    task."""
     over: str = "tasks"
     """What that, or a task, is called in this system."""
+
+    def cluster_of(self, run: SystemRun) -> Callable[[Any], str] | None:
+        """What each record of a run is taken together with; `None`: with its task."""
+        if self.clusters is None:
+            return None
+        found = self.clusters(run.episodes)
+        return lambda record: found[record.episode_id]
+
     embeds: bool = False
     """The report compares texts, and takes a model of sentences for it."""
     published: str = ""
@@ -117,7 +125,7 @@ def framed(
         title=f"Report of {head.study.name}",
         summary=summary,
         provenance=run.provenance,
-        warning=warning_of(stated),
+        warning=warning_of_run(head),
         answers=answers,
         sections=sections,
         trace=(),
@@ -127,6 +135,15 @@ def framed(
             ("System", head.system),
             ("Seed", str(head.study.seed)),
             *facts,
+            *(
+                (
+                    ("Texts from the run", given.run),
+                    ("What gave them", f"{given.provenance.kind}: {given.provenance.name}"),
+                    ("Recording digest of that run", given.recording_digest),
+                )
+                if (given := head.inputs)
+                else ()
+            ),
             ("What answered", f"{stated.kind}: {stated.name}"),
             ("Models that replied", ", ".join(stated.models) or "none"),
             ("Recorded", f"{stated.recorded_from or 'no day'} to {stated.recorded_to or 'no day'}"),

@@ -30,7 +30,7 @@ COMMANDS = {
     "recount": "Ask what other rules and orders would have chosen.",
     "diverge": "Find where another rule would have left the logged path.",
     "branch": "Continue a recording where another rule would have turned.",
-    "audit": "Label a run's replies: do they guide, or give the answer away?",
+    "audit": "Label a run's replies: do they guide, and identify the mistake?",
     "retest": "Ask recorded vote prompts again, for the noise floor.",
     "compare": "Compare two runs, paired on task and persona.",
     "import": "Make a run of another program's logs.",

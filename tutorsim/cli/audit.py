@@ -60,7 +60,7 @@ def audit(
     as_json: bool,
     **options: Any,
 ) -> None:
-    """Label the replies that RUN delivered: do they guide, or give the answer away?
+    """Label the replies that RUN delivered: do they guide, and identify the mistake?
 
     RUN is a run folder or a recording of panels or single tutors, a branch, or group lessons, of
     which every message of an agent counts as a reply to the learner. Each reply is an item of an
@@ -143,6 +143,11 @@ def audit_study(
             "benchmarks": {"audit": {"tasks": "tasks.audit.jsonl"}},
             "models": models or {},
             "oversight": {"show_reference": show_reference},
+            "inputs": {
+                "run": head.study.name,
+                "provenance": head.provenance,
+                "recording_digest": head.recording_digest,
+            },
         }
     )
     tasks = {"audit": drawn_turns(items, sample, seed=seed)}

@@ -272,7 +272,9 @@ def _page_of(id_: str) -> str:
 
 def _answered(provenance: dict[str, Any]) -> str:
     name = provenance.get("name")
-    return f"{provenance['kind']}: {name}" if name else str(provenance["kind"])
+    told = f"{provenance['kind']}: {name}" if name else str(provenance["kind"])
+    given = provenance.get("inputs")
+    return f"{told}, of texts by {_answered(given['provenance'])}" if given else told
 
 
 def _shown(found: Claimed) -> Iterator[RenderableType]:

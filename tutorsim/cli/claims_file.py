@@ -153,7 +153,11 @@ def claims_of(
     """
     head = read_run(run) if (run / RUN_FILE).is_file() else None
     digest, kind = digest_of(run)
-    stated = {"kind": "elsewhere"} if head is None else head.provenance.model_dump(mode="json")
+    stated: dict[str, Any] = (
+        {"kind": "elsewhere"} if head is None else head.provenance.model_dump(mode="json")
+    )
+    if head is not None and head.inputs is not None:
+        stated["inputs"] = head.inputs.model_dump(mode="json")
     return ClaimsFile(
         claims_version=CLAIMS_VERSION,
         page=page,

@@ -117,7 +117,8 @@ def _publish_conditions(run: Path, *, full: bool, as_json: bool, output: Path | 
     whole = system_run(run)
     if whole is not None:
         view = view_of(whole.head.system)
-        document = compare_conditions(whole, view.outcomes, cluster=view.cluster, over=view.over)
+        cluster = view.cluster_of(whole)
+        document = compare_conditions(whole, view.outcomes, cluster=cluster, over=view.over)
         shown = document_shown(document, full=full)
         publish(shown, lambda: to_value(document), as_json=as_json, output=output)
         return
@@ -156,7 +157,8 @@ def _publish_systems(
     """Two runs of which one at least is of a system other than the panel."""
     one, two = open_run(first), open_run(second)
     view = view_of(two.head.system)
-    document = compare_system_runs(one, two, view.outcomes, cluster=view.cluster, over=view.over)
+    cluster = view.cluster_of(two)
+    document = compare_system_runs(one, two, view.outcomes, cluster=cluster, over=view.over)
     shown = document_shown(document, full=full)
     publish(shown, lambda: to_value(document), as_json=as_json, output=output)
 

@@ -46,6 +46,7 @@ from tutorsim.records.run_folder import (
 from tutorsim.records.run_head import (
     Branch,
     BranchedEpisode,
+    Inputs,
     PanelMakeup,
     Provenance,
     RunRecord,
@@ -72,6 +73,7 @@ __all__ = [
     "EpisodeLine",
     "EpisodeRecord",
     "Failure",
+    "Inputs",
     "Note",
     "PanelMakeup",
     "Proposal",

@@ -25,6 +25,7 @@ from tutorsim.vocabularies import (
 __all__ = [
     "Branch",
     "BranchedEpisode",
+    "Inputs",
     "PanelMakeup",
     "Provenance",
     "RunRecord",
@@ -50,6 +51,17 @@ class Provenance(LastingRecord):
     recorded_to: str | None = None
     limits: str = ""
     """What the recording cannot tell, in the words of who made it; shown with its figures."""
+
+
+class Inputs(Record):
+    """The run whose texts a study is of, such as the replies that an audit labels."""
+
+    run: str
+    """Name of its study."""
+    provenance: Provenance
+    """What gave the texts."""
+    recording_digest: str = ""
+    """Of the run."""
 
 
 class BranchedEpisode(Record):
@@ -127,6 +139,12 @@ class SystemSettings(StudyHead):
     """The system's settings that are not their default."""
     voting: VotingSettings | None = None
     """`None` where nobody votes."""
+
+    @property
+    def inputs(self) -> Inputs | None:
+        """The run whose texts the study is of; `None` for a study of its own tasks."""
+        told = self.settings.get("inputs")
+        return None if told is None else Inputs.model_validate(told)
 
     @property
     def system_name(self) -> str:
@@ -207,6 +225,11 @@ class RunRecord(LastingRecord):
     def system(self) -> str:
         """The system that the run is of."""
         return self.study.system_name
+
+    @property
+    def inputs(self) -> Inputs | None:
+        """The run whose texts the study is of; `None` for a study of its own tasks."""
+        return self.study.inputs if isinstance(self.study, SystemSettings) else None
 
     @property
     def branch(self) -> Branch | None:

@@ -11,6 +11,7 @@ from tutorsim.analysis.systems.oversight.rateable_replies import (
     delivered_passages,
     proposal_passages,
 )
+from tutorsim.analysis.systems.oversight.scores import by_text
 from tutorsim.analysis.systems.system_view import View
 from tutorsim.records import RunRecord
 from tutorsim.records.oversight import OversightRecord
@@ -61,7 +62,9 @@ VIEW: Final = View(
     recount=recount,
     recount_without=_unread,
     outcomes=_OUTCOMES,
-    cluster=lambda record: record.conversation,
+    clusters=lambda records: {
+        record.episode_id: record.conversation for record in by_text(records)
+    },
     published=PUBLISHED,
     passages={"replies": delivered_passages, "proposals": proposal_passages},
 )

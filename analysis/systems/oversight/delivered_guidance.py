@@ -32,10 +32,10 @@ __all__ = [
 OUTCOMES: Final[Mapping[str, Callable[[Labels], bool]]] = {
     "guides": lambda labels: labels.guidance == 2,
     "hints": lambda labels: labels.guidance == 1,
-    "gives_away": lambda labels: labels.guidance == 0,
+    "no_guidance": lambda labels: labels.guidance == 0,
     "identifies_mistake": lambda labels: labels.mistake == 1,
 }
-"""What a reply does, by its labels."""
+"""What a reply does, by its labels; `no_guidance` is none at all, or the answer itself."""
 
 GROUPINGS: Final[Mapping[str, Callable[[AuditedReply], str]]] = {
     "all": lambda audited: "all",
@@ -104,7 +104,7 @@ def _of_audit(records: Sequence[OversightRecord]) -> list[tuple[OversightRecord,
 
 
 def delivered_shares(records: Sequence[OversightRecord]) -> list[Delivered]:
-    """Shares of delivered replies that guide, hint, give away, and see the mistake.
+    """Shares of delivered replies that guide, hint or give no guidance, and see the mistake.
 
     Args:
         records: Items of an audit under one condition of the oversight study.

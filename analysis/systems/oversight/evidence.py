@@ -17,6 +17,7 @@ from tutorsim.analysis.systems.oversight.scores import (
     Evaluation,
     Over,
     by_condition,
+    by_text,
     complete,
     differences,
     evaluate,
@@ -45,9 +46,9 @@ class Evidence:
         assert isinstance(study, SystemSettings)
         self.run, self.over, self.seed = run, over, study.seed
         self.settings: Mapping[str, Any] = study.settings.get("oversight", {})
-        self.records = run.episodes
+        self.records = by_text(run.episodes)
         if reading != "standard":
-            self.records = [reread(record, reading) for record in run.episodes]
+            self.records = [reread(record, reading) for record in self.records]
         self.conditions = by_condition(complete(self.records))
         self.judged = {name: judged(records) for name, records in self.conditions.items()}
         self.has_gold = any(self.judged.values())

@@ -56,7 +56,7 @@ LEAD_EXAMPLES_SCHEMA: Final = pl.Schema(
     {
         **PLACE,
         "conversation": pl.String(),
-        "split": pl.String(),  # train or test, by the conversation
+        "split": pl.String(),  # train or test, by the dialogue
         "system": pl.String(),
         "user": pl.String(),
         "gold": pl.String(),  # the answer as the JSON object that the lead is asked for
@@ -67,9 +67,12 @@ LEAD_EXAMPLES_SCHEMA: Final = pl.Schema(
 _TEST_SHARE: Final = 0.2
 
 
-def split_of(conversation: str) -> str:
-    """`train` or `test`: about a fifth of the conversations, whatever else is in the file."""
-    drawn = int.from_bytes(sha256(f"split\x1f{conversation}".encode()).digest()[:8]) / 2**64
+def split_of(dialogue: str) -> str:
+    """`train` or `test`: about a fifth of the dialogues, whatever else is in the file.
+
+    Drawn by the text: one dialogue under two ids is in one split.
+    """
+    drawn = int.from_bytes(sha256(f"split\x1f{dialogue}".encode()).digest()[:8]) / 2**64
     return "test" if drawn < _TEST_SHARE else "train"
 
 
@@ -116,7 +119,7 @@ def _example_rows(record: OversightRecord, run: RunRecord) -> Iterator[Row]:
     yield (
         *place_of(record, run),
         record.conversation,
-        split_of(record.conversation),
+        split_of(record.dialogue_text),
         record.lead_prompt.system,
         record.lead_prompt.user,
         json.dumps(_answer(record.gold)),

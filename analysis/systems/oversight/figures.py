@@ -158,7 +158,7 @@ def calibration(of: Evidence) -> Iterator[Row]:
         }
 
 
-_OUTCOMES: Final = {"gives_away": ("gives away", LOSS), "guides": ("guides", ACCENT)}
+_OUTCOMES: Final = {"no_guidance": ("no guidance", LOSS), "guides": ("guides", ACCENT)}
 _DELIVERED: Final = "(delivered)"
 
 
@@ -205,8 +205,8 @@ def _ranges(data: pl.DataFrame, of: Evidence) -> Drawing:
     cascade=CASCADE,
 )
 def rules(of: Evidence) -> Iterator[Row]:
-    """Shares of turns whose reply gives the answer away, or guides. A bar holds every value that
-    the ballots allow; a dot is a share without a range. {cascade}"""
+    """Shares of turns whose reply gives no guidance (none, or the answer itself), or guides. A bar
+    holds every value that the ballots allow; a dot is a share without a range. {cascade}"""
     several = len({by for by, _ in of.predicted}) > 1
     for by, one in of.predicted:
         logged = [(_DELIVERED, one.delivered)] * (one.rule == one.first_rule)

@@ -63,9 +63,18 @@ Rows = Iterator[Row]
 # --- Scores ---------------------------------------------------------------------------------------
 
 
-@table("items", "Items")
+def _same_text(of: Evidence) -> str:
+    """How many dialogues of the log stand under several ids."""
+    ids: dict[str, set[str]] = {}
+    for named, record in zip(of.run.episodes, of.records, strict=True):
+        ids.setdefault(record.conversation, set()).add(named.conversation)
+    several = sum(len(names) > 1 for names in ids.values())
+    return f" {counted(several, 'dialogue')} of these under several ids." if several else ""
+
+
+@table("items", "Items", several=_same_text)
 def items(of: Evidence) -> Rows:
-    """Every item of the log. A repeated conversation is one dialogue."""
+    """Every item of the log. A repeated conversation is one dialogue.{several}"""
     skips = any(record.skipped for record in of.records)
     for condition, records in by_condition(of.records).items():
         yield {
@@ -383,8 +392,9 @@ def cost(of: Evidence) -> Rows:
 
 @table("delivered", "What the delivered replies do")
 def delivered(of: Evidence) -> Rows:
-    """Shares of the judged replies: guide (2), hint (1), give away or give no help (0), and
-    identify the mistake. In brackets, intervals at 95 % over tasks, if they are enough."""
+    """Shares of the judged replies: guide (2), hint (1), give no guidance (0: none, or the answer
+    itself; the label does not tell the two apart), and identify the mistake. In brackets,
+    intervals at 95 % over tasks, if they are enough."""
     for condition, records in of.conditions.items():
         for found in delivered_shares(records):
             yield {
@@ -399,11 +409,11 @@ def delivered(of: Evidence) -> Rows:
 
 @table("rules", "What other rules would have delivered", conventions=conventions_of(TARGETS))
 def other_rules(of: Evidence) -> Rows:
-    """The first row of each format is what was delivered. For every turn and rule the recount of
-    the run says which proposals could have won; the label of what it would have delivered is
-    among theirs. Sums over turns are ranges, not intervals of chance; `one_winner` counts turns
-    with one possible winner. The logged dialogue is held fixed, ties stay open, and a proposal
-    without a label could have any. {conventions}"""
+    """`no_guidance` is none, or the answer itself. The first row of each format is what was
+    delivered. For every turn and rule the recount of the run says which proposals could have won;
+    the label of what it would have delivered is among theirs. Sums over turns are ranges, not
+    intervals of chance; `one_winner` counts turns with one possible winner. The logged dialogue is
+    held fixed, ties stay open, and a proposal without a label could have any. {conventions}"""
     for condition, found in of.predicted:
         logged = [("(delivered)", None, found.delivered)] * (found.rule == found.first_rule)
         for rule, one_winner, shares in (*logged, (found.rule, found.identified, found.shares)):
@@ -501,7 +511,8 @@ def document(run: SystemRun, brief: bool) -> Document:
         from tutorsim.analysis.systems.oversight import figures as drawn  # loads slowly
 
         figures = drawn.FIGURES
-    noise = noise_section(run, _vote_of, cluster=lambda record: record.conversation)
+    clusters = {record.episode_id: record.conversation for record in of.records}
+    noise = noise_section(run, _vote_of, cluster=lambda record: clusters[record.episode_id])
     return framed(
         run,
         summary=_summary(of),
@@ -560,11 +571,13 @@ def _summary(of: Evidence) -> str:
     )
     dialogues = len({r.conversation for r in of.records})
     what = f"{replies} of tutors to {counted(dialogues, 'dialogue')}"
-    if any(record.audited is not None for record in of.records):
-        what = f"{replies} of a recorded run, on {counted(dialogues, 'task')}"
+    run = next((record.audited.run for record in of.records if record.audited), None)
+    if run is not None:
+        unknown = "" if of.run.head.inputs else " (what gave them, this recording does not say)"
+        what = f"{replies} of the recorded run {run}{unknown}, on {counted(dialogues, 'task')}"
     return (
         f"Labels of {what}, under {counted(len(of.conditions), 'condition')}: did the reply "
-        "identify the student's mistake, and does it guide or give the answer away?"
+        "identify the student's mistake, and does it guide?"
     )
 
 

@@ -29,7 +29,7 @@ from tutorsim.analysis.statistics.intervals_and_tests import (
     leave_one_out,
     share_of_sums,
 )
-from tutorsim.records.oversight import Labels, OversightRecord
+from tutorsim.records.oversight import Labels, OversightRecord, first_ids
 
 __all__ = [
     "BASELINES",
@@ -43,6 +43,7 @@ __all__ = [
     "Scores",
     "baselines",
     "by_condition",
+    "by_text",
     "cells_of",
     "changed_labels",
     "complete",
@@ -85,6 +86,20 @@ class Judged(NamedTuple):
 def complete(records: Sequence[OversightRecord]) -> list[OversightRecord]:
     """Items that came to their end."""
     return [record for record in records if record.status == "complete"]
+
+
+def by_text(records: Sequence[OversightRecord]) -> list[OversightRecord]:
+    """The same items, each of the first conversation, by name, that has its dialogue's text.
+
+    Published files have one dialogue under several ids. Items of an audit stay with their task.
+    """
+    first = first_ids((one.conversation, one.dialogue_text) for one in records if not one.audited)
+    found = []
+    for record in records:
+        name = record.conversation if record.audited else first[record.dialogue_text]
+        same = name == record.conversation
+        found.append(record if same else record.model_copy(update={"conversation": name}))
+    return found
 
 
 def by_condition(records: Sequence[OversightRecord]) -> dict[str, list[OversightRecord]]:

@@ -18,7 +18,7 @@ from tutorsim.analysis.systems.oversight.delivered_guidance import (
 from tutorsim.bundled_recordings import bundled_recording
 from tutorsim.cli.audit import audit_study
 from tutorsim.errors import UsageError
-from tutorsim.records import RunRecord, SystemSettings, read_episodes, to_line
+from tutorsim.records import RunRecord, SystemSettings, read_episodes, read_run, to_line
 from tutorsim.standin import StandIn
 from tutorsim.vocabularies import PROTOCOLS
 
@@ -49,6 +49,16 @@ def test_all_proposals_come_with_who_could_have_won_under_each_rule(built: Any) 
                 if a.delivered and (a.episode, a.turn) == (audited.episode, audited.turn)
             )
             assert logged == (winner,)
+
+
+def test_what_gave_the_replies_and_its_digest_are_kept(built: Any) -> None:
+    audited = read_run(built.folder)
+    loaded = studied(built.folder)
+    given = RunRecord(study=loaded.settings()).inputs
+    assert given is not None
+    assert given.provenance == audited.provenance
+    assert given.recording_digest == audited.recording_digest
+    assert loaded.study_table()["inputs"]["recording_digest"] == audited.recording_digest
 
 
 def test_a_sample_is_of_whole_turns(built: Any) -> None:

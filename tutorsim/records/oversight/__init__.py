@@ -30,6 +30,8 @@ from tutorsim.records.oversight.record import (
     Prompt,
     Spoken,
     StressTest,
+    dialogue_text,
+    first_ids,
 )
 
 __all__ = [
@@ -58,6 +60,8 @@ __all__ = [
     "Prompt",
     "Spoken",
     "StressTest",
+    "dialogue_text",
+    "first_ids",
     "gold_labels",
     "right_labels",
 ]

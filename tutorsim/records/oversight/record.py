@@ -1,5 +1,6 @@
 """What one labelled item logs: a line of `episodes.jsonl`."""
 
+from collections.abc import Iterable
 from typing import Literal, NamedTuple
 
 from tutorsim.records.base_record import Record
@@ -20,7 +21,26 @@ __all__ = [
     "Prompt",
     "Spoken",
     "StressTest",
+    "dialogue_text",
+    "first_ids",
 ]
+
+
+def dialogue_text(dialogue: Iterable[tuple[str, str]]) -> str:
+    """What a dialogue is told by: its turns, whatever their white space."""
+    return " ".join(" ".join((speaker, *said.split())) for speaker, said in dialogue)
+
+
+def first_ids(named: Iterable[tuple[str, str]]) -> dict[str, str]:
+    """Text of a dialogue → the first, by name, of the ids under which it stands.
+
+    Args:
+        named: Id and text of dialogues; published files have one text under several ids.
+    """
+    found: dict[str, str] = {}
+    for name, text in named:
+        found[text] = min(name, found.get(text, name))
+    return found
 
 
 class Spoken(Record):
@@ -189,6 +209,11 @@ class OversightRecord(BaseRecord):
     """The item is complete and has no label."""
     scores: dict[str, bool] = {}
     """Label → whether it is as the gold one; empty without gold. An unjudged item is wrong."""
+
+    @property
+    def dialogue_text(self) -> str:
+        """What the dialogue is told by: its turns, whatever their white space."""
+        return dialogue_text(self.dialogue)
 
     @property
     def opinions(self) -> tuple[Opinion, ...]:

@@ -1,7 +1,8 @@
 """Reading labels and fields from replies.
 
 A field that is needed and not there, or there twice with different values, leaves the reply
-unread. Nothing is guessed.
+unread. Nothing is guessed. What a reply quotes is never its verdict: lines that are indented,
+within a fence or within quotation marks hold no field, and an object there is not the lead's.
 
 Readings of labels, as those of ballots:
 
@@ -14,7 +15,7 @@ Readings of labels, as those of ballots:
 
 import json
 import re
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from functools import cache, lru_cache
 from typing import Any, Final, NamedTuple
 
@@ -90,6 +91,43 @@ class ReadLead(NamedTuple):
     reasoning: str
 
 
+# --- Quotation ------------------------------------------------------------------------------
+
+_MARKS: Final = r"""(?<![\w"])"(?=\S)[^"]*(?<=\S)"(?!\w)|“[^”]*”|«[^»]*»"""
+_FENCE: Final = r"^[ \t]*(```|~~~){}[^\n]*\n.*?(?:^[ \t]*\1|\Z)"
+_QUOTED_LINES: Final = re.compile(rf"{_FENCE.format('')}|{_MARKS}", re.M | re.S)
+_AROUND: Final = re.compile(r"(```|~~~)[^\n]*\n(.*)\n[ \t]*\1", re.S)
+_QUOTED_OBJECT: Final = re.compile(
+    rf"{_FENCE.format('(?![ ]*(?:json)?[ ]*$)')}|{_MARKS}"
+    r"|(?<!\w)'[^'\n]*'(?!\w)|(?<!`)`[^`\n]+`(?!`)|^[ \t]*>[^\n]*|^[ \t]+\0",
+    re.M | re.S | re.I,
+)
+_OPENED: Final = ("'", '"', "‘", "“", "«")
+_INSIDE: Final = "\x1f"
+"""Put before a line that stands inside a quotation, so that no field begins there."""
+
+
+def _own_lines(reply: str) -> str:
+    """The reply with every line marked that stands inside a quotation.
+
+    A fence around all of it quotes nothing.
+    """
+    text = reply.strip()
+    around = _AROUND.fullmatch(text)
+    text = around[2] if around and around[1] not in around[2] else text
+    return _QUOTED_LINES.sub(lambda found: found[0].replace("\n", f"\n{_INSIDE}"), text)
+
+
+def _is_quoted(text: str, place: tuple[int, int], objects: Sequence[tuple[int, int]]) -> bool:
+    """Whether an object stands inside a quotation; the quotation marks in objects quote nothing."""
+    masked = text
+    for start, end in objects:
+        masked = f"{masked[:start]}{chr(0) * (end - start)}{masked[end:]}"
+    if masked[: place[0]].endswith(_OPENED):
+        return True
+    return any(found.start() <= place[0] < found.end() for found in _QUOTED_OBJECT.finditer(masked))
+
+
 # --- Fields ---------------------------------------------------------------------------------
 
 
@@ -102,13 +140,13 @@ def _heads(names: tuple[str, ...]) -> re.Pattern[str]:
 def fields_of(reply: str, names: tuple[str, ...]) -> dict[str, str]:
     """Field → its text, up to the next field; fields that come twice with other texts are out.
 
-    A field begins its line; an indented one is part of the text before it.
+    A field begins its line; an indented or quoted one is part of the text before it.
     """
-    parts = _heads(names).split(reply.strip())
+    parts = _heads(names).split(_own_lines(reply))
     said: dict[str, list[str]] = {}
     for head, text in zip(parts[1::2], parts[2::2], strict=True):
         said.setdefault(" ".join(head.upper().split()), []).append(
-            text.strip().rstrip("*_").rstrip()
+            text.replace(_INSIDE, "").strip().rstrip("*_").rstrip()
         )
     return {name: texts[0] for name, texts in said.items() if len(set(texts)) == 1 and texts[0]}
 
@@ -122,7 +160,7 @@ def read_fields(reply: str, names: tuple[str, ...]) -> dict[str, str] | None:
 # --- Labels ---------------------------------------------------------------------------------
 
 _STRICT: Final = re.compile(r"^LABELS: mistake=([01]) guidance=([012])$", re.M)
-_LINE: Final = re.compile(r"^[ \t*_#]*LABELS\b.*$", re.M | re.I)
+_LINE: Final = re.compile(r"^(?:[*_#]+[ \t]*)?LABELS\b.*$", re.M | re.I)
 _STANDARD: Final = re.compile(
     r"labels\s*[*_]*\s*:\s*[*_]*\s*mistake\s*[=:]\s*(\w+)\s+guidance\s*[=:]\s*([0-9]+)", re.I
 )
@@ -132,10 +170,11 @@ _TRUTH: Final = {"1": 1, "true": 1, "yes": 1, "0": 0, "false": 0, "no": 0}
 
 def read_labels(reply: str, *, reading: Reading = "standard") -> Labels | None:
     """The labels of the `LABELS` line; `None` if there is none, or two that differ."""
+    own = _own_lines(reply)
     if reading == "strict":
-        found = {_pair(*pair) for pair in _STRICT.findall(reply.strip())}
+        found = {_pair(*pair) for pair in _STRICT.findall(own)}
     else:
-        lines = [line.strip(" \t\r*_#") for line in _LINE.findall(reply)]
+        lines = [line.strip(" \t\r*_#") for line in _LINE.findall(own)]
         read = _loose if reading == "lenient" else _standard
         pairs = [read(line) for line in lines]
         found = set(pairs[-1:] if reading == "lenient" else pairs)
@@ -269,7 +308,7 @@ _SECOND_TRUTH: Final = {"true": True, "false": False}
 
 
 def read_lead(reply: str, *, attempt: int = 1, reading: Reading = "standard") -> ReadLead | None:
-    """Read the last complete JSON object of the reply that has the four keys.
+    """Read the last complete JSON object of the reply that has the four keys and is not quoted.
 
     Args:
         reply: The raw reply.
@@ -340,10 +379,10 @@ def _whole_object(reply: str) -> dict[str, Any] | None:
 
 
 def _last_object(reply: str) -> dict[str, Any] | None:
-    last = None
-    for value, _ in _objects(reply):
-        if _has_keys(value):
-            last = value
+    found = [(value, place) for value, place in _objects(reply) if _has_keys(value)]
+    places = [place for _, place in found]
+    own = (value for value, place in reversed(found) if not _is_quoted(reply, place, places))
+    last = next(own, None)
     return None if last is None else _unambiguous(last)
 
 

@@ -5,7 +5,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Any, Final, Literal, NamedTuple
 
-from tutorsim.records.oversight import AuditedReply
+from tutorsim.records.oversight import AuditedReply, dialogue_text
 
 __all__ = ["Item", "SpeakerTurn", "has_reference", "speaker_turns"]
 
@@ -55,6 +55,11 @@ class Item:
     def message(self) -> str:
         """The student's last message."""
         return self.dialogue[self.last_student_turn].text
+
+    @property
+    def dialogue_text(self) -> str:
+        """What the dialogue is told by: its turns, whatever their white space."""
+        return dialogue_text(self.dialogue)
 
     def published(self) -> dict[str, Any]:
         """All that the item says, as digests cover it."""

@@ -5,6 +5,7 @@ from typing import Literal
 
 from pydantic import Field, model_validator
 
+from tutorsim.records import Inputs
 from tutorsim.records.oversight import GuidanceMap, MistakeMap
 from tutorsim.study import BaseModels, BaseStudy, BenchmarkSettings, Settings
 from tutorsim.systems.oversight.acts_by_condition import CONDITIONS, Condition
@@ -58,6 +59,8 @@ class Study(BaseStudy):
     benchmarks: Mapping[Benchmark, ItemSettings]  # type: ignore[assignment]
     models: ModelSettings = ModelSettings()
     oversight: OversightSettings = OversightSettings()
+    inputs: Inputs | None = None
+    """The run whose replies are labelled, as `tutorsim audit` writes it; `None` for other items."""
 
     @model_validator(mode="after")
     def _coherent(self) -> "Study":

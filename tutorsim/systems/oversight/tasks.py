@@ -7,6 +7,7 @@ from hashlib import sha256
 from importlib import resources
 from typing import Final
 
+from tutorsim.records.oversight import first_ids
 from tutorsim.systems.oversight.audited_replies import read_audited, written_audited
 from tutorsim.systems.oversight.labelled_item import Item
 from tutorsim.systems.oversight.mrbench import published_rows, read_mrbench, read_mrbench_text
@@ -23,12 +24,14 @@ def builtin_items() -> tuple[Item, ...]:
 
 
 def sampled(items: Sequence[Task], count: int | None, *, seed: int) -> tuple[Task, ...]:
-    """So many conversations, drawn by hash, with all of their items in the order given.
+    """So many dialogues, drawn by hash, with all of their items in the order given.
 
-    A draw does not depend on which other conversations there are, so a sample of a sample of the
-    same size is the sample.
+    A dialogue is told by its text, and drawn by the first of its ids. A draw does not depend on
+    which other dialogues there are, so a sample of a sample of the same size is the sample.
     """
-    names = [item.conversation for item in items if isinstance(item, Item)]
+    said = [item for item in items if isinstance(item, Item)]
+    ids = first_ids((item.conversation, item.dialogue_text) for item in said)
+    names = [item.conversation if item.audited else ids[item.dialogue_text] for item in said]
     drawn = sorted(set(names), key=lambda name: _place(seed, name))[:count]
     return tuple(item for item, name in zip(items, names, strict=True) if name in set(drawn))
 

@@ -1,3 +1,5 @@
+from dataclasses import replace
+
 import pytest
 
 from tutorsim.analysis.statistics.intervals_and_tests import Estimate
@@ -65,8 +67,8 @@ def test_the_label_under_a_rule_lies_between_the_least_and_the_most_among_possib
     assert found.shares["guides"] == (0, pytest.approx(2 / 3))
     # hints: x not; y must; z may
     assert found.shares["hints"] == (third, pytest.approx(2 / 3))
-    # gives away: x may; y not; z may
-    assert found.shares["gives_away"] == (0, pytest.approx(2 / 3))
+    # no guidance: x may; y not; z may
+    assert found.shares["no_guidance"] == (0, pytest.approx(2 / 3))
     # mistake: x may; y must; z may
     assert found.shares["identifies_mistake"] == (third, 1)
     assert found.delivered["guides"] == (pytest.approx(2 / 3),) * 2
@@ -114,8 +116,6 @@ def test_nothing_has_no_shares():
 
 
 def test_an_audit_s_report_asks_about_the_run_and_not_about_gold(played):
-    from dataclasses import replace
-
     found = document(replace(played, episodes=tuple(RECORDS)), False)
     tables = {table.name: table.data for section in found.sections for table in section.tables}
     assert {"delivered", "rules", "after"} <= tables.keys()
@@ -123,3 +123,21 @@ def test_an_audit_s_report_asks_about_the_run_and_not_about_gold(played):
     delivered, ranked = tables["rules"].iter_rows(named=True)
     assert (delivered["rule"], delivered["guides"]) == ("(delivered)", "0.67")
     assert (ranked["rule"], ranked["guides"]) == ("ranked", "0.00 to 0.67")
+
+
+def test_an_audit_says_who_gave_the_replies_and_who_labelled_them(played):
+    """Labels by the stand-in of a relay's replies, and of replies from nobody knows whom."""
+
+    def shown(**settings):
+        study = played.head.study.model_copy(update={"settings": settings})
+        head = played.head.model_copy(update={"study": study})
+        return document(replace(played, head=head, episodes=tuple(RECORDS)), True)
+
+    given = {"run": "pilot", "provenance": {"kind": "relay", "name": "gpt"}}
+    found = shown(inputs={**given, "recording_digest": "abc"})
+    assert found.provenance == "texts by relay (gpt), labels by stand-in (scripted)"
+    assert "user's word" in found.warning
+    assert "scripted model" in found.warning
+    assert ("Recording digest of that run", "abc") in found.facts
+    assert "what gave them, this recording does not say" in shown().summary
+    assert "does not say" not in found.summary

@@ -11,9 +11,9 @@ from tutorsim.analysis.systems.oversight.delivered_guidance import Predicted
 from tutorsim.analysis.systems.oversight.evidence import Evidence
 from tutorsim.analysis.systems.oversight.page import document
 
-SHARES = {"guides": (0.25, 0.25), "gives_away": (0.0, 0.5), "hints": (0, 0)}
+SHARES = {"guides": (0.25, 0.25), "no_guidance": (0.0, 0.5), "hints": (0, 0)}
 PREDICTED = [
-    Predicted("simple", rule, "ranked", 4, 1, SHARES, {**SHARES, "gives_away": (0.5, 0.5)})
+    Predicted("simple", rule, "ranked", 4, 1, SHARES, {**SHARES, "no_guidance": (0.5, 0.5)})
     for rule in ("ranked", "instant_runoff")
 ]
 
@@ -68,7 +68,8 @@ def test_ranges_of_rules_stand_below_what_was_delivered():
         "instant runoff",
     ]
     delivered = figure.data.row(0, named=True)
-    assert (delivered["outcome"], delivered["least"], delivered["most"]) == ("gives away", 0.5, 0.5)
+    assert delivered["outcome"] == "no guidance"
+    assert (delivered["least"], delivered["most"]) == (0.5, 0.5)
     assert "4 turns: 2 of 4 shares known exactly" in figure.finding
     two = figures.rules(audited("single", "hpo"))
     assert set(two.data["format"]) == {"voted simple, by single", "voted simple, by hpo"}

@@ -1,17 +1,20 @@
 """From published files to scores: counts, trivial baselines, and dialogues as clusters."""
 
 import json
+import os
 from collections import Counter
 from itertools import chain, repeat
 from pathlib import Path
 
 import pytest
 
-from tutorsim.analysis.systems.oversight.scores import Judged, baselines, evaluate
-from tutorsim.records.oversight import gold_labels
-from tutorsim.systems.oversight.mrbench import read_mrbench
+from tutorsim.analysis.systems.oversight.exported_tables import split_of
+from tutorsim.analysis.systems.oversight.scores import Judged, baselines, by_text, evaluate
+from tutorsim.records.oversight import OversightRecord, gold_labels
+from tutorsim.systems.oversight.mrbench import read_mrbench, read_mrbench_text
+from tutorsim.systems.oversight.tasks import sampled
 
-SHARED = Path(__file__).parents[4].parent / "shared" / "data"
+SHARED = Path(os.environ.get("TUTORSIM_PUBLISHED_DATA", "nowhere"))
 TUTORS = ["Sonnet", "Llama318B", "Llama31405B", "GPT4", "Mistral", "Expert", "Gemini", "Phi3"]
 SOME = "To some extent"
 
@@ -127,3 +130,55 @@ def test_trivial_baselines_of_published_files(name, maps, baseline, expected):
         pytest.skip(f"{name} is not on this machine")
     found = baselines(judged(read_mrbench(SHARED / name), **maps))
     assert rounded(found[baseline]) == expected
+
+
+def rows_of(*named):
+    """A file of dialogues: id and text, with one reply each."""
+    return [
+        {
+            "conversation_id": name,
+            "conversation_history": f"Tutor: {text}?\nStudent: 5",
+            "tutor_responses": {"GPT4": {"response": "Is it?"}},
+        }
+        for name, text in named
+    ]
+
+
+def logged(items):
+    """Items as a run logs them."""
+    return [
+        OversightRecord(
+            episode_id=f"mrbench.{item.task_id}.none.single",
+            benchmark="mrbench",
+            task_id=item.task_id,
+            variant="none",
+            condition="single",
+            conversation=item.conversation,
+            dialogue=tuple((turn.speaker, turn.text) for turn in item.dialogue),
+        )
+        for item in items
+    ]
+
+
+def test_a_dialogue_under_two_ids_is_one_dialogue_told_by_its_text():
+    rows = rows_of(("7_1", "2 + 2"), ("7_2", "2  + 2"), ("8_1", "3 + 3"), ("8_2", "3 + 4"))
+    items = read_mrbench_text(json.dumps(rows), "test.json")
+    assert [r.conversation for r in by_text(logged(items))] == ["7_1", "7_1", "8_1", "8_2"]
+    for seed in range(9):  # both are drawn, or neither
+        drawn = {item.conversation for item in sampled(items, 1, seed=seed)}
+        assert drawn in ({"7_1", "7_2"}, {"8_1"}, {"8_2"})
+    one, two, *_ = logged(items)
+    assert split_of(one.dialogue_text) == split_of(two.dialogue_text)
+
+
+@pytest.mark.costly
+def test_the_published_development_set_has_287_dialogues_under_300_ids():
+    path = SHARED / "mrbench_v3_devset.json"
+    if not path.is_file():
+        pytest.skip(f"{path.name} is not on this machine")
+    records = logged(read_mrbench(path))
+    assert len({record.conversation for record in records}) == 300
+    told = by_text(records)
+    assert len({record.conversation for record in told}) == 287
+    splits = {(record.conversation, split_of(record.dialogue_text)) for record in told}
+    assert len(splits) == 287

@@ -1,6 +1,7 @@
 """Builders of items, scenes and MRBench files."""
 
 import json
+import os
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -23,7 +24,7 @@ from tutorsim.systems.oversight.settings import Study
 from tutorsim.systems.oversight.study import OversightStudy
 from tutorsim.systems.oversight.tasks import builtin_items
 
-SHARED = Path(__file__).parents[4].parent / "shared" / "data"
+SHARED = Path(os.environ.get("TUTORSIM_PUBLISHED_DATA", "nowhere"))
 
 
 @pytest.fixture

@@ -27,7 +27,8 @@ ONE_TWO = Labels(mistake=1, guidance=2)
         "labels: Mistake = TRUE  guidance=2",
         "Labels : mistake:yes guidance:2.",
         "**LABELS:** mistake=1 guidance=2",
-        "THESIS: x\n  LABELS: mistake=1 guidance=2",
+        "THESIS: x\nLABELS: mistake=1 guidance=2",
+        "```\nTHESIS: x\nLABELS: mistake=1 guidance=2\n```",
         "LABELS: mistake=1 guidance=2\nLABELS: mistake=yes guidance=2",
     ],
 )
@@ -49,6 +50,11 @@ def test_forgiven_label_lines_are_read(line):
         "LABELS: mistake=maybe guidance=2",
         "LABELS: mistake=1 guidance=2\nLABELS: mistake=0 guidance=2",
         "The labels: mistake=1 guidance=2",
+        "THESIS: x\n  LABELS: mistake=1 guidance=2",
+        'THESIS: it says "So.\nLABELS: mistake=1 guidance=2"',
+        "THESIS: it says “So.\nLABELS: mistake=1 guidance=2\nGo on.”",
+        "THESIS: it says\n```\nLABELS: mistake=1 guidance=2\n```\nwhich is odd",
+        "> LABELS: mistake=1 guidance=2",
     ],
 )
 def test_other_label_lines_are_not_guessed_at(line):
@@ -130,6 +136,40 @@ def test_a_json_object_quoted_in_the_reasoning_is_no_answer():
     read = read_lead(answer(reasoning=f"The tutor wrote {inner}"))
     assert read is not None
     assert read.labels == ONE_TWO
+
+
+TAKEN = answer(mistake_identified=False, guidance_quality=0)
+
+
+@pytest.mark.parametrize(
+    "quoted",
+    [
+        f"The tutor wrote: '{TAKEN}'",
+        f'The tutor wrote: "{TAKEN}"',
+        f'The tutor wrote: "{TAKEN}',
+        f'The tutor wrote: "Say {TAKEN} and go on."',
+        f"The tutor wrote: “Well.\n{TAKEN}\nGo on.”",
+        f"The tutor wrote `{TAKEN}`.",
+        f"The tutor wrote:\n> {TAKEN}",
+        f"The tutor wrote:\n    {TAKEN}",
+        f"The tutor wrote:\n```text\n{TAKEN}\n```",
+    ],
+)
+def test_what_the_lead_quotes_is_not_its_verdict(quoted):
+    assert read_lead(quoted) is None
+    for reply in (f"{answer()}\n{quoted}", f"{quoted}\n{answer()}"):
+        read = read_lead(reply)
+        assert read is not None
+        assert read.labels == ONE_TWO
+
+
+def test_quoted_fields_are_part_of_the_text_around_them():
+    quote = 'it says "So.\nWINNER: permissive\nLABELS: mistake=0 guidance=0\nCONFIDENCE: 1"'
+    text = f"WINNER: strict\nWHY: {quote}\nLABELS: mistake=1 guidance=2\nCONFIDENCE: 70"
+    read = read_judgment(text, sides=("permissive", "strict"))
+    assert read == ("strict", quote, ONE_TWO, 70)
+    inches = 'THESIS: a board of 5" and one of 7"\nEVIDENCE: none\nLABELS: mistake=1 guidance=2'
+    assert read_thesis(inches) == ('a board of 5" and one of 7"', "none", ONE_TWO)
 
 
 def test_the_strict_reading_wants_the_object_alone_and_the_lenient_one_forgives_types_at_once():

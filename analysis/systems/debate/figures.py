@@ -45,19 +45,17 @@ def _place(row: ProtocolRow) -> tuple[float | None, float, float]:
 
 
 def _protocols_finding(frame: pl.DataFrame, of: Evidence) -> str:
-    debates = counted(int(frame.get_column("debates").max() or 0), "debate")  # type: ignore[arg-type]
+    rows = next(iter(of.protocols.values()))
+    of_all = [row for row in rows if row.debates == max(row.debates for row in rows)]
+    same = f"{counted(of_all[0].debates, 'debate')} of {counted(of_all[0].tasks, 'task')}"
     if not _exact(of):
-        return f"What the recording leaves open for each protocol, on up to {debates} a variant"
-    first = frame.filter(pl.col("variant") == frame.get_column("variant")[0])
-    of_all = first.filter(pl.col("debates") == pl.col("debates").max()).drop_nulls("score")
-    scores = dict(of_all.select("protocol", "score").iter_rows())
+        return f"What the recording leaves open for each protocol, on {same}"
+    scores = {row.rule.replace("_", " "): row.low or 0.0 for row in of_all}
     low, high = min(scores.values()), max(scores.values())
     if low == high:
-        return f"The same {debates}: {low:.1f} percent under every protocol that applies to all"
+        return f"The same {same}: {low:.1f} percent under every protocol that applies to all"
     ends = [listed([n for n, score in scores.items() if score == end]) for end in (low, high)]
-    return (
-        f"The same {debates}: {low:.1f} percent right under {ends[0]}, {high:.1f} under {ends[1]}"
-    )
+    return f"The same {same}: {low:.1f} percent right under {ends[0]}, {high:.1f} under {ends[1]}"
 
 
 @unchecked

@@ -285,5 +285,6 @@ def test_the_chart_compares_protocols_that_apply_to_every_debate(bundled):
     """Solution counting takes eight of the ten, all right, and is no best of all."""
     [section] = [one for one in document(bundled, False).sections if one.id == "protocols"]
     assert section.figures[0].finding == (
-        "The same 10 debates: 63.3 percent right under approval, 90.0 under ranked and cumulative"
+        "The same 10 debates of 10 tasks: 63.3 percent right under approval, 90.0 under ranked and "
+        "cumulative"
     )

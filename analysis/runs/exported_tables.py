@@ -39,6 +39,7 @@ __all__ = [
     "no_ballots",
     "place_of",
     "run_id",
+    "table_of",
 ]
 
 PLACE: Final = {
@@ -159,6 +160,19 @@ class Table(NamedTuple):
         gathered = Gathered(self, run)
         deque(gathered.passing(episodes), maxlen=0)
         return gathered.frame()
+
+
+def table_of(
+    columns: Mapping[str, pl.DataType], rows: Callable[[Any], Iterator[Mapping[str, Any]]]
+) -> Table:
+    """A table whose rows begin with the episode's place; a cell that a row leaves out is null."""
+
+    def placed(episode: EpisodeLine, run: RunRecord) -> Iterator[Row]:
+        place = place_of(episode, run)
+        for row in rows(episode):
+            yield (*place, *map(row.get, columns))
+
+    return Table(pl.Schema({**PLACE, **columns}), placed)
 
 
 class Gathered:

@@ -1,12 +1,11 @@
 """Tables of lessons and duels: episodes, events, thoughts, codes, duels, ratings."""
 
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Iterator, Mapping
 from typing import Any, Final
 
 import polars as pl
 
-from tutorsim.analysis.runs.exported_tables import PLACE, SHARED_TABLES, Table, place_of
-from tutorsim.records import RunRecord
+from tutorsim.analysis.runs.exported_tables import SHARED_TABLES, Table, table_of
 from tutorsim.records.group import (
     CycleRecord,
     DuelRecord,
@@ -28,19 +27,6 @@ SCORES: Final = (
 
 _TEXT, _WHOLE, _REAL, _YES = pl.String(), pl.Int64(), pl.Float64(), pl.Boolean()
 _NAMES: Final = pl.List(pl.String())
-
-
-def _table(
-    columns: Mapping[str, pl.DataType], rows: Callable[[GroupRecord], Iterator[Cells]]
-) -> Table:
-    """A table whose rows begin with the episode's place; a cell that a row leaves out is null."""
-
-    def placed(record: GroupRecord, run: RunRecord) -> Iterator[tuple[Any, ...]]:
-        place = place_of(record, run)
-        for row in rows(record):
-            yield (*place, *map(row.get, columns))
-
-    return Table(pl.Schema({**PLACE, **columns}), placed)
 
 
 def _episodes(record: GroupRecord) -> Iterator[Cells]:
@@ -164,11 +150,11 @@ _BID: Final[dict[str, pl.DataType]] = {
     **dict.fromkeys(SCORES, _REAL),
     "chosen": _YES,
 }
-BIDS: Final = _table(_BID, _thoughts)
+BIDS: Final = table_of(_BID, _thoughts)
 """Of the table `thoughts`, the columns that a recount of the selection needs."""
 
 TABLES: Final[dict[str, Table]] = {
-    "episodes": _table(
+    "episodes": table_of(
         {
             "repeat": _WHOLE,
             "status": _TEXT,
@@ -183,7 +169,7 @@ TABLES: Final[dict[str, Table]] = {
         },
         _episodes,
     ),
-    "events": _table(
+    "events": table_of(
         {
             "event": _WHOLE,
             "kind": _TEXT,
@@ -203,7 +189,7 @@ TABLES: Final[dict[str, Table]] = {
         },
         _events,
     ),
-    "thoughts": _table(
+    "thoughts": table_of(
         {
             "event": _WHOLE,
             "agent": _TEXT,
@@ -224,11 +210,11 @@ TABLES: Final[dict[str, Table]] = {
         },
         _thoughts,
     ),
-    "codes": _table(
+    "codes": table_of(
         {"event": _WHOLE, "who": _TEXT, "coder": _TEXT, "category": _WHOLE, "attempts": _WHOLE},
         _codes,
     ),
-    "duels": _table(
+    "duels": table_of(
         {
             "kind": _TEXT,
             "difficulty": _TEXT,
@@ -241,7 +227,7 @@ TABLES: Final[dict[str, Table]] = {
         },
         _duels,
     ),
-    "ratings": _table(
+    "ratings": table_of(
         {"kind": _TEXT, "system": _TEXT, "rater": _TEXT, "criterion": _TEXT, "score": _REAL},
         _ratings,
     ),

@@ -69,14 +69,8 @@ def visible(
 ) -> tuple[int, ...]:
     """Numbers of the messages that an agent sees when it speaks in a turn, oldest first.
 
-    Args:
-        messages: Everything said so far.
-        reader: Who is about to speak.
-        turn: The turn in which it speaks.
-        ring: All agents.
-        paradigm: Who sees what.
-        visible_turns: Earlier turns shown beside the current one. Paradigm `collective` has no
-            use for it: there, everybody sees the turn before and no other.
+    `visible_turns` earlier turns are shown beside the current one. Paradigm `collective` has no use
+    for it: there, everybody sees the turn before and no other.
     """
 
     def in_window(said: int) -> bool:
@@ -103,12 +97,7 @@ _GAPS: Final = re.compile(r"\n{3,}")
 
 
 class Discussion:
-    """A debate so far: who takes part, and everything said.
-
-    Args:
-        context: The episode.
-        personas: One for each agent, in order.
-    """
+    """A debate so far: who takes part, and everything said."""
 
     def __init__(self, context: DebateContext, personas: Sequence[PersonaRecord]) -> None:
         self.context = context
@@ -134,13 +123,7 @@ class Discussion:
         return next(message for message in reversed(self.messages) if message.agent == agent)
 
     def end(self, turn: int, *, over: bool, leading: tuple[str, ...] = ()) -> End | None:
-        """How the debate ends now; `None` if it goes on.
-
-        Args:
-            turn: The turn.
-            over: Everybody has spoken in it.
-            leading: Who leads the vote at its end.
-        """
+        """How the debate ends now, where `leading` lead a vote; `None` if it goes on."""
         flags = [flag(message) for message in self.messages]
         moment = Moment(turn, over, flags, leading, self.context.agents)
         return end_of(self.context.condition, moment, self.context.setup)
@@ -148,12 +131,7 @@ class Discussion:
     # --- what an agent sees -----------------------------------------------------------------
 
     def seen_by(self, agent: str, turn: int | None = None) -> Shown:
-        """The messages that an agent sees when it speaks in a turn.
-
-        Args:
-            agent: Who is about to speak.
-            turn: The turn; `None` for an agent that speaks no more and sees what it heard last.
-        """
+        """The messages that an agent sees in a turn; without a turn, those that it heard last."""
         settings = self.context.settings
         if turn is None:
             turn = self._places[-1].turn + (settings.paradigm == "collective")
@@ -189,18 +167,7 @@ class Discussion:
         may_lack: bool = True,
         **values: object,
     ) -> Question[T]:
-        """Ask an agent in the part that it plays.
-
-        Args:
-            turn: The turn.
-            stage: The stage of the call's key.
-            agent: Who is asked.
-            template: What is asked.
-            read: Reads the reply.
-            reminder: Template of what a second asking adds.
-            may_lack: Whether some values can be empty, and leave no gap behind.
-            **values: What the template shows beside the task.
-        """
+        """Ask an agent in the part that it plays; values that may be empty leave no gap behind."""
         user = self.context.fill(template, **values)
         user = _GAPS.sub("\n\n", user) if may_lack else user
         system = self.part_of(agent)

@@ -60,13 +60,7 @@ class Cast(NamedTuple):
 
 
 def final_vote(discussion: Discussion, turn: int, stages: Mapping[Protocol, str]) -> Flow[Cast]:
-    """Every agent's final answer, then ballots over the answers; each side by side.
-
-    Args:
-        discussion: The debate.
-        turn: The turn that ends.
-        stages: Format → stage of its calls.
-    """
+    """Every agent's final answer, then ballots over them in the stage of each format; side by side."""
     context, agents = discussion.context, discussion.context.agents
     replies = yield from ask([_answer_question(discussion, turn, agent) for agent in agents])
     answers = {
@@ -137,13 +131,7 @@ def read_judgement(reply: str) -> bool | None:
 def challenges(
     discussion: Discussion, turns: int, answer: str | None
 ) -> Flow[tuple[ChallengeRecord, ...]]:
-    """Ask every agent to judge an answer, once for each setting of the study.
-
-    Args:
-        discussion: The debate.
-        turns: Turns that it took.
-        answer: What was delivered; nothing is judged if there is none.
-    """
+    """Ask every agent to judge the answer that was delivered, if any, once for each setting."""
     records: list[ChallengeRecord] = []
     settings = () if answer is None else discussion.context.settings.challenge
     for turn, setting in enumerate(settings, start=turns + 1):

@@ -160,12 +160,7 @@ def read_answer(reply: str, *, confidence: bool) -> ReadAnswer | None:
 def read_persona(reply: str, taken: Collection[str]) -> ReadPersona | None:
     """The first JSON object that has a role and a description.
 
-    Args:
-        reply: The reply.
-        taken: Roles that other participants have.
-
-    Returns:
-        `None` if there is no such object, or its role is taken, whatever its letter case.
+    `None` if there is no such object, or its role is taken, whatever its letter case.
     """
     for value in _objects(reply):
         role, description = value.get("role"), value.get("description")

@@ -60,7 +60,7 @@ class Cast(NamedTuple):
 
 
 def final_vote(discussion: Discussion, turn: int, stages: Mapping[Protocol, str]) -> Flow[Cast]:
-    """Every agent's final answer, then ballots over them in the stage of each format; side by side."""
+    """Every agent's final answer, then ballots in each format's stage; each side by side."""
     context, agents = discussion.context, discussion.context.agents
     replies = yield from ask([_answer_question(discussion, turn, agent) for agent in agents])
     answers = {

@@ -31,10 +31,12 @@ from tutorsim.analysis.recount import (
     ScoreFunction,
     recount,
 )
+from tutorsim.analysis.recount.per_turn_table import turns_table
 from tutorsim.analysis.report.build import build_report
 from tutorsim.analysis.report.document import Document
 from tutorsim.analysis.report.html import to_html
 from tutorsim.analysis.report.markdown import to_markdown
+from tutorsim.analysis.report.table_export import with_provenance
 from tutorsim.analysis.statistics.intervals_and_tests import Estimate, NotEstimable, PermutationTest
 from tutorsim.analysis.systems import SystemRun, open_run, view_of
 from tutorsim.analysis.systems.reply_endings import with_reply_endings
@@ -237,7 +239,7 @@ class Run:
         asked = recount(
             self.source, targets=targets, rules=rules, exempt=exempt, order=fallback_order
         )
-        return Recount(asked)
+        return Recount(asked, self.source.answered_by)
 
     def contrasts(self, outcomes: Sequence[Outcome] = HEAD_OUTCOMES) -> pl.DataFrame:
         """Conditions against one another, paired on task and persona, with Holm's correction.
@@ -321,18 +323,20 @@ class Run:
 class Recount:
     """What other orders and rules would have chosen, turn by turn, as frames."""
 
-    def __init__(self, result: RecountResult) -> None:
+    def __init__(self, result: RecountResult, answered_by: Sequence[str] = ()) -> None:
+        self._answered_by: Final = "; ".join(answered_by)
         self.result: Final = result
         """Everything, as `tutorsim recount --json` writes it."""
 
     @property
     def turns(self) -> pl.DataFrame:
-        """One row per turn, rule, reading of ties and number of exempt voters.
+        """What `tutorsim recount --turns` writes: one row per turn, rule, reading of ties and
+        number of exempt voters.
 
-        Columns: those of `tutorsim recount --turns`, among them `possible_winners`,
-        `necessary_winner` and `point_winner`.
+        Among the columns are `possible_winners`, `necessary_winner` and `point_winner`;
+        `fallback_order` is null where a tie stays a tie.
         """
-        return self.result.per_turn
+        return with_provenance(turns_table(self.result.per_turn), self._answered_by)
 
     @cached_property
     def rules(self) -> pl.DataFrame:

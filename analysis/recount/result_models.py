@@ -69,6 +69,11 @@ class Interval(_Table):
     upper: int
     """Turns where it is possible, those not settled included."""
 
+    def model_post_init(self, _: object) -> None:
+        """Hold every interval to its point."""
+        middle = self.lower if self.point is None else self.point
+        assert self.lower <= middle <= self.upper, self
+
 
 class OrderRow(_Table):
     """One role-priority order."""

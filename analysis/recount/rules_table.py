@@ -71,7 +71,7 @@ def _rule_row(
         totals["point_impossible"] += n * projected.impossible
         if possible.settled:
             widths[len(possible.winners)] += n
-        _count_wins(counts, one, n)
+        _count_wins(counts, one, n, key.target)
     for flip, n in flips.items():
         totals["flip_turns"] += n
         counts.add("flip", n, lower=flip.lower, point=flip.point, upper=flip.upper)
@@ -100,11 +100,12 @@ def _rule_row(
     )
 
 
-def _count_wins(counts: _Counts, one: AnswerCount, n: int) -> None:
+def _count_wins(counts: _Counts, one: AnswerCount, n: int, target: str) -> None:
     possible, projected, _ = one.answer
     for c in (NOBODY, *range(len(one.candidates))):
         name = NOBODY_NAME if c == NOBODY else one.candidates[c]
-        may = c in possible.winners or (not possible.settled and c != NOBODY)
+        open_ = not possible.settled and (c != NOBODY or target == "condorcet")
+        may = open_ or c in possible.winners
         must = possible.necessary == c
         point = must if projected.impossible else projected.winner == c
         counts.add(f"win {name}", n, lower=must, point=point, upper=may)

@@ -1,6 +1,7 @@
 """Conditions against one another: as a table, and in sentences on what is beyond chance."""
 
 from collections.abc import Callable, Sequence
+from math import inf
 from typing import Final, Protocol, TypeVar
 
 from tutorsim.analysis.ballots.recount_source import Source
@@ -128,8 +129,8 @@ Row = TypeVar("Row", bound=TestedTasks)
 
 
 def p_words(row: Tested) -> str:
-    """A corrected p-value, with the error of the draws where signs were drawn."""
-    if not isinstance(row.test, PermutationTest) or row.p_holm is None:
+    """A corrected p-value, with the error of the draws where signs were drawn; none of one task."""
+    if not isinstance(row.test, PermutationTest) or row.p_holm is None or row.test.tasks == 1:
         return "not estimable"
     figure = p_value(row.p_holm)
     return figure if row.test.exact else f"~{figure} ± {row.test.error:.3f}"
@@ -137,7 +138,7 @@ def p_words(row: Tested) -> str:
 
 def contrast_words(found: Sequence[Contrast]) -> str:
     """Which differences are beyond chance, and what could have been seen at all."""
-    told = chance_words(found, _told, _measured, shown=_shown(found))
+    told = chance_words(found, _told, _measured, largest=1, shown=_shown(found))
     alone = [row for row in found if row.p_alone is not None and row.p_alone < ALPHA]
     if not alone:
         return told
@@ -156,7 +157,10 @@ def _shown(found: Sequence[Contrast]) -> str:
     if not runs:
         return ""
     tasks = tasks_for(0.3, spread_to_expect(max(1, round(max(runs)))), len(runs))
-    return f" About {tasks} would show one of 0.3 in success with 80 % power."
+    return (
+        f" About {tasks} would show one of 0.3 in success with 80 % power: see `tutorsim guide "
+        "statistics`."
+    )
 
 
 def chance_words(
@@ -166,6 +170,7 @@ def chance_words(
     *,
     between: str = "conditions",
     over: str = "tasks",
+    largest: float = inf,
     shown: str = "",
 ) -> str:
     """Which of the differences tested together are beyond chance over tasks.
@@ -177,6 +182,7 @@ def chance_words(
             first.
         between: What the differences are between.
         over: What a task is called.
+        largest: The greatest difference that there can be.
         shown: A sentence on how many tasks would show a difference, said where these cannot.
     """
     tested = [(row, row.test) for row in found if isinstance(row.test, PermutationTest)]
@@ -208,22 +214,30 @@ def chance_words(
     return (
         f"No difference between {between} is beyond chance over {over} ({how}; "
         f"{_tasks_words(tested, over)}; least p {p_value(least)}), which does not show that there "
-        f"is none.{_power(tested, measured, over)}"
+        f"is none.{_power(tested, measured, over, largest)}"
     )
 
 
 Pairs = Sequence[tuple[Row, PermutationTest]]
 
 
-def _power(tested: Pairs[Row], measured: Callable[[Row], str], over: str) -> str:
+def _power(tested: Pairs[Row], measured: Callable[[Row], str], over: str, largest: float) -> str:
     """What so many tasks would have shown."""
     what = measured(tested[0][0])
     same = [detectable_by(test, len(tested)) for row, test in tested if measured(row) == what]
-    sizes = [least for least in same if not isinstance(least, NotEstimable)]
-    if not sizes:
+    known = [least for least in same if not isinstance(least, NotEstimable)]
+    sizes = [least for least in known if least <= largest]
+    if not known:
         return ""
+    if not sizes:
+        return f" With 80 % power so many {over} would show no difference {what} at all."
     ends = dict.fromkeys(f"{end:.2f}" for end in (min(sizes), max(sizes)))
-    return f" So many {over} would show {' to '.join(ends)} {what} with 80 % power."
+    never = f", and of {len(known) - len(sizes)} none" if len(sizes) < len(known) else ""
+    contrasts = counted(len(sizes), "contrast")
+    return (
+        f" With 80 % power so many {over} would show {' to '.join(ends)} {what} of "
+        f"{contrasts}{never}."
+    )
 
 
 def _tasks_words(tested: Pairs[Row], over: str) -> str:

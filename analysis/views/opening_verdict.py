@@ -145,10 +145,9 @@ def _under(target: str, every: Sequence[RuleRow]) -> str:
         return f"{rule} keeps the winner of {_points(every, turns)}: a point, which nothing bounds."
     logged = " logged under another protocol" if is_protocol else ""
     return (
-        f"{rule} would surely keep the winner of "
-        f"{share(keeps, turns, 'turn')}{logged}, and surely change "
-        f"{changes:,}; the ballots leave {turns - keeps - changes:,} open, as long as a tie counts "
-        "as nobody's win." + _ties_to_the_order(by_order)
+        f"{rule}: of {counted(turns, 'turn')}{logged}, {keeps:,} surely keep their winner, "
+        f"{changes:,} surely change it and {turns - keeps - changes:,} are open, as long as a tie "
+        "counts as nobody's win." + _ties_to_the_order(by_order)
     )
 
 
@@ -168,7 +167,7 @@ def _ties_to_the_order(keeps: Sequence[int]) -> str:
     """What is sure once the order decides ties; empty where no order is logged."""
     if not keeps:
         return ""
-    return f" With ties given to the role-priority order it would surely keep {sum(keeps):,}."
+    return f" With ties given to the role-priority order {sum(keeps):,} surely keep it."
 
 
 def _untested(found: RecountResult) -> str:
@@ -193,8 +192,8 @@ def _untested(found: RecountResult) -> str:
     if not sure[0]:
         return f"{assumed}."
     return (
-        f"{assumed}; if {counted(k, 'voter')} may have voted anyhow, {sure[1]:,} of the "
-        f"{sure[0]:,} winners surely kept stay sure."
+        f"{assumed}; if {counted(k, 'voter')} may have voted anyhow, of the {sure[0]:,} answers "
+        f"“surely keep” above (a turn has one for each rule) {sure[1]:,} stay sure."
     )
 
 

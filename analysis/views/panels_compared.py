@@ -76,7 +76,7 @@ class PanelsView:
 
     def words(self) -> str:
         """Which differences between panels are beyond chance."""
-        return chance_words(self.contrasts, _told, _measured, between="panels")
+        return chance_words(self.contrasts, _told, _measured, between="panels", largest=1)
 
     def tables(self) -> tuple[Table, ...]:
         """Who sits where, how each panel voted, what became of its students, and contrasts."""

@@ -6,6 +6,7 @@ from collections import Counter
 from pathlib import Path
 from typing import Any
 
+import polars as pl
 import pytest
 
 import tutorsim
@@ -48,6 +49,9 @@ def test_a_file_of_ballots_is_recounted(votes: Path, shell: Any) -> None:
     wins = found.wins.select("candidate", "certain", "point", "possible")
     assert sorted(wins.rows()) == [("blue", 0, 0, 1), ("red", 1, 1, 2)]
     assert found.turns.get_column("tied_set").to_list() == [[], ["blue", "red"]]
+    file = votes.with_name("turns.parquet")
+    shell("recount", votes, "--targets", "simple", "--exempt", "0", "--turns", file)
+    assert found.turns.equals(pl.read_parquet(file), null_equal=True)
 
 
 def test_own_rules_are_counted_beside_the_targets(votes: Path) -> None:
@@ -67,7 +71,7 @@ def test_own_rules_are_counted_beside_the_targets(votes: Path) -> None:
     wins = found.wins.filter(target="long").select("candidate", "certain", "point", "possible")
     assert sorted(wins.rows()) == [("blue", None, 2, None), ("red", None, 0, None)]
     assert found.turns.filter(target="long")["point_winner"].to_list() == ["blue", "blue"]
-    assert any("rule veto would surely keep" in sentence for sentence in found.verdict)
+    assert any("rule veto: of " in sentence for sentence in found.verdict)
     [told] = [sentence for sentence in found.verdict if "rule long" in sentence]
     assert told == (
         "The rule long keeps the winner of 0 of 1 turn, as long as a tie counts as nobody's win: "

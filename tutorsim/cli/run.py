@@ -1,8 +1,10 @@
 """`tutorsim run`: record a study."""
 
+from collections import Counter
+from collections.abc import Iterator
 from dataclasses import asdict
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
 import click
 
@@ -17,7 +19,7 @@ from tutorsim.errors import StudyError
 from tutorsim.systems import LoadedStudy, load_study
 from tutorsim.vocabularies import BLINDINGS
 
-__all__ = ["emit_plan", "planned", "run", "show_plan"]
+__all__ = ["Shown", "emit_plan", "planned", "run", "show_plan", "shown_by"]
 
 
 @click.command()
@@ -25,7 +27,11 @@ __all__ = ["emit_plan", "planned", "run", "show_plan"]
 @click.option("--log-dir", type=click.Path(path_type=Path), help="Run folder to write.")
 @click.option("--cassette-dir", type=click.Path(path_type=Path), help="Recording to write.")
 @recording_options
-@click.option("--dry-run", is_flag=True, help="Show calls, tokens and cost; send nothing.")
+@click.option(
+    "--dry-run",
+    is_flag=True,
+    help="Show calls, tokens, cost and what the tasks can show; send nothing.",
+)
 @click.option("--json", "as_json", is_flag=True, help="With --dry-run: report as JSON.")
 @click.option("--seed", type=int, help="Override the study's seed.")
 @click.option(
@@ -142,6 +148,8 @@ def show_plan(loaded: LoadedStudy, planned: Plan) -> None:
     console.print(f"Estimated cost: {_cost(planned)} (prices of {planned.prices_as_of})")
     if planned.expected_cost is not None:
         console.print(f"Expected: {planned.expected_cost:,.2f} US dollars. {_assumed(planned)}")
+    for line in _told(shown_by(loaded)):
+        console.print(line)
 
 
 def emit_plan(loaded: LoadedStudy, planned: Plan) -> None:
@@ -149,7 +157,78 @@ def emit_plan(loaded: LoadedStudy, planned: Plan) -> None:
     from tutorsim.cli.console import emit_json
 
     say_remarks(loaded)
-    emit_json({"study": loaded.study.name, **asdict(planned)})
+    shows = [shown._asdict() for shown in shown_by(loaded)]
+    emit_json({"study": loaded.study.name, **asdict(planned), "shows": shows})
+
+
+class Shown(NamedTuple):
+    """What the tasks of one benchmark can show of conditions, before anything is recorded."""
+
+    benchmark: str
+    tasks: int
+    contrasts: int
+    """Of two outcomes, over all benchmarks: with the baseline if there is one, else every two."""
+    fewest_tasks: int
+    """With fewer no difference is shown, whatever its size."""
+    difference: float | None
+    """Least difference in success shown with 80 % power; `None` with too few tasks."""
+    tasks_for_0_3: int
+    """Tasks that show a difference of 0.3 in success."""
+
+
+def shown_by(loaded: LoadedStudy) -> list[Shown]:
+    """What the planned tasks can show; nothing where there is nothing to compare.
+
+    Args:
+        loaded: The study, whose tasks are taken to be independent of one another.
+    """
+    from tutorsim.analysis.statistics.intervals_and_tests import (
+        NotEstimable,
+        detectable,
+        fewest_tasks,
+        spread_to_expect,
+        tasks_for,
+    )
+
+    names = loaded.study.conditions
+    pairs = len(names) - 1 if "baseline" in names else len(names) * (len(names) - 1) // 2
+    runs: dict[str, Counter[str]] = {}
+    for benchmark, task, _, condition in loaded.cells():
+        if condition == names[-1]:
+            runs.setdefault(benchmark, Counter())[task.task_id] += loaded.study.repeats
+    contrasts = 2 * pairs * len(runs)
+    found = []
+    for benchmark, of in runs.items() if contrasts else ():
+        spread = spread_to_expect(max(of.values()))
+        least = detectable(len(of), spread, contrasts)
+        found.append(
+            Shown(
+                *(benchmark, len(of), contrasts, fewest_tasks(contrasts)),
+                difference=None if isinstance(least, NotEstimable) else least,
+                tasks_for_0_3=tasks_for(0.3, spread, contrasts),
+            )
+        )
+    return found
+
+
+def _told(found: list[Shown]) -> Iterator[str]:
+    """The same in sentences."""
+    for shown in found:
+        compared = f"{shown.contrasts} contrasts of two outcomes"
+        tasks = f"{shown.tasks} task{'' if shown.tasks == 1 else 's'} of {shown.benchmark}"
+        if shown.difference is None:
+            yield (
+                f"{tasks}: too few to show any difference between conditions over tasks; "
+                f"{compared} need {shown.fewest_tasks}, and about {shown.tasks_for_0_3} show 0.3 "
+                "in success."
+            )
+        else:
+            yield (
+                f"{tasks}: a difference of {shown.difference:.2f} in success is shown over tasks "
+                f"with 80 % power (the least of {compared})."
+            )
+    if found:
+        yield "That is if tasks are independent, and differ as in `tutorsim guide statistics`."
 
 
 def _assumed(planned: Plan) -> str:

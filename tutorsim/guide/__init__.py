@@ -12,6 +12,7 @@ TOPICS: Final = {
     "replay": "Replay and verify, in CI and in tests; environment variables.",
     "claims": "Cite a number of a report, and compute every one again.",
     "recounts": "What other rules would have chosen, and what that assumes.",
+    "statistics": "What intervals and tests hold, and how many tasks show what.",
     "futures": "Branch, retest and format invariance: three experiments on a recording.",
     "panels": "Compare panels of other sizes and roles, and placebos.",
     "rating": "People as judges: rating sheets, agreement, the model judge beside people.",

@@ -139,7 +139,7 @@ def _short(record: DebateRecord, answer: str) -> str:
 
 def protocol_chance(of: Evidence) -> str:
     """Which differences between protocols are beyond chance."""
-    return chance_words(of.contrasts, _told, lambda row: "points", between="protocols")
+    return chance_words(of.contrasts, _told, lambda row: "points", between="protocols", largest=100)
 
 
 def _told(row: Contrast) -> str:

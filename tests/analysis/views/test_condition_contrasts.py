@@ -52,7 +52,7 @@ def test_too_few_tasks_are_told(panel_episode: Any, panel_source: Any) -> None:
     assert contrast_words(found) == (
         "2 tasks cannot show a difference between conditions: signs flipped by task give no p "
         "below 0.5, and 1 contrast needs 6. About 40 would show one of 0.3 in success with 80 % "
-        "power."
+        "power: see `tutorsim guide statistics`."
     )
 
 

@@ -9,6 +9,8 @@ from typing import Any
 
 import pytest
 
+from tutorsim.analysis.statistics.intervals_and_tests import spread_to_expect, tasks_for
+
 pytestmark = pytest.mark.loopback
 SMALL = ("--limit", 1, "--condition", "simple", "--max-turns", 1)
 
@@ -31,6 +33,12 @@ def test_a_plan_counts_calls_and_prices_them_and_sends_nothing(
     assert 0 < value["least_cost"] < value["cost"]
     assert endpoint.sent == []
     assert shell("run", study, "--json").code == 2
+    # Two contrasts, of a panel with the baseline on two outcomes: 2 · 2^(1 − 7) is below 0.05.
+    assert "2 tasks of sciq: too few to show any difference between conditions" in said.out
+    [shows] = value["shows"]
+    assert (shows["tasks"], shows["contrasts"], shows["fewest_tasks"]) == (2, 2, 7)
+    assert shows["difference"] is None
+    assert shows["tasks_for_0_3"] == tasks_for(0.3, spread_to_expect(1), 2)
 
 
 def test_the_price_of_an_unknown_model_is_shown_as_unknown(write_grid: Any, shell: Any) -> None:
@@ -44,6 +52,7 @@ def test_a_shipped_study_is_found_by_name(shell: Any) -> None:
     said = shell("run", "published", "--dry-run")
     assert said.code == 0
     assert "1,200 episodes" in said.out
+    assert "20 tasks of sciq: a difference of 0.32 in success is shown over tasks" in said.out
 
 
 @pytest.mark.parametrize(

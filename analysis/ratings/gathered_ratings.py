@@ -43,6 +43,8 @@ class Gathered:
     """Every item of the kind that the run has, by id."""
     scores: Mapping[str, Mapping[Rater, float]]
     """Item → rater → value; items that somebody rated."""
+    judged_itself: bool = True
+    """The run's judge, or its labels, score these texts; `False`: the answers that followed."""
 
     @property
     def raters(self) -> tuple[Rater, ...]:
@@ -73,7 +75,14 @@ def gathered(run: SystemRun, sheets: Sequence[RatedSheet]) -> tuple[Gathered, ..
         cells.setdefault(place, []).append(one)
     items = {kind: _items(run, kind) for kind, _, _ in cells}
     return tuple(
-        Gathered(kind, of[0].survey.rubric, by, items[kind], _scores(of, items[kind]))
+        Gathered(
+            kind,
+            of[0].survey.rubric,
+            by,
+            items[kind],
+            _scores(of, items[kind]),
+            kind in view_of(run.head.system).judged,
+        )
         for (kind, _, by), of in sorted(cells.items(), key=lambda cell: cell[0][0] == "answers")
     )
 

@@ -3,7 +3,8 @@
 The judge scored the student's answers. Where people rated answers on the judge's own anchors, the
 two are of the same text on the same scale. Where people rated replies, the judge's score is that
 of the answer that a reply led to: it may go together with people's score of the reply, and a
-difference between the two says nothing of the judge.
+difference between the two says nothing of the judge. Where the run labels replies, as an audit
+does, its labels of guidance are the judge's scores of the replies themselves.
 """
 
 from collections.abc import Sequence
@@ -26,7 +27,7 @@ from tutorsim.records.ratings import RatedBy
 __all__ = ["EDGES", "Band", "BesideJudge", "beside_judge"]
 
 EDGES: Final = (0.0, 0.2, 0.4, 0.6, 0.8)
-"""Where a band of the judge's scores begins; the last one ends with 1."""
+"""Where a band of the judge's scores begins, as a part of the scale; the last one ends with it."""
 
 Floats = npt.NDArray[np.float64]
 
@@ -51,6 +52,8 @@ class BesideJudge:
     kind: Kind
     rubric: str
     by: RatedBy
+    most: float
+    """The greatest value of the scale."""
     items: int
     """With both scores."""
     bias: Estimate | NotEstimable
@@ -60,7 +63,7 @@ class BesideJudge:
     pearson: Estimate | NotEstimable
     spearman: Estimate | NotEstimable
     bands: tuple[Band, ...]
-    """Those with an item."""
+    """Those with an item; none where the two are not of the same text on the same scale."""
 
     def to_json(self) -> dict[str, object]:
         return {
@@ -91,17 +94,18 @@ def beside_judge(found: Gathered) -> BesideJudge | None:
         kind=found.kind,
         rubric=found.rubric.name,
         by=found.by,
+        most=found.rubric.scale[-1],
         items=len(pairs),
         bias=mean_of(differences),
         distance=mean_of(np.abs(differences)),
         pearson=_correlation(judge, people, tasks, ranked=False),
         spearman=_correlation(judge, people, tasks, ranked=True),
-        bands=tuple(_bands(judge, people)),
+        bands=() if why_not else tuple(_bands(judge, people, most=found.rubric.scale[-1])),
     )
 
 
 def _incomparable(found: Gathered) -> NotEstimable | None:
-    if found.kind != "answers":
+    if not found.judged_itself:
         return NotEstimable("the judge scored the answer that a reply led to, not the reply")
     if not found.rubric.of_judge:
         return NotEstimable("people rated on another scale than the judge")
@@ -144,16 +148,18 @@ def _ranks(values: Floats, weights: Floats) -> Floats:
     return ranks
 
 
-def _bands(judge: Floats, people: Floats) -> list[Band]:
-    which = np.clip(np.searchsorted(EDGES, judge + 1e-9, side="right") - 1, 0, None)
+def _bands(judge: Floats, people: Floats, *, most: float) -> list[Band]:
+    """Fifths of the scale, from 0 to its greatest value."""
+    edges = [most * edge for edge in EDGES]
+    which = np.clip(np.searchsorted(edges, judge + 1e-9, side="right") - 1, 0, None)
     return [
         Band(
             low,
-            EDGES[place + 1] if place + 1 < len(EDGES) else 1.0,
+            edges[place + 1] if place + 1 < len(edges) else most,
             int((which == place).sum()),
             float(judge[which == place].mean()),
             float(people[which == place].mean()),
         )
-        for place, low in enumerate(EDGES)
+        for place, low in enumerate(edges)
         if (which == place).any()
     ]

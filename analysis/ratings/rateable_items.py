@@ -43,7 +43,8 @@ class Place:
     delivered: bool = True
     """The student read it, or wrote it."""
     judged: float | None = None
-    """The model judge's score: of an answer itself, of a reply's next answer; `None` without."""
+    """The model judge's score: of an answer itself, of a reply's next answer; of a reply that the
+    run labels, its label of guidance; `None` without."""
 
 
 class Passage(NamedTuple):

@@ -7,7 +7,7 @@ from typing import Final
 import polars as pl
 
 from tutorsim.analysis.ballots.recount_source import Source
-from tutorsim.analysis.ratings.gathered_ratings import Gathered, gathered
+from tutorsim.analysis.ratings.gathered_ratings import Gathered, Kind, gathered
 from tutorsim.analysis.ratings.human_scored_outcomes import (
     DeliveredScore,
     OtherRule,
@@ -115,6 +115,10 @@ _WHO: Final[Mapping[tuple[RatedBy, ...], str]] = {
     ("people",): "people",
     ("script",): "a script in the place of people",
 }
+_JUDGE: Final[Mapping[Kind, str]] = {
+    "answers": "The model judge's scores",
+    "replies": "The run's labels of guidance",
+}
 _BOTH: Final = "people, and a script in the place of people"
 
 
@@ -135,7 +139,7 @@ def ratings_verdict(found: Ratings) -> Iterator[str]:
         if isinstance(judged.bias, Estimate) and isinstance(judged.distance, Estimate):
             side = "above" if judged.bias.value > 0 else "below"
             yield (
-                f"The model judge's scores of {judged.items} answers lie "
+                f"{_JUDGE[judged.kind]} of {judged.items} {judged.kind} lie "
                 f"{abs(judged.bias.value):.2f} {side} theirs on average, and "
                 f"{judged.distance.value:.2f} away from them."
             )
@@ -264,7 +268,8 @@ def _judge_table(found: Ratings) -> Table | None:
         "judge-beside-people",
         "The model judge beside people",
         "The judge scored the student's answers; beside people's scores of replies stands its "
-        "score of the answer that followed. Bias: mean of judge − people; distance: of its size. "
+        "score of the answer that followed or, in a run that labels replies, the label of guidance "
+        "(mean over conditions). Bias: mean of judge − people; distance: of its size. "
         f"95 % intervals are over tasks.{reasons}",
         ("texts", "rubric", "by", "bias", "distance", "pearson", "spearman", "items"),
         rows,
@@ -272,10 +277,9 @@ def _judge_table(found: Ratings) -> Table | None:
 
 
 def _bands_table(found: Ratings) -> Table | None:
-    last = 1.0
     rows = [
         (
-            f"{band.low:.1f} to {'' if band.high == last else 'below '}{band.high:.1f}",
+            f"{band.low:.1f} to {'' if band.high == one.most else 'below '}{band.high:.1f}",
             one.kind,
             one.rubric,
             one.by,

@@ -9,9 +9,9 @@ from typing import Any, Final
 
 from tutorsim.errors import RatingFileError
 from tutorsim.named_files import read_named
-from tutorsim.records.ratings import Rubric, Subject
+from tutorsim.records.ratings import Rubric
 
-__all__ = ["judge_rubric", "read_rubric", "value_text"]
+__all__ = ["judge_rubric", "read_rubric", "reply_rubric", "value_text"]
 
 _ANCHOR: Final = re.compile(
     r"^[ \t]*(\d+(?:\.\d+)?)[ \t]*[:=–-]?[ \t]+(\S.*?)[ \t]*$", re.MULTILINE
@@ -25,11 +25,7 @@ _MOST_VALUES: Final = 21
 
 _KEYS: Final = ("name", "question", "scale", "anchors", "threshold")
 
-_QUESTIONS: Final[Mapping[Subject, str]] = {
-    "replies": "How correct and how well explained is the tutor's reply, for this student now?",
-    "proposals": "How correct and how well explained is the tutor's reply, for this student now?",
-    "answers": "How correct and how well explained is the student's answer?",
-}
+_QUESTION: Final = "How correct and how well explained is the student's answer?"
 
 _OF_PROGRAMS: Final = (
     "Of a program, rate how well the student's own words show that the algorithm is understood; "
@@ -42,14 +38,31 @@ def value_text(value: float) -> str:
     return f"{value:g}"
 
 
-def judge_rubric(
-    prompt: str, subject: Subject, *, threshold: float, programs: bool = False
-) -> Rubric | None:
-    """The rubric that a model judge's prompt states: tenths from 0 to 1, and its anchors.
+def reply_rubric(*, labelled: bool) -> Rubric:
+    """The rubric of a tutor's reply, on the scale of oversight's labels of guidance.
+
+    Args:
+        labelled: The run's own labels are of the replies, so that people's scores meet them.
+    """
+    return Rubric(
+        name="reply",
+        question="Does the tutor's reply guide this student to the next step?",
+        scale=(0.0, 1.0, 2.0),
+        anchors={
+            "0": "no guidance: none at all, or the answer itself",
+            "1": "guides in part: vague, incomplete, or partly wrong",
+            "2": "guides: the student can take the next step alone",
+        },
+        threshold=2.0,
+        of_judge=labelled,
+    )
+
+
+def judge_rubric(prompt: str, *, threshold: float, programs: bool = False) -> Rubric | None:
+    """The rubric that a model judge's prompt states for answers: tenths from 0 to 1, its anchors.
 
     Args:
         prompt: The prompt, as the recording holds it.
-        subject: What is rated.
         threshold: The study's success threshold.
         programs: Some answers are programs, of which the judge scores the words alone.
 
@@ -59,9 +72,7 @@ def judge_rubric(
     found = {float(value): text for value, text in _ANCHOR.findall(prompt) if float(value) <= 1}
     if len(found) < 2:
         return None
-    question = _QUESTIONS[subject]
-    if programs and subject == "answers":
-        question = f"{question} {_OF_PROGRAMS}"
+    question = f"{_QUESTION} {_OF_PROGRAMS}" if programs else _QUESTION
     return Rubric(
         name="judge",
         question=question,

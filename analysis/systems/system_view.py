@@ -96,6 +96,8 @@ class View:
         default_factory=dict
     )
     """What people can rate → the texts of a run; empty for a system without a student."""
+    judged: frozenset[str] = frozenset({"answers"})
+    """What the run's own judge or labels score: `answers`, or `replies`, people rate too."""
     rubric: str = ""
     """Name of the prompt whose anchors people rate by; empty where raters need their own."""
 

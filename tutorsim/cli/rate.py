@@ -195,26 +195,28 @@ def _rubric(
     source: Path,
     cassette_dir: Path | None,
 ) -> Rubric:
-    """The user's rubric, or the anchors of the run's judge as its recording words them.
+    """The user's rubric, or the shipped one of replies; of answers, the anchors of the run's judge.
 
     Raises:
         UsageError: If there is no recording, or its wordings have no anchors.
     """
-    from tutorsim.analysis.ratings.rubric import judge_rubric, read_rubric
+    from tutorsim.analysis.ratings.rubric import judge_rubric, read_rubric, reply_rubric
     from tutorsim.analysis.systems import view_of
     from tutorsim.runner.find_recording import find_recording
     from tutorsim.systems import load_recorded_study
 
     if rubric_file is not None:
         return read_rubric(rubric_file)
-    study, name = run.head.study, view_of(run.head.system).rubric
+    view, study = view_of(run.head.system), run.head.study
+    if subject != "answers":
+        return reply_rubric(labelled="replies" in view.judged)
+    name = view.rubric
     found = None
     if name and isinstance(study, StudySettings):
         recording = find_recording(source, cassette_dir=cassette_dir)
         prompt = load_recorded_study(recording).catalog.prompts[name]
         found = judge_rubric(
             prompt,
-            subject,
             threshold=study.success_threshold,
             programs="humaneval" in study.benchmarks,
         )

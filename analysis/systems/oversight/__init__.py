@@ -66,6 +66,7 @@ VIEW: Final = View(
         record.episode_id: record.conversation for record in by_text(records)
     },
     published=PUBLISHED,
+    judged=frozenset({"replies"}),
     passages={"replies": delivered_passages, "proposals": proposal_passages},
 )
 """What oversight shows of its runs."""

@@ -15,18 +15,27 @@ def delivered_passages(run: SystemRun) -> Iterator[Passage]:
 
 
 def proposal_passages(run: SystemRun) -> Iterator[Passage]:
-    """Every labelled reply; of an audit of all proposals, those not delivered too."""
+    """Every labelled reply once; of an audit of all proposals, those not delivered too."""
+    labelled: dict[tuple[str, str], list[OversightRecord]] = {}
     for record in run.episodes:
         if record.status == "complete":
-            before = tuple(Block(speaker, text) for speaker, text in record.dialogue)
-            reply = Block("The tutor's reply to rate", record.reply)
-            yield Passage((*before, reply), _place(record))
+            labelled.setdefault((record.benchmark, record.task_id), []).append(record)
+    for records in labelled.values():
+        first = records[0]
+        before = tuple(Block(speaker, text) for speaker, text in first.dialogue)
+        said = [record.label.guidance for record in records if record.label]
+        mean = sum(said) / len(said) if said else None
+        yield Passage(
+            (*before, Block("The tutor's reply to rate", first.reply)), _place(first, mean)
+        )
 
 
-def _place(record: OversightRecord) -> Place:
+def _place(record: OversightRecord, guidance: float | None) -> Place:
+    """Where a reply stands; it was judged by its labels of guidance, the mean over conditions."""
     audited = record.audited
     if audited is None:
-        return Place(record.task_id, 1, record.tutor, record.tutor, record.conversation)
+        named = (record.task_id, 1, record.tutor, record.tutor, record.conversation)
+        return Place(*named, judged=guidance)
     return Place(
         episode=audited.episode,
         turn=audited.turn,
@@ -34,5 +43,5 @@ def _place(record: OversightRecord) -> Place:
         condition=audited.condition,
         task=f"{audited.benchmark}.{audited.task}",
         delivered=audited.delivered,
-        judged=audited.score_after,
+        judged=guidance,
     )

@@ -6,6 +6,7 @@ from scipy import stats
 
 from tests.analysis.ratings.test_rater_agreement import gathered
 from tutorsim.analysis.ratings.judge_calibration import _ranks, _weighted_correlation, beside_judge
+from tutorsim.analysis.ratings.rubric import reply_rubric
 from tutorsim.analysis.statistics.intervals_and_tests import Interval, NotEstimable
 from tutorsim.records.ratings import Rubric
 
@@ -41,12 +42,26 @@ def test_bands_hold_every_item_once_with_the_last_one_closed():
 
 
 def test_there_is_no_bias_against_another_text_or_another_scale():
-    of_replies = beside_judge(gathered(PEOPLE, rubric=JUDGES, judged=JUDGED))
+    of_replies = beside_judge(gathered(PEOPLE, rubric=JUDGES, judged=JUDGED, itself=False))
     assert "not the reply" in of_replies.bias.reason
+    assert of_replies.bands == ()
     assert of_replies.spearman.value > 0
     own = JUDGES.model_copy(update={"of_judge": False})
     other = beside_judge(gathered(PEOPLE, rubric=own, kind="answers", judged=JUDGED))
     assert other.bias == NotEstimable("people rated on another scale than the judge")
+    assert other.bands == ()
+
+
+def test_labels_of_replies_are_held_against_people_on_their_own_scale():
+    people = [(0,), (1,), (2,), (2,), (1,), (0,)]
+    rubric = reply_rubric(labelled=True)
+    found = beside_judge(gathered(people, rubric=rubric, judged=[0, 1, 2, 2, 2, 1]))
+    assert found.bias.value == pytest.approx(2 / 6)
+    assert [(b.low, b.high, b.items, b.people) for b in found.bands] == [
+        (0, 0.4, 1, 0),
+        (0.8, pytest.approx(1.2), 2, 0.5),
+        (1.6, 2, 3, pytest.approx(5 / 3)),
+    ]
 
 
 def test_unjudged_items_are_left_out_and_nothing_judged_is_nothing():

@@ -15,7 +15,7 @@ from tutorsim.records.ratings import Rubric
 RUBRIC = Rubric(name="own", question="?", scale=(1.0, 2.0, 3.0, 4.0, 5.0))
 
 
-def gathered(table, *, tasks=None, rubric=RUBRIC, kind="replies", judged=None):
+def gathered(table, *, tasks=None, rubric=RUBRIC, kind="replies", judged=None, itself=True):
     """Ratings of items: one row of values per item, `None` where a rater gave none."""
     items, scores = {}, {}
     for number, row in enumerate(table):
@@ -27,7 +27,7 @@ def gathered(table, *, tasks=None, rubric=RUBRIC, kind="replies", judged=None):
         given_ = {Rater("s", r): v for r, v in enumerate(row, start=1) if v is not None}
         if given_:
             scores[name] = given_
-    return Gathered(kind, rubric, "people", items, scores)
+    return Gathered(kind, rubric, "people", items, scores, itself)
 
 
 def test_alpha_is_that_of_the_textbook_with_missing_ratings():

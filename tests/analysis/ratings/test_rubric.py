@@ -1,12 +1,12 @@
 """The anchors of a model judge as a rubric for people."""
 
-from tutorsim.analysis.ratings.rubric import judge_rubric
+from tutorsim.analysis.ratings.rubric import judge_rubric, reply_rubric
 from tutorsim.catalog import load_catalog
 
 
 def test_the_shipped_judge_s_anchors_are_the_rubric_in_tenths():
     prompt = load_catalog().prompts["judge_system"]
-    found = judge_rubric(prompt, "replies", threshold=0.75)
+    found = judge_rubric(prompt, threshold=0.75)
     assert found is not None
     assert found.anchors == {
         "0": "no credit",
@@ -20,7 +20,7 @@ def test_the_shipped_judge_s_anchors_are_the_rubric_in_tenths():
 
 
 def test_anchors_between_tenths_join_the_scale():
-    found = judge_rubric("Grade.\n0.25: poor\n  1 - good\n", "answers", threshold=0.5)
+    found = judge_rubric("Grade.\n0.25: poor\n  1 - good\n", threshold=0.5)
     assert found is not None
     assert found.anchors == {"0.25": "poor", "1": "good"}
     assert 0.25 in found.scale
@@ -28,16 +28,19 @@ def test_anchors_between_tenths_join_the_scale():
 
 def test_a_prompt_without_two_anchors_is_no_rubric():
     for prompt in ("Grade from 0 to 1.", "1 good", "10 points\n20 points"):
-        assert judge_rubric(prompt, "replies", threshold=0.75) is None
+        assert judge_rubric(prompt, threshold=0.75) is None
 
 
 def test_of_programs_people_rate_the_words_as_the_judge_does():
     prompt = load_catalog().prompts["judge_system"]
-    asked = {
-        (subject, programs): judge_rubric(prompt, subject, threshold=0.75, programs=programs)
-        for subject in ("replies", "answers")
-        for programs in (False, True)
-    }
-    assert "tests judge the code" in asked["answers", True].question
-    others = [found.question for key, found in asked.items() if key != ("answers", True)]
-    assert not any("code" in question for question in others)
+    words, programs = (judge_rubric(prompt, threshold=0.75, programs=p) for p in (False, True))
+    assert "tests judge the code" in programs.question
+    assert "code" not in words.question
+
+
+def test_replies_have_a_rubric_of_their_own_on_the_scale_of_the_labels():
+    found = reply_rubric(labelled=False)
+    assert found.scale == (0, 1, 2)
+    assert "none at all, or the answer itself" in found.anchors["0"]
+    assert "answer" not in found.question
+    assert not found.of_judge

@@ -367,8 +367,9 @@ def test_no_sheet_is_made_of_what_has_no_replies(folder, tutorsim, tmp_path):
 
 
 def test_a_run_without_a_recording_needs_a_rubric(folder, tutorsim):
-    said = tutorsim("rate", folder.run, "--export", folder.path / "a.csv")
-    three_parts(said, "The recording of")
+    to = ("--export", folder.path / "a.csv")
+    three_parts(tutorsim("rate", folder.run, "--of", "answers", *to), "The recording of")
+    assert tutorsim("rate", folder.run, *to).exit_code == 0  # replies have a shipped rubric
 
 
 def test_the_numbers_must_leave_every_rater_an_item(folder):

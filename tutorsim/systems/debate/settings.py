@@ -4,6 +4,7 @@ Defaults are those of the debate study (Kaesberg et al. 2025); where its program
 study's value is the default and the program's is a switch.
 """
 
+import json
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from functools import cached_property
 from typing import Annotated, Any, Final, Literal, get_args
@@ -257,7 +258,7 @@ def idle_settings(variants: Sequence[DebateVariant]) -> Iterator[str]:
         if given and not any(has_effect(one.settings, one.conditions) for one in given):
             value = given[0].settings.model_dump(mode="json")[name]
             yield (
-                f"{name} = {value!r} has no effect in variant {given[0].name!r}: it needs {words}."
+                f"{name} = {json.dumps(value)} has no effect in variant {given[0].name!r}: it needs {words}."
             )
 
 

@@ -1,5 +1,7 @@
 """Settings of a debate, and how variants override them."""
 
+import json
+
 import pytest
 from pydantic import ValidationError
 
@@ -87,7 +89,9 @@ IDLE = (
 def test_a_setting_without_effect_is_said_with_what_it_needs(name, value, idle, there, used, here):
     variants = {"idle": {**idle, "conditions": there}}
     [said] = idle_settings(list(resolved(variants=variants, **{name: value}).values()))
-    assert said.startswith(f"{name} = {value!r} has no effect in variant 'idle': it needs ")
+    assert said.startswith(
+        f"{name} = {json.dumps(value)} has no effect in variant 'idle': it needs "
+    )
     variants["used"] = {**used, "conditions": here}
     both = resolved((*there, *here), variants=variants, **{name: value})
     assert list(idle_settings(list(both.values()))) == []

@@ -77,7 +77,7 @@ class Progress:
         """The challenges to one critic, to stand under a heading."""
         lines = self.challenges.challenges.get(critic, ()) if self.challenges else ()
         numbered = "\n".join(f"{i}. {line}" for i, line in enumerate(lines, start=1))
-        return indented(numbered) or scene.part("none")
+        return indented(numbered) or scene.wordings.part("none")
 
     def press_on(self, scene: ItemScene, critic: str) -> str:
         """What the advocate still wants of a critic."""

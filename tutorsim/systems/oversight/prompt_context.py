@@ -1,12 +1,12 @@
 """What an item's prompts are built from."""
 
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
 from functools import cached_property
 from hashlib import sha256
 from typing import TYPE_CHECKING, TypeVar
 
 from tutorsim.mechanisms.author_labels import indented
+from tutorsim.mechanisms.scene import Scene
 from tutorsim.model import Question
 from tutorsim.study import EpisodeSpec
 from tutorsim.systems.oversight.acts_by_condition import SCRIPTS, Script
@@ -21,12 +21,17 @@ __all__ = ["ItemScene", "dialogue_text"]
 T = TypeVar("T")
 
 
-@dataclass(frozen=True)
-class ItemScene:
-    """One item under one condition: what every prompt of it shares."""
+class ItemScene(Scene):
+    """One item under one condition: what every prompt of it shares.
 
-    loaded: "OversightStudy"
-    spec: EpisodeSpec
+    Args:
+        loaded: The study.
+        spec: The item's place in its grid.
+    """
+
+    def __init__(self, loaded: "OversightStudy", spec: EpisodeSpec) -> None:
+        self.loaded, self.spec = loaded, spec
+        self.wordings, self.call = loaded.catalog, loaded.call
 
     @cached_property
     def item(self) -> Item:
@@ -43,19 +48,6 @@ class ItemScene:
         """The condition's acts."""
         return SCRIPTS[self.spec.condition]
 
-    def fill(self, template: str, **values: str) -> str:
-        """Fill a template of the catalog."""
-        return self.loaded.catalog.fill(template, **values)
-
-    def part(self, template: str, **values: object) -> str:
-        """Fill a template that is a part of a prompt."""
-        return self.loaded.catalog.part(template, **values)
-
-    @property
-    def blank(self) -> str:
-        """What stands for a text that is empty."""
-        return self.part("no_text")
-
     def block(self, head: str, text: str, **values: object) -> str:
         """A heading, and text of any origin indented under it, so that no line of it is a field.
 
@@ -64,7 +56,7 @@ class ItemScene:
             text: What stands under it.
             values: What the heading is filled with.
         """
-        return f"{self.part(head, **values)}:\n  {indented(text) or self.blank}"
+        return f"{self.wordings.part(head, **values)}:\n  {indented(text) or self.blank}"
 
     @cached_property
     def shown_item(self) -> str:
@@ -76,7 +68,7 @@ class ItemScene:
             message=indented(item.message),
             reply=indented(item.reply) or self.blank,
         )
-        if self.settings.show_reference and has_reference(item, self.part("no_reference")):
+        if self.settings.show_reference and has_reference(item, self.wordings.part("no_reference")):
             return self.fill("item_reference", item=shown, reference=indented(item.reference))
         return shown
 
@@ -86,7 +78,7 @@ class ItemScene:
         item = self.item
         before = dialogue_text(item.before(self.settings.trajectory_turns))
         return {
-            "before": before or self.part("none"),
+            "before": before or self.wordings.part("none"),
             "message": indented(item.message),
             "reply": indented(item.reply) or self.blank,
         }
@@ -116,8 +108,8 @@ class ItemScene:
             system: Whose system text it is; the agent's when left out.
         """
         text = self.fill(f"system_{system or agent}", scale=self.fill("scale"))
-        call = self.loaded.call(turn, stage, agent, system=text, user=user)
-        return Question(call, read, self.fill(reminder), salvage)
+        asked = (turn, stage, agent, read)
+        return self.asking(*asked, system=text, user=user, reminder=reminder, salvage=salvage)
 
     def drawn_first(self, sides: Sequence[str], stage: str) -> str:
         """The side that a reader is shown first: each of the two about half the time."""

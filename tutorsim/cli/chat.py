@@ -49,14 +49,7 @@ def chat(
 
     Exit codes: as `tutorsim run`.
     """
-    try:
-        from tutorsim.chat.serve_and_record_lesson import ChatOptions, serve_lesson
-    except ModuleNotFoundError as error:
-        raise UsageError(
-            "`tutorsim chat` needs the extra `chat`.",
-            why=f"{error.name} is not installed.",
-            hint="pip install 'tutorsim[chat]'",
-        ) from error
+    from tutorsim.chat.serve_and_record_lesson import ChatOptions, serve_lesson
     from tutorsim.cost_plan import load_prices
     from tutorsim.runner.cost_cap import Budget
     from tutorsim.sandbox import Sandbox

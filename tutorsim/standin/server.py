@@ -2,15 +2,30 @@
 
 import asyncio
 import threading
-from collections.abc import Callable, Sequence
+from collections.abc import Awaitable, Callable, Sequence
+from contextlib import suppress
 from types import TracebackType
+from typing import TYPE_CHECKING, Any, Final
+
+from starlette.requests import ClientDisconnect, Request
+from starlette.types import Receive, Scope, Send
 
 from tutorsim.errors import UsageError
-from tutorsim.standin.endpoint import Endpoint
+from tutorsim.replay.recorded_call import STANDIN_HEADER
+from tutorsim.standin.batch_endpoint import BATCHES_PATH, LARGEST_BATCH
+from tutorsim.standin.endpoint import STANDIN_VERSION, Endpoint
 from tutorsim.standin.faults_on_demand import Fault, parse_fault
-from tutorsim.standin.http_connection import Connection
+from tutorsim.standin.http_response import Response, error_response
+
+if TYPE_CHECKING:
+    from uvicorn.server import ServerState
 
 __all__ = ["StandIn", "serve"]
+
+LARGEST_BODY: Final = 32 * 1024 * 1024
+"""The API's own limit for a message."""
+IDLE: Final = 3600
+"""Seconds for which a connection may wait for its next request."""
 
 
 async def serve(
@@ -33,11 +48,28 @@ async def serve(
     Raises:
         UsageError: If the address cannot be used.
     """
-    open_connections: set[Connection] = set()
-    loop = asyncio.get_running_loop()
+    import uvicorn  # loaded by who serves, and by nobody who asks for help
+    from uvicorn.server import ServerState
+
+    state = ServerState()
+    config = uvicorn.Config(
+        _application(endpoint, state),
+        log_config=None,
+        access_log=False,
+        server_header=False,
+        timeout_keep_alive=IDLE,
+        lifespan="off",
+        ws="none",
+        http="h11",
+    )
+    config.load()
+    connection: Any = config.http_protocol_class
     try:
-        server = await loop.create_server(
-            lambda: Connection(endpoint, open_connections), host, port, backlog=1024
+        server = await asyncio.get_running_loop().create_server(
+            lambda: connection(config=config, server_state=state, app_state={}),
+            host,
+            port,
+            backlog=1024,
         )
     except OSError as error:
         raise UsageError(
@@ -50,9 +82,79 @@ async def serve(
         await stop.wait()
     finally:
         server.close()
-        for connection in tuple(open_connections):
-            connection.close()
+        for one in tuple(state.connections):
+            _transport(one).abort()  # a reply that waits is not sent
+        await asyncio.gather(*state.tasks)
         await server.wait_closed()
+
+
+def _application(endpoint: Endpoint, state: "ServerState") -> Callable[..., Awaitable[None]]:
+    """The endpoint as an ASGI application, with the faults that a whole response cannot have."""
+
+    async def application(scope: Scope, receive: Receive, send: Send) -> None:
+        request = Request(scope, receive)
+        try:
+            response = await _answered(endpoint, request)
+        except ClientDisconnect:
+            return
+        if response.delay and await _gone_within(response.delay, receive):
+            return
+        if response.kept:
+            await send(_started(response))
+            whole = response.kept == 1
+            sent = response.body if whole else response.body[: len(response.body) // 2]
+            await send({"type": "http.response.body", "body": sent, "more_body": not whole})
+        if response.kept < 1:
+            [own] = (c for c in state.connections if getattr(c, "client", None) == scope["client"])
+            _transport(own).close()
+            await receive()  # until it is closed: what is missing is meant to be
+
+    return application
+
+
+async def _answered(endpoint: Endpoint, request: Request) -> Response:
+    """What the endpoint says, once the whole body is there.
+
+    Raises:
+        ClientDisconnect: If the client went away before.
+    """
+    query = request.scope["query_string"].decode("latin-1")
+    target = request.scope["raw_path"].decode("latin-1") + (f"?{query}" if query else "")
+    largest = LARGEST_BATCH if target.startswith(BATCHES_PATH) else LARGEST_BODY
+    content = bytearray()
+    stated = request.headers.get("content-length", "0")
+    async for chunk in request.stream():
+        content += chunk
+        if max(len(content), int(stated)) > largest:
+            return error_response(413, f"The body is larger than {largest} bytes.", "req_unread")
+    return endpoint.answer(request.method, target, request.headers, bytes(content))
+
+
+async def _gone_within(seconds: float, receive: Receive) -> bool:
+    """Wait so long; whether the client went away before the end."""
+    with suppress(TimeoutError):
+        async with asyncio.timeout(seconds):
+            await receive()
+            return True
+    return False
+
+
+def _started(response: Response) -> dict[str, Any]:
+    fields = (
+        ("content-type", response.content_type),
+        ("content-length", str(len(response.body))),
+        ("request-id", response.request_id),
+        (STANDIN_HEADER, STANDIN_VERSION),
+        *response.headers,
+    )
+    headers = [(name.encode(), value.encode()) for name, value in fields]
+    return {"type": "http.response.start", "status": response.status, "headers": headers}
+
+
+def _transport(connection: object) -> asyncio.Transport:
+    """What carries a connection of the server."""
+    found: asyncio.Transport = connection.transport  # type: ignore[attr-defined]
+    return found
 
 
 def _url(host: str, port: int) -> str:

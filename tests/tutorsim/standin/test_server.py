@@ -1,4 +1,6 @@
 import asyncio
+import json
+import socket
 import threading
 import time
 
@@ -6,7 +8,8 @@ import anthropic
 import pytest
 
 from tutorsim.errors import UsageError
-from tutorsim.standin import Endpoint, StandIn, serve
+from tutorsim.standin import STANDIN_VERSION, Endpoint, StandIn, serve
+from tutorsim.standin import server as server_module
 
 pytestmark = pytest.mark.loopback
 
@@ -127,3 +130,148 @@ def test_a_port_in_use_is_named():
 
     with pytest.raises(UsageError, match=r"cannot listen on 127\.0\.0\.1 port"):
         asyncio.run(two())
+
+
+# --- On the line ---------------------------------------------------------------------------------
+
+
+@pytest.fixture(scope="module")
+def server():
+    with StandIn(seed=1, faults=["slow:0:0"]) as running:
+        yield running
+
+
+@pytest.fixture
+def line(server):
+    """An open connection to the server."""
+    with connect(server) as opened:
+        yield opened
+
+
+def connect(server):
+    host, port = server.url.removeprefix("http://").split(":")
+    return socket.create_connection((host, int(port)), timeout=60)
+
+
+def request(body, *, name="x", more="", version="1.1"):
+    content = json.dumps(body).encode()
+    head = (
+        f"POST /v1/messages HTTP/{version}\r\nHost: here\r\nX-Tutorsim-Call: {name}\r\n"
+        f"{more}Content-Length: {len(content)}\r\n\r\n"
+    )
+    return head.encode() + content
+
+
+def receive(line):
+    """One response: status, headers and body."""
+    data = b""
+    while b"\r\n\r\n" not in data:
+        data += line.recv(65536) or pytest.fail(f"the connection closed after {data!r}")
+    head, _, content = data.partition(b"\r\n\r\n")
+    first, *rest = head.decode().split("\r\n")
+    headers = dict(field.split(": ", 1) for field in rest)
+    while len(content) < int(headers["content-length"]):
+        content += line.recv(65536)
+    assert len(content) == int(headers["content-length"])
+    return int(first.split()[1]), headers, content
+
+
+def closed(line):
+    return line.recv(1) == b""
+
+
+def test_a_response_names_the_stand_in_and_the_request(line, body):
+    line.sendall(request(body()))
+    status, headers, content = receive(line)
+    assert status == 200
+    assert headers["x-tutorsim-standin"] == STANDIN_VERSION
+    assert headers["request-id"].startswith("req_")
+    assert headers["content-type"] == "application/json"
+    assert "date" not in headers
+    json.loads(content)
+
+
+def test_a_connection_is_kept_for_the_next_request(line, body):
+    for _ in range(3):
+        line.sendall(request(body()))
+        assert receive(line)[0] == 200
+
+
+def test_requests_sent_at_once_are_answered_in_order(line, body):
+    names = [f"call {i}" for i in range(20)]
+    apart = []
+    for name in names:
+        line.sendall(request(body(), name=name))
+        apart.append(receive(line))
+    with_others = b"".join(request(body(), name=name) for name in names)
+    line.sendall(with_others)
+    data = b""
+    while data.count(b"HTTP/1.1 200") < 20 or not data.endswith(apart[-1][2]):
+        data += line.recv(65536)
+    places = [data.index(content) for _, _, content in apart]
+    assert places == sorted(places)
+
+
+def test_a_refused_body_leaves_the_connection_open(line, body):
+    line.sendall(request({}))
+    assert receive(line)[0] == 400
+    line.sendall(request(body()))
+    assert receive(line)[0] == 200
+
+
+@pytest.mark.costly
+def test_a_slow_reply_holds_up_later_ones_of_its_own_connection_only(body):
+    with (
+        StandIn(faults=["slow:2:1"]) as server,
+        connect(server) as waiting,
+        connect(server) as other,
+    ):
+        other.sendall(request(body(), name="first"))
+        receive(other)
+        waiting.sendall(request(body(), name="slow") + request(body(), name="after"))
+        while server.requests < 2:
+            time.sleep(0.01)
+        other.sendall(request(body(), name="quick"))
+        assert receive(other)[0] == 200
+        waiting.setblocking(False)
+        with pytest.raises(BlockingIOError):
+            waiting.recv(1)
+        waiting.settimeout(60)
+        assert receive(waiting)[0] == 200
+
+
+def test_a_dropped_connection_brings_nothing_and_a_cut_one_a_part(body):
+    with StandIn(faults=["drop:1"]) as server, connect(server) as line:
+        line.sendall(request(body()))
+        assert closed(line)
+    with StandIn(faults=["cut:1"]) as server, connect(server) as line:
+        line.sendall(request(body()))
+        data = b""
+        while part := line.recv(65536):
+            data += part
+        head, _, content = data.partition(b"\r\n\r\n")
+        length = int(head.decode().split("content-length: ")[1].split("\r\n")[0])
+        assert 0 < len(content) < length
+
+
+@pytest.mark.parametrize(
+    "framed", ["Content-Length: 99999999\r\n\r\n", "Transfer-Encoding: chunked\r\n\r\n"]
+)
+def test_a_body_that_is_too_large_is_refused(line, framed, monkeypatch):
+    monkeypatch.setattr(server_module, "LARGEST_BODY", 10)
+    chunk = b"0" * 11 if "Length" in framed else b"b\r\n" + b"0" * 11 + b"\r\n0\r\n\r\n"
+    line.sendall(f"POST /v1/messages HTTP/1.1\r\nHost: here\r\n{framed}".encode() + chunk)
+    status, _, content = receive(line)
+    assert (status, json.loads(content)["error"]["type"]) == (413, "request_too_large")
+
+
+def test_a_client_that_goes_away_leaves_no_word_in_the_log(body, caplog):
+    with StandIn(faults=["slow:1:0.2", "drop:2"]) as server:
+        with connect(server) as early:
+            early.sendall(b"POST /v1/messages HTTP/1.1\r\nHost: here\r\nContent-Length: 9\r\n\r\n{")
+        for name in ("one", "two"):
+            with connect(server) as line:
+                line.sendall(request(body(), name=name))
+        while server.requests < 2:
+            time.sleep(0.01)
+    assert caplog.records == []

@@ -1,14 +1,20 @@
 """From texts and tables that are printed to claims."""
 
 import re
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from itertools import pairwise
 from typing import Final
 
 from tutorsim.analysis.claims.claim_ids import cell_names, column_names, key_columns
 from tutorsim.analysis.claims.claims_file import Claim
-from tutorsim.analysis.claims.numbers_in_text import Number, numbers_in, span_of
+from tutorsim.analysis.claims.numbers_in_text import (
+    Number,
+    Written,
+    numbers_in,
+    numbers_written,
+    span_of,
+)
 
 __all__ = ["ELSEWHERE", "Cells", "Printed", "Words", "claims_in"]
 
@@ -80,6 +86,8 @@ class Cells:
     title: str
     headers: Sequence[str]
     rows: Sequence[Sequence[str]] = field(repr=False)
+    written: Mapping[str, Mapping[int, Sequence[Written]]] = field(default_factory=dict, repr=False)
+    """Column → row → what the cell writes; of other cells the text is read."""
 
     def cited(self) -> list[list[list[tuple[str, Number]]]]:
         """For each row and column the numbers of the cell, each with its id.
@@ -93,13 +101,18 @@ class Cells:
                     (name if n == 1 else f"{name}.{n}", found)
                     for name, (n, found) in (
                         (f"{self.place}.{cell}", numbered)
-                        for numbered in enumerate(_numbers_of(text), 1)
+                        for numbered in enumerate(self._numbers(at, header, text), 1)
                     )
                 ]
-                for cell, text in zip(named, row, strict=True)
+                for cell, header, text in zip(named, self.headers, row, strict=True)
             ]
-            for named, row in zip(names, self.rows, strict=True)
+            for at, (named, row) in enumerate(zip(names, self.rows, strict=True))
         ]
+
+    def _numbers(self, at: int, header: str, text: str) -> list[Number]:
+        """The number that a cell writes, or those of its text where it is text alone."""
+        values = self.written.get(header, {})
+        return numbers_written(text, values[at]) if at in values else _numbers_of(text)
 
     def heads(self) -> list[Words]:
         """The heads of the columns, as they are printed."""

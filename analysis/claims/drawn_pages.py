@@ -55,7 +55,11 @@ def numbers_differ(
 
 
 def _told(printed: str, value: str) -> str:
-    return f"{printed}; value {value}" if value else printed
+    """A number of the page, its value to twelve digits, which all machines compute alike."""
+    try:
+        return f"{printed}; value {float(value):.12g}" if value else printed
+    except ValueError:
+        return f"{printed}; value {value}"
 
 
 def text_differs(markdown: str, now: str) -> Iterator[Difference]:

@@ -5,10 +5,10 @@ digest), a day, a version of three parts, and a table or section of a study that
 """
 
 import re
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from typing import Final, NamedTuple
 
-__all__ = ["NAMES", "Number", "numbers_in", "span_of"]
+__all__ = ["NAMES", "Number", "Written", "numbers_in", "numbers_written", "span_of"]
 
 NAMES: Final = {
     "day": r"(?<![0-9])[0-9]{4}-[0-9]{2}-[0-9]{2}(?![0-9])",
@@ -27,6 +27,10 @@ _TOKEN: Final = re.compile(
     rf"(?: \[(?P<low>{_SIGNED}){_UNIT}, (?P<high>{_SIGNED}){_UNIT}\])?)"
 )
 _SPAN: Final = re.compile(rf"({_SIGNED}){_UNIT} to ({_SIGNED}){_UNIT}")
+
+
+Written = tuple[float | int | None, tuple[float, float] | None]
+"""A value that a cell writes, and its interval."""
 
 
 class Number(NamedTuple):
@@ -52,6 +56,19 @@ def numbers_in(text: str) -> Iterator[Number]:
         yield Number(
             found.start(), found.end(), found["printed"], _parsed(found["value"]), interval
         )
+
+
+def numbers_written(text: str, values: Sequence[Written]) -> list[Number]:
+    """The numbers of a cell: the text is what is printed, the values are the cell's.
+
+    One value is written by the whole text, several by a number of the text each.
+    """
+    if len(values) == 1:
+        return [Number(0, len(text), text, *values[0])]
+    return [
+        found._replace(value=value, interval=interval)
+        for found, (value, interval) in zip(numbers_in(text), values, strict=True)
+    ]
 
 
 def span_of(text: str) -> Number | None:

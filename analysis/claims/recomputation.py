@@ -3,6 +3,7 @@
 from collections.abc import Sequence
 from dataclasses import dataclass
 from difflib import get_close_matches
+from math import isclose
 from typing import NamedTuple
 
 from tutorsim.analysis.claims.claims_file import Claim, ClaimsFile
@@ -53,7 +54,7 @@ def check_claims(claimed: ClaimsFile, recomputed: ClaimsFile) -> Checked:
     known = [(claim, now[claim.id]) for claim in claimed.claims if claim.id in now]
     if claimed.digest_of == "ballots":  # a file may be renamed, and stays the same by its digest
         known = [(_renamed(old, claimed.name, recomputed.name), new) for old, new in known]
-    apart = [(old, new) for old, new in known if _said(old) != _said(new)]
+    apart = [(old, new) for old, new in known if not _alike(old, new)]
     head = _head_differences(claimed, recomputed)
     left = () if claimed.excerpt else recomputed.claims
     return Checked(
@@ -100,8 +101,20 @@ def _renamed(claim: Claim, before: str, now: str) -> Claim:
     return claim.model_copy(update={"question": claim.question.replace(before, now)})
 
 
+def _alike(old: Claim, new: Claim) -> bool:
+    """Whether two claims say the same, to the twelve digits that all machines compute alike."""
+    return _said(old) == _said(new) and all(
+        a == b or (a is not None and b is not None and isclose(a, b, rel_tol=1e-12, abs_tol=1e-15))
+        for a, b in zip(_numbers(old), _numbers(new), strict=True)
+    )
+
+
+def _numbers(claim: Claim) -> tuple[float | None, ...]:
+    return claim.value, *(claim.interval or (None, None))
+
+
 def _said(claim: Claim) -> tuple[object, ...]:
-    return claim.question, claim.printed, claim.value, claim.interval, claim.provenance
+    return claim.question, claim.printed, claim.provenance
 
 
 def _difference(old: Claim, new: Claim) -> Difference:

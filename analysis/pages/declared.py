@@ -20,7 +20,7 @@ from typing import TYPE_CHECKING, Any, Generic, TypeVar
 import polars as pl
 
 from tutorsim.analysis.statistics.intervals_and_tests import Estimate, NotEstimable
-from tutorsim.analysis.views.cells import Table
+from tutorsim.analysis.views.cells import Table, Written, of_rows
 
 if TYPE_CHECKING:
     from tutorsim.analysis.charts.figure import Drawing, Figure
@@ -61,8 +61,8 @@ class DeclaredTable(_Declared[E]):
     title: str
 
     def __call__(self, of: E) -> Table | None:
-        data = self.frame(of)
-        return None if data.is_empty() else Table(self.name, self.title, self._caption(of), data)
+        rows = list(self.rows(of))
+        return of_rows(self.name, self.title, self._caption(of), rows) if rows else None
 
 
 @dataclass(frozen=True)
@@ -136,10 +136,10 @@ def figure(
     )
 
 
-def number(found: Estimate | NotEstimable) -> str:
+def number(found: Estimate | NotEstimable) -> Written:
     """A number with its interval as a cell; a dash where there is none."""
     if isinstance(found, NotEstimable):
-        return "–"
+        return Written("–", found)
     if found.low is None or found.high is None:
-        return f"{found.value:.3f}"
-    return f"{found.value:.3f} [{found.low:.3f}, {found.high:.3f}]"
+        return Written(f"{found.value:.3f}", found)
+    return Written(f"{found.value:.3f} [{found.low:.3f}, {found.high:.3f}]", found)

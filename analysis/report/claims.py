@@ -6,15 +6,24 @@ data stand below them, and names: titles, heads of columns, versions of packages
 """
 
 from collections import Counter
-from collections.abc import Iterator, Sequence
-from typing import TYPE_CHECKING, Final
+from collections.abc import Iterator, Mapping, Sequence
+from types import MappingProxyType
+from typing import TYPE_CHECKING, Any, Final
 
 import polars as pl
 
 from tutorsim.analysis.claims.claim_ids import unique
 from tutorsim.analysis.claims.claims_file import PageName
 from tutorsim.analysis.claims.claims_in_tables import Cells, Printed, Words
+from tutorsim.analysis.claims.numbers_in_text import Written
 from tutorsim.analysis.report.document import Answer, Document, Section, Table, cell
+from tutorsim.analysis.statistics.intervals_and_tests import (
+    Bounds,
+    Estimate,
+    Interval,
+    NotEstimable,
+)
+from tutorsim.analysis.views.cells import Share
 
 if TYPE_CHECKING:  # it loads a library that draws
     from tutorsim.analysis.charts.figure import Figure
@@ -104,11 +113,48 @@ def _figure(figure: "Figure", places: Places) -> Iterator[Printed]:
 def table_parts(table: Table, page: PageName) -> Iterator[Printed]:
     """The title, the cells and the caption of a table."""
     yield Words(f"{page}.title-{table.name}", "", table.title)
-    yield cells_of(f"{page}.table-{table.name}", table.title, table.data)
+    yield cells_of(f"{page}.table-{table.name}", table.title, table.data, table.written)
     yield Words(f"{page}.caption-{table.name}", table.title, table.caption)
 
 
-def cells_of(place: str, title: str, data: pl.DataFrame) -> Cells:
-    """A frame as it is printed."""
+def cells_of(
+    place: str,
+    title: str,
+    data: pl.DataFrame,
+    written: Mapping[str, Mapping[int, Any]] = MappingProxyType({}),
+) -> Cells:
+    """A frame as it is printed.
+
+    Args:
+        place: Id of the place.
+        title: Above it.
+        data: What is printed.
+        written: Column → row → value, of the cells that are a text and its value.
+    """
     rows: Sequence[Sequence[str]] = [[cell(value) for value in row] for row in data.iter_rows()]
-    return Cells(place, title, data.columns, rows)
+    values = {
+        column: {at: said for at, value in cells.items() if (said := _said(value)) is not None}
+        for column, cells in written.items()
+    }
+    return Cells(place, title, data.columns, rows, values)
+
+
+def _said(value: object) -> list[Written] | None:
+    """The numbers of a cell's value, each with its interval; `None` for a value of another kind."""
+    match value:
+        case None | NotEstimable():
+            return []
+        case int() | float():
+            return [(value, None)]
+        case Share(part, whole):
+            return [(part, None), (whole, None)]
+        case Estimate(number, _, Interval(low, high)):
+            return [(number, (low, high))]
+        case Estimate(number):
+            return [(number, None)]
+        case Bounds(low, high) if low == high:
+            return [(low, None)]
+        case Bounds(low, high):
+            return [(None, (low, high))]
+        case _:
+            return None

@@ -3,7 +3,7 @@
 import base64
 import hashlib
 import json
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from functools import cache
 from typing import Any, Final
 
@@ -101,9 +101,11 @@ def _cited(text: str, place: str) -> Markup:
     return _marked(text, Words(place, "", text).cited())
 
 
-def _cited_rows(data: pl.DataFrame, place: str) -> list[list[Markup]]:
+def _cited_rows(
+    data: pl.DataFrame, place: str, written: Mapping[str, Mapping[int, Any]]
+) -> list[list[Markup]]:
     """The cells of a table of the page, each number under its id."""
-    cells = cells_of(place, "", data)
+    cells = cells_of(place, "", data, written)
     return [
         [_marked(text, numbers) for text, numbers in zip(row, cited, strict=True)]
         for row, cited in zip(cells.rows, cells.cited(), strict=True)

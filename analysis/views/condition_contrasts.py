@@ -17,7 +17,16 @@ from tutorsim.analysis.statistics.intervals_and_tests import (
     spread_to_expect,
     tasks_for,
 )
-from tutorsim.analysis.views.cells import Table, estimate, p_value, plain, table
+from tutorsim.analysis.views.cells import (
+    DASH,
+    Table,
+    Written,
+    estimate,
+    number,
+    p_value,
+    plain,
+    table,
+)
 
 __all__ = [
     "HEAD_OUTCOMES",
@@ -75,11 +84,11 @@ def contrast_table(found: Sequence[Contrast], *, family: int | None = None) -> T
             row.benchmark,
             OUTCOME_NAMES[row.outcome],
             f"{row.second} − {row.first}",
-            getattr(row.test, "n", 0),
+            getattr(row.difference, "n", 0),
             getattr(row.test, "tasks", 0),
             estimate(row.difference, signed=True),
             p_words(row),
-            *((f"{'–' if row.p_alone is None else p_value(row.p_alone)}",) if alone else ()),
+            *((number(None, digits=3) if row.p_alone is None else p_value(row.p_alone),) * alone),
             plain(row.detectable),
         )
         for row in found
@@ -128,12 +137,14 @@ class TestedTasks(Tested, Protocol):
 Row = TypeVar("Row", bound=TestedTasks)
 
 
-def p_words(row: Tested) -> str:
+def p_words(row: Tested) -> Written:
     """A corrected p-value, with the error of the draws where signs were drawn; none of one task."""
     if not isinstance(row.test, PermutationTest) or row.p_holm is None or row.test.tasks == 1:
-        return "not estimable"
+        return Written(DASH, None)
     figure = p_value(row.p_holm)
-    return figure if row.test.exact else f"~{figure} ± {row.test.error:.3f}"
+    if row.test.exact:
+        return figure
+    return Written(f"~{figure} ± {row.test.error:.3f}", row.p_holm)
 
 
 def contrast_words(found: Sequence[Contrast]) -> str:

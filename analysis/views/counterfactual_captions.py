@@ -13,7 +13,7 @@ from tutorsim.analysis.recount import (
     ReadingRow,
     RuleRow,
 )
-from tutorsim.analysis.views.cells import DASH
+from tutorsim.analysis.views.cells import DASH, Written, number
 
 __all__ = ["HELD", "captions", "exact", "interval", "without_order"]
 
@@ -26,19 +26,19 @@ def captions(rows: Sequence[OrderTable | PolicyRow | RuleRow | ElectorateRow | R
     return " ".join(dict.fromkeys(row.caption for row in rows)).replace(HELD_FIXED, HELD)
 
 
-def exact(found: Exact) -> str:
+def exact(found: Exact) -> Written:
     """An exact number, whole where it is one."""
-    return str(int(found.value)) if found.value.is_integer() else f"{found.value:.1f}"
+    return number(found.value, digits=0 if found.value.is_integer() else 1)
 
 
-def interval(found: Interval | None) -> str:
+def interval(found: Interval | None) -> Written:
     """Turns by the named convention, and in brackets what the ballots leave open around them."""
     if found is None:
-        return DASH
+        return Written(DASH, None)
     point = "–" if found.point is None else f"{found.point:,}"
     if found.lower == found.upper:
-        return point
-    return f"{point} [{found.lower:,}, {found.upper:,}]"
+        return Written(point, found.point)
+    return Written(f"{point} [{found.lower:,}, {found.upper:,}]", found.model_dump())
 
 
 _OPEN_TIES: Final[Mapping[str, str]] = {

@@ -26,6 +26,8 @@ from tutorsim.analysis.systems.debate.scores import (
     cells,
     rounds_slopes,
 )
+from tutorsim.analysis.views.cells import Written
+from tutorsim.analysis.views.cells import number as written_number
 from tutorsim.records.debate import DebateRecord, DebateSetup
 from tutorsim.vocabularies import PROTOCOLS
 
@@ -116,24 +118,24 @@ class Evidence:
 # --- Cells ------------------------------------------------------------------------------------
 
 
-def number(value: float | None, *, digits: int = 1) -> str:
+def number(value: float | None, *, digits: int = 1) -> Written:
     """A number with so many digits; a dash if there is none."""
-    return "–" if value is None else f"{value:.{digits}f}".replace("-", "−")
+    return written_number(value, digits=digits)
 
 
-def percent(share: float | None) -> str:
+def percent(share: float | None) -> Written:
     """A share in percent; a dash if there is none."""
-    return "–" if share is None else f"{100 * share:.0f} %"
+    return written_number(None if share is None else 100 * share, digits=0, unit=" %")
 
 
-def percent_estimate(found: Estimate | NotEstimable) -> str:
+def percent_estimate(found: Estimate | NotEstimable) -> Written:
     """A mean in percent with its interval."""
     if isinstance(found, NotEstimable):
-        return "–"
+        return Written("–", found)
     text = f"{found.value:.1f}"
     if found.low is not None and found.high is not None:
         text += f" [{found.low:.0f}, {found.high:.0f}]"
-    return text.replace("-", "−")
+    return Written(text.replace("-", "−"), found)
 
 
 def published(quantity: str | tuple[str, ...], **cell: object) -> list[Printed]:
@@ -146,15 +148,15 @@ def published(quantity: str | tuple[str, ...], **cell: object) -> list[Printed]:
     ]
 
 
-def as_printed(one: Printed) -> str:
+def as_printed(one: Printed) -> Written:
     """A figure as it is printed, with its deviation."""
     text = f"{one.value:g}" if one.sd is None else f"{one.value:.1f} ± {one.sd:.1f}"
-    return text.replace("-", "−")
+    return Written(text.replace("-", "−"), one.value)
 
 
-def first_printed(found: Sequence[Printed]) -> str:
+def first_printed(found: Sequence[Printed]) -> Written:
     """The first of some printed figures; a dash if there is none."""
-    return as_printed(found[0]) if found else "–"
+    return as_printed(found[0]) if found else Written("–", None)
 
 
 def slim(rows: Callable[[Evidence], Rows]) -> Callable[[Evidence], Iterable[Row]]:

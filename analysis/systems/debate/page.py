@@ -43,7 +43,7 @@ from tutorsim.analysis.systems.debate.scores import (
 from tutorsim.analysis.systems.debate.trace import chosen, dialogue
 from tutorsim.analysis.systems.noise_floor import noise_section
 from tutorsim.analysis.systems.system_view import SystemRun, framed
-from tutorsim.analysis.views.cells import estimate
+from tutorsim.analysis.views.cells import Written, estimate
 from tutorsim.records.debate import DebateRecord
 
 # --- Scores -----------------------------------------------------------------------------------
@@ -168,7 +168,7 @@ def cost(of: Evidence) -> Rows:
         pairs = [(one, base.get((one.benchmark, one.task_id, one.repeat))) for one in group]
         beside = [(one, alone) for one, alone in pairs if alone is not None]
 
-        def factor(of_one: Callable[[DebateRecord], int], beside: Any = beside) -> str:
+        def factor(of_one: Callable[[DebateRecord], int], beside: Any = beside) -> Written:
             below = sum(of_one(alone) for _, alone in beside)
             return number(sum(of_one(one) for one, _ in beside) / below if below else None)
 

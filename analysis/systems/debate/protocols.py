@@ -7,7 +7,7 @@ from typing import Any, Final, NamedTuple
 
 from tutorsim.analysis.pages.declared import DeclaredTable, Row, table
 from tutorsim.analysis.report.document import Document, Section
-from tutorsim.analysis.statistics.intervals_and_tests import Estimate, PermutationTest
+from tutorsim.analysis.statistics.intervals_and_tests import Bounds, Estimate, PermutationTest
 from tutorsim.analysis.systems.debate.evidence import (
     STUDY_RULES,
     Evidence,
@@ -35,7 +35,8 @@ from tutorsim.analysis.systems.debate.scores import (
     grouped,
 )
 from tutorsim.analysis.systems.system_view import SystemRun, framed
-from tutorsim.analysis.views.cells import p_value
+from tutorsim.analysis.views.cells import Written, bounds, p_value
+from tutorsim.analysis.views.cells import number as signed
 from tutorsim.analysis.views.condition_contrasts import chance_words
 from tutorsim.errors import UsageError
 from tutorsim.records.debate import DebateRecord
@@ -45,13 +46,13 @@ from tutorsim.voting import MAJORITIES
 # --- What other protocols decide --------------------------------------------------------------
 
 
-def _range(row: ProtocolRow) -> str:
+def _range(row: ProtocolRow) -> Written:
     """A score, with its interval, or its least and largest value."""
     if isinstance(row.score, Estimate):
         return percent_estimate(row.score)
     if row.low is None or row.high is None:
-        return "–"
-    return number(row.low) if row.low == row.high else f"{row.low:.1f} to {row.high:.1f}"
+        return Written("–", None)
+    return bounds(Bounds(row.low, row.high, row.debates), digits=1)
 
 
 @table("protocols", "every protocol")
@@ -156,7 +157,7 @@ def differences(of: Evidence) -> Rows:
             yield {
                 "pair": f"{one.first} − {one.second}",
                 "tasks": one.test.tasks,
-                "difference": f"{one.test.difference:+.1f}".replace("-", "−"),
+                "difference": signed(one.test.difference, digits=1, signed=True),
                 "p": p_value(one.test.p_value),
                 "p (Holm)": p_value(one.p_holm),
             }

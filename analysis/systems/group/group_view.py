@@ -28,6 +28,7 @@ from tutorsim.analysis.systems.group.speaker_noise_floor import (
     speaking_section,
 )
 from tutorsim.analysis.systems.system_view import SystemRun, View, framed
+from tutorsim.analysis.views.cells import present
 from tutorsim.records.group import DuelRecord, GroupRecord, LessonRecord
 
 __all__ = ["VIEW"]
@@ -103,7 +104,8 @@ def _lesson_sections(
         lesson_tables.participation_table(lessons),
         lesson_tables.reasons_table(lessons),
     )
-    yield Section("lessons", "Lessons", "As logged; the lesson is the unit.", tables=first)
+    lead = "As logged; the lesson is the unit."
+    yield Section("lessons", "Lessons", lead, tables=present(*first))
     if brief:
         return
     coded = (

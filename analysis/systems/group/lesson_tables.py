@@ -29,6 +29,7 @@ from tutorsim.analysis.systems.group.talk_measures import (
     rolling_task_share,
     slope,
 )
+from tutorsim.analysis.views.cells import Written, of_rows
 from tutorsim.records.group import CycleRecord, LessonRecord
 
 __all__ = [
@@ -69,7 +70,7 @@ def _cycles(lesson: LessonRecord) -> list[tuple[int, CycleRecord]]:
     return [(number, cycle) for number, cycle in found if cycle.thoughts or cycle.prediction]
 
 
-def ends_table(lessons: Lessons) -> Table:
+def ends_table(lessons: Lessons) -> Table | None:
     """How lessons ended and how far they came, by condition."""
     rows = []
     for condition, some in _by_condition(lessons):
@@ -82,7 +83,10 @@ def ends_table(lessons: Lessons) -> Table:
                 "events": _mean([len(lesson.events) for lesson in some]),
                 "stage_reached": _mean([lesson.stage_reached for lesson in some]),
                 "tasks_done": _mean([lesson.progress for lesson in some]),
-                "ended": ", ".join(f"{end or 'failed'} {n}" for end, n in ends.most_common()),
+                "ended": Written(
+                    ", ".join(f"{end or 'failed'} {n}" for end, n in ends.most_common()),
+                    {end or "failed": n for end, n in ends.most_common()},
+                ),
             }
         )
     turns, talks = (printed(name, study="human") for name in ("turns", "conversations"))
@@ -90,7 +94,9 @@ def ends_table(lessons: Lessons) -> Table:
         "Means over lessons; tasks done is a share. Printed for lessons with people: about "
         f"{turns:.0f} turns each, {talks:.0f} conversations."
     )
-    return Table("lessons", "Lessons", caption, _frame(rows))
+    return of_rows("lessons", "Lessons", caption, rows) or Table(
+        "lessons", "Lessons", "", _frame(())
+    )
 
 
 def participation_table(lessons: Lessons) -> Table:

@@ -9,7 +9,12 @@ from tutorsim.analysis.metrics.retest.repeated_votes import AskedVote
 from tutorsim.analysis.pages.declared import Row, number, table
 from tutorsim.analysis.pages.printed import value_printed
 from tutorsim.analysis.report.document import Answer, Document, Section
-from tutorsim.analysis.statistics.intervals_and_tests import Estimate, NotEstimable, PermutationTest
+from tutorsim.analysis.statistics.intervals_and_tests import (
+    Bounds,
+    Estimate,
+    NotEstimable,
+    PermutationTest,
+)
 from tutorsim.analysis.systems.noise_floor import noise_section
 from tutorsim.analysis.systems.oversight.debate_diagnostics import (
     brier,
@@ -48,6 +53,8 @@ from tutorsim.analysis.systems.oversight.scores import (
     relabelled,
 )
 from tutorsim.analysis.systems.system_view import SystemRun, framed
+from tutorsim.analysis.views.cells import Written, bounds
+from tutorsim.analysis.views.cells import number as plain_number
 from tutorsim.analysis.views.condition_contrasts import chance_words, p_words
 from tutorsim.errors import UsageError
 from tutorsim.records import SystemSettings
@@ -121,13 +128,16 @@ def scores(of: Evidence) -> Rows:
     every = max(of.judged.values(), key=len, default=[])
     for name, trivial in baselines(every).items() if every else ():
         label, value = BASELINES[name]
-        said = {f"{label}_{s}": f"{getattr(trivial, s):.4f}" for s in ("accuracy", "macro_f1")}
+        said = {
+            f"{label}_{s}": plain_number(getattr(trivial, s), digits=4)
+            for s in ("accuracy", "macro_f1")
+        }
         yield {
             "condition": f"{name} ({label} = {value})",
             "items": trivial.n,
             "dialogues": len({item.conversation for item in every}),
             "unjudged": 0,
-            **{metric: said.get(metric, "–") for metric in _SHOWN},
+            **{metric: said.get(metric, plain_number(None, digits=4)) for metric in _SHOWN},
         }
 
 
@@ -365,7 +375,7 @@ def confidence(of: Evidence) -> Rows:
     for condition, one in of.calibrations:
         yield {
             "condition": condition,
-            "confidence": f"{one.low:.1f} to {one.high:.1f}",
+            "confidence": bounds(Bounds(one.low, one.high, one.items), digits=1),
             "items": one.items,
             "mean_confidence": one.stated,
             "both_right": one.right,
@@ -427,8 +437,8 @@ def other_rules(of: Evidence) -> Rows:
             }
 
 
-def _range(low: float, high: float) -> str:
-    return f"{low:.2f}" if low == high else f"{low:.2f} to {high:.2f}"
+def _range(low: float, high: float) -> Written:
+    return bounds(Bounds(low, high, 1))
 
 
 @table("after", "What followed the delivered replies")

@@ -10,10 +10,17 @@ import pytest
 
 from tutorsim.analysis.claims import claims_in
 from tutorsim.analysis.claims.numbers_in_text import NAMES
-from tutorsim.analysis.report.claims import document_parts
+from tutorsim.analysis.report.claims import document_parts, table_parts
 from tutorsim.analysis.report.document import Answer, Document, Section, Table
 from tutorsim.analysis.report.html import to_html
+from tutorsim.analysis.statistics.intervals_and_tests import (
+    Bounds,
+    Estimate,
+    Interval,
+    NotEstimable,
+)
 from tutorsim.analysis.systems import open_run, view_of
+from tutorsim.analysis.views.cells import bounds, estimate, p_value, part_of, table
 from tutorsim.bundled_recordings import bundled_recording
 from tutorsim.runner.replaying import replay
 
@@ -135,3 +142,38 @@ def test_the_page_says_how_to_cite_only_where_there_is_a_digest():
     document = small(rows=ROWS)
     assert f"tutorsim:{'ab' * 32}#ID" in to_html(document)
     assert "tutorsim:" not in to_html(replace(document, digest=""))
+
+
+@pytest.mark.parametrize(
+    ("cell_", "printed", "value", "interval"),
+    [
+        (
+            estimate(Estimate(2 / 3, 9, Interval(0.123, 0.987, "bca"))),
+            "0.67 [0.12, 0.99]",
+            2 / 3,
+            1,
+        ),
+        (estimate(Estimate(-2 / 3, 2, NotEstimable("too few tasks"))), None, -2 / 3, None),
+        (bounds(Bounds(1 / 3, 2 / 3, 3)), "0.33 to 0.67", None, 1),
+        (p_value(0.0004), "< 0.001", 0.0004, None),
+    ],
+)
+def test_a_claim_takes_its_value_from_the_cell(cell_, printed, value, interval):
+    made = table("t", "T", "", ["who", "what"], [("a", cell_)])
+    parts = table_parts(made, "report")
+    [claim] = [one for one in claims_in(parts, "relay") if one.id == "report.table-t.a.what"]
+    assert (claim.value, claim.printed) == (value, printed or str(cell_))
+    assert (claim.interval is None) == (interval is None)
+    assert claim.interval in (None, (0.123, 0.987), (1 / 3, 2 / 3))
+
+
+def test_a_share_is_two_claims_and_what_is_missing_none():
+    made = table(
+        "t",
+        "T",
+        "",
+        ["who", "what", "lack"],
+        [("a", part_of(3, 47), estimate(NotEstimable("few 3")))],
+    )
+    claims = {one.id: one.value for one in claims_in(table_parts(made, "report"), "relay")}
+    assert claims == {"report.table-t.a.what": 3, "report.table-t.a.what.2": 47}

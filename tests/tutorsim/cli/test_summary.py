@@ -10,6 +10,7 @@ from typing import Any
 
 import pytest
 
+from tutorsim.analysis.claims.numbers_in_text import numbers_in
 from tutorsim.bundled_recordings import bundled_recording
 from tutorsim.cli.token_usage import usage
 from tutorsim.cost_plan import Price, PriceTable
@@ -194,3 +195,20 @@ def test_figures_have_the_same_last_digit_on_every_processor() -> None:
         for kind in ("Prescott", "Haswell", "SkylakeX")
     }
     assert len(said) == 1
+
+
+@pytest.mark.costly
+@pytest.mark.parametrize("name", ["debate", "group", "oversight", "oversight-audit"])
+def test_no_number_of_a_system_s_summary_is_a_text(shell: Any, name: str) -> None:
+    """Cells are values in JSON; what has digits and is text is a name."""
+    value = json.loads(shell("summary", bundled_recording(name), "--json").out)
+    assert value["schema_version"] == 2
+    texts = {
+        cell
+        for section in value["sections"]
+        for part in (*section["tables"], *section["figures"])
+        for row in part["rows"]
+        for cell in row.values()
+        if isinstance(cell, str) and any(numbers_in(cell))
+    }
+    assert texts <= {"always yes (mistake = 1)", "always effective (guidance = 2)"}

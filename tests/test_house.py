@@ -329,6 +329,22 @@ MACHINE = re.compile(r"(?<![\w.])/(?:home|root|Users|work|mnt|opt)/\w")
 TEXTS = (".py", ".toml", ".jsonl", ".json", ".html", ".j2", ".css", ".txt")
 
 
+def test_nobody_edits_a_caption():
+    """A caption has places; what stands in them is filled in where the caption is made."""
+
+    def edited(module: Module) -> set[str]:
+        return {
+            ast.unparse(node)
+            for node in ast.walk(module.tree)
+            if isinstance(node, ast.Call)
+            and isinstance(node.func, ast.Attribute)
+            and node.func.attr in ("replace", "sub")
+            and "caption" in ast.unparse(node.func.value)
+        }
+
+    assert broken(edited) == {}
+
+
 def test_no_file_mentions_a_path_of_a_machine():
     paths = [
         path

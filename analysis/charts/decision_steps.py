@@ -6,14 +6,13 @@ from typing import Final
 import altair as alt
 import polars as pl
 
-from tutorsim.analysis.charts.figure import Drawing, Figure, absent, inline, unchecked
+from tutorsim.analysis.charts.figure import LOGGED, Drawing, Figure, absent, inline, unchecked
 from tutorsim.analysis.charts.number_words import SMALL, counted, percent, share
 from tutorsim.analysis.charts.style import ACCENT, INK, MUTED, PAPER, shades
 from tutorsim.vocabularies import DECIDED_BY
 
 __all__ = ["decided_figure", "movement_figure"]
 
-_HELD: Final = "As logged; nothing is recounted."
 
 _STEP_NAMES: Final = {
     "vote": "final vote",
@@ -24,11 +23,12 @@ _STEP_NAMES: Final = {
 """Step → its name; `open` stands for `fallback` where no order is logged."""
 
 
-def decided_figure(frame: pl.DataFrame) -> Figure:
+def decided_figure(frame: pl.DataFrame, *, held: str = LOGGED) -> Figure:
     """Stacked bars: turns by protocol and by the step that decided them.
 
     Args:
         frame: `protocol`, `decided_by`, `turns`; one row per protocol and step, zeros included.
+        held: What the caption ends with: whether all is logged.
     """
     total = 0 if frame.is_empty() else int(frame.get_column("turns").sum())
     if total == 0:
@@ -41,7 +41,7 @@ def decided_figure(frame: pl.DataFrame) -> Figure:
     return Figure(
         name="decided-by",
         finding=(_open_finding if "open" in by_step else _decided_finding)(ties, fallback, total),
-        caption=f"Turns by the step that left one winner; n = {counted(total, 'turn')}. {_HELD}",
+        caption=f"Turns by the step that left one winner; n = {counted(total, 'turn')}. {held}",
         method=(
             "A tie in the final vote goes to a tie round among the tied candidates; what is tied "
             "then "
@@ -124,7 +124,12 @@ def _decided(frame: pl.DataFrame) -> Drawing:
 
 
 def movement_figure(
-    frame: pl.DataFrame, *, candidates: Sequence[str], by_chance: float | None = None
+    frame: pl.DataFrame,
+    *,
+    candidates: Sequence[str],
+    by_chance: float | None = None,
+    ordered: bool = True,
+    held: str = LOGGED,
 ) -> Figure:
     """Heat maps: who led before deliberation (down) and who won (across), per protocol.
 
@@ -133,7 +138,14 @@ def movement_figure(
             order), `winner`, `turns`; one row per cell that occurs.
         candidates: In role order.
         by_chance: Share of turns in which independent votes would differ; `None`: not estimable.
+        ordered: Whether an order is logged, to whose first a tie goes.
+        held: What the caption ends with: whether all is logged.
     """
+    ties = (
+        "A tied first lead goes to the first in the role-priority order."
+        if ordered
+        else "Turns with several first leaders, or left tied, are left out."
+    )
     total = 0 if frame.is_empty() else int(frame.get_column("turns").sum())
     if total == 0:
         return absent("movement", "No turn has both a first and a final vote.")
@@ -142,9 +154,8 @@ def movement_figure(
         name="movement",
         finding=_movement_finding(moved, total, by_chance),
         caption=(
-            "Turns by leader of the first vote and by winner; on the diagonal nothing changed. A "
-            "tied first lead goes to the first in the role-priority order. n = "
-            f"{counted(total, 'turn')}. {_HELD}"
+            "Turns by leader of the first vote and by winner; on the diagonal nothing changed. "
+            f"{ties} n = {counted(total, 'turn')}. {held}"
         ),
         method=(
             "A change does not show that deliberation caused it: between the two votes the drafts "

@@ -12,7 +12,7 @@ from altair.utils.schemapi import debug_mode
 
 from tutorsim.analysis.charts.style import CONFIG
 
-__all__ = ["CASCADE", "Drawing", "Figure", "absent", "inline", "spec", "unchecked"]
+__all__ = ["CASCADE", "LOGGED", "Drawing", "Figure", "absent", "inline", "spec", "unchecked"]
 
 Drawing = alt.LayerChart | alt.FacetChart
 
@@ -25,6 +25,9 @@ CASCADE: Final = (
     "another next message of the student, which nobody recorded."
 )
 """The warning that goes with every counterfactual about single turns."""
+
+LOGGED: Final = "As logged; nothing is recounted."
+"""Ends the caption of a chart of what happened, in a run that is no branch."""
 
 _TITLE_WIDTH: Final = 74
 _SUBTITLE_WIDTH: Final = 104

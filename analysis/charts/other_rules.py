@@ -13,28 +13,36 @@ from tutorsim.vocabularies import PROTOCOLS
 
 __all__ = ["UNSETTLED", "agreement_figure", "identification_figure"]
 
+NO_VOTE: Final = "No turn was put to a vote"
 UNSETTLED: Final = "not settled"
 """Named so wherever the exact set was too costly to find."""
 
 
-def agreement_figure(frame: pl.DataFrame) -> Figure:
+def agreement_figure(
+    frame: pl.DataFrame, *, ordered: bool = True, without: str = NO_VOTE
+) -> Figure:
     """Intervals: share of turns in which a target rule elects the logged winner.
 
     Args:
         frame: `logged`, `target`, `turns`, `lower`, `upper`, `point` (shares in [0, 1] with ties
             going to the role-priority order, `point` under the named projection), `lower_open`,
             `upper_open` (with ties left open) and `projection`; one row per pair.
+        ordered: Whether an order is logged, to whose first a tie goes.
+        without: Why there is no turn to compare.
     """
     if frame.is_empty():
-        return absent("agreement", "No turn was put to a vote, so no rule can agree with another.")
+        return absent("agreement", f"{without}, so no rule can agree with another.")
+    ties = "ties going to the role-priority order" if ordered else "a tie staying a tie"
+    apart = (pl.col("lower") != pl.col("lower_open")) | (pl.col("upper") != pl.col("upper_open"))
+    line = "" if frame.filter(apart).is_empty() else "; the thin line leaves ties open"
     return Figure(
         name="agreement",
         finding=_agreement_finding(frame),
         caption=(
             "Share of the turns logged under one protocol in which the other rule has the same "
             "winner. The bar is what the ballots allow: certainly at least its left end, possibly "
-            "up to its right end, ties going to the role-priority order; the thin line leaves ties "
-            f"open. The dot is one named way to fill in the rest. {_conventions(frame)}{CASCADE}"
+            f"up to its right end, {ties}{line}. "
+            f"The dot is one named way to fill in the rest. {_conventions(frame)}{CASCADE}"
         ),
         method=(
             "A ballot fixes only part of what its voter would have cast in another format. The "
@@ -140,25 +148,27 @@ _PAIR_TIPS: Final = [
 ]
 
 
-def identification_figure(frame: pl.DataFrame) -> Figure:
+def identification_figure(frame: pl.DataFrame, *, ordered: bool = True) -> Figure:
     """Stacked bars: how many candidates may have won, per pair of rules.
 
     Args:
         frame: `logged`, `target`, `possible` (`1`, `2`, … or `not settled`), `turns`, `share`;
             one row per pair and number of possible winners, in order.
+        ordered: Whether an order is logged, to whose first a tie goes.
     """
+    ties = "A tie goes to the role-priority order" if ordered else "A tie stays a tie"
     if frame.is_empty():
-        return absent("identification", "No turn was put to a vote, so nothing is left open.")
+        return absent("identification", f"{NO_VOTE}, so nothing is left open.")
     one = _certain(frame)
     return Figure(
         name="identification",
         finding=_identification_finding(one),
         caption=(
             "How many candidates may have won under the other rule, per turn; the strongest shade "
-            "are turns with exactly one. A tie goes to the role-priority order; for Condorcet, "
-            "nobody counts as a winner where there may be none. A case is a turn and another "
-            "protocol. No voter is exempt from the assumption that preferences "
-            f"are the same in every format. {_conventions(frame)}{CASCADE}"
+            f"are turns with exactly one. {ties}; for Condorcet, nobody counts as a winner where "
+            "there may be none. A case is a turn and another protocol. No voter is exempt from the "
+            "assumption that preferences are the same in every format. "
+            f"{_conventions(frame)}{CASCADE}"
         ),
         method=(
             "Possible winners are found exactly, over all combinations of ballots that agree with "

@@ -6,14 +6,13 @@ from typing import Final
 import altair as alt
 import polars as pl
 
-from tutorsim.analysis.charts.figure import Drawing, Figure, absent, inline, unchecked
+from tutorsim.analysis.charts.figure import LOGGED, Drawing, Figure, absent, inline, unchecked
 from tutorsim.analysis.charts.number_words import SMALL, counted, listed, percent
 from tutorsim.analysis.charts.style import ACCENT, INK, PAPER, condition_colors
 from tutorsim.analysis.statistics.intervals_and_tests import FEWEST_TASKS
 
 __all__ = ["personas_figure", "scores_figure"]
 
-_HELD: Final = "As logged; nothing is recounted."
 
 _FEW: Final = 10
 """Tasks below which an interval over them is rough."""
@@ -21,7 +20,7 @@ _FEW: Final = 10
 _BENCHMARKS: Final = {"sciq": "science questions (sciq)", "humaneval": "programs (humaneval)"}
 
 
-def scores_figure(frame: pl.DataFrame, *, max_turns: int, tasks: int) -> Figure:
+def scores_figure(frame: pl.DataFrame, *, max_turns: int, tasks: int, held: str = LOGGED) -> Figure:
     """Lines: mean judge score after each turn, one line per condition.
 
     Args:
@@ -30,6 +29,7 @@ def scores_figure(frame: pl.DataFrame, *, max_turns: int, tasks: int) -> Figure:
             earlier stays in with its last score.
         max_turns: The most tutoring turns that an episode may have.
         tasks: Tasks behind the intervals, of the benchmark with fewest.
+        held: What the caption ends with: whether all is logged.
     """
     if frame.is_empty():
         return absent("scores", "No episode has a judge score, so there is nothing to follow.")
@@ -40,7 +40,7 @@ def scores_figure(frame: pl.DataFrame, *, max_turns: int, tasks: int) -> Figure:
             "Mean judge score after each tutoring turn, 0 being the first attempt; an episode that "
             "ended earlier keeps its last score, so that n stays the same from turn to turn. Bars "
             f"are 95 % intervals over {counted(tasks, 'task')}{_sketch(tasks)}. At most "
-            f"{counted(max_turns, 'turn')}. {_HELD}"
+            f"{counted(max_turns, 'turn')}. {held}"
         ),
         method=(
             "Intervals are over tasks, because episodes of one task are not independent. "
@@ -137,7 +137,11 @@ _SHAPES: Final = ["circle", "square", "triangle-up", "diamond", "triangle-down"]
 
 
 def personas_figure(
-    frame: pl.DataFrame, *, personas: Sequence[str], conditions: Sequence[str]
+    frame: pl.DataFrame,
+    *,
+    personas: Sequence[str],
+    conditions: Sequence[str],
+    held: str = LOGGED,
 ) -> Figure:
     """Heat maps: success rate by persona and condition, one per benchmark.
 
@@ -145,6 +149,7 @@ def personas_figure(
         frame: `benchmark`, `persona`, `condition`, `successes`, `n`, `rate` (null where n is 0).
         personas: In the study's order.
         conditions: In the study's order.
+        held: What the caption ends with: whether all is logged.
     """
     seen = frame.filter(pl.col("n") > 0) if not frame.is_empty() else frame
     if seen.is_empty():
@@ -155,7 +160,7 @@ def personas_figure(
         caption=(
             "Successful episodes of all finished ones, per persona and condition; success is a "
             "judge score at the threshold or above, and for programs also passing tests. "
-            f"{_HELD}"
+            f"{held}"
         ),
         method="Plain counts over all finished episodes, tutored or not; no interval is drawn.",
         data=frame,

@@ -6,7 +6,7 @@ integers; shares and expectations are exact fractions with their value beside th
 
 from collections.abc import Callable, Mapping
 from fractions import Fraction
-from typing import Final, NamedTuple
+from typing import ClassVar, Final, NamedTuple
 
 import polars as pl
 from pydantic import BaseModel, ConfigDict, Field, PrivateAttr
@@ -107,7 +107,8 @@ class RoleWins(_Table):
 class OrderTable(_Table):
     """Question 1: every role-priority order. Exact."""
 
-    caption: str = f"Every fallback order, exact. {HELD_FIXED}"
+    asks: ClassVar[str] = "Every fallback order, exact."
+    caption: str = f"{asks} {HELD_FIXED}"
     protocol: str | None
     """`None`: all protocols together."""
     logged_order: tuple[str, ...]
@@ -130,7 +131,8 @@ class OrderTable(_Table):
 class PolicyRow(_Table):
     """Question 2: another way to break ties. Exact."""
 
-    caption: str = f"Other ways to break ties, exact. {HELD_FIXED}"
+    asks: ClassVar[str] = "Other ways to break ties, exact."
+    caption: str = f"{asks} {HELD_FIXED}"
     policy: str
     """`logged`; `tie_round` (as logged, under the order recounted); `no_tie_round` (the order
     straight after the final vote); `random` (a lot among those that counting left); or
@@ -147,10 +149,11 @@ class PolicyRow(_Table):
 class ElectorateRow(_Table):
     """Question 4: other ballots of the same turn, or fewer of them."""
 
-    caption: str = (
+    asks: ClassVar[str] = (
         "Other electorates, exact but for ties that were never put to a tie round: lower and "
-        f"upper bounds leave those open, the point lets the order decide. {HELD_FIXED}"
+        "upper bounds leave those open, the point lets the order decide."
     )
+    caption: str = f"{asks} {HELD_FIXED}"
     scenario: str
     """`without_deliberation`, `leave_one_out`, `no_own_votes` or `confidence_weighted`."""
     voter: str | None
@@ -171,10 +174,11 @@ class ElectorateRow(_Table):
 class ReadingRow(_Table):
     """Question 7: the raw replies read again."""
 
-    caption: str = (
+    asks: ClassVar[str] = (
         "Ballots read again from the raw replies. A reply that a stricter reader refuses counts as "
-        f"an abstention, since nobody asked again. {HELD_FIXED}"
+        "an abstention, since nobody asked again."
     )
+    caption: str = f"{asks} {HELD_FIXED}"
     reading: str
     """`strict`, `standard` or `lenient`."""
     protocol: str | None
@@ -194,11 +198,12 @@ class ReadingRow(_Table):
 class RuleRow(_Table):
     """Question 3: one logged protocol under one target, one reading of ties, k exempt voters."""
 
-    caption: str = (
+    asks: ClassVar[str] = (
         "Winners under another rule, as far as the ballots tell. Bounds count what is certain and "
         "what is possible over all sincere ballots that agree with those cast; the point is the "
-        f"named projection. {HELD_FIXED}"
+        "named projection."
     )
+    caption: str = f"{asks} {HELD_FIXED}"
     logged_protocol: str
     target: str
     """Name of a target, or of an own rule."""

@@ -1,7 +1,6 @@
 """From a source to a report."""
 
 from collections.abc import Callable, Iterable, Sequence
-from dataclasses import replace
 from typing import Final
 
 import polars as pl
@@ -22,9 +21,8 @@ from tutorsim.analysis.runs.branch_continuations import branch_changes, branch_c
 from tutorsim.analysis.runs.published_figures import PublishedFigure
 from tutorsim.analysis.runs.run_panels import makeup_words, sizes_of
 from tutorsim.analysis.statistics.intervals_and_tests import Estimate
-from tutorsim.analysis.views.cells import DASH
+from tutorsim.analysis.views.cells import DASH, present
 from tutorsim.analysis.views.condition_contrasts import contrast_table, contrast_words
-from tutorsim.analysis.views.counterfactual_captions import without_order
 from tutorsim.analysis.views.decision_tables import chance_table
 from tutorsim.analysis.views.fallback_orders import policies_table
 from tutorsim.analysis.views.format_invariance import askings_by_format_table, invariance_table
@@ -147,11 +145,6 @@ def _sections(evidence: Evidence, progress: Progress) -> tuple[Section, ...]:
     return tuple(section for section in made if section is not None)
 
 
-def _said(evidence: Evidence) -> str:
-    run = evidence.source.run
-    return "Logged and re-simulated together" if run and run.branch else "As logged"
-
-
 def _conditions(evidence: Evidence) -> Section | None:
     compared = contrast_table(evidence.contrasts)
     if compared is None:
@@ -161,7 +154,7 @@ def _conditions(evidence: Evidence) -> Section | None:
         "One condition against another",
         contrast_words(evidence.contrasts),
         (),
-        _present(evidence, compared),
+        present(compared),
     )
 
 
@@ -169,11 +162,10 @@ def _outcomes(evidence: Evidence) -> Section:
     return Section(
         "outcomes",
         "What became of the students",
-        f"{_said(evidence)}. Differences between conditions are differences between recordings of "
-        "the same tasks and personas, whose first attempts were drawn anew.",
+        f"{evidence.as_logged}. Differences between conditions are differences between recordings "
+        "of the same tasks and personas, whose first attempts were drawn anew.",
         _figures(evidence, "scores", "personas"),
-        _present(
-            evidence,
+        present(
             evidence.gains_table,
             threshold_table(evidence.thresholds, evidence.threshold),
             stops_table(evidence.stops),
@@ -185,11 +177,10 @@ def _decisions(evidence: Evidence) -> Section:
     return Section(
         "decisions",
         "How the panels decided",
-        f"{_said(evidence)}, except what is headed “re-asked”. The turn is the unit; turns of one "
-        "episode are not independent.",
+        f"{evidence.as_logged}, except what is headed “re-asked”. The turn is the unit; turns of "
+        "one episode are not independent.",
         _figures(evidence, "decided-by", "movement", "noise"),
-        _present(
-            evidence,
+        present(
             evidence.diagnostics_table,
             evidence.published_table,
             chance_table(evidence.chance),
@@ -207,7 +198,7 @@ def _orders(evidence: Evidence) -> Section:
         "Exact: under another order only turns that counting left tied can change, and how "
         "often each set of candidates was tied says what every order would have done.",
         _figures(evidence, "orders", "wins"),
-        _present(evidence, policies_table(evidence.recount.policies)),
+        present(policies_table(evidence.recount.policies)),
     )
 
 
@@ -218,8 +209,7 @@ def _rules(evidence: Evidence) -> Section:
         "Mostly not exact: a ballot in one format says only part of what its voter would have "
         "cast in another. What is certain and what is possible stand side by side.",
         _figures(evidence, "agreement", "identification"),
-        _present(
-            evidence,
+        present(
             _dial(evidence),
             invariance_table({"": evidence.invariance}),
             askings_by_format_table({"": evidence.invariance}),
@@ -257,8 +247,7 @@ def _voters(evidence: Evidence) -> Section:
         "Signs that ballots follow something else than the drafts, and how many ballots "
         "each decision hangs on.",
         _figures(evidence, "margins", "pivotal", "labels"),
-        _present(
-            evidence,
+        present(
             panel_table(evidence),
             self_support_table(evidence),
         ),
@@ -279,7 +268,7 @@ def _panels(evidence: Evidence) -> Section | None:
         "ties and flips change with size by chance alone; the tables give that chance. All "
         "other sections take the panels together; --panel NAME reports on one of them.",
         (),
-        (*panels.tables(), *_present(evidence, certain)),
+        (*panels.tables(), *present(certain)),
     )
 
 
@@ -299,22 +288,9 @@ def _figures(evidence: Evidence, *names: str) -> tuple[Figure, ...]:
 
 
 def _figure(evidence: Evidence, name: str) -> Figure:
-    """A chart; in a branch what is not recounted is not all logged either."""
-    made, run = FIGURES[name](evidence), evidence.source.run
+    made = FIGURES[name](evidence)
     assert made is not None
-    if evidence.unordered:
-        return replace(made, caption=without_order(made.caption))
-    if run is None or run.branch is None:
-        return made
-    caption = made.caption.replace("As logged;", "Logged and re-simulated together;")
-    return replace(made, caption=caption)
-
-
-def _present(evidence: Evidence, *found: Table | None) -> tuple[Table, ...]:
-    tables_ = tuple(table for table in found if table is not None)
-    if not evidence.unordered:
-        return tables_
-    return tuple(replace(table, caption=without_order(table.caption)) for table in tables_)
+    return made
 
 
 def _facts(evidence: Evidence, run: RunRecord | None) -> tuple[tuple[str, str], ...]:

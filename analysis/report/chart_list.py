@@ -30,7 +30,7 @@ def _scores(evidence: Evidence) -> Figure:
     known = frame.filter(pl.col("mean").is_not_null())
     tasks = Counter(b for b, _ in {(e.benchmark, e.task_id) for e in evidence.source.episodes})
     fewest = min(tasks.values(), default=0)
-    return scores_figure(known, max_turns=run.panel.max_turns, tasks=fewest)
+    return scores_figure(known, max_turns=run.panel.max_turns, tasks=fewest, held=evidence.held)
 
 
 def _personas(evidence: Evidence) -> Figure:
@@ -50,7 +50,12 @@ def _personas(evidence: Evidence) -> Figure:
         n=pl.Int64,
         rate=pl.Float64,
     )
-    return personas_figure(frame, personas=run.panel.personas, conditions=run.panel.conditions)
+    return personas_figure(
+        frame,
+        personas=run.panel.personas,
+        conditions=run.panel.conditions,
+        held=evidence.held,
+    )
 
 
 def _known(rate: Estimate | NotEstimable) -> tuple[int, float | None]:
@@ -60,7 +65,8 @@ def _known(rate: Estimate | NotEstimable) -> tuple[int, float | None]:
 def _decided(evidence: Evidence) -> Figure:
     counts = {d.protocol: d.decided_by for d in evidence.diagnostics}
     rows = [(p, step, n) for p in counts for step, n in counts[p].items()]
-    return decided_figure(_frame(rows, protocol=pl.String, decided_by=pl.String, turns=pl.Int64))
+    frame = _frame(rows, protocol=pl.String, decided_by=pl.String, turns=pl.Int64)
+    return decided_figure(frame, held=evidence.held)
 
 
 def _movement(evidence: Evidence) -> Figure:
@@ -73,7 +79,11 @@ def _movement(evidence: Evidence) -> Figure:
         .agg(turns=pl.len().cast(pl.Int64))
     )
     return movement_figure(
-        cells, candidates=evidence.candidates, by_chance=_flip_by_chance(evidence)
+        cells,
+        candidates=evidence.candidates,
+        by_chance=_flip_by_chance(evidence),
+        ordered=not evidence.unordered,
+        held=evidence.held,
     )
 
 
@@ -192,7 +202,7 @@ def _agreement(evidence: Evidence) -> Figure:
         upper_open=pl.Float64,
         projection=pl.String,
     )
-    return agreement_figure(frame)
+    return agreement_figure(frame, ordered=not evidence.unordered, without=evidence.no_winner)
 
 
 def _identification(evidence: Evidence) -> Figure:
@@ -211,7 +221,7 @@ def _identification(evidence: Evidence) -> Figure:
         turns=pl.Int64,
         share=pl.Float64,
     )
-    return identification_figure(frame)
+    return identification_figure(frame, ordered=not evidence.unordered)
 
 
 FIGURES: Final[Mapping[str, Callable[[Evidence], Figure | None]]] = {

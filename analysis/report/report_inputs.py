@@ -98,6 +98,24 @@ class Evidence:
         """Whether no order is logged: ballots from elsewhere without one."""
         return not self.source.ordered
 
+    @property
+    def as_logged(self) -> str:
+        """What the figures are of; a branch's are not all logged."""
+        run = self.source.run
+        return "Logged and re-simulated together" if run and run.branch else "As logged"
+
+    @property
+    def held(self) -> str:
+        """Ends the caption of a chart of what happened."""
+        return f"{self.as_logged}; nothing is recounted."
+
+    @property
+    def no_winner(self) -> str:
+        """Why no turn has a winner, where none has."""
+        if self.turns.is_empty():
+            return "No turn was put to a vote"
+        return "Counting left every turn tied, and no order is logged"
+
     @cached_property
     def diagnostics(self) -> list[Diagnostics]:
         return diagnostics(self.source)

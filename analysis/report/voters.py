@@ -25,7 +25,6 @@ __all__ = [
     "self_support_table",
 ]
 
-_HELD: Final = "As logged; nothing is recounted."
 _SHARE: Final[dict[str, Any]] = {
     "scale": alt.Scale(zero=True),
     "axis": alt.Axis(format=".0%", tickCount=4),
@@ -58,7 +57,7 @@ def _one_ballot(data: pl.DataFrame, of: Evidence) -> str:
 @figure(
     "margins",
     finding=_one_ballot,
-    without="No turn was put to a vote, so there is no margin.",
+    without=lambda of: f"{of.no_winner}, so there is no margin.",
     method="Any ballot of the turn's own format may take the place of a ballot cast.",
     alternative=lambda data, of: "; ".join(
         f"{protocol}, margin {margin}: {counted(n, 'turn')}"
@@ -73,7 +72,7 @@ def _one_ballot(data: pl.DataFrame, of: Evidence) -> str:
         title="ballots that must change",
     ),
     n=lambda data, of: counted(_turns(data), "turn"),
-    held=_HELD,
+    held=lambda data, of: of.held,
 )
 def margins_figure(of: Evidence) -> Iterator[Row]:
     """Turns by margin: the fewest final ballots that must change to change the winner. n = {n}.
@@ -152,12 +151,17 @@ def _ordered(of: Evidence) -> list[str]:
     ),
     draw=lambda data, of: _pivotal(data, _ordered(of)),
     first=_left_out,
-    held=_HELD,
+    ties=lambda data, of: (
+        ", and no tie is left"
+        if of.unordered
+        else "; a tie that this leaves goes to the role-priority order"
+    ),
+    held=lambda data, of: of.held,
 )
 def pivotal_figure(of: Evidence) -> Iterator[Row]:
     """{first}Share of turns whose winner changes when the voter's final ballot is dropped, with its
-    95 % interval over tasks; a tie that this leaves goes to the role-priority order. The hollow
-    mark counts only turns where the winner falls behind. {held}"""
+    95 % interval over tasks{ties}. The hollow mark counts only turns where the winner falls
+    behind. {held}"""
     drawn = set(_ordered(of))
     for row in of.pivotality.iter_rows(named=True):
         if row["voter"] in drawn:
@@ -246,7 +250,7 @@ def _by_label(data: pl.DataFrame, of: Evidence) -> Drawing:
     ),
     draw=_by_label,
     alpha=ALPHA,
-    held=_HELD,
+    held=lambda data, of: of.held,
 )
 def labels_figure(of: Evidence) -> Iterator[Row]:
     """Share of ballot mass that went to the draft shown under each label; the upright tick is an

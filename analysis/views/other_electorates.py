@@ -27,11 +27,14 @@ def electorates_table(rows: Sequence[ElectorateRow], protocol: str | None = None
     own = [r for r in rows if r.protocol == protocol and r.turns]
     compared = any(r.compared is not None for r in own)
     said = "Compared with logged winners are the turns that counting decided. " if compared else ""
+    decide = (
+        "has a figure where they meet" if compared else "lets the role-priority order decide them"
+    )
     return table(
         f"electorates-{protocol}" if protocol else "electorates",
         f"Other electorates{f', {protocol} ballots' if protocol else ''}",
         "Recounted: turns whose winner changes. Bounds leave ties open that nobody was asked to "
-        "vote on; the last column lets the role-priority order decide them. Left out: turns that "
+        f"vote on; the last column {decide}. Left out: turns that "
         f"lack a first vote, the voter or a stated confidence. {said}{HELD}",
         [
             *("counted", "turns", "left out"),

@@ -9,7 +9,7 @@ import pytest
 
 from tutorsim.analysis.charts.decision_steps import decided_figure, movement_figure
 from tutorsim.analysis.charts.fallback_orders import orders_figure, span_figure
-from tutorsim.analysis.charts.figure import spec
+from tutorsim.analysis.charts.figure import LOGGED, spec
 from tutorsim.analysis.charts.image_formats import drawn, to_page_svg
 from tutorsim.analysis.charts.noise_floor import noise_figure
 from tutorsim.analysis.charts.other_rules import agreement_figure, identification_figure
@@ -35,6 +35,9 @@ def drawable(figure):
 def drawn_of(declared, rows, of=None):
     """A declared figure of stated rows."""
     return replace(declared, rows=lambda of: rows.iter_rows(named=True))(of)
+
+
+OF = SimpleNamespace(held=LOGGED, unordered=False)
 
 
 def spans(*rows):
@@ -231,12 +234,12 @@ def labels(*ps):
     ],
 )
 def test_label_effects_are_claimed_only_below_the_level(ps, said):
-    assert drawable(drawn_of(voters.labels_figure, labels(*ps))).startswith(said)
+    assert drawable(drawn_of(voters.labels_figure, labels(*ps), OF)).startswith(said)
 
 
 def test_a_margin_that_no_ballot_can_move_is_drawn_and_not_counted_as_one():
     rows = frame("protocol margin turns", ("simple", 1, 4), ("simple", None, 2))
-    found = drawable(drawn_of(voters.margins_figure, rows))
+    found = drawable(drawn_of(voters.margins_figure, rows, OF))
     assert found == "One ballot cast otherwise would have changed the winner in 4 of 6 turns"
 
 
@@ -244,7 +247,9 @@ def pivotal(*rows, order=()):
     """The figure of voters' turns, and of those in which their ballots decide."""
     columns = "protocol voter turns pivotal_set pivotal low high"
     rows = [(*row, 0.1, 0.5) for row in rows]
-    of = SimpleNamespace(pivotality=frame(columns, *rows), candidates=order, unordered=False)
+    of = SimpleNamespace(
+        pivotality=frame(columns, *rows), candidates=order, unordered=False, held=LOGGED
+    )
     return voters.pivotal_figure(of)
 
 
@@ -318,7 +323,9 @@ EMPTY = pl.DataFrame()
         noise_figure(EMPTY),
         agreement_figure(EMPTY),
         identification_figure(EMPTY),
-        drawn_of(voters.margins_figure, EMPTY),
+        drawn_of(
+            voters.margins_figure, EMPTY, SimpleNamespace(no_winner="No turn was put to a vote")
+        ),
         pivotal(),
         scores_figure(EMPTY, max_turns=3, tasks=2),
         personas_figure(EMPTY, personas=[], conditions=[]),

@@ -9,6 +9,7 @@ import tutorsim.analysis.recount as recount_module
 from tutorsim.analysis.ballots.recount_source import open_source
 from tutorsim.analysis.counting.rule_definitions import TARGETS
 from tutorsim.analysis.recount import recount
+from tutorsim.analysis.report.build import build_report
 from tutorsim.analysis.report.first_screen_answers import answers
 from tutorsim.analysis.report.report_inputs import Evidence
 
@@ -116,3 +117,16 @@ def test_a_report_reads_replies_again_once_for_all_rules(rich_source, monkeypatc
     assert {row.target for row in evidence.rule_rows} == set(TARGETS)
     assert evidence.recount.readings
     assert len(asked) == 1
+
+
+def test_a_vote_that_ends_tied_without_an_order_is_counted_and_no_figure_denies_it(tmp_path):
+    head = "episode_id,turn,stage,voter,candidate,mass,protocol\n"
+    rows = "e,1,vote_final,a,x,1,simple\ne,1,vote_final,b,y,1,simple\n"
+    (tmp_path / "b.csv").write_text(head + rows, encoding="utf-8")
+    made = build_report(open_source(tmp_path / "b.csv"))
+    assert made.answers[0].headline == "1 vote"
+    said = {figure.name: f"{figure.finding} {figure.caption}" for figure in made.figures()}
+    assert not [name for name, text in said.items() if "No turn was put to a vote" in text]
+    assert said["margins"].startswith("Counting left every turn tied, and no order is logged")
+    assert "thin line" not in said["agreement"]
+    assert "A tie stays a tie" in said["identification"]

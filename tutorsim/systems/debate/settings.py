@@ -258,8 +258,8 @@ def idle_settings(variants: Sequence[DebateVariant]) -> Iterator[str]:
         if given and not any(has_effect(one.settings, one.conditions) for one in given):
             value = given[0].settings.model_dump(mode="json")[name]
             yield (
-                f"{name} = {json.dumps(value)} has no effect in variant {given[0].name!r}: it needs "
-                f"{words}."
+                f"{name} = {json.dumps(value)} has no effect in variant {given[0].name!r}: it "
+                f"needs {words}."
             )
 
 

@@ -109,7 +109,7 @@ class Source:
     @property
     def ordered(self) -> bool:
         """Whether an order decides ties: a run's own, or one that the user gave."""
-        return self.run is not None or self.fallback_order is not None
+        return self.fallback_order is not None
 
     @property
     def provenance(self) -> str:
@@ -362,7 +362,7 @@ def _open_votes_of(folder: Path, run: RunRecord, ballots: pl.DataFrame | None) -
     return Source(
         name=folder.resolve().name,
         rows=ballots,
-        fallback_order=voting.fallback_order,
+        fallback_order=voting.fallback_order or None,
         budget=voting.cumulative_budget or CUMULATIVE_BUDGET,
         run=run,
         episodes=(),

@@ -266,6 +266,8 @@ def _rounds(turn: VotingTurn) -> Iterator[Round]:
     if turn.decision is not None:
         yield "vote_initial", turn.decision.tallies, turn.ballots_initial
         yield "vote_final", turn.decision.tallies, turn.ballots_final
+    elif turn.ballots_final:  # of another program's log, which names no winner
+        yield "vote_final", _on_ballots(turn.ballots_final), turn.ballots_final
     if turn.tie_round is not None:
         yield "tie_vote", turn.tie_round.candidates, turn.tie_round.ballots
 
@@ -302,7 +304,8 @@ def _candidate_cells(ballot: BallotRecord, standing: Sequence[str]) -> Iterator[
     status, protocol, attempts = ballot.ballot_status, _counted(ballot), ballot.attempts
     for role in standing:
         label, position = shown.get(role, (None, None))
-        own = mass.get(role, 0) if mass else None
+        left_out = None if protocol == "ranked" else 0
+        own = mass.get(role, left_out) if mass else None
         rich = _rich_cells(choice, role) if isinstance(choice, RichBallot) else (None, None, None)
         yield (voter, role, label, own, status, protocol, position, attempts, *rich)
 

@@ -160,7 +160,11 @@ def reworded(copy: Copy) -> Copy:
 
 
 @pytest.mark.costly
-@pytest.mark.parametrize("folder", sorted((ROOT / "cassettes").iterdir()), ids=lambda f: f.name)
+@pytest.mark.parametrize(
+    "folder",
+    sorted(m.parent for m in (ROOT / "cassettes").glob("*/manifest.json")),
+    ids=lambda f: f.name,
+)
 def test_every_system_s_recording_gives_its_bytes_when_all_is_reworded(
     folder: Path, reworded: Copy, tmp_path: Path
 ) -> None:

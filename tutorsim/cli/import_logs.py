@@ -6,6 +6,7 @@ import click
 
 from tutorsim.cli.console import emit_json, err, out, safe, show_error
 from tutorsim.cli.options import json_option
+from tutorsim.cli.progress import counted
 from tutorsim.errors import UsageError
 from tutorsim.system_registry import system_names
 from tutorsim.systems import System, system_named
@@ -28,8 +29,10 @@ __all__ = ["import_logs"]
 def import_logs(program: str, files: tuple[Path, ...], output: Path, as_json: bool) -> None:
     """Make a run folder of the logs of PROGRAM in FILES, or in folders of them.
 
-    PROGRAM is `mallm`. Summary, report, show, recount, compare and export then work on the run. A
-    file that is no log is named and left out; the exit code is then 1.
+    PROGRAM is `mallm`, or `council` for several models that answer, rank one another's answers and
+    have one of them write the reply. Summary, report, show, recount, compare and export then work
+    on the run. A file that is no log, or a second copy of one, is named and left out; the exit
+    code is then 1.
 
     \b
     --json gives:
@@ -38,9 +41,12 @@ def import_logs(program: str, files: tuple[Path, ...], output: Path, as_json: bo
     from tutorsim.runner import log_import
 
     system, form = _format(program)
-    found = log_import.import_logs(system, form, log_import.log_files(files), output)
-    for note, count in found.notes.items():
-        err().print(safe(f"Note: {note}: in {count} of {found.episodes}."), soft_wrap=True)
+    with counted("files read") as count:
+        found = log_import.import_logs(
+            system, form, log_import.log_files(files), output, on_progress=count
+        )
+    for note, votes in found.notes.items():
+        err().print(safe(f"Note: {note}: in {votes} of {found.episodes}."), soft_wrap=True)
     for error in found.skipped:
         show_error(error)
     if as_json:

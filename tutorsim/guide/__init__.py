@@ -18,6 +18,7 @@ TOPICS: Final = {
     "rating": "People as judges: rating sheets, agreement, the model judge beside people.",
     "ballots": "Ballots from elsewhere.",
     "debate": "Debates that end by a vote or a consensus, and every protocol on one discussion.",
+    "council": "Councils of models: who ranked whom, and what another rule would have chosen.",
     "oversight": "Labels for tutors' replies, and an audit of any recording.",
     "group": "Lessons in which agents decide when to speak, and a person can take part.",
     "panel": "Record and test a panel of your own, which is no study of ours.",

@@ -1,7 +1,7 @@
 """One debate: a line of `episodes.jsonl` of the system `debate`."""
 
 from collections.abc import Mapping
-from typing import Literal
+from typing import ClassVar, Literal
 
 from tutorsim.records.base_record import Record
 from tutorsim.records.episode import BallotRecord
@@ -13,6 +13,7 @@ from tutorsim.voting import Agreement, AgreementReading, Majority
 __all__ = [
     "AnswerRecord",
     "ChallengeRecord",
+    "CouncilVote",
     "DebateRecord",
     "DebateSetup",
     "DebateTurn",
@@ -145,8 +146,31 @@ class ChallengeRecord(Record):
     attempts: int = 1
 
 
+class CouncilVote(Record):
+    """What a council's log says of a vote besides its ballots."""
+
+    structure: str
+    """The steps of the council, such as `rank-synthesize`."""
+    members: tuple[str, ...]
+    over: Literal["members", "answers"]
+    """What the candidates are: members, for their answers, or the different answers."""
+    chairman: str | None = None
+    """Who wrote the reply; `None` if the log does not name anybody."""
+    final_answers: dict[str, str] = {}
+    """Member → its final answer, equal ones spelt alike; without those who gave none."""
+    expected: str | None = None
+    """The right answer, if one is known."""
+    right: dict[str, bool] | None = None
+    """Candidate → whether it is right, without those whose answer cannot be read; `None` if no
+    right answer is known."""
+    told: tuple[str, ...] = ()
+    """What the log leaves open or garbles, each kind once."""
+
+
 class DebateRecord(BaseRecord):
-    """One task, one variant, one condition: a debate, or a model alone."""
+    """One task, one variant, one condition: a debate, a model alone, or a council's vote."""
+
+    later: ClassVar = BaseRecord.later | {"council"}
 
     question: str = ""
     answer_kind: AnswerKind = "choice"
@@ -177,6 +201,8 @@ class DebateRecord(BaseRecord):
     challenges: tuple[ChallengeRecord, ...] = ()
     solo: tuple[str, ...] = ()
     """Replies of a model alone: the first solution and its refinements."""
+    council: CouncilVote | None = None
+    """Of an imported council; `None` for every other record."""
 
     def worth(self, answer: str | None, scoring: Scoring = "standard") -> AnswerScore:
         """What an answer to this record's task is worth; nothing delivered is worth 0."""

@@ -2,7 +2,7 @@
 
 import hashlib
 from collections import Counter
-from collections.abc import Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from pathlib import Path
 from typing import NamedTuple
 
@@ -35,16 +35,26 @@ class ImportResult(NamedTuple):
 
 
 def log_files(paths: Iterable[Path]) -> list[Path]:
-    """The files named, and the JSON files in the folders named, in the order of their names."""
-    return [
-        file
-        for path in paths
-        for file in (sorted(path.rglob("*.json")) if path.is_dir() else [path])
-    ]
+    """The files named, and all files in the folders named, in the order of their names."""
+    return [file for path in paths for file in (_files_in(path) if path.is_dir() else [path])]
+
+
+def _files_in(folder: Path) -> list[Path]:
+    """Files of a folder and those below; hidden ones are nobody's logs."""
+    return sorted(
+        path
+        for path in folder.rglob("*")
+        if path.is_file() and not any(p.startswith(".") for p in path.relative_to(folder).parts)
+    )
 
 
 def import_logs(
-    system: System, form: LogFormat, files: Iterable[Path], folder: Path
+    system: System,
+    form: LogFormat,
+    files: Iterable[Path],
+    folder: Path,
+    *,
+    on_progress: Callable[[int, int], None] = lambda done, total: None,
 ) -> ImportResult:
     """Write the episodes of logs into a run folder.
 
@@ -55,18 +65,24 @@ def import_logs(
         form: What made the logs.
         files: The logs.
         folder: The run folder.
+        on_progress: Told after each file how many of how many are read.
 
     Raises:
         LogError: If no file can be used; nothing is written then.
         FolderError: If the folder cannot be written or holds another run.
     """
-    digest = _digest(files := list(files))
+    files = list(files)
+    digests = {path: _digest_of(path) for path in files}
+    digest = hashlib.sha256(b"".join(digests.values())).hexdigest()
     check_log_folder(folder, digest)
     gathering = _Gathering()
     skipped: list[LogError] = []
     with LogWriter(folder) as log:
-        for file in files:
+        first: dict[bytes, Path] = {}
+        for done, file in enumerate(files, start=1):
+            on_progress(done, len(files))
             try:
+                _refuse_twice(file, first.setdefault(digests[file], file))
                 found = list(form.read(file, gathering.repeat_of))
             except LogError as error:
                 skipped.append(error)
@@ -145,13 +161,24 @@ def _ballots(record: EpisodeLine) -> Iterator[BallotRecord]:
             yield from ballots
 
 
-def _digest(files: Iterable[Path]) -> str:
-    """SHA-256 over the files' content, in order; a file that cannot be read counts as empty."""
-    digest = hashlib.sha256()
-    for path in files:
-        try:
-            with open_named(path) as file:
-                digest.update(hashlib.file_digest(file, "sha256").digest())
-        except OSError:
-            digest.update(b"unreadable")
-    return digest.hexdigest()
+def _refuse_twice(path: Path, first: Path) -> None:
+    """Refuse a file that was read already under another name.
+
+    Raises:
+        LogError: If it was.
+    """
+    if path != first:
+        raise LogError(
+            f"{path} is left out.",
+            why=f"It is the same as {first}, byte for byte.",
+            hint="Leave it out, or give the two runs of one question different files.",
+        )
+
+
+def _digest_of(path: Path) -> bytes:
+    """SHA-256 of a file's content; a file that cannot be read has a text of its own."""
+    try:
+        with open_named(path) as file:
+            return hashlib.file_digest(file, "sha256").digest()
+    except OSError:
+        return f"unreadable: {path}".encode()

@@ -9,6 +9,7 @@ from tutorsim.analysis.metrics.proposal_similarity import text_similarities
 from tutorsim.analysis.metrics.text_embeddings import embedded_similarities
 from tutorsim.analysis.pages.declared import Row, table
 from tutorsim.analysis.report.document import Answer, Document, Section, Table
+from tutorsim.analysis.systems.debate.council import council_document, is_council
 from tutorsim.analysis.systems.debate.evidence import (
     SOLO,
     STUDY_RULES,
@@ -398,6 +399,8 @@ def _drawn(name: str, of: Evidence) -> tuple[Any, ...]:
 
 def document(run: SystemRun, brief: bool) -> Document:
     """The summary (brief) or the report (whole) of a run."""
+    if is_council(run.episodes):
+        return council_document(run, brief)
     of = Evidence(run.episodes, seed=run.head.study.seed, whole=not brief, embedding=run.embedding)
     overview = Overview()
     for record in of.records:

@@ -8,6 +8,7 @@ from typing import Any, Final, NamedTuple
 from tutorsim.analysis.pages.declared import DeclaredTable, Row, table
 from tutorsim.analysis.report.document import Document, Section
 from tutorsim.analysis.statistics.intervals_and_tests import Bounds, Estimate, PermutationTest
+from tutorsim.analysis.systems.debate.council import council_recount, is_council
 from tutorsim.analysis.systems.debate.evidence import (
     STUDY_RULES,
     Evidence,
@@ -286,6 +287,14 @@ def recount_document(run: SystemRun, settings: Mapping[str, Sequence[str]]) -> D
         UsageError: If a key or value is unknown.
     """
     combinations = _combinations(settings)
+    if is_council(run.episodes):
+        if settings:
+            raise UsageError(
+                "--set does not apply to councils.",
+                why="They hold one vote each, without a protocol's settings.",
+                hint="Leave --set out.",
+            )
+        return council_recount(run)
     of = Overview()
     debates: dict[str, dict[str, list[tuple[tuple[Told, ...], ...]]]] = {}
     for record in run.episodes:  # one at a time: of a debate only what each protocol makes of it

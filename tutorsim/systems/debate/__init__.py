@@ -6,6 +6,7 @@ from typing import Any, Final
 from tutorsim.catalog import BaseCatalog, read_catalog
 from tutorsim.records import VotingSettings
 from tutorsim.records.debate import DebateRecord
+from tutorsim.systems.debate.council import read_council
 from tutorsim.systems.debate.mallm import read_mallm
 from tutorsim.systems.debate.scene import agent_names
 from tutorsim.systems.debate.scripted_agent import debate_reply
@@ -51,12 +52,17 @@ DEBATE: Final = System(
     demo="debate",
     example="debate-demo",
     logs={
+        "council": LogFormat(
+            "a council",
+            read_council,
+            VotingSettings(fallback_order=(), cumulative_budget=None, label_order=None),
+        ),
         "mallm": LogFormat(
             "MALLM",
             read_mallm,
             VotingSettings(
                 fallback_order=agent_names(MAX_AGENTS), cumulative_budget=None, label_order=None
             ),
-        )
+        ),
     },
 )

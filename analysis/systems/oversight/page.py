@@ -591,6 +591,19 @@ def _summary(of: Evidence) -> str:
     )
 
 
+def _below_trivial(of: Evidence) -> str:
+    """Accuracies that are below those of giving every item one class; empty where none is."""
+    every = max(of.judged.values(), key=len, default=[])
+    told = []
+    for name, trivial in baselines(every).items() if every else ():
+        label, _ = BASELINES[name]
+        found = {c: one.metrics[f"{label}_accuracy"] for c, one in of.scores.items()}
+        below = [f"{c} {one.value:.3f}" for c, one in found.items() if one.value < trivial.accuracy]
+        if below:
+            told.append(f"{label}, where “{name}” has {trivial.accuracy:.3f}: {', '.join(below)}")
+    return f" Accuracy below a trivial baseline: {'; '.join(told)}." if told else ""
+
+
 def _answers(of: Evidence) -> Iterator[Answer]:
     if of.has_gold:
         known = {name: one.metrics["headline"] for name, one in of.scores.items()}
@@ -598,7 +611,8 @@ def _answers(of: Evidence) -> Iterator[Answer]:
         yield Answer(
             "Which condition labels best?",
             f"{best}, headline {number(known[best])}",
-            f"Mean of both macro-F1, with its interval over {of.over}. {_chance(of.differences)}",
+            f"Mean of both macro-F1, with its interval over {of.over}. {_chance(of.differences)}"
+            f"{_below_trivial(of)}",
             "scores",
         )
     if of.has_gold and {"hpo", "single"} <= of.scores.keys():

@@ -51,6 +51,15 @@ def test_trivial_baselines_stand_below_the_conditions(report):
     ]
 
 
+def test_an_accuracy_below_a_trivial_baseline_is_said_where_it_stands(report):
+    rows = dict(tables(report)["scores"].select("condition", "guidance_accuracy").iter_rows())
+    trivial = float(rows.pop("always effective (guidance = 2)"))
+    below = {name for name in CONDITIONS if float(rows[name].split()[0]) < trivial}
+    said = report.answers[0].detail.partition("guidance, where “always effective” has")[2]
+    assert below
+    assert {part.split()[0] for part in said.split(": ")[1].split(", ")} == below
+
+
 def test_exact_scores_of_the_mistake_are_not_printed(report):
     official = tables(report)["official"]
     kinds = set(official.select("label", "setting").iter_rows())

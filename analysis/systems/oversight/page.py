@@ -591,7 +591,7 @@ def _summary(of: Evidence) -> str:
     )
 
 
-def _below_trivial(of: Evidence) -> str:
+def below_trivial(of: Evidence) -> str:
     """Accuracies that are below those of giving every item one class; empty where none is."""
     every = max(of.judged.values(), key=len, default=[])
     told = []
@@ -612,7 +612,7 @@ def _answers(of: Evidence) -> Iterator[Answer]:
             "Which condition labels best?",
             f"{best}, headline {number(known[best])}",
             f"Mean of both macro-F1, with its interval over {of.over}. {_chance(of.differences)}"
-            f"{_below_trivial(of)}",
+            f"{below_trivial(of)}",
             "scores",
         )
     if of.has_gold and {"hpo", "single"} <= of.scores.keys():

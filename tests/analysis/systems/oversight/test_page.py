@@ -1,4 +1,5 @@
 import json
+from types import SimpleNamespace
 
 import polars as pl
 import pytest
@@ -6,8 +7,11 @@ import pytest
 from tutorsim.analysis.report.html import to_html
 from tutorsim.analysis.report.markdown import to_markdown
 from tutorsim.analysis.report.report_json import to_value
+from tutorsim.analysis.statistics.intervals_and_tests import Estimate, NotEstimable
 from tutorsim.analysis.systems.oversight import VIEW
-from tutorsim.analysis.systems.oversight.page import document, recount
+from tutorsim.analysis.systems.oversight.evidence import Evidence
+from tutorsim.analysis.systems.oversight.page import below_trivial, document, recount
+from tutorsim.analysis.systems.oversight.scores import baselines
 from tutorsim.errors import UsageError
 from tutorsim.systems.oversight.acts_by_condition import CONDITIONS
 from tutorsim.systems.oversight.mrbench import read_mrbench_text
@@ -51,13 +55,28 @@ def test_trivial_baselines_stand_below_the_conditions(report):
     ]
 
 
-def test_an_accuracy_below_a_trivial_baseline_is_said_where_it_stands(report):
-    rows = dict(tables(report)["scores"].select("condition", "guidance_accuracy").iter_rows())
-    trivial = float(rows.pop("always effective (guidance = 2)"))
-    below = {name for name in CONDITIONS if float(rows[name].split()[0]) < trivial}
-    said = report.answers[0].detail.partition("guidance, where “always effective” has")[2]
-    assert below
-    assert {part.split()[0] for part in said.split(": ")[1].split(", ")} == below
+def test_an_accuracy_below_a_trivial_baseline_is_said_where_it_stands(played):
+    """Of the better and the worse of two conditions, the worse alone is below."""
+    of = Evidence(played)
+    trivial = baselines(max(of.judged.values(), key=len))["always effective"]
+        one
+        for name, one in baselines(max(of.judged.values(), key=len)).items()
+        if name == "always effective"
+    ]
+    ends = {"good": trivial.accuracy, "bad": trivial.accuracy - 0.01}
+    scores = {
+        name: SimpleNamespace(
+            metrics={
+                "mistake_accuracy": Estimate(1.0, 9, NotEstimable("few")),
+                "guidance_accuracy": Estimate(value, 9, NotEstimable("few")),
+            }
+        )
+        for name, value in ends.items()
+    }
+    said = below_trivial(SimpleNamespace(judged=of.judged, scores=scores))
+    assert "guidance, where “always effective” has" in said
+    assert "bad" in said
+    assert "good" not in said
 
 
 def test_exact_scores_of_the_mistake_are_not_printed(report):

@@ -23,6 +23,7 @@ __all__ = [
     "PUBLISHED_CONDITIONS",
     "READINGS",
     "SCORINGS",
+    "TOP_SCORE",
     "TURN_VOTES",
     "VOTING_STAGES",
     "AnswerKind",
@@ -37,6 +38,7 @@ __all__ = [
     "Placebo",
     "Protocol",
     "ProvenanceKind",
+    "PublishedProtocol",
     "ReadStatus",
     "Reading",
     "Scoring",
@@ -44,13 +46,17 @@ __all__ = [
     "VotingStage",
 ]
 
-Protocol = Literal["simple", "ranked", "cumulative", "approval"]
+PublishedProtocol = Literal["simple", "ranked", "cumulative", "approval"]
+"""A protocol of the published study."""
+
+Protocol = Literal["simple", "ranked", "cumulative", "approval", "score"]
 """How a ballot is cast and counted."""
 
-BallotFormat = Literal["simple", "ranked", "cumulative", "approval", "rich"]
-"""How a ballot is asked for: a protocol's own form, or `rich`, which determines all four."""
+BallotFormat = Literal["simple", "ranked", "cumulative", "approval", "rich", "score"]
+"""How a ballot is asked for: a protocol's own form, or `rich`, which determines those of the
+published study."""
 
-Condition = Literal["baseline", "simple", "ranked", "cumulative", "approval", "rich"]
+Condition = Literal["baseline", "simple", "ranked", "cumulative", "approval", "rich", "score"]
 """One column of the grid: the single tutor, or a panel that votes in one format."""
 
 Benchmark = Literal["sciq", "humaneval"]
@@ -82,6 +88,7 @@ VotingStage = Literal[
     "vote_as_cumulative",
     "vote_as_approval",
     "vote_as_rich",
+    "vote_as_score",
     "tie_vote",
     "vote_held",
     "vote_opinion",
@@ -111,7 +118,8 @@ ProvenanceKind = Literal["api", "stand-in", "relay", "imported"]
 """What answered the calls: the real endpoint, the scripted model, what the user names, or whatever
 answered another program whose logs were imported."""
 
-PROTOCOLS: Final[tuple[Protocol, ...]] = get_args(Protocol)
+PROTOCOLS: Final[tuple[PublishedProtocol, ...]] = get_args(PublishedProtocol)
+"""The protocols of the published study."""
 BALLOT_FORMATS: Final[tuple[BallotFormat, ...]] = get_args(BallotFormat)
 CONDITIONS: Final[tuple[Condition, ...]] = get_args(Condition)
 PUBLISHED_CONDITIONS: Final[tuple[Condition, ...]] = ("baseline", *PROTOCOLS)
@@ -132,6 +140,9 @@ DEFAULT_ROLES: Final = ("scaffolding", "misconception", "motivation", "metacogni
 
 CUMULATIVE_BUDGET: Final = 25
 """Points that a cumulative ballot distributes."""
+
+TOP_SCORE: Final = 10
+"""The top of the scale of a study's score ballots, which begins at 0."""
 
 MIN_ROLES: Final = 3
 MAX_ROLES: Final = 8

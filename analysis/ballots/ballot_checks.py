@@ -248,7 +248,13 @@ def _from_the_top(frame: pl.DataFrame, file: Path | Places) -> tuple[pl.DataFram
     """Rankings that leave candidates out with m - 1 for the first, and what is told of them."""
     named = pl.col("mass").is_not_null()
     left_out = (~named).any().over(_BALLOT) & named.any().over(_BALLOT)
-    short = frame.filter(left_out & (pl.col("protocol") == "ranked"))
+    scored = frame.filter(left_out & (pl.col("protocol") == "score"))
+    n = scored.select(_BALLOT).unique().height
+    told = (
+        f"{n} ballot(s) of scores leave candidates out: bounds take every score of the scale, and "
+        "a point the scores that are given.",
+    ) * (n > 0)
+    short = frame.filter(left_out & pl.col("protocol").is_in(MAY_LEAVE_OUT))
     if short.height == 0:
         return frame, ()
     refuse(
@@ -256,19 +262,19 @@ def _from_the_top(frame: pl.DataFrame, file: Path | Places) -> tuple[pl.DataFram
         pl.lit(True),
         file,
         lambda row: (
-            f"the ranking of {row['voter']!r} leaves candidates out in a turn with a tie "
+            f"the ballot of {row['voter']!r} leaves candidates out in a turn with a tie "
             "round, and who was tied depends on them"
         ),
     )
     first = pl.len().over(_BALLOT).cast(pl.Int64) - 1 - pl.col("mass").max().over(_BALLOT)
     ranked = pl.col("protocol") == "ranked"
     raised = pl.when(left_out & ranked).then(pl.col("mass") + first).otherwise("mass")
-    n = short.select(_BALLOT).unique().height
+    n = short.filter(ranked).select(_BALLOT).unique().height
     note = (
         f"{n} ranking(s) leave candidates out: those stand below the ones named, in an order that "
-        "is not known; bounds take every order, and a point shares out what is left among them."
-    )
-    return frame.with_columns(raised.alias("mass")), (note,)
+        "is not known; bounds take every order, and a point shares out what is left among them.",
+    ) * (n > 0)
+    return frame.with_columns(raised.alias("mass")), (*note, *told)
 
 
 def _with_sums(frame: pl.DataFrame) -> pl.DataFrame:

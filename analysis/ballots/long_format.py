@@ -40,7 +40,12 @@ from tutorsim.analysis.ballots.whole_ballot_rows import (
     of_wide,
     place_columns,
 )
-from tutorsim.analysis.ballots.written_numbers import as_numbers, guess_protocol, whole_points
+from tutorsim.analysis.ballots.written_numbers import (
+    Guess,
+    as_numbers,
+    guess_protocol,
+    whole_points,
+)
 from tutorsim.analysis.runs.exported_tables import BALLOTS_SCHEMA
 from tutorsim.errors import BallotFileError, UsageError
 
@@ -66,6 +71,8 @@ class Laid(NamedTuple):
     """What points with decimals were multiplied by, to be whole."""
     own: Mapping[str, Mapping[str, str]] | None = None
     """Vote → voter → the candidate that is its own, where the user says so."""
+    top: int | None = None
+    """The end of the scale of scores, which begins at 0; `None` without scores."""
 
 
 def lay_out(cells: Cells, file: Path, hints: Hints = NO_HINTS) -> Laid:
@@ -89,6 +96,7 @@ def lay_out(cells: Cells, file: Path, hints: Hints = NO_HINTS) -> Laid:
     laid = _blanks_give_nothing(_with_protocol(laid, shape), shape)
     laid = _with_stated_candidates(_spelled(laid), rows, shape)
     laid, scale = _with_whole_points(laid)
+    laid, top = _on_scale(laid)
     laid = _with_unused(_with_weights(laid), rows)
     frame = laid.frame.select(n for n in ("row", *BALLOTS_SCHEMA) if n in laid.frame.columns)
     return Laid(
@@ -103,7 +111,39 @@ def lay_out(cells: Cells, file: Path, hints: Hints = NO_HINTS) -> Laid:
         _stated(cells.frame),
         scale,
         _own(rows),
+        top,
     )
+
+
+def _on_scale(rows: Rows) -> tuple[Rows, int | None]:
+    """Scores as whole numbers from 0, and the end of their scale; `None` without scores."""
+    scored = rows.frame.get_column("protocol") == "score" if rows.has("protocol") else None
+    numbers = as_numbers(rows.frame.get_column("mass")) if rows.has("mass") else None
+    if scored is None or not scored.any() or numbers is None:
+        return rows, None
+    given = numbers.filter(scored).drop_nulls()
+    seen = pl.Series([given.min(), given.max()], dtype=pl.Float64).to_list()
+    low, high = rows.hints.scale or seen
+    frame = rows.frame.with_columns(numbers.alias("mass"))
+    refuse(
+        frame,
+        scored & ((pl.col("mass") < low) | (pl.col("mass") > high)),
+        rows.file,
+        lambda row: f"the score {row['mass']:g} is not on the scale from {low:g} to {high:g}",
+    )
+    times = whole_points(pl.concat([given, pl.Series([low, high], dtype=pl.Float64)]))
+    if times is None:
+        raise BallotFileError(
+            f"{rows.file}: scores have more than four digits behind the point.",
+            why="Means are compared exactly, as whole numbers.",
+            hint="Round them.",
+        )
+    counted = ((pl.col("mass") - low) * times).round()
+    frame = frame.with_columns(pl.when(scored).then(counted).otherwise("mass").alias("mass"))
+    found = "" if rows.hints.scale else ", the smallest and the largest seen"
+    finer = f", in steps of 1/{times}" if times != 1 else ""
+    note = f"a scale from {low:g} to {high:g}{found}, counted from 0{finer}"
+    return rows.with_frame(frame, note), round((high - low) * times)
 
 
 def _refuse_words_for_nobody(rows: Rows) -> None:
@@ -443,7 +483,7 @@ def _protocol_hint(rows: Rows) -> str | None:
     if protocol is None:
         raise UsageError(
             f"{rows.hints.protocol!r} is no protocol.",
-            hint="Use simple (plurality), ranked (borda), cumulative (points) or approval.",
+            hint="Use simple (plurality), ranked (borda), cumulative (points), approval or score.",
         )
     return protocol
 
@@ -486,12 +526,13 @@ def _guessed(rows: Rows, shape: str) -> Rows:
     if numbers is not None:
         ballot = ("row",) if shape == "wide" else _BALLOT
         found = guess_protocol(rows.frame.with_columns(numbers.alias("mass")), ballot)
+    if found is None and numbers is not None:
+        found = Guess("score", "the numbers are neither 0 and 1, nor an order, nor of one sum")
     if found is None:
         raise BallotFileError(
             f"{rows.file} does not say which ballots these are.",
-            why="There is no column protocol, and the numbers are neither 0 and 1, nor an order, "
-            "nor points with one sum.",
-            hint="Add --protocol simple, ranked, cumulative or approval.\n" + EXAMPLE,
+            why="There is no column protocol, and some masses are no numbers.",
+            hint="Add --protocol simple, ranked, cumulative, approval or score.\n" + EXAMPLE,
         )
     frame = rows.frame.with_columns(pl.lit(found.protocol).alias("protocol"))
     note = f"{found.protocol} ballots, since {found.because}"

@@ -46,6 +46,7 @@ _PROTOCOLS: Final[Mapping[str, tuple[str, ...]]] = {
     "cumulative": ("points", "point", "budget", "distribution"),
     "approval": ("approve", "approvals", "multiple_choice", "multi"),
     "rich": (),
+    "score": ("scores", "rating", "ratings", "range", "grades", "likert", "stars"),
 }
 _STAGES: Final[Mapping[str, tuple[str, ...]]] = {
     "vote_initial": ("initial", "first", "before", "pre", "initial_vote", "first_vote"),

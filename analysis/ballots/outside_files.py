@@ -6,6 +6,7 @@ What makes a ballot, per protocol, over the candidates of its vote (one stage of
 * `ranked`: each of m-1, m-2, …, 0 exactly once.
 * `cumulative`: points that sum to the budget. All zero is an abstention.
 * `approval`: 0 or 1 each; all 0 approves of nobody, which is a ballot, and is noted.
+* `score`: a number on a scale for each candidate, or none for some; masses count from its least.
 * `rich`: `points` that sum to the budget, a `rank` from 1 for each candidate that the points do not
   contradict, and `approved`, true for the first ones of that order; whoever is approved has more
   points than whoever is not. `mass` is what the ballot gives under one of the four protocols,
@@ -34,7 +35,7 @@ from tutorsim.analysis.ballots.row_refusals import EXAMPLE, Places
 from tutorsim.analysis.ballots.turn_profiles import STAGES
 from tutorsim.analysis.runs.exported_tables import BALLOTS_SCHEMA
 from tutorsim.errors import BallotFileError
-from tutorsim.vocabularies import CUMULATIVE_BUDGET
+from tutorsim.vocabularies import CUMULATIVE_BUDGET, TOP_SCORE
 
 __all__ = ["BALLOT_SUFFIXES", "BallotsFound", "FileShape", "in_name_order", "read_ballots"]
 
@@ -69,6 +70,8 @@ class BallotsFound(NamedTuple):
     """What the files say answered the calls, each once; empty where they do not say."""
     own: Mapping[str, Mapping[str, str]] | None = None
     """Vote → voter → the candidate that is its own; `None`: the one of its name."""
+    top: int = TOP_SCORE
+    """The end of the scale of scores, which begins at 0."""
 
 
 class _Read(NamedTuple):
@@ -79,6 +82,7 @@ class _Read(NamedTuple):
     budget: int | None
     provenance: tuple[str, ...]
     own: Mapping[str, Mapping[str, str]] | None = None
+    top: int | None = None
 
 
 def read_ballots(
@@ -115,7 +119,20 @@ def read_ballots(
         files=tuple(one.shape for one in read),
         provenance=tuple(sorted({text for one in read for text in one.provenance})),
         own=_own_of(read, hints),
+        top=_one_scale(read),
     )
+
+
+def _one_scale(read: Sequence[_Read]) -> int:
+    """The end of the scale of all scores."""
+    tops = {one.top for one in read if one.top is not None}
+    if len(tops) > 1:
+        raise BallotFileError(
+            f"The scores of these files end at {sorted(tops)}.",
+            why="One recount works with one scale, and none is stated.",
+            hint="Say which: --scale LEAST,LARGEST.",
+        )
+    return tops.pop() if tops else TOP_SCORE
 
 
 def _own_of(read: Sequence[_Read], hints: Hints) -> Mapping[str, Mapping[str, str]] | None:
@@ -188,7 +205,7 @@ def _read_file(file: Path, hints: Hints, rows: pl.DataFrame | None) -> _Read:
     frame = typed_columns(laid.frame, file)
     shape = FileShape(file.name, laid.shape, laid.columns, frame.height, laid.assumed)
     budget = None if hints.budget is None or laid.scale == 1 else hints.budget * laid.scale
-    return _Read(frame, shape, budget, laid.provenance, laid.own)
+    return _Read(frame, shape, budget, laid.provenance, laid.own, laid.top)
 
 
 def _read_preflib(file: Path, hints: Hints) -> _Read:

@@ -37,6 +37,8 @@ class Hints:
     """Points of a cumulative ballot; by default what most ballots sum to."""
     namesakes: bool = False
     """Whether several ballots under one name in one vote come from several voters."""
+    scale: tuple[float, float] | None = None
+    """The least and the largest score; by default the smallest and the largest seen."""
     spelling: str | None = None
     """Whether names that differ in case or blanks alone are `one`, or stand `apart`."""
     separator: str | None = None

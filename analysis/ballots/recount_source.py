@@ -43,7 +43,7 @@ from tutorsim.records import (
 )
 from tutorsim.records.ratings import RatedSheet, read_ratings
 from tutorsim.system_registry import load
-from tutorsim.vocabularies import CUMULATIVE_BUDGET, ProvenanceKind
+from tutorsim.vocabularies import CUMULATIVE_BUDGET, TOP_SCORE, ProvenanceKind
 
 __all__ = ["Source", "open_frame", "open_source", "provenance_words", "words_of_elsewhere"]
 
@@ -75,6 +75,8 @@ class Source:
     when somebody asks for them."""
     own: Mapping[str, Mapping[str, str]] | None = field(default=None, repr=False)
     """Vote → voter → the candidate that is its own; `None`: the one of its name."""
+    top: int = TOP_SCORE
+    """The end of the scale of scores, which begins at 0."""
     stated: tuple[str, ...] = ()
     """What ballots from elsewhere say answered the calls, as `tutorsim export` wrote it."""
 
@@ -227,6 +229,7 @@ def _of_rows(name: str, rows: Callable[[], BallotsFound], hints: Hints) -> Sourc
         episodes=(),
         notes=found.notes,
         own=found.own,
+        top=found.top,
         stated=found.provenance,
     )
 

@@ -21,6 +21,7 @@ __all__ = ["Piece", "VoteReader", "in_name_order", "read_votes"]
 _LARGEST: Final = 2**63 - 1
 _FINAL: Final = list(STAGES.values()).index("vote_final")
 _NO_LABEL: Final = ""
+_MAY_LEAVE: Final = ("ranked", "score")
 
 
 class Piece(NamedTuple):
@@ -86,8 +87,8 @@ class VoteReader:
             keys = (keys[0][kept], keys[1][kept], keys[2][kept], keys[3][kept])
             mass, absent = mass[kept], absent[kept]
             label = None if label is None else label[kept]
-        ranked = (turns.get_column("protocol") == "ranked").to_numpy()
-        cells = _Cells(*keys, mass, absent, label, ranked)
+        ranked, scored = ((turns.get_column("protocol") == p).to_numpy() for p in _MAY_LEAVE)
+        cells = _Cells(*keys, mass, absent, label, ranked, scored)
         found = _found(cells)
         place, decided = _places(found, turns.height, kept)
         initial, final, tie = (_stage(cells, found, i, place) for i in range(len(STAGES)))
@@ -205,6 +206,8 @@ class _Cells(NamedTuple):
     label: Ints | None
     ranked: Bools
     """Whether each turn's ballots are rankings."""
+    scored: Bools
+    """Whether they are scores."""
 
 
 class _Found(NamedTuple):
@@ -261,8 +264,10 @@ def _rounds(cells: _Cells, starts: Ints, n: int, size: int, place: Ints) -> Roun
     silent = fold(np.logical_and, absent, 2)
     masses = cells.mass[rows].reshape(-1, n, m)
     partly = absent & ~silent[:, :, None]
-    some = np.flatnonzero(partly.any(axis=(1, 2)) & cells.ranked[cells.turn[starts]])
+    leaves, turns = partly.any(axis=(1, 2)), cells.turn[starts]
+    some = np.flatnonzero(leaves & cells.ranked[turns])
     masses[some] = _shared_ranks(masses[some], partly[some])
+    by_mean = leaves & cells.scored[turns]
     masses[silent] = 0
     return Rounds(
         turn=place[cells.turn[starts]],
@@ -273,6 +278,7 @@ def _rounds(cells: _Cells, starts: Ints, n: int, size: int, place: Ints) -> Roun
         whole=_whole(cells.voter[rows], cells.candidate[rows], n) & ~partly.any(axis=(1, 2)),
         labels=None if cells.label is None else cells.label[rows].reshape(-1, n, m),
         left_out=partly if partly.any() else None,
+        by_mean=by_mean if by_mean.any() else None,
     )
 
 

@@ -63,7 +63,7 @@ class Rich(NamedTuple):
                 return tuple(int(place == 1) for place in self.rank)
             case "ranked":
                 return tuple(len(self.rank) - place for place in self.rank)
-            case "cumulative":
+            case "cumulative" | "score":
                 return self.points
             case "approval":
                 return self.approved
@@ -111,8 +111,9 @@ class Profile:
         """The ballots that rich ones hold for a protocol; those of any other format as cast."""
         if self.protocol != "rich":
             return self
-        held = tuple(None if rich is None else rich.under(protocol) for rich in self.rich)
-        return Profile(protocol, self.size, held)
+        form: Protocol = "ranked" if protocol == "score" else protocol
+        held = tuple(None if rich is None else rich.under(form) for rich in self.rich)
+        return Profile(form, self.size, held)
 
     @property
     def cast(self) -> tuple[Masses, ...]:
@@ -180,7 +181,7 @@ def rich_mass(protocol: Protocol) -> pl.Expr:
         case "ranked":
             m = pl.len().over(*TURN, "stage", "voter").cast(pl.Int64)
             return m - pl.col("rank")
-        case "cumulative":
+        case "cumulative" | "score":
             return pl.col("points")
         case "approval":
             return pl.col("approved").cast(pl.Int64)

@@ -20,7 +20,7 @@ __all__ = ["MAY_LEAVE_OUT", "MUST_GIVE", "Fault", "are_valid", "why_not"]
 MUST_GIVE: Final = ("simple", "cumulative")
 """Protocols under which a ballot that gives nothing is an abstention."""
 
-MAY_LEAVE_OUT: Final = ("ranked",)
+MAY_LEAVE_OUT: Final = ("ranked", "score")
 """Protocols whose ballots from elsewhere may say nothing of some candidates."""
 
 _BITS: Final = 62

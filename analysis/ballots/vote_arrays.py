@@ -47,6 +47,16 @@ class Rounds:
     """Shape (R, n, m): the ballot says nothing of the candidate; `None` where every ballot of the
     table has all candidates of its round."""
 
+    by_mean: Bools | None = None
+    """Shape (R,): scores, some left out, so that means count and not sums; `None` if the table has
+    none."""
+
+    @property
+    def given(self) -> Bools:
+        """Shape (R, n, m): the ballot says something of the candidate."""
+        every = np.broadcast_to(self.cast[:, :, None], self.masses.shape)
+        return every if self.left_out is None else np.asarray(every & ~self.left_out)
+
     @property
     def as_cast(self) -> Ints:
         """Shape (R, n, m): masses, `LEFT_OUT` for a candidate that a ballot leaves out."""
@@ -56,10 +66,14 @@ class Rounds:
 
     @property
     def incomplete(self) -> Bools:
-        """Shape (R,): some ballot leaves open how candidates stand: it leaves out two or more."""
+        """Shape (R,): some ballot leaves open how candidates stand.
+
+        That is a ranking that leaves out two or more, or scores that leave out any.
+        """
         if self.left_out is None:
             return np.zeros(len(self.turn), dtype=np.bool_)
-        return np.asarray((count(self.left_out, 2) > 1).any(axis=1))
+        several = (count(self.left_out, 2) > 1).any(axis=1)
+        return np.asarray(several if self.by_mean is None else several | self.by_mean)
 
     @property
     def totals(self) -> Ints:
@@ -78,6 +92,7 @@ class Rounds:
             whole=self.whole.take(kept),
             labels=None if self.labels is None else self.labels.take(kept, axis=0),
             left_out=None if self.left_out is None else self.left_out.take(kept, axis=0),
+            by_mean=None if self.by_mean is None else self.by_mean.take(kept),
         )
 
 
@@ -220,15 +235,16 @@ def _concatenated(parts: Sequence[Rounds]) -> Rounds:
         masses=np.concatenate([part.masses for part in parts]),
         cast=np.concatenate([part.cast for part in parts]),
         whole=np.concatenate([part.whole for part in parts]),
-        labels=_joined([(part, part.labels) for part in parts], -1),
-        left_out=_joined([(part, part.left_out) for part in parts], False),
+        labels=_joined([(part.masses, part.labels) for part in parts], -1),
+        left_out=_joined([(part.masses, part.left_out) for part in parts], False),
+        by_mean=_joined([(part.turn, part.by_mean) for part in parts], False),
     )
 
 
-def _joined(cells: Sequence[tuple[Rounds, npt.NDArray[Any] | None]], unknown: Any) -> Any:
+def _joined(cells: Sequence[tuple[Ints, npt.NDArray[Any] | None]], unknown: Any) -> Any:
     """Cells of some rounds together; `None` where no round has any."""
     if all(one is None for _, one in cells):
         return None
     return np.concatenate(
-        [np.full(part.masses.shape, unknown) if one is None else one for part, one in cells]
+        [np.full(like.shape, unknown) if one is None else one for like, one in cells]
     )

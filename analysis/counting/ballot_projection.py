@@ -13,7 +13,7 @@ from math import lcm
 from typing import Final, Literal, NamedTuple
 
 from tutorsim.analysis.ballots.ballot_levels import levels_of
-from tutorsim.analysis.ballots.turn_profiles import Masses
+from tutorsim.analysis.ballots.turn_profiles import LEFT_OUT, Masses
 from tutorsim.analysis.counting.rule_definitions import (
     RANKING_RULES,
     Ranking,
@@ -55,6 +55,14 @@ _NAMES: Final[dict[tuple[Protocol, Protocol], str]] = {
     ("approval", "simple"): "equal split of the vote",
     ("approval", "ranked"): "average rank",
     ("approval", "cumulative"): "equal split of the points",
+    ("simple", "score"): "all of the scale on the choice",
+    ("ranked", "score"): "evenly spaced by rank",
+    ("cumulative", "score"): "points as scores",
+    ("approval", "score"): "the ends of the scale",
+    ("score", "simple"): "equal split of the vote among the largest",
+    ("score", "ranked"): "average rank",
+    ("score", "cumulative"): "points in proportion to scores",
+    ("score", "approval"): "more than the mean of its scores",
 }
 
 
@@ -72,6 +80,8 @@ class Projected(NamedTuple):
 def projection_name(protocol: BallotFormat, target: Target) -> str:
     """The projection's name, as tables show it."""
     form = ballot_format(target)
+    if (protocol, form) == ("rich", "score"):
+        protocol = "ranked"
     return AS_CAST if protocol == "rich" or protocol == form else _NAMES[protocol, form]
 
 
@@ -107,15 +117,20 @@ def _restricted(ranking: Ranking, names: Sequence[str]) -> Ranking:
 def projected_masses(ballot: Masses, protocol: Protocol, form: Form, budget: int) -> Masses:
     """One ballot in another format; scaled to integers by one factor for all ballots.
 
-    Candidates that a ranking leaves out share what is left for them.
+    Candidates that a ranking leaves out share what is left for them; a score that is left out
+    counts as the mean of its ballot's scores, and under rules over scores not at all.
     """
-    if form == "mean_position":
+    if form == "mean_position" or (form == "score" and protocol == "score"):
         return ballot
+    if protocol == "score" and min(ballot) < 0:
+        ballot = _filled(ballot)
     if protocol == "ranked" and min(ballot) < 0:
         ballot = _shared_scores(ballot, tuple(range(len(ballot) - 1, -1, -1)))
     if isinstance(form, RankVector):
         return _shared_scores(ballot, form.scores)
     if form == protocol:
+        return ballot
+    if form == "score":
         return ballot
     if form == "simple":
         return _equal_split(ballot)
@@ -124,6 +139,12 @@ def projected_masses(ballot: Masses, protocol: Protocol, form: Form, budget: int
     if form == "approval":
         return tuple(int(mass * len(ballot) > sum(ballot)) for mass in ballot)
     return _shared_points(ballot, budget)
+
+
+def _filled(ballot: Masses) -> Masses:
+    """Scores times how many are given, those left out as the mean of the ballot's own."""
+    given = [mass for mass in ballot if mass != LEFT_OUT]
+    return tuple(sum(given) if mass == LEFT_OUT else len(given) * mass for mass in ballot)
 
 
 def _equal_split(ballot: Masses) -> Masses:

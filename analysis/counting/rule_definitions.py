@@ -21,6 +21,7 @@ Conventions, for strict complete rankings:
 * `mean_position`: the smallest mean place over the ballots that name a candidate, as programs count
   that let models rank one another's answers. It reads masses, since they say who is named; over
   complete rankings it is Borda.
+* `score`, `median_score`: the largest mean, or lower median, of the scores given.
 
 Where nobody voted every candidate is tied, and no Condorcet winner exists (unless one
 candidate stands alone).
@@ -41,6 +42,7 @@ from tutorsim.voting import leaders, tally
 __all__ = [
     "CONVENTIONS",
     "RANKING_RULES",
+    "SCORE_RULES",
     "TARGETS",
     "Ranking",
     "RankingRule",
@@ -56,10 +58,12 @@ __all__ = [
     "margins",
     "mass_winners",
     "mean_position",
+    "median_score",
     "minimax",
     "rank_scores",
     "ranking_of",
     "schulze",
+    "score",
     "winners",
 ]
 
@@ -81,6 +85,8 @@ Target = Literal[
     "bucklin",
     "condorcet",
     "mean_position",
+    "score",
+    "median_score",
 ]
 """What a recount may count: the four protocols and the further rules."""
 
@@ -100,6 +106,8 @@ CONVENTIONS: Final[Mapping[str, str]] = {
     "condorcet": "Condorcet: beats every other strictly, or nobody does.",
     "mean_position": "Mean position: the smallest mean place over the rankings that name a "
     "candidate; of every completed ranking, Borda.",
+    "score": "Score: the largest mean of the scores given, as exact fractions.",
+    "median_score": "Median score: the largest lower median of the scores given; ties stay.",
 }
 """How a target counts, where counts of the same name differ."""
 
@@ -153,8 +161,8 @@ def winners(
     """
     if isinstance(rule, RankVector) or rule in PROTOCOLS:
         return mass_winners(ballots, candidates)
-    if rule == "mean_position":
-        return mean_position(ballots, candidates)
+    if rule in SCORE_RULES:
+        return SCORE_RULES[rule](ballots, candidates)
     return RANKING_RULES[rule](rankings, candidates)
 
 
@@ -214,7 +222,7 @@ def mean_position(
 
     Whom no ballot names cannot win, unless that is everybody.
     """
-    mean: dict[str, Fraction] = {}
+    nearness: dict[str, Fraction] = {}
     for c in candidates:
         named = [ballot for ballot in ballots if ballot[c] != LEFT_OUT]
         places = [
@@ -222,9 +230,35 @@ def mean_position(
             for ballot in named
         ]
         if places:
-            mean[c] = Fraction(sum(places), len(places))
-    best = min(mean.values(), default=None)
-    return tuple(c for c in candidates if mean.get(c) == best)
+            nearness[c] = -Fraction(sum(places), len(places))
+    return _best(nearness, candidates)
+
+
+def score(ballots: Sequence[Mapping[str, int]], candidates: Sequence[str]) -> tuple[str, ...]:
+    """Largest mean of the scores given; whom nobody scores cannot win, unless that is everybody."""
+    given = _scores_given(ballots, candidates)
+    return _best({c: Fraction(sum(found), len(found)) for c, found in given.items()}, candidates)
+
+
+def median_score(
+    ballots: Sequence[Mapping[str, int]], candidates: Sequence[str]
+) -> tuple[str, ...]:
+    """Largest lower median of the scores given."""
+    given = _scores_given(ballots, candidates)
+    medians = {c: Fraction(sorted(found)[(len(found) - 1) // 2]) for c, found in given.items()}
+    return _best(medians, candidates)
+
+
+def _scores_given(
+    ballots: Sequence[Mapping[str, int]], candidates: Sequence[str]
+) -> dict[str, list[int]]:
+    given = {c: [b[c] for b in ballots if b[c] != LEFT_OUT] for c in candidates}
+    return {c: found for c, found in given.items() if found}
+
+
+def _best(values: Mapping[str, Fraction], candidates: Sequence[str]) -> tuple[str, ...]:
+    best = max(values.values(), default=None)
+    return tuple(c for c in candidates if values.get(c) == best)
 
 
 def instant_runoff(rankings: Sequence[Ranking], candidates: Sequence[str]) -> tuple[str, ...]:
@@ -294,8 +328,16 @@ RANKING_RULES: Final[
 """The rules that read rankings, by name."""
 
 
+SCORE_RULES: Final[
+    Mapping[Rule, Callable[[Sequence[Mapping[str, int]], Sequence[str]], tuple[str, ...]]]
+] = {"mean_position": mean_position, "score": score, "median_score": median_score}
+"""The rules that ask of each candidate only who names it."""
+
+
 def ballot_format(rule: Rule) -> Protocol:
     """The ballot format that a rule counts: rankings for scores by rank and the further rules."""
+    if rule in ("score", "median_score"):
+        return "score"
     return rule if rule in ("simple", "cumulative", "approval") else "ranked"
 
 

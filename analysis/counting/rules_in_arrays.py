@@ -26,9 +26,10 @@ from tutorsim.analysis.counting.ballot_projection import (
 )
 from tutorsim.analysis.counting.rule_definitions import Rule
 from tutorsim.analysis.counting.scores import RankVector
+from tutorsim.analysis.counting.turn_winners import largest_mean
 from tutorsim.vocabularies import Protocol
 
-__all__ = ["ProjectedPanels", "largest_mean"]
+__all__ = ["ProjectedPanels"]
 
 Bools = NDArray[np.bool_]
 
@@ -121,11 +122,32 @@ class ProjectedPanels:
     ) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
         """Shape (standing, panels): twice the sum of places less one, and how many ballots name it;
         equal candidates share their places."""
-        ballots = np.array([*self._projected, (LEFT_OUT,) * self._m], dtype=np.int64)[:, standing]
+        ballots = self._cast(standing)
         own, others = ballots[:, :, None], ballots[:, None, :]
         named = ballots != LEFT_OUT
         above = 2 * (others > own).sum(axis=2) + (others == own).sum(axis=2)
         return _summed(above * named, panels), _summed(named.astype(np.int64), panels)
+
+    def scores(
+        self, panels: NDArray[np.int64], standing: Sequence[int]
+    ) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
+        """Shape (standing, panels): sums of the scores given, and how many are."""
+        given = self._cast(standing)
+        there = given != LEFT_OUT
+        return _summed(given * there, panels), _summed(there.astype(np.int64), panels)
+
+    def medians(self, panels: NDArray[np.int64], standing: Sequence[int]) -> NDArray[np.int64]:
+        """Shape (standing, panels): the lower median of the scores given; below all without any."""
+        cells = np.sort(self._cast(standing)[panels], axis=1)  # those left out come first
+        there = (cells != LEFT_OUT).sum(axis=1)
+        place = cells.shape[1] - there + (there - 1) // 2
+        last = np.clip(place, 0, cells.shape[1] - 1)[:, None]
+        return np.take_along_axis(cells, last, axis=1)[:, 0].T
+
+    def _cast(self, standing: Sequence[int]) -> NDArray[np.int64]:
+        """Shape (ballots + 1, standing): the ballots, and one that leaves everybody out."""
+        rows = [*self._projected, (LEFT_OUT,) * self._m]
+        return np.array(rows, dtype=np.int64)[:, standing]
 
     def firsts(self, panels: NDArray[np.int64], standing: Sequence[int]) -> NDArray[np.int64]:
         """Shape (standing, panels): each ballot's vote in equal parts to its best standing."""
@@ -213,18 +235,16 @@ def _mean_position(
     return largest_mean(-places, times)
 
 
-def largest_mean(sums: NDArray[np.int64], times: NDArray[np.int64]) -> NDArray[np.bool_]:
-    """Who has the largest mean, compared as fractions; of nothing, nobody, unless that is all.
+def _score(
+    of: ProjectedPanels, panels: NDArray[np.int64], standing: Sequence[int]
+) -> NDArray[np.bool_]:
+    return largest_mean(*of.scores(panels, standing))
 
-    Args:
-        sums: Shape (candidates, rows).
-        times: The same shape: of how many numbers.
-    """
-    best, of = sums[0], times[0]
-    for total, n in zip(sums[1:], times[1:], strict=True):
-        better = (n > 0) & ((of == 0) | (total * of > best * n))
-        best, of = np.where(better, total, best), np.where(better, n, of)
-    return np.asarray(((times > 0) & (sums * of == best * times)) | (of == 0))
+
+def _median_score(
+    of: ProjectedPanels, panels: NDArray[np.int64], standing: Sequence[int]
+) -> NDArray[np.bool_]:
+    return _largest(of.medians(panels, standing))
 
 
 def _copeland(
@@ -312,4 +332,6 @@ _COUNTS: Final[
     "bucklin": _bucklin,
     "instant_runoff": _instant_runoff,
     "mean_position": _mean_position,
+    "score": _score,
+    "median_score": _median_score,
 }

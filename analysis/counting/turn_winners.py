@@ -15,7 +15,17 @@ import numpy as np
 from tutorsim.analysis.ballots.short_axis_sums import count, fold, summed
 from tutorsim.analysis.ballots.vote_arrays import Bools, Ints, Rounds
 
-__all__ = ["DecidedTurns", "Outcomes", "decide_turns", "first_of", "largest", "only"]
+__all__ = [
+    "DecidedTurns",
+    "Outcomes",
+    "decide_turns",
+    "first_of",
+    "largest",
+    "largest_mean",
+    "leaders_of",
+    "only",
+    "standings",
+]
 
 
 @dataclass(frozen=True, eq=False)
@@ -80,11 +90,16 @@ class DecidedTurns:
 
     @cached_property
     def totals(self) -> Ints:
-        """Shape (R, m): mass of each candidate in the final vote."""
-        return self.final.totals
+        """Shape (R, m): what counts of each candidate in the final vote."""
+        return standings(self.final)
 
     def without(self, seat: int) -> Outcomes:
         """The outcomes without one voter: only totals decide, so its masses are taken off them."""
+        if self.final.by_mean is not None:
+            gone = np.zeros(self.final.cast.shape, dtype=np.bool_)
+            gone[:, seat] = True
+            again = self.again - self.again_by[:, seat]
+            return self.changed(standings(self.final, gone[:, :, None]), again)
         if seat not in self._without:
             masses = self.final.masses[:, seat]
             again = self.again - self.again_by[:, seat]
@@ -97,8 +112,8 @@ class DecidedTurns:
         Args:
             same: Shape (R, n, m): the voter is the candidate.
         """
-        own, own_again = summed(self.final.masses * same, 1), summed(self.again_by * same, 1)
-        return self.changed(self.totals - own, self.again - own_again)
+        own_again = summed(self.again_by * same, 1)
+        return self.changed(standings(self.final, same), self.again - own_again)
 
     def weighted(self, weights: Ints) -> Outcomes:
         """The outcomes with every mass times its voter's weight, shape (R, n)."""
@@ -141,10 +156,45 @@ def decide_turns(final: Rounds, ties: Sequence[Rounds]) -> DecidedTurns:
         again[rows] = np.einsum("rfc,rc->rf", seat, tie.totals)
         by_seat = np.einsum("rfc,rvc->rvf", seat, tie.masses)
         again_by[rows] = np.einsum("rwv,rvf->rwf", same, by_seat)
-    led = largest(final.totals)
+    led = leaders_of(final)
     put_again = held & (count(led, 1) > 1)
     undecided = np.where(put_again[:, None], largest(again, led), led)
     return DecidedTurns(final, again, again_by, held, led, undecided)
+
+
+def standings(part: Rounds, without: Bools | None = None) -> Ints:
+    """Shape (R, m): totals; where means count, 1 for whoever has the largest and 0 for the others.
+
+    Args:
+        part: Rounds of one size.
+        without: What is not counted, of a shape that fits (R, n, m).
+    """
+    masses = part.masses if without is None else part.masses * ~without
+    totals = summed(masses, 1)
+    if part.by_mean is None:
+        return totals
+    given = part.given if without is None else part.given & ~without
+    best = largest_mean(totals.T, count(given, 1).T).T
+    return np.where(part.by_mean[:, None], best, totals)
+
+
+def leaders_of(part: Rounds) -> Bools:
+    """Shape (R, m): who leads each round."""
+    return largest(standings(part))
+
+
+def largest_mean(sums: Ints, times: Ints) -> Bools:
+    """Who has the largest mean, compared as fractions; of nothing, nobody, unless that is all.
+
+    Args:
+        sums: Shape (candidates, rows).
+        times: The same shape: of how many numbers.
+    """
+    best, of = sums[0], times[0]
+    for total, n in zip(sums[1:], times[1:], strict=True):
+        better = (n > 0) & ((of == 0) | (total * of > best * n))
+        best, of = np.where(better, total, best), np.where(better, n, of)
+    return np.asarray(((times > 0) & (sums * of == best * times)) | (of == 0))
 
 
 def largest(totals: Ints, among: Bools | None = None) -> Bools:

@@ -10,6 +10,13 @@ strict ranking, points, or the approved above the others. Consistent ballots fol
   ranking, the last level of an upper set may be cut, since such a ballot does not say that those
   whom it leaves out are equal
 
+* score: scores that never rise from a level to the next, where as much as the whole scale may lie
+  between two levels, or nothing
+
+Scores that are left out may be any on the scale: such a ballot is *open*, a weak order in which
+some candidates may stand anywhere. It allows what some weak order with them on one of its levels
+does; in an approval they are apart or with a level, as the ends of the scale allow.
+
 A ballot already in the target's format is only itself. Candidates are numbers here, in
 the role-priority order.
 
@@ -20,8 +27,8 @@ argument why nothing is lost.
 """
 
 from collections import Counter
-from collections.abc import Iterator, Sequence
-from functools import lru_cache
+from collections.abc import Callable, Iterator, Sequence
+from functools import lru_cache, wraps
 from itertools import combinations, islice, permutations, product
 from math import factorial, prod
 from typing import Any, Final, Literal, NamedTuple
@@ -30,7 +37,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from tutorsim.analysis.ballots.ballot_levels import Levels, levels_of
-from tutorsim.analysis.ballots.turn_profiles import Masses
+from tutorsim.analysis.ballots.turn_profiles import LEFT_OUT, Masses
 from tutorsim.analysis.counting.rule_definitions import Rule
 from tutorsim.vocabularies import Protocol
 
@@ -45,14 +52,20 @@ __all__ = [
     "domain_of",
     "extensions",
     "free",
+    "median_options",
     "pair_options",
     "pairs",
+    "placements",
+    "rank_options",
     "score_options",
     "simple_options",
     "single_minded",
 ]
 
 Ints = NDArray[np.signedinteger[Any]]
+
+_PLACEMENTS: Final = 512
+"""Weak orders of one open ballot up to which all are looked at."""
 
 MANY: Final = 5_040
 """Options of a voter up to which all are listed; of more, some, with bounds on all."""
@@ -79,21 +92,34 @@ class Options(NamedTuple):
 class Domain(NamedTuple):
     """The ballots that one voter may have cast; equal domains are interchangeable voters."""
 
-    kind: Literal["order", "choice", "exact"]
-    """A weak order; one whose levels an approval may cut; the ballot itself."""
+    kind: Literal["order", "choice", "exact", "open"]
+    """A weak order; one whose levels an approval may cut; the ballot itself; scores of some."""
     data: Levels | Masses
-    """Levels, best first, or the masses of an exact ballot."""
+    """Levels, best first, or the masses of an exact or open ballot."""
 
     @property
     def levels(self) -> Levels:
-        """The weak order, also of an exact ballot."""
-        return levels_of(self.data) if self.kind == "exact" else self.data  # type: ignore[return-value]
+        """The weak order, also of an exact ballot; of an open one, of those who have scores."""
+        if self.kind == "exact":
+            return levels_of(self.data)
+        if self.kind == "open":
+            return levels_of(self.data)[:-1]
+        return self.data  # type: ignore[return-value]
+
+    @property
+    def unscored(self) -> tuple[int, ...]:
+        """The candidates of an open ballot that have no score."""
+        return tuple(c for c, mass in enumerate(self.data) if mass == LEFT_OUT)
 
 
 def domain_of(ballot: Masses, *, protocol: Protocol, target: Rule) -> Domain:
     """What the voter may have cast under `target`."""
-    if target in ("cumulative", "approval") and protocol == target:
+    if (target in ("cumulative", "approval") and protocol == target) or (
+        target in ("score", "median_score") and protocol == "score"
+    ):
         return Domain("exact", ballot)
+    if protocol == "score" and LEFT_OUT in ballot:
+        return Domain("open", ballot)
     cut = target == "approval" and protocol in ("simple", "ranked")
     kind: Literal["order", "choice"] = "choice" if cut else "order"
     return Domain(kind, levels_of(ballot))
@@ -107,6 +133,43 @@ def free(m: int) -> Domain:
 def single_minded(c: int, m: int, mass: int) -> Domain:
     """The ballot that gives `c` all there is: an exempt voter's best for `c`."""
     return Domain("exact", tuple(mass if d == c else 0 for d in range(m)))
+
+
+@lru_cache(maxsize=1 << 12)
+def placements(domain: Domain) -> tuple[Domain, ...]:
+    """The weak orders of an open ballot, with each candidate that has no score on some level.
+
+    Equal candidates stand in any order, so that these are all orders that are possible.
+    """
+    levels, unscored = domain.levels, domain.unscored
+    found = []
+    for places in product(range(len(levels)), repeat=len(unscored)):
+        on = [*map(list, levels)]
+        for c, place in zip(unscored, places, strict=True):
+            on[place].append(c)
+        found.append(Domain("order", tuple(tuple(sorted(level)) for level in on)))
+    return tuple(found)
+
+
+def _of_placements(options: Callable[..., Options]) -> Callable[..., Options]:
+    """Options of an open ballot: those of all its placements; of very many, bounds on them."""
+
+    @wraps(options)
+    def every(domain: Domain, c: int | None, m: int, *rest: Any, **named: Any) -> Options:
+        if domain.kind != "open":
+            return options(domain, c, m, *rest, **named)
+        if len(domain.levels) ** len(domain.unscored) > _PLACEMENTS:
+            last = (*domain.levels[:-1], tuple(sorted((*domain.levels[-1], *domain.unscored))))
+            some = options(Domain("order", last), c, m, *rest, **named)
+            anything = options(free(m), c, m, *rest, **named)
+            return Options(some.rows, anything.low, anything.high, whole=False)
+        parts = [options(one, c, m, *rest, **named) for one in placements(domain)]
+        rows = np.unique(np.concatenate([part.rows for part in parts]), axis=0)
+        low = np.min([part.low for part in parts], axis=0)
+        high = np.max([part.high for part in parts], axis=0)
+        return Options(rows, low, high, whole=all(part.whole for part in parts))
+
+    return every
 
 
 def pairs(m: int) -> list[tuple[int, int]]:
@@ -127,6 +190,7 @@ def extensions(levels: Levels, top: int | None = None) -> Iterator[tuple[int, ..
         yield tuple(d for part in chosen for d in part)
 
 
+@_of_placements
 @lru_cache(maxsize=1 << 16)
 def simple_options(domain: Domain, c: int, m: int) -> Options:
     """Votes of `c` less votes of each other candidate.
@@ -140,15 +204,27 @@ def simple_options(domain: Domain, c: int, m: int) -> Options:
 
 
 @lru_cache(maxsize=1 << 16)
-def approval_options(domain: Domain, c: int, m: int) -> Options:
+def approval_options(domain: Domain, c: int, m: int, top: int) -> Options:
     """Approvals of `c` less approvals of each other candidate: one option.
 
     The smallest consistent set with `c` beats every set without it: candidates in both cost
     `c` nothing more, and against all others `c` gains.
+
+    Args:
+        domain: What the voter may have cast.
+        c: The candidate.
+        m: How many there are.
+        top: The end of the scale of scores. Who has that score is not below anybody, and who has
+            0 is not above anybody.
     """
     if domain.kind == "exact":
         return _exact(domain, c, m)
     approved = {c}
+    if domain.kind == "open":
+        scores: Masses = domain.data  # type: ignore[assignment]
+        own = scores[c] if scores[c] != LEFT_OUT else top
+        approved |= {d for d, score in enumerate(scores) if score >= own or (not own and score < 0)}
+        return _against(c, [[int(d not in approved) for d in range(m)]])
     for level in domain.levels:
         if c in level:
             approved |= set(level) if domain.kind == "order" else set()
@@ -157,6 +233,7 @@ def approval_options(domain: Domain, c: int, m: int) -> Options:
     return _against(c, [[int(d not in approved) for d in range(m)]])
 
 
+@_of_placements
 @lru_cache(maxsize=1 << 12)
 def cumulative_options(domain: Domain, c: int, m: int, budget: int, many: int = MANY) -> Options:
     """Points of `c` less points of each other candidate.
@@ -181,7 +258,8 @@ def cumulative_options(domain: Domain, c: int, m: int, budget: int, many: int = 
     return Options(options.rows, most - np.int32(left), most, whole=False)
 
 
-def score_options(
+@_of_placements
+def rank_options(
     domain: Domain, c: int, m: int, scores: tuple[int, ...], many: int = MANY
 ) -> Options:
     """Scores by rank of `c` less those of each other candidate; in 64 bits.
@@ -234,17 +312,15 @@ def _arranged(scores: Sequence[int]) -> Iterator[tuple[int, ...]]:
         yield from ((score, *tail) for tail in _arranged(rest))
 
 
+@_of_placements
 @lru_cache(maxsize=1 << 16)
 def condorcet_options(domain: Domain, c: int, m: int) -> Options:
     """Margin of `c` over each other candidate, `c` first in its level: one option."""
-    above: set[int] = set()
-    for level in domain.levels:
-        if c in level:
-            break
-        above |= set(level)
+    above = _above(domain.levels, c)
     return _against(c, [[-1 if d in above else 1 for d in range(m)]])
 
 
+@_of_placements
 @lru_cache(maxsize=1 << 10)
 def bucklin_options(domain: Domain, c: int, m: int, depth: int, many: int = MANY) -> Options:
     """What makes `c` win Bucklin's count at `depth`, `c` first in its level.
@@ -279,6 +355,76 @@ def bucklin_options(domain: Domain, c: int, m: int, depth: int, many: int = MANY
     return Options(options.rows, _joined(low), _joined(high), whole=False)
 
 
+@lru_cache(maxsize=1 << 16)
+def score_options(domain: Domain, c: int, m: int, top: int) -> Options:
+    """Scores of `c` less those of each other candidate: one option.
+
+    `c` and everybody above it get the end of the scale, all others 0; scores that were given stay,
+    and those left out are the end for `c` and 0 for others.
+    """
+    if domain.kind == "exact":
+        scores = _most_for(domain, c, top)
+        return _against(c, [[scores[c] - scores[d] for d in range(m)]])
+    above = _above(domain.levels, c)
+    return _against(c, [[0 if d in above else top for d in range(m)]])
+
+
+@lru_cache(maxsize=1 << 16)
+def median_options(
+    domain: Domain, c: int, m: int, at: tuple[int, int, frozenset[int]], many: int = MANY
+) -> Options:
+    """What makes the lower median of `c` the largest, and `t` or more.
+
+    Columns, each 1 or -1, and summed over voters: for `c`, that its score is `t` or more, so that a
+    sum of 1 or more says that its median is; for each rival, that its score is no more than `t`,
+    or, of one ahead, less than `t`, so that a sum of 0 or more says that its median is so.
+
+    Of a weak order only two ballots matter: `t` to `c` and everybody above it, or 0 to all.
+
+    Args:
+        domain: What the voter may have cast.
+        c: The candidate.
+        m: How many there are.
+        at: The end of the scale, `t`, and who must not be tied with `c`.
+        many: Of no use here: there are at most two.
+    """
+    top, t, ahead = at
+    ballots: list[Sequence[int]]
+    if domain.kind == "exact":
+        ballots = [_most_for(domain, c, top)]
+    else:
+        with_c = {c, *_above(domain.levels, c)}
+        ballots = [[t if d in with_c else 0 for d in range(m)], [0] * m]
+    rivals = [d for d in range(m) if d != c]
+    rows = [
+        [_sign(scores[c] >= t), *(_sign(scores[d] < t + (d not in ahead)) for d in rivals)]
+        for scores in ballots
+    ]
+    return Options.of(np.unique(np.array(rows, dtype=np.int32), axis=0))
+
+
+def _sign(holds: bool) -> int:
+    return 1 if holds else -1
+
+
+def _most_for(domain: Domain, c: int, top: int) -> Masses:
+    """Scores, those left out as they serve `c` best."""
+    scores: Masses = domain.data  # type: ignore[assignment]
+    return tuple(
+        (top if d == c else 0) if score == LEFT_OUT else score for d, score in enumerate(scores)
+    )
+
+
+def _above(levels: Levels, c: int) -> set[int]:
+    """Everybody on a better level."""
+    found: set[int] = set()
+    for level in levels:
+        if c in level:
+            break
+        found |= set(level)
+    return found
+
+
 def _joined(parts: Sequence[Ints]) -> Ints:
     return np.concatenate(parts).astype(np.int32)
 
@@ -301,6 +447,7 @@ def _openings(levels: Levels, top: int, depth: int) -> Iterator[tuple[set[int], 
                 yield before, before | {d}
 
 
+@_of_placements
 @lru_cache(maxsize=1 << 10)
 def pair_options(domain: Domain, c: int | None, m: int, many: int = MANY) -> Options:
     """Who is above whom, +1 or -1 for each pair a < b.

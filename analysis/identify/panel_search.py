@@ -17,11 +17,12 @@ is never guessed.
 """
 
 from collections.abc import Callable, Sequence
+from itertools import product
 from typing import Final, Literal, NamedTuple
 
 from tutorsim.analysis.ballots.turn_profiles import Profile
 from tutorsim.analysis.counting.rule_definitions import Rule, ballot_format
-from tutorsim.analysis.identify.consistent_ballots import domain_of
+from tutorsim.analysis.identify.consistent_ballots import domain_of, placements
 from tutorsim.analysis.identify.reachable_vote_sums import WORK_LIMIT, WorkBudget
 from tutorsim.analysis.identify.runoff_winners_strict_rankings import path_sets
 from tutorsim.analysis.identify.runoff_winners_weak_orders import runoff_sets
@@ -211,10 +212,23 @@ class PanelSearch:
         fewer = [k for k in self._runoffs if k < exempt]
         known = self._runoffs[max(fewer)][0] if fewer else frozenset[frozenset[int]]()
         if self._counted is None:
-            return runoff_sets(q.domains, q.m, exempt=exempt, known=known, budget=budget)
+            return self._runoff_of_orders(exempt, known, budget)
         orders = [d and tuple(c for (c,) in d.levels) for d in q.domains]
         known |= {self._counted}
         return path_sets(orders, q.m, exempt=exempt, known=known, budget=budget)
+
+    def _runoff_of_orders(
+        self, exempt: int, known: frozenset[frozenset[int]], budget: WorkBudget
+    ) -> tuple[frozenset[frozenset[int]], bool]:
+        """Of ballots that leave open who stands where: over every choice of where they stand."""
+        q, complete = self._query, True
+        ways = [placements(d) if d and d.kind == "open" else (d,) for d in q.domains]
+        for chosen in dict.fromkeys(tuple(sorted(one, key=str)) for one in product(*ways)):
+            if budget.empty:
+                return known, False
+            known, whole = runoff_sets(chosen, q.m, exempt=exempt, known=known, budget=budget)
+            complete = complete and whole
+        return known, complete
 
 
 class Identifier:

@@ -10,6 +10,7 @@ from typing import Final, NamedTuple
 import numpy as np
 
 from tutorsim.analysis.ballots.distinct_panels import DistinctPanels
+from tutorsim.analysis.ballots.turn_profiles import LEFT_OUT
 from tutorsim.analysis.ballots.vote_arrays import Bools, Ints
 from tutorsim.analysis.counting.rule_definitions import Rule
 from tutorsim.analysis.identify.consistent_ballots import domain_of
@@ -68,7 +69,8 @@ def answer_panels(
         panels: With ballots of one format.
         target: The rule.
         exempt: Numbers of exempt voters.
-        budget: Points of a cumulative ballot.
+        budget: Points of a cumulative ballot; under any other target the end of the scale of
+            scores.
         limit: Units of work that a search may take for each panel.
         ends: From `table_ends`; `None` if the panels have no table.
         winners: Whose breakdown points are asked for; by default the necessary winner of each
@@ -93,6 +95,8 @@ def table_ends(panels: DistinctPanels, targets: Sequence[Rule], *, budget: int) 
         budget: Points of a cumulative ballot.
     """
     rows, ballots, protocol, m, _ = panels
+    if protocol == "score" and any(LEFT_OUT in ballot for ballot in ballots):
+        return {}
     n = rows.shape[1]
     if "cumulative" in targets:
         fits = points_tabled(ballots, protocol, m, n, budget=budget)

@@ -57,7 +57,7 @@ to the role-priority order, in the upper one they stay."""
 
 def tabled(target: Rule, m: int, n: int) -> bool:
     """Whether the elections of n voters over m candidates are few enough to count them all."""
-    if target == "cumulative" or not 1 < m <= MOST_CANDIDATES:
+    if target in ("cumulative", "score", "median_score") or not 1 < m <= MOST_CANDIDATES:
         return False
     scores = rank_scores(target, m)
     if scores is not None and n * scores[0] >= 1 << _SUMS:

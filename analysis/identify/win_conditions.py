@@ -10,6 +10,7 @@ from typing import Any, Final, NamedTuple
 
 import numpy as np
 
+from tutorsim.analysis.ballots.turn_profiles import LEFT_OUT
 from tutorsim.analysis.counting.rule_definitions import Rule, rank_scores, winners
 from tutorsim.analysis.identify import consistent_ballots as dom
 from tutorsim.analysis.identify.consistent_ballots import Domain, Options
@@ -66,7 +67,7 @@ def counted(q: Query) -> frozenset[int] | None:
     scores = rank_scores(q.target, q.m)
     if q.target == "simple":
         ballots = [{name: int(name == top) for name in names} for ((top,), *_) in rankings]
-    elif q.target in ("cumulative", "approval"):
+    elif q.target in _BY_MASS:
         ballots = [dict(zip(names, domain.data, strict=True)) for domain in cast]  # type: ignore[arg-type]
     elif scores is not None:
         ballots = [
@@ -79,9 +80,13 @@ def counted(q: Query) -> frozenset[int] | None:
     return frozenset(int(c) for c in found)
 
 
+_BY_MASS: Final = ("cumulative", "approval", "score", "median_score")
+"""Rules that count the numbers of ballots."""
+
+
 def _known(target: Rule, domain: Domain) -> bool:
-    if target in ("cumulative", "approval"):
-        return domain.kind == "exact"
+    if domain.kind == "open" or target in _BY_MASS:
+        return domain.kind == "exact" and LEFT_OUT not in domain.data
     return all(len(level) == 1 for level in domain.levels[: 1 if target == "simple" else None])
 
 
@@ -118,7 +123,7 @@ def _most(scores: Scores, m: int, voters: int) -> int:
 
 
 @lru_cache(maxsize=1 << 8)
-def _sums(kind: str, c: int | None, m: int, extra: int | Scores, domains: Domains) -> OptionSums:
+def _sums(kind: str, c: int | None, m: int, extra: Any, domains: Domains) -> OptionSums:
     """What voters add: one kind of options for all; an abstention adds nothing unless exempt."""
     kinds = _depths(m) if kind == "bucklin" else 1
     many = min(dom.MANY, max(_SOME, _ALL_OPTIONS // (m * len(domains) * kinds)))
@@ -129,9 +134,11 @@ def _sums(kind: str, c: int | None, m: int, extra: int | Scores, domains: Domain
     return OptionSums([VoterOptions(one, free) for one in regular])
 
 
-def _exempt(kind: str, c: int | None, m: int, extra: int | Scores) -> Domain:
+def _exempt(kind: str, c: int | None, m: int, extra: Any) -> Domain:
     """What serves `c` best if any ballot may be cast: all for `c`, or any order with it first."""
-    if kind in ("simple", "approval", "cumulative") and c is not None and isinstance(extra, int):
+    if kind in ("simple", "approval") and c is not None:
+        return dom.single_minded(c, m, 1)
+    if kind == "cumulative" and c is not None and isinstance(extra, int):
         return dom.single_minded(c, m, extra)
     return dom.free(m)
 
@@ -140,7 +147,7 @@ def _exempt(kind: str, c: int | None, m: int, extra: int | Scores) -> Domain:
 def _scored_options(
     bits: type[np.signedinteger[Any]], domain: Domain, c: int, m: int, scores: Scores, many: int
 ) -> Options:
-    options = dom.score_options(domain, c, m, scores, many)
+    options = dom.rank_options(domain, c, m, scores, many)
     rows = with_subsets(options.rows.astype(bits))
     if options.whole:
         return Options.of(rows)
@@ -151,7 +158,9 @@ def _scored_options(
 
 _OPTIONS: Final[dict[str, Callable[..., Options]]] = {
     "simple": lambda d, c, m, _, many: dom.simple_options(d, c, m),
-    "approval": lambda d, c, m, _, many: dom.approval_options(d, c, m),
+    "approval": lambda d, c, m, top, many: dom.approval_options(d, c, m, top),
+    "score": lambda d, c, m, top, many: dom.score_options(d, c, m, top),
+    "median_score": dom.median_options,
     "cumulative": dom.cumulative_options,
     "scores": partial(_scored_options, np.int32),
     "large scores": partial(_scored_options, np.int64),
@@ -171,6 +180,22 @@ def _lead(c: int, ahead: Sequence[int], m: int) -> list[int]:
 def _one_mark(q: Query, c: int, ahead: Sequence[int]) -> list[Feasibility]:
     sums = _sums(q.target, c, q.m, 1, q.domains)
     return [Feasibility(sums, linear_condition(_lead(c, ahead, q.m)))]
+
+
+def _one_option(q: Query, c: int, ahead: Sequence[int]) -> list[Feasibility]:
+    sums = _sums(q.target, c, q.m, q.budget, q.domains)
+    return [Feasibility(sums, linear_condition(_lead(c, ahead, q.m)))]
+
+
+def _median_score(q: Query, c: int, ahead: Sequence[int]) -> list[Feasibility]:
+    """The median of `c` is some score: one of those cast, or an end of the scale."""
+    cast = [domain for domain in q.domains if domain is not None and domain.kind == "exact"]
+    values = {0, q.budget, *(score for domain in cast for score in domain.data if score >= 0)}  # type: ignore[operator]
+    test = linear_condition([1] + [0] * (q.m - 1))
+    return [
+        Feasibility(_sums(q.target, c, q.m, (q.budget, t, frozenset(ahead)), q.domains), test)
+        for t in sorted(values)
+    ]
 
 
 def _cumulative(q: Query, c: int, ahead: Sequence[int]) -> list[Feasibility]:
@@ -218,7 +243,9 @@ def _bucklin(q: Query, c: int, ahead: Sequence[int]) -> list[Feasibility]:
 _WAYS: Final[dict[Rule, Callable[[Query, int, Sequence[int]], list[Feasibility]]]] = {
     "simple": _one_mark,
     "cumulative": _cumulative,
-    "approval": _one_mark,
+    "approval": _one_option,
+    "score": _one_option,
+    "median_score": _median_score,
     "copeland": _pairwise,
     "minimax": _pairwise,
     "schulze": _pairwise,

@@ -19,7 +19,7 @@ import polars as pl
 
 from tutorsim.analysis.ballots.recount_source import Source
 from tutorsim.analysis.ballots.vote_arrays import Bools, Rounds
-from tutorsim.analysis.counting.turn_winners import DecidedTurns, largest
+from tutorsim.analysis.counting.turn_winners import DecidedTurns, leaders_of
 from tutorsim.analysis.metrics.turn_table import TurnTable, clusters_of, places_of, turn_table
 from tutorsim.analysis.statistics.intervals_and_tests import (
     Estimate,
@@ -227,7 +227,7 @@ def _share(hits: Bools, among: Bools, places: pl.DataFrame) -> Estimate | NotEst
 
 
 def _leading(rounds: Rounds) -> Bools:
-    return largest(rounds.totals)
+    return leaders_of(rounds)
 
 
 def _last_tie(panel: DecidedTurns) -> Bools:

@@ -13,7 +13,7 @@ from tutorsim.analysis.ballots.recount_source import Source
 from tutorsim.analysis.ballots.short_axis_sums import count, fold
 from tutorsim.analysis.ballots.turn_profiles import TURN, TurnKey
 from tutorsim.analysis.ballots.vote_arrays import Bools, Ints, Rounds, Votes, ranked
-from tutorsim.analysis.counting.turn_winners import DecidedTurns, decide_turns, first_of, largest
+from tutorsim.analysis.counting.turn_winners import DecidedTurns, decide_turns, first_of, leaders_of
 from tutorsim.analysis.metrics.fallback_order_of_each_turn import turn_orders
 from tutorsim.vocabularies import BALLOT_FORMATS, DECIDED_BY, BallotFormat
 
@@ -91,7 +91,7 @@ class TurnTable:
         if not ordered:
             several = np.zeros(len(winner), dtype=np.bool_)
             for first in self.votes.initial:
-                several[first.turn] = count(largest(first.totals), 1) > 1
+                several[first.turn] = count(leaders_of(first), 1) > 1
             leader = np.where(several, -1, leader)
             winner = np.where(self.fallback, -1, winner)
         flip = (leader >= 0) & (winner >= 0) & (leader != winner)
@@ -169,8 +169,7 @@ def _first_leaders(votes: Votes, winner: Ints) -> tuple[Ints, Bools]:
     leader = np.full(len(winner), -1, dtype=np.int64)
     outside = np.zeros(len(winner), dtype=np.bool_)
     for first in votes.initial:
-        totals = first.totals
-        led = largest(totals)
+        led = leaders_of(first)
         rows = np.arange(len(first.turn))
         leader[first.turn] = first.candidates[rows, first_of(led)]
         won = first.candidates == winner[first.turn][:, None]

@@ -161,7 +161,11 @@ def margins(source: Source) -> pl.DataFrame:
             rows = np.flatnonzero(own[panel.final.turn])
             turns = panel.final.turn[rows]
             rule = rich if protocol == "rich" else protocol
-            most = _widest(rule, panel.final.candidates.shape[1], source.budget)
+            widest = _widest(rule, panel.final.candidates.shape[1], source.budget, source.top)
+            most = np.full(len(rows), widest)
+            left_out = panel.final.of(rows).left_out
+            if left_out is not None and rule == "ranked":  # masses are twice the Borda points
+                most = most * (1 + left_out.any(axis=(1, 2)))
             for row, clear in enumerate((False, True)):
                 found[row, turns] = _fewest(panel, rows, most=most, clear=clear)
             found[2, turns] = panel.final.cast[rows].sum(axis=1)
@@ -181,7 +185,7 @@ def _kinds(table: TurnTable) -> list[tuple[BallotFormat, Bools]]:
     return list(table.protocols())
 
 
-def _fewest(panel: DecidedTurns, rows: Ints, *, most: int, clear: bool) -> Ints:
+def _fewest(panel: DecidedTurns, rows: Ints, *, most: Ints, clear: bool) -> Ints:
     """The fewest final ballots to change so that each turn's winner changes; 0 for never.
 
     Exact: a changed ballot can put a rival as far before the winner as the protocol allows,
@@ -190,7 +194,7 @@ def _fewest(panel: DecidedTurns, rows: Ints, *, most: int, clear: bool) -> Ints:
     Args:
         panel: Decided turns.
         rows: Which of them.
-        most: By how much one ballot can put a candidate before another.
+        most: Shape (rows,): by how much one ballot can put a candidate before another.
         clear: The rival must be ahead; a tie that the order would give it is not enough.
     """
     final = panel.final.of(rows)
@@ -202,20 +206,22 @@ def _fewest(panel: DecidedTurns, rows: Ints, *, most: int, clear: bool) -> Ints:
         leads = np.where(final.cast, held - final.masses[:, :, rival], 0)
         ahead = clear | (rival > winner)
         needed = np.maximum(1, summed(leads, 1) + ahead)
-        gains = np.where(final.cast, most + leads, 0)
+        gains = np.where(final.cast, most[:, None] + leads, 0)
         reached = np.cumsum(-np.sort(-gains, axis=1), axis=1) >= needed[:, None]
         enough = fold(np.logical_or, reached, 1) & (rival != winner)
         fewest = np.where(enough, np.minimum(fewest, 1 + reached.argmax(axis=1)), fewest)
-    return np.where(fewest > n, 0, fewest)
+    never = fewest > n if final.by_mean is None else (fewest > n) | final.by_mean
+    return np.where(never, 0, fewest)
 
 
-def _widest(protocol: Protocol, m: int, budget: int) -> int:
+def _widest(protocol: Protocol, m: int, budget: int, top: int) -> int:
     """By how much one ballot can put a candidate before another."""
     widest: Mapping[Protocol, int] = {
         "simple": 1,
         "ranked": m - 1,
         "cumulative": budget,
         "approval": 1,
+        "score": top,
     }
     return widest[protocol]
 

@@ -147,6 +147,7 @@ def recount(
         exempt=exempt,
         order=order,
         limit=limit,
+        top=source.top,
         logged=source.ordered,
         tables=tables,
         rules=rules,
@@ -191,7 +192,12 @@ def recount_rules(
     """The rules' table of `recount` alone."""
     votes = source.votes
     plan = make_plan(
-        votes.order, source.budget, targets=targets, exempt=exempt, logged=source.ordered
+        votes.order,
+        source.budget,
+        targets=targets,
+        exempt=exempt,
+        top=source.top,
+        logged=source.ordered,
     )
     counts = RecountCounts.empty()
     for group in groups_of(source, plan.order, plan.own_order):

@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 
 from tutorsim.analysis.ballots.distinct_rows import distinct_rows, set_columns
 from tutorsim.analysis.ballots.vote_arrays import Bools, Ints, own_candidates
-from tutorsim.analysis.counting.turn_winners import Outcomes, largest
+from tutorsim.analysis.counting.turn_winners import Outcomes, leaders_of
 from tutorsim.analysis.recount.mergeable_counts import (
     LISTED_VOTERS,
     AnyVoter,
@@ -153,7 +153,7 @@ def electorate_counts(group: TurnGroup) -> Counter[Electorate]:
     """
     found = Counter[Electorate]()
     for first in group.firsts:
-        led = largest(first.rounds.totals)
+        led = leaders_of(first.rounds)
         found += _first_votes(group, first.rows, first.candidates, led)
     voters = group.decided.final.voters
     if voters.shape[1] <= LISTED_VOTERS:

@@ -25,7 +25,7 @@ from tutorsim.analysis.recount.own_rules import (
     vector_of,
 )
 from tutorsim.errors import UsageError
-from tutorsim.vocabularies import BallotFormat, Protocol
+from tutorsim.vocabularies import TOP_SCORE, BallotFormat, Protocol
 
 __all__ = ["NOBODY_NAME", "TABLES", "Plan", "Progress", "RecountTable", "make_plan"]
 
@@ -54,6 +54,8 @@ class Plan:
     """Names of rules: targets in their order, then own rules."""
     exempt: tuple[int, ...]
     limit: int
+    top: int = TOP_SCORE
+    """The end of the scale of scores, which begins at 0."""
     tables: tuple[RecountTable, ...] = TABLES
     """What is counted; the other tables stay empty."""
     own_rules: Mapping[str, OwnRule] = field(default_factory=dict)
@@ -106,6 +108,7 @@ def make_plan(
     exempt: Sequence[int] = (0, 1, 2),
     order: Sequence[str] | None = None,
     limit: int = WORK_LIMIT,
+    top: int = TOP_SCORE,
     logged: bool = True,
     tables: Sequence[RecountTable] = TABLES,
     rules: Mapping[str, RankScores | ScoreFunction] = MappingProxyType({}),
@@ -119,6 +122,7 @@ def make_plan(
         exempt: Numbers of exempt voters.
         order: The order to recount under.
         limit: Units of work allowed for each panel under each target.
+        top: The end of the scale of scores.
         logged: Whether the own order decided anything. If not, an order to recount under is taken
             for it, and without one there is none.
         tables: What to count.
@@ -133,7 +137,7 @@ def make_plan(
     _check(wanted, exempt, own_order)
     own = tuple(own_order) if logged else None if order is None else used
     numbers = tuple(sorted(set(exempt)))
-    return Plan(used, own, budget, wanted, numbers, limit, tuple(tables), named)
+    return Plan(used, own, budget, wanted, numbers, limit, top, tuple(tables), named)
 
 
 def _checked_order(order: Sequence[str] | None, standing: Sequence[str]) -> tuple[str, ...]:

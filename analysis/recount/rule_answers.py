@@ -251,7 +251,7 @@ def _asked(
         tabled.panels,
         rule,
         exempt=plan.exempt,
-        budget=plan.budget,
+        budget=plan.budget if target == "cumulative" else plan.top,
         limit=plan.limit,
         ends=tabled.ends.get(rule),
         winners=winners,

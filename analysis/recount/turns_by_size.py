@@ -46,7 +46,7 @@ def all_votes(votes: Votes, rich: pl.DataFrame | None, order: tuple[str, ...]) -
     if rich is None:
         return AllVotes(in_order(votes, order), {}, {})
     cast = (pl.col("protocol") == "rich") & pl.col("mass").is_not_null()
-    under = {}
+    under: dict[Protocol, Votes] = {}
     for protocol in PROTOCOLS:
         mass = pl.when(cast).then(rich_mass(protocol)).otherwise(pl.col("mass"))
         read = read_votes(rich.with_columns(mass=mass), fallback_order=votes.order)
@@ -135,6 +135,7 @@ class _Place:
 
     def panels(self, form: Protocol) -> DistinctPanels:
         rich = self.protocol == "rich"
+        form = "ranked" if rich and form == "score" else form
         key = form if rich else None
         if key not in self._found:
             rounds = self.parts[key]

@@ -29,7 +29,7 @@ def every_ballot(protocol: Protocol, m: int, budget: int) -> tuple[Masses, ...]:
         return tuple(permutations(range(m)))
     top = 1 if protocol == "approval" else budget
     every = product(range(top + 1), repeat=m)
-    return tuple(x for x in every if protocol == "approval" or sum(x) == budget)
+    return tuple(x for x in every if protocol in ("approval", "score") or sum(x) == budget)
 
 
 def agrees(ballot: Masses, logged: Protocol, other: Masses, target: Protocol) -> bool:
@@ -37,11 +37,13 @@ def agrees(ballot: Masses, logged: Protocol, other: Masses, target: Protocol) ->
     m = len(ballot)
     if logged == target and min(ballot) > LEFT_OUT:
         return ballot == other
+    if logged == target == "score":
+        return all(own in (LEFT_OUT, new) for own, new in zip(ballot, other, strict=True))
     places = [(a, b) for a in range(m) for b in range(m) if ballot[a] > ballot[b]]
     if target == "simple":
         choice = other.index(1)
         return ballot[choice] == max(ballot)
-    if target in ("ranked", "cumulative"):
+    if target in ("ranked", "cumulative", "score"):
         return all(other[a] >= other[b] for a, b in places)
     if logged == "simple":
         return other[ballot.index(1)] == 1
@@ -59,7 +61,13 @@ def agrees(ballot: Masses, logged: Protocol, other: Masses, target: Protocol) ->
 @cache
 def agreeing(ballot: Masses, logged: Protocol, target: Protocol, budget: int) -> tuple[Masses, ...]:
     every = every_ballot(target, len(ballot), budget)
-    return tuple(other for other in every if agrees(ballot, logged, other, target))
+    meant = (ballot,)
+    if logged == "score" != target:  # every score that is left out may be any of the scale
+        open_ = [range(budget + 1) if mass == LEFT_OUT else (mass,) for mass in ballot]
+        meant = tuple(product(*open_))
+    return tuple(
+        other for other in every if any(agrees(one, logged, other, target) for one in meant)
+    )
 
 
 def completions(

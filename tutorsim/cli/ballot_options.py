@@ -17,6 +17,24 @@ __all__ = ["ballot_options"]
 
 _STAGES: Final = ("initial", "final", "tie")
 SPELLINGS: Final = ("one", "apart")
+
+
+def _scale(_: click.Context, __: click.Parameter, text: str | None) -> tuple[float, float] | None:
+    if text is None:
+        return None
+    try:
+        low, high = map(float, text.split(","))
+    except ValueError:
+        low, high = 0, 0
+    if not low < high:
+        raise UsageError(
+            f"--scale {text} is no scale.",
+            why="A scale is its least and its largest score.",
+            hint="For example --scale 1,10.",
+        )
+    return low, high
+
+
 _OPTIONS: Final = (
     click.option(
         "--map",
@@ -36,7 +54,7 @@ _OPTIONS: Final = (
         "--protocol",
         metavar="NAME",
         help="Which ballots they are: simple (plurality), ranked (borda), cumulative (points) "
-        "or approval.",
+        "approval or score.",
     ),
     click.option(
         "--candidates",
@@ -61,6 +79,12 @@ _OPTIONS: Final = (
         type=click.Choice(SPELLINGS),
         help="Names that differ in case or spaces alone are one, or stand apart.",
     ),
+    click.option(
+        "--scale",
+        metavar="LEAST,LARGEST",
+        callback=_scale,
+        help="The ends of the scale of scores. Default: the smallest and the largest seen.",
+    ),
     click.option("--separator", metavar="SIGN", help="What parts the names in a cell."),
     click.option("--budget", type=click.IntRange(min=1), help="Points of a cumulative ballot."),
 )
@@ -80,6 +104,7 @@ def ballot_options(command: Callable[..., None]) -> Callable[..., None]:
         namesakes: bool,
         spelling: str | None,
         separator: str | None,
+        scale: tuple[float, float] | None,
         budget: int | None,
         **rest: Any,
     ) -> None:
@@ -92,6 +117,7 @@ def ballot_options(command: Callable[..., None]) -> Callable[..., None]:
             namesakes=namesakes,
             spelling=spelling,
             separator=separator,
+            scale=scale,
             budget=budget,
         )
         command(*args, hints=hints, **rest)

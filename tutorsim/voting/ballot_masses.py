@@ -81,7 +81,7 @@ def _of_rich(choice: RichBallot, protocol: Protocol) -> Choice:
             return choice.order[0]
         case "ranked":
             return choice.order
-        case "cumulative":
+        case "cumulative" | "score":
             return choice.points
         case "approval":
             return choice.approved
@@ -103,7 +103,7 @@ def masses_of(
 ) -> dict[str, int]:
     """Mass of every candidate under a ballot; empty for an abstention (`None`).
 
-    simple: 1 for the choice. ranked: m-1, m-2, …, 0. cumulative: the points.
+    simple: 1 for the choice. ranked: m-1, m-2, …, 0. cumulative, score: the numbers.
     approval: 1 for each approved. A rich ballot counts as its ballot under the protocol.
     """
     if choice is None:
@@ -136,5 +136,6 @@ _MASSES: Mapping[Protocol, Callable[[Choice, int], dict[str, int]]] = {
     "ranked": _mass_ranked,
     "cumulative": _mass_cumulative,
     "approval": _mass_approval,
+    "score": _mass_cumulative,
 }
 """Mass of each candidate that a choice names, given the number of candidates."""

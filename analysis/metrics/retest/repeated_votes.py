@@ -6,7 +6,7 @@ from typing import NamedTuple
 
 from tutorsim.analysis.ballots.recount_source import Source
 from tutorsim.analysis.ballots.turn_profiles import TURN, Place, TurnKey
-from tutorsim.analysis.counting.turn_winners import first_of, largest
+from tutorsim.analysis.counting.turn_winners import first_of, leaders_of
 from tutorsim.analysis.metrics.fallback_order_of_each_turn import Cluster
 from tutorsim.analysis.metrics.turn_table import places_of, turn_table
 from tutorsim.errors import LogError
@@ -96,7 +96,7 @@ def _turns(source: Source) -> Iterator[AskedTurn]:
     keys = list(table.votes.turns.select(TURN).iter_rows())
     places = list(places_of(table.votes).select(Place._fields).iter_rows())
     for panel in table.panels:
-        led = first_of(largest(panel.final.totals)).tolist()
+        led = first_of(leaders_of(panel.final)).tolist()
         standing = panel.final.candidates.tolist()
         for turn, own, first in zip(panel.final.turn.tolist(), standing, led, strict=True):
             leader, shift = int(table.leader[turn]), float(table.shift[turn])

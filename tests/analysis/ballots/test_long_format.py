@@ -449,6 +449,22 @@ PEOPLES: dict[str, tuple[str, str, dict[str, Any], str, Any, str]] = {
         None,
         "lacks the columns",
     ),
+    "scores": (
+        "b.csv",
+        "voter,ann,ben\nv,3,1\nw,5,\n",
+        {},
+        "score",
+        {"v": {"ann": 2, "ben": 0}, "w": {"ann": 4, "ben": None}},
+        "a scale from 1 to 5, the smallest and the largest seen",
+    ),
+    "scores with decimals on a scale": (
+        "b.csv",
+        "voter,ann,ben\nv,3.5,0\nw,5,-1\n",
+        {"scale": (-1, 5)},
+        "score",
+        {"v": {"ann": 45, "ben": 10}, "w": {"ann": 60, "ben": 0}},
+        "a scale from -1 to 5, counted from 0, in steps of 1/10",
+    ),
     "missing numbers by a word": (
         "b.csv",
         "voter,ann,ben\nv,1,2\nw,N/A,N/A\n",
@@ -665,7 +681,11 @@ REFUSED = {
         Hints(),
         "lacks the column voter",
     ),
-    "numbers of no protocol": ("voter,ann,ben\nv,3,3\nw,5,0\n", Hints(), "does not say which"),
+    "scores beside the scale": (
+        "voter,ann,ben\nv,3,3\nw,5,0\n",
+        Hints(scale=(0, 4)),
+        "row 2: the score 5 is not on the scale from 0 to 4",
+    ),
     "a stranger": (
         "voter,ranking\nv,ann>ben\nw,dan\n",
         Hints(candidates=("ann", "ben")),

@@ -7,6 +7,7 @@ import pytest
 from tutorsim.analysis.counting.rule_definitions import (
     CONVENTIONS,
     RANKING_RULES,
+    SCORE_RULES,
     TARGETS,
     Ranking,
     bucklin,
@@ -176,5 +177,5 @@ def test_the_last_leave_together_and_the_convention_says_so():
 
 
 def test_every_ranking_rule_has_a_convention_and_sums_need_none():
-    assert set(CONVENTIONS) == {*RANKING_RULES, "mean_position"}
+    assert set(CONVENTIONS) == {*RANKING_RULES, *SCORE_RULES}
     assert conventions_of(PROTOCOLS) == ""

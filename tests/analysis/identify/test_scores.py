@@ -16,7 +16,7 @@ from tutorsim.analysis.counting.ballot_projection import projected_winners
 from tutorsim.analysis.counting.rules_in_arrays import ProjectedPanels
 from tutorsim.analysis.counting.scores import RankVector
 from tutorsim.analysis.identify import NEVER, READINGS_OF_TIES, Identifier
-from tutorsim.analysis.identify.consistent_ballots import Domain, score_options
+from tutorsim.analysis.identify.consistent_ballots import Domain, rank_options
 from tutorsim.analysis.identify.possible_winners import answer_panels, table_ends
 from tutorsim.analysis.identify.small_panel_winners import outcomes
 
@@ -155,8 +155,8 @@ def test_options_left_out_lie_within_the_bounds(scores):
     for levels in [((0, 1, 2, 3, 4),), ((3,), (0, 1, 2, 4)), ((0, 2, 4), (1, 3))]:
         domain = Domain("order", levels)
         for c in range(5):
-            every = score_options(domain, c, 5, scores)
-            some = score_options(domain, c, 5, scores, many=1)
+            every = rank_options(domain, c, 5, scores)
+            some = rank_options(domain, c, 5, scores, many=1)
             assert every.whole
             assert set(map(tuple, some.rows)) <= set(map(tuple, every.rows))
             assert (some.low <= every.low).all()

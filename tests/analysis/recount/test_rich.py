@@ -63,6 +63,9 @@ def rich_source(panel_turn, panel_episode, panel_source):
     return make
 
 
+SCORES = {"score", "median_score"}
+
+
 def winners_found(result, reading="fallback", exempt=0):
     rows = [r for r in result.rules if (r.reading, r.exempt) == (reading, exempt)]
     assert {row.logged_protocol for row in rows} == {"rich"}
@@ -77,10 +80,10 @@ def winners_found(result, reading="fallback", exempt=0):
 def test_a_rich_turn_has_the_winner_of_every_rule_as_computed_by_hand(rule, rich_source):
     result = recount(rich_source(rule), exempt=[0])
     found = winners_found(result)
-    assert set(found) == set(TARGETS)
+    assert set(found) == set(TARGETS) - SCORES  # its order says nothing of how far apart they are
     for target, winner in WINNERS.items():
         assert found[target] == [winner]
-    for row in result.rules:
+    for row in (row for row in result.rules if row.target not in SCORES):
         assert row.projection == "as cast"
         assert row.widths in ({1: 1}, {4: 1}, {3: 1}, {2: 1})
         assert all(i.lower <= i.point <= i.upper for i in row.wins.values())
@@ -110,7 +113,7 @@ def test_own_rules_get_the_rankings_of_rich_ballots_and_the_masses_that_count(ru
 def test_intervals_collapse_where_the_order_decides_ties(rich_source):
     result = recount(rich_source("cumulative"), exempt=[0])
     for row in result.rules:
-        if row.reading == "fallback":
+        if row.reading == "fallback" and row.target not in SCORES:
             assert row.identified == 1
             assert all(i.lower == i.point == i.upper for i in row.wins.values())
             assert row.agreement.lower == row.agreement.upper

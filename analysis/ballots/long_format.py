@@ -123,7 +123,8 @@ def _on_scale(rows: Rows) -> tuple[Rows, int | None]:
         return rows, None
     given = numbers.filter(scored).drop_nulls()
     seen = pl.Series([given.min(), given.max()], dtype=pl.Float64).to_list()
-    low, high = rows.hints.scale or seen
+    exported = all(rows.columns.get(name) == name for name in ("episode_id", "stage", "protocol"))
+    low, high = rows.hints.scale or ((min(seen[0], 0.0), seen[1]) if exported else seen)
     frame = rows.frame.with_columns(numbers.alias("mass"))
     refuse(
         frame,

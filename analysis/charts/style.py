@@ -62,6 +62,7 @@ _CONDITIONS: Final = {
     "cumulative": ("#a87c0c", "#e8c257"),
     "approval": ("#1f7f86", "#5fcdd4"),
     "rich": ("#511433", "#b24ca1"),
+    "score": ("#5c4a00", "#c9a300"),
 }
 
 _SHADES: Final = (

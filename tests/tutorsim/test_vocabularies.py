@@ -5,7 +5,7 @@ from tutorsim import vocabularies
 
 def test_the_vocabularies_are_those_of_the_log_format():
     assert vocabularies.PROTOCOLS == ("simple", "ranked", "cumulative", "approval")
-    assert (*vocabularies.PROTOCOLS, "rich") == vocabularies.BALLOT_FORMATS
+    assert (*vocabularies.PROTOCOLS, "rich", "score") == vocabularies.BALLOT_FORMATS
     assert ("baseline", *vocabularies.PROTOCOLS) == vocabularies.PUBLISHED_CONDITIONS
     assert ("baseline", *vocabularies.BALLOT_FORMATS) == vocabularies.CONDITIONS
     assert vocabularies.BENCHMARKS == ("sciq", "humaneval")

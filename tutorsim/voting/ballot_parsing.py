@@ -1,7 +1,7 @@
 """Reading a ballot from a model's reply.
 
-Five formats, one entry each in `RULES`: each protocol's own, and *rich*, which is points, an
-order and a set of approved candidates at once and so a ballot under every protocol.
+Six formats, one entry each in `RULES`: each protocol's own, and *rich*, which is points, an
+order and a set of approved candidates at once and so a ballot under every published protocol.
 
 Readings:
 
@@ -19,13 +19,14 @@ from dataclasses import dataclass
 from fractions import Fraction
 from itertools import pairwise
 
-from tutorsim.vocabularies import CUMULATIVE_BUDGET, BallotFormat, Reading
+from tutorsim.vocabularies import CUMULATIVE_BUDGET, TOP_SCORE, BallotFormat, Reading
 from tutorsim.voting.ballot_masses import Choice, RichBallot
 
 __all__ = ["RULES", "FormatRule", "read_ballot", "repair_ballot"]
 
 
 _POINTS = re.compile(r"([A-Z])=([0-9]{1,9})")
+_SCORE = re.compile(r"[A-Z]: [0-9]{1,9}")
 _BLANKS = re.compile(r"[ \t]+")
 _AROUND_SEPARATORS = re.compile(r" ?([,=|]) ?")
 
@@ -70,6 +71,29 @@ def _read_points(line: str, labels: Sequence[str]) -> dict[str, int] | None:
             return None
         points[match[1]] = int(match[2])
     return points
+
+
+def _read_score(line: str, labels: Sequence[str], budget: int) -> Choice | None:
+    """A score for every label; on one line, as a reader of its kind writes the lines of a reply."""
+    scores = _read_points(line, labels)
+    if scores is None or len(scores) != len(labels) or max(scores.values()) > TOP_SCORE:
+        return None
+    return scores
+
+
+def _example_score(labels: Sequence[str], budget: int) -> str:
+    order = _example_order(labels)
+    step = TOP_SCORE // len(order)
+    scores = {label: TOP_SCORE - step * (place + 1) for place, label in enumerate(order)}
+    return "\n".join(f"{label}: {scores[label]}" for label in labels)
+
+
+def _score_line(reply: str) -> str:
+    """Lines such as `A: 7` as one line of points; nothing that is a ballot if they are none."""
+    lines = reply.split("\n")
+    if not all(_SCORE.fullmatch(line) for line in lines):
+        return ""
+    return ",".join(line.replace(": ", "=") for line in lines)
 
 
 def _read_cumulative(line: str, labels: Sequence[str], budget: int) -> Choice | None:
@@ -173,6 +197,7 @@ RULES: Mapping[BallotFormat, FormatRule] = {
         _read_approval,
     ),
     "rich": FormatRule("rich", _example_rich, _read_rich, repair=_repair_rich),
+    "score": FormatRule("score", _example_score, _read_score),
 }
 
 
@@ -227,10 +252,14 @@ def repair_ballot(
 
 
 def _strict_lines(reply: str, form: BallotFormat) -> list[str]:
-    return [reply.strip()]
+    return [_score_line(reply.strip()) if form == "score" else reply.strip()]
 
 
 def _standard_lines(reply: str, form: BallotFormat) -> list[str]:
+    if form == "score" and "=" not in reply:
+        bare = (line.strip().strip("`'\"*").strip() for line in reply.strip().splitlines())
+        said = [re.sub(r"\s*:\s*", ": ", line.removesuffix(".").upper()) for line in bare if line]
+        return [_score_line("\n".join(said))]
     return [_canonical(reply.strip().strip("`'\"*").strip().removesuffix("."))]
 
 

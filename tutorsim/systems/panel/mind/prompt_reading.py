@@ -23,6 +23,7 @@ _TRAITS = re.compile(
     r"frustration sensitivity ([\d.]*\d), help seeking ([\d.]*\d)"
 )
 _BALLOTS: tuple[tuple[BallotFormat, re.Pattern[str]], ...] = (
+    ("score", re.compile(r"^score each\b", re.IGNORECASE | re.MULTILINE)),
     ("rich", re.compile(r"\bput a bar\b", re.IGNORECASE)),
     ("cumulative", re.compile(r"\bdistribute\b.*?\bpoints\b", re.IGNORECASE)),
     ("ranked", re.compile(r"\brank\b.*?\bbest to worst\b", re.IGNORECASE)),

@@ -11,7 +11,7 @@ from tutorsim.systems.panel.mind.prompt_reading import Asked
 from tutorsim.systems.panel.mind.reply_quality import help_quality, opening
 from tutorsim.systems.panel.mind.tutor import student_mood, style_of_system
 from tutorsim.systems.panel.mind.wording import style_weights
-from tutorsim.vocabularies import BallotFormat
+from tutorsim.vocabularies import TOP_SCORE, BallotFormat
 
 __all__ = ["vote_reply"]
 
@@ -27,6 +27,7 @@ _UNREADABLE: Mapping[BallotFormat, float] = {
     "cumulative": 0.07,
     "approval": 0.035,
     "rich": 0.08,
+    "score": 0.04,
 }
 _BAR = 0.71
 _STUBBORN = 0.25
@@ -104,6 +105,8 @@ def _ballot(form: BallotFormat, liking: Liking, budget: int, hand: _Hand) -> str
         return order[0]
     if form == "ranked":
         return ",".join(order)
+    if form == "score":
+        return "\n".join(f"{label}: {_score(liking[label])}" for label in sorted(liking))
     points = _points(liking, budget, hand.unit)
     if form == "cumulative":
         return _written(points)
@@ -121,6 +124,10 @@ def _approved(liking: Liking, points: Mapping[str, int], hand: _Hand) -> list[st
         return above
     least = min(points[label] for label in above or _order(liking)[:1])
     return [label for label in liking if points[label] >= least]
+
+
+def _score(value: float) -> int:
+    return min(max(round(TOP_SCORE * value), 0), TOP_SCORE)
 
 
 def _order(liking: Liking) -> list[str]:

@@ -188,7 +188,7 @@ class Script:
 
     def _ballot(self, user: str, given: str | None) -> str:
         if given is None:
-            [example] = re.findall(r"for example: ([A-H0-9=,|]+)", user)
+            [example] = re.findall(r"for example:\s((?:[A-H]: \d+\n?)+|[A-H0-9=,|]+)", user)
             return str(example)
         labels = {role: label for label, role in self.shown(user).items()}
         return re.sub(r"[a-z_]{3,}", lambda word: labels.get(word[0], word[0]), given)

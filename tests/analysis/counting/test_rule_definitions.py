@@ -4,6 +4,7 @@ from random import Random
 
 import pytest
 
+from tutorsim.analysis.ballots.turn_profiles import LEFT_OUT
 from tutorsim.analysis.counting.rule_definitions import (
     CONVENTIONS,
     RANKING_RULES,
@@ -179,3 +180,22 @@ def test_the_last_leave_together_and_the_convention_says_so():
 def test_every_ranking_rule_has_a_convention_and_sums_need_none():
     assert set(CONVENTIONS) == {*RANKING_RULES, *SCORE_RULES}
     assert conventions_of(PROTOCOLS) == ""
+
+
+@pytest.mark.parametrize(("rule", "by"), [("score", "mean"), ("median_score", "median")])
+def test_scores_of_some_agree_with_an_independent_library(rule: str, by: str) -> None:
+    """Means of dyadic lengths, so that the library's floats are exact too."""
+    methods = pytest.importorskip("pref_voting.grade_methods")
+    profiles = pytest.importorskip("pref_voting.grade_profiles")
+    random = Random(5)
+    for _ in range(60):
+        m, n = random.randint(2, 5), random.choice((1, 2, 4))
+        ballots = [{c: random.randint(0, 4) for c in range(m)} for _ in range(n)]
+        if by == "median" or n == 2:
+            ballots = [{c: x for c, x in b.items() if random.random() < 0.8} for b in ballots]
+        grades = profiles.GradeProfile(ballots, list(range(5)), candidates=list(range(m)))
+        masses = [{str(c): b.get(c, LEFT_OUT) for c in range(m)} for b in ballots]
+        found = winners(rule, ballots=masses, candidates=[str(c) for c in range(m)])
+        if any(ballots):
+            expected = methods.score_voting(grades, evaluation_method=by)
+            assert set(found) == {str(c) for c in expected}, ballots

@@ -113,6 +113,7 @@ PLAIN = {
     "vote_as_cumulative": f"{V}=25,{S}=0,{M}=0,{C}=0",
     "vote_as_approval": "none",
     "vote_as_rich": f"{S}=15|{V}=10,{M}=0,{C}=0",
+    "vote_as_score": f"{S}: 7\n{M}: 3\n{V}: 10\n{C}: 0",
 }
 
 
@@ -129,7 +130,7 @@ def test_further_formats_are_asked_in_one_round_right_after_the_final_vote(make_
     place = rounds.index([f"1/vote_final/{role}/1" for role in DEFAULT_ROLES])
     assert rounds[place + 1] == [
         f"1/vote_as_{form}/{role}/1"
-        for form in ("ranked", "cumulative", "approval", "rich")
+        for form in ("ranked", "cumulative", "approval", "rich", "score")
         for role in DEFAULT_ROLES
     ]
     assert rounds[place + 2] == ["1/student/student/1"]
@@ -153,11 +154,12 @@ def test_further_ballots_are_logged_and_never_decide(first_turn):
     assert turn.decision == without.decision
     assert turn.decision.winner == M
     assert turn.model_copy(update={"ballots_as": {}}) == without
-    assert list(turn.ballots_as) == ["ranked", "cumulative", "approval", "rich"]
+    assert list(turn.ballots_as) == ["ranked", "cumulative", "approval", "rich", "score"]
     assert turn.ballots_as["ranked"][0].mass == {S: 1, M: 0, V: 2, C: 3}
     assert turn.ballots_as["approval"][0].parsed == ()
     rich = turn.ballots_as["rich"][0]
     assert (rich.counted_as, rich.mass) == ("cumulative", {S: 15, M: 0, V: 10, C: 0})
+    assert turn.ballots_as["score"][0].mass == {S: 7, M: 3, V: 10, C: 0}
 
 
 def test_a_further_ballot_is_asked_for_again_and_then_an_abstention(first_turn):

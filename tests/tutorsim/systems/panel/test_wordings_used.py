@@ -20,7 +20,7 @@ STUDIES = {
     "own criterion": {"vote_criterion": "Which?"},
     "diagnostic ballots": {"conditions": ["rich"], "vote_formats": ["approval", "simple"]},
     "everything": {
-        "conditions": ["baseline", "simple", "ranked", "cumulative", "approval", "rich"],
+        "conditions": ["baseline", "simple", "ranked", "cumulative", "approval", "rich", "score"],
         "benchmarks": BOTH,
     },
 }

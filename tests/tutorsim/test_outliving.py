@@ -29,7 +29,7 @@ DEMO = ROOT / "cassettes" / "demo"
 FIRST_TEXTS_DIGESTS = {
     "debate": "34647ed6b4d95460",
     "group": "82fc5da0241cb2a8",
-    "oversight": "5f1202c70fea3c2a",
+    "oversight": "92d7ffbb79f52db5",
     "panel": "f61dd084a804d75c",
 }
 WHOLE = "120 of 120 episodes (5,880 calls) give the recorded bytes"

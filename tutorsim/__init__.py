@@ -22,11 +22,11 @@ from typing import TYPE_CHECKING, Any
 if TYPE_CHECKING:
     from tutorsim.opened_run import CastBallots, RankScores
     from tutorsim.opened_run import open_path as open  # noqa: A004 - `tutorsim.open`, as `gzip.open`
-    from tutorsim.replay.cassette_client import keyed, recorded
+    from tutorsim.replay.cassette_client import keyed, recorded, recorded_http
 
 __version__ = "0.1.0"
 
-__all__ = ["CastBallots", "RankScores", "__version__", "keyed", "open", "recorded"]
+__all__ = ["CastBallots", "RankScores", "__version__", "keyed", "open", "recorded", "recorded_http"]
 
 _HERE = Path(__file__).parent
 if not (_HERE / "analysis").is_dir() and (_HERE.parent / "pyproject.toml").is_file():
@@ -38,6 +38,7 @@ _LOADED_LATER = {
     "keyed": ("tutorsim.replay.cassette_client", "keyed"),
     "open": ("tutorsim.opened_run", "open_path"),
     "recorded": ("tutorsim.replay.cassette_client", "recorded"),
+    "recorded_http": ("tutorsim.replay.cassette_client", "recorded_http"),
 }
 
 

@@ -27,6 +27,7 @@ from tutorsim.model.json_bodies import json_value
 __all__ = [
     "DEFAULT_HOST",
     "MESSAGES_PATH",
+    "SECRET_LENGTH",
     "Carried",
     "HttpTransport",
     "SdkModel",
@@ -35,6 +36,7 @@ __all__ = [
     "credentials_in",
     "error_text",
     "open_client",
+    "patience",
     "proxy_for",
     "refusal",
     "retirement",
@@ -49,7 +51,13 @@ DEFAULT_HOST: Final = "api.anthropic.com"
 MESSAGES_PATH: Final = "/v1/messages"
 MESSAGE_LIMIT: Final = 300
 """Characters kept of an error message that an endpoint wrote."""
-SECRET_HEADERS: Final = ("authorization", "x-api-key", "proxy-authorization")
+SECRET_HEADERS: Final = (
+    "authorization",
+    "x-api-key",
+    "proxy-authorization",
+    "x-goog-api-key",
+    "api-key",
+)
 SECRET_LENGTH: Final = 12
 """Shorter credentials are placeholders for a local server, and occur in ordinary text."""
 
@@ -68,12 +76,15 @@ class HttpTransport(httpx2.AsyncBaseTransport):
     """Plain HTTP, opened at the first request, through the environment's proxy if there is one.
 
     Args:
-        max_connections: Sockets kept open at once.
+        max_connections: Sockets open at once.
+        kept_open: How many of them wait for a further request; all unless given. With 0 nothing
+            has to be closed in the loop that opened it.
     """
 
-    def __init__(self, max_connections: int = 100) -> None:
+    def __init__(self, max_connections: int = 100, *, kept_open: int | None = None) -> None:
         self._limits = httpx2.Limits(
-            max_connections=max_connections, max_keepalive_connections=max_connections
+            max_connections=max_connections,
+            max_keepalive_connections=max_connections if kept_open is None else kept_open,
         )
         self._opened: httpx2.AsyncHTTPTransport | None = None
 
@@ -198,7 +209,7 @@ class _Unwrapping(httpx2.AsyncBaseTransport):
     async def handle_async_request(self, request: httpx2.Request) -> httpx2.Response:
         try:
             return await self._inner.handle_async_request(request)
-        except (httpx2.HTTPError, OSError):
+        except (httpx2.HTTPError, OSError, anthropic.AnthropicError):
             raise
         except Exception as error:
             raise Carried(error) from error
@@ -219,7 +230,7 @@ def open_client(
     Raises:
         UsageError: If the environment holds no credentials, or unusable ones.
     """
-    limit = httpx2.Timeout(timeout, connect=min(timeout, 10.0), pool=None)
+    limit = patience(timeout)
     http_client = httpx2.AsyncClient(
         transport=_Unwrapping(transport), timeout=limit, follow_redirects=False
     )
@@ -232,6 +243,11 @@ def open_client(
         ),
         placeholder,
     )
+
+
+def patience(timeout: float) -> httpx2.Timeout:
+    """The limits of one attempt: seconds that it may take, of which connecting takes at most 10."""
+    return httpx2.Timeout(timeout, connect=min(timeout, 10.0), pool=None)
 
 
 def with_credentials(make: Callable[..., C], placeholder: str | None) -> C:

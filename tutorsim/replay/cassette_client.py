@@ -1,4 +1,4 @@
-"""A client of the SDK bound to one cassette, for programs that are no study of ours.
+"""Clients bound to one cassette, for programs that are no study of ours: of the SDK, or of HTTP.
 
 Nothing in the process is patched: the cassette belongs to the client's own transport, so any
 number of clients play or record side by side. Format, redaction, errors and journal are those of
@@ -7,10 +7,13 @@ our own recordings, and written by the same parts.
 
 import os
 import re
+from abc import ABC, abstractmethod
 from collections.abc import Callable
+from contextlib import AbstractAsyncContextManager, AbstractContextManager
+from functools import partial
 from pathlib import Path
 from types import TracebackType
-from typing import Final, TypeVar
+from typing import Any, Final, Generic, TypeVar
 
 import httpx2
 
@@ -20,13 +23,22 @@ from tutorsim.model.clients_for_other_programs import (
     AsyncClient,
     Client,
     SyncHttpTransport,
-    open_async_client,
     open_sync_client,
 )
-from tutorsim.model.sdk_model import HttpTransport
+from tutorsim.model.sdk_model import HttpTransport, open_client, patience
+from tutorsim.replay.cassette_transport import AsyncTransport, Transport
 from tutorsim.replay.client_session import MODES, STAGE, RecordMode, Session, has_cassette
 
-__all__ = ["MODE_VARIABLE", "Recorded", "keyed", "record_mode", "recorded"]
+__all__ = [
+    "MODE_VARIABLE",
+    "BoundCassette",
+    "Recorded",
+    "RecordedHttp",
+    "keyed",
+    "record_mode",
+    "recorded",
+    "recorded_http",
+]
 
 MODE_VARIABLE: Final = "TUTORSIM_RECORD"
 """Environment variable with the mode of clients that are given none."""
@@ -36,6 +48,8 @@ _AGENT: Final = re.compile(r"[A-Za-z0-9_.:@-]+(?: [A-Za-z0-9_.:@-]+)*")
 _STAGE: Final = re.compile(r"[a-z][a-z0-9_]*")
 
 C = TypeVar("C")
+S = TypeVar("S", bound=AbstractContextManager[Any])
+A = TypeVar("A", bound=AbstractAsyncContextManager[Any])
 
 
 def keyed(agent: str, *, stage: str = STAGE, turn: int | None = None) -> dict[str, str]:
@@ -96,12 +110,42 @@ def recorded(
         UsageError: If the path is no cassette's, or there is no such mode.
     """
     return Recorded(
-        Path(path),
-        mode=record_mode(mode or os.environ.get(MODE_VARIABLE) or "none"),
+        path,
+        mode=mode,
         partial=partial,
         max_retries=max_retries,
         timeout=timeout,
         record_in_ci=record_in_ci,
+    )
+
+
+def recorded_http(
+    path: str | os.PathLike[str],
+    *,
+    mode: RecordMode | None = None,
+    partial: bool = False,
+    timeout: float = 600.0,
+    record_in_ci: bool = False,
+) -> "RecordedHttp":
+    """An HTTP client bound to one cassette, for any SDK that takes one, or for none.
+
+    `with recorded_http("x.json") as http` gives an `httpx2.Client` and `async with` an
+    `httpx2.AsyncClient`: `openai.OpenAI(http_client=http)`. An SDK that takes one of each gets
+    both: `tape = recorded_http("x.json")`, and inside `with tape:` or `async with tape:`
+    `mistralai.client.Mistral(client=tape.client, async_client=tape.async_client)`.
+
+    Args:
+        path: As for `recorded`.
+        mode: As for `recorded`.
+        partial: As for `recorded`.
+        timeout: Seconds that one request may take, while recording, unless the SDK says it.
+        record_in_ci: As for `recorded`.
+
+    Raises:
+        UsageError: If the path is no cassette's, or there is no such mode.
+    """
+    return RecordedHttp(
+        path, mode=mode, partial=partial, timeout=timeout, record_in_ci=record_in_ci
     )
 
 
@@ -117,33 +161,45 @@ def record_mode(name: str) -> RecordMode:
     raise UsageError(f"There is no record mode {name!r}.", hint=f"Modes are {', '.join(MODES)}.")
 
 
-class Recorded:
-    """A cassette that can be entered as a client, once at a time; see `recorded`."""
+class BoundCassette(ABC, Generic[S, A]):
+    """A cassette that can be entered as a client, once at a time.
+
+    `with` gives the synchronous client and `async with` the asynchronous one. While it is entered
+    `client` and `async_client` are both, for an SDK that takes one of each.
+    """
 
     def __init__(
         self,
-        path: Path,
+        path: str | os.PathLike[str],
         *,
-        mode: RecordMode,
+        mode: RecordMode | None,
         partial: bool,
-        max_retries: int,
         timeout: float,
         record_in_ci: bool,
     ) -> None:
-        if path.suffix != _ENDING:
+        self.path = Path(path)
+        if self.path.suffix != _ENDING:
             raise UsageError(
-                f"{path} is not the name of a cassette.",
+                f"{self.path} is not the name of a cassette.",
                 why=f"A cassette is a file NAME{_ENDING}.",
-                hint=f"recorded({str(path.with_suffix(_ENDING))!r})",
+                hint=f"Name it {str(self.path.with_suffix(_ENDING))!r}.",
             )
-        self.path = path
-        self.mode = mode
+        self.mode = record_mode(mode or os.environ.get(MODE_VARIABLE) or "none")
         self._partial = partial
-        self._max_retries = max_retries
         self._timeout = timeout
         self._record_in_ci = record_in_ci
         self._session: Session | None = None
-        self._client: Client | AsyncClient | None = None
+        self._entered = False
+        self._client: S | None = None
+        self._async_client: A | None = None
+
+    @abstractmethod
+    def _sync(self, session: Session) -> S:
+        """A synchronous client over the session."""
+
+    @abstractmethod
+    def _async(self, session: Session, network: HttpTransport) -> A:
+        """An asynchronous client over the session."""
 
     @property
     def replays(self) -> bool:
@@ -155,12 +211,40 @@ class Recorded:
         """Keys of the cassette that were not asked for so far; none before it is entered."""
         return self._session.unused() if self._session else ()
 
-    def __enter__(self) -> Client:
-        session = self._opened()
-        transport = _Transport(session, SyncHttpTransport())
-        client = self._over(session, lambda placeholder: self._sync(transport, placeholder))
-        self._client = client
-        return client
+    @property
+    def client(self) -> S:
+        """The synchronous client.
+
+        Raises:
+            UsageError: If the cassette is not entered.
+        """
+        if self._client is None:
+            self._client = self._sync(self._opened())
+        return self._client
+
+    @property
+    def async_client(self) -> A:
+        """The asynchronous client, over the same session as `client`; raises as that does."""
+        if self._async_client is None:
+            self._async_client = self._async(self._opened(), HttpTransport(kept_open=0))
+        return self._async_client
+
+    def _opened(self) -> Session:
+        if not self._entered or self._session is None:
+            raise UsageError(
+                f"{self.path} is not entered.",
+                why="A client plays or records inside a block.",
+                hint="Write `with` or `async with` before it.",
+            )
+        return self._session
+
+    def __enter__(self) -> S:
+        session = self._enter()
+        try:
+            return self.client
+        except BaseException:
+            self._leave(session)
+            raise
 
     def __exit__(
         self,
@@ -168,16 +252,18 @@ class Recorded:
         error: BaseException | None,
         trace: TracebackType | None,
     ) -> None:
-        assert isinstance(self._client, Client)
-        self._client.close()
+        if self._client is not None:
+            self._client.__exit__(None, None, None)
         self._end(error)
 
-    async def __aenter__(self) -> AsyncClient:
-        session = self._opened()
-        transport = _AsyncTransport(session, HttpTransport())
-        client = self._over(session, lambda placeholder: self._async(transport, placeholder))
-        self._client = client
-        return client
+    async def __aenter__(self) -> A:
+        session = self._enter()
+        try:
+            self._async_client = self._async(session, HttpTransport())
+        except BaseException:
+            self._leave(session)
+            raise
+        return self._async_client
 
     async def __aexit__(
         self,
@@ -185,117 +271,74 @@ class Recorded:
         error: BaseException | None,
         trace: TracebackType | None,
     ) -> None:
-        assert isinstance(self._client, AsyncClient)
-        await self._client.close()
-        self._end(error)
+        if self._async_client is not None:
+            await self._async_client.__aexit__(None, None, None)
+        self.__exit__(kind, error, trace)
 
-    def _opened(self) -> Session:
-        if self._client is not None:
+    def _enter(self) -> Session:
+        if self._entered:
             raise UsageError(
                 f"{self.path} is entered already.",
-                why="One client plays or records a cassette at a time.",
+                why="One block plays or records a cassette at a time.",
                 hint="Share the client, or give each its own cassette.",
             )
         self._session = Session(
-            self.path.parent,
-            self.path.stem,
-            mode=self.mode,
-            record_in_ci=self._record_in_ci,
+            self.path.parent, self.path.stem, mode=self.mode, record_in_ci=self._record_in_ci
         )
+        self._entered = True
         return self._session
 
-    def _over(self, session: Session, opened: Callable[[str | None], C]) -> C:
-        """The client with the environment's credentials, or without where none may be needed."""
-        try:
-            if session.replays:
-                return opened(_PLACEHOLDER)
-            try:
-                return opened(None)
-            except UsageError as error:
-                if self.mode != "new":
-                    raise
-                session.cannot_send = error
-                return opened(_PLACEHOLDER)
-        except BaseException:
-            session.close()
-            raise
-
-    def _sync(self, transport: httpx2.BaseTransport, placeholder: str | None) -> Client:
-        return open_sync_client(
-            transport,
-            max_retries=self._max_retries,
-            timeout=self._timeout,
-            placeholder=placeholder,
-        )
-
-    def _async(self, transport: httpx2.AsyncBaseTransport, placeholder: str | None) -> AsyncClient:
-        return open_async_client(
-            transport,
-            max_retries=self._max_retries,
-            timeout=self._timeout,
-            placeholder=placeholder,
-        )
+    def _leave(self, session: Session) -> None:
+        self._entered, self._client, self._async_client = False, None, None
+        session.close()
 
     def _end(self, error: BaseException | None) -> None:
-        session, self._client = self._session, None
-        assert session is not None
-        if error is None:
-            session.finish(partial=self._partial)
-        else:
-            session.close()
-
-
-class _Transport(httpx2.BaseTransport):
-    """Answers from the session; what it does not hold goes to the network, and on the tape."""
-
-    def __init__(self, session: Session, network: httpx2.BaseTransport) -> None:
-        self._session = session
-        self._network = network
-
-    def handle_request(self, request: httpx2.Request) -> httpx2.Response:
-        request.read()
-        claim = self._session.claim(request)
+        session = self._opened()
         try:
-            held = self._session.answer(request, claim.key)
-            if held is not None:
-                return held
-            response = self._network.handle_request(request)
-            received = response.read()
-            if response.is_success:
-                return self._session.record(request, response, received)
-        except BaseException:
-            self._session.give_back(request, claim)
-            raise
-        self._session.give_back(request, claim)
-        return response
-
-    def close(self) -> None:
-        self._network.close()
+            if error is None:
+                session.finish(partial=self._partial)
+        finally:
+            self._leave(session)
 
 
-class _AsyncTransport(httpx2.AsyncBaseTransport):
-    """As `_Transport`, for the asynchronous client."""
+class Recorded(BoundCassette[Client, AsyncClient]):
+    """A cassette that can be entered as a client of the Anthropic SDK; see `recorded`."""
 
-    def __init__(self, session: Session, network: httpx2.AsyncBaseTransport) -> None:
-        self._session = session
-        self._network = network
+    def __init__(
+        self, path: str | os.PathLike[str], *, max_retries: int = 2, **options: Any
+    ) -> None:
+        super().__init__(path, **options)
+        self._max_retries = max_retries
 
-    async def handle_async_request(self, request: httpx2.Request) -> httpx2.Response:
-        await request.aread()
-        claim = self._session.claim(request)
+    def _sync(self, session: Session) -> Client:
+        transport = Transport(session, SyncHttpTransport())
+        return self._with_credentials(partial(open_sync_client, transport), session)
+
+    def _async(self, session: Session, network: HttpTransport) -> AsyncClient:
+        transport = AsyncTransport(session, network)
+        return self._with_credentials(partial(open_client, transport), session)
+
+    def _with_credentials(self, opened: Callable[..., C], session: Session) -> C:
+        """The client with the environment's credentials, or without where none may be needed."""
+        make = partial(opened, max_retries=self._max_retries, timeout=self._timeout)
+        if session.replays:
+            return make(placeholder=_PLACEHOLDER)
         try:
-            held = self._session.answer(request, claim.key)
-            if held is not None:
-                return held
-            response = await self._network.handle_async_request(request)
-            received = await response.aread()
-            if response.is_success:
-                return self._session.record(request, response, received)
-        except BaseException:
-            self._session.give_back(request, claim)
-            raise
-        self._session.give_back(request, claim)
-        return response
+            return make(placeholder=None)
+        except UsageError as error:
+            if self.mode != "new":
+                raise
+            session.cannot_send = error
+            return make(placeholder=_PLACEHOLDER)
 
-    async def aclose(self) -> None:
-        await self._network.aclose()
+
+class RecordedHttp(BoundCassette[httpx2.Client, httpx2.AsyncClient]):
+    """A cassette that can be entered as an HTTP client; see `recorded_http`."""
+
+    def _sync(self, session: Session) -> httpx2.Client:
+        transport = Transport(session, SyncHttpTransport())
+        return httpx2.Client(transport=transport, timeout=patience(self._timeout))
+
+    def _async(self, session: Session, network: HttpTransport) -> httpx2.AsyncClient:
+        transport = AsyncTransport(session, network)
+        return httpx2.AsyncClient(transport=transport, timeout=patience(self._timeout))

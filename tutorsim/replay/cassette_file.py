@@ -151,7 +151,7 @@ def write_cassette(
         },
     )
     for one in interactions:
-        request = VcrRequest("POST", MESSAGES_URI, one.request, one.request_headers)
+        request = VcrRequest(one.method, one.uri, one.request, one.request_headers)
         tape.append(request, _vcr_response(one))
     tape._save(force=True)
 
@@ -188,7 +188,10 @@ def parse_cassette(data: bytes, episode_id: str) -> Cassette:
         head = content["metadata"][METADATA_NAME]
         _check_head(head)
         place = f"{episode_id}/"
-        entries = [_interaction(raw, place, head["provenance"]) for raw in content["interactions"]]
+        entries = [
+            _interaction(raw, place, head["provenance"], study=head["study_digest"])
+            for raw in content["interactions"]
+        ]
         found = {entry.key: entry for entry in entries}
         if len(found) != len(entries):
             raise ValueError("a call key stands twice")
@@ -233,7 +236,9 @@ def _recorded_by(said: dict[str, Any] | None) -> RecordedBy | None:
     return found
 
 
-def _interaction(raw: dict[str, Any], place: str, kind: ProvenanceKind) -> Interaction:
+def _interaction(
+    raw: dict[str, Any], place: str, kind: ProvenanceKind, *, study: str
+) -> Interaction:
     """Check an entry of the file.
 
     Args:
@@ -252,13 +257,16 @@ def _interaction(raw: dict[str, Any], place: str, kind: ProvenanceKind) -> Inter
             why="Every call in a cassette has the name that the file was recorded under.",
             hint=f"Name the file {cassette_name(recorded)} again, or record under the new name.",
         )
-    if request["uri"] != MESSAGES_URI or not isinstance(asked, str):
+    if not study and asked is None:
+        asked = ""
+    if (study and request["uri"] != MESSAGES_URI) or not isinstance(asked, str):
         raise ValueError(f"call {key} is not a Messages API request")
     if not isinstance(answer, str):
         raise ValueError(f"the reply to call {key} is no text")
     if status not in _SUCCESS:
         raise ValueError(f"the reply to call {key} is not a success")
-    return Interaction(key, kind, status, headers, asked, _first(response["headers"]), answer)
+    said, where = _first(response["headers"]), (request["method"], request["uri"])
+    return Interaction(key, kind, status, headers, asked, said, answer, *where)
 
 
 def _first(headers: dict[str, list[str]]) -> dict[str, str]:

@@ -5,11 +5,12 @@ only, or nothing, gets the next number of its agent and stage as the turn. A req
 gives its key back, so that the same request sent again has the same key, whoever sends it again.
 """
 
+import json
 import os
 import re
 import threading
 from collections import Counter, defaultdict
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from pathlib import Path
 from typing import Final, Literal, NamedTuple, get_args
@@ -17,6 +18,7 @@ from typing import Final, Literal, NamedTuple, get_args
 import httpx2
 
 from tutorsim.errors import (
+    ChangedCallError,
     MissingCallError,
     RecordingError,
     RecordingRefused,
@@ -25,9 +27,9 @@ from tutorsim.errors import (
     UsageError,
 )
 from tutorsim.model import CALL_HEADER, CallKey, json_value
-from tutorsim.model.sdk_model import MESSAGES_PATH
 from tutorsim.replay.cassette_file import read_cassette
-from tutorsim.replay.episode_recording import Deck, Tape
+from tutorsim.replay.episode_recording import Deck, Tape, recorded_uri
+from tutorsim.replay.first_difference import first_difference
 from tutorsim.replay.provenance import package_versions
 from tutorsim.replay.recorded_call import (
     Interaction,
@@ -102,11 +104,22 @@ class Session:
         self._tape: Tape | None = None
         self._folder_lock: FolderLock | None = None
         self._held: dict[str, Interaction] = {}
+        self.reading: dict[str, Callable[[], None]] = {}
+        """Streams that were not read to their end: key → what keeps the part that was read."""
         if self.replays:
             with _hinted():
                 self._held = dict(read_cassette(folder, name).interactions)
         else:
             self._record(folder, anew=mode == "all")
+        self._by_question: defaultdict[tuple[str, str], list[str]] = defaultdict(list)
+        """Who asked, and what → the recorded calls that asked it and are not claimed yet."""
+        for key, one in self._recorded.items():
+            asked = _question(one.method, one.uri, one.request)
+            self._by_question[key.split("/", 1)[1].rpartition("/")[0], asked].append(key)
+
+    @property
+    def _recorded(self) -> Mapping[str, Interaction]:
+        return self._held if self._tape is None else self._tape.recorded
 
     def _record(self, folder: Path, *, anew: bool) -> None:
         """Open the tape, with what an interrupted session left on it."""
@@ -144,7 +157,7 @@ class Session:
         _check_recordable(request)
         named = request.headers.get(CALL_HEADER, f"{STAGE}/{NAMELESS}")
         with self._lock:
-            claim = self._claimed(named, request.content)
+            claim = self._claimed(named, request)
             if claim.key in self._asked:
                 raise UsageError(
                     f"{cassette_name(self.name)}: two calls have the key {claim.key}.",
@@ -155,7 +168,13 @@ class Session:
         request.headers[CALL_HEADER] = f"{self.name}/{claim.key}"
         return claim
 
-    def _claimed(self, named: str, body: bytes) -> Claim:
+    def _claimed(self, named: str, request: httpx2.Request) -> Claim:
+        """The key of a request; side by side, calls that are counted come in any order.
+
+        One that failed before has its key again. Else it has the key of a recorded call of the
+        same agent that asked the same, while replaying the next one otherwise, and the next
+        number where there is none.
+        """
         if not _ASKED.fullmatch(named):
             try:
                 return Claim(str(CallKey.parse(named)), None)
@@ -165,12 +184,23 @@ class Session:
                     why="It names stage/agent, or turn/stage/agent/attempt.",
                     hint='Write it with `tutorsim.keyed("critic")`.',
                 ) from error
-        again = self._failed[named, body]
+        again = self._failed[named, request.content]
         if again:
             return Claim(again.pop(0), named)
-        self._counts[named] += 1
+        asked = _question(request.method, recorded_uri(request), request.content)
+        same = (key for key in self._by_question[named, asked] if key not in self._asked)
+        key = next(same, None)
+        if key is None and self._tape is None:
+            key = next((one for one in self.unused() if _is_of(one, named)), None)
+        return Claim(self._next_number(named) if key is None else key, named)
+
+    def _next_number(self, named: str) -> str:
         stage, _, agent = named.partition("/")
-        return Claim(str(CallKey(self._counts[named], stage, agent, 1)), named)
+        while True:
+            self._counts[named] += 1
+            key = str(CallKey(self._counts[named], stage, agent, 1))
+            if key not in self._recorded and key not in self._asked:
+                return key
 
     def give_back(self, request: httpx2.Request, claim: Claim) -> None:
         """Free the key of a request that was not answered."""
@@ -188,10 +218,10 @@ class Session:
             RecordingRefused: If it would have to be sent where `CI` is set, or holds the
                 credential.
         """
-        found = self._held.get(key) if self._tape is None else self._tape.held(key)
+        found = self._recorded.get(key)
         if found is not None:
             with _hinted():
-                check_same_value(cassette_name(self.name), found, json_value(request.content))
+                _check_same(cassette_name(self.name), found, request)
             return httpx2.Response(
                 found.status, headers=found.response_headers, content=found.response.encode()
             )
@@ -221,8 +251,7 @@ class Session:
 
     def unused(self) -> tuple[str, ...]:
         """Keys of the cassette that were not asked for, in its order."""
-        held = self._held if self._tape is None else self._tape.keys
-        return tuple(key for key in held if key not in self._asked)
+        return tuple(key for key in self._recorded if key not in self._asked)
 
     def finish(self, *, partial: bool) -> None:
         """End the session: check that all was played, or write the cassette.
@@ -235,6 +264,8 @@ class Session:
             FolderError: If the cassette cannot be written; the journal then stays.
         """
         try:
+            for keep in [*self.reading.values()]:
+                keep()
             if self._tape is not None:
                 if self._tape.keys:
                     self._tape.finish_now()
@@ -263,6 +294,18 @@ def _hinted() -> Iterator[None]:
         raise
 
 
+def _is_of(key: str, named: str) -> bool:
+    """Whether a key is one of the counted calls of a stage and agent."""
+    return key.split("/", 1)[1] == f"{named}/1"
+
+
+def _question(method: str, uri: str, body: str | bytes) -> str:
+    """What a request asks, whatever its host and the spelling of its JSON."""
+    url = httpx2.URL(uri)
+    value = json_value(body or b"{}")
+    return json.dumps([method, url.path, dict(url.params), value], sort_keys=True)
+
+
 def _check_name(name: str) -> None:
     if not _NAME.fullmatch(name) or len(name) > 200:
         raise UsageError(
@@ -274,14 +317,32 @@ def _check_name(name: str) -> None:
 
 def _check_recordable(request: httpx2.Request) -> None:
     """Refuse what a cassette does not keep, before anything is sent."""
-    what = None
-    if request.method != "POST" or not request.url.path.endswith(MESSAGES_PATH):
-        what = f"A {request.method} request to {request.url.path}"
-    elif json_value(request.content).get("stream"):
-        what = "A streamed reply"
-    if what is not None:
+    try:
+        value = json_value(request.content or b"{}")
+    except ValueError:
+        value = None
+    if not isinstance(value, dict):
+        kind = request.headers.get("content-type", "none").partition(";")[0]
         raise UsageError(
-            f"{what} is not kept in a cassette.",
-            why="A cassette holds whole replies of the Messages API.",
-            hint="Use client.messages.create(…) without stream, or a client of its own.",
+            f"The {request.method} request to {request.url.path} is not kept in a cassette.",
+            why=f"Its body is of the type {kind}; a cassette holds requests whose body is a JSON "
+            "object, or that have none.",
+            hint="Send it with a client of its own.",
         )
+
+
+def _check_same(cassette: str, found: Interaction, request: httpx2.Request) -> None:
+    """Hold a request against the recorded one: method, path and the JSON value of the body.
+
+    Hosts may differ, as those of an endpoint and its stand-in do.
+    """
+    there, here = httpx2.URL(found.uri), httpx2.URL(recorded_uri(request))
+    recorded = {"method": found.method, "path": there.path, "query": dict(there.params)}
+    asked_for = {"method": request.method, "path": here.path, "query": dict(here.params)}
+    if recorded != asked_for:
+        raise ChangedCallError(
+            f"{cassette}: call {found.key} was recorded with another request.",
+            why=first_difference(recorded, asked_for),
+        )
+    asked = json_value(request.content or b"{}")
+    check_same_value(cassette, found._replace(request=found.request or "{}"), asked)

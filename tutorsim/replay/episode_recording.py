@@ -11,7 +11,7 @@ from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from types import TracebackType
-from typing import Any
+from typing import Any, Final
 
 import httpx2
 
@@ -19,12 +19,20 @@ from tutorsim.errors import RecordingError, RecordingRefused
 from tutorsim.model import CALL_HEADER, Call, CallKey, Model, Reply
 from tutorsim.model.failure_causes import NotAMessage
 from tutorsim.model.json_bodies import json_value
-from tutorsim.model.sdk_model import DEFAULT_HOST, credentials_in
+from tutorsim.model.sdk_model import DEFAULT_HOST, MESSAGES_PATH, SECRET_LENGTH, credentials_in
 from tutorsim.replay.cassette_file import Cassette, RecordedBy, parse_cassette, write_cassette
+from tutorsim.replay.event_streams import (
+    STOPPED_HEADER,
+    is_event_stream,
+    redacted_events,
+    said_in_parts,
+    why_not_whole,
+)
 from tutorsim.replay.fast_reader import unreadable_reply
 from tutorsim.replay.journal import Journal
 from tutorsim.replay.leaked_keys import redacted, without_secrets
 from tutorsim.replay.recorded_call import (
+    MESSAGES_URI,
     REQUEST_HEADERS,
     RESPONSE_HEADERS,
     STANDIN_HEADER,
@@ -39,7 +47,10 @@ from tutorsim.replay.safe_files import make_folder
 from tutorsim.replay.text_or_compressed import cassette_file, read_cassette_file
 from tutorsim.vocabularies import ProvenanceKind
 
-__all__ = ["Deck", "Tape", "combined_kind"]
+__all__ = ["Deck", "Tape", "combined_kind", "recorded_uri"]
+
+_SECRET_FIELDS: Final = ("key", "api_key", "api-key", "access_token", "token")
+"""Fields of a query that are credentials, and are never kept."""
 
 
 @dataclass(frozen=True)
@@ -141,7 +152,7 @@ class Deck:
         """
         headers = _plain(request.headers)
         _, key = self.tape_for(headers.get(CALL_HEADER, ""))
-        secrets = credentials_in(headers)
+        secrets = _secrets_of(request, headers)
         _refuse_secrets(secrets, request.content, f"The request of call {key}")
 
     def record(
@@ -164,8 +175,9 @@ class Deck:
         """
         headers, said = _plain(request.headers), _plain(response.headers)
         tape, key = self.tape_for(headers.get(CALL_HEADER, ""))
-        secrets = credentials_in(headers)
+        secrets = _secrets_of(request, headers)
         _refuse_secrets(secrets, received, f"The reply to call {key}")
+        body = _message if self._head.study_digest else _whole
         one = Interaction(
             key=key,
             kind=_kind(request, said),
@@ -173,7 +185,9 @@ class Deck:
             request_headers=without_secrets(kept(headers, REQUEST_HEADERS), secrets),
             request=request.content.decode(),
             response_headers=without_secrets(kept(said, RESPONSE_HEADERS), secrets),
-            response=redacted(_message(received, said, request), secrets),
+            response=body(received, said, request, secrets),
+            method=request.method,
+            uri=recorded_uri(request),
         )
         tape.add(one)
         content = one.response.encode()
@@ -222,6 +236,11 @@ class Tape:
     def held(self, key: CallKey | str) -> Interaction | None:
         """What the tape has of a call."""
         return self._held.get(str(key))
+
+    @property
+    def recorded(self) -> Mapping[str, Interaction]:
+        """The calls on the tape by key."""
+        return self._held
 
     @property
     def keys(self) -> tuple[str, ...]:
@@ -428,13 +447,59 @@ async def _whole_body(response: httpx2.Response) -> bytes:
         raise
 
 
-def _message(body: bytes, said: Mapping[str, str], request: httpx2.Request) -> str:
+def _message(
+    body: bytes, said: Mapping[str, str], request: httpx2.Request, secrets: Sequence[str]
+) -> str:
     """The body's text; anything but a whole message is a fault of the connection, to be retried."""
     try:
         Reply.from_body(json_value(body))
-        return body.decode()
+        return redacted(body.decode(), secrets)
     except ValueError as error:
         raise NotAMessage(body, said.get("content-type", ""), request) from error
+
+
+def _whole(
+    body: bytes, said: Mapping[str, str], request: httpx2.Request, secrets: Sequence[str]
+) -> str:
+    """As `_message`, for any JSON or event stream; messages are held to their own form."""
+    kind = said.get("content-type", "")
+    if is_event_stream(kind):
+        why = why_not_whole(request.url.path, body, stopped=STOPPED_HEADER in said)
+        if why is not None:
+            raise httpx2.RemoteProtocolError(f"The event stream is not whole: {why}.")
+        text = body.decode()
+        _refuse_secrets(secrets, said_in_parts(text).encode(), "A streamed reply")
+        return redacted_events(text, secrets)
+    if request.method == "POST" and recorded_uri(request) == MESSAGES_URI:
+        return _message(body, said, request, secrets)
+    if body and "json" not in kind and not kind.startswith("text/"):
+        raise RecordingRefused(
+            f"The reply to {request.method} {request.url.path} is of the type {kind or 'none'}.",
+            why="A cassette holds replies that are JSON or an event stream.",
+            hint="Ask for it with a client of its own.",
+        )
+    try:
+        if body:
+            json_value(body)
+        return redacted(body.decode(), secrets)
+    except ValueError as error:
+        raise NotAMessage(body, kind, request) from error
+
+
+def recorded_uri(request: httpx2.Request) -> str:
+    """Where a call says it went: the API's own address for messages, else as sent, no secrets."""
+    if request.url.path == MESSAGES_PATH and "anthropic-version" in request.headers:
+        return MESSAGES_URI
+    url = request.url.copy_with(username=None, password=None, fragment=None)
+    for field in _SECRET_FIELDS:
+        url = url.copy_remove_param(field) if field in url.params else url
+    return str(url)
+
+
+def _secrets_of(request: httpx2.Request, headers: Mapping[str, str]) -> list[str]:
+    """The credentials of a request, in its headers and its query."""
+    asked = (request.url.params.get(field, "") for field in _SECRET_FIELDS)
+    return credentials_in(headers) + [one for one in asked if len(one) >= SECRET_LENGTH]
 
 
 def _plain(headers: httpx2.Headers) -> dict[str, str]:
@@ -448,7 +513,7 @@ def _kind(request: httpx2.Request, said: Mapping[str, str]) -> ProvenanceKind:
     return "api" if request.url.host == DEFAULT_HOST else "relay"
 
 
-def _refuse_secrets(secrets: list[str], body: bytes, what: str) -> None:
+def _refuse_secrets(secrets: Sequence[str], body: bytes, what: str) -> None:
     if any(secret.encode() in body for secret in secrets):
         raise RecordingRefused(
             f"{what} contains the credential, so it must not be recorded.",

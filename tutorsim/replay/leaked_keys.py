@@ -11,7 +11,15 @@ from typing import Any, Final
 
 from tutorsim.errors import RecordingRefused
 
-__all__ = ["REDACTED", "key_shaped", "redacted", "refuse_keys", "without_keys", "without_secrets"]
+__all__ = [
+    "REDACTED",
+    "json_strings",
+    "key_shaped",
+    "redacted",
+    "refuse_keys",
+    "without_keys",
+    "without_secrets",
+]
 
 REDACTED: Final = "[credential]"
 _SHOWN: Final = 8
@@ -56,7 +64,7 @@ def refuse_keys(texts: Mapping[str, Any], secrets: Sequence[str]) -> None:
         RecordingRefused: Naming what contains one, and where.
     """
     for name, value in texts.items():
-        for place, text in _strings(value, name):
+        for place, text in json_strings(value, name):
             used = any(secret in text for secret in secrets)
             shaped = key_shaped(text)
             if used or shaped:
@@ -87,22 +95,22 @@ def redacted(text: str, secrets: Sequence[str]) -> str:
     if not secrets or "\\" not in text:
         return text
     value = json.loads(text)
-    if not any(secret in string for _, string in _strings(value, "") for secret in secrets):
+    if not any(secret in string for _, string in json_strings(value, "") for secret in secrets):
         return text
     return json.dumps(_replaced(value, secrets), ensure_ascii=False, separators=(",", ":"))
 
 
-def _strings(value: Any, place: str) -> Iterator[tuple[str, str]]:
+def json_strings(value: Any, place: str) -> Iterator[tuple[str, str]]:
     """Every string of a JSON value, names of fields among them, with its place."""
     if isinstance(value, str):
         yield place, value
     elif isinstance(value, Mapping):
         for name, inner in value.items():
             yield place, str(name)
-            yield from _strings(inner, f"{place}.{name}" if place else str(name))
+            yield from json_strings(inner, f"{place}.{name}" if place else str(name))
     elif isinstance(value, Sequence):
         for index, inner in enumerate(value):
-            yield from _strings(inner, f"{place}[{index}]")
+            yield from json_strings(inner, f"{place}[{index}]")
 
 
 def _replaced(value: Any, secrets: Sequence[str]) -> Any:

@@ -20,6 +20,7 @@ from tutorsim.errors import (
     UsageError,
 )
 from tutorsim.model import CALL_HEADER, Call, Reply, json_value
+from tutorsim.replay.event_streams import STOPPED_HEADER
 from tutorsim.replay.first_difference import first_difference
 from tutorsim.vocabularies import ProvenanceKind
 
@@ -43,7 +44,7 @@ __all__ = [
 
 STANDIN_HEADER: Final = "x-tutorsim-standin"
 REQUEST_HEADERS: Final = ("content-type", "anthropic-version", CALL_HEADER)
-RESPONSE_HEADERS: Final = ("content-type", STANDIN_HEADER)
+RESPONSE_HEADERS: Final = ("content-type", STANDIN_HEADER, STOPPED_HEADER)
 MESSAGES_URI: Final = "https://api.anthropic.com/v1/messages"
 """Where every recorded call says it went, so that stock vcrpy and the stock SDK find it."""
 _EPISODE_ID: Final = re.compile(r"[A-Za-z0-9_-]+(?:\.[A-Za-z0-9_-]+){3,6}")
@@ -62,7 +63,9 @@ class Interaction(NamedTuple):
     """The request's body."""
     response_headers: dict[str, str]
     response: str
-    """The response's body, a Messages API message."""
+    """The response's body; a Messages API message where the URI is that API's."""
+    method: str = "POST"
+    uri: str = MESSAGES_URI
 
     def reply(self) -> Reply:
         """Read the reply.

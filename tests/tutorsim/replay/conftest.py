@@ -156,9 +156,11 @@ def server(monkeypatch: pytest.MonkeyPatch) -> Iterator[Answering]:
         protocol_version = "HTTP/1.1"
         disable_nagle_algorithm = True
 
+        def do_GET(self) -> None:
+            self.do_POST()
+
         def do_POST(self) -> None:
-            length = int(self.headers["content-length"])
-            body = json.loads(self.rfile.read(length))
+            body = json.loads(self.rfile.read(int(self.headers["content-length"] or 0)) or "{}")
             state.seen.append(body)
             state.headers.append({k.lower(): v for k, v in self.headers.items()})
             self._send(state.respond(body))
@@ -190,7 +192,10 @@ def server(monkeypatch: pytest.MonkeyPatch) -> Iterator[Answering]:
         def log_message(self, *_: Any) -> None:
             pass
 
-    running = http.server.ThreadingHTTPServer(("127.0.0.1", 0), Handler)
+    class Server(http.server.ThreadingHTTPServer):
+        request_queue_size = 100
+
+    running = Server(("127.0.0.1", 0), Handler)
     running.daemon_threads = True
     thread = threading.Thread(target=running.serve_forever, kwargs={"poll_interval": 0.01})
     thread.start()

@@ -274,11 +274,13 @@ def test_recording_is_refused_in_ci(
 def test_what_a_cassette_does_not_keep_is_refused_before_it_is_sent(
     tmp_path: Path, server: Any
 ) -> None:
+    form = {"file": ("note.txt", b"one")}
     with tutorsim.recorded(tmp_path / "note.json", mode="once") as client:
-        with pytest.raises(UsageError, match="A streamed reply"):
-            ask(client, "one", stream=True)
-        with pytest.raises(UsageError, match="A GET request to /v1/models"):
-            client.models.list()
+        with pytest.raises(
+            UsageError, match="The POST request to /v1/files is not kept"
+        ) as refused:
+            client.post("/v1/files", cast_to=object, files=form)
+        assert "application/json" in refused.value.why
     assert server.seen == []
 
 

@@ -1,5 +1,6 @@
 """The journal: what it holds, and what it refuses."""
 
+import json
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -29,6 +30,21 @@ def test_what_was_appended_is_read_back(
     journal.close()
 
     assert list(Journal(tmp_path, episode, DIGEST).read().values()) == entries
+
+
+def test_lines_that_name_no_method_and_address_are_messages(
+    tmp_path: Path, episode: str, entries: list[Interaction]
+) -> None:
+    """As journals were written before they could hold calls of other APIs."""
+    journal = Journal(tmp_path, episode, DIGEST)
+    journal.append(entries[0])
+    journal.close()
+    path = journal_path(tmp_path, episode)
+    head, line, _ = path.read_text().split("\n")
+    fields = {k: v for k, v in json.loads(line).items() if k not in ("method", "uri")}
+    path.write_text(f"{head}\n{json.dumps(fields)}\n")
+
+    assert [*Journal(tmp_path, episode, DIGEST).read().values()] == entries[:1]
 
 
 def test_nothing_is_on_disk_before_the_first_reply(tmp_path: Path, episode: str) -> None:

@@ -1,8 +1,12 @@
-"""The Messages API as a function: a request comes in, a response goes out, no network here."""
+"""The Messages API as a function: a request comes in, a response goes out, no network here.
+
+Chat completions, as other APIs have them, are answered as the same request to that API would be.
+"""
 
 import hashlib
+import re
 from collections import Counter
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 from typing import Any, Final, NamedTuple
 
@@ -21,14 +25,22 @@ from tutorsim.standin.faults_on_demand import (
     Faults,
 )
 from tutorsim.standin.http_response import Problem, Response, error_response
-from tutorsim.standin.mind import Thought, think
+from tutorsim.standin.mind import Thought, read_request, think, tokens
 
 __all__ = ["STANDIN_VERSION", "Endpoint"]
 
 STANDIN_VERSION: Final = "2"
 """Changes whenever the same request would get another reply than before."""
 
-_PATH = "/v1/messages"
+_PATH: Final = "/v1/messages"
+_COUNT_PATH: Final = "/v1/messages/count_tokens"
+_CHAT_PATH: Final = "/v1/chat/completions"
+_CHAT_LIMIT: Final = 4096
+"""Tokens of a chat completion that asks for no limit."""
+
+
+_Form = tuple[str, Callable[[dict[str, Any]], bytes]]
+"""Content type, and a message written in it."""
 
 
 class _Asked(NamedTuple):
@@ -81,13 +93,21 @@ class Endpoint:
         try:
             if target.startswith(BATCHES_PATH):
                 return self._about_batches(method, target, headers, content)
-            _check_route(method, target)
-            body = _checked_body(_parsed(content))
+            path = _route(method, target)
+            value = _parsed(content)
+            streamed = path == _CHAT_PATH and isinstance(value, dict) and bool(value.get("stream"))
+            body = _checked_body(_as_message_request(value) if path != _PATH else value)
         except Problem as problem:
             unread = hashlib.sha256(f"{method} {target}\n".encode() + content).hexdigest()
             return error_response(problem.status, problem.message, f"req_{unread[:24]}")
+        if path == _COUNT_PATH:
+            asking = read_request(body)
+            counted = {"input_tokens": tokens(asking.system + asking.user)}
+            unnamed = hashlib.sha256(content).hexdigest()
+            return Response(200, orjson.dumps(counted), f"req_{unnamed[:24]}")
         call = headers.get(CALL_HEADER)
-        return self._answer(self._asked(body, call and call_digest(call)), body)
+        asked = self._asked(body, call and call_digest(call))
+        return self._answer(asked, body, _FORMS[path, streamed])
 
     def _asked(self, body: dict[str, Any], occurrence: str | None) -> _Asked:
         digest = hashlib.sha256(orjson.dumps(body, option=orjson.OPT_SORT_KEYS)).hexdigest()
@@ -98,14 +118,16 @@ class Endpoint:
             name, sent_before, Chance(self._seed, digest, occurrence or f"#{sent_before}")
         )
 
-    def _answer(self, asked: _Asked, body: dict[str, Any]) -> Response:
+    def _answer(self, asked: _Asked, body: dict[str, Any], form: _Form) -> Response:
         name, sent_before, chance = asked
         fault = self._faults.meets(name, sent_before)
         request_id = "req_" + chance.digest(f"request {sent_before}").hex()[:24]
         if fault is not None and fault.kind in _FAILURES:
             return _failure(fault, request_id)
         message = _message(_disturbed(self._think(body, chance), fault), str(body["model"]), chance)
-        return _delivered(Response(200, orjson.dumps(message), request_id), fault)
+        content_type, written = form
+        whole = Response(200, written(message), request_id, content_type=content_type)
+        return _delivered(whole, fault)
 
     def _think(self, body: dict[str, Any], chance: Chance) -> Thought:
         return think(body, chance, steady=self._steady)
@@ -148,11 +170,34 @@ class Endpoint:
 # --- Requests -------------------------------------------------------------------------------
 
 
-def _check_route(method: str, target: str) -> None:
-    if target.split("?", 1)[0] != _PATH:
+def _route(method: str, target: str) -> str:
+    path = target.split("?", 1)[0]
+    if path not in (_PATH, _COUNT_PATH, _CHAT_PATH):
         raise Problem(404, f"There is nothing at {target[:200]}; the model answers at {_PATH}.")
     if method != "POST":
         raise Problem(405, f"{method[:20]} is not allowed; send a POST.")
+    return path
+
+
+def _as_message_request(value: object) -> object:
+    """A request for a chat completion, or for a count of tokens, as one for a message."""
+    if not isinstance(value, dict) or not isinstance(value.get("messages"), list):
+        return value
+    system: list[str] = [*filter(None, [value.get("system")])]
+    messages: list[object] = []
+    for message in value["messages"]:
+        told = isinstance(message, dict) and message.get("role") in ("system", "developer")
+        if told and not _is_content(message.get("content")):
+            raise Problem(400, "messages: text is required of a system message.")
+        (system if told else messages).append(message["content"] if told else message)
+    limit = value.get("max_completion_tokens", value.get("max_tokens", _CHAT_LIMIT))
+    texts = "\n\n".join(one if isinstance(one, str) else _joined(one) for one in system)
+    asked = {"model": value.get("model"), "max_tokens": limit, "messages": messages}
+    return asked | ({"system": texts} if texts else {})
+
+
+def _joined(blocks: Sequence[Mapping[str, Any]]) -> str:
+    return "\n".join(str(block.get("text", "")) for block in blocks)
 
 
 def _parsed(content: bytes) -> object:
@@ -243,6 +288,57 @@ def _message(thought: Thought, model: str, chance: Chance) -> dict[str, Any]:
         "stop_sequence": None,
         "usage": usage,
     }
+
+
+# --- What a message is written as -----------------------------------------------------------
+
+
+def _chat_completion(message: dict[str, Any]) -> bytes:
+    counts = message["usage"]["input_tokens"], message["usage"]["output_tokens"]
+    usage = dict(zip(_CHAT_USAGE, (*counts, sum(counts)), strict=True))
+    said = {"role": "assistant", "content": _text_of(message), "refusal": None}
+    choice = {"index": 0, "message": said, "finish_reason": _finish(message), "logprobs": None}
+    return orjson.dumps(_chat_head(message, "chat.completion", [choice]) | {"usage": usage})
+
+
+def _chat_events(message: dict[str, Any]) -> bytes:
+    """A chat completion as a stream, a word an event."""
+    words = re.findall(r"\s*\S+\s*$|\s*\S+|\s+", _text_of(message))
+    deltas: list[tuple[dict[str, str], str | None]] = [({"role": "assistant", "content": ""}, None)]
+    deltas += [({"content": word}, None) for word in words]
+    deltas.append(({}, _finish(message)))
+    events = [
+        _chat_head(
+            message,
+            "chat.completion.chunk",
+            [{"index": 0, "delta": delta, "finish_reason": reason}],
+        )
+        for delta, reason in deltas
+    ]
+    return b"".join(b"data: %b\n\n" % orjson.dumps(one) for one in events) + b"data: [DONE]\n\n"
+
+
+def _chat_head(message: dict[str, Any], kind: str, choices: list[dict[str, Any]]) -> dict[str, Any]:
+    number = "chatcmpl-" + str(message["id"]).removeprefix("msg_")
+    named = {"id": number, "object": kind, "created": 0, "model": message["model"]}
+    return {**named, "choices": choices}
+
+
+def _text_of(message: dict[str, Any]) -> str:
+    return "".join(block["text"] for block in message["content"])
+
+
+def _finish(message: dict[str, Any]) -> str:
+    return _FINISHES[message["stop_reason"]]
+
+
+_CHAT_USAGE: Final = ("prompt_tokens", "completion_tokens", "total_tokens")
+_FINISHES: Final = {"end_turn": "stop", "max_tokens": "length", "refusal": "content_filter"}
+_FORMS: Final[Mapping[tuple[str, bool], _Form]] = {
+    (_PATH, False): ("application/json", orjson.dumps),
+    (_CHAT_PATH, False): ("application/json", _chat_completion),
+    (_CHAT_PATH, True): ("text/event-stream", _chat_events),
+}
 
 
 def _delivered(response: Response, fault: Fault | None) -> Response:

@@ -212,3 +212,51 @@ def test_a_truncated_reply_is_the_first_half(body):
     )
     assert half.stop_reason == "max_tokens"
     assert half.text == whole.text[: len(whole.text) // 2] != ""
+
+
+def chat(endpoint, **more):
+    """A chat completion of the default conversation, in JSON or as a stream."""
+    told = {"role": "system", "content": "You are a tutor."}
+    asked = {"role": "user", "content": [{"type": "text", "text": "Which is it?"}]}
+    body = {"model": "any-name", "messages": [told, asked], **more}
+    return endpoint.answer("POST", "/v1/chat/completions", CALL, json.dumps(body).encode())
+
+
+def test_a_chat_completion_says_what_the_message_would_whole_or_as_a_stream():
+    whole = json.loads(chat(Endpoint(seed=1)).body)
+    (choice,) = whole["choices"]
+    request = {
+        "model": "any-name",
+        "max_tokens": 4096,
+        "system": "You are a tutor.",
+        "messages": [{"role": "user", "content": [{"type": "text", "text": "Which is it?"}]}],
+    }
+    reply = Reply.from_body(json.loads(post(Endpoint(seed=1), request).body))
+    usage = whole["usage"]
+    assert (choice["message"]["content"], choice["finish_reason"]) == (reply.text, "stop")
+    assert usage["prompt_tokens"] == reply.input_tokens
+    assert usage["total_tokens"] == reply.input_tokens + reply.output_tokens
+    streamed = chat(Endpoint(seed=1), stream=True)
+    *events, last, nothing = streamed.body.split(b"\n\n")
+    assert (streamed.content_type, last, nothing) == ("text/event-stream", b"data: [DONE]", b"")
+    deltas = [json.loads(one.removeprefix(b"data: "))["choices"][0] for one in events]
+    assert len(deltas) > 3
+    assert "".join(one["delta"].get("content", "") for one in deltas) == reply.text
+    assert deltas[-1]["finish_reason"] == "stop"
+    (short,) = json.loads(chat(Endpoint(seed=1), max_completion_tokens=1).body)["choices"]
+    assert short["finish_reason"] == "length"
+
+
+@pytest.mark.parametrize(
+    "more", [{"messages": []}, {"messages": "x"}, {"messages": [{"role": "system"}]}, {"model": 1}]
+)
+def test_a_chat_completion_that_asks_nothing_is_refused(more):
+    assert chat(Endpoint(seed=1), **more).status == 400
+
+
+def test_tokens_are_counted_as_a_message_counts_them(body):
+    asked = {name: value for name, value in body().items() if name != "max_tokens"}
+    endpoint = Endpoint(seed=1)
+    counted = endpoint.answer("POST", "/v1/messages/count_tokens", {}, json.dumps(asked).encode())
+    reply = Reply.from_body(json.loads(post(endpoint, body()).body))
+    assert json.loads(counted.body) == {"input_tokens": reply.input_tokens}

@@ -1,6 +1,7 @@
 """`tutorsim cassette`: look at recordings without replaying them."""
 
 from collections.abc import Iterator, Mapping, Sequence
+from datetime import date, timedelta
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -19,8 +20,10 @@ from tutorsim.replay.inventory import (
     list_recordings,
     loose_cassettes,
     orphans,
+    recorded_before,
     verify_files,
 )
+from tutorsim.replay.provenance import today
 from tutorsim.replay.retest_folder import read_retest_manifest, retest_folder
 from tutorsim.replay.text_or_compressed import CASSETTE_FORMS, CassetteForm
 
@@ -318,8 +321,8 @@ def _show_calls(folder: Path, episode: str, *, as_json: bool) -> None:
             call.key,
             call.model,
             call.stop_reason or "",
-            f"{call.input_tokens:,}",
-            f"{call.output_tokens:,}",
+            _count(call.input_tokens),
+            _count(call.output_tokens),
             f"{call.request_bytes:,}",
             f"{call.response_bytes:,}",
         )
@@ -328,9 +331,13 @@ def _show_calls(folder: Path, episode: str, *, as_json: bool) -> None:
     out().print(table(headers, rows, left=3))
 
 
+def _count(figure: int | None) -> str:
+    return "" if figure is None else f"{figure:,}"
+
+
 def _show_call(folder: Path, episode: str, key: str, *, as_json: bool) -> None:
-    from tutorsim.model.json_bodies import json_value
-    from tutorsim.replay.recorded_call import cassette_name, request_value
+    from tutorsim.replay.event_streams import is_event_stream, response_values
+    from tutorsim.replay.recorded_call import MESSAGES_URI, cassette_name, request_value
 
     held = [found.interactions for found in _cassettes(folder, episode)]
     one = next((calls[key] for calls in held if key in calls), None)
@@ -339,16 +346,20 @@ def _show_call(folder: Path, episode: str, key: str, *, as_json: bool) -> None:
             f"{episode}.json has no call {key!r}.",
             hint=f"`tutorsim cassette show {folder} {episode}` lists its calls.",
         )
-    request = request_value(cassette_name(episode), one)
+    request = request_value(cassette_name(episode), one) if one.request else {}
+    kind = one.response_headers.get("content-type", "")
     if as_json:
-        emit_json({"key": key, "request": request, "response": json_value(one.response)})
+        said = response_values(one.response, kind)
+        whole = said if is_event_stream(kind) else next(iter(said), None)
+        emit_json({"key": key, "request": request, "response": whole})
         return
-    reply = one.reply()
+    is_message = one.uri == MESSAGES_URI and not is_event_stream(kind)
+    reply = one.reply().text if is_message else one.response
     console = out()
     for title, text in (
         ("System", str(request.get("system", ""))),
         ("Asked", _asked(request)),
-        ("Reply", reply.text),
+        ("Reply", reply),
     ):
         console.print(title, style="bold")
         console.print(safe(text))
@@ -361,16 +372,18 @@ def _asked(request: dict[str, Any]) -> str:
     match messages:
         case [{"content": str(text)}]:
             return text
-    return str(messages)
+    return str(request if messages is None else messages)
 
 
 @cassette.command("verify")
 @click.argument("folder", type=click.Path(path_type=Path, file_okay=False))
-def verify_command(folder: Path) -> None:
+@click.option("--max-age", metavar="DAYS", help="Fail where the first reply is older, as with 90d.")
+def verify_command(folder: Path, max_age: str | None) -> None:
     """Hold every file of a recording against its manifest, without replaying it.
 
     Cassettes of a panel of your own have no manifest: each must be readable, and hold no key.
     """
+    earliest = None if max_age is None else _day_before(max_age)
     findings = verify_files(folder)
     for finding in findings:
         err().print(safe(f"{finding.file}: {finding.problem}"))
@@ -379,12 +392,32 @@ def verify_command(folder: Path) -> None:
             f"{len(findings)} file(s) of {folder} are not what was recorded.",
             hint="Restore them from version control, or record anew into a new folder.",
         )
+    old = () if earliest is None else recorded_before(folder, earliest)
+    for finding in old:
+        err().print(safe(f"{finding.file}: {finding.problem}"))
+    if old:
+        raise CheckFailed(
+            f"{len(old)} recording(s) of {folder} are not known to be from {earliest} or later.",
+            why="Models change behind their names, and a recording does not.",
+            hint='Record them anew: mode="all" for a cassette, `tutorsim run` into a new folder '
+            "for a study.",
+        )
     loose, _ = loose_cassettes(folder)
     if loose:
         told = f"Each of the {len(loose)} cassette(s) of {folder} can be read and holds no key"
         out().print(safe(f"{told}; no manifest says what they held when they were recorded."))
         return
     out().print(safe(f"Every file of {folder} is what the manifest names."))
+
+
+def _day_before(age: str) -> str:
+    """The day that lies so many days before today."""
+    days = age.removesuffix("d")
+    if not (days.isascii() and days.isdigit() and len(days) < 6):
+        raise click.BadParameter(
+            f"{age!r} is no number of days; write for example 90d.", param_hint="--max-age"
+        )
+    return str(date.fromisoformat(today()) - timedelta(days=int(days)))
 
 
 @cassette.command("convert")

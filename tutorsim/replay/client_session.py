@@ -12,6 +12,7 @@ import threading
 from collections import Counter, defaultdict
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
+from functools import partial
 from pathlib import Path
 from typing import Final, Literal, NamedTuple, get_args
 
@@ -27,10 +28,10 @@ from tutorsim.errors import (
     UsageError,
 )
 from tutorsim.model import CALL_HEADER, CallKey, json_value
-from tutorsim.replay.cassette_file import read_cassette
+from tutorsim.replay.cassette_file import RecordedBy, read_cassette
 from tutorsim.replay.episode_recording import Deck, Tape, recorded_uri
 from tutorsim.replay.first_difference import first_difference
-from tutorsim.replay.provenance import package_versions
+from tutorsim.replay.provenance import package_versions, today
 from tutorsim.replay.recorded_call import (
     Interaction,
     cassette_name,
@@ -51,6 +52,8 @@ STAGE: Final = "call"
 """The stage of calls that name none."""
 _NO_STUDY: Final = ""
 """Study digest of a cassette that belongs to no study."""
+_TODAY: Final = RecordedBy("", "", None)
+"""The days of a cassette that begins."""
 _NAME: Final = re.compile(r"[A-Za-z0-9_-]+(?:\.[A-Za-z0-9_-]+)*")
 _ASKED: Final = re.compile(r"[a-z][a-z0-9_]*/[^/]+")
 _HINT: Final = 'Record it: mode="once" for a new cassette, mode="new" to add calls to this one.'
@@ -132,10 +135,13 @@ class Session:
         lock = FolderLock(folder, name=f".{self.name}{LOCK_FILE}")
         lock.__enter__()
         try:
+            before = has_cassette(folder, self.name) and not anew
+            old = read_cassette(folder, self.name).recorded if before else _TODAY
             deck = Deck(
                 folder,
                 study_digest=_NO_STUDY,
                 packages=package_versions(),
+                recorded=partial(_recorded_by, old),
                 check_name=_check_name,
             )
             self._tape = deck.open(self.name, anew=anew)
@@ -292,6 +298,14 @@ def _hinted() -> Iterator[None]:
     except (ReplayError, UnusedCallError) as error:
         error.hint = _HINT if isinstance(error, MissingCallError) else _ANEW
         raise
+
+
+def _recorded_by(old: RecordedBy | None, paid: bool) -> RecordedBy | None:
+    """What the cassette says of its days; nothing where an older one did not say it."""
+    if old is None:
+        return None
+    day = today()
+    return RecordedBy(old.first or day, day if paid else old.last or day, None)
 
 
 def _is_of(key: str, named: str) -> bool:

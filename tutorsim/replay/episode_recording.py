@@ -61,7 +61,7 @@ class _Head:
     packages: Mapping[str, str]
     kept_from: str | None
     """Study digest of cassettes that are kept as another recording wrote them."""
-    recorded: Callable[[bool], RecordedBy] | None
+    recorded: Callable[[bool], RecordedBy | None] | None
     """From whether a tape holds replies of today to what its cassette says of the recording."""
 
 
@@ -89,7 +89,7 @@ class Deck:
         study_digest: str,
         packages: Mapping[str, str],
         kept_from: str | None = None,
-        recorded: Callable[[bool], RecordedBy] | None = None,
+        recorded: Callable[[bool], RecordedBy | None] | None = None,
         check_name: Callable[[str], None] = check_episode_id,
     ) -> None:
         make_folder(folder)

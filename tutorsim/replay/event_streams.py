@@ -13,6 +13,7 @@ __all__ = [
     "is_ended",
     "is_event_stream",
     "redacted_events",
+    "response_values",
     "said_in_parts",
     "split_events",
     "why_not_whole",
@@ -88,6 +89,14 @@ def said_in_parts(text: str) -> str:
         for place, part in json_strings(_value(found[2]), ""):
             joined[place] += part
     return "\n".join(joined.values())
+
+
+def response_values(text: str, content_type: str) -> list[Any]:
+    """The JSON values of a response: that of its body, or those of its events."""
+    if not is_event_stream(content_type):
+        return [json_value(text)] if text else []
+    values = (_value(found[2]) for found in _DATA.finditer(text))
+    return [value for value in values if value is not None]
 
 
 def _value(data: str) -> Any:

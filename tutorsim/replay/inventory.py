@@ -6,10 +6,14 @@ from collections import Counter
 from collections.abc import Collection, Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Any, Final
+from urllib.parse import urlsplit
 
 from tutorsim.errors import RecordingError, ReplayError, TutorsimError
+from tutorsim.model import json_value
 from tutorsim.replay.cassette_file import Cassette, read_cassette
 from tutorsim.replay.code_verdicts import VERDICTS_FILE
+from tutorsim.replay.event_streams import response_values
 from tutorsim.replay.fast_reader import unreadable_reply
 from tutorsim.replay.leaked_keys import key_shaped
 from tutorsim.replay.manifest import (
@@ -19,7 +23,7 @@ from tutorsim.replay.manifest import (
     Manifest,
     read_manifest,
 )
-from tutorsim.replay.recorded_call import cassette_name, is_episode_id
+from tutorsim.replay.recorded_call import MESSAGES_URI, cassette_name, is_episode_id
 from tutorsim.replay.retest_folder import (
     RETEST_FOLDER,
     RETEST_MANIFEST_FILE,
@@ -48,6 +52,7 @@ __all__ = [
     "list_recordings",
     "loose_cassettes",
     "orphans",
+    "recorded_before",
     "verify_files",
 ]
 
@@ -95,9 +100,11 @@ class CallSummary:
 
     key: str
     model: str
+    """What the request was for, where neither it nor the reply names a model."""
     stop_reason: str | None
-    input_tokens: int
-    output_tokens: int
+    input_tokens: int | None
+    """`None` where the reply does not say it."""
+    output_tokens: int | None
     request_bytes: int
     response_bytes: int
 
@@ -206,6 +213,28 @@ def verify_files(folder: Path) -> tuple[Finding, ...]:
     if found.retest is not None:
         findings += _check_retest(folder, manifest, found.retest)
     return tuple(findings)
+
+
+def recorded_before(folder: Path, day: str) -> tuple[Finding, ...]:
+    """Recordings whose first reply is older than a day, and those that do not say how old they are.
+
+    Args:
+        folder: As for `verify_files`.
+        day: ISO date in UTC.
+
+    Raises:
+        RecordingError: If there is no manifest that can be read.
+    """
+    loose, _ = loose_cassettes(folder)
+    if loose:
+        days = {one.name: one.recorded and one.recorded.first for one in loose}
+    else:
+        days = {MANIFEST_FILE: read_manifest(folder).provenance.recorded_from}
+    return tuple(
+        Finding(name, f"it was recorded on {first}" if first else "it does not say its age")
+        for name, first in days.items()
+        if not first or first < day
+    )
 
 
 def orphans(recordings: Sequence[Recording], studies: Iterable[StudyEpisodes]) -> Orphans:
@@ -318,18 +347,45 @@ def _is_journal(name: str) -> bool:
 def _summaries(cassette: Cassette) -> Iterator[CallSummary]:
     for key, one in cassette.interactions.items():
         try:
-            reply = one.reply()
+            said = response_values(one.response, one.response_headers.get("content-type", ""))
+            if one.uri == MESSAGES_URI and len(said) == 1:
+                one.reply()
+            asked = json_value(one.request or "{}")
         except ValueError as error:
             raise unreadable_reply(cassette.name, key, error) from error
+        figures = {name: _last(said, fields) for name, fields in _SUMMARISED.items()}
+        named = _last([asked], ("model",)) if figures["model"] is None else figures["model"]
         yield CallSummary(
             key=key,
-            model=reply.model,
-            stop_reason=reply.stop_reason,
-            input_tokens=reply.input_tokens,
-            output_tokens=reply.output_tokens,
+            model=named or f"{one.method} {urlsplit(one.uri).path}",
+            stop_reason=figures["stop_reason"],
+            input_tokens=figures["input_tokens"],
+            output_tokens=figures["output_tokens"],
             request_bytes=len(one.request.encode()),
             response_bytes=len(one.response.encode()),
         )
+
+
+_SUMMARISED: Final = {
+    "model": ("model", "modelVersion"),
+    "stop_reason": ("stop_reason", "finish_reason", "finishReason"),
+    "input_tokens": ("input_tokens", "prompt_tokens", "promptTokenCount"),
+    "output_tokens": ("output_tokens", "completion_tokens", "candidatesTokenCount"),
+}
+"""What is told of a call → the fields of a reply that say it, in the APIs that people record."""
+
+
+def _last(value: Any, fields: tuple[str, ...]) -> Any:
+    """The last text or number under one of the fields; `None` where there is none."""
+    found = None
+    inner = value.items() if isinstance(value, dict) else enumerate(value)
+    for name, one in inner:
+        if isinstance(one, dict | list):
+            deeper = _last(one, fields)
+            found = found if deeper is None else deeper
+        elif name in fields and one is not None:
+            found = one
+    return found
 
 
 def _check_entry(folder: Path, entry: EpisodeEntry | RetestEntry) -> Iterator[Finding]:

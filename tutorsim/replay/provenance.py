@@ -3,6 +3,7 @@
 import importlib.metadata
 import platform
 from dataclasses import dataclass, field
+from datetime import UTC, datetime
 from typing import Final
 
 from tutorsim.records import Provenance
@@ -10,7 +11,7 @@ from tutorsim.replay.cassette_file import Cassette
 from tutorsim.replay.recorded_call import STANDIN_HEADER
 from tutorsim.vocabularies import ProvenanceKind
 
-__all__ = ["Witness", "package_versions", "relay_name"]
+__all__ = ["Witness", "package_versions", "relay_name", "today"]
 
 PACKAGES: Final = ("anthropic", "httpx2", "tutorsim", "vcrpy")
 API_NAME: Final = "Anthropic API"
@@ -127,3 +128,8 @@ def package_versions() -> dict[str, str]:
     """The versions that shape a recording: of Python, the client, the format and tutorsim."""
     found = {name: importlib.metadata.version(name) for name in PACKAGES}
     return dict(sorted({**found, "python": platform.python_version()}.items()))
+
+
+def today() -> str:
+    """The day in UTC, as an ISO date."""
+    return datetime.now(UTC).date().isoformat()

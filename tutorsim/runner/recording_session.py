@@ -10,7 +10,6 @@ import shutil
 from collections.abc import Iterator
 from contextlib import suppress
 from dataclasses import dataclass
-from datetime import UTC, datetime
 from itertools import chain
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, ClassVar
@@ -37,7 +36,7 @@ from tutorsim.replay import (
     write_atomic,
 )
 from tutorsim.replay.manifest import Digests
-from tutorsim.replay.provenance import relay_name
+from tutorsim.replay.provenance import relay_name, today
 from tutorsim.replay.recorded_call import cassette_name
 from tutorsim.replay.retest_folder import RetestManifest
 from tutorsim.runner.manifest_check import check_verdicts
@@ -55,7 +54,6 @@ __all__ = [
     "days_and_packages",
     "keep_study",
     "open_session",
-    "today",
 ]
 
 RETRIED = "retry_errors"
@@ -112,11 +110,6 @@ class Session(BaseSession):
     """What was finished before, when failed episodes are taken up again."""
     retried: bool = False
     """Whether failed episodes are taken up again, by this command or by an interrupted one."""
-
-
-def today() -> str:
-    """The day in UTC, as an ISO date."""
-    return datetime.now(UTC).date().isoformat()
 
 
 def days_and_packages(earlier: Manifest | RetestManifest | None) -> dict[str, Any]:

@@ -12,6 +12,7 @@ from pydantic import BaseModel, ConfigDict, ValidationError
 
 from tutorsim.errors import RecordingError, UsageError
 from tutorsim.replay import check_recordable, make_folder, write_atomic
+from tutorsim.replay.provenance import today
 from tutorsim.replay.retest_folder import (
     RETEST_SESSION_FILE,
     RetestManifest,
@@ -24,7 +25,6 @@ from tutorsim.runner.recording_session import (
     BaseSession,
     check_as_recorded,
     days_and_packages,
-    today,
 )
 
 __all__ = ["Held", "RetestSession", "held_retest", "open_retest_session"]

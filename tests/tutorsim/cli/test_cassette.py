@@ -1,17 +1,20 @@
 """`tutorsim cassette`: lists, shows and holds files against manifests, whatever is in them."""
 
 import json
+import re
 from pathlib import Path
 from typing import Any
 
 import orjson
 import pytest
 
+import tutorsim
 from tests.reference.replay_through_sdk import through_the_sdk
 from tutorsim.model import CALL_HEADER
 from tutorsim.replay import read_cassette
 from tutorsim.replay.cassette_file import write_cassette
 from tutorsim.replay.text_or_compressed import compressed
+from tutorsim.standin.server import StandIn
 
 CLAUDE = Path(__file__).parents[3] / "cassettes" / "claude"
 EPISODE = "sciq.ice.help_avoidant.simple"
@@ -225,3 +228,47 @@ def test_what_is_wrong_with_cassettes_of_one_s_own_is_named(own_panel: Path, she
         assert said.code == 1
         assert "release-note.json: " in said.err
         assert problem in said.err
+
+
+@pytest.mark.loopback
+def test_cassettes_of_other_apis_are_shown_and_told_by_age(
+    tmp_path: Path, shell: Any, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A count of tokens, a chat completion, the same as a stream; the first on an earlier day."""
+    asked = {"model": "m", "messages": [{"role": "user", "content": "Hello?"}]}
+    folder = tmp_path / "cassettes"
+    cassette = folder / "c.json"
+    chat = "/v1/chat/completions"
+    with StandIn() as server:
+        for day in ("2020-02-01", "2020-03-01"):
+            monkeypatch.setattr("tutorsim.replay.client_session.today", lambda day=day: day)
+            with tutorsim.recorded_http(cassette, mode="new") as http:
+                http.post(f"{server.url}/v1/messages/count_tokens", json=asked)
+                http.post(server.url + chat, json=asked)
+                if day == "2020-03-01":
+                    http.post(server.url + chat, json={**asked, "stream": True})
+    shown = json.loads(shell("cassette", "show", cassette, "--json").out)
+    assert [(one["model"], one["stop_reason"], one["output_tokens"]) for one in shown] == [
+        ("m", None, None),
+        ("m", "stop", 17),
+        ("m", "stop", None),
+    ]
+    assert {one["input_tokens"] for one in shown} == {2, None}
+    assert len(shell("cassette", "show", cassette).out.splitlines()) == 5
+    keys = [one["key"] for one in shown]
+    assert "[DONE]" in shell("cassette", "show", folder, "c", "--call", keys[2]).out
+    streamed = json.loads(shell("cassette", "show", folder, "c", "--call", keys[2], "--json").out)
+    assert "".join(
+        one["choices"][0]["delta"].get("content", "") for one in streamed["response"]
+    ).startswith("I play")
+    assert shell("cassette", "verify", folder).code == 0
+    monkeypatch.setattr("tutorsim.cli.cassette.today", lambda: "2020-04-01")
+    for age, code in (("60d", 0), ("59d", 1), ("soon", 2)):
+        said = shell("cassette", "verify", folder, "--max-age", age)
+        assert said.code == code
+        assert ("c.json: it was recorded on 2020-02-01" in said.err) == (code == 1)
+    assert shell("cassette", "verify", CLAUDE, "--max-age", "99999d").code == 0
+    aged = cassette.read_text()
+    cassette.write_text(re.sub(r',\s*"recorded": \{[^}]*\}', "", aged))
+    assert cassette.read_text() != aged
+    assert "it does not say its age" in shell("cassette", "verify", folder, "--max-age", "9d").err

@@ -8,18 +8,19 @@ marker on a test: `@pytest.mark.tutorsim("cassettes/pilot", episode="sciq.tides.
 * `recorded`: for a program that is no study of ours, a client of the SDK bound to one cassette,
   not entered yet (`tutorsim.recorded`). The cassette is the marker's file, or
   `cassettes/TESTFILE.TEST.json` beside the test. `pytest --tutorsim-record once` records it.
+* `recorded_http`: the same for any other SDK, an HTTP client (`tutorsim.recorded_http`).
 
-No socket can be opened while a recording is replayed; with `recorded`, during the whole test.
+No socket can be opened while a recording is replayed; with the last two, during the whole test.
 """
 
 import hashlib
 import re
 import socket
-from collections.abc import Iterator, Mapping
-from contextlib import contextmanager
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import contextmanager, nullcontext
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, NoReturn
+from typing import TYPE_CHECKING, Any, NoReturn, TypeVar
 
 import pytest
 
@@ -27,9 +28,11 @@ from tutorsim.errors import TutorsimError
 
 if TYPE_CHECKING:
     from tutorsim.records import EpisodeLine, RunRecord
-    from tutorsim.replay.cassette_client import Recorded
+    from tutorsim.replay.cassette_client import BoundCassette, Recorded, RecordedHttp
 
-__all__ = ["ReplayedStudy", "recorded", "replayed_episode", "replayed_study"]
+__all__ = ["ReplayedStudy", "recorded", "recorded_http", "replayed_episode", "replayed_study"]
+
+B = TypeVar("B", bound="BoundCassette[Any, Any]")
 
 
 @dataclass(frozen=True)
@@ -50,7 +53,8 @@ def pytest_addoption(parser: pytest.Parser) -> None:
     parser.getgroup("tutorsim").addoption(
         "--tutorsim-record",
         metavar="MODE",
-        help="Record mode of the fixture `recorded`: none (as without the option), once, new, all.",
+        help="Record mode of the fixtures `recorded` and `recorded_http`: none (as without the "
+        "option), once, new, all.",
     )
 
 
@@ -86,17 +90,30 @@ def replayed_episode(request: pytest.FixtureRequest) -> Any:
 @pytest.fixture
 def recorded(request: pytest.FixtureRequest) -> "Iterator[Recorded]":
     """A client of the SDK bound to the test's cassette; enter it with `with` or `async with`."""
-    from tutorsim.replay.cassette_client import record_mode
     from tutorsim.replay.cassette_client import recorded as bound
+
+    with _bound(bound, request) as found:
+        yield found
+
+
+@pytest.fixture
+def recorded_http(request: pytest.FixtureRequest) -> "Iterator[RecordedHttp]":
+    """An HTTP client bound to the test's cassette; enter it with `with` or `async with`."""
+    from tutorsim.replay.cassette_client import recorded_http as bound
+
+    with _bound(bound, request) as found:
+        yield found
+
+
+@contextmanager
+def _bound(bound: "Callable[..., B]", request: pytest.FixtureRequest) -> "Iterator[B]":
+    """What is bound to the test's cassette; without sockets while it plays."""
+    from tutorsim.replay.cassette_client import record_mode
 
     wanted = request.config.getoption("--tutorsim-record")
     with _told_briefly():
-        mode = record_mode(wanted) if wanted else None
-        found = bound(_cassette_of(request), mode=mode)
-    if not found.replays:
-        yield found
-        return
-    with _no_sockets():
+        found = bound(_cassette_of(request), mode=record_mode(wanted) if wanted else None)
+    with _no_sockets() if found.replays else nullcontext():
         yield found
 
 

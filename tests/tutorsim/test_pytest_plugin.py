@@ -87,6 +87,7 @@ def test_without_a_recording_named_the_fixture_says_how_to_name_one(
 
 
 OWN_PANEL = """
+import os
 import socket
 import pytest
 
@@ -108,6 +109,15 @@ def test_named_by_the_marker(recorded):
     if recorded.mode == "none":
         with pytest.raises(AssertionError, match="tried to open a connection"):
             socket.create_connection(("127.0.0.1", 9))
+
+def test_of_another_sdk(recorded_http):
+    asked = {"model": "m", "messages": [{"role": "user", "content": "three"}]}
+    with recorded_http as http:
+        url = os.environ["ANTHROPIC_BASE_URL"] + "/v1/chat/completions"
+        assert http.post(url, json=asked).json()["choices"]
+    if recorded_http.mode == "none":
+        with pytest.raises(AssertionError, match="tried to open a connection"):
+            socket.create_connection(("127.0.0.1", 9))
 """
 
 
@@ -120,23 +130,25 @@ def test_an_own_panel_is_recorded_once_and_then_tested_offline(
 
     for name in ("CI", "TUTORSIM_RECORD"):
         monkeypatch.delenv(name, raising=False)
+    monkeypatch.setenv("ANTHROPIC_BASE_URL", "http://127.0.0.1:9")
     pytester.makepyfile(test_panel=OWN_PANEL)
     run = ("-p", "no:cacheprovider", "--strict-markers", "-q")
     without = pytester.runpytest_subprocess(*run)
-    without.assert_outcomes(failed=2)
+    without.assert_outcomes(failed=3)
     without.stdout.fnmatch_lines(["*the recording has no cassette*"])
     with StandIn(seed=1) as server:
         monkeypatch.setenv("ANTHROPIC_BASE_URL", server.url)
         monkeypatch.setenv("ANTHROPIC_API_KEY", "unused")
-        pytester.runpytest_subprocess(*run, "--tutorsim-record", "once").assert_outcomes(passed=2)
+        pytester.runpytest_subprocess(*run, "--tutorsim-record", "once").assert_outcomes(passed=3)
         asked = server.requests
     made = {str(p.relative_to(pytester.path)) for p in pytester.path.rglob("*.json")}
     assert made == {
         "cassettes/test_panel.test_named_after_the_test-a_20b.json",
+        "cassettes/test_panel.test_of_another_sdk.json",
         "kept/by-marker.json",
     }
     monkeypatch.delenv("ANTHROPIC_API_KEY")
-    pytester.runpytest_subprocess(*run).assert_outcomes(passed=2)
-    assert asked == 2
+    pytester.runpytest_subprocess(*run).assert_outcomes(passed=3)
+    assert asked == 3
     refused = pytester.runpytest_subprocess(*run, "--tutorsim-record", "always")
     refused.stdout.fnmatch_lines(["*There is no record mode 'always'*"])

@@ -29,7 +29,7 @@ class ImportResult(NamedTuple):
 
     episodes: int
     skipped: tuple[LogError, ...]
-    """Why files were left out, in their order."""
+    """Why files, and episodes in files, were left out, in their order."""
     notes: dict[str, int]
     """Known fault of the program → episodes that show it."""
 
@@ -58,7 +58,7 @@ def import_logs(
 ) -> ImportResult:
     """Write the episodes of logs into a run folder.
 
-    A file is taken whole or not at all.
+    A file that is no log is left out whole, and a garbled episode alone.
 
     Args:
         system: Whose runs they become.
@@ -88,19 +88,27 @@ def import_logs(
                 skipped.append(error)
                 continue
             for one in found:
+                if isinstance(one, LogError):
+                    skipped.append(one)
+                    continue
                 gathering.add(one)
                 log.add(to_line(one.record), one.record.episode_id, 0.0)
         if log.count == 0:
-            raise (
-                skipped[0]
-                if skipped
-                else LogError(
-                    "No log was named.", hint="Name files of logs, or a folder that holds them."
-                )
-            )
+            raise _nothing_read(skipped)
         head = gathering.head(system, form, folder.resolve().name, digest)
         log.finish(head.model_copy(update={"episodes_sha256": log.sha256}), {})
     return ImportResult(log.count, tuple(skipped), dict(gathering.notes))
+
+
+def _nothing_read(skipped: list[LogError]) -> LogError:
+    if not skipped:
+        return LogError(
+            "No log was named.", hint="Name files of logs, or a folder that holds them."
+        )
+    if len(skipped) == 1:
+        return skipped[0]
+    reasons = "\n".join(f"- {error.what} {error.why}" for error in skipped)
+    return LogError("No log could be read.", why=reasons, hint=skipped[0].hint)
 
 
 class _Gathering:

@@ -17,7 +17,7 @@ from typing import Any, ClassVar, Final, NamedTuple, Self
 
 from tutorsim.catalog import BaseCatalog, overlaid
 from tutorsim.catalog.wordings_kept_with_recording import WordingNames, Wordings
-from tutorsim.errors import UsageError
+from tutorsim.errors import LogError, UsageError
 from tutorsim.mechanisms.call_log import CallLog
 from tutorsim.mechanisms.flow import Flow
 from tutorsim.mechanisms.retest_prompts import AskedTogether, BallotReading, votes_again
@@ -348,9 +348,9 @@ class LogFormat(NamedTuple):
 
     program: str
     """The program's name."""
-    read: Callable[[Path, Callable[[str], int]], Iterator[Imported]]
+    read: Callable[[Path, Callable[[str], int]], Iterator[Imported | LogError]]
     """From a file, and from an episode's name without repeat to the number of the repeat, to the
-    episodes in it; raises `LogError` for a file that is no such log."""
+    episodes in it, and to why one is left out; raises `LogError` for a file that is no such log."""
     voting: VotingSettings | None = None
     """What a recount needs to know of the votes; `None` where nobody votes."""
 

@@ -8,15 +8,15 @@ different answers are the candidates. Nothing is guessed: what a ranking repeats
 leaves out is told, and what it leaves out stays open.
 """
 
+import json
 import re
+from collections import Counter
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from fractions import Fraction
 from itertools import pairwise
 from pathlib import Path
 from typing import Any, Final, NamedTuple
-
-import orjson
 
 from tutorsim.errors import LogError
 from tutorsim.named_files import read_named
@@ -38,22 +38,38 @@ UNKNOWN: Final = "a ranking names a label that no answer has; it is left out"
 LEFT_OUT: Final = "a ranking leaves answers out; they stand below, in an order that is not known"
 EMPTY: Final = "a ranking is empty or cannot be read; its voter abstains"
 NO_ANSWER: Final = "a member gave no answer that can be read; it abstains"
-FAILED: Final = "a member failed; it is no voter"
+FAILED: Final = "a member gave no answer; it is no candidate"
+NO_VOTE: Final = "a member failed to rank; it is no voter"
+NO_LABEL: Final = "an answer has no label, so that no ranking can name it; it is no candidate"
 CONTRADICTED: Final = "scores contradict the ranking beside them; the ranking counts"
+BAD_SCORES: Final = "scores are no whole numbers; they are left out"
+OTHER_TEXT: Final = "a text ends in another ranking than its parsed form; the parsed form counts"
 
-_FINAL: Final = re.compile(r"FINAL ANSWER\s*:?(.*)", re.IGNORECASE)
+_FINAL: Final = re.compile(r"FINAL ANSWER[ \t*_]*(?:is)?[ \t*_]*:(.*)", re.IGNORECASE)
 _MARKS: Final = " \t\r\n*_`\"'“”‘’()[]{}.,;:!\\$"
 _BOXED: Final = re.compile(r"\\boxed\{([^{}]*)\}")
 _CLOSING: Final = re.compile(r"\[/[A-Z]+\]")
-_NUMBER: Final = re.compile(r"[-+−]?(?:\d{1,3}(?:,\d{3})+|\d+)(?:\.\d+)?")
-_PLACE: Final = re.compile(r"^\s*\d+[.)]\s*(?:\*\*)?\s*(?:Response\s+)?([A-Z])\b", re.MULTILINE)
-_LABEL: Final = re.compile(r"(?:Response\s+)?([A-Z])", re.IGNORECASE)
+_ONE_NUMBER: Final = re.compile(
+    r"(?:[a-z]\s*=\s*)?[$€£]?\s*([-+−]?(?:\d{1,3}(?:,\d{3})+|\d+)(?:\.\d+)?)\s*%?(?:\s+[a-z]+)*",
+    re.IGNORECASE | re.ASCII,
+)
+_DIGITS: Final = 300
+"""A longer number is compared as a text."""
+_CHOICE: Final = re.compile(r"([A-J])[).:]\s.*", re.IGNORECASE | re.DOTALL)
+_FLAGS: Final = re.IGNORECASE | re.MULTILINE | re.ASCII
+_RANKED: Final = re.compile("FINAL RANKING", _FLAGS)
+_PLACE: Final = re.compile(
+    r"^[ \t*_]*(\d{1,3})[.)][ \t*_]*"
+    r"(?:Response[ \t]+([A-Z]|\d{1,3})\b|([A-Z])(?=[ \t*_\r]*(?:$|[:,;(–—]|- )))",
+    _FLAGS,
+)
+_LABEL: Final = re.compile(r"(?:Response\s+)?([A-Z]|\d{1,3})", _FLAGS)
 
 Namer = Callable[[str], int]
 
 
-def read_council(path: Path, repeat_of: Namer) -> Iterator[Imported]:
-    """The votes of a file, each with what it leaves open or garbles.
+def read_council(path: Path, repeat_of: Namer) -> Iterator[Imported | LogError]:
+    """The votes of a file, each with what it leaves open or garbles, or why it is left out.
 
     Args:
         path: A JSON file of a conversation, or of trials.
@@ -65,19 +81,22 @@ def read_council(path: Path, repeat_of: Namer) -> Iterator[Imported]:
     if path.suffix.lower() != ".json":
         raise _foreign(path, "It is no JSON file.")
     try:
-        value = orjson.loads(read_named(path))
-    except (OSError, orjson.JSONDecodeError) as error:
+        text = read_named(path).decode("utf-8-sig")
+        votes = list(_votes(json.loads(text, object_pairs_hook=_no_key_twice)))
+    except (OSError, ValueError, RecursionError) as error:
         raise _foreign(path, str(error)) from error
-    found = 0
-    for number, (vote, question) in enumerate(_votes(value), start=1):
+    if not votes:
+        raise _foreign(path, "Nothing in it has the answers of several members (`stage1`).")
+    for number, (vote, question) in enumerate(votes, start=1):
         try:
             read = _trial(vote) if "stage1_responses" in vote else _message(vote, question)
             yield _imported(read, path, number, repeat_of)
-        except (KeyError, TypeError, ValueError, AttributeError) as error:
-            raise _foreign(path, f"Vote {number} lacks or garbles {error}.") from error
-        found += 1
-    if not found:
-        raise _foreign(path, "Nothing in it has the answers of several members (`stage1`).")
+        except ValueError as error:
+            yield LogError(
+                f"Vote {number} of {path} is left out.",
+                why=f"{error}.",
+                hint="Mend it, or go on without it: the other votes of the file are read.",
+            )
 
 
 def _foreign(path: Path, why: str) -> LogError:
@@ -88,12 +107,21 @@ def _foreign(path: Path, why: str) -> LogError:
     )
 
 
-def _votes(value: Any, asked: str = "") -> Iterator[tuple[Mapping[str, Any], str]]:
+def _no_key_twice(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
+    """An object of JSON; one that has a key twice does not say which value is meant."""
+    found = dict(pairs)
+    if len(found) < len(pairs):
+        twice = next(key for key, times in Counter(k for k, _ in pairs).items() if times > 1)
+        raise ValueError(f"An object in it has the key {twice!r} twice.")
+    return found
+
+
+def _votes(value: Any, asked: Any = None) -> Iterator[tuple[Mapping[str, Any], Any]]:
     """Every vote in a file, in order, with the question before it; forks wrap them differently."""
     if isinstance(value, list):
         for one in value:
             if isinstance(one, dict) and one.get("role") == "user":
-                asked = str(one.get("content") or "")
+                asked = one.get("content")
             yield from _votes(one, asked)
     elif isinstance(value, dict):
         if "stage1" in value or "stage1_responses" in value:
@@ -104,15 +132,65 @@ def _votes(value: Any, asked: str = "") -> Iterator[tuple[Mapping[str, Any], str
                 yield from _votes(one, asked)
 
 
+# --- Values as a file has them --------------------------------------------------------------------
+
+
+def _text(value: Any, of: str) -> str:
+    """A text, a number, or a list of parts of a text, as text; empty for `null`."""
+    if isinstance(value, list) and all(isinstance(one, Mapping) for one in value):
+        return "\n".join(_text(one.get("text", ()), of) for one in value)
+    if isinstance(value, bool) or not isinstance(value, str | int | float | None):
+        raise ValueError(f"{of} is no text: {_shown(value)}")
+    text = "" if value is None else str(value)
+    return text if text.isascii() else text.encode("utf-16", "replace").decode("utf-16")
+
+
+def _name(value: Any, of: str) -> str:
+    name = _text(value, f"A model's name in {of}")
+    if not name.strip():
+        raise ValueError(f"{of} has an entry that names no model")
+    return name
+
+
+def _object(value: Any, of: str) -> Mapping[str, Any]:
+    """An object, empty for `null`."""
+    if value is not None and not isinstance(value, Mapping):
+        raise ValueError(f"{of} is no object: {_shown(value)}")
+    return value or {}
+
+
+def _listed(value: Any, of: str) -> dict[str, Mapping[str, Any]]:
+    """Member → its entry in a list of objects."""
+    if not isinstance(value, list | None):
+        raise ValueError(f"{of} is no list: {_shown(value)}")
+    entries = [_object(one, f"An entry of {of}") for one in value or ()]
+    names = [_name(one.get("model"), of) for one in entries]
+    twice = [name for name, times in Counter(names).items() if times > 1]
+    if twice:
+        raise ValueError(f"{of} has {_shown(twice[0])} twice, so which of the two is meant is open")
+    return dict(zip(names, entries, strict=True))
+
+
+def _shown(value: Any) -> str:
+    text = repr(value)
+    return text if len(text) <= 60 else f"{text[:57]}..."
+
+
 # --- What a vote holds, whatever its form ---------------------------------------------------------
 
 
 class _Ranking(NamedTuple):
-    """What one member says of the answers: labels, best first, and scores where it gave some."""
+    """What one member says of the answers."""
 
-    labels: tuple[str, ...]
-    text: str
-    scores: Mapping[str, float]
+    order: tuple[str, ...]
+    """Labels or members, best first."""
+    text: str = ""
+    text_order: tuple[str, ...] = ()
+    """The order that the text ends in, if it differs in form from `order`; else empty."""
+    scores: Mapping[str, Any] = {}
+    """Label or member → score."""
+    labels: Mapping[str, str] = {}
+    """Label → member, if this voter saw labels of its own; else empty."""
 
 
 @dataclass
@@ -124,7 +202,7 @@ class _Vote:
     structure: str
     rankings: dict[str, _Ranking] | None = None
     """Voter → ranking; `None` where nobody ranked."""
-    labels: dict[str, str] = field(default_factory=dict)
+    labels: Mapping[str, str] = field(default_factory=dict)
     """Label → member, in the order shown."""
     revised: dict[str, str] = field(default_factory=dict)
     """Member → what it said after a deliberation."""
@@ -137,98 +215,161 @@ class _Vote:
     benchmark: str = "council"
     task: str = ""
     question: str = ""
+    scored: list[BallotRecord] = field(default_factory=list)
+    """Scores beside rankings, as ballots of those who gave them."""
     notes: list[str] = field(default_factory=list)
+
+    def rank(self, entries: Any, members: Sequence[str], maps: Sequence[Any], of: str) -> None:
+        """Take the rankings and the labels that they are in.
+
+        Args:
+            entries: Voter → ranking, or a list of objects that name their voter.
+            members: Who was asked, in order; labels follow it if no map states them.
+            maps: Label → member, wherever the file has such a map.
+            of: What the file calls the rankings.
+        """
+        stated = [_label_map(one) for one in maps if one]
+        if any(one != stated[0] for one in stated):
+            raise ValueError("Two maps of labels differ, so whose answer a label is is open")
+        by_voter = _listed(entries, of) if not isinstance(entries, Mapping) else entries
+        outsider = [name for name in by_voter if name not in members]
+        if outsider and by_voter is entries:
+            raise ValueError(f"{of} is by member, and {_shown(outsider[0])} is none")
+        read = {_text(voter, of): _ranking(one) for voter, one in by_voter.items()}
+        self.rankings = {voter: one for voter, one in read.items() if one is not None}
+        self.notes += [NO_VOTE] * (len(read) - len(self.rankings))
+        answered = [member in self.responses for member in members]
+        if stated:
+            self.labels = stated[0]
+        elif not any(one.labels for one in self.rankings.values()):
+            if any(later > earlier for earlier, later in pairwise(answered)):
+                raise ValueError("No map of labels, and a member failed before one that answered")
+            self.labels = {chr(ord("A") + at): member for at, member in enumerate(self.responses)}
+
+    def member(self, named: str, labels: Mapping[str, str]) -> str | None:
+        """Whose answer a label, or a member's own name, stands for; `None` for nobody's."""
+        whose = labels.get(_label(named), named)
+        return whose if whose in self.responses else None
 
 
 def _trial(trial: Mapping[str, Any]) -> _Vote:
-    said = {str(model): _text(text) for model, text in trial["stage1_responses"].items()}
-    data, end = trial.get("stage2_data") or {}, trial.get("stage3_data") or {}
-    words = re.findall(r"[a-z]+", str(trial.get("structure") or "").lower())
+    responses = _object(trial["stage1_responses"], "`stage1_responses`")
+    said = {_name(m, "`stage1_responses`"): _answer(one) for m, one in responses.items()}
+    data = _object(trial.get("stage2_data"), "`stage2_data`")
+    end = _object(trial.get("stage3_data"), "`stage3_data`")
+    words = re.findall(r"[a-z]+", _text(trial.get("structure"), "`structure`").lower())
+    right = trial.get("is_correct")
+    if not isinstance(right, bool | None):
+        raise ValueError(f"`is_correct` is neither true nor false: {_shown(right)}")
+    benchmark = _text(trial.get("benchmark"), "`benchmark`").lower()
     vote = _Vote(
         responses={model: text for model, text in said.items() if text},
         structure="-".join(word for word in words if word != "independent") or "council",
-        reply=_text(end.get("synthesis") or trial.get("final_answer")) or None,
-        expected=None if trial.get("expected") is None else str(trial["expected"]),
-        right=trial.get("is_correct"),
-        benchmark=safe_id(str(trial.get("benchmark") or "council").lower()),
-        task=str(trial.get("question_id") or ""),
+        reply=_text(end.get("synthesis") or trial.get("final_answer"), "The reply") or None,
+        expected=_text(trial.get("expected"), "`expected`") or None,
+        right=right,
+        benchmark=safe_id(benchmark or "council"),
+        task=_text(trial.get("question_id"), "`question_id`"),
     )
     vote.notes += [FAILED] * (len(said) - len(vote.responses))
     if "rankings" in data:
-        vote.labels = _label_map(data.get("label_to_model"), list(said))
-        vote.rankings = {
-            str(model): _Ranking(_labels_of(order), "", {})
-            for model, order in data["rankings"].items()
-        }
+        vote.rank(data["rankings"], list(said), [data.get("label_to_model")], "`rankings`")
     if "deliberation_responses" in data:
-        vote.revised = {str(m): _text(text) for m, text in data["deliberation_responses"].items()}
+        later = _object(data["deliberation_responses"], "`deliberation_responses`")
+        vote.revised = {model: _answer(one) for model, one in later.items()}
     if "extracted_answers" in data:
-        answers = data["extracted_answers"]
-        vote.extracted = {str(m): _bare(_text(text)) or None for m, text in answers.items()}
+        answers = _object(data["extracted_answers"], "`extracted_answers`")
+        vote.extracted = {m: _bare(_text(one, "An answer")) or None for m, one in answers.items()}
     return vote
 
 
-def _message(message: Mapping[str, Any], question: str) -> _Vote:
-    first = [one for one in message["stage1"] or () if isinstance(one, Mapping)]
-    said = {str(one["model"]): _text(one.get("response") or one.get("content")) for one in first}
+def _message(message: Mapping[str, Any], question: Any) -> _Vote:
+    said = {model: _answer(one) for model, one in _listed(message["stage1"], "`stage1`").items()}
     last = message.get("stage3")
     last = last if isinstance(last, Mapping) else {"response": last}
-    meta = message.get("metadata") or message.get("meta") or {}
+    reply = _answer(last)
     vote = _Vote(
         responses={model: text for model, text in said.items() if text},
-        structure="rank-synthesize" if last.get("response") else "rank",
-        reply=_text(last.get("response") or last.get("content")) or None,
-        chairman=str(last["model"]) if last.get("model") else None,
-        question=question,
+        structure="rank-synthesize" if reply else "rank",
+        reply=reply or None,
+        chairman=_text(last.get("model"), "The chairman's name") or None,
+        question=_text(question, "The question"),
     )
     vote.notes += [FAILED] * (len(said) - len(vote.responses))
     ranked = message.get("stage2")
+    holders = [message, *(_object(message.get(key), f"`{key}`") for key in ("metadata", "meta"))]
+    if isinstance(ranked, Mapping) and "rankings" in ranked:
+        holders.append(ranked)
+        ranked = ranked["rankings"]
     if ranked is not None:
-        answering = [model for model, text in said.items() if text]
-        shown = meta.get("label_to_model") or message.get("label_to_model")
-        vote.labels = _label_map(shown, answering)
-        vote.rankings = {str(one["model"]): _ranking(one) for one in ranked}
+        vote.rank(ranked, list(said), [one.get("label_to_model") for one in holders], "`stage2`")
     return vote
 
 
-def _ranking(one: Mapping[str, Any]) -> _Ranking:
-    """A member's ranking: the parsed one, or the numbered list that its text ends in."""
-    parsed, text = one.get("parsed_ranking"), _text(one.get("ranking") or one.get("text"))
-    scores: Mapping[str, Any] = {}
+def _answer(said: Any) -> str:
+    """What a member said: a text, or an object that has it; empty if the member failed."""
+    if isinstance(said, Mapping):
+        said = None if said.get("error") else said.get("response") or said.get("content")
+    return _text(said, "An answer")
+
+
+def _ranking(said: Any) -> _Ranking | None:
+    """A member's ranking: the parsed one, or the numbered list that its text ends in.
+
+    `None` if the member failed.
+    """
+    if said is None or (isinstance(said, Mapping) and said.get("error")):
+        return None
+    one = said if isinstance(said, Mapping) else {"parsed_ranking": said}
+    parsed, text = one.get("parsed_ranking"), one.get("ranking") or one.get("text")
+    if parsed is None and isinstance(text, list | Mapping):
+        parsed, text = text, None
+    text = _text(text, "A ranking's text")
+    scores: Any = {}
     if isinstance(parsed, Mapping):
         scores, parsed = parsed.get("scores") or {}, parsed.get("ranking")
+    listed = _order_of(text)
     if parsed is None:
-        _, head, end = text.upper().rpartition("FINAL RANKING")
-        parsed = _PLACE.findall(text[len(text) - len(end) :]) if head else []
-    numbers = {_label(label): float(number) for label, number in scores.items()}
-    return _Ranking(_labels_of(parsed), text, numbers)
+        parsed, listed = listed, ()
+    order = parsed if isinstance(parsed, Sequence) and not isinstance(parsed, str) else ()
+    labels = _label_map(one.get("label_to_model") or {})
+    named = tuple(map(_written, order))
+    return _Ranking(
+        named, text, listed, scores if isinstance(scores, Mapping) else {"": ""}, labels
+    )
 
 
-def _labels_of(order: Any) -> tuple[str, ...]:
-    if not isinstance(order, Sequence) or isinstance(order, str):
-        raise ValueError(f"a ranking that is no list: {order!r:.40}")
-    return tuple(map(_label, order))
+def _order_of(text: str) -> tuple[str, ...]:
+    """The list numbered 1, 2, 3, … under the last FINAL RANKING of a text; empty without one."""
+    heads = list(_RANKED.finditer(text))
+    places = _PLACE.findall(text, heads[-1].end()) if heads else []
+    in_order = [int(number) for number, _, _ in places] == list(range(1, len(places) + 1))
+    return tuple(label or letter for _, label, letter in places) if in_order else ()
 
 
-def _label(text: Any) -> str:
-    """`Response C` and `C` are one label; anything else stays what it is."""
-    bare = str(text).strip()
-    found = _LABEL.fullmatch(bare)
-    return found[1].upper() if found else bare
+def _written(label: Any) -> str:
+    """A label as a file writes it; empty for what can be none."""
+    whole = isinstance(label, str | int) and not isinstance(label, bool)
+    return str(label).strip() if whole else ""
 
 
-def _label_map(stated: Any, members: Sequence[str]) -> dict[str, str]:
-    """Label → member: as stated, or by the order of the first answers."""
-    if not stated:
-        return {chr(ord("A") + place): member for place, member in enumerate(members)}
-    return {
-        _label(label): str(one["model"] if isinstance(one, Mapping) else one)
-        for label, one in stated.items()
-    }
+def _label(text: str) -> str:
+    """`Response C`, `C` and `c` are one label; anything else stays what it is."""
+    found = _LABEL.fullmatch(text)
+    return found[1].upper() if found else text
 
 
-def _text(value: Any) -> str:
-    return "" if value is None else str(value)
+def _label_map(stated: Any) -> dict[str, str]:
+    """Label → member, as stated."""
+    entries = _object(stated, "`label_to_model`").items()
+    pairs = [
+        (_label(label.strip()), _name(one.get("model") if isinstance(one, Mapping) else one, "it"))
+        for label, one in entries
+    ]
+    found = dict(pairs)
+    if len(found) < len(pairs) or len(set(found.values())) < len(pairs):
+        raise ValueError("`label_to_model` has a label or a member twice")
+    return found
 
 
 # --- Answers --------------------------------------------------------------------------------------
@@ -246,11 +387,15 @@ def _bare(text: str) -> str:
 
 
 def _value(answer: str) -> Fraction | str:
-    """What two answers are compared by: a number as a number, a letter or text as it reads."""
-    numbers = _NUMBER.findall(answer)
-    if len(numbers) == 1 and not re.fullmatch(r"[A-Ja-j]", answer):
-        return Fraction(numbers[0].replace(",", "").replace("−", "-"))
-    return " ".join(answer.casefold().split())
+    """What two answers are compared by: a number as a number, a letter or text as it reads.
+
+    `$70,000` and `70000 dollars` are one number; `2x`, `√2` and `2 + i` are texts.
+    """
+    number = _ONE_NUMBER.fullmatch(answer)
+    if number and len(number[1]) <= _DIGITS:
+        return Fraction(number[1].replace(",", "").replace("−", "-"))
+    letter = _CHOICE.fullmatch(answer)
+    return letter[1].casefold() if letter else " ".join(answer.casefold().split())
 
 
 def _classes(answers: Mapping[str, str]) -> dict[str, str]:
@@ -264,7 +409,7 @@ def _classes(answers: Mapping[str, str]) -> dict[str, str]:
 
 def _imported(vote: _Vote, path: Path, number: int, repeat_of: Namer) -> Imported:
     if len(vote.responses) < 2:
-        raise ValueError("answers of two members")
+        raise ValueError("Fewer than two members answered, so that there is nothing to vote on")
     place = f"{safe_id(path.stem)}-{number}"
     name = ".".join((vote.benchmark, place, "council", vote.structure))
     repeat = repeat_of(name)
@@ -284,6 +429,7 @@ def _imported(vote: _Vote, path: Path, number: int, repeat_of: Namer) -> Importe
         answers=answers,
         candidates=candidates,
         ballots_final=ballots,
+        ballots_as={"score": tuple(vote.scored)} if vote.scored else {},
     )
     council = CouncilVote(
         structure=vote.structure,
@@ -298,7 +444,7 @@ def _imported(vote: _Vote, path: Path, number: int, repeat_of: Namer) -> Importe
     record = DebateRecord(
         episode_id=name if repeat == 1 else f"{name}.r{repeat:02d}",
         benchmark=vote.benchmark,
-        task_id=vote.task or place,
+        task_id=vote.task or (place if repeat == 1 else f"{place}.r{repeat:02d}"),
         variant="council",
         condition=vote.structure,
         repeat=repeat,
@@ -351,9 +497,12 @@ def _ballots(
 ) -> tuple[tuple[BallotRecord, ...], tuple[str, ...]]:
     """The ballots, and whom they are about."""
     if vote.rankings is not None:
-        candidates = tuple(m for m in dict.fromkeys(vote.labels.values()) if m in members)
+        maps = (vote.labels, *(one.labels for one in vote.rankings.values()))
+        shown = dict.fromkeys(member for labels in maps for member in labels.values())
+        candidates = tuple(member for member in shown if member in members)
+        vote.notes += [NO_LABEL] * (len(members) - len(candidates))
         if len(candidates) < 2:
-            raise ValueError("labels of two answers")
+            raise ValueError("Fewer than two answers have a label")
         ranked = vote.rankings.items()
         return tuple(_ranked(vote, voter, one, candidates) for voter, one in ranked), candidates
     if vote.extracted is not None:
@@ -368,31 +517,41 @@ def _ballots(
 
 
 def _ranked(vote: _Vote, voter: str, ranking: _Ranking, candidates: Sequence[str]) -> BallotRecord:
-    order = []
-    for label in ranking.labels:
-        member = vote.labels.get(label)
-        if member not in candidates:
-            vote.notes.append(UNKNOWN)
-        elif member in order:
-            vote.notes.append(REPEATED)
-        else:
-            order.append(member)
-    if not order:
-        vote.notes.append(EMPTY)
-    elif len(order) < len(candidates):
-        vote.notes.append(LEFT_OUT)
-    scored = [ranking.scores[label] for label in ranking.labels if label in ranking.scores]
-    if any(later > earlier for earlier, later in pairwise(scored)):
-        vote.notes.append(CONTRADICTED)
-    shown = {label: member for label, member in vote.labels.items() if member in candidates}
-    return _ballot(voter, "ranked", tuple(order) or None, candidates, shown, ranking.text)
+    labels = ranking.labels or vote.labels
+    named = [vote.member(one, labels) for one in ranking.order]
+    known = [member for member in named if member in candidates]
+    order = tuple(dict.fromkeys(known))
+    faults = {
+        UNKNOWN: len(known) < len(named),
+        REPEATED: len(order) < len(known),
+        EMPTY: not order,
+        LEFT_OUT: 0 < len(order) < len(candidates),
+        OTHER_TEXT: bool(ranking.text_order)
+        and [vote.member(one, labels) for one in ranking.text_order] != named,
+    }
+    given = {vote.member(name, labels): _whole(one) for name, one in ranking.scores.items()}
+    scores = {member: n for member, n in given.items() if member in candidates and n is not None}
+    if None in given.values():
+        faults[BAD_SCORES], scores = True, {}
+    scored = [scores[member] for member in order if member in scores]
+    faults[CONTRADICTED] = any(later > earlier for earlier, later in pairwise(scored))
+    vote.notes += [note for note, shown in faults.items() if shown]
+    shown = {label: member for label, member in labels.items() if member in candidates}
+    if scores:
+        vote.scored.append(_ballot(voter, "score", scores, candidates, shown, ranking.text))
+    return _ballot(voter, "ranked", order or None, candidates, shown, ranking.text)
+
+
+def _whole(score: Any) -> int | None:
+    number = isinstance(score, int | float) and not isinstance(score, bool)
+    return int(score) if number and score == score // 1 else None
 
 
 def _ballot(
     voter: str, protocol: Any, choice: Any, candidates: Sequence[str], labels: Any, raw: str
 ) -> BallotRecord:
     mass = masses_of(choice, candidates, protocol=protocol)
-    if protocol == "ranked" and choice is not None:
+    if protocol != "simple" and choice is not None:
         mass = {member: mass[member] for member in choice}
     return BallotRecord(
         voter=voter,

@@ -34,6 +34,8 @@ from tutorsim.vocabularies import CUMULATIVE_BUDGET
 Rows = Iterator[Row]
 _RULE: Final = {"members": "mean_position", "answers": "simple"}
 """What the candidates are → the rule that councils go by."""
+_FORMAT: Final = {"members": "ranked", "answers": "simple"}
+"""What the candidates are → the format of the ballots, and its own rule."""
 _EXEMPT: Final = (0, 1, 2)
 
 
@@ -81,12 +83,20 @@ class Councils:
 
     @cached_property
     def found(self) -> dict[str, RecountResult]:
-        """What candidates are → the recount of those votes."""
-        return {over: self._recounted(over) for over in self.kinds}
+        """What candidates are → the votes without some ballots, or with some that may be anything."""
+        return {
+            over: recount(
+                self._source(over),
+                targets=(_FORMAT[over],),
+                exempt=_EXEMPT,
+                tables=("rules", "electorates"),
+            )
+            for over in self.kinds
+        }
 
-    def _recounted(self, over: str) -> RecountResult:
+    def _source(self, over: str) -> Source:
         ids = [vote.record.episode_id for vote in self.of_kind(over)]
-        source = Source(
+        return Source(
             name=self.run.name,
             rows=self.run.ballots.filter(pl.col("episode_id").is_in(ids)),
             fallback_order=None,
@@ -94,15 +104,17 @@ class Councils:
             run=self.run.head,
             episodes=(),
         )
-        return recount(source, exempt=_EXEMPT, tables=("rules", "electorates"))
 
     @cached_property
     def winners(self) -> dict[str, dict[str, dict[str, "Possible"]]]:
         """What candidates are → rule → vote → who may have won, ties left as ties."""
-        return {over: self._possible(found) for over, found in self.found.items()}
+        return {
+            over: self._possible(recount(self._source(over), exempt=(0,), tables=()))
+            for over in self.kinds
+        }
 
     def _possible(self, found: RecountResult) -> dict[str, dict[str, "Possible"]]:
-        rows = found.per_turn.filter((pl.col("reading") == "set") & (pl.col("exempt") == 0))
+        rows = found.per_turn.filter(pl.col("reading") == "set")
         wanted = rows.select("target", "episode_id", "possible_winners", "tied_set", "point_winner")
         by_rule: dict[str, dict[str, Possible]] = {}
         for target, episode, possible, tied, point in wanted.iter_rows():
@@ -285,9 +297,8 @@ def exempt(of: Councils) -> Rows:
     """Votes whose winner stays the only possible one if any so many of the voters may have cast
     any ballot at all."""
     for over in of.kinds:
-        rule = "ranked" if over == "members" else "simple"
         for row in of.found[over].rules:
-            if row.target == rule and row.reading == "set":
+            if row.reading == "set":
                 yield {
                     "ballots": _VOTES_OVER[over],
                     "voters_exempt": row.exempt,
@@ -516,9 +527,7 @@ def _one_member(of: Councils, over: str) -> Answer:
 
 
 def _sure(of: Councils, over: str) -> Answer:
-    rule = "ranked" if over == "members" else "simple"
-    rows = [r for r in of.found[over].rules if r.target == rule and r.reading == "set"]
-    by = {row.exempt: row for row in rows}
+    by = {row.exempt: row for row in of.found[over].rules if row.reading == "set"}
     one = by[1]
     rest = "; ".join(f"{by[k].identified} with {k} of them" for k in _EXEMPT[2:] if k in by)
     return Answer(

@@ -31,8 +31,8 @@ def import_logs(program: str, files: tuple[Path, ...], output: Path, as_json: bo
 
     PROGRAM is `mallm`, or `council` for several models that answer, rank one another's answers and
     have one of them write the reply. Summary, report, show, recount, compare and export then work
-    on the run. A file that is no log, or a second copy of one, is named and left out; the exit
-    code is then 1.
+    on the run. A file that is no log, a second copy of one, or a vote that is garbled is named and
+    left out; the exit code is then 1.
 
     \b
     --json gives:
@@ -54,7 +54,8 @@ def import_logs(program: str, files: tuple[Path, ...], output: Path, as_json: bo
         told = {"written": str(output), "episodes": found.episodes, "skipped": skipped}
         emit_json({**told, "notes": found.notes})
     else:
-        out().print(safe(f"{found.episodes} episodes written to {output}."), soft_wrap=True)
+        written = f"{found.episodes} episode{'' if found.episodes == 1 else 's'}"
+        out().print(safe(f"{written} written to {output}."), soft_wrap=True)
     if found.skipped:
         raise click.exceptions.Exit(1)
 

@@ -26,7 +26,7 @@ from tutorsim.analysis.statistics.intervals_and_tests import (
 )
 from tutorsim.analysis.systems.debate.trace import chosen, dialogue
 from tutorsim.analysis.systems.system_view import SystemRun, framed
-from tutorsim.analysis.views.cells import bounds_of, estimate, part_of, present
+from tutorsim.analysis.views.cells import bounds_of, estimate, part_of, plain, present
 from tutorsim.records import BallotRecord
 from tutorsim.records.debate import CouncilVote, DebateRecord
 from tutorsim.vocabularies import CUMULATIVE_BUDGET
@@ -83,7 +83,7 @@ class Councils:
 
     @cached_property
     def found(self) -> dict[str, RecountResult]:
-        """What candidates are → the votes without some ballots, or with some that may be anything."""
+        """What candidates are → their votes without some ballots, or with some that may be any."""
         return {
             over: recount(
                 self._source(over),
@@ -258,8 +258,8 @@ def own_answers(of: Councils) -> Rows:
         return
     yield {
         "rankings": found.rankings,
-        "own_place": found.own,
-        "others_place": found.others,
+        "own_place": plain(found.own),
+        "others_place": plain(found.others),
         "difference": estimate(found.difference, signed=True),
     }
 
@@ -487,7 +487,7 @@ def _other_rule(of: Councils, over: str) -> Answer:
     tied = f" Ties under it are left out: {ties}." if ties else ""
     return Answer(
         "Would another rule have chosen another answer?",
-        f"under {len(turned)} of {len(kept)} rules" if turned else "under no rule for certain",
+        f"yes, under {len(turned)} of {len(kept)} rules" if turned else "under no rule for certain",
         f"Beside {_RULE[over]}, over {counted(votes, 'vote')}: {told}{tied}",
         "rules",
     )
@@ -503,9 +503,9 @@ def _own(of: Councils) -> Answer:
     return Answer(
         question,
         f"without them {winners} of {changed.compared or changed.turns} winners change",
-        f"Members place their own answer at {found.own:.2f} on average, others place the same "
-        f"answers at {found.others:.2f}. The difference is "
-        f"{estimate(found.difference, signed=True)}.",
+        f"Members place their own answer at {plain(found.own)} on average, others place the same "
+        f"answers at {plain(found.others)}. The difference is "
+        f"{estimate(found.difference, signed=True)}, below zero if members favour their own.",
         "own",
     )
 

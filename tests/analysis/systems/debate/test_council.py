@@ -113,7 +113,7 @@ def test_own_answers_are_set_beside_what_others_make_of_them(small):
     """Everybody puts the own answer first; each answer is second once and third once for others."""
     run = small((["A", "B", "C"], ["B", "C", "A"], ["C", "A", "B"]))
     [own] = rows(council_document(run, False), "own")
-    assert (own["rankings"], own["own_place"], own["others_place"]) == (3, 1.0, 2.5)
+    assert (own["rankings"], own["own_place"], own["others_place"]) == (3, "1.00", "2.50")
     assert own["difference"].startswith("−1.50")
 
 

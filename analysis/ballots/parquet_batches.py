@@ -17,8 +17,8 @@ from tutorsim.named_files import open_named
 
 __all__ = ["PieceRows", "ask", "is_regular", "pieces_of", "rows_of", "stated_in"]
 
-BATCH: Final = 1_000_000
-"""Rows of a piece: a hundred megabytes."""
+BATCH: Final = 2**20
+"""Rows of a piece: a hundred megabytes, and whole row groups of most writers of Parquet."""
 _AHEAD: Final = 2
 """Pieces read while another is used."""
 
@@ -105,7 +105,7 @@ def pieces_of(
     present = rows.collect_schema()
     columns = [c for c in (*_CAST, *(_SHOWN if shown else ())) if c in present]
     order = TurnOrder()
-    for frame, piece in _read_ahead(rows.select(columns).with_row_index("row", 1), reader):
+    for frame, piece in _read_ahead(rows.select(columns), reader):
         if piece is None or not (_known(piece) and order.keeps(piece.runs)):
             yield None
             return

@@ -6,6 +6,7 @@ in batches, so memory does not grow with the turns' ballots.
 """
 
 from collections.abc import Iterable, Iterator
+from itertools import count
 from typing import Final
 
 import numpy as np
@@ -73,16 +74,21 @@ class Codes:
 
 
 def whole_turns(rows: pl.LazyFrame, size: int) -> Iterator[pl.DataFrame]:
-    """Batches of about so many rows that end where a turn ends."""
-    rest: pl.DataFrame | None = None
-    for batch in rows.collect_batches(chunk_size=size, maintain_order=True):
-        frame = batch if rest is None else pl.concat([rest, batch])
-        last = _last_start(frame)
+    """Batches of about so many rows that end where a turn ends, numbered from 1 in `row`.
+
+    A batch is collected when it is asked for: polars' own batches are read ahead of a slow reader,
+    and a file's worth of them would be held.
+    """
+    rest = rows.head(0).with_row_index("row", 1).collect()
+    for start in count(0, size):
+        batch = rows.slice(start, size).with_row_index("row", start + 1).collect()
+        frame = pl.concat([rest, batch])
+        last = _last_start(frame) if batch.height == size else frame.height
         whole, rest = frame.head(last), frame.slice(last).rechunk()
         if whole.height:
             yield whole
-    if rest is not None and rest.height:
-        yield rest
+        if batch.height < size:
+            return
 
 
 def _last_start(frame: pl.DataFrame) -> int:

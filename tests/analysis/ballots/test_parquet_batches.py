@@ -13,6 +13,7 @@ from tutorsim.analysis.ballots.parquet_batches import is_regular, pieces_of
 from tutorsim.analysis.ballots.recount_source import Source, open_source
 from tutorsim.analysis.ballots.table_to_arrays import VoteReader, read_votes
 from tutorsim.analysis.ballots.vote_arrays import Rounds, Votes, joined
+from tutorsim.analysis.ballots.whole_turn_batches import whole_turns
 from tutorsim.analysis.metrics.turn_table import places_of
 from tutorsim.errors import BallotFileError
 from tutorsim.voting import leaders, tally
@@ -83,6 +84,23 @@ def test_pieces_together_are_the_whole(batch: int, monkeypatch: pytest.MonkeyPat
     assert same(joined(found), read_votes(table))
     rows = [turn for part in read if part is not None for turn in part.frame["row"].to_list()]
     assert rows == list(range(1, table.height + 1))
+
+
+def test_a_batch_is_read_when_it_is_asked_for(monkeypatch: pytest.MonkeyPatch) -> None:
+    """So what a slow reader holds does not grow with the file."""
+    table, read = a_table(3), list[int]()
+    collect = pl.LazyFrame.collect
+
+    def noted(rows: pl.LazyFrame) -> pl.DataFrame:
+        found = collect(rows)
+        read.append(found.height)
+        return found
+
+    monkeypatch.setattr(pl.LazyFrame, "collect", noted)
+    batches = whole_turns(table.lazy(), 60)
+    first = next(batches)
+    assert (sum(read), first.height > 0) == (60, True)
+    assert pl.concat([first, *batches]).drop("row").equals(table)
 
 
 @pytest.mark.parametrize(

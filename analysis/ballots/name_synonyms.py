@@ -1,5 +1,6 @@
 """Names that people give to columns, protocols and stages, and ours for them."""
 
+import unicodedata
 from collections.abc import Iterable, Mapping
 from typing import Final
 
@@ -69,7 +70,9 @@ def plain(word: str) -> str:
 
 
 def spellings(names: Iterable[str], what: str, spelling: str | None) -> dict[str, str]:
-    """Names that differ in case or blanks alone → the first of them by name, where they are one.
+    """Names that look the same but for case → the first of them by name, where they are one.
+
+    They differ in case, blanks, characters without width or the coding of the same letters.
 
     Args:
         names: All of them.
@@ -81,15 +84,30 @@ def spellings(names: Iterable[str], what: str, spelling: str | None) -> dict[str
     """
     alike: dict[str, list[str]] = {}
     for name in sorted(set(names)):
-        alike.setdefault(" ".join(name.casefold().split()), []).append(name)
+        alike.setdefault(_as_read(name), []).append(name)
     several = [found for found in alike.values() if len(found) > 1]
     if several and spelling is None:
         raise UsageError(
-            f"The {what} {', '.join(map(repr, several[0]))} differ in case or spaces alone.",
+            f"The {what} {', '.join(map(_shown, several[0]))} differ in case or spaces alone, or "
+            "in how the same letters are coded.",
             why="They may be one or several.",
             hint="Say which: --spelling one or --spelling apart.",
         )
     return {} if spelling == "apart" else {name: found[0] for found in several for name in found}
+
+
+def _shown(name: str) -> str:
+    """A name in quotation marks; one that is coded in an unusual way shows its codes."""
+    usual = name == unicodedata.normalize("NFC", name)
+    return repr(name) if usual else ascii(name)
+
+
+def _as_read(name: str) -> str:
+    """A name in one case, with single blanks, one coding of each letter and nothing invisible."""
+    shown = (
+        char for char in unicodedata.normalize("NFKC", name) if unicodedata.category(char) != "Cf"
+    )
+    return " ".join("".join(shown).casefold().split())
 
 
 def column_named(name: str, columns: Iterable[str]) -> str | None:

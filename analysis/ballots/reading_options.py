@@ -40,7 +40,7 @@ class Hints:
     scale: tuple[float, float] | None = None
     """The least and the largest score; by default the smallest and the largest seen."""
     spelling: str | None = None
-    """Whether names that differ in case or blanks alone are `one`, or stand `apart`."""
+    """Whether names that differ in case, blanks or coding alone are `one`, or stand `apart`."""
     separator: str | None = None
     """What parts the names in a cell."""
     fallback_order: tuple[str, ...] | None = None

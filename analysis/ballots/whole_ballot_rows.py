@@ -176,10 +176,25 @@ def lists_in(column: pl.Series, sign: str | None = None) -> tuple[pl.Series, str
         try:
             return text.str.json_decode(pl.List(pl.String)), ""
         except pl.exceptions.PolarsError:
-            pass  # names in brackets, which are no JSON
+            _refuse_ties([cell for cell in text.drop_nulls() if "[" in cell[1:]])
     separator = sign or _list_separator(text)
     names = text.str.split(separator).list.eval(pl.element().str.strip_chars())
+    if separator == ">":
+        single = set(names.explode())
+        places = (name for name in names.explode().drop_nulls() if "=" in name)
+        _refuse_ties([p for p in places if single & {part.strip() for part in p.split("=")}])
     return names, f", parted by {separator!r}"
+
+
+def _refuse_ties(cells: Sequence[str]) -> None:
+    """An order with several names in one place, which no ranked ballot has."""
+    if cells:
+        raise UsageError(
+            f"{cells[0]!r} puts several candidates in one place.",
+            why="A ranked ballot is a strict order; it may leave candidates out.",
+            hint="Give such orders as a PrefLib file (.toc or .toi) or as points, one column a "
+            "candidate.",
+        )
 
 
 def _list_separator(column: pl.Series) -> str:

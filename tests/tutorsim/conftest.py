@@ -151,10 +151,11 @@ class Endpoint:
             return False
         data = self.rewrite(call, json.dumps(self._message(call, body)).encode())
         status, more = 200, {}
-        if kind is not None and kind.isdigit():
-            status = int(kind)
+        code, _, also = (kind or "").partition(" ")
+        if code.isdigit():
+            status = int(code)
             more = {"retry-after": "0.01"} if kind in ("429", "529") else {}
-            reason = {"type": "some_error", "message": f"no\n\x1b[31m {self.credential}"}
+            reason = {"type": "some_error", "message": f"no\n\x1b[31m {self.credential}{also}"}
             data = json.dumps({"type": "error", "error": reason}).encode()
         elif kind == "garbage":
             data = b"<html>welcome to the hotel</html>"

@@ -77,7 +77,7 @@ _OPTIONS: Final = (
     click.option(
         "--spelling",
         type=click.Choice(SPELLINGS),
-        help="Names that differ in case or spaces alone are one, or stand apart.",
+        help="Names that differ in case, spaces or coding alone are one, or stand apart.",
     ),
     click.option(
         "--scale",

@@ -51,6 +51,8 @@ DEFAULT_HOST: Final = "api.anthropic.com"
 MESSAGES_PATH: Final = "/v1/messages"
 MESSAGE_LIMIT: Final = 300
 """Characters kept of an error message that an endpoint wrote."""
+_NO_CREDIT: Final = "credit balance is too low"
+"""What the endpoint says of an account without credit, as of a request that is wrong (HTTP 400)."""
 SECRET_HEADERS: Final = (
     "authorization",
     "x-api-key",
@@ -339,9 +341,9 @@ def refusal(status: int, said: str, model: str) -> UsageError | None:
             why="No call of the study can succeed with them.",
             hint="Check ANTHROPIC_API_KEY, then give the same command again.",
         )
-    if status == 402:
+    if status == 402 or (status == 400 and _NO_CREDIT in said.lower()):
         return UsageError(
-            f"The endpoint wants to be paid first (HTTP 402{said}).",
+            f"The endpoint wants to be paid first (HTTP {status}{said}).",
             why="No call of the study can succeed until the account has credit.",
             hint="Add credit, then give the same command again. Everything paid for is kept.",
         )

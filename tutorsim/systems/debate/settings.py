@@ -209,27 +209,52 @@ def _votes(conditions: Iterable[str]) -> bool:
     return any(vote_protocol(one) is not None or one == "full" for one in conditions)
 
 
-_COLLECTIVE: Final = "a paradigm other than 'collective'"
+def _debates(conditions: Iterable[str]) -> bool:
+    """Whether agents debate; in a baseline one model answers alone."""
+    return not set(conditions) <= set(BASELINES)
+
+
+def _speaks_in_turns(settings: DebateSettings, conditions: Sequence[str]) -> bool:
+    return _debates(conditions) and settings.paradigm != "collective"
+
+
+_A_DEBATE: Final = "a condition other than a baseline"
+_COLLECTIVE: Final = "a debate under a paradigm other than 'collective'"
 _A_VOTE: Final = "a condition that votes"
 _NEEDS: Final[Mapping[str, tuple[str, Callable[[DebateSettings, Sequence[str]], bool]]]] = {
+    **dict.fromkeys(
+        ("agents", "chain_of_thought"),
+        (
+            "a condition other than 'baseline' and 'baseline_cot'",
+            lambda one, conditions: _debates(conditions) or "self_refine" in conditions,
+        ),
+    ),
+    **dict.fromkeys(
+        ("max_turns", "paradigm", "personas"),
+        (_A_DEBATE, lambda one, conditions: _debates(conditions)),
+    ),
     "vote_from": (
         _A_VOTE,
         lambda one, conditions: _votes(conditions) or "self_refine" in conditions,
     ),
-    "visible_turns": (_COLLECTIVE, lambda one, conditions: one.paradigm != "collective"),
+    "visible_turns": (_COLLECTIVE, _speaks_in_turns),
     "generator": (
         f"{_COLLECTIVE}, or to be 'reasoning'",
-        lambda one, conditions: one.paradigm != "collective" or one.generator == "reasoning",
+        lambda one, conditions: (
+            _debates(conditions) and (one.paradigm != "collective" or one.generator == "reasoning")
+        ),
     ),
     "drafting": (
         f"{_COLLECTIVE}, whose first turn is one of drafts, or to be 'every'",
-        lambda one, conditions: one.paradigm != "collective" or one.drafting == "every",
+        lambda one, conditions: (
+            _debates(conditions) and (one.paradigm != "collective" or one.drafting == "every")
+        ),
     ),
     "collective_shows": (
         "paradigm = 'collective'",
-        lambda one, conditions: one.paradigm == "collective",
+        lambda one, conditions: one.paradigm == "collective" and _debates(conditions),
     ),
-    "agreement_reading": (_COLLECTIVE, lambda one, conditions: one.paradigm != "collective"),
+    "agreement_reading": (_COLLECTIVE, _speaks_in_turns),
     "undecided": (_A_VOTE, lambda one, conditions: _votes(conditions)),
     "merge_identical": (_A_VOTE, lambda one, conditions: _votes(conditions)),
     "confidence": (_A_VOTE, lambda one, conditions: _votes(conditions)),

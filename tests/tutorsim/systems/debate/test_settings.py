@@ -81,6 +81,9 @@ IDLE = (
     ("majority", "at_least_half", {}, ("unanimity",), {}, ("majority",)),
     ("cumulative_budget", 9, {}, ("simple",), {}, ("cumulative",)),
     ("vote_from", 2, {}, ("unanimity",), {}, ("self_refine",)),
+    ("agents", 5, {}, ("baseline",), {}, ("self_refine",)),
+    ("paradigm", "relay", {}, ("baseline",), {}, ("full",)),
+    ("visible_turns", 0, {}, ("baseline",), {}, ("full",)),
 )
 """Setting, value; where it has no effect; and where it has one."""
 

@@ -376,7 +376,7 @@ def _degrees(sizes: Floats) -> float:
     w, v = 1 / np.sqrt(1 - h), sizes**2
     d, p, q, total = w**2 * v, w * v, w * h, v.sum()
     trace = (d - 2 * p * q + total * q**2).sum()
-    pp, qq, pq = p @ p, q @ q, p @ q
+    pp, qq, pq = fsum(p * p), fsum(q * q), fsum(p * q)  # the same on every processor
     off = 2 * pp * qq + 2 * pq**2 + total**2 * qq**2 - 4 * total * pq * qq
     square = (d**2).sum() + 2 * (d * (total * q**2 - 2 * p * q)).sum() + off
     return max(1.0, float(trace**2 / square))
@@ -395,16 +395,19 @@ def student_t(df: float, level: float) -> float:
     Args:
         df: Degrees of freedom, at least 1; need not be whole.
         level: Above 0, below 1.
+
+    Returns:
+        It with 12 digits: those behind them depend on the processor.
     """
     wanted = level * sqrt(pi) / 2 * exp(lgamma(df / 2) - lgamma((df + 1) / 2))
     angle = step = 0.0
     for _ in range(200):
-        mass = float(_WEIGHTS @ np.cos(angle / 2 * (_NODES + 1)) ** (df - 1)) * angle / 2
+        mass = fsum(_WEIGHTS * np.cos(angle / 2 * (_NODES + 1)) ** (df - 1)) * angle / 2
         step = (wanted - mass) / cos(angle) ** (df - 1)
         angle += step
         if step <= 1e-15 * angle:
             break
-    return sqrt(df) * tan(angle)
+    return float(f"{sqrt(df) * tan(angle):.12g}")
 
 
 def flips_by_task(

@@ -9,6 +9,7 @@ from tutorsim.analysis.metrics.proposal_similarity import text_similarities
 from tutorsim.analysis.metrics.text_embeddings import embedded_similarities
 from tutorsim.analysis.pages.declared import Row, table
 from tutorsim.analysis.report.document import Answer, Document, Section, Table
+from tutorsim.analysis.statistics.intervals_and_tests import NotEstimable
 from tutorsim.analysis.systems.debate.council import council_document, is_council
 from tutorsim.analysis.systems.debate.evidence import (
     SOLO,
@@ -39,6 +40,7 @@ from tutorsim.analysis.systems.debate.scores import (
     Slope,
     cells,
     grouped,
+    trivial_baselines,
     turn_shares,
 )
 from tutorsim.analysis.systems.debate.trace import chosen, dialogue
@@ -55,15 +57,31 @@ def _failed(of: Evidence) -> str:
     return f"{counted(failed, 'failed episode')} left out." if failed else "No episode failed."
 
 
+def _below_trivial(of: Evidence) -> str:
+    """Accuracies of choice questions below those of a trivial baseline; empty where none is."""
+    groups = grouped(r for r in of.complete if r.answer_kind == "choice" and r.gold)
+    told = []
+    for cell in of.cells:
+        place = (cell.benchmark, cell.variant, cell.condition)
+        if place not in groups or isinstance(cell.score, NotEstimable):
+            continue
+        [*found] = (one for one in trivial_baselines(groups[place]) if one[1] > cell.score.value)
+        if found:
+            name, accuracy = max(found, key=lambda one: one[1])
+            told.append(f"{' '.join(place)} {cell.score.value:.1f}, {name} {accuracy:.1f}")
+    return f" Below a trivial baseline: {'; '.join(told)}." if told else ""
+
+
 @table(
     "performance",
     "Score by benchmark, variant and condition",
     failed=_failed,
+    trivial=_below_trivial,
     printed=lambda of: " Printed: mean ± sd over three runs of the study." if of.whole else "",
 )
 @slim
 def performance(of: Evidence) -> Rows:
-    """{failed}{printed}"""
+    """{failed}{trivial}{printed}"""
     for cell in of.cells:
         place = {"benchmark": cell.benchmark, "condition": cell.condition}
         beside = {

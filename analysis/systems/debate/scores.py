@@ -1,5 +1,6 @@
 """How well and how fast debates answer: by condition, by the turn of votes, by number of agents."""
 
+from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from statistics import mean, stdev
@@ -82,6 +83,13 @@ def _cell(key: Key, group: Sequence[DebateRecord]) -> Cell:
         ),
         unreadable=sum(record.readable is False for record in complete),
     )
+
+
+def trivial_baselines(records: Sequence[DebateRecord]) -> list[tuple[str, float]]:
+    """Accuracies in percent, on the same choice questions, of answers that read none of them."""
+    letter, times = Counter(gold for record in records for gold in record.gold).most_common(1)[0]
+    lot = mean(len(record.gold) / len(record.options) for record in records)
+    return [(f"always {letter}", 100 * times / len(records)), ("a lot", 100 * lot)]
 
 
 def _cast(record: DebateRecord) -> Iterator[BallotRecord]:

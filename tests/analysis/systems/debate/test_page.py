@@ -114,6 +114,27 @@ def test_runs_of_one_condition_have_a_summary_and_a_report(make_run, conditions)
         assert to_markdown(made)
 
 
+@pytest.mark.parametrize(
+    ("gold", "scores", "said"),
+    [
+        ("AAAB", [1, 1, 0, 0], "mmlu default simple 50.0, always A 75.0."),
+        ("AAAB", [1, 1, 1, 0], ""),
+        ("ABCD", [0, 0, 0, 0], "mmlu default simple 0.0, always A 25.0."),
+        ("ABCD", [1, 0, 0, 0], ""),
+    ],
+)
+def test_an_accuracy_below_a_trivial_baseline_is_said_where_it_stands(make_run, gold, scores, said):
+    run = make_run(["simple"])
+    episodes = [
+        one.model_copy(update={"gold": (letter,), "score": float(score)})
+        for one, letter, score in zip(run.episodes, gold, scores, strict=True)
+    ]
+    caption = tables_of(document(replace(run, episodes=tuple(episodes)), True))[
+        "performance"
+    ].caption
+    assert caption == f"No episode failed.{f' Below a trivial baseline: {said}' if said else ''}"
+
+
 def test_challenges_and_agents_have_sections_of_their_own(make_run):
     run = make_run(["majority"], challenge=["solution", "irrelevant"])
     rows = rows_of(tables_of(document(run, False))["challenge"])

@@ -57,6 +57,11 @@ class Scene:
         """What stands for a text that is empty."""
         return self.wordings.part("no_text")
 
+    @cached_property
+    def _reminders(self) -> dict[str, str]:
+        """What a second asking adds, by its template: the same for every call of an episode."""
+        return {}
+
     def fill(self, template: str, **values: object) -> str:
         """A template with what the episode shares and these values."""
         return self.wordings.fill(template, **self.shared, **values)
@@ -94,7 +99,9 @@ class Scene:
             salvage: Reads what can be read of the second reply when `read` cannot.
         """
         call = self.call(turn, stage, agent, system=system, user=user)
-        return Question(call, read, self.wordings.fill(reminder), salvage)
+        if reminder not in self._reminders:
+            self._reminders[reminder] = self.wordings.fill(reminder)
+        return Question(call, read, self._reminders[reminder], salvage)
 
     def ballot(
         self,

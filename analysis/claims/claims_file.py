@@ -28,7 +28,7 @@ CLAIMS_VERSION: Final = 2
 _READ: Final = (1, CLAIMS_VERSION)
 """Version 1 names no page."""
 
-PageName = Literal["report", "summary"]
+PageName = Literal["report", "summary", "recount", "compare", "diverge"]
 """What prints the numbers; the first part of every id."""
 SourceName = Literal["recording", "log", "ballots"]
 """What the digest is of: a recording, else the log of a run without one, else files of ballots."""

@@ -34,7 +34,7 @@ from tutorsim.cli.claims_file import (
 from tutorsim.cli.log_against_recording import check_logs
 from tutorsim.cli.markdown_option import plain
 from tutorsim.cli.output_elements import Prose, caption, styled
-from tutorsim.errors import CheckFailed, ClaimsError
+from tutorsim.errors import CheckFailed, ClaimsError, UsageError
 from tutorsim.named_files import read_named
 from tutorsim.replay import read_manifest
 from tutorsim.runner.recording_as_run import replay_into
@@ -60,6 +60,8 @@ class Wanted(NamedTuple):
     """The numbers asked for; none for all of the file."""
     page: tuple[Path, bytes] | None = None
     """The page that was written with the claims; `None` where none is at hand."""
+    second: Path | None = None
+    """The second run, of claims of a comparison of two."""
 
 
 class Claimed(NamedTuple):
@@ -104,15 +106,23 @@ class Claimed(NamedTuple):
         return {**found, "asked": [claim.model_dump(mode="json") for claim in self.claims]}
 
 
-def wanted(path: Path | None, asked: Sequence[str], page: Path | None = None) -> Wanted:
+def wanted(
+    path: Path | None,
+    asked: Sequence[str],
+    page: Path | None = None,
+    *,
+    second: Path | None = None,
+) -> Wanted:
     """Read the file of claims, the ids and the page, before anything is replayed.
 
     Args:
         path: The file of claims.
         asked: Ids or citations.
         page: The page; `None` takes the one beside the claims that was written with them.
+        second: The second run, of claims of a comparison of two.
 
     Raises:
+        UsageError: If a second run is missing, or given where there is none.
         ClaimsError: If the page, the file, its options or a citation cannot be read, or an id
             names no page.
         CheckFailed: If the file has no claim of an id.
@@ -127,7 +137,24 @@ def wanted(path: Path | None, asked: Sequence[str], page: Path | None = None) ->
     for one in citations:
         _check_digest(one, file.digest, f"the claims of {path}")
     options = options_of(file.options, path)
-    return Wanted(path, file, options, citations, _page(path, file, page))
+    _check_second(path, options, second)
+    return Wanted(path, file, options, citations, _page(path, file, page), second)
+
+
+def _check_second(path: Path, options: Options, second: Path | None) -> None:
+    if (second is None) != (options.beside is None):
+        raise UsageError(
+            f"{path} claims numbers of {'one run' if options.beside is None else 'two runs'}.",
+            why="Only claims that `tutorsim compare` wrote of two runs need both.",
+            hint="Leave --beside out." if second else "Name the second run: --beside RUN.",
+        )
+    if second is not None and digest_of(second)[0] != options.beside:
+        raise CheckFailed(
+            f"{second} is not the second run of {path}.",
+            why=f"That one's digest begins with {str(options.beside)[:DIGITS]}, and this one's "
+            f"with {digest_of(second)[0][:DIGITS]}.",
+            hint="Give the run that was compared.",
+        )
 
 
 def _page(path: Path, file: ClaimsFile, named: Path | None) -> tuple[Path, bytes] | None:
@@ -195,7 +222,7 @@ def claimed(wanted: Wanted, run: Path) -> Claimed:
         kinds = [file.provenance for file in pages.values()]
         return Claimed(None, found, digest, _answered(kinds[0]))
     _check_recording(wanted.path, wanted.file, digest, kind)
-    now, document = made_again(run, wanted.file.page, wanted.options)
+    now, document = made_again(run, wanted.file.page, wanted.options, second=wanted.second)
     file = wanted.file
     if ids:
         file = file.model_copy(update={"claims": chosen(file, ids), "excerpt": True})

@@ -1,13 +1,18 @@
 """Numbers that a command prints, as a file of claims."""
 
+import contextlib
 import hashlib
+import io
+import tempfile
 from collections import Counter
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Any, Final
 
+import click
 from pydantic import TypeAdapter, ValidationError
+from rich.console import RenderableType
 
 from tutorsim import __version__
 from tutorsim.analysis.ballots.reading_options import NO_HINTS, Hints
@@ -18,21 +23,26 @@ from tutorsim.analysis.claims.claims_file import (
     DrawnFile,
     PageName,
     SourceName,
+    read_claims,
     to_text,
 )
 from tutorsim.analysis.claims.claims_in_tables import Printed, Words, claims_in
+from tutorsim.analysis.claims.drawn_pages import drawn_as
 from tutorsim.analysis.ratings.ratings_section import with_ratings
-from tutorsim.analysis.report.claims import document_parts, table_parts
+from tutorsim.analysis.report.claims import cells_of, document_parts, table_parts
 from tutorsim.analysis.report.document import Document
 from tutorsim.analysis.report.summary_sections import SECTIONS, Overview
 from tutorsim.analysis.runs.published_figures import PublishedFigure
 from tutorsim.cli.console import err, safe
+from tutorsim.cli.options import TYPED
+from tutorsim.cli.output_elements import Prose, publish
 from tutorsim.cli.panel_option import of_panel_asked
 from tutorsim.cli.source_head import source_shown
 from tutorsim.cli.summary_in_terminal import overview
 from tutorsim.cli.terminal_documents import document_of, system_run
+from tutorsim.cli.terminal_tables import TableShown
 from tutorsim.cost_plan import PriceTable, load_prices
-from tutorsim.errors import ClaimsError, FolderError
+from tutorsim.errors import ClaimsError, FolderError, UsageError
 from tutorsim.records import EPISODES_FILE, RUN_FILE, RunRecord, read_run
 
 __all__ = [
@@ -43,6 +53,7 @@ __all__ = [
     "made_again",
     "options_of",
     "page_claims",
+    "publish_claimed",
     "summary_parts",
     "write_claims",
 ]
@@ -59,6 +70,10 @@ class Options:
     prices: PriceTable | None = None
     hints: Hints = NO_HINTS
     panel: str | None = None
+    asked: Mapping[str, Any] | None = None
+    """Of a command whose options all change what it prints: those given, as they were typed."""
+    beside: str | None = None
+    """Digest of the second run, of a comparison of two."""
 
     def stated(self) -> dict[str, Any]:
         """The options that were given, as JSON has them."""
@@ -71,12 +86,19 @@ class Options:
             found["hints"] = _HINTS.dump_python(self.hints, mode="json")
         if self.panel is not None:
             found["panel"] = self.panel
+        if self.asked is not None:
+            found["asked"] = dict(self.asked)
+        if self.beside is not None:
+            found["beside"] = self.beside
         return found
 
 
 _FIGURES: Final = TypeAdapter(tuple[PublishedFigure, ...])
 _HINTS: Final = TypeAdapter(Hints)
 _NAME: Final = TypeAdapter(str)
+_TYPED: Final = TypeAdapter(dict[str, bool | str | list[str]])
+_NOT_ASKED: Final = ("claims", "output", "as_json", "turns", "episodes", "engine", "source")
+"""Parameters that change no number: where and how a command writes."""
 
 
 def options_of(stated: dict[str, Any], path: Path) -> Options:
@@ -94,6 +116,8 @@ def options_of(stated: dict[str, Any], path: Path) -> Options:
         "prices": PriceTable.model_validate,
         "hints": _HINTS.validate_python,
         "panel": _NAME.validate_python,
+        "asked": _TYPED.validate_python,
+        "beside": _NAME.validate_python,
     }
     try:
         return Options(**{name: readers[name](value) for name, value in stated.items()})
@@ -111,14 +135,19 @@ def page_claims(run: Path, page: PageName, options: Options) -> ClaimsFile:
     return made_again(run, page, options)[0]
 
 
-def made_again(run: Path, page: PageName, options: Options) -> tuple[ClaimsFile, Document | None]:
+def made_again(
+    run: Path, page: PageName, options: Options, *, second: Path | None = None
+) -> tuple[ClaimsFile, Document | None]:
     """Every number of a page of a run, computed from its log, and the page if it is a document.
 
     Args:
         run: A run folder, or ballots from elsewhere.
-        page: The report, or the whole summary.
+        page: What printed them.
         options: What changes its numbers.
+        second: The second run, of a comparison of two.
     """
+    if page not in ("report", "summary"):
+        return _asked_again(run, page, options, second), None
     system = system_run(run)
     if system is not None:
         document = document_of(system, brief=page == "summary", command=page)
@@ -132,6 +161,93 @@ def made_again(run: Path, page: PageName, options: Options) -> tuple[ClaimsFile,
     prices = options.prices or load_prices()
     found = overview(source, prices, published=options.published)
     return claims_of(run, page, summary_parts(found), options), None
+
+
+def _asked_again(run: Path, page: PageName, options: Options, second: Path | None) -> ClaimsFile:
+    """The claims of a command that is given the same options again.
+
+    Raises:
+        ClaimsError: If its options are no longer known.
+    """
+    from tutorsim.cli import cli
+
+    command = cli.get_command(click.Context(cli), page)
+    assert command is not None
+    known = {p.name: p.opts[0] for p in command.params if isinstance(p, click.Option)}
+    words: list[str] = [str(path) for path in (run, second) if path is not None]
+    for name, value in (options.asked or {}).items():
+        if name not in known or name in _NOT_ASKED:
+            raise ClaimsError(
+                f"`tutorsim {page}` cannot be asked again.",
+                why=f"It has no option {name!r} that changes its numbers.",
+                hint="Write the claims again.",
+            )
+        each = value if isinstance(value, list) else [value]
+        words += [w for one in each for w in ([known[name]] if one is True else [known[name], one])]
+    with tempfile.TemporaryDirectory(prefix="tutorsim-") as folder:
+        claims = Path(folder) / "again.json"
+        words += ["--claims", str(claims), "--output", str(Path(folder) / "page.txt")]
+        with contextlib.redirect_stderr(io.StringIO()):
+            command.main(words, prog_name=page, standalone_mode=False)
+        return read_claims(claims)
+
+
+def publish_claimed(
+    run: Path,
+    shown: Iterable[RenderableType],
+    value: Callable[[], Any],
+    *,
+    second: Path | None = None,
+) -> None:
+    """Give what a command found where it was asked for, and its claims if they were.
+
+    Args:
+        run: What it is of.
+        shown: The result for readers.
+        value: Gives the result as JSON.
+        second: The second run, of a comparison of two.
+
+    Raises:
+        UsageError: If one file is named for both.
+    """
+    context = click.get_current_context()
+    claims, output = context.params["claims"], context.params["output"]
+    if claims is not None and claims == output:
+        raise UsageError(f"{claims} is the command's file and that of its claims.", hint=_TWO)
+    every = list(shown)
+    publish(every, value, as_json=context.params["as_json"], output=output)
+    if claims is None:
+        return
+    typed = context.meta[TYPED]
+    asked = {
+        p.name: list(typed[p.name]) if isinstance(typed[p.name], list | tuple) else typed[p.name]
+        for p in context.command.params
+        if isinstance(p, click.Option) and p.name in typed and p.name not in _NOT_ASKED
+    }
+    options = Options(asked=asked, beside=None if second is None else digest_of(second)[0])
+    page: PageName = context.command.name  # type: ignore[assignment]  # its commands are pages
+    drawn = None if output is None else drawn_as(output, output.read_bytes())
+    write_claims(claims, claims_of(run, page, _shown_parts(page, every), options, drawn=drawn))
+
+
+_TWO: Final = "Name two files."
+
+
+def _shown_parts(page: PageName, shown: Iterable[RenderableType]) -> Iterator[Printed]:
+    """What a command prints: its tables by name, its texts in the order that they stand in."""
+    counts: Counter[str] = Counter()
+
+    def place(name: str) -> str:
+        counts[name] += 1
+        return f"{page}.{name}" + (f"~{counts[name]}" if counts[name] > 1 else "")
+
+    for part in shown:
+        if isinstance(part, Prose):
+            yield Words(place("text"), "", part.plain)
+        elif isinstance(part, TableShown):
+            made = part.made
+            where = place(f"table-{made.name}")
+            yield cells_of(where, made.title, made.data, made.written)
 
 
 def claims_of(

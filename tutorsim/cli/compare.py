@@ -3,6 +3,7 @@
 from collections.abc import Iterator, Mapping, Sequence
 from math import fsum
 from pathlib import Path
+from typing import Any
 
 import click
 from rich.console import RenderableType
@@ -22,9 +23,10 @@ from tutorsim.analysis.views.condition_contrasts import contrast_table, contrast
 from tutorsim.analysis.views.format_invariance import askings_by_format_table, invariance_table
 from tutorsim.analysis.views.opening_verdict import comparison_verdict
 from tutorsim.analysis.views.two_runs import differences_table, same_winner_table
+from tutorsim.cli.claims_file import publish_claimed
 from tutorsim.cli.log_against_recording import check_logs
-from tutorsim.cli.options import report_options
-from tutorsim.cli.output_elements import Prose, caption, publish
+from tutorsim.cli.options import Remembering, claims_option, report_options
+from tutorsim.cli.output_elements import Prose, caption
 from tutorsim.cli.run_or_recording import RunPath
 from tutorsim.cli.source_head import source_shown
 from tutorsim.cli.terminal_documents import check_applies, document_shown, system_run
@@ -39,14 +41,15 @@ Shown = Iterator[RenderableType]
 _WHERE = {"first": "first run", "second": "second run", "across": "both runs"}
 
 
-@click.command()
+@click.command(cls=Remembering)
 @click.argument("first", metavar="RUN", type=RunPath())
 @click.argument("second", metavar="[RUN]", required=False, type=RunPath())
 @click.option("--full", is_flag=True, help="Show every outcome, and what else was compared.")
+@claims_option(
+    "Also write every number that is printed here, to be checked by `tutorsim verify --claims`."
+)
 @report_options
-def compare(
-    first: Path, second: Path | None, full: bool, as_json: bool, output: Path | None
-) -> None:
+def compare(first: Path, second: Path | None, full: bool, **_: Any) -> None:
     """Compare two RUN folders, or the conditions of one, in pairs.
 
     The conditions of one run are paired on benchmark, task and persona; two runs also on
@@ -92,26 +95,26 @@ def compare(
     """
     check_logs(*filter(None, (first, second)))
     if second is None:
-        _publish_conditions(first, full=full, as_json=as_json, output=output)
+        _publish_conditions(first, full=full)
         return
     for path in (first, second):
         check_applies(path, "compare")
     runs = [run for run in (system_run(first), system_run(second)) if run is not None]
     if runs:
-        _publish_systems(first, second, full=full, as_json=as_json, output=output)
+        _publish_systems(first, second, full=full)
         return
     one, two = open_source(first), open_source(second)
     if is_branch_of(one, two):
         branch, formats = compare_branch(one, two), format_invariance_of_two(one, two)
         value = {**branch.to_json(), "format_invariance": to_json(formats)}
-        publish(_beside(one, two, branch, formats), lambda: value, as_json=as_json, output=output)
+        publish_claimed(first, _beside(one, two, branch, formats), lambda: value, second=second)
         return
     found = compare_runs(one, two)
     value = {**found.to_json(), "verdict": list(comparison_verdict(found))}
-    publish(_shown(one, two, found, full=full), lambda: value, as_json=as_json, output=output)
+    publish_claimed(first, _shown(one, two, found, full=full), lambda: value, second=second)
 
 
-def _publish_conditions(run: Path, *, full: bool, as_json: bool, output: Path | None) -> None:
+def _publish_conditions(run: Path, *, full: bool) -> None:
     """One run: its conditions against one another."""
     check_applies(run, "compare")
     whole = system_run(run)
@@ -120,7 +123,7 @@ def _publish_conditions(run: Path, *, full: bool, as_json: bool, output: Path | 
         cluster = view.cluster_of(whole)
         document = compare_conditions(whole, view.outcomes, cluster=cluster, over=view.over)
         shown = document_shown(document, full=full)
-        publish(shown, lambda: to_value(document), as_json=as_json, output=output)
+        publish_claimed(run, shown, lambda: to_value(document))
         return
     source = open_source(run)
     if source.run is None:
@@ -132,7 +135,7 @@ def _publish_conditions(run: Path, *, full: bool, as_json: bool, output: Path | 
     words = contrast_words(found)
     value = {"source": source.name, "verdict": [words], "contrasts": to_json(found)}
     shown = _conditions_shown(source, found, words, full=full)
-    publish(shown, lambda: value, as_json=as_json, output=output)
+    publish_claimed(run, shown, lambda: value)
 
 
 def _conditions_shown(
@@ -151,16 +154,14 @@ def _conditions_shown(
         yield caption("More: --full shows every outcome.")
 
 
-def _publish_systems(
-    first: Path, second: Path, *, full: bool, as_json: bool, output: Path | None
-) -> None:
+def _publish_systems(first: Path, second: Path, *, full: bool) -> None:
     """Two runs of which one at least is of a system other than the panel."""
     one, two = open_run(first), open_run(second)
     view = view_of(two.head.system)
     cluster = view.cluster_of(two)
     document = compare_system_runs(one, two, view.outcomes, cluster=cluster, over=view.over)
     shown = document_shown(document, full=full)
-    publish(shown, lambda: to_value(document), as_json=as_json, output=output)
+    publish_claimed(first, shown, lambda: to_value(document), second=second)
 
 
 def _beside(

@@ -3,6 +3,7 @@
 from collections.abc import Iterator
 from dataclasses import replace
 from pathlib import Path
+from typing import Any
 
 import click
 from rich.console import RenderableType
@@ -24,9 +25,17 @@ from tutorsim.analysis.recount import recount as recount_source
 from tutorsim.analysis.report.table_export import with_provenance, write_frame
 from tutorsim.analysis.statistics.intervals_and_tests import NotEstimable
 from tutorsim.analysis.views.where_other_rules_diverge import coverage_table, first_turns
+from tutorsim.cli.claims_file import publish_claimed
 from tutorsim.cli.log_against_recording import check_logs
-from tutorsim.cli.options import order_option, report_options, table_option, tell_rows
-from tutorsim.cli.output_elements import Prose, publish
+from tutorsim.cli.options import (
+    Remembering,
+    claims_option,
+    order_option,
+    report_options,
+    table_option,
+    tell_rows,
+)
+from tutorsim.cli.output_elements import Prose
 from tutorsim.cli.panel_option import of_panel_asked, panel_option
 from tutorsim.cli.progress import counted
 from tutorsim.cli.run_or_recording import RunPath
@@ -43,7 +52,7 @@ LISTED = 8
 POLICIES = {"no_tie_round": without_tie_round, "random": with_random_ties}
 
 
-@click.command()
+@click.command(cls=Remembering)
 @click.argument("source", metavar="RUN", type=RunPath())
 @click.option("--rule", type=click.Choice(TARGETS), help="Count the final votes under this rule.")
 @order_option
@@ -68,6 +77,9 @@ POLICIES = {"no_tie_round": without_tie_round, "random": with_random_ties}
 )
 @panel_option
 @table_option("--episodes", "one row per episode")
+@claims_option(
+    "Also write every number that is printed here, to be checked by `tutorsim verify --claims`."
+)
 @report_options
 def diverge(
     source: Path,
@@ -78,8 +90,7 @@ def diverge(
     exempt: int,
     panel: str | None,
     episodes: Path | None,
-    as_json: bool,
-    output: Path | None,
+    **_: Any,
 ) -> None:
     """Find the first turn of every episode at which another winner would have stood.
 
@@ -115,7 +126,7 @@ def diverge(
             episodes,
         )
     value = {"provenance": opened.provenance, **found.to_json()}
-    publish(_shown(opened, found), lambda: value, as_json=as_json, output=output)
+    publish_claimed(source, _shown(opened, found), lambda: value)
 
 
 _OPEN = (

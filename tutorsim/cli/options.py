@@ -11,6 +11,7 @@ from tutorsim.cli.output_elements import listing
 from tutorsim.errors import UsageError
 
 __all__ = [
+    "Remembering",
     "check_sections",
     "claims_option",
     "json_option",
@@ -26,6 +27,16 @@ __all__ = [
 Command = Callable[..., None]
 
 TABLES = (".parquet", ".csv", ".jsonl")
+TYPED = "tutorsim.options_as_typed"
+"""Key of the options in a context: name → text, texts, or whether a flag was given."""
+
+
+class Remembering(click.Command):
+    """A command that keeps the options given to it as they were typed."""
+
+    def parse_args(self, ctx: click.Context, args: list[str]) -> list[str]:
+        ctx.meta[TYPED], *_ = self.make_parser(ctx).parse_args(list(args))
+        return super().parse_args(ctx, args)
 
 
 def names(_: click.Context, __: click.Parameter, given: str | None) -> tuple[str, ...] | None:

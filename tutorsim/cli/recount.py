@@ -6,7 +6,7 @@ from dataclasses import replace
 from functools import partial
 from itertools import chain
 from pathlib import Path
-from typing import Final, TypedDict
+from typing import Any, Final, TypedDict
 
 import click
 from rich.console import RenderableType
@@ -37,9 +37,12 @@ from tutorsim.analysis.views.other_rules import protocols_table
 from tutorsim.analysis.views.recount_sections import SECTIONS
 from tutorsim.analysis.views.student_outcomes import threshold_table
 from tutorsim.cli.ballot_options import ballot_options
+from tutorsim.cli.claims_file import publish_claimed
 from tutorsim.cli.log_against_recording import check_logs
 from tutorsim.cli.options import (
+    Remembering,
     check_sections,
+    claims_option,
     names,
     order_option,
     report_options,
@@ -47,7 +50,7 @@ from tutorsim.cli.options import (
     tell_rows,
     whole_numbers,
 )
-from tutorsim.cli.output_elements import Prose, caption, publish, styled
+from tutorsim.cli.output_elements import Prose, caption, styled
 from tutorsim.cli.panel_option import of_panel_asked, panel_option, refuse_panel
 from tutorsim.cli.progress import counted
 from tutorsim.cli.run_or_recording import RunPath
@@ -95,7 +98,7 @@ def _scored(text: str, scores: str) -> RankScores:
         ) from error
 
 
-@click.command()
+@click.command(cls=Remembering)
 @click.argument("source", metavar="RUN|BALLOTS", type=RunPath())
 @click.option(
     "--targets",
@@ -155,6 +158,9 @@ def _scored(text: str, scores: str) -> RankScores:
     "--full", is_flag=True, help="Show every section, every order and all wins under every rule."
 )
 @table_option("--turns", "two rows per turn, rule and k: ties to the order, and ties left")
+@claims_option(
+    "Also write every number that is printed here, to be checked by `tutorsim verify --claims`."
+)
 @report_options
 def recount(
     source: Path,
@@ -170,8 +176,7 @@ def recount(
     changes: tuple[str, ...],
     full: bool,
     turns: Path | None,
-    as_json: bool,
-    output: Path | None,
+    **_: Any,
 ) -> None:
     """Ask of every logged turn what other rules would have chosen.
 
@@ -235,7 +240,7 @@ def recount(
         )
     if system is not None and whole is not None and system.head.voting is None:
         shown = document_shown(whole, sections, full=full)
-        publish(shown, lambda: to_value(whole), as_json=as_json, output=output)
+        publish_claimed(source, shown, lambda: to_value(whole))
         return
     of_whole, of_votes = _sections_of(whole, sections)
     every = tuple(SECTIONS) if full else ()
@@ -256,7 +261,7 @@ def recount(
             chain(document_shown(whole, of_whole, full=full), shown),
             {"episodes": to_value(whole), **value},
         )
-    publish(shown, lambda: value, as_json=as_json, output=output)
+    publish_claimed(source, shown, lambda: value)
 
 
 _OF_VOTES: Final = ("targets", "rules", "exempt", "fallback_order", "engine", "turns")

@@ -2,7 +2,7 @@
 
 import re
 from collections.abc import Iterable, Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Final
 
 from rich.cells import cell_len
@@ -15,7 +15,7 @@ from tutorsim.analysis.views.cells import Part
 from tutorsim.cli.console import safe
 from tutorsim.cli.output_elements import Prose, caption, heading, table
 
-__all__ = ["MOST_ROWS", "parts_shown", "table_shown"]
+__all__ = ["MOST_ROWS", "TableShown", "parts_shown", "table_shown"]
 
 GAP = 2
 """Columns between two columns of a table."""
@@ -64,11 +64,12 @@ def table_shown(made: Table, *, every_row: bool = False) -> Iterator[RenderableT
     texts = [[safe(cell(value)).plain for value in row] for row in data.iter_rows()]
     rows, notes = _noted(texts)
     yield heading(made.title)
-    yield _Fitted(
+    yield TableShown(
         [safe(column_heading(name)).plain for name in data.columns],
         rows,
         _words(rows),
         [data.columns.index(name) for name in made.secondary],
+        replace(made, data=data),
     )
     for note in notes:
         yield caption(note)
@@ -100,7 +101,7 @@ def _words(rows: Rows) -> int:
 
 
 @dataclass(frozen=True)
-class _Fitted:
+class TableShown:
     """A table that fits its width.
 
     Where it is too wide, what stands in brackets goes below its figure, then columns that matter
@@ -112,6 +113,8 @@ class _Fitted:
     left: int
     """How many leading columns hold words."""
     secondary: Sequence[int]
+    made: Table
+    """The same with the names of its columns, and its values."""
 
     def __rich_console__(self, console: Console, options: ConsoleOptions) -> RenderResult:
         broken = [[_BRACKETS.sub("\n", text) for text in row] for row in self.rows]

@@ -10,6 +10,7 @@ from tutorsim.cli.markdown_option import add_markdown, markdown_option, plain
 from tutorsim.cli.options import claims_option
 from tutorsim.cli.output_elements import print_all
 from tutorsim.cli.progress import counted
+from tutorsim.cli.run_or_recording import RunPath
 from tutorsim.errors import CheckFailed, UsageError
 
 __all__ = ["verify"]
@@ -40,7 +41,7 @@ SHOWN = 20
     show_default=True,
     help="`current` asks whether today's wordings would send the same calls.",
 )
-@claims_option("Also compute every number again that a report, or a full summary, claimed in FILE.")
+@claims_option("Also compute every number again that FILE claims.")
 @click.option(
     "--claim",
     "ids",
@@ -55,6 +56,12 @@ SHOWN = 20
     metavar="FILE",
     help="With --claims: the page that was written with them, whose numbers are held too. "
     "[default: the one that stands beside them]",
+)
+@click.option(
+    "--beside",
+    type=RunPath(),
+    metavar="RUN",
+    help="With --claims of a comparison of two runs: the second, or its recording.",
 )
 @markdown_option
 @click.option("--workers", type=click.IntRange(1, 256), help="Processes.")
@@ -75,6 +82,7 @@ def verify(
     claims: Path | None,
     ids: tuple[str, ...],
     page: Path | None,
+    beside: Path | None,
     markdown: Path | None,
     against: Path | None,
     wordings: str,
@@ -97,11 +105,16 @@ def verify(
             why="A page is held against its file of claims and the recording.",
             hint="Add --claims FILE.",
         )
+    if beside is not None and claims is None:
+        raise UsageError(
+            "--beside names a second run, and no claims are given that compare two.",
+            hint="Add --claims FILE.",
+        )
     if claims is not None or ids:
         _check_fits(cassette_dir, junit, against, wordings)
         from tutorsim.cli.claims_compared import wanted
 
-        asked = wanted(claims, ids, page)
+        asked = wanted(claims, ids, page, second=beside)
         if not (cassette_dir / MANIFEST).is_file():
             _without_recording(asked, cassette_dir, markdown, as_json=as_json)
             return

@@ -167,6 +167,41 @@ def test_what_differs_is_listed_as_json(recorded_once: Any, claims: Path, shell:
     assert (value["missing"], value["unknown"]) == ([], [])
 
 
+@pytest.mark.parametrize(
+    ("command", "options"),
+    [
+        ("recount", ("--targets", "schulze,copeland", "--exempt", "0,1", "--full")),
+        ("recount", ("--score", "veto=1,1,1,0", "--threshold", "0.5", "--section", "rules")),
+        ("compare", ("--full",)),
+        ("compare", ("second",)),
+        ("diverge", ("--rule", "approval", "--ties", "set")),
+    ],
+)
+def test_claims_of_a_command_hold_and_an_altered_one_is_named(
+    tutorsim: Any, built: Any, tmp_path: Path, command: str, options: Any
+) -> None:
+    """Under the options that it was asked with; of two runs, beside the second."""
+    two, claims = options == ("second",), tmp_path / "c.json"
+    asked = (built.folder,) if two else options
+    told = tutorsim(command, built.folder, *asked, "--claims", claims, columns=1000)
+    assert told.exit_code == 0, told.stderr
+    found = json.loads(claims.read_text(encoding="utf-8"))["claims"]
+    assert found
+    assert printed_in(told.stdout) - printed_in(*(one["printed"] for one in found)) == Counter()
+    check = ("verify", built.folder, "--claims", claims)
+    beside = ("--beside", built.folder) if two else ()
+    held = tutorsim(*check, *beside)
+    assert (held.exit_code, f"{len(found):,} of {len(found):,} claims hold" in held.stdout) == (
+        0,
+        True,
+    )
+    if two:
+        assert "--beside RUN" in tutorsim(*check).stderr
+    change(claims, found[-1]["id"], value=-99)
+    altered = tutorsim(*check, *beside)
+    assert (altered.exit_code, f"{found[-1]['id']} differs" in altered.stdout) == (1, True)
+
+
 @pytest.mark.costly
 def test_a_removed_claim_is_missing_unless_the_file_is_an_excerpt(
     recorded_once: Any, claims: Path, shell: Any

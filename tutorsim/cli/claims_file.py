@@ -169,9 +169,10 @@ def _asked_again(run: Path, page: PageName, options: Options, second: Path | Non
     Raises:
         ClaimsError: If its options are no longer known.
     """
-    from tutorsim.cli import cli
+    group = click.get_current_context().find_root().command
 
-    command = cli.get_command(click.Context(cli), page)
+    assert isinstance(group, click.Group)
+    command = group.get_command(click.Context(group), page)
     assert command is not None
     known = {p.name: p.opts[0] for p in command.params if isinstance(p, click.Option)}
     words: list[str] = [str(path) for path in (run, second) if path is not None]

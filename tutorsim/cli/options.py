@@ -11,6 +11,7 @@ from tutorsim.cli.output_elements import listing
 from tutorsim.errors import UsageError
 
 __all__ = [
+    "TYPED",
     "Remembering",
     "check_sections",
     "claims_option",

@@ -136,7 +136,7 @@ READINGS: Final[tuple[Reading, ...]] = get_args(Reading)
 SCORINGS: Final[tuple[Scoring, ...]] = get_args(Scoring)
 
 DEFAULT_ROLES: Final = ("scaffolding", "misconception", "motivation", "metacognitive")
-"""The four roles of the published study, in its role-priority order."""
+"""The four roles of the published study, in its fallback order."""
 
 CUMULATIVE_BUDGET: Final = 25
 """Points that a cumulative ballot distributes."""

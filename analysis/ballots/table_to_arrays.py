@@ -124,7 +124,7 @@ def read_votes(ballots: pl.DataFrame, *, fallback_order: Sequence[str] | None = 
 
     Args:
         ballots: The long ballots table; `initial`, `final` and `tie` also name the stages.
-        fallback_order: The role-priority order; candidates outside it stand behind it by name.
+        fallback_order: The fallback order; candidates outside it stand behind it by name.
     """
     order = standing_order(ballots, fallback_order)
     voters = ballots.get_column("voter").cast(pl.String).drop_nulls().unique().sort().to_list()

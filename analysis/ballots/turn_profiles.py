@@ -1,7 +1,7 @@
 """Profiles: one turn's ballots in one stage, as integers; and what names turns in a table.
 
 A *profile* forgets names: it keeps the protocol, and for each voter the masses of the candidates
-in the role-priority order, or `None` for an abstention. A *rich* ballot holds one ballot of each
+in the fallback order, or `None` for an abstention. A *rich* ballot holds one ballot of each
 protocol; its masses are those under the protocol that its study counts, and `Profile.under`
 gives the others.
 """

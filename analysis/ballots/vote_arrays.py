@@ -32,7 +32,7 @@ class Rounds:
     voters: Ints
     """Shape (R, n): numbers in `Votes.voters`, rising."""
     candidates: Ints
-    """Shape (R, m): places in `Votes.order`; the first in the role-priority order first."""
+    """Shape (R, m): places in `Votes.order`; the first in the fallback order first."""
     masses: Ints
     """Shape (R, n, m): what counts; 0 in an abstention. If a ranking of a round leaves candidates
     out, twice the Borda points in all of the round, those left out sharing what is left."""
@@ -103,7 +103,7 @@ class Votes:
     turns: pl.DataFrame = field(repr=False)
     """`episode_id`, `turn` and `protocol`, in the order of their final ballots."""
     order: tuple[str, ...]
-    """Candidates by place: the role-priority order, then order of first appearance."""
+    """Candidates by place: the fallback order, then order of first appearance."""
     voters: tuple[str, ...]
     labels: tuple[str, ...]
     initial: tuple[Rounds, ...] = field(repr=False)

@@ -17,7 +17,7 @@ __all__ = ["decided_figure", "movement_figure"]
 _STEP_NAMES: Final = {
     "vote": "final vote",
     "tie_round": "tie round",
-    "fallback": "role-priority order",
+    "fallback": "fallback order",
     "open": "left tied",
 }
 """Step → its name; `open` stands for `fallback` where no order is logged."""
@@ -48,7 +48,7 @@ def decided_figure(frame: pl.DataFrame, *, held: str = LOGGED) -> Figure:
             + (
                 "stays tied."
                 if "open" in by_step
-                else "goes to the first in the role-priority order."
+                else "goes to the first in the fallback order."
             )
         ),
         data=frame,
@@ -68,7 +68,7 @@ def _decided_finding(ties: int, fallback: int, total: int) -> str:
     if fallback == ties:
         return f"The final vote tied in {share(ties, total, 'turn')}; the order decided all of them"
     return (
-        f"The final vote tied in {share(ties, total, 'turn')}; the role-priority order had to "
+        f"The final vote tied in {share(ties, total, 'turn')}; the fallback order had to "
         f"decide {fallback:,} of these {ties:,}"
     )
 
@@ -134,7 +134,7 @@ def movement_figure(
     """Heat maps: who led before deliberation (down) and who won (across), per protocol.
 
     Args:
-        frame: `protocol`, `leader` (after the first vote; ties broken by the role-priority
+        frame: `protocol`, `leader` (after the first vote; ties broken by the fallback
             order), `winner`, `turns`; one row per cell that occurs.
         candidates: In role order.
         by_chance: Share of turns in which independent votes would differ; `None`: not estimable.
@@ -142,7 +142,7 @@ def movement_figure(
         held: What the caption ends with: whether all is logged.
     """
     ties = (
-        "A tied first lead goes to the first in the role-priority order."
+        "A tied first lead goes to the first in the fallback order."
         if ordered
         else "Turns with several first leaders, or left tied, are left out."
     )

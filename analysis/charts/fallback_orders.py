@@ -43,7 +43,7 @@ def orders_figure(frame: pl.DataFrame, *, logged: Sequence[str], turns: int) -> 
         name="orders",
         finding=_orders_finding(most, len(frame.get_column("order").unique()), turns),
         caption=(
-            f"Turns won by each candidate under every role-priority order; n = {turns:,} turns. "
+            f"Turns won by each candidate under every fallback order; n = {turns:,} turns. "
             f"Blue cells are more wins than logged, brown ones fewer, the deeper the more. "
             f"{_reading(rows, logged)} {CASCADE}"
         ),
@@ -61,7 +61,7 @@ def _orders_finding(most: int, orders: int, turns: int) -> str:
     if most == 0:
         return f"No order would change a winner: all {orders} orders elect the same in every turn"
     return (
-        f"Another role-priority order would change the winner of up to {share(most, turns, 'turn')}"
+        f"Another fallback order would change the winner of up to {share(most, turns, 'turn')}"
     )
 
 
@@ -226,7 +226,7 @@ def _span_finding(frame: pl.DataFrame, turns: int) -> str:
     spans = {row["candidate"]: row["most"] - row["fewest"] for row in frame.iter_rows(named=True)}
     names = top(spans)
     if not names:
-        return "No candidate's wins depend on the role-priority order"
+        return "No candidate's wins depend on the fallback order"
     if len(names) > 1:
         return (
             f"The order decides most about {listed(names)}: {spans[names[0]]:,} wins each "

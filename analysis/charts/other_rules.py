@@ -25,14 +25,14 @@ def agreement_figure(
 
     Args:
         frame: `logged`, `target`, `turns`, `lower`, `upper`, `point` (shares in [0, 1] with ties
-            going to the role-priority order, `point` under the named projection), `lower_open`,
+            going to the fallback order, `point` under the named projection), `lower_open`,
             `upper_open` (with ties left open) and `projection`; one row per pair.
         ordered: Whether an order is logged, to whose first a tie goes.
         without: Why there is no turn to compare.
     """
     if frame.is_empty():
         return absent("agreement", f"{without}, so no rule can agree with another.")
-    ties = "ties going to the role-priority order" if ordered else "a tie staying a tie"
+    ties = "ties going to the fallback order" if ordered else "a tie staying a tie"
     apart = (pl.col("lower") != pl.col("lower_open")) | (pl.col("upper") != pl.col("upper_open"))
     line = "" if frame.filter(apart).is_empty() else "; the thin line leaves ties open"
     return Figure(
@@ -156,7 +156,7 @@ def identification_figure(frame: pl.DataFrame, *, ordered: bool = True) -> Figur
             one row per pair and number of possible winners, in order.
         ordered: Whether an order is logged, to whose first a tie goes.
     """
-    ties = "A tie goes to the role-priority order" if ordered else "A tie stays a tie"
+    ties = "A tie goes to the fallback order" if ordered else "A tie stays a tie"
     if frame.is_empty():
         return absent("identification", f"{NO_VOTE}, so nothing is left open.")
     one = _certain(frame)

@@ -1,7 +1,7 @@
 """Who won each turn, and who would have won with votes changed: `voting.decide` in arrays.
 
 Turns of one size are decided together, whatever their protocol: the largest total wins, a tie
-goes to the tie round if one was held, and what is still tied to the role-priority order.
+goes to the tie round if one was held, and what is still tied to the fallback order.
 `tutorsim.voting.decide` is the definition, and `tests.reference.cases` decides turn by turn what
 property tests hold this to.
 """
@@ -47,7 +47,7 @@ class Outcomes:
 
 @dataclass(frozen=True, eq=False)
 class DecidedTurns:
-    """Decided turns of one size: R turns, n voters, m candidates in the role-priority order."""
+    """Decided turns of one size: R turns, n voters, m candidates in the fallback order."""
 
     final: Rounds
     again: Ints = field(repr=False)

@@ -18,7 +18,7 @@ some candidates may stand anywhere. It allows what some weak order with them on 
 does; in an approval they are apart or with a level, as the ends of the scale allow.
 
 A ballot already in the target's format is only itself. Candidates are numbers here, in
-the role-priority order.
+the fallback order.
 
 For one candidate `c` most consistent ballots need not be looked at, because another one serves
 `c` at least as well against every rival. What is left is a few *options* per voter: integer

@@ -4,7 +4,7 @@ A *completion* gives every voter one ballot that agrees with the ballot it cast;
 voters may have cast any ballot of the target's format. A completion has a set of tied
 winners W. Two readings of a tie, never mixed:
 
-* `fallback`: the winner is the first of W in the role-priority order. `c` is possible when some
+* `fallback`: the winner is the first of W in the fallback order. `c` is possible when some
   completion has `c` in W and no candidate before `c` in the order.
 * `set`: a tie stays a tie, because nobody was asked to vote on it. `c` is possible when some
   completion has `c` in W.
@@ -66,7 +66,7 @@ _FOR_RULING_OUT: Final = 400
 
 
 class Possible(NamedTuple):
-    """What is known of the winner; candidates by place in the role-priority order."""
+    """What is known of the winner; candidates by place in the fallback order."""
 
     winners: tuple[int, ...]
     """Outcomes that are possible for certain, in order; `NOBODY` first."""

@@ -52,7 +52,7 @@ Sets = NDArray[np.uint8]
 Ints = NDArray[np.int64]
 Ends = NDArray[np.uint16]
 """Two bytes, each an outcome in bits: 0 is nobody, c + 1 is candidate c. In the lower byte ties go
-to the role-priority order, in the upper one they stay."""
+to the fallback order, in the upper one they stay."""
 
 
 def tabled(target: Rule, m: int, n: int) -> bool:

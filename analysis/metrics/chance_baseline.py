@@ -63,7 +63,7 @@ class ChanceBaseline:
     turns: int
     """Turns with a first vote."""
     flip: float | NotEstimable
-    """Observed share; a tied first vote is led by the role-priority order's pick."""
+    """Observed share; a tied first vote is led by the fallback order's pick."""
     flip_expected: float | NotEstimable
     flip_set: float | NotEstimable
     """Observed share of winners outside the set of first leaders."""

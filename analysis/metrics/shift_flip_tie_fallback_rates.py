@@ -5,9 +5,9 @@ Definitions:
 * *vote shift*: ½ Σ |p_init(c) − p_final(c)| over candidates, p being mass over total mass, of the
   first final vote (not the tie round); undefined where either total is 0.
 * *winner flip*: the leader after the first vote differs from the delivered winner. Where the
-  first vote was tied, `flip` takes the leader that the role-priority order picks, and `flip_set`
+  first vote was tied, `flip` takes the leader that the fallback order picks, and `flip_set`
   counts only winners outside the set of leaders.
-* *tie rate*: turns whose final vote was tied. *fallback rate*: turns that the role-priority
+* *tie rate*: turns whose final vote was tied. *fallback rate*: turns that the fallback
   order decided. The published "fallback" can be read either way.
 """
 
@@ -51,7 +51,7 @@ TURN_DIAGNOSTICS_SCHEMA: Final = pl.Schema(
         "persona": pl.String(),
         "condition": pl.String(),
         "initial_leaders": pl.List(pl.String()),  # null without a first vote
-        "initial_leader": pl.String(),  # a tie goes to the role-priority order
+        "initial_leader": pl.String(),  # a tie goes to the fallback order
         "winner": pl.String(),
         "decided_by": pl.String(),
         "tied_set": pl.List(pl.String()),  # the last tie; empty when one led alone
@@ -76,7 +76,7 @@ WINNING_ROLES_SCHEMA: Final = pl.Schema(
         "by_fallback": pl.Int64(),
     }
 )
-"""One row per protocol and candidate, in the role-priority order."""
+"""One row per protocol and candidate, in the fallback order."""
 
 
 LEFT_TIED: Final = "(left tied)"
@@ -95,7 +95,7 @@ class Diagnostics:
     episodes: int
     shift: Estimate | NotEstimable
     flip: Estimate | NotEstimable
-    """A tied first vote is led by the role-priority order's pick."""
+    """A tied first vote is led by the fallback order's pick."""
     flip_set: Estimate | NotEstimable
     """A flip only when the winner is outside the set of first leaders."""
     tie_rate: Estimate | NotEstimable

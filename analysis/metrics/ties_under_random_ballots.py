@@ -8,7 +8,7 @@ each s. From it follow
 * *tied*: two or more lead the final vote;
 * *fallback*: two or more are still left after the tie round, which is a vote of the same n voters
   among those tied;
-* *flip*: the leader of a first vote, a tie going to the role-priority order, is not the winner of
+* *flip*: the leader of a first vote, a tie going to the fallback order, is not the winner of
   an independent final vote with its tie round and the order behind it.
 
 The chances are exact, from a count of ballots, where that is feasible; for the larger panels of

@@ -6,10 +6,10 @@
   both voted.
 * *pivotality* of a voter: share of turns whose winner changes when its ballot is dropped, from
   the tie round too. Where the other ballots leave a tied set that no tie round was held on,
-  `pivotal` takes the role-priority order's pick; `pivotal_set` counts only turns whose winner
+  `pivotal` takes the fallback order's pick; `pivotal_set` counts only turns whose winner
   is not among the tied.
 * *margin*: the fewest final ballots that must change, each to any other ballot of its protocol,
-  so that the winner changes, ties going to the role-priority order; `margin_clear` asks that
+  so that the winner changes, ties going to the fallback order; `margin_clear` asks that
   another candidate is clearly ahead. Where the final vote was tied, changing one ballot in
   favour of another tied candidate is enough.
 """

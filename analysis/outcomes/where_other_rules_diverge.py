@@ -126,7 +126,7 @@ def diverge(source: Source, alternatives: Alternatives, *, question: str) -> Div
 
 
 def under_order(source: Source, order: Sequence[str]) -> Alternatives:
-    """Winners under another role-priority order; exact.
+    """Winners under another fallback order; exact.
 
     Candidates that the order leaves out stand behind it, in the source's own order.
     """
@@ -141,14 +141,14 @@ def under_order(source: Source, order: Sequence[str]) -> Alternatives:
 
 
 def without_tie_round(source: Source) -> Alternatives:
-    """Winners if a tied final vote had gone straight to the role-priority order; exact."""
+    """Winners if a tied final vote had gone straight to the fallback order; exact."""
     return _alternatives(
         turn_table(source), lambda panel: only(first_of(panel.led), panel.led.shape[1])
     )
 
 
 def with_random_ties(source: Source) -> Alternatives:
-    """Winners that a random pick could give where the role-priority order decided."""
+    """Winners that a random pick could give where the fallback order decided."""
     return _alternatives(turn_table(source), lambda panel: panel.undecided)
 
 

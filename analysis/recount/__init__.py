@@ -121,7 +121,7 @@ def recount(
         source: A run, or ballots from elsewhere.
         targets: Rules to recount under, from `analysis.counting.rule_definitions.TARGETS`.
         exempt: Numbers of voters that may have cast any ballot of a target's format.
-        order: The role-priority order to recount under, by default the source's own. It may
+        order: The fallback order to recount under, by default the source's own. It may
             leave candidates out; they stand behind it. Changes are always counted against the
             winners that the source's own order gave; a source that has none takes this one. With
             neither, a turn that counting leaves tied has no logged winner but a set: it is in

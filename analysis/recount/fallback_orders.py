@@ -1,4 +1,4 @@
-"""Question 1: every role-priority order, from the counts of tied sets.
+"""Question 1: every fallback order, from the counts of tied sets.
 
 The winner under an order is the first of the turn's undecided set, so the counts of those sets
 are sufficient. Cost depends on the number of distinct sets (at most 2^m) and orders, never on

@@ -41,7 +41,7 @@ K = TypeVar("K")
 
 
 class TiedSet(NamedTuple):
-    """What turns have in common that a role-priority order can tell apart.
+    """What turns have in common that a fallback order can tell apart.
 
     The winner under any order is the first of what counting left, so the counts of such sets are
     all that a sweep over orders needs.

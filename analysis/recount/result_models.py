@@ -76,7 +76,7 @@ class Interval(_Table):
 
 
 class OrderRow(_Table):
-    """One role-priority order."""
+    """One fallback order."""
 
     order: tuple[str, ...]
     wins: dict[str, int]
@@ -105,7 +105,7 @@ class RoleWins(_Table):
 
 
 class OrderTable(_Table):
-    """Question 1: every role-priority order. Exact."""
+    """Question 1: every fallback order. Exact."""
 
     asks: ClassVar[str] = "Every fallback order, exact."
     caption: str = f"{asks} {HELD_FIXED}"

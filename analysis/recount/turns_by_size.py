@@ -41,7 +41,7 @@ def all_votes(votes: Votes, rich: pl.DataFrame | None, order: tuple[str, ...]) -
     Args:
         votes: The table as arrays.
         rich: The table, if there are rich ballots in it.
-        order: The role-priority order.
+        order: The fallback order.
     """
     if rich is None:
         return AllVotes(in_order(votes, order), {}, {})

@@ -82,7 +82,7 @@ def choose(
 
     Returns:
         The named ones; without names, the first episode for each thing worth seeing: a turn
-        that the role-priority order decided, a winner that changed, a tie that the tie round
+        that the fallback order decided, a winner that changed, a tie that the tie round
         broke, an abstention. An episode already there for one thing serves the others too. All
         the others follow, up to `MOST_EPISODES` together.
 
@@ -113,7 +113,7 @@ def _features(
     """Each thing worth seeing → the episodes that show it, rarest kind of ending first."""
     panels = [e for e in episodes if e.status == "complete" and any(t.decision for t in e.turns)]
     return {
-        "the role-priority order decided a turn": _with(panels, "fallback"),
+        "the fallback order decided a turn": _with(panels, "fallback"),
         "a tie round broke a tie": _with(panels, "tie_round"),
         "a voter abstained": [e for e in panels if any(map(_abstained, e.turns))],
         "deliberation changed a winner": [e for e in panels if e.episode_id in flipped],
@@ -179,12 +179,12 @@ def step_sentence(step: Step, order: Sequence[str] = ()) -> str:
 
     Args:
         step: The step.
-        order: The role-priority order, to be named where it decided.
+        order: The fallback order, to be named where it decided.
     """
     left = ", ".join(step.remaining)
     if step.tallies is None:
         named = f" ({' > '.join(order)})" if order else ""
-        return f"Role-priority order{named}: the first of the tied candidates is {left}."
+        return f"Fallback order{named}: the first of the tied candidates is {left}."
     count = "Final vote" if step.step == "vote_final" else "Tie round"
     totals = ", ".join(f"{name} {total}" for name, total in step.tallies.items())
     end = f"{left} leads" if len(step.remaining) == 1 else f"tied: {left}"

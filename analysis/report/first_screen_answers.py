@@ -123,7 +123,7 @@ def _agreed(evidence: Evidence) -> Answer:
     if not evidence.unordered:
         given, _, _ = evidence.recount.agreed("fallback")
         detail += (
-            f" With ties given to the role-priority order, all agree in {share(given, n, 'turn')}."
+            f" With ties given to the fallback order, all agree in {share(given, n, 'turn')}."
         )
     return Answer(
         "What do the rules agree on?",
@@ -150,14 +150,14 @@ def _decided(evidence: Evidence) -> Answer:
             "What did the fallback order decide?",
             "Nothing",
             f"Counting left one winner in each of {counted(found.turns, 'turn')}, so all "
-            f"{found.orders:,} role-priority orders elect the same.",
+            f"{found.orders:,} fallback orders elect the same.",
             "orders",
         )
     drawn = 0.0 if found.changed_expected is None else found.changed_expected.value
     return Answer(
         "What did the fallback order decide?",
         share(found.decided_by_order, found.turns, "turn"),
-        f"Another role-priority order could change these, and a random one would change "
+        f"Another fallback order could change these, and a random one would change "
         f"{drawn:.1f} on average. {widest.candidate} wins "
         f"{widest.least:,} to {counted(widest.most, 'turn')} depending on the order, and "
         f"{widest.logged:,} as logged.",
@@ -192,7 +192,7 @@ def _given(evidence: Evidence, cases: int) -> str:
         return ""
     given = [r for r in evidence.rules if r.target in PROTOCOLS and r.target != r.logged_protocol]
     left = sum(r.turns - r.identified for r in given)
-    return f" With ties given to the role-priority order it is {share(left, cases, 'case')}."
+    return f" With ties given to the fallback order it is {share(left, cases, 'case')}."
 
 
 def _missing(row: RuleRow) -> str:

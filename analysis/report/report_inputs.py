@@ -82,7 +82,7 @@ class Evidence:
 
     @cached_property
     def candidates(self) -> tuple[str, ...]:
-        """Every candidate, in the role-priority order."""
+        """Every candidate, in the fallback order."""
         return self.source.votes.order
 
     @cached_property
@@ -235,12 +235,12 @@ class Evidence:
 
     @cached_property
     def rules(self) -> list[RuleRow]:
-        """`rule_rows` with ties going to the role-priority order, if there is one."""
+        """`rule_rows` with ties going to the fallback order, if there is one."""
         return [r for r in self.rule_rows if r.reading == self.reading]
 
     @cached_property
     def orders(self) -> OrderTable:
-        """Every role-priority order, all protocols together."""
+        """Every fallback order, all protocols together."""
         [table] = [t for t in self.recount.orders if t.protocol is None]
         return table
 

@@ -179,7 +179,7 @@ def _study(found: Overview) -> Parts:
         f"recording {run.recording_digest[:12] or 'not stated'}. "
         f"Success: score at least {study.success_threshold:g}, and passing tests for programs, "
         f"within {study.max_turns} turns. Labels: {study.blinding.replace('_', ' ')}. "
-        f"Role-priority order: {' > '.join(study.fallback_order)}"
+        f"Fallback order: {' > '.join(study.fallback_order)}"
         + (", before the branch changes it." if changed else ".")
     )
     grid = _grid(found.source.episodes)

@@ -154,7 +154,7 @@ def _ordered(of: Evidence) -> list[str]:
     ties=lambda data, of: (
         ", and no tie is left"
         if of.unordered
-        else "; a tie that this leaves goes to the role-priority order"
+        else "; a tie that this leaves goes to the fallback order"
     ),
     held=lambda data, of: of.held,
 )

@@ -85,7 +85,7 @@ def without_shared_turns(episodes: Iterable[EpisodeRecord]) -> tuple[EpisodeReco
 
 
 def deciding_order(study: StudySettings) -> tuple[str, ...]:
-    """The role-priority order that decides: a branch's own where it changes the order.
+    """The fallback order that decides: a branch's own where it changes the order.
 
     What a branch keeps as logged has the same winners under both.
     """
@@ -114,7 +114,7 @@ def branch_changes(branch: Branch) -> str:
     """What a branch changes, in a few words."""
     said = {
         "rule": branch.rule,
-        "role-priority order": branch.fallback_order and " > ".join(branch.fallback_order),
+        "fallback order": branch.fallback_order and " > ".join(branch.fallback_order),
         "tie policy": branch.tie_policy,
         "panel": branch.roles and ", ".join(branch.roles),
         "tutors' model": branch.model,

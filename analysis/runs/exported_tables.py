@@ -295,7 +295,7 @@ def _place_in(order: Sequence[str], role: str) -> int:
 
 
 def _candidate_cells(ballot: BallotRecord, standing: Sequence[str]) -> Iterator[Row]:
-    """voter … attempts, one tuple per candidate, in the role-priority order.
+    """voter … attempts, one tuple per candidate, in the fallback order.
 
     So the order survives an export: candidates first appear in it.
     """

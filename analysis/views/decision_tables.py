@@ -33,8 +33,8 @@ def diagnostics_table(
         "diagnostics",
         "How the panels decided",
         f"{_SHIFT}Flip: the first vote's leader did not win; a tied lead goes to the "
-        "role-priority order, or, in the next column, to all who lead. Fallback: decided by the "
-        f"role-priority order. {' '.join((_INTERVALS, *notes))}",
+        "fallback order, or, in the next column, to all who lead. Fallback: decided by the "
+        f"fallback order. {' '.join((_INTERVALS, *notes))}",
         [
             *("protocol", "turns", "episodes", "vote shift", "flip", "flip outside the leaders"),
             *("final vote tied", "fallback", "abstentions"),
@@ -117,7 +117,7 @@ def winners_table(
         "winners",
         "Winning drafts, and the step that made them win",
         "Turns won, as logged; in brackets by final vote + tie round"
-        f"{' + role-priority order' * ordered}.",
+        f"{' + fallback order' * ordered}.",
         ["winner", "all", *protocols],
         rows,
     )

@@ -35,7 +35,7 @@ def beside_floor_table(found: NoiseFloor | NotEstimable) -> Table | None:
         "noise",
         "Beside the noise floor",
         "Re-asked: two panels that answer one and the same prompt, each voter with two different "
-        "askings of its own, ties to the role-priority order. Left: logged less re-asked, turn by "
+        "askings of its own, ties to the fallback order. Left: logged less re-asked, turn by "
         "turn. A flip as logged may come from a tie round, which nobody was asked again; “no tie "
         "round” compares the leaders of both votes. 95 % intervals in brackets: over "
         f"tasks. {_how(found)}",
@@ -81,7 +81,7 @@ def askings_table(found: NoiseFloor | NotEstimable) -> Table | None:
         "one ballot, or with the same candidates first; by chance: two ballots of one voter in "
         "different turns. Pairs with one abstention + with two are in no share. Panels: one "
         "answer of each voter, logged or re-asked; how often their leader is that of the logged "
-        "ballots, and how often two of them agree. A tie goes to the role-priority order.",
+        "ballots, and how often two of them agree. A tie goes to the fallback order.",
         [
             *("protocol", "vote", "pairs", "same ballot", "same first", "same by chance"),
             *("pairs with abstentions", "panels with the logged leader", "two panels agree"),

@@ -60,8 +60,8 @@ def _decided(source: Source) -> str:
     if not source.ordered:
         return f"Counting leaves {share(ties, turns, 'vote')} tied, and no order is logged."
     if not ties:
-        return f"The role-priority order decided none of {counted(turns, 'vote')}."
-    return f"The role-priority order decided {share(ties, turns, 'vote')}."
+        return f"The fallback order decided none of {counted(turns, 'vote')}."
+    return f"The fallback order decided {share(ties, turns, 'vote')}."
 
 
 def _not_identified(source: Source) -> str:
@@ -118,9 +118,9 @@ def _by_order(found: RecountResult) -> str:
     if not everything.logged_order:
         return f"Counting leaves {share(tied, turns, 'turn')} tied, and no order is logged."
     if not tied:
-        return f"No role-priority order would change a winner of {counted(turns, 'turn')}."
+        return f"No fallback order would change a winner of {counted(turns, 'turn')}."
     return (
-        f"The role-priority order decided {share(tied, turns, 'turn')}: under another one they may "
+        f"The fallback order decided {share(tied, turns, 'turn')}: under another one they may "
         "be won by another candidate."
     )
 
@@ -160,14 +160,14 @@ def _points(every: Sequence[RuleRow], turns: int) -> str:
     kept = f"{share(of['set'], turns, 'turn')}, as long as a tie counts as nobody's win"
     if "fallback" not in of:
         return kept
-    return f"{kept}, and of {of['fallback']:,} with ties given to the role-priority order"
+    return f"{kept}, and of {of['fallback']:,} with ties given to the fallback order"
 
 
 def _ties_to_the_order(keeps: Sequence[int]) -> str:
     """What is sure once the order decides ties; empty where no order is logged."""
     if not keeps:
         return ""
-    return f" With ties given to the role-priority order {sum(keeps):,} surely keep it."
+    return f" With ties given to the fallback order {sum(keeps):,} surely keep it."
 
 
 def _untested(found: RecountResult) -> str:

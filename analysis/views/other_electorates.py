@@ -28,7 +28,7 @@ def electorates_table(rows: Sequence[ElectorateRow], protocol: str | None = None
     compared = any(r.compared is not None for r in own)
     said = "Compared with logged winners are the turns that counting decided. " if compared else ""
     decide = (
-        "has a figure where they meet" if compared else "lets the role-priority order decide them"
+        "has a figure where they meet" if compared else "lets the fallback order decide them"
     )
     return table(
         f"electorates-{protocol}" if protocol else "electorates",

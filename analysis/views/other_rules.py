@@ -22,7 +22,7 @@ Pairs = Iterable[tuple[str, str]]
 """Logged protocol and target."""
 
 _TIES: Final = {
-    "fallback": "Ties go to the role-priority order.",
+    "fallback": "Ties go to the fallback order.",
     "set": "A tie stays a tie.",
 }
 _COUNTED: Final = ("ballots", "counted as")

@@ -210,7 +210,7 @@ def certain_table(source: Source, per_turn: pl.DataFrame) -> Table | None:
         "panel-certain",
         "Certain under another rule, by size",
         "Turns with exactly one possible winner under each protocol, ties going to the "
-        "role-priority order: what ballots of one format tell of another gets less as panels "
+        "fallback order: what ballots of one format tell of another gets less as panels "
         "grow. Not settled: answers (over the four columns) that would take more work than is "
         "allowed, counted as not certain.",
         ["protocol", "panel", "size", *(f"under {target}" for target in PROTOCOLS), "not settled"],

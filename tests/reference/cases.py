@@ -159,7 +159,7 @@ def redecided(
     Args:
         final: Ballots of the final vote, as changed.
         candidates: All candidates.
-        order: The role-priority order.
+        order: The fallback order.
         logged: Who led the logged final vote; a tie round was held among these.
         tie: Ballots of that tie round, as changed, or `None` when none was held.
     """

@@ -89,7 +89,7 @@ def truth_experiment(
 ) -> pl.DataFrame:
     """Draw profiles and compare truth, sets and projections; see `TRUTH_SCHEMA`.
 
-    Ties go to the role-priority order.
+    Ties go to the fallback order.
 
     Args:
         profiles: How many to draw.

@@ -68,7 +68,7 @@ def read_turns(ballots: pl.DataFrame, *, fallback_order: Sequence[str] | None = 
 
     Args:
         ballots: The long ballots table; `initial`, `final` and `tie` also name the stages.
-        fallback_order: The role-priority order; candidates outside it stand behind it
+        fallback_order: The fallback order; candidates outside it stand behind it
             by name.
     """
     order = standing_order(ballots, fallback_order)
@@ -147,7 +147,7 @@ class DecidedTurn:
     tie: TurnBallots | None
     decision: Decision
     order: tuple[str, ...]
-    """The role-priority order; for ballots from elsewhere the order of first appearance."""
+    """The fallback order; for ballots from elsewhere the order of first appearance."""
 
     @property
     def cluster(self) -> Cluster:
@@ -163,7 +163,7 @@ class DecidedTurn:
 
     @property
     def initial_leader(self) -> str | None:
-        """The leader after the first vote, a tie going to the role-priority order."""
+        """The leader after the first vote, a tie going to the fallback order."""
         led = self.initial_leaders
         return None if led is None else first_in_order(led, self.order)
 

@@ -39,7 +39,7 @@ FORMS = {"repaired": "not in the form asked for", "missing": "never came"}
 REASONS = {
     "vote": "the vote",
     "tie_round": "the tie round",
-    "fallback": "the role-priority order (fallback)",
+    "fallback": "the fallback order (fallback)",
 }
 """Deciding step → words for it."""
 

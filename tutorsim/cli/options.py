@@ -76,7 +76,7 @@ def order_option(command: Command) -> Command:
         "--fallback-order",
         callback=names,
         metavar="ROLE,ROLE,…",
-        help="Role-priority order to count under; roles left out stand behind.",
+        help="Fallback order to count under; roles left out stand behind.",
     )(command)
 
 

@@ -17,7 +17,7 @@ class Step(BaseModel):
     model_config = ConfigDict(frozen=True, extra="ignore")
 
     step: Literal["vote_final", "tie_vote", "fallback"]
-    """Which count, or the role-priority order."""
+    """Which count, or the fallback order."""
     tallies: dict[str, int] | None
     """Mass per candidate in this count; `None` for the fallback, which counts nothing."""
     remaining: tuple[str, ...]
@@ -49,7 +49,7 @@ class Decision(BaseModel):
     def undecided(self) -> tuple[str, ...]:
         """The candidates that the counting left: more than one only where the order decided.
 
-        The winner under another role-priority order is the first of these in that order.
+        The winner under another fallback order is the first of these in that order.
         """
         return self.tied_set if self.decided_by == "fallback" else (self.winner,)
 
@@ -65,12 +65,12 @@ def decide(
 
     The largest sum wins. A tie goes to the tie round where one was held (the same
     protocol among the tied candidates), and what is still tied then to the
-    role-priority order, which picks among *those* candidates only.
+    fallback order, which picks among *those* candidates only.
 
     Args:
         final: Masses of the final ballots, an empty mapping for an abstention.
         candidates: All candidates, in role order.
-        order: The role-priority order; every candidate is in it.
+        order: The fallback order; every candidate is in it.
         tie_round: Masses of the tie-round ballots, or `None` when no tie round was held.
     """
     tallies = tally(final, candidates)

@@ -33,7 +33,7 @@ def leaders(tallies: Mapping[str, int]) -> tuple[str, ...]:
 
 
 def first_in_order(tied: Iterable[str], order: Sequence[str]) -> str:
-    """The candidate of `tied` that stands first in the role-priority `order`.
+    """The candidate of `tied` that stands first in the fallback `order`.
 
     Raises:
         ValueError: If no tied candidate is in `order`.

@@ -31,7 +31,7 @@ class FormatPair:
     """Turns that the pairs are of."""
     same_winner: Estimate | NotEstimable | None
     """Share of turns with one winner, the rich ballots counted as the other format's, ties to the
-    role-priority order, turns of which nobody voted left out; `None` where neither format is
+    fallback order, turns of which nobody voted left out; `None` where neither format is
     rich, which alone determines the other."""
 
     def to_json(self) -> dict[str, object]:

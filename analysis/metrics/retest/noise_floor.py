@@ -12,7 +12,7 @@ Definitions:
   one where only that was asked again.
 * *left*: logged less floor, turn by turn.
 
-In all of these a tie goes to the role-priority order: a tie round was not asked again. Intervals
+In all of these a tie goes to the fallback order: a tie round was not asked again. Intervals
 are over tasks.
 """
 

@@ -1,7 +1,7 @@
 """Panels put together anew from several answers of each voter to one prompt.
 
 Exact by enumeration where the combinations of different ballots are at most `ENUMERATED`;
-beyond, `DRAWS` panels are drawn, by a seed. A tie goes to the role-priority order: nobody was
+beyond, `DRAWS` panels are drawn, by a seed. A tie goes to the fallback order: nobody was
 asked to vote on a tie among ballots that were never cast together.
 """
 
@@ -24,7 +24,7 @@ __all__ = [
 ]
 
 Answer = tuple[int, ...]
-"""Masses of one answer, candidates in the role-priority order; zeros for an abstention."""
+"""Masses of one answer, candidates in the fallback order; zeros for an abstention."""
 Askings = Sequence[Sequence[Answer]]
 """Per voter, every answer to one prompt."""
 Ints = npt.NDArray[np.int64]

@@ -23,7 +23,7 @@ class AskedTurn(NamedTuple):
     key: TurnKey
     place: Place
     candidates: tuple[str, ...]
-    """Everybody who stands, in the role-priority order that the turn was decided under."""
+    """Everybody who stands, in the fallback order that the turn was decided under."""
     winner: str
     final_leader: str
     """Of the final vote alone, a tie going to the order."""

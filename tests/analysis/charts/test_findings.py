@@ -59,7 +59,7 @@ def test_equal_spans_are_a_tie_and_none_is_singled_out():
 @pytest.mark.costly
 def test_no_span_is_said_so():
     found = span_figure(spans(("a", 5, 5, 5, 5.0, 5)), orders=1, turns=5)
-    assert drawable(found) == "No candidate's wins depend on the role-priority order"
+    assert drawable(found) == "No candidate's wins depend on the fallback order"
 
 
 def orders_of(names, changed):
@@ -115,7 +115,7 @@ def decided(*rows):
             5,
             3,
             2,
-            "The final vote tied in 5 of 10 turns; the role-priority order had to decide 2 of "
+            "The final vote tied in 5 of 10 turns; the fallback order had to decide 2 of "
             "these 5",
         ),
     ],

@@ -21,7 +21,7 @@ def test_one_episode_is_chosen_for_each_thing_worth_seeing(rich_source):
     assert [c.episode for c in chosen if c.why] == [first, second, third]
     assert len(chosen) == len(rich_source.episodes)
     assert chosen[0].why == (
-        "the role-priority order decided a turn",
+        "the fallback order decided a turn",
         "deliberation changed a winner",
     )
     assert chosen[1].why == ("a tie round broke a tie",)
@@ -83,5 +83,5 @@ def test_a_decision_is_told_step_by_step(rich_source):
         "Final vote: scaffolding 2, misconception 2, motivation 0, metacognitive 0 — "
         "tied: scaffolding, misconception.",
         "Tie round: scaffolding 2, misconception 2 — tied: scaffolding, misconception.",
-        "Role-priority order: the first of the tied candidates is scaffolding.",
+        "Fallback order: the first of the tied candidates is scaffolding.",
     ]

@@ -54,13 +54,13 @@ def test_rules_surely_agree_where_all_voters_rank_one_candidate_first(
     same = panel_turn("ranked", cast(*[(S, I, O, E)] * 4))
     agreed = screen(panel_source(panel_episode(same)))["What do the rules agree on?"]
     assert agreed.headline == "All four protocols surely agree in 0 of 1 turn"
-    assert "With ties given to the role-priority order, all agree in 1 of 1 turn." in agreed.detail
+    assert "With ties given to the fallback order, all agree in 1 of 1 turn." in agreed.detail
     assert "In 0 of 1 turn at least one other protocol would surely elect another" in agreed.detail
     # The card beside it reads ties alike. Of the three other protocols, simple alone leaves one
     # winner while a tie stays a tie: two cases are open; the order settles both.
     open_ = screen(panel_source(panel_episode(same)))["What is not identified?"]
     assert open_.headline == "The winner under another protocol, in 2 of 3 cases"
-    assert "With ties given to the role-priority order it is" in open_.detail
+    assert "With ties given to the fallback order it is" in open_.detail
 
 
 def test_rules_disagree_for_sure_where_first_places_and_points_part(

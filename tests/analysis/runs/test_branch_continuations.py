@@ -290,7 +290,7 @@ def test_every_change_is_named() -> None:
         continuations=1,
     )
     assert branch_changes(branch) == (
-        f"rule simple; role-priority order {MO} > {S}; tie policy no_tie_round; "
+        f"rule simple; fallback order {MO} > {S}; tie policy no_tie_round; "
         f"panel {S}, {MI}, {MO}; tutors' model m"
     )
     assert branch_words(branch).endswith("1 draw each")

@@ -55,7 +55,7 @@ def test_ballots_are_long_with_labels_as_shown_and_no_mass_for_abstentions(
     assert tie == [(S, S, 0), (S, MI, 1), (MI, S, 0), (MI, MI, 1)]
 
 
-def test_candidates_stand_in_the_role_priority_order(log: list[Any], run_record: Make) -> None:
+def test_candidates_stand_in_the_fallback_order(log: list[Any], run_record: Make) -> None:
     frame = ballots_table(log, run=run_record(fallback_order=ROLES[::-1]))
     assert frame["candidate"].unique(maintain_order=True).to_list() == list(ROLES[::-1])
 

@@ -39,7 +39,7 @@ def test_a_summary_says_what_was_run_and_what_the_order_decided(
     source = run_of(panel_turn, panel_episode, panel_source)
     ran, _, decided, not_identified = summary_verdict(source, [])
     assert ran == "2 episodes of 2 tasks under 1 condition (simple)."
-    assert decided == "The role-priority order decided 1 of 2 votes."
+    assert decided == "The fallback order decided 1 of 2 votes."
     assert "who would have won under another ballot format" in not_identified
     assert "what a student would have said" in not_identified
     assert summary_verdict(panel_source(), [])[0] == "The run has no episode."
@@ -50,7 +50,7 @@ def test_a_recount_says_what_is_sure_and_what_stays_open(
 ) -> None:
     source = run_of(panel_turn, panel_episode, panel_source)
     order, *rules, untested = recount_verdict(recount(source, exempt=(0, 1)))
-    assert order.startswith("The role-priority order decided 1 of 2 turns")
+    assert order.startswith("The fallback order decided 1 of 2 turns")
     ranked = next(text for text in rules if text.startswith("Ranked"))
     # MI has 3 of 4 first places: at least 3 × 3 points, S at most 3 + 3 × 2 of 9; so a tie is open.
     assert "of 2 turns logged under another protocol, 0 surely keep their winner" in ranked
@@ -118,7 +118,7 @@ def test_the_verdict_names_both_readings_of_a_tie(tmp_path: Path) -> None:
     said = " ".join(recount_verdict(recount(ordered, targets=["approval"], exempt=[0])))
     assert "of 1 turn logged under another protocol, 0 surely keep their winner, 0 surely" in said
     assert "and 1 are open, as long as a tie counts as nobody's win." in said
-    assert "With ties given to the role-priority order 1 surely keep it." in said
+    assert "With ties given to the fallback order 1 surely keep it." in said
     without = " ".join(
         recount_verdict(recount(open_source(path), targets=["approval"], exempt=[0]))
     )

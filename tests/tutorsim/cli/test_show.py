@@ -60,7 +60,7 @@ def test_the_winner_and_the_deciding_step_are_named(
         assert words[decided_by] in last
 
 
-STEPS = ("Final vote: ", "Tie round: ", "Role-priority order (scaffolding > ")
+STEPS = ("Final vote: ", "Tie round: ", "Fallback order (scaffolding > ")
 
 
 def test_a_tie_that_holds_is_told_step_by_step(tutorsim: Any, built: Any) -> None:

@@ -97,7 +97,7 @@ class Study(BaseStudy):
     success_threshold: float = Field(default=0.75, ge=0, le=1, strict=True)
     blinding: Blinding = "per_reader"
     fallback_order: tuple[Name, ...] = ()
-    """Role-priority order; the order of `roles` when left out."""
+    """Fallback order; the order of `roles` when left out."""
     tie_policy: TiePolicy = "tie_round"
     """What a tied final vote goes to."""
     cumulative_budget: int = Field(default=CUMULATIVE_BUDGET, ge=1, le=1_000_000, strict=True)
@@ -172,7 +172,7 @@ class Study(BaseStudy):
 
     @property
     def order(self) -> tuple[str, ...]:
-        """The role-priority order in force."""
+        """The fallback order in force."""
         return self.fallback_order or self.roles
 
 

@@ -31,7 +31,7 @@ class PanelTable(Settings):
     size: int | None = Field(default=None, strict=True)
     """Members of a placebo."""
     fallback_order: tuple[Name, ...] = ()
-    """Role-priority order; the order of the members when left out."""
+    """Fallback order; the order of the members when left out."""
 
     @property
     def members(self) -> tuple[str, ...]:
@@ -42,7 +42,7 @@ class PanelTable(Settings):
 
     @property
     def order(self) -> tuple[str, ...]:
-        """The role-priority order in force."""
+        """The fallback order in force."""
         return self.fallback_order or self.members
 
 
@@ -165,7 +165,7 @@ def role_of_copies(panels: Tables) -> dict[str, str]:
 def one_order(panels: Tables) -> tuple[str, ...]:
     """The order over all members of which every panel's order is a part.
 
-    A run is counted under one role-priority order, so that its panels must agree on whom they
+    A run is counted under one fallback order, so that its panels must agree on whom they
     prefer of two. What they leave open goes by first appearance.
 
     Raises:
@@ -207,7 +207,7 @@ def _disagreement(panels: Tables) -> StudyError:
             break
     return StudyError(
         what,
-        why="Ties of a run go to one role-priority order, of which each panel's is a part.",
+        why="Ties of a run go to one fallback order, of which each panel's is a part.",
         hint="Give them one order with fallback_order. What others would have decided needs no "
         "recording: `tutorsim recount RUN --fallback-order`.",
     )

@@ -75,7 +75,7 @@ def open_path(path: "str | Path | pl.DataFrame | _Pandas", **hints: Any) -> "Run
     unknown = sorted(set(hints) - set(Hints.__dataclass_fields__))
     if unknown:
         raise UsageError(
-            f"{unknown[0]!r} is no hint on how to read ballots.",
+            f"{unknown[0]!r} is not among the hints on how to read ballots.",
             hint=f"Hints are {', '.join(Hints.__dataclass_fields__)}.",
         )
     if not isinstance(path, str | Path):

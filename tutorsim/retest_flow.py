@@ -1,6 +1,6 @@
 """A retest: which prompts of a recording are asked again, and the flow that asks them.
 
-Nothing is built anew: a prompt is the recorded request, its labels are those of the log. What
+Nothing is built again: a prompt is the recorded request, its labels are those of the log. What
 cannot be read, or was cut off, is asked once more with the reminder, as in the run.
 """
 

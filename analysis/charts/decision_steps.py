@@ -45,11 +45,7 @@ def decided_figure(frame: pl.DataFrame, *, held: str = LOGGED) -> Figure:
         method=(
             "A tie in the final vote goes to a tie round among the tied candidates; what is tied "
             "then "
-            + (
-                "stays tied."
-                if "open" in by_step
-                else "goes to the first in the fallback order."
-            )
+            + ("stays tied." if "open" in by_step else "goes to the first in the fallback order.")
         ),
         data=frame,
         chart=_decided(frame),

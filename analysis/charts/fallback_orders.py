@@ -60,9 +60,7 @@ def orders_figure(frame: pl.DataFrame, *, logged: Sequence[str], turns: int) -> 
 def _orders_finding(most: int, orders: int, turns: int) -> str:
     if most == 0:
         return f"No order would change a winner: all {orders} orders elect the same in every turn"
-    return (
-        f"Another fallback order would change the winner of up to {share(most, turns, 'turn')}"
-    )
+    return f"Another fallback order would change the winner of up to {share(most, turns, 'turn')}"
 
 
 def _reading(rows: Sequence[str], logged: Sequence[str]) -> str:

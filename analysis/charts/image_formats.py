@@ -100,7 +100,7 @@ def _root(found: re.Match[str], name: str, label: str) -> str:
 
 
 def _own_ids(drawing: str, name: str) -> str:
-    """Number ids anew: the renderer counts on from one drawing to the next."""
+    """Number ids again: the renderer counts on from one drawing to the next."""
     numbers = count(1)
     known: dict[str, str] = {f"drawing-{name}": f"drawing-{name}"}
 

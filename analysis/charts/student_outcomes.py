@@ -44,7 +44,7 @@ def scores_figure(frame: pl.DataFrame, *, max_turns: int, tasks: int, held: str 
         ),
         method=(
             "Intervals are over tasks, because episodes of one task are not independent. "
-            " First attempts are drawn anew in each condition, so lines start apart "
+            " First attempts are drawn separately in each condition, so lines start apart "
             "by chance."
         ),
         data=frame,

@@ -99,7 +99,7 @@ class _Rounds:
         self._ends: dict[frozenset[int], Sets] = {}
 
     def paths(self, standing: frozenset[int]) -> Iterator[Path]:
-        """Paths to winner sets that tell something; what tells is asked anew for each."""
+        """Paths to winner sets that tell something; what tells is asked again for each."""
         for stays in self._after(standing):
             if self._budget.empty:
                 return

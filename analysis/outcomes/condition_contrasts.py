@@ -1,6 +1,6 @@
 """Conditions against one another, paired on task and persona.
 
-First attempts are drawn anew in each condition, so a pair shares its task and persona and
+First attempts are drawn separately in each condition, so a pair shares its task and persona and
 nothing else. The family of Holm's correction is all that was asked for together, whatever its
 benchmark and outcome: it is what one sentence or table shows.
 """
@@ -77,7 +77,7 @@ def contrasts(
 ) -> list[Contrast]:
     """Conditions against one another on some outcomes, per benchmark.
 
-    First attempts are drawn anew in each condition, so pairs share task and persona and
+    First attempts are drawn separately in each condition, so pairs share task and persona and
     nothing else. Repeats of a pair are averaged.
 
     Args:

@@ -129,7 +129,7 @@ def recount(
         limit: Units of work allowed for the possible winners of one panel under one target, and
             again for their breakdown points; a turn that needs more is counted as not settled.
         tables: What to count; the other tables stay empty.
-        progress: Is told how many turns are counted, those under each rule anew.
+        progress: Is told how many turns are counted, those under each rule again.
         rules: Own rules by name, counted beside the targets: scores by rank, with possible winners
             as under any target, or functions from ballots to scores, with a point alone.
 

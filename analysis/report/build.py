@@ -163,7 +163,7 @@ def _outcomes(evidence: Evidence) -> Section:
         "outcomes",
         "What became of the students",
         f"{evidence.as_logged}. Differences between conditions are differences between recordings "
-        "of the same tasks and personas, whose first attempts were drawn anew.",
+        "of the same tasks and personas, whose first attempts were drawn separately.",
         _figures(evidence, "scores", "personas"),
         present(
             evidence.gains_table,

@@ -122,9 +122,7 @@ def _agreed(evidence: Evidence) -> Answer:
     )
     if not evidence.unordered:
         given, _, _ = evidence.recount.agreed("fallback")
-        detail += (
-            f" With ties given to the fallback order, all agree in {share(given, n, 'turn')}."
-        )
+        detail += f" With ties given to the fallback order, all agree in {share(given, n, 'turn')}."
     return Answer(
         "What do the rules agree on?",
         f"All four protocols surely agree in {share(keeps, n, 'turn')}",

@@ -169,7 +169,7 @@ def view_of(system: str) -> View:
 
 
 class _OnDisk(Sequence[Any]):
-    """The records of a run folder, read anew by whoever goes through them, and never held.
+    """The records of a run folder, read again by whoever goes through them, and never held.
 
     Whoever goes through all of them leaves their ballots behind, so that votes can be counted
     without a second reading.

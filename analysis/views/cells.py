@@ -185,8 +185,8 @@ def _unsigned_zero(text: str) -> str:
 
 
 def p_value(p: float) -> Written:
-    """Three digits, and no zero for what is only small."""
-    return Written("< 0.001" if p < 0.001 else f"{p:.3f}", p)
+    """Three digits, no zero for what is only small, and 1 for what rounds to it."""
+    return Written("< 0.001" if p < 0.001 else f"{p:.3f}".replace("1.000", "1"), p)
 
 
 def plain(found: float | NotEstimable) -> Written:

@@ -97,9 +97,9 @@ def contrast_table(found: Sequence[Contrast], *, family: int | None = None) -> T
         "contrasts",
         "One condition against another",
         "Mean difference [95 % interval over tasks], paired on task and persona; first attempts "
-        "are drawn anew in each condition. p: signs flipped by task, all pairs of a task together, "
-        "exact unless marked ~ (then with the error of the draws), with Holm's correction over "
-        f"{family or len(found)} contrasts. "
+        "are drawn separately in each condition. p: signs flipped by task, all pairs of a task "
+        "together, exact unless marked ~ (then with the error of the draws), with Holm's "
+        f"correction over {family or len(found)} contrasts. "
         + (
             "These tasks alone: p of another claim, that the same tasks and personas, run again, "
             "would differ; labels permuted within task and persona, Holm's correction too. "

@@ -145,9 +145,9 @@ def _under(target: str, every: Sequence[RuleRow]) -> str:
         return f"{rule} keeps the winner of {_points(every, turns)}: a point, which nothing bounds."
     logged = " logged under another protocol" if is_protocol else ""
     return (
-        f"{rule}: of {counted(turns, 'turn')}{logged}, {keeps:,} surely keep their winner, "
-        f"{changes:,} surely change it and {turns - keeps - changes:,} are open, as long as a tie "
-        "counts as nobody's win." + _ties_to_the_order(by_order)
+        f"{rule} surely keeps the winner of {keeps:,} of {counted(turns, 'turn')}{logged}; "
+        f"it surely changes {changes:,}, and {turns - keeps - changes:,} are open. A tie counts "
+        "here as nobody's win." + _ties_to_the_order(by_order)
     )
 
 
@@ -167,7 +167,7 @@ def _ties_to_the_order(keeps: Sequence[int]) -> str:
     """What is sure once the order decides ties; empty where no order is logged."""
     if not keeps:
         return ""
-    return f" With ties given to the fallback order {sum(keeps):,} surely keep it."
+    return f" With ties given to the fallback order it surely keeps {sum(keeps):,}."
 
 
 def _untested(found: RecountResult) -> str:
@@ -192,15 +192,15 @@ def _untested(found: RecountResult) -> str:
     if not sure[0]:
         return f"{assumed}."
     return (
-        f"{assumed}; if {counted(k, 'voter')} may have voted anyhow, of the {sure[0]:,} answers "
-        f"“surely keep” above (a turn has one for each rule) {sure[1]:,} stay sure."
+        f"{assumed}. Where {counted(k, 'voter')} of a turn may have cast anything, {sure[1]:,} of "
+        f"the {sure[0]:,} answers “surely keeps” are left (a turn has one for each rule)."
     )
 
 
 def comparison_verdict(found: Comparison) -> tuple[str, ...]:
     """Whether two runs differ, where, and how sure."""
     paired = (
-        f"{counted(found.pairs, 'pair')} in both runs; only in the first: {found.only_first}, only "
+        f"{counted(found.pairs, 'pair')} in both runs. Only in the first: {found.only_first}; only "
         f"in the second: {found.only_second}."
     )
     apart = [row for row in found.outcomes if row.differing]

@@ -27,9 +27,7 @@ def electorates_table(rows: Sequence[ElectorateRow], protocol: str | None = None
     own = [r for r in rows if r.protocol == protocol and r.turns]
     compared = any(r.compared is not None for r in own)
     said = "Compared with logged winners are the turns that counting decided. " if compared else ""
-    decide = (
-        "has a figure where they meet" if compared else "lets the fallback order decide them"
-    )
+    decide = "has a figure where they meet" if compared else "lets the fallback order decide them"
     return table(
         f"electorates-{protocol}" if protocol else "electorates",
         f"Other electorates{f', {protocol} ballots' if protocol else ''}",

@@ -159,7 +159,7 @@ class PanelsView:
             f"panel-contrasts-{measure}",
             f"{_NAMES[measure].capitalize()}: one panel against another",
             "Mean difference [95 % interval over tasks] to the study's first panel, paired on task "
-            f"and persona{_OF_TURNS.get(measure, '')}. First attempts are drawn anew in each "
+            f"and persona{_OF_TURNS.get(measure, '')}. First attempts are drawn separately in each "
             "episode. p: signs flipped by task, exact unless marked ~, with Holm's correction "
             f"over all {len(self.contrasts)} contrasts of panels. Detectable: the least mean "
             "difference that so many tasks with this spread would show with 80 % power.",

@@ -4,6 +4,7 @@ from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import Final, Literal
 
+from tutorsim.analysis.charts.number_words import counted
 from tutorsim.analysis.outcomes.student_scores import Gain, Rounds, Success, SuccessRate
 from tutorsim.analysis.outcomes.success_threshold import AtThreshold
 from tutorsim.analysis.statistics.intervals_and_tests import NotEstimable
@@ -49,7 +50,10 @@ _MEANT: Final[Mapping[Bounded, str]] = {
 def few_tasks_words(episodes: Iterable[EpisodeRecord]) -> str:
     """How many tasks the intervals are over."""
     counts = Counter(benchmark for benchmark, _ in {(e.benchmark, e.task_id) for e in episodes})
-    each = " and ".join(f"{n} {BENCHMARKS.get(b, b)}" for b, n in sorted(counts.items()))
+    each = " and ".join(
+        counted(n, BENCHMARKS[b].removesuffix("s")) if b in BENCHMARKS else f"{n} {b}"
+        for b, n in sorted(counts.items())
+    )
     return f"Intervals are over tasks ({each})."
 
 

@@ -1,4 +1,4 @@
-"""`python -m tests.guards [SOURCE …]` writes the hashes anew; the diff names what changed."""
+"""`python -m tests.guards [SOURCE …]` writes the hashes again; the diff names what changed."""
 
 import json
 import sys

@@ -1,6 +1,6 @@
 """Answers stay as they were, byte for byte; one that changes on purpose changes its hash.
 
-`python -m tests.guards` writes the hashes anew.
+`python -m tests.guards` writes the hashes again.
 """
 
 import json

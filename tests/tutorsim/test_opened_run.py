@@ -71,7 +71,7 @@ def test_own_rules_are_counted_beside_the_targets(votes: Path) -> None:
     wins = found.wins.filter(target="long").select("candidate", "certain", "point", "possible")
     assert sorted(wins.rows()) == [("blue", None, 2, None), ("red", None, 0, None)]
     assert found.turns.filter(target="long")["point_winner"].to_list() == ["blue", "blue"]
-    assert any("rule veto: of " in sentence for sentence in found.verdict)
+    assert any("rule veto surely keeps the winner of " in sentence for sentence in found.verdict)
     [told] = [sentence for sentence in found.verdict if "rule long" in sentence]
     assert told == (
         "The rule long keeps the winner of 0 of 1 turn, as long as a tie counts as nobody's win: "
@@ -107,7 +107,7 @@ def test_wrong_inputs_are_refused(votes: Path, tmp_path: Path) -> None:
     run = tutorsim.open(votes)
     with pytest.raises(UsageError, match="does not exist"):
         tutorsim.open(tmp_path / "nowhere")
-    with pytest.raises(UsageError, match="'colour' is no hint"):
+    with pytest.raises(UsageError, match="'colour' is not among the hints"):
         tutorsim.open(votes, colour="red")
     empty = tmp_path / "empty.csv"
     empty.write_text("")

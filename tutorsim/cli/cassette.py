@@ -390,7 +390,7 @@ def verify_command(folder: Path, max_age: str | None) -> None:
     if findings:
         raise CheckFailed(
             f"{len(findings)} file(s) of {folder} are not what was recorded.",
-            hint="Restore them from version control, or record anew into a new folder.",
+            hint="Restore them from version control, or record again into a new folder.",
         )
     old = () if earliest is None else recorded_before(folder, earliest)
     for finding in old:
@@ -437,7 +437,7 @@ def _day_before(age: str) -> str:
     help="Folder to write; new or empty.",
 )
 def convert_command(folder: Path, form: CassetteForm, output: Path) -> None:
-    """Write the recording in FOLDER anew, its cassettes as text or compressed.
+    """Write the recording in FOLDER again, its cassettes as text or compressed.
 
     Every command reads both forms; recording and stock vcrpy need text. Converting to and fro
     gives the same bytes, and the manifest's digests, which are of the text, hold for both.

@@ -57,8 +57,8 @@ def compare(first: Path, second: Path | None, full: bool, **_: Any) -> None:
 
     Differences are second minus first over the pairs that both runs have complete, with
     intervals over tasks and a test that flips signs by task, all pairs of a task together; p-values
-    carry Holm's correction over all that is compared. First attempts are drawn anew in each run, so
-    pairs share their place in the grid and nothing else.
+    carry Holm's correction over all that is compared. First attempts are drawn separately in
+    each run, so pairs share their place in the grid and nothing else.
 
     Where the second is a branch of the first, their episodes share all that comes before the
     branch. Then the logged outcomes, the worst-case bounds of the first under what the branch

@@ -83,7 +83,7 @@ def _show(facts: dict[str, Any]) -> None:
     versions = ", ".join(f"{name} {version}" for name, version in facts["packages"].items())
     console.print(safe(f"Packages     {versions}"))
     if not facts["analysis"]:
-        console.print("Analysis     missing: nothing can be counted; install tutorsim anew")
+        console.print("Analysis     missing: nothing can be counted; install tutorsim again")
     console.print(safe(f"Credentials  {facts['credentials']}"))
     console.print(safe(f"Endpoint     {facts['base_url']}"))
     if facts["recording_refused"]:

@@ -98,7 +98,7 @@ def recorded(
         path: The cassette, `NAME.json`; `NAME.json.zst` beside it is played where it is not there.
         mode: `none`: everything is answered from the cassette, and no connection can be opened.
             `once`: as `none` where there is a cassette; else one is recorded. `new`: what the
-            cassette does not hold is asked and added. `all`: everything is asked anew, and the
+            cassette does not hold is asked and added. `all`: everything is asked again, and the
             old cassette is replaced at the end. When left out, the environment variable
             `TUTORSIM_RECORD` decides, and it is `none` without one.
         partial: Let a replay end with recorded calls that were never asked for.

@@ -216,7 +216,7 @@ def _check_version(name: str, content: Any) -> None:
         raise RecordingError(
             f"{name} has cassette version {versions[0]!r}, schema {versions[1]!r}.",
             why=f"This tutorsim reads version {_VCR_VERSION}, schema {CASSETTE_SCHEMA}.",
-            hint="Use the tutorsim that wrote it, or record the study anew.",
+            hint="Use the tutorsim that wrote it, or record the study again.",
         )
 
 

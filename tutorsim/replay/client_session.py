@@ -57,7 +57,7 @@ _TODAY: Final = RecordedBy("", "", None)
 _NAME: Final = re.compile(r"[A-Za-z0-9_-]+(?:\.[A-Za-z0-9_-]+)*")
 _ASKED: Final = re.compile(r"[a-z][a-z0-9_]*/[^/]+")
 _HINT: Final = 'Record it: mode="once" for a new cassette, mode="new" to add calls to this one.'
-_ANEW: Final = 'Record the cassette anew: mode="all" alone asks again what it holds.'
+_ANEW: Final = 'Record the cassette again: mode="all" alone asks again what it holds.'
 
 
 def has_cassette(folder: Path, name: str) -> bool:
@@ -130,7 +130,7 @@ class Session:
             raise RecordingError(
                 f"{cassette_file(folder, self.name, 'compressed')} is compressed.",
                 why="A recording is made, and taken up again, in text.",
-                hint="Unpack it with `zstd -d`, or remove it to record anew.",
+                hint="Unpack it with `zstd -d`, or remove it to record again.",
             )
         lock = FolderLock(folder, name=f".{self.name}{LOCK_FILE}")
         lock.__enter__()

@@ -62,7 +62,7 @@ class Converted(NamedTuple):
 
 
 def convert(folder: Path, into: Path, form: CassetteForm) -> Converted:
-    """Write a finished recording anew with its cassettes in a form; all else stays as it is.
+    """Write a finished recording again with its cassettes in a form; all else stays as it is.
 
     A finished retest goes with it. Wordings and tasks that the recording does not have in its
     folder are added, where they are the recorded ones.

@@ -283,7 +283,7 @@ def load_head(folder: Path, kind: type[H], *, schema: int) -> H | None:
         raise RecordingError(
             f"{path} has format version {version!r}.",
             why=f"This tutorsim reads version {schema}.",
-            hint="Use the tutorsim that wrote it, or record the study anew.",
+            hint="Use the tutorsim that wrote it, or record the study again.",
         )
     return _checked(path, data, kind)
 

@@ -79,7 +79,7 @@ class InputStore:
                 f"{episode_id}: input {number} was heard at {recorded}, and the flow now listens "
                 f"at {(listen.turn, listen.place, listen.wait_s)}.",
                 why="The settings or the program are not those of the recording.",
-                hint="Replay with the study of the recording, or record the lesson anew.",
+                hint="Replay with the study of the recording, or record the lesson again.",
             )
         return entry.heard()
 

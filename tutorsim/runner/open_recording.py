@@ -94,7 +94,7 @@ def open_recording(folder: Path) -> Recording:
             f"{folder / WORDINGS_FILE} does not hold the recorded wordings.",
             why=f"They, or entries of [catalog] in {STUDY_FILE}, were edited: their digest is not "
             "the manifest's.",
-            hint=f"{RESTORE} To ask in other words, record the study anew.",
+            hint=f"{RESTORE} To ask in other words, record the study again.",
         )
     if loaded.digest() != manifest.study_digest and not drifted:
         raise RecordingError(

@@ -183,7 +183,7 @@ class _World:
         if heard is None:
             raise MissingCallError(
                 f"{self.piece_id}: input {self.listened} of the person is not in the recording.",
-                hint="Restore inputs.jsonl from version control, or record the lesson anew.",
+                hint="Restore inputs.jsonl from version control, or record the lesson again.",
             )
         return heard
 
@@ -194,7 +194,7 @@ class _World:
             raise MissingCallError(
                 f"{self.piece_id}: the verdict on the program of turn {run.turn} is not in "
                 "the recording.",
-                hint="Replay with the tasks of the recording, or record the study anew.",
+                hint="Replay with the tasks of the recording, or record the study again.",
             )
         if self.source.sandbox is not None:
             now = self.source.sandbox.judge(run)

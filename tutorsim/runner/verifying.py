@@ -260,7 +260,7 @@ def _differs(
         why=_first_difference(
             one.line, entry, logged.line(one.episode_id) if logged else None, system
         ),
-        hint="If the change is meant, record the study anew; `--against RUN` names the field.",
+        hint="If the change is meant, record the study again; `--against RUN` names the field.",
     )
 
 

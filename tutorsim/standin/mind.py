@@ -41,7 +41,7 @@ NOBODY = "I play tutors, students and judges, and this asks for none of them."
 
 
 def forget_minds() -> None:
-    """Look for systems anew, as a test that installs one has to."""
+    """Look for systems again, as a test that installs one has to."""
     _recognisers.cache_clear()
 
 

@@ -80,7 +80,7 @@ def load_tasks(
     if form.builtin is None:
         raise TaskFileError(
             f"There is no built-in set of {benchmark}.",
-            why="Its tasks may not be passed on, or cannot be written anew.",
+            why="Its tasks may not be passed on, or cannot be written again.",
             hint=f"Give the published file: [benchmarks.{benchmark}] tasks = FILE.",
         )
     return tuple(form.builtin()[:limit])

@@ -1,4 +1,4 @@
-"""Panels put together anew from several answers of each voter to one prompt.
+"""Panels put together again from several answers of each voter to one prompt.
 
 Exact by enumeration where the combinations of different ballots are at most `ENUMERATED`;
 beyond, `DRAWS` panels are drawn, by a seed. A tie goes to the fallback order: nobody was

@@ -29,7 +29,7 @@ from tutorsim.analysis.systems.group.talk_measures import (
     rolling_task_share,
     slope,
 )
-from tutorsim.analysis.views.cells import Written, of_rows
+from tutorsim.analysis.views.cells import Written, number, of_rows
 from tutorsim.records.group import CycleRecord, LessonRecord
 
 __all__ = [
@@ -60,6 +60,11 @@ def _mean(values: Sequence[float]) -> float | None:
     return sum(values) / len(values) if values else None
 
 
+def _tenths(values: Sequence[float]) -> Written:
+    """The mean of what is counted."""
+    return number(_mean(values), digits=1)
+
+
 def _frame(rows: Iterable[Mapping[str, Any]]) -> pl.DataFrame:
     return pl.DataFrame(list(rows), infer_schema_length=None)
 
@@ -80,8 +85,8 @@ def ends_table(lessons: Lessons) -> Table | None:
                 "condition": condition,
                 "lessons": len(some),
                 "with_a_person": sum(lesson.variant == "person" for lesson in some),
-                "events": _mean([len(lesson.events) for lesson in some]),
-                "stage_reached": _mean([lesson.stage_reached for lesson in some]),
+                "events": _tenths([len(lesson.events) for lesson in some]),
+                "stage_reached": _tenths([lesson.stage_reached for lesson in some]),
                 "tasks_done": _mean([lesson.progress for lesson in some]),
                 "ended": Written(
                     ", ".join(f"{end or 'failed'} {n}" for end, n in ends.most_common()),
@@ -109,7 +114,7 @@ def participation_table(lessons: Lessons) -> Table:
             words = [count for name, count in said if name == who]
             row = {"condition": condition, "participant": who, "messages": messages[who]}
             rows.append(
-                row | {"share": _share(messages[who], len(said)), "words_each": _mean(words)}
+                row | {"share": _share(messages[who], len(said)), "words_each": _tenths(words)}
             )
     ginis = [
         f"{condition} {value:.2f}"
@@ -222,8 +227,8 @@ def _category_rows(condition: str, lessons: Lessons, who: str) -> Iterator[dict[
         [act.category for x in lessons for act in acts_of(x, coder) if act.who == who]
         for coder in ("coder_1", "coder_2")
     ]
-    for number, name in enumerate(CATEGORIES, start=1):
-        shares = [_category_share(codes, number) for codes in by_coder]
+    for category, name in enumerate(CATEGORIES, start=1):
+        shares = [_category_share(codes, category) for codes in by_coder]
         known = [share for share in shares if share is not None]
         print_share = _printed(condition, "ipa_share", participant=who, category=name)
         if known and (max(known) > 0 or print_share is not None):

@@ -115,8 +115,7 @@ def decided(*rows):
             5,
             3,
             2,
-            "The final vote tied in 5 of 10 turns; the fallback order had to decide 2 of "
-            "these 5",
+            "The final vote tied in 5 of 10 turns; the fallback order had to decide 2 of these 5",
         ),
     ],
 )

@@ -53,8 +53,8 @@ def test_a_recount_says_what_is_sure_and_what_stays_open(
     assert order.startswith("The fallback order decided 1 of 2 turns")
     ranked = next(text for text in rules if text.startswith("Ranked"))
     # MI has 3 of 4 first places: at least 3 × 3 points, S at most 3 + 3 × 2 of 9; so a tie is open.
-    assert "of 2 turns logged under another protocol, 0 surely keep their winner" in ranked
-    assert "0 surely change it and 2 are open" in ranked
+    assert "keeps the winner of 0 of 2 turns logged under another protocol;" in ranked
+    assert "it surely changes 0, and 2 are open." in ranked
     assert "which these ballots do not test" in untested
 
 
@@ -68,7 +68,7 @@ def test_every_rule_that_is_asked_is_answered_in_a_sentence_and_no_other(
             assert said[0].startswith("Simple voting: every turn was logged under it")
             continue
         name = f"{target.capitalize()} voting" if target in PROTOCOLS else f"The rule {target}"
-        assert [text.startswith(f"{name}: of ") for text in said] == [True, False]
+        assert [text.startswith(f"{name} surely keeps the winner of ") for text in said] == [True, False]
 
 
 def test_a_run_does_not_differ_from_itself(
@@ -116,9 +116,9 @@ def test_the_verdict_names_both_readings_of_a_tie(tmp_path: Path) -> None:
     path.write_text(UNANIMOUS)
     ordered = open_source(path, hints=Hints(fallback_order=("red", "blue")))
     said = " ".join(recount_verdict(recount(ordered, targets=["approval"], exempt=[0])))
-    assert "of 1 turn logged under another protocol, 0 surely keep their winner, 0 surely" in said
-    assert "and 1 are open, as long as a tie counts as nobody's win." in said
-    assert "With ties given to the fallback order 1 surely keep it." in said
+    assert "surely keeps the winner of 0 of 1 turn logged under another protocol;" in said
+    assert "and 1 are open. A tie counts here as nobody's win." in said
+    assert "With ties given to the fallback order it surely keeps 1." in said
     without = " ".join(
         recount_verdict(recount(open_source(path), targets=["approval"], exempt=[0]))
     )

@@ -82,7 +82,7 @@ class Tab:
         self.until("document.readyState === 'complete'")
 
     def reload(self):
-        """Load the page anew; returns once the new one is there."""
+        """Load the page again; returns once the new one is there."""
         self.run("window.before = true")
         self.command("Page.reload")
         self.until("window.before === undefined && document.readyState === 'complete'")

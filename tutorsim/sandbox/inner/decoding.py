@@ -1,4 +1,4 @@
-"""From nodes to Python values, built anew; see `wire` for what nodes are."""
+"""From nodes to Python values, built again; see `wire` for what nodes are."""
 
 from array import array
 from collections import (
@@ -44,7 +44,7 @@ def decode(
     known: Sequence[object] = (),
     pulled: Callable[[int], Iterator[Any]] | None = None,
 ) -> Decoded:
-    """Build the objects anew.
+    """Build the objects again.
 
     Args:
         nodes: What an `Encoder` wrote; nothing else is assumed of it.

@@ -1,6 +1,6 @@
 """The process that holds the tests and decides. No code of the student's ever runs in it.
 
-It calls the entry point by sending arguments to the worker and building the answer anew from
+It calls the entry point by sending arguments to the worker and building the answer again from
 plain data, so that comparing is done by this process on its own values. Whatever the worker
 sends is a student's answer; none of it is a verdict.
 """
@@ -92,7 +92,7 @@ class _Student:
         return next((text for raised, _, text in self.raised if raised is error), "")
 
     def _built(self, reply: dict[str, Any], known: list[object]) -> Decoded:
-        """The objects of a reply, made anew."""
+        """The objects of a reply, made again."""
         if "large" in reply:
             self._stop("error", "answer too large")
         try:

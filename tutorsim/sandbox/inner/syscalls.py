@@ -103,7 +103,7 @@ class Filter:
         self._address = ctypes.addressof(self._header)
 
     def install(self) -> None:
-        """Put this process under the filter for ever; raises `OSError` if the kernel refuses."""
+        """Put this process under the filter, for good; raises `OSError` if the kernel refuses."""
         prctl(PR_SET_SECCOMP, _MODE_FILTER, self._address)
 
 

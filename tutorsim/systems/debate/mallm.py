@@ -3,7 +3,7 @@
 What a log does not say stays absent. Voters come from the text of the voting process, simple
 choices from the indices in `votes`: once equal answers have been removed, the names in that text
 point at other people. Agreement flags are taken as logged; under the reading `tag` a recount reads
-them anew from the text.
+them again from the text.
 """
 
 import ast

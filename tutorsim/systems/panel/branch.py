@@ -107,7 +107,7 @@ def _check_prompts(recording: Recording) -> None:
         raise RecordingError(
             f"{recording.folder}: the prompts of this tutorsim are not the recorded ones.",
             why="What follows the cursor would be asked in other words than what came before it.",
-            hint="Branch with the tutorsim that recorded it, or record the study anew.",
+            hint="Branch with the tutorsim that recorded it, or record the study again.",
         )
 
 

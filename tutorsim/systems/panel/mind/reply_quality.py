@@ -14,7 +14,7 @@ _SPECIFIC = 0.1
 _LUCK = 0.06
 """Deviation of what no style explains and a revision leaves as it is."""
 _LUCK_OF_REST = 0.05
-"""Deviation of what no style explains and a revision draws anew."""
+"""Deviation of what no style explains and a revision draws again."""
 
 
 @lru_cache(maxsize=8192)

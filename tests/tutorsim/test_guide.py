@@ -25,7 +25,9 @@ from tutorsim.guide import TOPICS, page
 ROOT = Path(__file__).parents[2]
 README = (ROOT / "README.md").read_text(encoding="utf-8")
 PAGES = {"README": README} | {topic: page(topic) for topic in TOPICS}
-ORDER = ("recording", "replay", "recounts", "futures", "ballots", "panel", "python", "extending")
+FROM_NOTHING = ("claims", "futures", "python", "recounts", "replay")
+"""Pages that run from top to bottom in an empty folder; their first command is the demo."""
+ORDER = ("recording", "ballots", "panel", "extending")
 """Pages in the order in which they build on each other's files; the others follow."""
 BLOCK = re.compile(r"^```(\w+)(?: ([^\n]+))?\n(.*?)^```$", re.MULTILINE | re.DOTALL)
 PORT = "8808"
@@ -143,8 +145,9 @@ def test_every_table_of_environment_variables_names_what_the_code_reads() -> Non
 
 @pytest.fixture
 def scratch(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Path]:
-    """A folder as a reader has it: the recordings of the clone, a model that answers, a venv."""
-    shutil.copytree(ROOT / "cassettes", tmp_path / "cassettes")
+    """An empty folder, a model that answers, and a venv with the system of `extending`."""
+    folder = tmp_path / "folder"
+    folder.mkdir()
     site = tmp_path / "site"
     info = site / "greeting_system-1.0.dist-info"
     info.mkdir(parents=True)
@@ -165,7 +168,7 @@ def scratch(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Path]:
     model = [sys.executable, "-m", "tutorsim", "standin", "serve", "--port", str(port)]
     server = subprocess.Popen(model, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
     wait_for(port)
-    yield tmp_path
+    yield folder
     server.terminate()
     server.wait()
 
@@ -209,12 +212,20 @@ def run_block(text: str, folder: Path) -> tuple[int, str]:
 @pytest.mark.costly
 @pytest.mark.longest
 @pytest.mark.loopback
-def test_every_command_and_snippet_runs(scratch: Path) -> None:
+@pytest.mark.parametrize("first", [*FROM_NOTHING, "the others"])
+def test_every_command_and_snippet_runs(first: str, scratch: Path) -> None:
+    """A page of `FROM_NOTHING` alone in its folder; the others in one with the recordings."""
     port = free_port()
     servers = []
-    rest = [topic for topic in PAGES if topic not in ORDER]
+    rest = [topic for topic in PAGES if topic not in (*ORDER, *FROM_NOTHING)]
+    topics = [first] if first in FROM_NOTHING else [*ORDER, *rest]
+    if first in FROM_NOTHING:
+        [command, *_] = [one.text for one in snippets(first) if one.language == "sh"]
+        assert command.startswith("tutorsim demo --log-dir runs/demo")
+    else:
+        shutil.copytree(ROOT / "cassettes", scratch / "cassettes")
     try:
-        for topic in (*ORDER, *rest):
+        for topic in topics:
             for one in snippets(topic):
                 if one.file:
                     path = scratch / one.file
@@ -228,7 +239,7 @@ def test_every_command_and_snippet_runs(scratch: Path) -> None:
                     code, said = run_block(runnable(one.text, port), scratch)
                     assert code == 0, f"{topic}:\n{one.text}\n{said}"
                 else:
-                    assert one.language in ("json", "toml"), f"{topic}: loose {one.language}"
+                    assert one.language in ("json", "text", "toml"), f"{topic}: loose {one.language}"
     finally:
         for server in servers:
             server.terminate()

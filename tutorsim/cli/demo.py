@@ -39,7 +39,18 @@ __all__ = ["demo"]
     metavar="NAME",
     help="The bundled recording to replay; the demonstration of --system when left out.",
 )
-def demo(log_dir: Path | None, output: Path | None, system: str, recording: str | None) -> None:
+@click.option(
+    "--cassette-dir",
+    type=click.Path(path_type=Path, file_okay=False),
+    help="Copy the recording into this folder first, to verify, replay or retest it there.",
+)
+def demo(
+    log_dir: Path | None,
+    output: Path | None,
+    system: str,
+    recording: str | None,
+    cassette_dir: Path | None,
+) -> None:
     """Replay a bundled study and summarise it; no key and no network needed.
 
     The bundled studies were recorded from the scripted stand-in model, unless their summary says
@@ -47,9 +58,13 @@ def demo(log_dir: Path | None, output: Path | None, system: str, recording: str 
     """
     from tutorsim.cli.report import report
     from tutorsim.cli.summary import summary
+    from tutorsim.replay.converting import convert
     from tutorsim.runner.replaying import replay
 
-    folder = _bundled(recording or system_named(system).demo or system)
+    folder = bundled = _bundled(recording or system_named(system).demo or system)
+    if cassette_dir is not None:
+        convert(bundled, cassette_dir, "text")
+        folder = cassette_dir
     if log_dir is None:
         log_dir = Path(tempfile.mkdtemp(prefix="tutorsim-demo-"))
     started = time.perf_counter()
@@ -65,7 +80,7 @@ def demo(log_dir: Path | None, output: Path | None, system: str, recording: str 
     err().print(safe(f"Next:    {following}"), soft_wrap=True)
     err().print(safe(f"         tutorsim recount {log_dir}"), soft_wrap=True)
     err().print("Bundled recordings:")
-    for line in _listed(folder):
+    for line in _listed(bundled):
         err().print(safe(f"  {line}"), soft_wrap=True)
     err().print("Another one: tutorsim demo --recording NAME", soft_wrap=True)
 

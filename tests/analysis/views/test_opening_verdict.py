@@ -68,7 +68,10 @@ def test_every_rule_that_is_asked_is_answered_in_a_sentence_and_no_other(
             assert said[0].startswith("Simple voting: every turn was logged under it")
             continue
         name = f"{target.capitalize()} voting" if target in PROTOCOLS else f"The rule {target}"
-        assert [text.startswith(f"{name} surely keeps the winner of ") for text in said] == [True, False]
+        assert [text.startswith(f"{name} surely keeps the winner of ") for text in said] == [
+            True,
+            False,
+        ]
 
 
 def test_a_run_does_not_differ_from_itself(

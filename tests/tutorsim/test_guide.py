@@ -239,7 +239,9 @@ def test_every_command_and_snippet_runs(first: str, scratch: Path) -> None:
                     code, said = run_block(runnable(one.text, port), scratch)
                     assert code == 0, f"{topic}:\n{one.text}\n{said}"
                 else:
-                    assert one.language in ("json", "text", "toml"), f"{topic}: loose {one.language}"
+                    assert one.language in ("json", "text", "toml"), (
+                        f"{topic}: loose {one.language}"
+                    )
     finally:
         for server in servers:
             server.terminate()

@@ -14,12 +14,13 @@ import tomli_w
 from hypothesis import HealthCheck, settings
 
 from tests import rewriting  # noqa: F401 - before the first module of the product
-from tutorsim.flow_drivers import drive, scripted
+from tutorsim.kernel.flow import drive, scripted
+from tutorsim.kernel.load import load_study
+from tutorsim.kernel.system import LoadedStudy
 from tutorsim.model import Call
 from tutorsim.records import EpisodeRecord
-from tutorsim.systems import LoadedStudy, load_study
 from tutorsim.systems.panel.episode import episode
-from tutorsim.systems.panel.prompt_context import Scene
+from tutorsim.systems.panel.scene import Scene
 
 settings.register_profile(
     "default",

@@ -3,8 +3,6 @@
 from importlib import resources
 from pathlib import Path
 
-__all__ = ["BUNDLED", "bundled_recording", "bundled_recordings"]
-
 BUNDLED = "demo"
 """Folder of the panel's bundled study."""
 

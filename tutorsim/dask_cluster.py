@@ -17,7 +17,6 @@ from tutorsim.errors import UsageError
 if TYPE_CHECKING:
     from distributed import Client
 
-__all__ = ["Engine", "EngineError", "connect", "parse_engine", "scattered"]
 
 _FORMS: Final = "dask://HOST:PORT or dask://local?workers=N"
 _PATIENCE: Final = 10

@@ -29,33 +29,6 @@ An error has three parts: what (with the offending value), why, and what to do n
 
 from typing import ClassVar, Literal
 
-__all__ = [
-    "Away",
-    "BallotFileError",
-    "BudgetReached",
-    "CallFailed",
-    "CatalogError",
-    "ChangedCallError",
-    "CheckFailed",
-    "ClaimsError",
-    "FalseManifest",
-    "FolderError",
-    "Interrupted",
-    "LogError",
-    "MissingCallError",
-    "RatingFileError",
-    "RecordingError",
-    "RecordingRefused",
-    "ReplayError",
-    "SandboxError",
-    "SandboxUnavailable",
-    "StudyError",
-    "TaskFileError",
-    "TutorsimError",
-    "UnusedCallError",
-    "UsageError",
-]
-
 
 class TutorsimError(Exception):
     """Base of every error that tutorsim raises on purpose.

@@ -12,8 +12,6 @@ from io import BufferedReader
 from pathlib import Path
 from typing import Final
 
-__all__ = ["open_named", "read_named"]
-
 _FLAGS: Final = os.O_RDONLY | sum(
     getattr(os, name, 0) for name in ("O_NONBLOCK", "O_CLOEXEC", "O_BINARY")
 )

@@ -17,11 +17,9 @@ import polars as pl
 
 from tutorsim.analysis.ballots.reading_options import Hints
 from tutorsim.analysis.ballots.recount_source import Source, open_frame, open_source
-from tutorsim.analysis.charts.number_words import counted
-from tutorsim.analysis.counting.rule_definitions import TARGETS
-from tutorsim.analysis.counting.scores import RankScores
-from tutorsim.analysis.outcomes.condition_contrasts import Contrast
-from tutorsim.analysis.outcomes.student_scores import Outcome
+from tutorsim.analysis.counting.rule_definitions import TARGETS, RankScores
+from tutorsim.analysis.pages.document import Document
+from tutorsim.analysis.pages.words import counted
 from tutorsim.analysis.ratings.ratings_section import with_ratings
 from tutorsim.analysis.recount import (
     CastBallots,
@@ -32,21 +30,20 @@ from tutorsim.analysis.recount import (
     recount,
 )
 from tutorsim.analysis.recount.per_turn_table import turns_table
-from tutorsim.analysis.report.build import build_report
-from tutorsim.analysis.report.document import Document
 from tutorsim.analysis.report.html import to_html
 from tutorsim.analysis.report.markdown import to_markdown
-from tutorsim.analysis.report.table_export import with_provenance
+from tutorsim.analysis.runs.written_tables import with_provenance
 from tutorsim.analysis.statistics.intervals_and_tests import Estimate, NotEstimable, PermutationTest
-from tutorsim.analysis.systems import SystemRun, open_run, view_of
-from tutorsim.analysis.systems.reply_endings import with_reply_endings
-from tutorsim.analysis.views.condition_contrasts import HEAD_OUTCOMES, contrasts_of
-from tutorsim.analysis.views.opening_verdict import recount_verdict, summary_verdict
+from tutorsim.analysis.systems.panel.contrasts import HEAD_OUTCOMES, Contrast, contrasts_of
+from tutorsim.analysis.systems.panel.page import build_report
+from tutorsim.analysis.systems.panel.student_outcomes import Outcome
+from tutorsim.analysis.systems.panel.summary import recount_verdict, summary_verdict
+from tutorsim.analysis.systems.system_view import SystemRun, open_run, view_of, with_reply_endings
 from tutorsim.errors import FolderError, UsageError
+from tutorsim.kernel.load import system_named
 from tutorsim.records import RUN_FILE
-from tutorsim.runner.recording_as_run import is_recording, replay_into
+from tutorsim.runner.replay import is_recording, replay_into
 from tutorsim.system_registry import DEFAULT_SYSTEM
-from tutorsim.systems import system_named
 
 __all__ = ["CastBallots", "RankScores", "Recount", "Run", "open_path"]
 

@@ -76,7 +76,7 @@ def replayed_study(request: pytest.FixtureRequest) -> ReplayedStudy:
 def replayed_episode(request: pytest.FixtureRequest) -> Any:
     """The record of the episode that the test's marker names."""
     from tutorsim.runner.open_recording import open_recording
-    from tutorsim.runner.replaying import replay_episode
+    from tutorsim.runner.replay import replay_episode
 
     marker = request.node.get_closest_marker("tutorsim")
     episode_id = marker.kwargs.get("episode") if marker else None
@@ -161,8 +161,8 @@ def _replayed(folder: Path, known: dict[Path, ReplayedStudy]) -> ReplayedStudy:
 
 def _replay(folder: Path) -> ReplayedStudy:
     from tutorsim.runner.open_recording import check_drift, open_recording
-    from tutorsim.runner.replaying import replay_each
-    from tutorsim.runner.run_folder_writer import run_record
+    from tutorsim.runner.replay import replay_each
+    from tutorsim.runner.run_log import run_record
 
     episodes: dict[str, EpisodeLine] = {}
     digest = hashlib.sha256()

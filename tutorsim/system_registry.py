@@ -1,7 +1,7 @@
 """Which systems there are: those of this package by a line each, others by an entry point.
 
 A system of another package is an entry point of the group `tutorsim.systems`; its value is a
-`tutorsim.systems.system.System`. What is named here is imported when it is needed, so that a
+`tutorsim.kernel.system.System`. What is named here is imported when it is needed, so that a
 panel's study loads nothing of a debate.
 """
 
@@ -12,8 +12,6 @@ from importlib.metadata import EntryPoint, entry_points
 from typing import Any, Final
 
 from tutorsim.errors import UsageError
-
-__all__ = ["DEFAULT_SYSTEM", "GROUP", "Shipped", "load", "named", "shipped", "system_names"]
 
 GROUP: Final = "tutorsim.systems"
 """The entry-point group of systems that other packages bring."""
@@ -37,7 +35,7 @@ _SHIPPED: Final = {
     "panel": Shipped(
         "tutorsim.systems.panel:PANEL",
         "tutorsim.records:EpisodeRecord",
-        "tutorsim.analysis.systems.panel_view:VIEW",
+        "tutorsim.analysis.systems.panel.view:VIEW",
     ),
     "debate": Shipped(
         "tutorsim.systems.debate:DEBATE",

@@ -6,46 +6,6 @@ so a change is a change of the log format.
 
 from typing import Final, Literal, get_args
 
-__all__ = [
-    "BALLOT_FORMATS",
-    "BALLOT_STATUSES",
-    "BENCHMARKS",
-    "BLINDINGS",
-    "CONDITIONS",
-    "CUMULATIVE_BUDGET",
-    "DECIDED_BY",
-    "DEFAULT_ROLES",
-    "LABELS",
-    "MAX_ROLES",
-    "MIN_ROLES",
-    "PLACEBOS",
-    "PROTOCOLS",
-    "PUBLISHED_CONDITIONS",
-    "READINGS",
-    "SCORINGS",
-    "TOP_SCORE",
-    "TURN_VOTES",
-    "VOTING_STAGES",
-    "AnswerKind",
-    "BallotFormat",
-    "BallotStatus",
-    "Benchmark",
-    "Blinding",
-    "Condition",
-    "DecidedBy",
-    "EpisodeStatus",
-    "LabelOrder",
-    "Placebo",
-    "Protocol",
-    "ProvenanceKind",
-    "PublishedProtocol",
-    "ReadStatus",
-    "Reading",
-    "Scoring",
-    "TiePolicy",
-    "VotingStage",
-]
-
 PublishedProtocol = Literal["simple", "ranked", "cumulative", "approval"]
 """A protocol of the published study."""
 

@@ -1,28 +1,161 @@
-"""What makes a ballot: checks on the ballots table's columns of a file from elsewhere."""
+"""What makes a ballot of a file from elsewhere, and how rows that make none are refused."""
 
+from bisect import bisect_right
 from collections import Counter
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from pathlib import Path
-from typing import Final, NamedTuple
+from typing import Any, Final, NamedTuple
 
 import polars as pl
 
-from tutorsim.analysis.ballots.bulk_validation import plain_budget
-from tutorsim.analysis.ballots.rich_ballot_checks import check_rich
-from tutorsim.analysis.ballots.row_refusals import Places, refuse
-from tutorsim.analysis.ballots.short_axis_sums import summed
-from tutorsim.analysis.ballots.turn_profiles import LEFT_OUT
 from tutorsim.analysis.ballots.valid_ballots import (
     MAY_LEAVE_OUT,
     MUST_GIVE,
     are_valid,
+    plain_budget,
     why_not,
 )
-from tutorsim.analysis.ballots.vote_arrays import Votes
+from tutorsim.analysis.ballots.vote_arrays import (
+    LEFT_OUT,
+    RICH,
+    Votes,
+    rich_mass,
+    rich_rule,
+    summed,
+)
 from tutorsim.errors import BallotFileError
 from tutorsim.vocabularies import BALLOT_FORMATS, BALLOT_STATUSES, CUMULATIVE_BUDGET, PROTOCOLS
 
-__all__ = ["Checked", "approving_nobody", "budget_of", "check_ballots", "notes_together"]
+# --- Row refusals --------------------------------------------------------------------------------
+
+EXAMPLE: Final = (
+    "Three lines that can be read, one column a candidate:\n"
+    "  voter,ann,ben,cid\n"
+    "  v1,1,0,0\n"
+    "  v2,0,1,0\n"
+    "or one row a ballot and candidate:\n"
+    "  voter,candidate,mass,protocol\n"
+    "  v1,ann,1,simple\n"
+    "  v1,ben,0,simple\n"
+    "`tutorsim check FILE` says how a file is read. --map voter=NAME names its columns; so do\n"
+    "episode_id, candidate, mass, rank, and for whole ballots choice, approvals, ranking, reply."
+)
+"""Ends the hint of a file whose columns say nothing."""
+
+
+class Places(NamedTuple):
+    """Where rows of several files stand, that were put one after the other."""
+
+    files: tuple[Path, ...]
+    starts: tuple[int, ...]
+    """Row number before each file's first."""
+
+    def of(self, row: int) -> tuple[Path, int]:
+        """The file of a row, and its number there."""
+        number = bisect_right(self.starts, row - 1) - 1
+        return self.files[number], row - self.starts[number]
+
+
+def refuse(
+    frame: pl.DataFrame,
+    bad: pl.Expr,
+    file: Path | Places,
+    reason: str | Callable[[Mapping[str, Any]], str],
+    *,
+    hint: str = "Correct or remove the ballot; no other row was used.",
+) -> None:
+    """Refuse the file if a row is bad, naming the first such row and the reason.
+
+    Args:
+        frame: Has the data row's number as `row`.
+        bad: True for a row that makes no ballot.
+        file: Named in the error; or the files whose rows stand one after the other.
+        reason: What is wrong, or how to say it of a row.
+        hint: What to do next.
+
+    Raises:
+        BallotFileError: If any row is bad.
+    """
+    found = frame.filter(bad).sort("row").head(1)
+    if found.height:
+        row = found.row(0, named=True)
+        place, number = (file, row["row"]) if isinstance(file, Path) else file.of(row["row"])
+        text = reason if isinstance(reason, str) else reason(row)
+        raise BallotFileError(
+            f"{place}, row {number}: {text}.",
+            why="Rows count from 1 at the first one after the heading, if there is one.",
+            hint=hint,
+        )
+
+
+def columns_missed(file: Path, missed: Sequence[str], columns: Sequence[str]) -> BallotFileError:
+    """Refuses a file that lacks columns, naming those that it has."""
+    several = "s" * (len(missed) > 1)
+    return BallotFileError(
+        f"{file} lacks the column{several} {', '.join(missed)}.",
+        why=f"Its columns are {', '.join(columns)}." if columns else "It has no columns.",
+        hint=EXAMPLE,
+    )
+
+
+def unreadable(file: Path, why: str) -> BallotFileError:
+    """Refuses a file that is no table of ballots at all."""
+    return BallotFileError(f"{file} cannot be read as ballots.", why=why, hint=EXAMPLE)
+
+
+# --- Rich ballot checks --------------------------------------------------------------------------
+
+_RICH_BALLOT: Final = ("episode_id", "turn", "stage", "voter")
+
+
+def check_rich(frame: pl.DataFrame, file: Path | Places, budget: int) -> None:
+    """Points, a strict order and an approval line that agree, and the masses of one rule.
+
+    Args:
+        frame: The rows of ballots cast, in any format, with the data row's number as `row`.
+        file: Named in errors.
+        budget: What the points must sum to.
+
+    Raises:
+        BallotFileError: With file, row and reason.
+    """
+    cast = frame.filter(pl.col("protocol") == "rich").sort(
+        *_RICH_BALLOT, "rank", maintain_order=True
+    )
+    if not cast.height:
+        return
+    points, rank, approved = (pl.col(name) for name in RICH)
+    missing = pl.any_horizontal(pl.col(*RICH).is_null())
+    refuse(cast, missing, file, lambda row: f"a rich ballot without {', '.join(RICH)}")
+    place = pl.int_range(1, pl.len() + 1).over(_RICH_BALLOT)
+    before = points.shift(1).over(_RICH_BALLOT)
+    upper = approved.shift(1).over(_RICH_BALLOT)
+    line = upper & ~approved & (before <= points)
+    checks = {
+        "its ranks are not 1, 2, … each once": rank != place,
+        f"its points do not sum to {budget}": points.sum().over(_RICH_BALLOT) != budget,
+        "its points are negative or contradict its order": (points < 0) | (before < points),
+        "it approves of nobody, or of somebody below one it does not approve of": (
+            (approved & ~upper) | (~approved.any().over(_RICH_BALLOT))
+        ),
+        "somebody it approves of has no more points than one it does not": line,
+    }
+    for reason, bad in checks.items():
+        refuse(cast, bad, file, _of_voter(reason))
+    if rich_rule(cast) is None:
+        refuse(
+            cast,
+            pl.any_horizontal(rich_mass(p).ne(pl.col("mass")) for p in PROTOCOLS),
+            file,
+            "the masses of the rich ballots are not those of one protocol",
+        )
+
+
+def _of_voter(reason: str) -> Callable[[Mapping[str, Any]], str]:
+    return lambda row: f"the ballot of {row['voter']!r}: {reason}"
+
+
+# --- Ballot checks -------------------------------------------------------------------------------
 
 _TURN: Final = ("episode_id", "turn")
 _ROUND: Final = (*_TURN, "stage")

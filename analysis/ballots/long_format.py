@@ -19,37 +19,35 @@ from typing import Final, NamedTuple
 
 import polars as pl
 
-from tutorsim.analysis.ballots.name_synonyms import (
+from tutorsim.analysis.ballots.ballot_checks import EXAMPLE, columns_missed, refuse, unreadable
+from tutorsim.analysis.ballots.raw_tables import CELL_SUFFIXES, Cells, read_cells
+from tutorsim.analysis.ballots.reading_options import (
     ABSTENTIONS,
+    EVERY_VOTE,
+    NO_HINTS,
+    Hints,
     column_named,
     plain,
     protocol_named,
     spellings,
 )
-from tutorsim.analysis.ballots.raw_reply_column import read_replies
-from tutorsim.analysis.ballots.raw_tables import CELL_SUFFIXES, Cells, read_cells
-from tutorsim.analysis.ballots.reading_options import EVERY_VOTE, NO_HINTS, Hints
-from tutorsim.analysis.ballots.row_refusals import EXAMPLE, columns_missed, refuse, unreadable
-from tutorsim.analysis.ballots.valid_ballots import MAY_LEAVE_OUT
-from tutorsim.analysis.ballots.whole_ballot_rows import (
+from tutorsim.analysis.ballots.row_shapes import (
     KEYS,
+    Guess,
     Rows,
+    as_numbers,
+    guess_protocol,
     lists_in,
     of_one_cell,
     of_places,
     of_wide,
     place_columns,
-)
-from tutorsim.analysis.ballots.written_numbers import (
-    Guess,
-    as_numbers,
-    guess_protocol,
+    read_replies,
     whole_points,
 )
+from tutorsim.analysis.ballots.valid_ballots import MAY_LEAVE_OUT
 from tutorsim.analysis.runs.exported_tables import BALLOTS_SCHEMA
 from tutorsim.errors import BallotFileError, UsageError
-
-__all__ = ["Laid", "lay_out", "read_candidates", "read_own"]
 
 _BALLOT: Final = ("episode_id", "turn", "stage", "voter")
 

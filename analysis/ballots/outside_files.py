@@ -1,23 +1,4 @@
-"""Ballots from elsewhere: Parquet, CSV, JSON in many shapes, and PrefLib, read into one table.
-
-What makes a ballot, per protocol, over the candidates of its vote (one stage of one turn):
-
-* `simple`: 1 for one candidate, 0 for the others. All zero is an abstention.
-* `ranked`: each of m-1, m-2, …, 0 exactly once.
-* `cumulative`: points that sum to the budget. All zero is an abstention.
-* `approval`: 0 or 1 each; all 0 approves of nobody, which is a ballot, and is noted.
-* `score`: a number on a scale for each candidate, or none for some; masses count from its least.
-* `rich`: `points` that sum to the budget, a `rank` from 1 for each candidate that the points do not
-  contradict, and `approved`, true for the first ones of that order; whoever is approved has more
-  points than whoever is not. `mass` is what the ballot gives under one of the four protocols,
-  the same in the whole file.
-
-A ballot whose masses are all missing is an abstention. Rows that make no ballot are refused
-with file, row and reason. Files are checked together, so that a turn may have its rows in several
-of them, in any sequence: the rows come out sorted by name. Candidates that a ballot leaves out
-have no mass there (never in a ranking), which is noted. Columns that the ballots table does not
-have are left out, but `provenance`.
-"""
+"""Files of ballots from elsewhere, read into one table whose columns have the right types."""
 
 from collections.abc import Mapping, Sequence
 from itertools import accumulate
@@ -26,18 +7,107 @@ from typing import Final, NamedTuple
 
 import polars as pl
 
-from tutorsim.analysis.ballots.ballot_checks import check_ballots
-from tutorsim.analysis.ballots.column_types import FILE_SUFFIXES, read_laid, typed_columns
-from tutorsim.analysis.ballots.name_synonyms import protocol_named
+from tutorsim.analysis.ballots.ballot_checks import EXAMPLE, Places, check_ballots, refuse
+from tutorsim.analysis.ballots.long_format import Laid, lay_out
 from tutorsim.analysis.ballots.preflib import PREFLIB_SUFFIXES, read_preflib
-from tutorsim.analysis.ballots.reading_options import NO_HINTS, Hints
-from tutorsim.analysis.ballots.row_refusals import EXAMPLE, Places
-from tutorsim.analysis.ballots.turn_profiles import STAGES
+from tutorsim.analysis.ballots.raw_tables import CELL_SUFFIXES, read_cells
+from tutorsim.analysis.ballots.reading_options import NO_HINTS, Hints, protocol_named
+from tutorsim.analysis.ballots.vote_arrays import STAGES
 from tutorsim.analysis.runs.exported_tables import BALLOTS_SCHEMA
 from tutorsim.errors import BallotFileError
 from tutorsim.vocabularies import CUMULATIVE_BUDGET, TOP_SCORE
 
-__all__ = ["BALLOT_SUFFIXES", "BallotsFound", "FileShape", "in_name_order", "read_ballots"]
+# --- Column types --------------------------------------------------------------------------------
+
+FILE_SUFFIXES: Final = CELL_SUFFIXES
+"""Endings of the files that are tables of rows and columns."""
+
+REQUIRED: Final = ("episode_id", "turn", "stage", "voter", "candidate", "mass", "protocol")
+"""Columns that say everything: a file with all of them is read without an assumption."""
+
+_NUMBERS: Final = ("turn", "mass", "position", "attempts", "points", "rank")
+_TRUE_OR_FALSE: Final = "approved"
+_WORDS: Final = {"true": True, "1": True, "false": False, "0": False}
+_LARGEST: Final = 10**9
+
+
+def read_columns(file: Path) -> pl.DataFrame:
+    """The ballots table's columns of a file, with the data row's number (from 1) as `row`.
+
+    Optional columns that the file lacks are null, but `run_id`, which is the file's name.
+
+    Raises:
+        BallotFileError: If the file cannot be read, is empty, lacks a column that nothing
+            else tells, misses a value, or has something else than numbers in a number column.
+    """
+    return typed_columns(read_laid(file).frame, file)
+
+
+def read_laid(file: Path, hints: Hints = NO_HINTS, frame: pl.DataFrame | None = None) -> Laid:
+    """The rows of a file, or of a frame, in the long shape, with what that assumed.
+
+    Types are as they come.
+
+    Raises:
+        BallotFileError: As `read_columns`.
+        UsageError: If a hint names a column that the file has not.
+    """
+    return lay_out(read_cells(file, frame), file, hints)
+
+
+def typed_columns(frame: pl.DataFrame, file: Path | Places) -> pl.DataFrame:
+    """Columns of a file in the ballots table's types.
+
+    Args:
+        frame: Columns of the ballots table, the required ones among them, and as `row`, the
+            first one, the data row's number in the file.
+        file: Named in errors; or the files whose rows stand one after the other.
+
+    Raises:
+        BallotFileError: As `read_columns`, for what rows hold.
+    """
+    frame = frame.filter(~pl.all_horizontal(pl.exclude("row").is_null()))
+    for name in frame.columns[1:]:
+        frame = frame.with_columns(_typed(frame, name, file))
+    absent = [pl.lit(None, t).alias(c) for c, t in BALLOTS_SCHEMA.items() if c not in frame.columns]
+    frame = frame.with_columns(absent)
+    if isinstance(file, Path):
+        frame = frame.with_columns(pl.col("run_id").fill_null(file.stem))
+    for name in REQUIRED:
+        if name != "mass":
+            refuse(frame, pl.col(name).is_null(), file, f"no {name}")
+    return frame
+
+
+def _typed(frame: pl.DataFrame, name: str, file: Path | Places) -> pl.Expr:
+    """The column as text, or as whole numbers."""
+    dtype = frame.schema[name]
+    column = pl.col(name)
+    if name == _TRUE_OR_FALSE:
+        return _true_or_false(frame, name, file)
+    if name not in _NUMBERS:
+        text = column.cast(pl.String)
+        return pl.when(text.str.strip_chars() != "").then(text)
+    if dtype == pl.String:
+        column = pl.col(name).str.strip_chars().replace("", None)
+    elif dtype.is_float():
+        column = column.fill_nan(None)
+    number = column.cast(pl.Float64, strict=False)
+    whole = number.is_finite() & (number == number.floor()) & (number.abs() <= _LARGEST)
+    bad = column.is_not_null() & ~whole.fill_null(False)
+    refuse(frame, bad, file, lambda row: f"{name} {row[name]!r} is not a whole number up to 10^9")
+    return pl.when(column.is_not_null()).then(number).cast(pl.Int64).alias(name)
+
+
+def _true_or_false(frame: pl.DataFrame, name: str, file: Path | Places) -> pl.Expr:
+    word = pl.col(name).cast(pl.String).str.strip_chars().str.to_lowercase().replace("", None)
+    read = word.replace_strict(_WORDS, default=None, return_dtype=pl.Boolean)
+    bad = word.is_not_null() & read.is_null()
+    refuse(frame, bad, file, lambda row: f"{name} {row[name]!r} is neither true nor false")
+    return read.alias(name)
+
+
+# --- Outside files -------------------------------------------------------------------------------
 
 BALLOT_SUFFIXES: Final = (*FILE_SUFFIXES, *PREFLIB_SUFFIXES)
 """Endings of the files that hold ballots."""

@@ -8,14 +8,11 @@ from typing import Final, NamedTuple, TypeVar
 
 import polars as pl
 
-from tutorsim.analysis.ballots.column_types import REQUIRED
-from tutorsim.analysis.ballots.table_to_arrays import Piece, VoteReader
-from tutorsim.analysis.ballots.turn_profiles import RICH, TURN, Place
-from tutorsim.analysis.ballots.whole_turn_batches import TurnOrder, whole_turns
+from tutorsim.analysis.ballots.outside_files import REQUIRED
+from tutorsim.analysis.ballots.table_to_arrays import Piece, TurnOrder, VoteReader, whole_turns
+from tutorsim.analysis.ballots.vote_arrays import RICH, TURN, Place
 from tutorsim.errors import BallotFileError
 from tutorsim.named_files import open_named
-
-__all__ = ["PieceRows", "ask", "is_regular", "pieces_of", "rows_of", "stated_in"]
 
 BATCH: Final = 2**20
 """Rows of a piece: a hundred megabytes, and whole row groups of most writers of Parquet."""

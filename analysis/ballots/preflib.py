@@ -30,8 +30,6 @@ from tutorsim.errors import BallotFileError
 from tutorsim.named_files import read_named
 from tutorsim.vocabularies import Protocol
 
-__all__ = ["PREFLIB_SUFFIXES", "Groups", "PrefLibRead", "preflib_text", "read_preflib"]
-
 PREFLIB_SUFFIXES: Final = (".soc", ".soi", ".toc", ".toi", ".cat")
 _COMPLETE: Final = (".soc", ".toc")
 _STRICT: Final = (".soc", ".soi")

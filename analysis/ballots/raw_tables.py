@@ -16,11 +16,9 @@ from typing import Any, Final, NamedTuple
 import orjson
 import polars as pl
 
-from tutorsim.analysis.ballots.name_synonyms import COLUMN_WORDS, column_named, plain
-from tutorsim.analysis.ballots.row_refusals import unreadable
+from tutorsim.analysis.ballots.ballot_checks import unreadable
+from tutorsim.analysis.ballots.reading_options import COLUMN_WORDS, column_named, plain
 from tutorsim.named_files import open_named, read_named
-
-__all__ = ["CELL_SUFFIXES", "Cells", "read_cells", "without_formulas"]
 
 _SEPARATORS: Final = ",;\t|"
 _HEAD: Final = 1 << 16

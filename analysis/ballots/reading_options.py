@@ -1,11 +1,14 @@
-"""What the user says of a file of ballots that the file itself does not say."""
+"""What a user says of a file of ballots, and the names that people give to its columns."""
 
-from collections.abc import Mapping
+import unicodedata
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 from types import MappingProxyType
 from typing import Final
 
-__all__ = ["EVERY_VOTE", "NO_HINTS", "Hints"]
+from tutorsim.errors import UsageError
+
+# --- Reading options -----------------------------------------------------------------------------
 
 EVERY_VOTE: Final = ""
 """Stands for all votes, where something may be said of each."""
@@ -49,3 +52,125 @@ class Hints:
 
 NO_HINTS = Hints()
 """The file says everything itself."""
+
+
+# --- Name synonyms -------------------------------------------------------------------------------
+
+COLUMN_WORDS: Final[Mapping[str, tuple[str, ...]]] = {
+    "episode_id": (
+        *("episode", "election", "poll", "item", "question", "debate", "session", "case"),
+        *("task", "task_id", "question_no", "motion", "topic", "prompt_id"),
+        *("election_id", "poll_id", "item_id", "question_id", "debate_id", "session_id", "case_id"),
+    ),
+    "turn": ("round", "turn_no", "turn_number"),
+    "stage": ("phase", "vote_stage", "step"),
+    "voter": (
+        *("voter_id", "voter_name", "agent", "judge", "rater", "annotator", "participant"),
+        *("user", "person", "respondent", "juror"),
+    ),
+    "candidate": ("option", "alternative", "proposal", "nominee"),
+    "mass": ("points", "score", "rating", "votes", "value"),
+    "protocol": ("rule", "method", "voting_rule", "ballot_format", "format"),
+    "rank": ("place", "preference", "position"),
+    "choice": ("vote", "pick", "first_choice", "selected", "voted_for"),
+    "approvals": ("approved", "approves", "approved_candidates", "choices"),
+    "ranking": ("order", "ordering", "ranked_candidates", "preferences"),
+    "reply": ("raw", "raw_reply", "response", "answer", "output", "raw_response"),
+    "candidates": ("options", "alternatives", "labels"),
+    "weight": ("weights", "voter_weight", "multiplicity", "frequency", "n_voters", "count"),
+}
+"""Column of the reader → other names for it, the likeliest first."""
+
+_PROTOCOLS: Final[Mapping[str, tuple[str, ...]]] = {
+    "simple": ("plurality", "single", "single_choice", "one_choice", "fptp", "majority"),
+    "ranked": ("ranking", "rank", "ranks", "ordinal", "rcv", "irv", "preferential", "borda"),
+    "cumulative": ("points", "point", "budget", "distribution"),
+    "approval": ("approve", "approvals", "multiple_choice", "multi"),
+    "rich": (),
+    "score": ("scores", "rating", "ratings", "range", "grades", "likert", "stars"),
+}
+_STAGES: Final[Mapping[str, tuple[str, ...]]] = {
+    "vote_initial": ("initial", "first", "before", "pre", "initial_vote", "first_vote"),
+    "vote_final": ("final", "last", "after", "post", "final_vote", "revote", "second_vote"),
+    "tie_vote": ("tie", "tie_break", "tiebreak", "tie_round", "runoff", "run_off"),
+}
+
+
+ABSTENTIONS: Final = frozenset(
+    {"abstain", "abstains", "abstained", "abstention", "none", "nobody", "no_one", "no_vote"}
+    | {"no_answer", "no_preference", "n/a", "na", "nan", "null", "skip", "skipped", "-", "–", "—"}
+    | {"?", "enthaltung"}
+)
+"""Words in place of a candidate that say that nobody was voted for, as `plain` writes them."""
+
+
+def plain(word: str) -> str:
+    """A word in lower case, with one underscore for blanks and hyphens."""
+    return "_".join(word.strip().casefold().replace("-", " ").replace("_", " ").split())
+
+
+def spellings(names: Iterable[str], what: str, spelling: str | None) -> dict[str, str]:
+    """Names that look the same but for case → the first of them by name, where they are one.
+
+    They differ in case, blanks, characters without width or the coding of the same letters.
+
+    Args:
+        names: All of them.
+        what: What they name, for the refusal.
+        spelling: What the user says: `one`, `apart` or nothing.
+
+    Raises:
+        UsageError: If there are such names, and the user does not say what they are.
+    """
+    alike: dict[str, list[str]] = {}
+    for name in sorted(set(names)):
+        alike.setdefault(_as_read(name), []).append(name)
+    several = [found for found in alike.values() if len(found) > 1]
+    if several and spelling is None:
+        raise UsageError(
+            f"The {what} {', '.join(map(_shown, several[0]))} differ in case or spaces alone, or "
+            "in how the same letters are coded.",
+            why="They may be one or several.",
+            hint="Say which: --spelling one or --spelling apart.",
+        )
+    return {} if spelling == "apart" else {name: found[0] for found in several for name in found}
+
+
+def _shown(name: str) -> str:
+    """A name in quotation marks; one that is coded in an unusual way shows its codes."""
+    usual = name == unicodedata.normalize("NFC", name)
+    return repr(name) if usual else ascii(name)
+
+
+def _as_read(name: str) -> str:
+    """A name in one case, with single blanks, one coding of each letter and nothing invisible."""
+    shown = (
+        char for char in unicodedata.normalize("NFKC", name) if unicodedata.category(char) != "Cf"
+    )
+    return " ".join("".join(shown).casefold().split())
+
+
+def column_named(name: str, columns: Iterable[str]) -> str | None:
+    """The file's column that holds one of ours: under our name, in any case, or another word."""
+    by_word: dict[str, str] = {}
+    for column in columns:
+        if column == name:
+            return column
+        by_word.setdefault(plain(column), column)
+    words = (name, *COLUMN_WORDS.get(name, ()))
+    return next((by_word[word] for word in words if word in by_word), None)
+
+
+def protocol_named(word: str) -> str | None:
+    """Our name of a protocol; `None` for an unknown word."""
+    return _named(word, _PROTOCOLS)
+
+
+def stage_named(word: str) -> str | None:
+    """Our name of a stage; `None` for an unknown word."""
+    return _named(word, _STAGES)
+
+
+def _named(word: str, known: Mapping[str, tuple[str, ...]]) -> str | None:
+    said = plain(word)
+    return next((name for name, words in known.items() if said in (name, *words)), None)

@@ -1,4 +1,4 @@
-"""What can be recounted: a run, or ballots from elsewhere, in one shape."""
+"""What can be recounted: a run, one panel of a run, or ballots from elsewhere, in one shape."""
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
@@ -8,9 +8,7 @@ from typing import get_args
 
 import polars as pl
 
-from tutorsim.analysis.ballots.ballot_checks import approving_nobody
-from tutorsim.analysis.ballots.bulk_validation import first_budget, sound_turns, without_empty
-from tutorsim.analysis.ballots.name_synonyms import spellings
+from tutorsim.analysis.ballots.ballot_checks import EXAMPLE, approving_nobody
 from tutorsim.analysis.ballots.outside_files import (
     BALLOT_SUFFIXES,
     BallotsFound,
@@ -18,17 +16,16 @@ from tutorsim.analysis.ballots.outside_files import (
     read_ballots,
 )
 from tutorsim.analysis.ballots.parquet_batches import ask, is_regular, pieces_of
-from tutorsim.analysis.ballots.reading_options import NO_HINTS, Hints
-from tutorsim.analysis.ballots.row_refusals import EXAMPLE
+from tutorsim.analysis.ballots.reading_options import NO_HINTS, Hints, spellings
 from tutorsim.analysis.ballots.table_to_arrays import VoteReader, in_name_order, read_votes
-from tutorsim.analysis.ballots.turn_profiles import RICH, Place
-from tutorsim.analysis.ballots.vote_arrays import Votes, joined
+from tutorsim.analysis.ballots.valid_ballots import first_budget, sound_turns, without_empty
+from tutorsim.analysis.ballots.vote_arrays import RICH, Place, Votes, joined
 from tutorsim.analysis.runs.branch_continuations import (
     branch_words,
     deciding_order,
     without_shared_turns,
 )
-from tutorsim.analysis.runs.exported_tables import ballots_table
+from tutorsim.analysis.runs.exported_tables import ballots_table, of_one_panel, panels_of
 from tutorsim.errors import BallotFileError, UsageError
 from tutorsim.records import (
     RUN_FILE,
@@ -45,7 +42,7 @@ from tutorsim.records.ratings import RatedSheet, read_ratings
 from tutorsim.system_registry import load
 from tutorsim.vocabularies import CUMULATIVE_BUDGET, TOP_SCORE, ProvenanceKind
 
-__all__ = ["Source", "open_frame", "open_source", "provenance_words", "words_of_elsewhere"]
+# --- Recount source ------------------------------------------------------------------------------
 
 
 @dataclass(frozen=True, eq=False)
@@ -385,3 +382,40 @@ def _ballot_files(path: Path) -> list[Path]:
             hint=f"Point at a run folder or at a file of ballots. {EXAMPLE}",
         )
     return exported[:1] or files
+
+
+# --- One panel of a run --------------------------------------------------------------------------
+
+
+def of_panel(source: Source, name: str) -> Source:
+    """The episodes of one panel, under its own order, and those of the single tutor beside them.
+
+    Args:
+        source: A run that compares panels.
+        name: One of its panels.
+
+    Raises:
+        UsageError: If the source has no such panel.
+    """
+    panels = panels_of(source.run)
+    if source.run is None or name not in panels:
+        raise UsageError(
+            f"{source.name} has no panel {name!r}.",
+            why=f"Its panels are {', '.join(panels)}." if panels else "It compares no panels.",
+            hint="Leave --panel out, or name one of them." if panels else "Leave --panel out.",
+        )
+    run = of_one_panel(source.run, name)
+    episodes = tuple(e for e in source.episodes if e.panel in (None, name))
+    ids = [e.episode_id for e in episodes]
+    retest = source.retest
+    if retest is not None:
+        retest = retest._replace(episodes=tuple(r for r in retest.episodes if r.episode_id in ids))
+    return replace(
+        source,
+        name=f"{source.name}, panel {name}",
+        rows=source.ballots.filter(pl.col("episode_id").is_in(ids)),
+        fallback_order=deciding_order(run.panel),
+        run=run,
+        episodes=episodes,
+        retest=retest,
+    )

@@ -1,6 +1,7 @@
-"""A chart with everything that a reader needs around it."""
+"""A chart with what a reader needs around it, the forms that charts share, and their one look."""
 
 import textwrap
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
 from typing import Any, Final
@@ -10,9 +11,165 @@ import polars as pl
 import polars.selectors as cs
 from altair.utils.schemapi import debug_mode
 
-from tutorsim.analysis.charts.style import CONFIG
+from tutorsim.vocabularies import CONDITIONS, DEFAULT_ROLES
 
-__all__ = ["CASCADE", "LOGGED", "Drawing", "Figure", "absent", "inline", "spec", "unchecked"]
+# --- Style ---------------------------------------------------------------------------------------
+
+WIDTH: Final = 660
+"""Width of a chart's plotting area in pixels, without axes."""
+
+INK: Final = "#1a1c20"
+MUTED: Final = "#5a616b"
+GRID: Final = "#d9dce1"
+PAPER: Final = "#fffffe"
+PLAIN: Final = "#8a919c"
+"""For marks that stand for no role and no condition, and for `nobody`."""
+ACCENT: Final = "#2b5fad"
+"""For shades of one quantity; lighter shades are this colour, more transparent."""
+
+LOSS: Final = "#a35a12"
+"""For shades of what gets less, beside `ACCENT` for what gets more."""
+
+_ROLES: Final = (
+    ("#16406f", "#4a8ff0"),
+    ("#d1600a", "#ef7d2d"),
+    ("#0f9d7e", "#57e6bd"),
+    ("#cc63ba", "#e8a5e4"),
+    ("#5c1212", "#8d7660"),
+    ("#8c30e8", "#a24bff"),
+    ("#6d6a12", "#d2f59b"),
+    ("#0a0a33", "#d14f9f"),
+)
+"""On paper and on a dark screen, in the order of roles."""
+
+_CONDITIONS: Final = {
+    "baseline": ("#6f7680", "#a3abb6"),
+    "simple": ("#4b3b8f", "#9a8cf0"),
+    "ranked": ("#a8362a", "#f0786b"),
+    "cumulative": ("#a87c0c", "#e8c257"),
+    "approval": ("#1f7f86", "#5fcdd4"),
+    "rich": ("#511433", "#b24ca1"),
+    "score": ("#5c4a00", "#c9a300"),
+}
+
+_SHADES: Final = (
+    ("#234f91", "#8fb8f7"),
+    ("#3c68ab", "#759fe0"),
+    ("#5a83c0", "#5f86c4"),
+    ("#7b9dd1", "#4c6fa6"),
+    ("#9cb6df", "#3d5a88"),
+    ("#bacce9", "#32486c"),
+    ("#d3dff2", "#293a55"),
+    ("#e7eef9", "#222e41"),
+)
+
+_SURFACES: Final = {
+    "ink": (INK, "#e8eaee"),
+    "muted": (MUTED, "#a7afba"),
+    "grid": (GRID, "#343a43"),
+    "paper": (PAPER, "#15181d"),
+    "plain": (PLAIN, "#7d8591"),
+    "accent": (ACCENT, "#6ea3f2"),
+    "loss": (LOSS, "#dfa05c"),
+}
+
+_PAIRS: Final = {
+    **_SURFACES,
+    **{f"role{i}": pair for i, pair in enumerate(_ROLES, start=1)},
+    **{f"shade{i}": pair for i, pair in enumerate(_SHADES, start=1)},
+    **{f"condition-{name}": pair for name, pair in _CONDITIONS.items()},
+}
+
+TOKENS: Final[dict[str, str]] = {name: light for name, (light, _) in _PAIRS.items()}
+"""Name of a page variable → colour on paper, as charts name it."""
+
+DARK: Final[dict[str, str]] = {name: dark for name, (_, dark) in _PAIRS.items()}
+"""Name of a page variable → colour on a dark screen."""
+
+_FONT: Final = "Liberation Sans, Arimo, Arial, Helvetica, sans-serif"
+
+CONFIG: Final[dict[str, Any]] = {
+    "background": PAPER,
+    "font": _FONT,
+    "padding": 8,
+    "view": {"stroke": None, "continuousWidth": WIDTH},
+    "title": {
+        "anchor": "start",
+        "color": INK,
+        "fontSize": 15,
+        "fontWeight": "bold",
+        "subtitleColor": MUTED,
+        "subtitleFontSize": 11,
+        "subtitlePadding": 6,
+        "offset": 14,
+        "frame": "bounds",
+    },
+    "axis": {
+        "labelColor": INK,
+        "labelFontSize": 12,
+        "labelLimit": 200,
+        "labelFlush": False,
+        "titleColor": MUTED,
+        "titleFontSize": 12,
+        "titleFontWeight": "normal",
+        "titlePadding": 10,
+        "gridColor": GRID,
+        "domainColor": PLAIN,
+        "tickColor": PLAIN,
+    },
+    "header": {
+        "labelColor": INK,
+        "labelFontSize": 12,
+        "labelFontWeight": "bold",
+        "titleColor": MUTED,
+        "titleFontSize": 12,
+        "titleFontWeight": "normal",
+        "labelAnchor": "start",
+    },
+    "legend": {
+        "labelColor": INK,
+        "labelFontSize": 12,
+        "labelLimit": 220,
+        "titleColor": MUTED,
+        "titleFontSize": 12,
+        "titleFontWeight": "normal",
+        "orient": "top",
+        "symbolStrokeWidth": 0,
+        "symbolOpacity": 1,
+    },
+    "text": {"color": INK, "fontSize": 12},
+    "rule": {"color": PLAIN},
+}
+"""Vega-Lite configuration of every chart."""
+
+
+def role_colors(roles: Sequence[str]) -> list[str]:
+    """A colour per candidate, in their order.
+
+    The four default roles keep their colours in whatever company; others take the next free
+    ones. Beyond eight, the rest share a grey.
+    """
+    free = iter(light for light, _ in _ROLES[len(DEFAULT_ROLES) :])
+    own = {role: _ROLES[i][0] for i, role in enumerate(DEFAULT_ROLES)}
+    if not set(roles) & set(DEFAULT_ROLES):
+        free = iter(light for light, _ in _ROLES)
+    return [own.get(role) or next(free, PLAIN) for role in roles]
+
+
+def condition_colors(conditions: Sequence[str]) -> list[str]:
+    """A colour per condition, in their order; grey for a name that is none."""
+    return [_CONDITIONS[c][0] if c in CONDITIONS else PLAIN for c in conditions]
+
+
+def shades(count: int) -> list[str]:
+    """Shades of one quantity in `count` classes, from the strongest to the faintest."""
+    places = len(_SHADES) - 1
+    if count < 2:
+        return [_SHADES[0][0]] * count
+    return [_SHADES[min(round(i * places / (count - 1)), places)][0] for i in range(count)]
+
+
+# --- Figure --------------------------------------------------------------------------------------
 
 Drawing = alt.LayerChart | alt.FacetChart
 
@@ -101,3 +258,113 @@ def spec(figure: Figure, *, provenance: str, titled: bool = True) -> dict[str, A
             ),
         }
     return made
+
+
+# --- Forms ---------------------------------------------------------------------------------------
+
+ONE: Final = alt.Scale(domain=[0, 1])
+PERCENT: Final = alt.Axis(format=".0%", values=[0, 0.25, 0.5, 0.75, 1])
+NAMES: Final = alt.Axis(domain=False, ticks=False)
+
+
+def tips(*fields: str) -> list[alt.Tooltip]:
+    """Tooltips, each `FIELD:TYPE`, with `=TITLE` and `|FORMAT` where there is one."""
+    found = []
+    for one in fields:
+        name, _, form = one.partition("|")
+        name, _, title = name.partition("=")
+        told: dict[str, Any] = {"title": title, "format": form}
+        found.append(alt.Tooltip(name, **{key: said for key, said in told.items() if said}))
+    return found
+
+
+@unchecked
+def dots(
+    data: pl.DataFrame,
+    value: str,
+    *,
+    by: str = "condition",
+    width: int,
+    step: int,
+    digits: str,
+    more: Sequence[str] = (),
+) -> Drawing:
+    """A dot for each name with a bar from `lower` to `upper`.
+
+    Args:
+        data: A column `value`, one of names, and `lower` and `upper`.
+        value: Column of the dots.
+        by: Column of the names.
+        width: Of the plot, in pixels.
+        step: Height of a row, in pixels.
+        digits: Format of the numbers in tooltips, such as `.3f`.
+        more: Further fields of the tooltip.
+    """
+    base = alt.Chart().encode(y=alt.Y(f"{by}:N", sort=None, title=None, axis=NAMES))
+    bar = base.mark_bar(height=7, opacity=0.4, color=ACCENT).encode(
+        x=alt.X("lower:Q", title=value, scale=ONE), x2=alt.X2("upper:Q")
+    )
+    numbers = [f"{name}:Q|{digits}" for name in (value, "lower", "upper")]
+    dot = base.mark_point(filled=True, size=60, color=INK, opacity=1).encode(
+        x=alt.X(f"{value}:Q", title=value, scale=ONE), tooltip=tips(f"{by}:N", *numbers, *more)
+    )
+    return alt.layer(bar, dot).properties(data=inline(data), width=width, height=alt.Step(step))
+
+
+@unchecked
+def steps(data: pl.DataFrame, *, x: alt.X, y: alt.Y, colours: Mapping[str, str]) -> Drawing:
+    """Lines in steps, one a series, told apart by colour, dashes and shapes."""
+    names = alt.Scale(domain=list(colours))
+    color = alt.Scale(domain=list(colours), range=list(colours.values()))
+    base = alt.Chart().encode(x=x, y=y, color=alt.Color("series:N", title=None, scale=color))
+    lines = base.mark_line(interpolate="step-after").encode(
+        strokeDash=alt.StrokeDash("series:N", title=None, scale=names)
+    )
+    marks = base.mark_point(filled=True, size=45, opacity=1).encode(
+        shape=alt.Shape("series:N", title=None, scale=names),
+        tooltip=tips("series:N", "threshold:Q|.2f", "share:Q|.3f"),
+    )
+    return alt.layer(lines, marks).properties(data=inline(data), width=480, height=260)
+
+
+@unchecked
+def stacked(data: pl.DataFrame, part: str, *, title: str) -> Drawing:
+    """Turns as bars, one a protocol, in shades of their parts; counts stand in them.
+
+    Args:
+        data: `protocol`, `turns`, the part's name, and `place`, by which parts lie in a bar.
+        part: The column of the part's name.
+        title: Of the legend.
+    """
+    protocols = data.get_column("protocol").unique(maintain_order=True).to_list()
+    data = data.sort("place", maintain_order=True)
+    names = data.get_column(part).unique(maintain_order=True).to_list()
+    middle = pl.col("turns").cum_sum().over("protocol") - pl.col("turns") / 2
+    data = data.with_columns(middle=middle).with_columns(strong=pl.col(part) == names[0])
+    base = alt.Chart(inline(data)).encode(
+        y=alt.Y("protocol:N", sort=protocols, title=None, axis=NAMES)
+    )
+    bars = base.mark_bar(height=24, stroke=PAPER, strokeWidth=1.5).encode(
+        x=alt.X("turns:Q", title="turns", stack="zero", axis=alt.Axis(tickMinStep=1, tickCount=8)),
+        order=alt.Order("place:Q"),
+        color=alt.Color(
+            f"{part}:N",
+            title=title,
+            sort=names,
+            scale=alt.Scale(domain=names, range=shades(len(names))),
+        ),
+        tooltip=tips("protocol:N", f"{part}:N={title}", "turns:Q"),
+    )
+    text = base.mark_text(fontSize=11, aria=False).encode(
+        x=alt.X("middle:Q"),
+        text=alt.Text("turns:Q"),
+        color=alt.ColorValue(INK, condition={"test": "datum.strong", "value": PAPER}),
+    )
+    return alt.layer(bars, text).properties(height=alt.Step(36))
+
+
+def faceted(*layers: alt.Chart, data: pl.DataFrame, by: str, order: Sequence[str]) -> Drawing:
+    """Layers over rows of names, one panel each, two beside one another."""
+    facet = alt.Facet(f"{by}:N", sort=list(order), title=None)
+    whole = alt.layer(*layers).properties(data=inline(data), width=270, height=alt.Step(24))
+    return whole.facet(facet=facet, columns=2, spacing=34)

@@ -1,4 +1,4 @@
-"""From a Vega-Lite specification to SVG, PNG and JSON, without a browser or a network."""
+"""From a Vega-Lite specification to SVG, PNG and JSON, on a wide screen and a narrow one."""
 
 import json
 import re
@@ -11,11 +11,11 @@ from typing import Any, Final
 import altair as alt
 import vl_convert
 
-from tutorsim.analysis.charts.safe_text import shown
-from tutorsim.analysis.charts.style import TOKENS
+from tutorsim.analysis.charts.figure import TOKENS
 from tutorsim.analysis.charts.svg_worker import Run, svg
+from tutorsim.analysis.pages.words import shown
 
-__all__ = ["VEGA_LITE", "drawn", "to_json", "to_page_svg", "to_png", "to_svg"]
+# --- Image formats -------------------------------------------------------------------------------
 
 VEGA_LITE: Final = ".".join(alt.SCHEMA_VERSION.removeprefix("v").split(".")[:2])
 """The Vega-Lite that draws: the one whose schema altair writes."""
@@ -111,3 +111,46 @@ def _own_ids(drawing: str, name: str) -> str:
         return f'id="{new}"' if found[1] else f"url(#{new})"
 
     return _ID.sub(renamed, drawing)
+
+
+# --- Narrow screen -------------------------------------------------------------------------------
+
+_WIDTH: Final = 220
+"""Pixels of a panel, beside its labels."""
+_LABEL: Final = 110
+"""Pixels of a label; longer ones are cut."""
+
+
+def narrowed(specification: dict[str, Any]) -> dict[str, Any]:
+    """A Vega-Lite specification whose drawing fits a narrow screen."""
+    found: dict[str, Any] = _narrow(specification)
+    config = found.setdefault("config", {})
+    below = {"orient": "bottom", "columns": 2, "labelLimit": 140}
+    config["legend"] = {**config.get("legend", {}), **below}
+    config["axis"] = {**config.get("axis", {}), "labelLimit": _LABEL}
+    view = {"continuousWidth": _WIDTH, "discreteWidth": _WIDTH}
+    config["view"] = {**config.get("view", {}), **view}
+    return found
+
+
+def _narrow(value: Any) -> Any:
+    if isinstance(value, list):
+        return [_narrow(part) for part in value]
+    if not isinstance(value, dict):
+        return value
+    found = {name: _narrow(part) for name, part in value.items()}
+    if "facet" in found and "columns" in found:
+        found["columns"] = 1
+    if isinstance(found.get("width"), dict) or _above(found.get("width"), _WIDTH):
+        found["width"] = _WIDTH
+    if _above(found.get("labelLimit"), _LABEL):
+        found["labelLimit"] = _LABEL
+    if _above(found.get("value"), _WIDTH):  # a place to the right of a wide panel
+        found["value"] = _WIDTH + 8
+    if found.get("orient") == "top" and "labelAngle" in found:
+        found |= {"labelAngle": -35, "labelAlign": "left"}
+    return found
+
+
+def _above(value: Any, most: int) -> bool:
+    return isinstance(value, int | float) and not isinstance(value, bool) and value > most

@@ -18,8 +18,6 @@ from typing import Any, Final
 
 import vl_convert
 
-__all__ = ["Run", "drawers", "svg"]
-
 Run = Callable[[Callable[[Any], str], Iterable[Any]], Iterable[str]]
 """Applies a function to each thing and gives the results in order: `map` is one."""
 

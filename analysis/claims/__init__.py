@@ -10,15 +10,18 @@
 
 from tutorsim.analysis.claims.claims_file import (
     CLAIMS_VERSION,
+    Checked,
     Claim,
     ClaimsFile,
+    Difference,
+    check_claims,
+    chosen,
     citation,
     cited,
     read_claims,
     to_text,
 )
-from tutorsim.analysis.claims.claims_in_tables import Cells, Printed, Words, claims_in
-from tutorsim.analysis.claims.recomputation import Checked, Difference, check_claims, chosen
+from tutorsim.analysis.claims.claims_of_printed_numbers import Cells, Printed, Words, claims_in
 
 __all__ = [
     "CLAIMS_VERSION",

@@ -8,11 +8,8 @@ from html import unescape
 from pathlib import Path
 from typing import Final
 
-from tutorsim.analysis.claims.claims_file import Claim, DrawnFile
-from tutorsim.analysis.claims.numbers_in_text import numbers_in
-from tutorsim.analysis.claims.recomputation import Difference
-
-__all__ = ["bytes_differ", "drawn_as", "numbers_differ", "text_differs"]
+from tutorsim.analysis.claims.claims_file import Claim, Difference, DrawnFile
+from tutorsim.analysis.claims.claims_of_printed_numbers import numbers_in
 
 _NUMBER: Final = re.compile(r'<data id="([^"]*)" value="([^"]*)">([^<]*)</data>')
 _ASKED: Final = "What does the page print?"

@@ -16,20 +16,17 @@ from typing import Final
 import numpy as np
 from numpy.typing import NDArray
 
-from tutorsim.analysis.ballots.ballot_levels import levels_of
-from tutorsim.analysis.ballots.turn_profiles import LEFT_OUT, Masses
-from tutorsim.analysis.counting.ballot_projection import (
+from tutorsim.analysis.ballots.vote_arrays import LEFT_OUT, Masses
+from tutorsim.analysis.counting.decisions_in_arrays import largest_mean
+from tutorsim.analysis.counting.format_conversion import (
     Projected,
     counted_form,
     projected_masses,
     projected_winners,
 )
-from tutorsim.analysis.counting.rule_definitions import Rule
-from tutorsim.analysis.counting.scores import RankVector
-from tutorsim.analysis.counting.turn_winners import largest_mean
+from tutorsim.analysis.counting.rule_definitions import RankVector, Rule
+from tutorsim.analysis.identify.consistent_ballots import levels_of
 from tutorsim.vocabularies import Protocol
-
-__all__ = ["ProjectedPanels"]
 
 Bools = NDArray[np.bool_]
 

@@ -1,9 +1,8 @@
 """What another rule would have elected, as far as the ballots cast tell."""
 
-from tutorsim.analysis.identify.panel_search import (
+from tutorsim.analysis.identify.possible_winners import (
     NEVER,
     NO_BOUNDS,
-    NOBODY,
     NOT_SETTLED,
     READINGS_OF_TIES,
     Identifier,
@@ -11,6 +10,7 @@ from tutorsim.analysis.identify.panel_search import (
     TieReading,
     breakdown_point,
 )
+from tutorsim.analysis.identify.win_conditions import NOBODY
 
 __all__ = [
     "NEVER",

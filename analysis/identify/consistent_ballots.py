@@ -36,31 +36,24 @@ from typing import Any, Final, Literal, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from tutorsim.analysis.ballots.ballot_levels import Levels, levels_of
-from tutorsim.analysis.ballots.turn_profiles import LEFT_OUT, Masses
+from tutorsim.analysis.ballots.vote_arrays import LEFT_OUT, Masses
 from tutorsim.analysis.counting.rule_definitions import Rule
 from tutorsim.vocabularies import Protocol
 
-__all__ = [
-    "MANY",
-    "Domain",
-    "Options",
-    "approval_options",
-    "bucklin_options",
-    "condorcet_options",
-    "cumulative_options",
-    "domain_of",
-    "extensions",
-    "free",
-    "median_options",
-    "pair_options",
-    "pairs",
-    "placements",
-    "rank_options",
-    "score_options",
-    "simple_options",
-    "single_minded",
-]
+# --- Ballot levels -------------------------------------------------------------------------------
+
+Levels = tuple[tuple[int, ...], ...]
+"""Numbers of candidates by level, best first; equal candidates share a level."""
+
+
+@lru_cache(maxsize=1 << 14)
+def levels_of(masses: Masses) -> Levels:
+    """The weak order of masses: equal masses share a level."""
+    grades = sorted(set(masses), reverse=True)
+    return tuple(tuple(c for c, mass in enumerate(masses) if mass == grade) for grade in grades)
+
+
+# --- Consistent ballots --------------------------------------------------------------------------
 
 Ints = NDArray[np.signedinteger[Any]]
 

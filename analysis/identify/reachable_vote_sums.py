@@ -15,17 +15,6 @@ from numpy.typing import NDArray
 
 from tutorsim.analysis.identify.consistent_ballots import Options
 
-__all__ = [
-    "SUBSETS",
-    "WORK_LIMIT",
-    "OptionSums",
-    "VoterOptions",
-    "WinCondition",
-    "WorkBudget",
-    "linear_condition",
-    "with_subsets",
-]
-
 Ints = NDArray[np.signedinteger[Any]]
 """Of 32 bits; sums of large scores by rank are of 64."""
 

@@ -19,13 +19,12 @@ from typing import TYPE_CHECKING, Any, Generic, TypeVar
 
 import polars as pl
 
+from tutorsim.analysis.pages.cells import Table, Written, of_rows
 from tutorsim.analysis.statistics.intervals_and_tests import Estimate, NotEstimable
-from tutorsim.analysis.views.cells import Table, Written, of_rows
 
 if TYPE_CHECKING:
     from tutorsim.analysis.charts.figure import Drawing, Figure
 
-__all__ = ["DeclaredFigure", "DeclaredTable", "Row", "figure", "number", "table"]
 
 E = TypeVar("E")
 Row = Mapping[str, Any]

@@ -7,8 +7,6 @@ from functools import cache
 from importlib.resources import files
 from typing import Any
 
-__all__ = ["Printed", "printed", "value_printed"]
-
 
 @dataclass(frozen=True)
 class Printed:

@@ -7,9 +7,8 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from math import fsum
 
-from tutorsim.analysis.outcomes.success_threshold import episode_at_threshold
-from tutorsim.analysis.ratings.gathered_ratings import Gathered, Kind
-from tutorsim.analysis.ratings.rateable_items import Place
+from tutorsim.analysis.ratings.agreement import Gathered, Kind
+from tutorsim.analysis.ratings.items import Place
 from tutorsim.analysis.runs.branch_continuations import by_origin
 from tutorsim.analysis.statistics.intervals_and_tests import (
     Bounds,
@@ -19,18 +18,9 @@ from tutorsim.analysis.statistics.intervals_and_tests import (
     share_over_tasks,
     to_json,
 )
+from tutorsim.analysis.systems.panel.success_threshold import episode_at_threshold
 from tutorsim.records import EpisodeRecord
 from tutorsim.records.ratings import RatedBy
-
-__all__ = [
-    "DeliveredScore",
-    "OtherRule",
-    "PeoplesSuccess",
-    "delivered_scores",
-    "other_rules",
-    "peoples_success",
-    "whole_turns",
-]
 
 Possible = Mapping[tuple[str, int], Mapping[str, tuple[str, ...]]]
 """Episode and turn → rule → candidates that could have won."""

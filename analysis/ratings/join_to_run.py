@@ -9,14 +9,11 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Final
 
-from tutorsim.analysis.ratings.rateable_items import Item, digest_of
-from tutorsim.analysis.ratings.rubric import value_text
-from tutorsim.analysis.ratings.sheet_csv import Filled, Row, read_sheet
+from tutorsim.analysis.ratings.items import Item, digest_of
+from tutorsim.analysis.ratings.sheet import Filled, Row, read_sheet, value_text
 from tutorsim.errors import RatingFileError
 from tutorsim.records import RunRecord
 from tutorsim.records.ratings import RatedBy, RatedSheet, Rating, Rubric, Subject
-
-__all__ = ["joined"]
 
 _ASK_AGAIN: Final = "Ask the rater for the file again, or for the page's download. Nothing joined."
 

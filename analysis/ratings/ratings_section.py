@@ -7,7 +7,19 @@ from typing import Final
 import polars as pl
 
 from tutorsim.analysis.ballots.recount_source import Source
-from tutorsim.analysis.ratings.gathered_ratings import Gathered, Kind, gathered
+from tutorsim.analysis.pages.cells import DASH, Table, bounds, estimate, part_of, table
+from tutorsim.analysis.pages.document import Document, Section
+from tutorsim.analysis.ratings.agreement import (
+    METRICS,
+    Agreement,
+    Alpha,
+    BesideJudge,
+    Gathered,
+    Kind,
+    agreement,
+    beside_judge,
+    gathered,
+)
 from tutorsim.analysis.ratings.human_scored_outcomes import (
     DeliveredScore,
     OtherRule,
@@ -17,10 +29,7 @@ from tutorsim.analysis.ratings.human_scored_outcomes import (
     peoples_success,
     whole_turns,
 )
-from tutorsim.analysis.ratings.judge_calibration import BesideJudge, beside_judge
-from tutorsim.analysis.ratings.rater_agreement import METRICS, Agreement, Alpha, agreement
 from tutorsim.analysis.recount import HELD_FIXED, possible_winners
-from tutorsim.analysis.report.document import Document, Section, Table
 from tutorsim.analysis.statistics.intervals_and_tests import (
     Estimate,
     Interval,
@@ -28,10 +37,7 @@ from tutorsim.analysis.statistics.intervals_and_tests import (
     to_json,
 )
 from tutorsim.analysis.systems.system_view import SystemRun
-from tutorsim.analysis.views.cells import DASH, bounds, estimate, part_of, table
 from tutorsim.records.ratings import RatedBy
-
-__all__ = ["Ratings", "ratings_of", "ratings_section", "ratings_verdict", "with_ratings"]
 
 _SEED: Final = 0
 """Of every interval's draws."""

@@ -18,9 +18,17 @@ from typing import Final
 import numpy as np
 
 from tutorsim.analysis.ballots.recount_source import Source
-from tutorsim.analysis.counting.rule_definitions import TARGETS
-from tutorsim.analysis.counting.scores import RankScores
+from tutorsim.analysis.counting.rule_definitions import TARGETS, RankScores
 from tutorsim.analysis.identify.reachable_vote_sums import WORK_LIMIT
+from tutorsim.analysis.recount.counted_turns import (
+    AllVotes,
+    Electorate,
+    RecountCounts,
+    TurnGroup,
+    all_votes,
+    few,
+    turn_groups,
+)
 from tutorsim.analysis.recount.electorates import (
     Weighted,
     any_voter_counts,
@@ -31,15 +39,17 @@ from tutorsim.analysis.recount.electorates import (
     weighted_counts,
 )
 from tutorsim.analysis.recount.fallback_orders import Sweep, order_table, sweep_orders
-from tutorsim.analysis.recount.mergeable_counts import Electorate, RecountCounts, few
-from tutorsim.analysis.recount.own_rules import CastBallots, ScoreFunction, check_sizes
 from tutorsim.analysis.recount.per_turn_table import PER_TURN_SCHEMA, per_turn_frame
+from tutorsim.analysis.recount.possible_winners_by_rule import rule_counts, rule_rows
 from tutorsim.analysis.recount.recount_plan import (
     NOBODY_NAME,
     TABLES,
+    CastBallots,
     Plan,
     Progress,
     RecountTable,
+    ScoreFunction,
+    check_sizes,
     make_plan,
 )
 from tutorsim.analysis.recount.reply_readings import read_again, reading_rows
@@ -57,9 +67,6 @@ from tutorsim.analysis.recount.result_models import (
     RoleWins,
     RuleRow,
 )
-from tutorsim.analysis.recount.rule_answers import rule_counts
-from tutorsim.analysis.recount.rules_table import rule_rows
-from tutorsim.analysis.recount.turns_by_size import AllVotes, TurnGroup, all_votes, turn_groups
 
 __all__ = [
     "HELD_FIXED",

@@ -29,16 +29,14 @@ from tutorsim.analysis.ballots.ballot_checks import (
     check_ballots,
     notes_together,
 )
-from tutorsim.analysis.ballots.bulk_validation import sound_turns, without_empty
-from tutorsim.analysis.ballots.column_types import read_columns, typed_columns
-from tutorsim.analysis.ballots.name_synonyms import spellings
-from tutorsim.analysis.ballots.outside_files import BALLOT_SUFFIXES
+from tutorsim.analysis.ballots.outside_files import BALLOT_SUFFIXES, read_columns, typed_columns
 from tutorsim.analysis.ballots.parquet_batches import ask, is_regular, pieces_of, rows_of
+from tutorsim.analysis.ballots.reading_options import spellings
 from tutorsim.analysis.ballots.recount_source import words_of_elsewhere
 from tutorsim.analysis.ballots.table_to_arrays import VoteReader, read_votes
+from tutorsim.analysis.ballots.valid_ballots import sound_turns, without_empty
 from tutorsim.analysis.ballots.vote_arrays import Bools, Rounds, Votes, in_order, joined
-from tutorsim.analysis.counting.rule_definitions import TARGETS
-from tutorsim.analysis.counting.scores import RankScores
+from tutorsim.analysis.counting.rule_definitions import TARGETS, RankScores
 from tutorsim.analysis.identify.reachable_vote_sums import WORK_LIMIT
 from tutorsim.analysis.recount import (
     TABLES,
@@ -52,20 +50,10 @@ from tutorsim.analysis.recount import (
     make_plan,
     result_of,
 )
+from tutorsim.analysis.recount.counted_turns import AllVotes, TurnGroup, all_votes, turn_groups
 from tutorsim.analysis.recount.per_turn_table import per_turn_frames
-from tutorsim.analysis.recount.turns_by_size import AllVotes, TurnGroup, all_votes, turn_groups
 from tutorsim.errors import BallotFileError
 from tutorsim.vocabularies import CUMULATIVE_BUDGET
-
-__all__ = [
-    "Outline",
-    "Runner",
-    "TurnWriter",
-    "outline",
-    "parts_of",
-    "recount_parts",
-    "summarise",
-]
 
 Runner = Callable[[Callable[[Any], Any], Iterable[Any]], Iterable[Any]]
 """Applies a function to every piece and gives the results, in any order: `map` is one."""

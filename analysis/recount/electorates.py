@@ -9,10 +9,10 @@ import numpy as np
 import polars as pl
 from numpy.typing import NDArray
 
-from tutorsim.analysis.ballots.distinct_rows import distinct_rows, set_columns
+from tutorsim.analysis.ballots.distinct_panels import distinct_rows, set_columns
 from tutorsim.analysis.ballots.vote_arrays import Bools, Ints, own_candidates
-from tutorsim.analysis.counting.turn_winners import Outcomes, leaders_of
-from tutorsim.analysis.recount.mergeable_counts import (
+from tutorsim.analysis.counting.decisions_in_arrays import Outcomes, leaders_of
+from tutorsim.analysis.recount.counted_turns import (
     LISTED_VOTERS,
     AnyVoter,
     Electorate,
@@ -21,23 +21,13 @@ from tutorsim.analysis.recount.mergeable_counts import (
     RecountCounts,
     TiedSet,
     TiedSets,
+    TurnGroup,
     outcome_tables,
 )
 from tutorsim.analysis.recount.recount_plan import Plan
 from tutorsim.analysis.recount.result_models import ElectorateRow, Exact, Interval, PolicyRow
-from tutorsim.analysis.recount.turns_by_size import TurnGroup
 from tutorsim.records import EpisodeRecord
 from tutorsim.voting import first_in_order
-
-__all__ = [
-    "Weighted",
-    "any_voter_counts",
-    "electorate_counts",
-    "electorate_rows",
-    "policy_counts",
-    "policy_rows",
-    "weighted_counts",
-]
 
 _POLICIES: Final[Mapping[str, Callable[[Outcome, Sequence[str]], tuple[str, ...]]]] = {
     "tie_round": lambda outcome, _: (outcome.winner,),

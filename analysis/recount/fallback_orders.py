@@ -16,12 +16,10 @@ from typing import Final, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from tutorsim.analysis.recount.mergeable_counts import TiedSets
+from tutorsim.analysis.recount.counted_turns import TiedSets
 from tutorsim.analysis.recount.result_models import Exact, OrderRow, OrderTable, RoleWins
 from tutorsim.vocabularies import MAX_ROLES
 from tutorsim.voting import first_in_order
-
-__all__ = ["LISTED_ORDERS", "Sweep", "order_table", "sweep_orders"]
 
 LISTED_ORDERS: Final = 720
 """Orders that a table lists one by one: all of six candidates."""

@@ -7,16 +7,12 @@ from typing import Any, Final
 import numpy as np
 import polars as pl
 
-from tutorsim.analysis.ballots.distinct_rows import distinct_rows
-from tutorsim.analysis.ballots.turn_profiles import TURN
+from tutorsim.analysis.ballots.distinct_panels import distinct_rows
+from tutorsim.analysis.ballots.vote_arrays import TURN
 from tutorsim.analysis.identify import NEVER, NO_BOUNDS, NOBODY, NOT_SETTLED
-from tutorsim.analysis.recount.mergeable_counts import Answer, RuleKey
-from tutorsim.analysis.recount.own_rules import check_sizes
-from tutorsim.analysis.recount.recount_plan import NOBODY_NAME, Plan
-from tutorsim.analysis.recount.rule_answers import answer_rules
-from tutorsim.analysis.recount.turns_by_size import TurnGroup
-
-__all__ = ["PER_TURN_SCHEMA", "per_turn_frame", "per_turn_frames", "turns_table"]
+from tutorsim.analysis.recount.counted_turns import Answer, RuleKey, TurnGroup
+from tutorsim.analysis.recount.possible_winners_by_rule import answer_rules
+from tutorsim.analysis.recount.recount_plan import NOBODY_NAME, Plan, check_sizes
 
 PER_TURN_SCHEMA: Final = pl.Schema(
     {

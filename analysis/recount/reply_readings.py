@@ -3,7 +3,7 @@
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
-from tutorsim.analysis.recount.mergeable_counts import Outcome, outcome_tables
+from tutorsim.analysis.recount.counted_turns import Outcome, outcome_tables
 from tutorsim.analysis.recount.result_models import ReadingRow
 from tutorsim.analysis.runs.branch_continuations import without_shared_turns
 from tutorsim.records import BallotRecord, EpisodeRecord, Turn
@@ -19,8 +19,6 @@ from tutorsim.voting import (
     resolve,
     tally,
 )
-
-__all__ = ["read_again", "reading_rows"]
 
 Masses = dict[str, int]
 

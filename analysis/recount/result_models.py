@@ -13,22 +13,6 @@ from pydantic import BaseModel, ConfigDict, Field, PrivateAttr
 
 from tutorsim.analysis.identify import TieReading
 
-__all__ = [
-    "HELD_FIXED",
-    "SCHEMA_VERSION",
-    "Agreed",
-    "ElectorateRow",
-    "Exact",
-    "Interval",
-    "OrderRow",
-    "OrderTable",
-    "PolicyRow",
-    "ReadingRow",
-    "RecountResult",
-    "RoleWins",
-    "RuleRow",
-]
-
 SCHEMA_VERSION: Final = 1
 
 HELD_FIXED: Final = (

@@ -11,25 +11,20 @@ import jinja2
 import polars as pl
 from markupsafe import Markup
 
-from tutorsim.analysis.charts.figure import Figure, spec
-from tutorsim.analysis.charts.image_formats import drawn, to_page_svg
-from tutorsim.analysis.charts.narrow_screen import narrowed
-from tutorsim.analysis.charts.safe_text import shown
-from tutorsim.analysis.charts.style import DARK, TOKENS
+from tutorsim.analysis.charts.figure import DARK, TOKENS, Figure, spec
+from tutorsim.analysis.charts.image_formats import drawn, narrowed, to_page_svg
 from tutorsim.analysis.charts.svg_worker import Run
 from tutorsim.analysis.claims.claims_file import citation
-from tutorsim.analysis.claims.claims_in_tables import Words
-from tutorsim.analysis.claims.numbers_in_text import Number
-from tutorsim.analysis.report.claims import Places, cells_of, is_version
-from tutorsim.analysis.report.document import Document, cell, heading, two
-from tutorsim.analysis.report.example_episodes import (
+from tutorsim.analysis.claims.claims_of_printed_numbers import Number, Words
+from tutorsim.analysis.pages.document import Document, cell, heading, two
+from tutorsim.analysis.pages.values import Places, cells_of, is_version
+from tutorsim.analysis.pages.words import shown
+from tutorsim.analysis.systems.panel.episodes import (
     Chosen,
     ballot_rows,
     candidates_of,
     step_sentence,
 )
-
-__all__ = ["to_html"]
 
 _POLICY: Final = (
     "default-src 'none'; style-src 'sha256-{style}'; script-src 'sha256-{script}'; "

@@ -6,16 +6,15 @@ from typing import TYPE_CHECKING
 
 import polars as pl
 
-from tutorsim.analysis.charts.safe_text import shown
-from tutorsim.analysis.report.document import Document, Section, Table, cell, heading
-from tutorsim.analysis.report.episode_dialogue import Dialogue
-from tutorsim.analysis.report.example_episodes import Chosen, step_sentence
+from tutorsim.analysis.pages.cells import Table
+from tutorsim.analysis.pages.document import Dialogue, Document, Section, cell, heading
+from tutorsim.analysis.pages.words import shown
+from tutorsim.analysis.systems.panel.episodes import Chosen, step_sentence
 from tutorsim.records import Turn
 
 if TYPE_CHECKING:  # it loads a library that draws
     from tutorsim.analysis.charts.figure import Figure
 
-__all__ = ["to_markdown"]
 
 _SPECIAL = re.compile(r"([\\`*_{}\[\]<>#|~$]|&(?=#?\w+;))")
 _OPENS = re.compile(r"^(\d{0,9})((?<!\d)[-+=]|(?<=\d)[.)])")

@@ -14,18 +14,6 @@ from dataclasses import dataclass
 
 from tutorsim.records import Branch, EpisodeRecord, StudySettings
 
-__all__ = [
-    "BranchCounts",
-    "branch_changes",
-    "branch_counts",
-    "branch_words",
-    "by_origin",
-    "deciding_order",
-    "origin_of",
-    "shared_turns",
-    "without_shared_turns",
-]
-
 
 @dataclass(frozen=True)
 class BranchCounts:

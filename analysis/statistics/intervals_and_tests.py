@@ -1,21 +1,6 @@
 """Intervals and tests over tasks: turns, personas and conditions of one task are dependent.
 
-What was drawn is the task, so every interval and every test takes the observations of one task
-together. Lessons, debates and dialogues are tasks here by another name: see `over`.
-
-* `share_over_tasks`: Wilson's interval for the number of observations that the variance between
-  tasks leaves, half a task of the greatest variance added to it.
-* `mean_over_tasks`: Student's t with the same variance, each task's residual widened by what its
-  size hides (known as CR2), and degrees of freedom that a large task costs (Satterthwaite's).
-* `statistic_over_tasks`: anything else, with the variance from leaving one task out at a time.
-* `flips_by_task`: a paired difference, its sign flipped task by task. Such tests hold for few
-  clusters that differ among themselves (Canay, Romano and Shaikh 2017, doi:10.3982/ECTA13081).
-* `labels_within_pairs`: a claim about these tasks alone, labels permuted within task and persona.
-* `fewest_tasks`, `detectable`, `tasks_for`: what so many tasks could show at all.
-
-`tutorsim guide statistics` has the coverage and the false alarms of each, found by simulation. A
-quantity that the data cannot give is a `NotEstimable` with its reason. Missing observations are
-left out before, by the caller, who also says how many there were.
+Means over episodes that are partly known stand here too.
 """
 
 from collections.abc import Callable, Hashable, Mapping, Sequence
@@ -24,39 +9,13 @@ from functools import lru_cache
 from itertools import count
 from math import ceil, cos, exp, fsum, inf, lgamma, log2, pi, sqrt, tan
 from statistics import NormalDist
-from typing import Any, Final, TypeVar
+from typing import Any, Final, NamedTuple, TypeVar
 from zlib import crc32
 
 import numpy as np
 import numpy.typing as npt
 
-__all__ = [
-    "ALPHA",
-    "FEWEST_TASKS",
-    "LEVEL",
-    "Bounds",
-    "Estimate",
-    "Interval",
-    "NotEstimable",
-    "PermutationTest",
-    "Weighted",
-    "detectable",
-    "detectable_by",
-    "fewest_tasks",
-    "flips_by_task",
-    "holm",
-    "labels_within_pairs",
-    "leave_one_out",
-    "mean_over_tasks",
-    "share_of_sums",
-    "share_over_tasks",
-    "spread_to_expect",
-    "statistic_over_tasks",
-    "student_t",
-    "tasks_for",
-    "to_json",
-    "too_few_tasks",
-]
+# --- Intervals and tests -------------------------------------------------------------------------
 
 K = TypeVar("K", bound=Hashable)
 Floats = npt.NDArray[np.float64]
@@ -557,3 +516,68 @@ def spread_to_expect(runs: int) -> float:
         runs: Of one task under one condition: personas times repeats.
     """
     return sqrt(2 * _WITHIN / runs + _BETWEEN**2)
+
+
+# --- Partly known means --------------------------------------------------------------------------
+
+Draw = tuple[float, float]
+"""Lowest and highest value that a draw may have."""
+
+UNKNOWN: Final[Draw] = (0.0, 1.0)
+"""A share or score of which nothing is known."""
+
+
+class Unit(NamedTuple):
+    """One logged episode."""
+
+    task: str
+    """What intervals are over."""
+    draws: tuple[Draw, ...]
+
+    @property
+    def low(self) -> float:
+        return fsum(low for low, _ in self.draws) / len(self.draws)
+
+    @property
+    def high(self) -> float:
+        return fsum(high for _, high in self.draws) / len(self.draws)
+
+    @property
+    def is_open(self) -> bool:
+        """Something about it is not known."""
+        return any(low != high for low, high in self.draws)
+
+
+def known_draw(value: float | None) -> Draw:
+    """A draw of a value; of anything between 0 and 1 where it is missing."""
+    return UNKNOWN if value is None else (value, value)
+
+
+def mean_bounds(units: Sequence[Unit]) -> Bounds:
+    """What the mean over units lies between, each by the mean of its draws."""
+    n = len(units)
+    return Bounds(fsum(u.low for u in units) / n, fsum(u.high for u in units) / n, n)
+
+
+def interval_of_mean(
+    units: Sequence[Unit], *, ends: tuple[float, float] = UNKNOWN
+) -> Interval | NotEstimable:
+    """Interval of the mean over tasks; the spread between tasks has that between draws in it.
+
+    Where values are not known it reaches from the lower end for the worst case to the upper
+    end for the best.
+
+    Args:
+        units: Episodes, at least one.
+        ends: Least and greatest value that a draw can have.
+    """
+    tasks = [unit.task for unit in units]
+    worst, best = (
+        mean_over_tasks(values, tasks, ends=ends)
+        for values in ([unit.low for unit in units], [unit.high for unit in units])
+    )
+    assert isinstance(worst, Estimate)
+    assert isinstance(best, Estimate)
+    if not isinstance(worst.interval, Interval) or not isinstance(best.interval, Interval):
+        return worst.interval if isinstance(worst.interval, NotEstimable) else best.interval
+    return Interval(worst.interval.low, best.interval.high, worst.interval.method)

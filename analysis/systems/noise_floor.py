@@ -9,20 +9,19 @@ from collections.abc import Callable
 from typing import Any
 
 from tutorsim.analysis.ballots.recount_source import Source
-from tutorsim.analysis.metrics.retest.noise_floor import (
+from tutorsim.analysis.metrics.noise_floor import (
+    AskedVote,
     answered_by,
+    asked_votes,
     ballot_agreement,
     winner_stability,
 )
-from tutorsim.analysis.metrics.retest.repeated_votes import AskedVote, asked_votes
-from tutorsim.analysis.report.document import Section
+from tutorsim.analysis.pages.cells import estimate, plain, table
+from tutorsim.analysis.pages.document import Section
 from tutorsim.analysis.runs.exported_tables import ballots_table
 from tutorsim.analysis.systems.system_view import SystemRun
-from tutorsim.analysis.views.cells import estimate, plain, table
 from tutorsim.records import Retest
 from tutorsim.vocabularies import CUMULATIVE_BUDGET
-
-__all__ = ["asked_again_words", "noise_section"]
 
 _COLUMNS = (
     "vote",

@@ -8,7 +8,8 @@ from typing import Any, NamedTuple
 
 import polars as pl
 
-from tutorsim.analysis.report.document import Answer, Document, Section, Table
+from tutorsim.analysis.pages.cells import Table
+from tutorsim.analysis.pages.document import Answer, Document, Section
 from tutorsim.analysis.statistics.intervals_and_tests import (
     ALPHA,
     Estimate,
@@ -19,11 +20,9 @@ from tutorsim.analysis.statistics.intervals_and_tests import (
     holm,
     mean_over_tasks,
 )
+from tutorsim.analysis.systems.panel.contrasts import chance_words
 from tutorsim.analysis.systems.system_view import SystemRun, framed
-from tutorsim.analysis.views.condition_contrasts import chance_words
 from tutorsim.errors import UsageError
-
-__all__ = ["compare_conditions", "compare_system_runs"]
 
 Key = tuple[str, ...]
 """What is paired: benchmark, task and variant, and of two runs condition."""

@@ -1,26 +1,43 @@
-"""The view of a system, and a run opened for it."""
+"""The view of a system, a run opened for it, and how the replies of the run ended."""
 
 from collections import deque
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import polars as pl
 
-from tutorsim.analysis.ratings.rateable_items import Passage
-from tutorsim.analysis.report.document import Answer, Document, Section
-from tutorsim.analysis.report.episode_dialogue import Dialogue
-from tutorsim.analysis.report.provenance_warning import answered_words, warning_of_run
+from tutorsim.analysis.pages.document import (
+    Answer,
+    Dialogue,
+    Document,
+    Section,
+    answered_words,
+    warning_of_run,
+)
+from tutorsim.analysis.pages.words import counted
+from tutorsim.analysis.ratings.items import Passage
 from tutorsim.analysis.runs.exported_tables import SHARED_TABLES, Gathered, Table, ballots_table
-from tutorsim.records import Retest, RunRecord, read_lines, read_retest, read_run, uncollected
+from tutorsim.analysis.systems.panel.student_outcomes import stops_table
+from tutorsim.records import (
+    Retest,
+    RunRecord,
+    odd_stops,
+    read_lines,
+    read_retest,
+    read_run,
+    stop_counts,
+    uncollected,
+)
 from tutorsim.records.ratings import RatedSheet, Subject, read_ratings
 from tutorsim.system_registry import load
 
 if TYPE_CHECKING:
-    from tutorsim.analysis.metrics.text_embeddings import Embedding
+    from tutorsim.analysis.metrics.text_similarity import Embedding
 
-__all__ = ["SystemRun", "View", "framed", "open_run", "view_of"]
+
+# --- System view ---------------------------------------------------------------------------------
 
 
 @dataclass(frozen=True)
@@ -234,3 +251,30 @@ def _records(folder: Path, head: RunRecord, *, to_recount: bool) -> Sequence[Any
         return _OnDisk(folder, head, unread)
     with uncollected():
         return tuple(read_lines(folder, load(head.system, "record"), without=unread))
+
+
+# --- Reply endings -------------------------------------------------------------------------------
+
+
+def with_reply_endings(document: Document, run: SystemRun) -> Document:
+    """The document, and how many replies were empty, refused or cut off; unchanged if none was."""
+    counts = stop_counts(run.episodes)
+    odd = odd_stops(counts)
+    stops = stops_table(odd)
+    if stops is None:
+        return document
+    calls, taken = sum(count.calls for count in odd), sum(count.taken for count in odd)
+    replies = counted(sum(count.calls for count in counts), "reply", plural="replies")
+    answer = Answer(
+        "Does every reply say something, to its own end?",
+        f"not {calls:,} of {replies}",
+        f"They had no text, were refused, or cut off at their limit of length; {taken:,} were "
+        "taken as they are.",
+        "replies",
+    )
+    section = Section("replies", "Replies", "How replies ended.", tables=(stops,))
+    return replace(
+        document,
+        answers=(*document.answers, answer),
+        sections=(*document.sections, section),
+    )

@@ -6,8 +6,6 @@ import polars as pl
 
 from tutorsim.analysis.ballots.recount_source import Source
 
-__all__ = ["order_words", "reading_of"]
-
 
 def reading_of(source: Source) -> dict[str, Any]:
     """Files, columns, candidates, votes and what was assumed; the JSON of `tutorsim check`."""

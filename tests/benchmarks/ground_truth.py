@@ -14,17 +14,18 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from tutorsim.analysis.ballots.recount_source import Source, open_source
-from tutorsim.analysis.outcomes.where_other_rules_diverge import alternatives_of, diverge
 from tutorsim.analysis.recount import recount
-from tutorsim.cost_plan import load_prices
+from tutorsim.analysis.systems.panel.divergence import alternatives_of, diverge
+from tutorsim.kernel.cost_plan import load_prices
+from tutorsim.kernel.load import load_study
+from tutorsim.kernel.system import LoadedStudy
 from tutorsim.records import EpisodeRecord, Turn
 from tutorsim.runner.branching import Alternative, Parent
-from tutorsim.runner.cost_cap import Budget
 from tutorsim.runner.open_recording import open_recording
-from tutorsim.runner.study_recorder import RecordingOptions, record
+from tutorsim.runner.record import RecordingOptions, record
+from tutorsim.runner.stops import Budget
 from tutorsim.sandbox import Sandbox
 from tutorsim.standin import StandIn
-from tutorsim.systems import LoadedStudy, load_study
 from tutorsim.systems.panel.branch import branch_study
 from tutorsim.vocabularies import BALLOT_FORMATS, PROTOCOLS, Protocol
 from tutorsim.voting import cast_as, leaders, masses_of, tally

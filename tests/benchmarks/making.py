@@ -12,8 +12,10 @@ from typing import Any, NamedTuple
 
 import orjson
 
-from tutorsim.flow_drivers import drive
-from tutorsim.mechanisms.flow import CodeResult, CodeRun, Effect, Sent
+from tutorsim.kernel.flow import CodeResult, CodeRun, Effect, Sent, drive
+from tutorsim.kernel.load import load_study, write_study
+from tutorsim.kernel.study import EpisodeSpec, shipped_studies
+from tutorsim.kernel.system import LoadedStudy
 from tutorsim.model import CALL_HEADER, Call
 from tutorsim.records import Provenance, RunRecord, to_line
 from tutorsim.replay import (
@@ -29,12 +31,10 @@ from tutorsim.replay import (
 )
 from tutorsim.replay.cassette_file import write_cassette
 from tutorsim.replay.recorded_call import STANDIN_HEADER, Interaction
-from tutorsim.runner.machine_facts import fingerprint_text
-from tutorsim.runner.run_folder_writer import LogWriter
+from tutorsim.runner.job import fingerprint_text
+from tutorsim.runner.run_log import LogWriter
 from tutorsim.sandbox import Sandbox
 from tutorsim.standin import STANDIN_VERSION, Endpoint
-from tutorsim.study import EpisodeSpec, shipped_studies
-from tutorsim.systems import LoadedStudy, load_study, write_study
 
 __all__ = ["Made", "log_stand_in", "published", "record_stand_in"]
 

@@ -28,9 +28,8 @@ from tutorsim.chat.lesson_page_state import ChatSession
 from tutorsim.chat.page_server import chat_app
 from tutorsim.standin import StandIn
 from tutorsim.systems.group.lesson_flow import Board
-from tutorsim.systems.group.stage_progress import Progress
 from tutorsim.systems.group.tasks import builtin_lessons
-from tutorsim.systems.group.timeline import Group, Timeline
+from tutorsim.systems.group.timeline import Group, Progress, Timeline
 
 pytestmark = pytest.mark.loopback
 
@@ -218,9 +217,9 @@ import http.client, json, os, sys, threading
 from pathlib import Path
 from urllib.parse import urlsplit
 from tutorsim.chat.serve_and_record_lesson import ChatOptions, serve_lesson
-from tutorsim.cost_plan import load_prices
-from tutorsim.runner.cost_cap import Budget
-from tutorsim.runner.recording_queue import RecordingOptions
+from tutorsim.kernel.cost_plan import load_prices
+from tutorsim.runner.stops import Budget
+from tutorsim.runner.calls_in_flight import RecordingOptions
 from tutorsim.sandbox import Sandbox
 from tutorsim.systems import load_study
 

@@ -15,12 +15,12 @@ import tomli_w
 from tests.benchmarks.making import Made, published, record_stand_in
 from tests.benchmarks.sides import SideBySide
 from tests.benchmarks.test_replay_speed import stock
-from tutorsim.analysis.systems.group.recount_tables import recount_document, run_cycles
+from tutorsim.analysis.systems.group.other_speakers import recount_document, run_cycles
 from tutorsim.analysis.systems.system_view import SystemRun, open_run
+from tutorsim.kernel.load import load_study
 from tutorsim.runner.open_recording import open_recording
-from tutorsim.runner.replaying import replay, replay_each
+from tutorsim.runner.replay import replay, replay_each
 from tutorsim.sandbox import Sandbox
-from tutorsim.systems import load_study
 from tutorsim.systems.group.tasks import builtin_lessons, tasks_text
 
 EVENTS: Final = 85

@@ -12,9 +12,9 @@ import orjson
 import pytest
 
 from tutorsim.model import Call, CallKey, Request
-from tutorsim.model.sdk_model import HttpTransport, SdkModel
+from tutorsim.model.sdk import HttpTransport, SdkModel
 from tutorsim.replay import read_cassette
-from tutorsim.replay.episode_recording import Deck
+from tutorsim.replay.episode_recorder import Deck
 
 IN_FLIGHT = 64
 SIDE_BY_SIDE = 16

@@ -15,7 +15,7 @@ import pytest
 from tests.benchmarks.ballots import ballots_frame, masses
 from tests.benchmarks.sides import SideBySide
 from tutorsim.analysis.ballots.distinct_panels import DistinctPanels
-from tutorsim.analysis.counting.turn_winners import largest
+from tutorsim.analysis.counting.decisions_in_arrays import largest
 from tutorsim.analysis.identify.possible_winners import table_ends
 from tutorsim.analysis.recount import OrderTable, Sweep, make_plan, sweep_orders
 from tutorsim.analysis.recount.ballots_in_parts import recount_parts, summarise

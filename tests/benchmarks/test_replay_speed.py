@@ -19,11 +19,11 @@ import vcr
 from tests.benchmarks.making import Made
 from tests.reference.replay_through_sdk import SdkReader
 from tutorsim.model import CALL_HEADER, Call, CallKey, Request
-from tutorsim.model.sdk_model import SdkModel
+from tutorsim.model.sdk import SdkModel
 from tutorsim.replay import Cassette, read_cassette
 from tutorsim.runner.open_recording import Recording, open_recording
-from tutorsim.runner.replaying import replay_each
-from tutorsim.runner.run_folder_writer import LogWriter
+from tutorsim.runner.replay import replay_each
+from tutorsim.runner.run_log import LogWriter
 
 SOME = 17
 """Every so many episodes of the 120: all conditions and both benchmarks."""

@@ -16,7 +16,7 @@ import pytest
 
 from tests.benchmarks.ballots import ballots_frame
 from tests.benchmarks.sides import SideBySide
-from tutorsim.analysis.ballots.column_types import REQUIRED
+from tutorsim.analysis.ballots.outside_files import REQUIRED
 
 TURNS: Final = int(os.environ.get("TUTORSIM_BENCH_TURNS", "100000000"))
 PART: Final = min(TURNS, 500_000)

@@ -8,7 +8,7 @@ import pytest
 
 from tests.benchmarks.sides import SideBySide
 from tutorsim.bundled_recordings import bundled_recording
-from tutorsim.runner.replaying import replay
+from tutorsim.runner.replay import replay
 
 TUTORSIM = str(Path(sys.executable).with_name("tutorsim"))
 

@@ -21,9 +21,9 @@ from tests.benchmarks.making import Made, log_stand_in
 from tests.benchmarks.sides import SideBySide
 from tutorsim.analysis.systems.oversight.scores import Judged, Over, evaluate
 from tutorsim.cli.audit import audit_study
-from tutorsim.runner.replaying import replay
-from tutorsim.systems import load_study
-from tutorsim.systems.oversight.mrbench import read_mrbench
+from tutorsim.kernel.load import load_study
+from tutorsim.runner.replay import replay
+from tutorsim.systems.oversight.items import read_mrbench
 
 EPISODES: Final = int(os.environ.get("TUTORSIM_BENCH_EPISODES", "10000"))
 TUTORS: Final = 8

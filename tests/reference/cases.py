@@ -5,7 +5,7 @@ from collections.abc import Callable, Mapping, Sequence
 from typing import NamedTuple
 
 from tests.reference.turns import TurnBallots, Turns
-from tutorsim.analysis.ballots.turn_profiles import TurnKey
+from tutorsim.analysis.ballots.vote_arrays import TurnKey
 from tutorsim.vocabularies import BallotFormat
 from tutorsim.voting import decide, leaders, tally
 

@@ -4,7 +4,7 @@ from collections.abc import Iterator
 from functools import cache, lru_cache
 from itertools import combinations, permutations, product
 
-from tutorsim.analysis.ballots.turn_profiles import LEFT_OUT, Masses, Profile
+from tutorsim.analysis.ballots.vote_arrays import LEFT_OUT, Masses, Profile
 from tutorsim.analysis.counting.rule_definitions import Target, ballot_format, ranking_of, winners
 from tutorsim.vocabularies import Protocol
 from tutorsim.voting import first_in_order

@@ -3,7 +3,7 @@
 import hashlib
 import re
 
-from tutorsim.flow_drivers import drive, scripted
+from tutorsim.kernel.flow import drive, scripted
 from tutorsim.model import Call, CallKey, Request
 from tutorsim.systems.debate import DEBATE
 from tutorsim.systems.debate.episode import EpisodeName, debate_episode

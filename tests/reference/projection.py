@@ -1,9 +1,9 @@
 """Plain oracle of the projection of many panels at once: one profile, ballot by ballot."""
 
-from tutorsim.analysis.ballots.ballot_levels import levels_of
-from tutorsim.analysis.ballots.turn_profiles import Profile
-from tutorsim.analysis.counting.ballot_projection import Projected, counted_form, projected_masses
+from tutorsim.analysis.ballots.vote_arrays import Profile
+from tutorsim.analysis.counting.format_conversion import Projected, counted_form, projected_masses
 from tutorsim.analysis.counting.rule_definitions import Rule, ballot_format
+from tutorsim.analysis.identify.consistent_ballots import levels_of
 
 __all__ = ["project"]
 

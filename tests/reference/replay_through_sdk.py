@@ -25,16 +25,20 @@ from vcr.stubs.httpx_stubs import vcr_handle_async_request
 
 from tutorsim.errors import CallFailed, RecordingError
 from tutorsim.model import CALL_HEADER, Call, Reply
-from tutorsim.model.json_bodies import json_value
-from tutorsim.model.sdk_model import SdkModel
-from tutorsim.replay.cassette_file import Cassette, parse_cassette, read_cassette
-from tutorsim.replay.fast_reader import Playback, unreadable_reply
+from tutorsim.model.call import json_value
+from tutorsim.model.sdk import SdkModel
+from tutorsim.replay.cassette_file import (
+    Cassette,
+    parse_cassette,
+    read_cassette,
+    read_cassette_file,
+)
+from tutorsim.replay.cassette_reader import Playback, unreadable_reply
 from tutorsim.replay.recorded_call import (
     check_episode_id,
     check_same,
     missing,
 )
-from tutorsim.replay.text_or_compressed import read_cassette_file
 
 
 @contextmanager
@@ -45,9 +49,9 @@ def through_the_sdk() -> Iterator[None]:
         def reader(folder: Path) -> "_AtOnce":
             return _AtOnce(folder, opened.enter_context(asyncio.Runner()))
 
-        for module in ("open_recording", "retest_playing"):
+        for module in ("open_recording", "retest_playback"):
             patch.setattr(f"tutorsim.runner.{module}.FastReader", reader)
-        patch.setattr("tutorsim.runner.replaying.default_workers", lambda episodes: 1)
+        patch.setattr("tutorsim.runner.replay.default_workers", lambda episodes: 1)
         yield
 
 

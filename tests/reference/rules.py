@@ -5,8 +5,8 @@ from typing import NamedTuple
 
 from tests.reference.cases import Case, Cases, decided
 from tests.reference.projection import project
-from tutorsim.analysis.ballots.turn_profiles import Profile, TurnKey
-from tutorsim.analysis.counting.ballot_projection import projected_winners
+from tutorsim.analysis.ballots.vote_arrays import Profile, TurnKey
+from tutorsim.analysis.counting.format_conversion import projected_winners
 from tutorsim.analysis.counting.rule_definitions import Target
 from tutorsim.analysis.identify import (
     NOBODY,

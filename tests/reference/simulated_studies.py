@@ -18,7 +18,6 @@ from unittest.mock import patch
 import numpy as np
 import numpy.typing as npt
 
-from tutorsim.analysis.outcomes.student_scores import success_rates
 from tutorsim.analysis.statistics import intervals_and_tests
 from tutorsim.analysis.statistics.intervals_and_tests import (
     Estimate,
@@ -26,7 +25,8 @@ from tutorsim.analysis.statistics.intervals_and_tests import (
     share_of_sums,
     tasks_for,
 )
-from tutorsim.analysis.views.condition_contrasts import contrast_words, contrasts_of
+from tutorsim.analysis.systems.panel.contrasts import contrast_words, contrasts_of
+from tutorsim.analysis.systems.panel.student_outcomes import success_rates
 
 TASKS = (2, 4, 6, 10, 20, 60)
 SPREADS = (0.0, 0.75, 1.5)

@@ -14,10 +14,10 @@ import polars as pl
 from numpy.typing import NDArray
 
 from tests.reference.projection import project
-from tutorsim.analysis.ballots.turn_profiles import Masses, Profile
-from tutorsim.analysis.counting.ballot_projection import projected_winners
+from tutorsim.analysis.ballots.vote_arrays import Masses, Profile
+from tutorsim.analysis.counting.format_conversion import projected_winners
 from tutorsim.analysis.counting.rule_definitions import TARGETS, Target, ballot_format
-from tutorsim.analysis.identify.panel_search import NOBODY, Identifier
+from tutorsim.analysis.identify.possible_winners import NOBODY, Identifier
 from tutorsim.vocabularies import CUMULATIVE_BUDGET, PROTOCOLS, Protocol
 
 __all__ = ["TRUTH_SCHEMA", "apportioned", "sincere_ballots", "truth_experiment"]

@@ -11,7 +11,7 @@ from typing import NamedTuple
 import polars as pl
 
 from tutorsim.analysis.ballots.recount_source import Source
-from tutorsim.analysis.ballots.turn_profiles import (
+from tutorsim.analysis.ballots.vote_arrays import (
     RICH,
     STAGES,
     TURN,
@@ -23,7 +23,7 @@ from tutorsim.analysis.ballots.turn_profiles import (
     rich_rules,
     standing_order,
 )
-from tutorsim.analysis.metrics.fallback_order_of_each_turn import Cluster, turn_orders
+from tutorsim.analysis.systems.panel.turns import Cluster, turn_orders
 from tutorsim.voting import Decision, decide, first_in_order, leaders, tally
 
 __all__ = ["DecidedTurn", "TurnBallots", "Turns", "decided_turns", "read_turns", "vote_shift"]

@@ -4,11 +4,10 @@ from dataclasses import dataclass, field, replace
 
 import pytest
 
-from tutorsim.flow_drivers import drive, scripted
-from tutorsim.mechanisms.flow import Round
+from tutorsim.kernel.flow import Round, drive, scripted
 from tutorsim.records import Branch, BranchedEpisode, EpisodeRecord
 from tutorsim.systems.panel.episode import episode
-from tutorsim.systems.panel.prompt_context import Scene
+from tutorsim.systems.panel.scene import Scene
 from tutorsim.vocabularies import DEFAULT_ROLES
 
 S, M, V, C = DEFAULT_ROLES

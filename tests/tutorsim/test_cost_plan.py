@@ -2,9 +2,9 @@
 
 import pytest
 
-from tutorsim.cost_plan import Price, PriceTable, load_prices, plan
 from tutorsim.errors import CatalogError
-from tutorsim.systems import CallRange
+from tutorsim.kernel.cost_plan import Price, PriceTable, load_prices, plan
+from tutorsim.kernel.system import CallRange
 from tutorsim.vocabularies import CONDITIONS
 
 BOTH = {"sciq": {"tasks": "science.jsonl"}, "humaneval": {"tasks": "programs.jsonl", "limit": 1}}

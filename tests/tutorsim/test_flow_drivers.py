@@ -5,8 +5,7 @@ import asyncio
 import pytest
 
 from tutorsim.errors import CallFailed
-from tutorsim.flow_drivers import at_once, drive, drive_async, scripted
-from tutorsim.mechanisms.flow import CodeRun, Round
+from tutorsim.kernel.flow import CodeRun, Round, at_once, drive, drive_async, scripted
 from tutorsim.model import Call, CallKey, Reply, Request
 from tutorsim.systems.panel.episode import episode
 

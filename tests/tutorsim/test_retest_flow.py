@@ -9,14 +9,22 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from tutorsim.errors import UsageError
-from tutorsim.flow_drivers import drive, scripted
-from tutorsim.mechanisms.flow import Effect, Sent
-from tutorsim.mechanisms.retest_prompts import BallotReading, reply_again, vote_again, votes_again
+from tutorsim.kernel.flow import Effect, Sent, drive, scripted
+from tutorsim.kernel.retest import (
+    BallotReading,
+    Design,
+    askings,
+    attempts_together,
+    drawn_turns,
+    reply_again,
+    retest_flow,
+    vote_again,
+    votes_again,
+)
 from tutorsim.model import Call, CallKey, Question, Reply, Request
 from tutorsim.records import BallotRecord, EpisodeRecord, Failure, RetestReply, Turn
-from tutorsim.retest_flow import Design, askings, attempts_together, drawn_turns, retest_flow
 from tutorsim.systems.panel.episode import episode
-from tutorsim.systems.panel.prompt_context import Scene
+from tutorsim.systems.panel.scene import Scene
 from tutorsim.vocabularies import TURN_VOTES
 
 ROLES = ("scaffolding", "misconception", "motivation", "metacognitive")

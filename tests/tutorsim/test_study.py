@@ -10,8 +10,8 @@ import tomli_w
 
 from tutorsim.catalog import load_catalog
 from tutorsim.errors import CatalogError, FolderError, StudyError, TaskFileError, UsageError
-from tutorsim.study import shipped_studies
-from tutorsim.systems import load_study, write_study
+from tutorsim.kernel.load import load_study, write_study
+from tutorsim.kernel.study import shipped_studies
 from tutorsim.vocabularies import DEFAULT_ROLES, PUBLISHED_CONDITIONS
 
 PERSONAS = (

@@ -2,7 +2,7 @@
 
 import pytest
 
-from tutorsim.token_estimate import estimate_tokens
+from tutorsim.kernel.cost_plan import estimate_tokens
 
 MODELS = {"tutor": "t", "judge": "j", "student": "s"}
 

@@ -14,8 +14,6 @@ import tomli_w
 
 from tutorsim.errors import RecordingError
 
-__all__ = ["WORDINGS_FILE", "WordingNames", "Wordings", "read_wordings", "wordings_text"]
-
 WORDINGS_FILE: Final = "wordings.toml"
 
 Wordings = Mapping[str, Mapping[str, Any]]

@@ -10,14 +10,12 @@ from collections.abc import Callable, Mapping, Sequence
 from typing import Any, Final, Literal
 
 from tutorsim.errors import TutorsimError
-from tutorsim.mechanisms.flow import Heard, Listen
+from tutorsim.kernel.flow import Heard, Listen
 from tutorsim.model import Call
 from tutorsim.records.group import CycleRecord, LessonRecord
 from tutorsim.systems.group.lesson_flow import Board
 from tutorsim.systems.group.speaker_selection import reason
 from tutorsim.systems.group.timeline import LEARNER, Event, Group
-
-__all__ = ["MAX_CHARACTERS", "MAX_WAITING", "ChatSession", "Phase", "RefusedMessage"]
 
 Phase = Literal["waiting", "running", "ended", "stopped"]
 

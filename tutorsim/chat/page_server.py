@@ -28,8 +28,6 @@ from starlette.routing import Route
 
 from tutorsim.chat.lesson_page_state import ChatSession, RefusedMessage
 
-__all__ = ["chat_app", "page_policy"]
-
 MAX_BODY: Final = 64_000
 """Bytes of a request; a message of 2,000 characters needs fewer, however it is escaped."""
 _BEAT_S: Final = 15.0

@@ -15,26 +15,22 @@ import uvicorn
 from tutorsim.chat.lesson_page_state import ChatSession
 from tutorsim.chat.page_server import chat_app
 from tutorsim.errors import Interrupted, TutorsimError, UsageError
+from tutorsim.kernel.study import EpisodeSpec
+from tutorsim.kernel.system import LoadedStudy
 from tutorsim.records.group import LessonRecord
 from tutorsim.replay import FolderLock, write_atomic
-from tutorsim.replay.person_inputs import InputStore
-from tutorsim.replay.text_or_compressed import cassette_file
-from tutorsim.runner.cost_cap import Budget
-from tutorsim.runner.event_loop import run_in_loop
-from tutorsim.runner.recording_queue import RecordingOptions, check_credentials
+from tutorsim.replay.cassette_file import cassette_file
+from tutorsim.replay.verdicts_and_inputs import InputStore
+from tutorsim.runner.calls_in_flight import RecordingOptions, check_credentials
+from tutorsim.runner.job import run_in_loop
+from tutorsim.runner.record import record, record_episode
 from tutorsim.runner.recording_session import Session, as_begun, open_session
-from tutorsim.runner.recording_stop import Stop, stop_on_interrupt
-from tutorsim.runner.run_folder_writer import check_log_folder
-from tutorsim.runner.study_recorder import record, record_episode
+from tutorsim.runner.run_log import check_log_folder
+from tutorsim.runner.stops import Budget, Stop, stop_on_interrupt
 from tutorsim.sandbox import Sandbox
-from tutorsim.study import EpisodeSpec
-from tutorsim.systems import LoadedStudy
-from tutorsim.systems.group.settings import PERSON
-from tutorsim.systems.group.study import GroupStudy
+from tutorsim.systems.group.study import PERSON, GroupStudy
 from tutorsim.systems.group.tasks import Lesson
 from tutorsim.systems.group.timeline import Group
-
-__all__ = ["ADDRESS_FILE", "ChatOptions", "next_lesson", "serve_lesson"]
 
 ADDRESS_FILE: Final = ".tutorsim.chat.json"
 """Port and token of a lesson under way, so that its page finds a restarted server."""
@@ -69,7 +65,7 @@ def serve_lesson(
 
     Raises:
         UsageError: If the study has no lesson with a person left, or the port is in use.
-        TutorsimError: As `tutorsim.runner.study_recorder.record`.
+        TutorsimError: As `tutorsim.runner.record.record`.
     """
     study = _study_with_person(loaded)
     budget.check_models(study.model_names())

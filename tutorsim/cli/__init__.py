@@ -13,10 +13,32 @@ from typing import Any
 import click
 
 from tutorsim import __version__
-from tutorsim.cli.missing_streams import open_closed_streams
 from tutorsim.errors import FolderError, TutorsimError
 
-__all__ = ["main"]
+# --- Missing streams -----------------------------------------------------------------------------
+
+_NAMES = ("stdin", "stdout", "stderr")
+
+
+def open_closed_streams() -> None:
+    """Put the null device in the place of closed standard streams.
+
+    Otherwise the next file that is opened would take the number of one, and what is written to
+    the stream would go into that file.
+    """
+    for number, name in enumerate(_NAMES):
+        try:
+            os.fstat(number)
+        except OSError:
+            # The lowest free number is this one, as those below it are open by now.
+            os.open(os.devnull, os.O_RDWR)
+            os.set_inheritable(number, True)
+        if getattr(sys, name) is None:
+            mode = "w" if number else "r"
+            setattr(sys, name, os.fdopen(number, mode, encoding="utf-8", closefd=False))
+
+
+# ---   init   ------------------------------------------------------------------------------------
 
 COMMANDS = {
     "demo": "Replay the bundled study and summarise it.",

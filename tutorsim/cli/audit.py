@@ -6,17 +6,15 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from tutorsim.cli.recording import check_may_record, record_study, recording_options
-from tutorsim.cli.run_or_recording import RunPath
-from tutorsim.cost_plan import load_prices
+from tutorsim.cli.sources import RunPath
 from tutorsim.errors import UsageError
+from tutorsim.kernel.cost_plan import load_prices
 from tutorsim.records import RUN_FILE, RunRecord, read_episodes, read_lines, read_run
 from tutorsim.systems.oversight.acts_by_condition import CONDITIONS
 
 if TYPE_CHECKING:
-    from tutorsim.systems.oversight.labelled_item import Item
+    from tutorsim.systems.oversight.items import Item
     from tutorsim.systems.oversight.study import OversightStudy
-
-__all__ = ["audit", "audit_study"]
 
 
 @click.command()

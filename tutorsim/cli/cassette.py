@@ -11,6 +11,7 @@ from tutorsim.cli.console import emit_json, err, out, safe
 from tutorsim.cli.output_elements import table
 from tutorsim.errors import CheckFailed, MissingCallError, TutorsimError
 from tutorsim.replay import MANIFEST_FILE, Cassette, Manifest, read_cassette, read_manifest
+from tutorsim.replay.cassette_file import CASSETTE_FORMS, CassetteForm
 from tutorsim.replay.inventory import (
     Orphans,
     Recording,
@@ -23,14 +24,10 @@ from tutorsim.replay.inventory import (
     recorded_before,
     verify_files,
 )
-from tutorsim.replay.provenance import today
-from tutorsim.replay.retest_folder import read_retest_manifest, retest_folder
-from tutorsim.replay.text_or_compressed import CASSETTE_FORMS, CassetteForm
+from tutorsim.replay.manifest import read_retest_manifest, retest_folder, today
 
 if TYPE_CHECKING:
-    from tutorsim.systems import LoadedStudy
-
-__all__ = ["cassette"]
+    from tutorsim.kernel.system import LoadedStudy
 
 
 @click.group()
@@ -70,8 +67,8 @@ def _study_episodes(found: Sequence[Recording], studies: Sequence[Path]) -> Iter
 
     A recording whose own study cannot be read, or gives another digest now, is an orphan.
     """
-    from tutorsim.study import shipped_studies
-    from tutorsim.systems import load_recorded_study, load_study
+    from tutorsim.kernel.load import load_recorded_study, load_study
+    from tutorsim.kernel.study import shipped_studies
 
     paths = list(studies)
     if not paths:

@@ -15,8 +15,6 @@ from tutorsim.cli.recording import (
 )
 from tutorsim.errors import UsageError
 
-__all__ = ["chat"]
-
 
 @click.command()
 @click.argument("study", type=click.Path(path_type=Path))
@@ -50,10 +48,10 @@ def chat(
     Exit codes: as `tutorsim run`.
     """
     from tutorsim.chat.serve_and_record_lesson import ChatOptions, serve_lesson
-    from tutorsim.cost_plan import load_prices
-    from tutorsim.runner.cost_cap import Budget
+    from tutorsim.kernel.cost_plan import load_prices
+    from tutorsim.kernel.load import load_study
+    from tutorsim.runner.stops import Budget
     from tutorsim.sandbox import Sandbox
-    from tutorsim.systems import load_study
 
     check_may_record(options["record_in_ci"])
     if options["batch"]:

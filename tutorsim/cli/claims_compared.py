@@ -18,10 +18,9 @@ from tutorsim.analysis.claims import (
     cited,
     read_claims,
 )
-from tutorsim.analysis.claims.claims_file import Citation, PageName
+from tutorsim.analysis.claims.claims_file import Citation, Difference, PageName
 from tutorsim.analysis.claims.drawn_pages import bytes_differ, numbers_differ, text_differs
-from tutorsim.analysis.claims.recomputation import Difference
-from tutorsim.analysis.report.document import Document
+from tutorsim.analysis.pages.document import Document
 from tutorsim.analysis.report.markdown import to_markdown
 from tutorsim.cli.claims_file import (
     ENDING,
@@ -31,15 +30,13 @@ from tutorsim.cli.claims_file import (
     options_of,
     page_claims,
 )
-from tutorsim.cli.log_against_recording import check_logs
-from tutorsim.cli.markdown_option import plain
+from tutorsim.cli.options import plain
 from tutorsim.cli.output_elements import Prose, caption, styled
+from tutorsim.cli.sources import check_logs
 from tutorsim.errors import CheckFailed, ClaimsError, UsageError
 from tutorsim.named_files import read_named
 from tutorsim.replay import read_manifest
-from tutorsim.runner.recording_as_run import replay_into
-
-__all__ = ["Claimed", "Wanted", "claimed", "claimed_of", "wanted"]
+from tutorsim.runner.replay import replay_into
 
 SHOWN = 20
 """Claims of a kind that are named one by one; JSON has them all."""

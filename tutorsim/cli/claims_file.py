@@ -26,37 +26,21 @@ from tutorsim.analysis.claims.claims_file import (
     read_claims,
     to_text,
 )
-from tutorsim.analysis.claims.claims_in_tables import Printed, Words, claims_in
+from tutorsim.analysis.claims.claims_of_printed_numbers import Printed, Words, claims_in
 from tutorsim.analysis.claims.drawn_pages import drawn_as
+from tutorsim.analysis.pages.document import Document
+from tutorsim.analysis.pages.values import cells_of, document_parts, table_parts
 from tutorsim.analysis.ratings.ratings_section import with_ratings
-from tutorsim.analysis.report.claims import cells_of, document_parts, table_parts
-from tutorsim.analysis.report.document import Document
-from tutorsim.analysis.report.summary_sections import SECTIONS, Overview
-from tutorsim.analysis.runs.published_figures import PublishedFigure
+from tutorsim.analysis.systems.panel.published import PublishedFigure
+from tutorsim.analysis.systems.panel.summary import SECTIONS, Overview
 from tutorsim.cli.console import err, safe
-from tutorsim.cli.options import TYPED
-from tutorsim.cli.output_elements import Prose, publish
-from tutorsim.cli.panel_option import of_panel_asked
-from tutorsim.cli.source_head import source_shown
+from tutorsim.cli.options import TYPED, of_panel_asked
+from tutorsim.cli.output_elements import Prose, publish, source_shown
 from tutorsim.cli.summary_in_terminal import overview
-from tutorsim.cli.terminal_documents import document_of, system_run
-from tutorsim.cli.terminal_tables import TableShown
-from tutorsim.cost_plan import PriceTable, load_prices
+from tutorsim.cli.terminal_documents import TableShown, document_of, system_run
 from tutorsim.errors import ClaimsError, FolderError, UsageError
+from tutorsim.kernel.cost_plan import PriceTable, load_prices
 from tutorsim.records import EPISODES_FILE, RUN_FILE, RunRecord, read_run
-
-__all__ = [
-    "ENDING",
-    "Options",
-    "claims_of",
-    "digest_of",
-    "made_again",
-    "options_of",
-    "page_claims",
-    "publish_claimed",
-    "summary_parts",
-    "write_claims",
-]
 
 ENDING: Final = ".claims.json"
 Identity = tuple[str, SourceName]
@@ -154,7 +138,7 @@ def made_again(
         return claims_of(run, page, document_parts(document, page), options), document
     source = of_panel_asked(open_source(run, hints=options.hints), options.panel)
     if page == "report":
-        from tutorsim.analysis.report.build import build_report  # loads a library that draws
+        from tutorsim.analysis.systems.panel.page import build_report  # loads a library that draws
 
         document = with_ratings(build_report(source, published=options.published), source)
         return claims_of(run, page, document_parts(document, page), options), document

@@ -10,31 +10,39 @@ from rich.console import RenderableType
 from rich.text import Text
 
 from tutorsim.analysis.ballots.recount_source import Source, open_source
-from tutorsim.analysis.metrics.invariance import FormatInvariance, format_invariance_of_two
-from tutorsim.analysis.outcomes.branches import BranchComparison, compare_branch, is_branch_of
-from tutorsim.analysis.outcomes.condition_contrasts import Contrast
-from tutorsim.analysis.outcomes.student_scores import OUTCOMES
-from tutorsim.analysis.outcomes.two_runs import Comparison, compare_runs
-from tutorsim.analysis.report.report_json import to_value
+from tutorsim.analysis.pages.values import to_value
 from tutorsim.analysis.statistics.intervals_and_tests import NotEstimable, to_json
-from tutorsim.analysis.systems import compare_conditions, compare_system_runs, open_run, view_of
-from tutorsim.analysis.views.branch_beside_parent import branch_parts
-from tutorsim.analysis.views.condition_contrasts import contrast_table, contrast_words, contrasts_of
-from tutorsim.analysis.views.format_invariance import askings_by_format_table, invariance_table
-from tutorsim.analysis.views.opening_verdict import comparison_verdict
-from tutorsim.analysis.views.two_runs import differences_table, same_winner_table
+from tutorsim.analysis.systems.paired_comparison import compare_conditions, compare_system_runs
+from tutorsim.analysis.systems.panel.branch_beside_parent import branch_parts
+from tutorsim.analysis.systems.panel.branches import BranchComparison, compare_branch, is_branch_of
+from tutorsim.analysis.systems.panel.contrasts import (
+    Contrast,
+    contrast_table,
+    contrast_words,
+    contrasts_of,
+)
+from tutorsim.analysis.systems.panel.format_invariance import (
+    FormatInvariance,
+    askings_by_format_table,
+    format_invariance_of_two,
+    invariance_table,
+)
+from tutorsim.analysis.systems.panel.student_outcomes import OUTCOMES
+from tutorsim.analysis.systems.panel.summary import comparison_verdict
+from tutorsim.analysis.systems.panel.two_runs import (
+    Comparison,
+    compare_runs,
+    differences_table,
+    same_winner_table,
+)
+from tutorsim.analysis.systems.system_view import open_run, view_of
 from tutorsim.cli.claims_file import publish_claimed
-from tutorsim.cli.log_against_recording import check_logs
 from tutorsim.cli.options import Remembering, claims_option, report_options
-from tutorsim.cli.output_elements import Prose, caption
-from tutorsim.cli.run_or_recording import RunPath
-from tutorsim.cli.source_head import source_shown
-from tutorsim.cli.terminal_documents import check_applies, document_shown, system_run
-from tutorsim.cli.terminal_tables import parts_shown
-from tutorsim.cost_plan import PriceTable, load_prices
+from tutorsim.cli.output_elements import Prose, caption, source_shown
+from tutorsim.cli.sources import RunPath, check_logs
+from tutorsim.cli.terminal_documents import check_applies, document_shown, parts_shown, system_run
 from tutorsim.errors import UsageError
-
-__all__ = ["compare"]
+from tutorsim.kernel.cost_plan import PriceTable, load_prices
 
 Shown = Iterator[RenderableType]
 

@@ -17,19 +17,6 @@ from rich.text import Text
 
 from tutorsim.errors import TutorsimError
 
-__all__ = [
-    "PLAIN_WIDTH",
-    "console_for",
-    "emit_json",
-    "err",
-    "json_text",
-    "out",
-    "progress_shown",
-    "safe",
-    "show_error",
-    "working",
-]
-
 PLAIN_WIDTH = 160
 """Columns of output that no terminal shows; a cell is seldom wrapped, so that it can be found."""
 
@@ -142,7 +129,7 @@ def show_error(error: TutorsimError) -> None:
 
     No credential is shown, wherever the error has it from.
     """
-    from tutorsim.replay.leaked_keys import without_keys
+    from tutorsim.replay.safe_files import without_keys
 
     credentials = [
         os.environ.get(name, "") for name in ("ANTHROPIC_API_KEY", "ANTHROPIC_AUTH_TOKEN")

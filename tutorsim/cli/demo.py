@@ -10,10 +10,8 @@ import click
 from tutorsim.bundled_recordings import bundled_recording, bundled_recordings
 from tutorsim.cli.console import err, safe
 from tutorsim.errors import RecordingError
+from tutorsim.kernel.load import system_named
 from tutorsim.system_registry import DEFAULT_SYSTEM
-from tutorsim.systems import system_named
-
-__all__ = ["demo"]
 
 
 @click.command()
@@ -59,7 +57,7 @@ def demo(
     from tutorsim.cli.report import report
     from tutorsim.cli.summary import summary
     from tutorsim.replay.converting import convert
-    from tutorsim.runner.replaying import replay
+    from tutorsim.runner.replay import replay
 
     folder = bundled = _bundled(recording or system_named(system).demo or system)
     if cassette_dir is not None:
@@ -115,7 +113,7 @@ def _listed(shown: Path) -> Iterator[str]:
 def _telling(run: Path) -> str:
     """An episode that is worth looking at: one with something special, else the first."""
     from tutorsim.analysis.ballots.recount_source import open_source
-    from tutorsim.analysis.views.episode_list import episode_rows
+    from tutorsim.analysis.systems.panel.episodes import episode_rows
     from tutorsim.cli.terminal_documents import system_run
 
     other = system_run(run)

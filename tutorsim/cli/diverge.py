@@ -11,40 +11,37 @@ from rich.text import Text
 
 from tutorsim.analysis.ballots.recount_source import Source, open_source
 from tutorsim.analysis.counting.rule_definitions import TARGETS, conventions_of
-from tutorsim.analysis.outcomes.where_other_rules_diverge import (
+from tutorsim.analysis.recount import Progress, make_plan
+from tutorsim.analysis.recount import recount as recount_source
+from tutorsim.analysis.runs.written_tables import with_provenance, write_frame
+from tutorsim.analysis.statistics.intervals_and_tests import NotEstimable
+from tutorsim.analysis.systems.panel.divergence import (
     Alternatives,
     Divergence,
     alternatives_of,
+    coverage_table,
+    first_turns,
     under_order,
     with_random_ties,
     without_tie_round,
 )
-from tutorsim.analysis.outcomes.where_other_rules_diverge import diverge as find_divergence
-from tutorsim.analysis.recount import Progress, make_plan
-from tutorsim.analysis.recount import recount as recount_source
-from tutorsim.analysis.report.table_export import with_provenance, write_frame
-from tutorsim.analysis.statistics.intervals_and_tests import NotEstimable
-from tutorsim.analysis.views.where_other_rules_diverge import coverage_table, first_turns
+from tutorsim.analysis.systems.panel.divergence import diverge as find_divergence
 from tutorsim.cli.claims_file import publish_claimed
-from tutorsim.cli.log_against_recording import check_logs
 from tutorsim.cli.options import (
     Remembering,
     claims_option,
+    of_panel_asked,
     order_option,
+    panel_option,
     report_options,
     table_option,
     tell_rows,
 )
-from tutorsim.cli.output_elements import Prose
-from tutorsim.cli.panel_option import of_panel_asked, panel_option
+from tutorsim.cli.output_elements import Prose, source_shown
 from tutorsim.cli.progress import counted
-from tutorsim.cli.run_or_recording import RunPath
-from tutorsim.cli.source_head import source_shown
-from tutorsim.cli.terminal_documents import check_applies
-from tutorsim.cli.terminal_tables import parts_shown
+from tutorsim.cli.sources import RunPath, check_logs
+from tutorsim.cli.terminal_documents import check_applies, parts_shown
 from tutorsim.errors import UsageError
-
-__all__ = ["alternatives_under", "diverge"]
 
 LISTED = 8
 """Divergent episodes listed in the terminal; JSON and `--episodes` have them all."""

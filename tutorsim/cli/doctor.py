@@ -11,8 +11,6 @@ from tutorsim.cli.console import emit_json, out, safe
 from tutorsim.errors import SandboxError
 from tutorsim.sandbox.protection_levels import SETTINGS, Setting
 
-__all__ = ["doctor"]
-
 
 @click.command()
 @click.option(
@@ -43,8 +41,8 @@ def doctor(level: Setting, as_json: bool) -> None:
 
 def _facts(level: Setting) -> dict[str, Any]:
     from tutorsim.bundled_recordings import bundled_recording
+    from tutorsim.kernel.study import shipped_studies
     from tutorsim.replay import package_versions
-    from tutorsim.study import shipped_studies
 
     bundled = bundled_recording()
     return {

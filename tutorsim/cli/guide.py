@@ -5,8 +5,6 @@ import click
 from tutorsim.cli.console import out
 from tutorsim.guide import TOPICS, page
 
-__all__ = ["guide"]
-
 
 @click.command()
 @click.argument("topic", required=False)

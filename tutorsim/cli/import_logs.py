@@ -8,11 +8,9 @@ from tutorsim.cli.console import emit_json, err, out, safe, show_error
 from tutorsim.cli.options import json_option
 from tutorsim.cli.progress import counted
 from tutorsim.errors import UsageError
+from tutorsim.kernel.load import system_named
+from tutorsim.kernel.system import LogFormat, System
 from tutorsim.system_registry import system_names
-from tutorsim.systems import System, system_named
-from tutorsim.systems.system import LogFormat
-
-__all__ = ["import_logs"]
 
 
 @click.command("import")
@@ -38,7 +36,7 @@ def import_logs(program: str, files: tuple[Path, ...], output: Path, as_json: bo
     --json gives:
       written, episodes, skipped: [path and reason], notes: {fault of the program: episodes}
     """
-    from tutorsim.runner import log_import
+    from tutorsim.runner import run_log as log_import
 
     system, form = _format(program)
     with counted("files read") as count:

@@ -12,12 +12,10 @@ from tutorsim.cli.console import emit_json, out, safe
 from tutorsim.cli.options import json_option
 from tutorsim.cli.output_elements import number
 from tutorsim.errors import UsageError
-from tutorsim.mechanisms.flow import CodeResult, CodeRun
+from tutorsim.kernel.flow import CodeResult, CodeRun
 from tutorsim.named_files import read_named
 from tutorsim.sandbox import SETTINGS, Sandbox, Setting, Usage
 from tutorsim.tasks import CodeTask, builtin, load_tasks
-
-__all__ = ["judge"]
 
 BUILTIN = "builtin"
 SHOWN_OUTPUT = 2_000

@@ -7,8 +7,6 @@ from typing import Protocol
 
 from tutorsim.cli.console import err, progress_shown
 
-__all__ = ["Count", "counted", "pace"]
-
 
 class Count(Protocol):
     """Receives how far the work is."""

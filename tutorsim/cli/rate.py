@@ -10,22 +10,20 @@ from typing import TYPE_CHECKING, Final
 import click
 
 from tutorsim.cli.console import emit_json, err, out, safe
-from tutorsim.cli.log_against_recording import check_logs
 from tutorsim.cli.options import json_option
 from tutorsim.cli.output_elements import listing
-from tutorsim.cli.run_or_recording import RunPath
+from tutorsim.cli.sources import RunPath, check_logs
 from tutorsim.errors import FolderError, UsageError
 from tutorsim.named_files import read_named
 from tutorsim.records import RUN_FILE, StudySettings, to_line
 from tutorsim.records.ratings import RATINGS_FILE
 
 if TYPE_CHECKING:
-    from tutorsim.analysis.ratings.rateable_items import Item
-    from tutorsim.analysis.ratings.rater_assignment import Sheet
-    from tutorsim.analysis.systems import SystemRun
+    from tutorsim.analysis.ratings.items import Item
+    from tutorsim.analysis.ratings.sheet import Sheet
+    from tutorsim.analysis.systems.system_view import SystemRun
     from tutorsim.records.ratings import RatedBy, RatedSheet, Rubric, Subject
 
-__all__ = ["rate"]
 
 FORMS: Final = (".html", ".csv")
 
@@ -136,7 +134,7 @@ def rate(
         _check_form(export_to)
         found = _items(opened, subject)
         rubric = _rubric(opened, subject, rubric_file, source, cassette_dir)
-        from tutorsim.analysis.ratings.rater_assignment import Asked, draw_sheets
+        from tutorsim.analysis.ratings.sheet import Asked, draw_sheets
 
         asked = Asked(subject, raters, items, overlap, seed)
         sheets = draw_sheets(found, asked, rubric=rubric, run=opened.head)
@@ -146,7 +144,7 @@ def rate(
 
 
 def _opened(run: Path, source: Path) -> SystemRun:
-    from tutorsim.analysis.systems import open_run
+    from tutorsim.analysis.systems.system_view import open_run
 
     if not (run / RUN_FILE).is_file():
         raise UsageError(
@@ -165,8 +163,8 @@ def _items(run: SystemRun, subject: Subject) -> tuple[Item, ...]:
     Raises:
         UsageError: If its system has no such texts, or the run has none.
     """
-    from tutorsim.analysis.ratings.rateable_items import items_of
-    from tutorsim.analysis.systems import view_of
+    from tutorsim.analysis.ratings.items import items_of
+    from tutorsim.analysis.systems.system_view import view_of
 
     passages = view_of(run.head.system).passages
     if subject not in passages:
@@ -200,10 +198,10 @@ def _rubric(
     Raises:
         UsageError: If there is no recording, or its wordings have no anchors.
     """
-    from tutorsim.analysis.ratings.rubric import judge_rubric, read_rubric, reply_rubric
-    from tutorsim.analysis.systems import view_of
-    from tutorsim.runner.find_recording import find_recording
-    from tutorsim.systems import load_recorded_study
+    from tutorsim.analysis.ratings.sheet import judge_rubric, read_rubric, reply_rubric
+    from tutorsim.analysis.systems.system_view import view_of
+    from tutorsim.kernel.load import load_recorded_study
+    from tutorsim.runner.open_recording import find_recording
 
     if rubric_file is not None:
         return read_rubric(rubric_file)
@@ -245,8 +243,7 @@ def _write(sheets: Sequence[Sheet], path: Path) -> list[Path]:
     Raises:
         FolderError: If a file is there already, or cannot be written.
     """
-    from tutorsim.analysis.ratings.sheet_csv import sheet_csv
-    from tutorsim.analysis.ratings.sheet_page import sheet_page
+    from tutorsim.analysis.ratings.sheet import sheet_csv, sheet_page
     from tutorsim.replay import folder_error, make_folder, write_atomic
 
     text_of = sheet_page if path.suffix == ".html" else sheet_csv
@@ -306,9 +303,9 @@ def _show_written(
 def _join(
     run: SystemRun, source: Path, files: Sequence[Path], *, scripted: bool, as_json: bool
 ) -> None:
+    from tutorsim.analysis.ratings.items import items_of
     from tutorsim.analysis.ratings.join_to_run import joined
-    from tutorsim.analysis.ratings.rateable_items import items_of
-    from tutorsim.analysis.systems import view_of
+    from tutorsim.analysis.systems.system_view import view_of
     from tutorsim.replay import write_atomic
 
     whole = replace(run, with_messages=True)  # a sheet shows them if its export was told to

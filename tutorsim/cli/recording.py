@@ -10,28 +10,18 @@ import click
 
 from tutorsim.cli.console import err, safe
 from tutorsim.cli.progress import counted
-from tutorsim.cost_plan import PriceTable
 from tutorsim.errors import BudgetReached, Interrupted, RecordingRefused
+from tutorsim.kernel.cost_plan import PriceTable
+from tutorsim.kernel.system import LoadedStudy
 from tutorsim.model import CUT_OFF
 from tutorsim.sandbox.protection_levels import SETTINGS
-from tutorsim.systems import LoadedStudy
 
 if TYPE_CHECKING:
     from tutorsim.records import EpisodeLine, StopCount
     from tutorsim.runner.branching import Parent
-    from tutorsim.runner.cost_cap import Budget
-    from tutorsim.runner.recording_queue import RecordingOptions
+    from tutorsim.runner.calls_in_flight import RecordingOptions
+    from tutorsim.runner.stops import Budget
 
-__all__ = [
-    "check_may_record",
-    "record_study",
-    "recording_options",
-    "recording_progress",
-    "say_remarks",
-    "sending",
-    "sending_options",
-    "spending",
-]
 
 _SENDING: Final = (
     click.option("--max-connections", type=click.IntRange(1, 1000), default=16, show_default=True),
@@ -104,7 +94,7 @@ def sending(
     on_warning: Callable[[str], None],
 ) -> "RecordingOptions":
     """The values of `sending_options`, and where progress is told."""
-    from tutorsim.runner.recording_queue import RecordingOptions
+    from tutorsim.runner.calls_in_flight import RecordingOptions
 
     return RecordingOptions(
         max_connections=options["max_connections"],
@@ -163,8 +153,8 @@ def record_study(
         Exit: With code 1, if episodes failed.
     """
     from tutorsim.records import odd_stops, read_lines, stop_counts
-    from tutorsim.runner.cost_cap import Budget
-    from tutorsim.runner.study_recorder import record
+    from tutorsim.runner.record import record
+    from tutorsim.runner.stops import Budget
     from tutorsim.sandbox import Sandbox
 
     say_remarks(loaded)

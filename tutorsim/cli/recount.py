@@ -15,53 +15,48 @@ from rich.text import Text
 from tutorsim.analysis.ballots.parquet_batches import is_regular, stated_in
 from tutorsim.analysis.ballots.reading_options import NO_HINTS, Hints
 from tutorsim.analysis.ballots.recount_source import Source, open_source
-from tutorsim.analysis.counting.rule_definitions import TARGETS
-from tutorsim.analysis.counting.scores import RankScores
-from tutorsim.analysis.metrics.invariance import (
+from tutorsim.analysis.counting.rule_definitions import TARGETS, RankScores
+from tutorsim.analysis.pages.document import Document
+from tutorsim.analysis.pages.values import to_value
+from tutorsim.analysis.recount import TABLES, RecountResult, RecountTable
+from tutorsim.analysis.recount import recount as recount_source
+from tutorsim.analysis.recount.ballots_in_parts import Runner, TurnWriter, parts_of, recount_parts
+from tutorsim.analysis.recount.tables import SECTIONS, protocols_table
+from tutorsim.analysis.runs.exported_tables import no_ballots
+from tutorsim.analysis.runs.written_tables import write_turns
+from tutorsim.analysis.statistics.intervals_and_tests import NotEstimable, to_json
+from tutorsim.analysis.systems.panel.format_invariance import (
     FormatInvariance,
     format_invariance,
     invariance_words,
 )
-from tutorsim.analysis.outcomes.success_threshold import AtThreshold, at_threshold
-from tutorsim.analysis.recount import TABLES, RecountResult, RecountTable
-from tutorsim.analysis.recount import recount as recount_source
-from tutorsim.analysis.recount.ballots_in_parts import Runner, TurnWriter, parts_of, recount_parts
-from tutorsim.analysis.report.document import Document
-from tutorsim.analysis.report.per_turn_file import write_turns
-from tutorsim.analysis.report.report_json import to_value
-from tutorsim.analysis.runs.exported_tables import no_ballots
-from tutorsim.analysis.statistics.intervals_and_tests import NotEstimable, to_json
-from tutorsim.analysis.systems import SystemRun, view_of
-from tutorsim.analysis.views.opening_verdict import recount_verdict, told_rules
-from tutorsim.analysis.views.other_rules import protocols_table
-from tutorsim.analysis.views.recount_sections import SECTIONS
-from tutorsim.analysis.views.student_outcomes import threshold_table
-from tutorsim.cli.ballot_options import ballot_options
+from tutorsim.analysis.systems.panel.student_outcomes import threshold_table
+from tutorsim.analysis.systems.panel.success_threshold import AtThreshold, at_threshold
+from tutorsim.analysis.systems.panel.summary import recount_verdict, told_rules
+from tutorsim.analysis.systems.system_view import SystemRun, view_of
 from tutorsim.cli.claims_file import publish_claimed
-from tutorsim.cli.log_against_recording import check_logs
 from tutorsim.cli.options import (
     Remembering,
+    ballot_options,
     check_sections,
     claims_option,
     names,
+    of_panel_asked,
     order_option,
+    panel_option,
+    refuse_panel,
     report_options,
     table_option,
     tell_rows,
     whole_numbers,
 )
-from tutorsim.cli.output_elements import Prose, caption, styled
-from tutorsim.cli.panel_option import of_panel_asked, panel_option, refuse_panel
+from tutorsim.cli.output_elements import Prose, caption, source_shown, styled
 from tutorsim.cli.progress import counted
-from tutorsim.cli.run_or_recording import RunPath
-from tutorsim.cli.source_head import source_shown
-from tutorsim.cli.terminal_documents import document_shown, section_names, system_run
-from tutorsim.cli.terminal_tables import parts_shown
+from tutorsim.cli.sources import RunPath, check_logs
+from tutorsim.cli.terminal_documents import document_shown, parts_shown, section_names, system_run
 from tutorsim.dask_cluster import connect, parse_engine, scattered
 from tutorsim.errors import UsageError
 from tutorsim.records import RUN_FILE
-
-__all__ = ["recount"]
 
 
 def _rank_scores(
@@ -274,7 +269,7 @@ def _refuse_what_does_not_apply(run: SystemRun) -> None:
     Raises:
         UsageError: Naming system, command and option.
     """
-    from tutorsim.systems import system_named
+    from tutorsim.kernel.load import system_named
 
     given = _options_given()
     if "thresholds" in given:
@@ -353,7 +348,7 @@ def _whole_episodes(run: SystemRun, changes: tuple[str, ...]) -> Document | None
     if recount is not None:
         return recount(run, dict(map(_change, changes)))
     if changes or run.head.voting is None:
-        from tutorsim.systems import system_named
+        from tutorsim.kernel.load import system_named
 
         raise system_named(run.head.system).refusal("recount --set" if changes else "recount")
     return None

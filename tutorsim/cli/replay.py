@@ -17,8 +17,6 @@ if TYPE_CHECKING:
     from tutorsim.sandbox import Sandbox
     from tutorsim.sandbox.protection_levels import Setting
 
-__all__ = ["replay"]
-
 
 @click.command()
 @click.argument("cassette_dir", type=click.Path(path_type=Path, file_okay=False))
@@ -48,7 +46,7 @@ def replay(
     """
     from contextlib import nullcontext
 
-    from tutorsim.runner.replaying import replay as play
+    from tutorsim.runner.replay import replay as play
 
     judge: AbstractContextManager[Sandbox | None] = nullcontext()
     if reexecute:

@@ -9,26 +9,30 @@ from typing import TYPE_CHECKING, Final, NamedTuple
 
 import click
 
-from tutorsim.cli.ballot_options import ballot_options
 from tutorsim.cli.console import emit_json, err, out, safe
-from tutorsim.cli.log_against_recording import check_logs
-from tutorsim.cli.options import claims_option, json_option, published_option
-from tutorsim.cli.panel_option import of_panel_asked, panel_option, refuse_panel
+from tutorsim.cli.options import (
+    ballot_options,
+    claims_option,
+    json_option,
+    of_panel_asked,
+    panel_option,
+    published_option,
+    refuse_panel,
+)
 from tutorsim.cli.progress import counted
-from tutorsim.cli.run_or_recording import RunPath
+from tutorsim.cli.sources import RunPath, check_logs
 from tutorsim.errors import FolderError, UsageError
 
 if TYPE_CHECKING:
     from tutorsim.analysis.ballots.reading_options import Hints
     from tutorsim.analysis.ballots.recount_source import Source
     from tutorsim.analysis.charts.figure import Figure
-    from tutorsim.analysis.metrics.text_embeddings import Embedding
-    from tutorsim.analysis.report.document import Document
-    from tutorsim.analysis.runs.published_figures import PublishedFigure
-    from tutorsim.analysis.systems import SystemRun
+    from tutorsim.analysis.metrics.text_similarity import Embedding
+    from tutorsim.analysis.pages.document import Document
+    from tutorsim.analysis.systems.panel.published import PublishedFigure
+    from tutorsim.analysis.systems.system_view import SystemRun
     from tutorsim.cli.claims_file import Options
 
-__all__ = ["report"]
 
 DEFAULT_FOLDER: Final = Path("reports")
 PAGES: Final = (".html", ".md")
@@ -122,7 +126,7 @@ def report(
             why="This report compares drafts by their words alone.",
             hint="Leave it out.",
         )
-    from tutorsim.analysis.report.chart_list import CHART_NAMES
+    from tutorsim.analysis.systems.panel.figures import CHART_NAMES
 
     source = of_panel_asked(open_source(run, hints=hints), panel)
     path = output or DEFAULT_FOLDER / f"{'-'.join(filter(None, (run.resolve().name, panel)))}.html"
@@ -215,9 +219,9 @@ def _embedding(run: SystemRun, folder: Path | None) -> Embedding | None:
     """The model of sentences that was named."""
     if folder is None:
         return None
-    from tutorsim.analysis.metrics.text_embeddings import open_embedding
-    from tutorsim.analysis.systems import view_of
-    from tutorsim.systems import system_named
+    from tutorsim.analysis.metrics.text_similarity import open_embedding
+    from tutorsim.analysis.systems.system_view import view_of
+    from tutorsim.kernel.load import system_named
 
     if not view_of(run.head.system).embeds:
         raise system_named(run.head.system).refusal("report --embeddings")
@@ -229,7 +233,7 @@ def _claims(
 ) -> Path | None:
     """Write the claims of a page; `None` where none are wanted."""
     from tutorsim.analysis.claims.drawn_pages import drawn_as
-    from tutorsim.analysis.report.claims import document_parts
+    from tutorsim.analysis.pages.values import document_parts
     from tutorsim.cli.claims_file import ENDING, claims_of, write_claims
 
     if wanted.no_claims:
@@ -245,7 +249,7 @@ def _report_of(run: SystemRun, wanted: _Wanted) -> None:
     """The report of a run of a system other than the panel."""
     from tutorsim.cli.claims_file import Options
     from tutorsim.cli.terminal_documents import document_of
-    from tutorsim.systems import system_named
+    from tutorsim.kernel.load import system_named
 
     if wanted.episodes:
         raise system_named(run.head.system).refusal("report --episodes")
@@ -307,8 +311,8 @@ def _page(
     from tutorsim.analysis.charts.image_formats import VEGA_LITE
     from tutorsim.analysis.charts.svg_worker import drawers
     from tutorsim.analysis.ratings.ratings_section import with_ratings
-    from tutorsim.analysis.report.build import build_report
     from tutorsim.analysis.report.html import to_html
+    from tutorsim.analysis.systems.panel.page import build_report
 
     if suffix == ".html":
         with drawers(version=VEGA_LITE) as draw, counted("parts of the page") as progress:
@@ -335,7 +339,7 @@ def _text_of(document: Document, suffix: str) -> bytes:
 
 
 def _chart(source: Source, name: str, suffix: str) -> bytes:
-    from tutorsim.analysis.report.build import build_figure, provenance_of
+    from tutorsim.analysis.systems.panel.page import build_figure, provenance_of
 
     figure = build_figure(source, name)
     if figure.chart is None:

@@ -19,16 +19,13 @@ from tutorsim.cli.recording import (
     sending_options,
     spending,
 )
-from tutorsim.cost_plan import load_prices
+from tutorsim.kernel.cost_plan import load_prices
+from tutorsim.kernel.retest import Design
 from tutorsim.records import RUN_FILE
-from tutorsim.retest_flow import Design
 
 if TYPE_CHECKING:
-    from tutorsim.runner.cost_cap import Budget
-    from tutorsim.runner.retest_cost_plan import RetestPlan, Survey
-    from tutorsim.runner.retesting import Retested
-
-__all__ = ["retest"]
+    from tutorsim.runner.retest import Retested, RetestPlan, Survey
+    from tutorsim.runner.stops import Budget
 
 
 @click.command()
@@ -90,9 +87,9 @@ def retest(
     Exit codes: 0 done · 1 done, but calls failed · 2 usage · 3 a call of the recording is missing
     or changed · 4 a folder holds a damaged recording · 5 the cap is reached · 130 interrupted.
     """
-    from tutorsim.runner.cost_cap import Budget
-    from tutorsim.runner.find_recording import find_recording
-    from tutorsim.runner.retest_cost_plan import plan_retest, survey
+    from tutorsim.runner.open_recording import find_recording
+    from tutorsim.runner.retest import plan_retest, survey
+    from tutorsim.runner.stops import Budget
 
     if stages == ():
         raise click.UsageError("--stages names no stage.")
@@ -143,7 +140,7 @@ def _cost(planned: "RetestPlan") -> str:
 def _asked(
     found: "Survey", log_dir: Path | None, budget: "Budget", options: dict[str, Any]
 ) -> "Retested":
-    from tutorsim.runner.retesting import retest as ask
+    from tutorsim.runner.retest import retest as ask
 
     with recording_progress(budget) as (on_progress, on_warning):
         return ask(
@@ -157,7 +154,7 @@ def _asked(
 def _show_end(
     found: "Survey", done: "Retested", budget: "Budget", log_dir: Path | None, *, as_json: bool
 ) -> None:
-    from tutorsim.replay.retest_folder import retest_folder
+    from tutorsim.replay.manifest import retest_folder
 
     folder, console = found.recording.folder, err()
     failures = [failure for entry in done.manifest.episodes for failure in entry.failures]

@@ -14,12 +14,11 @@ from tutorsim.cli.recording import (
     recording_options,
     say_remarks,
 )
-from tutorsim.cost_plan import Plan, PriceTable, load_prices, plan
 from tutorsim.errors import StudyError
-from tutorsim.systems import LoadedStudy, load_study
+from tutorsim.kernel.cost_plan import Plan, PriceTable, load_prices, plan
+from tutorsim.kernel.load import load_study
+from tutorsim.kernel.system import LoadedStudy
 from tutorsim.vocabularies import BLINDINGS
-
-__all__ = ["Shown", "emit_plan", "planned", "run", "show_plan", "shown_by"]
 
 
 @click.command()
@@ -122,7 +121,7 @@ def _merge(into: dict[str, Any], more: dict[str, Any]) -> None:
 
 def planned(loaded: LoadedStudy, table: PriceTable) -> Plan:
     """Plan a study, with the usual length of episodes from its system's bundled recording."""
-    from tutorsim.runner.usual_length import usual_length
+    from tutorsim.runner.open_recording import usual_length
 
     usual = usual_length(loaded.system)
     if usual is None:

@@ -13,20 +13,18 @@ from rich.text import Text
 
 from tutorsim.analysis.runs.branch_continuations import origin_of
 from tutorsim.cli.episode_trace import odd_ends, trace
-from tutorsim.cli.log_against_recording import check_logs
 from tutorsim.cli.options import report_options
 from tutorsim.cli.output_elements import Prose, caption, publish, table
-from tutorsim.cli.run_or_recording import RunPath
+from tutorsim.cli.sources import RunPath, check_logs
 from tutorsim.errors import UsageError
 from tutorsim.records import EpisodeLine, EpisodeRecord, RunRecord, read_episodes, read_run
 from tutorsim.system_registry import DEFAULT_SYSTEM
 
 if TYPE_CHECKING:  # what one episode of the panel does not need: tables, and other systems
     from tutorsim.analysis.ballots.recount_source import Source
-    from tutorsim.analysis.systems import SystemRun
-    from tutorsim.analysis.views.episode_list import EpisodeRow
+    from tutorsim.analysis.systems.panel.episodes import EpisodeRow
+    from tutorsim.analysis.systems.system_view import SystemRun
 
-__all__ = ["show"]
 
 E = TypeVar("E", bound=EpisodeLine)
 
@@ -108,7 +106,7 @@ def _list(run: Path, system: "SystemRun | None", *, as_json: bool, output: Path 
         )
         return
     from tutorsim.analysis.ballots.recount_source import open_source
-    from tutorsim.analysis.views.episode_list import episode_rows
+    from tutorsim.analysis.systems.panel.episodes import episode_rows
 
     source = open_source(run)
     rows = episode_rows(source)
@@ -117,7 +115,7 @@ def _list(run: Path, system: "SystemRun | None", *, as_json: bool, output: Path 
 
 
 def _listed(source: "Source", rows: "Sequence[EpisodeRow]") -> Iterator[RenderableType]:
-    from tutorsim.cli.source_head import source_shown
+    from tutorsim.cli.output_elements import source_shown
 
     yield from source_shown(source)
     yield Text()
@@ -138,9 +136,9 @@ def _show_of(
     run: "SystemRun", wanted: str, turn: int | None, *, as_json: bool, output: Path | None
 ) -> None:
     """Show an episode of a system other than the panel."""
-    from tutorsim.analysis.systems import view_of
+    from tutorsim.analysis.systems.system_view import view_of
     from tutorsim.cli.terminal_documents import dialogue_shown
-    from tutorsim.systems import system_named
+    from tutorsim.kernel.load import system_named
 
     trace = view_of(run.head.system).trace
     if trace is None or turn is not None:
@@ -153,7 +151,7 @@ def _show_of(
 def _show_beside(
     run: Path, parent: Path, wanted: str, *, as_json: bool, output: Path | None
 ) -> None:
-    from tutorsim.cli.two_futures import futures
+    from tutorsim.cli.episode_trace import futures
 
     check_logs(run, parent)
     head = read_run(run)

@@ -8,8 +8,6 @@ import click
 from tutorsim.cli import console
 from tutorsim.standin import STANDIN_VERSION, Endpoint, parse_fault, serve
 
-__all__ = ["standin"]
-
 _LOOPBACK = ("127.0.0.1", "::1", "localhost")
 
 

@@ -8,30 +8,30 @@ from tutorsim.analysis.ballots.reading_options import Hints
 from tutorsim.analysis.ballots.recount_source import open_source
 from tutorsim.analysis.claims.claims_file import DrawnFile
 from tutorsim.analysis.claims.drawn_pages import drawn_as
-from tutorsim.analysis.report.claims import document_parts
+from tutorsim.analysis.pages.values import document_parts, to_value
 from tutorsim.analysis.report.markdown import to_markdown
-from tutorsim.analysis.report.report_json import to_value
-from tutorsim.analysis.report.summary_sections import SECTIONS
-from tutorsim.analysis.runs.published_figures import PublishedFigure
-from tutorsim.cli.ballot_options import ballot_options
+from tutorsim.analysis.systems.panel.published import PublishedFigure
+from tutorsim.analysis.systems.panel.summary import SECTIONS
 from tutorsim.cli.claims_file import Options, claims_of, summary_parts, write_claims
-from tutorsim.cli.log_against_recording import check_logs
-from tutorsim.cli.markdown_option import add_markdown, markdown_option, shown_as_markdown
 from tutorsim.cli.options import (
+    add_markdown,
+    ballot_options,
     check_sections,
     claims_option,
+    markdown_option,
+    of_panel_asked,
+    panel_option,
     published_option,
+    refuse_panel,
     report_options,
+    shown_as_markdown,
 )
 from tutorsim.cli.output_elements import publish
-from tutorsim.cli.panel_option import of_panel_asked, panel_option, refuse_panel
-from tutorsim.cli.run_or_recording import RunPath
+from tutorsim.cli.sources import RunPath, check_logs
 from tutorsim.cli.summary_in_terminal import overview, overview_shown
 from tutorsim.cli.terminal_documents import document_of, document_shown, system_run
-from tutorsim.cost_plan import load_prices
 from tutorsim.errors import UsageError
-
-__all__ = ["summary"]
+from tutorsim.kernel.cost_plan import load_prices
 
 
 @click.command()

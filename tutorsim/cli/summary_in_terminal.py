@@ -6,16 +6,12 @@ from rich.console import RenderableType
 from rich.text import Text
 
 from tutorsim.analysis.ballots.recount_source import Source
-from tutorsim.analysis.report.report_inputs import Evidence
-from tutorsim.analysis.report.summary_sections import SECTIONS, Overview
-from tutorsim.analysis.runs.published_figures import PublishedFigure, published_figures
-from tutorsim.cli.output_elements import caption
-from tutorsim.cli.source_head import source_shown
-from tutorsim.cli.terminal_tables import parts_shown
-from tutorsim.cli.token_usage import usage
-from tutorsim.cost_plan import PriceTable
-
-__all__ = ["overview", "overview_shown"]
+from tutorsim.analysis.systems.panel.evidence import Evidence
+from tutorsim.analysis.systems.panel.published import PublishedFigure, published_figures
+from tutorsim.analysis.systems.panel.summary import SECTIONS, Overview
+from tutorsim.cli.output_elements import caption, source_shown, usage
+from tutorsim.cli.terminal_documents import parts_shown
+from tutorsim.kernel.cost_plan import PriceTable
 
 Shown = Iterator[RenderableType]
 

@@ -11,11 +11,9 @@ from rich.table import Table
 
 from tutorsim.cli import console
 from tutorsim.errors import UsageError
+from tutorsim.kernel.load import system_named
 from tutorsim.system_registry import system_names
-from tutorsim.systems import system_named
 from tutorsim.tasks import CodeTask, Task, TaskFormat, load_tasks
-
-__all__ = ["tasks"]
 
 _CHOSEN = "tutorsim.chosen"
 

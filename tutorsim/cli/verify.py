@@ -6,14 +6,11 @@ from typing import Any
 import click
 
 from tutorsim.cli.console import emit_json, err, out, safe
-from tutorsim.cli.markdown_option import add_markdown, markdown_option, plain
-from tutorsim.cli.options import claims_option
+from tutorsim.cli.options import add_markdown, claims_option, markdown_option, plain
 from tutorsim.cli.output_elements import print_all
 from tutorsim.cli.progress import counted
-from tutorsim.cli.run_or_recording import RunPath
+from tutorsim.cli.sources import RunPath
 from tutorsim.errors import CheckFailed, UsageError
-
-__all__ = ["verify"]
 
 MANIFEST = "manifest.json"
 SHOWN = 20
@@ -126,8 +123,8 @@ def verify(
                 hint="Name the folder that holds manifest.json.",
             )
     from tutorsim.replay import write_atomic
-    from tutorsim.runner.verifying import junit_xml
-    from tutorsim.runner.verifying import verify as check
+    from tutorsim.runner.verify import junit_xml
+    from tutorsim.runner.verify import verify as check
 
     with counted("episodes") as count:
         result = check(

@@ -1,11 +1,11 @@
 """The Message Batches endpoint through the SDK's client: send, ask after, read, list, cancel.
 
-Requests go through the client's own `post` and `get`, with the raw response as their result, as
-those of direct calls do; the client's retries apply, except to the sending of a batch: whether a
-batch that got no answer is there has to be looked up before it is sent again.
+A call has a short name in a batch, made from its episode and key.
 """
 
+import hashlib
 import json
+import secrets
 from collections.abc import Awaitable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any, Final, NamedTuple
@@ -16,9 +16,9 @@ import orjson
 
 from tutorsim.errors import Away, UsageError
 from tutorsim.model.call import CALL_HEADER, Request
-from tutorsim.model.failure_causes import away
-from tutorsim.model.sdk_model import (
+from tutorsim.model.sdk import (
     MESSAGES_PATH,
+    away,
     carried_by,
     credentials_in,
     error_text,
@@ -28,17 +28,7 @@ from tutorsim.model.sdk_model import (
     told,
 )
 
-__all__ = [
-    "LARGEST_BATCH",
-    "MOST_ENTRIES",
-    "Batch",
-    "BatchEndpoint",
-    "BatchResults",
-    "BatchTrouble",
-    "Entry",
-    "EntryError",
-    "request_text",
-]
+# --- Batch ---------------------------------------------------------------------------------------
 
 MOST_ENTRIES: Final = 100_000
 LARGEST_BATCH: Final = 256_000_000
@@ -328,3 +318,55 @@ def _no_batches(error: anthropic.NotFoundError) -> UsageError:
         why=f"It has nothing at {PATH}.",
         hint="Record without --batch.",
     )
+
+
+# --- Batch call ids ------------------------------------------------------------------------------
+
+_CALL: Final = 32
+_REQUEST: Final = 16
+_MARK: Final = 14
+
+
+def call_digest(name: str) -> str:
+    """32 hexadecimal digits that stand for `<episode>/<key>`."""
+    return _hexadecimal(name)[:_CALL]
+
+
+def new_mark() -> str:
+    """14 hexadecimal digits that no other submission has."""
+    return secrets.token_hex(_MARK // 2)
+
+
+class CustomId(NamedTuple):
+    """What a `custom_id` says."""
+
+    call: str
+    """Digest of the call's name."""
+    request: str
+    """Digest of the request's body, as it is sent."""
+    mark: str
+    """Of the submission."""
+
+    def __str__(self) -> str:
+        return "-".join(self)
+
+    @classmethod
+    def of(cls, call: str, request: str, mark: str) -> "CustomId":
+        """Name an entry.
+
+        Args:
+            call: `<episode>/<key>`.
+            request: The request's body, as it is sent.
+            mark: From `new_mark`.
+        """
+        return cls(call_digest(call), _hexadecimal(request)[:_REQUEST], mark)
+
+    @classmethod
+    def parse(cls, text: str) -> "CustomId | None":
+        """Read an id back; `None` where it is another's."""
+        parts = text.split("-")
+        return cls(*parts) if [len(part) for part in parts] == [_CALL, _REQUEST, _MARK] else None
+
+
+def _hexadecimal(text: str) -> str:
+    return hashlib.sha256(text.encode("utf-8", "surrogatepass")).hexdigest()

@@ -1,16 +1,18 @@
-"""Request, Reply, Call and Model.
+"""A model call: request, reply, the key that names it, and the question that it belongs to.
 
-A `Call` is a `Request` with a `CallKey`, its name within an episode. The key is stable across
-runs and worker counts; recordings are matched on it.
+`Call` is one request with its key; `Question` adds how the reply is read and what a second asking
+says; `Model` is the one-method seam that answers a call. Bodies are parsed in one way everywhere.
 """
 
 import json
 import re
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from functools import lru_cache
-from typing import Any, Final, NamedTuple, Protocol
+from typing import Any, Final, Generic, NamedTuple, NoReturn, Protocol, TypeVar
 
-__all__ = ["CALL_HEADER", "CUT_OFF", "Call", "CallKey", "Model", "Reply", "Request"]
+import orjson
+
+# --- Call ----------------------------------------------------------------------------------------
 
 CALL_HEADER: Final = "x-tutorsim-call"
 """Request header that carries `<episode>/<key>`."""
@@ -212,3 +214,61 @@ class Model(Protocol):
             ReplayError: If a recording does not hold the call.
         """
         ...
+
+
+# --- Question and reader -------------------------------------------------------------------------
+
+T = TypeVar("T")
+
+
+class Question(NamedTuple, Generic[T]):
+    """A call to make and how its reply is read."""
+
+    call: Call
+    read: Callable[[str], T | None]
+    """Reads a reply; `None` means that it has to be asked for once more."""
+    reminder: str
+    """What the second asking adds to the message: the form that was expected."""
+    salvage: Callable[[str], T | None] = lambda _: None
+    """Reads what can be read of the second reply when `read` cannot."""
+
+
+class Answer(NamedTuple, Generic[T]):
+    """What a question got."""
+
+    value: T | None
+    """`None` when neither reply could be read or salvaged."""
+    raw: str
+    """The last reply."""
+    raw_first: str | None
+    """The first reply, when it had to be asked for again."""
+    salvaged: bool
+    attempts: int
+
+
+# --- Json bodies ---------------------------------------------------------------------------------
+
+_BOM: Final = "\ufeff"
+
+
+def json_value(body: str | bytes) -> Any:
+    """Parse JSON in UTF-8; a byte order mark before it does not count.
+
+    Escaped lone surrogates, which the fast parser refuses, are let through.
+
+    Raises:
+        ValueError: If the body is not JSON in UTF-8.
+    """
+    try:
+        return orjson.loads(body)
+    except orjson.JSONDecodeError:
+        pass
+    text = body.decode() if isinstance(body, bytes) else body
+    try:
+        return json.loads(text.removeprefix(_BOM), parse_constant=_no_constant)
+    except RecursionError as error:
+        raise ValueError("nested too deeply") from error
+
+
+def _no_constant(name: str) -> NoReturn:
+    raise ValueError(f"{name} is not JSON")

@@ -12,8 +12,10 @@ from tutorsim.records.base_record import SCHEMA_VERSION, lasting, to_line, uncol
 from tutorsim.records.episode import (
     Attempt,
     BallotRecord,
+    BaseRecord,
     BranchPoint,
     CallRecord,
+    EpisodeLine,
     EpisodeRecord,
     Failure,
     Note,
@@ -22,9 +24,9 @@ from tutorsim.records.episode import (
     TieRound,
     Turn,
     VerdictRecord,
+    VotedTurn,
+    VotingTurn,
 )
-from tutorsim.records.kernel_record import BaseRecord, EpisodeLine, VotedTurn, VotingTurn
-from tutorsim.records.reply_endings import StopCount, odd_stops, stop_counts
 from tutorsim.records.retest import (
     RETEST_FILE,
     RETEST_HEAD_FILE,
@@ -35,25 +37,26 @@ from tutorsim.records.retest import (
     RetestVote,
     read_retest,
 )
-from tutorsim.records.run_folder import (
+from tutorsim.records.run import (
     EPISODES_FILE,
     RUN_FILE,
     TIMINGS_FILE,
-    read_episodes,
-    read_lines,
-    read_run,
-)
-from tutorsim.records.run_head import (
     Branch,
     BranchedEpisode,
     Inputs,
     PanelMakeup,
     Provenance,
     RunRecord,
+    StopCount,
     StudyHead,
     StudySettings,
     SystemSettings,
     VotingSettings,
+    odd_stops,
+    read_episodes,
+    read_lines,
+    read_run,
+    stop_counts,
 )
 
 __all__ = [

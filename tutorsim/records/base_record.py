@@ -10,16 +10,6 @@ from typing import Any, ClassVar
 import orjson
 from pydantic import BaseModel, ConfigDict, SerializerFunctionWrapHandler, model_serializer
 
-__all__ = [
-    "SCHEMA_VERSION",
-    "GrownRecord",
-    "LastingRecord",
-    "Record",
-    "lasting",
-    "to_line",
-    "uncollected",
-]
-
 SCHEMA_VERSION = 1
 SMALL = re.compile(r"e-[0-9]")
 LINE_ENDS = {end: f"\\u{ord(end):04x}" for end in "\x85\u2028\u2029"}

@@ -4,30 +4,10 @@ from collections.abc import Mapping
 from typing import ClassVar, Literal
 
 from tutorsim.records.base_record import Record
-from tutorsim.records.episode import BallotRecord
-from tutorsim.records.kernel_record import BaseRecord, VotedTurn
+from tutorsim.records.episode import BallotRecord, BaseRecord, VotedTurn
 from tutorsim.tasks.answer_scores import AnswerScore, score_answer
 from tutorsim.vocabularies import CUMULATIVE_BUDGET, AnswerKind, ReadStatus, Scoring
 from tutorsim.voting import Agreement, AgreementReading, Majority
-
-__all__ = [
-    "AnswerRecord",
-    "ChallengeRecord",
-    "CouncilVote",
-    "DebateRecord",
-    "DebateSetup",
-    "DebateTurn",
-    "Drafting",
-    "EndedBy",
-    "HeldVote",
-    "Message",
-    "MessageKind",
-    "Paradigm",
-    "PersonaRecord",
-    "Undecided",
-    "different_answers",
-    "flag",
-]
 
 Drafting = Literal["none", "first", "every"]
 EndedBy = Literal["vote", "consensus", "limit", "full"]

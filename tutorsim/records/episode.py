@@ -1,6 +1,7 @@
-"""One episode, from the first attempt to the last: a line of `episodes.jsonl`."""
+"""One episode of the panel, a line of `episodes.jsonl`; what the kernel reads of any episode."""
 
-from typing import ClassVar
+from collections.abc import Sequence
+from typing import ClassVar, Protocol
 
 from tutorsim.records.base_record import SCHEMA_VERSION, GrownRecord, Record
 from tutorsim.vocabularies import (
@@ -8,26 +9,15 @@ from tutorsim.vocabularies import (
     BallotStatus,
     Condition,
     EpisodeStatus,
-    Protocol,
     ReadStatus,
     VotingStage,
 )
+from tutorsim.vocabularies import (
+    Protocol as VoteProtocol,
+)
 from tutorsim.voting import Choice, Decision
 
-__all__ = [
-    "Attempt",
-    "BallotRecord",
-    "BranchPoint",
-    "CallRecord",
-    "EpisodeRecord",
-    "Failure",
-    "Note",
-    "Proposal",
-    "ReviewRecord",
-    "TieRound",
-    "Turn",
-    "VerdictRecord",
-]
+# --- Episode -------------------------------------------------------------------------------------
 
 
 class VerdictRecord(Record):
@@ -97,7 +87,7 @@ class BallotRecord(Record):
     voter: str
     protocol: BallotFormat
     """The format that was asked for: the protocol's own, or `rich`."""
-    counted_as: Protocol | None = None
+    counted_as: VoteProtocol | None = None
     """The protocol that a rich ballot counts under in its study; `None` for its own."""
     labels: dict[str, str]
     """Label → role, as shown to this voter, in the order shown."""
@@ -114,7 +104,7 @@ class BallotRecord(Record):
     """The first reply, where it could not be read and was asked for again."""
 
     @property
-    def rule(self) -> Protocol:
+    def rule(self) -> VoteProtocol:
         """The protocol that `mass` counts under."""
         if self.counted_as is not None:
             return self.counted_as
@@ -246,3 +236,102 @@ class EpisodeRecord(GrownRecord):
     def variant(self) -> str:
         """What stands between task and condition in the id: the persona."""
         return self.persona
+
+
+# --- Kernel record -------------------------------------------------------------------------------
+
+
+class EpisodeLine(Protocol):
+    """A line of `episodes.jsonl` of any system, as far as the kernel and shared tables read it."""
+
+    @property
+    def episode_id(self) -> str: ...
+    @property
+    def benchmark(self) -> str: ...
+    @property
+    def task_id(self) -> str: ...
+    @property
+    def variant(self) -> str:
+        """What stands between task and condition in the id."""
+
+    @property
+    def condition(self) -> str: ...
+    @property
+    def repeat(self) -> int: ...
+    @property
+    def status(self) -> EpisodeStatus: ...
+    @property
+    def failure(self) -> Failure | None: ...
+    @property
+    def calls(self) -> tuple[CallRecord, ...]: ...
+    @property
+    def without_text(self) -> tuple[str, ...] | None:
+        """Keys of the calls whose replies had no text though they ended as usual."""
+
+    @property
+    def turns(self) -> Sequence["VotingTurn"]:
+        """Turns that may hold votes; empty for an episode without votes."""
+
+
+class VotingTurn(Protocol):
+    """A turn as far as votes go; everything that recounts reads these names only."""
+
+    @property
+    def turn(self) -> int: ...
+    @property
+    def ballots_initial(self) -> tuple[BallotRecord, ...]: ...
+    @property
+    def ballots_final(self) -> tuple[BallotRecord, ...]:
+        """The ballots of the vote whose winner was delivered, and of no other."""
+
+    @property
+    def ballots_as(self) -> dict[BallotFormat, tuple[BallotRecord, ...]]:
+        """Format → diagnostic ballots on the same candidates."""
+
+    @property
+    def other_votes(self) -> dict[VotingStage, tuple[BallotRecord, ...]]:
+        """Stage → ballots of votes that decided nothing: `vote_held`, `vote_opinion`."""
+
+    @property
+    def tie_round(self) -> TieRound | None: ...
+    @property
+    def decision(self) -> Decision | None: ...
+    @property
+    def confidences(self) -> dict[str, int]:
+        """Voter → stated confidence, 0 to 100; voters who stated none are left out."""
+
+
+class VotedTurn(Record):
+    """A turn that may hold a vote, for the records of further systems to build on."""
+
+    turn: int
+    ballots_initial: tuple[BallotRecord, ...] = ()
+    ballots_final: tuple[BallotRecord, ...] = ()
+    ballots_as: dict[BallotFormat, tuple[BallotRecord, ...]] = {}
+    other_votes: dict[VotingStage, tuple[BallotRecord, ...]] = {}
+    tie_round: TieRound | None = None
+    decision: Decision | None = None
+    """`None` where no vote decided."""
+    confidences: dict[str, int] = {}
+
+
+class BaseRecord(GrownRecord):
+    """What every record of a further system begins with."""
+
+    later: ClassVar = frozenset({"without_text"})
+
+    schema_version: int = SCHEMA_VERSION
+    episode_id: str
+    benchmark: str
+    task_id: str
+    variant: str
+    condition: str
+    repeat: int = 1
+    """From 1."""
+    status: EpisodeStatus = "complete"
+    failure: Failure | None = None
+    """`None` unless the status is `failed`."""
+    calls: tuple[CallRecord, ...] = ()
+    without_text: tuple[str, ...] | None = None
+    """Keys of the calls whose replies had no text though they ended as usual; `None` for none."""
+    turns: tuple[VotedTurn, ...] = ()

@@ -5,30 +5,8 @@ from typing import Any, Literal, Self
 from pydantic import ModelWrapValidatorHandler, model_validator
 
 from tutorsim.records.base_record import Record
-from tutorsim.records.kernel_record import BaseRecord
+from tutorsim.records.episode import BaseRecord
 from tutorsim.vocabularies import ReadStatus
-
-__all__ = [
-    "CodeRecord",
-    "CycleRecord",
-    "DuelRecord",
-    "DuelResult",
-    "EventKind",
-    "EventRecord",
-    "GroupRecord",
-    "HeardRecord",
-    "JudgmentRecord",
-    "LearnerRecord",
-    "LessonEnd",
-    "LessonRecord",
-    "ManagerRecord",
-    "PredictionRecord",
-    "RatingRecord",
-    "StepRecord",
-    "ThoughtRecord",
-    "UtteranceRecord",
-    "WarmUpRecord",
-]
 
 EventKind = Literal["stage", "message", "silence", "end"]
 LessonEnd = Literal["tasks_done", "max_events", "silences", "person"]

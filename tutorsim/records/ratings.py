@@ -14,18 +14,7 @@ from pydantic import ValidationError
 from tutorsim.errors import LogError
 from tutorsim.named_files import read_named
 from tutorsim.records.base_record import SCHEMA_VERSION, Record
-from tutorsim.records.run_head import RunRecord
-
-__all__ = [
-    "RATINGS_FILE",
-    "RatedBy",
-    "RatedSheet",
-    "Rating",
-    "Rubric",
-    "Subject",
-    "Survey",
-    "read_ratings",
-]
+from tutorsim.records.run import RunRecord
 
 RATINGS_FILE: Final = "ratings.jsonl"
 

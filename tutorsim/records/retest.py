@@ -16,18 +16,7 @@ from tutorsim.errors import LogError
 from tutorsim.named_files import read_named
 from tutorsim.records.base_record import SCHEMA_VERSION, Record
 from tutorsim.records.episode import BallotRecord, Failure
-from tutorsim.records.run_head import Provenance
-
-__all__ = [
-    "RETEST_FILE",
-    "RETEST_HEAD_FILE",
-    "Retest",
-    "RetestHead",
-    "RetestRecord",
-    "RetestReply",
-    "RetestVote",
-    "read_retest",
-]
+from tutorsim.records.run import Provenance
 
 RETEST_HEAD_FILE: Final = "retest.json"
 RETEST_FILE: Final = "retest.jsonl"

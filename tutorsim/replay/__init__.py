@@ -1,26 +1,32 @@
 """Recordings: making them, replaying them, and knowing what is in them.
 
 What replays without the SDK and vcrpy can be had from here. Recording is in
-`tutorsim.replay.episode_recording`, and what `tutorsim cassette` shows in
+`tutorsim.replay.episode_recorder`, and what `tutorsim cassette` shows in
 `tutorsim.replay.inventory`; importing those takes longer.
 """
 
-from tutorsim.replay.cassette_file import Cassette, read_cassette
-from tutorsim.replay.code_verdicts import VERDICTS_FILE, VerdictStore
-from tutorsim.replay.fast_reader import FastPlayback, FastReader, Playback, Reader, check_all_used
+from tutorsim.replay.cassette_file import Cassette, check_recordable, read_cassette
+from tutorsim.replay.cassette_reader import (
+    FastPlayback,
+    FastReader,
+    Playback,
+    Reader,
+    check_all_used,
+)
 from tutorsim.replay.manifest import (
     MANIFEST_FILE,
     SESSION_FILE,
     EpisodeEntry,
     Manifest,
+    Witness,
     check_cassette,
     episode_entry,
+    package_versions,
     read_manifest,
     write_manifest,
 )
-from tutorsim.replay.provenance import Witness, package_versions
 from tutorsim.replay.safe_files import FolderLock, folder_error, make_folder, write_atomic
-from tutorsim.replay.text_or_compressed import check_recordable
+from tutorsim.replay.verdicts_and_inputs import VERDICTS_FILE, VerdictStore
 
 __all__ = [
     "MANIFEST_FILE",

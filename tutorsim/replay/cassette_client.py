@@ -19,26 +19,17 @@ import httpx2
 
 from tutorsim.errors import UsageError
 from tutorsim.model import CALL_HEADER
-from tutorsim.model.clients_for_other_programs import (
+from tutorsim.model.sdk import (
     AsyncClient,
     Client,
+    HttpTransport,
     SyncHttpTransport,
+    open_client,
     open_sync_client,
+    patience,
 )
-from tutorsim.model.sdk_model import HttpTransport, open_client, patience
 from tutorsim.replay.cassette_transport import AsyncTransport, Transport
 from tutorsim.replay.client_session import MODES, STAGE, RecordMode, Session, has_cassette
-
-__all__ = [
-    "MODE_VARIABLE",
-    "BoundCassette",
-    "Recorded",
-    "RecordedHttp",
-    "keyed",
-    "record_mode",
-    "recorded",
-    "recorded_http",
-]
 
 MODE_VARIABLE: Final = "TUTORSIM_RECORD"
 """Environment variable with the mode of clients that are given none."""

@@ -16,8 +16,6 @@ from tutorsim.replay.client_session import Claim, Session
 from tutorsim.replay.event_streams import STOPPED_HEADER, is_ended, is_event_stream, split_events
 from tutorsim.replay.recorded_call import RESPONSE_HEADERS, cassette_name, kept
 
-__all__ = ["AsyncTransport", "Transport"]
-
 
 class Transport(httpx2.BaseTransport):
     """Answers from the session; what it does not hold goes to the network, and on the tape."""

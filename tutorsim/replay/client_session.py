@@ -28,21 +28,18 @@ from tutorsim.errors import (
     UsageError,
 )
 from tutorsim.model import CALL_HEADER, CallKey, json_value
-from tutorsim.replay.cassette_file import RecordedBy, read_cassette
-from tutorsim.replay.episode_recording import Deck, Tape, recorded_uri
-from tutorsim.replay.first_difference import first_difference
-from tutorsim.replay.provenance import package_versions, today
+from tutorsim.replay.cassette_file import RecordedBy, cassette_file, read_cassette
+from tutorsim.replay.episode_recorder import Deck, Tape, recorded_uri
+from tutorsim.replay.manifest import package_versions, today
 from tutorsim.replay.recorded_call import (
     Interaction,
     cassette_name,
     check_same_value,
+    first_difference,
     missing,
     unused_error,
 )
 from tutorsim.replay.safe_files import LOCK_FILE, FolderLock
-from tutorsim.replay.text_or_compressed import cassette_file
-
-__all__ = ["MODES", "NAMELESS", "STAGE", "Claim", "RecordMode", "Session", "has_cassette"]
 
 RecordMode = Literal["none", "once", "new", "all"]
 MODES: Final[tuple[RecordMode, ...]] = get_args(RecordMode)

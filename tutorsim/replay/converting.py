@@ -14,16 +14,27 @@ from tutorsim.catalog.wordings_kept_with_recording import (
     wordings_text,
 )
 from tutorsim.errors import FolderError, RecordingError, TutorsimError
-from tutorsim.replay.manifest import MANIFEST_FILE, EpisodeEntry, Manifest, read_manifest
-from tutorsim.replay.recorded_call import cassette_name
-from tutorsim.replay.retest_folder import (
+from tutorsim.kernel.load import load_recorded_study, write_study
+from tutorsim.kernel.system import LoadedStudy
+from tutorsim.replay.cassette_file import (
+    CassetteForm,
+    cassette_file,
+    read_cassette_file,
+    write_cassette_file,
+)
+from tutorsim.replay.manifest import (
+    MANIFEST_FILE,
     RETEST_FOLDER,
     RETEST_MANIFEST_FILE,
+    EpisodeEntry,
+    Manifest,
     RetestEntry,
     RetestManifest,
+    read_manifest,
     read_retest_manifest,
     retest_folder,
 )
+from tutorsim.replay.recorded_call import cassette_name
 from tutorsim.replay.safe_files import (
     LOCK_FILE,
     TEMPORARY,
@@ -32,15 +43,6 @@ from tutorsim.replay.safe_files import (
     make_folder,
     write_atomic,
 )
-from tutorsim.replay.text_or_compressed import (
-    CassetteForm,
-    cassette_file,
-    read_cassette_file,
-    write_cassette_file,
-)
-from tutorsim.systems import LoadedStudy, load_recorded_study, write_study
-
-__all__ = ["Converted", "convert"]
 
 _MARKER = ".converting"
 """Stands in the new folder until it is whole."""

@@ -6,18 +6,7 @@ from collections.abc import Sequence
 from typing import Any, Final
 
 from tutorsim.model import json_value
-from tutorsim.replay.leaked_keys import json_strings, redacted
-
-__all__ = [
-    "STOPPED_HEADER",
-    "is_ended",
-    "is_event_stream",
-    "redacted_events",
-    "response_values",
-    "said_in_parts",
-    "split_events",
-    "why_not_whole",
-]
+from tutorsim.replay.safe_files import json_strings, redacted
 
 STOPPED_HEADER: Final = "x-tutorsim-stopped"
 """Response header of a stream of which only the events are kept that its reader read."""

@@ -11,50 +11,34 @@ from urllib.parse import urlsplit
 
 from tutorsim.errors import RecordingError, ReplayError, TutorsimError
 from tutorsim.model import json_value
-from tutorsim.replay.cassette_file import Cassette, read_cassette
-from tutorsim.replay.code_verdicts import VERDICTS_FILE
-from tutorsim.replay.event_streams import response_values
-from tutorsim.replay.fast_reader import unreadable_reply
-from tutorsim.replay.leaked_keys import key_shaped
-from tutorsim.replay.manifest import (
-    MANIFEST_FILE,
-    SESSION_FILE,
-    EpisodeEntry,
-    Manifest,
-    read_manifest,
-)
-from tutorsim.replay.recorded_call import MESSAGES_URI, cassette_name, is_episode_id
-from tutorsim.replay.retest_folder import (
-    RETEST_FOLDER,
-    RETEST_MANIFEST_FILE,
-    RetestEntry,
-    RetestManifest,
-    read_retest_manifest,
-    retest_folder,
-)
-from tutorsim.replay.text_or_compressed import (
+from tutorsim.replay.cassette_file import (
     READ_SUFFIXES,
+    Cassette,
     cassette_file,
     cassette_files,
     cassettes_by_content,
     check_inside,
     decompressed,
+    read_cassette,
 )
-
-__all__ = [
-    "CallSummary",
-    "Finding",
-    "Orphans",
-    "Recording",
-    "Retest",
-    "StudyEpisodes",
-    "list_calls",
-    "list_recordings",
-    "loose_cassettes",
-    "orphans",
-    "recorded_before",
-    "verify_files",
-]
+from tutorsim.replay.cassette_reader import unreadable_reply
+from tutorsim.replay.event_streams import response_values
+from tutorsim.replay.manifest import (
+    MANIFEST_FILE,
+    RETEST_FOLDER,
+    RETEST_MANIFEST_FILE,
+    SESSION_FILE,
+    EpisodeEntry,
+    Manifest,
+    RetestEntry,
+    RetestManifest,
+    read_manifest,
+    read_retest_manifest,
+    retest_folder,
+)
+from tutorsim.replay.recorded_call import MESSAGES_URI, cassette_name, is_episode_id
+from tutorsim.replay.safe_files import key_shaped
+from tutorsim.replay.verdicts_and_inputs import VERDICTS_FILE
 
 JOURNAL_SUFFIX = ".journal.jsonl"
 

@@ -1,44 +1,26 @@
-"""The manifest of a recording: what it is of, what answered it, and a digest of each part.
-
-`read_manifest` is the only way in. It refuses anything that could lead out of the folder, so
-what it returns can be used to open files. `check_cassette` holds a cassette against its entry.
-"""
+"""The manifest of a recording and of its retest: what it is of, what answered it, and digests."""
 
 import hashlib
+import importlib.metadata
 import json
+import platform
 from collections.abc import Sequence
+from dataclasses import dataclass, field
+from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any, ClassVar, Final, Protocol, TypeVar
 
 from pydantic import BaseModel, ConfigDict, Field, ValidationError
 
 from tutorsim.errors import RecordingError
-from tutorsim.model.json_bodies import json_value
-from tutorsim.records import EpisodeLine, Failure, Provenance, to_line
-from tutorsim.replay.cassette_file import Cassette
-from tutorsim.replay.recorded_call import cassette_name, is_episode_id
+from tutorsim.model.call import json_value
+from tutorsim.records import EpisodeLine, Failure, Provenance, RetestRecord, to_line
+from tutorsim.replay.cassette_file import Cassette, read_inside
+from tutorsim.replay.recorded_call import STANDIN_HEADER, cassette_name, is_episode_id
 from tutorsim.replay.safe_files import write_atomic
-from tutorsim.replay.text_or_compressed import read_inside
-from tutorsim.vocabularies import EpisodeStatus
+from tutorsim.vocabularies import EpisodeStatus, ProvenanceKind
 
-__all__ = [
-    "MANIFEST_FILE",
-    "MANIFEST_SCHEMA",
-    "SESSION_FILE",
-    "SHA256",
-    "Digests",
-    "Entry",
-    "EpisodeEntry",
-    "Head",
-    "Manifest",
-    "Part",
-    "check_cassette",
-    "episode_entry",
-    "load_head",
-    "read_manifest",
-    "save_head",
-    "write_manifest",
-]
+# --- Manifest ------------------------------------------------------------------------------------
 
 MANIFEST_FILE: Final = "manifest.json"
 SESSION_FILE: Final = ".recording.json"
@@ -311,3 +293,242 @@ def _refused(path: Path, why: str) -> RecordingError:
         why=why,
         hint="Restore the file from version control, or record the study into a new folder.",
     )
+
+
+# --- Retest folder -------------------------------------------------------------------------------
+
+RETEST_FOLDER: Final = "retest"
+RETEST_MANIFEST_FILE: Final = "retest.manifest.json"
+RETEST_SESSION_FILE: Final = ".retest.json"
+"""Stands in a retest's folder while it is being made."""
+RETEST_MANIFEST_SCHEMA: Final = 1
+
+
+class RetestEntry(Entry):
+    """The further askings of one episode's votes."""
+
+    calls: int
+    """Recorded replies."""
+    failures: tuple[Failure, ...]
+    """Calls that failed for good, in call order."""
+    cassette_sha256: str = Field(pattern=SHA256)
+    """Digest of the cassette's text."""
+    requests_sha256: str = Field(pattern=SHA256)
+    """Digest of the cassette's keys and requests."""
+    record_sha256: str = Field(pattern=SHA256)
+    """Digest of the episode's line in `retest.jsonl`."""
+
+    @property
+    def has_failures(self) -> bool:
+        """Whether some call failed for good."""
+        return bool(self.failures)
+
+    def failed(self, key: str) -> Failure | None:
+        """How a call failed that the cassette does not hold; `None` where it did not fail."""
+        return next((failure for failure in self.failures if failure.key == key), None)
+
+
+class RetestManifest(Head):
+    """The head of a retest's folder."""
+
+    file = RETEST_MANIFEST_FILE
+    later = ("ask_cut_off_again",)
+
+    schema_version: int = RETEST_MANIFEST_SCHEMA
+    study_name: str
+    study_digest: str
+    recording_digest: str
+    """The recording whose prompts were asked again."""
+    repeats: int
+    stages: tuple[str, ...]
+    sample: int | None
+    seed: int
+    ask_cut_off_again: bool = False
+    """Whether replies that were cut off were asked for once more."""
+    provenance: Provenance
+    packages: dict[str, str]
+    """Package → version at the time of the retest."""
+    retest_sha256: str = Field(pattern=SHA256)
+    """Digest of the `retest.jsonl` that the retest gives."""
+    episodes: tuple[RetestEntry, ...]
+    """Those with a vote that was asked again, in grid order."""
+
+
+def retest_folder(recording: Path) -> Path:
+    """Where the retest of a recording is kept.
+
+    Raises:
+        RecordingError: If that leads out of the recording.
+    """
+    folder = recording / RETEST_FOLDER
+    if folder.is_symlink():
+        raise RecordingError(
+            f"{folder} leads out of its recording.",
+            why="It is a symbolic link.",
+            hint="Put the folder itself into the recording.",
+        )
+    return folder
+
+
+def retest_entry(record: RetestRecord, line: str, cassette: Cassette) -> RetestEntry:
+    """Describe the further askings of an episode.
+
+    Args:
+        record: Their record.
+        line: The record's line.
+        cassette: Their cassette.
+    """
+    return RetestEntry(
+        episode_id=record.episode_id,
+        calls=len(cassette.interactions),
+        failures=tuple(failure for vote in record.votes for failure in vote.failures),
+        cassette_sha256=cassette.sha256,
+        requests_sha256=cassette.requests_sha256(),
+        record_sha256=hashlib.sha256(line.encode()).hexdigest(),
+    )
+
+
+def write_retest_manifest(folder: Path, manifest: RetestManifest) -> None:
+    """Write the manifest of a retest into its folder.
+
+    Raises:
+        FolderError: If it cannot be written.
+    """
+    save_head(folder, manifest)
+
+
+def read_retest_manifest(folder: Path) -> RetestManifest | None:
+    """Read the manifest of a retest.
+
+    Returns:
+        The manifest; `None` where the folder holds no finished retest.
+
+    Raises:
+        RecordingError: If it is truncated, of another version, or names an episode twice or one
+            whose name could leave the folder.
+    """
+    return load_head(folder, RetestManifest, schema=RETEST_MANIFEST_SCHEMA)
+
+
+# --- Provenance ----------------------------------------------------------------------------------
+
+PACKAGES: Final = ("anthropic", "httpx2", "tutorsim", "vcrpy")
+API_NAME: Final = "Anthropic API"
+STANDIN_NAME: Final = "tutorsim stand-in"
+UNNAMED: Final = "unnamed"
+MIXED: Final = "mixed: "
+
+
+@dataclass
+class Witness:
+    """Gathers what answered cassettes."""
+
+    kinds: set[ProvenanceKind] = field(default_factory=set)
+    models: set[str] = field(default_factory=set)
+    """Those that replies name; added by whoever reads the replies."""
+    standins: set[str] = field(default_factory=set)
+    days: set[str] = field(default_factory=set)
+    """First and last days of the recording that cassettes name."""
+    relays: set[str] = field(default_factory=set)
+    """Names of a user's own server that cassettes have."""
+    silent: bool = False
+    """Whether a cassette says nothing of days and names, being from before they did."""
+
+    def note(self, cassette: Cassette) -> None:
+        """Take in one cassette; an empty one says nothing."""
+        if not cassette.interactions:
+            return
+        self.kinds.add(cassette.kind)
+        named = {one.response_headers.get(STANDIN_HEADER) for one in cassette.interactions.values()}
+        self.standins |= {name for name in named if name is not None}
+        if cassette.recorded is None:
+            self.silent = True
+        else:
+            self.days |= {cassette.recorded.first, cassette.recorded.last}
+            self.relays |= {cassette.recorded.relay or ""} - {""}
+
+    def join(self, other: "Witness") -> None:
+        """Take in what another one gathered."""
+        self.kinds |= other.kinds
+        self.models |= other.models
+        self.standins |= other.standins
+        self.days |= other.days
+        self.relays |= other.relays
+        self.silent |= other.silent
+
+    def provenance(
+        self,
+        *,
+        relay_name: str | None = None,
+        recorded_from: str | None = None,
+        recorded_to: str | None = None,
+    ) -> Provenance:
+        """Say what answered. A mixture counts as a relay and says what was mixed.
+
+        What the cassettes say goes before what is given.
+
+        Args:
+            relay_name: What the user calls the server that answered.
+            recorded_from: First day of recording, ISO date in UTC.
+            recorded_to: Last day.
+        """
+        if self._speak and relay_name not in self.relays:
+            relay_name = min(self.relays, default=None)
+        kind, name = self._named(relay_name)
+        if self._speak:
+            recorded_from, recorded_to = min(self.days), max(self.days)
+        return Provenance(
+            kind=kind,
+            name=name,
+            models=tuple(sorted(self.models)),
+            recorded_from=recorded_from,
+            recorded_to=recorded_to,
+        )
+
+    @property
+    def _speak(self) -> bool:
+        """Whether the cassettes say days and names."""
+        return bool(self.days) and not self.silent
+
+    def unvouched(self, stated: Provenance) -> tuple[str, ...]:
+        """What a provenance says and no cassette does."""
+        parts = {
+            "the days of recording": not self._speak,
+            "the relay's name": stated.kind == "relay" and not self._speak,
+            "its limits": bool(stated.limits),
+        }
+        return tuple(part for part, is_open in parts.items() if is_open)
+
+    def _named(self, relay_name: str | None) -> tuple[ProvenanceKind, str]:
+        if self.kinds == {"stand-in"}:
+            return "stand-in", f"{STANDIN_NAME} {', '.join(sorted(self.standins))}"
+        if self.kinds == {"api"}:
+            return "api", API_NAME
+        name = relay_name or UNNAMED
+        return "relay", name if self.kinds <= {"relay"} else f"{name} ({_mixture(self.kinds)})"
+
+
+def relay_name(earlier: Provenance | None) -> str | None:
+    """What an earlier provenance calls the user's server, without what was mixed into it.
+
+    `None` where there is none, it was not named, or something else answered.
+    """
+    if earlier is None or earlier.kind != "relay":
+        return None
+    name = earlier.name.partition(f" ({MIXED}")[0]
+    return None if name == UNNAMED else name
+
+
+def _mixture(kinds: set[ProvenanceKind]) -> str:
+    return f"{MIXED}{', '.join(sorted(kinds))}"
+
+
+def package_versions() -> dict[str, str]:
+    """The versions that shape a recording: of Python, the client, the format and tutorsim."""
+    found = {name: importlib.metadata.version(name) for name in PACKAGES}
+    return dict(sorted({**found, "python": platform.python_version()}.items()))
+
+
+def today() -> str:
+    """The day in UTC, as an ISO date."""
+    return datetime.now(UTC).date().isoformat()

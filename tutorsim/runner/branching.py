@@ -14,24 +14,23 @@ from functools import cached_property, lru_cache, partial
 from pathlib import Path
 from typing import NamedTuple
 
-from tutorsim.cost_plan import between
 from tutorsim.errors import ChangedCallError, RecordingError, RecordingRefused, UsageError
-from tutorsim.mechanisms.flow import CodeResult, CodeRun
+from tutorsim.kernel.cost_plan import between
+from tutorsim.kernel.flow import CodeResult, CodeRun
+from tutorsim.kernel.study import EpisodeSpec
+from tutorsim.kernel.system import CallRange, LoadedStudy, sum_of
 from tutorsim.model import CALL_HEADER, Call, CallKey
 from tutorsim.records import Branch
 from tutorsim.replay import Cassette, VerdictStore, folder_error, make_folder
-from tutorsim.replay.cassette_file import parse_cassette
-from tutorsim.replay.episode_recording import Tape
-from tutorsim.replay.recorded_call import Interaction, cassette_name, check_same
-from tutorsim.replay.text_or_compressed import (
+from tutorsim.replay.cassette_file import (
     cassette_file,
+    parse_cassette,
     read_cassette_file,
     write_cassette_file,
 )
+from tutorsim.replay.episode_recorder import Tape
+from tutorsim.replay.recorded_call import Interaction, cassette_name, check_same
 from tutorsim.runner.open_recording import Recording
-from tutorsim.study import EpisodeSpec
-from tutorsim.systems import CallRange, LoadedStudy
-from tutorsim.systems.system import sum_of
 from tutorsim.vocabularies import Protocol, TiePolicy
 
 RESTORE = "Restore the file from version control."

@@ -1,26 +1,36 @@
-"""A job: what the runner plans, records, resumes, replays and verifies.
+"""A job: the pieces of work that the runner plans, records, resumes, replays and verifies.
 
-A study is a job, the study of a branch too, and a retest is one beside the study that it is of. A
-job is made of pieces: each has a flow, and a tape, a cassette and a record of its own.
+A study is a job whose pieces are episodes; a retest is one whose pieces are prompts asked again.
+Beside it stand the person who takes part in a piece, the event loop that calls are made in, and
+what did the work.
 """
 
-from collections.abc import Callable, Sequence
+import asyncio
+import json
+import os
+import platform
+import socket
+from collections.abc import Callable, Coroutine, Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Generic, Protocol, TypeVar
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, Final, Generic, Protocol, TypeVar
 
-from tutorsim.mechanisms.flow import CodeResult, CodeRun, Flow
-from tutorsim.model import CallKey
+from tutorsim.errors import SandboxError, UsageError
+from tutorsim.kernel.flow import CodeResult, CodeRun, Flow, Heard, Listen
+from tutorsim.kernel.study import EpisodeSpec
+from tutorsim.kernel.system import LoadedStudy
+from tutorsim.model import Call, CallKey
 from tutorsim.records import EpisodeLine, Failure, Provenance
-from tutorsim.replay import Cassette, EpisodeEntry, episode_entry
+from tutorsim.replay import Cassette, EpisodeEntry, episode_entry, package_versions
 from tutorsim.replay.manifest import Digests
-from tutorsim.study import EpisodeSpec
-from tutorsim.systems import LoadedStudy
+from tutorsim.replay.verdicts_and_inputs import InputStore
 
-if TYPE_CHECKING:  # a replay needs nothing that sends
+if TYPE_CHECKING:
     from tutorsim.runner.branching import ParentEpisode
-    from tutorsim.runner.person import Hearing
+    from tutorsim.sandbox import Sandbox
 
-__all__ = ["Job", "Lines", "Piece", "study_piece"]
+
+# --- Job -----------------------------------------------------------------------------------------
 
 R = TypeVar("R")
 """Record of a piece."""
@@ -90,3 +100,135 @@ class Job(Generic[R, E, F]):
     def finish(self, entries: Sequence[E], provenance: Provenance) -> F:
         """Write manifest and log, once every piece is on tape and every line in the log."""
         raise NotImplementedError
+
+
+# --- Event loop ----------------------------------------------------------------------------------
+
+T = TypeVar("T")
+
+
+def run_in_loop(work: Coroutine[Any, Any, T]) -> T:
+    """Run work to its end in an event loop of its own.
+
+    A loop wakes itself through a pair of sockets, as the sandbox talks to its processes through
+    one: a process that can have none is told so before a loop is half made.
+
+    Raises:
+        SandboxError: If the machine gives this process no pair of sockets.
+    """
+    try:
+        for end in socket.socketpair():
+            end.close()
+    except OSError as error:
+        work.close()
+        raise SandboxError(
+            "This process cannot open a pair of sockets.",
+            why=f"Calls and the sandbox each need one: {error.strerror or error}.",
+            hint="Raise the limit of open files (`ulimit -n`), or close other programs; then give "
+            "the same command again. What was recorded stays usable.",
+        ) from error
+    return asyncio.run(work)
+
+
+# --- Person --------------------------------------------------------------------------------------
+
+
+class Person(Protocol):
+    """Somebody at a page."""
+
+    async def hear(self, listen: Listen) -> Heard:
+        """Wait for what the person says, at most as long as the flow listens."""
+        ...
+
+    def kept(self, listen: Listen, heard: Heard) -> None:
+        """What was heard is on disk, from now or from an earlier command."""
+        ...
+
+    def asking(self, calls: Sequence[Call], shown: object = None) -> None:
+        """These calls are under way; none are once it is called with an empty sequence.
+
+        Args:
+            calls: The calls.
+            shown: What the person may see meanwhile; `None`: nothing new.
+        """
+        ...
+
+
+class Hearing:
+    """What one episode hears: first what is on disk, then the person.
+
+    Args:
+        episode_id: The episode.
+        store: Where inputs are kept.
+        person: Who is at the page; `None` in a recording without one.
+    """
+
+    def __init__(self, episode_id: str, store: InputStore, person: Person | None) -> None:
+        self._episode_id = episode_id
+        self._store = store
+        self._person = person
+        self._count = 0
+
+    async def hear(self, listen: Listen) -> Heard:
+        """What was heard here, kept before it is given back.
+
+        Raises:
+            UsageError: If nobody is there to be heard.
+            ChangedCallError: If the recorded input was heard elsewhere.
+            FolderError: If it cannot be kept.
+        """
+        self._count += 1
+        heard = self._store.find(self._episode_id, self._count, listen)
+        if heard is None:
+            heard = await self._person_there().hear(listen)
+            self._store.add(self._episode_id, self._count, listen, heard)
+        if self._person is not None:
+            self._person.kept(listen, heard)
+        return heard
+
+    def asking(self, calls: Sequence[Call], shown: object = None) -> None:
+        """Tell the page, where there is one, who is being asked, and what it may show."""
+        if self._person is not None:
+            self._person.asking(calls, shown)
+
+    def _person_there(self) -> Person:
+        if self._person is None:
+            raise UsageError(
+                f"{self._episode_id} has a person in it, and none is here.",
+                why="`tutorsim run` records simulated lessons only.",
+                hint="Use `tutorsim chat` for this study.",
+            )
+        return self._person
+
+
+# --- Machine facts -------------------------------------------------------------------------------
+
+RECORDING: Final = "recording"
+"""Names the folder of the recording, which only this machine can find under that path."""
+
+
+def machine_facts(
+    command: str, recording: Path, sandbox: "Sandbox | None", *, used: bool
+) -> dict[str, Any]:
+    """The first line of `timings.jsonl`, the one place beside a log that may hold a path.
+
+    Args:
+        command: What ran.
+        recording: The folder of the recording.
+        sandbox: What judged programs; `None` when recorded verdicts were taken.
+        used: Whether a program was judged at all; a sandbox that was not needed is not started.
+    """
+    return {
+        "command": command,
+        RECORDING: str(recording.resolve()),
+        "python": platform.python_version(),
+        "platform": f"{platform.system()} {platform.machine()}",
+        "cores": os.cpu_count(),
+        "packages": package_versions(),
+        "sandbox": sandbox.report() if sandbox is not None and used else None,
+    }
+
+
+def fingerprint_text(sandbox: "Sandbox") -> str:
+    """A sandbox's fingerprint as one line, as recorded verdicts carry it."""
+    return json.dumps(sandbox.fingerprint, sort_keys=True, separators=(",", ":"))

@@ -1,27 +1,313 @@
-"""Opening a recording: its study, its grid and its manifest, held against one another."""
+"""Finding and opening a recording: study, grid, manifest and log, held against one another."""
 
+import hashlib
+import json
 import os
 import tomllib
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from functools import cached_property
+from itertools import zip_longest
 from pathlib import Path
-from typing import Any, Final
+from typing import Any, Final, NamedTuple
 
+from pydantic import BaseModel
+
+from tutorsim.bundled_recordings import bundled_recording
 from tutorsim.catalog.wordings_kept_with_recording import WORDINGS_FILE
-from tutorsim.errors import CatalogError, RecordingError, StudyError, TaskFileError
-from tutorsim.replay import SESSION_FILE, EpisodeEntry, FastReader, Manifest, read_manifest
-from tutorsim.replay.retest_folder import (
+from tutorsim.errors import (
+    CatalogError,
+    FalseManifest,
+    LogError,
+    RecordingError,
+    StudyError,
+    TaskFileError,
+    TutorsimError,
+    UsageError,
+)
+from tutorsim.kernel.load import load_recorded_study
+from tutorsim.kernel.study import EpisodeSpec
+from tutorsim.kernel.system import LoadedStudy, System, sum_of
+from tutorsim.records import (
+    EPISODES_FILE,
+    RETEST_HEAD_FILE,
+    RUN_FILE,
+    TIMINGS_FILE,
+    RunRecord,
+    read_retest,
+    read_run,
+)
+from tutorsim.replay import (
+    MANIFEST_FILE,
+    SESSION_FILE,
+    VERDICTS_FILE,
+    Cassette,
+    EpisodeEntry,
+    FastReader,
+    Manifest,
+    Witness,
+    read_manifest,
+)
+from tutorsim.replay.cassette_file import (
+    READ_SUFFIXES,
+    cassette_file,
+    cassette_files,
+    check_regular,
+)
+from tutorsim.replay.manifest import (
     RETEST_MANIFEST_FILE,
     RETEST_SESSION_FILE,
+    Digests,
+    RetestManifest,
+    read_retest_manifest,
+    relay_name,
     retest_folder,
 )
-from tutorsim.replay.text_or_compressed import READ_SUFFIXES, cassette_files, check_regular
-from tutorsim.runner.manifest_check import check_verdicts
-from tutorsim.study import EpisodeSpec
-from tutorsim.systems import LoadedStudy, load_recorded_study
+from tutorsim.replay.verdicts_and_inputs import INPUTS_FILE, inputs_digest
+from tutorsim.runner.job import RECORDING
+from tutorsim.runner.run_log import retest_head, run_record
 
-__all__ = ["Recording", "check_drift", "check_kept", "check_links", "open_recording"]
+# --- Find recording ------------------------------------------------------------------------------
+
+USUAL = Path("cassettes")
+"""Where recordings are below the working directory."""
+
+
+def find_recording(run: Path, *, cassette_dir: Path | None) -> Path:
+    """The folder of the recording that a log was written from, known by its digest.
+
+    Args:
+        run: A run folder, or the folder of a recording, which is the answer itself.
+        cassette_dir: The recording, or a folder of recordings, and the only place to look at;
+            `None` looks where the log was written from, among the bundled recordings, and in
+            `cassettes` below the working directory.
+
+    Raises:
+        LogError: If the run folder holds no whole log.
+        UsageError: If no recording with the log's digest is there.
+    """
+    if (run / MANIFEST_FILE).exists():
+        return run
+    wanted = read_run(run).recording_digest
+    places = _places(run) if cassette_dir is None else _in(cassette_dir)
+    found = _with_digest(wanted, places)
+    if found is not None:
+        return found
+    raise UsageError(
+        f"The recording of {run} is not found.",
+        why="Its log does not say which recording it is of."
+        if not wanted
+        else f"No recording {'there' if cassette_dir else 'at hand'} has the digest "
+        f"{wanted[:12]}… that the log names.",
+        hint="Give its folder, or the folder above, with --cassette-dir DIR.",
+    )
+
+
+def recording_at_hand(run: Path, digest: str) -> Path | None:
+    """The recording that a run folder was written from, where it is at hand.
+
+    Args:
+        run: The run folder.
+        digest: The recording's, as the log names it; empty where it names none.
+    """
+    return _with_digest(digest, _places(run))
+
+
+def _with_digest(digest: str, places: Iterator[Path]) -> Path | None:
+    return next((folder for folder in places if digest and _digest(folder) == digest), None)
+
+
+def _places(run: Path) -> Iterator[Path]:
+    written_from = _written_from(run)
+    if written_from is not None:
+        yield written_from
+    bundled = bundled_recording()
+    if bundled is not None:
+        yield from _in(bundled.parent)
+    yield from _in(USUAL)
+
+
+def _in(folder: Path) -> Iterator[Path]:
+    yield folder
+    yield from (path.parent for path in sorted(folder.glob(f"*/{MANIFEST_FILE}")))
+
+
+def _written_from(run: Path) -> Path | None:
+    """The folder that the timings beside the log name; `None` where they name none."""
+    try:
+        with (run / TIMINGS_FILE).open(encoding="utf-8") as lines:
+            named = json.loads(lines.readline())[RECORDING]
+        return Path(named)
+    except (OSError, ValueError, KeyError, TypeError):
+        return None
+
+
+def _digest(folder: Path) -> str | None:
+    """The recording's digest; `None` where the folder is no recording that can be read."""
+    try:
+        return read_manifest(folder).recording_digest()
+    except RecordingError:
+        return None
+
+
+# --- Manifest check ------------------------------------------------------------------------------
+
+Head = Manifest | RetestManifest
+
+
+def check_origin(manifest: Head, cassette: Cassette, *, parent_study: str | None) -> None:
+    """Hold what a cassette says of its own recording against the manifest.
+
+    Args:
+        manifest: That of the cassette's folder.
+        cassette: One of its cassettes.
+        parent_study: Study digest of the recording that a branch continues, whose cassettes may
+            stand in the folder; `None` where it continues none.
+
+    Raises:
+        FalseManifest: If they disagree.
+    """
+    if cassette.study_digest == manifest.study_digest:
+        check_fact(manifest, "packages", dict(cassette.packages), cassette.name)
+    elif cassette.study_digest != parent_study:
+        check_fact(manifest, "study_digest", cassette.study_digest, cassette.name)
+
+
+def check_entry(head: Head, recorded: Digests, computed: Digests) -> None:
+    """Hold an episode's entry against what its cassette and its replay give.
+
+    Args:
+        head: The manifest that the entry stands in.
+        recorded: The entry.
+        computed: What it should be.
+
+    Raises:
+        FalseManifest: If they disagree in anything but the digest of the record.
+    """
+    one, other = (e.model_dump(mode="json") for e in (recorded, computed))
+    other["record_sha256"] = one["record_sha256"]
+    _compare(head.file, recorded.episode_id, one, other, "its cassette")
+
+
+def check_provenance(manifest: Head, witness: Witness) -> None:
+    """Hold what a manifest says of who answered against the replies.
+
+    Raises:
+        FalseManifest: If they disagree.
+    """
+    stated = manifest.provenance
+    computed = witness.provenance(
+        relay_name=relay_name(stated),
+        recorded_from=stated.recorded_from,
+        recorded_to=stated.recorded_to,
+    ).model_copy(update={"limits": stated.limits})
+    both = (stated.model_dump(), computed.model_dump())
+    _compare(manifest.file, "provenance", *both, "the cassettes")
+
+
+def check_files(folder: Path, head: Head) -> None:
+    """Refuse cassettes that a head does not name, and a second form of one that it does.
+
+    Args:
+        folder: Where the head stands.
+        head: The head.
+
+    Raises:
+        RecordingError: Naming the first such file.
+    """
+    named, seen = {entry.episode_id for entry in head.episodes}, set()
+    names = sorted(path.name for path in folder.iterdir())
+    for episode_id, form in cassette_files(names):
+        if episode_id not in named or episode_id in seen:
+            path = cassette_file(folder, episode_id, form)
+            raise RecordingError(
+                f"{path} is not of the recording.",
+                why="Its episode has another file in the folder."
+                if episode_id in named
+                else f"{head.file} names no such episode.",
+                hint="Move it away, or restore the folder from version control.",
+            )
+        seen.add(episode_id)
+
+
+def check_head(manifest: Manifest, *, study_name: str, programs: int, log_sha256: str) -> None:
+    """Hold the other fields of a manifest's head against the recording.
+
+    Args:
+        manifest: The recording's.
+        study_name: Name in the study file.
+        programs: Number of programs with a verdict.
+        log_sha256: Digest of the lines that the replay gives.
+
+    Raises:
+        FalseManifest: If they disagree.
+    """
+    check_fact(manifest, "study_name", study_name, "study.toml")
+    check_fact(manifest, "log_sha256", log_sha256, "the replay")
+    if (manifest.sandbox is None) != (programs == 0):
+        check_fact(manifest, "sandbox", f"{programs} verdicts", "verdicts.jsonl")
+
+
+def check_verdicts(folder: Path, manifest: Manifest) -> None:
+    """Hold the files of verdicts and of a person's inputs against the manifest.
+
+    Raises:
+        RecordingError: If the verdicts are missing or lead out of the folder, or one was edited.
+    """
+    path = folder / VERDICTS_FILE
+    found = (
+        hashlib.sha256(path.read_bytes()).hexdigest()
+        if path.is_file() and not path.is_symlink()
+        else None
+    )
+    inputs = inputs_digest(folder)
+    if inputs is not None and inputs != manifest.inputs_sha256:  # a replay misses one that is gone
+        raise RecordingError(
+            f"{folder / INPUTS_FILE} is not the file of inputs that was recorded.",
+            why=f"It was edited, or is not of this recording: its digest is {inputs}.",
+            hint="Restore the file from version control.",
+        )
+    if found != manifest.verdicts_sha256:
+        raise RecordingError(
+            f"{path} is not the file of verdicts that was recorded.",
+            why="It is missing or was edited: its digest is not the manifest's.",
+            hint="Restore the file from version control.",
+        )
+
+
+def check_fact(head: Head, field: str, computed: Any, source: str) -> None:
+    """Hold one field of a head against what it should be.
+
+    Args:
+        head: The head.
+        field: Its field.
+        computed: What the field should be.
+        source: What it was computed from.
+
+    Raises:
+        FalseManifest: If they disagree.
+    """
+    _compare(head.file, field, getattr(head, field), computed, source)
+
+
+def _compare(file: str, field: str, stated: Any, computed: Any, source: str) -> None:
+    if stated != computed:
+        raise FalseManifest(
+            f"{file} does not say what {source} holds: {field}.",
+            why=_manifest_difference(field, stated, computed, source),
+            hint=f"Restore {file} from version control; it is never edited by hand.",
+        )
+
+
+def _manifest_difference(field: str, stated: Any, computed: Any, source: str) -> str:
+    if isinstance(stated, dict) and isinstance(computed, dict):
+        names = sorted(stated.keys() | computed.keys())
+        name = next(name for name in names if stated.get(name) != computed.get(name))
+        return _manifest_difference(f"{field}.{name}", stated.get(name), computed.get(name), source)
+    return f"{field}: the manifest says {stated!r}, {source} {computed!r}."
+
+
+# --- Open recording ------------------------------------------------------------------------------
 
 STUDY_FILE: Final = "study.toml"
 RESTORE: Final = "Restore the files from version control."
@@ -204,3 +490,156 @@ def _task_names(path: Path) -> list[str]:
         return [str(table.get("tasks", "builtin")) for table in data["benchmarks"].values()]
     except (OSError, ValueError, KeyError, AttributeError):
         return []  # loading the study says what is wrong with it
+
+
+# --- Log digest check ----------------------------------------------------------------------------
+
+
+def check_tied(run: Path) -> str | None:
+    """Hold the head of a log, and the digest of its lines, against its recording.
+
+    Args:
+        run: A run folder.
+
+    Returns:
+        `None` where the log is what a recording at hand gives; otherwise a sentence that says
+        why nothing vouches for what it says.
+
+    Raises:
+        LogError: If the log is damaged, or is not what its recording gives.
+    """
+    found = read_run(run)
+    folder = recording_at_hand(run, found.recording_digest)
+    if folder is None:
+        named = found.recording_digest[:12]
+        why = f"none at hand has the digest {named}… that it names" if named else "it names none"
+        return f"{run} is not tied to a recording, so nothing vouches for what it says: {why}."
+    expected = _expected(folder)
+    if expected is None:
+        return f"{run} is not tied to a recording: the study of {folder} cannot be read."
+    _check_head(run / RUN_FILE, found, expected, folder)
+    return _check_retest(run, folder)
+
+
+def check_log_of(run: Path, recording: Recording) -> None:
+    """Hold a whole log, line by line, against its recording.
+
+    Args:
+        run: A run folder.
+        recording: The recording that its log names.
+
+    Raises:
+        LogError: If a line or the head is not what the recording gives, naming the episode or the
+            field.
+    """
+    path, entries = run / EPISODES_FILE, iter(recording.manifest.episodes)
+    try:
+        with path.open("rb") as lines:
+            for line, entry in zip_longest(lines, entries):
+                digest = None if line is None else hashlib.sha256(line.rstrip(b"\n")).hexdigest()
+                if entry is None or digest != entry.record_sha256:
+                    raise _edited(path, entry.episode_id if entry else "", recording.folder)
+    except OSError as error:
+        raise LogError(
+            f"{path} cannot be read.",
+            why=str(error),
+            hint=f"Write it again with `tutorsim replay {recording.folder}`, into a new folder.",
+        ) from error
+    expected = run_record(recording.loaded, recording.manifest)
+    _check_head(run / RUN_FILE, read_run(run), expected, recording.folder)
+
+
+def _edited(path: Path, episode_id: str, folder: Path) -> LogError:
+    return LogError(
+        f"{path} is not what its recording gives: {episode_id or 'lines after its last episode'}.",
+        why="The line was edited, cut or put elsewhere: its digest is not the one in the manifest "
+        f"of {folder}.",
+        hint=f"Write it again with `tutorsim replay {folder}`, into a new folder.",
+    )
+
+
+def _check_retest(run: Path, folder: Path) -> str | None:
+    """Hold the retest beside a log against that of the recording; as `check_tied`.
+
+    The recording's may have grown since the log was written.
+    """
+    path, found = run / RETEST_HEAD_FILE, read_retest(run)
+    if found is None:
+        return None
+    manifest = read_retest_manifest(retest_folder(folder))
+    if manifest is None or found.head.retest_sha256 != manifest.retest_sha256:
+        which = "has none" if manifest is None else "has another one"
+        return f"{path} is not tied to the retest of its recording: {folder} {which}."
+    _check_head(path, found.head, retest_head(manifest), folder)
+    return None
+
+
+def _check_head(path: Path, found: BaseModel, expected: BaseModel, folder: Path) -> None:
+    stated, computed = (one.model_dump(mode="json") for one in (found, expected))
+    for name, value in computed.items():
+        if stated.get(name) != value:
+            raise LogError(
+                f"{path} is not what its recording gives: {name}.",
+                why=_log_difference(name, stated.get(name), value, folder),
+                hint=f"Write it again with `tutorsim replay {folder}`, into a new folder; "
+                "`tutorsim verify` says whether the recording still gives its bytes.",
+            )
+
+
+def _expected(folder: Path) -> RunRecord | None:
+    """The head of the log that a recording gives; `None` where its study cannot be read."""
+    manifest = read_manifest(folder)
+    try:
+        loaded = load_recorded_study(folder)
+    except TutorsimError:
+        return None
+    recorded = loaded.with_digest(manifest.study_digest)
+    return None if recorded is None else run_record(recorded, manifest)
+
+
+def _log_difference(name: str, stated: object, computed: object, folder: Path) -> str:
+    if isinstance(stated, dict) and isinstance(computed, dict):
+        names = sorted(stated.keys() | computed.keys())
+        field = next(field for field in names if stated.get(field) != computed.get(field))
+        return _log_difference(f"{name}.{field}", stated.get(field), computed.get(field), folder)
+    return f"{name}: the log says {stated!r}, the recording in {folder} {computed!r}."
+
+
+# --- Usual length --------------------------------------------------------------------------------
+
+
+class UsualLength(NamedTuple):
+    """The length of the episodes of a recording."""
+
+    share: float
+    """0 where every episode took its shortest path, 1 where each took its longest."""
+    recording: str
+    """Its study, and what answered."""
+
+
+def usual_length(system: System) -> UsualLength | None:
+    """The length of a system's bundled episodes; `None` where it has none that can be read."""
+    folder = bundled_recording(system.demo) if system.demo else None
+    try:
+        return None if folder is None else length_of(folder)
+    except TutorsimError:
+        return None  # a plan needs no recording
+
+
+def length_of(folder: Path) -> UsualLength | None:
+    """The length of a recording's episodes; `None` where only one length is possible.
+
+    Raises:
+        RecordingError, StudyError: If the recording cannot be read.
+    """
+    manifest = read_manifest(folder)
+    loaded = load_recorded_study(folder)
+    calls = sum_of([loaded.call_range(spec) for spec in loaded.grid()])
+    if calls.most <= calls.least:
+        return None
+    made = sum(entry.calls for entry in manifest.episodes)
+    share = (made - calls.least) / (calls.most - calls.least)
+    stated = manifest.provenance
+    return UsualLength(
+        min(1.0, max(0.0, share)), f"{manifest.study_name} ({stated.kind}: {stated.name})"
+    )

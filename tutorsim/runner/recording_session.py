@@ -1,8 +1,4 @@
-"""What a recording's folder holds when a command begins: nothing, a part, or a whole recording.
-
-A session file stands in the folder while a recording is being made or taken up again. Without
-it a folder with a manifest is a finished recording, every file of which must be as it was.
-"""
+"""What a folder holds when a command begins to record: nothing, a part, or a whole recording."""
 
 import hashlib
 import json
@@ -12,7 +8,7 @@ from contextlib import suppress
 from dataclasses import dataclass
 from itertools import chain
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, ClassVar
+from typing import TYPE_CHECKING, Any, ClassVar, Final
 
 from pydantic import ValidationError
 
@@ -22,11 +18,14 @@ from tutorsim.catalog.wordings_kept_with_recording import (
     Wordings,
     read_wordings,
 )
-from tutorsim.errors import RecordingError
-from tutorsim.records import Provenance
+from tutorsim.errors import FolderError, RecordingError
+from tutorsim.kernel.load import STUDY_FILE, write_study
+from tutorsim.kernel.system import LoadedStudy
+from tutorsim.records import RUN_FILE, TIMINGS_FILE, Provenance
 from tutorsim.replay import (
     MANIFEST_FILE,
     SESSION_FILE,
+    VERDICTS_FILE,
     Manifest,
     Witness,
     check_recordable,
@@ -35,26 +34,16 @@ from tutorsim.replay import (
     read_manifest,
     write_atomic,
 )
-from tutorsim.replay.manifest import Digests
-from tutorsim.replay.provenance import relay_name, today
-from tutorsim.replay.recorded_call import cassette_name
-from tutorsim.replay.retest_folder import RetestManifest
-from tutorsim.runner.manifest_check import check_verdicts
-from tutorsim.systems import LoadedStudy, write_study
+from tutorsim.replay.cassette_file import cassette_files
+from tutorsim.replay.manifest import Digests, RetestManifest, relay_name, today
+from tutorsim.replay.recorded_call import cassette_name, is_episode_id
+from tutorsim.runner.open_recording import check_verdicts
 
-if TYPE_CHECKING:  # a replay judges nothing
+if TYPE_CHECKING:
     from tutorsim.sandbox import Sandbox
 
-__all__ = [
-    "BaseSession",
-    "Session",
-    "as_begun",
-    "check_as_recorded",
-    "check_tasks",
-    "days_and_packages",
-    "keep_study",
-    "open_session",
-]
+
+# --- Recording session ---------------------------------------------------------------------------
 
 RETRIED = "retry_errors"
 STUDY_DRAFT = ".study.tmp"
@@ -320,3 +309,66 @@ def keep_study(loaded: LoadedStudy, folder: Path) -> None:
         raise folder_error(folder / "study.toml", error) from error
     finally:
         shutil.rmtree(draft, ignore_errors=True)
+
+
+# --- Folder checks -------------------------------------------------------------------------------
+
+_JOURNAL: Final = ".journal.jsonl"
+_OURS: Final = (
+    STUDY_FILE,
+    WORDINGS_FILE,
+    VERDICTS_FILE,
+    MANIFEST_FILE,
+    SESSION_FILE,
+)
+
+
+def is_begun(folder: Path) -> bool:
+    """Whether a folder holds a recording, finished or not."""
+    return (folder / MANIFEST_FILE).exists() or (folder / SESSION_FILE).exists()
+
+
+def check_folders(cassette_dir: Path, log_dir: Path, *, anew: bool) -> None:
+    """Refuse folders in which a recording would overwrite or pay for what it should not.
+
+    Args:
+        cassette_dir: Where the recording is made or gone on with.
+        log_dir: The run folder, whose log is of this study if it has one.
+        anew: The user wants to pay again for a study whose whole log is there.
+
+    Raises:
+        FolderError: If a file of ours would be written over one that is not, or a whole log
+            stands beside an empty folder.
+    """
+    if is_begun(cassette_dir):
+        return
+    foreign = sorted(_named_like_ours(cassette_dir))
+    if foreign:
+        raise FolderError(
+            f"{cassette_dir} holds {foreign[0]}, and no recording was begun there.",
+            why="The recording has a file of that name, and would be written over yours.",
+            hint="Choose a --cassette-dir of its own, or move the file away.",
+        )
+    if (log_dir / TIMINGS_FILE).exists() and not (log_dir / RUN_FILE).exists():
+        raise FolderError(
+            f"{log_dir} holds {TIMINGS_FILE}, and no log.",
+            why="The log has a file of that name, and would be written over yours.",
+            hint="Choose another --log-dir, or move the file away.",
+        )
+    if (log_dir / RUN_FILE).exists() and not anew:
+        raise FolderError(
+            f"{log_dir} holds the whole log of this study, and {cassette_dir} no recording.",
+            why="Every call would be paid for again.",
+            hint="Give the folder of its recording with --cassette-dir, or add --anew to record "
+            "it once more.",
+        )
+
+
+def _named_like_ours(folder: Path) -> Iterator[str]:
+    names = [path.name for path in folder.iterdir()] if folder.is_dir() else []
+    cassettes = {f"{episode}.json" for episode, form in cassette_files(names) if form == "text"}
+    for name in names:
+        is_journal = name.endswith(_JOURNAL) and is_episode_id(name.removesuffix(_JOURNAL))
+        is_tasks = name.startswith("tasks.") and name.endswith(".jsonl")
+        if name in _OURS or name in cassettes or is_journal or is_tasks:
+            yield name

@@ -6,9 +6,6 @@ from typing import Final, Literal, get_args
 from tutorsim.errors import UsageError
 from tutorsim.sandbox.inner.layers import LAYERS, Layer
 
-__all__ = ["LAYERS", "LEVELS", "LONGEST_MESSAGE", "SETTINGS", "Layer", "Level", "Limits",
-           "Setting", "level_of", "wanted_layers"]  # fmt: skip
-
 Level = Literal["strong", "no-namespaces", "filter-only", "unsafe"]
 """How much holds a program in, the strongest first."""
 

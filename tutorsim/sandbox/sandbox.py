@@ -1,35 +1,238 @@
-"""The sandbox as the rest of the project sees it: open it, ask for verdicts, close it."""
+"""The sandbox as the rest of the project sees it: open it, ask for verdicts, close it.
+
+    with Sandbox(level="auto") as sandbox:
+        result = sandbox.judge(run)  # a `CodeRun`: the student's message and the task's tests
+
+What came back of a program is read into a verdict in the record's closed words here.
+"""
 
 import json
 import os
 import platform
 import queue
+import signal
 import sys
 import threading
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from contextlib import suppress
+from dataclasses import dataclass
+from pathlib import Path, PurePosixPath
 from types import TracebackType
 from typing import Any, Final, TypeVar
 
 from tutorsim.errors import SandboxError, SandboxUnavailable, UsageError
-from tutorsim.mechanisms.flow import CodeResult, CodeRun
+from tutorsim.kernel.flow import CodeResult, CodeRun
 from tutorsim.records import VerdictRecord
-from tutorsim.sandbox.available_memory import memory_ceiling
 from tutorsim.sandbox.inner.largest_program import CODE_CAP
+from tutorsim.sandbox.inner.layers import Layer
 from tutorsim.sandbox.protection_levels import (
     LEVELS,
     SETTINGS,
-    Layer,
     Level,
     Limits,
     Setting,
     level_of,
     wanted_layers,
 )
-from tutorsim.sandbox.verdict_reading import Usage, read_aftermath
-from tutorsim.sandbox.zygote_process import Broken, Job, Zygote
+from tutorsim.sandbox.zygote_process import Aftermath, Broken, Job, Zygote
 
-__all__ = ["RULES_VERSION", "Sandbox"]
+# --- Available memory ----------------------------------------------------------------------------
+
+_ROUND = 1 << 20
+
+
+def memory_ceiling(root: Path = Path("/")) -> int | None:
+    """Bytes of memory of this machine or container, whichever is less, in whole MiB.
+
+    Read from the control groups of both versions, each with all groups above it, as the kernel
+    holds a process to all of them. `None` where nothing is known.
+
+    Args:
+        root: Where `proc` and `sys` are mounted.
+    """
+    known = [*_group_limits(root), *_machine()]
+    return min(known) // _ROUND * _ROUND if known else None
+
+
+def _machine() -> Iterator[int]:
+    with suppress(OSError, ValueError, AttributeError):
+        yield os.sysconf("SC_PHYS_PAGES") * os.sysconf("SC_PAGE_SIZE")
+
+
+def _group_limits(root: Path) -> Iterator[int]:
+    try:
+        lines = (root / "proc/self/cgroup").read_text(encoding="utf-8").splitlines()
+    except (OSError, UnicodeDecodeError):
+        return
+    mounted = root / "sys/fs/cgroup"
+    for line in lines:
+        number, controllers, group = line.split(":", 2)
+        if number == "0" and not controllers:
+            yield from _upwards(mounted, group, "memory.max")
+        elif "memory" in controllers.split(","):
+            yield from _upwards(mounted / "memory", group, "memory.limit_in_bytes")
+
+
+def _upwards(mounted: Path, group: str, name: str) -> Iterator[int]:
+    """Limits of a group and of those above it; in a container the group may not be in sight."""
+    path = PurePosixPath(group.lstrip("/"))
+    for place in (path, *path.parents):
+        with suppress(OSError, ValueError):
+            # `max` is no number: no limit.
+            yield int((mounted / place / name).read_text(encoding="ascii"))
+
+
+# --- Verdict reading -----------------------------------------------------------------------------
+
+_HALF = 0.5
+_SHARE_OF_MEMORY: Final = 1 / 8
+"""Of the limit: what a killed program must hold to be the reason for which it was killed. An
+honest program of these tasks holds a few megabytes."""
+_DECIDED: Final = frozenset({"pass", "fail", "error"})
+_GONE: Final = "gone"
+
+
+@dataclass(frozen=True)
+class Usage:
+    """What a program used, and what it said. It depends on the machine: never in a record."""
+
+    cpu: float
+    """Seconds of CPU time."""
+    wall: float
+    """Seconds from fork to end."""
+    memory: int
+    """Largest resident set, bytes; the interpreter's own included."""
+    calls: int
+    """Calls of the entry point."""
+    written: int
+    """Bytes written to standard output and error."""
+    output: str
+    """The first 64 KiB of them, bytes that are no UTF-8 as escapes."""
+    detail: str
+    """The first 500 characters of the exception's text; empty where there was none."""
+
+
+def read_aftermath(
+    aftermath: Aftermath, *, limits: Limits, baseline: int, unsafe: bool, may_kill_itself: bool
+) -> tuple[CodeResult, Usage]:
+    """The verdict on a program, and what it used.
+
+    Args:
+        aftermath: What came back.
+        limits: What it might use.
+        baseline: Resident bytes of the interpreter before any program.
+        unsafe: Whether it ran on the user's word.
+        may_kill_itself: Whether nothing keeps a program from sending itself SIGKILL.
+
+    Raises:
+        Broken: If the sandbox failed; the program is not to blame.
+    """
+    found = _found(aftermath)
+    verdict = aftermath.said("verdict") or {}
+    usage = _usage(aftermath, verdict)
+    outcome, reason = _decide(aftermath, found, verdict, limits)
+    if outcome == _GONE:
+        much = baseline + _SHARE_OF_MEMORY * limits.memory
+        outcome, reason = _gone(aftermath.ends, may_kill_itself, much)
+    record = VerdictRecord(
+        outcome=outcome,
+        reason=reason,
+        # Memory that was asked for and refused, or taken away, is at the limit and not resident.
+        near_limit=_near(usage, limits, baseline) or reason.startswith("memory limit"),
+        unsafe=unsafe,
+    )
+    return CodeResult(found["code"], record), usage
+
+
+def _found(aftermath: Aftermath) -> dict[str, Any]:
+    found = aftermath.said("found") or {"code": None, "reason": ""}
+    if not isinstance(found["code"], str | None) or not isinstance(found["reason"], str):
+        raise Broken("the program found is no text")
+    return found
+
+
+def _decide(
+    aftermath: Aftermath, found: dict[str, Any], verdict: dict[str, Any], limits: Limits
+) -> tuple[str, str]:
+    """Limits first, then the judge's word; `_GONE` where only the end can tell."""
+    ends = aftermath.ends
+    if ends["killed"] == "owner":
+        raise Broken("the run was given up")
+    if ends["killed"] == "cpu" or ends["cpu"] >= limits.cpu:
+        return "timeout", "cpu limit"
+    if ends["killed"] == "wall":
+        return "timeout", "wall limit"
+    if ends["killed"] == "tests":
+        return "timeout", "cpu limit in the tests"
+    if aftermath.written > limits.output:
+        return "error", "output limit"
+    if verdict and verdict["outcome"] in _DECIDED:
+        return verdict["outcome"], verdict["reason"]
+    if found["reason"]:
+        return "no_code", found["reason"]
+    return _GONE, ""
+
+
+def _gone(ends: dict[str, Any], may_kill_itself: bool, much: float) -> tuple[str, str]:
+    """The program ended, or closed its socket, before its verdict.
+
+    Args:
+        ends: How the processes ended.
+        may_kill_itself: Whether nothing keeps a program from sending itself SIGKILL.
+        much: Resident bytes from which on a process was killed for its memory: no limit of ours
+            does that, but the kernel does in a container that is smaller than the limits.
+    """
+    status = ends["worker"]
+    if ends["judge"] == -signal.SIGXCPU:
+        return "timeout", "cpu limit in the tests"
+    if ends["judge"] == -signal.SIGKILL and ends["judge_rss"] > much:
+        return "error", "memory limit in the tests"
+    if ends["judge"] < 0 or ends["judge"] == 1:
+        raise Broken(f"the judge ended with status {ends['judge']}")
+    if ends["killed"] == "left":
+        return "error", "protocol: connection closed"
+    if status == -signal.SIGXCPU:
+        return "timeout", "cpu limit"
+    if status == -signal.SIGKILL and ends["rss"] > much:
+        return "error", "memory limit"
+    if status == -signal.SIGKILL and not may_kill_itself:
+        raise Broken("the program was killed from outside")
+    if status < 0:
+        return "error", f"killed by {_signal_name(-status)}"
+    return "error", "early exit"
+
+
+def _signal_name(number: int) -> str:
+    try:
+        return signal.Signals(number).name
+    except ValueError:
+        return f"signal {number}"
+
+
+def _usage(aftermath: Aftermath, verdict: dict[str, Any]) -> Usage:
+    ends = aftermath.ends
+    return Usage(
+        cpu=ends["cpu"],
+        wall=ends["wall"],
+        memory=ends["rss"],
+        calls=aftermath.said("calls") or 0,
+        written=aftermath.written,
+        output=aftermath.output.decode("utf-8", "backslashreplace"),
+        detail=verdict.get("detail") or "",
+    )
+
+
+def _near(usage: Usage, limits: Limits, baseline: int) -> bool:
+    """Whether a limit was more than half used up."""
+    return (
+        usage.cpu > _HALF * limits.cpu
+        or usage.wall > _HALF * limits.wall
+        or usage.memory - baseline > _HALF * limits.memory
+        or usage.written > _HALF * limits.output
+    )
+
+
+# --- Sandbox -------------------------------------------------------------------------------------
 
 RULES_VERSION: Final = 3
 """Raised whenever the same program could get another verdict, reason or extracted code."""

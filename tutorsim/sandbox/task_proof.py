@@ -13,8 +13,6 @@ from tutorsim.errors import TaskFileError
 from tutorsim.sandbox.sandbox import Sandbox
 from tutorsim.tasks import CodeTask, Task
 
-__all__ = ["TaskProblem", "prove_tasks", "require_provable"]
-
 _PROVEN_FILE: Final = "proven-tasks.txt"
 _NAMED: Final = 5
 """Problems that an error names; it counts the others."""

@@ -12,9 +12,8 @@ from pathlib import Path
 from typing import Any
 
 from tutorsim.sandbox.inner.frames import TASK_CAP, Closed, Frames, Malformed, write_frame
-from tutorsim.sandbox.protection_levels import Layer, Limits
-
-__all__ = ["Aftermath", "Broken", "Job", "Zygote"]
+from tutorsim.sandbox.inner.layers import Layer
+from tutorsim.sandbox.protection_levels import Limits
 
 _BOOT = (
     "import sys; sys.path.append({!r}); from inner.preload import preload; preload(); "

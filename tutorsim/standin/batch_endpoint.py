@@ -16,11 +16,9 @@ from urllib.parse import parse_qs, urlsplit
 
 import orjson
 
-from tutorsim.model.batch_call_ids import call_digest
+from tutorsim.model.batch import call_digest
 from tutorsim.standin.faults_on_demand import Faults
 from tutorsim.standin.http_response import Problem, Response, error_value
-
-__all__ = ["BATCHES_PATH", "LARGEST_BATCH", "Batches", "entry_error"]
 
 BATCHES_PATH: Final = "/v1/messages/batches"
 LARGEST_BATCH: Final = 256_000_000

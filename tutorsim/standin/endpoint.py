@@ -12,9 +12,9 @@ from typing import Any, Final, NamedTuple
 
 import orjson
 
+from tutorsim.kernel.scripted_mind import Chance
 from tutorsim.model import CALL_HEADER
-from tutorsim.model.batch_call_ids import call_digest
-from tutorsim.scripted_mind import Chance
+from tutorsim.model.batch import call_digest
 from tutorsim.standin.batch_endpoint import BATCHES_PATH, Batches, entry_error
 from tutorsim.standin.faults_on_demand import (
     BATCH_FAULTS,
@@ -26,8 +26,6 @@ from tutorsim.standin.faults_on_demand import (
 )
 from tutorsim.standin.http_response import Problem, Response, error_response
 from tutorsim.standin.mind import Thought, read_request, think, tokens
-
-__all__ = ["STANDIN_VERSION", "Endpoint"]
 
 STANDIN_VERSION: Final = "2"
 """Changes whenever the same request would get another reply than before."""

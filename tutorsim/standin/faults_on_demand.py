@@ -31,19 +31,7 @@ from dataclasses import dataclass
 from typing import Literal, get_args
 
 from tutorsim.errors import UsageError
-from tutorsim.scripted_mind import Chance
-
-__all__ = [
-    "BATCH_FAULTS",
-    "ENTRY_FAULTS",
-    "FAULT_KINDS",
-    "REPLY_FAULTS",
-    "REQUEST_FAULTS",
-    "Fault",
-    "FaultKind",
-    "Faults",
-    "parse_fault",
-]
+from tutorsim.kernel.scripted_mind import Chance
 
 RequestFault = Literal["429", "529", "500", "slow", "drop", "cut", "garbage"]
 ReplyFault = Literal["refusal", "truncated"]

@@ -5,8 +5,6 @@ from dataclasses import dataclass
 
 import orjson
 
-__all__ = ["Problem", "Response", "error_response", "error_value"]
-
 _ERROR_TYPES: Mapping[int, str] = {
     400: "invalid_request_error",
     404: "not_found_error",

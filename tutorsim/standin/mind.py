@@ -4,10 +4,8 @@ from collections.abc import Mapping
 from functools import cache
 from typing import Any, NamedTuple
 
-from tutorsim.scripted_mind import Asking, Chance, Recogniser
+from tutorsim.kernel.scripted_mind import Asking, Chance, Recogniser
 from tutorsim.system_registry import DEFAULT_SYSTEM, load, system_names
-
-__all__ = ["Thought", "forget_minds", "read_request", "think", "tokens"]
 
 
 class Thought(NamedTuple):

@@ -20,7 +20,6 @@ from tutorsim.standin.http_response import Response, error_response
 if TYPE_CHECKING:
     from uvicorn.server import ServerState
 
-__all__ = ["StandIn", "serve"]
 
 LARGEST_BODY: Final = 32 * 1024 * 1024
 """The API's own limit for a message."""

@@ -1,6 +1,6 @@
 """Tasks, and readers for the two published task files."""
 
-from tutorsim.tasks.published_task_files import (
+from tutorsim.tasks.files import (
     FORMATS,
     builtin,
     load_tasks,

@@ -14,16 +14,6 @@ from typing import Final, NamedTuple
 
 from tutorsim.vocabularies import AnswerKind, Scoring
 
-__all__ = [
-    "LETTERS",
-    "AnswerScore",
-    "chosen_letter",
-    "exact_match",
-    "named_choices",
-    "score_answer",
-    "token_f1",
-]
-
 LETTERS: Final = "ABCDEFGHIJ"
 """Letters of options, in order."""
 

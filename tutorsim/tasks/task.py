@@ -11,18 +11,6 @@ from typing import Any, NamedTuple, Protocol
 from tutorsim.errors import FolderError, TaskFileError
 from tutorsim.vocabularies import Benchmark
 
-__all__ = [
-    "CODE_FIELDS",
-    "DISTRACTORS",
-    "CodeTask",
-    "ScienceTask",
-    "Task",
-    "TaskFormat",
-    "dump_tasks",
-    "safe_id",
-    "tasks_digest",
-]
-
 CODE_FIELDS = ("task_id", "prompt", "entry_point", "canonical_solution", "test")
 DISTRACTORS = ("distractor1", "distractor2", "distractor3")
 

@@ -6,8 +6,6 @@ from pydantic import BaseModel, ConfigDict
 
 from tutorsim.vocabularies import BallotFormat, Protocol
 
-__all__ = ["Choice", "RichBallot", "cast_as", "masses_of", "resolve"]
-
 
 class RichBallot(BaseModel):
     """One ballot that holds a ballot of every protocol, each consistent with the others."""

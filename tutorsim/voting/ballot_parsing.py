@@ -22,9 +22,6 @@ from itertools import pairwise
 from tutorsim.vocabularies import CUMULATIVE_BUDGET, TOP_SCORE, BallotFormat, Reading
 from tutorsim.voting.ballot_masses import Choice, RichBallot
 
-__all__ = ["RULES", "FormatRule", "read_ballot", "repair_ballot"]
-
-
 _POINTS = re.compile(r"([A-Z])=([0-9]{1,9})")
 _SCORE = re.compile(r"[A-Z]: [0-9]{1,9}")
 _BLANKS = re.compile(r"[ \t]+")

@@ -8,8 +8,6 @@ from pydantic import BaseModel, ConfigDict
 from tutorsim.vocabularies import DecidedBy
 from tutorsim.voting.tally import first_in_order, leaders, tally
 
-__all__ = ["Decision", "Step", "decide"]
-
 
 class Step(BaseModel):
     """One step towards a winner."""

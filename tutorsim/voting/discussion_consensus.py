@@ -10,20 +10,6 @@ from collections.abc import Sequence
 from fractions import Fraction
 from typing import Final, Literal, NamedTuple, get_args
 
-__all__ = [
-    "CONSENSUS_RULES",
-    "MAJORITIES",
-    "Agreement",
-    "AgreementReading",
-    "ConsensusRule",
-    "Majority",
-    "Support",
-    "agreed",
-    "newest_proposal",
-    "read_agreement",
-    "support",
-]
-
 Agreement = Literal["agree", "disagree", "unclear", "none"]
 """What a message says of the current solution.
 

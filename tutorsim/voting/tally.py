@@ -2,8 +2,6 @@
 
 from collections.abc import Iterable, Mapping, Sequence
 
-__all__ = ["first_in_order", "leaders", "tally"]
-
 
 def tally(masses: Iterable[Mapping[str, int]], candidates: Sequence[str]) -> dict[str, int]:
     """Sum the mass of each candidate over ballots.

@@ -14,11 +14,12 @@ from typing import Final, NamedTuple
 import polars as pl
 
 from tutorsim.analysis.ballots.recount_source import Source
-from tutorsim.analysis.charts.number_words import counted, listed
+from tutorsim.analysis.pages.cells import bounds_of, estimate, part_of, plain, present
 from tutorsim.analysis.pages.declared import Row, table
+from tutorsim.analysis.pages.document import Answer, Document, Section
+from tutorsim.analysis.pages.words import counted, listed
 from tutorsim.analysis.recount import recount
 from tutorsim.analysis.recount.result_models import ElectorateRow, RecountResult
-from tutorsim.analysis.report.document import Answer, Document, Section
 from tutorsim.analysis.statistics.intervals_and_tests import (
     Estimate,
     NotEstimable,
@@ -26,7 +27,6 @@ from tutorsim.analysis.statistics.intervals_and_tests import (
 )
 from tutorsim.analysis.systems.debate.trace import chosen, dialogue
 from tutorsim.analysis.systems.system_view import SystemRun, framed
-from tutorsim.analysis.views.cells import bounds_of, estimate, part_of, plain, present
 from tutorsim.records import BallotRecord
 from tutorsim.records.debate import CouncilVote, DebateRecord
 from tutorsim.vocabularies import CUMULATIVE_BUDGET

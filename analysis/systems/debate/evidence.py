@@ -4,10 +4,12 @@ from collections.abc import Callable, Iterable, Iterator, Sequence
 from functools import cached_property, wraps
 from typing import Final
 
-from tutorsim.analysis.charts.number_words import counted, listed
-from tutorsim.analysis.metrics.text_embeddings import Embedding
+from tutorsim.analysis.metrics.text_similarity import Embedding
+from tutorsim.analysis.pages.cells import Written
+from tutorsim.analysis.pages.cells import number as written_number
 from tutorsim.analysis.pages.declared import Row
 from tutorsim.analysis.pages.printed import Printed, printed
+from tutorsim.analysis.pages.words import counted, listed
 from tutorsim.analysis.statistics.intervals_and_tests import Estimate, NotEstimable
 from tutorsim.analysis.systems.debate.recounted import (
     RULES,
@@ -26,8 +28,6 @@ from tutorsim.analysis.systems.debate.scores import (
     cells,
     rounds_slopes,
 )
-from tutorsim.analysis.views.cells import Written
-from tutorsim.analysis.views.cells import number as written_number
 from tutorsim.records.debate import DebateRecord, DebateSetup
 from tutorsim.vocabularies import PROTOCOLS
 

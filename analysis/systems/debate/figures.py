@@ -6,11 +6,18 @@ from typing import Final
 import altair as alt
 import polars as pl
 
-from tutorsim.analysis.charts.figure import Drawing, inline, unchecked
-from tutorsim.analysis.charts.forms import NAMES, tips
-from tutorsim.analysis.charts.number_words import counted, listed
-from tutorsim.analysis.charts.style import ACCENT, INK, shades
+from tutorsim.analysis.charts.figure import (
+    ACCENT,
+    INK,
+    NAMES,
+    Drawing,
+    inline,
+    shades,
+    tips,
+    unchecked,
+)
 from tutorsim.analysis.pages.declared import Row, figure
+from tutorsim.analysis.pages.words import counted, listed
 from tutorsim.analysis.statistics.intervals_and_tests import Estimate
 from tutorsim.analysis.systems.debate.evidence import Evidence
 from tutorsim.analysis.systems.debate.recounted import ProtocolRow, family

@@ -4,11 +4,11 @@ from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from statistics import mean
 from typing import Any, Final, NamedTuple
 
-from tutorsim.analysis.charts.number_words import counted, listed
-from tutorsim.analysis.metrics.proposal_similarity import text_similarities
-from tutorsim.analysis.metrics.text_embeddings import embedded_similarities
+from tutorsim.analysis.metrics.text_similarity import embedded_similarities, text_similarities
+from tutorsim.analysis.pages.cells import Table, Written, estimate
 from tutorsim.analysis.pages.declared import Row, table
-from tutorsim.analysis.report.document import Answer, Document, Section, Table
+from tutorsim.analysis.pages.document import Answer, Document, Section
+from tutorsim.analysis.pages.words import counted, listed
 from tutorsim.analysis.statistics.intervals_and_tests import NotEstimable
 from tutorsim.analysis.systems.debate.council import council_document, is_council
 from tutorsim.analysis.systems.debate.evidence import (
@@ -46,7 +46,6 @@ from tutorsim.analysis.systems.debate.scores import (
 from tutorsim.analysis.systems.debate.trace import chosen, dialogue
 from tutorsim.analysis.systems.noise_floor import noise_section
 from tutorsim.analysis.systems.system_view import SystemRun, framed
-from tutorsim.analysis.views.cells import Written, estimate
 from tutorsim.records.debate import DebateRecord
 
 # --- Scores -----------------------------------------------------------------------------------

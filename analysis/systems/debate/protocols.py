@@ -5,8 +5,10 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import replace
 from typing import Any, Final, NamedTuple
 
+from tutorsim.analysis.pages.cells import Written, bounds, p_value
+from tutorsim.analysis.pages.cells import number as signed
 from tutorsim.analysis.pages.declared import DeclaredTable, Row, table
-from tutorsim.analysis.report.document import Document, Section
+from tutorsim.analysis.pages.document import Document, Section
 from tutorsim.analysis.statistics.intervals_and_tests import Bounds, Estimate, PermutationTest
 from tutorsim.analysis.systems.debate.council import council_recount, is_council
 from tutorsim.analysis.systems.debate.evidence import (
@@ -35,10 +37,8 @@ from tutorsim.analysis.systems.debate.recounted import (
 from tutorsim.analysis.systems.debate.scores import (
     grouped,
 )
+from tutorsim.analysis.systems.panel.contrasts import chance_words
 from tutorsim.analysis.systems.system_view import SystemRun, framed
-from tutorsim.analysis.views.cells import Written, bounds, p_value
-from tutorsim.analysis.views.cells import number as signed
-from tutorsim.analysis.views.condition_contrasts import chance_words
 from tutorsim.errors import UsageError
 from tutorsim.records.debate import DebateRecord
 from tutorsim.vocabularies import PROTOCOLS, SCORINGS, Scoring

@@ -13,7 +13,7 @@ from itertools import combinations
 from statistics import mean
 from typing import Final, Literal, NamedTuple, get_args
 
-from tutorsim.analysis.ballots.turn_profiles import Profile
+from tutorsim.analysis.ballots.vote_arrays import Profile
 from tutorsim.analysis.identify import Identifier
 from tutorsim.analysis.statistics.intervals_and_tests import (
     Estimate,

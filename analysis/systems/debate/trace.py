@@ -2,8 +2,8 @@
 
 from collections.abc import Iterator, Mapping, Sequence
 
-from tutorsim.analysis.report.episode_dialogue import Dialogue
-from tutorsim.analysis.report.episode_dialogue import Message as Said
+from tutorsim.analysis.pages.document import Dialogue
+from tutorsim.analysis.pages.document import Message as Said
 from tutorsim.analysis.systems.system_view import SystemRun
 from tutorsim.records import BallotRecord
 from tutorsim.records.debate import DebateRecord, DebateTurn, Message

@@ -5,13 +5,9 @@ from collections.abc import Sequence
 import altair as alt
 import polars as pl
 
-from tutorsim.analysis.charts.figure import Drawing, Figure, absent, inline, unchecked
-from tutorsim.analysis.charts.style import ACCENT, INK
-from tutorsim.analysis.systems.group.lesson_tables import acts_of
-from tutorsim.analysis.systems.group.talk_measures import WINDOW, rolling_task_share
+from tutorsim.analysis.charts.figure import ACCENT, INK, Drawing, Figure, absent, inline, unchecked
+from tutorsim.analysis.systems.group.lesson_tables import WINDOW, acts_of, rolling_task_share
 from tutorsim.records.group import LessonRecord
-
-__all__ = ["balance_figure", "threshold_figure"]
 
 _PERCENT = alt.Axis(format=".0%")
 _SHARE = alt.Scale(domain=[0, 1])

@@ -8,8 +8,9 @@ from typing import Any, Final
 
 import polars as pl
 
-from tutorsim.analysis.charts.number_words import counted
-from tutorsim.analysis.report.document import Answer, Table
+from tutorsim.analysis.pages.cells import Table, p_value
+from tutorsim.analysis.pages.document import Answer
+from tutorsim.analysis.pages.words import counted
 from tutorsim.analysis.statistics.intervals_and_tests import (
     ALPHA,
     NotEstimable,
@@ -19,10 +20,7 @@ from tutorsim.analysis.statistics.intervals_and_tests import (
     share_over_tasks,
 )
 from tutorsim.analysis.systems.group.published_figures import printed
-from tutorsim.analysis.views.cells import p_value
 from tutorsim.records.group import DuelRecord
-
-__all__ = ["duels_answer", "duels_table", "hits_table", "quality_table"]
 
 Duels = Sequence[DuelRecord]
 SYSTEMS: Final = ("self_select", "next_speaker")

@@ -1,11 +1,13 @@
-"""Tables of lessons and duels: episodes, events, thoughts, codes, duels, ratings."""
+"""Tables of lessons and duels for other programs, and the messages that people can rate."""
 
 from collections.abc import Iterator, Mapping
 from typing import Any, Final
 
 import polars as pl
 
+from tutorsim.analysis.ratings.items import Block, Passage, Place
 from tutorsim.analysis.runs.exported_tables import SHARED_TABLES, Table, table_of
+from tutorsim.analysis.systems.system_view import SystemRun
 from tutorsim.records.group import (
     CycleRecord,
     DuelRecord,
@@ -16,7 +18,7 @@ from tutorsim.records.group import (
     ThoughtRecord,
 )
 
-__all__ = ["BIDS", "SCORES", "TABLES"]
+# --- Exported tables -----------------------------------------------------------------------------
 
 Cells = Mapping[str, Any]
 SCORES: Final = (
@@ -239,3 +241,35 @@ TABLES: Final[dict[str, Table]] = {
 a recount of the selection needs. Thoughts of a duel's warm-up, which were never scored, are left
 out.
 """
+
+
+# --- Rateable messages ---------------------------------------------------------------------------
+
+
+def lesson_passages(run: SystemRun) -> Iterator[Passage]:
+    """Messages of agents, from the learner's first message on.
+
+    Lessons with a person are left out unless the run may be quoted with that person's words.
+    """
+    for record in run.episodes:
+        if not isinstance(record, LessonRecord) or record.status != "complete":
+            continue
+        if record.variant != "person" or run.with_messages:
+            yield from _of_lesson(record)
+
+
+def _of_lesson(record: LessonRecord) -> Iterator[Passage]:
+    said, heard = [Block("Task", record.problem)], False
+    for event in record.events:
+        if event.kind != "message" or event.who is None:
+            continue
+        if event.who == "learner":
+            said.append(Block("Student", event.text))
+            heard = True
+            continue
+        if heard:
+            reply = Block("The tutor's reply to rate", event.text)
+            task = f"{record.benchmark}.{record.task_id}"
+            place = Place(record.episode_id, event.number, event.who, record.condition, task)
+            yield Passage((*said, reply), place)
+        said.append(Block("Tutor", event.text))

@@ -6,16 +6,15 @@ from typing import Any, Final
 
 import polars as pl
 
-from tutorsim.analysis.charts.number_words import counted
-from tutorsim.analysis.report.document import Answer, Document, Section, Table
-from tutorsim.analysis.report.episode_dialogue import Dialogue
+from tutorsim.analysis.pages.cells import Table, present
+from tutorsim.analysis.pages.document import Answer, Dialogue, Document, Section
+from tutorsim.analysis.pages.words import counted
 from tutorsim.analysis.systems.group import duel_tables as duel_tables
-from tutorsim.analysis.systems.group import lesson_tables as lesson_tables
+from tutorsim.analysis.systems.group import lesson_tables
 from tutorsim.analysis.systems.group.charts import balance_figure, threshold_figure
-from tutorsim.analysis.systems.group.exported_tables import TABLES
+from tutorsim.analysis.systems.group.exported_tables import TABLES, lesson_passages
 from tutorsim.analysis.systems.group.lesson_trace import episode_dialogue, without_words
-from tutorsim.analysis.systems.group.rateable_messages import lesson_passages
-from tutorsim.analysis.systems.group.recount_tables import (
+from tutorsim.analysis.systems.group.other_speakers import (
     group_settings,
     parts_of,
     recount_document,
@@ -28,10 +27,7 @@ from tutorsim.analysis.systems.group.speaker_noise_floor import (
     speaking_section,
 )
 from tutorsim.analysis.systems.system_view import SystemRun, View, framed
-from tutorsim.analysis.views.cells import present
 from tutorsim.records.group import DuelRecord, GroupRecord, LessonRecord
-
-__all__ = ["VIEW"]
 
 # --- Summary and report ---------------------------------------------------------------------------
 

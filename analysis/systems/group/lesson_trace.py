@@ -2,11 +2,9 @@
 
 from collections.abc import Iterator
 
-from tutorsim.analysis.report.episode_dialogue import Dialogue, Message
+from tutorsim.analysis.pages.document import Dialogue, Message
 from tutorsim.records.group import DuelRecord, GroupRecord, LessonRecord
 from tutorsim.systems.group.speaker_selection import reason
-
-__all__ = ["episode_dialogue", "without_words"]
 
 
 def episode_dialogue(record: GroupRecord) -> Dialogue:

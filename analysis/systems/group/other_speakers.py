@@ -1,30 +1,36 @@
-"""Who would have spoken under another rule, from the logged scores of every cycle.
+"""Who would have spoken under other settings, from the logged scores of every cycle."""
 
-The rule itself is `tutorsim.systems.group.speaker_selection`; this is its form over arrays of
-cycles, held to it by a property test. Scores are sums of tenths and results hundredths, all whole
-numbers. A float is used only to round, and where it comes near a half the definition rounds
-instead.
-"""
-
-from collections.abc import Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from fractions import Fraction
 from functools import cached_property
-from typing import Final
+from itertools import islice, product
+from typing import Any, Final, Literal, NamedTuple, get_args
 
 import numpy as np
 import numpy.typing as npt
 import polars as pl
 
+from tutorsim.analysis.pages.cells import Table
+from tutorsim.analysis.pages.document import Answer, Document, Section
+from tutorsim.analysis.pages.words import counted
+from tutorsim.analysis.systems.group.exported_tables import BIDS
+from tutorsim.analysis.systems.group.published_figures import printed
+from tutorsim.analysis.systems.system_view import SystemRun, framed
+from tutorsim.errors import UsageError
+from tutorsim.records.group import DuelRecord, LessonRecord
 from tutorsim.systems.group.speaker_selection import (
+    CRITERIA,
     EXTERNAL,
     INTERNAL,
+    SELECTIONS,
+    SILENCES,
     Rule,
     adjusted_score,
     total_score,
 )
 
-__all__ = ["NOBODY", "Cycles", "Ints", "cycles_of", "speakers"]
+# --- Other speakers ------------------------------------------------------------------------------
 
 Ints = npt.NDArray[np.int64]
 Flags = npt.NDArray[np.bool_]
@@ -243,3 +249,330 @@ def _exactly(cycles: Cycles, row: int, column: int, rule: Rule) -> int:
     tenths = cycles.scores[row, column]
     scores = {name: int(x) for name, x in zip(names, tenths, strict=True) if x}
     return adjusted_score(total_score(scores, rule), int(cycles.silent[row, column]), rule)
+
+
+# --- Other settings ------------------------------------------------------------------------------
+
+Difference = Literal["another", "nobody", "somebody"]
+"""Another agent speaks, nobody does any more, or somebody does at last."""
+DIFFERENCES = get_args(Difference)
+CHANGES = ("threshold", "lambda", "interrupt_threshold", "silence", "selection", "criteria")
+"""Keys of `--set`."""
+
+
+@dataclass(frozen=True)
+class Change:
+    """One changed setting."""
+
+    key: str
+    value: str
+
+
+_DIVERGENCES: Final[dict[str, pl.DataType]] = {
+    "episode_id": pl.String(),
+    "cycles": pl.Int64(),
+    "event": pl.Int64(),
+    "difference": pl.String(),
+    "logged": pl.String(),
+    "changed": pl.String(),
+    "coverage": pl.Float64(),
+}
+
+
+class Recounted(NamedTuple):
+    """All cycles under one rule."""
+
+    speakers: Ints
+    """C: the place of each cycle's speaker."""
+    divergences: pl.DataFrame
+    """As `divergences` gives them."""
+
+
+def recounted(cycles: Cycles, rules: Mapping[str, Rule]) -> dict[str, Recounted]:
+    """Name of a rule → all cycles under it."""
+    places = {label: speakers(cycles, rule) for label, rule in rules.items()}
+    return {label: Recounted(found, divergences(cycles, found)) for label, found in places.items()}
+
+
+def changed_rule(rule: Rule, changes: Sequence[Change]) -> Rule:
+    """The rule with settings changed.
+
+    Raises:
+        UsageError: On an unknown key, a value outside its range, or one that does nothing.
+    """
+    for change in changes:
+        rule = rule._replace(**_parsed(change))
+    for change in changes:
+        if rule.selection == "inner_thoughts" and change.key == "interrupt_threshold":
+            raise UsageError(
+                f"{change.key}={change.value} does nothing under selection=inner_thoughts.",
+                why="That rule knows no interruption, so every value would give the same.",
+                hint="Leave it out, or add --set selection=prism.",
+            )
+    return rule
+
+
+def _parsed(change: Change) -> Mapping[str, Any]:
+    key, value = change.key, change.value
+    if key in ("threshold", "interrupt_threshold"):
+        return {key: _number(change, least=1, most=5)}
+    if key == "lambda":
+        return {"weight": _number(change, least=0, most=1)}
+    if key == "criteria":
+        names = tuple(name.strip() for name in value.split("+"))
+        if set(names) <= set(CRITERIA):
+            return {"criteria": names}
+        raise _refused(change, "criteria are " + "+".join(CRITERIA))
+    known = {"silence": SILENCES, "selection": SELECTIONS}.get(key)
+    if known is None:
+        raise UsageError(
+            f"There is no setting {key!r} to recount.",
+            why="Only what turns logged scores into a speaker can be recounted.",
+            hint="Known are " + ", ".join(CHANGES) + ".",
+        )
+    if value not in known:
+        raise _refused(change, f"{key} is one of " + ", ".join(known))
+    return {key: value}
+
+
+def _number(change: Change, *, least: int, most: int) -> Fraction:
+    try:
+        number = Fraction(change.value)
+    except (ValueError, ZeroDivisionError):
+        raise _refused(change, "it is a number") from None
+    if not least <= number <= most:
+        raise _refused(change, f"it lies between {least} and {most}")
+    return number
+
+
+def _refused(change: Change, why: str) -> UsageError:
+    return UsageError(
+        f"{change.key}={change.value} cannot be recounted.",
+        why=f"The value does not fit: {why}.",
+        hint="For example --set threshold=3 or --set criteria=relevance+coherence.",
+    )
+
+
+def divergences(cycles: Cycles, changed: Ints) -> pl.DataFrame:
+    """Per lesson, the first event at which another would have spoken.
+
+    Args:
+        cycles: C cycles, those of a lesson side by side.
+        changed: C: the place of each cycle's speaker under a changed rule, as `speakers` gives it.
+
+    Returns:
+        `episode_id`, `cycles`; `event`, `difference`, and who spoke there as `logged` and
+        `changed`, all null where the speakers never differ; who spoke is null for nobody too.
+        `coverage` is the share of the lesson's cycles before that event.
+    """
+    count = len(cycles.episode)
+    starts = np.asarray(cycles.starts, dtype=np.int64)
+    lengths = np.diff(np.append(starts, count))
+    differing = np.flatnonzero(changed != cycles.chosen)
+    firsts = np.append(differing, count)[np.searchsorted(differing, starts)]
+    before = np.minimum(firsts - starts, lengths)
+    rows = np.where(before < lengths, firsts, NOBODY)
+    logged, now = (_agents(cycles, rows, places) for places in (cycles.chosen, changed))
+    return pl.DataFrame(
+        {
+            "episode_id": [cycles.episode[start] for start in cycles.starts],
+            "cycles": lengths,
+            "event": pl.Series(np.append(cycles.event, 0)[rows]).set(pl.Series(rows < 0), None),
+            "difference": list(map(_difference, rows.tolist(), logged, now)),
+            "logged": logged,
+            "changed": now,
+            "coverage": before / lengths,
+        },
+        schema=_DIVERGENCES,
+    )
+
+
+def _agents(cycles: Cycles, rows: Ints, places: Ints) -> list[str | None]:
+    """Who has the place of each row; `None` for nobody, and where there is no row."""
+    found = np.append(places, NOBODY)[rows]
+    names = cycles.agents[rows, found] if len(rows) else rows
+    return [
+        name if row >= 0 and place != NOBODY else None
+        for name, row, place in zip(names.tolist(), rows.tolist(), found.tolist(), strict=True)
+    ]
+
+
+def _difference(row: int, logged: str | None, changed: str | None) -> Difference | None:
+    if row < 0:
+        return None
+    return "somebody" if logged is None else "nobody" if changed is None else "another"
+
+
+def curve(cycles: Cycles, found: Mapping[str, Recounted]) -> pl.DataFrame:
+    """Per named rule: cycles, share with a speaker, share of each agent, first divergence.
+
+    Returns:
+        `setting`, `agent` (empty for anybody), `share` of cycles that this agent speaks in,
+        `diverged` share of lessons that ever differ, `coverage` mean share before.
+    """
+    rows = []
+    everybody = sorted({str(name) for name in cycles.agents.ravel() if name})
+    number = {name: i for i, name in enumerate(everybody)}
+    numbers = np.vectorize(lambda name: number.get(name, NOBODY), otypes=[np.int64])
+    who = numbers(cycles.agents)
+    for label, (places, lessons) in found.items():
+        spoke = np.flatnonzero(places != NOBODY)
+        said = np.bincount(who[spoke, places[spoke]], minlength=len(everybody)).tolist()
+        shared = {
+            "setting": label,
+            "cycles": len(places),
+            "diverged": lessons["event"].is_not_null().mean(),
+            "coverage": lessons["coverage"].mean(),
+        }
+        rows.append(shared | {"agent": "", "share": _share(len(spoke), places)})
+        rows += [
+            shared | {"agent": name, "share": _share(count, places)}
+            for name, count in zip(everybody, said, strict=True)
+        ]
+    schema: dict[str, pl.DataType] = {
+        "setting": pl.String(),
+        "agent": pl.String(),
+        "share": pl.Float64(),
+        "cycles": pl.Int64(),
+        "diverged": pl.Float64(),
+        "coverage": pl.Float64(),
+    }
+    return pl.DataFrame(rows, schema=schema)
+
+
+def _share(count: int, places: Ints) -> float | None:
+    return count / len(places) if len(places) else None
+
+
+# --- Recount tables ------------------------------------------------------------------------------
+
+THRESHOLDS: Final = ("2.5", "3.0", "3.5", "4.0", "4.5")
+"""Thresholds of the curve, those of the printed figures."""
+_PIECE: Final = 200
+"""Lessons that are held at a time while their thoughts are gathered."""
+_MOST_VALUES: Final = 400
+"""Combinations of changed settings that one recount answers."""
+
+
+def parts_of(run: SystemRun) -> tuple[list[LessonRecord], list[DuelRecord]]:
+    """The complete lessons and duels of a run."""
+    whole = [record for record in run.episodes if record.status == "complete"]
+    lessons = [record for record in whole if isinstance(record, LessonRecord)]
+    return lessons, [record for record in whole if isinstance(record, DuelRecord)]
+
+
+def group_settings(run: SystemRun) -> Mapping[str, Any]:
+    """The settings of `[group]` that are not their default."""
+    found: Mapping[str, Any] = getattr(run.head.study, "settings", {}).get("group", {})
+    return found
+
+
+def logged_rule(run: SystemRun) -> Rule:
+    """The rule that the run was recorded under."""
+    settings = group_settings(run)
+    default = Rule()
+    return Rule(
+        weight=_exact(settings.get("lambda"), default.weight),
+        threshold=_exact(settings.get("threshold"), default.threshold),
+        interrupt_threshold=_exact(
+            settings.get("interrupt_threshold"), default.interrupt_threshold
+        ),
+        silence=settings.get("silence", default.silence),
+        selection=settings.get("selection", default.selection),
+        criteria=CRITERIA,
+    )
+
+
+def _exact(value: float | None, default: Fraction) -> Fraction:
+    return default if value is None else Fraction(str(value))
+
+
+def run_cycles(run: SystemRun) -> Cycles:
+    """The cycles of a run's complete lessons; goes through its records once."""
+    lessons = (
+        one for one in run.episodes if isinstance(one, LessonRecord) and one.status == "complete"
+    )
+    pieces = iter(lambda: tuple(islice(lessons, _PIECE)), ())
+    frames = [BIDS.frame(piece, run.head) for piece in pieces]
+    return cycles_of(pl.concat(frames) if frames else BIDS.frame((), run.head))
+
+
+def threshold_table(run: SystemRun, cycles: Cycles) -> Table:
+    """The share of cycles with a speaker at each threshold, beside the authors' public files."""
+    rule = logged_rule(run)
+    rules = {value: rule._replace(threshold=Fraction(value)) for value in THRESHOLDS}
+    table = curve(cycles, recounted(cycles, rules)).filter(pl.col("agent") == "")
+    shares = [printed("turns_with_speaker", public=True, threshold=float(x)) for x in THRESHOLDS]
+    data = table.select(
+        pl.col("setting").alias("threshold"),
+        pl.col("share").alias("somebody_speaks"),
+        pl.Series("public_files", [None if x is None else x / 100 for x in shares]),
+        pl.col("diverged").alias("lessons_that_differ"),
+        pl.col("coverage").alias("share_before_first_difference"),
+    )
+    caption = (
+        "Somebody speaks: share of logged cycles. Public files: the same share of the authors' 610 "
+        "turns, computed by us."
+    )
+    return Table("thresholds", "Who would have spoken", caption, data)
+
+
+def recount_document(run: SystemRun, changes: Mapping[str, tuple[str, ...]]) -> Document:
+    """Who would have spoken under other settings, exact at every logged event.
+
+    Raises:
+        UsageError: On an unknown setting or a value outside its range.
+    """
+    cycles, logged = run_cycles(run), logged_rule(run)
+    chosen = changes or {"threshold": THRESHOLDS}
+    combined = list(product(*([Change(key, x) for x in values] for key, values in chosen.items())))
+    rules = {
+        ", ".join(f"{c.key}={c.value}" for c in combination): changed_rule(logged, combination)
+        for combination in combined[:_MOST_VALUES]
+    }
+    found = recounted(cycles, rules)
+    table = Table(
+        "settings",
+        "Who would have spoken",
+        "Shares of logged cycles, everything said before held fixed; agent – stands for anybody.",
+        curve(cycles, found).with_columns(pl.col("agent").replace("", None)),
+    )
+    return framed(
+        run,
+        summary=f"{counted(len(cycles.event), 'cycle')} of "
+        f"{counted(len(cycles.starts), 'lesson')} under {counted(len(rules), 'setting')}.",
+        answers=tuple(_recount_answers(found)),
+        sections=(
+            Section("settings", "Settings", "Exact from logged scores.", tables=(table,)),
+            Section(
+                "divergences",
+                "First differences",
+                "Nothing is claimed after a lesson's first difference: what would have been said "
+                "next, nobody recorded.",
+                tables=(_divergence_table(found),),
+            ),
+        ),
+    )
+
+
+def _recount_answers(found: Mapping[str, Recounted]) -> Iterator[Answer]:
+    for label, (_, lessons) in list(found.items())[:5]:
+        differ = lessons["event"].is_not_null().sum()
+        yield Answer(
+            f"With {label}?",
+            f"{differ} of {counted(lessons.height, 'lesson')} would have gone another way",
+            "The table says at which event, and who would have spoken there.",
+            "divergences",
+        )
+
+
+def _divergence_table(found: Mapping[str, Recounted]) -> Table:
+    data = pl.concat(
+        lessons.select(pl.lit(label).alias("setting"), pl.all())
+        for label, (_, lessons) in found.items()
+    )
+    caption = (
+        "Another agent speaks, nobody does any more, or somebody does at last; coverage: share of "
+        "the lesson's cycles before."
+    )
+    return Table("divergences", "First event that differs", caption, data)

@@ -7,8 +7,6 @@ from functools import cache
 from importlib.resources import files
 from typing import Any, Final
 
-__all__ = ["DATA", "PrintedFigure", "printed", "printed_figures"]
-
 DATA: Final = "group.published.toml"
 
 

@@ -12,23 +12,26 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from tutorsim.analysis.report.document import Answer, Section
+from tutorsim.analysis.pages.cells import estimate, table
+from tutorsim.analysis.pages.document import Answer, Section
 from tutorsim.analysis.statistics.intervals_and_tests import (
     Estimate,
     NotEstimable,
     share_over_tasks,
 )
 from tutorsim.analysis.systems.group.exported_tables import TABLES
-from tutorsim.analysis.systems.group.other_speakers import NOBODY, cycles_of, speakers
-from tutorsim.analysis.systems.group.recount_tables import THRESHOLDS, logged_rule
+from tutorsim.analysis.systems.group.other_speakers import (
+    NOBODY,
+    THRESHOLDS,
+    cycles_of,
+    logged_rule,
+    speakers,
+)
 from tutorsim.analysis.systems.noise_floor import asked_again_words
 from tutorsim.analysis.systems.system_view import SystemRun
-from tutorsim.analysis.views.cells import estimate, table
 from tutorsim.records import RetestReply
 from tutorsim.records.group import EventRecord, GroupRecord
 from tutorsim.systems.group.speaker_selection import Rule
-
-__all__ = ["SpeakingFloor", "speaking_answer", "speaking_floor", "speaking_section"]
 
 Place = tuple[str, int]
 """Episode and event."""

@@ -4,13 +4,13 @@ from collections.abc import Callable
 from functools import partial
 from typing import Final
 
-from tutorsim.analysis.systems.oversight.exported_tables import TABLES
-from tutorsim.analysis.systems.oversight.item_trace import item_dialogue
-from tutorsim.analysis.systems.oversight.page import PUBLISHED, document, recount
-from tutorsim.analysis.systems.oversight.rateable_replies import (
+from tutorsim.analysis.systems.oversight.audit import (
     delivered_passages,
     proposal_passages,
 )
+from tutorsim.analysis.systems.oversight.exported_tables import TABLES
+from tutorsim.analysis.systems.oversight.item_trace import item_dialogue
+from tutorsim.analysis.systems.oversight.page import PUBLISHED, document, recount
 from tutorsim.analysis.systems.oversight.scores import by_text
 from tutorsim.analysis.systems.system_view import View
 from tutorsim.records import RunRecord

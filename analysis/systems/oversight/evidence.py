@@ -4,13 +4,17 @@ from collections.abc import Mapping
 from functools import cached_property
 from typing import Any
 
-from tutorsim.analysis.systems.oversight.debate_diagnostics import Calibration, calibration
-from tutorsim.analysis.systems.oversight.delivered_guidance import (
+from tutorsim.analysis.systems.oversight.audit import (
     Predicted,
     audited_turns,
     predicted,
 )
-from tutorsim.analysis.systems.oversight.other_aggregations import AdaptiveCurve, adaptive_curve
+from tutorsim.analysis.systems.oversight.opinions import (
+    AdaptiveCurve,
+    Calibration,
+    adaptive_curve,
+    calibration,
+)
 from tutorsim.analysis.systems.oversight.reply_readings import reread
 from tutorsim.analysis.systems.oversight.scores import (
     Difference,
@@ -26,8 +30,6 @@ from tutorsim.analysis.systems.oversight.scores import (
 from tutorsim.analysis.systems.system_view import SystemRun
 from tutorsim.records import SystemSettings
 from tutorsim.vocabularies import Reading
-
-__all__ = ["Evidence"]
 
 
 class Evidence:

@@ -11,8 +11,6 @@ from tutorsim.analysis.runs.exported_tables import PLACE, SHARED_TABLES, Table, 
 from tutorsim.records import RunRecord
 from tutorsim.records.oversight import Labels, OversightRecord
 
-__all__ = ["TABLES", "split_of"]
-
 Row = tuple[Any, ...]
 
 EPISODES_SCHEMA: Final = pl.Schema(

@@ -6,16 +6,28 @@ from typing import Any, Final
 import altair as alt
 import polars as pl
 
-from tutorsim.analysis.charts.figure import CASCADE, Drawing, inline, unchecked
-from tutorsim.analysis.charts.forms import NAMES, ONE, PERCENT, dots, steps, tips
-from tutorsim.analysis.charts.number_words import counted, percent
-from tutorsim.analysis.charts.style import ACCENT, INK, LOSS, MUTED, PLAIN
+from tutorsim.analysis.charts.figure import (
+    ACCENT,
+    CASCADE,
+    INK,
+    LOSS,
+    MUTED,
+    NAMES,
+    ONE,
+    PERCENT,
+    PLAIN,
+    Drawing,
+    dots,
+    inline,
+    steps,
+    tips,
+    unchecked,
+)
 from tutorsim.analysis.pages.declared import Row, figure
+from tutorsim.analysis.pages.words import counted, percent
 from tutorsim.analysis.systems.oversight.evidence import Evidence
-from tutorsim.analysis.systems.oversight.other_aggregations import AdaptiveCurve, AdaptivePoint
+from tutorsim.analysis.systems.oversight.opinions import AdaptiveCurve, AdaptivePoint
 from tutorsim.analysis.systems.oversight.scores import HEADLINE
-
-__all__ = ["FIGURES", "adaptive", "calibration", "rules", "scores"]
 
 
 def _ends(data: pl.DataFrame, of: Evidence) -> str:

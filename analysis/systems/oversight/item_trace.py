@@ -3,10 +3,8 @@
 from collections.abc import Callable, Iterator, Sequence
 from typing import Final
 
-from tutorsim.analysis.report.episode_dialogue import Dialogue, Message
+from tutorsim.analysis.pages.document import Dialogue, Message
 from tutorsim.records.oversight import Labels, LeadLabels, OversightRecord, Spoken
-
-__all__ = ["item_dialogue", "telling"]
 
 _ACTS = {
     "opening": "act I, opening",

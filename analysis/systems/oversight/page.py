@@ -3,12 +3,14 @@
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any, Final, get_args
 
-from tutorsim.analysis.charts.number_words import counted
 from tutorsim.analysis.counting.rule_definitions import TARGETS, conventions_of
-from tutorsim.analysis.metrics.retest.repeated_votes import AskedVote
+from tutorsim.analysis.metrics.noise_floor import AskedVote
+from tutorsim.analysis.pages.cells import Written, bounds
+from tutorsim.analysis.pages.cells import number as plain_number
 from tutorsim.analysis.pages.declared import Row, number, table
+from tutorsim.analysis.pages.document import Answer, Document, Section
 from tutorsim.analysis.pages.printed import value_printed
-from tutorsim.analysis.report.document import Answer, Document, Section
+from tutorsim.analysis.pages.words import counted
 from tutorsim.analysis.statistics.intervals_and_tests import (
     Bounds,
     Estimate,
@@ -16,23 +18,21 @@ from tutorsim.analysis.statistics.intervals_and_tests import (
     PermutationTest,
 )
 from tutorsim.analysis.systems.noise_floor import noise_section
-from tutorsim.analysis.systems.oversight.debate_diagnostics import (
-    brier,
-    debate_shares,
-    phases,
-    severity_errors,
-    sycophancy,
-)
-from tutorsim.analysis.systems.oversight.delivered_guidance import (
+from tutorsim.analysis.systems.oversight.audit import (
     delivered_shares,
     score_changes,
 )
 from tutorsim.analysis.systems.oversight.evidence import Evidence
 from tutorsim.analysis.systems.oversight.item_trace import telling
-from tutorsim.analysis.systems.oversight.other_aggregations import (
+from tutorsim.analysis.systems.oversight.opinions import (
     RULES,
     AdaptiveCurve,
     aggregated,
+    brier,
+    debate_shares,
+    phases,
+    severity_errors,
+    sycophancy,
 )
 from tutorsim.analysis.systems.oversight.reply_readings import reread_label
 from tutorsim.analysis.systems.oversight.scores import (
@@ -52,10 +52,8 @@ from tutorsim.analysis.systems.oversight.scores import (
     pair_of,
     relabelled,
 )
+from tutorsim.analysis.systems.panel.contrasts import chance_words, p_words
 from tutorsim.analysis.systems.system_view import SystemRun, framed
-from tutorsim.analysis.views.cells import Written, bounds
-from tutorsim.analysis.views.cells import number as plain_number
-from tutorsim.analysis.views.condition_contrasts import chance_words, p_words
 from tutorsim.errors import UsageError
 from tutorsim.records import SystemSettings
 from tutorsim.records.oversight import LABELS, Labels, OversightRecord, gold_labels

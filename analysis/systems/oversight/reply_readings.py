@@ -32,8 +32,6 @@ from tutorsim.systems.oversight.label_reading import (
 from tutorsim.vocabularies import Reading
 from tutorsim.voting import decide
 
-__all__ = ["reread", "reread_label"]
-
 T = TypeVar("T")
 
 

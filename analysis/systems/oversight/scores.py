@@ -31,32 +31,6 @@ from tutorsim.analysis.statistics.intervals_and_tests import (
 )
 from tutorsim.records.oversight import Labels, OversightRecord, first_ids
 
-__all__ = [
-    "BASELINES",
-    "HEADLINE",
-    "METRICS",
-    "Difference",
-    "Evaluation",
-    "Judged",
-    "Over",
-    "Pair",
-    "Scores",
-    "baselines",
-    "by_condition",
-    "by_text",
-    "cells_of",
-    "changed_labels",
-    "complete",
-    "differences",
-    "evaluate",
-    "headline",
-    "headline_of",
-    "judged",
-    "logged_pair",
-    "pair_of",
-    "relabelled",
-]
-
 Floats = npt.NDArray[np.float64]
 Ints = npt.NDArray[np.int64]
 Over = Literal["dialogues", "items"]

@@ -11,10 +11,9 @@ import pytest
 from tutorsim.analysis.ballots import parquet_batches
 from tutorsim.analysis.ballots.parquet_batches import is_regular, pieces_of
 from tutorsim.analysis.ballots.recount_source import Source, open_source
-from tutorsim.analysis.ballots.table_to_arrays import VoteReader, read_votes
+from tutorsim.analysis.ballots.table_to_arrays import VoteReader, read_votes, whole_turns
 from tutorsim.analysis.ballots.vote_arrays import Rounds, Votes, joined
-from tutorsim.analysis.ballots.whole_turn_batches import whole_turns
-from tutorsim.analysis.metrics.turn_table import places_of
+from tutorsim.analysis.systems.panel.turns import places_of
 from tutorsim.errors import BallotFileError
 from tutorsim.voting import leaders, tally
 

@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 
-from tutorsim.analysis.ballots.short_axis_sums import count, fold, summed
+from tutorsim.analysis.ballots.vote_arrays import count, fold, summed
 
 
 @pytest.mark.parametrize("shape", [(3, 4, 2), (5, 1, 1), (0, 3, 2), (2, 0, 3), (2, 20, 3)])

@@ -3,7 +3,7 @@
 import polars as pl
 
 from tests.reference.turns import read_turns
-from tutorsim.analysis.ballots.turn_profiles import Profile, TurnKey, standing_order
+from tutorsim.analysis.ballots.vote_arrays import Profile, TurnKey, standing_order
 
 
 def long_table(*rows: tuple[str, int, str, str, str, str, int | None]) -> pl.DataFrame:

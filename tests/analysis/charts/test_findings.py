@@ -7,17 +7,24 @@ from types import SimpleNamespace
 import polars as pl
 import pytest
 
-from tutorsim.analysis.charts.decision_steps import decided_figure, movement_figure
-from tutorsim.analysis.charts.fallback_orders import orders_figure, span_figure
 from tutorsim.analysis.charts.figure import LOGGED, spec
 from tutorsim.analysis.charts.image_formats import drawn, to_page_svg
-from tutorsim.analysis.charts.noise_floor import noise_figure
-from tutorsim.analysis.charts.other_rules import agreement_figure, identification_figure
-from tutorsim.analysis.charts.student_outcomes import personas_figure, scores_figure
-from tutorsim.analysis.report import voters
 from tutorsim.analysis.statistics.intervals_and_tests import Estimate, Interval, NotEstimable
 from tutorsim.analysis.systems.debate.figures import protocols
 from tutorsim.analysis.systems.debate.recounted import ProtocolRow
+from tutorsim.analysis.systems.panel import voters_page as voters
+from tutorsim.analysis.systems.panel.figures import personas_figure, scores_figure
+from tutorsim.analysis.systems.panel.rule_figures import (
+    agreement_figure,
+    identification_figure,
+    noise_figure,
+)
+from tutorsim.analysis.systems.panel.vote_figures import (
+    decided_figure,
+    movement_figure,
+    orders_figure,
+    span_figure,
+)
 
 
 def frame(columns, *rows):

@@ -1,6 +1,6 @@
 import pytest
 
-from tutorsim.analysis.charts.number_words import (
+from tutorsim.analysis.pages.words import (
     counted,
     extremes,
     listed,

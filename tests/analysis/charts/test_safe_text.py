@@ -1,6 +1,6 @@
 import pytest
 
-from tutorsim.analysis.charts.safe_text import shown
+from tutorsim.analysis.pages.words import shown
 
 
 @pytest.mark.parametrize(

@@ -5,7 +5,7 @@ from itertools import combinations
 
 import pytest
 
-from tutorsim.analysis.charts.style import DARK, TOKENS, condition_colors, role_colors, shades
+from tutorsim.analysis.charts.figure import DARK, TOKENS, condition_colors, role_colors, shades
 from tutorsim.vocabularies import CONDITIONS, DEFAULT_ROLES
 
 # Machado, Oliveira and Fernandes (2009), severity 1: linear RGB as seen.

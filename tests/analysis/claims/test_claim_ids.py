@@ -6,7 +6,13 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from tutorsim.analysis.claims.claim_ids import cell_names, column_names, key_columns, slug, unique
+from tutorsim.analysis.claims.claims_of_printed_numbers import (
+    cell_names,
+    column_names,
+    key_columns,
+    slug,
+    unique,
+)
 
 HEADERS = ["protocol", "what", "turns", "share"]
 ROWS = [

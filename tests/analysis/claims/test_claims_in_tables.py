@@ -1,6 +1,6 @@
 """From texts and tables to claims."""
 
-from tutorsim.analysis.claims.claims_in_tables import ELSEWHERE, Cells, Words, claims_in
+from tutorsim.analysis.claims.claims_of_printed_numbers import ELSEWHERE, Cells, Words, claims_in
 
 
 def test_a_number_in_a_sentence_is_asked_by_the_sentence_around_it():

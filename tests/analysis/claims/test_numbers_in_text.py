@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from tutorsim.analysis.claims.numbers_in_text import numbers_in, span_of
+from tutorsim.analysis.claims.claims_of_printed_numbers import numbers_in, span_of
 
 
 def read(text):

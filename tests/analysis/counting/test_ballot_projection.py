@@ -2,8 +2,8 @@
 
 from tests.reference.projection import project
 from tests.reference.truth import apportioned
-from tutorsim.analysis.ballots.turn_profiles import Masses, Profile
-from tutorsim.analysis.counting.ballot_projection import (
+from tutorsim.analysis.ballots.vote_arrays import Masses, Profile
+from tutorsim.analysis.counting.format_conversion import (
     AS_CAST,
     projected_winners,
     projection_name,

@@ -4,7 +4,7 @@ from random import Random
 
 import pytest
 
-from tutorsim.analysis.ballots.turn_profiles import LEFT_OUT
+from tutorsim.analysis.ballots.vote_arrays import LEFT_OUT
 from tutorsim.analysis.counting.rule_definitions import (
     CONVENTIONS,
     RANKING_RULES,

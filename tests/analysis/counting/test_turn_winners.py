@@ -10,7 +10,7 @@ from tests.reference.drawn import drawn_turns
 from tests.reference.turns import read_turns
 from tutorsim.analysis.ballots.table_to_arrays import read_votes
 from tutorsim.analysis.ballots.vote_arrays import in_order
-from tutorsim.analysis.counting.turn_winners import decide_turns, first_of, largest
+from tutorsim.analysis.counting.decisions_in_arrays import decide_turns, first_of, largest
 
 ORDER = ("bob", "ann", "cyd")
 

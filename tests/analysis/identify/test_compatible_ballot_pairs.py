@@ -4,7 +4,7 @@ from itertools import product
 
 import pytest
 
-from tutorsim.analysis.identify.compatible_ballot_pairs import may_have_cast, share_a_ranking
+from tutorsim.analysis.systems.panel.format_invariance import may_have_cast, share_a_ranking
 from tutorsim.vocabularies import PROTOCOLS
 
 BUDGET = 4

@@ -5,7 +5,7 @@ from random import Random
 
 import pytest
 
-from tutorsim.analysis.ballots.turn_profiles import Masses, Profile
+from tutorsim.analysis.ballots.vote_arrays import Masses, Profile
 from tutorsim.analysis.counting.rule_definitions import TARGETS, Target
 from tutorsim.analysis.identify import NEVER, NOBODY, NOT_SETTLED, Identifier, breakdown_point
 from tutorsim.vocabularies import PROTOCOLS, Protocol

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from tutorsim.analysis.identify import READINGS_OF_TIES, Identifier
-from tutorsim.analysis.identify.possible_point_winners import points_tabled
+from tutorsim.analysis.identify.small_panel_winners import points_tabled
 
 
 @pytest.mark.parametrize("protocol", ["simple", "ranked", "cumulative", "approval"])

@@ -5,7 +5,7 @@ from random import Random
 import numpy as np
 import pytest
 
-from tutorsim.analysis.ballots.turn_profiles import Profile
+from tutorsim.analysis.ballots.vote_arrays import Profile
 from tutorsim.analysis.counting.rule_definitions import TARGETS
 from tutorsim.analysis.identify import NEVER, READINGS_OF_TIES, Identifier, breakdown_point
 

@@ -11,10 +11,10 @@ from hypothesis import strategies as st
 from tests.reference import scores as plain
 from tests.reference.projection import project
 from tutorsim.analysis.ballots.distinct_panels import DistinctPanels
-from tutorsim.analysis.ballots.turn_profiles import Profile
-from tutorsim.analysis.counting.ballot_projection import projected_winners
+from tutorsim.analysis.ballots.vote_arrays import Profile
+from tutorsim.analysis.counting.format_conversion import projected_winners
+from tutorsim.analysis.counting.rule_definitions import RankVector
 from tutorsim.analysis.counting.rules_in_arrays import ProjectedPanels
-from tutorsim.analysis.counting.scores import RankVector
 from tutorsim.analysis.identify import NEVER, READINGS_OF_TIES, Identifier
 from tutorsim.analysis.identify.consistent_ballots import Domain, rank_options
 from tutorsim.analysis.identify.possible_winners import answer_panels, table_ends

@@ -6,16 +6,11 @@ from typing import Any
 
 import pytest
 
-from tutorsim.analysis.ballots.turn_profiles import Profile
+from tutorsim.analysis.ballots.vote_arrays import Profile
 from tutorsim.analysis.counting.rule_definitions import TARGETS, Target
-from tutorsim.analysis.identify import (
-    NOT_SETTLED,
-    READINGS_OF_TIES,
-    Identifier,
-    breakdown_point,
-    panel_search,
-)
-from tutorsim.analysis.identify.panel_search import PanelSearch, query_of
+from tutorsim.analysis.identify import NOT_SETTLED, READINGS_OF_TIES, Identifier, breakdown_point
+from tutorsim.analysis.identify import possible_winners as panel_search
+from tutorsim.analysis.identify.possible_winners import PanelSearch, query_of
 from tutorsim.analysis.identify.reachable_vote_sums import WORK_LIMIT, WorkBudget
 from tutorsim.vocabularies import PROTOCOLS, Protocol
 

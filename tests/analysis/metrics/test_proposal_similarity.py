@@ -4,7 +4,7 @@ from typing import Any
 
 import pytest
 
-from tutorsim.analysis.metrics.proposal_similarity import (
+from tutorsim.analysis.metrics.text_similarity import (
     role_collapse,
     similarities,
     text_similarities,

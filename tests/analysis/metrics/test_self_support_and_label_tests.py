@@ -6,14 +6,14 @@ from typing import Any
 import numpy as np
 import pytest
 
-from tutorsim.analysis.metrics import self_support_and_label_tests
-from tutorsim.analysis.metrics.self_support_and_label_tests import (
+from tutorsim.analysis.statistics.intervals_and_tests import NotEstimable
+from tutorsim.analysis.systems.panel import self_support_and_labels as self_support_and_label_tests
+from tutorsim.analysis.systems.panel.self_support_and_labels import (
     LabelPosition,
     SelfSupport,
     label_positions,
     self_support,
 )
-from tutorsim.analysis.statistics.intervals_and_tests import NotEstimable
 
 ROLES = ("scaffolding", "misconception", "motivation", "metacognitive")
 Make = Callable[..., Any]

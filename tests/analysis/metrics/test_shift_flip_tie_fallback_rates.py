@@ -4,13 +4,13 @@ from typing import Any
 
 import pytest
 
-from tutorsim.analysis.metrics.chance_baseline import chance_baselines
-from tutorsim.analysis.metrics.shift_flip_tie_fallback_rates import (
+from tutorsim.analysis.statistics.intervals_and_tests import Estimate, NotEstimable, too_few_tasks
+from tutorsim.analysis.systems.panel.diagnostics import (
+    chance_baselines,
     diagnostics,
     turn_diagnostics,
     winning_roles,
 )
-from tutorsim.analysis.statistics.intervals_and_tests import Estimate, NotEstimable, too_few_tasks
 
 S, MI, MO, ME = "scaffolding", "misconception", "motivation", "metacognitive"
 ROLES = (S, MI, MO, ME)

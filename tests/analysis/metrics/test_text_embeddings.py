@@ -6,7 +6,7 @@ import math
 import numpy as np
 import pytest
 
-from tutorsim.analysis.metrics.text_embeddings import (
+from tutorsim.analysis.metrics.text_similarity import (
     Embedding,
     embedded_similarities,
     open_embedding,

@@ -6,8 +6,8 @@ from itertools import permutations, product
 
 import pytest
 
-from tutorsim.analysis.metrics import ties_under_random_ballots
-from tutorsim.analysis.metrics.ties_under_random_ballots import leaders_by_chance, uniform_chance
+from tutorsim.analysis.systems.panel import panels_compared as ties_under_random_ballots
+from tutorsim.analysis.systems.panel.panels_compared import leaders_by_chance, uniform_chance
 from tutorsim.vocabularies import PROTOCOLS, Protocol
 from tutorsim.voting import decide
 

@@ -19,9 +19,9 @@ from tests.reference.turns import DecidedTurn, decided_turns, read_turns, vote_s
 from tutorsim.analysis.ballots.recount_source import Source
 from tutorsim.analysis.ballots.table_to_arrays import read_votes
 from tutorsim.analysis.ballots.vote_arrays import Votes
-from tutorsim.analysis.metrics.chance_baseline import chance_baselines
-from tutorsim.analysis.metrics.turn_table import turn_table
-from tutorsim.analysis.metrics.voting_power import effective_votes, pivotality
+from tutorsim.analysis.systems.panel.diagnostics import chance_baselines
+from tutorsim.analysis.systems.panel.turns import turn_table
+from tutorsim.analysis.systems.panel.voting_power import effective_votes, pivotality
 from tutorsim.vocabularies import DECIDED_BY, PROTOCOLS
 from tutorsim.voting import leaders, tally
 
@@ -250,7 +250,7 @@ def test_the_work_on_a_table_grows_with_its_sizes_and_not_with_its_turns(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     """Arrays made for twice the turns are as many."""
-    from tutorsim.analysis.metrics import turn_table as module
+    from tutorsim.analysis.systems.panel import turns as module
 
     made: list[int] = []
     decide_turns = module.decide_turns

@@ -5,8 +5,8 @@ from typing import Any
 
 import pytest
 
-from tutorsim.analysis.metrics.voting_power import effective_votes, margins, pivotality
 from tutorsim.analysis.statistics.intervals_and_tests import NotEstimable, share_over_tasks
+from tutorsim.analysis.systems.panel.voting_power import effective_votes, margins, pivotality
 from tutorsim.vocabularies import PROTOCOLS, Protocol
 from tutorsim.voting import decide, masses_of
 

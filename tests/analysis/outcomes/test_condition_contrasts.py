@@ -3,8 +3,8 @@ from typing import Any
 
 import pytest
 
-from tutorsim.analysis.outcomes.condition_contrasts import contrasts
 from tutorsim.analysis.statistics.intervals_and_tests import NotEstimable, PermutationTest
+from tutorsim.analysis.systems.panel.contrasts import contrasts
 
 Make = Callable[..., Any]
 

@@ -8,15 +8,19 @@ from typing import Any
 import polars as pl
 import pytest
 
-from tutorsim.analysis.ballots.one_panel_of_a_run import of_panel
-from tutorsim.analysis.metrics.turn_table import turn_table
-from tutorsim.analysis.outcomes.panels_compared import panel_contrasts, panel_outcomes, panel_votes
-from tutorsim.analysis.outcomes.two_runs import compare_runs
-from tutorsim.analysis.report.build import build_report
-from tutorsim.analysis.report.document import Section
+from tutorsim.analysis.ballots.recount_source import of_panel
+from tutorsim.analysis.pages.document import Section
 from tutorsim.analysis.runs.exported_tables import TABLES
 from tutorsim.analysis.statistics.intervals_and_tests import Estimate, PermutationTest
-from tutorsim.analysis.views.panels_compared import PanelsView
+from tutorsim.analysis.systems.panel.page import build_report
+from tutorsim.analysis.systems.panel.panels_compared import (
+    PanelsView,
+    panel_contrasts,
+    panel_outcomes,
+    panel_votes,
+)
+from tutorsim.analysis.systems.panel.turns import turn_table
+from tutorsim.analysis.systems.panel.two_runs import compare_runs
 from tutorsim.errors import UsageError
 
 Make = Callable[..., Any]

@@ -3,7 +3,8 @@ from typing import Any
 
 import pytest
 
-from tutorsim.analysis.outcomes.student_scores import (
+from tutorsim.analysis.statistics.intervals_and_tests import Estimate, NotEstimable
+from tutorsim.analysis.systems.panel.student_outcomes import (
     episode_counts,
     gains,
     outcome_of,
@@ -11,7 +12,6 @@ from tutorsim.analysis.outcomes.student_scores import (
     success_rates,
     successes,
 )
-from tutorsim.analysis.statistics.intervals_and_tests import Estimate, NotEstimable
 
 Make = Callable[..., Any]
 

@@ -3,8 +3,8 @@ from typing import Any
 
 import pytest
 
-from tutorsim.analysis.outcomes.two_runs import compare_runs
 from tutorsim.analysis.statistics.intervals_and_tests import Estimate, PermutationTest
+from tutorsim.analysis.systems.panel.two_runs import compare_runs
 from tutorsim.errors import UsageError
 
 S, MI, MO, ME = "scaffolding", "misconception", "motivation", "metacognitive"

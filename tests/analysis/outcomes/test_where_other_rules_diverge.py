@@ -7,14 +7,14 @@ import pytest
 
 from tutorsim.analysis.ballots.reading_options import Hints
 from tutorsim.analysis.ballots.recount_source import open_source
-from tutorsim.analysis.outcomes.where_other_rules_diverge import (
+from tutorsim.analysis.statistics.intervals_and_tests import Bounds, NotEstimable
+from tutorsim.analysis.systems.panel.divergence import (
     alternatives_of,
     diverge,
     under_order,
     with_random_ties,
     without_tie_round,
 )
-from tutorsim.analysis.statistics.intervals_and_tests import Bounds, NotEstimable
 
 S, MI, MO, ME = "scaffolding", "misconception", "motivation", "metacognitive"
 ROLES = (S, MI, MO, ME)

@@ -6,9 +6,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from tutorsim.analysis.ratings.gathered_ratings import Gathered, Rater
-from tutorsim.analysis.ratings.rateable_items import Block, Item, Place
-from tutorsim.analysis.ratings.rater_agreement import METRICS, _weighted_alpha, agreement
+from tutorsim.analysis.ratings.agreement import METRICS, Gathered, Rater, _weighted_alpha, agreement
+from tutorsim.analysis.ratings.items import Block, Item, Place
 from tutorsim.analysis.statistics.intervals_and_tests import Interval, NotEstimable
 from tutorsim.records.ratings import Rubric
 

@@ -1,6 +1,6 @@
 """The anchors of a model judge as a rubric for people."""
 
-from tutorsim.analysis.ratings.rubric import judge_rubric, reply_rubric
+from tutorsim.analysis.ratings.sheet import judge_rubric, reply_rubric
 from tutorsim.catalog import load_catalog
 
 

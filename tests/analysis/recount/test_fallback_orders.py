@@ -5,8 +5,8 @@ from random import Random
 
 import pytest
 
+from tutorsim.analysis.recount.counted_turns import TiedSet, TiedSets
 from tutorsim.analysis.recount.fallback_orders import order_table, sweep_orders
-from tutorsim.analysis.recount.mergeable_counts import TiedSet, TiedSets
 from tutorsim.voting import first_in_order
 
 ABC = ("a", "b", "c")

@@ -13,10 +13,10 @@ import pytest
 from tests.reference.completions import agreeing, possible_by_enumeration, tied_winners
 from tutorsim.analysis.ballots.reading_options import Hints
 from tutorsim.analysis.ballots.recount_source import open_source
-from tutorsim.analysis.ballots.turn_profiles import LEFT_OUT, Masses
+from tutorsim.analysis.ballots.vote_arrays import LEFT_OUT, Masses
 from tutorsim.analysis.counting.rule_definitions import TARGETS, Target, ballot_format
 from tutorsim.analysis.recount import recount
-from tutorsim.analysis.report.table_export import export
+from tutorsim.analysis.runs.written_tables import export
 from tutorsim.vocabularies import Protocol
 
 MOST = 800

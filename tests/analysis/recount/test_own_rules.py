@@ -10,8 +10,7 @@ import pytest
 from tests.reference import scores as plain
 from tests.reference.drawn import NAMES, drawn_turns
 from tutorsim.analysis.ballots.recount_source import Source
-from tutorsim.analysis.counting.rule_definitions import TARGETS
-from tutorsim.analysis.counting.scores import RankScores
+from tutorsim.analysis.counting.rule_definitions import TARGETS, RankScores
 from tutorsim.analysis.recount import CastBallots, RecountResult, recount
 from tutorsim.errors import UsageError
 

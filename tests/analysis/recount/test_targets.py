@@ -17,8 +17,8 @@ from tutorsim.analysis.recount import (
     RuleRow,
     recount,
     recount_rules,
-    rule_answers,
 )
+from tutorsim.analysis.recount import possible_winners_by_rule as rule_answers
 from tutorsim.errors import UsageError
 from tutorsim.vocabularies import DEFAULT_ROLES, PROTOCOLS, Protocol
 

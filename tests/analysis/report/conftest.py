@@ -5,9 +5,9 @@ from typing import Any
 
 import pytest
 
-from tutorsim.analysis.report.build import build_report
-from tutorsim.analysis.report.document import Document
+from tutorsim.analysis.pages.document import Document
 from tutorsim.analysis.report.html import to_html
+from tutorsim.analysis.systems.panel.page import build_report
 
 BUILT: dict[str, Any] = {}
 

@@ -5,10 +5,10 @@ from typing import Any
 
 import pytest
 
-from tutorsim.analysis.report.build import build_figure, build_report, provenance_of
-from tutorsim.analysis.report.document import Document
+from tutorsim.analysis.pages.document import Document
 from tutorsim.analysis.report.html import to_html
 from tutorsim.analysis.report.markdown import to_markdown
+from tutorsim.analysis.systems.panel.page import build_figure, build_report, provenance_of
 from tutorsim.records import Branch, BranchPoint
 
 ROLES = ("scaffolding", "misconception", "motivation", "metacognitive")

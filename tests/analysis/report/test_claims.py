@@ -9,9 +9,10 @@ import polars as pl
 import pytest
 
 from tutorsim.analysis.claims import claims_in
-from tutorsim.analysis.claims.numbers_in_text import NAMES
-from tutorsim.analysis.report.claims import document_parts, table_parts
-from tutorsim.analysis.report.document import Answer, Document, Section, Table
+from tutorsim.analysis.claims.claims_of_printed_numbers import NAMES
+from tutorsim.analysis.pages.cells import Table, bounds, estimate, p_value, part_of, table
+from tutorsim.analysis.pages.document import Answer, Document, Section
+from tutorsim.analysis.pages.values import document_parts, table_parts
 from tutorsim.analysis.report.html import to_html
 from tutorsim.analysis.statistics.intervals_and_tests import (
     Bounds,
@@ -19,10 +20,9 @@ from tutorsim.analysis.statistics.intervals_and_tests import (
     Interval,
     NotEstimable,
 )
-from tutorsim.analysis.systems import open_run, view_of
-from tutorsim.analysis.views.cells import bounds, estimate, p_value, part_of, table
+from tutorsim.analysis.systems.system_view import open_run, view_of
 from tutorsim.bundled_recordings import bundled_recording
-from tutorsim.runner.replaying import replay
+from tutorsim.runner.replay import replay
 
 NAME = re.compile("|".join(NAMES.values()))
 """Days, words with a letter, versions and references: no numbers."""

@@ -7,12 +7,12 @@ import pytest
 from tutorsim.analysis.ballots.recount_source import open_source
 from tutorsim.analysis.claims import to_text
 from tutorsim.analysis.claims.drawn_pages import drawn_as
-from tutorsim.analysis.report.build import build_report
-from tutorsim.analysis.report.claims import document_parts
+from tutorsim.analysis.pages.values import document_parts
 from tutorsim.analysis.report.html import to_html
+from tutorsim.analysis.systems.panel.page import build_report
 from tutorsim.bundled_recordings import bundled_recording
 from tutorsim.cli.claims_file import Options, claims_of
-from tutorsim.runner.replaying import replay
+from tutorsim.runner.replay import replay
 
 BUILT = Path(__file__).parents[3] / "reports" / "demo.html"
 CLAIMS = BUILT.with_name("demo.claims.json")

@@ -1,6 +1,6 @@
 import pytest
 
-from tutorsim.analysis.report.example_episodes import (
+from tutorsim.analysis.systems.panel.episodes import (
     ballot_rows,
     candidates_of,
     choose,

@@ -9,9 +9,8 @@ import tutorsim.analysis.recount as recount_module
 from tutorsim.analysis.ballots.recount_source import open_source
 from tutorsim.analysis.counting.rule_definitions import TARGETS
 from tutorsim.analysis.recount import recount
-from tutorsim.analysis.report.build import build_report
-from tutorsim.analysis.report.first_screen_answers import answers
-from tutorsim.analysis.report.report_inputs import Evidence
+from tutorsim.analysis.systems.panel.evidence import Evidence
+from tutorsim.analysis.systems.panel.page import answers, build_report
 
 RANKINGS = list(permutations((2, 1, 0)))
 S, I, O, E = ROLES = ("scaffolding", "misconception", "motivation", "metacognitive")  # noqa: E741

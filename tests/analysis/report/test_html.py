@@ -12,9 +12,9 @@ import polars as pl
 import pytest
 
 from tutorsim.analysis.ballots.recount_source import open_source
-from tutorsim.analysis.report.build import build_report
-from tutorsim.analysis.report.chart_list import CHART_NAMES
 from tutorsim.analysis.report.html import to_html
+from tutorsim.analysis.systems.panel.figures import CHART_NAMES
+from tutorsim.analysis.systems.panel.page import build_report
 
 HOSTILE = (
     "<script>alert(1)</script><img src=x onerror=alert(2)> {{ 7*7 }} {% raw %} ]]> </style>"

@@ -1,7 +1,7 @@
 import re
 from dataclasses import replace
 
-from tutorsim.analysis.report.episode_dialogue import Dialogue, Message
+from tutorsim.analysis.pages.document import Dialogue, Message
 from tutorsim.analysis.report.markdown import to_markdown
 
 

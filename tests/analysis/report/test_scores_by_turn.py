@@ -1,6 +1,6 @@
 import pytest
 
-from tutorsim.analysis.report.scores_by_turn import SCORES_SCHEMA, scores_by_turn
+from tutorsim.analysis.systems.panel.student_outcomes import SCORES_SCHEMA, scores_by_turn
 
 
 def rows_of(*episodes, max_turns=3):

@@ -10,15 +10,15 @@ import pytest
 from tutorsim.analysis.ballots.outside_files import in_name_order
 from tutorsim.analysis.ballots.reading_options import Hints
 from tutorsim.analysis.ballots.recount_source import open_source
-from tutorsim.analysis.metrics.shift_flip_tie_fallback_rates import turn_diagnostics
-from tutorsim.analysis.report.table_export import (
+from tutorsim.analysis.runs.exported_tables import TABLES
+from tutorsim.analysis.runs.written_tables import (
     EXPORT_FORMATS,
     export,
     export_preflib,
     export_run,
     write_frame,
 )
-from tutorsim.analysis.runs.exported_tables import TABLES
+from tutorsim.analysis.systems.panel.diagnostics import turn_diagnostics
 from tutorsim.errors import FolderError, UsageError
 from tutorsim.records import EPISODES_FILE, RUN_FILE, to_line
 
@@ -154,7 +154,7 @@ def test_a_log_written_piece_by_piece_gives_the_same_tables_as_a_whole_one(
     (log / RUN_FILE).write_text(to_line(source.run))
     lines = "".join(to_line(episode) + "\n" for episode in source.episodes)
     (log / EPISODES_FILE).write_text(lines)
-    monkeypatch.setattr("tutorsim.analysis.report.table_export.PIECE", 1)
+    monkeypatch.setattr("tutorsim.analysis.runs.written_tables.PIECE", 1)
     whole, pieces = tmp_path / "whole", tmp_path / "pieces"
     names = [path.relative_to(whole) for path in export(source, whole, form)]
     assert [path.relative_to(pieces) for path in export_run(log, pieces, form)] == names

@@ -11,18 +11,7 @@ import polars as pl
 import pytest
 
 from tests.reference.turns import decided_turns
-from tutorsim.analysis.metrics.shift_flip_tie_fallback_rates import diagnostics, winning_roles
-from tutorsim.analysis.outcomes.student_scores import (
-    gains,
-    paired_outcomes,
-    rounds,
-    success_rates,
-    successes,
-)
-from tutorsim.analysis.outcomes.success_threshold import at_threshold
-from tutorsim.analysis.outcomes.where_other_rules_diverge import diverge, under_order
 from tutorsim.analysis.recount import recount
-from tutorsim.analysis.report.scores_by_turn import scores_by_turn
 from tutorsim.analysis.runs.branch_continuations import (
     BranchCounts,
     branch_changes,
@@ -36,6 +25,17 @@ from tutorsim.analysis.runs.branch_continuations import (
 )
 from tutorsim.analysis.runs.exported_tables import TABLES
 from tutorsim.analysis.statistics.intervals_and_tests import Estimate
+from tutorsim.analysis.systems.panel.diagnostics import diagnostics, winning_roles
+from tutorsim.analysis.systems.panel.divergence import diverge, under_order
+from tutorsim.analysis.systems.panel.student_outcomes import (
+    gains,
+    paired_outcomes,
+    rounds,
+    scores_by_turn,
+    success_rates,
+    successes,
+)
+from tutorsim.analysis.systems.panel.success_threshold import at_threshold
 from tutorsim.records import Branch, BranchPoint, EpisodeRecord, Turn
 
 ROLES = ("scaffolding", "misconception", "motivation", "metacognitive")
@@ -242,7 +242,7 @@ def test_before_the_cursor_a_tied_first_vote_is_led_by_the_logged_order(
 def test_rich_ballots_that_a_branch_counts_otherwise_have_no_first_vote(
     panel_turn: Make, panel_episode: Make, panel_source: Make
 ) -> None:
-    from tutorsim.mechanisms.ballot_answers import counted_as
+    from tutorsim.kernel.scene import counted_as
     from tutorsim.voting import RichBallot, decide
 
     rich = RichBallot(points={S: 10, MI: 9, MO: 6, ME: 0}, order=(S, MI, MO, ME), approved=(S, MI))

@@ -2,7 +2,7 @@ from pathlib import Path
 
 import pytest
 
-from tutorsim.analysis.runs.published_figures import (
+from tutorsim.analysis.systems.panel.published import (
     PublishedFigure,
     published_figures,
     read_published,

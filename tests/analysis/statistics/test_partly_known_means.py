@@ -1,18 +1,16 @@
 """Means over episodes of which some are known in part."""
 
 from tutorsim.analysis.statistics.intervals_and_tests import (
+    UNKNOWN,
     Bounds,
     Interval,
     NotEstimable,
-    mean_over_tasks,
-    too_few_tasks,
-)
-from tutorsim.analysis.statistics.partly_known_means import (
-    UNKNOWN,
     Unit,
     interval_of_mean,
     known_draw,
     mean_bounds,
+    mean_over_tasks,
+    too_few_tasks,
 )
 
 

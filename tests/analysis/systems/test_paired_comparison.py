@@ -4,7 +4,8 @@ from dataclasses import dataclass, replace
 
 import pytest
 
-from tutorsim.analysis.systems import SystemRun, compare_conditions, compare_system_runs
+from tutorsim.analysis.systems.paired_comparison import compare_conditions, compare_system_runs
+from tutorsim.analysis.systems.system_view import SystemRun
 from tutorsim.errors import UsageError
 from tutorsim.records import Provenance, RunRecord
 

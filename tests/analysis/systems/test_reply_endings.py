@@ -3,9 +3,7 @@
 import pytest
 
 from tests.tutorsim.systems.greeting import GreetingRecord
-from tutorsim.analysis.systems import SystemRun
-from tutorsim.analysis.systems.reply_endings import with_reply_endings
-from tutorsim.analysis.systems.system_view import framed
+from tutorsim.analysis.systems.system_view import SystemRun, framed, with_reply_endings
 from tutorsim.records import CallRecord, Provenance, RunRecord, SystemSettings
 
 

@@ -5,9 +5,9 @@ from typing import Any
 
 from rich.console import Console
 
-from tutorsim.analysis.report.report_inputs import Evidence
-from tutorsim.analysis.runs.published_figures import PublishedFigure
-from tutorsim.cli.terminal_tables import table_shown
+from tutorsim.analysis.systems.panel.evidence import Evidence
+from tutorsim.analysis.systems.panel.published import PublishedFigure
+from tutorsim.cli.terminal_documents import table_shown
 from tutorsim.vocabularies import DEFAULT_ROLES
 
 S, MI, MO, ME = DEFAULT_ROLES

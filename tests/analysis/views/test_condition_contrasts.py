@@ -4,7 +4,7 @@ from typing import Any
 
 import pytest
 
-from tutorsim.analysis.views.condition_contrasts import contrast_table, contrast_words, contrasts_of
+from tutorsim.analysis.systems.panel.contrasts import contrast_table, contrast_words, contrasts_of
 
 
 def run_of(panel_episode: Any, panel_source: Any, tasks: int, *, gain: float) -> Any:

@@ -2,7 +2,7 @@
 
 from typing import Any
 
-from tutorsim.analysis.views.episode_list import episode_rows
+from tutorsim.analysis.systems.panel.episodes import episode_rows
 from tutorsim.records import CallRecord
 from tutorsim.vocabularies import DEFAULT_ROLES
 

@@ -4,12 +4,19 @@ from dataclasses import replace
 
 import pytest
 
-from tutorsim.analysis.metrics.invariance import invariance_words
-from tutorsim.analysis.report.build import build_figure
-from tutorsim.analysis.report.report_inputs import Evidence
-from tutorsim.analysis.views.format_invariance import askings_by_format_table, invariance_table
-from tutorsim.analysis.views.noise_floor import askings_table, beside_floor_table, noise_told
-from tutorsim.analysis.views.other_rules import dial_table
+from tutorsim.analysis.recount.tables import dial_table
+from tutorsim.analysis.systems.panel.evidence import (
+    Evidence,
+    askings_table,
+    beside_floor_table,
+    noise_told,
+)
+from tutorsim.analysis.systems.panel.format_invariance import (
+    askings_by_format_table,
+    invariance_table,
+    invariance_words,
+)
+from tutorsim.analysis.systems.panel.page import build_figure
 from tutorsim.vocabularies import DEFAULT_ROLES
 
 S, MI, *_ = DEFAULT_ROLES

@@ -7,13 +7,13 @@ from typing import Any
 from tutorsim.analysis.ballots.reading_options import Hints
 from tutorsim.analysis.ballots.recount_source import open_source
 from tutorsim.analysis.counting.rule_definitions import TARGETS
-from tutorsim.analysis.outcomes.two_runs import compare_runs
 from tutorsim.analysis.recount import recount
-from tutorsim.analysis.views.opening_verdict import (
+from tutorsim.analysis.systems.panel.summary import (
     comparison_verdict,
     recount_verdict,
     summary_verdict,
 )
+from tutorsim.analysis.systems.panel.two_runs import compare_runs
 from tutorsim.vocabularies import DEFAULT_ROLES, PROTOCOLS
 
 S, MI, MO, ME = DEFAULT_ROLES

@@ -5,16 +5,18 @@ from dataclasses import replace
 import pytest
 
 from tutorsim.analysis.recount import recount
-from tutorsim.analysis.views.fallback_orders import by_order_table, order_wins_table, policies_table
-from tutorsim.analysis.views.other_electorates import electorates_table
-from tutorsim.analysis.views.other_rules import (
+from tutorsim.analysis.recount.tables import (
+    SECTIONS,
     breakdown_table,
+    by_order_table,
     dial_table,
+    electorates_table,
+    order_wins_table,
+    policies_table,
     protocols_table,
     rule_wins_table,
     rules_table,
 )
-from tutorsim.analysis.views.recount_sections import SECTIONS
 from tutorsim.vocabularies import DEFAULT_ROLES
 
 S, MI, MO, ME = DEFAULT_ROLES

@@ -1,16 +1,17 @@
 """What became of students, and how panels decided, as tables."""
 
-from tutorsim.analysis.outcomes.student_scores import rounds, success_rates
-from tutorsim.analysis.outcomes.success_threshold import at_threshold
-from tutorsim.analysis.report.report_inputs import Evidence
-from tutorsim.analysis.report.summary_sections import SECTIONS, Overview
-from tutorsim.analysis.views.cells import DASH
-from tutorsim.analysis.views.student_outcomes import (
+from tutorsim.analysis.pages.cells import DASH
+from tutorsim.analysis.systems.panel.evidence import Evidence
+from tutorsim.analysis.systems.panel.student_outcomes import (
     few_tasks_words,
     persona_tables,
+    rounds,
+    success_rates,
     success_table,
     threshold_table,
 )
+from tutorsim.analysis.systems.panel.success_threshold import at_threshold
+from tutorsim.analysis.systems.panel.summary import SECTIONS, Overview
 from tutorsim.vocabularies import DEFAULT_ROLES
 
 S, MI, *_ = DEFAULT_ROLES

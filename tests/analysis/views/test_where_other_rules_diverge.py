@@ -2,11 +2,12 @@
 
 import pytest
 
-from tutorsim.analysis.outcomes.where_other_rules_diverge import diverge, under_order
-from tutorsim.analysis.views.where_other_rules_diverge import (
+from tutorsim.analysis.systems.panel.divergence import (
     alternatives_table,
     coverage_table,
+    diverge,
     first_turns,
+    under_order,
 )
 from tutorsim.vocabularies import DEFAULT_ROLES
 

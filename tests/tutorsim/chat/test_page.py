@@ -9,7 +9,7 @@ import time
 
 import pytest
 
-from tutorsim.analysis.charts.safe_text import shown
+from tutorsim.analysis.pages.words import shown
 
 pytestmark = pytest.mark.loopback
 

@@ -12,9 +12,8 @@ from tutorsim.model import Call, CallKey, Request
 from tutorsim.records.group import CycleRecord, ThoughtRecord
 from tutorsim.systems.group import GROUP
 from tutorsim.systems.group.lesson_flow import Board
-from tutorsim.systems.group.stage_progress import Progress
 from tutorsim.systems.group.tasks import builtin_lessons
-from tutorsim.systems.group.timeline import Group, Timeline
+from tutorsim.systems.group.timeline import Group, Progress, Timeline
 
 PORT, TOKEN = 8123, "t" * 43
 HOST = f"127.0.0.1:{PORT}"

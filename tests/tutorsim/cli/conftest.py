@@ -11,8 +11,10 @@ import pytest
 
 from tutorsim.cli import main
 from tutorsim.errors import CallFailed
-from tutorsim.flow_drivers import drive, scripted
-from tutorsim.mechanisms.flow import CodeResult, CodeRun
+from tutorsim.kernel.flow import CodeResult, CodeRun, drive, scripted
+from tutorsim.kernel.load import load_study
+from tutorsim.kernel.study import EpisodeSpec
+from tutorsim.kernel.system import LoadedStudy
 from tutorsim.model import Call
 from tutorsim.records import (
     EPISODES_FILE,
@@ -25,10 +27,8 @@ from tutorsim.records import (
     VerdictRecord,
     to_line,
 )
-from tutorsim.study import EpisodeSpec
-from tutorsim.systems import LoadedStudy, load_study
 from tutorsim.systems.panel.episode import episode
-from tutorsim.systems.panel.prompt_context import Scene
+from tutorsim.systems.panel.scene import Scene
 
 Replies = Callable[[EpisodeSpec, Call], str]
 

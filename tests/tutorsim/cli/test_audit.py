@@ -8,13 +8,13 @@ from typing import Any
 
 import pytest
 
-from tutorsim.analysis.systems import open_run
-from tutorsim.analysis.systems.oversight.delivered_guidance import (
+from tutorsim.analysis.systems.oversight.audit import (
     OUTCOMES,
     AuditedTurn,
     audited_turns,
     predicted,
 )
+from tutorsim.analysis.systems.system_view import open_run
 from tutorsim.bundled_recordings import bundled_recording
 from tutorsim.cli.audit import audit_study
 from tutorsim.errors import UsageError

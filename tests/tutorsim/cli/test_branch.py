@@ -10,9 +10,9 @@ from typing import Any, NamedTuple
 
 import pytest
 
+from tutorsim.kernel.load import load_study
 from tutorsim.records import read_episodes, read_run
 from tutorsim.replay import read_manifest
-from tutorsim.systems import load_study
 
 pytestmark = pytest.mark.loopback
 
@@ -505,7 +505,7 @@ def test_a_parent_that_is_gone_is_named_as_missing(parent, shell, endpoint, new)
 def test_other_prompts_than_the_parent_s_are_refused(parent, shell, endpoint, new, monkeypatch):
     made = parent()
     (made.cassettes / "wordings.toml").unlink()
-    monkeypatch.setattr("tutorsim.systems.system.LoadedStudy.prompt_digest", lambda self: "0" * 64)
+    monkeypatch.setattr("tutorsim.kernel.system.LoadedStudy.prompt_digest", lambda self: "0" * 64)
     said = shell("branch", made.log, *ORDER, "-o", new)
     assert said.code == INVALID
     assert "prompts of this tutorsim are not the recorded ones" in said.err

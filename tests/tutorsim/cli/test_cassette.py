@@ -12,8 +12,7 @@ import tutorsim
 from tests.reference.replay_through_sdk import through_the_sdk
 from tutorsim.model import CALL_HEADER
 from tutorsim.replay import read_cassette
-from tutorsim.replay.cassette_file import write_cassette
-from tutorsim.replay.text_or_compressed import compressed
+from tutorsim.replay.cassette_file import compressed, write_cassette
 from tutorsim.standin.server import StandIn
 
 CLAUDE = Path(__file__).parents[3] / "cassettes" / "claude"

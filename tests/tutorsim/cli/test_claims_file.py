@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 
 from tutorsim.analysis.claims import claims_in
-from tutorsim.analysis.claims.numbers_in_text import NAMES, numbers_in
+from tutorsim.analysis.claims.claims_of_printed_numbers import NAMES, numbers_in
 from tutorsim.bundled_recordings import bundled_recording
 from tutorsim.cli.claims_file import Options, page_claims, summary_parts
 
@@ -52,10 +52,10 @@ def printed_in(*texts: str) -> Counter[str]:
 def test_a_full_summary_prints_no_number_that_is_no_claim(built: Any) -> None:
     """Compared by how often each is printed."""
     from tutorsim.analysis.ballots.recount_source import open_source
-    from tutorsim.analysis.report.summary_sections import SECTIONS
-    from tutorsim.cli.markdown_option import shown_as_markdown
+    from tutorsim.analysis.systems.panel.summary import SECTIONS
+    from tutorsim.cli.options import shown_as_markdown
     from tutorsim.cli.summary_in_terminal import overview, overview_shown
-    from tutorsim.cost_plan import load_prices
+    from tutorsim.kernel.cost_plan import load_prices
 
     found = overview(open_source(built.folder), load_prices())
     text = shown_as_markdown("", overview_shown(found, tuple(SECTIONS)))

@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from tutorsim.analysis.views.branch_beside_parent import LISTED
+from tutorsim.analysis.systems.panel.branch_beside_parent import LISTED
 
 
 def test_a_branch_is_set_beside_its_parent(tutorsim: Any, branched: Any) -> None:

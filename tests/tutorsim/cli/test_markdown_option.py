@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 
 from tutorsim.bundled_recordings import bundled_recording
-from tutorsim.cli.markdown_option import plain
+from tutorsim.cli.options import plain
 
 
 @pytest.mark.costly

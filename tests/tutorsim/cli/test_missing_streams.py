@@ -8,7 +8,7 @@ import pytest
 
 CHECK = """
 import os, sys
-from tutorsim.cli.missing_streams import open_closed_streams
+from tutorsim.cli import open_closed_streams
 open_closed_streams()
 with open(os.devnull) as other:
     number = other.fileno()

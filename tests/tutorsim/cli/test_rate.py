@@ -13,10 +13,10 @@ import pytest
 
 from tests.tutorsim.cli.conftest import STUDY, usual_reply, write_run
 from tutorsim.analysis.ballots.recount_source import open_source
-from tutorsim.analysis.ratings.rateable_items import digest_of
+from tutorsim.analysis.ratings.items import digest_of
 from tutorsim.analysis.ratings.ratings_section import ratings_of
 from tutorsim.analysis.runs.branch_continuations import shared_turns
-from tutorsim.analysis.systems import open_run, view_of
+from tutorsim.analysis.systems.system_view import open_run, view_of
 from tutorsim.records.ratings import RATINGS_FILE
 
 RUBRIC = """

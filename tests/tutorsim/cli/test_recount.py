@@ -81,7 +81,7 @@ def test_provenance_comes_first(tutorsim: Any, built: Any) -> None:
 def test_turns_go_to_a_file_by_its_ending(
     tutorsim: Any, built: Any, tmp_path: Path, ending: str
 ) -> None:
-    from tutorsim.analysis.report.table_export import EXPORT_FORMATS
+    from tutorsim.analysis.runs.written_tables import EXPORT_FORMATS
 
     assert ending in EXPORT_FORMATS
     path = tmp_path / f"turns.{ending}"

@@ -4,7 +4,7 @@ from typing import Any
 
 import pytest
 
-from tutorsim.mechanisms.flow import CodeResult
+from tutorsim.kernel.flow import CodeResult
 from tutorsim.records import VerdictRecord
 from tutorsim.sandbox import Sandbox
 

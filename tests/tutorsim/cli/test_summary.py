@@ -10,10 +10,10 @@ from typing import Any
 
 import pytest
 
-from tutorsim.analysis.claims.numbers_in_text import numbers_in
+from tutorsim.analysis.claims.claims_of_printed_numbers import numbers_in
 from tutorsim.bundled_recordings import bundled_recording
-from tutorsim.cli.token_usage import usage
-from tutorsim.cost_plan import Price, PriceTable
+from tutorsim.cli.output_elements import usage
+from tutorsim.kernel.cost_plan import Price, PriceTable
 
 
 def value_of(tutorsim: Any, run: Path, *options: Any) -> dict[str, Any]:

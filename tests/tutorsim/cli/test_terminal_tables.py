@@ -5,9 +5,9 @@ import io
 import pytest
 from rich.console import Console
 
-from tutorsim.analysis.views.cells import Table, table
+from tutorsim.analysis.pages.cells import Table, table
 from tutorsim.cli.output_elements import print_all
-from tutorsim.cli.terminal_tables import parts_shown, table_shown
+from tutorsim.cli.terminal_documents import parts_shown, table_shown
 
 
 def drawn(made: Table, width: int, *, every_row: bool = False) -> str:

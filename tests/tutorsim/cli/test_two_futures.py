@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 from rich.console import Console
 
-from tutorsim.cli.two_futures import futures
+from tutorsim.cli.episode_trace import futures
 from tutorsim.records import EpisodeRecord
 
 

@@ -2,7 +2,7 @@
 
 import pytest
 
-from tutorsim.mechanisms.flow import Round, ask
+from tutorsim.kernel.flow import Round, ask
 from tutorsim.model import Answer, Call, CallKey, Question, Reply, Request
 
 CUT = " …"

@@ -19,7 +19,7 @@ from tutorsim.model.batch import (
     EntryError,
     request_text,
 )
-from tutorsim.model.sdk_model import SdkModel
+from tutorsim.model.sdk import SdkModel
 
 COUNTS = {"processing": 0, "succeeded": 2, "errored": 1, "canceled": 0, "expired": 0}
 SHOWN = {"id": "b1", "processing_status": "ended", "request_counts": COUNTS}

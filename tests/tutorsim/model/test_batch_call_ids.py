@@ -2,7 +2,7 @@
 
 import re
 
-from tutorsim.model.batch_call_ids import CustomId, call_digest, new_mark
+from tutorsim.model.batch import CustomId, call_digest, new_mark
 
 LONG = "humaneval." + "x" * 200 + ".help_avoidant.cumulative.r02/12/tie_critique/motivation/2"
 

@@ -3,7 +3,7 @@
 import httpx2
 import pytest
 
-from tutorsim.model.failure_causes import OF_THE_MOMENT, NotAMessage, away, connection_text
+from tutorsim.model.sdk import OF_THE_MOMENT, NotAMessage, away, connection_text
 
 REQUEST = httpx2.Request("POST", "http://127.0.0.1/")
 CAUSES = {

@@ -13,7 +13,7 @@ import pytest
 
 from tutorsim.errors import CallFailed, RecordingError, UsageError
 from tutorsim.model import Call, CallKey, Reply, Request
-from tutorsim.model.sdk_model import SdkModel
+from tutorsim.model.sdk import SdkModel
 
 KEY = "sk-ant-test-0123456789-credential"
 CALL = Call(
@@ -268,7 +268,7 @@ def test_no_more_calls_are_in_flight_than_allowed() -> None:
 def test_a_proxy_of_the_environment_is_used_but_not_for_this_machine(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    from tutorsim.model.sdk_model import proxy_for
+    from tutorsim.model.sdk import proxy_for
 
     monkeypatch.setenv("https_proxy", "http://proxy.example:3128")
     monkeypatch.setenv("http_proxy", "http://proxy.example:3128")

@@ -13,10 +13,10 @@ from typing import Any
 import pytest
 
 from tutorsim.model import CALL_HEADER, Call, CallKey, Reply, Request
-from tutorsim.model.sdk_model import HttpTransport, SdkModel
+from tutorsim.model.sdk import HttpTransport, SdkModel
 from tutorsim.replay import Cassette, read_cassette
 from tutorsim.replay.cassette_file import write_cassette
-from tutorsim.replay.episode_recording import Deck
+from tutorsim.replay.episode_recorder import Deck
 from tutorsim.replay.recorded_call import Interaction
 
 EPISODE = "sciq.q1.help_avoidant.simple"

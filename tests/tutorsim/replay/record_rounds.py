@@ -5,9 +5,9 @@ import sys
 from pathlib import Path
 
 from tutorsim.model import Call, CallKey, Request
-from tutorsim.model.sdk_model import HttpTransport, SdkModel
+from tutorsim.model.sdk import HttpTransport, SdkModel
 from tutorsim.replay import FolderLock
-from tutorsim.replay.episode_recording import Deck
+from tutorsim.replay.episode_recorder import Deck
 
 EPISODES = [f"sciq.q{n}.help_avoidant.simple" for n in range(6)]
 AGENTS = ("a", "b", "c", "d")

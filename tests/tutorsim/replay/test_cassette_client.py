@@ -300,7 +300,7 @@ def test_one_client_records_a_cassette_at_a_time(tmp_path: Path, server: Any) ->
 
 @pytest.mark.loopback
 def test_compressed_cassettes_are_played_and_not_recorded_over(tmp_path: Path, server: Any) -> None:
-    from tutorsim.replay.text_or_compressed import write_cassette_file
+    from tutorsim.replay.cassette_file import write_cassette_file
 
     path = tmp_path / "note.json"
     with tutorsim.recorded(path, mode="once") as client:

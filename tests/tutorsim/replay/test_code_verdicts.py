@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 
 from tutorsim.errors import FolderError, RecordingError
-from tutorsim.mechanisms.flow import CodeResult, CodeRun
+from tutorsim.kernel.flow import CodeResult, CodeRun
 from tutorsim.records import VerdictRecord
 from tutorsim.replay import VERDICTS_FILE, VerdictStore
 

@@ -19,11 +19,11 @@ from tutorsim.errors import (
     RecordingRefused,
     UsageError,
 )
-from tutorsim.flow_drivers import at_once
+from tutorsim.kernel.flow import at_once
 from tutorsim.model import Call, CallKey, Reply
-from tutorsim.model.sdk_model import HttpTransport, SdkModel
+from tutorsim.model.sdk import HttpTransport, SdkModel
 from tutorsim.replay import FastReader
-from tutorsim.replay.episode_recording import Deck, Tape, combined_kind
+from tutorsim.replay.episode_recorder import Deck, Tape, combined_kind
 
 Build = Callable[..., Any]
 DIGEST = "0" * 64

@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 
 from tests.reference.replay_through_sdk import SdkReader
 from tutorsim.errors import ChangedCallError, MissingCallError, RecordingError, UnusedCallError
-from tutorsim.flow_drivers import at_once
+from tutorsim.kernel.flow import at_once
 from tutorsim.model import Call, CallKey, Reply, Request
 from tutorsim.replay import FastReader, check_all_used
 

@@ -4,7 +4,7 @@ from typing import Any
 
 import pytest
 
-from tutorsim.replay.first_difference import first_difference
+from tutorsim.replay.recorded_call import first_difference
 
 
 @pytest.mark.parametrize(

@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 
 from tutorsim.errors import RecordingError
-from tutorsim.replay.journal import Journal, journal_path
+from tutorsim.replay.episode_recorder import Journal, journal_path
 from tutorsim.replay.recorded_call import Interaction
 
 Build = Callable[..., Any]

@@ -12,7 +12,7 @@ import tomli_w
 
 from tests.reference.replay_through_sdk import through_the_sdk
 from tutorsim.errors import RecordingRefused
-from tutorsim.replay.leaked_keys import key_shaped, redacted, refuse_keys, without_secrets
+from tutorsim.replay.safe_files import key_shaped, redacted, refuse_keys, without_secrets
 
 KEY = "sk-ant-test-0123456789-credential"
 OTHER = "sk-ant-api03-" + "Ab3_" * 10

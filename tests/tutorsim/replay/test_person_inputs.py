@@ -5,8 +5,8 @@ import json
 import pytest
 
 from tutorsim.errors import ChangedCallError, RecordingError
-from tutorsim.mechanisms.flow import Heard, Listen
-from tutorsim.replay.person_inputs import INPUTS_FILE, InputStore, inputs_digest
+from tutorsim.kernel.flow import Heard, Listen
+from tutorsim.replay.verdicts_and_inputs import INPUTS_FILE, InputStore, inputs_digest
 
 ASKED = Listen(3, "wait", 4.0)
 SAID = Heard("hello\u2028there", 12, message_id="message-1")

@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 
 from tests.reference import replay_through_sdk
-from tutorsim.runner.verifying import verify
+from tutorsim.runner.verify import verify
 
 CASSETTES = Path(__file__).parents[3] / "cassettes"
 Build = Callable[..., Any]

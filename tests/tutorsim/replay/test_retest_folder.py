@@ -6,7 +6,7 @@ import pytest
 
 from tutorsim.errors import RecordingError
 from tutorsim.records import Failure, Provenance
-from tutorsim.replay.retest_folder import (
+from tutorsim.replay.manifest import (
     RetestEntry,
     RetestManifest,
     read_retest_manifest,

@@ -9,7 +9,7 @@ import zstandard
 
 from tutorsim.errors import MissingCallError, RecordingError
 from tutorsim.replay import read_cassette
-from tutorsim.replay.text_or_compressed import (
+from tutorsim.replay.cassette_file import (
     cassette_file,
     cassette_files,
     check_inside,
@@ -83,7 +83,7 @@ def test_what_is_no_whole_frame_is_refused(packed: Path, episode: str, data: byt
 def test_a_frame_that_claims_to_hold_too_much_is_not_unpacked(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    monkeypatch.setattr("tutorsim.replay.text_or_compressed._LARGEST", len(TEXT) - 1)
+    monkeypatch.setattr("tutorsim.replay.cassette_file._LARGEST", len(TEXT) - 1)
     with pytest.raises(RecordingError, match=f"it holds {len(TEXT)} bytes"):
         decompressed(compressed(TEXT), "x.json.zst")
 

@@ -11,9 +11,9 @@ from typing import Any
 import pytest
 
 from tutorsim.catalog import load_catalog
-from tutorsim.replay.wordings_compared import Reworded, reworded
-from tutorsim.study import BaseStudy
-from tutorsim.systems import load_recorded_study
+from tutorsim.kernel.load import load_recorded_study
+from tutorsim.kernel.study import BaseStudy
+from tutorsim.runner.verify import Reworded, reworded
 from tutorsim.systems.panel import PANEL
 
 EPISODE = "sciq.ice.help_avoidant.simple"

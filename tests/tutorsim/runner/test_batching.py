@@ -13,8 +13,8 @@ from typing import Any
 import orjson
 import pytest
 
-from tutorsim.model.batch_call_ids import call_digest
-from tutorsim.runner.batch_submissions import BATCHES_FILE
+from tutorsim.model.batch import call_digest
+from tutorsim.runner.batches import BATCHES_FILE
 from tutorsim.standin import Endpoint, StandIn
 from tutorsim.standin.batch_endpoint import Batches, entry_error
 from tutorsim.standin.http_response import Response
@@ -49,7 +49,7 @@ def serve(monkeypatch: pytest.MonkeyPatch) -> Iterator[Serve]:
     for name in ("INITIAL_RETRY_DELAY", "MAX_RETRY_DELAY"):
         monkeypatch.setattr(f"anthropic._base_client.{name}", 0.001)
     for name in ("FIRST_POLL", "LONGEST_POLL", "FIRST_RETRY"):
-        monkeypatch.setattr(f"tutorsim.runner.batch_submissions.{name}", 0.01)
+        monkeypatch.setattr(f"tutorsim.runner.batches.{name}", 0.01)
 
     def start(*faults: str) -> StandIn:
         server = StandIn(seed=SEED, faults=faults)
@@ -147,9 +147,9 @@ def test_a_batch_is_split_where_the_endpoint_has_its_limits(
 ) -> None:
     study, whole = direct()
     serve()
-    monkeypatch.setattr("tutorsim.runner.batching.MOST_ENTRIES", 4)
-    monkeypatch.setattr("tutorsim.runner.batching.LARGEST_BATCH", 5000)
-    monkeypatch.setattr("tutorsim.runner.batching.SIDE_BY_SIDE", 2)
+    monkeypatch.setattr("tutorsim.runner.batches.MOST_ENTRIES", 4)
+    monkeypatch.setattr("tutorsim.runner.batches.LARGEST_BATCH", 5000)
+    monkeypatch.setattr("tutorsim.runner.batches.SIDE_BY_SIDE", 2)
     said = record(study, "--batch", name="batch")
     assert said.code == 0, said.err
     assert files(*folders(tmp_path, "batch")) == whole
@@ -254,7 +254,7 @@ def test_an_outage_in_the_middle_is_waited_out_and_no_batch_is_sent_twice(
     monkeypatch: pytest.MonkeyPatch,
     tmp_path: Path,
 ) -> None:
-    monkeypatch.setattr("tutorsim.runner.outage.SHORTEST", 0.05)
+    monkeypatch.setattr("tutorsim.runner.stops.SHORTEST", 0.05)
     study, whole = direct(conditions=["baseline"])
     serve()
     answer, began = Batches.answer, []

@@ -8,16 +8,15 @@ from typing import Any, NamedTuple
 import pytest
 
 from tutorsim.errors import ChangedCallError, FolderError, RecordingError, RecordingRefused
-from tutorsim.flow_drivers import drive
-from tutorsim.mechanisms.flow import Round
+from tutorsim.kernel.flow import Round, drive
 from tutorsim.model import CALL_HEADER, Call, CallKey
 from tutorsim.records import Branch, BranchedEpisode
 from tutorsim.replay import read_cassette
-from tutorsim.replay.episode_recording import Deck
+from tutorsim.replay.episode_recorder import Deck
 from tutorsim.runner.branching import Parent, ParentEpisode
 from tutorsim.runner.open_recording import Recording, open_recording
 from tutorsim.systems.panel.episode import episode
-from tutorsim.systems.panel.prompt_context import Scene
+from tutorsim.systems.panel.scene import Scene
 
 EPISODE = "sciq.ice.help_avoidant.simple"
 COVERED = "sciq.ice.help_avoidant.baseline"

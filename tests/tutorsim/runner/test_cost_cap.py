@@ -2,10 +2,10 @@
 
 import pytest
 
-from tutorsim.cost_plan import Price, PriceTable
 from tutorsim.errors import BudgetReached
+from tutorsim.kernel.cost_plan import Price, PriceTable
 from tutorsim.model import Call, CallKey, Reply, Request
-from tutorsim.runner.cost_cap import Budget
+from tutorsim.runner.stops import Budget
 
 PRICES = PriceTable(as_of="2026-01-01", models={"m": Price(input=1_000_000, output=2_000_000)})
 """One dollar a token in, two a token out."""

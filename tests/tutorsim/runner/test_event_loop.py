@@ -10,7 +10,7 @@ from click.testing import CliRunner
 
 from tutorsim.cli.run import run
 from tutorsim.errors import SandboxError
-from tutorsim.runner.event_loop import run_in_loop
+from tutorsim.runner.job import run_in_loop
 
 
 def _refuse(*_: Any, **__: Any) -> Any:

@@ -9,8 +9,8 @@ import pytest
 from tutorsim.bundled_recordings import bundled_recording
 from tutorsim.errors import LogError, UsageError
 from tutorsim.records import TIMINGS_FILE
-from tutorsim.runner.find_recording import find_recording
-from tutorsim.runner.replaying import replay
+from tutorsim.runner.open_recording import find_recording
+from tutorsim.runner.replay import replay
 
 
 def test_a_recording_is_its_own(recorded_once: Any) -> None:

@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 
 from tutorsim.errors import FolderError
-from tutorsim.runner.folder_checks import check_folders
+from tutorsim.runner.recording_session import check_folders
 
 pytestmark = [pytest.mark.loopback, pytest.mark.usefixtures("no_waiting")]
 

@@ -14,9 +14,11 @@ import orjson
 import pytest
 
 from tutorsim.catalog import Catalog
-from tutorsim.model import json_bodies
-from tutorsim.replay import cassette_file, fast_reader, first_difference, recorded_call
-from tutorsim.runner.replaying import replay
+from tutorsim.model import call as json_bodies
+from tutorsim.replay import cassette_file, recorded_call
+from tutorsim.replay import cassette_reader as fast_reader
+from tutorsim.replay import recorded_call as first_difference
+from tutorsim.runner.replay import replay
 
 SMALL = {"conditions": ["simple"], "max_turns": 1}
 LARGE = {"conditions": ["simple"], "max_turns": 3, "repeats": 2}

@@ -10,7 +10,7 @@ from typing import Any
 import pytest
 
 from tutorsim.errors import LogError
-from tutorsim.runner.log_digest_check import check_tied
+from tutorsim.runner.open_recording import check_tied
 
 EPISODE = "sciq.ice.help_avoidant.simple"
 COMMANDS = (

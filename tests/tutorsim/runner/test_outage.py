@@ -10,9 +10,8 @@ from typing import Any
 import pytest
 
 from tutorsim.errors import CallFailed, Interrupted, TutorsimError
-from tutorsim.runner import outage as module
-from tutorsim.runner.outage import ALIKE, Attempts, Outage
-from tutorsim.runner.recording_stop import Stop
+from tutorsim.runner import stops as module
+from tutorsim.runner.stops import ALIKE, Attempts, Outage, Stop
 
 AWAY = CallFailed("Nothing answers.", away="nobody")
 BROKEN = CallFailed("HTTP 500.", away="broken")

@@ -9,9 +9,9 @@ from typing import Any
 import pytest
 
 from tutorsim.errors import FolderError, RecordingError
+from tutorsim.kernel.load import load_study
 from tutorsim.replay import SESSION_FILE
 from tutorsim.runner.recording_session import open_session
-from tutorsim.systems import load_study
 
 
 @pytest.fixture

@@ -10,8 +10,8 @@ import httpx2
 import pytest
 
 from tutorsim.errors import Interrupted, UsageError
-from tutorsim.runner import recording_stop
-from tutorsim.runner.recording_stop import Gate, Stop, stop_on_interrupt
+from tutorsim.runner import stops as recording_stop
+from tutorsim.runner.stops import Gate, Stop, stop_on_interrupt
 
 REQUEST = httpx2.Request("POST", "http://127.0.0.1/")
 

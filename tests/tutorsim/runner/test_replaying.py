@@ -12,9 +12,9 @@ import pytest
 
 from tutorsim.bundled_recordings import bundled_recording
 from tutorsim.errors import MissingCallError, RecordingError
-from tutorsim.runner import replaying
+from tutorsim.runner import replay as replaying
 from tutorsim.runner.open_recording import check_drift, open_recording
-from tutorsim.runner.replaying import default_workers, replay_episode
+from tutorsim.runner.replay import default_workers, replay_episode
 from tutorsim.system_registry import load, system_names
 
 EPISODE = "sciq.ice.help_avoidant.simple"
@@ -24,7 +24,7 @@ NETWORK = {"socket.connect", "socket.bind", "socket.getaddrinfo", "socket.sendto
 sys.addaudithook(lambda event, args: event in NETWORK and os._exit(99))
 if __name__ == "__main__":
     from tutorsim.cli import main
-    from tutorsim.runner import replaying
+    from tutorsim.runner import replay as replaying
     replaying.CHUNK = 1
     main()
 """

@@ -142,7 +142,7 @@ def test_another_reading_of_ballots_is_drift_of_the_retest(
     retested: Path, shell: Any, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(
-        "tutorsim.mechanisms.retest_prompts.ballot_question",
+        "tutorsim.kernel.retest.ballot_question",
         lambda call, labels, *, form, budget, reminder: Question(call, lambda _: None, reminder),
     )
     said = shell("verify", retested, "--json")

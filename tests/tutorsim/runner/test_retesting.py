@@ -13,7 +13,7 @@ import pytest
 
 from tutorsim.records import BallotRecord, read_episodes, read_retest
 from tutorsim.replay import FolderLock, read_cassette
-from tutorsim.replay.retest_folder import read_retest_manifest
+from tutorsim.replay.manifest import read_retest_manifest
 from tutorsim.standin import StandIn
 
 pytestmark = pytest.mark.loopback

@@ -7,7 +7,7 @@ import pytest
 
 from tutorsim.errors import FolderError, LogError
 from tutorsim.records import RUN_FILE, RunRecord, read_episodes, read_run
-from tutorsim.runner.run_folder_writer import LogWriter, check_log_folder
+from tutorsim.runner.run_log import LogWriter, check_log_folder
 
 
 @pytest.fixture

@@ -11,7 +11,7 @@ from typing import Any
 import orjson
 import pytest
 
-from tutorsim.mechanisms.flow import CodeResult
+from tutorsim.kernel.flow import CodeResult
 from tutorsim.records import VerdictRecord
 from tutorsim.replay import FolderLock
 from tutorsim.sandbox import Sandbox
@@ -579,7 +579,7 @@ def test_a_log_that_cannot_be_written_stops_the_recording_with_a_message(
     monkeypatch: pytest.MonkeyPatch,
     tmp_path: Path,
 ) -> None:
-    from tutorsim.runner.run_folder_writer import LogWriter
+    from tutorsim.runner.run_log import LogWriter
 
     class Full:
         def write(self, data: bytes) -> int:

@@ -12,7 +12,7 @@ import orjson
 import pytest
 
 from tutorsim.errors import RecordingError
-from tutorsim.replay.journal import Journal, journal_path
+from tutorsim.replay.episode_recorder import Journal, journal_path
 from tutorsim.replay.recorded_call import Interaction
 
 pytestmark = pytest.mark.loopback

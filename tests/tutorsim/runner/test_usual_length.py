@@ -7,8 +7,8 @@ import pytest
 
 from tutorsim.bundled_recordings import bundled_recording
 from tutorsim.errors import RecordingError
-from tutorsim.runner.usual_length import length_of, usual_length
-from tutorsim.systems import system_named
+from tutorsim.kernel.load import system_named
+from tutorsim.runner.open_recording import length_of, usual_length
 
 
 def test_the_share_is_that_of_the_calls_made() -> None:

@@ -7,7 +7,7 @@ from xml.etree import ElementTree
 import pytest
 
 from tutorsim.records import EpisodeRecord, to_line
-from tutorsim.runner import piece_playback
+from tutorsim.runner import playback as piece_playback
 
 EPISODE = "sciq.ice.help_avoidant.simple"
 

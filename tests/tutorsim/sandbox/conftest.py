@@ -8,9 +8,9 @@ from typing import Any
 import pytest
 
 from tutorsim.errors import SandboxUnavailable
-from tutorsim.mechanisms.flow import CodeResult
+from tutorsim.kernel.flow import CodeResult
 from tutorsim.sandbox import Limits, Sandbox
-from tutorsim.sandbox.verdict_reading import Usage
+from tutorsim.sandbox.sandbox import Usage
 
 SHORT = Limits(cpu=0.4, wall=6.0, tests_cpu=0.4, output=64 << 10)
 PROMPT = """import math

@@ -4,7 +4,7 @@ from pathlib import Path
 
 import pytest
 
-from tutorsim.sandbox.available_memory import memory_ceiling
+from tutorsim.sandbox.sandbox import memory_ceiling
 
 MIB = 1 << 20
 MACHINE = memory_ceiling(Path("/nowhere"))

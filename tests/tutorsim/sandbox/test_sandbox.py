@@ -14,7 +14,7 @@ from typing import Any
 import pytest
 
 from tutorsim.errors import SandboxError, SandboxUnavailable, UsageError
-from tutorsim.mechanisms.flow import CodeRun
+from tutorsim.kernel.flow import CodeRun
 from tutorsim.sandbox import LEVELS, Limits, Sandbox
 from tutorsim.sandbox.zygote_process import Broken, Zygote
 

@@ -5,7 +5,7 @@ from typing import Any
 import pytest
 
 from tutorsim.sandbox import Limits
-from tutorsim.sandbox.verdict_reading import read_aftermath
+from tutorsim.sandbox.sandbox import read_aftermath
 from tutorsim.sandbox.zygote_process import Aftermath, Broken
 
 MIB = 1 << 20

@@ -4,7 +4,7 @@ import time
 import anthropic
 import pytest
 
-from tutorsim.model.batch_call_ids import CustomId
+from tutorsim.model.batch import CustomId
 from tutorsim.standin import StandIn
 from tutorsim.standin.endpoint import Endpoint
 from tutorsim.standin.faults_on_demand import Fault

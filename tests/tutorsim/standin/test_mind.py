@@ -1,4 +1,4 @@
-from tutorsim.scripted_mind import Chance
+from tutorsim.kernel.scripted_mind import Chance
 from tutorsim.standin.mind import read_request, think, tokens
 
 

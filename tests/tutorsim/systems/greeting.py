@@ -11,21 +11,20 @@ from typing import Any, ClassVar
 import polars as pl
 from pydantic import Field
 
-from tutorsim.analysis.report.document import Answer, Document, Section, Table
-from tutorsim.analysis.report.episode_dialogue import Dialogue, Message
+from tutorsim.analysis.pages.cells import Table
+from tutorsim.analysis.pages.document import Answer, Dialogue, Document, Message, Section
 from tutorsim.analysis.runs.exported_tables import PLACE, SHARED_TABLES, place_of
 from tutorsim.analysis.runs.exported_tables import Table as RunTable
-from tutorsim.analysis.systems import SystemRun, View, framed
+from tutorsim.analysis.systems.system_view import SystemRun, View, framed
 from tutorsim.catalog import BaseCatalog
-from tutorsim.mechanisms.author_labels import draw_labels, labelled
-from tutorsim.mechanisms.ballot_answers import ballot_from, ballot_question
-from tutorsim.mechanisms.call_log import CallLog, run_to_failure
-from tutorsim.mechanisms.flow import Flow, ask
+from tutorsim.kernel.flow import CallLog, Flow, ask, run_to_failure
+from tutorsim.kernel.retest import BallotReading
+from tutorsim.kernel.scene import ballot_from, ballot_question, draw_labels, labelled
+from tutorsim.kernel.scripted_mind import Asking, Chance
+from tutorsim.kernel.study import BaseModels, BaseStudy, EpisodeSpec, Settings
+from tutorsim.kernel.system import CallRange, LoadedStudy, System
 from tutorsim.model import Call, Question
 from tutorsim.records import BaseRecord, VotedTurn, VotingSettings
-from tutorsim.scripted_mind import Asking, Chance
-from tutorsim.study import BaseModels, BaseStudy, EpisodeSpec, Settings
-from tutorsim.systems import BallotReading, CallRange, LoadedStudy, System
 from tutorsim.tasks import TaskFormat
 from tutorsim.voting import decide
 

@@ -6,7 +6,7 @@ import pytest
 
 from tutorsim.bundled_recordings import bundled_recording
 from tutorsim.cli import main
-from tutorsim.runner import replaying
+from tutorsim.runner import replay as replaying
 from tutorsim.standin import StandIn
 from tutorsim.system_registry import load, system_names
 
@@ -35,7 +35,7 @@ COMMANDS = {
 @pytest.fixture(scope="module")
 def runs(tmp_path_factory: pytest.TempPathFactory) -> dict[str, Path]:
     """System → a run folder of its bundled study."""
-    from tutorsim.runner.replaying import replay
+    from tutorsim.runner.replay import replay
 
     found = {}
     for name in system_names():

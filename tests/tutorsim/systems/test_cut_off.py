@@ -4,14 +4,13 @@ from dataclasses import replace
 
 import pytest
 
-from tutorsim.flow_drivers import drive, scripted
-from tutorsim.mechanisms.flow import Heard, Round
-from tutorsim.scripted_mind import Chance
+from tutorsim.kernel.flow import Heard, Round, drive, scripted
+from tutorsim.kernel.load import load_study, system_named
+from tutorsim.kernel.scripted_mind import Chance
+from tutorsim.kernel.study import shipped_studies
+from tutorsim.kernel.system import CUT_OFF_REMINDER
 from tutorsim.standin.mind import think
-from tutorsim.study import shipped_studies
 from tutorsim.system_registry import system_names
-from tutorsim.systems import load_study, system_named
-from tutorsim.systems.system import CUT_OFF_REMINDER
 
 
 def loaded(system, **settings):

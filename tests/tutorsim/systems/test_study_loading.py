@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 
 from tutorsim.errors import StudyError
-from tutorsim.systems import load_recorded_study, load_study
+from tutorsim.kernel.load import load_recorded_study, load_study
 
 STUDY = """
 name = "own"

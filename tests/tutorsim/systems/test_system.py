@@ -11,7 +11,7 @@ from typing import Any
 
 import pytest
 
-from tutorsim.runner import replaying
+from tutorsim.runner import replay as replaying
 from tutorsim.system_registry import system_names
 
 pytestmark = pytest.mark.loopback

@@ -9,24 +9,6 @@ from typing import Final, Literal, NamedTuple, get_args
 
 from pydantic import BaseModel, ConfigDict
 
-__all__ = [
-    "ANNOTATION_TEXTS",
-    "CANDIDATES",
-    "CLASSES",
-    "GUIDANCE",
-    "GUIDANCE_MAPS",
-    "LABELS",
-    "MISTAKE",
-    "MISTAKE_MAPS",
-    "REVEALING",
-    "GuidanceMap",
-    "LabelName",
-    "Labels",
-    "MistakeMap",
-    "gold_labels",
-    "right_labels",
-]
-
 LabelName = Literal["mistake", "guidance"]
 MistakeMap = Literal["lenient", "strict"]
 """Whether `To some extent` identified the mistake."""

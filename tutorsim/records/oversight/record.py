@@ -4,26 +4,9 @@ from collections.abc import Iterable
 from typing import Literal, NamedTuple
 
 from tutorsim.records.base_record import Record
-from tutorsim.records.kernel_record import BaseRecord
+from tutorsim.records.episode import BaseRecord
 from tutorsim.records.oversight.labels import Labels
 from tutorsim.vocabularies import ReadStatus
-
-__all__ = [
-    "AuditedReply",
-    "BriefingNote",
-    "Challenges",
-    "Judgment",
-    "LeadLabels",
-    "Message",
-    "Opinion",
-    "OversightRecord",
-    "Press",
-    "Prompt",
-    "Spoken",
-    "StressTest",
-    "dialogue_text",
-    "first_ids",
-]
 
 
 def dialogue_text(dialogue: Iterable[tuple[str, str]]) -> str:

@@ -4,6 +4,7 @@ from functools import cache
 from typing import Any, Final
 
 from tutorsim.catalog import BaseCatalog, read_catalog
+from tutorsim.kernel.system import LogFormat, System
 from tutorsim.records import VotingSettings
 from tutorsim.records.debate import DebateRecord
 from tutorsim.systems.debate.council import read_council
@@ -13,7 +14,6 @@ from tutorsim.systems.debate.scripted_agent import debate_reply
 from tutorsim.systems.debate.settings import FIRST_TEXTS, MAX_AGENTS
 from tutorsim.systems.debate.study import STAGES, DebateStudy, DebateStudyFile
 from tutorsim.systems.debate.tasks import debate_formats
-from tutorsim.systems.system import LogFormat, System
 
 __all__ = ["DEBATE", "outcome"]
 

@@ -19,6 +19,7 @@ from pathlib import Path
 from typing import Any, Final, NamedTuple
 
 from tutorsim.errors import LogError
+from tutorsim.kernel.system import Imported
 from tutorsim.named_files import read_named
 from tutorsim.records import BallotRecord
 from tutorsim.records.debate import (
@@ -29,7 +30,6 @@ from tutorsim.records.debate import (
     DebateTurn,
     Message,
 )
-from tutorsim.systems.system import Imported
 from tutorsim.tasks import safe_id
 from tutorsim.voting import masses_of
 

@@ -7,8 +7,8 @@ import re
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any, Final, Literal, NamedTuple, TypeVar
 
-from tutorsim.mechanisms.author_labels import indented
-from tutorsim.mechanisms.flow import Flow, ask
+from tutorsim.kernel.flow import Flow, ask
+from tutorsim.kernel.scene import indented
 from tutorsim.model import Answer, Question
 from tutorsim.records.debate import Message, MessageKind, Paradigm, PersonaRecord, flag
 from tutorsim.systems.debate.ending import End, Moment, consensus_rule, end_of, moments

@@ -1,6 +1,6 @@
 """One episode: a debate under one protocol, one that never stops, or a model alone.
 
-A generator over the effects of `tutorsim.mechanisms.flow`. Before it ends, a debate does not
+A generator over the effects of `tutorsim.kernel.flow`. Before it ends, a debate does not
 depend on its protocol: no prompt mentions it, and no vote is shown to anybody.
 """
 
@@ -11,10 +11,8 @@ from functools import partial
 from hashlib import sha256
 from typing import Any, Final, NamedTuple
 
-from tutorsim.mechanisms.author_labels import indented
-from tutorsim.mechanisms.call_log import CallLog, run_to_failure
-from tutorsim.mechanisms.flow import Flow, ask
-from tutorsim.mechanisms.scene import vote
+from tutorsim.kernel.flow import CallLog, Flow, ask, run_to_failure
+from tutorsim.kernel.scene import indented, vote
 from tutorsim.model import Answer, Question
 from tutorsim.records import BallotRecord, Failure
 from tutorsim.records.debate import (

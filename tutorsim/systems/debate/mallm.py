@@ -15,6 +15,7 @@ from typing import Any, Final
 import orjson
 
 from tutorsim.errors import LogError
+from tutorsim.kernel.system import Imported
 from tutorsim.named_files import read_named
 from tutorsim.records import BallotRecord
 from tutorsim.records.debate import (
@@ -29,7 +30,6 @@ from tutorsim.records.debate import (
     PersonaRecord,
 )
 from tutorsim.systems.debate.scene import agent_names
-from tutorsim.systems.system import Imported
 from tutorsim.tasks import safe_id
 from tutorsim.tasks.answer_scores import LETTERS, chosen_letter
 from tutorsim.vocabularies import AnswerKind, Protocol

@@ -8,8 +8,7 @@ from dataclasses import dataclass
 from functools import cached_property
 from typing import Any, Final, NamedTuple
 
-from tutorsim.mechanisms.author_labels import draw_labels, indented
-from tutorsim.mechanisms.scene import MakeCall, Scene, Wordings
+from tutorsim.kernel.scene import MakeCall, Scene, Wordings, draw_labels, indented
 from tutorsim.model import Question
 from tutorsim.records.debate import DebateSetup, PersonaRecord
 from tutorsim.systems.debate.settings import DebateSettings

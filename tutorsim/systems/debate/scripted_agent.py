@@ -13,7 +13,7 @@ from functools import cache, cached_property, lru_cache
 from importlib import resources
 from typing import Any, Final
 
-from tutorsim.scripted_mind import Asking, Chance
+from tutorsim.kernel.scripted_mind import Asking, Chance
 from tutorsim.systems.debate.tasks import BENCHMARKS, BUILTIN, DebateTask, builtin_tasks
 from tutorsim.tasks.answer_scores import LETTERS
 from tutorsim.voting import RULES

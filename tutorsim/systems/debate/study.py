@@ -11,11 +11,12 @@ from pydantic import Field, model_validator
 from tutorsim.catalog import BaseCatalog
 from tutorsim.catalog.wordings_kept_with_recording import WordingNames
 from tutorsim.errors import StudyError
-from tutorsim.flow_drivers import drive, scripted
-from tutorsim.mechanisms.flow import Effect, Flow, Sent
+from tutorsim.kernel.flow import Effect, Flow, Sent, drive, scripted
+from tutorsim.kernel.retest import BallotReading
+from tutorsim.kernel.study import BaseModels, BaseStudy, BenchmarkSettings, EpisodeSpec
+from tutorsim.kernel.system import CUT_OFF_REMINDER, CallRange, LoadedStudy
 from tutorsim.model import Call, CallKey
 from tutorsim.records import EpisodeLine, VotingSettings
-from tutorsim.study import BaseModels, BaseStudy, BenchmarkSettings, EpisodeSpec
 from tutorsim.systems.debate.ending import consensus_rule
 from tutorsim.systems.debate.episode import CHALLENGER, EpisodeName, debate_episode
 from tutorsim.systems.debate.scene import DebateContext, agent_names
@@ -29,7 +30,6 @@ from tutorsim.systems.debate.settings import (
     vote_protocol,
 )
 from tutorsim.systems.debate.tasks import DebateBenchmark, DebateTask, in_drawn_order, sampled
-from tutorsim.systems.system import CUT_OFF_REMINDER, BallotReading, CallRange, LoadedStudy
 from tutorsim.tasks import Task, safe_id
 from tutorsim.vocabularies import PROTOCOLS
 

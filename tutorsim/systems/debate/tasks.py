@@ -30,19 +30,19 @@ from typing import Any, Final, Literal, get_args
 from tutorsim.errors import TaskFileError
 from tutorsim.tasks import Task
 from tutorsim.tasks.answer_scores import LETTERS, AnswerScore, score_answer
-from tutorsim.tasks.parquet_task_files import read_parquet
-from tutorsim.tasks.task import TaskFormat
-from tutorsim.tasks.task_file_records import (
+from tutorsim.tasks.files import (
     Row,
     check_ids,
     checked_text,
     decode,
     kind_of,
+    read_parquet,
     read_rows,
     read_text,
     refuse,
     text_of,
 )
+from tutorsim.tasks.task import TaskFormat
 from tutorsim.vocabularies import AnswerKind
 
 DebateBenchmark = Literal["mmlu", "mmlu_pro", "gpqa", "strategyqa", "musr", "squad2"]

@@ -2,10 +2,10 @@
 
 from typing import Any, Final
 
+from tutorsim.kernel.system import System
 from tutorsim.records.group import DuelRecord, GroupRecord, LessonRecord
-from tutorsim.systems.group.roles_and_learners import FIRST_TEXTS, load_group_catalog
-from tutorsim.systems.group.standin import group_reply
-from tutorsim.systems.group.study import GroupStudy, Study
+from tutorsim.systems.group.scripted_group import group_reply
+from tutorsim.systems.group.study import FIRST_TEXTS, GroupStudy, Study, load_group_catalog
 from tutorsim.systems.group.tasks import (
     builtin_lessons,
     builtin_scenarios,
@@ -13,7 +13,6 @@ from tutorsim.systems.group.tasks import (
     read_scenarios,
     tasks_text,
 )
-from tutorsim.systems.system import System
 from tutorsim.tasks import TaskFormat
 
 __all__ = ["GROUP", "outcome"]

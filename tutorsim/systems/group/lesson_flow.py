@@ -1,6 +1,6 @@
 """One lesson: events, the cycles that they set off, and the end.
 
-A pure generator over the effects of `tutorsim.mechanisms.flow`. Every event but a later stage
+A pure generator over the effects of `tutorsim.kernel.flow`. Every event but a later stage
 and the end starts a cycle; a cycle ends with the next such event. A lesson with a person listens
 at two places: before a cycle, and when an utterance is ready.
 """
@@ -9,7 +9,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field
 from typing import Any, Final
 
-from tutorsim.mechanisms.flow import Flow, Heard, Listen, ask
+from tutorsim.kernel.flow import Flow, Heard, Listen, ask
 from tutorsim.records.group import (
     CodeRecord,
     CycleRecord,
@@ -23,7 +23,6 @@ from tutorsim.records.group import (
 )
 from tutorsim.systems.group.prompts import GroupScene
 from tutorsim.systems.group.reply_reading import Contribution
-from tutorsim.systems.group.settings import PERSON
 from tutorsim.systems.group.speaking_cycle import (
     Conversation,
     predicted_speaker,
@@ -31,11 +30,9 @@ from tutorsim.systems.group.speaking_cycle import (
     thoughts_after,
     utterance_of,
 )
-from tutorsim.systems.group.stage_progress import Progress
+from tutorsim.systems.group.study import PERSON
 from tutorsim.systems.group.tasks import Lesson
-from tutorsim.systems.group.timeline import LEARNER, Event, Timeline
-
-__all__ = ["CODERS", "NEXT_SPEAKER", "SELF_SELECT", "Board", "LessonState", "run_lesson"]
+from tutorsim.systems.group.timeline import LEARNER, Event, Progress, Timeline
 
 SELF_SELECT: Final = "self_select"
 NEXT_SPEAKER: Final = "next_speaker"

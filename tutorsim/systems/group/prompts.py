@@ -5,21 +5,18 @@ from dataclasses import dataclass
 from functools import cached_property
 from typing import TYPE_CHECKING, Final
 
-from tutorsim.mechanisms.author_labels import indented
+from tutorsim.kernel.scene import indented
+from tutorsim.kernel.study import EpisodeSpec
 from tutorsim.model import Call, Question
-from tutorsim.study import EpisodeSpec
 from tutorsim.systems.group import reply_reading
-from tutorsim.systems.group.roles_and_learners import GroupCatalog
-from tutorsim.systems.group.settings import GroupSettings
 from tutorsim.systems.group.speaker_selection import CRITERIA, Rule
-from tutorsim.systems.group.stage_progress import Progress, Ruling
+from tutorsim.systems.group.study import GroupCatalog, GroupSettings
 from tutorsim.systems.group.tasks import Lesson, Scenario
-from tutorsim.systems.group.timeline import LEARNER, Event, Group
+from tutorsim.systems.group.timeline import LEARNER, Event, Group, Progress, Ruling
 
 if TYPE_CHECKING:
     from tutorsim.systems.group.study import GroupStudy
 
-__all__ = ["CONTEXT", "GroupScene", "HeldThought"]
 
 CONTEXT: Final[Mapping[str, int]] = {"manager": 100, "think": 50, "code": 10}
 """Stage → how many of the last messages it sees; 15 where it is not named."""

@@ -6,26 +6,7 @@ from collections.abc import Callable, Mapping, Sequence
 from typing import Final, Literal, NamedTuple
 
 from tutorsim.systems.group.speaker_selection import CRITERIA
-from tutorsim.systems.group.stage_progress import SIGNALS, Ruling
-
-__all__ = [
-    "RATINGS",
-    "TWO_SUMS",
-    "Contribution",
-    "ReadThought",
-    "Said",
-    "Verdict",
-    "read_category",
-    "read_contribution",
-    "read_name",
-    "read_ratings",
-    "read_ruling",
-    "read_said",
-    "read_scores",
-    "read_thought",
-    "read_verdict",
-    "salvage_scores",
-]
+from tutorsim.systems.group.timeline import SIGNALS, Ruling
 
 TWO_SUMS: Final = ("internal", "external")
 """What an evaluator gives when it is asked for the sums alone."""

@@ -12,26 +12,6 @@ from typing import Final, Literal, NamedTuple, get_args
 
 from tutorsim.records.group import CycleRecord
 
-__all__ = [
-    "CRITERIA",
-    "EXTERNAL",
-    "INTERNAL",
-    "SELECTIONS",
-    "SILENCES",
-    "Bid",
-    "Moment",
-    "Rule",
-    "Selection",
-    "SelectionRule",
-    "Silence",
-    "Step",
-    "StepKind",
-    "adjusted_score",
-    "reason",
-    "select_speaker",
-    "total_score",
-]
-
 Silence = Literal["raise", "decay", "off"]
 """What silence does to a score: 1.01 per message, its inverse, or nothing."""
 SelectionRule = Literal["prism", "inner_thoughts"]

@@ -4,27 +4,15 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Final
 
-from tutorsim.mechanisms.flow import Flow, ask
-from tutorsim.mechanisms.retest_prompts import AskedTogether, reply_again
+from tutorsim.kernel.flow import Flow, ask
+from tutorsim.kernel.retest import AskedTogether, reply_again
 from tutorsim.model import Answer, CallKey
 from tutorsim.records.group import GroupRecord, PredictionRecord, ThoughtRecord, UtteranceRecord
 from tutorsim.systems.group.prompts import GroupScene, HeldThought
 from tutorsim.systems.group.reply_reading import ReadThought, Said
 from tutorsim.systems.group.speaker_selection import Bid, Selection, select_speaker
-from tutorsim.systems.group.stage_progress import Progress
-from tutorsim.systems.group.timeline import Event, Group, Timeline
+from tutorsim.systems.group.timeline import Event, Group, Progress, Timeline
 from tutorsim.vocabularies import ReadStatus
-
-__all__ = [
-    "EVALUATE",
-    "Conversation",
-    "bid_of",
-    "evaluations_again",
-    "predicted_speaker",
-    "self_selected_speaker",
-    "thoughts_after",
-    "utterance_of",
-]
 
 EVALUATE: Final = "evaluate"
 """Stage of the call that scores the thoughts which want to speak."""

@@ -1,31 +1,355 @@
-"""A group's study file, its grid, and what its episodes ask for."""
+"""A group's study file: settings, learners and roles, its grid, and how many calls it asks for."""
 
-from collections.abc import Iterator, Mapping
+import json
+import re
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from fractions import Fraction
+from functools import cache, lru_cache
 from itertools import product
 from pathlib import Path
-from typing import Any, ClassVar, Literal
+from typing import Annotated, Any, ClassVar, Final, Literal, NamedTuple
 
-from pydantic import model_validator
+from pydantic import BaseModel, ConfigDict, Field, model_validator
 
+from tutorsim.catalog import BaseCatalog, read_catalog
 from tutorsim.catalog.wordings_kept_with_recording import WordingNames
 from tutorsim.errors import StudyError, TaskFileError
-from tutorsim.mechanisms.flow import Flow
-from tutorsim.mechanisms.retest_prompts import AskedTogether
+from tutorsim.kernel.flow import Flow
+from tutorsim.kernel.retest import AskedTogether
+from tutorsim.kernel.study import (
+    BaseModels,
+    BaseStudy,
+    BenchmarkSettings,
+    EpisodeSpec,
+    Name,
+    Settings,
+    nearest,
+)
+from tutorsim.kernel.system import CUT_OFF_REMINDER, CallRange, LoadedStudy
 from tutorsim.model import Call
 from tutorsim.records import EpisodeLine
 from tutorsim.records.group import GroupRecord
-from tutorsim.study import BaseStudy, BenchmarkSettings, EpisodeSpec, Name, nearest
-from tutorsim.systems.group.call_range import duel_calls, lesson_calls
-from tutorsim.systems.group.roles_and_learners import GroupCatalog
-from tutorsim.systems.group.settings import PERSON, GroupModels, GroupSettings
-from tutorsim.systems.group.tasks import Scenario
+from tutorsim.systems.group.speaker_selection import CRITERIA, Rule, SelectionRule, Silence
+from tutorsim.systems.group.tasks import N_MESSAGES, Scenario
 from tutorsim.systems.group.timeline import LEARNER, Group
-from tutorsim.systems.group.usual_replies import usual_reply
-from tutorsim.systems.system import CUT_OFF_REMINDER, CallRange, LoadedStudy
 from tutorsim.tasks import Task
 
-__all__ = ["DUEL", "GroupStudy", "Study"]
+# --- Settings ------------------------------------------------------------------------------------
+
+MemberName = Annotated[str, Field(pattern=r"^[A-Za-z0-9_-]{1,40}$")]
+Share = Annotated[float, Field(ge=0, le=1)]
+Score = Annotated[float, Field(ge=1, le=5)]
+Seconds = Annotated[float, Field(ge=0, le=3600)]
+
+ScoreForm = Literal["six", "two"]
+"""Six criteria, or their two sums asked for directly."""
+Rubric = Literal["criteria", "reference"]
+"""Raters score four criteria, or likeness to the scenario's reference."""
+Withdraw = Literal["once", "always"]
+"""What becomes of an utterance that is ready when the person has written: it is dropped unless the
+one before it was (`once`), or whenever that happens (`always`)."""
+
+PERSON: Final = "person"
+"""The learner who is no simulation."""
+MIN_AGENTS: Final = 2
+MAX_AGENTS: Final = 6
+_TAKEN: Final = ("learner", "all", "manager", "evaluator", "predictor")
+"""Names that prompts or call keys need for somebody else."""
+
+
+class GroupModels(BaseModels):
+    """`[models]`: identifiers sent with the calls."""
+
+    agent: str = Field(default="claude-haiku-4-5", min_length=1)
+    """Peers, stage manager, evaluator and predictor."""
+    learner: str = Field(default="claude-haiku-4-5", min_length=1)
+    judge: str = Field(default="claude-sonnet-4-5", min_length=1)
+    """Judges duels and codes messages."""
+    raters: tuple[str, ...] = Field(
+        default=("claude-sonnet-4-5", "claude-haiku-4-5", "claude-haiku-4-5"), min_length=1
+    )
+
+
+class GroupSettings(Settings):
+    """`[group]`: agents, selection, limits."""
+
+    model_config = ConfigDict(populate_by_name=True)
+
+    agents: tuple[MemberName, ...] = ("bob", "alice", "charlie")
+    """2 to 6 roles of the catalog; their order breaks ties."""
+    weight: Share = Field(default=0.6, alias="lambda")
+    """λ, the share of the external criteria in the total."""
+    threshold: Score = 3.5
+    interrupt_threshold: Score = 4.0
+    silence: Silence = "raise"
+    selection: SelectionRule = "prism"
+    scores: ScoreForm = "six"
+    max_events: int = Field(default=40, ge=2, le=1000, strict=True)
+    max_silences: int = Field(default=3, ge=1, le=99, strict=True)
+    """Silences in a row after which a simulated lesson ends and a chat waits for the person."""
+    learner_patience: int = Field(default=3, ge=1, le=99, strict=True)
+    """Messages of others after which the simulated learner is asked."""
+    silence_s: Seconds = 10
+    pause_s: Seconds = 4
+    """What agents wait for the person after a message of theirs."""
+    withdraw: Withdraw = "once"
+    """Under `always` a person who writes faster than a cycle lasts never gets an answer."""
+    person_name: MemberName = "Tom"
+    person_lessons: int | None = Field(default=None, ge=1, strict=True)
+    """Lessons that have a person, from the first one on; all when left out."""
+    person_note: str = Field(default="", max_length=200)
+    """Who the person was, for the reader of a report, such as "a script that typed"."""
+    show_thoughts: Literal["after", "during", "never"] = "after"
+    """When the person may read thoughts and scores."""
+    warm_up: bool = True
+    """In a duel everybody thinks after each scripted message, so that thoughts have a history."""
+    rubric: Rubric = "criteria"
+    ipa_codings: int = Field(default=2, ge=0, le=2, strict=True)
+    """How often each message of a finished lesson is coded; 0 for no coding."""
+    language: str = Field(default="English", min_length=1, max_length=40)
+
+    @model_validator(mode="after")
+    def _coherent(self) -> "GroupSettings":
+        folded = [name.casefold() for name in self.agents]
+        twice = [name for name in self.agents if folded.count(name.casefold()) > 1]
+        if twice:
+            raise ValueError(f"agents names {twice[0]!r} twice")
+        if not MIN_AGENTS <= len(self.agents) <= MAX_AGENTS:
+            raise ValueError(
+                f"agents names {len(self.agents)}; a group has {MIN_AGENTS} to {MAX_AGENTS}"
+            )
+        taken = [name for name in self.agents if name.casefold() in _TAKEN]
+        if taken:
+            raise ValueError(f"agents names {taken[0]!r}, which stands for somebody else")
+        if self.person_name.casefold() in (*folded, *_TAKEN):
+            raise ValueError(f"person_name {self.person_name!r} is the name of somebody else")
+        return self
+
+    def rule(self) -> Rule:
+        """How scores become a speaker, in exact numbers."""
+        return Rule(
+            weight=Fraction(str(self.weight)),
+            threshold=Fraction(str(self.threshold)),
+            interrupt_threshold=Fraction(str(self.interrupt_threshold)),
+            silence=self.silence,
+            selection=self.selection,
+        )
+
+
+# --- Call range ----------------------------------------------------------------------------------
+
+
+class _At(NamedTuple):
+    """Where a lesson is when a cycle begins."""
+
+    events: int
+    """Events so far; a later stage takes a place too, so a course without stages is longest."""
+    last: str
+    """Author of the last message: `learner`, `agent`, `floor` for an agent that keeps it, or
+    nobody."""
+    quiet: int
+    """Messages since the learner wrote, counted up to its patience."""
+    silences: int
+
+
+class _Course(NamedTuple):
+    """What decides how many calls there are."""
+
+    agents: int
+    predicted: bool
+    person: bool
+    max_events: int
+    max_silences: int
+    patience: int
+    codings: int
+
+
+def lesson_calls(settings: GroupSettings, *, predicted: bool, person: bool) -> tuple[int, int]:
+    """Least and most calls of a lesson, every reply readable.
+
+    Args:
+        settings: The group.
+        predicted: The next speaker is predicted; otherwise agents select themselves.
+        person: The learner is a person, who can leave at once.
+    """
+    course = _Course(
+        len(settings.agents),
+        predicted,
+        person,
+        settings.max_events,
+        settings.max_silences,
+        settings.learner_patience,
+        settings.ipa_codings,
+    )
+    least, most = _calls_from(_At(1, "", 0, 0), course)
+    return (0 if person else least), most
+
+
+@lru_cache(maxsize=200_000)
+def _calls_from(at: _At, course: _Course) -> tuple[int, int]:
+    """Least and most calls from the beginning of a cycle to the end, coding included."""
+    if at.events >= course.max_events or (at.silences >= course.max_silences and not course.person):
+        return 0, 0
+    least, most = [], []
+    for calls, following in _cycles(at, course):
+        low, high = _calls_from(following, course)
+        least.append(calls + low)
+        most.append(calls + high)
+    return min(least), max(most)
+
+
+def _cycles(at: _At, course: _Course) -> Iterator[tuple[int, _At]]:
+    """The cycles that can begin here: their calls, and where the next one begins."""
+    managed = int(bool(at.last) and at.silences == 0)
+    events = at.events + 1
+    said = course.codings
+    by_learner = _At(events, LEARNER, 0, 0)
+    quiet = min(at.quiet + 1, course.patience)
+    by_agent = [_At(events, "agent", quiet, 0)]
+    if not course.predicted:
+        by_agent.append(_At(events, "floor", quiet, 0))
+    silence = _At(events, at.last, at.quiet, at.silences + 1)
+    if course.person:
+        yield said, by_learner
+    asked = _learner_asked(at, course)
+    if True in asked:
+        yield managed + 1 + said, by_learner
+    for learner in asked:
+        spoken, silent = _selection(at, course)
+        yield from ((managed + learner + spoken + said, following) for following in by_agent)
+        yield from ((managed + learner + calls, silence) for calls in silent)
+
+
+def _learner_asked(at: _At, course: _Course) -> tuple[bool, ...]:
+    """Whether the simulated learner is asked: it must be, cannot be, or may be by its name."""
+    if course.person or (at.last == LEARNER and not at.silences):
+        return (False,)
+    if at.silences or at.quiet >= course.patience:
+        return (True,)
+    return (False, True) if at.last else (False,)
+
+
+def _selection(at: _At, course: _Course) -> tuple[int, tuple[int, ...]]:
+    """Calls until somebody speaks, and calls until it is clear that nobody does."""
+    if course.predicted:
+        return 2, (1, 2)  # nobody named; or an agent that says nothing readable
+    thinking = course.agents - (at.last == "agent")
+    return thinking + 2, (thinking, thinking + 1, thinking + 2)
+
+
+def duel_calls(settings: GroupSettings, scenario: Scenario, raters: int) -> tuple[int, int]:
+    """Least and most calls of a duel, every reply readable."""
+    speakers = [message.name.casefold() for message in scenario.messages]
+    names = {name.casefold() for name in settings.agents}
+    thinking = [len(names - {speaker}) for speaker in speakers]
+    thoughts = sum(thinking) if settings.warm_up else thinking[N_MESSAGES - 1]
+    judged = 2 + 2 * raters
+    return thoughts + 1, thoughts + 1 + 1 + 1 + 1 + judged
+
+
+# --- Usual replies -------------------------------------------------------------------------------
+
+SENTENCE = "This stands for about eighteen words of the kind that learners write to one another. "
+
+
+def usual_reply(call: Call, names: Sequence[str], *, longest: bool) -> str:
+    """A reply of usual length.
+
+    On the longest path everybody wants to speak and somebody does; on the shortest nobody.
+
+    Args:
+        call: What is asked.
+        names: The agents as prompts show them.
+        longest: Which path.
+    """
+    stage = call.key.stage
+    if stage.startswith("rate_"):
+        asked = re.findall(r'"(\w+)": 1\.0', call.request.user)
+        return json.dumps(dict.fromkeys(asked, 7.0))
+    match stage:
+        case "manager":
+            return json.dumps({"reason": SENTENCE, "signal": "continue", "completed": []})
+        case "think":
+            action = "speak" if longest else "listen"
+            return json.dumps(
+                {"stimuli": ["M1"], "thought": SENTENCE * 2, "action": action, "corrects": False}
+            )
+        case "evaluate":
+            criteria = ("internal", "external") if '"internal"' in call.request.user else CRITERIA
+            return json.dumps([{"agent": name} | dict.fromkeys(criteria, 4.0) for name in names])
+        case "speak" | "speak_predicted":
+            return json.dumps({"message": SENTENCE * 2, "to": ["all"], "continues": longest})
+        case "predict":
+            return names[0] if longest else "learner"
+        case "learner":
+            return json.dumps({"action": "wait", "message": ""})
+        case "judge":
+            return f"BETTER: same\n{SENTENCE}"
+        case _:
+            return "CATEGORY: 6"
+
+
+# --- Roles and learners --------------------------------------------------------------------------
+
+FIRST_TEXTS: Final = {
+    "task_of_role": "$number. $text Expected: $expected",
+    "learner_among_others": "$name (the learner)",
+}
+"""What was said before recordings held these templates. A text here never changes."""
+
+ClassroomFunction = Literal["teaching", "discussion", "companionship", "management"]
+
+
+class _Part(BaseModel):
+    model_config = ConfigDict(frozen=True, extra="forbid")
+
+
+class RoleTask(_Part):
+    """One of a role's numbered tasks."""
+
+    text: str = Field(min_length=1)
+    expected: str = Field(min_length=1)
+    """What comes out of it."""
+    functions: tuple[ClassroomFunction, ...] = ()
+    """Classroom functions that it serves."""
+
+
+class PeerRole(_Part):
+    """A kind of peer."""
+
+    title: str = Field(min_length=1)
+    """How prompts name the role, without an article."""
+    goal: str = Field(min_length=1)
+    expertise: str = Field(min_length=1)
+    style: str = Field(min_length=1)
+    interests: str = Field(min_length=1)
+    tasks: tuple[RoleTask, ...] = Field(min_length=1)
+
+
+class Learner(_Part):
+    """A simulated learner."""
+
+    name: str = Field(pattern=r"^[A-Za-z0-9_-]{1,40}$")
+    """Its name in the chat."""
+    character: str = Field(min_length=1)
+    """How it behaves, in whole sentences."""
+
+
+class GroupCatalog(BaseCatalog):
+    """All roles, learners and templates that a study of groups can name."""
+
+    roles: dict[str, PeerRole]
+    learners: dict[str, Learner]
+
+
+@cache
+def load_group_catalog() -> GroupCatalog:
+    """The shipped roles, learners and prompts."""
+    return read_catalog(GroupCatalog, "tutorsim.systems.group")
+
+
+# --- Study ---------------------------------------------------------------------------------------
 
 DUEL = "duel"
 """Condition of a scenario, in which both systems meet."""

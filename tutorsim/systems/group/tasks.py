@@ -20,23 +20,6 @@ from tutorsim.errors import TaskFileError
 from tutorsim.named_files import read_named
 from tutorsim.tasks import Task
 
-__all__ = [
-    "KINDS",
-    "N_MESSAGES",
-    "Checklist",
-    "Lesson",
-    "Scenario",
-    "ScenarioKind",
-    "ScriptedMessage",
-    "StagePlan",
-    "StageTask",
-    "builtin_lessons",
-    "builtin_scenarios",
-    "read_lessons",
-    "read_scenarios",
-    "tasks_text",
-]
-
 ScenarioKind = Literal[
     "error_propagation",
     "self_correction",

@@ -4,13 +4,12 @@ from functools import cache, partial
 from typing import Any, Final
 
 from tutorsim.catalog import BaseCatalog, read_catalog
+from tutorsim.kernel.system import System
 from tutorsim.records.oversight import OversightRecord
 from tutorsim.systems.oversight.scripted_agents import recognise
 from tutorsim.systems.oversight.settings import Study
-from tutorsim.systems.oversight.study import OversightStudy
-from tutorsim.systems.oversight.tasks import FORMATS
+from tutorsim.systems.oversight.study import FORMATS, OversightStudy
 from tutorsim.systems.oversight.wordings_used import FIRST_TEXTS
-from tutorsim.systems.system import System
 
 __all__ = ["OVERSIGHT", "STAGES", "outcome"]
 

@@ -5,18 +5,6 @@ from dataclasses import dataclass
 from enum import Enum
 from typing import Final, Literal, get_args
 
-__all__ = [
-    "ANALYSTS",
-    "CONDITIONS",
-    "CRITICS",
-    "REVIEWERS",
-    "SCRIPTS",
-    "VOTING_CONDITIONS",
-    "Act",
-    "Condition",
-    "Script",
-]
-
 Condition = Literal[
     "hpo",
     "single",

@@ -17,19 +17,9 @@ from tutorsim.errors import TaskFileError
 from tutorsim.records import EpisodeRecord, Turn
 from tutorsim.records.group import LessonRecord
 from tutorsim.records.oversight import AuditedReply
-from tutorsim.systems.oversight.labelled_item import Item, SpeakerTurn
+from tutorsim.systems.oversight.items import Item, SpeakerTurn
 from tutorsim.tasks import Task
-from tutorsim.tasks.task_file_records import Row, read_rows, read_text, refuse
-
-__all__ = [
-    "Possible",
-    "audited_items",
-    "drawn_turns",
-    "lesson_items",
-    "read_audited",
-    "written_audited",
-]
-
+from tutorsim.tasks.files import Row, read_rows, read_text, refuse
 
 Possible = Mapping[tuple[str, int], Mapping[str, tuple[str, ...]]]
 """Episode and turn → rule → roles that could have won."""

@@ -5,11 +5,10 @@ Everybody after the briefing sees it. Critics see the other side's text from the
 
 from collections.abc import Mapping
 
-from tutorsim.mechanisms.flow import Flow, ask
+from tutorsim.kernel.flow import Flow, ask
 from tutorsim.model import Answer, Question
 from tutorsim.records.oversight import BriefingNote, Challenges, Message, Press
 from tutorsim.systems.oversight.acts_by_condition import ANALYSTS, CRITICS, REVIEWERS, Act
-from tutorsim.systems.oversight.item_progress import Progress, other_critic, spoken
 from tutorsim.systems.oversight.label_reading import (
     ReadThesis,
     fields_of,
@@ -21,21 +20,7 @@ from tutorsim.systems.oversight.label_reading import (
     salvage_press,
     salvage_thesis,
 )
-from tutorsim.systems.oversight.prompt_context import ItemScene
-
-__all__ = [
-    "ARGUMENTS",
-    "BRIEF_FIELDS",
-    "argument",
-    "assessment",
-    "briefing",
-    "closing",
-    "cross",
-    "merge",
-    "opening",
-    "press",
-    "rebuttal",
-]
+from tutorsim.systems.oversight.scene import ItemScene, Progress, other_critic, spoken
 
 BRIEF_FIELDS: Mapping[str, tuple[str, ...]] = {
     "conceptual": ("CONCEPT", "ERROR", "KIND"),

@@ -21,10 +21,7 @@ from typing import Any, Final, NamedTuple
 
 from tutorsim.errors import FolderError, TaskFileError, TutorsimError, UsageError
 from tutorsim.named_files import read_named
-from tutorsim.tasks.parquet_task_files import read_parquet
-from tutorsim.tasks.task_file_records import Row, refuse
-
-__all__ = ["LeadExample", "Recipe", "Tuned", "main", "read_examples", "tune"]
+from tutorsim.tasks.files import Row, read_parquet, refuse
 
 PACKAGES: Final = ("torch", "transformers", "peft", "accelerate")
 _UNSCORED: Final = -100

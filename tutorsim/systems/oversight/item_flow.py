@@ -1,22 +1,18 @@
 """One item: its condition's acts in order, then the record.
 
-A generator over the effects of `tutorsim.mechanisms.flow`. A call that fails for good ends the
+A generator over the effects of `tutorsim.kernel.flow`. A call that fails for good ends the
 item; the record then holds what was reached, marked `failed`.
 """
 
 from collections.abc import Callable, Mapping
 from typing import Any
 
-from tutorsim.mechanisms.call_log import CallLog, run_to_failure
-from tutorsim.mechanisms.flow import Flow
+from tutorsim.kernel.flow import CallLog, Flow, run_to_failure
 from tutorsim.records import Failure
 from tutorsim.records.oversight import Labels, OversightRecord, gold_labels, right_labels
 from tutorsim.systems.oversight import debate, judgment
 from tutorsim.systems.oversight.acts_by_condition import Act
-from tutorsim.systems.oversight.item_progress import Progress
-from tutorsim.systems.oversight.prompt_context import ItemScene
-
-__all__ = ["item_flow"]
+from tutorsim.systems.oversight.scene import ItemScene, Progress
 
 _ACTS: Mapping[Act, Callable[[ItemScene, Progress], Flow[None]]] = {
     Act.BRIEFING: debate.briefing,

@@ -3,9 +3,9 @@
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Final
 
-from tutorsim.mechanisms.author_labels import indented
-from tutorsim.mechanisms.flow import Flow, ask
-from tutorsim.mechanisms.retest_prompts import AskedTogether, Prompt
+from tutorsim.kernel.flow import Flow, ask
+from tutorsim.kernel.retest import AskedTogether, Prompt
+from tutorsim.kernel.scene import indented
 from tutorsim.model import Answer, CallKey, Question
 from tutorsim.records import BallotRecord, Failure, RetestVote, VotedTurn
 from tutorsim.records.oversight import (
@@ -22,7 +22,6 @@ from tutorsim.records.oversight import (
 )
 from tutorsim.records.oversight import Prompt as Asked
 from tutorsim.systems.oversight.acts_by_condition import ANALYSTS, CRITICS, REVIEWERS
-from tutorsim.systems.oversight.item_progress import Progress, spoken
 from tutorsim.systems.oversight.label_reading import (
     ReadJudgment,
     ReadLead,
@@ -30,20 +29,9 @@ from tutorsim.systems.oversight.label_reading import (
     read_lead,
     read_stress,
 )
-from tutorsim.systems.oversight.prompt_context import ItemScene
+from tutorsim.systems.oversight.scene import ItemScene, Progress, spoken
 from tutorsim.vocabularies import TURN_VOTES, BallotStatus, ReadStatus
 from tutorsim.voting import decide, masses_of
-
-__all__ = [
-    "VOTING_STAGES",
-    "alone",
-    "judgment",
-    "labels_again",
-    "members",
-    "opinion_turns",
-    "quick",
-    "samples",
-]
 
 VOTING_STAGES: Final = ("sample", "member")
 """Stages of calls whose replies carry a ballot on each label."""

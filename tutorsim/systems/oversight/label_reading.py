@@ -22,27 +22,6 @@ from typing import Any, Final, NamedTuple
 from tutorsim.records.oversight import Labels
 from tutorsim.vocabularies import Reading
 
-__all__ = [
-    "LEAD_KEYS",
-    "ReadJudgment",
-    "ReadLead",
-    "ReadPress",
-    "ReadStress",
-    "ReadThesis",
-    "fields_of",
-    "read_challenges",
-    "read_fields",
-    "read_judgment",
-    "read_labels",
-    "read_lead",
-    "read_press",
-    "read_stress",
-    "read_thesis",
-    "salvage_challenges",
-    "salvage_press",
-    "salvage_thesis",
-]
-
 LEAD_KEYS: Final = ("mistake_identified", "guidance_quality", "confidence", "reasoning")
 
 

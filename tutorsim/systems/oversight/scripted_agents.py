@@ -13,10 +13,8 @@ from dataclasses import dataclass
 from functools import cached_property
 from typing import Final
 
+from tutorsim.kernel.scripted_mind import Asking, Chance
 from tutorsim.records.oversight import Labels
-from tutorsim.scripted_mind import Asking, Chance
-
-__all__ = ["recognise"]
 
 _UNMET: Final = 0.1
 _MALFORMED: Final = 0.06

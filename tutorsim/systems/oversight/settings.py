@@ -5,12 +5,10 @@ from typing import Literal
 
 from pydantic import Field, model_validator
 
+from tutorsim.kernel.study import BaseModels, BaseStudy, BenchmarkSettings, Settings
 from tutorsim.records import Inputs
 from tutorsim.records.oversight import GuidanceMap, MistakeMap
-from tutorsim.study import BaseModels, BaseStudy, BenchmarkSettings, Settings
 from tutorsim.systems.oversight.acts_by_condition import CONDITIONS, Condition
-
-__all__ = ["ItemSettings", "ModelSettings", "OversightSettings", "Study"]
 
 Benchmark = Literal["mrbench", "audit"]
 

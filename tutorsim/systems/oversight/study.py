@@ -1,29 +1,80 @@
-"""An oversight study with everything that it names."""
+"""An oversight study with everything that it names, its items among them."""
 
-from collections.abc import Iterator
+import json
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from functools import cache
+from hashlib import sha256
+from importlib import resources
 from pathlib import Path
 from typing import Any, ClassVar, Final
 
 from tutorsim.catalog import BaseCatalog
 from tutorsim.catalog.wordings_kept_with_recording import WordingNames
 from tutorsim.errors import StudyError
-from tutorsim.mechanisms.flow import Flow
-from tutorsim.mechanisms.retest_prompts import AskedTogether
+from tutorsim.kernel.flow import Flow
+from tutorsim.kernel.retest import AskedTogether
+from tutorsim.kernel.study import EpisodeSpec
+from tutorsim.kernel.system import CUT_OFF_REMINDER, CallRange, LoadedStudy
 from tutorsim.model import Call
 from tutorsim.records import EpisodeLine, VotingSettings
-from tutorsim.records.oversight import CANDIDATES, LABELS, OversightRecord
-from tutorsim.study import EpisodeSpec
+from tutorsim.records.oversight import CANDIDATES, LABELS, OversightRecord, first_ids
 from tutorsim.systems.oversight.acts_by_condition import ANALYSTS, SCRIPTS, VOTING_CONDITIONS, Act
+from tutorsim.systems.oversight.audited_replies import read_audited, written_audited
 from tutorsim.systems.oversight.debate import ARGUMENTS
-from tutorsim.systems.oversight.labelled_item import Item, has_reference
-from tutorsim.systems.oversight.mrbench import has_revealing
+from tutorsim.systems.oversight.items import (
+    Item,
+    has_reference,
+    has_revealing,
+    published_rows,
+    read_mrbench,
+    read_mrbench_text,
+)
 from tutorsim.systems.oversight.settings import Study
-from tutorsim.systems.oversight.tasks import sampled
 from tutorsim.systems.oversight.wordings_used import used_prompts
-from tutorsim.systems.system import CUT_OFF_REMINDER, CallRange, LoadedStudy
+from tutorsim.tasks import Task, TaskFormat
 
-__all__ = ["LEAD_STAGES", "OversightStudy"]
+# --- Tasks ---------------------------------------------------------------------------------------
+
+
+@cache
+def builtin_items() -> tuple[Item, ...]:
+    """The original set: eight dialogues, two replies each, in the form of version 2."""
+    file = resources.files("tutorsim.systems.oversight") / "builtin.json"
+    return read_mrbench_text(file.read_text(encoding="utf-8"), "builtin.json")
+
+
+def sampled(items: Sequence[Task], count: int | None, *, seed: int) -> tuple[Task, ...]:
+    """So many dialogues, drawn by hash, with all of their items in the order given.
+
+    A dialogue is told by its text, and drawn by the first of its ids. A draw does not depend on
+    which other dialogues there are, so a sample of a sample of the same size is the sample.
+    """
+    said = [item for item in items if isinstance(item, Item)]
+    ids = first_ids((item.conversation, item.dialogue_text) for item in said)
+    names = [item.conversation if item.audited else ids[item.dialogue_text] for item in said]
+    drawn = sorted(set(names), key=lambda name: _place(seed, name))[:count]
+    return tuple(item for item, name in zip(items, names, strict=True) if name in set(drawn))
+
+
+def _place(seed: int, name: str) -> bytes:
+    return sha256(f"{seed}\x1fsample\x1f{name}".encode()).digest()
+
+
+def _written(items: Sequence[Task]) -> str:
+    """Items as a published file of their version."""
+    rows = published_rows([item for item in items if isinstance(item, Item)])
+    return json.dumps(rows, ensure_ascii=False, indent=1) + "\n"
+
+
+FORMATS: Final[Mapping[str, TaskFormat]] = {
+    "mrbench": TaskFormat(read_mrbench, builtin_items, "tasks.{}.json", _written, asked="response"),
+    "audit": TaskFormat(read_audited, None, "tasks.{}.jsonl", written_audited, asked="response"),
+}
+"""Benchmark → how its items are read and written."""
+
+
+# --- Study ---------------------------------------------------------------------------------------
 
 LEAD_STAGES: Final = frozenset({"lead", "quick", "sample"})
 """Stages that the lead's model answers."""
@@ -55,7 +106,7 @@ class OversightStudy(LoadedStudy):
 
     def episode(self, spec: EpisodeSpec) -> Flow[EpisodeLine]:
         from tutorsim.systems.oversight.item_flow import item_flow  # its scenes are made of studies
-        from tutorsim.systems.oversight.prompt_context import ItemScene
+        from tutorsim.systems.oversight.scene import ItemScene
 
         return (yield from item_flow(ItemScene(self, spec)))
 

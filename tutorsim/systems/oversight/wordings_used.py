@@ -6,8 +6,6 @@ from typing import Final
 from tutorsim.systems.oversight.acts_by_condition import SCRIPTS, Act
 from tutorsim.systems.oversight.settings import OversightSettings
 
-__all__ = ["FIRST_TEXTS", "used_prompts"]
-
 FIRST_TEXTS: Final = {
     "head_briefing": "The $agent analyst",
     "head_opening": "Act I, opening of the $agent critic",

@@ -3,11 +3,11 @@
 from typing import Any, Final
 
 from tutorsim.catalog import load_catalog
+from tutorsim.kernel.scripted_mind import Asking, Chance
+from tutorsim.kernel.system import System
 from tutorsim.records import EpisodeRecord
-from tutorsim.scripted_mind import Asking, Chance
 from tutorsim.systems.panel.study import PANEL_STAGES, TIE_STAGES, PanelStudy, Study
 from tutorsim.systems.panel.wordings_used import FIRST_TEXTS
-from tutorsim.systems.system import System
 from tutorsim.tasks import FORMATS
 from tutorsim.vocabularies import BALLOT_FORMATS
 
@@ -30,7 +30,7 @@ def outcome(record: EpisodeRecord) -> dict[str, Any]:
 
 def _mind(asking: Asking, chance: Chance, steady: Chance | None) -> str | None:
     """The panel's mind, which only the scripted model needs."""
-    from tutorsim.systems.panel.mind import panel_reply
+    from tutorsim.systems.panel.scripted_panel import panel_reply
 
     return panel_reply(asking, chance, steady)
 
@@ -50,7 +50,7 @@ PANEL: Final = System(
     catalog=load_catalog,
     outcome=outcome,
     first_texts=FIRST_TEXTS,
-    view="tutorsim.analysis.systems.panel_view:VIEW",
+    view="tutorsim.analysis.systems.panel.view:VIEW",
     standin=(_mind,),
     commands=frozenset({"branch", "compare", "diverge", "retest"}),
     branching="tutorsim.systems.panel.branch:BRANCHING",

@@ -11,9 +11,11 @@ from collections.abc import Callable, Iterable, Mapping, Sequence, Set
 from dataclasses import replace
 from typing import Final
 
-from tutorsim.cost_plan import PriceTable
 from tutorsim.errors import RecordingError, UsageError
-from tutorsim.mechanisms.flow import CodeResult, CodeRun
+from tutorsim.kernel.cost_plan import PriceTable
+from tutorsim.kernel.flow import CodeResult, CodeRun
+from tutorsim.kernel.study import EpisodeSpec
+from tutorsim.kernel.system import CallRange
 from tutorsim.model import Call, CallKey, Reply
 from tutorsim.records import Branch, BranchedEpisode, EpisodeRecord
 from tutorsim.runner.branching import (
@@ -24,13 +26,10 @@ from tutorsim.runner.branching import (
     Parent,
     total_cost,
 )
-from tutorsim.runner.open_recording import Recording
-from tutorsim.runner.recorded_prefix import Ahead, ahead
-from tutorsim.runner.usual_length import length_of
-from tutorsim.study import EpisodeSpec
-from tutorsim.systems import CallRange
+from tutorsim.runner.open_recording import Recording, length_of
+from tutorsim.runner.playback import Ahead, ahead
 from tutorsim.systems.panel.episode import episode
-from tutorsim.systems.panel.prompt_context import Scene, scene_of
+from tutorsim.systems.panel.scene import Scene, scene_of
 from tutorsim.systems.panel.study import (
     PANEL_STAGES,
     RESERVED_AGENTS,

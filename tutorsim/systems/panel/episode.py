@@ -1,15 +1,14 @@
 """One episode: the student tries, the judge scores, and a mechanism helps until it succeeds.
 
-A generator over the effects of `tutorsim.mechanisms.flow`. The first attempt is judged before
+A generator over the effects of `tutorsim.kernel.flow`. The first attempt is judged before
 any tutoring.
 """
 
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 
-from tutorsim.mechanisms.author_labels import indented
-from tutorsim.mechanisms.call_log import CallLog, run_to_failure
-from tutorsim.mechanisms.flow import CodeResult, CodeRun, Flow, ask
+from tutorsim.kernel.flow import CallLog, CodeResult, CodeRun, Flow, ask, run_to_failure
+from tutorsim.kernel.scene import indented
 from tutorsim.model import Question
 from tutorsim.records import (
     Attempt,
@@ -19,8 +18,8 @@ from tutorsim.records import (
     Failure,
     Turn,
 )
-from tutorsim.systems.panel.prompt_context import Exchange, Scene
 from tutorsim.systems.panel.reply_reading import Score, read_score
+from tutorsim.systems.panel.scene import Exchange, Scene
 from tutorsim.systems.panel.turn import (
     panel_format,
     panel_turn,
@@ -28,8 +27,6 @@ from tutorsim.systems.panel.turn import (
     single_turn,
 )
 from tutorsim.tasks import CodeTask
-
-__all__ = ["episode"]
 
 
 @dataclass

@@ -7,15 +7,6 @@ from functools import cache
 
 from tutorsim.records import Note
 
-__all__ = [
-    "ReadProposal",
-    "Score",
-    "read_proposal",
-    "read_reviews",
-    "read_score",
-    "salvage_proposal",
-]
-
 
 @dataclass(frozen=True)
 class ReadProposal:

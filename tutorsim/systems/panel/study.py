@@ -1,14 +1,11 @@
-"""A panel's study file, and the grid of episodes that it stands for.
-
-The study digest is SHA-256 over the settings, every wording that the study can use, and the content
-of the tasks. Paths are not in it.
-"""
+"""A panel's study file, the panels that it compares, and its grid of episodes."""
 
 import hashlib
 import json
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import partial
+from hashlib import sha256
 from pathlib import Path
 from typing import Any, ClassVar, Final, Literal
 
@@ -17,44 +14,291 @@ from pydantic import Field, model_validator
 from tutorsim.catalog import Catalog, overlaid
 from tutorsim.catalog.wordings_kept_with_recording import WordingNames
 from tutorsim.errors import StudyError
-from tutorsim.mechanisms.flow import Flow
-from tutorsim.model import Call
-from tutorsim.records import Branch, EpisodeLine, StudySettings, lasting
-from tutorsim.study import BaseModels, BaseStudy, BenchmarkSettings, EpisodeSpec, Name, nearest
-from tutorsim.systems.panel.study_panels import (
-    PanelTable,
-    check_panels,
-    draw_panels,
-    makeups,
-    one_order,
-    role_of_copies,
+from tutorsim.kernel.flow import Flow
+from tutorsim.kernel.retest import BallotReading
+from tutorsim.kernel.study import (
+    BaseModels,
+    BaseStudy,
+    BenchmarkSettings,
+    EpisodeSpec,
+    Name,
+    Settings,
+    nearest,
 )
-from tutorsim.systems.panel.usual_replies import usual_reply
+from tutorsim.kernel.system import CallRange, LoadedStudy
+from tutorsim.model import Call
+from tutorsim.records import Branch, EpisodeLine, PanelMakeup, StudySettings, lasting
 from tutorsim.systems.panel.wordings_used import FIRST_TEXTS, first_form, panel_wordings
-from tutorsim.systems.system import BallotReading, CallRange, LoadedStudy
 from tutorsim.tasks import tasks_digest
 from tutorsim.vocabularies import (
     CUMULATIVE_BUDGET,
     DEFAULT_ROLES,
+    LABELS,
     MAX_ROLES,
     MIN_ROLES,
     PUBLISHED_CONDITIONS,
     BallotFormat,
     Blinding,
     Condition,
+    Placebo,
     Protocol,
     TiePolicy,
 )
 
-__all__ = [
-    "PANEL_STAGES",
-    "RESERVED_AGENTS",
-    "TIE_STAGES",
-    "ModelSettings",
-    "PanelStudy",
-    "Study",
-    "panel_study",
-]
+# --- Study panels --------------------------------------------------------------------------------
+
+
+class PanelTable(Settings):
+    """`[panels.NAME]`: who sits on one panel."""
+
+    roles: tuple[Name, ...] = ()
+    """The panel. Of a `copied` one the one role; of a `random` one the roles to draw from, every
+    role of the catalog for a panel when left out."""
+    placebo: Placebo | None = None
+    """`copied` or `random`; chosen roles when left out."""
+    size: int | None = Field(default=None, strict=True)
+    """Members of a placebo."""
+    fallback_order: tuple[Name, ...] = ()
+    """Fallback order; the order of the members when left out."""
+
+    @property
+    def members(self) -> tuple[str, ...]:
+        """The panel by the names that ballots have."""
+        if self.placebo == "copied":
+            return tuple(f"{self.roles[0]}-{i}" for i in range(1, (self.size or 0) + 1))
+        return self.roles
+
+    @property
+    def order(self) -> tuple[str, ...]:
+        """The fallback order in force."""
+        return self.fallback_order or self.members
+
+
+Tables = Mapping[str, PanelTable]
+
+
+def check_panels(panels: Tables) -> None:
+    """Refuse panels that cannot sit, or that no one order fits.
+
+    Raises:
+        StudyError: Naming the panel and the setting.
+    """
+    for name, panel in panels.items():
+        where = f"panels.{name}"
+        _check_roles(panel, where)
+        if panel.placebo is None:
+            _check_chosen(panel, where)
+        else:
+            _check_placebo(panel, where)
+        if panel.fallback_order and sorted(panel.fallback_order) != sorted(panel.members):
+            raise StudyError(
+                f"{where}.fallback_order is {_listing(panel.fallback_order)}.",
+                why=f"It does not name every member of the panel once: {_listing(panel.members)}.",
+                hint="Name each of them, the one that wins a last tie first, or leave it out.",
+            )
+    one_order({name: panel for name, panel in panels.items() if panel.placebo != "random"})
+
+
+def _check_roles(panel: PanelTable, where: str) -> None:
+    roles = panel.roles
+    twice = next((role for role in roles if roles.count(role) > 1), None)
+    if twice is not None:
+        raise StudyError(
+            f"{where}.roles names {twice!r} {roles.count(twice)} times.",
+            why="Ballots would not tell its copies apart; a panel of one role is a placebo.",
+            hint=f'Write placebo = "copied", roles = ["{twice}"], size = {len(roles)}.',
+        )
+
+
+def _check_chosen(panel: PanelTable, where: str) -> None:
+    if panel.size is not None:
+        raise StudyError(
+            f"{where}.size is {panel.size}.",
+            why="size is for a placebo; a panel of chosen roles has as many members as roles.",
+            hint='Leave size out, or say placebo = "copied" or placebo = "random".',
+        )
+    _check_size(len(panel.roles), f"{where}.roles names {_counted(len(panel.roles), 'role')}.")
+
+
+def _check_placebo(panel: PanelTable, where: str) -> None:
+    if panel.size is None:
+        raise StudyError(
+            f"{where} has no size.",
+            why=f"A {panel.placebo} panel has as many members as its size says.",
+            hint=f"Give it one from {MIN_ROLES} to {MAX_ROLES}.",
+        )
+    _check_size(panel.size, f"{where}.size is {panel.size}.")
+    if panel.placebo == "copied" and len(panel.roles) != 1:
+        raise StudyError(
+            f"{where}.roles names {_counted(len(panel.roles), 'role')}.",
+            why="A copied panel has one role, as many times as its size says.",
+            hint='Name one role, as in roles = ["scaffolding"].',
+        )
+    if panel.placebo == "random" and 0 < len(panel.roles) < panel.size:
+        raise StudyError(
+            f"{where}.roles names {_counted(len(panel.roles), 'role')}.",
+            why=f"The panel's size is {panel.size}, and no role is drawn twice.",
+            hint="Name more roles to draw from, or leave roles out to draw from the catalog.",
+        )
+    if panel.placebo == "random" and panel.fallback_order:
+        raise StudyError(
+            f"{where}.fallback_order is {_listing(panel.fallback_order)}.",
+            why="Nobody knows before the draw who sits on a random panel.",
+            hint="Leave it out: drawn roles stand in the order of the other panels.",
+        )
+
+
+def _check_size(size: int, what: str) -> None:
+    if not MIN_ROLES <= size <= MAX_ROLES:
+        raise StudyError(
+            what,
+            why=f"A panel has {MIN_ROLES} to {MAX_ROLES} members.",
+            hint="Name more roles." if size < MIN_ROLES else "Name fewer.",
+        )
+
+
+def _listing(names: Sequence[str]) -> str:
+    """Names as one text."""
+    return ", ".join(names) or "empty"
+
+
+def _counted(n: int, noun: str) -> str:
+    """`1 role`, `2 roles`."""
+    return f"{n} {noun}" if n == 1 else f"{n} {noun}s"
+
+
+def makeups(panels: Tables) -> dict[str, PanelMakeup]:
+    """The panels as a run's head has them."""
+    return {
+        name: PanelMakeup(
+            roles=panel.members,
+            fallback_order=panel.order,
+            placebo=panel.placebo,
+            copied=panel.roles[0] if panel.placebo == "copied" else None,
+        )
+        for name, panel in panels.items()
+    }
+
+
+def role_of_copies(panels: Tables) -> dict[str, str]:
+    """Members of copied panels → the role that they have."""
+    return {
+        member: panel.roles[0]
+        for panel in panels.values()
+        if panel.placebo == "copied"
+        for member in panel.members
+    }
+
+
+def one_order(panels: Tables) -> tuple[str, ...]:
+    """The order over all members of which every panel's order is a part.
+
+    A run is counted under one fallback order, so that its panels must agree on whom they
+    prefer of two. What they leave open goes by first appearance.
+
+    Raises:
+        StudyError: If two panels put the same members in another order.
+    """
+    orders = [panel.order for panel in panels.values()]
+    left = list(dict.fromkeys(member for order in orders for member in order))
+    found: list[str] = []
+    while left:
+        free = next((m for m in left if not _behind(m, left, orders)), None)
+        if free is None:
+            raise _disagreement(panels)
+        left.remove(free)
+        found.append(free)
+    return tuple(found)
+
+
+def _behind(member: str, left: Sequence[str], orders: Iterable[Sequence[str]]) -> bool:
+    """Whether an order puts somebody who is left before the member."""
+    before = (order[: order.index(member)] for order in orders if member in order)
+    return any(other in left for some in before for other in some)
+
+
+def _disagreement(panels: Tables) -> StudyError:
+    """Which two panels disagree, and on whom; of longer circles that there is one."""
+    what = "panels: no order over all members fits the orders of the panels."
+    seen: dict[tuple[str, str], str] = {}
+    for name, panel in panels.items():
+        for i, first in enumerate(panel.order):
+            for second in panel.order[i + 1 :]:
+                seen.setdefault((first, second), name)
+    for (first, second), name in seen.items():
+        other = seen.get((second, first))
+        if other is not None:
+            what = (
+                f"panels.{name} puts {first} before {second}, and panels.{other} {second} before "
+                f"{first}."
+            )
+            break
+    return StudyError(
+        what,
+        why="Ties of a run go to one fallback order, of which each panel's is a part.",
+        hint="Give them one order with fallback_order. What others would have decided needs no "
+        "recording: `tutorsim recount RUN --fallback-order`.",
+    )
+
+
+def draw_panels(panels: Tables, catalog: Sequence[str], *, seed: int) -> dict[str, PanelTable]:
+    """The panels with the roles of random ones drawn, those that are drawn already as they are.
+
+    Roles are drawn by a SHA-256 hash of the seed, the panel's name and the role's, so that every
+    set of roles is equally likely. They stand in the order of the other panels, then by name.
+
+    Args:
+        panels: Name → panel.
+        catalog: Every role that may be drawn.
+        seed: The study's seed.
+    """
+    chosen = one_order({name: p for name, p in panels.items() if p.placebo != "random"})
+
+    def place(role: str) -> tuple[int, str]:
+        return (chosen.index(role) if role in chosen else len(chosen), role)
+
+    found = {}
+    for name, panel in panels.items():
+        if panel.placebo == "random":
+            pool = sorted(panel.roles or catalog, key=partial(_lot, seed, name))
+            drawn = tuple(sorted(pool[: panel.size], key=place))
+            panel = panel.model_copy(update={"roles": drawn})
+        found[name] = panel
+    return found
+
+
+def _lot(seed: int, panel: str, role: str) -> bytes:
+    return sha256(f"{seed}\x1fpanel\x1f{panel}\x1f{role}".encode()).digest()
+
+
+# --- Usual replies -------------------------------------------------------------------------------
+
+SENTENCE = (
+    "This stands for about eighteen words of the kind that tutors and students write to others. "
+)
+
+
+def usual_reply(call: Call, count: int, *, longest: bool) -> str:
+    """A reply of usual length.
+
+    Ballots, and scores on the longest path, are of no readable form: every vote then ties and
+    no attempt succeeds, whatever the protocol and the threshold.
+    """
+    match call.key.stage:
+        case "student":
+            return SENTENCE * 6
+        case "judge":
+            return f"SCORE: {'-' if longest else 1}\n{SENTENCE}"
+        case "propose" | "revise":
+            return f"PROPOSAL: {SENTENCE * 3}\nRATIONALE: {SENTENCE}\nCONFIDENCE: 70"
+        case "critique" | "tie_critique":
+            blocks = (f"{label}:\nSTRENGTH: {SENTENCE}\nWEAKNESS: {SENTENCE}" for label in LABELS)
+            return "\n".join(list(blocks)[:count])
+        case _:
+            return "?" * 4 * count
+
+
+# --- Study ---------------------------------------------------------------------------------------
 
 PANEL_STAGES: Final = ("propose", "critique", "vote_initial", "revise", "vote_final")
 TIE_STAGES: Final = ("tie_critique", "tie_vote")
@@ -198,7 +442,7 @@ class PanelStudy(LoadedStudy):
 
     def episode(self, spec: EpisodeSpec) -> Flow[EpisodeLine]:
         from tutorsim.systems.panel.episode import episode  # its scenes are made of studies
-        from tutorsim.systems.panel.prompt_context import scene_of
+        from tutorsim.systems.panel.scene import scene_of
 
         return (yield from episode(scene_of(self, spec)))
 

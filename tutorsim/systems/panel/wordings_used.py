@@ -10,15 +10,6 @@ from tutorsim.catalog.wordings_kept_with_recording import WordingNames
 from tutorsim.vocabularies import BallotFormat, Condition, TiePolicy
 from tutorsim.vocabularies import Protocol as Rule
 
-__all__ = [
-    "FIRST_FORM_PROMPTS",
-    "FIRST_TEXTS",
-    "BranchSettings",
-    "PanelSettings",
-    "first_form",
-    "panel_wordings",
-]
-
 FIRST_FORM_PROMPTS: Final = (
     *("student_system", "student_science", "student_code", "student_reminder"),
     *("judge_system", "judge_science", "judge_code", "judge_reminder"),

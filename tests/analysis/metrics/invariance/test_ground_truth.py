@@ -2,9 +2,9 @@
 
 import pytest
 
-from tutorsim.analysis.metrics.invariance import format_invariance
-from tutorsim.flow_drivers import drive, scripted
-from tutorsim.scripted_mind import Chance
+from tutorsim.analysis.systems.panel.format_invariance import format_invariance
+from tutorsim.kernel.flow import drive, scripted
+from tutorsim.kernel.scripted_mind import Chance
 from tutorsim.standin.mind import think
 from tutorsim.systems.panel.episode import episode
 

@@ -4,8 +4,7 @@ from typing import Any
 
 import pytest
 
-from tutorsim.analysis.metrics.retest.noise_floor import NoiseFloor, noise_floor
-from tutorsim.analysis.metrics.retest.repeated_votes import said, top_of
+from tutorsim.analysis.metrics.noise_floor import NoiseFloor, noise_floor, said, top_of
 from tutorsim.analysis.statistics.intervals_and_tests import Estimate, NotEstimable, too_few_tasks
 from tutorsim.errors import LogError
 from tutorsim.records import BallotRecord, Failure

@@ -6,8 +6,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from tutorsim.analysis.metrics.retest import redrawn_panels
-from tutorsim.analysis.metrics.retest.redrawn_panels import leader_of, noise_floor_of, stability_of
+from tutorsim.analysis.metrics import noise_floor as redrawn_panels
+from tutorsim.analysis.metrics.noise_floor import leader_of, noise_floor_of, stability_of
 
 A, B, NOBODY = (1, 0), (0, 1), (0, 0)
 

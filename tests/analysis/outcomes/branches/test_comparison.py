@@ -15,13 +15,6 @@ from typing import Any
 
 import pytest
 
-from tutorsim.analysis.outcomes.branches import (
-    BranchCell,
-    BranchOutcome,
-    Move,
-    compare_branch,
-    is_branch_of,
-)
 from tutorsim.analysis.statistics.intervals_and_tests import (
     Bounds,
     Estimate,
@@ -29,6 +22,13 @@ from tutorsim.analysis.statistics.intervals_and_tests import (
     NotEstimable,
     PermutationTest,
     mean_over_tasks,
+)
+from tutorsim.analysis.systems.panel.branches import (
+    BranchCell,
+    BranchOutcome,
+    Move,
+    compare_branch,
+    is_branch_of,
 )
 from tutorsim.errors import UsageError
 from tutorsim.records import Branch, BranchedEpisode, BranchPoint, EpisodeRecord

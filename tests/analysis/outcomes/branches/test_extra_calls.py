@@ -1,7 +1,7 @@
 from collections.abc import Callable
 from typing import Any
 
-from tutorsim.analysis.outcomes.branches import PaidCalls, Tokens, paid_calls
+from tutorsim.analysis.systems.panel.branches import PaidCalls, Tokens, paid_calls
 from tutorsim.records import BranchPoint, CallRecord
 
 Make = Callable[..., Any]

@@ -3,10 +3,10 @@
 import pytest
 
 from tests.reference.debates import Draws, make_context, play
-from tutorsim.analysis.systems import SystemRun, open_run
+from tutorsim.analysis.systems.system_view import SystemRun, open_run
 from tutorsim.bundled_recordings import bundled_recording
 from tutorsim.records import Provenance, RunRecord, SystemSettings
-from tutorsim.runner.replaying import replay
+from tutorsim.runner.replay import replay
 
 
 @pytest.fixture(scope="session")

@@ -5,10 +5,10 @@ from pathlib import Path
 
 import pytest
 
-from tutorsim.analysis.systems import open_run
 from tutorsim.analysis.systems.debate.council import Councils, council_document, council_recount
+from tutorsim.analysis.systems.system_view import open_run
 from tutorsim.errors import UsageError
-from tutorsim.runner.log_import import import_logs, log_files
+from tutorsim.runner.run_log import import_logs, log_files
 from tutorsim.systems.debate import DEBATE
 
 BUNDLED = Path(__file__).parents[4] / "cassettes" / "council"
@@ -135,7 +135,7 @@ def test_an_answer_that_cannot_be_read_may_be_right(small):
 
 
 def test_settings_of_debates_are_refused(bundled):
-    from tutorsim.analysis.systems import view_of
+    from tutorsim.analysis.systems.system_view import view_of
 
     with pytest.raises(UsageError, match="--set does not apply"):
         view_of("debate").recount(bundled, {"majority": ("at_least_half",)})

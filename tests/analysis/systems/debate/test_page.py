@@ -7,13 +7,12 @@ from types import SimpleNamespace
 import numpy as np
 import pytest
 
-from tutorsim.analysis.metrics.text_embeddings import Embedding
+from tutorsim.analysis.metrics.text_similarity import Embedding
 from tutorsim.analysis.pages.printed import printed
 from tutorsim.analysis.report.html import to_html
 from tutorsim.analysis.report.markdown import to_markdown
 from tutorsim.analysis.runs.exported_tables import ballots_table
 from tutorsim.analysis.statistics.intervals_and_tests import Estimate, Interval, NotEstimable
-from tutorsim.analysis.systems import open_run
 from tutorsim.analysis.systems.debate import VIEW
 from tutorsim.analysis.systems.debate.evidence import PUBLISHED, as_printed, published
 from tutorsim.analysis.systems.debate.figures import rounds
@@ -21,6 +20,7 @@ from tutorsim.analysis.systems.debate.page import document
 from tutorsim.analysis.systems.debate.protocols import recount_document
 from tutorsim.analysis.systems.debate.scores import Slope, agents_slopes, rounds_slopes
 from tutorsim.analysis.systems.debate.trace import trace
+from tutorsim.analysis.systems.system_view import open_run
 from tutorsim.errors import UsageError
 from tutorsim.records import EPISODES_FILE
 

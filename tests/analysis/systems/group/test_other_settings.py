@@ -4,17 +4,18 @@ import pytest
 
 from tests.analysis.systems.group.conftest import thoughts
 from tests.tutorsim.systems.group.conftest import play, standin
-from tutorsim.analysis.systems.group.other_settings import (
+from tutorsim.analysis.systems.group.other_speakers import (
     Change,
     changed_rule,
     curve,
+    cycles_of,
     divergences,
     recounted,
+    speakers,
 )
-from tutorsim.analysis.systems.group.other_speakers import cycles_of, speakers
 from tutorsim.errors import UsageError
-from tutorsim.systems.group.settings import GroupSettings
 from tutorsim.systems.group.speaker_selection import Rule
+from tutorsim.systems.group.study import GroupSettings
 from tutorsim.systems.group.tasks import builtin_lessons
 
 LOGGED = GroupSettings().rule()

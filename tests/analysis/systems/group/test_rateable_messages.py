@@ -4,8 +4,8 @@ from types import SimpleNamespace
 
 import pytest
 
-from tutorsim.analysis.ratings.rateable_items import items_of
-from tutorsim.analysis.systems.group.rateable_messages import lesson_passages
+from tutorsim.analysis.ratings.items import items_of
+from tutorsim.analysis.systems.group.exported_tables import lesson_passages
 from tutorsim.records.group import EventRecord, LessonRecord
 
 SAID = (("bob", "Hello."), ("learner", "What now?"), ("alice", "Try y."), ("bob", "And then x."))

@@ -3,8 +3,8 @@
 import pytest
 
 from tests.tutorsim.systems.group.conftest import play
-from tutorsim.analysis.systems import SystemRun
 from tutorsim.analysis.systems.group.speaker_noise_floor import speaking_floor, speaking_section
+from tutorsim.analysis.systems.system_view import SystemRun
 from tutorsim.records import (
     Provenance,
     Retest,

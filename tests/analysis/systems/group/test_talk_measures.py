@@ -2,7 +2,7 @@
 
 import pytest
 
-from tutorsim.analysis.systems.group.talk_measures import (
+from tutorsim.analysis.systems.group.lesson_tables import (
     Act,
     adherence,
     distribution,

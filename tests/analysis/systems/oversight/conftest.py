@@ -6,7 +6,9 @@ from typing import Any
 import pytest
 
 from tutorsim.analysis.systems.system_view import SystemRun
-from tutorsim.flow_drivers import drive, scripted
+from tutorsim.kernel.flow import drive, scripted
+from tutorsim.kernel.scripted_mind import Asking, Chance
+from tutorsim.kernel.study import EpisodeSpec
 from tutorsim.records import Provenance, RunRecord
 from tutorsim.records.oversight import (
     Judgment,
@@ -16,14 +18,11 @@ from tutorsim.records.oversight import (
     OversightRecord,
     StressTest,
 )
-from tutorsim.scripted_mind import Asking, Chance
-from tutorsim.study import EpisodeSpec
 from tutorsim.systems.oversight import OVERSIGHT
 from tutorsim.systems.oversight.acts_by_condition import CONDITIONS
 from tutorsim.systems.oversight.scripted_agents import recognise
 from tutorsim.systems.oversight.settings import Study
-from tutorsim.systems.oversight.study import OversightStudy
-from tutorsim.systems.oversight.tasks import builtin_items
+from tutorsim.systems.oversight.study import OversightStudy, builtin_items
 
 Pair = tuple[int, int] | None
 

@@ -1,6 +1,6 @@
 import pytest
 
-from tutorsim.analysis.systems.oversight.debate_diagnostics import (
+from tutorsim.analysis.systems.oversight.opinions import (
     brier,
     calibration,
     debate_shares,

@@ -3,7 +3,7 @@ from dataclasses import replace
 import pytest
 
 from tutorsim.analysis.statistics.intervals_and_tests import Estimate
-from tutorsim.analysis.systems.oversight.delivered_guidance import (
+from tutorsim.analysis.systems.oversight.audit import (
     audited_turns,
     delivered_shares,
     predicted,

@@ -7,7 +7,7 @@ import pytest
 
 from tutorsim.analysis.charts.figure import spec
 from tutorsim.analysis.systems.oversight import figures
-from tutorsim.analysis.systems.oversight.delivered_guidance import Predicted
+from tutorsim.analysis.systems.oversight.audit import Predicted
 from tutorsim.analysis.systems.oversight.evidence import Evidence
 from tutorsim.analysis.systems.oversight.page import document
 

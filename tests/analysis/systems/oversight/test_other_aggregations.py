@@ -2,7 +2,7 @@ import math
 
 import pytest
 
-from tutorsim.analysis.systems.oversight.other_aggregations import (
+from tutorsim.analysis.systems.oversight.opinions import (
     RULES,
     adaptive_curve,
     aggregated,

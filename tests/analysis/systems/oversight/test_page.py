@@ -4,9 +4,9 @@ from types import SimpleNamespace
 import polars as pl
 import pytest
 
+from tutorsim.analysis.pages.values import to_value
 from tutorsim.analysis.report.html import to_html
 from tutorsim.analysis.report.markdown import to_markdown
-from tutorsim.analysis.report.report_json import to_value
 from tutorsim.analysis.statistics.intervals_and_tests import Estimate, NotEstimable
 from tutorsim.analysis.systems.oversight import VIEW
 from tutorsim.analysis.systems.oversight.evidence import Evidence
@@ -14,7 +14,7 @@ from tutorsim.analysis.systems.oversight.page import below_trivial, document, re
 from tutorsim.analysis.systems.oversight.scores import baselines
 from tutorsim.errors import UsageError
 from tutorsim.systems.oversight.acts_by_condition import CONDITIONS
-from tutorsim.systems.oversight.mrbench import read_mrbench_text
+from tutorsim.systems.oversight.items import read_mrbench_text
 
 
 @pytest.fixture(scope="module")

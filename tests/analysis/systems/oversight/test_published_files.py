@@ -11,8 +11,8 @@ import pytest
 from tutorsim.analysis.systems.oversight.exported_tables import split_of
 from tutorsim.analysis.systems.oversight.scores import Judged, baselines, by_text, evaluate
 from tutorsim.records.oversight import OversightRecord, gold_labels
-from tutorsim.systems.oversight.mrbench import read_mrbench, read_mrbench_text
-from tutorsim.systems.oversight.tasks import sampled
+from tutorsim.systems.oversight.items import read_mrbench, read_mrbench_text
+from tutorsim.systems.oversight.study import sampled
 
 SHARED = Path(os.environ.get("TUTORSIM_PUBLISHED_DATA", "nowhere"))
 TUTORS = ["Sonnet", "Llama318B", "Llama31405B", "GPT4", "Mistral", "Expert", "Gemini", "Phi3"]

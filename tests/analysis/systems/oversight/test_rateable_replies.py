@@ -2,8 +2,8 @@
 
 import pytest
 
-from tutorsim.analysis.ratings.rateable_items import items_of
-from tutorsim.analysis.systems.oversight.rateable_replies import (
+from tutorsim.analysis.ratings.items import items_of
+from tutorsim.analysis.systems.oversight.audit import (
     delivered_passages,
     proposal_passages,
 )

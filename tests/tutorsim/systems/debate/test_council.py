@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from tutorsim.errors import LogError
-from tutorsim.runner.log_import import import_logs, log_files
+from tutorsim.runner.run_log import import_logs, log_files
 from tutorsim.systems.debate import DEBATE
 from tutorsim.systems.debate.council import (
     BAD_SCORES,

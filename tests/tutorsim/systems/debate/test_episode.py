@@ -7,8 +7,7 @@ import pytest
 
 from tests.reference.debates import TASK, Draws, make_context, play
 from tutorsim.errors import CallFailed
-from tutorsim.flow_drivers import drive, scripted
-from tutorsim.mechanisms.flow import Round
+from tutorsim.kernel.flow import Round, drive, scripted
 from tutorsim.records import to_line
 from tutorsim.records.debate import DebateRecord
 from tutorsim.systems.debate.episode import EpisodeName, debate_episode

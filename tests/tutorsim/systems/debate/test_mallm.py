@@ -8,7 +8,7 @@ import pytest
 from tutorsim.analysis.systems.debate.recounted import Changes, recounted
 from tutorsim.errors import FolderError, LogError
 from tutorsim.records import RUN_FILE, read_run
-from tutorsim.runner.log_import import import_logs, log_files
+from tutorsim.runner.run_log import import_logs, log_files
 from tutorsim.systems.debate import DEBATE
 from tutorsim.systems.debate.mallm import read_mallm
 

@@ -8,9 +8,9 @@ import tomli_w
 from tests.reference.debates import Draws
 from tutorsim.catalog import BaseCatalog
 from tutorsim.errors import StudyError, TaskFileError
-from tutorsim.flow_drivers import drive, scripted
+from tutorsim.kernel.flow import drive, scripted
+from tutorsim.kernel.load import load_recorded_study, load_study, write_study
 from tutorsim.model import CallKey
-from tutorsim.systems import load_recorded_study, load_study, write_study
 from tutorsim.systems.debate import DEBATE
 from tutorsim.systems.debate.settings import CONDITIONS
 

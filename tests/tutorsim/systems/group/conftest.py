@@ -5,12 +5,11 @@ from collections import Counter
 
 import pytest
 
-from tutorsim.flow_drivers import drive, scripted
-from tutorsim.scripted_mind import Asking, Chance
+from tutorsim.kernel.flow import drive, scripted
+from tutorsim.kernel.scripted_mind import Asking, Chance
 from tutorsim.systems.group import GROUP
-from tutorsim.systems.group.roles_and_learners import load_group_catalog
-from tutorsim.systems.group.standin import group_reply
-from tutorsim.systems.group.study import GroupStudy, Study
+from tutorsim.systems.group.scripted_group import group_reply
+from tutorsim.systems.group.study import GroupStudy, Study, load_group_catalog
 from tutorsim.systems.group.tasks import builtin_lessons, builtin_scenarios
 
 

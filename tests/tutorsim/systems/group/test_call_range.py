@@ -8,12 +8,11 @@ from hypothesis import strategies as st
 
 from tests.tutorsim.systems.group.conftest import play, standin, study_of
 from tests.tutorsim.systems.group.test_lesson_flow import bounded, quiet
-from tutorsim.mechanisms.flow import Heard
-from tutorsim.scripted_mind import Chance
-from tutorsim.systems.group.call_range import lesson_calls
-from tutorsim.systems.group.settings import GroupSettings
+from tutorsim.kernel.cost_plan import estimate_tokens
+from tutorsim.kernel.flow import Heard
+from tutorsim.kernel.scripted_mind import Chance
+from tutorsim.systems.group.study import GroupSettings, lesson_calls
 from tutorsim.systems.group.tasks import builtin_lessons, builtin_scenarios
-from tutorsim.token_estimate import estimate_tokens
 
 
 def range_of(task, condition, **changed):

@@ -11,7 +11,7 @@ BUNDLED = Path(__file__).parents[4] / "cassettes" / "group"
 
 @pytest.fixture(scope="module")
 def log(tmp_path_factory):
-    from tutorsim.runner.replaying import replay
+    from tutorsim.runner.replay import replay
 
     folder = tmp_path_factory.mktemp("group") / "log"
     replay(BUNDLED, log_dir=folder, workers=1)
@@ -89,8 +89,8 @@ def test_what_counts_votes_is_refused_where_nobody_votes(log, shell, given):
 
 
 def test_shares_and_phases_sum_to_one(log):
-    from tutorsim.analysis.systems import open_run
     from tutorsim.analysis.systems.group.lesson_tables import phases_table
+    from tutorsim.analysis.systems.system_view import open_run
     from tutorsim.records.group import LessonRecord
 
     lessons = [one for one in open_run(log).episodes if isinstance(one, LessonRecord)]

@@ -16,8 +16,7 @@ from tests.tutorsim.systems.group.conftest import (
     study_of,
     thought,
 )  # fmt: skip
-from tutorsim.flow_drivers import drive, scripted
-from tutorsim.mechanisms.flow import Heard, Round
+from tutorsim.kernel.flow import Heard, Round, drive, scripted
 from tutorsim.systems.group.tasks import builtin_lessons
 
 

@@ -7,7 +7,7 @@ import pytest
 
 from tests.tutorsim.systems.group.conftest import message, play, scores, thought
 from tutorsim.records.group import JudgmentRecord
-from tutorsim.systems.group.selection_duel import duel_result
+from tutorsim.systems.group.episode import duel_result
 
 SYSTEMS = ("self_select", "next_speaker")
 

@@ -6,8 +6,8 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from tutorsim.systems.group.stage_progress import SIGNALS, Progress, Ruling
 from tutorsim.systems.group.tasks import builtin_lessons
+from tutorsim.systems.group.timeline import SIGNALS, Progress, Ruling
 
 STAGES = builtin_lessons()[0].stages
 IDS = [task.id for stage in STAGES for task in stage.tasks]

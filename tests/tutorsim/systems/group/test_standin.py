@@ -3,8 +3,8 @@
 from collections import Counter
 
 from tests.tutorsim.systems.group.conftest import play
-from tutorsim.scripted_mind import Asking, Chance
-from tutorsim.systems.group.standin import group_reply
+from tutorsim.kernel.scripted_mind import Asking, Chance
+from tutorsim.systems.group.scripted_group import group_reply
 from tutorsim.systems.group.tasks import builtin_lessons, builtin_scenarios
 
 

@@ -9,20 +9,19 @@ from typing import Any
 
 import pytest
 
-from tutorsim.flow_drivers import drive, scripted
+from tutorsim.kernel.flow import drive, scripted
+from tutorsim.kernel.scripted_mind import Asking, Chance
+from tutorsim.kernel.study import EpisodeSpec
 from tutorsim.model import Request
 from tutorsim.records.oversight import OversightRecord
-from tutorsim.scripted_mind import Asking, Chance
-from tutorsim.study import EpisodeSpec
 from tutorsim.systems.oversight import OVERSIGHT
 from tutorsim.systems.oversight.acts_by_condition import CONDITIONS
 from tutorsim.systems.oversight.item_flow import item_flow
-from tutorsim.systems.oversight.labelled_item import Item
-from tutorsim.systems.oversight.prompt_context import ItemScene
+from tutorsim.systems.oversight.items import Item
+from tutorsim.systems.oversight.scene import ItemScene
 from tutorsim.systems.oversight.scripted_agents import recognise
 from tutorsim.systems.oversight.settings import Study
-from tutorsim.systems.oversight.study import OversightStudy
-from tutorsim.systems.oversight.tasks import builtin_items
+from tutorsim.systems.oversight.study import OversightStudy, builtin_items
 
 SHARED = Path(os.environ.get("TUTORSIM_PUBLISHED_DATA", "nowhere"))
 

@@ -4,13 +4,12 @@ import json
 
 import pytest
 
-from tutorsim.flow_drivers import drive, scripted
-from tutorsim.mechanisms.flow import Round
+from tutorsim.kernel.flow import Round, drive, scripted
+from tutorsim.kernel.retest import askings, retest_flow
+from tutorsim.kernel.scripted_mind import Asking, Chance
 from tutorsim.model import Reply
 from tutorsim.records import Failure
 from tutorsim.records.oversight import CANDIDATES, LABELS
-from tutorsim.retest_flow import askings, retest_flow
-from tutorsim.scripted_mind import Asking, Chance
 from tutorsim.systems.oversight.scripted_agents import recognise
 
 

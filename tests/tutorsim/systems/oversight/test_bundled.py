@@ -5,13 +5,13 @@ from pathlib import Path
 
 import pytest
 
-from tutorsim.analysis.systems import open_run
-from tutorsim.analysis.systems.oversight.delivered_guidance import audited_turns
+from tutorsim.analysis.systems.oversight.audit import audited_turns
+from tutorsim.analysis.systems.system_view import open_run
 from tutorsim.bundled_recordings import bundled_recording
+from tutorsim.kernel.load import load_recorded_study
 from tutorsim.records.oversight import OversightRecord
 from tutorsim.replay import FastReader
-from tutorsim.runner.replaying import replay
-from tutorsim.systems import load_recorded_study
+from tutorsim.runner.replay import replay
 from tutorsim.systems.oversight import OVERSIGHT
 
 FIRST_ASKINGS = {

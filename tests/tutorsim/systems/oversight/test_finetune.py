@@ -6,10 +6,10 @@ import sys
 import polars as pl
 import pytest
 
-from tutorsim.analysis.report.table_export import export_run
-from tutorsim.analysis.systems import open_run
+from tutorsim.analysis.runs.written_tables import export_run
+from tutorsim.analysis.systems.system_view import open_run
 from tutorsim.bundled_recordings import bundled_recording
-from tutorsim.runner.replaying import replay
+from tutorsim.runner.replay import replay
 from tutorsim.standin import StandIn
 from tutorsim.standin.mind import Thought, think, tokens
 from tutorsim.systems.oversight import OVERSIGHT

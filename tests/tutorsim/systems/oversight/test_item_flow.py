@@ -7,11 +7,11 @@ import pytest
 
 from tests.tutorsim.systems.oversight.test_label_reading import SHAPES
 from tutorsim.errors import CallFailed
-from tutorsim.flow_drivers import drive, scripted
+from tutorsim.kernel.flow import drive, scripted
 from tutorsim.records.oversight import Labels
 from tutorsim.systems.oversight.item_flow import item_flow
-from tutorsim.systems.oversight.labelled_item import Item, SpeakerTurn, has_reference
-from tutorsim.systems.oversight.tasks import builtin_items
+from tutorsim.systems.oversight.items import Item, SpeakerTurn, has_reference
+from tutorsim.systems.oversight.study import builtin_items
 from tutorsim.systems.oversight.wordings_used import FIRST_TEXTS
 
 THESIS = "THESIS: t\nEVIDENCE: e\nLABELS: mistake=1 guidance=2"

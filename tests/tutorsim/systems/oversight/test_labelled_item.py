@@ -1,4 +1,4 @@
-from tutorsim.systems.oversight.labelled_item import Item, SpeakerTurn, speaker_turns
+from tutorsim.systems.oversight.items import Item, SpeakerTurn, speaker_turns
 
 
 def test_a_speaker_is_found_after_any_white_space_at_a_line_start():

@@ -5,7 +5,7 @@ import pytest
 
 from tutorsim.errors import TaskFileError
 from tutorsim.records.oversight import gold_labels
-from tutorsim.systems.oversight.mrbench import has_revealing, published_rows, read_mrbench
+from tutorsim.systems.oversight.items import has_revealing, published_rows, read_mrbench
 
 # File, items, conversations, (mistake yes, some, no), (guidance no, some, yes): as published.
 PUBLISHED = [

@@ -2,10 +2,10 @@ from collections import Counter
 
 import pytest
 
-from tutorsim.scripted_mind import Asking, Chance
+from tutorsim.kernel.scripted_mind import Asking, Chance
 from tutorsim.systems.oversight.acts_by_condition import CONDITIONS
 from tutorsim.systems.oversight.scripted_agents import recognise
-from tutorsim.systems.oversight.tasks import builtin_items
+from tutorsim.systems.oversight.study import builtin_items
 
 N = len(builtin_items())
 

@@ -3,9 +3,10 @@ import json
 import pytest
 import tomli_w
 
-from tutorsim.cost_plan import load_prices, plan
 from tutorsim.errors import StudyError
-from tutorsim.systems import CallRange, load_study, write_study
+from tutorsim.kernel.cost_plan import load_prices, plan
+from tutorsim.kernel.load import load_study, write_study
+from tutorsim.kernel.system import CallRange
 from tutorsim.systems.oversight.acts_by_condition import CONDITIONS
 
 CALLS = dict(zip(CONDITIONS, (14, 1, 10, 12, 11, 12, 8, 5, 3), strict=True))

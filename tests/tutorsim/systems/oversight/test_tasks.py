@@ -1,6 +1,6 @@
 from collections import Counter
 
-from tutorsim.systems.oversight.tasks import FORMATS, builtin_items, sampled
+from tutorsim.systems.oversight.study import FORMATS, builtin_items, sampled
 
 
 def test_the_built_in_set_has_eight_dialogues_with_two_replies_each_and_every_class():

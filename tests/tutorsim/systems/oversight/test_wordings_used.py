@@ -1,8 +1,8 @@
+from tutorsim.kernel.system import CUT_OFF_REMINDER
 from tutorsim.systems.oversight import OVERSIGHT
 from tutorsim.systems.oversight.acts_by_condition import CONDITIONS
 from tutorsim.systems.oversight.settings import OversightSettings
 from tutorsim.systems.oversight.wordings_used import used_prompts
-from tutorsim.systems.system import CUT_OFF_REMINDER
 
 
 def used(*conditions, **settings):

@@ -7,13 +7,13 @@ from typing import Any
 
 import pytest
 
+from tutorsim.kernel.system import CallRange
 from tutorsim.model import CallKey
 from tutorsim.records import Branch, read_episodes
 from tutorsim.runner.branching import BranchPlan, EpisodePlan
 from tutorsim.standin import StandIn
-from tutorsim.systems import CallRange
 from tutorsim.systems.panel.branch import calls_to_pay
-from tutorsim.systems.panel.prompt_context import Scene
+from tutorsim.systems.panel.scene import Scene
 from tutorsim.vocabularies import DEFAULT_ROLES
 
 Serve = Callable[..., StandIn]
@@ -24,7 +24,7 @@ def serve(monkeypatch: pytest.MonkeyPatch) -> Iterator[Serve]:
     """Start a stand-in; the SDK's environment points at the last one started."""
     running: list[StandIn] = []
     monkeypatch.setenv("ANTHROPIC_API_KEY", "sk-ant-test-0123456789-credential")
-    monkeypatch.setattr("tutorsim.runner.batch_submissions.FIRST_POLL", 0.01)
+    monkeypatch.setattr("tutorsim.runner.batches.FIRST_POLL", 0.01)
 
     def start(**options: Any) -> StandIn:
         server = StandIn(**options)

@@ -7,10 +7,11 @@ from typing import Any
 import pytest
 
 from tutorsim.errors import RecordingError, UsageError
+from tutorsim.kernel.load import load_study, write_study
+from tutorsim.kernel.system import LoadedStudy
 from tutorsim.records import Failure, read_episodes
 from tutorsim.runner.branching import Alternative
 from tutorsim.runner.open_recording import Recording, open_recording
-from tutorsim.systems import LoadedStudy, load_study, write_study
 from tutorsim.systems.panel.branch import branch_study
 
 ICE, MOON = (f"sciq.{task}.help_avoidant.simple" for task in ("ice", "moon"))

@@ -3,8 +3,7 @@
 import pytest
 
 from tutorsim.errors import CallFailed
-from tutorsim.flow_drivers import drive, scripted
-from tutorsim.mechanisms.flow import CodeResult, CodeRun
+from tutorsim.kernel.flow import CodeResult, CodeRun, drive, scripted
 from tutorsim.records import VerdictRecord
 from tutorsim.systems.panel.episode import episode
 from tutorsim.vocabularies import DEFAULT_ROLES

@@ -2,8 +2,7 @@
 
 import pytest
 
-from tutorsim.flow_drivers import drive, scripted
-from tutorsim.mechanisms.flow import Round
+from tutorsim.kernel.flow import Round, drive, scripted
 from tutorsim.systems.panel.episode import episode
 from tutorsim.vocabularies import BALLOT_FORMATS, CONDITIONS, DEFAULT_ROLES, PROTOCOLS
 

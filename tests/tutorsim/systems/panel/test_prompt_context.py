@@ -3,7 +3,7 @@
 from hypothesis import given
 from hypothesis import strategies as st
 
-from tutorsim.systems.panel.prompt_context import Exchange, indented
+from tutorsim.systems.panel.scene import Exchange, indented
 
 
 def test_calls_go_to_the_model_of_their_agent(make_scene):

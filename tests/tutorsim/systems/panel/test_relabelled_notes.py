@@ -10,10 +10,10 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from tutorsim.catalog import load_catalog
-from tutorsim.mechanisms.author_labels import labelled
+from tutorsim.kernel.scene import labelled
 from tutorsim.records import Note, ReviewRecord
-from tutorsim.systems.panel import relabelled_notes
-from tutorsim.systems.panel.relabelled_notes import Notes, relabel
+from tutorsim.systems.panel import turn as relabelled_notes
+from tutorsim.systems.panel.turn import Notes, relabel
 from tutorsim.vocabularies import DEFAULT_ROLES, LABELS
 
 S, M, V, C = DEFAULT_ROLES

@@ -7,8 +7,8 @@ from typing import Any
 import pytest
 
 from tutorsim.errors import StudyError
-from tutorsim.flow_drivers import drive, scripted
-from tutorsim.systems import load_recorded_study, write_study
+from tutorsim.kernel.flow import drive, scripted
+from tutorsim.kernel.load import load_recorded_study, write_study
 from tutorsim.systems.panel.study import PanelStudy
 from tutorsim.vocabularies import DEFAULT_ROLES
 

@@ -5,9 +5,9 @@ from dataclasses import replace
 import pytest
 
 from tutorsim.catalog import Catalog, load_catalog
-from tutorsim.flow_drivers import drive, scripted
+from tutorsim.kernel.flow import drive, scripted
+from tutorsim.kernel.system import LoadedStudy
 from tutorsim.records import Branch
-from tutorsim.systems import LoadedStudy
 from tutorsim.systems.panel.wordings_used import FIRST_FORM_PROMPTS
 
 BOTH = {"sciq": {"limit": 1}, "humaneval": {"limit": 1}}

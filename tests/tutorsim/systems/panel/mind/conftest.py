@@ -6,17 +6,16 @@ from pathlib import Path
 
 import pytest
 
-from tutorsim.flow_drivers import drive, scripted
-from tutorsim.mechanisms.flow import CodeResult, CodeRun
+from tutorsim.kernel.flow import CodeResult, CodeRun, drive, scripted
+from tutorsim.kernel.load import load_study
+from tutorsim.kernel.scripted_mind import Chance
+from tutorsim.kernel.study import EpisodeSpec
 from tutorsim.model import Call
 from tutorsim.records import EpisodeRecord, VerdictRecord
-from tutorsim.scripted_mind import Chance
 from tutorsim.standin.mind import read_request, think
-from tutorsim.study import EpisodeSpec
-from tutorsim.systems import load_study
 from tutorsim.systems.panel.episode import episode
-from tutorsim.systems.panel.mind.prompt_reading import Asked
-from tutorsim.systems.panel.prompt_context import Scene
+from tutorsim.systems.panel.scene import Scene
+from tutorsim.systems.panel.scripted_reading import Asked
 from tutorsim.tasks import CodeTask
 
 STUDY = """

@@ -1,9 +1,9 @@
 import pytest
 
-from tutorsim.scripted_mind import Chance
-from tutorsim.systems.panel.mind.judge import judge_reply
-from tutorsim.systems.panel.mind.task_knowledge import knowledge_of
+from tutorsim.kernel.scripted_mind import Chance
 from tutorsim.systems.panel.reply_reading import read_score
+from tutorsim.systems.panel.scripted_panel import judge_reply
+from tutorsim.systems.panel.scripted_reading import knowledge_of
 from tutorsim.tasks import builtin
 
 TASK = builtin("sciq")[2]

@@ -1,6 +1,6 @@
 import pytest
 
-from tutorsim.scripted_mind import Chance
+from tutorsim.kernel.scripted_mind import Chance
 from tutorsim.standin.mind import think
 
 

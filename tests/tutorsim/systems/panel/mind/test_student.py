@@ -3,10 +3,9 @@ import re
 import pytest
 
 from tutorsim.catalog import load_catalog
-from tutorsim.scripted_mind import Chance
-from tutorsim.systems.panel.mind.student import student_reply
-from tutorsim.systems.panel.mind.task_knowledge import knowledge_of, level_of
-from tutorsim.systems.panel.mind.wording import mood_of_text
+from tutorsim.kernel.scripted_mind import Chance
+from tutorsim.systems.panel.scripted_panel import student_reply
+from tutorsim.systems.panel.scripted_reading import knowledge_of, level_of, mood_of_text
 from tutorsim.tasks import builtin
 
 MOODS = {

@@ -4,9 +4,9 @@ from collections import Counter
 import pytest
 
 from tutorsim.catalog import load_catalog
-from tutorsim.systems.panel.mind.tutor import style_of_system
-from tutorsim.systems.panel.mind.wording import style_weights
 from tutorsim.systems.panel.reply_reading import read_proposal, read_reviews
+from tutorsim.systems.panel.scripted_panel import style_of_system
+from tutorsim.systems.panel.scripted_reading import style_weights
 
 ROLES = ("scaffolding", "misconception", "motivation", "metacognitive")
 

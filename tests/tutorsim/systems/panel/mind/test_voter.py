@@ -3,8 +3,8 @@ from collections import Counter
 
 import pytest
 
-from tutorsim.scripted_mind import Chance
-from tutorsim.systems.panel.mind.voter import vote_reply
+from tutorsim.kernel.scripted_mind import Chance
+from tutorsim.systems.panel.scripted_panel import vote_reply
 from tutorsim.voting import cast_as, read_ballot, repair_ballot
 
 FORMS = {

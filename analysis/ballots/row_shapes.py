@@ -1,0 +1,528 @@
+"""Rows that are whole ballots: places, lists in a cell, columns, raw replies, written numbers."""
+
+import re
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
+from pathlib import Path
+from string import ascii_uppercase
+from typing import Final, NamedTuple, cast
+
+import polars as pl
+
+from tutorsim.analysis.ballots.ballot_checks import EXAMPLE, refuse
+from tutorsim.analysis.ballots.reading_options import (
+    ABSTENTIONS,
+    Hints,
+    plain,
+    spellings,
+    stage_named,
+)
+from tutorsim.errors import BallotFileError, UsageError
+from tutorsim.vocabularies import CUMULATIVE_BUDGET, BallotFormat, Protocol
+from tutorsim.voting import Choice, masses_of, read_ballot, repair_ballot, resolve
+
+# --- Raw reply column ----------------------------------------------------------------------------
+
+_APART: Final = re.compile(r"[,;|>]")
+_LABELLED: Final = re.compile(r"([A-Za-z])\s*[=:]\s*(.+)")
+
+
+class RepliesRead(NamedTuple):
+    """One row for each reply and candidate."""
+
+    frame: pl.DataFrame
+    note: str
+
+
+def read_replies(frame: pl.DataFrame, file: Path, *, protocol: str, hints: Hints) -> RepliesRead:
+    """Read every reply; one that is no ballot is an abstention, and the note counts them.
+
+    The lenient reader is used, since nobody can be asked again. A reply may name candidates by
+    label or by name.
+
+    Args:
+        frame: One row a reply, in the column `reply`; candidates in the order of their labels in
+            the column `candidates`, or in the hints.
+        file: Named in errors.
+        protocol: Of all replies.
+        hints: Candidates and budget.
+
+    Raises:
+        BallotFileError: If nothing says what the labels stand for.
+    """
+    form = cast(BallotFormat, protocol)
+    budget = hints.budget or CUMULATIVE_BUDGET
+    rows: list[dict[str, object]] = []
+    silent = 0
+    for row in frame.iter_rows(named=True):
+        labels = _labels(row.get("candidates"), file, hints)
+        choice = _read(str(row["reply"] or ""), labels, form, budget)
+        silent += choice is None
+        named = None if choice is None else resolve(choice, labels)
+        masses = masses_of(named, tuple(labels.values()), protocol=cast(Protocol, form))
+        status = "valid" if choice is not None else "abstained"
+        kept = {name: cell for name, cell in row.items() if name not in ("reply", "candidates")}
+        for label, candidate in labels.items():
+            cell = masses.get(candidate, 0) if masses else None
+            cells = {"candidate": candidate, "label": label, "mass": cell}
+            rows.append({**kept, **cells, "ballot_status": status, "protocol": protocol})
+    points = f" of {budget} points" if protocol == "cumulative" else ""
+    return RepliesRead(
+        pl.DataFrame(rows, infer_schema_length=None),
+        f"{frame.height} raw replies read leniently as {protocol} ballots{points}, "
+        f"{silent} of them unreadable and so abstentions",
+    )
+
+
+def _labels(cell: object, file: Path, hints: Hints) -> dict[str, str]:
+    """Label → candidate, as one reply's voter saw them."""
+    names = [part.strip() for part in _APART.split(str(cell))] if cell else list(hints.candidates)
+    if not names:
+        raise BallotFileError(
+            f"{file} has raw replies, and nothing says what their labels stand for.",
+            why="There is no column candidates.",
+            hint="Add --candidates ann,ben,cid for the labels A, B, C.",
+        )
+    found: dict[str, str] = {}
+    for letter, name in zip(ascii_uppercase, names, strict=False):
+        labelled = _LABELLED.fullmatch(name)
+        if labelled:
+            found[labelled[1].upper()] = labelled[2].strip()
+        else:
+            found[letter] = name
+    return found
+
+
+def _read(reply: str, labels: Mapping[str, str], form: BallotFormat, budget: int) -> Choice | None:
+    """The ballot over labels; names of candidates count as their labels.
+
+    A reply under simple voting that names a single candidate in a sentence is a vote for it.
+    """
+    by_name = {name.casefold(): label for label, name in labels.items()}
+    longest = sorted(by_name, key=len, reverse=True)
+    pattern = "|".join(rf"(?<!\w){re.escape(name)}(?!\w)" for name in longest)
+    said = re.sub(pattern, lambda m: by_name[m[0].casefold()], reply, flags=re.IGNORECASE)
+    shown: Sequence[str] = tuple(labels)
+    for text in dict.fromkeys((reply, said)):
+        choice = read_ballot(text, shown, form=form, budget=budget, reading="lenient")
+        if choice is not None:
+            return choice
+    named = {by_name[found.casefold()] for found in re.findall(pattern, reply, re.IGNORECASE)}
+    if form == "simple" and len(named) == 1:
+        return named.pop()
+    return repair_ballot(said, shown, form=form, budget=budget)
+
+
+# --- Written numbers -----------------------------------------------------------------------------
+
+_WORDS: Final = {
+    **dict.fromkeys(("x", "yes", "y", "true", "ja", "oui", "si", "✓", "✔"), 1.0),
+    **dict.fromkeys(("no", "n", "false", "nein", "non", "-", "–"), 0.0),
+}
+_NOTHING: Final = [
+    word
+    for said in ("n/a", "na", "nan", "null", "none", "abstain")
+    for word in (said, said.upper())
+] + ["None", "NaN", "Abstain", "N/a"]
+"""Cells in place of a number that say that there is none."""
+_DIGITS: Final = 4
+"""Digits behind the point that points may have."""
+
+
+class Guess(NamedTuple):
+    """What the numbers of all ballots fit."""
+
+    protocol: str
+    because: str
+    ranks: bool = False
+    """Whether the numbers go from 1 to the number of candidates: ranks, or points from 1."""
+
+
+def as_numbers(column: pl.Series) -> pl.Series | None:
+    """A column's numbers, with decimal commas, percent signs, yes and no; `None` if a cell is none.
+
+    A comma before three digits may part thousands, and is no decimal comma.
+    """
+    if column.dtype.is_numeric() or column.dtype == pl.Boolean:
+        return column.cast(pl.Float64).fill_nan(None)
+    text = column.cast(pl.String).str.strip_chars().replace("", None)
+    text = text.replace(_NOTHING, [None] * len(_NOTHING))
+    if text.null_count() == len(text):
+        return None
+    digits = text.str.replace(r"\s*%$", "").str.replace(r"^(-?\d+),(\d{1,2}|\d{4,})$", "$1.$2")
+    number = digits.cast(pl.Float64, strict=False)
+    words = text.str.to_lowercase().replace_strict(_WORDS, default=None, return_dtype=pl.Float64)
+    found = number.fill_null(words)
+    return found if found.null_count() == text.null_count() and not found.is_nan().any() else None
+
+
+def guess_protocol(frame: pl.DataFrame, ballot: Sequence[str]) -> Guess | None:
+    """The protocol of ballots that name none; `None` where none fits all of them.
+
+    Args:
+        frame: One row per ballot and candidate, with a number as `mass`.
+        ballot: Columns that name a ballot.
+    """
+    mass = pl.col("mass")
+    each = (
+        frame.group_by(*ballot)
+        .agg(
+            sum=mass.sum(),
+            least=mass.min(),
+            most=mass.max(),
+            different=mass.drop_nulls().n_unique(),
+            m=pl.len(),
+            whole=(mass == mass.floor()).all(),
+            given=mass.is_not_null().sum(),
+        )
+        .filter((pl.col("given") > 0) & (pl.col("most") != 0))
+    )
+    if not each.height or bool((each["least"] < 0).any()):
+        return None
+    binary = (each["most"] <= 1) & each["whole"]
+    if binary.all():
+        single = bool((each["sum"] == 1).all())
+        return Guess(*_BINARY[single])
+    order = (each["different"] == each["given"]) & each["whole"]
+    if (order & (each["least"] == 1) & (each["most"] == each["given"])).all():
+        return Guess("ranked", "every ballot has each of 1, 2, … once", True)
+    if (
+        order
+        & (each["given"] == each["m"])
+        & (each["least"] == 0)
+        & (each["most"] == each["m"] - 1)
+    ).all():
+        return Guess("ranked", "every ballot has each of 0, 1, … once (the highest the best)")
+    if each["sum"].round(_DIGITS).n_unique() == 1:
+        total = round(float(each["sum"][0]), _DIGITS)
+        return Guess("cumulative", f"every ballot sums to {total:g}")
+    return None
+
+
+_BINARY: Final = {
+    True: ("simple", "every ballot has a single 1"),
+    False: ("approval", "every cell is 0 or 1"),
+}
+
+
+def whole_points(numbers: pl.Series) -> int | None:
+    """The power of ten that makes all points whole numbers; `None` where none up to 10^4 does."""
+    for digits in range(_DIGITS + 1):
+        scaled = numbers * 10**digits
+        if bool(((scaled - scaled.round()).abs() < 1e-9).all()):
+            return int(10**digits)
+    return None
+
+
+# --- Whole ballot rows ---------------------------------------------------------------------------
+
+KEYS: Final = ("episode_id", "turn", "stage", "voter", "protocol", "weight")
+"""Columns that name a ballot, its protocol, and how many voters it stands for."""
+
+_PLACE_WORDS: Final = {
+    f"{word}{tail}": place
+    for place, words in enumerate(
+        (
+            ("first", "1st"),
+            ("second", "2nd"),
+            ("third", "3rd"),
+            ("fourth", "4th"),
+            ("fifth", "5th"),
+        ),
+        start=1,
+    )
+    for word in words
+    for tail in ("", "_choice", "_place", "_rank", "_preference")
+}
+_PLACE_STEMS: Final = ("rank", "choice", "place", "preference", "pref", "position", "")
+_LIST_SEPARATORS: Final = ">;|,"
+_MOST_NAMED: Final = 6
+"""Candidates that a note names."""
+
+
+@dataclass(frozen=True)
+class Rows:
+    """Rows on their way into the long shape."""
+
+    frame: pl.DataFrame
+    file: Path
+    hints: Hints
+    columns: Mapping[str, str]
+    assumed: tuple[str, ...] = ()
+    used: tuple[str, ...] = ()
+    """Columns of the file that are used under no name of ours."""
+
+    def note(self, text: str) -> "Rows":
+        return replace(self, assumed=(*self.assumed, text))
+
+    def with_frame(self, frame: pl.DataFrame, text: str = "") -> "Rows":
+        rows = replace(self, frame=frame)
+        return rows.note(text) if text else rows
+
+    def has(self, *names: str) -> bool:
+        return all(name in self.frame.columns for name in names)
+
+    def stage_of(self, word: str | None) -> str | None:
+        """Our name for a stage of the file; `None` for an unknown one."""
+        given = {theirs: ours for ours, theirs in self.hints.stages.items()}
+        return None if word is None else stage_named(given.get(word, word))
+
+
+def place_columns(rows: Rows) -> dict[int, str]:
+    """Place from 1 → the column that holds who stands there."""
+    if any(name in rows.hints.columns for name in ("candidate", "mass")):
+        return {}
+    found: dict[int, str] = {}
+    for name in rows.frame.columns:
+        if name in ("row", "voter", "episode_id", "turn", "stage", "protocol"):
+            continue
+        place = _place_of(plain(rows.columns.get(name, name)))
+        if place is not None:
+            found.setdefault(place, name)
+    whole = sorted(found) == list(range(1, len(found) + 1))
+    words = whole and not all(
+        as_numbers(rows.frame.get_column(name)) is not None for name in found.values()
+    )
+    return dict(sorted(found.items())) if words else {}
+
+
+def _place_of(word: str) -> int | None:
+    if word in _PLACE_WORDS:
+        return _PLACE_WORDS[word]
+    digits = word.lstrip("abcdefghijklmnopqrstuvwxyz_")
+    stem = word[: len(word) - len(digits)].strip("_")
+    if digits.isdecimal() and stem in _PLACE_STEMS and int(digits) < 100:
+        return int(digits)
+    return None
+
+
+def of_places(rows: Rows, places: Mapping[int, str]) -> Rows:
+    """One list of candidates a row, in order; then as an order in one cell."""
+    rows = _without_abstentions(rows, list(places.values()))
+    rows = replace(rows, used=tuple(places.values()))
+    held = [
+        pl.col(name).cast(pl.String).str.strip_chars().replace("", None) for name in places.values()
+    ]
+    listed = rows.frame.with_columns(pl.concat_list(held).list.drop_nulls().alias("_listed"))
+    names = ", ".join(rows.columns.get(n, n) for n in places.values())
+    return _of_lists(rows.with_frame(listed, f"orders in the columns {names}"), "ranked")
+
+
+def of_one_cell(rows: Rows, name: str, hint: str | None) -> Rows:
+    """Rows whose cell holds one choice, all approved, or the whole order."""
+    rows = _without_abstentions(rows, [name])
+    cell = pl.col(name).cast(pl.String).str.strip_chars().replace("", None)
+    said = rows.columns.get(name, name)
+    if name == "candidate" and hint in (None, "approval") and _several(rows):
+        chosen = rows.frame.with_columns(
+            pl.lit(1, pl.Int64).alias("mass"), pl.lit("approval").alias("protocol")
+        )
+        return rows.with_frame(chosen, f"a voter approves of every “{said}” in a row of theirs")
+    if name in ("choice", "candidate") and hint in (None, "simple"):
+        listed = rows.frame.with_columns(pl.concat_list(cell).list.drop_nulls().alias("_listed"))
+        return _of_lists(rows.with_frame(listed, f"one choice in “{said}”"), "simple")
+    protocol = hint or ("ranked" if name == "ranking" else "approval")
+    parts, parted = lists_in(rows.frame.get_column(name), rows.hints.separator)
+    listed = rows.frame.with_columns(parts.alias("_listed"))
+    if name == "list" and hint is None:
+        raise BallotFileError(
+            f"{rows.file}: a voter's list may be an order or a set.",
+            why="Nothing says which.",
+            hint="Use --protocol ranked or --protocol approval.",
+        )
+    if protocol not in ("ranked", "approval"):
+        raise BallotFileError(
+            f"{rows.file}: “{said}” lists candidates, which make no {protocol} ballot.",
+            why="A list without numbers is an order or a set.",
+            hint="Use --protocol ranked or --protocol approval.",
+        )
+    what = "order" if protocol == "ranked" else "all approved"
+    return _of_lists(rows.with_frame(listed, f"{what} in “{said}”{parted}"), protocol)
+
+
+def _several(rows: Rows) -> bool:
+    """Whether some voter has several rows in one vote."""
+    keys = [name for name in KEYS if rows.has(name) and name != "protocol"]
+    return "voter" in keys and bool(rows.frame.select(keys).is_duplicated().any())
+
+
+def _without_abstentions(rows: Rows, columns: Sequence[str]) -> Rows:
+    """Cells that name nobody as empty ones, and what is told of them."""
+    said = set(map(plain, rows.hints.candidates))
+    words = [word for word in ABSTENTIONS if word not in said]
+    found: dict[str, int] = {}
+    for name in columns:
+        column = rows.frame.get_column(name)
+        if column.dtype != pl.String:
+            continue
+        nobody = (
+            column.map_elements(plain, pl.String, skip_nulls=True).is_in(words).fill_null(False)
+        )
+        for cell in column.filter(nobody).to_list():
+            found[cell] = found.get(cell, 0) + 1
+        cells = pl.Series(name, column.zip_with(~nobody, pl.Series([None], dtype=pl.String)))
+        rows = rows.with_frame(rows.frame.with_columns(cells))
+    if not found:
+        return rows
+    told = ", ".join(f"{n} of “{cell}”" for cell, n in found.items())
+    return rows.note(f"abstentions by their words: {told}")
+
+
+def lists_in(column: pl.Series, sign: str | None = None) -> tuple[pl.Series, str]:
+    """Names of each cell, and what parts them; nothing does in lists, or in the text of JSON's."""
+    if isinstance(column.dtype, pl.List):
+        return column.cast(pl.List(pl.String)), ""
+    text = column.cast(pl.String).str.strip_chars().replace("", None)
+    if text.str.starts_with("[").all() and text.str.ends_with("]").all():
+        try:
+            return text.str.json_decode(pl.List(pl.String)), ""
+        except pl.exceptions.PolarsError:
+            _refuse_ties([cell for cell in text.drop_nulls() if "[" in cell[1:]])
+    separator = sign or _list_separator(text)
+    names = text.str.split(separator).list.eval(pl.element().str.strip_chars())
+    if separator == ">":
+        single = set(names.explode())
+        places = (name for name in names.explode().drop_nulls() if "=" in name)
+        _refuse_ties([p for p in places if single & {part.strip() for part in p.split("=")}])
+    return names, f", parted by {separator!r}"
+
+
+def _refuse_ties(cells: Sequence[str]) -> None:
+    """An order with several names in one place, which no ranked ballot has."""
+    if cells:
+        raise UsageError(
+            f"{cells[0]!r} puts several candidates in one place.",
+            why="A ranked ballot is a strict order; it may leave candidates out.",
+            hint="Give such orders as a PrefLib file (.toc or .toi) or as points, one column a "
+            "candidate.",
+        )
+
+
+def _list_separator(column: pl.Series) -> str:
+    """The first sign that any cell has: a comma is part of a name where a stronger sign parts.
+
+    Raises:
+        UsageError: If some cells have the sign, and others only a weaker one and are no name of
+            those: then they may be lists or names.
+    """
+    cells = column.cast(pl.String).drop_nulls().to_list()
+    present = [sign for sign in _LIST_SEPARATORS if any(sign in cell for cell in cells)]
+    if len(present) < 2:
+        return (present or [","])[0]
+    strong = present[0]
+    names = {part.strip() for cell in cells if strong in cell for part in cell.split(strong)}
+    for cell in cells:
+        weaker = [sign for sign in present[1:] if sign in cell]
+        if strong not in cell and weaker and cell.strip() not in names:
+            raise UsageError(
+                f"{cell!r} is a list of names, or one name.",
+                why=f"Other cells part names by {strong!r}, and this one has {weaker[0]!r}.",
+                hint=f"Say what parts names: --separator '{strong}' or --separator '{weaker[0]}'.",
+            )
+    return strong
+
+
+def _of_lists(rows: Rows, protocol: str) -> Rows:
+    """Rows with a list of candidates as one row for each candidate that lists of its vote name."""
+    every_name = rows.frame.get_column("_listed").explode().drop_nulls()
+    said = spellings(every_name, "candidates", rows.hints.spelling)
+    one = pl.element().replace(said)
+    rows = rows.with_frame(rows.frame.with_columns(pl.col("_listed").list.eval(one)))
+    lists = [list(names or ()) for names in rows.frame.get_column("_listed").to_list()]
+    _refuse_nobody(rows, lists)
+    if not any(lists):
+        raise BallotFileError(
+            f"{rows.file} names no candidate.", why="Every cell is empty.", hint=EXAMPLE
+        )
+    several = pl.col("_listed").list.n_unique() < pl.col("_listed").list.len()
+    refuse(
+        rows.frame,
+        several & (protocol == "ranked"),
+        rows.file,
+        "an order names a candidate twice",
+    )
+    votes = _votes(rows)
+    standing: dict[tuple[object, ...], set[str]] = {}
+    for vote, names in zip(votes, lists, strict=True):
+        standing.setdefault(vote, set()).update(names)
+    every = [sorted(standing[vote]) for vote in votes]
+    mass_in = _mass_in_order if protocol == "ranked" else _mass_in_set
+    masses = [
+        [mass_in(names, name, len(candidates)) for name in candidates]
+        for names, candidates in zip(lists, every, strict=True)
+    ]
+    kept = [n for n in rows.frame.columns if n in (*KEYS, *_GRID, "candidates")]
+    long = (
+        rows.frame.select("row", *kept)
+        .with_columns(
+            pl.Series("candidate", every, dtype=pl.List(pl.String)),
+            pl.Series("mass", masses, dtype=pl.List(pl.Int64)),
+            pl.lit(protocol).alias("protocol"),
+        )
+        .explode("candidate", "mass")
+    )
+    return rows.with_frame(long.filter(pl.col("candidate").is_not_null()))
+
+
+def _refuse_nobody(rows: Rows, lists: Sequence[Sequence[str]]) -> None:
+    """A word for nobody beside names, which may be a candidate's."""
+    for row, names in zip(rows.frame.get_column("row").to_list(), lists, strict=True):
+        words = [name for name in names if plain(name) in ABSTENTIONS]
+        if words and len(names) > 1 and words[0] not in rows.hints.candidates:
+            refuse(
+                rows.frame,
+                pl.col("row") == row,
+                rows.file,
+                f"{words[0]!r} stands beside names, and may be a candidate or nobody",
+                hint="If it is a candidate, name all: --candidates NAME,NAME,…; else take it out.",
+            )
+
+
+_GRID: Final = ("run_id", "benchmark", "task", "persona", "condition", "ballot_status")
+
+
+def _votes(rows: Rows) -> list[tuple[object, ...]]:
+    """What names the vote of each row: episode, turn, and whether it is a tie round."""
+    names = [name for name in ("episode_id", "turn") if rows.has(name)]
+    keys: list[tuple[object, ...]] = [()] * rows.frame.height
+    if names:
+        keys = rows.frame.select(names).rows()
+    if not rows.has("stage"):
+        return keys
+    said = rows.frame.get_column("stage").cast(pl.String).to_list()
+    return [
+        (*key, stage == "tie_vote")
+        for key, stage in zip(keys, map(rows.stage_of, said), strict=True)
+    ]
+
+
+def _mass_in_order(order: Sequence[str], name: str, m: int) -> int | None:
+    """m - 1 to the first, and so on; nothing to one that is left out."""
+    return m - 1 - order.index(name) if name in order else None
+
+
+def _mass_in_set(chosen: Sequence[str], name: str, m: int) -> int | None:
+    return int(name in chosen) if chosen else None
+
+
+def of_wide(rows: Rows, candidates: Sequence[str]) -> Rows:
+    """Rows with a number in a column for each candidate that somebody in the vote gives one."""
+    shown = ", ".join(candidates[:_MOST_NAMED]) + ", …" * (len(candidates) > _MOST_NAMED)
+    numbers = {name: as_numbers(rows.frame.get_column(name)) for name in candidates}
+    blank = pl.lit(None, pl.Float64)
+    frame = rows.frame.with_columns(
+        (blank if column is None else column).alias(name) for name, column in numbers.items()
+    )
+    kept = [n for n in frame.columns if n in (*KEYS, *_GRID)]
+    long = frame.unpivot(
+        on=candidates, index=["row", *kept], variable_name="candidate", value_name="mass"
+    )
+    named = rows.with_frame(long.sort("row", maintain_order=True))
+    standing = named.frame.with_columns(pl.Series("_vote", list(map(repr, _votes(named)))))
+    empty = pl.col("mass").is_null().all().over("_vote", "candidate")
+    whole = pl.col("mass").is_null().all().over("_vote")
+    out = standing.filter(empty & ~whole).select("_vote", "candidate").unique().height
+    frame = standing.filter(~empty | whole).drop("_vote")
+    rows = replace(rows, used=tuple(candidates))
+    said = f"; in {out} case(s) nobody gives a candidate anything: it does not stand in that vote"
+    return rows.with_frame(frame, f"one column a candidate ({shown}){said if out else ''}")

@@ -1,0 +1,366 @@
+"""From texts and tables that are printed to claims, each with an id that lasts."""
+
+import hashlib
+import re
+import unicodedata
+from collections import Counter
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+from itertools import pairwise
+from typing import Final, NamedTuple
+
+from tutorsim.analysis.claims.claims_file import Claim
+
+# --- Numbers in text -----------------------------------------------------------------------------
+
+NAMES: Final = {
+    "day": r"(?<![0-9])[0-9]{4}-[0-9]{2}-[0-9]{2}(?![0-9])",
+    "reference": r"(?:Tables?|Figures?|Sections?) [0-9]+(?:\.[0-9]+)*",
+    "word": r"(?![0-9]+e[+-][0-9]{2}(?![0-9]))[0-9]*[^\W0-9]\w*(?:[.\-/]\w+)*",
+    "version": r"[0-9]+(?:\.[0-9]+){2,}",
+}
+"""What has digits and is no number, by name; the first that fits says what it is."""
+
+_DIGITS: Final = r"(?:[0-9]{1,3}(?:,[0-9]{3})+|[0-9]+)(?:\.[0-9]+)?(?:e[+-][0-9]{2})?"
+_SIGNED: Final = rf"(?:(?<![\w)\]])[+−-])?{_DIGITS}"
+_UNIT: Final = r"(?: ?%)?"
+_TOKEN: Final = re.compile(
+    rf"(?P<name>{'|'.join(NAMES.values())})"
+    rf"|(?P<printed>(?:(?:[<>≤≥±~]|~<) ?)?(?P<value>{_SIGNED}){_UNIT}"
+    rf"(?: \[(?P<low>{_SIGNED}){_UNIT}, (?P<high>{_SIGNED}){_UNIT}\])?)"
+)
+_SPAN: Final = re.compile(rf"({_SIGNED}){_UNIT} to ({_SIGNED}){_UNIT}")
+
+
+Written = tuple[float | int | None, tuple[float, float] | None]
+"""A value that a cell writes, and its interval."""
+
+
+class Number(NamedTuple):
+    """One number of a text, with its interval where one stands behind it in brackets."""
+
+    start: int
+    end: int
+    """Where it is printed, as a half-open range of the text's characters."""
+    printed: str
+    """As it is printed: with sign, unit, what qualifies it (`<`, `~`, `±`), and interval."""
+    value: float | int | None
+    """`None` for a span, which has an interval alone."""
+    interval: tuple[float, float] | None
+
+
+def numbers_in(text: str) -> Iterator[Number]:
+    """Every number of a text, in order."""
+    for found in _TOKEN.finditer(text):
+        if found["name"] is not None:
+            continue
+        low, high = found["low"], found["high"]
+        interval = None if low is None else (_parsed(low), _parsed(high))
+        yield Number(
+            found.start(), found.end(), found["printed"], _parsed(found["value"]), interval
+        )
+
+
+def numbers_written(text: str, values: Sequence[Written]) -> list[Number]:
+    """The numbers of a cell: the text is what is printed, the values are the cell's.
+
+    One value is written by the whole text, several by a number of the text each.
+    """
+    if len(values) == 1:
+        return [Number(0, len(text), text, *values[0])]
+    return [
+        found._replace(value=value, interval=interval)
+        for found, (value, interval) in zip(numbers_in(text), values, strict=True)
+    ]
+
+
+def span_of(text: str) -> Number | None:
+    """The number of a text that is nothing but a span, `0.25 to 0.33`; else `None`."""
+    found = _SPAN.fullmatch(text)
+    if found is None:
+        return None
+    ends = (_parsed(found[1]), _parsed(found[2]))
+    return Number(0, len(text), text, None, ends)
+
+
+def _parsed(text: str) -> float | int:
+    plain = text.replace(",", "").replace("−", "-")
+    return float(plain) if "." in plain or "e" in plain else int(plain)
+
+
+# --- Claim ids -----------------------------------------------------------------------------------
+
+Rows = Sequence[Sequence[str]]
+
+_MINUS: Final = re.compile(r"(?<!\w)[−-](?=[0-9])")
+_BETWEEN: Final = re.compile(r"\W+")
+
+
+def slug(text: str) -> str:
+    """A name as a part of an id: lower case, letters and digits of any script, hyphens.
+
+    `−1` and `1` differ; what has neither letter nor digit is `none`.
+    """
+    plain = unicodedata.normalize("NFKC", _MINUS.sub(" minus ", text)).lower()
+    return _BETWEEN.sub("-", plain).strip("-") or "none"
+
+
+def unique(texts: Sequence[str]) -> list[str]:
+    """Slugs of texts. Where different texts have one slug, a hash of the text is behind it.
+
+    Equal texts get equal slugs.
+    """
+    meant: dict[str, set[str]] = {}
+    for text in texts:
+        meant.setdefault(slug(text), set()).add(text)
+    return [
+        name if len(meant[name]) == 1 else f"{name}~{_digest(text)}"
+        for text, name in ((text, slug(text)) for text in texts)
+    ]
+
+
+def _digest(text: str) -> str:
+    return hashlib.sha256(text.encode("utf-8", "surrogatepass")).hexdigest()[:6]
+
+
+def column_names(headers: Sequence[str]) -> list[str]:
+    """A name for each column; one of several equal headers has the header before it in front."""
+    counts = Counter(headers)
+    full = [
+        f"{headers[place - 1]} {header}" if place and counts[header] > 1 else header
+        for place, header in enumerate(headers)
+    ]
+    names = unique(full)
+    return [f"{name}~{n}" if n > 1 else name for name, n in _counted(names)]
+
+
+def key_columns(headers: Sequence[str], rows: Rows) -> list[int]:
+    """The places of the columns that tell rows apart.
+
+    These are the leading columns without a number, and others behind them only where rows are
+    still alike; the sequence of the rows changes nothing.
+    """
+    places = range(len(headers))
+    words = [p for p in places if not any(any(numbers_in(row[p])) for row in rows)]
+    keys: list[int] = words[:1]
+    apart = len({tuple(row[p] for p in keys) for row in rows})
+    for place in (*words[1:], *(p for p in places if p not in words)):
+        if apart == len(rows):
+            break
+        more = len({tuple(row[p] for p in (*keys, place)) for row in rows})
+        if more > apart:
+            keys.append(place)
+            apart = more
+    return sorted(keys)
+
+
+def cell_names(headers: Sequence[str], rows: Rows) -> list[list[str]]:
+    """`ROW.COLUMN` of every cell; unique, and the same whatever the sequence of the rows.
+
+    Rows that are alike in every column that could tell them apart are counted in the sequence
+    of what they print.
+    """
+    keys = key_columns(headers, rows)
+    parts = [unique([row[place] for row in rows]) for place in keys]
+    names = [".".join(part[at] for part in parts) for at in range(len(rows))]
+    order = sorted(range(len(rows)), key=lambda at: tuple(rows[at]))
+    lasting = dict(zip(order, _counted([names[at] for at in order]), strict=True))
+    columns = column_names(headers)
+    return [
+        [f"{_numbered(*lasting[at])}.{column}".lstrip(".") for column in columns]
+        for at in range(len(rows))
+    ]
+
+
+def _numbered(name: str, n: int) -> str:
+    return f"{name}~{n}" if n > 1 else name
+
+
+def _counted(names: Sequence[str]) -> Iterator[tuple[str, int]]:
+    """Each name with how often it has come so far."""
+    seen: Counter[str] = Counter()
+    for name in names:
+        seen[name] += 1
+        yield name, seen[name]
+
+
+# --- Claims in tables ----------------------------------------------------------------------------
+
+ELSEWHERE: Final = "printed elsewhere"
+"""Provenance of a figure that stands beside the run's and that no recording gives."""
+
+_ELSEWHERE_COLUMNS: Final = re.compile(
+    r"published$|printed\b|public files$|best (?:accuracy|macro f1)$"
+)
+"""Heads of columns whose figures are of a study or a leader board."""
+_HERE: Final = "this run"
+_HEAD: Final = "~heads"
+"""Stands in the place of a row's name, which begins with a letter or a digit."""
+_LOW: Final = ("low", "lower")
+_HIGH: Final = ("high", "upper")
+_SENTENCE: Final = re.compile(r"(?<=[.!?;])\s+")
+
+
+@dataclass(frozen=True)
+class Words:
+    """A text that is printed at a place."""
+
+    place: str
+    """Id of the place; ids of its numbers are this and their count."""
+    about: str
+    """What the text is about: the title above it."""
+    text: str
+
+    def cited(self) -> list[tuple[str, Number]]:
+        """The numbers of the text, each with its id."""
+        return [(f"{self.place}.{n}", found) for n, found in enumerate(numbers_in(self.text), 1)]
+
+    def claims(self, provenance: str) -> Iterator[Claim]:
+        """A claim for each number of the text."""
+        for id_, found in self.cited():
+            yield Claim(
+                id=id_,
+                question=self._about() + self._asked(found),
+                printed=found.printed,
+                value=found.value,
+                interval=found.interval,
+                provenance=provenance,
+            )
+
+    def _about(self) -> str:
+        if not self.about:
+            return ""
+        return f"{self.about} " if self.about.endswith(("?", ".", ":")) else f"{self.about}: "
+
+    def _asked(self, asked: Number) -> str:
+        """The sentence of a number, with `[?]` in its place and `…` in that of others."""
+        ends = [found.end() for found in _SENTENCE.finditer(self.text)]
+        start = max((end for end in ends if end <= asked.start), default=0)
+        later = _SENTENCE.search(self.text, asked.end)
+        end = later.start() if later else len(self.text)
+        said, at = "", start
+        for found in numbers_in(self.text):
+            if start <= found.start < end:
+                said += self.text[at : found.start] + ("[?]" if found == asked else "…")
+                at = found.end
+        return (said + self.text[at:end]).strip()
+
+
+@dataclass(frozen=True)
+class Cells:
+    """A table that is printed at a place, every cell as it is printed."""
+
+    place: str
+    title: str
+    headers: Sequence[str]
+    rows: Sequence[Sequence[str]] = field(repr=False)
+    written: Mapping[str, Mapping[int, Sequence[Written]]] = field(default_factory=dict, repr=False)
+    """Column → row → what the cell writes; of other cells the text is read."""
+
+    def cited(self) -> list[list[list[tuple[str, Number]]]]:
+        """For each row and column the numbers of the cell, each with its id.
+
+        The first number of a cell has the cell's id, others have their count behind it.
+        """
+        names = cell_names(self.headers, self.rows)
+        return [
+            [
+                [
+                    (name if n == 1 else f"{name}.{n}", found)
+                    for name, (n, found) in (
+                        (f"{self.place}.{cell}", numbered)
+                        for numbered in enumerate(self._numbers(at, header, text), 1)
+                    )
+                ]
+                for cell, header, text in zip(named, self.headers, row, strict=True)
+            ]
+            for at, (named, row) in enumerate(zip(names, self.rows, strict=True))
+        ]
+
+    def _numbers(self, at: int, header: str, text: str) -> list[Number]:
+        """The number that a cell writes, or those of its text where it is text alone."""
+        values = self.written.get(header, {})
+        return numbers_written(text, values[at]) if at in values else _numbers_of(text)
+
+    def heads(self) -> list[Words]:
+        """The heads of the columns, as they are printed."""
+        about = f"{self.title}, a column" if self.title else ""
+        return [
+            Words(f"{self.place}.{_HEAD}.{name}", about, _heading(header))
+            for name, header in zip(column_names(self.headers), self.headers, strict=True)
+        ]
+
+    def claims(self, provenance: str) -> Iterator[Claim]:
+        """A claim for each number of each head and each cell."""
+        for head in self.heads():
+            yield from head.claims(provenance)
+        keys = key_columns(self.headers, self.rows)
+        intervals = dict(self._intervals())
+        for row, cells in zip(self.rows, self.cited(), strict=True):
+            source = self._source(row, provenance)
+            for place, numbers in enumerate(cells):
+                header = self.headers[place]
+                beside = _beside(row, intervals.get(place))
+                given = ELSEWHERE if _ELSEWHERE_COLUMNS.match(_heading(header)) else source
+                for n, (id_, found) in enumerate(numbers, 1):
+                    yield Claim(
+                        id=id_,
+                        question=self._asked(row, [k for k in keys if k != place], header, n),
+                        printed=found.printed,
+                        value=found.value,
+                        interval=found.interval or (beside if n == 1 else None),
+                        provenance=given,
+                    )
+
+    def _asked(self, row: Sequence[str], keys: Sequence[int], header: str, n: int) -> str:
+        of = "; ".join(f"{_heading(self.headers[k])}: {row[k]}" for k in keys if row[k])
+        more = f", number {n} of the cell" if n > 1 else ""
+        return f"{self.title}: {_heading(header)}{more}" + (f" ({of})" if of else "")
+
+    def _source(self, row: Sequence[str], provenance: str) -> str:
+        """What gave a row, where a column says that it is this run or something else."""
+        if "source" not in self.headers:
+            return provenance
+        place = self.headers.index("source")
+        told = any(other[place] == _HERE for other in self.rows)
+        return ELSEWHERE if told and row[place] != _HERE else provenance
+
+    def _intervals(self) -> Iterator[tuple[int, tuple[int, int]]]:
+        """The column of an estimate → those of its ends: `low` and `high` right behind it."""
+        for place, (low, high) in enumerate(pairwise(self.headers)):
+            measured = place > 0 and any("." in row[place - 1] for row in self.rows)
+            if low in _LOW and high in _HIGH and measured:
+                yield place - 1, (place, place + 1)
+
+
+Printed = Words | Cells
+
+
+def claims_in(parts: Iterable[Printed], provenance: str) -> tuple[Claim, ...]:
+    """A claim for every number that is printed.
+
+    Args:
+        parts: Everything that is printed, each part at a place of its own.
+        provenance: What answered the calls of the run.
+    """
+    return tuple(claim for part in parts for claim in part.claims(provenance))
+
+
+def _numbers_of(text: str) -> list[Number]:
+    span = span_of(text)
+    return [span] if span is not None else list(numbers_in(text))
+
+
+def _heading(name: str) -> str:
+    return name.replace("_", " ")
+
+
+def _beside(row: Sequence[str], ends: tuple[int, int] | None) -> tuple[float, float] | None:
+    """The interval that stands in columns of its own."""
+    if ends is None:
+        return None
+    found = [[number.value for number in numbers_in(row[place])] for place in ends]
+    match found:
+        case [[int() | float() as low], [int() | float() as high]]:
+            return low, high
+    return None

@@ -1,0 +1,402 @@
+"""Possible winners under instant runoff: of strict rankings, and over all consistent rankings."""
+
+from collections import Counter
+from collections.abc import Iterator, Sequence
+from itertools import combinations_with_replacement, islice
+from typing import Final
+
+import numpy as np
+from numpy.typing import NDArray
+
+from tutorsim.analysis.identify.consistent_ballots import Domain, Levels, Options, free
+from tutorsim.analysis.identify.reachable_vote_sums import (
+    OptionSums,
+    VoterOptions,
+    WorkBudget,
+    linear_condition,
+)
+
+# --- Runoff winners strict rankings --------------------------------------------------------------
+
+ROUND_COST: Final = 20_000
+"""Units of work that looking at one round of a path takes."""
+_PLACE_COST: Final = 300
+"""Units that finding one voter's first place in one round takes."""
+_CHOICE_COST: Final = 300
+"""Units that one choice of who leaves takes, or one winner set that is looked at."""
+
+_LISTED: Final = 2_000
+"""Ways a ranking may count on a path that are listed; of more, some, with bounds on all."""
+
+Ints = NDArray[np.int32]
+Order = tuple[int, ...]
+Sets = frozenset[frozenset[int]]
+
+
+Path = tuple[frozenset[int], ...]
+"""Who stands in each round; the last are tied, or one is left."""
+
+
+def path_sets(
+    orders: Sequence[Order | None], m: int, *, exempt: int, known: Sets, budget: WorkBudget
+) -> tuple[Sets, bool]:
+    """Reachable winner sets, as far as they make a candidate possible that was not.
+
+    Args:
+        orders: One ranking per voter; `None` abstains.
+        m: Number of candidates.
+        exempt: How many voters may have cast any ranking.
+        known: Sets that are reachable for certain.
+        budget: What may be done in all; one path takes a share of it at most.
+
+    Returns:
+        The sets, and whether every other set would add nothing or is out of reach.
+    """
+    rounds = _Rounds(orders, exempt, set(known), budget)
+    complete = True
+    for path in rounds.paths(frozenset(range(m))):
+        budget.spend(len(path) * (ROUND_COST + _PLACE_COST * (len(orders) + _LISTED // 10)))
+        if budget.empty:
+            break
+        answer = _taken(path, orders).exists(
+            linear_condition(_needs(path)), exempt=exempt, budget=budget
+        )
+        if answer:
+            rounds.found.add(path[-1])
+        complete = complete and answer is not None
+    return frozenset(rounds.found), complete and not budget.empty
+
+
+class _Rounds:
+    """Who may leave, and how a count may end, from any round on.
+
+    Args:
+        orders: One ranking per voter.
+        exempt: Ballots that may change.
+        found: Winner sets that need no path any more.
+        budget: What may be done in all.
+    """
+
+    def __init__(
+        self,
+        orders: Sequence[Order | None],
+        exempt: int,
+        found: set[frozenset[int]],
+        budget: WorkBudget,
+    ) -> None:
+        self.found = found
+        self._groups = Counter(order for order in orders if order is not None)
+        self._exempt = exempt
+        self._budget = budget
+        self._next: dict[frozenset[int], list[frozenset[int]]] = {}
+        self._ends: dict[frozenset[int], Sets] = {}
+
+    def paths(self, standing: frozenset[int]) -> Iterator[Path]:
+        """Paths to winner sets that tell something; what tells is asked again for each."""
+        for stays in self._after(standing):
+            if self._budget.empty:
+                return
+            ends = self._reached(standing, stays)
+            self._budget.spend(_CHOICE_COST * len(ends))
+            if not any(_tells(tied, self.found) for tied in ends):
+                continue
+            if not stays:
+                yield (standing,)
+                continue
+            for path in self.paths(stays):
+                yield (standing, *path)
+
+    def _reached(self, standing: frozenset[int], stays: frozenset[int]) -> Sets:
+        """Winner sets at which a count may end when these stay."""
+        if not stays:
+            return frozenset({standing})
+        if stays not in self._ends:
+            later = [self._reached(stays, then) for then in self._after(stays)]
+            self._budget.spend(_CHOICE_COST * sum(map(len, later)))
+            self._ends[stays] = frozenset[frozenset[int]]().union(*later)
+        return self._ends[stays]
+
+    def _after(self, standing: frozenset[int]) -> list[frozenset[int]]:
+        """Who may stay, fewest changed ballots first; nobody, where all are equal."""
+        if standing not in self._next:
+            self._budget.spend(ROUND_COST)
+            cost = {} if self._budget.empty else self._costs(standing)
+            by_cost = sorted(cost, key=lambda stays: (cost[stays], sorted(stays)))
+            self._next[standing] = by_cost
+        return self._next[standing]
+
+    def _costs(self, standing: frozenset[int]) -> dict[frozenset[int], int]:
+        firsts = dict.fromkeys(sorted(standing), 0)
+        for order, voters in self._groups.items():
+            firsts[next(c for c in order if c in standing)] += voters
+        least = min(firsts.values())
+        found: dict[frozenset[int], int] = {}
+        for fewest in range(max(least - self._exempt, 0), least + self._exempt + 1):
+            for out, cost in _leaving(tuple(firsts.items()), fewest, self._exempt):
+                self._budget.spend(_CHOICE_COST * len(firsts))
+                if self._budget.empty:
+                    return {}
+                if out:
+                    found[standing - out] = min(cost, found.get(standing - out, cost))
+        return found
+
+
+def _tells(tied: frozenset[int], found: set[frozenset[int]]) -> bool:
+    """Whether a winner set makes somebody possible, in either reading of ties, that is not yet."""
+    return all(min(tied) != min(other) for other in found) or not tied <= {
+        c for other in found for c in other
+    }
+
+
+def _leaving(
+    firsts: Sequence[tuple[int, int]], fewest: int, exempt: int, up: int = 0, down: int = 0
+) -> Iterator[tuple[frozenset[int], int]]:
+    """Who may leave with `fewest` first places each, and at least how many ballots change for it.
+
+    A changed ballot adds at most one first place and takes away at most one.
+    """
+    if max(up, down) > exempt:
+        return
+    if not firsts:
+        yield frozenset(), max(up, down)
+        return
+    (c, votes), *rest = firsts
+    stays = up + max(fewest + 1 - votes, 0)
+    yield from _leaving(rest, fewest, exempt, stays, down)
+    more, less = up + max(fewest - votes, 0), down + max(votes - fewest, 0)
+    for others, cost in _leaving(rest, fewest, exempt, more, less):
+        yield others | {c}, cost
+
+
+def _taken(path: Path, orders: Sequence[Order | None]) -> OptionSums:
+    """What voters add to the conditions that make a count take the path."""
+    cast = [_places(path, order) for order in orders if order is not None]
+    rows = _rows(path, np.array(cast, dtype=np.int32).reshape(len(cast), len(path)))
+    places = list(islice(_any_places(path), _LISTED + 1))
+    free = Options.of(_rows(path, np.array(places[:_LISTED], dtype=np.int32)))
+    if len(places) > _LISTED:
+        free = Options(free.rows, 0 * free.low - 1, 0 * free.high + 1, whole=False)
+    nothing = Options.of(0 * free.rows[:1])
+    voters = [VoterOptions(Options.of(row[None]), free) for row in rows]
+    return OptionSums([*voters, *[VoterOptions(nothing, free)] * (len(orders) - len(rows))])
+
+
+def _places(path: Path, order: Order) -> tuple[int, ...]:
+    """Whom a ranking counts for in each round."""
+    return tuple(next(c for c in order if c in standing) for standing in path)
+
+
+def _any_places(path: Path, before: tuple[int, ...] = ()) -> Iterator[tuple[int, ...]]:
+    """Whom any ranking may count for: the same candidate until it leaves, then any other."""
+    if len(before) == len(path):
+        yield before
+        return
+    standing = path[len(before)]
+    stays = before and before[-1] in standing
+    for c in before[-1:] if stays else sorted(standing):
+        yield from _any_places(path, (*before, c))
+
+
+def _rounds(path: Path) -> Iterator[tuple[int, list[int], list[int]]]:
+    """For each round one that leaves, the others that leave, and those that stay."""
+    for place, standing in enumerate(path):
+        stays = path[place + 1] if place + 1 < len(path) else frozenset[int]()
+        one, *others = sorted(standing - stays)
+        yield one, others, sorted(stays)
+
+
+def _rows(path: Path, places: Ints) -> Ints:
+    """Differences of first places: equal to each that leaves, both ways; behind those that stay.
+
+    Args:
+        path: Who stands in each round.
+        places: Whom each ballot counts for, shape (ballots, rounds).
+    """
+    columns = []
+    for (one, others, stays), first in zip(_rounds(path), places.T, strict=True):
+        lead = [1 * (first == d) - (first == one) for d in (*others, *stays)]
+        columns += [*lead, *(-x for x in lead[: len(others)])]
+    found = np.zeros((len(columns) or 1, len(places)), dtype=np.int32)
+    if columns:
+        found[:] = columns
+    return found.T
+
+
+def _needs(path: Path) -> list[int]:
+    need = []
+    for _, others, stays in _rounds(path):
+        need += [*[0] * len(others), *[1] * len(stays), *[0] * len(others)]
+    return need or [0]
+
+
+# --- Runoff winners weak orders ------------------------------------------------------------------
+
+_GROUP_COST: Final = 600
+"""Units of work that one group of alike voters takes in a position."""
+
+Position = tuple[tuple[Levels, int], ...]
+"""Weak orders with a single first place → number of voters, sorted."""
+Groups = dict[Levels, int]
+"""Weak orders → number of voters."""
+
+
+def runoff_sets(
+    domains: Sequence[Domain | None], m: int, *, exempt: int, known: Sets, budget: WorkBudget
+) -> tuple[Sets, bool]:
+    """Reachable winner sets, and whether they are all of them.
+
+    The search ends early, complete or not, once each candidate alone can win: then every
+    candidate is possible under every order and reading.
+
+    Args:
+        domains: One per voter; `None` abstains.
+        m: Number of candidates.
+        exempt: How many voters may have cast any ranking.
+        known: Sets that are reachable with fewer exempt voters.
+        budget: What may be done in all; one search takes a share of it at most.
+    """
+    found = set(known)
+    alone = {frozenset({c}) for c in range(m)}
+    left = budget.share
+    stack: list[tuple[Iterator[tuple[Position, int]], frozenset[int]]] = []
+    every = frozenset(range(m))
+    seen: set[Position] = set()
+    groups = Counter(domain.levels if domain is not None else () for domain in domains)
+    work = _try_favouring(groups, m, exempt, found)
+    stack.append((_starts(groups, m, exempt), every))
+    while stack and work <= left and not alone <= found:
+        positions, standing = stack[-1]
+        position, tried = next(positions, (None, 1))
+        work += tried * _GROUP_COST
+        if position is None:
+            stack.pop()
+            continue
+        if position in seen:
+            continue
+        seen.add(position)
+        stay = _survivors(position, standing)
+        work += (len(position) + 1) * _GROUP_COST
+        if not stay:
+            found.add(standing)
+        else:
+            stack.append((_decided(_restricted(position, stay)), stay))
+    budget.spend(work)
+    return frozenset(found), not stack or alone <= found
+
+
+def _try_favouring(groups: Counter[Levels], m: int, exempt: int, found: set[frozenset[int]]) -> int:
+    """Add the winners if all voters favour one candidate, and the work that this took.
+
+    Candidates of a level then stand in one order for all, the favourite first.
+    """
+    anything = free(m).levels
+    work = 0
+    for c in range(m):
+        for step in (1, -1):
+            order = [(c + step * i) % m for i in range(m)]
+            place = {d: i for i, d in enumerate(order)}
+            freed = _least_loyal(groups, c, exempt)
+            voters = groups - freed
+            voters[anything] += freed.total()
+            rankings = Counter[tuple[int, ...]]()
+            for levels, n in voters.items():
+                rankings[tuple(d for tier in levels for d in sorted(tier, key=place.get))] += n  # type: ignore[arg-type]
+            found.add(_counted(rankings, m))
+            work += (len(voters) + m) * _GROUP_COST
+    return work
+
+
+def _least_loyal(groups: Counter[Levels], c: int, exempt: int) -> Counter[Levels]:
+    """The voters who put a candidate lowest, as many as are exempt."""
+
+    def place(levels: Levels) -> int:
+        return next((i for i, tier in enumerate(levels) if c in tier), len(levels))
+
+    freed, left = Counter[Levels](), exempt
+    for levels in sorted(groups, key=lambda one: (-place(one), one)):
+        freed[levels] = min(groups[levels], left)
+        left -= freed[levels]
+    return freed
+
+
+def _counted(rankings: Counter[tuple[int, ...]], m: int) -> frozenset[int]:
+    """The tied winners of strict rankings; an empty one abstains."""
+    standing = frozenset(range(m))
+    while True:
+        firsts = dict.fromkeys(standing, 0)
+        for order, n in rankings.items():
+            first = next((c for c in order if c in standing), None)
+            if first is not None:
+                firsts[first] += n
+        fewest = min(firsts.values())
+        stay = frozenset(c for c in standing if firsts[c] > fewest)
+        if not stay:
+            return standing
+        standing = stay
+
+
+def _starts(groups: Counter[Levels], m: int, exempt: int) -> Iterator[tuple[Position, int]]:
+    """Every way to decide first places, for every choice of exempt voters, with its work."""
+    anything = free(m).levels
+    names = sorted(groups)
+    for k in range(min(exempt, groups.total()) + 1):
+        for freed in combinations_with_replacement(names, k):
+            taken = Counter(freed)
+            if any(n > groups[levels] for levels, n in taken.items()):
+                continue
+            voters = groups - taken
+            voters[anything] += k
+            yield from _decided({levels: n for levels, n in voters.items() if levels and n})
+
+
+def _survivors(position: Position, standing: frozenset[int]) -> frozenset[int]:
+    """Who stays when all with the fewest first places leave; nobody when all are equal."""
+    firsts = dict.fromkeys(standing, 0)
+    for levels, voters in position:
+        firsts[levels[0][0]] += voters
+    fewest = min(firsts.values())
+    return frozenset(c for c in standing if firsts[c] > fewest)
+
+
+def _restricted(position: Position, standing: frozenset[int]) -> Groups:
+    found: Counter[Levels] = Counter()
+    for levels, voters in position:
+        kept = (tuple(c for c in level if c in standing) for level in levels)
+        found[tuple(level for level in kept if level)] += voters
+    return found
+
+
+def _decided(groups: Groups) -> Iterator[tuple[Position, int]]:
+    """Every way in which the voters of each weak order settle on first places, with its work."""
+    parts = sorted(groups.items())
+
+    def settle(place: int, total: Counter[Levels]) -> Iterator[tuple[Position, int]]:
+        if place == len(parts):
+            yield tuple(sorted(total.items())), len(total)
+            return
+        levels, voters = parts[place]
+        for shares in _shared_out(voters, len(levels[0])):
+            yield from settle(place + 1, total + _settled(levels, shares))
+
+    yield from settle(0, Counter())
+
+
+def _shared_out(voters: int, among: int) -> Iterator[tuple[int, ...]]:
+    """Every way to share out voters, all to the first of them at first."""
+    if among == 1:
+        yield (voters,)
+        return
+    for share in range(voters, -1, -1):
+        for rest in _shared_out(voters - share, among - 1):
+            yield (share, *rest)
+
+
+def _settled(levels: Levels, shares: Sequence[int]) -> Counter[Levels]:
+    """Voters of one weak order, so many with each candidate of its first level alone on top."""
+    found: Counter[Levels] = Counter()
+    for c, voters in zip(levels[0], shares, strict=True):
+        if voters:
+            rest = tuple(d for d in levels[0] if d != c)
+            below = (rest, *levels[1:]) if rest else levels[1:]
+            found[((c,), *below)] = voters
+    return found

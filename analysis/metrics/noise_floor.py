@@ -1,0 +1,605 @@
+"""What asking the same votes again changes by itself: ballots, winners, flips and shift."""
+
+from collections import Counter
+from collections.abc import Hashable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from itertools import combinations
+from math import fsum, isnan, prod
+from typing import Final, Literal, NamedTuple, get_args
+
+import numpy as np
+import numpy.typing as npt
+
+from tutorsim.analysis.ballots.recount_source import Source
+from tutorsim.analysis.ballots.vote_arrays import TURN, Place, TurnKey
+from tutorsim.analysis.counting.decisions_in_arrays import first_of, leaders_of
+from tutorsim.analysis.statistics.intervals_and_tests import (
+    Estimate,
+    NotEstimable,
+    mean_over_tasks,
+    share_over_tasks,
+    to_json,
+)
+from tutorsim.analysis.systems.panel.turns import Cluster, places_of, turn_table
+from tutorsim.errors import LogError
+from tutorsim.records import BallotRecord, EpisodeLine, Provenance, RetestVote, VotingTurn
+from tutorsim.vocabularies import BALLOT_FORMATS, BallotFormat
+from tutorsim.voting import RichBallot, masses_of
+
+# --- Repeated votes ------------------------------------------------------------------------------
+
+
+class AskedTurn(NamedTuple):
+    """A turn of which some vote was asked again, as it was logged."""
+
+    key: TurnKey
+    place: Place
+    candidates: tuple[str, ...]
+    """Everybody who stands, in the fallback order that the turn was decided under."""
+    winner: str
+    final_leader: str
+    """Of the final vote alone, a tie going to the order."""
+    initial_leader: str | None
+    """Of the first vote, likewise; `None` where none was held."""
+    outside: bool
+    """The winner is not among the leaders of the first vote."""
+    shift: float | None
+    """Of the vote shares; `None` where it is undefined."""
+
+    @property
+    def cluster(self) -> Cluster:
+        """The turn's task; its episode where ballots from elsewhere do not name tasks."""
+        return self.place.benchmark, self.place.task or self.key.episode_id
+
+
+class AskedVote(NamedTuple):
+    """One vote of one turn, with every answer of its voters."""
+
+    turn: AskedTurn
+    stage: str
+    """`vote_initial` or `vote_final`."""
+    form: BallotFormat
+    askings: tuple[tuple[BallotRecord, ...], ...]
+    """Per voter, in the log's order: the logged ballot, then the re-asked ones."""
+
+    def masses(self) -> list[list[tuple[int, ...]]]:
+        """Per voter, the masses of each answer by candidate; zeros for an abstention."""
+        candidates = self.turn.candidates
+        return [
+            [tuple(ballot.mass.get(c, 0) for c in candidates) for ballot in asked]
+            for asked in self.askings
+        ]
+
+
+def asked_votes(source: Source, episodes: Sequence[EpisodeLine] | None = None) -> list[AskedVote]:
+    """The votes of complete episodes that were asked again, in the order of the retest.
+
+    Args:
+        source: The run; `source.retest` holds what was asked again.
+        episodes: Its log; the source's own where it is left out, which is a panel's.
+
+    Raises:
+        LogError: If the retest is of votes that the log does not hold.
+    """
+    if source.retest is None:
+        return []
+    turns = {(t.key.episode_id, t.key.turn): t for t in _turns(source)}
+    records: Sequence[EpisodeLine] = source.episodes if episodes is None else episodes
+    logged = {e.episode_id: e for e in records}
+    found = []
+    for record in source.retest.episodes:
+        episode = logged.get(record.episode_id)
+        if episode is None:
+            raise _not_logged(source, record.episode_id)
+        if episode.status == "complete":
+            found += [
+                _asked(source, episode, vote, turns[episode.episode_id, vote.turn])
+                for vote in record.votes
+                if isinstance(vote, RetestVote)
+                and vote.repeats
+                and (episode.episode_id, vote.turn) in turns
+            ]
+    return found
+
+
+def _turns(source: Source) -> Iterator[AskedTurn]:
+    """Every turn as it was logged."""
+    table = turn_table(source)
+    keys = list(table.votes.turns.select(TURN).iter_rows())
+    places = list(places_of(table.votes).select(Place._fields).iter_rows())
+    for panel in table.panels:
+        led = first_of(leaders_of(panel.final)).tolist()
+        standing = panel.final.candidates.tolist()
+        for turn, own, first in zip(panel.final.turn.tolist(), standing, led, strict=True):
+            leader, shift = int(table.leader[turn]), float(table.shift[turn])
+            yield AskedTurn(
+                key=TurnKey(*keys[turn]),
+                place=Place(*places[turn]),
+                candidates=tuple(table.order[c] for c in own),
+                winner=table.order[table.winner[turn]],
+                final_leader=table.order[own[first]],
+                initial_leader=None if leader < 0 else table.order[leader],
+                outside=bool(table.outside[turn]),
+                shift=None if isnan(shift) else shift,
+            )
+
+
+def _asked(source: Source, episode: EpisodeLine, vote: RetestVote, turn: AskedTurn) -> AskedVote:
+    [record] = [t for t in episode.turns if t.turn == vote.turn]
+    first = _logged_ballots(record, vote.stage)
+    again = [{ballot.voter: ballot for ballot in repeat} for repeat in vote.repeats]
+    if any(len(r) != len(first) for r in again) or not all(
+        b.voter in r for r in again for b in first
+    ):
+        raise _not_logged(source, f"{episode.episode_id}, turn {vote.turn}, {vote.stage}")
+    askings = tuple((ballot, *(repeat[ballot.voter] for repeat in again)) for ballot in first)
+    return AskedVote(turn, vote.stage, first[0].protocol, askings)
+
+
+def _logged_ballots(turn: VotingTurn, stage: str) -> tuple[BallotRecord, ...]:
+    return turn.ballots_initial if stage == "vote_initial" else turn.ballots_final
+
+
+def _not_logged(source: Source, what: str) -> LogError:
+    return LogError(
+        f"{source.name}: the retest and the log do not belong together.",
+        why=f"The retest has other voters than the log, or none, for {what}.",
+        hint="Write both again from their recording with `tutorsim replay`.",
+    )
+
+
+def said(ballot: BallotRecord) -> Hashable | None:
+    """What a ballot says; equal for ballots that say the same, `None` for an abstention."""
+    choice = ballot.parsed
+    if isinstance(choice, RichBallot):
+        return (*sorted(choice.points.items()), choice.order, choice.approved)
+    if isinstance(choice, dict):
+        return tuple(sorted(choice.items()))
+    if isinstance(choice, tuple) and ballot.protocol == "approval":
+        return frozenset(choice)
+    return choice
+
+
+def top_of(ballot: BallotRecord, candidates: Sequence[str]) -> frozenset[str]:
+    """Whom a ballot puts first: several where it gives them equal mass, nobody where it gives none.
+
+    A rich ballot says by its order who is first.
+    """
+    if isinstance(ballot.parsed, RichBallot):
+        return frozenset(ballot.parsed.order[:1])
+    if ballot.parsed is None or ballot.protocol == "rich":
+        return frozenset()
+    mass = masses_of(ballot.parsed, candidates, protocol=ballot.protocol)
+    most = max(mass.values(), default=0)
+    return frozenset(c for c, own in mass.items() if own == most > 0)
+
+
+# --- Redrawn panels ------------------------------------------------------------------------------
+
+Answer = tuple[int, ...]
+"""Masses of one answer, candidates in the fallback order; zeros for an abstention."""
+Askings = Sequence[Sequence[Answer]]
+"""Per voter, every answer to one prompt."""
+Ints = npt.NDArray[np.int64]
+Floats = npt.NDArray[np.float64]
+
+ENUMERATED: Final = 50_000
+"""Combinations of different ballots up to which all panels are enumerated."""
+
+DRAWS: Final = 10_000
+"""Panels drawn where they are not enumerated."""
+
+_LARGEST_WEIGHT: Final = 2**62
+
+
+class Stability(NamedTuple):
+    """How far one vote's winner hangs on the answers that voters happened to give."""
+
+    elects_logged: float
+    """Probability that a panel elects the leader of the logged ballots."""
+    agree: float
+    """Probability that two panels, drawn independently, elect the same."""
+    exact: bool
+
+
+class Floor(NamedTuple):
+    """What to expect of two panels that answer one prompt, each voter twice."""
+
+    flip: float
+    """Probability that their leaders differ."""
+    flip_set: float
+    """Probability that the second's leader is outside the set of the first's leaders."""
+    shift: float | None
+    """Expected distance of vote shares, where both panels have mass; `None` if they never do."""
+    exact: bool
+
+
+def leader_of(answers: Sequence[Answer]) -> int:
+    """Who leads a panel's ballots, a tie going to the order: the place of the candidate."""
+    totals = [sum(column) for column in zip(*answers, strict=True)]
+    return totals.index(max(totals))
+
+
+def stability_of(askings: Askings, *, seed: int) -> Stability:
+    """The stability of a vote's winner, each voter's answers being equally likely.
+
+    The logged answer, the first of each voter, is one of them.
+    """
+    panels = _panels([Counter(asked) for asked in askings], seed)
+    leaders = panels.totals.argmax(axis=1)
+    chances = np.bincount(leaders, weights=panels.chances)
+    first = leader_of([asked[0] for asked in askings])
+    logged = float(chances[first]) if first < len(chances) else 0.0
+    return Stability(min(logged, 1.0), min(float((chances**2).sum()), 1.0), panels.exact)
+
+
+def noise_floor_of(askings: Askings, *, seed: int) -> Floor:
+    """What re-asking alone changes: each voter gives two different answers of its own.
+
+    Every ordered pair of two askings of a voter is equally likely, and voters are independent.
+    """
+    m = len(askings[0][0])
+    panels = _panels([_pairs_of_answers(asked) for asked in askings], seed)
+    first, second = panels.totals[:, :m], panels.totals[:, m:]
+    won = second.argmax(axis=1)
+    led = first == first.max(axis=1, keepdims=True)
+    outside = ~led[np.arange(len(won)), won]
+    return Floor(
+        flip=float(panels.chances[first.argmax(axis=1) != won].sum()),
+        flip_set=float(panels.chances[outside].sum()),
+        shift=_shift(first, second, panels.chances),
+        exact=panels.exact,
+    )
+
+
+class _Panels(NamedTuple):
+    totals: Ints
+    """One row per combination of ballots."""
+    chances: Floats
+    """Probability of each."""
+    exact: bool
+
+
+def _pairs_of_answers(asked: Sequence[Answer]) -> Counter[Answer]:
+    """Two different askings, in both orders, side by side in one tuple of masses."""
+    return Counter(
+        one + other for i, one in enumerate(asked) for j, other in enumerate(asked) if i != j
+    )
+
+
+def _panels(options: Sequence[Counter[Answer]], seed: int) -> _Panels:
+    """The totals of every combination of one option per voter, or of drawn ones."""
+    ways = prod(counts.total() for counts in options)
+    if prod(map(len, options)) > ENUMERATED or ways > _LARGEST_WEIGHT:
+        return _drawn(options, seed)
+    totals = np.zeros((1, len(next(iter(options[0])))), dtype=np.int64)
+    weights = np.ones(1, dtype=np.int64)
+    for rows, counts in _arrays(options):
+        totals = (totals[:, None, :] + rows[None, :, :]).reshape(-1, rows.shape[1])
+        weights = (weights[:, None] * counts[None, :]).reshape(-1)
+    return _Panels(totals, weights / ways, exact=True)
+
+
+def _drawn(options: Sequence[Counter[Answer]], seed: int) -> _Panels:
+    rng = np.random.default_rng(seed)
+    drawn = [
+        rows[rng.choice(len(rows), size=DRAWS, p=counts / counts.sum())]
+        for rows, counts in _arrays(options)
+    ]
+    return _Panels(np.sum(drawn, axis=0), np.full(DRAWS, 1 / DRAWS), exact=False)
+
+
+def _arrays(options: Sequence[Counter[Answer]]) -> Iterator[tuple[Ints, Ints]]:
+    """Options and how often each occurs, in an order that the askings' has no part in."""
+    for counts in options:
+        ordered = sorted(counts.items())
+        yield (
+            np.array([row for row, _ in ordered], dtype=np.int64),
+            np.array([n for _, n in ordered], dtype=np.int64),
+        )
+
+
+def _shift(first: Ints, second: Ints, chances: Floats) -> float | None:
+    before, after = first.sum(axis=1), second.sum(axis=1)
+    defined = (before > 0) & (after > 0)
+    if not defined.any():
+        return None
+    shares = first[defined] / before[defined, None] - second[defined] / after[defined, None]
+    weights = chances[defined]
+    apart = np.abs(shares).sum(axis=1) / 2
+    return fsum(apart * weights) / fsum(weights)  # the same sums on every processor
+
+
+# --- Noise floor ---------------------------------------------------------------------------------
+
+Quantity = Literal["flip", "flip_set", "leader", "shift"]
+"""`flip` and `flip_set` as in the diagnostics, of the delivered winner; `leader`: the leaders of
+the first and of the final vote differ, so without tie rounds, as in the floor; `shift`."""
+
+QUANTITIES: Final[tuple[Quantity, ...]] = get_args(Quantity)
+STAGES: Final[tuple[str, ...]] = ("vote_initial", "vote_final")
+
+
+@dataclass(frozen=True)
+class BallotAgreement:
+    """How often one voter says the same when it is asked the same again."""
+
+    form: BallotFormat
+    stage: str
+    """`vote_initial` or `vote_final`; `all` for both together."""
+    votes: int
+    """Votes of a panel that were asked again."""
+    pairs: int
+    """Pairs of askings of one prompt."""
+    one_abstained: int
+    """Pairs with one abstention; in no share."""
+    both_abstained: int
+    """Pairs of two abstentions; in no share."""
+    same: Estimate | NotEstimable
+    """Share of the other pairs that are the same ballot."""
+    same_top: Estimate | NotEstimable
+    """Share of the other pairs that put the same candidates first."""
+    chance: float | NotEstimable
+    """Chance that two ballots of one voter in different turns are the same."""
+
+    def to_json(self) -> dict[str, object]:
+        return {name: to_json(value) for name, value in vars(self).items()}
+
+
+@dataclass(frozen=True)
+class WinnerStability:
+    """How far winners hang on the answers that voters happened to give."""
+
+    form: BallotFormat
+    stage: str
+    turns: int
+    elects_logged: Estimate | NotEstimable
+    """Mean probability that a panel elects the leader of the logged ballots."""
+    agree: Estimate | NotEstimable
+    """Mean probability that two panels elect the same."""
+    sampled: int
+    """Turns whose panels were drawn instead of enumerated."""
+
+    def to_json(self) -> dict[str, object]:
+        return {name: to_json(value) for name, value in vars(self).items()}
+
+
+@dataclass(frozen=True)
+class BesideFloor:
+    """One quantity as logged, beside what re-asking alone gives, over the same turns."""
+
+    form: BallotFormat
+    quantity: Quantity
+    stage: str
+    """The vote that was asked again."""
+    turns: int
+    """Turns with both figures."""
+    logged: Estimate | NotEstimable
+    floor: Estimate | NotEstimable
+    """Re-asked."""
+    left: Estimate | NotEstimable
+    """Logged less floor."""
+    sampled: int
+    """Turns whose panels were drawn instead of enumerated."""
+
+    def to_json(self) -> dict[str, object]:
+        return {name: to_json(value) for name, value in vars(self).items()}
+
+
+@dataclass(frozen=True)
+class NoiseFloor:
+    """What a retest says of a run."""
+
+    repeats: int
+    """Further askings of every prompt; fewer where a call failed."""
+    stages: tuple[str, ...]
+    sample: int | None
+    """Turns drawn for the retest; `None` for all."""
+    answered_by: str
+    """What answered this time."""
+    failed: int
+    """Calls of the retest that failed for good; askings of a panel that lack one are left out."""
+    ballots: list[BallotAgreement]
+    winners: list[WinnerStability]
+    beside: list[BesideFloor]
+
+    def to_json(self) -> dict[str, object]:
+        return {name: to_json(value) for name, value in vars(self).items()}
+
+
+def noise_floor(source: Source, *, seed: int = 0) -> NoiseFloor | NotEstimable:
+    """The noise floor of a run's votes; not estimable without a retest.
+
+    Args:
+        source: The run; `source.retest` holds what was asked again.
+        seed: Of panels that are drawn.
+
+    Raises:
+        LogError: If the retest does not belong to the log.
+    """
+    if source.retest is None:
+        return NotEstimable(
+            f"{source.name} holds each vote once; only a retest shows what re-asking alone changes"
+        )
+    votes = asked_votes(source)
+    if not votes:
+        return NotEstimable("no vote of a complete episode was asked again")
+    head = source.retest.head
+    cells = _cells(votes)
+    return NoiseFloor(
+        repeats=head.repeats,
+        stages=head.stages,
+        sample=head.sample,
+        failed=sum(len(v.failures) for e in source.retest.episodes for v in e.votes),
+        answered_by=answered_by(head.provenance),
+        ballots=[ballot_agreement(own) for own in cells.values()],
+        winners=[winner_stability(own, seed=seed) for own in cells.values()],
+        beside=_beside(cells, seed),
+    )
+
+
+def answered_by(stated: Provenance) -> str:
+    """What answered a retest, in a few words."""
+    models = f", {', '.join(stated.models)}" if stated.models else ""
+    return f"{stated.kind}: {stated.name}{models}"
+
+
+def ballot_agreement(votes: Sequence[AskedVote]) -> BallotAgreement:
+    """The agreement of single ballots over votes in one format, at least one."""
+    pairs = [pair for vote in votes for pair in _pairs(vote)]
+    kinds = Counter((pair.one is None) + (pair.other is None) for pair in pairs)
+    cast = [(p.one, p.other, p.cluster) for p in pairs if p.one is not None and p.other is not None]
+    clusters = [cluster for _, _, cluster in cast]
+    stages = {vote.stage for vote in votes}
+    return BallotAgreement(
+        form=votes[0].form,
+        stage=stages.pop() if len(stages) == 1 else "all",
+        votes=len(votes),
+        pairs=len(pairs),
+        one_abstained=kinds[1],
+        both_abstained=kinds[2],
+        same=_share([one.said == other.said for one, other, _ in cast], clusters),
+        same_top=_share([one.top == other.top for one, other, _ in cast], clusters),
+        chance=_chance(votes),
+    )
+
+
+class _Answer(NamedTuple):
+    """What a ballot that is no abstention says, and whom it puts first."""
+
+    said: Hashable
+    top: frozenset[str]
+
+
+class _Pair(NamedTuple):
+    """Two askings of one voter's prompt; `None` for an abstention."""
+
+    one: _Answer | None
+    other: _Answer | None
+    cluster: Cluster
+
+
+def _pairs(vote: AskedVote) -> list[_Pair]:
+    candidates, cluster = vote.turn.candidates, vote.turn.cluster
+    return [
+        _Pair(one, other, cluster)
+        for asked in vote.askings
+        for one, other in combinations([_answer(ballot, candidates) for ballot in asked], 2)
+    ]
+
+
+def _answer(ballot: BallotRecord, candidates: Sequence[str]) -> _Answer | None:
+    if ballot.parsed is None:
+        return None
+    return _Answer(said(ballot), top_of(ballot, candidates))
+
+
+def _share(alike: Sequence[bool], clusters: Sequence[Cluster]) -> Estimate | NotEstimable:
+    if not alike:
+        return NotEstimable("no two askings of one prompt gave a ballot each")
+    return share_over_tasks(alike, clusters)
+
+
+def _chance(votes: Sequence[AskedVote]) -> float | NotEstimable:
+    """Over pairs of one voter's ballots in different turns, abstentions left out.
+
+    Only turns with the same candidates are set side by side. All pairs are counted at once:
+    those of all turns together less those within one turn.
+    """
+    within: dict[Hashable, list[Counter[Hashable]]] = {}
+    for vote in votes:
+        candidates = vote.turn.candidates
+        for asked in vote.askings:
+            own = Counter(said(ballot) for ballot in asked if ballot.parsed is not None)
+            where = (vote.stage, asked[0].voter, candidates)
+            within.setdefault(where, []).append(own)
+    alike = pairs = 0
+    for turns in within.values():
+        together: Counter[Hashable] = sum(turns, Counter())
+        alike += _squares(together) - sum(map(_squares, turns))
+        pairs += together.total() ** 2 - sum(own.total() ** 2 for own in turns)
+    if not pairs:
+        return NotEstimable("no voter has ballots in two turns")
+    return alike / pairs
+
+
+def _squares(counts: Counter[Hashable]) -> int:
+    return sum(n * n for n in counts.values())
+
+
+def winner_stability(votes: Sequence[AskedVote], *, seed: int) -> WinnerStability:
+    """How far winners hang on the answers given, over votes in one format, at least one."""
+    found = [stability_of(vote.masses(), seed=seed) for vote in votes]
+    clusters = [vote.turn.cluster for vote in votes]
+    return WinnerStability(
+        form=votes[0].form,
+        stage=votes[0].stage,
+        turns=len(votes),
+        elects_logged=share_over_tasks([f.elects_logged for f in found], clusters),
+        agree=share_over_tasks([f.agree for f in found], clusters),
+        sampled=sum(not f.exact for f in found),
+    )
+
+
+Cells = Mapping[tuple[BallotFormat, str], list[AskedVote]]
+
+
+def _cells(votes: Sequence[AskedVote]) -> Cells:
+    """Votes by format and stage, in the order of the vocabularies."""
+    cells = {
+        (form, stage): [v for v in votes if (v.form, v.stage) == (form, stage)]
+        for form in BALLOT_FORMATS
+        for stage in STAGES
+    }
+    return {cell: own for cell, own in cells.items() if own}
+
+
+def _beside(cells: Cells, seed: int) -> list[BesideFloor]:
+    found = []
+    for form in dict.fromkeys(form for form, _ in cells):
+        votes = cells.get((form, "vote_initial")) or cells[form, "vote_final"]
+        floors = [noise_floor_of(vote.masses(), seed=seed) for vote in votes]
+        found += [_quantity(quantity, votes, floors) for quantity in QUANTITIES]
+    return found
+
+
+def _quantity(
+    quantity: Quantity, votes: Sequence[AskedVote], floors: Sequence[Floor]
+) -> BesideFloor:
+    rows = []
+    for vote, of in zip(votes, floors, strict=True):
+        seen = _logged(quantity, vote.turn)
+        expected = of.flip if quantity == "leader" else getattr(of, quantity)
+        if seen is not None and expected is not None:
+            rows.append((seen, expected, vote.turn.cluster, of.exact))
+    clusters = [cluster for _, _, cluster, _ in rows]
+
+    def mean(values: Sequence[float]) -> Estimate | NotEstimable:
+        if quantity == "shift":
+            return mean_over_tasks(values, clusters, ends=(0, 1))
+        return share_over_tasks(values, clusters)
+
+    return BesideFloor(
+        form=votes[0].form,
+        quantity=quantity,
+        stage=votes[0].stage,
+        turns=len(rows),
+        logged=mean([seen for seen, _, _, _ in rows]),
+        floor=mean([expected for _, expected, _, _ in rows]),
+        left=mean_over_tasks(
+            [seen - expected for seen, expected, _, _ in rows], clusters, ends=(-1, 1)
+        ),
+        sampled=sum(not exact for *_, exact in rows),
+    )
+
+
+def _logged(quantity: Quantity, turn: AskedTurn) -> float | None:
+    """A quantity of one turn as logged; `None` where it is not defined."""
+    if turn.initial_leader is None:
+        return None
+    if quantity == "shift":
+        return turn.shift
+    if quantity == "flip_set":
+        return float(turn.outside)
+    chosen = turn.final_leader if quantity == "leader" else turn.winner
+    return float(chosen != turn.initial_leader)

@@ -1,1 +1,0 @@
-"""What asking the same vote again says about noise."""

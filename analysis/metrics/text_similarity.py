@@ -1,0 +1,230 @@
+"""How alike texts are, by their words or by sentence embeddings; role collapse of proposals."""
+
+import json
+import re
+from collections import Counter
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from functools import cache
+from hashlib import file_digest
+from itertools import combinations
+from math import fsum, log, sqrt
+from pathlib import Path
+from typing import Any, Final
+
+import numpy as np
+import polars as pl
+from numpy.typing import NDArray
+
+from tutorsim.analysis.ballots.recount_source import Source
+from tutorsim.analysis.runs.branch_continuations import without_shared_turns
+from tutorsim.analysis.statistics.intervals_and_tests import (
+    Estimate,
+    NotEstimable,
+    mean_over_tasks,
+)
+from tutorsim.errors import UsageError
+from tutorsim.named_files import open_named, read_named
+
+# --- Proposal similarity -------------------------------------------------------------------------
+
+SIMILARITY_SCHEMA: Final = pl.Schema(
+    {
+        "episode_id": pl.String(),
+        "benchmark": pl.String(),
+        "task": pl.String(),
+        "condition": pl.String(),
+        "turn": pl.Int64(),
+        "version": pl.String(),  # initial or final
+        "similarity": pl.Float64(),  # mean over pairs; null with fewer than two texts with words
+    }
+)
+"""One row per panel turn and version of its proposals."""
+
+Vector = Mapping[str, float]
+
+
+def similarities(source: Source) -> pl.DataFrame:
+    """Mean pairwise similarity of each panel turn's proposals: see `SIMILARITY_SCHEMA`."""
+    panels = [
+        ((e.episode_id, e.benchmark, e.task_id, e.condition, turn.turn, version), texts)
+        for e in without_shared_turns(source.episodes)
+        if e.status == "complete"
+        for turn in e.turns
+        if turn.decision is not None
+        for version, texts in (
+            ("initial", [p.text for p in turn.proposals_initial.values()]),
+            ("final", [p.text for p in turn.proposals_final.values()]),
+        )
+    ]
+    means = text_similarities([texts for _, texts in panels])
+    rows = [(*place, mean) for (place, _), mean in zip(panels, means, strict=True)]
+    return pl.DataFrame(rows, schema=SIMILARITY_SCHEMA, orient="row")
+
+
+def role_collapse(source: Source) -> dict[str, dict[str, Estimate | NotEstimable]]:
+    """Condition → `initial`, `final` and `change` of the mean similarity, with intervals."""
+    frame = similarities(source)
+    wide = (
+        frame.pivot(
+            "version",
+            index=["benchmark", "task", "condition", "episode_id", "turn"],
+            values="similarity",
+        )
+        if frame.height
+        else frame
+    )
+    found: dict[str, dict[str, Estimate | NotEstimable]] = {}
+    for (condition,), turns in wide.group_by("condition", maintain_order=True):
+        turns = turns.with_columns(change=pl.col("final") - pl.col("initial"))
+        found[str(condition)] = {
+            name: _mean(turns.drop_nulls(name), name) for name in ("initial", "final", "change")
+        }
+    return found
+
+
+def text_similarities(panels: Sequence[Sequence[str]]) -> list[float | None]:
+    """Mean pairwise TF–IDF cosine within each panel of texts.
+
+    Word weights come from the texts of all panels together. A text without words is left out;
+    a panel with fewer than two others has no similarity.
+    """
+    counts = [[Counter(_words(text)) for text in panel] for panel in panels]
+    texts = [words for panel in counts for words in panel]
+    holding = Counter(word for words in texts for word in words)
+    weight = {word: log((1 + len(texts)) / (1 + d)) + 1 for word, d in holding.items()}
+    return [
+        _mean_cosine_of_words([_unit(words, weight) for words in panel if words])
+        for panel in counts
+    ]
+
+
+def _words(text: str) -> list[str]:
+    return re.findall(r"[^\W_]{2,}", text.lower())
+
+
+def _unit(words: Mapping[str, int], weight: Mapping[str, float]) -> Vector:
+    vector = {word: count * weight[word] for word, count in sorted(words.items())}
+    length = sqrt(sum(x * x for x in vector.values()))
+    return {word: x / length for word, x in vector.items()}
+
+
+def _mean_cosine_of_words(vectors: Sequence[Vector]) -> float | None:
+    cosines = [
+        min(1.0, sum([x * b[word] for word, x in a.items() if word in b]))
+        for a, b in combinations(vectors, 2)
+    ]
+    return sum(cosines) / len(cosines) if cosines else None
+
+
+def _mean(turns: pl.DataFrame, name: str) -> Estimate | NotEstimable:
+    return mean_over_tasks(
+        turns[name].to_list(), turns.select("benchmark", "task").rows(), ends=(0, 1)
+    )
+
+
+# --- Text embeddings -----------------------------------------------------------------------------
+
+Vectors = NDArray[np.floating[Any]]
+_FILES: Final = ("onnx/model.onnx", "model.onnx")
+_POOLING: Final = {
+    "pooling_mode_cls_token": "CLS",
+    "pooling_mode_mean_tokens": "MEAN",
+    "pooling_mode_lasttoken": "LAST_TOKEN",
+}
+"""Key of `1_Pooling/config.json` → name of the pooling."""
+
+
+@dataclass(frozen=True)
+class Embedding:
+    """A model of sentences."""
+
+    name: str
+    """The folder's name and the first digits of the model file's SHA-256."""
+    encode: Callable[[Sequence[str]], Vectors]
+    """From texts to their vectors, (texts × dimensions), each of length 1."""
+
+
+def embedded_similarities(
+    panels: Sequence[Sequence[str]], embedding: Embedding
+) -> list[float | None]:
+    """Mean pairwise cosine of sentence embeddings within each panel of texts.
+
+    An empty text is left out; a panel with fewer than two others has no similarity.
+    """
+    kept = [[text for text in panel if text.strip()] for panel in panels]
+    texts = list(dict.fromkeys(text for panel in kept for text in panel))
+    if not texts:
+        return [None] * len(kept)
+    vectors = dict(zip(texts, embedding.encode(texts), strict=True))
+    return [_mean_cosine([vectors[text] for text in panel]) for panel in kept]
+
+
+def _mean_cosine(vectors: Sequence[Vectors]) -> float | None:
+    cosines = [min(1.0, fsum(a * b)) for a, b in combinations(vectors, 2)]
+    return sum(cosines) / len(cosines) if cosines else None
+
+
+@cache
+def open_embedding(folder: Path) -> Embedding:
+    """Open a model of sentences.
+
+    Raises:
+        UsageError: If the extra is not installed, or the folder holds no model.
+    """
+    try:
+        from fastembed import TextEmbedding
+        from fastembed.common.model_description import ModelSource, PoolingType
+    except ModuleNotFoundError as error:
+        raise UsageError(
+            "Sentence embeddings need the extra `embeddings`.",
+            why=f"{error.name} is not installed.",
+            hint="pip install 'tutorsim[embeddings]'",
+        ) from error
+    file = next((name for name in _FILES if (folder / name).is_file()), None)
+    if file is None:
+        raise _no_model(folder, f"Neither {' nor '.join(_FILES)} is in it.")
+    name = str(folder.resolve())
+    pooling = PoolingType[_pooling(folder)]
+    TextEmbedding.add_custom_model(
+        name, pooling, True, ModelSource(url=folder.resolve().as_uri()), 0, model_file=file
+    )
+    try:
+        model = TextEmbedding(
+            name,
+            specific_model_path=name,
+            cache_dir=name,  # nothing is cached; without it the library makes a folder of its own
+            threads=1,
+            providers=["CPUExecutionProvider"],
+        )
+    except Exception as error:  # the library raises whatever its readers do
+        raise _no_model(folder, f"{type(error).__name__}: {error}") from error
+    with open_named(folder / file) as opened:
+        digest = file_digest(opened, "sha256").hexdigest()[:12]
+    return Embedding(
+        f"{folder.resolve().name}, {digest}", lambda texts: np.array(list(model.embed(texts)))
+    )
+
+
+def _pooling(folder: Path) -> str:
+    path = folder / "1_Pooling" / "config.json"
+    if not path.is_file():
+        return "MEAN"
+    try:
+        found = json.loads(read_named(path))
+        modes = [key for key, value in found.items() if key.startswith("pooling_mode") and value]
+        [pooling] = [_POOLING[mode] for mode in modes]
+    except (ValueError, KeyError, AttributeError, OSError) as error:
+        raise _no_model(
+            folder, f"1_Pooling/config.json names none of {', '.join(_POOLING)} alone."
+        ) from error
+    return pooling
+
+
+def _no_model(folder: Path, why: str) -> UsageError:
+    return UsageError(
+        f"{folder} holds no model of sentences that can be opened.",
+        why=why,
+        hint="Give the folder of a sentence-transformers model with its ONNX file, for example "
+        "from `hf download sentence-transformers/all-MiniLM-L6-v2 --local-dir DIR`.",
+    )

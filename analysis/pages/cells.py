@@ -1,0 +1,172 @@
+"""Table cells: estimates with their intervals, bounds, shares; what is missing is said.
+
+A cell is a value and the text that writes it:
+
+    cell = estimate(Estimate(0.72, 20, Interval(0.5, 0.9, "BCa")))   # reads "0.72 [0.50, 0.90]"
+    cell.value.low                                                   # 0.5
+
+Readers get the text; JSON and claims get the value.
+"""
+
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Any, Final, Self
+
+import polars as pl
+
+from tutorsim.analysis.statistics.intervals_and_tests import Bounds, Estimate, NotEstimable
+
+BENCHMARKS: Final = {"sciq": "science questions", "humaneval": "programs"}
+"""Benchmarks by what their tasks are."""
+
+DASH: Final = "not estimable"
+
+
+class Written(str):
+    """A cell: the text that readers see, and the value that it writes."""
+
+    value: Any
+    """A number, `Estimate`, `Bounds`, `Share`, `NotEstimable`, or `None` for what is missing."""
+    __slots__ = ("value",)
+
+    def __new__(cls, text: str, value: Any) -> Self:
+        made = super().__new__(cls, text)
+        made.value = value
+        return made
+
+
+@dataclass(frozen=True)
+class Share:
+    """A part of a whole."""
+
+    part: int
+    whole: int
+
+    def to_json(self) -> dict[str, int]:
+        return {"part": self.part, "whole": self.whole}
+
+
+@dataclass(frozen=True)
+class Table:
+    """A table with its title, in the order of the frame."""
+
+    name: str
+    title: str
+    caption: str
+    data: pl.DataFrame = field(repr=False)
+    secondary: tuple[str, ...] = ()
+    """Columns left out where there is no room for all, in the order in which they go."""
+    written: Mapping[str, Mapping[int, Any]] = field(default_factory=dict, repr=False)
+    """Column → row → value, of the cells that are a text and its value."""
+
+
+Part = str | Table
+"""A text or a table of a view, one below the other."""
+
+
+def part_of(part: int, whole: int) -> Written:
+    """`3 of 47`."""
+    return Written(f"{part} of {whole}", Share(part, whole))
+
+
+def number(value: float | None, *, digits: int, unit: str = "", signed: bool = False) -> Written:
+    """A number with so many digits; a dash if there is none."""
+    if value is None:
+        return Written("–", None)
+    text = f"{value:{'+' if signed else ''}.{digits}f}{unit}"
+    return Written(text.replace("-", "−"), value)
+
+
+def bounds(found: Bounds, *, digits: int = 2) -> Written:
+    """Where a mean lies whatever the unknown values are; one number where nothing is unknown."""
+    low, high = f"{found.low:.{digits}f}", f"{found.high:.{digits}f}"
+    return Written(low if found.low == found.high else f"{low} to {high}", found)
+
+
+def bounds_of(low: int, high: int) -> Written:
+    """Where a count lies; one number where the two are equal."""
+    return Written(str(low) if low == high else f"{low} to {high}", Bounds(low, high, 1))
+
+
+def table(
+    name: str,
+    title: str,
+    caption: str,
+    columns: Sequence[str],
+    rows: Iterable[Sequence[object]],
+    *,
+    secondary: tuple[str, ...] = (),
+) -> Table | None:
+    """A table, or `None` without rows."""
+    found = list(rows)
+    if not found:
+        return None
+    data, written = _framed(found, columns)
+    return Table(name, title, caption, data, secondary, written)
+
+
+def of_rows(name: str, title: str, caption: str, rows: Sequence[Mapping[str, Any]]) -> Table | None:
+    """A table of rows by column, the columns being those of the first; `None` without rows."""
+    columns = list(rows[0]) if rows else []
+    return table(name, title, caption, columns, [[row[c] for c in columns] for row in rows])
+
+
+def present(*tables: Table | None) -> tuple[Table, ...]:
+    """The tables that have rows."""
+    return tuple(one for one in tables if one is not None)
+
+
+def _framed(
+    rows: Sequence[Sequence[object]], columns: Sequence[str]
+) -> tuple[pl.DataFrame, dict[str, dict[int, Any]]]:
+    """Rows as readers see them, and the values of the cells that are a text and its value."""
+    written: dict[str, dict[int, Any]] = {}
+    for at, row in enumerate(rows):
+        for column, cell in zip(columns, row, strict=True):
+            if isinstance(cell, Written):
+                written.setdefault(column, {})[at] = cell.value
+    texts = [[str(c) if isinstance(c, Written) else c for c in row] for row in rows]
+    data = pl.DataFrame(texts, schema=list(columns), orient="row", infer_schema_length=None)
+    return data, written
+
+
+def estimate(found: Estimate | NotEstimable, *, signed: bool = False) -> Written:
+    """A number with its interval in brackets; said where tasks are too few for one."""
+    if isinstance(found, NotEstimable):
+        return Written(DASH, found)
+    number = ("{:+.2f}" if signed else "{:.2f}").format
+    text = number(found.value)
+    if found.low is not None and found.high is not None:
+        text += f" [{number(found.low)}, {number(found.high)}]"
+    elif isinstance(found.interval, NotEstimable) and found.interval.reason.startswith("too few"):
+        text += " [too few tasks]"
+    return Written(_unsigned_zero(text.replace("-", "−")), found)
+
+
+def absent(figures: Iterable[object]) -> str:
+    """Why figures are not estimable, as the end of a caption; empty if all are."""
+    reasons = dict.fromkeys(f.reason for f in figures if isinstance(f, NotEstimable))
+    return f" {DASH.capitalize()}: {'; '.join(reasons)}." if reasons else ""
+
+
+def bar(found: Estimate | NotEstimable) -> str:
+    """A share drawn in ten characters; nothing where it is not estimable."""
+    if isinstance(found, NotEstimable):
+        return ""
+    full, half = divmod(round(20 * found.value), 2)
+    return ("█" * full + "▌" * half).ljust(10, "░")
+
+
+def _unsigned_zero(text: str) -> str:
+    """What rounds to zero has no sign."""
+    return text.replace("−0.00", "0.00").replace("+0.00", "0.00")
+
+
+def p_value(p: float) -> Written:
+    """Three digits, no zero for what is only small, and 1 for what rounds to it."""
+    return Written("< 0.001" if p < 0.001 else f"{p:.3f}".replace("1.000", "1"), p)
+
+
+def plain(found: float | NotEstimable) -> Written:
+    """A number without an interval."""
+    return Written(DASH, found) if isinstance(found, NotEstimable) else number(found, digits=2)

@@ -1,0 +1,376 @@
+"""How far raters agree with one another and with the model judge, over gathered ratings."""
+
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, replace
+from math import fsum, lcm
+from typing import Final, Literal, NamedTuple, get_args
+
+import numpy as np
+import numpy.typing as npt
+
+from tutorsim.analysis.ratings.items import Item, items_of
+from tutorsim.analysis.statistics.intervals_and_tests import (
+    Estimate,
+    Interval,
+    NotEstimable,
+    Weighted,
+    mean_over_tasks,
+    statistic_over_tasks,
+    to_json,
+)
+from tutorsim.analysis.systems.system_view import SystemRun, view_of
+from tutorsim.records.ratings import RatedBy, RatedSheet, Rubric, Subject
+
+# --- Gathered ratings ----------------------------------------------------------------------------
+
+Kind = Literal["replies", "answers"]
+"""Replies of tutors, delivered or not, or the student's answers."""
+
+_KINDS: Final[Mapping[Subject, Kind]] = {
+    "replies": "replies",
+    "proposals": "replies",
+    "answers": "answers",
+}
+
+
+class Rater(NamedTuple):
+    """One rater of one survey: the first rater of another survey may be somebody else."""
+
+    survey: str
+    number: int
+
+
+@dataclass(frozen=True)
+class Gathered:
+    """Ratings that can be put together."""
+
+    kind: Kind
+    rubric: Rubric
+    by: RatedBy
+    items: Mapping[str, Item]
+    """Every item of the kind that the run has, by id."""
+    scores: Mapping[str, Mapping[Rater, float]]
+    """Item → rater → value; items that somebody rated."""
+    judged_itself: bool = True
+    """The run's judge, or its labels, score these texts; `False`: the answers that followed."""
+
+    @property
+    def raters(self) -> tuple[Rater, ...]:
+        return tuple(sorted({rater for said in self.scores.values() for rater in said}))
+
+    @property
+    def means(self) -> dict[str, float]:
+        """Item → mean over its raters."""
+        return {name: fsum(said.values()) / len(said) for name, said in self.scores.items()}
+
+    def is_good(self, score: float) -> bool | None:
+        """Whether a score is at least the rubric's threshold; `None` where that has none.
+
+        A mean of tenths may lie a hair below the tenth that it is.
+        """
+        least = self.rubric.threshold
+        return None if least is None else score >= least - 1e-9
+
+
+def gathered(run: SystemRun, sheets: Sequence[RatedSheet]) -> tuple[Gathered, ...]:
+    """The ratings of a run, replies first.
+
+    A rating whose item the run no longer shows is left out; joining refuses such an item.
+    """
+    cells: dict[tuple[Kind, str, RatedBy], list[RatedSheet]] = {}
+    for one in sheets:
+        place = (_KINDS[one.survey.subject], one.survey.rubric.model_dump_json(), one.by)
+        cells.setdefault(place, []).append(one)
+    items = {kind: _items(run, kind) for kind, _, _ in cells}
+    return tuple(
+        Gathered(
+            kind,
+            of[0].survey.rubric,
+            by,
+            items[kind],
+            _scores(of, items[kind]),
+            kind in view_of(run.head.system).judged,
+        )
+        for (kind, _, by), of in sorted(cells.items(), key=lambda cell: cell[0][0] == "answers")
+    )
+
+
+def _items(run: SystemRun, kind: Kind) -> dict[str, Item]:
+    """Every item of a kind; a person's lessons are among them, and no word of theirs is shown."""
+    passages, whole = view_of(run.head.system).passages, replace(run, with_messages=True)
+    subjects: tuple[Subject, ...] = ("proposals", "replies") if kind == "replies" else ("answers",)
+    subject = next(one for one in subjects if one in passages)
+    return items_of(passages[subject](whole))
+
+
+def _scores(
+    sheets: Iterable[RatedSheet], items: Mapping[str, Item]
+) -> dict[str, dict[Rater, float]]:
+    found: dict[str, dict[Rater, float]] = {}
+    for one in sheets:
+        rater = Rater(one.survey.text(), one.rater)
+        for rating in one.ratings:
+            if rating.item in items:
+                found.setdefault(rating.item, {})[rater] = rating.value
+    return found
+
+
+# --- Judge calibration ---------------------------------------------------------------------------
+
+EDGES: Final = (0.0, 0.2, 0.4, 0.6, 0.8)
+"""Where a band of the judge's scores begins, as a part of the scale; the last one ends with it."""
+
+Floats = npt.NDArray[np.float64]
+
+
+@dataclass(frozen=True)
+class Band:
+    """Items whose judge's score lies in one band."""
+
+    low: float
+    high: float
+    items: int
+    judge: float
+    """Mean of the judge's scores."""
+    people: float
+    """Mean of people's scores."""
+
+
+@dataclass(frozen=True)
+class BesideJudge:
+    """The model judge's scores beside people's."""
+
+    kind: Kind
+    rubric: str
+    by: RatedBy
+    most: float
+    """The greatest value of the scale."""
+    items: int
+    """With both scores."""
+    bias: Estimate | NotEstimable
+    """Mean of judge − people."""
+    distance: Estimate | NotEstimable
+    """Mean of |judge − people|."""
+    pearson: Estimate | NotEstimable
+    spearman: Estimate | NotEstimable
+    bands: tuple[Band, ...]
+    """Those with an item; none where the two are not of the same text on the same scale."""
+
+    def to_json(self) -> dict[str, object]:
+        return {
+            name: [vars(band) for band in value] if name == "bands" else to_json(value)
+            for name, value in vars(self).items()
+        }
+
+
+def beside_judge(found: Gathered) -> BesideJudge | None:
+    """The judge beside people; `None` where no rated item has a judge's score."""
+    means = found.means
+    both = [
+        (found.items[name].judged, mean, found.items[name].task) for name, mean in means.items()
+    ]
+    pairs = [(judged, mean, task) for judged, mean, task in both if judged is not None]
+    if not pairs:
+        return None
+    judge = np.array([judged for judged, _, _ in pairs])
+    people = np.array([mean for _, mean, _ in pairs])
+    tasks = [task for _, _, task in pairs]
+    why_not = _incomparable(found)
+    differences = judge - people
+
+    def mean_of(values: Floats) -> Estimate | NotEstimable:
+        return why_not or mean_over_tasks(values.tolist(), tasks)
+
+    return BesideJudge(
+        kind=found.kind,
+        rubric=found.rubric.name,
+        by=found.by,
+        most=found.rubric.scale[-1],
+        items=len(pairs),
+        bias=mean_of(differences),
+        distance=mean_of(np.abs(differences)),
+        pearson=_correlation(judge, people, tasks, ranked=False),
+        spearman=_correlation(judge, people, tasks, ranked=True),
+        bands=() if why_not else tuple(_bands(judge, people, most=found.rubric.scale[-1])),
+    )
+
+
+def _incomparable(found: Gathered) -> NotEstimable | None:
+    if not found.judged_itself:
+        return NotEstimable("the judge scored the answer that a reply led to, not the reply")
+    if not found.rubric.of_judge:
+        return NotEstimable("people rated on another scale than the judge")
+    return None
+
+
+def _correlation(
+    judge: Floats, people: Floats, tasks: Sequence[str], *, ranked: bool
+) -> Estimate | NotEstimable:
+    """Pearson's correlation, or Spearman's, which is that of the ranks."""
+
+    def statistic(weights: Floats) -> Floats:
+        first, second = (_ranks(x, weights) if ranked else x for x in (judge, people))
+        return _weighted_correlation(first, second, weights)
+
+    if len(judge) < 3:
+        return NotEstimable("fewer than three items")
+    value = float(statistic(np.ones((1, len(judge))))[0])
+    if value != value:
+        return NotEstimable("all scores of one side are the same")
+    return Estimate(value, len(judge), statistic_over_tasks(statistic, tasks, ends=(-1, 1)))
+
+
+def _weighted_correlation(first: Floats, second: Floats, weights: Floats) -> Floats:
+    """Pearson's correlation in every draw; not a number where one side does not vary."""
+    total = weights.sum(axis=1, keepdims=True)
+    first, second = (x - (weights * x).sum(axis=1, keepdims=True) / total for x in (first, second))
+    both, *own = ((weights * x * y).sum(axis=1) for x, y in
+                  ((first, second), (first, first), (second, second)))  # fmt: skip
+    spread = np.sqrt(own[0] * own[1])
+    with np.errstate(invalid="ignore", divide="ignore"):
+        return np.where(spread > 1e-9, both / spread, np.nan)
+
+
+def _ranks(values: Floats, weights: Floats) -> Floats:
+    """Ranks in every draw, shape (draws, values); equal values share the mean of theirs."""
+    distinct, which = np.unique(values, return_inverse=True)
+    counts = weights @ np.eye(len(distinct))[which]
+    ranks: Floats = (np.cumsum(counts, axis=1) - counts / 2)[:, which]
+    return ranks
+
+
+def _bands(judge: Floats, people: Floats, *, most: float) -> list[Band]:
+    """Fifths of the scale, from 0 to its greatest value."""
+    edges = [most * edge for edge in EDGES]
+    which = np.clip(np.searchsorted(edges, judge + 1e-9, side="right") - 1, 0, None)
+    return [
+        Band(
+            low,
+            edges[place + 1] if place + 1 < len(edges) else most,
+            int((which == place).sum()),
+            float(judge[which == place].mean()),
+            float(people[which == place].mean()),
+        )
+        for place, low in enumerate(edges)
+        if (which == place).any()
+    ]
+
+
+# --- Rater agreement -----------------------------------------------------------------------------
+
+Metric = Literal["ordinal", "interval"]
+
+Ints = npt.NDArray[np.int64]
+
+METRICS: Final[tuple[Metric, ...]] = get_args(Metric)
+
+
+@dataclass(frozen=True)
+class Alpha:
+    """Krippendorff's alpha under one metric."""
+
+    value: float
+    over_tasks: Interval | NotEstimable
+    over_items: Interval | NotEstimable
+
+    def to_json(self) -> dict[str, object]:
+        return {name: to_json(value) for name, value in vars(self).items()}
+
+
+@dataclass(frozen=True)
+class Agreement:
+    """How far the raters of one kind of text, on one rubric, agree."""
+
+    kind: Kind
+    rubric: str
+    by: RatedBy
+    raters: int
+    items: int
+    """Rated by anybody."""
+    shared: int
+    """Rated by two or more; alpha is of these."""
+    ratings: int
+    ordinal: Alpha | NotEstimable
+    interval: Alpha | NotEstimable
+
+    def to_json(self) -> dict[str, object]:
+        return {name: to_json(value) for name, value in vars(self).items()}
+
+
+def agreement(found: Gathered) -> Agreement:
+    """Alpha of gathered ratings under both metrics."""
+    shared = [name for name, said in found.scores.items() if len(said) > 1]
+    tasks = [found.items[name].task for name in shared]
+    domain = np.array(sorted({v for name in shared for v in found.scores[name].values()}))
+    counts = np.array(
+        [[list(found.scores[name].values()).count(v) for v in domain] for name in shared],
+        dtype=np.int64,
+    )
+    ordinal, interval = (_alpha(counts, domain, tasks, metric) for metric in METRICS)
+    return Agreement(
+        kind=found.kind,
+        rubric=found.rubric.name,
+        by=found.by,
+        raters=len(found.raters),
+        items=len(found.scores),
+        shared=len(shared),
+        ratings=sum(map(len, found.scores.values())),
+        ordinal=ordinal,
+        interval=interval,
+    )
+
+
+def _alpha(
+    counts: Ints,
+    domain: Floats,
+    tasks: list[str],
+    metric: Metric,
+) -> Alpha | NotEstimable:
+    """Alpha of value counts.
+
+    Args:
+        counts: Shape (items, values): how many raters gave an item a value.
+        domain: The values, shape (values,).
+        tasks: The task of each item.
+        metric: Of the distance between values.
+    """
+    if not tasks:
+        return NotEstimable("no item has two ratings")
+    if len(domain) < 2:
+        return NotEstimable("every rating is the same")
+    alpha = _weighted_alpha(counts, domain, metric)
+    items = range(len(tasks))
+    return Alpha(
+        value=float(alpha(np.ones((1, len(tasks))))[0]),
+        over_tasks=statistic_over_tasks(alpha, tasks, ends=(-1, 1)),
+        over_items=statistic_over_tasks(alpha, items, ends=(-1, 1), over="items"),
+    )
+
+
+def _weighted_alpha(counts: Ints, domain: Floats, metric: Metric) -> Weighted:
+    """Alpha of weighted items.
+
+    With every value at a point of a line, both disagreements are sums of squared distances: the
+    points are the values themselves, or, under the ordinal metric, the number of ratings below a
+    value plus half of those of it. Coincidences are summed as whole numbers, so that no
+    processor's way to multiply matrices rounds them.
+    """
+    n, v = counts.shape
+    both = counts[:, :, None] * (counts[:, None, :] - np.eye(v, dtype=np.int64))
+    others = counts.sum(axis=1) - 1
+    whole = lcm(*others.tolist())
+    coincidences = (both * (whole // others)[:, None, None]).reshape(n, v * v).astype(np.float64)
+
+    def statistic(weights: Floats) -> Floats:
+        found = (weights @ coincidences).reshape(-1, v, v) / whole
+        given = found.sum(axis=2)
+        points = domain if metric == "interval" else np.cumsum(given, axis=1) - given / 2
+        points = np.broadcast_to(points, given.shape)
+        total = given.sum(axis=1)
+        observed = (found * (points[:, :, None] - points[:, None, :]) ** 2).sum(axis=(1, 2))
+        spread = total * (given * points**2).sum(axis=1) - (given * points).sum(axis=1) ** 2
+        with np.errstate(invalid="ignore", divide="ignore"):  # one value alone has no alpha
+            vary = (given > 0).sum(axis=1) > 1
+            return np.where(vary, 1 - observed * (total - 1) / (2 * spread), np.nan)
+
+    return statistic

@@ -1,0 +1,484 @@
+"""A rating sheet: what raters are asked, who rates what, as CSV and as one HTML file."""
+
+import base64
+import csv
+import hashlib
+import io
+import json
+import math
+import re
+import tomllib
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from functools import cache
+from hashlib import sha256
+from pathlib import Path
+from typing import Any, Final, NamedTuple
+
+import jinja2
+from markupsafe import Markup
+from pydantic import ValidationError
+
+from tutorsim.analysis.ratings.items import Item
+from tutorsim.errors import RatingFileError, UsageError
+from tutorsim.named_files import read_named
+from tutorsim.records import RunRecord
+from tutorsim.records.ratings import Rubric, Subject, Survey
+
+# --- Rater assignment ----------------------------------------------------------------------------
+
+
+@dataclass(frozen=True)
+class Asked:
+    """What the user asked for."""
+
+    subject: Subject
+    raters: int
+    items: int
+    overlap: int | None
+    """Items that every rater has; `None` for all."""
+    seed: int
+
+
+@dataclass(frozen=True)
+class Sheet:
+    """What one rater gets."""
+
+    survey: Survey
+    rater: int
+    """From 1."""
+    items: tuple[Item, ...]
+    """In the order shown."""
+
+    @property
+    def digest(self) -> str:
+        return self.survey.sheet_digest(self.rater, tuple(item.id for item in self.items))
+
+
+def draw_sheets(
+    items: Sequence[Item], asked: Asked, *, rubric: Rubric, run: RunRecord
+) -> tuple[Sheet, ...]:
+    """One sheet per rater.
+
+    Of proposals whole turns are drawn, and a turn's proposals go to the same raters: only then
+    does a turn say what other winners would have delivered.
+
+    Args:
+        items: All that can be rated.
+        asked: How many of them, for how many raters.
+        rubric: What is asked of each.
+        run: The head of the run.
+
+    Raises:
+        UsageError: If the numbers leave some rater without an item.
+    """
+    overlap = asked.items if asked.overlap is None else asked.overlap
+    if overlap > asked.items:
+        raise UsageError(
+            f"--overlap {overlap} is more than --items {asked.items}.",
+            why="The overlap is among the items that are drawn.",
+            hint="Leave --overlap out, so that every rater has every item.",
+        )
+    groups = _drawn(items, asked)
+    shared = list(_first(groups, overlap))
+    rest = groups[len(shared) :]
+    dealt = [[*shared, *rest[rater :: asked.raters]] for rater in range(asked.raters)]
+    drawn = {item.id for group in groups for item in group}
+    if not all(dealt):
+        raise UsageError(
+            f"{asked.raters} raters share {len(drawn)} items, and some have none.",
+            why="Proposals are drawn and dealt by the turn."
+            if asked.subject == "proposals"
+            else "The overlap leaves fewer items than raters.",
+            hint="Draw more with --items, or ask fewer --raters.",
+        )
+    survey = Survey(
+        study_digest=run.study_digest,
+        recording_digest=run.recording_digest,
+        subject=asked.subject,
+        seed=asked.seed,
+        raters=asked.raters,
+        items=len(drawn),
+        overlap=len({item.id for group in shared for item in group}),
+        rubric=rubric,
+    )
+    return tuple(
+        Sheet(survey, number, _shuffled(groups, asked.seed, number))
+        for number, groups in enumerate(dealt, start=1)
+    )
+
+
+def _place(seed: int, *parts: object) -> bytes:
+    return sha256("\x1f".join(map(str, (seed, *parts))).encode()).digest()
+
+
+def _drawn(items: Sequence[Item], asked: Asked) -> list[list[Item]]:
+    """Groups in the order drawn, as many as the number of items has room for."""
+    if asked.subject != "proposals":
+        groups = [[item] for item in items]
+    else:
+        turns: dict[tuple[str, int], list[Item]] = {}
+        for item in items:
+            for one in item.places:
+                turns.setdefault((one.episode, one.turn), []).append(item)
+        groups = [list(dict.fromkeys(group)) for group in turns.values()]
+
+    def place(group: list[Item]) -> bytes:
+        return _place(asked.seed, "draw", *sorted(item.id for item in group))
+
+    return list(_first(sorted(groups, key=place), asked.items))
+
+
+def _first(groups: Sequence[list[Item]], count: int) -> Iterator[list[Item]]:
+    """Groups from the first on, as long as they bring no more than so many items."""
+    seen: set[str] = set()
+    for group in groups:
+        seen |= {item.id for item in group}
+        if len(seen) > count:
+            return
+        yield group
+
+
+def _shuffled(groups: Sequence[list[Item]], seed: int, rater: int) -> tuple[Item, ...]:
+    """The items of one rater, each once, in an order of the rater's own."""
+    items = {item.id: item for group in groups for item in group}
+    return tuple(sorted(items.values(), key=lambda item: _place(seed, "order", rater, item.id)))
+
+
+# --- Rubric --------------------------------------------------------------------------------------
+
+_ANCHOR: Final = re.compile(
+    r"^[ \t]*(\d+(?:\.\d+)?)[ \t]*[:=–-]?[ \t]+(\S.*?)[ \t]*$", re.MULTILINE
+)
+"""A line of the judge's prompt that says what a score means."""
+
+_TENTHS: Final = tuple(step / 10 for step in range(11))
+
+_MOST_VALUES: Final = 21
+"""Values that fit on a screen to choose from."""
+
+_KEYS: Final = ("name", "question", "scale", "anchors", "threshold")
+
+_QUESTION: Final = "How correct and how well explained is the student's answer?"
+
+_OF_PROGRAMS: Final = (
+    "Of a program, rate how well the student's own words show that the algorithm is understood; "
+    "tests judge the code."
+)
+
+
+def value_text(value: float) -> str:
+    """A value of a scale as raters see it."""
+    return f"{value:g}"
+
+
+def reply_rubric(*, labelled: bool) -> Rubric:
+    """The rubric of a tutor's reply, on the scale of oversight's labels of guidance.
+
+    Args:
+        labelled: The run's own labels are of the replies, so that people's scores meet them.
+    """
+    return Rubric(
+        name="reply",
+        question="Does the tutor's reply guide this student to the next step?",
+        scale=(0.0, 1.0, 2.0),
+        anchors={
+            "0": "no guidance: none at all, or the answer itself",
+            "1": "guides in part: vague, incomplete, or partly wrong",
+            "2": "guides: the student can take the next step alone",
+        },
+        threshold=2.0,
+        of_judge=labelled,
+    )
+
+
+def judge_rubric(prompt: str, *, threshold: float, programs: bool = False) -> Rubric | None:
+    """The rubric that a model judge's prompt states for answers: tenths from 0 to 1, its anchors.
+
+    Args:
+        prompt: The prompt, as the recording holds it.
+        threshold: The study's success threshold.
+        programs: Some answers are programs, of which the judge scores the words alone.
+
+    Returns:
+        The rubric; `None` where the prompt has no two lines that begin with a score in [0, 1].
+    """
+    found = {float(value): text for value, text in _ANCHOR.findall(prompt) if float(value) <= 1}
+    if len(found) < 2:
+        return None
+    question = f"{_QUESTION} {_OF_PROGRAMS}" if programs else _QUESTION
+    return Rubric(
+        name="judge",
+        question=question,
+        scale=tuple(sorted({*_TENTHS, *found})),
+        anchors={value_text(value): found[value] for value in sorted(found)},
+        threshold=threshold,
+        of_judge=True,
+    )
+
+
+def read_rubric(path: Path) -> Rubric:
+    """Read a rubric of the user's own.
+
+    The file has `question`, `scale` (a list of numbers) and, as far as wanted, `name`,
+    `threshold` and a table `[anchors]` from a value of the scale to what it means.
+
+    Raises:
+        RatingFileError: If the file cannot be read, or a value in it cannot be used.
+    """
+    try:
+        data = tomllib.loads(read_named(path).decode("utf-8-sig"))
+    except (OSError, ValueError) as error:
+        raise _refusal(path, "it cannot be read", str(error)) from error
+    strangers = sorted(set(data) - set(_KEYS))
+    if strangers:
+        raise _refusal(path, f"{strangers[0]} is no key of a rubric", f"It has {', '.join(_KEYS)}.")
+    scale = _scale(path, data)
+    threshold = data.get("threshold")
+    if threshold is not None and not (_is_number(threshold) and scale[0] < threshold <= scale[-1]):
+        why = f"The scale goes from {value_text(scale[0])} to {value_text(scale[-1])}."
+        raise _refusal(path, f"threshold = {threshold!r} parts nothing", why)
+    return Rubric(
+        name=_text(path, data, "name", path.stem),
+        question=_text(path, data, "question", None),
+        scale=scale,
+        anchors=_anchors(path, data, scale),
+        threshold=threshold,
+    )
+
+
+def _refusal(path: Path, what: str, why: str) -> RatingFileError:
+    return RatingFileError(
+        f"{path}: {what}.", why=why, hint="`tutorsim guide rating` shows a rubric."
+    )
+
+
+def _is_number(value: Any) -> bool:
+    return isinstance(value, int | float) and not isinstance(value, bool) and math.isfinite(value)
+
+
+def _text(path: Path, data: Mapping[str, Any], key: str, usual: str | None) -> str:
+    value = data.get(key, usual)
+    if not isinstance(value, str) or not value.strip():
+        raise _refusal(path, f"{key} = {value!r} says nothing", "It is what raters read.")
+    return value.strip()
+
+
+def _scale(path: Path, data: Mapping[str, Any]) -> tuple[float, ...]:
+    given = data.get("scale")
+    if not isinstance(given, list) or not all(map(_is_number, given)):
+        raise _refusal(path, f"scale = {given!r} is no list of numbers", "Raters choose from it.")
+    values = tuple(float(value) for value in given)
+    if not 2 <= len(values) <= _MOST_VALUES or list(values) != sorted(set(values)):
+        why = f"It takes 2 to {_MOST_VALUES} different values, the least first."
+        raise _refusal(path, f"scale = {given!r} cannot be used", why)
+    if len({value_text(value) for value in values}) < len(values):
+        raise _refusal(path, f"scale = {given!r} cannot be used", "Two values are written alike.")
+    return values
+
+
+def _anchors(path: Path, data: Mapping[str, Any], scale: tuple[float, ...]) -> dict[str, str]:
+    """Anchors by the value as raters see it, in the order of the scale."""
+    given = data.get("anchors", {})
+    shown = [value_text(value) for value in scale]
+    found: dict[str, str] = {}
+    for key in given if isinstance(given, dict) else ():
+        try:
+            found[value_text(float(key))] = _text(path, given, key, None)
+        except ValueError as error:
+            raise _refusal(path, f"[anchors]: {key!r} is no number", _QUOTED) from error
+    strangers = [key for key in found if key not in shown]
+    if strangers or not isinstance(given, dict):
+        why = f"The scale is {', '.join(shown)}. {_QUOTED}"
+        raise _refusal(path, f"[anchors]: {(strangers or [given])[0]!r} is not on the scale", why)
+    return {value: found[value] for value in shown if value in found}
+
+
+_QUOTED: Final = 'A value with a point stands in quotes: "0.5" = "…".'
+
+
+# --- Sheet csv -----------------------------------------------------------------------------------
+
+COLUMNS: Final = ("number", "shown", "score", "note", "item", "rater", "sheet", "survey")
+"""`shown` is all that the rater read, `item` its digest, `sheet` a digest over survey and items."""
+
+_WRITTEN: Final = ("number", "shown", "scale", *COLUMNS[2:])
+"""A sheet to be filled in says beside each item what is asked; nothing is read back from there."""
+
+_SEPARATORS: Final = (",", ";", "\t")
+"""What spreadsheets of this world put between columns."""
+
+_KEPT: Final = "Give the file as the page or `tutorsim rate --export` wrote it, only filled in."
+
+
+class Row(NamedTuple):
+    """One item of a filled-in sheet, as it stands in the file."""
+
+    line: int
+    """The item's row in the file, from 2; the first one has the names of the columns."""
+    number: int
+    shown: str
+    score: str
+    note: str
+    item: str
+
+
+class Filled(NamedTuple):
+    """A sheet as a rater gave it back, read and not yet checked against a run."""
+
+    file: str
+    survey: Survey
+    rater: int
+    sheet: str
+    rows: tuple[Row, ...]
+    """In the order of the sheet."""
+
+
+def sheet_csv(sheet: Sheet) -> str:
+    """A sheet to be filled in: `score` and `note` are empty."""
+    text = io.StringIO(newline="")
+    writer = csv.writer(text, lineterminator="\r\n")
+    writer.writerow(_WRITTEN)
+    asked = _asked(sheet.survey.rubric)
+    told = (sheet.rater, sheet.digest, sheet.survey.text())
+    for number, item in enumerate(sheet.items, start=1):
+        writer.writerow((number, item.text, asked, "", "", item.id, *told))
+    return text.getvalue()
+
+
+def _asked(rubric: Rubric) -> str:
+    """The question, the values that can be given, and what they mean."""
+    values = map(value_text, rubric.scale)
+    anchors = [f"{value}: {text}" for value, text in rubric.anchors.items()]
+    return "\n".join((rubric.question, f"One of {', '.join(values)}.", *anchors))
+
+
+def read_sheet(path: Path) -> Filled:
+    """Read a filled-in sheet.
+
+    Raises:
+        RatingFileError: If the file is no rating sheet, or its rows are of several.
+    """
+    rows = _rows(path)
+    one = {name: {row[name] for row in rows} for name in ("rater", "sheet", "survey")}
+    for name, values in one.items():
+        if len(values) > 1:
+            raise RatingFileError(
+                f"{path}: its rows have {len(values)} different values of `{name}`.",
+                why="A file holds the sheet of one rater; this one was put together or edited.",
+                hint=_KEPT,
+            )
+    [rater], [sheet], [survey] = one.values()
+    try:
+        read = [_row(line, row) for line, row in enumerate(rows, start=2)]
+        return Filled(
+            str(path),
+            Survey.model_validate(json.loads(survey)),
+            int(rater),
+            sheet,
+            tuple(sorted(read, key=lambda row: row.number)),
+        )
+    except (ValueError, ValidationError) as error:
+        raise RatingFileError(
+            f"{path}: `number`, `rater` or `survey` is not as it was written.",
+            why=str(error).partition("\n")[0],
+            hint=_KEPT,
+        ) from error
+
+
+def _row(line: int, row: dict[str, str]) -> Row:
+    number = int(row["number"])
+    return Row(line, number, row["shown"], row["score"].strip(), row["note"].strip(), row["item"])
+
+
+def _rows(path: Path) -> list[dict[str, str]]:
+    try:
+        text = read_named(path).decode("utf-8-sig")
+        first = text.partition("\n")[0]
+        separator = max(_SEPARATORS, key=first.count)
+        reader = csv.DictReader(io.StringIO(text, newline=""), delimiter=separator, strict=True)
+        rows = list(reader)
+    except (OSError, ValueError, csv.Error) as error:
+        raise RatingFileError(
+            f"{path} cannot be read.",
+            why=getattr(error, "strerror", None) or str(error),
+            hint="Give a CSV file in UTF-8.",
+        ) from error
+    missing = [name for name in COLUMNS if name not in (reader.fieldnames or ())]
+    if missing:
+        raise RatingFileError(
+            f"{path} is no rating sheet: it has no column {missing[0]!r}.",
+            why=f"A sheet has {', '.join(COLUMNS)}.",
+            hint=_KEPT,
+        )
+    if not rows or any(row.get(name) is None for row in rows for name in COLUMNS):
+        raise RatingFileError(
+            f"{path} has no row." if not rows else f"{path} has a row that is cut short.",
+            why="The file was cut or edited.",
+            hint=_KEPT,
+        )
+    return rows
+
+
+# --- Sheet page ----------------------------------------------------------------------------------
+
+_POLICY: Final = (
+    "default-src 'none'; style-src 'sha256-{style}'; script-src 'sha256-{script}'; "
+    "img-src data:; base-uri 'none'; form-action 'none'"
+)
+"""Nothing is loaded, and nothing runs but the page's own script, named by hash."""
+
+
+def sheet_page(sheet: Sheet) -> str:
+    """The page of a sheet. The same sheet gives the same text."""
+    style, script = _source("sheet.css"), _source("sheet.js")
+    page: str = (
+        _environment()
+        .get_template("sheet.html.j2")
+        .render(
+            rater=sheet.rater,
+            question=sheet.survey.rubric.question,
+            sheet=_data(sheet),
+            style=Markup(style),
+            script=Markup(script),
+            policy=_POLICY.format(style=_digest(style), script=_digest(script)),
+        )
+    )
+    return page
+
+
+def _data(sheet: Sheet) -> dict[str, Any]:
+    """What the page's script reads: nothing of roles, rules or conditions is in it."""
+    rubric = sheet.survey.rubric
+    return {
+        "file": f"ratings-{sheet.rater}-{sheet.digest[:8]}.csv",
+        "columns": COLUMNS,
+        "rater": sheet.rater,
+        "sheet": sheet.digest,
+        "survey": sheet.survey.text(),
+        "values": [value_text(value) for value in rubric.scale],
+        "anchors": rubric.anchors,
+        "items": [{"item": item.id, "blocks": item.blocks} for item in sheet.items],
+    }
+
+
+@cache
+def _environment() -> jinja2.Environment:
+    return jinja2.Environment(
+        loader=jinja2.PackageLoader("tutorsim.analysis.ratings"),
+        autoescape=True,
+        undefined=jinja2.StrictUndefined,
+        trim_blocks=True,
+        keep_trailing_newline=True,
+    )
+
+
+def _source(name: str) -> str:
+    loader = _environment().loader
+    assert loader is not None
+    source, _, _ = loader.get_source(_environment(), name)
+    return source
+
+
+def _digest(text: str) -> str:
+    return base64.b64encode(hashlib.sha256(text.encode()).digest()).decode()

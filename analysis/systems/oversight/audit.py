@@ -1,0 +1,227 @@
+"""Audits of recorded runs: which replies guide, what other rules delivered, what to rate."""
+
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Final, NamedTuple
+
+from tutorsim.analysis.ratings.items import Block, Passage, Place
+from tutorsim.analysis.statistics.intervals_and_tests import (
+    Estimate,
+    NotEstimable,
+    mean_over_tasks,
+    share_over_tasks,
+)
+from tutorsim.analysis.systems.system_view import SystemRun
+from tutorsim.records.oversight import AuditedReply, Labels, OversightRecord
+
+# --- Delivered guidance --------------------------------------------------------------------------
+
+OUTCOMES: Final[Mapping[str, Callable[[Labels], bool]]] = {
+    "guides": lambda labels: labels.guidance == 2,
+    "hints": lambda labels: labels.guidance == 1,
+    "no_guidance": lambda labels: labels.guidance == 0,
+    "identifies_mistake": lambda labels: labels.mistake == 1,
+}
+"""What a reply does, by its labels; `no_guidance` is none at all, or the answer itself."""
+
+GROUPINGS: Final[Mapping[str, Callable[[AuditedReply], str]]] = {
+    "all": lambda audited: "all",
+    "condition": lambda audited: audited.condition,
+    "winning role": lambda audited: audited.role,
+    "persona": lambda audited: audited.persona,
+    "deciding step": lambda audited: audited.decided_by,
+}
+
+
+class Delivered(NamedTuple):
+    """Delivered replies of one group."""
+
+    grouping: str
+    group: str
+    replies: int
+    unjudged: int
+    shares: Mapping[str, Estimate | NotEstimable]
+    """Outcome → share of the judged replies, with an interval over tasks."""
+
+
+@dataclass(frozen=True, eq=False)
+class AuditedTurn:
+    """One turn of the audited run: what each role proposed, and who could have won."""
+
+    episode: str
+    turn: int
+    condition: str
+    winner: str
+    labels: Mapping[str, Labels | None]
+    """Role → labels of its proposal; `None`: unjudged."""
+    possible: Mapping[str, tuple[str, ...]]
+    """Rule → possible winners; a rule that is not in it is not settled."""
+
+    def may_be(self, rule: str, outcome: str) -> tuple[bool, bool]:
+        """Whether the reply under a rule must, and whether it may, have an outcome."""
+        winners = self.possible.get(rule, tuple(self.labels))
+        found = [self.labels.get(role) for role in winners]
+        said = [None if labels is None else OUTCOMES[outcome](labels) for labels in found]
+        return all(one is True for one in said), any(one is not False for one in said)
+
+
+class Predicted(NamedTuple):
+    """What a rule would have delivered, over turns that voted in one format."""
+
+    logged: str
+    """The condition that was run."""
+    rule: str
+    first_rule: str
+    """The first of the rules that the format is counted under."""
+    turns: int
+    identified: int
+    """Turns with one possible winner."""
+    shares: Mapping[str, tuple[float, float]]
+    """Outcome → least and greatest share of the turns."""
+    delivered: Mapping[str, tuple[float, float]]
+    """Outcome → the share among the replies that were delivered; two ends if some are unjudged."""
+
+
+def _of_audit(records: Sequence[OversightRecord]) -> list[tuple[OversightRecord, AuditedReply]]:
+    return [
+        (record, record.audited)
+        for record in records
+        if record.status == "complete" and record.audited is not None
+    ]
+
+
+def delivered_shares(records: Sequence[OversightRecord]) -> list[Delivered]:
+    """Shares of delivered replies that guide, hint or give no guidance, and see the mistake.
+
+    Args:
+        records: Items of an audit under one condition of the oversight study.
+    """
+    pairs = [(record, audited) for record, audited in _of_audit(records) if audited.delivered]
+    found = []
+    for grouping, key in GROUPINGS.items():
+        groups: dict[str, list[OversightRecord]] = {}
+        for record, audited in pairs:
+            groups.setdefault(key(audited), []).append(record)
+        found += [_delivered(grouping, group, items) for group, items in sorted(groups.items())]
+    return found
+
+
+def _delivered(grouping: str, group: str, records: Sequence[OversightRecord]) -> Delivered:
+    said = [(record.label, record.conversation) for record in records if record.label is not None]
+    tasks = [task for _, task in said]
+    shares = {
+        name: share_over_tasks([float(holds(labels)) for labels, _ in said], tasks)
+        for name, holds in OUTCOMES.items()
+    }
+    return Delivered(grouping, group, len(records), len(records) - len(said), shares)
+
+
+def score_changes(records: Sequence[OversightRecord]) -> dict[int, Estimate | NotEstimable]:
+    """Guidance of a delivered reply → mean change of the student's next score, over tasks."""
+    changes: dict[int, list[tuple[float, str]]] = {}
+    for record, audited in _of_audit(records):
+        before, after = audited.score_before, audited.score_after
+        if audited.delivered and record.label and before is not None and after is not None:
+            change = (after - before, record.conversation)
+            changes.setdefault(record.label.guidance, []).append(change)
+    return {
+        guidance: mean_over_tasks([c for c, _ in found], [t for _, t in found], ends=(-1, 1))
+        for guidance, found in sorted(changes.items())
+    }
+
+
+def audited_turns(records: Sequence[OversightRecord]) -> list[AuditedTurn]:
+    """Turns of the audited run whose every proposal was labelled, by the order of the log.
+
+    Args:
+        records: Items of an audit of all proposals under one condition of the oversight study.
+    """
+    turns: dict[tuple[str, int], list[tuple[OversightRecord, AuditedReply]]] = {}
+    for record, audited in _of_audit(records):
+        if audited.possible:
+            turns.setdefault((audited.episode, audited.turn), []).append((record, audited))
+    found = []
+    for (episode, turn), pairs in turns.items():
+        winner = next((a.role for _, a in pairs if a.delivered), None)
+        labels = {a.role: record.label for record, a in pairs}
+        possible = pairs[0][1].possible
+        whole = all(set(roles) <= set(labels) for roles in possible.values())
+        if winner is not None and whole:
+            condition = pairs[0][1].condition
+            found.append(AuditedTurn(episode, turn, condition, winner, labels, possible))
+    return found
+
+
+def predicted(turns: Sequence[AuditedTurn], rules: Sequence[str]) -> list[Predicted]:
+    """What each rule would have delivered, by the format that was voted in."""
+    groups: dict[str, list[AuditedTurn]] = {}
+    for turn in turns:
+        groups.setdefault(turn.condition, []).append(turn)
+    return [
+        _predicted(logged, rule, rules[0], group)
+        for logged, group in groups.items()
+        for rule in rules
+    ]
+
+
+def _predicted(logged: str, rule: str, first: str, turns: Sequence[AuditedTurn]) -> Predicted:
+    return Predicted(
+        logged=logged,
+        rule=rule,
+        first_rule=first,
+        turns=len(turns),
+        identified=sum(len(turn.possible.get(rule, ())) == 1 for turn in turns),
+        shares={name: _share([t.may_be(rule, name) for t in turns]) for name in OUTCOMES},
+        delivered={name: _share([_known(t, name) for t in turns]) for name in OUTCOMES},
+    )
+
+
+def _known(turn: AuditedTurn, outcome: str) -> tuple[bool, bool]:
+    labels = turn.labels[turn.winner]
+    return (False, True) if labels is None else (OUTCOMES[outcome](labels),) * 2
+
+
+def _share(ends: Sequence[tuple[bool, bool]]) -> tuple[float, float]:
+    n = len(ends)
+    return sum(must for must, _ in ends) / n, sum(may for _, may in ends) / n
+
+
+# --- Rateable replies ----------------------------------------------------------------------------
+
+
+def delivered_passages(run: SystemRun) -> Iterator[Passage]:
+    """Labelled replies that a student saw; the same whatever the condition that labelled them."""
+    return (passage for passage in proposal_passages(run) if passage.place.delivered)
+
+
+def proposal_passages(run: SystemRun) -> Iterator[Passage]:
+    """Every labelled reply once; of an audit of all proposals, those not delivered too."""
+    labelled: dict[tuple[str, str], list[OversightRecord]] = {}
+    for record in run.episodes:
+        if record.status == "complete":
+            labelled.setdefault((record.benchmark, record.task_id), []).append(record)
+    for records in labelled.values():
+        first = records[0]
+        before = tuple(Block(speaker, text) for speaker, text in first.dialogue)
+        said = [record.label.guidance for record in records if record.label]
+        mean = sum(said) / len(said) if said else None
+        yield Passage(
+            (*before, Block("The tutor's reply to rate", first.reply)), _place(first, mean)
+        )
+
+
+def _place(record: OversightRecord, guidance: float | None) -> Place:
+    """Where a reply stands; it was judged by its labels of guidance, the mean over conditions."""
+    audited = record.audited
+    if audited is None:
+        named = (record.task_id, 1, record.tutor, record.tutor, record.conversation)
+        return Place(*named, judged=guidance)
+    return Place(
+        episode=audited.episode,
+        turn=audited.turn,
+        role=audited.role,
+        condition=audited.condition,
+        task=f"{audited.benchmark}.{audited.task}",
+        delivered=audited.delivered,
+        judged=guidance,
+    )

@@ -1,0 +1,337 @@
+"""What the debate did, and other ways to put the logged opinions together."""
+
+from collections import Counter
+from collections.abc import Sequence
+from functools import lru_cache
+from itertools import groupby
+from math import fsum
+from typing import Final, NamedTuple
+
+import numpy as np
+
+from tutorsim.analysis.systems.oversight.scores import Pair, cells_of, headline, pair_of
+from tutorsim.records import CallRecord
+from tutorsim.records.oversight import LABELS, Labels, OversightRecord
+
+# --- Debate diagnostics --------------------------------------------------------------------------
+
+BINS: Final = 5
+"""Equal bins of stated confidence."""
+
+
+class Share(NamedTuple):
+    """How many of how many."""
+
+    name: str
+    hits: int
+    of: int
+
+    @property
+    def share(self) -> float | None:
+        """`None` of none."""
+        return self.hits / self.of if self.of else None
+
+
+def debate_shares(records: Sequence[OversightRecord]) -> list[Share]:
+    """Shares over the debated items of one condition; what a condition does not have is left out.
+
+    Args:
+        records: Complete items of one condition.
+    """
+    found = [*_moved(records), *_pressed(records), *_judged(records)]
+    return [share for share in found if share.of]
+
+
+def _moved(records: Sequence[OversightRecord]) -> list[Share]:
+    """Labels that an agent changed between its first and its last message."""
+    counts: Counter[tuple[str, bool]] = Counter()
+    for record in records:
+        for agent in dict.fromkeys(message.agent for message in record.messages):
+            said = [m.labels for m in record.messages if m.agent == agent]
+            if len(said) < 2 or said[0] is None or said[-1] is None:
+                continue
+            for label in LABELS:
+                moved = getattr(said[0], label) != getattr(said[-1], label)
+                counts[f"{agent}: {label} moved from first to last message", moved] += 1
+    names = dict.fromkeys(name for name, _ in counts)
+    return [Share(n, counts[n, True], counts[n, True] + counts[n, False]) for n in sorted(names)]
+
+
+def _pressed(records: Sequence[OversightRecord]) -> list[Share]:
+    verdicts = [r.press.verdicts for r in records if r.press is not None]
+    said = [(critic, verdict) for one in verdicts for critic, verdict in one.items() if verdict]
+    return [
+        Share(
+            f"{critic}: defence unmet, and pressed",
+            sum(verdict == "unmet" for who, verdict in said if who == critic),
+            sum(who == critic for who, _ in said),
+        )
+        for critic in ("permissive", "strict")
+    ]
+
+
+def _judged(records: Sequence[OversightRecord]) -> list[Share]:
+    judges = [r.judge for r in records if r.judge is not None and r.judge.winner is not None]
+    winners = Counter(judge.winner for judge in judges)
+    shares = [
+        Share(f"judge: {winner} wins", count, len(judges))
+        for winner, count in sorted(winners.items(), key=lambda pair: str(pair[0]))
+    ]
+    first = sum(judge.winner == judge.first_shown for judge in judges)
+    both = [
+        (r.judge.winner, r.judge_swapped.winner)
+        for r in records
+        if r.judge and r.judge_swapped and r.judge.winner and r.judge_swapped.winner
+    ]
+    apart = sum(one != other for one, other in both)
+    stated = [pair for pair in map(_judge_and_lead, records) if pair is not None]
+    drawn = Counter(judge.first_shown for judge in judges)
+    return [
+        *shares,
+        *(
+            Share(f"judge: {side} shown first", count, len(judges))
+            for side, count in sorted(drawn.items())
+        ),
+        Share("judge: the side shown first wins", first, len(judges)),
+        Share("judge: another winner in the other order", apart, len(both)),
+        Share(
+            "judge and lead state other labels",
+            sum(judge != lead for judge, lead in stated),
+            len(stated),
+        ),
+    ]
+
+
+def _judge_and_lead(record: OversightRecord) -> tuple[Labels, Labels] | None:
+    """The labels of both; `None` if one of them states none."""
+    judge = record.judge.labels if record.judge else None
+    lead = record.lead.labels if record.lead else None
+    return None if judge is None or lead is None else (judge, lead)
+
+
+def sycophancy(records: Sequence[OversightRecord]) -> Share:
+    """Items whose reply did not identify the mistake, and whose label says that it did."""
+    blind = [r for r in records if r.gold is not None and r.gold.mistake == 0]
+    said = sum(r.label is not None and r.label.mistake == 1 for r in blind)
+    return Share("label sees a mistake identified that was not", said, len(blind))
+
+
+def severity_errors(records: Sequence[OversightRecord]) -> list[Share]:
+    """Severity of the stress test → share of items with a wrong label; only items with gold."""
+    found = []
+    for severity in range(4):
+        items = [
+            r
+            for r in records
+            if r.gold is not None and r.stress is not None and r.stress.severity == severity
+        ]
+        wrong = sum(not all(r.scores.values()) for r in items)
+        found.append(Share(f"severity {severity}: a label is wrong", wrong, len(items)))
+    return [share for share in found if share.of]
+
+
+class Calibration(NamedTuple):
+    """Stated confidence against what was right, in one bin."""
+
+    low: float
+    high: float
+    items: int
+    stated: float
+    """Mean confidence."""
+    right: float
+    """Share of items with both labels right."""
+
+
+def _stated(records: Sequence[OversightRecord]) -> list[tuple[float, bool]]:
+    """The lead's confidence, and whether both labels are right; judged items with gold only."""
+    return [
+        (r.lead.confidence, all(r.scores.values()))
+        for r in records
+        if r.scores and r.lead is not None and r.lead.confidence is not None
+    ]
+
+
+def calibration(records: Sequence[OversightRecord]) -> list[Calibration]:
+    """Bins of the lead's confidence that hold any item."""
+    stated = _stated(records)
+    bins = []
+    for place in range(BINS):
+        here = [(c, right) for c, right in stated if min(int(c * BINS), BINS - 1) == place]
+        if here:
+            mean, right = (fsum(map(float, one)) / len(here) for one in zip(*here, strict=True))
+            bins.append(Calibration(place / BINS, (place + 1) / BINS, len(here), mean, right))
+    return bins
+
+
+def brier(records: Sequence[OversightRecord]) -> float | None:
+    """Mean squared distance of the lead's confidence from 1 (both labels right) or 0.
+
+    `None` without a judged item that has gold.
+    """
+    stated = _stated(records)
+    return fsum((c - right) ** 2 for c, right in stated) / len(stated) if stated else None
+
+
+class Phase(NamedTuple):
+    """Calls and tokens of one phase."""
+
+    phase: str
+    calls: int
+    input_tokens: int
+    output_tokens: int
+
+
+def phases(records: Sequence[OversightRecord]) -> list[Phase]:
+    """Calls and tokens by phase, in order; second askings are in their phase."""
+    totals: dict[str, list[int]] = {}
+    for call in (call for record in records for call in record.calls):
+        sums = totals.setdefault(_phase(call), [0, 0, 0])
+        for place, value in enumerate((1, call.input_tokens, call.output_tokens)):
+            sums[place] += value
+    return [Phase(name, *totals[name]) for name in _PHASES if name in totals]
+
+
+_PHASES: Final = ("briefing", "quick", "debate", "judgment", "alone")
+
+
+def _phase(call: CallRecord) -> str:
+    if call.stage in ("brief", "quick"):
+        return {"brief": "briefing", "quick": "quick"}[call.stage]
+    if call.stage in ("judge", "judge_swapped", "stress", "lead"):
+        return "judgment"
+    return "alone" if call.stage in ("sample", "member") else "debate"
+
+
+# --- Other aggregations --------------------------------------------------------------------------
+
+_WHOLE: Final = 1_000_000
+"""Weight of full confidence; weights are whole, so that ties are exact."""
+_UNSTATED: Final = _WHOLE // 2
+"""Weight of an agent that states no confidence, under the confidence-weighted rule."""
+
+Label = int | None
+
+
+class Aggregated(NamedTuple):
+    """One item under one rule."""
+
+    mistake: Label
+    guidance: Label
+    ties: int
+    """Labels, of the two, that were tied."""
+
+
+def _under_rules(
+    said: Sequence[Label], judge_weight: int, lead_weight: int
+) -> dict[str, tuple[Label, bool]]:
+    """Rule → the label that it gives, and whether it was tied; `lead` is what was logged."""
+    first, second, judge, _, lead = said
+    known = [label for label in said if label is not None]
+    stated = (_UNSTATED, _UNSTATED, judge_weight, _UNSTATED, lead_weight)
+    return {
+        "lead": (lead, False),
+        "judge": (judge, False),
+        "majority_of_five": _largest(said, [1] * 5, lead),
+        "majority_of_three": _largest(said[2:], [1] * 3, lead),
+        "critics_agree": (lead if first is None or first != second else first, False),
+        "confidence_weighted": _largest(said, stated, lead),
+        # the least guidance, and a seen mistake only if all say so
+        "most_cautious": (min(known, default=None), False),
+    }
+
+
+def _largest(said: Sequence[Label], weights: Sequence[int], lead: Label) -> tuple[Label, bool]:
+    totals = Counter[Label]()
+    for label, weight in zip(said, weights, strict=True):
+        totals[label] += weight
+    del totals[None]
+    leaders = [label for label, weight in totals.items() if weight == max(totals.values())]
+    return (lead, True) if len(leaders) > 1 else (next(iter(leaders), None), False)
+
+
+RULES: Final = tuple(_under_rules([0] * 5, 1, 1))
+"""All rules, as tables list them."""
+
+
+def aggregated(record: OversightRecord) -> dict[str, Aggregated] | None:
+    """Rule → a debated item's labels under it; `None` if there was no debate to decide on."""
+    opinions = record.opinions
+    if not opinions:
+        return None
+    stated = {o.agent: round(o.confidence * _WHOLE) for o in opinions if o.confidence is not None}
+    weights = (stated.get("judge", _UNSTATED), stated.get("lead", _UNSTATED))
+    return _aggregated(tuple(pair_of(opinion.labels) for opinion in opinions), *weights)
+
+
+@lru_cache(maxsize=1 << 16)
+def _aggregated(said: tuple[Pair, ...], judge: int, lead: int) -> dict[str, Aggregated]:
+    """Asked once of the same opinions: there are few."""
+    mistake, guidance = (_under_rules(labels, judge, lead) for labels in zip(*said, strict=True))
+    return {
+        rule: Aggregated(mistake[rule][0], guidance[rule][0], mistake[rule][1] + guidance[rule][1])
+        for rule in RULES
+    }
+
+
+class AdaptivePoint(NamedTuple):
+    """The adaptive debate at one threshold."""
+
+    threshold: float
+    skipped: int
+    """Items whose debate would not have been held."""
+    calls_saved: int
+    tokens_saved: int
+    headline: float
+    """`nan` without gold."""
+
+
+class AdaptiveCurve(NamedTuple):
+    """The adaptive debate at every threshold that changes anything."""
+
+    items: int
+    """With logged quick labels, whose debate was held. Repeats of an item count as items."""
+    calls: int
+    tokens: int
+    points: tuple[AdaptivePoint, ...]
+    """The first at threshold 1, where every debate is held, one below each stated confidence,
+    and so last the quick labels."""
+
+
+def adaptive_curve(records: Sequence[OversightRecord]) -> AdaptiveCurve | None:
+    """The adaptive debate from full debate down; `None` if no quick labels were only logged.
+
+    Args:
+        records: Items of one condition.
+    """
+    quick = [(r, r.quick) for r in records if r.quick is not None and not r.skipped]
+    if not quick:
+        return None
+    cells = np.zeros(18, dtype=np.int64)
+
+    def count(record: OversightRecord, labels: Labels | None, by: int) -> None:
+        if record.gold is not None:
+            actual = (record.gold.mistake, record.gold.guidance)
+            cells[list(cells_of(actual, pair_of(labels)))] += by
+
+    for record, _ in quick:
+        count(record, record.label, 1)
+    stated = sorted(
+        (-q.confidence, i) for i, (_, q) in enumerate(quick) if q.confidence is not None
+    )
+    levels = [
+        (-low, [quick[i] for _, i in some]) for low, some in groupby(stated, lambda one: one[0])
+    ]
+    below = [level for level, _ in levels[1:]] + [-1.0]
+    points = [AdaptivePoint(1.0, 0, 0, 0, float(headline(cells)))]
+    for (_, some), threshold in zip(levels, below, strict=True):
+        _, skipped, calls, tokens, _ = points[-1]
+        for record, said in some:
+            count(record, record.label, -1)
+            count(record, said.labels, 1)
+            later = [call for call in record.calls if not call.key.startswith("0/")]
+            skipped, calls = skipped + 1, calls + len(later)
+            tokens += sum(call.input_tokens + call.output_tokens for call in later)
+        points.append(AdaptivePoint(threshold, skipped, calls, tokens, float(headline(cells))))
+    every = [call for record, _ in quick for call in record.calls]
+    tokens = sum(call.input_tokens + call.output_tokens for call in every)
+    return AdaptiveCurve(len(quick), len(every), tokens, tuple(points))

@@ -1,0 +1,1 @@
+"""What a panel's run shows: turns, votes, students, other rules, and its page."""

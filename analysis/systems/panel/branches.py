@@ -1,0 +1,509 @@
+"""A branch beside the recording that it continues: logged, bounded and re-simulated."""
+
+from collections import Counter
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from math import fsum
+from typing import Final, NamedTuple
+
+import polars as pl
+
+from tutorsim.analysis.ballots.recount_source import Source
+from tutorsim.analysis.runs.branch_continuations import branch_changes
+from tutorsim.analysis.statistics.intervals_and_tests import (
+    UNKNOWN,
+    Bounds,
+    Estimate,
+    Interval,
+    NotEstimable,
+    PermutationTest,
+    Unit,
+    flips_by_task,
+    holm,
+    interval_of_mean,
+    known_draw,
+    mean_bounds,
+    to_json,
+)
+from tutorsim.analysis.systems.panel.divergence import Alternatives, Coverage, Divergence, diverge
+from tutorsim.analysis.systems.panel.student_outcomes import Outcome, outcome_of
+from tutorsim.analysis.systems.panel.turns import turn_table
+from tutorsim.errors import UsageError
+from tutorsim.records import Branch, CallRecord, EpisodeRecord, TieRound
+
+# --- Extra calls ---------------------------------------------------------------------------------
+
+_TIE: Final = ("tie_critique", "tie_vote")
+_AFTER_DELIVERY: Final = ("student", "judge")
+
+
+class Tokens(NamedTuple):
+    """Tokens that calls sent and received."""
+
+    input: int
+    output: int
+
+
+@dataclass(frozen=True)
+class PaidCalls:
+    """Calls and tokens of continuations; the sum of two is that of both together."""
+
+    reused: int = 0
+    """Calls that the parent's recording answered."""
+    paid: int = 0
+    tokens: Mapping[str, Tokens] = field(default_factory=dict)
+    """Model → tokens of the calls paid for."""
+
+    def __add__(self, other: "PaidCalls") -> "PaidCalls":
+        names = sorted({*self.tokens, *other.tokens})
+        none = Tokens(0, 0)
+        both = {m: (self.tokens.get(m, none), other.tokens.get(m, none)) for m in names}
+        return PaidCalls(
+            self.reused + other.reused,
+            self.paid + other.paid,
+            {m: Tokens(a.input + b.input, a.output + b.output) for m, (a, b) in both.items()},
+        )
+
+    @property
+    def total(self) -> Tokens:
+        """Tokens of all models."""
+        of = self.tokens.values()
+        return Tokens(sum(t.input for t in of), sum(t.output for t in of))
+
+    def to_json(self) -> dict[str, object]:
+        return {
+            "reused": self.reused,
+            "paid": self.paid,
+            "input_tokens": self.total.input,
+            "output_tokens": self.total.output,
+            "models": {model: tokens._asdict() for model, tokens in self.tokens.items()},
+        }
+
+
+def paid_calls(parent: EpisodeRecord, continuation: EpisodeRecord) -> PaidCalls:
+    """Count what a continuation paid for; see the module's text.
+
+    Args:
+        parent: The logged episode.
+        continuation: One that continues it.
+    """
+    answered = {call.key for call in parent.calls}
+    new = [c for c in continuation.calls if not _taken_over(c, answered, parent, continuation)]
+    each = [PaidCalls(0, 1, {c.model: Tokens(c.input_tokens, c.output_tokens)}) for c in new]
+    return sum(each, PaidCalls(reused=len(continuation.calls) - len(new)))
+
+
+def _taken_over(
+    call: CallRecord, answered: set[str], parent: EpisodeRecord, continuation: EpisodeRecord
+) -> bool:
+    turn = int(call.key.partition("/")[0])
+    left = continuation.branch.left if continuation.branch else None
+    is_past = left is not None and (turn > left or (turn == left and call.stage in _AFTER_DELIVERY))
+    if is_past or call.key not in answered:
+        return False
+    if call.stage not in _TIE:
+        return True
+    return _tie_round(parent, turn) == _tie_round(continuation, turn)
+
+
+def _tie_round(episode: EpisodeRecord, turn: int) -> TieRound | None:
+    """The tie round of a turn; `None` where none was held or the turn was not finished."""
+    found = [t.tie_round for t in episode.turns if t.turn == turn]
+    return found[0] if found else None
+
+
+# --- Result --------------------------------------------------------------------------------------
+
+
+@dataclass(frozen=True)
+class BranchOutcome:
+    """One outcome of one benchmark and condition."""
+
+    outcome: Outcome
+    logged: float | NotEstimable
+    """Mean in the parent, all episodes."""
+    before: Bounds | NotEstimable
+    """The parent's worst-case bounds: every uncovered outcome is 0 or 1."""
+    after: Bounds | NotEstimable
+    """With continued episodes at the mean of their draws, what is still open at 0 or 1."""
+    interval: Interval | NotEstimable
+    """Of `after`, at 95 %, over tasks."""
+    estimate: Estimate | NotEstimable
+    """The re-simulated mean; only where nothing is open."""
+    continued_logged: float | NotEstimable
+    """Mean in the parent of the episodes that the difference rests on."""
+    continued_resimulated: float | NotEstimable
+    """Mean over the same episodes of the mean of their draws."""
+    difference: Estimate | NotEstimable
+    """Re-simulated − logged, paired by episode."""
+    test: PermutationTest | NotEstimable
+    p_holm: float | None
+    """Corrected over all rows of the comparison; `None` without a test."""
+
+    def to_json(self) -> dict[str, object]:
+        return {name: to_json(value) for name, value in vars(self).items()}
+
+
+@dataclass(frozen=True)
+class Move:
+    """How often draws of a cell left the path in one way."""
+
+    turn: int
+    before: str
+    """The parent's winner of that turn."""
+    after: str
+    draws: int
+
+    def to_json(self) -> dict[str, object]:
+        return dict(vars(self))
+
+
+@dataclass(frozen=True)
+class BranchCell:
+    """One benchmark and condition."""
+
+    benchmark: str
+    condition: str
+    episodes: int
+    """With a panel and complete in the parent."""
+    covered: int
+    """The alternative cannot change them."""
+    continued: int
+    """With at least one complete draw."""
+    left_out: int
+    """Neither covered nor continued: left out of the branch, or every draw failed."""
+    draws: int
+    """Complete draws."""
+    failed: int
+    """Draws cut short by a failed call."""
+    left: float | NotEstimable
+    """Share of continued episodes that left the logged path: mean of the shares of their draws."""
+    moves: tuple[Move, ...]
+    """Where the draws left it, and for which role; most frequent first."""
+    calls: PaidCalls
+    outcomes: tuple[BranchOutcome, ...]
+
+    def to_json(self) -> dict[str, object]:
+        return {name: to_json(value) for name, value in vars(self).items()}
+
+
+@dataclass(frozen=True)
+class BranchedPath:
+    """One logged episode that the alternative may change."""
+
+    episode_id: str
+    benchmark: str
+    condition: str
+    turn: int | None
+    """The first turn that the alternative decides; `None` where it was left out."""
+    continuations: tuple[str, ...]
+    """Complete ones."""
+    left: tuple[int | None, ...]
+    """Turn at which each left the logged path; `None` where it never did."""
+    logged: Mapping[Outcome, float | None]
+    draws: Mapping[Outcome, tuple[float | None, ...]]
+    """One per continuation; `None` where it was not scored."""
+    resimulated: Mapping[Outcome, float | NotEstimable]
+    """Mean of the draws, from two draws on."""
+
+    def to_json(self) -> dict[str, object]:
+        return {name: to_json(value) for name, value in vars(self).items()}
+
+
+@dataclass(frozen=True)
+class BranchComparison:
+    """A branch and its parent."""
+
+    parent: str
+    child: str
+    changes: str
+    """What the branch changes, in words."""
+    continuations: int
+    """Draws asked for, of each episode."""
+    cells: tuple[BranchCell, ...]
+    paths: tuple[BranchedPath, ...]
+    caption: str
+
+    def to_json(self) -> dict[str, object]:
+        return {name: to_json(value) for name, value in vars(self).items()}
+
+
+# --- Episode pairs -------------------------------------------------------------------------------
+
+_SINGLE = NotEstimable("a single draw is not what would have happened")
+
+
+@dataclass(frozen=True)
+class Pair:
+    """A parent's episode and its draws."""
+
+    logged: EpisodeRecord
+    covered: bool
+    draws: tuple[EpisodeRecord, ...]
+    """Complete continuations, in order."""
+    failed: tuple[EpisodeRecord, ...]
+    """Continuations cut short by a failed call."""
+
+    def unit(self, outcome: Outcome, continuations: int) -> Unit:
+        """Its outcome: logged where it is covered, else its draws, missing ones unknown.
+
+        Args:
+            outcome: Which.
+            continuations: Draws asked for.
+        """
+        task = self.logged.task_id
+        if self.covered:
+            return Unit(task, (known_draw(self.value(outcome)),))
+        if not self.draws:
+            return Unit(task, (UNKNOWN,))
+        draws = [known_draw(outcome_of(draw, outcome)) for draw in self.draws]
+        missing = [UNKNOWN] * (continuations - len(draws))
+        return Unit(task, (*draws, *missing))
+
+    def gap(self, outcome: Outcome) -> Unit | None:
+        """Draws − logged; `None` where the branch or the log does not say."""
+        logged, known = self.value(outcome), self.known(outcome)
+        if self.covered or logged is None or not known:
+            return None
+        gaps = tuple((value - logged, value - logged) for value in known)
+        return Unit(self.logged.task_id, gaps)
+
+    def value(self, outcome: Outcome) -> float | None:
+        """The logged outcome."""
+        return outcome_of(self.logged, outcome)
+
+    def known(self, outcome: Outcome) -> list[float]:
+        """The outcome of every draw that has one."""
+        values = (outcome_of(draw, outcome) for draw in self.draws)
+        return [value for value in values if value is not None]
+
+    @property
+    def left(self) -> tuple[int | None, ...]:
+        """The turn at which each draw left the logged path."""
+        return tuple(draw.branch.left if draw.branch else None for draw in self.draws)
+
+
+def pairs_of(found: Divergence, parent: Source, child: Source) -> list[Pair]:
+    """The parent's episodes with a panel, in their order.
+
+    Args:
+        found: Which of them are covered.
+        parent: The run that was continued.
+        child: The branch.
+    """
+    logged = {e.episode_id: e for e in parent.episodes}
+    draws: dict[str, list[EpisodeRecord]] = {}
+    for e in child.episodes:
+        if e.branch is not None:
+            draws.setdefault(e.branch.parent_episode, []).append(e)
+    return [
+        Pair(
+            logged[name],
+            path == "covered",
+            tuple(e for e in draws.get(name, []) if e.status == "complete"),
+            tuple(e for e in draws.get(name, []) if e.status == "failed"),
+        )
+        for name, path in found.episodes.select("episode_id", "path").iter_rows()
+    ]
+
+
+def moves(pairs: Sequence[Pair]) -> tuple[Move, ...]:
+    """Where the draws left the path and for which role, most frequent first."""
+    counts = Counter(
+        (left, _winner(pair.logged, left), _winner(draw, left))
+        for pair in pairs
+        for draw, left in zip(pair.draws, pair.left, strict=True)
+        if left is not None
+    )
+    ordered = sorted(counts.items(), key=lambda found: (-found[1], found[0]))
+    return tuple(Move(*move, draws) for move, draws in ordered)
+
+
+def path_of(pair: Pair, branch: Branch, outcomes: Sequence[Outcome]) -> BranchedPath:
+    """One episode that the alternative may change, draw by draw."""
+    e = pair.logged
+    taken_up = branch.episodes.get(e.episode_id)
+    return BranchedPath(
+        episode_id=e.episode_id,
+        benchmark=e.benchmark,
+        condition=e.condition,
+        turn=taken_up.turn if taken_up else None,
+        continuations=tuple(draw.episode_id for draw in pair.draws),
+        left=pair.left,
+        logged={name: outcome_of(e, name) for name in outcomes},
+        draws={name: tuple(outcome_of(d, name) for d in pair.draws) for name in outcomes},
+        resimulated={name: _mean_draw(pair.known(name)) for name in outcomes},
+    )
+
+
+def mean(values: Sequence[float]) -> float | NotEstimable:
+    """The mean; not estimable without a value."""
+    return fsum(values) / len(values) if values else NotEstimable("no continued episode")
+
+
+def _mean_draw(known: Sequence[float]) -> float | NotEstimable:
+    if len(known) == 1:
+        return _SINGLE
+    return mean(known) if known else NotEstimable("no draw with this outcome")
+
+
+def _winner(episode: EpisodeRecord, turn: int) -> str:
+    """Whom a turn delivered; empty where the episode had ended before."""
+    found = [t.decision.winner for t in episode.turns if t.turn == turn and t.decision]
+    return found[0] if found else ""
+
+
+# ---   init   ------------------------------------------------------------------------------------
+
+_OUTCOMES: Final[tuple[Outcome, ...]] = ("success", "final_score", "final_code")
+
+_NOTHING: Final = NotEstimable("no episode with a logged outcome")
+
+
+def is_branch_of(parent: Source, child: Source) -> bool:
+    """Whether one run is a branch of the other's recording."""
+    branch = child.run.branch if child.run else None
+    if branch is None or parent.run is None:
+        return False
+    return branch.parent_recording == parent.run.recording_digest
+
+
+def compare_branch(parent: Source, child: Source, *, seed: int = 0) -> BranchComparison:
+    """Set a branch beside its parent, outcome by outcome and episode by episode.
+
+    Args:
+        parent: The run that was continued.
+        child: The branch.
+        seed: Of the draws of tests.
+
+    Raises:
+        UsageError: If the second is no branch of the first's recording.
+    """
+    branch = _branch(parent, child)
+    found = diverge(parent, _covered_winners(parent, branch), question="The branch")
+    pairs = pairs_of(found, parent, child)
+    cells = [_cell(coverage, pairs, branch, seed) for coverage in found.coverage]
+    return BranchComparison(
+        parent=parent.name,
+        child=child.name,
+        changes=branch_changes(branch),
+        continuations=branch.continuations,
+        cells=_corrected(cells),
+        paths=tuple(
+            path_of(pair, branch, _names(pair.logged.benchmark))
+            for pair in pairs
+            if not pair.covered
+        ),
+        caption=(
+            f"Parent: {parent.provenance}. Branch: {child.provenance}. Logged: as the parent has "
+            "it. Bounds: every uncovered outcome 0 or 1. Re-simulated: covered outcomes as "
+            "logged, and the mean draw of each continued episode."
+        ),
+    )
+
+
+def _branch(parent: Source, child: Source) -> Branch:
+    branch = child.run.branch if child.run else None
+    if branch is None:
+        raise UsageError(
+            f"{child.name} is no branch.",
+            why="Its log names no recording that it continues.",
+            hint="`tutorsim branch` continues a recording; `tutorsim compare` takes any two runs.",
+        )
+    if not is_branch_of(parent, child):
+        digest = parent.run.recording_digest[:12] if parent.run else ""
+        raise UsageError(
+            f"{child.name} is no branch of {parent.name}.",
+            why=f"It continues {branch.parent}, recording {branch.parent_recording[:12]}; "
+            f"{parent.name} is recording {digest or 'unknown'}.",
+            hint="Give the run of the recording that was continued.",
+        )
+    return branch
+
+
+def _names(benchmark: str) -> tuple[Outcome, ...]:
+    return _OUTCOMES if benchmark == "humaneval" else _OUTCOMES[:2]
+
+
+def _covered_winners(parent: Source, branch: Branch) -> Alternatives:
+    """The logged winner where nothing can change it; elsewhere nothing is settled."""
+    covered = turn_table(parent).winners().filter(pl.col("episode_id").is_in(branch.covered))
+    return covered.select("episode_id", "turn", winners=pl.concat_list("winner"))
+
+
+def _cell(coverage: Coverage, pairs: Sequence[Pair], branch: Branch, seed: int) -> BranchCell:
+    benchmark, condition = str(coverage.benchmark), str(coverage.condition)
+    mine = [p for p in pairs if (p.logged.benchmark, p.logged.condition) == (benchmark, condition)]
+    continued = [p for p in mine if p.draws and not p.covered]
+    costs = [paid_calls(p.logged, draw) for p in mine for draw in (*p.draws, *p.failed)]
+    return BranchCell(
+        benchmark=benchmark,
+        condition=condition,
+        episodes=coverage.episodes,
+        covered=coverage.covered,
+        continued=len(continued),
+        left_out=coverage.episodes - coverage.covered - len(continued),
+        draws=sum(len(p.draws) for p in continued),
+        failed=sum(len(p.failed) for p in mine),
+        left=mean([sum(turn is not None for turn in p.left) / len(p.left) for p in continued]),
+        moves=moves(continued),
+        calls=sum(costs, PaidCalls()),
+        outcomes=tuple(_outcome(o, coverage, mine, branch, seed) for o in _names(benchmark)),
+    )
+
+
+def _outcome(
+    name: Outcome, coverage: Coverage, pairs: Sequence[Pair], branch: Branch, seed: int
+) -> BranchOutcome:
+    paired = [(pair, gap) for pair in pairs if (gap := pair.gap(name)) is not None]
+    logged = [value for pair, _ in paired if (value := pair.value(name)) is not None]
+    gaps = [gap for _, gap in paired]
+    row = BranchOutcome(
+        outcome=name,
+        logged=coverage.logged[name],
+        before=coverage.bounds[name],
+        after=_NOTHING,
+        interval=_NOTHING,
+        estimate=_NOTHING,
+        continued_logged=mean(logged),
+        continued_resimulated=mean(
+            [first + gap.low for first, gap in zip(logged, gaps, strict=True)]
+        ),
+        difference=_mean_gap(gaps),
+        test=flips_by_task([gap.low for gap in gaps], [gap.task for gap in gaps], seed=seed),
+        p_holm=None,
+    )
+    if isinstance(row.before, NotEstimable):
+        return row
+    return _resimulated(row, [pair.unit(name, branch.continuations) for pair in pairs])
+
+
+def _resimulated(row: BranchOutcome, units: Sequence[Unit]) -> BranchOutcome:
+    after, interval = mean_bounds(units), interval_of_mean(units)
+    open_ = sum(unit.is_open for unit in units)
+    estimate: Estimate | NotEstimable = Estimate(after.low, after.n, interval)
+    if open_:
+        estimate = NotEstimable(f"{open_} of {after.n} episodes are still open")
+    return replace(row, after=after, interval=interval, estimate=estimate)
+
+
+def _mean_gap(gaps: Sequence[Unit]) -> Estimate | NotEstimable:
+    if not gaps:
+        return NotEstimable("no continued episode with this outcome in both")
+    return Estimate(mean_bounds(gaps).low, len(gaps), interval_of_mean(gaps, ends=(-1, 1)))
+
+
+def _corrected(cells: Sequence[BranchCell]) -> tuple[BranchCell, ...]:
+    """Holm's correction over all rows."""
+    tested = {
+        (i, row.outcome): row.test.p_value
+        for i, cell in enumerate(cells)
+        for row in cell.outcomes
+        if isinstance(row.test, PermutationTest)
+    }
+    corrected = holm(tested)
+    found = []
+    for i, cell in enumerate(cells):
+        rows = (replace(row, p_holm=corrected.get((i, row.outcome))) for row in cell.outcomes)
+        found.append(replace(cell, outcomes=tuple(rows)))
+    return tuple(found)

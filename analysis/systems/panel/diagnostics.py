@@ -1,0 +1,585 @@
+"""Vote shift, winner flips, ties and fallback per protocol, beside what chance alone gives."""
+
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, replace
+from fractions import Fraction
+from math import fsum
+from typing import Any, Final
+
+import numpy as np
+import numpy.typing as npt
+import polars as pl
+
+from tutorsim.analysis.ballots.recount_source import Source
+from tutorsim.analysis.ballots.vote_arrays import Bools, Ints, Rounds
+from tutorsim.analysis.counting.decisions_in_arrays import DecidedTurns, largest, leaders_of
+from tutorsim.analysis.pages.cells import Table, absent, estimate, plain, table
+from tutorsim.analysis.statistics.intervals_and_tests import (
+    Estimate,
+    NotEstimable,
+    mean_over_tasks,
+    share_over_tasks,
+    to_json,
+)
+from tutorsim.analysis.systems.panel.turns import TurnTable, clusters_of, places_of, turn_table
+from tutorsim.vocabularies import BALLOT_STATUSES, DECIDED_BY, BallotFormat
+
+# --- Shift flip tie fallback rates ---------------------------------------------------------------
+
+TURN_DIAGNOSTICS_SCHEMA: Final = pl.Schema(
+    {
+        "episode_id": pl.String(),
+        "turn": pl.Int64(),
+        "protocol": pl.String(),
+        "benchmark": pl.String(),
+        "task": pl.String(),
+        "persona": pl.String(),
+        "condition": pl.String(),
+        "initial_leaders": pl.List(pl.String()),  # null without a first vote
+        "initial_leader": pl.String(),  # a tie goes to the fallback order
+        "winner": pl.String(),
+        "decided_by": pl.String(),
+        "tied_set": pl.List(pl.String()),  # the last tie; empty when one led alone
+        "undecided": pl.List(pl.String()),
+        "shift": pl.Float64(),  # null where either total mass is 0, or without a first vote
+        "flip": pl.Boolean(),
+        "flip_set": pl.Boolean(),
+        "tied": pl.Boolean(),
+        "fallback": pl.Boolean(),
+        "abstained": pl.Int64(),  # ballots of the final vote
+    }
+)
+"""One row per voting turn."""
+
+WINNING_ROLES_SCHEMA: Final = pl.Schema(
+    {
+        "protocol": pl.String(),
+        "role": pl.String(),
+        "wins": pl.Int64(),  # sum of the next three; over roles the sum is the turns
+        "by_vote": pl.Int64(),
+        "by_tie_round": pl.Int64(),
+        "by_fallback": pl.Int64(),
+    }
+)
+"""One row per protocol and candidate, in the fallback order."""
+
+
+LEFT_TIED: Final = "(left tied)"
+"""Stands for the winner of turns that counting leaves tied."""
+
+NO_LEADER: Final = NotEstimable("no order is logged that would pick one of several leaders")
+_NO_ORDER: Final = NotEstimable("no order is logged")
+
+
+@dataclass(frozen=True)
+class Diagnostics:
+    """One protocol's row of the coordination table."""
+
+    protocol: BallotFormat
+    turns: int
+    episodes: int
+    shift: Estimate | NotEstimable
+    flip: Estimate | NotEstimable
+    """A tied first vote is led by the fallback order's pick."""
+    flip_set: Estimate | NotEstimable
+    """A flip only when the winner is outside the set of first leaders."""
+    tie_rate: Estimate | NotEstimable
+    fallback_rate: Estimate | NotEstimable
+    left_tied: Estimate | NotEstimable
+    """Turns that counting left tied, the tie round too; an order decided them if one is logged."""
+    decided_by: dict[str, int]
+    """`vote`, `tie_round`, `fallback` → turns."""
+    abstentions: int
+    """Ballots of the final votes without mass."""
+    ballots: int
+    """Ballots of the final votes."""
+
+    def to_json(self) -> dict[str, object]:
+        return {name: to_json(value) for name, value in vars(self).items()}
+
+
+def diagnostics(source: Source) -> list[Diagnostics]:
+    """The coordination diagnostics of each protocol that has voting turns.
+
+    Intervals are over tasks (over episodes where ballots from elsewhere do not name tasks). Without
+    a logged order a turn that counting leaves tied is `open` in `decided_by`, and a flip is counted
+    over turns that counting decided, where the winner is outside the set of first leaders.
+    """
+    table = turn_table(source)
+    places = places_of(table.votes)
+    found = [(_of(protocol, table, own, places), own) for protocol, own in table.protocols()]
+    return [row if source.ordered else _left_open(row, table, own, places) for row, own in found]
+
+
+def _left_open(row: Diagnostics, table: TurnTable, own: Bools, places: pl.DataFrame) -> Diagnostics:
+    """The row without what an order by name would decide."""
+    decided = own & ~table.fallback & table.voted
+    by = dict(row.decided_by)
+    return replace(
+        row,
+        flip=NO_LEADER,
+        flip_set=_share(table.outside, decided, places),
+        fallback_rate=_NO_ORDER,
+        decided_by={**{k: n for k, n in by.items() if k != "fallback"}, "open": by["fallback"]},
+    )
+
+
+def turn_diagnostics(source: Source) -> pl.DataFrame:
+    """What the diagnostics rest on, turn by turn: see `TURN_DIAGNOSTICS_SCHEMA`."""
+    table = turn_table(source)
+    none = pl.lit(None)
+    voted = pl.Series(table.voted)
+    found = places_of(table.votes).with_columns(
+        initial_leaders=table.lists([(r, _leading(r)) for r in table.votes.initial]),
+        initial_leader=table.names(table.leader),
+        winner=table.names(table.winner),
+        decided_by=pl.Series(list(DECIDED_BY)).gather(table.decided_by),
+        tied_set=table.lists([(p.final, _last_tie(p)) for p in table.panels]),
+        undecided=table.lists([(p.final, p.undecided) for p in table.panels]),
+        shift=pl.Series(table.shift).fill_nan(None),
+        flip=pl.when(voted).then(pl.Series(table.flip)).otherwise(none),
+        flip_set=pl.when(voted).then(pl.Series(table.outside)).otherwise(none),
+        tied=pl.Series(table.tied),
+        fallback=pl.Series(table.fallback),
+        abstained=_abstained(table),
+    )
+    empty = pl.col("tied_set").fill_null(pl.lit([], dtype=pl.List(pl.String)))
+    return found.with_columns(empty).select(
+        pl.col(name).cast(dtype) for name, dtype in TURN_DIAGNOSTICS_SCHEMA.items()
+    )
+
+
+def winning_roles(source: Source) -> pl.DataFrame:
+    """Wins per protocol and role, and by the step that decided: see `WINNING_ROLES_SCHEMA`.
+
+    Without a logged order, turns that counting leaves tied are won by `LEFT_TIED`.
+    """
+    table = turn_table(source)
+    rows: list[tuple[str | int, ...]] = []
+    for protocol, own in table.protocols():
+        cell = table.winner[own] * len(DECIDED_BY) + table.decided_by[own]
+        counts = np.bincount(cell, minlength=len(table.order) * len(DECIDED_BY))
+        stood = np.zeros(len(table.order), dtype=np.bool_)
+        for panel in table.panels:
+            stood[panel.final.candidates[own[panel.final.turn]]] = True
+        for place in np.flatnonzero(stood).tolist():
+            won = counts[place * len(DECIDED_BY) :][: len(DECIDED_BY)].tolist()
+            rows.append((protocol, table.order[place], sum(won), *won))
+    found = pl.DataFrame(rows, schema=WINNING_ROLES_SCHEMA, orient="row")
+    return found if source.ordered else _with_left_tied(found)
+
+
+def _with_left_tied(found: pl.DataFrame) -> pl.DataFrame:
+    wins = found.with_columns(
+        wins=pl.col("by_vote") + pl.col("by_tie_round"), by_fallback=pl.lit(0, pl.Int64)
+    )
+    open_ = found.group_by("protocol", maintain_order=True).agg(
+        role=pl.lit(LEFT_TIED),
+        wins=pl.col("by_fallback").sum(),
+        by_vote=pl.lit(0, pl.Int64),
+        by_tie_round=pl.lit(0, pl.Int64),
+        by_fallback=pl.lit(0, pl.Int64),
+    )
+    return pl.concat([wins, open_.filter(pl.col("wins") > 0).select(WINNING_ROLES_SCHEMA.names())])
+
+
+def _of(protocol: BallotFormat, table: TurnTable, own: Bools, places: pl.DataFrame) -> Diagnostics:
+    voted = own & table.voted
+    by = np.bincount(table.decided_by[own], minlength=len(DECIDED_BY)).tolist()
+    casts = [panel.final.cast[own[panel.final.turn]] for panel in table.panels]
+    moved = own & ~np.isnan(table.shift)
+    return Diagnostics(
+        protocol=protocol,
+        turns=int(own.sum()),
+        episodes=places.filter(own).get_column("episode_id").n_unique(),
+        shift=mean_over_tasks(
+            table.shift[moved].tolist(), clusters_of(places.filter(moved)), ends=(0, 1)
+        ),
+        flip=_share(table.flip, voted, places),
+        flip_set=_share(table.outside, voted, places),
+        tie_rate=_share(table.tied, own, places),
+        fallback_rate=_share(table.fallback, own, places),
+        left_tied=_share(table.fallback, own, places),
+        decided_by=dict(zip(DECIDED_BY, by, strict=True)),
+        abstentions=sum(int((~cast).sum()) for cast in casts),
+        ballots=sum(cast.size for cast in casts),
+    )
+
+
+def _share(hits: Bools, among: Bools, places: pl.DataFrame) -> Estimate | NotEstimable:
+    """Share of some turns."""
+    return share_over_tasks(hits[among].tolist(), clusters_of(places.filter(among)))
+
+
+def _leading(rounds: Rounds) -> Bools:
+    return leaders_of(rounds)
+
+
+def _last_tie(panel: DecidedTurns) -> Bools:
+    """The set that the order or the tie round decided; nobody where one led alone."""
+    several = panel.undecided.sum(axis=1, keepdims=True) > 1
+    tied = panel.led.sum(axis=1, keepdims=True) > 1
+    return np.where(several, panel.undecided, panel.led & tied)
+
+
+def _abstained(table: TurnTable) -> pl.Series:
+    found = np.zeros(len(table.winner), dtype=np.int64)
+    for panel in table.panels:
+        found[panel.final.turn] = (~panel.final.cast).sum(axis=1)
+    return pl.Series(found)
+
+
+# --- Chance baseline -----------------------------------------------------------------------------
+
+Floats = npt.NDArray[np.float64]
+
+
+@dataclass(frozen=True, eq=False)
+class _Counts:
+    """R counted votes over m candidates each."""
+
+    turn: Ints
+    candidates: Ints
+    """Shape (R, m)."""
+    totals: Ints
+    """Shape (R, m)."""
+
+    def of(self, rows: Ints) -> "_Counts":
+        return _Counts(self.turn[rows], self.candidates[rows], self.totals[rows])
+
+
+@dataclass(frozen=True, eq=False)
+class _Alike:
+    """Turns of one protocol with the same candidates in both votes."""
+
+    before: _Counts
+    after: _Counts
+    """Final votes, turn by turn those of `before`."""
+
+    @property
+    def turns(self) -> int:
+        return len(self.after.turn)
+
+
+@dataclass(frozen=True)
+class ChanceBaseline:
+    """One protocol: what was observed, and what independent votes would give."""
+
+    protocol: BallotFormat
+    turns: int
+    """Turns with a first vote."""
+    flip: float | NotEstimable
+    """Observed share; a tied first vote is led by the fallback order's pick."""
+    flip_expected: float | NotEstimable
+    flip_set: float | NotEstimable
+    """Observed share of winners outside the set of first leaders."""
+    flip_set_expected: float | NotEstimable
+    shift: float | NotEstimable
+    """Observed mean, over turns where it is defined."""
+    shift_expected: float | NotEstimable
+    kappa: float | NotEstimable
+    """Cohen's κ between first leader and winner: 1 - flip / expected flip."""
+
+    def to_json(self) -> dict[str, object]:
+        return {name: to_json(value) for name, value in vars(self).items()}
+
+
+def chance_baselines(source: Source) -> list[ChanceBaseline]:
+    """The chance baseline of each protocol that has voting turns.
+
+    Without a logged order that of the shift alone: a flip needs a leader of every first vote.
+    """
+    table = turn_table(source)
+    found = [_chance_of(protocol, table, own & table.voted) for protocol, own in table.protocols()]
+    return found if source.ordered else [replace(row, **_NO_FLIP) for row in found]
+
+
+_NO_FLIP: Final[Mapping[str, Any]] = dict.fromkeys(
+    ("flip", "flip_expected", "flip_set", "flip_set_expected", "kappa"), NO_LEADER
+)
+
+
+def _chance_of(protocol: BallotFormat, table: TurnTable, own: Bools) -> ChanceBaseline:
+    turns = int(own.sum())
+    if turns < 2:
+        few = NotEstimable(f"{turns} turns with a first vote; permuting takes two")
+        return ChanceBaseline(protocol, turns, few, few, few, few, few, few, few)
+    groups = _groups(table, own)
+    flip = Fraction(int(table.flip[own].sum()), turns)
+    expected = _weighted([(_expected_flip(table, group), group.turns) for group in groups])
+    kappa: float | NotEstimable = NotEstimable("every first leader and every winner is the same")
+    if expected:
+        kappa = float(1 - flip / expected)
+    outside = [(_expected_outside(table, group), group.turns) for group in groups]
+    return ChanceBaseline(
+        protocol=protocol,
+        turns=turns,
+        flip=float(flip),
+        flip_expected=float(expected),
+        flip_set=int(table.outside[own].sum()) / turns,
+        flip_set_expected=float(_weighted(outside)),
+        shift=_observed_shift(table.shift[own]),
+        shift_expected=_expected_shift(groups),
+        kappa=kappa,
+    )
+
+
+def _groups(table: TurnTable, own: Bools) -> list[_Alike]:
+    """Turns by the candidates of their two votes."""
+    found = []
+    for first in _counted(table.votes.initial, own):
+        for last in _counted(table.votes.final, own):
+            _, one, two = np.intersect1d(
+                first.turn, last.turn, assume_unique=True, return_indices=True
+            )
+            before, after = first.of(one), last.of(two)
+            stood = np.concatenate([before.candidates, after.candidates], axis=1)
+            found += [_Alike(before.of(rows), after.of(rows)) for rows in _same_rows(stood)]
+    return found
+
+
+def _counted(rounds: Sequence[Rounds], own: Bools) -> list[_Counts]:
+    """Totals of the turns asked for, those over as many candidates together."""
+    kept = [part.of(np.flatnonzero(own[part.turn])) for part in rounds]
+    sizes = sorted({part.candidates.shape[1] for part in kept})
+    alike = [[part for part in kept if part.candidates.shape[1] == m] for m in sizes]
+    return [
+        _Counts(
+            np.concatenate([part.turn for part in parts]),
+            *_by_place(
+                np.concatenate([part.candidates for part in parts]),
+                np.concatenate([part.totals for part in parts]),
+            ),
+        )
+        for parts in alike
+    ]
+
+
+def _by_place(candidates: Ints, totals: Ints) -> tuple[Ints, Ints]:
+    """Columns by candidate, where turns of one order stand beside those of another."""
+    order = np.argsort(candidates, axis=1)
+    return tuple(np.take_along_axis(part, order, axis=1) for part in (candidates, totals))  # type: ignore[return-value]
+
+
+def _same_rows(array: Ints) -> list[Ints]:
+    """Positions of equal rows, one array for each different row."""
+    if (array == array[:1]).all():
+        return [np.arange(len(array))] if len(array) else []
+    _, number = np.unique(array, axis=0, return_inverse=True)
+    order = np.argsort(number.reshape(-1), kind="stable")
+    return list(np.split(order, np.cumsum(np.bincount(number.reshape(-1)))[:-1]))
+
+
+def _weighted(means: Sequence[tuple[Fraction, int]]) -> Fraction:
+    return sum((mean * n for mean, n in means), Fraction(0)) / sum(n for _, n in means)
+
+
+def _expected_flip(table: TurnTable, group: _Alike) -> Fraction:
+    return _apart(table, table.leader[group.after.turn], group)
+
+
+def _expected_outside(table: TurnTable, group: _Alike) -> Fraction:
+    totals = group.before.totals
+    led = largest(totals)
+    return _apart(table, group.before.candidates[led], group)
+
+
+def _apart(table: TurnTable, led: Ints, group: _Alike) -> Fraction:
+    """Share of pairs of turns in which the winner of one is no leader of the other."""
+    size = len(table.order)
+    leads = np.bincount(led, minlength=size).tolist()
+    wins = np.bincount(table.winner[group.after.turn], minlength=size).tolist()
+    same = sum(a * b for a, b in zip(leads, wins, strict=True))
+    return 1 - Fraction(same, group.turns**2)
+
+
+def _observed_shift(shifts: Floats) -> float | NotEstimable:
+    defined = shifts[~np.isnan(shifts)]
+    if not len(defined):
+        return NotEstimable("no turn has mass in both votes")
+    return fsum(defined.tolist()) / len(defined)
+
+
+def _expected_shift(groups: Sequence[_Alike]) -> float | NotEstimable:
+    means = []
+    for group in groups:
+        before, after = _shares(group.before), _shares(group.after)
+        if before and after:
+            means.append((_mean_distance(before, after), group.turns))
+    if not means:
+        return NotEstimable("no turn has mass in both votes")
+    return sum(mean * n for mean, n in means) / sum(n for _, n in means)
+
+
+def _shares(counts: _Counts) -> dict[int, Floats]:
+    """Candidate → its share of the mass in each vote that has mass; empty where none has."""
+    mass = counts.totals.sum(axis=1)
+    shares = counts.totals[mass > 0] / mass[mass > 0, None]
+    if not len(shares):
+        return {}
+    return dict(zip(counts.candidates[0].tolist(), shares.T, strict=True))
+
+
+def _mean_distance(before: dict[int, Floats], after: dict[int, Floats]) -> float:
+    """Mean of half the absolute differences over all pairs: a sum over single candidates."""
+    some = next(iter(before.values())), next(iter(after.values()))
+    none = [np.zeros(len(one)) for one in some]
+    stood = sorted({*before, *after})
+    apart = [_mean_gap(before.get(c, none[0]), after.get(c, none[1])) for c in stood]
+    return fsum(apart) / 2
+
+
+def _mean_gap(first: Floats, second: Floats) -> float:
+    """Mean of |x - y| over all pairs of one number and another, without listing the pairs.
+
+    Of n sorted numbers y with k below x, the sum of |x - y| is x (2k - n) + all - 2 × those below.
+    """
+    x, times = np.unique(first, return_counts=True)
+    y = np.sort(second)
+    below = np.searchsorted(y, x)
+    sums = np.concatenate([[0.0], np.cumsum(y)])
+    gaps = x * (2 * below - len(y)) + sums[-1] - 2 * sums[below]
+    return fsum(gaps * times) / (len(first) * len(second))  # the same sum on every processor
+
+
+# --- Decision tables -----------------------------------------------------------------------------
+
+_SHIFT: Final = (
+    "Vote shift: half the distance between the vote shares of the first and the final vote "
+    "(0 to 1). "
+)
+_INTERVALS: Final = "95 % intervals in brackets: over tasks."
+
+
+def diagnostics_table(
+    found: Sequence[Diagnostics], notes: Sequence[str], *, ordered: bool
+) -> Table | None:
+    """Shift, flip, ties and fallback per protocol.
+
+    Args:
+        found: By protocol.
+        notes: Ends of the caption.
+        ordered: An order is logged; without one, what counting leaves tied has no winner.
+    """
+    if not ordered:
+        return _unordered_table(found, notes)
+    return table(
+        "diagnostics",
+        "How the panels decided",
+        f"{_SHIFT}Flip: the first vote's leader did not win; a tied lead goes to the "
+        "fallback order, or, in the next column, to all who lead. Fallback: decided by the "
+        f"fallback order. {' '.join((_INTERVALS, *notes))}",
+        [
+            *("protocol", "turns", "episodes", "vote shift", "flip", "flip outside the leaders"),
+            *("final vote tied", "fallback", "abstentions"),
+        ],
+        [
+            (
+                *(d.protocol, d.turns, d.episodes, estimate(d.shift)),
+                *map(estimate, (d.flip, d.flip_set, d.tie_rate, d.fallback_rate)),
+                f"{d.abstentions} of {d.ballots}",
+            )
+            for d in found
+        ],
+        secondary=("episodes", "abstentions"),
+    )
+
+
+def _unordered_table(found: Sequence[Diagnostics], notes: Sequence[str]) -> Table | None:
+    return table(
+        "diagnostics",
+        "How the votes went",
+        f"{_SHIFT}Flip: the winner was not among those who led the first vote, of turns that "
+        "counting decided. Left tied: no order is logged, so that such a turn has no winner. "
+        f"{' '.join((_INTERVALS, *notes))}",
+        [
+            *("protocol", "turns", "episodes", "vote shift", "flip outside the leaders"),
+            *("final vote tied", "left tied", "abstentions"),
+        ],
+        [
+            (
+                *(d.protocol, d.turns, d.episodes, estimate(d.shift)),
+                *map(estimate, (d.flip_set, d.tie_rate, d.left_tied)),
+                f"{d.abstentions} of {d.ballots}",
+            )
+            for d in found
+        ],
+        secondary=("episodes", "abstentions"),
+    )
+
+
+def chance_table(found: Iterable[ChanceBaseline]) -> Table | None:
+    """Flip and shift beside what independent votes would give."""
+    cells = [
+        (c, (c.flip, c.flip_expected, c.kappa, c.shift, c.shift_expected)) for c in found if c.turns
+    ]
+    return table(
+        "chance",
+        "Flip and shift beside chance",
+        "By chance: first and final votes drawn independently from those of the protocol's turns. "
+        "κ is 1 where the first leader always wins, 0 where it wins as often as by chance."
+        + absent(figure for _, figures in cells for figure in figures),
+        ["protocol", "turns", "flip", "flip by chance", "κ", "vote shift", "shift by chance"],
+        [(c.protocol, c.turns, *map(plain, figures)) for c, figures in cells],
+    )
+
+
+def winners_table(
+    winners: Sequence[Mapping[str, Any]],
+    candidates: Iterable[str],
+    protocols: Sequence[str],
+    *,
+    ordered: bool,
+) -> Table | None:
+    """Wins per role and protocol, by the step that decided.
+
+    Args:
+        winners: One row a protocol and role, as `winning_roles` has them.
+        candidates: In the order of the rows.
+        protocols: In the order of the columns.
+        ordered: An order is logged, which may have decided.
+    """
+    cells = {(row["role"], row["protocol"]): row for row in winners}
+    rows = []
+    names = (*candidates, LEFT_TIED)
+    for role in (c for c in names if any((c, p) in cells for p in protocols)):
+        own = [cells.get((role, p)) for p in protocols]
+        rows.append(
+            (role, sum(c["wins"] for c in own if c), *(_wins(cell, ordered) for cell in own))
+        )
+    return table(
+        "winners",
+        "Winning drafts, and the step that made them win",
+        "Turns won, as logged; in brackets by final vote + tie round"
+        f"{' + fallback order' * ordered}.",
+        ["winner", "all", *protocols],
+        rows,
+    )
+
+
+def _wins(cell: Mapping[str, int] | None, ordered: bool) -> str:
+    if cell is None:
+        return "no candidate"
+    by = ("by_vote", "by_tie_round", *(("by_fallback",) if ordered else ()))
+    steps = [cell[step] for step in by]
+    return f"{cell['wins']} ({'+'.join(map(str, steps))})" if any(steps) else f"{cell['wins']}"
+
+
+def ballots_table(counts: Sequence[Mapping[str, Any]]) -> Table | None:
+    """Ballots of all rounds by protocol and status.
+
+    Args:
+        counts: One row a protocol and stage, with a column for each status.
+    """
+    rows = []
+    for protocol in dict.fromkeys(row["protocol"] for row in counts):
+        own = [row for row in counts if row["protocol"] == protocol]
+        each = [sum(row[status] for row in own) for status in BALLOT_STATUSES]
+        rows.append((protocol, sum(each), *each))
+    return table(
+        "ballots",
+        "Ballots",
+        "Of all rounds. Repaired: read although the reply was not to the letter.",
+        ["protocol", "ballots", *BALLOT_STATUSES],
+        rows,
+    )

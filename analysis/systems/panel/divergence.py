@@ -1,0 +1,388 @@
+"""Where another rule would have left the logged path, and what that leaves known."""
+
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from math import fsum
+from typing import Any, Final, Literal
+
+import numpy as np
+import polars as pl
+
+from tutorsim.analysis.ballots.recount_source import Source
+from tutorsim.analysis.ballots.vote_arrays import Bools
+from tutorsim.analysis.counting.decisions_in_arrays import DecidedTurns, first_of, only
+from tutorsim.analysis.pages.cells import DASH, Table, bounds, plain, table
+from tutorsim.analysis.pages.words import counted
+from tutorsim.analysis.runs.branch_continuations import shared_turns
+from tutorsim.analysis.statistics.intervals_and_tests import Bounds, NotEstimable, to_json
+from tutorsim.analysis.systems.panel.student_outcomes import outcome_of
+from tutorsim.analysis.systems.panel.turns import TurnTable, places_of, turn_table
+from tutorsim.records import EpisodeRecord
+
+# --- Where other rules diverge -------------------------------------------------------------------
+
+Alternatives = pl.DataFrame
+"""`episode_id`, `turn` and `winners`: who may win under the alternative. A turn that is not in it
+is not settled."""
+
+_COVERED: Final = ("success", "final_score", "final_code")
+
+DIVERGENCE_SCHEMA: Final = pl.Schema(
+    {
+        "episode_id": pl.String(),
+        "benchmark": pl.String(),
+        "condition": pl.String(),  # protocol, for ballots from elsewhere
+        "turns": pl.Int64(),  # logged voting turns
+        "path": pl.String(),  # covered, possible or divergent
+        "first_possible": pl.Int64(),  # first turn whose winner may differ; null where covered
+        "first_certain": pl.Int64(),  # first turn whose winner differs; null unless divergent
+        "logged_winner": pl.String(),  # of the first turn that may differ
+        "alternatives": pl.List(pl.String()),  # its other possible winners, null: not settled
+    }
+)
+"""One row per episode with a panel."""
+
+
+@dataclass(frozen=True)
+class Coverage:
+    """One benchmark and condition: how far the log speaks for the alternative."""
+
+    benchmark: str | None
+    condition: str | None
+    episodes: int
+    covered: int
+    """No turn can have another winner."""
+    divergent: int
+    """Some turn has another winner for certain."""
+    coverage: Bounds
+    """Share of episodes without a divergent turn: lowest if all `possible` ones diverge."""
+    on_covered: Mapping[str, float | NotEstimable]
+    """Outcome → its mean over covered episodes, which are a selected part of all."""
+    bounds: Mapping[str, Bounds | NotEstimable]
+    """Outcome → worst-case bounds of its mean over all episodes."""
+    logged: Mapping[str, float | NotEstimable]
+    """Outcome → its mean as logged, over all episodes."""
+
+    def to_json(self) -> dict[str, object]:
+        return {name: to_json(value) for name, value in vars(self).items()}
+
+
+@dataclass(frozen=True)
+class Divergence:
+    """What an alternative would have done to a source's episodes."""
+
+    question: str
+    """What was asked, for captions."""
+    episodes: pl.DataFrame
+    """`DIVERGENCE_SCHEMA`."""
+    coverage: tuple[Coverage, ...]
+    caption: str
+
+    def to_json(self) -> dict[str, object]:
+        return {
+            "question": self.question,
+            "caption": self.caption,
+            "coverage": to_json(self.coverage),
+            "episodes": self.episodes.to_dicts(),
+        }
+
+
+def diverge(source: Source, alternatives: Alternatives, *, question: str) -> Divergence:
+    """First divergent turns, coverage and outcome bounds under an alternative.
+
+    Without a logged order, turns that counting leaves tied have no winner to diverge from.
+
+    Args:
+        source: A run, or ballots from elsewhere (without outcomes then).
+        alternatives: The possible winners of each turn.
+        question: Names the alternative, for example `fallback order motivation first`.
+    """
+    records = {e.episode_id: e for e in source.episodes if _has_panel(e)}
+    found = _episodes(source, alternatives).rows_by_key("episode_id", named=True, unique=True)
+    names = list(records) + [name for name in found if name not in records]
+    rows = [_row(name, found.get(name, _NO_TURNS), records.get(name)) for name in names]
+    frame = pl.DataFrame(rows, schema=DIVERGENCE_SCHEMA, orient="row")
+    return Divergence(question, frame, _coverage(frame, records), _caption(source, question, frame))
+
+
+def under_order(source: Source, order: Sequence[str]) -> Alternatives:
+    """Winners under another fallback order; exact.
+
+    Candidates that the order leaves out stand behind it, in the source's own order.
+    """
+    table = turn_table(source)
+    places = [order.index(c) if c in order else len(order) for c in table.order]
+
+    def first(panel: DecidedTurns) -> Bools:
+        rank = np.where(panel.undecided, np.array(places)[panel.final.candidates], len(order) + 1)
+        return only(rank.argmin(axis=1), rank.shape[1])
+
+    return _alternatives(table, first)
+
+
+def without_tie_round(source: Source) -> Alternatives:
+    """Winners if a tied final vote had gone straight to the fallback order; exact."""
+    return _alternatives(
+        turn_table(source), lambda panel: only(first_of(panel.led), panel.led.shape[1])
+    )
+
+
+def with_random_ties(source: Source) -> Alternatives:
+    """Winners that a random pick could give where the fallback order decided."""
+    return _alternatives(turn_table(source), lambda panel: panel.undecided)
+
+
+def alternatives_of(turns: pl.DataFrame) -> Alternatives:
+    """Possible winners from a recount's per-turn table.
+
+    Args:
+        turns: Rows of one question, with `episode_id`, `turn`, `possible_winners` (a list) and
+            `settled`; turns that are not settled are left out.
+    """
+    return turns.filter("settled").select("episode_id", "turn", winners="possible_winners")
+
+
+def _alternatives(table: TurnTable, winners: Callable[[DecidedTurns], Bools]) -> Alternatives:
+    """What an alternative that is exact says of every turn."""
+    named = table.lists([(panel.final, winners(panel)) for panel in table.panels])
+    return table.votes.turns.select("episode_id", "turn", winners=named)
+
+
+def _turns(source: Source) -> pl.DataFrame:
+    """The voting turns of each episode, those that a continuation shares with another too.
+
+    `holder` is the episode that the turn's ballots are logged in.
+    """
+    table = turn_table(source)
+    condition = pl.coalesce(pl.col("condition").replace("", None), "protocol")
+    turns = places_of(table.votes).select(
+        "episode_id", "turn", "benchmark", condition, winner=table.names(table.winner)
+    )
+    if not source.ordered:
+        turns = turns.filter(~table.fallback)
+    shared = [(e, n, holder) for (e, n), holder in shared_turns(source.episodes).items()]
+    held = pl.DataFrame(
+        shared, {"other": pl.String, "turn": pl.Int64, "holder": pl.String}, orient="row"
+    )
+    again = turns.rename({"episode_id": "holder"}).join(held, on=["holder", "turn"])
+    columns = [*turns.columns, "holder"]
+    own = turns.with_columns(holder="episode_id")
+    return pl.concat([own, again.rename({"other": "episode_id"}).select(columns)])
+
+
+def _episodes(source: Source, alternatives: Alternatives) -> pl.DataFrame:
+    """What an alternative says of the turns of each episode, in the order of their ballots."""
+    winners, winner = pl.col("winners"), pl.col("winner")
+    same = (winners.list.len() == 1) & (winners.list.first() == winner)
+    judged = (
+        _turns(source)
+        .with_row_index("row")
+        .join(
+            alternatives.select(holder="episode_id", turn="turn", winners="winners"),
+            on=["holder", "turn"],
+            how="left",
+        )
+        .sort("turn", "row")
+        .with_columns(
+            may=~same.fill_null(value=False),
+            must=~winners.list.contains(winner).fill_null(value=True),
+        )
+    )
+    may = pl.col("may")
+    others = winners.list.set_difference(pl.concat_list("winner")).list.sort()
+    return (
+        judged.with_columns(others=others)
+        .group_by("episode_id", maintain_order=True)
+        .agg(
+            pl.col("benchmark", "condition").sort_by("row").first(),
+            turns=pl.len(),
+            first_possible=pl.col("turn").filter(may).first(),
+            first_certain=pl.col("turn").filter("must").first(),
+            logged_winner=winner.filter(may).first(),
+            alternatives=pl.col("others").filter(may).first(),
+            row=pl.col("row").min(),
+        )
+        .sort("row")
+    )
+
+
+_NO_TURNS: Final[Mapping[str, Any]] = dict.fromkeys(DIVERGENCE_SCHEMA) | {"turns": 0}
+
+
+def _has_panel(episode: EpisodeRecord) -> bool:
+    return episode.status == "complete" and episode.condition != "baseline"
+
+
+def _row(name: str, found: Mapping[str, Any], record: EpisodeRecord | None) -> tuple[Any, ...]:
+    return (
+        name,
+        record.benchmark if record else found["benchmark"],
+        record.condition if record else found["condition"],
+        found["turns"],
+        _path(found["first_possible"] is not None, found["first_certain"] is not None),
+        *(found[key] for key in ("first_possible", "first_certain")),
+        *(found[key] for key in ("logged_winner", "alternatives")),
+    )
+
+
+def _path(may: bool, must: bool) -> Literal["covered", "possible", "divergent"]:
+    if must:
+        return "divergent"
+    return "possible" if may else "covered"
+
+
+def _coverage(frame: pl.DataFrame, records: Mapping[str, EpisodeRecord]) -> tuple[Coverage, ...]:
+    cells = frame.group_by("benchmark", "condition", maintain_order=True)
+    return tuple(_cell(key, rows, records) for key, rows in cells)
+
+
+def _cell(
+    key: tuple[object, ...], rows: pl.DataFrame, records: Mapping[str, EpisodeRecord]
+) -> Coverage:
+    paths = rows["path"].to_list()
+    n, covered, divergent = len(paths), paths.count("covered"), paths.count("divergent")
+    known = [
+        (records.get(e), p == "covered") for e, p in zip(rows["episode_id"], paths, strict=True)
+    ]
+    values = {
+        name: [(None if e is None else outcome_of(e, name), kept) for e, kept in known]
+        for name in _COVERED
+    }
+    return Coverage(
+        benchmark=None if key[0] is None else str(key[0]),
+        condition=None if key[1] is None else str(key[1]),
+        episodes=n,
+        covered=covered,
+        divergent=divergent,
+        coverage=Bounds(covered / n, (n - divergent) / n, n),
+        on_covered={name: _mean([v for v, kept in vs if kept]) for name, vs in values.items()},
+        bounds={name: _worst_case(vs) for name, vs in values.items()},
+        logged={name: _mean([v for v, _ in vs]) for name, vs in values.items()},
+    )
+
+
+def _mean(values: Sequence[float | None]) -> float | NotEstimable:
+    scored = [value for value in values if value is not None]
+    if not scored:
+        return NotEstimable("no episode with a logged outcome")
+    return fsum(scored) / len(scored)
+
+
+def _worst_case(values: Sequence[tuple[float | None, bool]]) -> Bounds | NotEstimable:
+    """Bounds where every outcome that is not known may be 0 or 1, unscored ones among them."""
+    if all(value is None for value, _ in values):
+        return NotEstimable("no episode with a logged outcome")
+    known = [value for value, kept in values if kept and value is not None]
+    n = len(values)
+    return Bounds(fsum(known) / n, (fsum(known) + n - len(known)) / n, n)
+
+
+def _caption(source: Source, question: str, frame: pl.DataFrame) -> str:
+    n = frame.height
+    return (
+        f"{question}: {n} episodes with a panel, {frame['turns'].sum()} voting turns; "
+        f"{source.provenance}. The logged dialogue is held fixed up to the first divergent turn; "
+        "outcomes after it are not identified, and the bounds let each be 0 or 1."
+        + (" Each draw of a branch counts as an episode." if _has_draws(source) else "")
+    )
+
+
+def _has_draws(source: Source) -> bool:
+    return any(e.branch is not None for e in source.episodes)
+
+
+# --- Where other rules diverge -------------------------------------------------------------------
+
+_COVERAGE: Final = (
+    "Covered: no turn can have another winner, so the logged outcome is the alternative's too; "
+    "any other episode leaves the log at its first turn that diverges."
+)
+_BOUNDS: Final = "its bounds let every outcome after a turn that may diverge be a success or none."
+_COLUMNS: Final = ("episodes", "covered", "may diverge", "diverge for certain")
+
+
+def alternatives_table(found: Sequence[Divergence], logged: str | None) -> Table | None:
+    """First divergent turns, coverage, and bounds of success, one row an alternative.
+
+    Args:
+        found: By alternative.
+        logged: Success as logged; `None` where no outcome is known.
+    """
+    rows = []
+    for of in found:
+        paths = of.episodes.get_column("path").to_list()
+        counts = [paths.count(path) for path in ("covered", "possible", "divergent")]
+        success = [] if logged is None else [_pooled([c.bounds["success"] for c in of.coverage])]
+        if paths:
+            rows.append((of.question, len(paths), *counts, *success))
+    return table(
+        "divergence",
+        "How far the recording speaks for another rule",
+        f"Episodes with a panel. {_COVERAGE} Success is the share of all these episodes; {_BOUNDS}",
+        [
+            *("alternative", *_COLUMNS),
+            *([] if logged is None else [f"success: {logged} as logged, bounds"]),
+        ],
+        rows,
+    )
+
+
+def coverage_table(found: Divergence) -> Table | None:
+    """The same of one alternative, one row a benchmark and condition."""
+    known = any(not isinstance(row.logged["success"], NotEstimable) for row in found.coverage)
+    rows = []
+    for row in found.coverage:
+        counts = (row.episodes, row.covered, row.episodes - row.covered - row.divergent)
+        success = [_bounds(row.bounds["success"])]
+        success += [plain(row.logged["success"]), plain(row.on_covered["success"])]
+        rows.append(
+            (
+                *(row.benchmark or "", row.condition or "", *counts, row.divergent),
+                *(_bounds(row.coverage), *(success if known else [])),
+            )
+        )
+    return table(
+        "coverage",
+        found.question,
+        f"Episodes with a panel. {_COVERAGE} Coverage: share of episodes that are covered. Success "
+        f"is the share of all episodes; {_BOUNDS} Covered episodes are a selected part of all. "
+        f"{found.caption}",
+        [
+            *("benchmark", "condition", *_COLUMNS, "coverage"),
+            *(("success, bounds", "success, logged", "success, on covered") if known else ()),
+        ],
+        rows,
+        secondary=("success, on covered",) if known else (),
+    )
+
+
+def _bounds(found: Bounds | NotEstimable) -> str:
+    return DASH if isinstance(found, NotEstimable) else bounds(found)
+
+
+def _pooled(cells: Sequence[Bounds | NotEstimable]) -> str:
+    known = [cell for cell in cells if isinstance(cell, Bounds)]
+    n = sum(cell.n for cell in known)
+    if not n:
+        return DASH
+    low, high = (sum(getattr(c, end) * c.n for c in known) / n for end in ("low", "high"))
+    return bounds(Bounds(low, high, n))
+
+
+def first_turns(found: Divergence, most: int) -> Iterator[str]:
+    """The first turn of every uncovered episode that may differ, in a line each.
+
+    Args:
+        found: Of one alternative.
+        most: How many lines.
+    """
+    rows = [row for row in found.episodes.to_dicts() if row["path"] != "covered"]
+    yield f"First turns that may differ, of {counted(len(rows), 'episode')}:"
+    for row in rows[:most]:
+        won = row["alternatives"]
+        yield (
+            f"  {row['episode_id']}: turn {row['first_possible']}, {row['path']}: logged "
+            f"{row['logged_winner']}, alternative {' or '.join(won) if won else 'not settled'}"
+        )
+    if len(rows) > most:
+        yield f"  and {len(rows) - most} more; --episodes FILE writes them all"

@@ -1,0 +1,369 @@
+"""Everything a panel's report rests on, each thing computed once, when it is asked for."""
+
+from dataclasses import dataclass, field
+from functools import cached_property
+from typing import Final
+
+import polars as pl
+
+from tutorsim.analysis.ballots.recount_source import Source
+from tutorsim.analysis.counting.rule_definitions import TARGETS
+from tutorsim.analysis.identify import TieReading
+from tutorsim.analysis.metrics.noise_floor import BesideFloor, NoiseFloor, noise_floor
+from tutorsim.analysis.metrics.text_similarity import role_collapse
+from tutorsim.analysis.pages.cells import Table, estimate, plain, table
+from tutorsim.analysis.pages.document import WARNINGS
+from tutorsim.analysis.recount import OrderTable, RecountResult, RuleRow, recount, recount_rules
+from tutorsim.analysis.statistics.intervals_and_tests import Estimate, NotEstimable
+from tutorsim.analysis.systems.panel.contrasts import Contrast, contrasts_of
+from tutorsim.analysis.systems.panel.diagnostics import (
+    ChanceBaseline,
+    Diagnostics,
+    chance_baselines,
+    diagnostics,
+    diagnostics_table,
+    winners_table,
+    winning_roles,
+)
+from tutorsim.analysis.systems.panel.divergence import (
+    Divergence,
+    alternatives_of,
+    diverge,
+    under_order,
+    with_random_ties,
+    without_tie_round,
+)
+from tutorsim.analysis.systems.panel.format_invariance import FormatInvariance, format_invariance
+from tutorsim.analysis.systems.panel.panels_compared import PanelsView
+from tutorsim.analysis.systems.panel.published import (
+    PublishedFigure,
+    beside_published,
+    published_figures,
+)
+from tutorsim.analysis.systems.panel.student_outcomes import (
+    OUTCOMES,
+    Gain,
+    Success,
+    episode_counts,
+    few_tasks_words,
+    gains,
+    gains_table,
+    scores_by_turn,
+    successes,
+)
+from tutorsim.analysis.systems.panel.success_threshold import AtThreshold, at_threshold
+from tutorsim.analysis.systems.panel.turns import turn_table
+from tutorsim.analysis.systems.panel.voting_power import pivotality
+from tutorsim.records import StopCount, odd_stops, stop_counts
+from tutorsim.vocabularies import BALLOT_FORMATS, MAX_ROLES, PROTOCOLS
+
+# --- Noise floor ---------------------------------------------------------------------------------
+
+_QUANTITIES: Final = {
+    "flip": "flip",
+    "flip_set": "flip outside the leaders",
+    "leader": "leader changed, no tie round",
+    "shift": "vote shift",
+}
+_VOTES: Final = {"vote_initial": "first", "vote_final": "final"}
+
+
+def noise_told(found: NoiseFloor | NotEstimable) -> str:
+    """What is known of the floor, for the caption of what it stands beside."""
+    if isinstance(found, NotEstimable):
+        return (
+            "How much of it re-asking alone would give, the noise floor, is unknown: each vote "
+            "was asked for once."
+        )
+    return "How much of it re-asking alone gives stands in a table of its own."
+
+
+def beside_floor_table(found: NoiseFloor | NotEstimable) -> Table | None:
+    """Each quantity as logged, re-asked, and what is left; `None` without a retest."""
+    if isinstance(found, NotEstimable):
+        return None
+    return table(
+        "noise",
+        "Beside the noise floor",
+        "Re-asked: two panels that answer one and the same prompt, each voter with two different "
+        "askings of its own, ties to the fallback order. Left: logged less re-asked, turn by "
+        "turn. A flip as logged may come from a tie round, which nobody was asked again; “no tie "
+        "round” compares the leaders of both votes. 95 % intervals in brackets: over "
+        f"tasks. {_how(found)}",
+        ["protocol", "what", "turns asked again", "logged", "re-asked", "left"],
+        [
+            (
+                *(row.form, _QUANTITIES[row.quantity], row.turns),
+                *map(estimate, (row.logged, row.floor)),
+                estimate(row.left, signed=True),
+            )
+            for row in found.beside
+        ],
+    )
+
+
+def _how(found: NoiseFloor) -> str:
+    turns = "" if found.sample is None else f", in {found.sample} turns drawn for it"
+    said = f"Asked again {found.repeats} × by {found.answered_by}{turns}."
+    finals = dict.fromkeys(row.form for row in found.beside if row.stage == "vote_final")
+    if finals:
+        said += (
+            f" Of {', '.join(finals)} the first vote was not asked again: the floor is that of the "
+            "final vote."
+        )
+    if found.failed:
+        said += f" {found.failed} calls failed; panels that lack an answer are left out."
+    return said + _drawn(found.beside)
+
+
+def _drawn(rows: list[BesideFloor]) -> str:
+    drawn = max(row.sampled for row in rows)
+    return f" Panels of {drawn} turns were drawn by a seed, all others enumerated." * bool(drawn)
+
+
+def askings_table(found: NoiseFloor | NotEstimable) -> Table | None:
+    """Agreement of single ballots and stability of winners; `None` without a retest."""
+    if isinstance(found, NotEstimable):
+        return None
+    return table(
+        "askings",
+        "One prompt, asked several times",
+        "Pairs: two askings of one voter's prompt, logged or re-asked; same: share of them with "
+        "one ballot, or with the same candidates first; by chance: two ballots of one voter in "
+        "different turns. Pairs with one abstention + with two are in no share. Panels: one "
+        "answer of each voter, logged or re-asked; how often their leader is that of the logged "
+        "ballots, and how often two of them agree. A tie goes to the fallback order.",
+        [
+            *("protocol", "vote", "pairs", "same ballot", "same first", "same by chance"),
+            *("pairs with abstentions", "panels with the logged leader", "two panels agree"),
+        ],
+        [
+            (
+                *(own.form, _VOTES.get(own.stage, own.stage), own.pairs),
+                *(estimate(own.same), estimate(own.same_top), plain(own.chance)),
+                f"{own.one_abstained} + {own.both_abstained}",
+                *(estimate(panels.elects_logged), estimate(panels.agree)),
+            )
+            for own, panels in zip(found.ballots, found.winners, strict=True)
+        ],
+        secondary=("same by chance", "pairs with abstentions"),
+    )
+
+
+# --- Report inputs -------------------------------------------------------------------------------
+
+SEED: Final = 0
+"""Of every interval and test in a report."""
+
+THRESHOLDS: Final = (0.4, 0.7, 0.75, 0.9, 1.0)
+"""Success thresholds that a report tries."""
+
+
+@dataclass(frozen=True)
+class Evidence:
+    """A source, and what `analysis` says of it."""
+
+    source: Source
+    published: tuple[PublishedFigure, ...] = field(default_factory=published_figures)
+    """Printed figures to stand beside the run's."""
+
+    @cached_property
+    def contrasts(self) -> list[Contrast]:
+        """Conditions against one another, on every outcome."""
+        return contrasts_of(self.source, OUTCOMES, seed=SEED)
+
+    @cached_property
+    def panels(self) -> PanelsView:
+        """The run's panels beside one another; false where it compares none."""
+        return PanelsView(self.source, SEED)
+
+    @cached_property
+    def candidates(self) -> tuple[str, ...]:
+        """Every candidate, in the fallback order."""
+        return self.source.votes.order
+
+    @cached_property
+    def turns(self) -> pl.DataFrame:
+        """Every voting turn: `initial_leader`, `winner`, and `flip`, false without a first vote.
+
+        Without a logged order, what several lead or win has no leader or winner.
+        """
+        return turn_table(self.source).turns(ordered=not self.unordered)
+
+    @property
+    def unordered(self) -> bool:
+        """Whether no order is logged: ballots from elsewhere without one."""
+        return not self.source.ordered
+
+    @property
+    def as_logged(self) -> str:
+        """What the figures are of; a branch's are not all logged."""
+        run = self.source.run
+        return "Logged and re-simulated together" if run and run.branch else "As logged"
+
+    @property
+    def held(self) -> str:
+        """Ends the caption of a chart of what happened."""
+        return f"{self.as_logged}; nothing is recounted."
+
+    @property
+    def no_winner(self) -> str:
+        """Why no turn has a winner, where none has."""
+        if self.turns.is_empty():
+            return "No turn was put to a vote"
+        return "Counting left every turn tied, and no order is logged"
+
+    @cached_property
+    def diagnostics(self) -> list[Diagnostics]:
+        return diagnostics(self.source)
+
+    @cached_property
+    def pivotality(self) -> pl.DataFrame:
+        """How often each voter's ballot decides, by protocol."""
+        return pivotality(self.source)
+
+    @cached_property
+    def chance(self) -> list[ChanceBaseline]:
+        return chance_baselines(self.source)
+
+    @cached_property
+    def noise(self) -> NoiseFloor | NotEstimable:
+        """What re-asking alone changes; not estimable without a retest."""
+        return noise_floor(self.source, seed=SEED)
+
+    @cached_property
+    def invariance(self) -> FormatInvariance | NotEstimable:
+        """Ballots of one voter in two formats; not estimable where nobody was asked for two."""
+        return format_invariance(self.source)
+
+    @cached_property
+    def winners(self) -> pl.DataFrame:
+        return winning_roles(self.source)
+
+    @property
+    def gains_table(self) -> Table | None:
+        """Scores before and after tutoring."""
+        return gains_table(self.gains, few_tasks_words(self.source.episodes))
+
+    @property
+    def diagnostics_table(self) -> Table | None:
+        """Shift, flip, ties and fallback per protocol, beside what is known of their floor."""
+        notes = [noise_told(self.noise)]
+        if self.published_table is None:
+            notes.append("The published study's figures for this table are not in the package.")
+        return diagnostics_table(self.diagnostics, notes, ordered=not self.unordered)
+
+    @property
+    def winners_table(self) -> Table | None:
+        """Wins per role and protocol."""
+        protocols = [row.protocol for row in self.diagnostics]
+        rows, ordered = self.winners.to_dicts(), not self.unordered
+        return winners_table(rows, self.candidates, protocols, ordered=ordered)
+
+    @cached_property
+    def published_table(self) -> Table | None:
+        """The run's figures beside the printed ones; `None` where no cell is in both."""
+        return beside_published(
+            self.diagnostics,
+            self.winners.to_dicts(),
+            self.gains,
+            figures=self.published,
+            kinds=self.source.kinds,
+            label=" ".join(WARNINGS[kind] for kind in self.source.kinds),
+        )
+
+    @cached_property
+    def episodes(self) -> dict[str, int]:
+        """`episodes`, `complete`, `failed`, `tutor_fired`, `unscored`."""
+        return episode_counts(self.source)
+
+    @cached_property
+    def gains(self) -> list[Gain]:
+        return gains(self.source)
+
+    @cached_property
+    def successes(self) -> list[Success]:
+        return successes(self.source)
+
+    @cached_property
+    def stops(self) -> list[StopCount]:
+        """Replies that did not come to their own end."""
+        return odd_stops(stop_counts(self.source.episodes))
+
+    @property
+    def threshold(self) -> float | None:
+        """The study's success threshold; `None` without a run."""
+        return self.source.run.panel.success_threshold if self.source.run else None
+
+    @cached_property
+    def scores(self) -> pl.DataFrame:
+        """Mean judge score after each turn; empty without a run."""
+        run = self.source.run
+        turns = 0 if run is None else run.panel.max_turns
+        return scores_by_turn(self.source.episodes, max_turns=turns)
+
+    @cached_property
+    def similarity(self) -> dict[str, dict[str, Estimate | NotEstimable]]:
+        """Condition → similarity of the drafts: `initial`, `final`, `change`."""
+        return role_collapse(self.source)
+
+    @cached_property
+    def recount(self) -> RecountResult:
+        """All questions, under the four protocols."""
+        return recount(self.source, targets=PROTOCOLS)
+
+    @property
+    def reading(self) -> TieReading:
+        """What a tie means in this report: `fallback`, or `set` where no order is logged."""
+        return "set" if self.unordered else "fallback"
+
+    @cached_property
+    def rule_rows(self) -> list[RuleRow]:
+        """Every logged protocol under every target, nobody exempt, both readings of ties."""
+        others = [target for target in TARGETS if target not in PROTOCOLS]
+        further = recount_rules(self.source, targets=others, exempt=(0,))
+        rows = [r for r in (*self.recount.rules, *further) if r.exempt == 0]
+        places = [(r.logged_protocol, r.target) for r in rows]
+        order = sorted(
+            range(len(rows)),
+            key=lambda i: (BALLOT_FORMATS.index(places[i][0]), TARGETS.index(places[i][1])),
+        )
+        return [rows[i] for i in order]
+
+    @cached_property
+    def rules(self) -> list[RuleRow]:
+        """`rule_rows` with ties going to the fallback order, if there is one."""
+        return [r for r in self.rule_rows if r.reading == self.reading]
+
+    @cached_property
+    def orders(self) -> OrderTable:
+        """Every fallback order, all protocols together."""
+        [table] = [t for t in self.recount.orders if t.protocol is None]
+        return table
+
+    @cached_property
+    def divergences(self) -> list[Divergence]:
+        """Other paths: every role first in the order, other tie policies, other protocols.
+
+        None where no order is logged that could be left.
+        """
+        if self.unordered:
+            return []
+        found = []
+        for first in self.candidates[1:MAX_ROLES]:
+            order = (first, *(c for c in self.candidates if c != first))
+            found.append((under_order(self.source, order), f"{first} first in the order"))
+        found.append((without_tie_round(self.source), "no tie round"))
+        found.append((with_random_ties(self.source), "a lot instead of the order"))
+        for target in PROTOCOLS:
+            turns = self.recount.turns_under(target).filter(reading=self.reading)
+            found.append((alternatives_of(turns), f"{target} voting"))
+        return [diverge(self.source, winners, question=name) for winners, name in found]
+
+    @cached_property
+    def thresholds(self) -> dict[float, list[AtThreshold]]:
+        """Threshold → outcomes under it; the study's own is among them. Empty without a run."""
+        if self.threshold is None:
+            return {}
+        tried = sorted({*THRESHOLDS, self.threshold})
+        return {threshold: at_threshold(self.source, threshold) for threshold in tried}

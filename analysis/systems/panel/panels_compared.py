@@ -1,0 +1,628 @@
+"""Panels of one run beside one another, and the ties that a panel's size alone lets expect."""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import asdict, dataclass
+from functools import cached_property, lru_cache
+from math import comb, factorial, fsum
+from typing import Final, Literal, get_args
+
+import numpy as np
+import numpy.typing as npt
+import polars as pl
+
+from tutorsim.analysis.ballots.recount_source import Source, of_panel
+from tutorsim.analysis.pages.cells import Table, estimate, part_of, plain, table
+from tutorsim.analysis.runs.exported_tables import makeup_words, panels_of
+from tutorsim.analysis.statistics.intervals_and_tests import (
+    Estimate,
+    NotEstimable,
+    PermutationTest,
+    mean_over_tasks,
+    to_json,
+)
+from tutorsim.analysis.systems.panel.contrasts import (
+    chance_words,
+    corrected,
+    p_words,
+    paired_difference,
+)
+from tutorsim.analysis.systems.panel.diagnostics import (
+    Diagnostics,
+    diagnostics,
+    turn_diagnostics,
+)
+from tutorsim.analysis.systems.panel.student_outcomes import (
+    Pair,
+    Rounds,
+    cells_of,
+    outcome_of,
+    paired_values,
+    rounds,
+    success_rates,
+    unit_means,
+)
+from tutorsim.records import EpisodeRecord
+from tutorsim.vocabularies import BALLOT_FORMATS, CUMULATIVE_BUDGET, PROTOCOLS, Protocol
+
+# --- Ties under random ballots -------------------------------------------------------------------
+
+Floats = npt.NDArray[np.float64]
+Ints = npt.NDArray[np.int64]
+
+DRAWS: Final = 40_000
+"""Votes drawn where counting takes too much: the standard error of a share is at most 0.0025."""
+_CELLS: Final = 1 << 21
+"""Cells of the lattice of totals up to which ballots are counted."""
+_SEED: Final = 0
+
+
+@dataclass(frozen=True)
+class UniformChance:
+    """What random ballots give, for n voters on as many candidates under one protocol."""
+
+    protocol: Protocol
+    size: int
+    tied: float
+    fallback: float
+    flip: float
+    exact: bool
+    """Counted; otherwise drawn, with a standard error of at most 0.0025."""
+
+    def share(self, measure: Literal["tied", "fallback", "flip"]) -> float:
+        """One of the three by name."""
+        return {"tied": self.tied, "fallback": self.fallback, "flip": self.flip}[measure]
+
+    def to_json(self) -> dict[str, object]:
+        return asdict(self)
+
+
+@dataclass(frozen=True)
+class Leaders:
+    """How many candidates lead a vote of random ballots."""
+
+    shares: tuple[float, ...]
+    """Chance that exactly s lead, s from 1."""
+    exact: bool
+
+
+@lru_cache(maxsize=256)
+def uniform_chance(
+    protocol: Protocol,
+    size: int,
+    *,
+    budget: int = CUMULATIVE_BUDGET,
+    tie_round: bool = True,
+) -> UniformChance:
+    """Tie, fallback and flip of a panel under uniformly random ballots.
+
+    Args:
+        protocol: How votes are cast and counted.
+        size: Voters, and candidates.
+        budget: Points of a cumulative ballot.
+        tie_round: Whether a tied final vote goes to another round.
+    """
+    final = leaders_by_chance(protocol, size, size, budget=budget)
+    left = list(final.shares)
+    exact = final.exact
+    if tie_round:
+        left = [final.shares[0]] + [0.0] * (size - 1)
+        for tied, share in enumerate(final.shares[1:], start=2):
+            again = leaders_by_chance(protocol, size, tied, budget=budget)
+            exact = exact and again.exact
+            for s, part in enumerate(again.shares):
+                left[s] += share * part
+    led, won = _first(final.shares, size), _first(left, size)
+    return UniformChance(
+        protocol=protocol,
+        size=size,
+        tied=1 - final.shares[0],
+        fallback=1 - left[0],
+        flip=1 - fsum(led * won),
+        exact=exact,
+    )
+
+
+@lru_cache(maxsize=256)
+def leaders_by_chance(
+    protocol: Protocol, voters: int, candidates: int, *, budget: int = CUMULATIVE_BUDGET
+) -> Leaders:
+    """How many lead a vote of uniformly random ballots.
+
+    Args:
+        protocol: How votes are cast and counted.
+        voters: Ballots.
+        candidates: On each ballot.
+        budget: Points of a cumulative ballot.
+    """
+    if protocol == "simple":
+        return Leaders(_of_choices(voters, candidates), True)
+    if protocol == "approval":
+        return Leaders(_of_sets(voters, candidates), True)
+    most = budget if protocol == "cumulative" else candidates - 1
+    if (voters * most + 1) ** (candidates - 1) <= _CELLS:
+        return Leaders(_counted(protocol, voters, candidates, budget), True)
+    return Leaders(_drawn(protocol, voters, candidates, budget), False)
+
+
+def _first(shares: list[float] | tuple[float, ...], size: int) -> Floats:
+    """Chance of each place of the order to be the first of the set that is left.
+
+    A set of s from m candidates, all alike, has place i first in C(m - 1 - i, s - 1) of C(m, s)
+    cases.
+    """
+    return np.array(
+        [
+            sum(share * comb(size - 1 - i, s) / comb(size, s + 1) for s, share in enumerate(shares))
+            for i in range(size)
+        ]
+    )
+
+
+def _of_choices(n: int, m: int) -> tuple[float, ...]:
+    """One label a ballot: the ways to give s candidates the most, and the others fewer."""
+    found = [0] * m
+    for most in range(1, n + 1):
+        for s in range(1, min(m, n // most) + 1):
+            rest = n - s * most
+            ways = factorial(n) // (factorial(most) ** s * factorial(rest))
+            found[s - 1] += comb(m, s) * ways * _below(rest, m - s, most)
+    return tuple(ways / m**n for ways in found)
+
+
+@lru_cache(maxsize=4096)
+def _below(n: int, m: int, bound: int) -> int:
+    """Ways to spread n ballots over m candidates, fewer than `bound` on each."""
+    if m == 0:
+        return int(n == 0)
+    return sum(comb(n, k) * _below(n - k, m - 1, bound) for k in range(min(n, bound - 1) + 1))
+
+
+def _of_sets(n: int, m: int) -> tuple[float, ...]:
+    """A set a ballot: each candidate's total is binomial, independent of the others'."""
+    ways = [comb(n, k) for k in range(n + 1)]
+    fewer = [sum(ways[:k]) for k in range(n + 1)]
+    return tuple(
+        sum(comb(m, s) * ways[k] ** s * fewer[k] ** (m - s) for k in range(n + 1)) / 2 ** (n * m)
+        for s in range(1, m + 1)
+    )
+
+
+def _counted(protocol: Protocol, n: int, m: int, budget: int) -> tuple[float, ...]:
+    """Totals of all but the last candidate on a lattice, from the transform of one ballot's.
+
+    The last one's total is what is left of the whole mass.
+    """
+    most = budget if protocol == "cumulative" else m - 1
+    side = n * most + 1
+    one = np.zeros((side,) * (m - 1))
+    ballots = np.indices((most + 1,) * m).reshape(m, -1)
+    if protocol == "cumulative":
+        ballots = ballots[:, ballots.sum(axis=0) == budget]
+    else:
+        ballots = ballots[:, (np.sort(ballots, axis=0) == np.arange(m)[:, None]).all(axis=0)]
+    one[tuple(ballots[:-1])] = 1 / ballots.shape[1]
+    axes = tuple(range(m - 1))
+    chance = np.fft.irfftn(np.fft.rfftn(one, axes=axes) ** n, s=one.shape, axes=axes)
+    totals = np.indices(one.shape).reshape(m - 1, -1)
+    whole = n * int(ballots[:, 0].sum())
+    every = np.concatenate([totals, whole - totals.sum(axis=0, keepdims=True)])
+    possible = every[-1] >= 0
+    led = (every == every.max(axis=0)).sum(axis=0)[possible]
+    shares = np.bincount(led, weights=chance.reshape(-1)[possible], minlength=m + 1)[1:]
+    return tuple(np.maximum(shares, 0.0).tolist())
+
+
+def _drawn(protocol: Protocol, n: int, m: int, budget: int) -> tuple[float, ...]:
+    draw = np.random.default_rng(_SEED)
+    totals: Ints = np.zeros((DRAWS, m), dtype=np.int64)
+    for _ in range(n):
+        if protocol == "cumulative":  # every split of the points is as likely as every other
+            totals += draw.multinomial(budget, draw.dirichlet(np.ones(m), size=DRAWS))
+        else:
+            totals += draw.permuted(np.tile(np.arange(m), (DRAWS, 1)), axis=1)
+    led = (totals == totals.max(axis=1, keepdims=True)).sum(axis=1)
+    return tuple((np.bincount(led, minlength=m + 1)[1:] / DRAWS).tolist())
+
+
+# --- Panels compared -----------------------------------------------------------------------------
+
+Measure = Literal["success", "final_score", "tied", "fallback", "flip"]
+"""What panels are contrasted on; the last three are shares of a pair's turns."""
+MEASURES: Final[tuple[Measure, ...]] = get_args(Measure)
+
+VoteMeasure = Literal["tied", "fallback", "flip"]
+"""Shares of turns, which random ballots have too."""
+
+Values = Mapping[str, Mapping[Pair, float]]
+"""Panel → pair → value."""
+
+
+@dataclass(frozen=True)
+class PanelVotes:
+    """How one panel decided under one protocol, and what random ballots would give its size."""
+
+    panel: str
+    size: int
+    found: Diagnostics
+    chance: UniformChance | NotEstimable
+
+    def share(self, measure: VoteMeasure) -> Estimate | NotEstimable:
+        """The share of turns that were tied, left to the order, or flipped."""
+        rates = {
+            "tied": self.found.tie_rate,
+            "fallback": self.found.fallback_rate,
+            "flip": self.found.flip,
+        }
+        return rates[measure]
+
+    def to_json(self) -> dict[str, object]:
+        return {name: to_json(value) for name, value in vars(self).items()}
+
+
+@dataclass(frozen=True)
+class PanelOutcome:
+    """What became of the students of one panel under one condition."""
+
+    benchmark: str
+    panel: str
+    size: int
+    condition: str
+    episodes: int
+    success: Estimate | NotEstimable
+    score: Estimate | NotEstimable
+    """The last judge score."""
+    rounds: Rounds
+
+    def to_json(self) -> dict[str, object]:
+        return {name: to_json(value) for name, value in vars(self).items()}
+
+
+@dataclass(frozen=True)
+class PanelContrast:
+    """Two panels under one condition: `second` − `first`, paired on task and persona."""
+
+    benchmark: str
+    condition: str
+    measure: Measure
+    first: str
+    second: str
+    test: PermutationTest | NotEstimable
+    p_holm: float | None
+    """Corrected over all contrasts of panels; `None` without a test."""
+    difference: Estimate | NotEstimable
+    detectable: float | NotEstimable
+    """The least difference that so many tasks with this spread would show with 80 % power."""
+
+    def to_json(self) -> dict[str, object]:
+        return {name: to_json(value) for name, value in vars(self).items()}
+
+
+def panel_votes(source: Source) -> list[PanelVotes]:
+    """Diagnostics of each protocol and panel, beside what random ballots give panels of its size.
+
+    Args:
+        source: A run; one that compares no panels has none.
+    """
+    run = source.run
+    found = []
+    for name, makeup in panels_of(run).items():
+        assert run is not None
+        size, study = len(makeup.roles), run.panel
+        for row in diagnostics(of_panel(source, name)):
+            chance: UniformChance | NotEstimable = NotEstimable(
+                "a branch changes who votes, or how"
+            )
+            if study.branch is None:
+                rule = study.rich_protocol if row.protocol == "rich" else row.protocol
+                chance = uniform_chance(
+                    rule,
+                    size,
+                    budget=study.cumulative_budget,
+                    tie_round=study.tie_policy == "tie_round",
+                )
+            found.append(PanelVotes(name, size, row, chance))
+    return sorted(found, key=lambda row: BALLOT_FORMATS.index(row.found.protocol))
+
+
+def panel_outcomes(source: Source) -> list[PanelOutcome]:
+    """Success, last score and turns by benchmark, condition and panel."""
+    found = []
+    for name, makeup in panels_of(source.run).items():
+        own = of_panel(source, name)
+        turns = {(row.benchmark, row.condition): row for row in rounds(own)}
+        cells = dict(cells_of(own, "benchmark", "condition"))
+        for row in success_rates(own):
+            if row.condition == "baseline":
+                continue
+            cell = row.benchmark, row.condition
+            found.append(
+                PanelOutcome(
+                    *(row.benchmark, name, len(makeup.roles), row.condition, row.episodes),
+                    success=row.rate,
+                    score=_last_score(cells[cell]),
+                    rounds=turns[cell],
+                )
+            )
+    order = list(dict.fromkeys((row.benchmark, row.condition) for row in found))
+    return sorted(found, key=lambda row: order.index((row.benchmark, row.condition)))
+
+
+def _last_score(episodes: Sequence[EpisodeRecord]) -> Estimate | NotEstimable:
+    units = unit_means(episodes, lambda e: e.final_correctness)
+    known = [(value, task) for value, task in units if value is not None]
+    return mean_over_tasks([value for value, _ in known], [task for _, task in known], ends=(0, 1))
+
+
+def panel_contrasts(source: Source, *, seed: int = 0) -> list[PanelContrast]:
+    """Every panel against the study's first, under each condition and on each measure.
+
+    The family of Holm's correction is all of them, of every benchmark and measure.
+    """
+    names = list(panels_of(source.run))
+    if len(names) < 2:
+        return []
+    shares = _turn_shares(source)
+    found = []
+    cells = [
+        cell for cell in cells_of(source, "benchmark", "condition") if cell[0][1] != "baseline"
+    ]
+    for benchmark in dict.fromkeys(cell[0] for cell, _ in cells):
+        for measure in MEASURES:
+            rows = [
+                row
+                for (of, condition), episodes in cells
+                if of == benchmark
+                for row in _against_first(
+                    (benchmark, condition, measure),
+                    _values(episodes, measure, shares),
+                    names,
+                    seed,
+                )
+            ]
+            found += rows
+    return corrected(found)
+
+
+Shares = Mapping[str, Mapping[Measure, float]]
+
+
+def _turn_shares(source: Source) -> Shares:
+    """Episode → measure → share of its voted turns."""
+    turns = turn_diagnostics(source).select("episode_id", "tied", "fallback", "flip")
+    found: dict[str, dict[Measure, float]] = {}
+    for (episode,), rows in turns.group_by("episode_id", maintain_order=True):
+        measures: tuple[Measure, ...] = ("tied", "fallback", "flip")
+        means = {name: rows.get_column(name).cast(pl.Float64).mean() for name in measures}
+        found[str(episode)] = {n: float(m) for n, m in means.items() if isinstance(m, float)}
+    return found
+
+
+def _values(episodes: Sequence[EpisodeRecord], measure: Measure, shares: Shares) -> Values:
+    def value(episode: EpisodeRecord) -> float | None:
+        if measure == "success" or measure == "final_score":
+            return outcome_of(episode, measure)
+        return shares.get(episode.episode_id, {}).get(measure)
+
+    return paired_values(episodes, value, by=lambda e: e.panel or "")
+
+
+def _against_first(
+    cell: tuple[str, str, Measure], values: Values, names: Sequence[str], seed: int
+) -> list[PanelContrast]:
+    first, *others = names
+    rows = []
+    for second in others:
+        test, difference = paired_difference(
+            values.get(first, {}), values.get(second, {}), ends=(-1, 1), seed=seed
+        )
+        unknown = NotEstimable("no pairs")
+        rows.append(PanelContrast(*cell, first, second, test, None, difference, unknown))
+    return rows
+
+
+# --- Panels compared -----------------------------------------------------------------------------
+
+_NAMES: Final[dict[Measure, str]] = {
+    "success": "success",
+    "final_score": "last judge score",
+    "tied": "final votes tied",
+    "fallback": "decided by the order",
+    "flip": "flips",
+}
+_VOTES: Final[tuple[VoteMeasure, ...]] = get_args(VoteMeasure)
+_MEANT: Final[dict[VoteMeasure, str]] = {
+    "tied": "Tied: several led the final vote.",
+    "fallback": "Fallback: counting left several, the tie round too; the order decided.",
+    "flip": "Flip: the first vote's leader, a tie going to the order, did not win.",
+}
+_OF_TURNS: Final[dict[Measure, str]] = dict.fromkeys(_VOTES, "; shares of the turns of a pair")
+_BY_CHANCE: Final = (
+    "By chance: every voter draws its ballot uniformly from all that the protocol allows, "
+    f"independently; counted exactly, or, marked ~, from {DRAWS:,} drawn votes (standard error at "
+    "most 0.0025). Sizes differ by chance alone: look at a share beside its chance first."
+)
+
+
+@dataclass(frozen=True)
+class PanelsView:
+    """What a run that compares panels says of them, each thing computed once."""
+
+    source: Source
+    seed: int = 0
+
+    @cached_property
+    def votes(self) -> list[PanelVotes]:
+        """Each protocol and panel: ties, fallback and flips beside chance."""
+        return panel_votes(self.source)
+
+    @cached_property
+    def outcomes(self) -> list[PanelOutcome]:
+        """Each condition and panel: what became of the students."""
+        return panel_outcomes(self.source)
+
+    @cached_property
+    def contrasts(self) -> list[PanelContrast]:
+        """Every panel against the study's first."""
+        return panel_contrasts(self.source, seed=self.seed)
+
+    def __bool__(self) -> bool:
+        """Whether the run compares panels at all."""
+        return bool(panels_of(self.source.run))
+
+    def words(self) -> str:
+        """Which differences between panels are beyond chance."""
+        return chance_words(self.contrasts, _told, _measured, between="panels", largest=1)
+
+    def tables(self) -> tuple[Table, ...]:
+        """Who sits where, how each panel voted, what became of its students, and contrasts."""
+        found = (
+            self.roster_table(),
+            *(self._votes_table(measure) for measure in _VOTES),
+            self.outcomes_table(),
+            *(self.contrast_table(measure) for measure in MEASURES),
+        )
+        return tuple(made for made in found if made is not None)
+
+    def to_json(self) -> dict[str, object]:
+        """The same as values."""
+        return {
+            "panels": {n: m.model_dump(mode="json") for n, m in panels_of(self.source.run).items()},
+            "votes": to_json(self.votes),
+            "outcomes": to_json(self.outcomes),
+            "contrasts": to_json(self.contrasts),
+        }
+
+    def roster_table(self) -> Table | None:
+        """Who sits on each panel, and whom it prefers where counting leaves a tie."""
+        return table(
+            "panels",
+            "The panels",
+            "Roles in the panel's order, to whose first a tie goes that counting leaves. Placebos "
+            "show what chosen roles are worth: copies of one role differ in nothing but their "
+            "draws, and roles by lot are no design. Voters see labels alone, never a role's name "
+            "or a copy's number.",
+            ["panel", "made of", "size"],
+            [
+                (name, makeup_words(made), len(made.roles))
+                for name, made in panels_of(self.source.run).items()
+            ],
+        )
+
+    def _votes_table(self, measure: VoteMeasure) -> Table | None:
+        """One share of turns by protocol and panel, beside random ballots."""
+        return table(
+            f"panel-{measure}",
+            f"{_NAMES[measure].capitalize()}, by size",
+            f"Share of turns [95 % interval over tasks]. {_MEANT[measure]} {_BY_CHANCE}",
+            ["protocol", "panel", "size", "turns", measure, "by chance"],
+            [
+                (
+                    *(row.found.protocol, row.panel, row.size, row.found.turns),
+                    *(estimate(row.share(measure)), _chance(row, measure)),
+                )
+                for row in self.votes
+            ],
+        )
+
+    def outcomes_table(self) -> Table | None:
+        """Success, last score and turns by condition and panel."""
+        several = len({row.benchmark for row in self.outcomes}) > 1
+        return table(
+            "panel-outcomes",
+            "What became of the students, by panel",
+            "Means over complete episodes [95 % intervals over tasks]. Score: the judge's last. "
+            "Turns: tutoring turns of an episode, 0 where the first attempt succeeded.",
+            [
+                *(("benchmark",) if several else ()),
+                *("condition", "panel", "size", "episodes", "success", "score", "turns"),
+            ],
+            [
+                (
+                    *((row.benchmark,) if several else ()),
+                    *(row.condition, row.panel, row.size, row.episodes),
+                    *(estimate(row.success), estimate(row.score), estimate(row.rounds.mean)),
+                )
+                for row in self.outcomes
+            ],
+        )
+
+    def contrast_table(self, measure: Measure) -> Table | None:
+        """Every panel against the study's first, on one measure."""
+        rows = [row for row in self.contrasts if row.measure == measure]
+        several = len({row.benchmark for row in rows}) > 1
+        return table(
+            f"panel-contrasts-{measure}",
+            f"{_NAMES[measure].capitalize()}: one panel against another",
+            "Mean difference [95 % interval over tasks] to the study's first panel, paired on task "
+            f"and persona{_OF_TURNS.get(measure, '')}. First attempts are drawn separately in each "
+            "episode. p: signs flipped by task, exact unless marked ~, with Holm's correction "
+            f"over all {len(self.contrasts)} contrasts of panels. Detectable: the least mean "
+            "difference that so many tasks with this spread would show with 80 % power.",
+            [
+                *(("benchmark",) if several else ()),
+                *("condition", "difference of", "pairs", "difference", "p", "detectable"),
+            ],
+            [
+                (
+                    *((row.benchmark,) if several else ()),
+                    *(
+                        row.condition,
+                        f"{row.second} − {row.first}",
+                        getattr(row.difference, "n", 0),
+                    ),
+                    *(estimate(row.difference, signed=True), p_words(row), plain(row.detectable)),
+                )
+                for row in rows
+            ],
+        )
+
+
+def certain_table(source: Source, per_turn: pl.DataFrame) -> Table | None:
+    """Turns of each panel whose winner under another protocol the ballots settle.
+
+    Args:
+        source: A run that compares panels.
+        per_turn: A recount's turns under the four protocols, nobody exempt, one reading of ties.
+    """
+    panel_of = {e.episode_id: e.panel for e in source.episodes}
+    panel = pl.col("episode_id").replace_strict(panel_of, default=None, return_dtype=pl.String)
+    turns = per_turn.with_columns(panel=panel).filter(pl.col("panel").is_not_null())
+    counts = turns.group_by("logged_protocol", "panel", "target").agg(
+        turns=pl.len(),
+        certain=pl.col("necessary_winner").is_not_null().sum(),
+        unsettled=(~pl.col("settled")).sum(),
+    )
+    cells = {row[:3]: row[3:] for row in counts.iter_rows()}
+    rows = []
+    for protocol in BALLOT_FORMATS:
+        for name, made in panels_of(source.run).items():
+            own = [cells.get((protocol, name, target)) for target in PROTOCOLS]
+            if any(own):
+                shares = ["–" if c is None else part_of(c[1], c[0]) for c in own]
+                left = sum(c[2] for c in own if c is not None)
+                rows.append((protocol, name, len(made.roles), *shares, left))
+    return table(
+        "panel-certain",
+        "Certain under another rule, by size",
+        "Turns with exactly one possible winner under each protocol, ties going to the "
+        "fallback order: what ballots of one format tell of another gets less as panels "
+        "grow. Not settled: answers (over the four columns) that would take more work than is "
+        "allowed, counted as not certain.",
+        ["protocol", "panel", "size", *(f"under {target}" for target in PROTOCOLS), "not settled"],
+        rows,
+    )
+
+
+def _chance(row: PanelVotes, measure: VoteMeasure) -> str:
+    if isinstance(row.chance, NotEstimable):
+        return plain(row.chance)
+    return f"{'' if row.chance.exact else '~'}{row.chance.share(measure):.3f}"
+
+
+def _told(row: PanelContrast) -> str:
+    value = getattr(row.difference, "value", 0.0)
+    return f"{row.second} − {row.first} {value:+.2f} {_measured(row)}".replace("-", "−")
+
+
+def _measured(row: PanelContrast) -> str:
+    return f"in {_NAMES[row.measure]} ({row.condition})"

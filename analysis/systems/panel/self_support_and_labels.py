@@ -1,0 +1,372 @@
+"""Self-support and label positions, tested against the shuffles that could have been drawn."""
+
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+from functools import lru_cache
+from itertools import permutations, product
+from math import erfc, factorial, sqrt
+from typing import Any, Final
+
+import numpy as np
+import numpy.typing as npt
+
+from tutorsim.analysis.ballots.recount_source import Source
+from tutorsim.analysis.ballots.vote_arrays import (
+    Bools,
+    Ints,
+    Rounds,
+    Votes,
+    fold,
+    own_candidates,
+    summed,
+)
+from tutorsim.analysis.statistics.intervals_and_tests import NotEstimable, holm, to_json
+from tutorsim.analysis.systems.panel.turns import turn_table
+from tutorsim.vocabularies import BallotFormat, Blinding
+
+# --- Ballots as seen -----------------------------------------------------------------------------
+
+_LARGEST_PANEL: Final = 8
+
+
+@dataclass(frozen=True, eq=False)
+class Labelled:
+    """B ballots with mass under one protocol, as their voters saw the labels."""
+
+    turn: Ints
+    by_label: Ints
+    """Shape (B, m): mass by label, labels in order."""
+    own: Ints
+    """Shape (B,): which label stood for the voter's own proposal; -1 where it made none."""
+    labels: tuple[str, ...]
+    """In order; empty where the voters were shown different ones."""
+
+
+def labelled_ballots(
+    source: Source, stage: str, *, own: bool
+) -> list[tuple[BallotFormat, Labelled | NotEstimable]]:
+    """Ballots with mass by protocol, or why they tell nothing.
+
+    Args:
+        source: Where the ballots are.
+        stage: Which vote.
+        own: Only ballots of voters that are candidates.
+    """
+    every = _labelled(source, stage, own=False)
+    if not own or all(_by_candidates(found) for _, found in every):
+        return every
+    return _labelled(source, stage, own=True)
+
+
+def _by_candidates(found: Labelled | NotEstimable) -> bool:
+    return isinstance(found, Labelled) and bool((found.own >= 0).all())
+
+
+@lru_cache(maxsize=2)
+def _labelled(
+    source: Source, stage: str, *, own: bool
+) -> list[tuple[BallotFormat, Labelled | NotEstimable]]:
+    table = turn_table(source)
+    stages = {"vote_initial": table.votes.initial, "vote_final": table.votes.final}
+    rounds = stages.get(stage, table.votes.tie)
+    return [
+        (protocol, _cast(protocol, table.votes, [r.of(turns[r.turn]) for r in rounds], own=own))
+        for protocol, turns in table.protocols()
+        if any(turns[r.turn].any() for r in rounds)
+    ]
+
+
+def _cast(
+    protocol: BallotFormat, votes: Votes, rounds: Sequence[Rounds], *, own: bool
+) -> Labelled | NotEstimable:
+    kept = [(part, rows) for part in rounds if (rows := _counted(part, votes, own=own)).any()]
+    if not kept:
+        who = " by voters that are candidates" if own else ""
+        return NotEstimable(f"{protocol}: no ballots with mass{who}")
+    if any(part.labels is None or (part.labels[rows] < 0).any() for part, rows in kept):
+        return NotEstimable(f"{protocol}: the labels shown to the voters are not known")
+    sizes = sorted({part.candidates.shape[1] for part, _ in kept})
+    if len(sizes) > 1 or sizes[0] > _LARGEST_PANEL:
+        return NotEstimable(f"{protocol}: panels of {', '.join(map(str, sizes))} candidates")
+    parts = [_by_label(part, rows, votes) for part, rows in kept]
+    shown = {part.labels for part in parts}
+    if () in shown or len(shown) > 1:
+        return NotEstimable(f"{protocol}: the voters were shown different labels")
+    return Labelled(
+        turn=np.concatenate([part.turn for part in parts]),
+        by_label=np.concatenate([part.by_label for part in parts]),
+        own=np.concatenate([part.own for part in parts]),
+        labels=parts[0].labels,
+    )
+
+
+def _counted(part: Rounds, votes: Votes, *, own: bool) -> Bools:
+    """Shape (R, n): ballots with mass, and, where asked, of voters that are candidates."""
+    found = part.cast & (summed(part.masses, 2) > 0)
+    return np.asarray(found & (_seats(part, votes) >= 0)) if own else found
+
+
+def _seats(part: Rounds, votes: Votes) -> Ints:
+    """Shape (R, n): the voter's position among the candidates; -1 where it is none of them."""
+    same = own_candidates(part, votes.order, votes.voters, votes.turns, votes.own)
+    return np.where(fold(np.logical_or, same, 2), same.argmax(axis=2), -1)
+
+
+def _by_label(part: Rounds, rows: Bools, votes: Votes) -> Labelled:
+    assert part.labels is not None
+    labels, masses = part.labels[rows], part.masses[rows]
+    order = np.argsort(labels, axis=1)
+    shown = np.take_along_axis(labels, order, axis=1)
+    seat = _seats(part, votes)[rows]
+    own = np.where(seat < 0, -1, np.argsort(order, axis=1)[np.arange(len(seat)), seat])
+    same = bool((shown == shown[:1]).all())
+    return Labelled(
+        turn=np.repeat(part.turn, rows.sum(axis=1)),
+        by_label=np.take_along_axis(masses, order, axis=1),
+        own=own,
+        labels=tuple(votes.labels[i] for i in shown[0]) if same else (),
+    )
+
+
+# --- Self support and label tests ----------------------------------------------------------------
+
+DRAWS: Final = 1999
+"""Shuffles drawn where there are too many to enumerate."""
+_ENUMERATED: Final = 50_000
+_LARGEST: Final = 2**63
+_WORK: Final = 1_000_000
+"""Numbers computed for one exact distribution."""
+_FEW: Final = 1000
+"""Units up to which each is shuffled on its own."""
+
+Floats = npt.NDArray[np.float64]
+
+
+@dataclass(frozen=True)
+class SelfSupport:
+    """Mass that voters gave their own proposals, in one stage under one protocol."""
+
+    protocol: BallotFormat
+    stage: str
+    ballots: int
+    """Ballots with mass, of voters that are candidates."""
+    own: int
+    """Mass for the voters' own proposals."""
+    total: int
+    share: float
+    """`own` of `total`."""
+    expected: float
+    """Share that labels alone would give: 1/m."""
+    p_value: float
+    """Two-sided."""
+
+    def to_json(self) -> dict[str, object]:
+        return {name: to_json(value) for name, value in vars(self).items()}
+
+
+@dataclass(frozen=True)
+class LabelPosition:
+    """Mass by the label shown, in one stage under one protocol."""
+
+    protocol: BallotFormat
+    stage: str
+    ballots: int
+    mass: dict[str, int]
+    """Label → mass."""
+    share: dict[str, float]
+    expected: float
+    """Share of each label without a bias."""
+    p_values: dict[str, float]
+    """Label → two-sided p-value, Holm over the labels."""
+    p_value: float
+    """Of the sum of squared deviations over all labels."""
+    draws: int | None
+    """Shuffles drawn for `p_value`; `None` where it is enumerated."""
+
+    def to_json(self) -> dict[str, object]:
+        return {name: to_json(value) for name, value in vars(self).items()}
+
+
+def self_support(source: Source, *, stage: str = "vote_final") -> list[SelfSupport | NotEstimable]:
+    """Self-support of each protocol that has ballots in a stage."""
+    return [
+        found
+        if isinstance(found, NotEstimable)
+        else _self_support(protocol, stage, found, _blinding(source))
+        for protocol, found in labelled_ballots(source, stage, own=True)
+    ]
+
+
+def label_positions(
+    source: Source, *, stage: str = "vote_final", seed: int = 0
+) -> list[LabelPosition | NotEstimable]:
+    """Mass by label of each protocol that has ballots in a stage."""
+    return [
+        found
+        if isinstance(found, NotEstimable)
+        else _label_position(protocol, stage, found, _blinding(source), seed)
+        for protocol, found in labelled_ballots(source, stage, own=False)
+    ]
+
+
+def _blinding(source: Source) -> Blinding:
+    """How labels were drawn; a run's own order for everybody is one order for all."""
+    voting = None if source.run is None else source.run.voting
+    drawn = "per_reader" if voting is None else voting.label_order
+    return "per_reader" if drawn in (None, "per_reader") else "shared"
+
+
+def _self_support(
+    protocol: BallotFormat, stage: str, ballots: Labelled, blinding: Blinding
+) -> SelfSupport:
+    own = int(np.take_along_axis(ballots.by_label, ballots.own[:, None], axis=1).sum())
+    total = int(ballots.by_label.sum())
+    outcomes = ballots.by_label if blinding == "per_reader" else _own_masses(ballots)
+    return SelfSupport(
+        protocol=protocol,
+        stage=stage,
+        ballots=len(ballots.turn),
+        own=own,
+        total=total,
+        share=own / total,
+        expected=1 / len(ballots.labels),
+        p_value=_two_sided(_alike(outcomes), [own])[0],
+    )
+
+
+def _own_masses(ballots: Labelled) -> Ints:
+    """Per turn, own mass of its voters together, over all draws of its labels."""
+    found = []
+    for drawn in permutations(range(len(ballots.labels))):
+        label = np.array(drawn)[ballots.own]
+        found.append(np.take_along_axis(ballots.by_label, label[:, None], axis=1)[:, 0])
+    return _by_turn(ballots.turn, np.stack(found, axis=1))
+
+
+def _by_turn(turn: Ints, values: Ints) -> Ints:
+    """Sums of rows over the ballots of each turn."""
+    order = np.argsort(turn, kind="stable")
+    starts = np.flatnonzero(np.diff(turn[order], prepend=-1))
+    return np.asarray(np.add.reduceat(values[order], starts, axis=0))
+
+
+Alike = list[tuple[tuple[int, ...], int]]
+"""What a unit may add to a sum, each as likely, and how many such units there are."""
+
+
+def _sum_of(units: Alike) -> Floats:
+    """Probability of each sum of independent outcomes: their convolution, by Fourier transform."""
+    size = _size(units)
+    spectrum = np.ones(size // 2 + 1, dtype=np.complex128)
+    for values, times in units:
+        one = np.bincount(values, minlength=size) / len(values)
+        spectrum *= np.fft.rfft(one) ** times
+    return np.asarray(np.clip(np.fft.irfft(spectrum, size), 0, None), dtype=np.float64)
+
+
+def _size(units: Alike) -> int:
+    return 1 + sum(times * values[-1] for values, times in units)
+
+
+def _alike(outcomes: Ints) -> Alike:
+    """Rows without regard to the order in them, and how many there are of each."""
+    rows = np.sort(outcomes, axis=1)
+    base = int(rows.max(initial=0)) + 1
+    if base ** rows.shape[1] < _LARGEST:  # as one number a row, which sort as the rows do
+        packed = rows @ base ** np.arange(rows.shape[1])[::-1]
+        _, first, times = np.unique(packed, return_index=True, return_counts=True)
+        rows = rows[first]
+    else:
+        rows, times = np.unique(rows, axis=0, return_counts=True)
+    return [(tuple(row), n) for row, n in zip(rows.tolist(), times.tolist(), strict=True)]
+
+
+def _two_sided(units: Alike, observed: Sequence[int]) -> list[float]:
+    """Probability of a sum at least as far from the mean as each observed one.
+
+    Exact, or normal where the exact one takes more than `_WORK` numbers: the sum then has so
+    many independent parts that the two agree. Given to twelve decimals, which the transform
+    keeps, and never as zero.
+    """
+    if _size(units) * len(units) > _WORK:
+        found = _normal_tails(units, observed)
+    else:
+        distribution = _sum_of(units)
+        sums = np.arange(len(distribution))
+        mean = float((sums * distribution).sum())
+        far = [np.abs(sums - mean) >= abs(one - mean) - 1e-9 for one in observed]
+        found = [float(distribution[beyond].sum()) for beyond in far]
+    return [max(round(min(1.0, p), 12), 1e-12) for p in found]
+
+
+def _normal_tails(units: Alike, observed: Sequence[int]) -> list[float]:
+    mean = sum(times * float(np.mean(values)) for values, times in units)
+    spread = sqrt(sum(times * float(np.var(values)) for values, times in units))
+    return [erfc(abs(one - mean) / spread / sqrt(2)) if spread else 1.0 for one in observed]
+
+
+def _label_position(
+    protocol: BallotFormat, stage: str, ballots: Labelled, blinding: Blinding, seed: int
+) -> LabelPosition:
+    labels = ballots.labels
+    per_reader = blinding == "per_reader"
+    units = ballots.by_label if per_reader else _by_turn(ballots.turn, ballots.by_label)
+    mass = dict(zip(labels, units.sum(axis=0).tolist(), strict=True))
+    single = dict(zip(labels, _two_sided(_alike(units), list(mass.values())), strict=True))
+    p_value, draws = _joint_test(units, seed)
+    return LabelPosition(
+        protocol=protocol,
+        stage=stage,
+        ballots=len(ballots.turn),
+        mass=mass,
+        share={label: own / sum(mass.values()) for label, own in mass.items()},
+        expected=1 / len(labels),
+        p_values=holm(single),
+        p_value=p_value,
+        draws=draws,
+    )
+
+
+def _joint_test(units: Ints, seed: int) -> tuple[float, int | None]:
+    """p-value of the squared deviations over labels, and the draws (`None`: enumerated)."""
+    n, m = units.shape
+    observed = _deviation(units.sum(axis=0, keepdims=True))[0]
+    if factorial(m) ** min(n, 20) <= _ENUMERATED:
+        reached = [_deviation(np.array([sums]))[0] >= observed for sums in _all_sums(units)]
+        return sum(reached) / len(reached), None
+    rng = np.random.default_rng(seed)
+    sums = np.zeros((DRAWS, m), dtype=np.int64)
+    for unit, times in _alike(units):
+        sums += _shuffled(unit, times, rng, together=n > _FEW)
+    reached_draws = int((_deviation(sums) >= observed).sum())
+    return (reached_draws + 1) / (DRAWS + 1), DRAWS
+
+
+def _shuffled(
+    unit: tuple[int, ...], times: int, rng: np.random.Generator, *, together: bool
+) -> Ints:
+    """The sum of so many independent shuffles of one unit, drawn `DRAWS` times.
+
+    Together, equal units are counted by arrangement where there are fewer of these than units:
+    how often each arrangement occurs is multinomial.
+    """
+    ways = dict.fromkeys(permutations(unit)) if together else {}
+    if ways and len(ways) <= times:
+        every = np.array(list(ways), dtype=np.int64)
+        return rng.multinomial(times, np.full(len(every), 1 / len(every)), size=DRAWS) @ every
+    found = np.zeros((DRAWS, len(unit)), dtype=np.int64)
+    for _ in range(times):
+        found += rng.permuted(np.tile(np.array(unit), (DRAWS, 1)), axis=1)
+    return found
+
+
+def _all_sums(array: npt.NDArray[np.int64]) -> Iterable[Any]:
+    every = [list(permutations(unit)) for unit in array.tolist()]
+    for shuffled in product(*every):
+        yield np.sum(shuffled, axis=0)
+
+
+def _deviation(sums: npt.NDArray[np.int64]) -> npt.NDArray[np.int64]:
+    """Sum of squared deviations from equal sums, times the number of labels squared: whole."""
+    off = sums.shape[1] * sums - sums.sum(axis=1, keepdims=True)
+    return np.asarray((off**2).sum(axis=1), dtype=np.int64)

@@ -1,0 +1,552 @@
+"""What became of the students: scores, code verdicts, success, rounds, and scores by turn."""
+
+from collections import Counter
+from collections.abc import Callable, Hashable, Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from math import fsum, inf
+from typing import Final, Literal, get_args
+
+import polars as pl
+
+from tutorsim.analysis.ballots.recount_source import Source
+from tutorsim.analysis.pages.cells import (
+    BENCHMARKS,
+    DASH,
+    Table,
+    absent,
+    bar,
+    bounds,
+    estimate,
+    present,
+    table,
+)
+from tutorsim.analysis.pages.words import counted
+from tutorsim.analysis.recount.tables import HELD
+from tutorsim.analysis.runs.branch_continuations import by_origin
+from tutorsim.analysis.statistics.intervals_and_tests import (
+    Estimate,
+    NotEstimable,
+    mean_over_tasks,
+    share_over_tasks,
+    to_json,
+)
+from tutorsim.analysis.systems.panel.success_threshold import AtThreshold
+from tutorsim.records import EpisodeRecord, StopCount
+
+# --- Student scores ------------------------------------------------------------------------------
+
+Measure = Literal["score", "code"]
+MEASURES: Final[tuple[Measure, ...]] = get_args(Measure)
+
+Outcome = Literal["final_score", "score_gain", "final_code", "code_gain", "success", "turns"]
+"""What conditions are contrasted on; gains are over the tutor-fired subset."""
+OUTCOMES: Final[tuple[Outcome, ...]] = get_args(Outcome)
+ENDS: Final[dict[Outcome, tuple[float, float]]] = {
+    outcome: (-inf, inf) if outcome == "turns" else (-1.0, 1.0) for outcome in OUTCOMES
+}
+"""Between what the difference of an outcome between two conditions must lie."""
+_GAINS: Final[dict[Measure, Outcome]] = {"score": "score_gain", "code": "code_gain"}
+
+Pair = tuple[str, str, str]
+"""Benchmark, task, persona: what is held fixed between conditions."""
+
+
+@dataclass(frozen=True)
+class Gain:
+    """One row of the gains table: a measure under one condition, tutor-fired episodes."""
+
+    benchmark: str
+    condition: str
+    measure: Measure
+    """`score` of the judge, or `code` verdict (1 passed, 0 not)."""
+    n: int
+    """Episodes with the first and the last value."""
+    unscored: int
+    """Tutor-fired episodes without one of them."""
+    initial: Estimate | NotEstimable
+    final: Estimate | NotEstimable
+    gain: Estimate | NotEstimable
+    """Mean of final − initial, before any rounding."""
+
+    def to_json(self) -> dict[str, object]:
+        return {name: to_json(value) for name, value in vars(self).items()}
+
+
+@dataclass(frozen=True)
+class Success:
+    """Success rate of one persona under one condition, all complete episodes."""
+
+    benchmark: str
+    persona: str
+    condition: str
+    successes: float
+    """In a branch not always whole: an episode counts by the share of its draws."""
+    unscored: int
+    """Complete episodes whose success is not known; not in the rate."""
+    rate: Estimate | NotEstimable
+
+    def to_json(self) -> dict[str, object]:
+        return {name: to_json(value) for name, value in vars(self).items()}
+
+
+@dataclass(frozen=True)
+class SuccessRate:
+    """Success rate under one condition, all complete episodes."""
+
+    benchmark: str
+    condition: str
+    episodes: int
+    unscored: int
+    """Complete episodes whose success is not known; not in the rate."""
+    rate: Estimate | NotEstimable
+    """Over episodes, with an interval over tasks."""
+
+    def to_json(self) -> dict[str, object]:
+        return {name: to_json(value) for name, value in vars(self).items()}
+
+
+@dataclass(frozen=True)
+class Rounds:
+    """Tutoring turns of the complete episodes under one condition."""
+
+    benchmark: str
+    condition: str
+    episodes: int
+    fired: int
+    """Episodes with at least one turn."""
+    mean: Estimate | NotEstimable
+    """Over all episodes; those solved at once have 0."""
+    mean_fired: Estimate | NotEstimable
+
+    def to_json(self) -> dict[str, object]:
+        return {name: to_json(value) for name, value in vars(self).items()}
+
+
+def episode_counts(source: Source) -> dict[str, int]:
+    """`episodes`, `complete`, `failed`, `tutor_fired` and `unscored` (no last score)."""
+    complete = complete_episodes(source)
+    return {
+        "episodes": len(source.episodes),
+        "complete": len(complete),
+        "failed": len(source.episodes) - len(complete),
+        "tutor_fired": sum(e.turns_taken > 0 for e in complete),
+        "unscored": sum(e.final_correctness is None for e in complete),
+    }
+
+
+def gains(source: Source) -> list[Gain]:
+    """Initial, final and gain by benchmark, condition and measure, tutor-fired episodes."""
+    return [
+        _gain(cell, episodes, measure)
+        for cell, episodes in cells_of(source, "benchmark", "condition")
+        for measure in MEASURES
+        if measure == "score" or cell[0] == "humaneval"
+    ]
+
+
+def successes(source: Source) -> list[Success]:
+    """Success by benchmark, persona and condition."""
+    found = []
+    for (benchmark, persona, condition), episodes in cells_of(
+        source, "benchmark", "persona", "condition"
+    ):
+        units = unit_means(episodes, _success)
+        known = _known(units)
+        won, unscored = fsum(value for value, _ in known), len(units) - len(known)
+        whole = int(won) if won.is_integer() else won
+        rate = share_over_tasks(*_apart(known))
+        found.append(Success(benchmark, persona, condition, whole, unscored, rate))
+    return found
+
+
+def success_rates(source: Source) -> list[SuccessRate]:
+    """Success by benchmark and condition, over all personas and tasks."""
+    found = []
+    for (benchmark, condition), episodes in cells_of(source, "benchmark", "condition"):
+        units = unit_means(episodes, _success)
+        known = _known(units)
+        unscored = len(units) - len(known)
+        rate = share_over_tasks(*_apart(known))
+        found.append(SuccessRate(benchmark, condition, len(units), unscored, rate))
+    return found
+
+
+def rounds(source: Source) -> list[Rounds]:
+    """Tutoring turns per episode by benchmark and condition."""
+    found = []
+    for (benchmark, condition), episodes in cells_of(source, "benchmark", "condition"):
+        taken = _known_means(episodes, _turns_taken)
+        fired = _known_means([e for e in episodes if e.turns_taken], _turns_taken)
+        found.append(
+            Rounds(
+                benchmark,
+                condition,
+                len(taken),
+                len(fired),
+                mean_over_tasks(*_apart(taken)),
+                mean_over_tasks(*_apart(fired)),
+            )
+        )
+    return found
+
+
+def outcome_of(episode: EpisodeRecord, outcome: Outcome) -> float | None:
+    """One outcome of a complete episode; `None` where unscored, or a gain without tutoring.
+
+    Success is unknown where the last score, or a programming task's last verdict, is missing,
+    unless the program failed, which settles it.
+    """
+    e = episode
+    if outcome == "final_score":
+        return e.final_correctness
+    if outcome == "final_code":
+        return _number(e.code_passed)
+    if outcome == "turns":
+        return float(e.turns_taken)
+    if outcome == "success":
+        judged = e.code_passed is not None or e.benchmark != "humaneval"
+        known = (e.final_correctness is not None and judged) or e.code_passed is False
+        return _number(e.success) if known else None
+    first, last = _ends(e, "score" if outcome == "score_gain" else "code")
+    fired = e.turns_taken > 0 and first is not None and last is not None
+    return last - first if fired and first is not None and last is not None else None
+
+
+def paired_outcomes(
+    episodes: Iterable[EpisodeRecord], outcome: Outcome
+) -> dict[str, dict[Pair, float]]:
+    """Condition → (benchmark, task, persona) → mean outcome over repeats, unscored left out."""
+    return paired_values(episodes, lambda e: outcome_of(e, outcome), by=lambda e: e.condition)
+
+
+def paired_values(
+    episodes: Iterable[EpisodeRecord],
+    value: Callable[[EpisodeRecord], float | None],
+    *,
+    by: Callable[[EpisodeRecord], str],
+) -> dict[str, dict[Pair, float]]:
+    """What is compared → (benchmark, task, persona) → mean value over repeats, `None` left out."""
+    runs = runs_by_pair(episodes, value, by=by)
+    return {name: mean_by_pair(pairs) for name, pairs in runs.items()}
+
+
+def runs_by_pair(
+    episodes: Iterable[EpisodeRecord],
+    value: Callable[[EpisodeRecord], float | None],
+    *,
+    by: Callable[[EpisodeRecord], str],
+) -> dict[str, dict[Pair, list[float]]]:
+    """As `paired_values`, with the value of each repeat."""
+    values: dict[str, dict[Pair, list[float]]] = {}
+    for draws in by_origin(episodes):
+        e, mean = draws[0], _mean_known([value(draw) for draw in draws])
+        if mean is not None:
+            pairs = values.setdefault(by(e), {})
+            pairs.setdefault((e.benchmark, e.task_id, e.persona), []).append(mean)
+    return values
+
+
+def mean_by_pair(runs: Mapping[Pair, Sequence[float]]) -> dict[Pair, float]:
+    """Pair → mean of its repeats."""
+    return {pair: sum(values) / len(values) for pair, values in runs.items()}
+
+
+def unit_means(
+    episodes: Iterable[EpisodeRecord], value: Callable[[EpisodeRecord], float | None]
+) -> list[tuple[float | None, str]]:
+    """Value and task of each episode, continuations of one counting together by their mean."""
+    return [
+        (_mean_known([value(draw) for draw in draws]), draws[0].task_id)
+        for draws in by_origin(episodes)
+    ]
+
+
+def complete_episodes(source: Source) -> list[EpisodeRecord]:
+    """The episodes that were not cut short by a failed call."""
+    return [e for e in source.episodes if e.status == "complete"]
+
+
+def cells_of(source: Source, *fields: str) -> list[tuple[tuple[str, ...], list[EpisodeRecord]]]:
+    """Complete episodes by the values of some fields, in order of first appearance."""
+    cells: dict[tuple[str, ...], list[EpisodeRecord]] = {}
+    for e in complete_episodes(source):
+        cells.setdefault(tuple(getattr(e, field) for field in fields), []).append(e)
+    return list(cells.items())
+
+
+def _mean_known(values: Sequence[float | None]) -> float | None:
+    known = [value for value in values if value is not None]
+    return fsum(known) / len(known) if known else None
+
+
+def _known_means(
+    episodes: Iterable[EpisodeRecord], value: Callable[[EpisodeRecord], float | None]
+) -> list[tuple[float, Hashable]]:
+    return _known(unit_means(episodes, value))
+
+
+def _known(units: Iterable[tuple[float | None, str]]) -> list[tuple[float, Hashable]]:
+    return [(value, task) for value, task in units if value is not None]
+
+
+def _success(e: EpisodeRecord) -> float | None:
+    return outcome_of(e, "success")
+
+
+def _turns_taken(e: EpisodeRecord) -> float:
+    return float(e.turns_taken)
+
+
+def _number(value: bool | None) -> float | None:
+    return None if value is None else float(value)
+
+
+def _ends(e: EpisodeRecord, measure: Measure) -> tuple[float | None, float | None]:
+    """First and last value of a measure."""
+    if measure == "score":
+        return e.initial_correctness, e.final_correctness
+    return _number(e.initial_code_passed), _number(e.code_passed)
+
+
+def _gain(cell: tuple[str, ...], episodes: Sequence[EpisodeRecord], measure: Measure) -> Gain:
+    fired = [e for e in episodes if e.turns_taken > 0]
+    known = [e for e in fired if None not in _ends(e, measure)]
+    initial = _known_means(known, lambda e: _ends(e, measure)[0])
+    final = _known_means(known, lambda e: _ends(e, measure)[1])
+    gain = _known_means(known, lambda e: outcome_of(e, _GAINS[measure]))
+    return Gain(
+        benchmark=cell[0],
+        condition=cell[1],
+        measure=measure,
+        n=len(final),
+        unscored=len(by_origin(fired)) - len(final),
+        initial=_level(initial, measure),
+        final=_level(final, measure),
+        gain=mean_over_tasks(*_apart(gain), ends=(-1, 1)),
+    )
+
+
+def _level(known: Sequence[tuple[float, Hashable]], measure: Measure) -> Estimate | NotEstimable:
+    """A share of verdicts, or a mean score."""
+    if measure == "code":
+        return share_over_tasks(*_apart(known))
+    return mean_over_tasks(*_apart(known), ends=(0, 1))
+
+
+def _apart(known: Sequence[tuple[float, Hashable]]) -> tuple[list[float], list[Hashable]]:
+    return [value for value, _ in known], [task for _, task in known]
+
+
+# --- Student outcomes ----------------------------------------------------------------------------
+
+_FEW: Final = 10
+"""Tasks below which intervals over them are a sketch."""
+
+Bounded = Literal["success", "turns", "gain"]
+_BOUNDED: Final[Mapping[Bounded, str]] = {
+    "success": "Success",
+    "turns": "Tutoring turns",
+    "gain": "Gain in judge score",
+}
+_MEANT: Final[Mapping[Bounded, str]] = {
+    "success": "Share of complete episodes.",
+    "turns": "Mean over complete episodes.",
+    "gain": "Mean over tutored episodes.",
+}
+
+
+def few_tasks_words(episodes: Iterable[EpisodeRecord]) -> str:
+    """How many tasks the intervals are over."""
+    counts = Counter(benchmark for benchmark, _ in {(e.benchmark, e.task_id) for e in episodes})
+    each = " and ".join(
+        counted(n, BENCHMARKS[b].removesuffix("s")) if b in BENCHMARKS else f"{n} {b}"
+        for b, n in sorted(counts.items())
+    )
+    return f"Intervals are over tasks ({each})."
+
+
+def success_table(
+    rates: Sequence[SuccessRate], rounds: Sequence[Rounds], note: str
+) -> Table | None:
+    """Success and turns by benchmark and condition; `None` without episodes.
+
+    Args:
+        rates: By benchmark and condition.
+        rounds: Likewise.
+        note: On the intervals, from `few_tasks_words`.
+    """
+    turns = {(row.benchmark, row.condition): row for row in rounds}
+    rows = []
+    for row in rates:
+        own = turns[row.benchmark, row.condition]
+        rows.append(
+            (
+                *(row.benchmark, row.condition, bar(row.rate), estimate(row.rate)),
+                *(row.episodes, row.unscored, own.fired, estimate(own.mean)),
+            )
+        )
+    return table(
+        "success",
+        "Success by condition",
+        "Share of complete episodes with a last score [95 % interval]. Tutored: episodes whose "
+        f"first attempt did not succeed. Turns: mean over all episodes. {note}"
+        + absent(row.rate for row in rates),
+        [
+            *("benchmark", "condition", " ", "success", "episodes", "unscored", "tutored"),
+            "tutoring turns",
+        ],
+        rows,
+        secondary=("unscored", "tutored"),
+    )
+
+
+def gains_table(gains: Iterable[Gain], note: str) -> Table | None:
+    """Scores and code verdicts before and after tutoring; `None` without episodes.
+
+    Args:
+        gains: By benchmark, condition and measure.
+        note: On the intervals, from `few_tasks_words`.
+    """
+    ordered = sorted(gains, key=lambda g: (g.benchmark != "sciq", g.measure != "score"))
+    return table(
+        "gains",
+        "Before and after tutoring",
+        "Mean [95 % interval] over tutored episodes with both values; n counts them. Code is the "
+        f"share of programs that pass. {note}",
+        ["what", "condition", "n", "first attempt", "last attempt", "gain"],
+        [
+            (
+                f"{BENCHMARKS.get(g.benchmark, g.benchmark)}, {g.measure}",
+                *(g.condition, g.n, estimate(g.initial), estimate(g.final)),
+                estimate(g.gain, signed=True),
+            )
+            for g in ordered
+        ],
+    )
+
+
+def persona_tables(successes: Sequence[Success]) -> tuple[Table, ...]:
+    """Successes of scored episodes, persona by condition, one table a benchmark."""
+    return present(*_persona_tables(successes))
+
+
+def _persona_tables(successes: Sequence[Success]) -> Iterator[Table | None]:
+    for benchmark in dict.fromkeys(row.benchmark for row in successes):
+        own = [row for row in successes if row.benchmark == benchmark]
+        conditions = list(dict.fromkeys(row.condition for row in own))
+        cells = {
+            (row.persona, row.condition): f"{row.successes}/{getattr(row.rate, 'n', 0)}"
+            for row in own
+        }
+        yield table(
+            f"personas-{benchmark}",
+            f"Success by persona, {BENCHMARKS.get(benchmark, benchmark)}",
+            "Successful episodes / episodes with a last score.",
+            ["persona", *conditions],
+            [
+                (persona, *(cells.get((persona, c), "") for c in conditions))
+                for persona in dict.fromkeys(row.persona for row in own)
+            ],
+        )
+
+
+def threshold_table(
+    found: Mapping[float, Sequence[AtThreshold]],
+    logged: float | None,
+    outcome: Bounded = "success",
+) -> Table | None:
+    """An outcome under other success thresholds; `None` without any.
+
+    Args:
+        found: Threshold → outcomes under it.
+        logged: The study's own threshold, if there is one.
+        outcome: Which one.
+    """
+    cells: dict[tuple[str, str], list[str]] = {}
+    for of in found.values():
+        for at in of:
+            row = cells.setdefault((at.benchmark, at.condition), [str(at.episodes)])
+            value = getattr(at, outcome)
+            row.append(DASH if isinstance(value, NotEstimable) else bounds(value))
+    heads = [f"at {t:g}, {'logged' if t == logged else 'recounted'}" for t in found]
+    return table(
+        "thresholds" if outcome == "success" else f"thresholds-{outcome}",
+        f"{_BOUNDED[outcome]} under another threshold",
+        f"{_MEANT[outcome]} Exact for thresholds at or below the logged one: an episode "
+        "ends at its first attempt that reaches it. Above, an episode that ended as a success "
+        f"may have gone on, and the bounds let it end either way. {HELD}",
+        ["tasks", "condition", "episodes", *heads],
+        [(BENCHMARKS.get(b, b), condition, *row) for (b, condition), row in cells.items()],
+    )
+
+
+def stops_table(odd: Sequence[StopCount]) -> Table | None:
+    """Replies without text or an end of their own; `None` where there is none."""
+    return table(
+        "stops",
+        "Replies without text or an end of their own",
+        "Replies that had no text, were refused, or cut off at their limit of length. Where one "
+        "was asked for once more, the second reply was taken; the others were taken as they are.",
+        ["stage", "ended", "replies", "taken as they are"],
+        [(count.stage, count.words, count.calls, count.taken) for count in odd],
+    )
+
+
+# --- Scores by turn ------------------------------------------------------------------------------
+
+SCORES_SCHEMA: Final = pl.Schema(
+    {
+        "benchmark": pl.String(),
+        "condition": pl.String(),
+        "turn": pl.Int64(),  # 0: the first attempt
+        "mean": pl.Float64(),  # null where no episode has a score
+        "lower": pl.Float64(),  # 95 % interval; null where not estimable
+        "upper": pl.Float64(),
+        "n": pl.Int64(),  # episodes with a score
+        "running": pl.Int64(),  # of these, episodes that had this turn
+    }
+)
+"""One row per benchmark, condition and turn."""
+
+
+def scores_by_turn(episodes: tuple[EpisodeRecord, ...], *, max_turns: int) -> pl.DataFrame:
+    """Mean judge score after each turn, complete episodes.
+
+    An episode that ended earlier stays in with its last score: means over those still running
+    would fall behind just because the successful ones leave. An unscored attempt is left out at
+    its turn, and stays out where it was the last one. Continuations of one episode in a branch
+    count together, by their mean.
+
+    Args:
+        episodes: All episodes of a run.
+        max_turns: Rows go up to this turn, or to the longest episode where that is shorter.
+    """
+    cells: dict[tuple[str, str], list[EpisodeRecord]] = {}
+    for e in episodes:
+        if e.status == "complete":
+            cells.setdefault((e.benchmark, e.condition), []).append(e)
+    longest = max((e.turns_taken for cell in cells.values() for e in cell), default=0)
+    rows = [
+        (*cell, turn, *_mean(group, turn))
+        for cell, group in cells.items()
+        for turn in range(min(max_turns, longest) + 1)
+    ]
+    return pl.DataFrame(rows, schema=SCORES_SCHEMA, orient="row")
+
+
+def _mean(episodes: list[EpisodeRecord], turn: int) -> Iterator[float | int | None]:
+    scored = [e for e in episodes if _score(e, turn) is not None]
+    units = unit_means(scored, lambda e: _score(e, turn))
+    known = [(score, task) for score, task in units if score is not None]
+    scores, tasks = [score for score, _ in known], [task for _, task in known]
+    found = mean_over_tasks(scores, tasks, ends=(0, 1))
+    estimable = isinstance(found, Estimate)
+    yield found.value if isinstance(found, Estimate) else None
+    yield found.low if isinstance(found, Estimate) else None
+    yield found.high if isinstance(found, Estimate) else None
+    yield len(known) if estimable else 0
+    yield len(by_origin(e for e in scored if e.turns_taken >= turn))
+
+
+def _score(episode: EpisodeRecord, turn: int) -> float | None:
+    return episode.attempts[min(turn, len(episode.attempts) - 1)].score

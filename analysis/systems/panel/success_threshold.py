@@ -1,0 +1,156 @@
+"""Another success threshold: exact where the log holds the path, bounds where it ends.
+
+Under a lower threshold an episode ends at its first attempt that reaches it, on the logged
+path. Under a higher one an episode that the log ended as a success may have gone on: its
+success is 0 or 1, its further turns any number up to the limit, its last score anything.
+Episodes that used all their turns are exact under any threshold.
+"""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from math import fsum
+
+from tutorsim.analysis.ballots.recount_source import Source
+from tutorsim.analysis.runs.branch_continuations import by_origin
+from tutorsim.analysis.statistics.intervals_and_tests import Bounds, NotEstimable, to_json
+from tutorsim.errors import UsageError
+from tutorsim.records import EpisodeRecord
+
+
+@dataclass(frozen=True)
+class EpisodeAtThreshold:
+    """One episode under a threshold."""
+
+    exact: bool
+    success: Bounds
+    turns: Bounds
+    final: Bounds | None
+    """The last score; `None` where it is unscored."""
+    gain: Bounds | None
+    """Last minus first score; `None` without tutoring or where one is unscored."""
+
+
+@dataclass(frozen=True)
+class AtThreshold:
+    """One benchmark and condition under a threshold; means over its complete episodes."""
+
+    benchmark: str
+    condition: str
+    threshold: float
+    episodes: int
+    exact: int
+    """Episodes whose path the log holds to its end."""
+    fired: int
+    """Episodes with at least one tutoring turn."""
+    success: Bounds
+    turns: Bounds
+    final: Bounds | NotEstimable
+    gain: Bounds | NotEstimable
+    """Over the tutor-fired episodes under this threshold."""
+
+    def to_json(self) -> dict[str, object]:
+        return {name: to_json(value) for name, value in vars(self).items()}
+
+
+def at_threshold(source: Source, threshold: float) -> list[AtThreshold]:
+    """Success, turns and gain by benchmark and condition under another success threshold.
+
+    Raises:
+        UsageError: If the threshold is outside [0, 1], or the source has no episodes.
+    """
+    if not 0 <= threshold <= 1:
+        raise UsageError(f"The threshold {threshold} is not between 0 and 1.")
+    if source.run is None:
+        raise UsageError(
+            f"{source.name} has no scores.",
+            why="A success threshold is about a run's episodes, not about ballots.",
+            hint="Point at a run folder.",
+        )
+    cells: dict[tuple[str, str], list[EpisodeRecord]] = {}
+    for e in source.episodes:
+        if e.status == "complete":
+            cells.setdefault((e.benchmark, e.condition), []).append(e)
+    most = source.run.panel.max_turns
+    return [
+        _cell(cell, [_unit(draws, threshold, most) for draws in by_origin(es)], threshold)
+        for cell, es in cells.items()
+    ]
+
+
+def episode_at_threshold(
+    episode: EpisodeRecord, threshold: float, *, max_turns: int
+) -> EpisodeAtThreshold:
+    """What a complete episode would have been under another threshold."""
+    first = episode.attempts[0].score
+    for attempt in episode.attempts:
+        reached = attempt.score is not None and attempt.score >= threshold
+        if reached and (attempt.code_passed or episode.benchmark != "humaneval"):
+            return _known(attempt.turn, first, attempt.score, success=True)
+    last = episode.attempts[-1]
+    if not episode.success or last.turn >= max_turns:
+        return _known(last.turn, first, last.score, success=False)
+    return EpisodeAtThreshold(
+        exact=False,
+        success=Bounds(0, 1, 1),
+        turns=Bounds(last.turn + 1, max_turns, 1),
+        final=Bounds(0, 1, 1),
+        gain=None if first is None else Bounds(-first, 1 - first, 1),
+    )
+
+
+def _unit(draws: Sequence[EpisodeRecord], threshold: float, max_turns: int) -> EpisodeAtThreshold:
+    """One episode; continuations of one in a branch count together, by their mean."""
+    found = [episode_at_threshold(e, threshold, max_turns=max_turns) for e in draws]
+    final = [e.final for e in found if e.final]
+    gain = [e.gain for e in found if e.gain]
+    return EpisodeAtThreshold(
+        exact=all(e.exact for e in found),
+        success=_average([e.success for e in found]),
+        turns=_average([e.turns for e in found]),
+        final=_average(final) if final else None,
+        gain=_average(gain) if gain else None,
+    )
+
+
+def _known(
+    turn: int, first: float | None, last: float | None, *, success: bool
+) -> EpisodeAtThreshold:
+    fired = turn > 0 and first is not None and last is not None
+    gain = last - first if fired and first is not None and last is not None else None
+    return EpisodeAtThreshold(
+        exact=True,
+        success=_point(float(success)),
+        turns=_point(float(turn)),
+        final=None if last is None else _point(last),
+        gain=None if gain is None else _point(gain),
+    )
+
+
+def _point(value: float) -> Bounds:
+    return Bounds(value, value, 1)
+
+
+def _cell(
+    cell: tuple[str, str], found: Sequence[EpisodeAtThreshold], threshold: float
+) -> AtThreshold:
+    return AtThreshold(
+        benchmark=cell[0],
+        condition=cell[1],
+        threshold=threshold,
+        episodes=len(found),
+        exact=sum(e.exact for e in found),
+        fired=sum(e.turns.low > 0 for e in found),
+        success=_average([e.success for e in found]),
+        turns=_average([e.turns for e in found]),
+        final=_average_known([e.final for e in found if e.final], "no scored episode"),
+        gain=_average_known([e.gain for e in found if e.gain], "no scored episode with tutoring"),
+    )
+
+
+def _average(bounds: Sequence[Bounds]) -> Bounds:
+    n = len(bounds)
+    return Bounds(fsum(b.low for b in bounds) / n, fsum(b.high for b in bounds) / n, n)
+
+
+def _average_known(bounds: Sequence[Bounds], why_not: str) -> Bounds | NotEstimable:
+    return _average(bounds) if bounds else NotEstimable(why_not)

@@ -1,0 +1,233 @@
+"""Two runs side by side, paired on benchmark, task, persona and condition."""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
+from math import fsum
+
+import polars as pl
+
+from tutorsim.analysis.ballots.recount_source import Source
+from tutorsim.analysis.pages.cells import Table, absent, estimate, plain, table
+from tutorsim.analysis.statistics.intervals_and_tests import (
+    Estimate,
+    NotEstimable,
+    PermutationTest,
+    flips_by_task,
+    holm,
+    mean_over_tasks,
+    share_over_tasks,
+    to_json,
+)
+from tutorsim.analysis.systems.panel.contrasts import OUTCOME_NAMES, p_words
+from tutorsim.analysis.systems.panel.format_invariance import (
+    FormatInvariance,
+    format_invariance_of_two,
+)
+from tutorsim.analysis.systems.panel.student_outcomes import (
+    ENDS,
+    OUTCOMES,
+    Outcome,
+    Pair,
+    paired_outcomes,
+)
+from tutorsim.analysis.systems.panel.turns import clusters_of, places_of, turn_table
+from tutorsim.errors import UsageError
+from tutorsim.records import EpisodeRecord
+
+# --- Two runs ------------------------------------------------------------------------------------
+
+
+@dataclass(frozen=True)
+class OutcomeDifference:
+    """One outcome under one condition: second run − first run, over the pairs they share."""
+
+    benchmark: str
+    condition: str
+    """With the panel behind it, `ranked.four`, where the runs compare panels."""
+    outcome: Outcome
+    first: float | NotEstimable
+    """Mean over the shared pairs."""
+    second: float | NotEstimable
+    difference: Estimate | NotEstimable
+    test: PermutationTest | NotEstimable
+    p_holm: float | None
+    """Corrected over all rows of the comparison; `None` without a test."""
+    differing: int
+    """Pairs whose outcome is not the same in both runs."""
+
+    def to_json(self) -> dict[str, object]:
+        return {name: to_json(value) for name, value in vars(self).items()}
+
+
+@dataclass(frozen=True)
+class Comparison:
+    """Two runs, paired."""
+
+    first: str
+    second: str
+    pairs: int
+    """Benchmark, task, persona and condition that both runs have complete."""
+    only_first: int
+    only_second: int
+    outcomes: tuple[OutcomeDifference, ...]
+    same_winner: Mapping[str, Estimate | NotEstimable]
+    """Protocol → share of first turns of the same episode that both runs gave to one role."""
+    format_invariance: Mapping[str, FormatInvariance | NotEstimable]
+    """As `format_invariance_of_two` gives it."""
+    caption: str
+
+    def to_json(self) -> dict[str, object]:
+        return {name: to_json(value) for name, value in vars(self).items()}
+
+
+def compare_runs(first: Source, second: Source, *, seed: int = 0) -> Comparison:
+    """Compare two sources, outcome by outcome and winner by winner.
+
+    Repeats of a pair are averaged. First attempts may differ between recordings, so the pairs
+    share their place in the grid and nothing else.
+
+    Raises:
+        UsageError: If they share no pair that both have complete.
+    """
+    if not _pairs(first) & _pairs(second):
+        raise UsageError(
+            f"{first.name} and {second.name} share no episode that both have complete.",
+            why="Runs are compared in pairs of the same benchmark, task, persona and condition.",
+            hint="Compare runs over the same tasks, or read the two with `tutorsim summary`.",
+        )
+    a, b = _cells(first), _cells(second)
+    rows = [
+        _difference(cell, outcome, a, b, seed)
+        for cell in a
+        if cell in b
+        for outcome in OUTCOMES
+        if cell[0] == "humaneval" or outcome not in ("final_code", "code_gain")
+    ]
+    tested = {i: r.test.p_value for i, r in enumerate(rows) if isinstance(r.test, PermutationTest)}
+    corrected = holm(tested)
+    one, two = _pairs(first), _pairs(second)
+    return Comparison(
+        first=first.name,
+        second=second.name,
+        pairs=len(one & two),
+        only_first=len(one - two),
+        only_second=len(two - one),
+        outcomes=tuple(replace(r, p_holm=corrected.get(i)) for i, r in enumerate(rows)),
+        same_winner=_same_winner(first, second),
+        format_invariance=format_invariance_of_two(first, second),
+        caption=(
+            f"{second.name} − {first.name}, paired on benchmark, task, persona and condition. "
+            f"First: {first.provenance}. Second: {second.provenance}."
+        ),
+    )
+
+
+Cells = Mapping[tuple[str, str], Mapping[Outcome, Mapping[Pair, float]]]
+
+
+def _cells(source: Source) -> Cells:
+    """Benchmark and condition → outcome → pair → value."""
+    groups: dict[tuple[str, str], list[EpisodeRecord]] = {}
+    for e in source.episodes:
+        if e.status == "complete":
+            groups.setdefault((e.benchmark, e.arm), []).append(e)
+    return {
+        cell: {o: _only_arm(episodes, o) for o in OUTCOMES} for cell, episodes in groups.items()
+    }
+
+
+def _only_arm(episodes: Sequence[EpisodeRecord], outcome: Outcome) -> Mapping[Pair, float]:
+    """The outcomes of episodes of one arm."""
+    found = paired_outcomes(episodes, outcome)
+    return next(iter(found.values()), {})
+
+
+def _pairs(source: Source) -> set[tuple[str, ...]]:
+    return {
+        (e.benchmark, e.task_id, e.persona, e.arm)
+        for e in source.episodes
+        if e.status == "complete"
+    }
+
+
+def _difference(
+    cell: tuple[str, str], outcome: Outcome, a: Cells, b: Cells, seed: int
+) -> OutcomeDifference:
+    one, two = a[cell][outcome], b[cell][outcome]
+    shared = [pair for pair in one if pair in two]
+    differences = [two[pair] - one[pair] for pair in shared]
+    tasks = [task for _, task, _ in shared]
+    return OutcomeDifference(
+        *cell,
+        outcome,
+        _mean([one[pair] for pair in shared]),
+        _mean([two[pair] for pair in shared]),
+        mean_over_tasks(differences, tasks, ends=ENDS[outcome]),
+        flips_by_task(differences, tasks, seed=seed),
+        None,
+        sum(difference != 0 for difference in differences),
+    )
+
+
+def _mean(values: Sequence[float]) -> float | NotEstimable:
+    return (
+        fsum(values) / len(values) if values else NotEstimable("no pair with this outcome in both")
+    )
+
+
+def _same_winner(first: Source, second: Source) -> dict[str, Estimate | NotEstimable]:
+    one, other = (_first_winners(source) for source in (first, second))
+    both = other.join(one, on=["episode_id", "protocol"], maintain_order="left")
+    alike = both.with_columns(same=pl.col("winner") == pl.col("winner_right"))
+    return {
+        str(protocol): share_over_tasks(rows["same"].to_list(), clusters_of(rows))
+        for (protocol,), rows in alike.group_by("protocol", maintain_order=True)
+    }
+
+
+def _first_winners(source: Source) -> pl.DataFrame:
+    """The winner of each episode's first turn, with its benchmark and task."""
+    table = turn_table(source)
+    places = places_of(table.votes).select("benchmark", "task")
+    return pl.concat([table.winners(), places], how="horizontal").filter(turn=1)
+
+
+# --- Two runs ------------------------------------------------------------------------------------
+
+
+def differences_table(found: Sequence[OutcomeDifference]) -> Table | None:
+    """Second run − first run, one row an outcome, benchmark and condition."""
+    places = list(OUTCOME_NAMES)
+    rows = sorted(found, key=lambda row: places.index(row.outcome))
+    return table(
+        "differences",
+        "Second run − first run",
+        "Means over the pairs that both runs share; difference [95 % interval over tasks]. p: "
+        "signs flipped by task, exact unless marked ~, with Holm's correction over all rows. "
+        "Gains are of tutored episodes." + absent(row.difference for row in rows),
+        ["benchmark", "condition", "outcome", "pairs", "first", "second", "difference", "p"],
+        [
+            (
+                *(row.benchmark, row.condition, OUTCOME_NAMES[row.outcome]),
+                *(getattr(row.difference, "n", 0), plain(row.first), plain(row.second)),
+                *(estimate(row.difference, signed=True), p_words(row)),
+            )
+            for row in rows
+        ],
+    )
+
+
+def same_winner_table(found: Mapping[str, Estimate | NotEstimable], caption: str) -> Table | None:
+    """Share of first turns that both runs gave to one role.
+
+    Args:
+        found: By protocol.
+        caption: Of the comparison.
+    """
+    return table(
+        "same-winner",
+        "Same winner in the first turn",
+        f"Share of shared episodes [95 % interval over tasks]. {caption}{absent(found.values())}",
+        ["protocol", "same winner"],
+        [(protocol, estimate(share)) for protocol, share in found.items()],
+    )

@@ -1,0 +1,1 @@
+"""What every study has, whatever its system: flows, scenes, study files, plans. Names no system."""

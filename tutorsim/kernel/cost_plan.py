@@ -1,0 +1,196 @@
+"""What a study will ask for: calls, tokens and cost, before anything is sent.
+
+Tokens are estimated from the real prompts, driven with replies of usual length.
+"""
+
+import re
+import tomllib
+from collections import Counter
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+from functools import cache
+from importlib import resources
+from pathlib import Path
+from typing import Final
+
+from pydantic import BaseModel, ConfigDict, Field, ValidationError
+
+from tutorsim.errors import CatalogError
+from tutorsim.kernel.flow import CodeResult, CodeRun, Heard, Listen, drive, scripted
+from tutorsim.kernel.study import EpisodeSpec
+from tutorsim.kernel.system import CallRange, LoadedStudy, sum_of
+from tutorsim.model import Call, CallKey
+from tutorsim.named_files import read_named
+from tutorsim.records import CallRecord, VerdictRecord
+
+# --- Cost plan -----------------------------------------------------------------------------------
+
+
+class Price(BaseModel):
+    """US dollars per million tokens."""
+
+    model_config = ConfigDict(frozen=True, extra="forbid")
+
+    input: float = Field(ge=0)
+    output: float = Field(ge=0)
+
+
+class PriceTable(BaseModel):
+    """Prices by model on a day."""
+
+    model_config = ConfigDict(frozen=True, extra="forbid")
+
+    as_of: str
+    """ISO date on which the prices were read."""
+    models: dict[str, Price]
+
+    def price(self, model: str) -> Price | None:
+        """The price of a model, under its own name or without a trailing date; `None` unknown."""
+        return self.models.get(model) or self.models.get(re.sub(r"-[0-9]{8}$", "", model))
+
+    def cost(self, model: str, input_tokens: int, output_tokens: int) -> float | None:
+        """Cost in US dollars; `None` when the model's price is unknown."""
+        price = self.price(model)
+        if price is None:
+            return None
+        return (input_tokens * price.input + output_tokens * price.output) / 1_000_000
+
+
+@cache
+def _shipped_prices() -> PriceTable:
+    text = (resources.files("tutorsim.catalog") / "prices.toml").read_text(encoding="utf-8")
+    return PriceTable.model_validate(tomllib.loads(text))
+
+
+def load_prices(path: Path | None = None) -> PriceTable:
+    """The shipped price table, or a replacement in the same form.
+
+    Raises:
+        CatalogError: If the file is missing or has another form.
+    """
+    if path is None:
+        return _shipped_prices()
+    try:
+        return PriceTable.model_validate(tomllib.loads(read_named(path).decode()))
+    except (OSError, ValueError, ValidationError) as error:
+        raise CatalogError(
+            f"{path} is no price table.",
+            why=str(error),
+            hint='It needs `as_of = "DATE"` and tables [models.NAME] with input and output.',
+        ) from error
+
+
+@dataclass(frozen=True)
+class Plan:
+    """What a study asks for."""
+
+    episodes: int
+    calls: CallRange
+    tokens: Mapping[str, tuple[int, int]]
+    """Model → estimated input and output tokens of the longest path without second askings."""
+    prices_as_of: str
+    cost: float | None
+    """Estimated cost of the longest path in US dollars; `None` when a price is unknown."""
+    least_cost: float | None
+    """Estimated cost of the shortest path."""
+    unknown_prices: tuple[str, ...]
+    """Models without a price."""
+    expected_cost: float | None
+    """Cost as far from the shortest to the longest path as `share` says; `None` as `cost`."""
+    share: float
+    """From 0, every episode takes its shortest path, to 1, each takes its longest."""
+    share_of: str
+    """What the share was seen in; empty where it is assumed."""
+
+
+HALFWAY: Final = 0.5
+"""The share that is assumed where no recording of the system says another."""
+
+
+def plan(
+    loaded: LoadedStudy, prices: PriceTable, *, share: float | None = None, share_of: str = ""
+) -> Plan:
+    """Count calls exactly and estimate tokens and cost.
+
+    Args:
+        loaded: The study.
+        prices: By model.
+        share: Where the calls of a recording lay between the fewest and the most, 0 to 1.
+        share_of: That recording.
+    """
+
+    specs = list(loaded.grid())
+    calls = sum_of([loaded.call_range(spec) for spec in specs])
+    most = estimate_tokens(loaded, longest=True)
+    least = estimate_tokens(loaded, longest=False)
+    low, high = cost_of(least, prices), cost_of(most, prices)
+    way = HALFWAY if share is None else share
+    return Plan(
+        episodes=len(specs),
+        calls=calls,
+        tokens=most,
+        prices_as_of=prices.as_of,
+        cost=high,
+        least_cost=low,
+        unknown_prices=tuple(sorted(model for model in most if prices.price(model) is None)),
+        expected_cost=between(low, high, way),
+        share=way,
+        share_of=share_of,
+    )
+
+
+def between(low: float | None, high: float | None, share: float | None) -> float | None:
+    """The cost so far from the lowest to the highest; halfway without a share, `None` as they."""
+    if low is None or high is None:
+        return None
+    return low + (HALFWAY if share is None else share) * (high - low)
+
+
+def cost_of(tokens: Mapping[str, tuple[int, int]], prices: PriceTable) -> float | None:
+    """US dollars of tokens by model, input and output; `None` when a price is unknown."""
+    costs = [prices.cost(model, *counts) for model, counts in tokens.items()]
+    known = [cost for cost in costs if cost is not None]
+    return sum(known) if len(known) == len(costs) else None
+
+
+# --- Token estimate ------------------------------------------------------------------------------
+
+
+def estimate_tokens(loaded: LoadedStudy, *, longest: bool) -> Mapping[str, tuple[int, int]]:
+    """Estimate input and output tokens by model, at four characters a token.
+
+    Args:
+        loaded: The study.
+        longest: Follow the longest path of an episode; otherwise the shortest.
+
+    Returns:
+        Model → (input tokens, output tokens). One episode stands for all of its benchmark,
+        condition and further factor.
+    """
+    specs = list(loaded.grid())
+    shares = Counter(spec.cell for spec in specs)
+    samples = {spec.cell: spec for spec in reversed(specs)}
+    asked: Counter[str] = Counter()
+    answered: Counter[str] = Counter()
+    for cell, spec in samples.items():
+        for call in _sample_calls(loaded, spec, longest=longest):
+            asked[call.model] += call.input_tokens * shares[cell]
+            answered[call.model] += call.output_tokens * shares[cell]
+    return {model: (asked[model], answered[model]) for model in sorted(asked)}
+
+
+def _sample_calls(loaded: LoadedStudy, spec: EpisodeSpec, *, longest: bool) -> Iterator[CallRecord]:
+    """First askings of one episode; a person leaves at once, or stays to the end and is silent."""
+
+    def reply(call: Call) -> str:
+        return loaded.usual_reply(call, longest=longest)
+
+    def judge_code(run: CodeRun) -> CodeResult:
+        return CodeResult("", VerdictRecord(outcome="fail" if longest else "pass", reason=""))
+
+    def listen(_: Listen) -> Heard:
+        return Heard(None, 0, ended=not longest)
+
+    world = scripted(reply, judge_code=judge_code, listen=listen)
+    record = drive(loaded.episode(spec), world)
+    return (call for call in record.calls if CallKey.parse(call.key).attempt == 1)

@@ -1,1 +1,0 @@
-"""Mechanisms: pure generators that decide on one reply to the student."""

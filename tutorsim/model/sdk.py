@@ -1,0 +1,506 @@
+"""The one place that uses the SDK: a `Model` that calls the Messages API, and clients for others.
+
+Why a call failed on its way is said in words that are the same on every machine.
+"""
+
+import asyncio
+import urllib.request
+from collections.abc import Callable, Mapping, Sequence
+from functools import partial
+from typing import Any, Final, TypeVar
+
+import anthropic
+import httpx2
+from anthropic.resources.messages import DEPRECATED_MODELS
+
+from tutorsim.errors import Away, CallFailed, UsageError
+from tutorsim.model.call import CALL_HEADER, Call, Reply, json_value
+
+# --- Failure causes ------------------------------------------------------------------------------
+
+_NOBODY: Final = "The connection failed: nothing answers at the endpoint's address"
+_CLOSED: Final = "The connection failed: it was closed without a reply"
+_CUT: Final = "The connection failed: the reply was cut off"
+_BROKEN: Final = "The connection failed: it broke"
+_BEFORE: Final = "The connection failed or the reply was cut off"
+"""What earlier versions said of all of these."""
+_BUSY: Final = (429, 503, 529)
+"""Statuses by which an endpoint says that it has too much to do."""
+_PASSING: Final = (408, 409)
+"""Further statuses below 500 that are of the moment and not of the call."""
+OF_THE_MOMENT: Final = (
+    *(_NOBODY, _CLOSED, _CUT, _BROKEN, _BEFORE),
+    *(f"HTTP {status}" for status in (*_PASSING, 429)),
+    "HTTP 5",
+)
+"""How the error of an episode begins that may not fail when the same call is made later."""
+
+
+class NotAMessage(httpx2.RemoteProtocolError):
+    """A reply that is whole and no message.
+
+    Args:
+        body: The reply.
+        content_type: What it says that it is.
+        request: What it answers.
+    """
+
+    def __init__(self, body: bytes, content_type: str, request: httpx2.Request) -> None:
+        page = "html" in content_type.lower() or body.lstrip()[:1] == b"<"
+        self.what = "The reply is not a message" + (" but a page" if page else "")
+        super().__init__(self.what, request=request)
+
+
+def connection_text(cause: BaseException | None) -> str:
+    """What came between a request and its reply, without host or time."""
+    match cause:
+        case NotAMessage():
+            return cause.what
+        case httpx2.ConnectError() | httpx2.ConnectTimeout():
+            return _NOBODY
+        case httpx2.RemoteProtocolError():
+            return _CUT if "incomplete" in str(cause) or "complete" in str(cause) else _CLOSED
+        case _:
+            return _BROKEN
+
+
+def away(cause: BaseException | None, status: int = 0) -> Away | None:
+    """Why the same call may be answered later; `None` where it may not.
+
+    Args:
+        cause: What came between; `None` where a reply came.
+        status: Of the reply; 0 where none came.
+    """
+    if status in _BUSY:
+        return "busy"
+    match cause:
+        case NotAMessage() | httpx2.ReadTimeout():
+            return None
+        case httpx2.ConnectError() | httpx2.ConnectTimeout():
+            return "nobody"
+        case httpx2.TransportError():
+            return "broken"
+    return "broken" if status >= 500 or status in _PASSING else None
+
+
+# --- Sdk model -----------------------------------------------------------------------------------
+
+C = TypeVar("C", anthropic.Anthropic, anthropic.AsyncAnthropic)
+
+DEFAULT_HOST: Final = "api.anthropic.com"
+MESSAGES_PATH: Final = "/v1/messages"
+MESSAGE_LIMIT: Final = 300
+"""Characters kept of an error message that an endpoint wrote."""
+_NO_CREDIT: Final = "credit balance is too low"
+"""What the endpoint says of an account without credit, as of a request that is wrong (HTTP 400)."""
+SECRET_HEADERS: Final = (
+    "authorization",
+    "x-api-key",
+    "proxy-authorization",
+    "x-goog-api-key",
+    "api-key",
+)
+SECRET_LENGTH: Final = 12
+"""Shorter credentials are placeholders for a local server, and occur in ordinary text."""
+
+
+def credentials_in(headers: Mapping[str, str]) -> list[str]:
+    """The credentials that a request carries, without placeholders for a local server.
+
+    Args:
+        headers: By name in lower case, or the client's own.
+    """
+    sent = (headers.get(name, "").rsplit(" ", 1)[-1] for name in SECRET_HEADERS)
+    return [secret for secret in sent if len(secret) >= SECRET_LENGTH]
+
+
+class HttpTransport(httpx2.AsyncBaseTransport):
+    """Plain HTTP, opened at the first request, through the environment's proxy if there is one.
+
+    Args:
+        max_connections: Sockets open at once.
+        kept_open: How many of them wait for a further request; all unless given. With 0 nothing
+            has to be closed in the loop that opened it.
+    """
+
+    def __init__(self, max_connections: int = 100, *, kept_open: int | None = None) -> None:
+        self._limits = httpx2.Limits(
+            max_connections=max_connections,
+            max_keepalive_connections=max_connections if kept_open is None else kept_open,
+        )
+        self._opened: httpx2.AsyncHTTPTransport | None = None
+
+    async def handle_async_request(self, request: httpx2.Request) -> httpx2.Response:
+        if self._opened is None:
+            self._opened = httpx2.AsyncHTTPTransport(
+                limits=self._limits, proxy=proxy_for(request.url)
+            )
+        return await self._opened.handle_async_request(request)
+
+    async def aclose(self) -> None:
+        if self._opened is not None:
+            await self._opened.aclose()
+
+
+class SdkModel:
+    """Answers calls through the SDK's asynchronous client.
+
+    Args:
+        transport: What carries the requests; plain HTTP unless given. A recorder or a player
+            is bound here, to this one client.
+        max_connections: Calls in flight at once; further ones wait.
+        max_retries: The SDK's own retries of one call.
+        timeout: Seconds that one attempt may take.
+        on_warning: Receives one sentence for each retiring model that is called.
+        placeholder: A stand-in for credentials, for transports that send nothing. Real ones are
+            never passed: they come from the SDK's environment.
+
+    Raises:
+        UsageError: If the environment holds no credentials, or unusable ones.
+    """
+
+    def __init__(
+        self,
+        *,
+        transport: httpx2.AsyncBaseTransport | None = None,
+        max_connections: int = 16,
+        max_retries: int = 4,
+        timeout: float = 120.0,
+        on_warning: Callable[[str], None] = lambda _: None,
+        placeholder: str | None = None,
+    ) -> None:
+        self._client = open_client(
+            transport or HttpTransport(max_connections),
+            max_retries=max_retries,
+            timeout=timeout,
+            placeholder=placeholder,
+        )
+        self._free = asyncio.Semaphore(max_connections)
+        self._on_warning = on_warning
+        self._warned: set[str] = set()
+
+    @property
+    def secrets(self) -> list[str]:
+        """The credentials that its calls carry, as far as they are known before a call."""
+        headers = self._client.default_headers
+        return credentials_in({name.lower(): str(value) for name, value in headers.items()})
+
+    async def __aenter__(self) -> "SdkModel":
+        return self
+
+    async def __aexit__(self, *_: object) -> None:
+        await self.aclose()
+
+    async def aclose(self) -> None:
+        """Close the client and its connections."""
+        await self._client.close()
+
+    async def reply(self, episode_id: str, call: Call) -> Reply:
+        self._warn_once(call.request.model)
+        async with self._free:
+            response = await self._send(episode_id, call)
+        try:
+            return Reply.from_body(json_value(response.content))
+        except ValueError as error:
+            raise call_failed(call, "The reply is not a message") from error
+
+    async def _send(self, episode_id: str, call: Call) -> httpx2.Response:
+        text = call.request.text
+        try:
+            return await self._client.post(
+                MESSAGES_PATH,
+                cast_to=httpx2.Response,
+                body=call.request.body() if text is None else None,
+                content=None if text is None else text.encode(),
+                options={"headers": {CALL_HEADER: f"{episode_id}/{call.key}"}},
+            )
+        except anthropic.APIStatusError as error:
+            refused = refusal(error.status_code, told(error), call.request.model)
+            why = away(None, error.status_code)
+            raise refused or call_failed(call, error_text(error), why) from error
+        except anthropic.AnthropicError as error:
+            why = away(error.__cause__)
+            raise carried_by(error) or call_failed(call, error_text(error), why) from error
+
+    def _warn_once(self, model: str) -> None:
+        said = retirement(model)
+        if said is not None and model not in self._warned:
+            self._warned.add(model)
+            self._on_warning(said)
+
+
+class Carried(anthropic.AnthropicError):
+    """Takes an error through the client, which would retry any other and give it a new name."""
+
+    def __init__(self, carried: Exception) -> None:
+        super().__init__(str(carried))
+        self.carried = carried
+
+
+def carried_by(error: anthropic.AnthropicError) -> Exception | None:
+    """The error that only passed through the client, where it did."""
+    return error.carried if isinstance(error, Carried) else None
+
+
+class _Unwrapping(httpx2.AsyncBaseTransport):
+    """Lets errors that are not the network's reach the caller as they are."""
+
+    def __init__(self, inner: httpx2.AsyncBaseTransport) -> None:
+        self._inner = inner
+
+    async def handle_async_request(self, request: httpx2.Request) -> httpx2.Response:
+        try:
+            return await self._inner.handle_async_request(request)
+        except (httpx2.HTTPError, OSError, anthropic.AnthropicError):
+            raise
+        except Exception as error:
+            raise Carried(error) from error
+
+    async def aclose(self) -> None:
+        await self._inner.aclose()
+
+
+def open_client(
+    transport: httpx2.AsyncBaseTransport,
+    *,
+    max_retries: int,
+    timeout: float,
+    placeholder: str | None = None,
+) -> anthropic.AsyncAnthropic:
+    """The SDK's client over a transport; errors that are not the network's pass through it.
+
+    Raises:
+        UsageError: If the environment holds no credentials, or unusable ones.
+    """
+    limit = patience(timeout)
+    http_client = httpx2.AsyncClient(
+        transport=_Unwrapping(transport), timeout=limit, follow_redirects=False
+    )
+    return with_credentials(
+        partial(
+            anthropic.AsyncAnthropic,
+            http_client=http_client,
+            timeout=limit,
+            max_retries=max_retries,
+        ),
+        placeholder,
+    )
+
+
+def patience(timeout: float) -> httpx2.Timeout:
+    """The limits of one attempt: seconds that it may take, of which connecting takes at most 10."""
+    return httpx2.Timeout(timeout, connect=min(timeout, 10.0), pool=None)
+
+
+def with_credentials(make: Callable[..., C], placeholder: str | None) -> C:
+    """A client of the SDK with the environment's credentials, or with a stand-in for them.
+
+    Raises:
+        UsageError: If the environment holds no credentials, or unusable ones.
+    """
+    options: dict[str, Any] = {} if placeholder is None else {"api_key": placeholder}
+    if placeholder is not None:
+        options["base_url"] = f"https://{DEFAULT_HOST}"
+    try:
+        client = make(**options)
+    except httpx2.InvalidURL as error:
+        raise _bad_url("A part of it is none of a URL.") from error
+    except (anthropic.AnthropicError, ValueError, OSError) as error:
+        raise UsageError(
+            "The credentials in the environment cannot be used.",
+            why=str(error),
+            hint="Set ANTHROPIC_API_KEY, or repair the profile that ANTHROPIC_PROFILE names.",
+        ) from error
+    if not _has_credentials(client):
+        raise UsageError(
+            "No credentials for the Messages API.",
+            why="The SDK reads them from its environment variables, and none is set.",
+            hint="Set ANTHROPIC_API_KEY; a server of your own behind ANTHROPIC_BASE_URL may take "
+            "any value, but the SDK sends nothing without one. Replaying needs none.",
+        )
+    if placeholder is None:
+        _check_usable(client)
+    return client
+
+
+def _check_usable(client: anthropic.Anthropic | anthropic.AsyncAnthropic) -> None:
+    """Refuse what no request can be made of.
+
+    Raises:
+        UsageError: If the credential has characters that no header can have, or the base URL is
+            none.
+    """
+    headers = {name.lower(): str(value) for name, value in client.default_headers.items()}
+    for name in SECRET_HEADERS:
+        value = headers.get(name, "").removeprefix("Bearer ")
+        odd = next((char for char in value if not "!" <= char <= "~"), None)
+        if odd is not None:
+            raise UsageError(
+                "The credential in the environment cannot be sent.",
+                why=f"It contains {odd!r}, such as a line break at the end of a file that was "
+                "read into the variable.",
+                hint="Set ANTHROPIC_API_KEY to the key alone.",
+            )
+    url = client.base_url
+    if url.scheme not in ("http", "https") or not url.host:
+        raise _bad_url("It has no scheme, or no host." if url.scheme else "It has no scheme.")
+
+
+def _bad_url(why: str) -> UsageError:
+    return UsageError(
+        "The base URL of the endpoint cannot be used; as it may hold a password, it is not shown.",
+        why=why,
+        hint="Set ANTHROPIC_BASE_URL to a URL such as https://api.anthropic.com, or unset it.",
+    )
+
+
+def _has_credentials(client: anthropic.Anthropic | anthropic.AsyncAnthropic) -> bool:
+    named = {name.lower() for name in client.default_headers}
+    return client.credentials is not None or not named.isdisjoint({"authorization", "x-api-key"})
+
+
+def retirement(model: str) -> str | None:
+    """One sentence about a retiring model; `None` for others."""
+    if model not in DEPRECATED_MODELS:
+        return None
+    day = DEPRECATED_MODELS[model]
+    return f"The model {model} reaches its end of life on {day}; its recordings stay usable."
+
+
+def refusal(status: int, said: str, model: str) -> UsageError | None:
+    """The error that ends a recording, where no further call to the model can succeed.
+
+    Args:
+        status: Of the response.
+        said: The endpoint's own words.
+        model: What was asked.
+    """
+    if status == 401:
+        return UsageError(
+            f"The endpoint refused the credentials (HTTP 401{said}).",
+            why="No call of the study can succeed with them.",
+            hint="Check ANTHROPIC_API_KEY, then give the same command again.",
+        )
+    if status == 402 or (status == 400 and _NO_CREDIT in said.lower()):
+        return UsageError(
+            f"The endpoint wants to be paid first (HTTP {status}{said}).",
+            why="No call of the study can succeed until the account has credit.",
+            hint="Add credit, then give the same command again. Everything paid for is kept.",
+        )
+    if status == 403:
+        return UsageError(
+            f"The credentials may not be used to call {model!r} (HTTP 403{said}).",
+            why="No call of the study to this model can succeed with them.",
+            hint="Have the model permitted, or change ANTHROPIC_API_KEY; then give the same "
+            "command again. Everything paid for is kept.",
+        )
+    if status == 404:
+        return UsageError(
+            f"The endpoint has no model {model!r} (HTTP 404{said}).",
+            why="No call of the study to this model can succeed.",
+            hint="Check the study's models, and ANTHROPIC_BASE_URL where it is set. Everything "
+            "paid for is kept; with other models it is another study and another recording.",
+        )
+    return None
+
+
+def error_text(error: anthropic.AnthropicError) -> str:
+    """What went wrong, without request id, host or time."""
+    if isinstance(error, anthropic.APIStatusError):
+        return f"HTTP {error.status_code}{told(error)}"
+    if isinstance(error, anthropic.APITimeoutError):
+        return "No reply in time"
+    if isinstance(error, anthropic.APIConnectionError):
+        return connection_text(error.__cause__)
+    return type(error).__name__
+
+
+def told(error: anthropic.APIStatusError) -> str:
+    """Type and message of an error body, on one line, without the credential."""
+    return said_in(error.body, credentials_in(error.request.headers))
+
+
+def said_in(body: object, secrets: Sequence[str]) -> str:
+    """Type and message of an error body after a comma; empty where it says nothing.
+
+    Args:
+        body: Its JSON value.
+        secrets: Never repeated.
+    """
+    inner = body.get("error") if isinstance(body, Mapping) else None
+    inner = inner if isinstance(inner, Mapping) else {}
+    text = _one_line(f"{inner.get('type', '')}: {inner.get('message', '')}").strip(" :")
+    for secret in secrets:
+        text = text.replace(secret, "[credential]")
+    return f", {text[:MESSAGE_LIMIT]}" if text else ""
+
+
+def _one_line(text: str) -> str:
+    """The printable characters of a text, with single spaces between words."""
+    return " ".join("".join(c if c.isprintable() else " " for c in text).split())
+
+
+def call_failed(call: Call, reason: str, away: Away | None = None) -> CallFailed:
+    """The error for a call that is given up."""
+    return CallFailed(
+        f"{reason}.",
+        hint="Take the episode up again with "
+        + ("the same command." if away else "`--retry-errors`."),
+        key=str(call.key),
+        away=away,
+    )
+
+
+def proxy_for(url: httpx2.URL) -> str | None:
+    """The environment's proxy for a URL; none for this machine and for excepted hosts."""
+    if url.host in ("localhost", "127.0.0.1", "::1") or urllib.request.proxy_bypass(url.host):
+        return None
+    proxies = urllib.request.getproxies()
+    return proxies.get(url.scheme) or proxies.get("all")
+
+
+# --- Clients for other programs ------------------------------------------------------------------
+
+Client = anthropic.Anthropic
+AsyncClient = anthropic.AsyncAnthropic
+
+
+class SyncHttpTransport(httpx2.BaseTransport):
+    """Plain HTTP, opened at the first request, through the environment's proxy if there is one."""
+
+    def __init__(self) -> None:
+        self._opened: httpx2.HTTPTransport | None = None
+
+    def handle_request(self, request: httpx2.Request) -> httpx2.Response:
+        if self._opened is None:
+            self._opened = httpx2.HTTPTransport(proxy=proxy_for(request.url))
+        return self._opened.handle_request(request)
+
+    def close(self) -> None:
+        if self._opened is not None:
+            self._opened.close()
+
+
+def open_sync_client(
+    transport: httpx2.BaseTransport, *, max_retries: int, timeout: float, placeholder: str | None
+) -> Client:
+    """The SDK's client over a transport.
+
+    Args:
+        transport: What answers; plain HTTP may stand behind it.
+        max_retries: The SDK's own retries of one call.
+        timeout: Seconds that one attempt may take.
+        placeholder: A stand-in for credentials, for a transport that sends nothing.
+
+    Raises:
+        UsageError: If the environment holds no credentials, or unusable ones.
+    """
+    limit = patience(timeout)
+    http_client = httpx2.Client(transport=transport, timeout=limit)
+    make = partial(
+        anthropic.Anthropic,
+        http_client=http_client,
+        timeout=limit,
+        max_retries=max_retries,
+    )
+    return with_credentials(make, placeholder)

@@ -1,0 +1,572 @@
+"""Recording through batches: calls wait until every episode waits, and go together.
+
+Batches are sent, written down, waited for, and found again after a kill.
+"""
+
+import asyncio
+from collections.abc import Awaitable, Callable, Iterable, Iterator, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass
+from functools import partial
+from itertools import groupby
+from pathlib import Path
+from types import TracebackType
+from typing import Any, Final, TypeVar
+
+import httpx2
+import orjson
+
+from tutorsim.errors import CallFailed, RecordingError, TutorsimError
+from tutorsim.model import Call, Model, Reply
+from tutorsim.model.batch import (
+    LARGEST_BATCH,
+    MOST_ENTRIES,
+    BatchEndpoint,
+    BatchResults,
+    BatchTrouble,
+    CustomId,
+    Entry,
+    EntryError,
+    new_mark,
+    request_text,
+)
+from tutorsim.model.call import json_value
+from tutorsim.model.sdk import call_failed, refusal, retirement
+from tutorsim.replay.episode_recorder import Deck
+from tutorsim.replay.safe_files import AppendFile
+from tutorsim.runner.stops import Attempts, Outage, Stop
+
+# --- Batch submissions ---------------------------------------------------------------------------
+
+BATCHES_FILE: Final = ".batches.jsonl"
+FIRST_POLL: Final = 0.1
+LONGEST_POLL: Final = 60.0
+GROWTH: Final = 1.5
+FIRST_RETRY: Final = 0.5
+LONGEST_RETRY: Final = 30.0
+
+T = TypeVar("T")
+
+
+@dataclass
+class Submission:
+    """A batch of this recording."""
+
+    mark: str
+    """In the name of each of its entries."""
+    entries: int
+    after: str | None
+    """The newest batch before it; `None` where there was none."""
+    batch: str | None = None
+    """Its id; `None` until it is known."""
+
+
+class Submissions:
+    """Sends batches and reads their results; remembers those that are not yet on tape.
+
+    Args:
+        folder: The recording's folder.
+        study_digest: What is recorded; batches of another study are left alone.
+        stop: Ends every wait.
+        outage: Waits while nothing answers.
+        max_retries: Tries of a request after the first.
+        note: Receives one sentence for the user.
+    """
+
+    def __init__(
+        self,
+        folder: Path,
+        *,
+        study_digest: str,
+        stop: Stop,
+        outage: Outage,
+        max_retries: int,
+        note: Callable[[str], None],
+    ) -> None:
+        self._file = AppendFile(folder / BATCHES_FILE)
+        self._study_digest = study_digest
+        self._stop = stop
+        self._outage = outage
+        self._max_retries = max_retries
+        self._note = note
+        self.open = self._read()
+        """Sent, in order, and not on tape yet."""
+
+    async def send(self, endpoint: BatchEndpoint, mark: str, entries: Sequence[Entry]) -> None:
+        """Send a batch, and make sure that it is sent once.
+
+        Raises:
+            TutorsimError: If the endpoint does not take it in, or the recording stops.
+        """
+        after = await self._patiently(endpoint.newest)
+        one = Submission(mark, len(entries), after)
+        self._write(mark=mark, study=self._study_digest, entries=len(entries), after=after)
+        self.open.append(one)
+
+        async def sent() -> str:
+            try:
+                return (await endpoint.send(entries)).id
+            except BatchTrouble:
+                lost = await self._lost(endpoint, one)
+                if lost is None:
+                    raise
+                return lost
+
+        self._know(one, await self._patiently(sent))
+        self._note(f"sent {len(entries):,} calls as batch {one.batch}.")
+
+    async def results(self, endpoint: BatchEndpoint, one: Submission) -> BatchResults | None:
+        """Wait until a batch has ended and read its results; `None` where there is none of it.
+
+        Raises:
+            TutorsimError: If the endpoint does not answer, or the recording stops.
+        """
+        if one.batch is None:
+            lost = await self._lost(endpoint, one)
+            if lost is None:
+                return None
+            self._know(one, lost)
+        assert one.batch is not None
+        found = await self._ended(endpoint, one.batch)
+        if found is None:
+            self._note(f"batch {one.batch} is gone; its calls are made again.")
+        return found
+
+    async def cancel(self, endpoint: BatchEndpoint) -> None:
+        """End all open batches early; what they have answered stays to be read."""
+        for batch_id in [one.batch for one in self.open if one.batch is not None]:
+            await self._patiently(partial(endpoint.cancel, batch_id))
+
+    def on_tape(self, taken: Sequence[Submission]) -> None:
+        """Forget batches whose replies are on tape, durably."""
+        for one in taken:
+            self._write(mark=one.mark, done=True)
+            self.open.remove(one)
+
+    def close(self) -> None:
+        """Release the file."""
+        self._file.close()
+
+    def remove(self) -> None:
+        """Delete the file: the recording is whole."""
+        self._file.remove()
+
+    async def _ended(self, endpoint: BatchEndpoint, batch_id: str) -> BatchResults | None:
+        wait = FIRST_POLL
+        while True:
+            batch = await self._patiently(lambda: endpoint.find(batch_id))
+            if batch is None:
+                return None
+            if batch.ended:
+                return await self._patiently(lambda: endpoint.results(batch_id))
+            await self._stop.pause(wait)
+            wait = min(wait * GROWTH, LONGEST_POLL)
+
+    async def _lost(self, endpoint: BatchEndpoint, one: Submission) -> str | None:
+        """The id of a batch that was sent, and whose id never arrived; `None`: it was not."""
+        known = {other.batch for other in self.open}
+        for batch in await self._patiently(lambda: endpoint.since(one.after)):
+            if batch.entries == one.entries and batch.id not in known:
+                self._note(f"batch {batch.id} may be one whose id was lost; its results will tell.")
+                found = await self._ended(endpoint, batch.id)
+                ids = map(CustomId.parse, found.by_id if found else ())
+                if any(found_id and found_id.mark == one.mark for found_id in ids):
+                    return batch.id
+        return None
+
+    async def _patiently(self, ask: Callable[[], Awaitable[T]]) -> T:
+        """Ask until there is an answer: a few times, and for as long as an outage may last."""
+        attempts = Attempts()
+        while True:
+            attempts.answers_before = self._outage.answers
+            try:
+                found = await self._tried(ask)
+            except BatchTrouble as trouble:
+                failed = CallFailed(
+                    f"The batch endpoint does not answer ({trouble}).", away=trouble.away
+                )
+                if not await self._outage.may_be_over(failed, attempts):
+                    raise TutorsimError(
+                        "The batch endpoint does not answer.",
+                        why=f"{trouble}, {self._max_retries + 1} times.",
+                        hint="The same command goes on from here; batches that were sent are kept.",
+                    ) from trouble
+            else:
+                self._outage.answered()
+                return found
+
+    async def _tried(self, ask: Callable[[], Awaitable[T]]) -> T:
+        wait = FIRST_RETRY
+        for _ in range(self._max_retries):
+            self._stop.check()
+            try:
+                return await ask()
+            except BatchTrouble:
+                await self._stop.pause(wait)
+                wait = min(2 * wait, LONGEST_RETRY)
+        self._stop.check()
+        return await ask()
+
+    def _know(self, one: Submission, batch_id: str) -> None:
+        one.batch = batch_id
+        self._write(mark=one.mark, batch=batch_id)
+
+    def _write(self, **line: Any) -> None:
+        self._file.append(orjson.dumps(line))
+        self._file.sync()
+
+    def _read(self) -> list[Submission]:
+        found: dict[str, Submission] = {}
+        try:
+            for line in map(orjson.loads, self._file.read()):
+                mark = str(line["mark"])
+                if "entries" in line and line["study"] == self._study_digest:
+                    found[mark] = Submission(mark, int(line["entries"]), line["after"])
+                elif "batch" in line and mark in found:
+                    found[mark].batch = str(line["batch"])
+                elif "done" in line:
+                    found.pop(mark, None)
+        except (OSError, ValueError, KeyError, TypeError) as error:
+            raise RecordingError(
+                f"{self._file.path} cannot be read.",
+                why=str(error),
+                hint="Remove this file to go on; the calls of its batches are then made again.",
+            ) from error
+        return [*found.values()]
+
+
+# --- Wave barrier --------------------------------------------------------------------------------
+
+
+class Muster:
+    """Counts who is on the way."""
+
+    def __init__(self) -> None:
+        self._moving = 0
+        self._complete = asyncio.Event()
+        self._complete.set()
+
+    def moves(self, number: int) -> None:
+        """So many more set out; as many fewer, where it is negative."""
+        self._moving += number
+        if self._moving:
+            self._complete.clear()
+        else:
+            self._complete.set()
+
+    async def complete(self) -> None:
+        """Return when nobody is on the way."""
+        await self._complete.wait()
+
+    def heard(self) -> None:
+        """Let `complete` return only when somebody has set out and arrived once more."""
+        self._complete.clear()
+
+    @contextmanager
+    def waiting(self) -> Iterator[None]:
+        """Who is in the block is not on the way."""
+        self.moves(-1)
+        try:
+            yield
+        finally:
+            self.moves(1)
+
+    def round(self, calls: int) -> "RoundMuster":
+        """An episode gives way to the calls of its round, of which there is at least one."""
+        self.moves(calls - 1)
+        return RoundMuster(self, calls)
+
+
+class RoundMuster:
+    """The calls of one round. When the last has come back, its episode goes on in its place.
+
+    Args:
+        muster: Where they are counted.
+        calls: How many there are.
+    """
+
+    def __init__(self, muster: Muster, calls: int) -> None:
+        self._muster = muster
+        self._left = calls
+
+    async def call(self, asked: Awaitable[T]) -> T:
+        """Make one call of the round."""
+        try:
+            return await asked
+        finally:
+            self._left -= 1
+            if self._left:
+                self._muster.moves(-1)
+
+
+# --- Batching ------------------------------------------------------------------------------------
+
+SIDE_BY_SIDE: Final = 64
+"""Episodes whose files are open at once while replies are put on tape."""
+FRAME: Final = 128
+"""Bytes of an entry besides its request, at most."""
+TROUBLES: Final = {
+    "expired": "The batch ended before it reached the call",
+    "canceled": "The batch was cancelled before it reached the call",
+}
+
+Slot = tuple[str, str]
+"""Digests of a call's name and of its request."""
+
+
+@dataclass
+class _Waiting:
+    name: str
+    """`<episode>/<key>`."""
+    call: Call
+    text: str
+    """The request's body."""
+    answer: asyncio.Future[Reply]
+    mark: str = ""
+    """Of the batch that it was sent in last."""
+    tries: int = 0
+    trouble: str = ""
+    """What was in the way the last time."""
+
+
+class BatchModel:
+    """Answers calls in waves. A context manager; a `Model` for tapes.
+
+    Args:
+        endpoint: Closed with the model.
+        deck: Where replies are recorded.
+        submissions: Sends the batches.
+        muster: Tells when everyone waits.
+        stop: Ends it.
+        max_retries: Waves that a call may go with after its first.
+        on_warning: Receives one sentence for each retiring model that is called.
+    """
+
+    def __init__(
+        self,
+        endpoint: BatchEndpoint,
+        deck: Deck,
+        submissions: Submissions,
+        muster: Muster,
+        stop: Stop,
+        *,
+        max_retries: int,
+        on_warning: Callable[[str], None],
+    ) -> None:
+        self._endpoint = endpoint
+        self._deck = deck
+        self._submissions = submissions
+        self._muster = muster
+        self._stop = stop
+        self._max_retries = max_retries
+        self._on_warning = on_warning
+        self._warned: set[str] = set()
+        self._queue: dict[Slot, _Waiting] = {}
+        self._taken: list[Submission] = []
+        """Their replies are with the episodes, and on the disk before the next wave."""
+
+    async def __aenter__(self) -> "BatchModel":
+        self._conductor = asyncio.create_task(self._conduct())
+        return self
+
+    async def __aexit__(
+        self,
+        kind: type[BaseException] | None,
+        error: BaseException | None,
+        trace: TracebackType | None,
+    ) -> None:
+        self._conductor.cancel()
+        await asyncio.gather(self._conductor, return_exceptions=True)
+        if error is None:
+            self._submissions.on_tape(self._taken)
+        await self._endpoint.aclose()
+
+    async def reply(self, episode_id: str, call: Call) -> Reply:
+        self._stop.check()
+        self._warn_once(call.request.model)
+        name, text = f"{episode_id}/{call.key}", request_text(call.request)
+        waiting = _Waiting(name, call, text, asyncio.get_running_loop().create_future())
+        self._queue[_slot(name, text)] = waiting
+        self._muster.moves(-1)
+        return await waiting.answer
+
+    def _warn_once(self, model: str) -> None:
+        said = retirement(model)
+        if said is not None and model not in self._warned:
+            self._warned.add(model)
+            self._on_warning(said)
+
+    async def _conduct(self) -> None:
+        """Send wave after wave, until the block is left or the recording stops."""
+        try:
+            while True:
+                await self._muster.complete()
+                self._stop.check()
+                if self._queue:
+                    await self._wave()
+                else:
+                    self._muster.heard()
+        except TutorsimError as error:
+            self._stop.because(error)
+            self._give_up(error)
+        except Exception as error:
+            self._give_up(error)
+            raise
+
+    async def _wave(self) -> None:
+        self._submissions.on_tape(self._taken)
+        self._taken = []
+        if not self._submissions.open:
+            await self._send()
+        for one in [*self._submissions.open]:
+            results = await self._submissions.results(self._endpoint, one)
+            await self._take(one, results)
+            self._taken.append(one)
+
+    async def _send(self) -> None:
+        for part in _parts(self._queue.values()):
+            mark = new_mark()
+            for waiting in part:
+                waiting.mark = mark
+                waiting.tries += 1
+            entries = [Entry(str(CustomId.of(w.name, w.text, mark)), w.text) for w in part]
+            await self._submissions.send(self._endpoint, mark, entries)
+
+    async def _take(self, one: Submission, results: BatchResults | None) -> None:
+        """Hand results to the calls that wait for them, a few episodes at a time."""
+        by_slot = _by_slot(results)
+        reached = [
+            waiting
+            for slot, waiting in self._queue.items()
+            if slot in by_slot or waiting.mark == one.mark
+        ]
+        reached.sort(key=lambda waiting: waiting.name)
+        for group in _by_episodes(reached):
+            outcomes = [
+                self._outcome(waiting, by_slot.get(_slot(waiting.name, waiting.text)), results)
+                for waiting in group
+            ]
+            episodes = {waiting.name.partition("/")[0]: waiting.name for waiting in group}
+            tapes = [self._deck.tape_for(name)[0] for name in episodes.values()]
+            await asyncio.gather(*(tape.rest() for tape in tapes))
+            for waiting, outcome in zip(group, outcomes, strict=True):
+                self._settle(waiting, outcome)
+
+    def _outcome(
+        self, waiting: _Waiting, result: Any, results: BatchResults | None
+    ) -> Reply | TutorsimError | None:
+        """What became of a call; `None`: it goes with the next wave."""
+        waiting.mark = ""
+        kind = result.get("type") if result is not None else None
+        if kind == "succeeded" and results is not None:
+            reply = _recorded(self._deck, results, waiting.name, waiting.text, result)
+            if reply is not None:
+                return reply
+        if kind == "errored":
+            error = EntryError.of(result, results.secrets if results else ())
+            refused = refusal(error.status, error.said, waiting.call.request.model)
+            waiting.trouble = f"HTTP {error.status}{error.said}"
+            if refused is not None or error.lasting:
+                return refused or call_failed(waiting.call, waiting.trouble)
+        else:
+            waiting.trouble = TROUBLES.get(str(kind), "The batch brought no reply to the call")
+        if waiting.tries <= self._max_retries:
+            return None
+        return call_failed(waiting.call, waiting.trouble)
+
+    def _settle(self, waiting: _Waiting, outcome: Reply | BaseException | None) -> None:
+        if outcome is None:
+            return
+        del self._queue[_slot(waiting.name, waiting.text)]
+        self._muster.moves(1)
+        if waiting.answer.done():
+            return  # nobody waits any more: a second Ctrl-C
+        if isinstance(outcome, Reply):
+            waiting.answer.set_result(outcome)
+        else:
+            waiting.answer.set_exception(outcome)
+
+    def _give_up(self, error: BaseException) -> None:
+        for waiting in [*self._queue.values()]:
+            self._settle(waiting, error)
+
+
+class Prepaid:
+    """Answers from batches that an earlier command sent, and otherwise from another model.
+
+    Args:
+        live: Asked for what the batches did not bring.
+        deck: Where replies are recorded.
+        batches: Results of the earlier batches.
+    """
+
+    def __init__(self, live: Model, deck: Deck, batches: Sequence[BatchResults]) -> None:
+        self._live = live
+        self._deck = deck
+        self._found = {
+            slot: (results, result)
+            for results in batches
+            for slot, result in _by_slot(results).items()
+            if result.get("type") == "succeeded"
+        }
+
+    async def reply(self, episode_id: str, call: Call) -> Reply:
+        name, text = f"{episode_id}/{call.key}", request_text(call.request)
+        held = self._found.pop(_slot(name, text), None)
+        reply = _recorded(self._deck, held[0], name, text, held[1]) if held else None
+        return reply or await self._live.reply(episode_id, call)
+
+
+def _recorded(deck: Deck, results: BatchResults, name: str, text: str, result: Any) -> Reply | None:
+    """Put the reply in a result on its tape; `None` where it is no message.
+
+    Raises:
+        RecordingRefused: If it contains the credential.
+        FolderError: If it cannot be written.
+    """
+    request, response = results.exchange(name, text, result.get("message"))
+    try:
+        on_tape = deck.record(request, response, response.content)
+    except httpx2.RemoteProtocolError:
+        return None
+    return Reply.from_body(json_value(on_tape.content))
+
+
+def _slot(name: str, text: str) -> Slot:
+    found = CustomId.of(name, text, "")
+    return found.call, found.request
+
+
+def _by_slot(results: BatchResults | None) -> dict[Slot, Any]:
+    by_id = results.by_id if results else {}
+    named = ((CustomId.parse(text), result) for text, result in by_id.items())
+    return {(found.call, found.request): result for found, result in named if found}
+
+
+def _parts(queue: Iterable[_Waiting]) -> Iterator[list[_Waiting]]:
+    """Calls in order of their names, in parts that the endpoint takes."""
+    part: list[_Waiting] = []
+    size = FRAME
+    for waiting in sorted(queue, key=lambda waiting: waiting.name):
+        more = len(waiting.text.encode()) + FRAME
+        if part and (len(part) == MOST_ENTRIES or size + more > LARGEST_BATCH):
+            yield part
+            part, size = [], FRAME
+        part.append(waiting)
+        size += more
+    if part:
+        yield part
+
+
+def _by_episodes(calls: Iterable[_Waiting]) -> Iterator[list[_Waiting]]:
+    """Sorted calls in groups of so many whole episodes."""
+    group: list[_Waiting] = []
+    episodes = 0
+    for _, of_one in groupby(calls, key=lambda waiting: waiting.name.partition("/")[0]):
+        if episodes == SIDE_BY_SIDE:
+            yield group
+            group, episodes = [], 0
+        group += of_one
+        episodes += 1
+    if group:
+        yield group

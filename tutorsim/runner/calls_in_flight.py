@@ -1,0 +1,328 @@
+"""The queue from episodes to the endpoint: calls side by side, until told to stop."""
+
+import asyncio
+from collections.abc import AsyncIterator, Awaitable, Callable, Coroutine, Sequence
+from contextlib import AbstractAsyncContextManager, asynccontextmanager, nullcontext
+from dataclasses import dataclass
+from typing import Any, TypeVar
+
+import httpx2
+
+from tutorsim.errors import BudgetReached, CallFailed, TutorsimError
+from tutorsim.kernel.system import LoadedStudy
+from tutorsim.model import Call, Model, Reply
+from tutorsim.model.batch import BatchEndpoint
+from tutorsim.model.sdk import HttpTransport, SdkModel
+from tutorsim.records import Failure
+from tutorsim.replay.episode_recorder import Deck, Tape
+from tutorsim.replay.safe_files import refuse_keys
+from tutorsim.runner.batches import BatchModel, Muster, Prepaid, Submissions
+from tutorsim.runner.job import Person, run_in_loop
+from tutorsim.runner.stops import Attempts, Budget, Gate, Outage, Stop, stop_on_interrupt
+
+P = TypeVar("P")
+
+
+@dataclass(frozen=True)
+class RecordingOptions:
+    """How to record."""
+
+    max_connections: int = 16
+    """Calls in flight at once; a batch has room for any number."""
+    max_retries: int = 4
+    """The client's own retries of one call."""
+    timeout: float = 120.0
+    """Seconds that one attempt at a call may take."""
+    batch: bool = False
+    """Send calls in waves through the batch endpoint; all episodes are then under way at once."""
+    max_outage: float = 600.0
+    """Seconds for which the endpoint may answer nothing; 0 waits for nothing."""
+    retry_errors: bool = False
+    """Take up again what failed."""
+    anew: bool = False
+    """Record once more what a whole log beside an empty folder is of."""
+    relay_name: str | None = None
+    """What answers behind a base URL of the user's own."""
+    person: Person | None = None
+    """Who takes part in the episodes; `None`: nobody."""
+    on_warning: Callable[[str], None] = lambda _: None
+    on_progress: Callable[[int, int], None] = lambda done, total: None
+    """Receives episodes done and in all, after every reply and episode."""
+
+
+async def check_credentials() -> list[str]:
+    """Refuse before a folder is touched.
+
+    Returns:
+        The credentials, which nothing that is recorded may contain.
+
+    Raises:
+        UsageError: If the environment holds no credentials, or unusable ones.
+    """
+    async with SdkModel() as model:
+        return model.secrets
+
+
+def check_no_keys(loaded: LoadedStudy, options: RecordingOptions) -> None:
+    """Refuse a study that contains a key, before a folder is touched or a call is made.
+
+    Raises:
+        RecordingRefused: Naming what contains it.
+        UsageError: If the environment holds no credentials, or unusable ones.
+    """
+    secrets = run_in_loop(check_credentials())
+    tasks = {name: [task.published() for task in tasks] for name, tasks in loaded.tasks.items()}
+    refuse_keys(
+        {
+            "The study": loaded.study_table(),
+            "Its wordings": loaded.wordings(),
+            "Its tasks": tasks,
+            "--relay": options.relay_name or "",
+        },
+        secrets,
+    )
+
+
+class Line:
+    """Gets the replies that a folder's tapes do not hold.
+
+    Args:
+        deck: The folder being recorded.
+        study_digest: What is recorded.
+        budget: Keeps the cap.
+        options: How to record.
+    """
+
+    def __init__(
+        self, deck: Deck, *, study_digest: str, budget: Budget, options: RecordingOptions
+    ) -> None:
+        self._deck = deck
+        self._budget = budget
+        self._options = options
+        self._stop = Stop()
+        self._outage = Outage(options.max_outage, self._stop, options.on_warning)
+        self._submissions = Submissions(
+            deck.folder,
+            study_digest=study_digest,
+            stop=self._stop,
+            outage=self._outage,
+            max_retries=options.max_retries,
+            note=options.on_warning,
+        )
+        self._muster = Muster()
+        self._free: AbstractAsyncContextManager[object] = (
+            nullcontext() if options.batch else asyncio.Semaphore(options.max_connections)
+        )
+        self._under_way = 0
+        self._settled = asyncio.Event()
+        """Set, and replaced, when a call under way has come to its end."""
+
+    @asynccontextmanager
+    async def open(self) -> AsyncIterator[Model]:
+        """What answers the calls that are not on tape, until a signal stops it."""
+        with stop_on_interrupt(self._stop, self._say_what_is_waited_for):
+            async with self._model() as model:
+                yield model
+
+    async def work(self, pieces: Sequence[P], one: Callable[[int, P], Awaitable[None]]) -> None:
+        """Do pieces of work side by side: as many as calls may be, in batches all at once.
+
+        Args:
+            pieces: The pieces, in order.
+            one: Does a piece, given its place and the piece.
+
+        Raises:
+            TutorsimError: The first reason to stop; pieces under way then end early.
+        """
+        waiting = iter(enumerate(pieces))
+
+        async def worker() -> None:
+            for index, piece in waiting:
+                if self._stop.reason is not None:
+                    break
+                try:
+                    await one(index, piece)
+                except TutorsimError as error:
+                    self._stop.because(error)
+            self._muster.moves(-1)
+
+        bound = len(pieces) if self._options.batch else self._options.max_connections
+        workers = min(bound, len(pieces))
+        self._muster.moves(workers)
+        await _all_or_first_bug([worker() for _ in range(workers)])
+        self._stop.check()
+
+    async def round(self, tape: Tape, replies: Sequence[Coroutine[Any, Any, P]]) -> tuple[P, ...]:
+        """Wait for what is done side by side, then make the tape durable.
+
+        Args:
+            tape: Where the replies go.
+            replies: At least one; each gets a reply, or the replies of rounds of its own.
+
+        Raises:
+            TutorsimError: The most serious error of them: a stop before a failed call.
+        """
+        muster = self._muster.round(len(replies))
+        results = await asyncio.gather(
+            *(muster.call(reply) for reply in replies), return_exceptions=True
+        )
+        await tape.sync()
+        errors = [result for result in results if isinstance(result, BaseException)]
+        for error in sorted(errors, key=lambda error: isinstance(error, CallFailed)):
+            raise error
+        return tuple(result for result in results if not isinstance(result, BaseException))
+
+    async def paid(self, tape: Tape, call: Call, *, failed: Failure | None) -> Reply:
+        """Ask for a reply, once one of the calls in flight leaves room for it.
+
+        Args:
+            tape: Where the reply goes.
+            call: What to ask.
+            failed: How the call failed before, if it is not to be made again.
+
+        Raises:
+            CallFailed: If no reply can be had.
+            TutorsimError: If the recording stops.
+        """
+        async with self._free:
+            if failed is not None:
+                raise CallFailed(failed.error, key=failed.key)
+            attempts = Attempts()
+            while True:
+                attempts.answers_before = self._outage.answers
+                try:
+                    reply = await self._asked(tape, call)
+                    self._outage.answered()
+                    return reply
+                except CallFailed as error:
+                    if not await self._is_made_again(error, attempts):
+                        raise CallFailed(error.what, why=error.why, key=str(call.key)) from error
+                except TutorsimError as error:
+                    self._stop.because(error)
+                    raise
+
+    async def _is_made_again(self, error: CallFailed, attempts: Attempts) -> bool:
+        """Whether a call that failed is made again, because the endpoint was away."""
+        try:
+            return await self._outage.may_be_over(error, attempts)
+        except TutorsimError as reason:
+            self._stop.because(reason)
+            raise
+
+    async def unless_stopped(self, waiting: Coroutine[Any, Any, P]) -> P:
+        """Wait for something that no call brings, such as a person; end as soon as a stop comes.
+
+        Raises:
+            TutorsimError: The reason to stop, or what the waiting raises.
+        """
+        task = asyncio.ensure_future(waiting)
+        stopped = asyncio.ensure_future(self._stop.wait())
+        with self._muster.waiting():
+            await asyncio.wait((task, stopped), return_when=asyncio.FIRST_COMPLETED)
+        stopped.cancel()
+        if not task.done():
+            task.cancel()
+            self._stop.check()
+        return await task
+
+    def forget(self) -> None:
+        """Forget the batches that were sent: everything is recorded."""
+        self._submissions.remove()
+
+    async def _asked(self, tape: Tape, call: Call) -> Reply:
+        reservation = await self._reserved(call)
+        self._under_way += 1
+        try:
+            return await tape.reply(tape.episode_id, call)
+        finally:
+            self._under_way -= 1
+            self._budget.release(reservation)
+            self._settled.set()
+            self._settled = asyncio.Event()
+
+    async def _reserved(self, call: Call) -> float:
+        """Set aside what the call can cost, if need be once calls under way have settled.
+
+        They mostly cost far less than what was set aside for them.
+        """
+        while True:
+            self._stop.check()
+            try:
+                return self._budget.reserve(call)
+            except BudgetReached:
+                if not self._under_way:
+                    raise
+                with self._muster.waiting():
+                    await self._settled.wait()
+
+    @asynccontextmanager
+    async def _model(self) -> AsyncIterator[Model]:
+        options = self._options
+        if options.batch:
+            async with BatchModel(
+                self._batch_endpoint(),
+                self._deck,
+                self._submissions,
+                self._muster,
+                self._stop,
+                max_retries=options.max_retries,
+                on_warning=options.on_warning,
+            ) as model:
+                yield model
+            return
+        carrier = self._deck.transport(HttpTransport(options.max_connections))
+        async with SdkModel(
+            transport=self._gate(carrier),
+            max_connections=options.max_connections,
+            max_retries=options.max_retries,
+            timeout=options.timeout,
+            on_warning=options.on_warning,
+        ) as live:
+            yield await self._prepaid(live) if self._submissions.open else live
+
+    def _gate(self, carrier: httpx2.AsyncBaseTransport) -> Gate:
+        options = self._options
+        return Gate(
+            carrier,
+            self._stop,
+            options.timeout,
+            max_retries=options.max_retries,
+            note=options.on_warning,
+        )
+
+    def _batch_endpoint(self) -> BatchEndpoint:
+        options = self._options
+        return BatchEndpoint(
+            self._gate(self._deck.guard(HttpTransport())),
+            max_retries=options.max_retries,
+            timeout=options.timeout,
+        )
+
+    async def _prepaid(self, live: Model) -> Model:
+        """Use first what batches of an earlier command bring, once they are ended."""
+        sent = self._submissions
+        self._options.on_warning(
+            f"an earlier command sent {len(sent.open)} batches; they are ended now."
+        )
+        endpoint = self._batch_endpoint()
+        try:
+            await sent.cancel(endpoint)
+            found = [await sent.results(endpoint, one) for one in sent.open]
+        finally:
+            await endpoint.aclose()
+        return Prepaid(live, self._deck, [results for results in found if results is not None])
+
+    def _say_what_is_waited_for(self) -> None:
+        self._options.on_warning(
+            "stopping; batches that were sent go on, and the same command reads their results."
+            if self._options.batch
+            else f"stopping; {self._under_way} replies are under way and kept if they arrive. "
+            "Ctrl-C once more gives them up."
+        )
+
+
+async def _all_or_first_bug(workers: list[Coroutine[Any, Any, None]]) -> None:
+    """Wait for all workers; an exception that none of them expects ends the others at once."""
+    async with asyncio.TaskGroup() as group:
+        for worker in workers:
+            group.create_task(worker)

@@ -1,0 +1,452 @@
+"""Recording a job: many pieces side by side, each with a recorder; and a study as such a job."""
+
+import asyncio
+import time
+from collections.abc import Coroutine, Mapping, Sequence
+from contextlib import ExitStack, closing
+from functools import partial
+from pathlib import Path
+from typing import Any, Generic, NamedTuple, TypeVar
+
+from tutorsim.errors import CallFailed, UsageError
+from tutorsim.kernel.flow import CodeResult, CodeRun, Effect, Listen, Sent, drive_async, failure_of
+from tutorsim.kernel.system import LoadedStudy
+from tutorsim.model import Call, CallKey, Model, Reply
+from tutorsim.model.sdk import OF_THE_MOMENT
+from tutorsim.records import EpisodeLine, Failure, Provenance, RunRecord, to_line
+from tutorsim.replay import (
+    Cassette,
+    EpisodeEntry,
+    FolderLock,
+    Manifest,
+    VerdictStore,
+    Witness,
+    write_manifest,
+)
+from tutorsim.replay.cassette_file import RecordedBy, check_regular
+from tutorsim.replay.episode_recorder import Deck, Tape
+from tutorsim.replay.manifest import Digests, relay_name
+from tutorsim.replay.recorded_call import Interaction
+from tutorsim.replay.verdicts_and_inputs import InputStore, program_digest
+from tutorsim.runner.branching import Parent, ParentEpisode, check_parent
+from tutorsim.runner.calls_in_flight import Line, RecordingOptions, check_no_keys
+from tutorsim.runner.job import (
+    Hearing,
+    Job,
+    Lines,
+    Piece,
+    fingerprint_text,
+    machine_facts,
+    run_in_loop,
+    study_piece,
+)
+from tutorsim.runner.recording_session import (
+    BaseSession,
+    Session,
+    as_begun,
+    check_folders,
+    check_tasks,
+    keep_study,
+    open_session,
+)
+from tutorsim.runner.run_log import LogWriter, check_log_folder, run_record
+from tutorsim.runner.stops import Budget
+from tutorsim.sandbox import Sandbox
+
+# --- Job recording -------------------------------------------------------------------------------
+
+R = TypeVar("R")
+E = TypeVar("E", bound=Digests)
+F = TypeVar("F")
+
+
+class _Taped(NamedTuple):
+    """What came of a piece."""
+
+    record: Any
+    order: list[CallKey]
+    """Keys on tape, in call order."""
+    cassette: Cassette | None
+    """`None` until it may be written."""
+    seconds: float
+
+
+class Taping(Generic[R, E, F]):
+    """Drives the pieces of one command.
+
+    Args:
+        job: What is recorded.
+        session: Its folder, and what stays the same over all commands.
+        budget: Counts what is spent and keeps the cap.
+        options: How to record.
+    """
+
+    def __init__(
+        self,
+        job: Job[R, E, F],
+        session: BaseSession,
+        budget: Budget,
+        options: RecordingOptions,
+    ) -> None:
+        self.job = job
+        self.session = session
+        self.budget = budget
+        self.options = options
+        self.deck = Deck(
+            session.folder,
+            study_digest=job.study_digest,
+            packages=session.packages,
+            kept_from=job.kept_from,
+            recorded=self._recorded_by,
+        )
+        self.line = Line(self.deck, study_digest=job.study_digest, budget=budget, options=options)
+        self.witness = Witness()
+        self.paid = 0
+        """Calls that this command paid for."""
+        self.done = 0
+        """Pieces that are on tape."""
+
+    def _recorded_by(self, paid: bool) -> RecordedBy:
+        """What a cassette says of the recording; `paid` for one with replies of today."""
+        relay, before = self.options.relay_name, self.session.earlier
+        named = relay or relay_name(before.provenance if before else None)
+        last = self.session.today if paid or self.paid else self.session.latest
+        return RecordedBy(self.session.started, last, named)
+
+    async def run(self, log: Lines) -> F:
+        """Record every piece, then write manifest and log."""
+        async with self.line.open() as model:
+            self._count_earlier(model)
+            entries = await self._all(model, log)
+        provenance = self.session.provenance(
+            self.witness, relay=self.options.relay_name, paid=bool(self.paid)
+        )
+        finished = self.job.finish(entries, provenance)
+        self.line.forget()
+        self.session.finish()
+        return finished
+
+    async def put_on_tape(self, pieces: Sequence[Piece[R, E]]) -> list[str]:
+        """Record pieces without manifest and log; their log lines, in the order given."""
+        lines: dict[int, str] = {}
+        async with self.line.open() as model:
+
+            async def one(index: int, piece: Piece[R, E]) -> None:
+                lines[index], _ = self._described(piece, await self._one(piece, model))
+                self._tell()
+
+            await self.line.work(pieces, one)
+        return [lines[index] for index in range(len(pieces))]
+
+    def tell(self) -> None:
+        """Say how many pieces are on tape."""
+        self.options.on_progress(self.done, len(self.job.pieces))
+
+    def _tell(self) -> None:
+        self.done += 1
+        self.tell()
+
+    def _count_earlier(self, model: Model) -> None:
+        """With a cap, count what the job has cost so far."""
+        if self.budget.max_usd is None:
+            return
+        for piece in self.job.pieces:
+            with self.deck.open(piece.id, model) as tape:
+                prior = self.job.prior(piece.id)
+                for asked, reply in tape.replies(paid=partial(_was_paid, prior)):
+                    self.budget.count_earlier(asked, reply)
+
+    async def _all(self, model: Model, log: Lines) -> list[E]:
+        pieces = self.job.pieces
+        unwritten: dict[int, _Taped] = {}
+        written: dict[int, _Taped] = {}
+        entries: list[E] = []
+
+        def log_ready() -> None:
+            """Log the pieces whose turn has come, in order."""
+            while (ready := written.pop(len(entries), None)) is not None:
+                line, entry = self._described(pieces[len(entries)], ready)
+                log.add(line, entry.episode_id, ready.seconds)
+                entries.append(entry)
+
+        async def one(index: int, piece: Piece[R, E]) -> None:
+            taped = await self._one(piece, model)
+            (unwritten if taped.cassette is None else written)[index] = taped
+            self._tell()
+            log_ready()
+
+        await self.line.work(pieces, one)
+        for index, taped in sorted(unwritten.items(), key=lambda pair: pair[0]):
+            with self.deck.open(pieces[index].id, model) as tape:
+                cassette = await tape.finish(taped.order)
+            written[index] = taped._replace(cassette=cassette)
+            log_ready()
+        return entries
+
+    async def _one(self, piece: Piece[R, E], model: Model) -> _Taped:
+        """Put a piece on tape, and write its cassette where it may be written."""
+        started, cassette = time.perf_counter(), None
+        with self.deck.open(piece.id, model) as tape:
+            world = _World(self, piece.id, tape)
+            record = await drive_async(piece.flow(), world)
+            order = piece.order([key for key in world.asked if tape.holds(key)])
+            if self.job.stands_until_done:
+                await tape.rest()
+            else:
+                cassette = await tape.finish(order)
+            self.paid += tape.paid
+        return _Taped(record, order, cassette, time.perf_counter() - started)
+
+    def _described(self, piece: Piece[R, E], taped: _Taped) -> tuple[str, E]:
+        """The log line and the entry of a piece whose cassette is written."""
+        assert taped.cassette is not None
+        self.witness.note(taped.cassette)
+        line = to_line(taped.record)
+        return line, piece.entry(taped.record, line, taped.cassette)
+
+
+def _was_paid(prior: ParentEpisode | None, one: Interaction) -> bool:
+    """Whether a reply on a tape was paid for by this job, and not by its parent."""
+    return prior is None or not prior.gave(one)
+
+
+class _World:
+    """Performs the effects of one piece: calls on its tape, programs in the sandbox."""
+
+    def __init__(self, taping: Taping[Any, Any, Any], piece_id: str, tape: Tape) -> None:
+        self.taping = taping
+        self.tape = tape
+        self.prior = taping.job.prior(piece_id)
+        self.hearing = taping.job.hearing(piece_id)
+        self.asked: list[CallKey] = []
+
+    async def __call__(self, effect: Effect) -> Sent:
+        if isinstance(effect, CodeRun):
+            return await self.taping.job.judge(effect)
+        if isinstance(effect, Listen):
+            assert self.hearing is not None
+            return await self.taping.line.unless_stopped(self.hearing.hear(effect))
+        self.asked += [call.key for call in effect.calls]
+        replies: list[Coroutine[Any, Any, Reply | Failure]] = [
+            self._reply(call, fresh=effect.fresh) for call in effect.calls
+        ]
+        if effect.each:
+            replies = [_or_failure(reply) for reply in replies]
+        self._asking(effect.calls, effect.shown)
+        try:
+            return await self.taping.line.round(self.tape, replies)
+        finally:
+            self._asking(())
+
+    def _asking(self, calls: Sequence[Call], shown: object = None) -> None:
+        if self.hearing is not None:
+            self.hearing.asking(calls, shown)
+
+    async def _reply(self, call: Call, *, fresh: bool) -> Reply:
+        taping, prior, tape = self.taping, self.prior, self.tape
+        held = tape.holds(call.key)
+        reused = prior is not None and prior.answers(call, tape, fresh=fresh)
+        if held or reused:
+            reply = await tape.reply(tape.episode_id, call)
+        else:
+            failed = taping.job.failed(tape.episode_id, call.key)
+            reply = await taping.line.paid(tape, call, failed=failed)
+        if reused:
+            taping.budget.reused += 1
+        else:
+            taping.budget.count(call.request.model, reply, new=not held)
+        taping.witness.models.add(reply.model)
+        taping.tell()
+        return reply
+
+
+async def _or_failure(reply: Coroutine[Any, Any, Reply | Failure]) -> Reply | Failure:
+    try:
+        return await reply
+    except CallFailed as error:
+        return failure_of(error)
+
+
+# --- Study recorder ------------------------------------------------------------------------------
+
+
+def record(
+    loaded: LoadedStudy,
+    *,
+    cassette_dir: Path,
+    log_dir: Path,
+    sandbox: Sandbox,
+    budget: Budget,
+    options: RecordingOptions,
+    parent: Parent | None = None,
+) -> RunRecord:
+    """Record a study, or go on with recording it.
+
+    Args:
+        loaded: The study.
+        cassette_dir: The recording's folder.
+        log_dir: The run folder.
+        sandbox: Judges programs.
+        budget: Counts what is spent and keeps the cap.
+        options: How to record.
+        parent: The recording that a branch continues; its calls are taken over, not paid for.
+
+    Returns:
+        The head of the log. Failed episodes are marked in it and do not raise.
+
+    Raises:
+        UsageError: If there are no credentials, or a folder cannot be used.
+        TaskFileError: If tests of a programming task prove nothing.
+        RecordingError, LogError: If what is in a folder is damaged or of another study.
+        ReplayError: If a recorded call belongs to another request.
+        BudgetReached: If the cap is reached; everything paid for is kept.
+        Interrupted: After Ctrl-C; everything paid for is kept.
+        SandboxError: If a program cannot be judged.
+    """
+    check_parent(loaded, parent)
+    _check_person(loaded, options)
+    budget.check_models(loaded.model_names())
+    check_no_keys(loaded, options)
+    with ExitStack() as stack:
+        for folder in sorted({cassette_dir.resolve(), log_dir.resolve()}):
+            stack.enter_context(FolderLock(folder))
+        check_regular(cassette_dir, links=True)
+        loaded = as_begun(loaded, cassette_dir)
+        check_log_folder(log_dir, loaded.digest())
+        check_folders(cassette_dir, log_dir, anew=options.anew)
+        check_tasks(loaded, cassette_dir, sandbox)
+        session = open_session(loaded, cassette_dir, retry_errors=options.retry_errors)
+        if parent is not None:
+            parent.link_covered(cassette_dir)
+        job = _StudyJob(loaded, session, sandbox, options, parent)
+        with LogWriter(log_dir) as log, closing(job.inputs):
+            job.log = log
+            return run_in_loop(Taping(job, session, budget, options).run(log))
+
+
+async def record_episode(
+    loaded: LoadedStudy,
+    session: Session,
+    *,
+    episode_id: str,
+    sandbox: Sandbox,
+    budget: Budget,
+    options: RecordingOptions,
+) -> str:
+    """Put one episode on tape, in a loop that does other things too; no manifest and no log.
+
+    Returns:
+        The episode's log line.
+
+    Raises:
+        TutorsimError: As `record`.
+    """
+    job = _StudyJob(loaded, session, sandbox, options, None)
+    wanted = [piece for piece in job.pieces if piece.id == episode_id]
+    with closing(job.inputs):
+        [line] = await Taping(job, session, budget, options).put_on_tape(wanted)
+    return line
+
+
+def _check_person(loaded: LoadedStudy, options: RecordingOptions) -> None:
+    if loaded.with_person() and options.person is None:
+        raise UsageError(
+            f"The study {loaded.study.name!r} has a person in it, so it cannot run by itself.",
+            why="Nobody would be there to be heard.",
+            hint="Serve its lessons with `tutorsim chat`.",
+        )
+
+
+class _StudyJob(Job[EpisodeLine, EpisodeEntry, RunRecord]):
+    """A study as a job; with a parent, that of a branch."""
+
+    log: LogWriter
+
+    def __init__(
+        self,
+        loaded: LoadedStudy,
+        session: Session,
+        sandbox: Sandbox,
+        options: RecordingOptions,
+        parent: Parent | None,
+    ) -> None:
+        folder = session.folder
+        self.loaded = loaded
+        self.study_digest = loaded.digest()
+        self.kept_from = parent.branch.parent_study if parent else None
+        self.specs = {spec.episode_id: spec for spec in loaded.grid()}
+        self.pieces = [study_piece(loaded, spec) for spec in self.specs.values()]
+        self.session = session
+        self.sandbox = sandbox
+        self.options = options
+        self.parent = parent
+        self.fingerprint = fingerprint_text(sandbox)
+        self.verdicts = VerdictStore(
+            folder, fingerprint=None if session.earlier else self.fingerprint
+        )
+        """Those of a finished recording stay, whatever would judge its programs now."""
+        self.inputs = InputStore(folder)
+        self.judging: dict[str, asyncio.Task[CodeResult]] = {}
+        """By program: a verdict is one for all episodes, even where the sandbox is not sure."""
+        self._failed = self._failed_before()
+
+    def _failed_before(self) -> Mapping[str, Failure]:
+        """Episodes to leave failed, with how they failed: not those that an outage failed."""
+        earlier = self.session.earlier
+        if earlier is None or self.session.retried:
+            return {}
+        return {
+            e.episode_id: e.failure
+            for e in earlier.episodes
+            if e.failure is not None and not e.failure.error.startswith(OF_THE_MOMENT)
+        }
+
+    def failed(self, piece_id: str, key: CallKey) -> Failure | None:
+        return self._failed.get(piece_id)
+
+    def prior(self, piece_id: str) -> ParentEpisode | None:
+        return self.parent.episode(self.specs[piece_id]) if self.parent else None
+
+    def hearing(self, piece_id: str) -> Hearing:
+        return Hearing(piece_id, self.inputs, self.options.person)
+
+    async def judge(self, run: CodeRun) -> CodeResult:
+        """The verdict that is kept, the parent's, or a new one, which is kept then."""
+        kept = self.parent.verdict(run, self.verdicts) if self.parent else None
+        kept = kept or self.verdicts.find(run)
+        if kept is not None:
+            return kept
+        program = program_digest(run)
+        if program not in self.judging:
+            self.judging[program] = asyncio.create_task(self._judged_now(run))
+        return await asyncio.shield(self.judging[program])
+
+    async def _judged_now(self, run: CodeRun) -> CodeResult:
+        result = await asyncio.to_thread(self.sandbox.judge, run)
+        self.verdicts.add(run, result, fingerprint=self.fingerprint)
+        return self.verdicts.find(run) or result
+
+    def finish(self, entries: Sequence[EpisodeEntry], provenance: Provenance) -> RunRecord:
+        manifest = Manifest(
+            study_name=self.loaded.study.name,
+            study_digest=self.study_digest,
+            prompt_digest=self.loaded.prompt_digest(),
+            provenance=provenance,
+            packages=self.session.packages,
+            sandbox=self._judged_by() if len(self.verdicts) else None,
+            verdicts_sha256=self.verdicts.finish(),
+            inputs_sha256=self.inputs.finish(),
+            log_sha256=self.log.sha256,
+            episodes=tuple(entries),
+        )
+        if self.parent is not None:
+            keep_study(self.loaded, self.session.folder)  # a finished branch may have grown
+        write_manifest(self.session.folder, manifest)
+        run = run_record(self.loaded, manifest)
+        used = bool(len(self.verdicts))
+        self.log.finish(run, machine_facts("run", self.session.folder, self.sandbox, used=used))
+        return run
+
+    def _judged_by(self) -> str:
+        earlier = self.session.earlier
+        return (earlier.sandbox if earlier else None) or self.fingerprint

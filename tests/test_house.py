@@ -202,6 +202,51 @@ def _kind_then_name(name: str) -> tuple[int, str]:
     return kind, name
 
 
+FACES = ("tutorsim.opened_run", "tutorsim.pytest_plugin")
+"""Modules whose names other programs import."""
+
+
+def test_names_are_listed_in_packages_and_faces_alone():
+    def wrong(module: Module) -> set[str]:
+        listed = LISTED[module.name] is not None
+        inside = module.path.name == "__init__.py" or module.name in FACES
+        return {"__all__"} if listed and not inside else set()
+
+    assert broken(wrong) == {}
+
+
+OF_SYSTEMS = ("tutorsim.cli.audit", "tutorsim.chat.")
+"""Commands of one system that ask it directly: the audit of replies, and lessons with a person."""
+
+
+def test_no_module_outside_the_systems_imports_one():
+    def wrong(module: Module) -> set[str]:
+        if module.room in ("systems", "analysis") or f"{module.name}.".startswith(OF_SYSTEMS):
+            return set()
+        return {name for name in imported(module) if name.startswith(SYSTEMS)}
+
+    assert broken(wrong) == {}
+
+
+def _imported_when_loaded(module: Module) -> set[str]:
+    """Modules that a module imports at its top, those for types alone left out."""
+    found = set()
+    for node in module.tree.body:
+        if isinstance(node, ast.ImportFrom):
+            base = _base(module, node)
+            for alias in node.names:
+                found.add(f"{base}.{alias.name}" if f"{base}.{alias.name}" in NAMES else base)
+    return (found & NAMES) - {module.name}
+
+
+def test_no_modules_import_one_another_in_a_circle():
+    """What stands on nothing is taken away until nothing is left."""
+    above = {module.name: _imported_when_loaded(module) for module in MODULES}
+    while free := {name for name, asked in above.items() if not asked & above.keys()}:
+        above = {name: asked for name, asked in above.items() if name not in free}
+    assert above == {}
+
+
 def test_public_names_are_listed_in_order():
     def wrong(module: Module) -> set[str]:
         declared = LISTED[module.name] or []

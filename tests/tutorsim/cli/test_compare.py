@@ -34,7 +34,7 @@ def test_differences_are_second_minus_first(tutorsim: Any, built: Any, tmp_path:
 def test_both_provenances_are_shown(tutorsim: Any, built: Any, with_failures: Any) -> None:
     shown = tutorsim("compare", built.folder, with_failures.folder).stdout
     assert shown.count("say nothing about any language model") == 2
-    assert "10 pairs in both runs; only in the first: 10" in shown
+    assert "10 pairs in both runs. Only in the first: 10" in shown
 
 
 def test_runs_that_share_no_pair_are_not_compared(

@@ -80,7 +80,7 @@ def test_two_runs_that_are_no_parent_and_branch_are_paired_as_ever(
     tutorsim: Any, branched: Any
 ) -> None:
     shown = tutorsim("compare", branched.child.folder, branched.parent.folder).stdout
-    assert "23 pairs in both runs; only in the first: 0, only in the second: 1" in shown
+    assert "23 pairs in both runs. Only in the first: 0; only in the second: 1" in shown
     assert "Branch under" not in shown
 
 

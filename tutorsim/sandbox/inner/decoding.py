@@ -24,8 +24,6 @@ from zoneinfo import ZoneInfo
 from .frames import Malformed
 from .wire import NAME_CAP, Item, Node, Opaque
 
-__all__ = ["MAKERS", "MUTABLE", "Decoded", "decode", "item_of", "refill"]
-
 DEPTH_CAP = 10_000
 """Levels of tuples within tuples, and of other values that are made from the inside out: the
 interpreter computes hashes of deep ones, and takes deep deques apart, on the C stack."""

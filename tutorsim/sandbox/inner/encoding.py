@@ -15,8 +15,6 @@ from zoneinfo import ZoneInfo
 
 from .wire import NAME_CAP, Item, ItemOf, Node
 
-__all__ = ["Encoder"]
-
 EAGER_CAP = 100_000
 """Items of an iterator that is an argument; an answer's iterator is asked for more instead."""
 _PLAIN_INT = 1 << 53

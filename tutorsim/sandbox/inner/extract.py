@@ -19,8 +19,6 @@ from typing import NamedTuple
 
 from .largest_program import CODE_CAP
 
-__all__ = ["FENCE_CAP", "Extraction", "compile_head", "compiles", "extract", "without_mark"]
-
 FENCE_CAP = 500
 """Fence lines in a message: nobody writes so many."""
 _MARK = "\ufeff"

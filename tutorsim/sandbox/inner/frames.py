@@ -3,9 +3,6 @@
 import json
 import os
 
-__all__ = ["FRAME_CAP", "TASK_CAP", "Closed", "Frames", "Malformed", "frame_bytes", "read_frame",
-           "write_frame"]  # fmt: skip
-
 FRAME_CAP = 8 << 20
 """Bytes of a frame that a student's program may send."""
 TASK_CAP = 64 << 20

@@ -22,8 +22,6 @@ from .layers import LAYERS, Layer
 from .probes import PROBES, Targets, Trial, tried
 from .syscalls import Filter, build_filter, machine
 
-__all__ = ["Jail"]
-
 _EVERYTHING = (
     linux.CLONE_NEWUSER | linux.CLONE_NEWNS | linux.CLONE_NEWPID
     | linux.CLONE_NEWNET | linux.CLONE_NEWIPC | linux.CLONE_NEWUTS

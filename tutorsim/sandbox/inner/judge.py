@@ -20,8 +20,6 @@ from .extract import compile_head
 from .frames import TASK_CAP, Closed, Malformed, read_frame, write_frame
 from .jail import Jail
 
-__all__ = ["WORKER_GONE", "run_judge"]
-
 WORKER_GONE = 3
 """Exit status that says: ask the worker's own end what happened."""
 

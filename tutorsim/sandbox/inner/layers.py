@@ -2,8 +2,6 @@
 
 from typing import Final, Literal, get_args
 
-__all__ = ["LAYERS", "Layer"]
-
 Layer = Literal["seccomp", "namespaces", "landlock", "rlimits", "uid"]
 """One mechanism of the kernel; `uid` gives up root for a user that nobody else is."""
 

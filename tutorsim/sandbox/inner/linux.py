@@ -5,33 +5,6 @@ import errno
 import os
 from contextlib import suppress
 
-__all__ = [
-    "CLONE_NEWIPC",
-    "CLONE_NEWNET",
-    "CLONE_NEWNS",
-    "CLONE_NEWPID",
-    "CLONE_NEWUSER",
-    "CLONE_NEWUTS",
-    "LANDLOCK_CREATE_RULESET",
-    "LANDLOCK_RESTRICT_SELF",
-    "PR_CAP_AMBIENT",
-    "PR_SET_DUMPABLE",
-    "PR_SET_NO_NEW_PRIVS",
-    "PR_SET_PDEATHSIG",
-    "PR_SET_SECCOMP",
-    "drop_capabilities",
-    "errno_name",
-    "landlock_version",
-    "leave_keyring",
-    "mount",
-    "pivot_root",
-    "prctl",
-    "read_all",
-    "syscall",
-    "umount_lazily",
-    "unshare",
-]
-
 CLONE_NEWNS = 0x00020000
 CLONE_NEWUTS = 0x04000000
 CLONE_NEWIPC = 0x08000000

@@ -10,8 +10,6 @@ import time
 from contextlib import suppress
 from typing import Any
 
-__all__ = ["MODULES", "preload"]
-
 MODULES = (
     "abc", "argparse", "array", "ast", "asyncio", "base64", "binascii", "bisect", "builtins",
     "calendar", "cmath", "codecs", "collections", "collections.abc", "colorsys",

@@ -19,8 +19,6 @@ from typing import Any, NamedTuple
 
 from .linux import errno_name, read_all
 
-__all__ = ["PROBES", "Targets", "Trial", "open_targets", "tried"]
-
 PROBES = (
     "read a file", "list a folder", "write a file", "connect over TCP", "send over UDP",
     "connect to an abstract socket", "fork", "start a thread", "execute a program",

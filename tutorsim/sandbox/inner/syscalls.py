@@ -11,8 +11,6 @@ import struct
 
 from .linux import PR_SET_SECCOMP, prctl
 
-__all__ = ["Filter", "build_filter", "machine"]
-
 _X86_64: dict[str, int] = {
     "read": 0, "write": 1, "close": 3, "fstat": 5, "poll": 7, "lseek": 8, "munmap": 11, "brk": 12,
     "rt_sigaction": 13, "rt_sigprocmask": 14, "rt_sigreturn": 15, "readv": 19, "writev": 20,

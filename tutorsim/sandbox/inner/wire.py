@@ -16,8 +16,6 @@ those of the arguments. So an answer can name an argument, and say what became o
 from collections.abc import Callable
 from typing import Any
 
-__all__ = ["NAME_CAP", "Item", "ItemOf", "Node", "Opaque"]
-
 NAME_CAP = 60
 """Characters of a class's name that travel with an opaque value."""
 

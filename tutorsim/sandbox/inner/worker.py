@@ -22,8 +22,6 @@ from .frames import TASK_CAP, Closed, Malformed, read_frame, write_frame
 from .jail import Jail
 from .wire import Node
 
-__all__ = ["run_worker"]
-
 _SOCKET = 3
 _TEXT_CAP = 64 * 1024
 _NAME_CAP = 60

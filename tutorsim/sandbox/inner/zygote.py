@@ -32,8 +32,6 @@ from .judge import WORKER_GONE, run_judge
 from .probes import open_targets
 from .worker import run_worker
 
-__all__ = ["main"]
-
 _FIRST_LOOK, _LONGEST_LOOK = 0.005, 0.025
 _FIXED_LOOP = 3_000_000
 _PATIENCE = 1.0

@@ -17,6 +17,7 @@ CALLED_BY_LIBRARIES: Final = {
     "__getattr__",  # Python, for names of a module
     "capture_signals",  # uvicorn
     "should_exit",
+    "model_post_init",  # pydantic
     "list_commands",  # click
     "get_command",
     "format_commands",

@@ -143,12 +143,6 @@ class Turn(Record):
     """The text that the student saw."""
 
     @property
-    def confidences(self) -> dict[str, int]:
-        """Role → stated confidence in its final proposal; roles that stated none are left out."""
-        said = {role: proposal.confidence for role, proposal in self.proposals_final.items()}
-        return {role: stated for role, stated in said.items() if stated is not None}
-
-    @property
     def other_votes(self) -> dict[VotingStage, tuple[BallotRecord, ...]]:
         """A panel holds no vote but those that it logs by their own names."""
         return {}
@@ -296,9 +290,6 @@ class VotingTurn(Protocol):
     def tie_round(self) -> TieRound | None: ...
     @property
     def decision(self) -> Decision | None: ...
-    @property
-    def confidences(self) -> dict[str, int]:
-        """Voter → stated confidence, 0 to 100; voters who stated none are left out."""
 
 
 class VotedTurn(Record):

@@ -32,13 +32,16 @@ def by_hand(protocol: Protocol, masses: list[int | None], budget: int) -> str | 
     given = [mass for mass in masses if mass is not None]
     if not given:
         return "abstained"
+    if protocol == "ranked":  # those left out stand below; whom nobody names is in no vote
+        named = len(given)
+        wholes = [list(range(top - named + 1, top + 1)) for top in (named - 1, len(masses) - 1)]
+        return "valid" if sorted(given) in wholes else None
     if len(given) < len(masses) or min(given) < 0:
         return None
     if protocol in ("simple", "cumulative") and sum(given) == 0:
         return "abstained"
     makes = {
         "simple": sorted(given) == [0] * (len(given) - 1) + [1],
-        "ranked": sorted(given) == list(range(len(given))),
         "cumulative": sum(given) == budget,
         "approval": max(given) <= 1,
     }

@@ -32,7 +32,7 @@ def by_hand(protocol: Protocol, masses: list[int | None], budget: int) -> str | 
     given = [mass for mass in masses if mass is not None]
     if not given:
         return "abstained"
-    if protocol == "ranked":  # those left out stand below; whom nobody names is in no vote
+    if protocol == "ranked":  # those left out stand below, whether or not places count them
         named = len(given)
         wholes = [list(range(top - named + 1, top + 1)) for top in (named - 1, len(masses) - 1)]
         return "valid" if sorted(given) in wholes else None
@@ -68,7 +68,10 @@ def test_a_ballot_is_what_the_rules_say_one_by_one(protocol: Protocol) -> None:
         else:
             found = check_ballots(columns(protocol, masses), Path("b.csv"), budget=3).ballots
             assert set(found["ballot_status"]) == {wanted}
-            assert found["mass"].to_list() == (masses if wanted == "valid" else [None] * m)
+            given = [mass for mass in masses if mass is not None]
+            below = protocol == "ranked" and m - 1 - max(given, default=0)
+            kept = [None if mass is None else mass + below for mass in masses]
+            assert found["mass"].to_list() == (kept if wanted == "valid" else [None] * m)
     assert seen == {None, "valid", "abstained"}
 
 

@@ -107,6 +107,7 @@ class Line:
             stop=self._stop,
             outage=self._outage,
             max_retries=options.max_retries,
+            longest_wait=options.max_outage,
             note=options.on_warning,
         )
         self._muster = Muster()

@@ -77,6 +77,7 @@ class Gate(httpx2.AsyncBaseTransport):
         stop: Holds further attempts back, those of calls that the client tries again among them.
         seconds: Limit of one attempt.
         max_retries: The client's retries of a call; nothing is waited for after the last.
+        longest_wait: Seconds for which the endpoint may hold a call back, `LONGEST_WAIT` at most.
         note: Receives a sentence when the endpoint asks to wait.
     """
 
@@ -87,12 +88,14 @@ class Gate(httpx2.AsyncBaseTransport):
         seconds: float,
         *,
         max_retries: int = 0,
+        longest_wait: float = LONGEST_WAIT,
         note: Callable[[str], None] = lambda _: None,
     ) -> None:
         self._inner = inner
         self._stop = stop
         self._seconds = seconds
         self._max_retries = max_retries
+        self._longest_wait = min(longest_wait, LONGEST_WAIT)
         self._note = note
         self._told_until = 0.0
         """Clock of the loop until which a wait has been told."""
@@ -116,7 +119,7 @@ class Gate(httpx2.AsyncBaseTransport):
         retries = request.headers.get(RETRY_COUNT, "0")
         if not wanted or not retries.isdecimal() or int(retries) >= self._max_retries:
             return
-        wait = min(wanted, LONGEST_WAIT)
+        wait = min(wanted, self._longest_wait)
         self._tell(response.status_code, wanted, wait)
         await self._stop.pause(wait)
 

@@ -83,7 +83,7 @@ class Busy(httpx2.AsyncBaseTransport):
 def waited(monkeypatch: pytest.MonkeyPatch):
     """How long the gate waits after a reply, what it says, and the reply's headers."""
 
-    def of(inner: Busy, *, retry: int = 0, times: int = 1):
+    def of(inner: Busy, *, retry: int = 0, times: int = 1, **more: float):
         pauses: list[float] = []
         said: list[str] = []
 
@@ -91,7 +91,7 @@ def waited(monkeypatch: pytest.MonkeyPatch):
             pauses.append(seconds)
 
         monkeypatch.setattr(Stop, "pause", pause)
-        gate = Gate(inner, Stop(), 1, max_retries=4, note=said.append)
+        gate = Gate(inner, Stop(), 1, max_retries=4, note=said.append, **more)
         request = httpx2.Request(
             "POST", "http://x/", headers={"x-stainless-retry-count": str(retry)}
         )
@@ -104,6 +104,12 @@ def waited(monkeypatch: pytest.MonkeyPatch):
         return pauses, said, asyncio.run(ask())
 
     return of
+
+
+def test_no_wait_is_longer_than_an_outage_may_be(waited) -> None:
+    pauses, said, _ = waited(Busy(retry_after="7200"), longest_wait=3.0)
+    assert pauses == [3]
+    assert said == ["the endpoint asks to wait 7,200 seconds (HTTP 429); waiting 3."]
 
 
 def test_a_wait_that_the_endpoint_asks_for_is_honoured_told_and_not_repeated(waited) -> None:

@@ -39,6 +39,10 @@ TRUTH_SCHEMA: Final = pl.Schema(
 _GRAIN: Final = 1_000_000
 
 
+TOLD: Final = tuple(t for t in TARGETS if t not in ("score", "median_score"))
+"""Rules whose ballots a drawn preference tells; a score ballot needs a scale too."""
+
+
 class _Seen(NamedTuple):
     settled: bool
     contained: bool
@@ -84,7 +88,7 @@ def truth_experiment(
     candidates: int = 4,
     voters: int = 4,
     correlation: float = 0.0,
-    targets: Sequence[Target] = TARGETS,
+    targets: Sequence[Target] = TOLD,
     budget: int = CUMULATIVE_BUDGET,
 ) -> pl.DataFrame:
     """Draw profiles and compare truth, sets and projections; see `TRUTH_SCHEMA`.

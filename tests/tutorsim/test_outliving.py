@@ -88,12 +88,12 @@ def defaulted_settings(copy: Copy) -> None:
         "            max_turns=study.max_turns,\n            patience=study.patience,\n",
     )
     copy.replace(
-        "study.py",
+        "kernel/study.py",
         "    max_tokens: int = Field(",
         "    effort: int | None = None\n    max_tokens: int = Field(",
     )
     copy.replace(
-        "records/run_head.py",
+        "records/run.py",
         "    max_turns: int = 3\n",
         "    patience: int = 3\n    max_turns: int = 3\n",
     )

@@ -11,16 +11,10 @@ from rich.text import Text
 
 from tutorsim.analysis.ballots.recount_source import Source, open_source
 from tutorsim.analysis.views.ballot_file_notes import order_words, reading_of
-from tutorsim.cli.options import ballot_options, order_option, report_options
-from tutorsim.cli.output_elements import (
-    Prose,
-    caption,
-    heading,
-    listing,
-    publish,
-    source_shown,
-    table,
-)
+from tutorsim.cli.ballot_options import ballot_options
+from tutorsim.cli.options import order_option, report_options
+from tutorsim.cli.output_elements import Prose, caption, heading, listing, publish, table
+from tutorsim.cli.source_head import source_shown
 from tutorsim.errors import UsageError
 from tutorsim.records import RUN_FILE
 

@@ -33,9 +33,11 @@ from tutorsim.analysis.pages.values import cells_of, document_parts, table_parts
 from tutorsim.analysis.ratings.ratings_section import with_ratings
 from tutorsim.analysis.systems.panel.published import PublishedFigure
 from tutorsim.analysis.systems.panel.summary import SECTIONS, Overview
+from tutorsim.cli.ballot_options import of_panel_asked
 from tutorsim.cli.console import err, safe
-from tutorsim.cli.options import TYPED, of_panel_asked
-from tutorsim.cli.output_elements import Prose, publish, source_shown
+from tutorsim.cli.options import TYPED
+from tutorsim.cli.output_elements import Prose, publish
+from tutorsim.cli.source_head import source_shown
 from tutorsim.cli.summary_in_terminal import overview
 from tutorsim.cli.terminal_documents import TableShown, document_of, system_run
 from tutorsim.errors import ClaimsError, FolderError, UsageError

@@ -38,7 +38,8 @@ from tutorsim.analysis.systems.panel.two_runs import (
 from tutorsim.analysis.systems.system_view import open_run, view_of
 from tutorsim.cli.claims_file import publish_claimed
 from tutorsim.cli.options import Remembering, claims_option, report_options
-from tutorsim.cli.output_elements import Prose, caption, source_shown
+from tutorsim.cli.output_elements import Prose, caption
+from tutorsim.cli.source_head import source_shown
 from tutorsim.cli.sources import RunPath, check_logs
 from tutorsim.cli.terminal_documents import check_applies, document_shown, parts_shown, system_run
 from tutorsim.errors import UsageError

@@ -26,19 +26,19 @@ from tutorsim.analysis.systems.panel.divergence import (
     without_tie_round,
 )
 from tutorsim.analysis.systems.panel.divergence import diverge as find_divergence
+from tutorsim.cli.ballot_options import of_panel_asked, panel_option
 from tutorsim.cli.claims_file import publish_claimed
 from tutorsim.cli.options import (
     Remembering,
     claims_option,
-    of_panel_asked,
     order_option,
-    panel_option,
     report_options,
     table_option,
     tell_rows,
 )
-from tutorsim.cli.output_elements import Prose, source_shown
+from tutorsim.cli.output_elements import Prose
 from tutorsim.cli.progress import counted
+from tutorsim.cli.source_head import source_shown
 from tutorsim.cli.sources import RunPath, check_logs
 from tutorsim.cli.terminal_documents import check_applies, parts_shown
 from tutorsim.errors import UsageError

@@ -12,17 +12,8 @@ from tutorsim.analysis.runs.branch_continuations import branch_changes, deciding
 from tutorsim.analysis.runs.exported_tables import of_one_panel, taught_by
 from tutorsim.analysis.systems.panel.episodes import step_sentence
 from tutorsim.cli.console import safe
-from tutorsim.cli.output_elements import (
-    Prose,
-    draw_name,
-    from_here,
-    heading,
-    listing,
-    number,
-    provenance,
-    styled,
-    table,
-)
+from tutorsim.cli.output_elements import Prose, heading, listing, number, provenance, styled, table
+from tutorsim.cli.source_head import draw_name, from_here
 from tutorsim.records import (
     Attempt,
     BallotRecord,

@@ -9,8 +9,9 @@ from tutorsim.analysis.ballots.recount_source import open_source
 from tutorsim.analysis.runs.branch_continuations import branch_words
 from tutorsim.analysis.runs.written_tables import EXPORT_FORMATS, ExportFormat, export_run
 from tutorsim.analysis.runs.written_tables import export as write_tables
+from tutorsim.cli.ballot_options import ballot_options
 from tutorsim.cli.console import emit_json, err, out, safe
-from tutorsim.cli.options import ballot_options, json_option
+from tutorsim.cli.options import json_option
 from tutorsim.cli.sources import RunPath, check_logs
 from tutorsim.records import RUN_FILE, read_run
 

@@ -1,26 +1,22 @@
-"""Options that several commands have: sources, ballots from elsewhere, panels, JSON, Markdown."""
+"""Options that several commands have: JSON, Markdown, sources, orders."""
 
 from __future__ import annotations
 
 import re
 from collections.abc import Callable, Iterable, Sequence
-from functools import wraps
 from io import StringIO
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Final
+from typing import TYPE_CHECKING, Any
 
 import click
 from rich.console import RenderableType
 
-from tutorsim.analysis.ballots.long_format import read_candidates, read_own
-from tutorsim.analysis.ballots.reading_options import COLUMN_WORDS, Hints
 from tutorsim.cli.console import console_for, err, safe
 from tutorsim.cli.output_elements import listing, print_all
 from tutorsim.errors import FolderError, UsageError
 
 if TYPE_CHECKING:
-    from tutorsim.analysis.ballots.recount_source import Source
-    from tutorsim.analysis.systems.system_view import SystemRun
+    pass
 
 
 # --- Options -------------------------------------------------------------------------------------
@@ -158,185 +154,6 @@ def _ending_in(*endings: str) -> Callable[[click.Context, click.Parameter, Any],
         return path
 
     return check
-
-
-# --- Ballot options ------------------------------------------------------------------------------
-
-_STAGES: Final = ("initial", "final", "tie")
-SPELLINGS: Final = ("one", "apart")
-
-
-def _scale(_: click.Context, __: click.Parameter, text: str | None) -> tuple[float, float] | None:
-    if text is None:
-        return None
-    try:
-        low, high = map(float, text.split(","))
-    except ValueError:
-        low, high = 0, 0
-    if not low < high:
-        raise UsageError(
-            f"--scale {text} is no scale.",
-            why="A scale is its least and its largest score.",
-            hint="For example --scale 1,10.",
-        )
-    return low, high
-
-
-_OPTIONS: Final = (
-    click.option(
-        "--map",
-        "columns",
-        multiple=True,
-        metavar="OURS=THEIRS",
-        help="Ballots from elsewhere: what a column is called there, as in voter=Wähler.",
-    ),
-    click.option(
-        "--stage",
-        "stages",
-        multiple=True,
-        metavar="OURS=THEIRS",
-        help="What a stage is called there: initial=…, final=… or tie=….",
-    ),
-    click.option(
-        "--protocol",
-        metavar="NAME",
-        help="Which ballots they are: simple (plurality), ranked (borda), cumulative (points) "
-        "approval or score.",
-    ),
-    click.option(
-        "--candidates",
-        callback=names,
-        metavar="NAME,NAME,…|FILE|COLUMN",
-        help="Who stands, also if no ballot of a vote names them; columns of a wide table, or what "
-        "the labels A, B, … stand for. A FILE has one name a line, or the columns of the vote and "
-        "candidate; a COLUMN lists who stands in the row's vote.",
-    ),
-    click.option(
-        "--own",
-        metavar="FILE|COLUMN",
-        help="Whose answer is whose, where voters and candidates have different names: a FILE with "
-        "the columns voter and candidate (and the vote), or the COLUMN that names the candidate of "
-        "the row's voter. For votes for oneself.",
-    ),
-    click.option(
-        "--namesakes", is_flag=True, help="Several ballots under one name are several voters'."
-    ),
-    click.option(
-        "--spelling",
-        type=click.Choice(SPELLINGS),
-        help="Names that differ in case, spaces or coding alone are one, or stand apart.",
-    ),
-    click.option(
-        "--scale",
-        metavar="LEAST,LARGEST",
-        callback=_scale,
-        help="The ends of the scale of scores. Default: the smallest and the largest seen.",
-    ),
-    click.option("--separator", metavar="SIGN", help="What parts the names in a cell."),
-    click.option("--budget", type=click.IntRange(min=1), help="Points of a cumulative ballot."),
-)
-
-
-def ballot_options(command: Callable[..., None]) -> Callable[..., None]:
-    """Adds the options to a command, which gets them as one `hints`."""
-
-    @wraps(command)
-    def hinted(
-        *args: Any,
-        columns: tuple[str, ...],
-        stages: tuple[str, ...],
-        protocol: str | None,
-        candidates: tuple[str, ...] | None,
-        own: str | None,
-        namesakes: bool,
-        spelling: str | None,
-        separator: str | None,
-        scale: tuple[float, float] | None,
-        budget: int | None,
-        **rest: Any,
-    ) -> None:
-        hints = Hints(
-            columns=_pairs("--map", columns, tuple(COLUMN_WORDS)),
-            stages=_pairs("--stage", stages, _STAGES),
-            protocol=protocol,
-            **_standing(candidates or ()),
-            **_own(own),
-            namesakes=namesakes,
-            spelling=spelling,
-            separator=separator,
-            scale=scale,
-            budget=budget,
-        )
-        command(*args, hints=hints, **rest)
-
-    found: Callable[..., None] = hinted
-    for option in reversed(_OPTIONS):
-        found = option(found)
-    return found
-
-
-def _standing(given: tuple[str, ...]) -> dict[str, Any]:
-    """Who stands: names, a column of the ballots' file, or what a file says."""
-    if len(given) == 1 and Path(given[0]).is_file():
-        found = read_candidates(Path(given[0]))
-        return {"candidates": found} if isinstance(found, tuple) else {"candidates_of": found}
-    return {"candidates": given}
-
-
-def _own(given: str | None) -> dict[str, Any]:
-    """Whose candidate is whose: a column of the ballots' file, or what a file says."""
-    if given is not None and Path(given).is_file():
-        return {"own_of": read_own(Path(given))}
-    return {"own": given}
-
-
-def _pairs(option: str, given: tuple[str, ...], known: tuple[str, ...]) -> dict[str, str]:
-    found: dict[str, str] = {}
-    for pair in given:
-        ours, sign, theirs = pair.partition("=")
-        if not sign or not theirs or ours not in known:
-            raise UsageError(
-                f"{option} {pair} cannot be used.",
-                why=f"Before the equals sign stands one of {', '.join(known)}.",
-                hint=f"Write {option} {known[-1] if option == '--stage' else 'voter'}=NAME.",
-            )
-        found[ours] = theirs
-    return found
-
-
-# --- Panel option --------------------------------------------------------------------------------
-
-
-def panel_option(command: Callable[..., None]) -> Callable[..., None]:
-    """Adds `--panel`."""
-    return click.option(
-        "--panel", metavar="NAME", help="Only this panel of a run that compares several."
-    )(command)
-
-
-def of_panel_asked(source: Source, panel: str | None) -> Source:
-    """The panel that is asked for; the source as it is where none is.
-
-    Raises:
-        UsageError: If the source has no such panel.
-    """
-    from tutorsim.analysis.ballots.recount_source import of_panel
-
-    return source if panel is None else of_panel(source, panel)
-
-
-def refuse_panel(run: SystemRun | None, panel: str | None) -> None:
-    """Refuse `--panel` for a run of a system without panels.
-
-    Raises:
-        UsageError: Naming the system.
-    """
-    if run is not None and panel is not None:
-        raise UsageError(
-            f"{run.name} has no panel {panel!r}.",
-            why=f"It is a run of the system {run.head.system!r}, which compares no panels.",
-            hint="Leave --panel out.",
-        )
 
 
 # --- Markdown option -----------------------------------------------------------------------------

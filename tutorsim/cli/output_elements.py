@@ -1,8 +1,7 @@
-"""What the commands show: a source's head, prose, headings, tables, provenance, tokens used."""
+"""What the commands show: prose, headings, tables, provenance, and numbers in words."""
 
 import io
-from collections import Counter
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -14,12 +13,9 @@ from rich.padding import Padding
 from rich.table import Table
 from rich.text import Text
 
-from tutorsim.analysis.ballots.recount_source import Source
-from tutorsim.analysis.runs.branch_continuations import branch_changes, branch_counts
 from tutorsim.cli.console import console_for, emit_json, json_text, out, safe
 from tutorsim.errors import FolderError
-from tutorsim.kernel.cost_plan import PriceTable
-from tutorsim.records import Branch, BranchPoint, EpisodeRecord, Provenance
+from tutorsim.records import Provenance
 from tutorsim.vocabularies import ProvenanceKind
 
 # --- Output elements -----------------------------------------------------------------------------
@@ -201,100 +197,3 @@ def _plain(shown: Iterable[RenderableType]) -> str:
     text = io.StringIO()
     print_all(console_for(text), shown)
     return text.getvalue()
-
-
-# --- Token usage ---------------------------------------------------------------------------------
-
-
-def usage(episodes: Iterable[EpisodeRecord], prices: PriceTable) -> dict[str, Any]:
-    """Sum calls and tokens by model, those of failed episodes among them.
-
-    Returns:
-        `models`: name → calls, input_tokens, output_tokens and cost_usd, which is `None` for a
-        model without a price; their sums beside it, where `cost_usd` is `None` when one of the
-        prices is unknown; and `prices_as_of`.
-    """
-    calls: Counter[str] = Counter()
-    asked: Counter[str] = Counter()
-    answered: Counter[str] = Counter()
-    for episode in episodes:
-        for call in episode.calls:
-            calls[call.model] += 1
-            asked[call.model] += call.input_tokens
-            answered[call.model] += call.output_tokens
-    models = {
-        model: {
-            "calls": calls[model],
-            "input_tokens": asked[model],
-            "output_tokens": answered[model],
-            "cost_usd": prices.cost(model, asked[model], answered[model]),
-        }
-        for model in sorted(calls)
-    }
-    costs = [row["cost_usd"] for row in models.values()]
-    known = [cost for cost in costs if cost is not None]
-    return {
-        "models": models,
-        "calls": calls.total(),
-        "input_tokens": asked.total(),
-        "output_tokens": answered.total(),
-        "cost_usd": sum(known) if len(known) == len(costs) else None,
-        "prices_as_of": prices.as_of,
-    }
-
-
-# --- Branch notes --------------------------------------------------------------------------------
-
-
-def branch_head(branch: Branch, episodes: Sequence[EpisodeRecord]) -> Prose:
-    """What a run that is a branch consists of."""
-    counts = branch_counts(branch, episodes)
-    told = f" under {branch_changes(branch)}. Episodes: {counts.covered:,} as logged"
-    if counts.draws:
-        turns = listing([f"turn {turn} ({n:,})" for turn, n in counts.cursors.items()])
-        failed = f", {counts.failed:,} of them failed" if counts.failed else ""
-        told += (
-            f", {counts.continued:,} re-simulated from {turns} on in {counts.draws:,} draws{failed}"
-        )
-    return Prose(
-        styled(f"A branch of {branch.parent}", "bold")
-        + safe(
-            f"{told}. The figures of this run are of both together; an episode counts by the "
-            "mean of its draws, each of which is what might have followed."
-        )
-    )
-
-
-def draw_name(point: BranchPoint, branch: Branch | None) -> str:
-    """`draw 2 of 5`."""
-    return f"draw {point.continuation}" + (f" of {branch.continuations}" if branch else "")
-
-
-def from_here(point: BranchPoint, branch: Branch | None, *, turn: int) -> str:
-    """What a turn of a continuation is, from the first that the branch decides on."""
-    draw = draw_name(point, branch)
-    if point.left is not None and turn > point.left:
-        return f"re-simulated, {draw}"
-    under = f", under {branch_changes(branch)}" if branch and turn == point.turn else ""
-    start = "from here: " if turn == point.turn else ""
-    winner = "another" if turn == point.left else "the same"
-    return (
-        f"{start}re-simulated, {draw}{under}; drafts and votes of this turn are the log's, its "
-        f"decision is the branch's: {winner} winner"
-    )
-
-
-# --- Source head ---------------------------------------------------------------------------------
-
-
-def source_shown(source: Source) -> Iterator[Prose]:
-    """What is looked at, and what answered its calls: the head of every view."""
-    yield heading(source.name)
-    if source.run is None:
-        yield elsewhere(source.stated, source.kinds)
-    else:
-        yield provenance(source.run.provenance)
-        if source.run.branch is not None:
-            yield branch_head(source.run.branch, source.episodes)
-    for note in source.notes:
-        yield caption(note)

@@ -34,24 +34,22 @@ from tutorsim.analysis.systems.panel.student_outcomes import threshold_table
 from tutorsim.analysis.systems.panel.success_threshold import AtThreshold, at_threshold
 from tutorsim.analysis.systems.panel.summary import recount_verdict, told_rules
 from tutorsim.analysis.systems.system_view import SystemRun, view_of
+from tutorsim.cli.ballot_options import ballot_options, of_panel_asked, panel_option, refuse_panel
 from tutorsim.cli.claims_file import publish_claimed
 from tutorsim.cli.options import (
     Remembering,
-    ballot_options,
     check_sections,
     claims_option,
     names,
-    of_panel_asked,
     order_option,
-    panel_option,
-    refuse_panel,
     report_options,
     table_option,
     tell_rows,
     whole_numbers,
 )
-from tutorsim.cli.output_elements import Prose, caption, source_shown, styled
+from tutorsim.cli.output_elements import Prose, caption, styled
 from tutorsim.cli.progress import counted
+from tutorsim.cli.source_head import source_shown
 from tutorsim.cli.sources import RunPath, check_logs
 from tutorsim.cli.terminal_documents import document_shown, parts_shown, section_names, system_run
 from tutorsim.dask_cluster import connect, parse_engine, scattered

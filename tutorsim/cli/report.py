@@ -9,16 +9,9 @@ from typing import TYPE_CHECKING, Final, NamedTuple
 
 import click
 
+from tutorsim.cli.ballot_options import ballot_options, of_panel_asked, panel_option, refuse_panel
 from tutorsim.cli.console import emit_json, err, out, safe
-from tutorsim.cli.options import (
-    ballot_options,
-    claims_option,
-    json_option,
-    of_panel_asked,
-    panel_option,
-    published_option,
-    refuse_panel,
-)
+from tutorsim.cli.options import claims_option, json_option, published_option
 from tutorsim.cli.progress import counted
 from tutorsim.cli.sources import RunPath, check_logs
 from tutorsim.errors import FolderError, UsageError

@@ -115,7 +115,7 @@ def _list(run: Path, system: "SystemRun | None", *, as_json: bool, output: Path 
 
 
 def _listed(source: "Source", rows: "Sequence[EpisodeRow]") -> Iterator[RenderableType]:
-    from tutorsim.cli.output_elements import source_shown
+    from tutorsim.cli.source_head import source_shown
 
     yield from source_shown(source)
     yield Text()

@@ -12,17 +12,14 @@ from tutorsim.analysis.pages.values import document_parts, to_value
 from tutorsim.analysis.report.markdown import to_markdown
 from tutorsim.analysis.systems.panel.published import PublishedFigure
 from tutorsim.analysis.systems.panel.summary import SECTIONS
+from tutorsim.cli.ballot_options import ballot_options, of_panel_asked, panel_option, refuse_panel
 from tutorsim.cli.claims_file import Options, claims_of, summary_parts, write_claims
 from tutorsim.cli.options import (
     add_markdown,
-    ballot_options,
     check_sections,
     claims_option,
     markdown_option,
-    of_panel_asked,
-    panel_option,
     published_option,
-    refuse_panel,
     report_options,
     shown_as_markdown,
 )

@@ -9,7 +9,8 @@ from tutorsim.analysis.ballots.recount_source import Source
 from tutorsim.analysis.systems.panel.evidence import Evidence
 from tutorsim.analysis.systems.panel.published import PublishedFigure, published_figures
 from tutorsim.analysis.systems.panel.summary import SECTIONS, Overview
-from tutorsim.cli.output_elements import caption, source_shown, usage
+from tutorsim.cli.output_elements import caption
+from tutorsim.cli.source_head import source_shown, usage
 from tutorsim.cli.terminal_documents import parts_shown
 from tutorsim.kernel.cost_plan import PriceTable
 

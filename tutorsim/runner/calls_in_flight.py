@@ -107,7 +107,6 @@ class Line:
             stop=self._stop,
             outage=self._outage,
             max_retries=options.max_retries,
-            longest_wait=options.max_outage,
             note=options.on_warning,
         )
         self._muster = Muster()
@@ -288,6 +287,7 @@ class Line:
             self._stop,
             options.timeout,
             max_retries=options.max_retries,
+            longest_wait=options.max_outage,
             note=options.on_warning,
         )
 

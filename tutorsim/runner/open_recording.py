@@ -3,6 +3,7 @@
 import hashlib
 import json
 import os
+import re
 import tomllib
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
@@ -205,6 +206,10 @@ def check_provenance(manifest: Head, witness: Witness) -> None:
     _compare(manifest.file, "provenance", *both, "the cassettes")
 
 
+_CONTINUATION: Final = re.compile(r"(.+)\.c[0-9]{2}")
+"""A further future of an episode, by its id."""
+
+
 def check_files(folder: Path, head: Head) -> None:
     """Refuse cassettes that a head does not name, and a second form of one that it does.
 
@@ -216,8 +221,12 @@ def check_files(folder: Path, head: Head) -> None:
         RecordingError: Naming the first such file.
     """
     named, seen = {entry.episode_id for entry in head.episodes}, set()
+    continued = {found[1] for name in named if (found := _CONTINUATION.fullmatch(name))}
     names = sorted(path.name for path in folder.iterdir())
     for episode_id, form in cassette_files(names):
+        further = _CONTINUATION.fullmatch(episode_id)
+        if episode_id not in named and further and further[1] in continued:
+            continue  # of a growth that was stopped, and goes on from it
         if episode_id not in named or episode_id in seen:
             path = cassette_file(folder, episode_id, form)
             raise RecordingError(

@@ -245,7 +245,9 @@ def participation_table(lessons: Lessons) -> Table:
         if (value := _gini(some)) is not None
     ]
     caption = f"Gini of messages, mean over lessons: {', '.join(ginis) or 'not estimable'}."
-    return Table("participation", "Who spoke", caption, _frame(rows))
+    return of_rows("participation", "Who spoke", caption, rows) or Table(
+        "participation", "Who spoke", "", _frame(())
+    )
 
 
 def _gini(lessons: Lessons) -> float | None:

@@ -20,7 +20,7 @@ def test_the_true_winner_is_always_possible(
         profiles=8, seed=9, candidates=candidates, voters=voters, correlation=correlation
     )
     assert dict(found.schema) == dict(TRUTH_SCHEMA)
-    assert found.height == 40
+    assert found.height == 44
     assert (found["settled"] == found["profiles"]).all()
     assert (found["contained"] == found["settled"]).all()
     for row in found.iter_rows(named=True):

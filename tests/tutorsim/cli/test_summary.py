@@ -12,7 +12,7 @@ import pytest
 
 from tutorsim.analysis.claims.claims_of_printed_numbers import numbers_in
 from tutorsim.bundled_recordings import bundled_recording
-from tutorsim.cli.output_elements import usage
+from tutorsim.cli.source_head import usage
 from tutorsim.kernel.cost_plan import Price, PriceTable
 
 

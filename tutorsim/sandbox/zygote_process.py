@@ -76,6 +76,7 @@ class Zygote:
     def __init__(self, layers: frozenset[Layer], limits: Limits) -> None:
         self._limits = limits
         self._ends: list[int] = []
+        self._judged = False
         try:
             self._control, self._process = _start(layers, limits)
         except OSError as error:
@@ -94,7 +95,7 @@ class Zygote:
         if len(self._ends) != 2:
             raise Broken("this process has no room for two more open files")
         judge, reader = self._ends
-        self._ends = []
+        self._ends, self._judged = [], True
         try:
             _send_job(judge, job)
             self._command(b"R")
@@ -105,7 +106,7 @@ class Zygote:
 
     def _await_pair(self) -> None:
         """Take the ends of the pair that was forked since the last verdict."""
-        if not self._ends:
+        if self._judged and not self._ends:  # the first pair comes as it starts
             self._reply()
 
     def fixed_loop(self) -> float:

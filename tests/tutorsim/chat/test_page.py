@@ -251,7 +251,9 @@ def test_a_message_is_in_the_log_or_given_back(serve, browser):
     tab.until("state.phase === 'ended' && !sending.size")
     back = tab.run("[...document.querySelectorAll('.pending')].map((one) => one.textContent)")
     assert all("not recorded: the lesson ended" in one for one in back)
-    assert f"{len(back)} were not heard" in tab.run("document.getElementById('notice').innerText")
+    assert f"{len(back)} {'was' if len(back) == 1 else 'were'} not heard" in tab.run(
+        "document.getElementById('notice').innerText"
+    )
     sent = tab.run("sent")
     served.process.send_signal(signal.SIGINT)
     assert served.ended()[0] == 0

@@ -9,8 +9,8 @@ import click
 from rich.console import RenderableType
 from rich.text import Text
 
+from tutorsim.analysis.ballots.reading_notes import order_words, reading_of
 from tutorsim.analysis.ballots.recount_source import Source, open_source
-from tutorsim.analysis.views.ballot_file_notes import order_words, reading_of
 from tutorsim.cli.ballot_options import ballot_options
 from tutorsim.cli.options import order_option, report_options
 from tutorsim.cli.output_elements import Prose, caption, heading, listing, publish, table

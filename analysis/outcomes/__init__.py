@@ -1,1 +1,0 @@
-"""Scores of students, contrasts between conditions, other thresholds, and runs side by side."""

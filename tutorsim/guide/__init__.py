@@ -1,7 +1,9 @@
-"""The guide: one Markdown page a topic, in this folder."""
+"""The guide: one Markdown page a topic, in this folder, and one made from docstrings."""
 
-from importlib import resources
-from typing import Final
+import inspect
+from collections.abc import Iterator
+from importlib import import_module, resources
+from typing import Any, Final
 
 from tutorsim.errors import UsageError
 
@@ -23,11 +25,16 @@ TOPICS: Final = {
     "group": "Lessons in which agents decide when to speak, and a person can take part.",
     "panel": "Record and test a panel of your own, which is no study of ours.",
     "python": "The same questions in Python.",
+    "api": "Every name for Python, made from its docstring.",
     "extending": "Add a system, a voting rule, a task format.",
     "sandbox": "How students' programs are judged.",
     "speed": "How fast it is, and how to measure it again.",
 }
 """Topic → what its page is about, in the order to read them."""
+
+
+_OPENED: Final = ("tutorsim.opened_run", ("Run", "Recount"))
+_FIXTURES: Final = ("replayed_study", "replayed_episode", "recorded", "recorded_http")
 
 
 def page(topic: str) -> str:
@@ -42,4 +49,60 @@ def page(topic: str) -> str:
             why=f"Its pages are {', '.join(TOPICS)}.",
             hint="`tutorsim guide` says what each is about.",
         )
+    if topic == "api":
+        return "\n".join(_api())
     return (resources.files(__name__) / f"{topic}.md").read_text(encoding="utf-8")
+
+
+def _api() -> Iterator[str]:
+    """The lines of the page of names for Python."""
+    yield "# Every name for Python"
+    package = import_module("tutorsim")
+    for name in package.__all__:
+        if name != "__version__":
+            yield from _described(f"tutorsim.{name}", getattr(package, name))
+    module, names = _OPENED
+    for name in names:
+        yield from _described(name, getattr(import_module(module), name))
+    yield "\n## Fixtures of pytest\n"
+    plugin = import_module("tutorsim.pytest_plugin")
+    yield from (f"- `{name}`: {_first(getattr(plugin, name))}" for name in _FIXTURES)
+    yield "\n## Errors\n\n```text"
+    yield inspect.getdoc(import_module("tutorsim.errors")) or ""
+    yield "```\n"
+
+
+def _described(name: str, value: Any) -> Iterator[str]:
+    """A name with its signature and its docstring; of a class its public members too."""
+    yield f"\n## {name}\n"
+    if not inspect.isclass(value):
+        yield f"`{name}{inspect.signature(value)}`\n"
+    yield from _text(value)
+    for member, held in vars(value).items() if inspect.isclass(value) else ():
+        if member.startswith("_") or not inspect.getdoc(held):
+            continue
+        if inspect.isfunction(held):
+            yield f"\n### .{member}\n\n`{member}{inspect.signature(held)}`\n"
+            yield from _text(held)
+        else:
+            yield f"\n- `.{member}`: {_first(held)}"
+
+
+def _first(value: Any) -> str:
+    """The summary of a docstring, on one line."""
+    return " ".join((inspect.getdoc(value) or "").partition("\n\n")[0].split())
+
+
+def _text(value: Any) -> Iterator[str]:
+    """A docstring in Markdown: its sections as headings, what they name as lists."""
+    section = False
+    for line in (inspect.getdoc(value) or "").splitlines():
+        if line in ("Args:", "Raises:", "Returns:", "Attributes:"):
+            section = True
+            yield f"**{line.rstrip(':')}**\n"
+        elif section:
+            name, colon, said = line.strip().partition(": ")
+            named = colon and not line.startswith("     ") and name.isidentifier()
+            yield f"- `{name}`: {said}" if named else line.strip()
+        else:
+            yield line

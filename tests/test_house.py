@@ -228,23 +228,24 @@ def test_no_module_outside_the_systems_imports_one():
     assert broken(wrong) == {}
 
 
-def _imported_when_loaded(module: Module) -> set[str]:
-    """Modules that a module imports at its top, those for types alone left out."""
-    found = set()
-    for node in module.tree.body:
-        if isinstance(node, ast.ImportFrom):
-            base = _base(module, node)
-            for alias in node.names:
-                found.add(f"{base}.{alias.name}" if f"{base}.{alias.name}" in NAMES else base)
-    return (found & NAMES) - {module.name}
+BEING_CUT = {"tutorsim.runner.branching", "tutorsim.runner.job", "tutorsim.runner.open_recording"}
+"""The one circle left, which the runner's modules still make by an import for types alone."""
+
+
+def _modules_imported(module: Module) -> set[str]:
+    """Modules that a module imports anywhere: at its top, inside functions, for types alone."""
+    found = set(imported(module))
+    return {name if name in NAMES else name.rpartition(".")[0] for name in found} & NAMES
 
 
 def test_no_modules_import_one_another_in_a_circle():
-    """What stands on nothing is taken away until nothing is left."""
-    above = {module.name: _imported_when_loaded(module) for module in MODULES}
+    """What stands on nothing is taken away, and what nothing stands on, until nothing is left."""
+    above = {module.name: _modules_imported(module) - {module.name} for module in MODULES}
     while free := {name for name, asked in above.items() if not asked & above.keys()}:
         above = {name: asked for name, asked in above.items() if name not in free}
-    assert above == {}
+    while top := above.keys() - {name for asked in above.values() for name in asked}:
+        above = {name: asked for name, asked in above.items() if name not in top}
+    assert above.keys() <= BEING_CUT
 
 
 def test_public_names_are_listed_in_order():

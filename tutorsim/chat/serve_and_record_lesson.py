@@ -28,7 +28,8 @@ from tutorsim.runner.recording_session import Session, as_begun, open_session
 from tutorsim.runner.run_log import check_log_folder
 from tutorsim.runner.stops import Budget, Stop, stop_on_interrupt
 from tutorsim.sandbox import Sandbox
-from tutorsim.systems.group.study import PERSON, GroupStudy
+from tutorsim.systems.group.settings import PERSON
+from tutorsim.systems.group.study import GroupStudy
 from tutorsim.systems.group.tasks import Lesson
 from tutorsim.systems.group.timeline import Group
 

@@ -173,7 +173,7 @@ class MakeCall(Protocol):
     def __call__(self, turn: int, stage: str, agent: str, *, system: str, user: str) -> Call: ...
 
 
-def _nothing(reply: str) -> None:
+def nothing(reply: str) -> None:
     """What is salvaged of a reply by default."""
 
 
@@ -220,7 +220,7 @@ class Scene:
         system: str,
         user: str,
         reminder: str = "text_reminder",
-        salvage: Callable[[str], T | None] = _nothing,
+        salvage: Callable[[str], T | None] = nothing,
     ) -> Question[T]:
         """Ask an agent.
 

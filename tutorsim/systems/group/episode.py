@@ -5,6 +5,7 @@ from dataclasses import dataclass, field
 from typing import Any, Final
 
 from tutorsim.kernel.flow import CallLog, Flow, ask, run_to_failure
+from tutorsim.kernel.scene import indented
 from tutorsim.model import Answer, Question
 from tutorsim.records import Failure
 from tutorsim.records.group import (
@@ -21,10 +22,9 @@ from tutorsim.records.group import (
     WarmUpRecord,
 )
 from tutorsim.systems.group.lesson_flow import NEXT_SPEAKER, SELF_SELECT, LessonState, run_lesson
-from tutorsim.systems.group.prompts import GroupScene
-from tutorsim.systems.group.reply_reading import Verdict
+from tutorsim.systems.group.reply_reading import RATINGS, Verdict, read_ratings, read_verdict
+from tutorsim.systems.group.scene import Conversation, GroupScene
 from tutorsim.systems.group.speaking_cycle import (
-    Conversation,
     predicted_speaker,
     self_selected_speaker,
     thoughts_after,
@@ -122,7 +122,7 @@ def _predict(state: DuelState) -> Flow[None]:
 
 def _judge(state: DuelState) -> Flow[None]:
     """Judge in both orders and rate each reply, all side by side."""
-    said, scene = state.talk.said, state.scene
+    scene = state.scene
     shown = {
         SELF_SELECT: _shown(scene, state.trail.get("utterance")),
         NEXT_SPEAKER: _shown(scene, state.predicted),
@@ -136,10 +136,16 @@ def _judge(state: DuelState) -> Flow[None]:
         for rater in range(1, scene.raters + 1)
     ]
     verdicts = [
-        scene.judge(N_MESSAGES, order, said, shown[first], shown[second])
+        state.talk.question(
+            *(N_MESSAGES, "judge", order, read_verdict),
+            system=scene.fill("judge_system"),
+            members=scene.members,
+            first=shown[first],
+            second=shown[second],
+        )
         for order, (first, second) in orders.items()
     ]
-    ratings = [scene.rate(N_MESSAGES, system, n, said, shown[system]) for system, n in rated]
+    ratings = [_rate(state, system, n, shown[system]) for system, n in rated]
     questions: list[Question[Any]] = [*verdicts, *ratings]
     answers = yield from ask(questions)
     judged = zip(orders.values(), answers[: len(verdicts)], strict=True)
@@ -148,14 +154,35 @@ def _judge(state: DuelState) -> Flow[None]:
     state.ratings += [_rating(system, rater, answer) for (system, rater), answer in scored]
 
 
+def _rate(state: DuelState, system: str, rater: int, reply: str) -> Question[dict[str, int]]:
+    """Ask a rater about one system's continuation."""
+    scene, scenario, rubric = state.scene, state.scenario, state.scene.settings.rubric
+    by_criteria = rubric == "criteria"
+    more: dict[str, Any] = (
+        {"solution": indented(scenario.solution), "members": scene.members}
+        if by_criteria
+        else {"reference": indented(scenario.reference)}
+    )
+    read = read_ratings(RATINGS if by_criteria else ("likeness",))
+    return state.talk.question(
+        *(N_MESSAGES, f"rate_{system}", f"rater_{rater}", read),
+        system=scene.fill("rate_system"),
+        template=f"rate_{rubric}",
+        reminder="rate_reminder",
+        reply=reply,
+        **more,
+    )
+
+
 def _spoke(utterance: UtteranceRecord | None) -> bool:
     return utterance is not None and utterance.status != "missing"
 
 
 def _shown(scene: GroupScene, utterance: UtteranceRecord | None) -> str:
+    """A system's tenth message as judges and raters read it."""
     if utterance is None or not _spoke(utterance):
-        return scene.continuation(None, "")
-    return scene.continuation(utterance.agent, utterance.text)
+        return scene.fill("nobody")
+    return f"{scene.group.shown(utterance.agent)}: {indented(utterance.text)}"
 
 
 def _judgment(first: str, answer: Answer[Verdict]) -> JudgmentRecord:

@@ -10,6 +10,7 @@ from dataclasses import dataclass, field
 from typing import Any, Final
 
 from tutorsim.kernel.flow import Flow, Heard, Listen, ask
+from tutorsim.model import Question
 from tutorsim.records.group import (
     CodeRecord,
     CycleRecord,
@@ -21,16 +22,20 @@ from tutorsim.records.group import (
     StepRecord,
     UtteranceRecord,
 )
-from tutorsim.systems.group.prompts import GroupScene
-from tutorsim.systems.group.reply_reading import Contribution
+from tutorsim.systems.group.reply_reading import (
+    Contribution,
+    read_category,
+    read_contribution,
+    read_ruling,
+)
+from tutorsim.systems.group.scene import Conversation, GroupScene
+from tutorsim.systems.group.settings import PERSON
 from tutorsim.systems.group.speaking_cycle import (
-    Conversation,
     predicted_speaker,
     self_selected_speaker,
     thoughts_after,
     utterance_of,
 )
-from tutorsim.systems.group.study import PERSON
 from tutorsim.systems.group.tasks import Lesson
 from tutorsim.systems.group.timeline import LEARNER, Event, Progress, Timeline
 
@@ -241,7 +246,11 @@ def _person_spoke(state: LessonState, heard: Heard) -> Event | None:
 
 def _manage(state: LessonState, event: Event, trail: dict[str, Any]) -> Flow[None]:
     """Let the stage manager rule, and move the stages on."""
-    [answer] = yield from ask([state.scene.manager(event.number, state.progress, state.talk.said)])
+    question = state.talk.question(
+        *(event.number, "manager", "manager", read_ruling),
+        system=state.scene.fill("manager_system"),
+    )
+    [answer] = yield from ask([question])
     before, ruling = state.progress, answer.value
     unknown: tuple[str, ...] = ()
     if ruling is not None:
@@ -272,7 +281,20 @@ def _learner_is_due(state: LessonState, event: Event) -> bool:
 
 
 def _ask_learner(state: LessonState, event: Event, trail: dict[str, Any]) -> Flow[Contribution]:
-    [answer] = yield from ask([state.scene.learner(event.number, state.talk.said)])
+    scene, name = state.scene, state.scene.group.learner_name
+    system = scene.fill(
+        "learner_system",
+        name=name,
+        character=scene.catalog.learners[scene.spec.variant].character,
+        language=scene.settings.language,
+    )
+    [answer] = yield from ask(
+        [
+            state.talk.question(
+                *(event.number, "learner", LEARNER, read_contribution), system=system, name=name
+            )
+        ]
+    )
     said = answer.value or Contribution("wait", "")
     trail["learner"] = LearnerRecord(
         status="missing" if answer.value is None else "valid",
@@ -334,7 +356,7 @@ def _code(state: LessonState) -> Flow[None]:
         for i in range(len(messages))
     ]
     answers = yield from ask(
-        [state.scene.code(coder, messages[:i], messages[i]) for coder, i in asked],
+        [_code_question(state, coder, messages[:i], messages[i]) for coder, i in asked],
         shown=state.board() if state.with_person else None,
     )
     state.codes += [
@@ -343,3 +365,19 @@ def _code(state: LessonState) -> Flow[None]:
         )
         for (coder, i), answer in zip(asked, answers, strict=True)
     ]
+
+
+def _code_question(
+    state: LessonState, coder: str, said: Sequence[Event], message: Event
+) -> Question[int]:
+    """Ask a coder about a message; `said` is what came before it."""
+    scene, talk = state.scene, state.talk
+    user = scene.fill(
+        "code", messages=talk.shown_messages("code", said), message=talk.shown_message(message)
+    )
+    return scene.asking(
+        *(message.number, "code", coder, read_category),
+        system=scene.fill("code_system"),
+        user=user,
+        reminder="code_reminder",
+    )

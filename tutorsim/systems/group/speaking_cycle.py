@@ -1,37 +1,36 @@
 """How the next speaker comes about: thoughts, scores and selection, or a prediction; then words."""
 
-from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
-from typing import Final
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from typing import Any, Final
 
 from tutorsim.kernel.flow import Flow, ask
 from tutorsim.kernel.retest import AskedTogether, reply_again
-from tutorsim.model import Answer, CallKey
+from tutorsim.kernel.scene import indented
+from tutorsim.model import Answer, CallKey, Question
 from tutorsim.records.group import GroupRecord, PredictionRecord, ThoughtRecord, UtteranceRecord
-from tutorsim.systems.group.prompts import GroupScene, HeldThought
-from tutorsim.systems.group.reply_reading import ReadThought, Said
-from tutorsim.systems.group.speaker_selection import Bid, Selection, select_speaker
-from tutorsim.systems.group.timeline import Event, Group, Progress, Timeline
+from tutorsim.systems.group.reply_reading import (
+    TWO_SUMS,
+    ReadThought,
+    Said,
+    read_name,
+    read_said,
+    read_scores,
+    read_thought,
+    salvage_scores,
+)
+from tutorsim.systems.group.scene import Conversation, GroupScene, HeldThought
+from tutorsim.systems.group.speaker_selection import CRITERIA, Bid, Selection, select_speaker
+from tutorsim.systems.group.timeline import LEARNER, Group
 from tutorsim.vocabularies import ReadStatus
 
 EVALUATE: Final = "evaluate"
 """Stage of the call that scores the thoughts which want to speak."""
 
 
-@dataclass
-class Conversation:
-    """An episode's timeline, stages and memories, as the flow goes."""
-
-    scene: GroupScene
-    timeline: Timeline
-    progress: Progress | None
-    """`None` in a duel, which has no stages."""
-    held: dict[str, list[HeldThought]] = field(default_factory=dict)
-    """Agent → its own thoughts, which no other agent sees."""
-
-    @property
-    def said(self) -> list[Event]:
-        return self.timeline.messages
+_OWN_THOUGHTS: Final = 5
+"""How many of its own thoughts an agent sees."""
+Scores = dict[str, dict[str, int]]
+"""Name → criterion → score in tenths."""
 
 
 def thoughts_after(talk: Conversation, turn: int) -> Flow[list[ThoughtRecord]]:
@@ -40,11 +39,7 @@ def thoughts_after(talk: Conversation, turn: int) -> Flow[list[ThoughtRecord]]:
     agents = [
         agent for agent in talk.scene.group.agents if agent != moment.speaker or moment.continues
     ]
-    questions = [
-        talk.scene.think(turn, agent, talk.progress, talk.said, talk.held.get(agent, ()))
-        for agent in agents
-    ]
-    answers = yield from ask(questions)
+    answers = yield from ask([_think(talk, turn, agent) for agent in agents])
     thoughts = [
         _thought(agent, answer, talk.timeline.silent(agent))
         for agent, answer in zip(agents, answers, strict=True)
@@ -54,6 +49,17 @@ def thoughts_after(talk: Conversation, turn: int) -> Flow[list[ThoughtRecord]]:
             held = talk.held.setdefault(thought.agent, [])
             held.append(HeldThought(turn, thought.thought))
     return thoughts
+
+
+def _think(talk: Conversation, turn: int, agent: str) -> Question[ReadThought]:
+    """Ask an agent for a thought; it sees its own earlier ones, and nobody else's."""
+    own = talk.held.get(agent, ())[-_OWN_THOUGHTS:]
+    held = "\n".join([f"T{thought.event}: {indented(thought.text)}" for thought in own])
+    return talk.question(
+        *(turn, "think", agent, read_thought),
+        system=talk.scene.peers[agent],
+        thoughts=held or talk.scene.fill("thoughts_none"),
+    )
 
 
 def _thought(agent: str, answer: Answer[ReadThought], silent: int) -> ThoughtRecord:
@@ -81,7 +87,7 @@ def self_selected_speaker(
     wanting = {thought.agent: thought.thought for thought in thoughts if _wants(thought)}
     scored = list(thoughts)
     if wanting:
-        [answer] = yield from ask([talk.scene.evaluate(turn, talk.progress, talk.said, wanting)])
+        [answer] = yield from ask([_evaluate(talk, turn, wanting)])
         values = _by_agent(talk.scene.group, tuple(wanting), answer)
         status: ReadStatus = "repaired" if answer.salvaged else "valid"
         scored = [_scored(thought, values, status) for thought in thoughts]
@@ -90,17 +96,35 @@ def self_selected_speaker(
     return [_weighed(one, selection) for one in scored], selection
 
 
-def _by_agent(
-    group: Group, agents: Sequence[str], answer: Answer[dict[str, dict[str, int]]]
-) -> dict[str, dict[str, int]]:
+def _evaluate(talk: Conversation, turn: int, thoughts: Mapping[str, str]) -> Question[Scores]:
+    """Ask the evaluator about the thoughts that want to speak: agent → thought."""
+    scene, form = talk.scene, talk.scene.settings.scores
+    shown = [f"{scene.group.shown(who)}: {indented(text)}" for who, text in thoughts.items()]
+    asked = _asked_scores(scene, thoughts)
+    return talk.question(
+        *(turn, EVALUATE, "evaluator", read_scores(*asked)),
+        salvage=salvage_scores(*asked),
+        system=scene.fill("evaluate_system"),
+        members=scene.members,
+        thoughts="\n".join(shown),
+        criteria=scene.fill(f"evaluate_{form}"),
+        form=scene.fill(f"evaluate_{form}_form"),
+    )
+
+
+def _asked_scores(scene: GroupScene, agents: Iterable[str]) -> tuple[Sequence[str], Sequence[str]]:
+    """Whose scores the evaluator gives, by their shown names, and on which criteria."""
+    names = [scene.group.shown(who) for who in agents]
+    return names, CRITERIA if scene.settings.scores == "six" else TWO_SUMS
+
+
+def _by_agent(group: Group, agents: Sequence[str], answer: Answer[Scores]) -> Scores:
     """Agent → its scores in tenths; agents without any are left out."""
     shown = {group.shown(agent): agent for agent in agents}
     return {shown[name]: scores for name, scores in (answer.value or {}).items()}
 
 
-def evaluations_again(
-    scene: GroupScene, record: GroupRecord
-) -> Iterator[AskedTogether[dict[str, dict[str, int]]]]:
+def evaluations_again(scene: GroupScene, record: GroupRecord) -> Iterator[AskedTogether[Scores]]:
     """The evaluations of an episode's thoughts; an answer is agent → criterion → score."""
     wanting = {
         event.number: tuple(one.agent for one in event.cycle.thoughts if _wants(one))
@@ -115,12 +139,14 @@ def evaluations_again(
 
 def _evaluation_again(
     scene: GroupScene, key: CallKey, agents: tuple[str, ...]
-) -> AskedTogether[dict[str, dict[str, int]]]:
-    def scores(answer: Answer[dict[str, dict[str, int]]]) -> dict[str, dict[str, float]]:
+) -> AskedTogether[Scores]:
+    def scores(answer: Answer[Scores]) -> dict[str, dict[str, float]]:
         tenths = _by_agent(scene.group, agents, answer)
         return {who: {name: x / 10 for name, x in own.items()} for who, own in tenths.items()}
 
-    return reply_again(key, lambda call: scene.evaluation(call, agents), scores)
+    asked, reminder = _asked_scores(scene, agents), scene.fill("evaluate_reminder")
+    read, salvage = read_scores(*asked), salvage_scores(*asked)
+    return reply_again(key, lambda call: Question(call, read, reminder, salvage), scores)
 
 
 def _wants(thought: ThoughtRecord) -> bool:
@@ -155,7 +181,16 @@ def bid_of(thought: ThoughtRecord) -> Bid:
 
 def predicted_speaker(talk: Conversation, turn: int) -> Flow[PredictionRecord]:
     """Ask the baseline who speaks next."""
-    [answer] = yield from ask([talk.scene.predict(turn, talk.progress, talk.said)])
+    scene = talk.scene
+    shown = {scene.group.shown(who): who for who in (*scene.group.agents, LEARNER)}
+    question = talk.question(
+        *(turn, "predict", "predictor", read_name(shown)),
+        system=scene.fill("predict_system"),
+        members=scene.members,
+        learner=scene.group.learner_name,
+        names=", ".join(shown),
+    )
+    [answer] = yield from ask([question])
     return PredictionRecord(
         status="missing" if answer.value is None else "valid",
         named=answer.value,
@@ -167,10 +202,13 @@ def utterance_of(
     talk: Conversation, turn: int, agent: str, thought: str | None
 ) -> Flow[UtteranceRecord]:
     """Have the chosen agent say its thought; `thought` is `None` for a predicted agent."""
-    if thought is None:
-        question = talk.scene.speak_predicted(turn, agent, talk.progress, talk.said)
-    else:
-        question = talk.scene.speak(turn, agent, talk.progress, talk.said, thought)
+    shown: dict[str, Any] = {} if thought is None else {"thought": indented(thought)}
+    question = talk.question(
+        *(turn, "speak_predicted" if thought is None else "speak", agent, read_said),
+        system=talk.scene.peers[agent],
+        reminder="speak_reminder",
+        **shown,
+    )
     [answer] = yield from ask([question])
     said = answer.value or Said("", (), False)
     return UtteranceRecord(

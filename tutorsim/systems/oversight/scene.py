@@ -4,10 +4,11 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
 from hashlib import sha256
-from typing import TYPE_CHECKING, Any, TypeVar
+from typing import Any, TypeVar
 
 from tutorsim.kernel.scene import Scene, indented
 from tutorsim.kernel.study import EpisodeSpec
+from tutorsim.kernel.system import LoadedStudy
 from tutorsim.model import Answer, Question
 from tutorsim.records import VotedTurn
 from tutorsim.records.oversight import (
@@ -23,12 +24,8 @@ from tutorsim.records.oversight import (
 )
 from tutorsim.systems.oversight.acts_by_condition import CRITICS, SCRIPTS, Act, Script
 from tutorsim.systems.oversight.items import Item, SpeakerTurn, has_reference
-from tutorsim.systems.oversight.settings import OversightSettings
+from tutorsim.systems.oversight.settings import Study
 from tutorsim.vocabularies import ReadStatus
-
-if TYPE_CHECKING:
-    from tutorsim.systems.oversight.study import OversightStudy
-
 
 # --- Prompt context ------------------------------------------------------------------------------
 
@@ -43,19 +40,17 @@ class ItemScene(Scene):
         spec: The item's place in its grid.
     """
 
-    def __init__(self, loaded: "OversightStudy", spec: EpisodeSpec) -> None:
+    def __init__(self, loaded: LoadedStudy, spec: EpisodeSpec) -> None:
+        assert isinstance(loaded.study, Study)
         self.loaded, self.spec = loaded, spec
         self.wordings, self.call = loaded.catalog, loaded.call
+        self.settings = loaded.study.oversight
 
     @cached_property
     def item(self) -> Item:
         """What is labelled."""
         assert isinstance(self.spec.task, Item)
         return self.spec.task
-
-    @property
-    def settings(self) -> OversightSettings:
-        return self.loaded.study.oversight
 
     @property
     def script(self) -> Script:

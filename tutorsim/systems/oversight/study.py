@@ -22,6 +22,7 @@ from tutorsim.records.oversight import CANDIDATES, LABELS, OversightRecord, firs
 from tutorsim.systems.oversight.acts_by_condition import ANALYSTS, SCRIPTS, VOTING_CONDITIONS, Act
 from tutorsim.systems.oversight.audited_replies import read_audited, written_audited
 from tutorsim.systems.oversight.debate import ARGUMENTS
+from tutorsim.systems.oversight.item_flow import item_flow
 from tutorsim.systems.oversight.items import (
     Item,
     has_reference,
@@ -30,6 +31,8 @@ from tutorsim.systems.oversight.items import (
     read_mrbench,
     read_mrbench_text,
 )
+from tutorsim.systems.oversight.judgment import labels_again
+from tutorsim.systems.oversight.scene import ItemScene
 from tutorsim.systems.oversight.settings import Study
 from tutorsim.systems.oversight.wordings_used import used_prompts
 from tutorsim.tasks import Task, TaskFormat
@@ -105,15 +108,10 @@ class OversightStudy(LoadedStudy):
         object.__setattr__(self, "tasks", kept)
 
     def episode(self, spec: EpisodeSpec) -> Flow[EpisodeLine]:
-        from tutorsim.systems.oversight.item_flow import item_flow  # its scenes are made of studies
-        from tutorsim.systems.oversight.scene import ItemScene
-
         return (yield from item_flow(ItemScene(self, spec)))
 
     def asked_again(self, spec: EpisodeSpec, record: EpisodeLine) -> Iterator[AskedTogether[Any]]:
         """The votes on labels: a reply carries a ballot on each."""
-        from tutorsim.systems.oversight.judgment import labels_again
-
         assert isinstance(record, OversightRecord)
         if record.condition in VOTING_CONDITIONS:
             yield from labels_again(record, self.catalog.fill("answer_reminder"))

@@ -30,13 +30,8 @@ from tutorsim.runner.open_recording import Recording, length_of
 from tutorsim.runner.playback import Ahead, ahead
 from tutorsim.systems.panel.episode import episode
 from tutorsim.systems.panel.scene import Scene, scene_of
-from tutorsim.systems.panel.study import (
-    PANEL_STAGES,
-    RESERVED_AGENTS,
-    TIE_STAGES,
-    PanelStudy,
-    panel_study,
-)
+from tutorsim.systems.panel.settings import PANEL_STAGES, RESERVED_AGENTS, TIE_STAGES
+from tutorsim.systems.panel.study import PanelStudy, panel_study
 from tutorsim.systems.panel.turn import panel_format
 from tutorsim.vocabularies import MAX_ROLES, MIN_ROLES
 

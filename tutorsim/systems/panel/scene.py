@@ -9,9 +9,10 @@ from tutorsim.catalog import Catalog, Persona
 from tutorsim.kernel import scene as kernel
 from tutorsim.kernel.scene import draw_labels, indented
 from tutorsim.kernel.study import EpisodeSpec
+from tutorsim.kernel.system import LoadedStudy
 from tutorsim.model import Call
 from tutorsim.records import Branch
-from tutorsim.systems.panel.study import PanelStudy, Study, role_of_copies
+from tutorsim.systems.panel.settings import Study, role_of_copies
 from tutorsim.tasks import CodeTask, ScienceTask
 
 
@@ -26,15 +27,14 @@ class Exchange(NamedTuple):
 class Scene(kernel.Scene):
     """One episode's constants."""
 
-    loaded: PanelStudy
+    loaded: LoadedStudy
     spec: EpisodeSpec
 
     # --- the study under another rule ---------------------------------------------------------
 
     def under(self, changed: Mapping[str, object]) -> "Scene":
         """The same episode with settings of the study changed."""
-        study = self.study.model_copy(update=dict(changed))
-        return replace(self, loaded=replace(self.loaded, study=study))
+        return replace(self, loaded=_with(self.loaded, self.study.model_copy(update=dict(changed))))
 
     def alternative(self, branch: Branch) -> "Scene":
         """The same episode under all that a branch changes, as it is once the path is left.
@@ -44,7 +44,8 @@ class Scene(kernel.Scene):
         condition = self.spec.condition
         if branch.rule is not None and condition not in ("baseline", "rich"):
             condition = branch.rule
-        return Scene(self.loaded.alternative(branch), replace(self.spec, condition=condition))
+        loaded = _with(self.loaded, self.study.alternative(branch))
+        return Scene(loaded, replace(self.spec, condition=condition))
 
     def deciding(self, branch: Branch) -> "Scene":
         """The same episode and panel under the rule, order and tie policy of a branch."""
@@ -52,17 +53,19 @@ class Scene(kernel.Scene):
 
     # --- who and what -------------------------------------------------------------------------
 
-    @property
+    @cached_property
     def study(self) -> Study:
+        assert isinstance(self.loaded.study, Study)
         return self.loaded.study
 
-    @property
+    @cached_property
     def catalog(self) -> Catalog:
+        assert isinstance(self.loaded.catalog, Catalog)
         return self.loaded.catalog
 
     @property
     def wordings(self) -> Catalog:  # type: ignore[override]
-        return self.loaded.catalog
+        return self.catalog
 
     @property
     def persona(self) -> Persona:
@@ -149,6 +152,13 @@ class Scene(kernel.Scene):
         return self.loaded.call(turn, stage, agent, system=system, user=user)
 
 
-def scene_of(loaded: PanelStudy, spec: EpisodeSpec) -> Scene:
+def scene_of(loaded: LoadedStudy, spec: EpisodeSpec) -> Scene:
     """The scene of an episode, with the panel that teaches in it."""
-    return Scene(loaded.of_panel(spec.factor), spec)
+    scene = Scene(loaded, spec)
+    if spec.factor is None:
+        return scene
+    return replace(scene, loaded=_with(loaded, scene.study.of_panel(spec.factor)))
+
+
+def _with(loaded: LoadedStudy, study: Study) -> LoadedStudy:
+    return replace(loaded, study=study)

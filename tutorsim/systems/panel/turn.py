@@ -333,7 +333,7 @@ class _Panel:
             template="vote" if notes is None else "vote_tied",
             conversation=self.conversation,
             proposals=scene.labelled(texts, labels),
-            criterion=scene.loaded.criterion,
+            criterion=scene.study.criterion(scene.catalog),
             reviews="" if notes is None else notes.shown(labels),
         )
 

@@ -14,8 +14,8 @@ from tutorsim.analysis.systems.group.other_speakers import (
     speakers,
 )
 from tutorsim.errors import UsageError
+from tutorsim.systems.group.settings import GroupSettings
 from tutorsim.systems.group.speaker_selection import Rule
-from tutorsim.systems.group.study import GroupSettings
 from tutorsim.systems.group.tasks import builtin_lessons
 
 LOGGED = GroupSettings().rule()

@@ -11,7 +11,8 @@ from tests.tutorsim.systems.group.test_lesson_flow import bounded, quiet
 from tutorsim.kernel.cost_plan import estimate_tokens
 from tutorsim.kernel.flow import Heard
 from tutorsim.kernel.scripted_mind import Chance
-from tutorsim.systems.group.study import GroupSettings, lesson_calls
+from tutorsim.systems.group.settings import GroupSettings
+from tutorsim.systems.group.study import lesson_calls
 from tutorsim.systems.group.tasks import builtin_lessons, builtin_scenarios
 
 

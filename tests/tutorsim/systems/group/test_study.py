@@ -10,7 +10,7 @@ from tests.tutorsim.test_guide import snippets
 from tutorsim.errors import StudyError, TaskFileError
 from tutorsim.kernel.load import load_recorded_study, load_study
 from tutorsim.runner.recording_session import as_begun
-from tutorsim.systems.group.study import GroupModels, GroupSettings
+from tutorsim.systems.group.settings import GroupModels, GroupSettings
 from tutorsim.systems.group.tasks import (
     KINDS,
     builtin_lessons,

@@ -18,6 +18,9 @@ GROUP: Final = "tutorsim.systems"
 DEFAULT_SYSTEM: Final = "panel"
 """The system of a study file that names none."""
 
+AUDITOR: Final = "oversight"
+"""The system in whose studies `tutorsim audit` labels the replies of a run."""
+
 
 @dataclass(frozen=True)
 class Shipped:

@@ -24,10 +24,10 @@ import uvicorn
 from tests.benchmarks.sides import SideBySide
 from tests.benchmarks.test_lesson_speed import long_lesson
 from tests.tutorsim.chat.conftest import STUDY, Served, browser, serve  # noqa: F401 - fixtures
-from tutorsim.chat.lesson_page_state import ChatSession
 from tutorsim.chat.page_server import chat_app
 from tutorsim.standin import StandIn
 from tutorsim.systems.group.lesson_flow import Board
+from tutorsim.systems.group.lesson_page import LessonPage
 from tutorsim.systems.group.tasks import builtin_lessons
 from tutorsim.systems.group.timeline import Group, Progress, Timeline
 
@@ -158,7 +158,7 @@ def filled_page(messages: int) -> Iterator[str]:
         door.bind(("127.0.0.1", 0))
         door.listen()
         port = door.getsockname()[1]
-        session = ChatSession(group, about, shows_thoughts="never")
+        session = LessonPage(group, about, shows_thoughts="never")
         session.begin()
         session._show(Board(tuple(timeline.events), Progress(lesson.stages), {}, False))
         app = chat_app(session, token=TOKEN, port=port)

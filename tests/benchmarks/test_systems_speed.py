@@ -20,9 +20,10 @@ from tests.benchmarks.cost import Cost, cost_of
 from tests.benchmarks.making import Made, log_stand_in
 from tests.benchmarks.sides import SideBySide
 from tutorsim.analysis.systems.oversight.scores import Judged, Over, evaluate
-from tutorsim.cli.audit import audit_study
+from tutorsim.cli.audit import possible_in
 from tutorsim.kernel.load import load_study
 from tutorsim.runner.replay import replay
+from tutorsim.systems.oversight.audit import audit_study
 from tutorsim.systems.oversight.items import read_mrbench
 
 EPISODES: Final = int(os.environ.get("TUTORSIM_BENCH_EPISODES", "10000"))
@@ -196,7 +197,7 @@ def test_joining_an_audit_to_its_run(
     found: list[Any] = []
 
     def join() -> None:
-        found.append(audit_study(tmp_path / "log", all_proposals=True, sample=None, seed=7))
+        found.append(audit_study(tmp_path / "log", possible=possible_in, seed=7))
 
     side_by_side.benchmark.pedantic(join, rounds=3)
     items = found[-1].tasks["audit"]

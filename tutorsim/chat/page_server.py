@@ -9,11 +9,11 @@ import hashlib
 import json
 import re
 from base64 import b64encode
-from collections.abc import AsyncIterator, Awaitable, Callable
+from collections.abc import AsyncIterator, Awaitable, Callable, Mapping
 from functools import cache
 from hmac import compare_digest
 from importlib import resources
-from typing import Any, Final
+from typing import Any, Final, Protocol
 
 from starlette.applications import Starlette
 from starlette.requests import ClientDisconnect, Request
@@ -26,17 +26,63 @@ from starlette.responses import (
 )
 from starlette.routing import Route
 
-from tutorsim.chat.lesson_page_state import ChatSession, RefusedMessage
+from tutorsim.errors import TutorsimError
+from tutorsim.runner.job import Person, RefusedMessage
 
 MAX_BODY: Final = 64_000
 """Bytes of a request; a message of 2,000 characters needs fewer, however it is escaped."""
 _BEAT_S: Final = 15.0
 """Seconds after which a quiet stream sends a sign of life."""
 
+
+class Page(Person, Protocol):
+    """What an episode's page shows and what the person sends; its system says both."""
+
+    about: Mapping[str, Any]
+    """What stays the same: the task, who takes part, where it is recorded."""
+    entries: list[dict[str, Any]]
+    """What has been said, as the page shows it, each with its `number`."""
+    begun: asyncio.Event
+    """Set once the person has read what is recorded, and started."""
+    closed: bool
+    """The server ends, and its streams with it."""
+
+    def begin(self) -> None: ...
+    def say(self, message_id: str, text: str) -> None:
+        """Take a message, or raise `RefusedMessage`."""
+        ...
+
+    def leave(self) -> None: ...
+    def why(self, number: int) -> dict[str, Any] | None:
+        """What stands behind a message; `None` while that may not be shown."""
+        ...
+
+    def next_change(self) -> asyncio.Event:
+        """Set as soon as there is something newer to show than now."""
+        ...
+
+    def state(self) -> dict[str, Any]:
+        """All that the page shows beside the messages."""
+        ...
+
+    def transcript(self) -> str: ...
+    def finish(self, line: str) -> None:
+        """Show the whole episode, of which this is the line in the log."""
+        ...
+
+    def stop(self, error: TutorsimError) -> None:
+        """Show why nothing more comes; what there is stays readable."""
+        ...
+
+    def close(self) -> None:
+        """Let every stream end before the server does."""
+        ...
+
+
 Endpoint = Callable[[Request], Awaitable[Response]]
 
 
-def chat_app(session: ChatSession, *, token: str, port: int) -> Starlette:
+def chat_app(session: Page, *, token: str, port: int) -> Starlette:
     """The application of one lesson.
 
     Args:
@@ -64,7 +110,7 @@ def chat_app(session: ChatSession, *, token: str, port: int) -> Starlette:
 
 
 class _Served:
-    def __init__(self, session: ChatSession, token: str, port: int) -> None:
+    def __init__(self, session: Page, token: str, port: int) -> None:
         self.session = session
         self.token = token
         self.hosts = {f"{name}:{port}" for name in ("127.0.0.1", "localhost")}

@@ -12,15 +12,13 @@ from typing import Any, Final
 
 import uvicorn
 
-from tutorsim.chat.lesson_page_state import ChatSession
-from tutorsim.chat.page_server import chat_app
+from tutorsim.chat.page_server import Page, chat_app
 from tutorsim.errors import Interrupted, TutorsimError, UsageError
+from tutorsim.kernel.load import system_named
 from tutorsim.kernel.study import EpisodeSpec
-from tutorsim.kernel.system import LoadedStudy
-from tutorsim.records.group import LessonRecord
+from tutorsim.kernel.system import Chat, LoadedStudy
 from tutorsim.replay import FolderLock, write_atomic
 from tutorsim.replay.cassette_file import cassette_file
-from tutorsim.replay.verdicts_and_inputs import InputStore
 from tutorsim.runner.calls_in_flight import RecordingOptions, check_credentials
 from tutorsim.runner.job import run_in_loop
 from tutorsim.runner.record import record, record_episode
@@ -28,10 +26,7 @@ from tutorsim.runner.recording_session import Session, as_begun, open_session
 from tutorsim.runner.run_log import check_log_folder
 from tutorsim.runner.stops import Budget, Stop, stop_on_interrupt
 from tutorsim.sandbox import Sandbox
-from tutorsim.systems.group.settings import PERSON
-from tutorsim.systems.group.study import GroupStudy
-from tutorsim.systems.group.tasks import Lesson
-from tutorsim.systems.group.timeline import Group
+from tutorsim.system_registry import named, system_names
 
 ADDRESS_FILE: Final = ".tutorsim.chat.json"
 """Port and token of a lesson under way, so that its page finds a restarted server."""
@@ -68,21 +63,20 @@ def serve_lesson(
         UsageError: If the study has no lesson with a person left, or the port is in use.
         TutorsimError: As `tutorsim.runner.record.record`.
     """
-    study = _study_with_person(loaded)
-    budget.check_models(study.model_names())
+    page = chat_of(loaded).page
+    budget.check_models(loaded.model_names())
     run_in_loop(check_credentials())
     with ExitStack() as stack:
         door = stack.enter_context(_door(chat.port, _earlier_port(cassette_dir)))
         for folder in sorted({cassette_dir.resolve(), log_dir.resolve()}):
             stack.enter_context(FolderLock(folder))
-        loaded = as_begun(study, cassette_dir)
+        loaded = as_begun(loaded, cassette_dir)
         check_log_folder(log_dir, loaded.digest())
         session = open_session(loaded, cassette_dir)
-        assert isinstance(loaded, GroupStudy)
         spec = next_lesson(loaded, cassette_dir)
-        served = _Served(loaded, session, spec, door, chat)
+        served = _Served(loaded, session, spec, page(loaded, spec, cassette_dir), door, chat)
         run_in_loop(served.run(sandbox, budget, options))
-    if all(_on_tape(cassette_dir, one) for one in loaded.grid() if one.variant == PERSON):
+    if all(_on_tape(cassette_dir, one) for one in loaded.with_person()):
         whole = replace(options, person=served.page)
         record(
             loaded,
@@ -96,14 +90,33 @@ def serve_lesson(
     return spec.episode_id
 
 
-def next_lesson(loaded: GroupStudy, folder: Path) -> EpisodeSpec:
+def chat_of(loaded: LoadedStudy) -> Chat:
+    """How a person takes part in a study's episodes.
+
+    Raises:
+        UsageError: If nobody can, or the study has no such episode.
+    """
+    if not loaded.system.chat or next(loaded.with_person(), None) is None:
+        others = [name for name in system_names() if system_named(name).chat]
+        systems = " or ".join(repr(name) for name in others)
+        raise UsageError(
+            f"`tutorsim chat` serves lessons with a person, and the study {loaded.study.name!r} "
+            f"of the system {loaded.system.name!r} has none.",
+            why=f"Only a study of the system {systems} with the learner `person` has one.",
+            hint='Add `learners = ["person"]`, or record the study with `tutorsim run`.',
+        )
+    chat: Chat = named(loaded.system.chat)
+    return chat
+
+
+def next_lesson(loaded: LoadedStudy, folder: Path) -> EpisodeSpec:
     """The first lesson with a person that is not on tape.
 
     Raises:
         UsageError: If there is none.
     """
-    for spec in loaded.grid():
-        if spec.variant == PERSON and not _on_tape(folder, spec):
+    for spec in loaded.with_person():
+        if not _on_tape(folder, spec):
             return spec
     raise UsageError(
         f"Every lesson of {loaded.study.name!r} with a person is recorded.",
@@ -114,17 +127,6 @@ def next_lesson(loaded: GroupStudy, folder: Path) -> EpisodeSpec:
 
 def _on_tape(folder: Path, spec: EpisodeSpec) -> bool:
     return cassette_file(folder, spec.episode_id, "text").is_file()
-
-
-def _study_with_person(loaded: LoadedStudy) -> GroupStudy:
-    if isinstance(loaded, GroupStudy) and loaded.with_person():
-        return loaded
-    raise UsageError(
-        f"`tutorsim chat` serves lessons with a person, and the study {loaded.study.name!r} "
-        f"of the system {loaded.system.name!r} has none.",
-        why="Only a study of the system 'group' with the learner `person` has one.",
-        hint='Add `learners = ["person"]`, or record the study with `tutorsim run`.',
-    )
 
 
 @contextmanager
@@ -188,9 +190,10 @@ class _Server(uvicorn.Server):
 class _Served:
     def __init__(
         self,
-        loaded: GroupStudy,
+        loaded: LoadedStudy,
         session: Session,
         spec: EpisodeSpec,
+        page: Page,
         door: socket.socket,
         chat: ChatOptions,
     ) -> None:
@@ -199,7 +202,7 @@ class _Served:
         self.spec = spec
         self.door = door
         self.chat = chat
-        self.page = _page_of(loaded, session.folder, spec)
+        self.page = page
 
     async def run(self, sandbox: Sandbox, budget: Budget, options: RecordingOptions) -> None:
         """Serve the page, record the lesson, and serve on until nobody needs the page."""
@@ -234,7 +237,7 @@ class _Served:
                 if not isinstance(error, Interrupted):
                     await self._stay()
                 raise
-            self.page.finish(LessonRecord.model_validate_json(line))
+            self.page.finish(line)
             await self._stay()
         finally:
             self.page.close()
@@ -257,32 +260,6 @@ class _Served:
         path = self.session.folder / ADDRESS_FILE
         write_atomic(path, json.dumps({"port": port, "token": token}).encode())
         path.chmod(0o600)
-
-
-def _page_of(loaded: GroupStudy, folder: Path, spec: EpisodeSpec) -> ChatSession:
-    task, settings = spec.task, loaded.study.group
-    assert isinstance(task, Lesson)
-    group = Group(settings.agents, settings.person_name)
-    store = InputStore(folder)
-    taken = sorted(store.message_ids(spec.episode_id))
-    people = [
-        {"name": group.shown(who), "role": loaded.catalog.roles[who].title} for who in group.agents
-    ]
-    about = {
-        "task": task.id,
-        "problem": task.problem,
-        "me": settings.person_name,
-        "folder": str(folder.resolve()),
-        "people": [*people, {"name": settings.person_name, "role": "you"}],
-        "stages": [
-            {"name": stage.name, "tasks": [one.model_dump() for one in stage.tasks]}
-            for stage in task.stages
-        ],
-    }
-    page = ChatSession(group, about, shows_thoughts=settings.show_thoughts, taken=taken)
-    if store.heard(spec.episode_id):
-        page.begin()  # the person began it before the server was cut off
-    return page
 
 
 async def _until_interrupted(wanted: Coroutine[Any, Any, object]) -> bool:

@@ -1,20 +1,18 @@
 """`tutorsim audit`: label the replies of a recorded run."""
 
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import click
 
 from tutorsim.cli.recording import check_may_record, record_study, recording_options
 from tutorsim.cli.sources import RunPath
-from tutorsim.errors import UsageError
 from tutorsim.kernel.cost_plan import load_prices
-from tutorsim.records import RUN_FILE, RunRecord, read_episodes, read_lines, read_run
-from tutorsim.systems.oversight.acts_by_condition import CONDITIONS
+from tutorsim.kernel.load import system_named
+from tutorsim.kernel.system import Auditing
+from tutorsim.system_registry import AUDITOR, named
 
-if TYPE_CHECKING:
-    from tutorsim.systems.oversight.items import Item
-    from tutorsim.systems.oversight.study import OversightStudy
+AUDITING: Auditing = named(system_named(AUDITOR).auditing)
 
 
 @click.command()
@@ -31,7 +29,7 @@ if TYPE_CHECKING:
 @click.option(
     "--condition",
     "conditions",
-    type=click.Choice(CONDITIONS),
+    type=click.Choice(AUDITING.conditions),
     multiple=True,
     default=("single",),
     show_default=True,
@@ -74,9 +72,9 @@ def audit(
     if as_json and not dry_run:
         raise click.UsageError("--json goes with --dry-run.")
     models = {"agent": model, "lead": lead_model}
-    loaded = audit_study(
+    loaded = AUDITING.study(
         source,
-        all_proposals=all_proposals,
+        possible=possible_in if all_proposals else None,
         sample=sample,
         seed=seed,
         conditions=conditions,
@@ -96,114 +94,9 @@ def audit(
     record_study(loaded, output, output, table, options)
 
 
-def audit_study(
-    source: Path,
-    *,
-    all_proposals: bool,
-    sample: int | None,
-    seed: int,
-    conditions: tuple[str, ...] = ("single",),
-    show_reference: bool = False,
-    models: dict[str, str] | None = None,
-) -> "OversightStudy":
-    """The oversight study of a run's replies.
-
-    Args:
-        source: The run folder.
-        all_proposals: Every role's final proposal is an item.
-        sample: So many turns, drawn by hash; all when `None`.
-        seed: Of the draws.
-        conditions: Who labels.
-        show_reference: The right answer is shown.
-        models: `agent` and `lead`, where they are not the default.
-
-    Raises:
-        UsageError: If there is no run, or it has no replies of a tutor.
-    """
-    from tutorsim.systems.oversight import OVERSIGHT
-    from tutorsim.systems.oversight.audited_replies import drawn_turns
-    from tutorsim.systems.oversight.settings import Study
-    from tutorsim.systems.oversight.study import OversightStudy
-
-    head = _head(source)
-    items = _items(source, head, all_proposals)
-    if not items:
-        raise UsageError(
-            f"{source} holds no delivered reply.",
-            why="No episode came to a tutoring turn.",
-            hint="Audit a run in which tutors replied.",
-        )
-    study = Study.model_validate(
-        {
-            "name": f"audit-{head.study.name}"[:80],
-            "seed": seed,
-            "conditions": conditions,
-            "benchmarks": {"audit": {"tasks": "tasks.audit.jsonl"}},
-            "models": models or {},
-            "oversight": {"show_reference": show_reference},
-            "inputs": {
-                "run": head.study.name,
-                "provenance": head.provenance,
-                "recording_digest": head.recording_digest,
-            },
-        }
-    )
-    tasks = {"audit": drawn_turns(items, sample, seed=seed)}
-    return OversightStudy(study, OVERSIGHT.catalog(), tasks, OVERSIGHT)
-
-
-def _items(source: Path, head: RunRecord, all_proposals: bool) -> "tuple[Item, ...]":
-    """The replies of a run's tutors.
-
-    Raises:
-        UsageError: If there are no proposals besides the replies.
-    """
-    from tutorsim.records.group import GroupRecord, LessonRecord
-    from tutorsim.systems.oversight.audited_replies import audited_items, lesson_items
-
-    name = head.study.name
-    if head.system == "panel" and all_proposals:
-        return _proposals(source, name)
-    if head.system == "panel":
-        return audited_items(name, read_episodes(source))
-    if all_proposals:
-        raise UsageError(
-            f"{source} has no proposals besides the messages that were posted.",
-            why="In a group lesson nobody votes on what is said.",
-            hint="Leave --all-proposals out.",
-        )
-    records = read_lines(source, GroupRecord)
-    return lesson_items(name, (one for one in records if isinstance(one, LessonRecord)))
-
-
-def _head(source: Path) -> RunRecord:
-    """The head of a run whose replies can be audited."""
-    if not (source / RUN_FILE).is_file():
-        raise UsageError(f"{source} is no run folder.", why=_missing(source), hint=_NEXT)
-    head = read_run(source)
-    if head.system not in ("panel", "group"):
-        raise UsageError(
-            f"`tutorsim audit` does not apply to {source}, a run of the system {head.system!r}.",
-            why="Its log holds no replies of a tutor to a student, one a turn.",
-            hint="Audit a run of panels or of single tutors, a branch of one, or group lessons.",
-        )
-    return head
-
-
-_NEXT = "Record a study with `tutorsim run`, or write its log with `tutorsim replay REC`."
-
-
-def _missing(source: Path) -> str:
-    if source.exists():
-        return "Ballots say who was voted for; what was said to whom, an audit's items, is missing."
-    return "There is no such folder."
-
-
-def _proposals(source: Path, name: str) -> "tuple[Item, ...]":
-    """Every role's final proposal, with who could have won under each rule."""
+def possible_in(source: Path) -> dict[tuple[str, int], dict[str, tuple[str, ...]]]:
+    """Episode and turn of a run → rule → roles that could have won."""
     from tutorsim.analysis.ballots.recount_source import open_source
     from tutorsim.analysis.recount import possible_winners
-    from tutorsim.systems.oversight.audited_replies import audited_items
 
-    opened = open_source(source)
-    return audited_items(name, opened.episodes, possible=possible_winners(opened))
+    return possible_winners(open_source(source))

@@ -41,13 +41,13 @@ def chat(
 ) -> None:
     """Serve the next unfinished lesson of STUDY to a person, on a page of this machine.
 
-    STUDY is of the system `group` and has the learner `person`. The page's address, which no
+    STUDY has the learner `person`, as studies of group lessons can. The page's address, which no
     other page can guess, is the only line on stdout. Every word is on disk before it is shown as
     sent: after a crash the same command goes on with the lesson, and nothing is asked twice.
 
     Exit codes: as `tutorsim run`.
     """
-    from tutorsim.chat.serve_and_record_lesson import ChatOptions, serve_lesson
+    from tutorsim.chat.serve_and_record_lesson import ChatOptions, chat_of, serve_lesson
     from tutorsim.kernel.cost_plan import load_prices
     from tutorsim.kernel.load import load_study
     from tutorsim.runner.stops import Budget
@@ -60,8 +60,10 @@ def chat(
             why="A batch can take a day, and somebody is waiting.",
             hint="Leave --batch out.",
         )
-    overrides = {} if name is None else {"group": {"person_name": name}}
-    loaded = load_study(study, overrides=overrides)
+    loaded = load_study(study)
+    table, setting = chat_of(loaded).name
+    if name is not None:
+        loaded = load_study(study, overrides={table: {setting: name}})
     budget = Budget(load_prices(prices), options["max_usd"])
     with (
         Sandbox(options["level"]) as sandbox,

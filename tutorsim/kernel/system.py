@@ -120,9 +120,9 @@ class LoadedStudy:
         """What whoever is about to record the study should know of its settings and tasks."""
         yield from ()
 
-    def with_person(self) -> bool:
-        """Whether a person takes part in some episode, so that it cannot run by itself."""
-        return False
+    def with_person(self) -> Iterator[EpisodeSpec]:
+        """The episodes in which a person takes part, so that they cannot run by themselves."""
+        yield from ()
 
     def variants(self) -> tuple[str, ...]:
         """What stands between task and condition in episode ids."""
@@ -343,6 +343,25 @@ class LogFormat(NamedTuple):
     """What a recount needs to know of the votes; `None` where nobody votes."""
 
 
+class Auditing(NamedTuple):
+    """How a system's study labels the replies of a recorded run; `tutorsim audit` records it."""
+
+    conditions: tuple[str, ...]
+    """Who can label."""
+    study: Callable[..., LoadedStudy]
+    """From a run folder to the study of its replies; see `tutorsim.systems.oversight.audit`."""
+
+
+class Chat(NamedTuple):
+    """How a person takes part in a system's episodes; `tutorsim chat` serves them."""
+
+    page: Callable[[LoadedStudy, EpisodeSpec, Path], Any]
+    """From an episode and the folder of its recording to what the page shows and hears: a
+    `tutorsim.chat.page_server.Page`."""
+    name: tuple[str, str]
+    """Table and setting of the study file that say what the person is called."""
+
+
 @dataclass(frozen=True)
 class System:
     """One kind of study: what it is made of, and where the rest of the house finds it."""
@@ -376,6 +395,10 @@ class System:
     """Those of `diverge`, `compare`, `retest`, `branch` that apply to its runs."""
     branching: str = ""
     """`module:name` of its `tutorsim.runner.branching.Branching`, where `branch` applies."""
+    auditing: str = ""
+    """`module:name` of its `Auditing`, where its studies label the replies of other runs."""
+    chat: str = ""
+    """`module:name` of its `Chat`, where a person can take part."""
     before_decision: tuple[str, ...] = ()
     """Stages of a turn that come before its decision, which a branch takes from its parent."""
     demo: str = ""

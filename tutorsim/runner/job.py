@@ -154,6 +154,20 @@ class Person(Protocol):
         ...
 
 
+class RefusedMessage(ValueError):
+    """A message that is not taken; its text says why.
+
+    Args:
+        why: For the person.
+        status: 422 for a message that is none, 429 for one to send again a little later, 409 for
+            one that comes while no lesson goes on.
+    """
+
+    def __init__(self, why: str, *, status: int = 422) -> None:
+        super().__init__(why)
+        self.status = status
+
+
 class Hearing:
     """What one episode hears: first what is on disk, then the person.
 

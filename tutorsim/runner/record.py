@@ -349,7 +349,7 @@ async def record_episode(
 
 
 def _check_person(loaded: LoadedStudy, options: RecordingOptions) -> None:
-    if loaded.with_person() and options.person is None:
+    if options.person is None and next(loaded.with_person(), None) is not None:
         raise UsageError(
             f"The study {loaded.study.name!r} has a person in it, so it cannot run by itself.",
             why="Nobody would be there to be heard.",

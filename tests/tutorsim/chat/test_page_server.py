@@ -5,13 +5,13 @@ import json
 
 import pytest
 
-from tutorsim.chat.lesson_page_state import ChatSession
 from tutorsim.chat.page_server import chat_app
 from tutorsim.errors import TutorsimError
 from tutorsim.model import Call, CallKey, Request
 from tutorsim.records.group import CycleRecord, ThoughtRecord
 from tutorsim.systems.group import GROUP
 from tutorsim.systems.group.lesson_flow import Board
+from tutorsim.systems.group.lesson_page import LessonPage
 from tutorsim.systems.group.tasks import builtin_lessons
 from tutorsim.systems.group.timeline import Group, Progress, Timeline
 
@@ -27,9 +27,7 @@ class Page:
     def __init__(self):
         self.group = Group(("bob", "alice"), "Tom")
         self.now = 100.0
-        self.session = ChatSession(
-            self.group, ABOUT, shows_thoughts="after", clock=lambda: self.now
-        )
+        self.session = LessonPage(self.group, ABOUT, shows_thoughts="after", clock=lambda: self.now)
         self.runner = asyncio.Runner()
         self.app = chat_app(self.session, token=TOKEN, port=PORT)
 

@@ -16,15 +16,16 @@ from tutorsim.analysis.systems.oversight.audit import (
 )
 from tutorsim.analysis.systems.system_view import open_run
 from tutorsim.bundled_recordings import bundled_recording
-from tutorsim.cli.audit import audit_study
+from tutorsim.cli.audit import possible_in
 from tutorsim.errors import UsageError
 from tutorsim.records import RunRecord, SystemSettings, read_episodes, read_run, to_line
 from tutorsim.standin import StandIn
+from tutorsim.systems.oversight.audit import audit_study
 from tutorsim.vocabularies import PROTOCOLS
 
 
-def studied(run: Path, **changed: Any) -> Any:
-    return audit_study(run, **{"all_proposals": False, "sample": None, "seed": 0, **changed})
+def studied(run: Path, *, all_proposals: bool = False, **changed: Any) -> Any:
+    return audit_study(run, possible=possible_in if all_proposals else None, **changed)
 
 
 def test_every_delivered_reply_is_an_item(built: Any) -> None:

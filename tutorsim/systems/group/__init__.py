@@ -61,6 +61,7 @@ GROUP: Final = System(
     standin=(group_reply,),
     commands=frozenset({"compare", "retest"}),
     asked_again=("evaluate",),
+    chat="tutorsim.systems.group.lesson_page:CHAT",
     demo="group",
     example="lessons",
 )

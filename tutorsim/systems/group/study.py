@@ -236,8 +236,9 @@ class GroupStudy(LoadedStudy):
         models = self.study.models
         return (models.agent, models.learner, models.judge, *models.raters)
 
-    def with_person(self) -> bool:
-        return PERSON in self.study.learners and "lesson" in self.tasks
+    def with_person(self) -> Iterator[EpisodeSpec]:
+        if PERSON in self.study.learners:
+            yield from (spec for spec in self.grid() if spec.variant == PERSON)
 
     def cells(self) -> Iterator[tuple[str, Task, str, str]]:
         """Lessons by learner and condition; a scenario is one duel of both conditions."""

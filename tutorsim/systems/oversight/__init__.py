@@ -45,6 +45,7 @@ OVERSIGHT: Final = System(
     standin=(recognise,),
     commands=frozenset({"compare", "retest"}),
     asked_again=("vote_final",),
+    auditing="tutorsim.systems.oversight.audit:AUDITING",
     demo="oversight",
     example="oversight",
 )

@@ -7,14 +7,21 @@ import asyncio
 import time
 from collections import deque
 from collections.abc import Callable, Mapping, Sequence
+from pathlib import Path
 from typing import Any, Final, Literal
 
 from tutorsim.errors import TutorsimError
 from tutorsim.kernel.flow import Heard, Listen
+from tutorsim.kernel.study import EpisodeSpec
+from tutorsim.kernel.system import Chat, LoadedStudy
 from tutorsim.model import Call
 from tutorsim.records.group import CycleRecord, LessonRecord
+from tutorsim.replay.verdicts_and_inputs import InputStore
+from tutorsim.runner.job import RefusedMessage
 from tutorsim.systems.group.lesson_flow import Board
+from tutorsim.systems.group.scene import GroupScene
 from tutorsim.systems.group.speaker_selection import reason
+from tutorsim.systems.group.tasks import Lesson
 from tutorsim.systems.group.timeline import LEARNER, Event, Group
 
 Phase = Literal["waiting", "running", "ended", "stopped"]
@@ -27,22 +34,8 @@ MAX_WAITING: Final = 20
 """Messages that may wait to be heard."""
 
 
-class RefusedMessage(ValueError):
-    """A message that is not taken; its text says why.
-
-    Args:
-        why: For the person.
-        status: 422 for a message that is none, 429 for one to send again a little later, 409 for
-            one that comes while no lesson goes on.
-    """
-
-    def __init__(self, why: str, *, status: int = 422) -> None:
-        super().__init__(why)
-        self.status = status
-
-
-class ChatSession:
-    """A `Person` at a page.
+class LessonPage:
+    """A person at the page of a lesson: a `tutorsim.runner.job.Person`, and what the server asks.
 
     Args:
         group: Who takes part.
@@ -172,8 +165,9 @@ class ChatSession:
             self._asked = names
             self._publish()
 
-    def finish(self, record: LessonRecord) -> None:
-        """Show the whole lesson; it is recorded."""
+    def finish(self, line: str) -> None:
+        """Show the whole lesson; it is recorded as this line of the log."""
+        record = LessonRecord.model_validate_json(line)
         for event in record.events:
             self._add(
                 Event(event.number, event.kind, event.at_s, event.stage, event.who, event.text)
@@ -284,3 +278,33 @@ class ChatSession:
     def _publish(self) -> None:
         self._changed.set()
         self._changed = asyncio.Event()
+
+
+def _page(loaded: LoadedStudy, spec: EpisodeSpec, folder: Path) -> LessonPage:
+    """The page of a lesson, as far as an earlier command has come."""
+    scene = GroupScene(loaded, spec)
+    task, settings, group = scene.task, scene.settings, scene.group
+    assert isinstance(task, Lesson)
+    store = InputStore(folder)
+    taken = sorted(store.message_ids(spec.episode_id))
+    people = [
+        {"name": group.shown(who), "role": scene.catalog.roles[who].title} for who in group.agents
+    ]
+    about = {
+        "task": task.id,
+        "problem": task.problem,
+        "me": settings.person_name,
+        "folder": str(folder.resolve()),
+        "people": [*people, {"name": settings.person_name, "role": "you"}],
+        "stages": [
+            {"name": stage.name, "tasks": [one.model_dump() for one in stage.tasks]}
+            for stage in task.stages
+        ],
+    }
+    page = LessonPage(group, about, shows_thoughts=settings.show_thoughts, taken=taken)
+    if store.heard(spec.episode_id):
+        page.begin()  # the person began it before the server was cut off
+    return page
+
+
+CHAT: Final = Chat(page=_page, name=("group", "person_name"))

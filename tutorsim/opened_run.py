@@ -20,6 +20,7 @@ from tutorsim.analysis.ballots.recount_source import Source, open_frame, open_so
 from tutorsim.analysis.counting.rule_definitions import TARGETS, RankScores
 from tutorsim.analysis.pages.document import Document
 from tutorsim.analysis.pages.words import counted
+from tutorsim.analysis.ratings.agreement import ratings_table
 from tutorsim.analysis.ratings.ratings_section import with_ratings
 from tutorsim.analysis.recount import (
     CastBallots,
@@ -32,7 +33,7 @@ from tutorsim.analysis.recount import (
 from tutorsim.analysis.recount.per_turn_table import turns_table
 from tutorsim.analysis.report.html import to_html
 from tutorsim.analysis.report.markdown import to_markdown
-from tutorsim.analysis.runs.written_tables import with_provenance
+from tutorsim.analysis.runs.written_tables import RATINGS, with_provenance
 from tutorsim.analysis.statistics.intervals_and_tests import Estimate, NotEstimable, PermutationTest
 from tutorsim.analysis.systems.panel.contrasts import HEAD_OUTCOMES, Contrast, contrasts_of
 from tutorsim.analysis.systems.panel.page import build_report
@@ -93,6 +94,11 @@ def open_path(path: "str | Path | pl.DataFrame | _Pandas", **hints: Any) -> "Run
     run = Run(replay_into(path, Path(folder.name)), Hints(**hints))
     weakref.finalize(run, folder.cleanup)
     return run
+
+
+def _as_typed(value: object) -> str:
+    """A setting's value as the command line has it."""
+    return str(value).lower() if isinstance(value, bool) else str(value)
 
 
 class _Pandas(Protocol):
@@ -166,7 +172,11 @@ class Run:
     @property
     def tables(self) -> tuple[str, ...]:
         """Names of the tables that `table` gives."""
-        return ("ballots",) if self._whole is None else tuple(view_of(str(self.system)).tables)
+        whole = self._whole
+        if whole is None:
+            return ("ballots",)
+        rated = (RATINGS,) if whole.ratings else ()
+        return (*view_of(whole.head.system).tables, *rated)
 
     def table(self, name: str) -> pl.DataFrame:
         """One table, as `tutorsim export` writes it.
@@ -181,6 +191,8 @@ class Run:
         if self._whole is None:
             return self.source.ballots
         whole = self._whole
+        if name == RATINGS:
+            return ratings_table(whole)
         return view_of(whole.head.system).tables[name].frame(whole.episodes, whole.head)
 
     @property
@@ -202,6 +214,37 @@ class Run:
     def calls(self) -> pl.DataFrame:
         """One row per call of a model."""
         return self.table("calls")
+
+    @property
+    def outcomes(self) -> pl.DataFrame:
+        """What would have come of each episode: of debates under each protocol, of lessons at each
+        event under each threshold, of labelled replies under each reading and rule.
+
+        Raises:
+            UsageError: If the system's episodes cannot be recounted whole; of a panel,
+                `recount().turns` has a row for each turn and rule.
+        """
+        return self.outcomes_under()
+
+    def outcomes_under(self, **settings: Sequence[object]) -> pl.DataFrame:
+        """As `outcomes`, under other settings: `run.outcomes_under(vote_from=[1, 2, 3])`.
+
+        Args:
+            settings: What `tutorsim recount --set KEY=VALUE,…` takes; every combination is counted.
+
+        Raises:
+            UsageError: If a setting is unknown, or the system's episodes cannot be recounted whole.
+        """
+        whole = self._whole
+        under = None if whole is None else view_of(whole.head.system).outcomes_under
+        if whole is None or under is None:
+            raise UsageError(
+                f"{self.name} has no outcomes under other settings.",
+                why=f"It is {self._kind()}, whose turns are counted alone.",
+                hint="Ask `recount().turns`: a row for each turn and rule.",
+            )
+        asked = {key: tuple(map(_as_typed, values)) for key, values in settings.items()}
+        return under(asked).frame(whole.episodes, whole.head)
 
     def recount(
         self,

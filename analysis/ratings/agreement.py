@@ -1,5 +1,6 @@
 """How far raters agree with one another and with the model judge, over gathered ratings."""
 
+import hashlib
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from math import fsum, lcm
@@ -7,8 +8,10 @@ from typing import Final, Literal, NamedTuple, get_args
 
 import numpy as np
 import numpy.typing as npt
+import polars as pl
 
 from tutorsim.analysis.ratings.items import Item, items_of
+from tutorsim.analysis.runs.exported_tables import run_id
 from tutorsim.analysis.statistics.intervals_and_tests import (
     Estimate,
     Interval,
@@ -113,6 +116,59 @@ def _scores(
             if rating.item in items:
                 found.setdefault(rating.item, {})[rater] = rating.value
     return found
+
+
+_RATINGS: Final = {
+    "run_id": pl.String(),
+    "subject": pl.String(),  # replies, proposals or answers
+    "item": pl.String(),  # digest of what the rater read
+    "episode_id": pl.String(),  # where it stands first; so are the next five
+    "turn": pl.Int64(),
+    "role": pl.String(),  # who wrote it
+    "condition": pl.String(),
+    "task": pl.String(),
+    "delivered": pl.Boolean(),  # the student read it, or wrote it
+    "places": pl.Int64(),  # in which the same text stands
+    "judged": pl.Float64(),  # the run's own judge or label, mean over places; null without
+    "rubric": pl.String(),
+    "by": pl.String(),  # people, or script
+    "survey": pl.String(),  # the first rater of another survey may be somebody else
+    "rater": pl.Int64(),
+    "value": pl.Float64(),  # on the rubric's scale
+    "note": pl.String(),
+}
+
+
+def ratings_table(run: SystemRun) -> pl.DataFrame:
+    """Every rating of a run, one a row; what the run no longer shows has no place."""
+    rows = []
+    items = {kind: _items(run, kind) for kind in {_KINDS[s.survey.subject] for s in run.ratings}}
+    for sheet in run.ratings:
+        survey = sheet.survey
+        for rating in sheet.ratings:
+            item = items[_KINDS[survey.subject]].get(rating.item)
+            place = item.places[0] if item else None
+            rows.append(
+                {
+                    "run_id": run_id(run.head),
+                    "subject": survey.subject,
+                    "item": rating.item,
+                    "episode_id": place and place.episode,
+                    **{name: getattr(place, name, None) for name in _OF_PLACE},
+                    "places": len(item.places) if item else 0,
+                    "judged": item.judged if item else None,
+                    "rubric": survey.rubric.name,
+                    "by": sheet.by,
+                    "survey": hashlib.sha256(survey.text().encode()).hexdigest()[:12],
+                    "rater": sheet.rater,
+                    "value": rating.value,
+                    "note": rating.note or None,
+                }
+            )
+    return pl.DataFrame(rows, schema=_RATINGS)
+
+
+_OF_PLACE: Final = ("turn", "role", "condition", "task", "delivered")
 
 
 # --- Judge calibration ---------------------------------------------------------------------------

@@ -8,6 +8,7 @@ episode is in `episodes` and `calls`, with its status, and in no other table.
 from collections import deque
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from functools import partial
+from itertools import islice
 from typing import Any, Final, NamedTuple, TypeVar
 
 import polars as pl
@@ -145,6 +146,25 @@ class Table(NamedTuple):
         gathered = Gathered(self, run)
         deque(gathered.passing(episodes), maxlen=0)
         return gathered.frame()
+
+
+_TOGETHER: Final = 200
+"""Episodes that are counted together."""
+
+
+class CountedTable(NamedTuple):
+    """A table whose rows are counted of many episodes together, not of one at a time."""
+
+    schema: pl.Schema
+    rows: Callable[[Sequence[Any], RunRecord], Iterable[Row]]
+    """Of episodes and the run's head; each row in the order of the schema."""
+
+    def frame(self, episodes: Iterable[EpisodeLine], run: RunRecord) -> pl.DataFrame:
+        """The table over episodes, in their order; an empty table keeps its columns."""
+        passing = iter(episodes)
+        pieces = iter(lambda: tuple(islice(passing, _TOGETHER)), ())
+        rows = [row for piece in pieces for row in self.rows(piece, run)]
+        return pl.DataFrame(rows, schema=self.schema, orient="row")
 
 
 def table_of(

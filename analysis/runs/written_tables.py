@@ -15,13 +15,15 @@ import polars as pl
 from tutorsim.analysis.ballots.preflib import Groups, preflib_text
 from tutorsim.analysis.ballots.raw_tables import without_formulas
 from tutorsim.analysis.ballots.recount_source import Source, provenance_words
+from tutorsim.analysis.ratings.agreement import ratings_table
 from tutorsim.analysis.recount import PER_TURN_SCHEMA
 from tutorsim.analysis.recount.ballots_in_parts import TurnWriter
 from tutorsim.analysis.recount.per_turn_table import turns_table
 from tutorsim.analysis.runs.exported_tables import TABLES
-from tutorsim.analysis.systems.system_view import view_of
+from tutorsim.analysis.systems.system_view import open_run, view_of
 from tutorsim.errors import FolderError, UsageError
 from tutorsim.records import read_lines, read_run
+from tutorsim.records.ratings import read_ratings
 from tutorsim.system_registry import load
 
 # --- Table export --------------------------------------------------------------------------------
@@ -29,6 +31,8 @@ from tutorsim.system_registry import load
 ExportFormat = Literal["parquet", "csv", "jsonl"]
 EXPORT_FORMATS: Final[tuple[ExportFormat, ...]] = get_args(ExportFormat)
 
+RATINGS: Final = "sheet_ratings"
+"""The table of what people said, of a run that has any."""
 PIECE = 40
 """Episodes of a log that are held in memory at a time."""
 ROW_GROUP: Final = 1 << 14
@@ -58,7 +62,7 @@ def export_run(run: Path, folder: Path, format: ExportFormat = "parquet") -> lis
     """Write the tables of a run folder as `export` does, a piece of the log at a time.
 
     Raises:
-        LogError: If the run folder is damaged.
+        LogError: If the run folder, or the ratings in it, are damaged.
         UsageError: If the format is unknown.
         FolderError: If the folder cannot be written.
     """
@@ -70,7 +74,8 @@ def export_run(run: Path, folder: Path, format: ExportFormat = "parquet") -> lis
         {name: table.frame(piece, head) for name, table in tables.items()}
         for piece in chain([first], pieces)
     )
-    return _export(batches, folder, format, provenance_words(head))
+    rated = [{RATINGS: ratings_table(open_run(run, head))}] if read_ratings(run, head) else ()
+    return _export(chain(batches, rated), folder, format, provenance_words(head))
 
 
 def _export(
@@ -95,7 +100,9 @@ def _export(
                     file = TableFile(folder / f"{name}.{ending}")
                     files[name] = stack.enter_context(file)
                 files[name].add(with_provenance(frame, provenance))
-            written += export_preflib(batch["ballots"], folder / "preflib", provenance=provenance)
+            if "ballots" in batch:
+                votes = batch["ballots"]
+                written += export_preflib(votes, folder / "preflib", provenance=provenance)
     return [*(file.path for file in files.values()), *written]
 
 

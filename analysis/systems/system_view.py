@@ -18,7 +18,13 @@ from tutorsim.analysis.pages.document import (
 )
 from tutorsim.analysis.pages.words import counted
 from tutorsim.analysis.ratings.items import Passage
-from tutorsim.analysis.runs.exported_tables import SHARED_TABLES, Gathered, Table, ballots_table
+from tutorsim.analysis.runs.exported_tables import (
+    SHARED_TABLES,
+    CountedTable,
+    Gathered,
+    Table,
+    ballots_table,
+)
 from tutorsim.analysis.systems.panel.student_outcomes import stops_table
 from tutorsim.records import (
     Retest,
@@ -75,7 +81,7 @@ class SystemRun:
 class View:
     """What a system shows of its runs."""
 
-    tables: Mapping[str, Table]
+    tables: Mapping[str, Table | CountedTable]
     """Name → table for `export`; `SHARED_TABLES` among them."""
     document: Callable[[SystemRun, bool], Document] | None = None
     """From a run, and whether it is to be brief, to a summary (brief) or a report (whole);
@@ -85,6 +91,9 @@ class View:
     recount: Callable[[SystemRun, Mapping[str, tuple[str, ...]]], Document] | None = None
     """From a run and settings (`--set KEY=VALUE,…`) to what whole episodes would have been under
     them; `None` where a recount asks of votes only."""
+    outcomes_under: Callable[[Mapping[str, tuple[str, ...]]], CountedTable] | None = None
+    """From the settings of such a recount to the table of what came of each episode, event or item
+    under them; the table `outcomes` of the settings that a recount without any has."""
     recount_in_one_pass: bool = False
     """The recount goes through the records once, so that they need not all be held."""
     recount_without: Callable[[RunRecord], frozenset[str]] = lambda head: frozenset()

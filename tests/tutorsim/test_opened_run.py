@@ -169,3 +169,28 @@ def test_other_systems_open_with_their_own_tables() -> None:
     group = tutorsim.open(ROOT / "cassettes" / "group")
     with pytest.raises(UsageError, match="'group'"):
         group.recount()
+
+
+def test_outcomes_are_the_rows_that_the_commands_write(tmp_path: Path, shell: Any) -> None:
+    """`export`, `recount --outcomes`, `recount --json` and Python give one table."""
+    shell("replay", ROOT / "cassettes" / "debate", "--log-dir", tmp_path / "run")
+    run, file = tutorsim.open(tmp_path / "run"), tmp_path / "outcomes.parquet"
+    told = json.loads(shell("recount", tmp_path / "run", "--outcomes", file, "--json").out)
+    shell("export", tmp_path / "run", "-o", tmp_path / "tables")
+    written = pl.read_parquet(file)
+    assert written.equals(pl.read_parquet(tmp_path / "tables" / "outcomes.parquet"))
+    assert run.outcomes.equals(written.drop("provenance"))
+    assert run.outcomes.equals(run.table("outcomes"))
+    assert told["episodes"]["outcomes"] == run.outcomes.to_dicts()
+    shell("recount", tmp_path / "run", "--set", "merge_identical=true", "--outcomes", file)
+    under = run.outcomes_under(merge_identical=[True])
+    assert under.equals(pl.read_parquet(file).drop("provenance"))
+
+
+def test_outcomes_of_turns_alone_are_refused(votes: Path, shell: Any) -> None:
+    with pytest.raises(UsageError, match=r"votes\.csv has no outcomes") as refused:
+        _ = tutorsim.open(votes).outcomes
+    assert "recount().turns" in str(refused.value.hint)
+    said = shell("recount", votes, "--outcomes", votes.with_name("out.csv"))
+    assert said.code == 2
+    assert "--outcomes is for runs of systems" in said.err

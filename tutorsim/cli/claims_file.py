@@ -83,7 +83,16 @@ _FIGURES: Final = TypeAdapter(tuple[PublishedFigure, ...])
 _HINTS: Final = TypeAdapter(Hints)
 _NAME: Final = TypeAdapter(str)
 _TYPED: Final = TypeAdapter(dict[str, bool | str | list[str]])
-_NOT_ASKED: Final = ("claims", "output", "as_json", "turns", "episodes", "engine", "source")
+_NOT_ASKED: Final = (
+    "claims",
+    "output",
+    "as_json",
+    "turns",
+    "outcomes",
+    "episodes",
+    "engine",
+    "source",
+)
 """Parameters that change no number: where and how a command writes."""
 
 

@@ -14,7 +14,7 @@ from rich.text import Text
 
 from tutorsim.analysis.ballots.parquet_batches import is_regular, stated_in
 from tutorsim.analysis.ballots.reading_options import NO_HINTS, Hints
-from tutorsim.analysis.ballots.recount_source import Source, open_source
+from tutorsim.analysis.ballots.recount_source import Source, open_source, provenance_words
 from tutorsim.analysis.counting.rule_definitions import TARGETS, RankScores
 from tutorsim.analysis.pages.document import Document
 from tutorsim.analysis.pages.values import to_value
@@ -22,8 +22,8 @@ from tutorsim.analysis.recount import TABLES, RecountResult, RecountTable
 from tutorsim.analysis.recount import recount as recount_source
 from tutorsim.analysis.recount.ballots_in_parts import Runner, TurnWriter, parts_of, recount_parts
 from tutorsim.analysis.recount.tables import SECTIONS, protocols_table
-from tutorsim.analysis.runs.exported_tables import no_ballots
-from tutorsim.analysis.runs.written_tables import write_turns
+from tutorsim.analysis.runs.exported_tables import CountedTable, no_ballots
+from tutorsim.analysis.runs.written_tables import with_provenance, write_frame, write_turns
 from tutorsim.analysis.statistics.intervals_and_tests import NotEstimable, to_json
 from tutorsim.analysis.systems.panel.format_invariance import (
     FormatInvariance,
@@ -151,6 +151,11 @@ def _scored(text: str, scores: str) -> RankScores:
     "--full", is_flag=True, help="Show every section, every order and all wins under every rule."
 )
 @table_option("--turns", "two rows per turn, rule and k: ties to the order, and ties left")
+@table_option(
+    "--outcomes",
+    "what would have come of each debate under each protocol, each event of a lesson under each "
+    "setting, or each labelled reply under each reading",
+)
 @claims_option(
     "Also write every number that is printed here, to be checked by `tutorsim verify --claims`."
 )
@@ -169,6 +174,7 @@ def recount(
     changes: tuple[str, ...],
     full: bool,
     turns: Path | None,
+    outcomes: Path | None,
     **_: Any,
 ) -> None:
     """Ask of every logged turn what other rules would have chosen.
@@ -219,21 +225,33 @@ def recount(
     Where fallback_order is null a tie stays a tie: the tied set wins. Where it
     is given, ties go to its first candidate. Conventions of the rules are those
     that --json names.
+
+    \b
+    --outcomes FILE has, after those of every table, the columns
+      of debates: repeat setting protocol certainty answers author turn decided
+                  ties messages score_least score_most
+      of lessons: event setting logged speaker
+      of labelled replies: repeat reading rule mistake guidance ties confidence
+                  mistake_correct guidance_correct
+    --json has the same rows as `outcomes`, beside the sections of whole episodes.
     """
     system = system_run(source, to_recount=True)
     refuse_panel(system, panel)
     if system is not None:
         _refuse_what_does_not_apply(system)
     whole = None if system is None else _whole_episodes(system, changes)
-    if system is None and changes:
+    if system is None and (changes or outcomes):
         raise UsageError(
-            "--set is for runs of systems whose episodes can be recounted whole.",
+            f"--{'set' if changes else 'outcomes'} is for runs of systems whose episodes can be "
+            "recounted whole.",
             why=f"{source} is a panel's run, or ballots.",
-            hint="Use --targets, --fallback-order or --threshold.",
+            hint="Use --targets, --fallback-order, --threshold or --turns.",
         )
+    if system is not None and outcomes is not None:
+        _write_outcomes(system, changes, outcomes)
     if system is not None and whole is not None and system.head.voting is None:
         shown = document_shown(whole, sections, full=full)
-        publish_claimed(source, shown, lambda: to_value(whole))
+        publish_claimed(source, shown, lambda: _value_of_whole(whole, system, changes))
         return
     of_whole, of_votes = _sections_of(whole, sections)
     every = tuple(SECTIONS) if full else ()
@@ -249,12 +267,25 @@ def recount(
     formats = format_invariance(opened)
     shown = _shown(opened, found, of_votes or every, full, at, formats)
     value = _value(found, at, formats)
-    if whole is not None:
-        shown, value = (
-            chain(document_shown(whole, of_whole, full=full), shown),
-            {"episodes": to_value(whole), **value},
-        )
-    publish_claimed(source, shown, lambda: value)
+    if whole is None or system is None:
+        publish_claimed(source, shown, lambda: value)
+        return
+    shown = chain(document_shown(whole, of_whole, full=full), shown)
+    publish_claimed(
+        source,
+        shown,
+        lambda: {"episodes": _value_of_whole(whole, system, changes), **value},
+    )
+
+
+def _value_of_whole(
+    whole: Document, run: SystemRun, changes: tuple[str, ...]
+) -> Mapping[str, object]:
+    """Whole episodes as JSON has them: what is shown, and what came of each."""
+    table, value = _outcomes(run, changes), to_value(whole)
+    if table is None:
+        return value
+    return {**value, "outcomes": table.frame(run.episodes, run.head).to_dicts()}
 
 
 _OF_VOTES: Final = ("targets", "rules", "exempt", "fallback_order", "engine", "turns")
@@ -350,6 +381,27 @@ def _whole_episodes(run: SystemRun, changes: tuple[str, ...]) -> Document | None
 
         raise system_named(run.head.system).refusal("recount --set" if changes else "recount")
     return None
+
+
+def _outcomes(run: SystemRun, changes: tuple[str, ...]) -> CountedTable | None:
+    """The table of what came of each episode under the settings, of systems that have it."""
+    under = view_of(run.head.system).outcomes_under
+    return under and under(dict(map(_change, changes)))
+
+
+def _write_outcomes(run: SystemRun, changes: tuple[str, ...], path: Path) -> None:
+    """Write that table.
+
+    Raises:
+        UsageError: If the system has none.
+    """
+    table = _outcomes(run, changes)
+    if table is None:
+        from tutorsim.kernel.load import system_named
+
+        raise system_named(run.head.system).refusal("recount --outcomes")
+    came = table.frame(run.episodes, run.head)
+    tell_rows(write_frame(with_provenance(came, provenance_words(run.head)), path), path)
 
 
 def _change(text: str) -> tuple[str, tuple[str, ...]]:

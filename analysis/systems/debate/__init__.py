@@ -5,7 +5,7 @@ from typing import Final
 from tutorsim.analysis.systems.debate.columns import TABLES
 from tutorsim.analysis.systems.debate.evidence import PUBLISHED
 from tutorsim.analysis.systems.debate.page import document
-from tutorsim.analysis.systems.debate.protocols import recount_document
+from tutorsim.analysis.systems.debate.protocols import outcomes_under, recount_document
 from tutorsim.analysis.systems.debate.trace import trace
 from tutorsim.analysis.systems.system_view import View
 from tutorsim.records.debate import DebateRecord
@@ -26,10 +26,11 @@ def _turns(record: DebateRecord) -> float | None:
 
 
 VIEW: Final = View(
-    tables=TABLES,
+    tables={**TABLES, "outcomes": outcomes_under({})},
     document=document,
     trace=trace,
     recount=recount_document,
+    outcomes_under=outcomes_under,
     recount_in_one_pass=True,
     recount_without=lambda head: frozenset({"calls"}),
     outcomes={"score": _score, "decided": _decided, "turns": _turns},

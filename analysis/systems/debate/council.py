@@ -27,7 +27,7 @@ from tutorsim.analysis.statistics.intervals_and_tests import (
 )
 from tutorsim.analysis.systems.debate.trace import chosen, dialogue
 from tutorsim.analysis.systems.system_view import SystemRun, framed
-from tutorsim.records import BallotRecord
+from tutorsim.records import BallotRecord, RunRecord
 from tutorsim.records.debate import CouncilVote, DebateRecord
 from tutorsim.vocabularies import CUMULATIVE_BUDGET
 
@@ -419,6 +419,33 @@ def council_recount(run: SystemRun) -> Document:
     """What other rules make of a council: winners kept, and how many of them are right."""
     of = Councils(run)
     return framed(run, summary=_summary(of), answers=(), sections=_sections(of, ("rules", "right")))
+
+
+def council_outcomes(
+    records: Sequence[DebateRecord], run: RunRecord
+) -> Iterator[tuple[DebateRecord, Row]]:
+    """Each vote under each rule: who may win it, and whether the winner is right."""
+    of = Councils(SystemRun("", run, records))
+    for over in of.kinds:
+        votes = {vote.record.episode_id: vote for vote in of.of_kind(over)}
+        for rule, found in of.winners[over].items():
+            for name, possible in found.items():
+                record, council, ballots = votes[name]
+                right = None if council.right is None else _ends(possible, council.right)
+                winners = sorted(possible.winners or {n for one in ballots for n in one.mass})
+                yield (
+                    record,
+                    {
+                        "repeat": record.repeat,
+                        "protocol": rule,
+                        "certainty": "exact" if len(winners) == 1 else "open",
+                        "answers": winners,
+                        "author": winners[0] if over == "members" and len(winners) == 1 else None,
+                        "turn": 1,
+                        "score_least": right and float(right[0]),
+                        "score_most": right and float(right[1]),
+                    },
+                )
 
 
 def _sections(of: Councils, names: Sequence[str]) -> tuple[Section, ...]:

@@ -39,15 +39,45 @@ SOLO: Final = ("baseline", "baseline_cot", "self_refine")
 Rows = Iterator[Row]
 
 
+class Variant:
+    """The debates of one variant, and what every protocol makes of them.
+
+    Args:
+        name: The variant's name.
+        told: What every protocol makes of each debate.
+        seed: Of every draw.
+        records: The debates; none where they are not held.
+    """
+
+    def __init__(
+        self,
+        name: str,
+        told: Sequence[tuple[Told, ...]],
+        *,
+        seed: int,
+        records: Sequence[DebateRecord] = (),
+    ) -> None:
+        self.name, self.told, self.seed, self.records = name, told, seed, records
+
+    @cached_property
+    def rows(self) -> list[ProtocolRow]:
+        """What every protocol makes of them."""
+        return accounts_of(self.told)
+
+    @cached_property
+    def contrasts(self) -> list[Contrast]:
+        """Every two protocols of the study on the same debates."""
+        return contrasts(self.told, STUDY_RULES, seed=self.seed)
+
+
 class Evidence:
-    """What the tables and charts of a run, or of one variant of it, are of.
+    """What the tables and charts of a run are of.
 
     Args:
         records: Episodes.
         seed: Of every draw.
         whole: A report, beside printed figures, and no summary.
         embedding: A model of sentences; `None` for none.
-        variant: The variant's name, where the episodes are of one.
     """
 
     def __init__(
@@ -57,10 +87,9 @@ class Evidence:
         seed: int,
         whole: bool = False,
         embedding: Embedding | None = None,
-        variant: str = "",
     ) -> None:
         self.records, self.seed, self.whole = records, seed, whole
-        self.embedding, self.variant = embedding, variant
+        self.embedding = embedding
         self.complete = [record for record in records if record.status == "complete"]
         self.full = [record for record in self.complete if record.ended_by == "full"]
         self.asked = self.full or [record for record in self.complete if record.turns]
@@ -82,37 +111,20 @@ class Evidence:
         return agents_slopes(self.complete)
 
     @cached_property
-    def variants(self) -> list["Evidence"]:
+    def variants(self) -> list[Variant]:
         """Each variant's debates that are asked what every protocol makes of them."""
+        groups: dict[str, list[DebateRecord]] = {}
+        for record in self.asked:
+            groups.setdefault(record.variant, []).append(record)
         return [
-            Evidence(
-                [record for record in self.asked if record.variant == name],
-                seed=self.seed,
-                whole=self.whole,
-                variant=name,
-            )
-            for name in dict.fromkeys(record.variant for record in self.asked)
+            Variant(name, [told(record) for record in group], seed=self.seed, records=group)
+            for name, group in groups.items()
         ]
-
-    @cached_property
-    def told(self) -> list[tuple[Told, ...]]:
-        """What every protocol makes of each debate of this variant."""
-        return [told(record) for record in self.records]
-
-    @cached_property
-    def rows(self) -> list[ProtocolRow]:
-        """What every protocol makes of the debates of this variant."""
-        return accounts_of(self.told)
-
-    @cached_property
-    def contrasts(self) -> list[Contrast]:
-        """Every two protocols of the study on the debates of this variant."""
-        return contrasts(self.told, STUDY_RULES, seed=self.seed)
 
     @cached_property
     def protocols(self) -> dict[str, list[ProtocolRow]]:
         """Variant → what every protocol makes of its debates."""
-        return {one.variant: one.rows for one in self.variants}
+        return {one.name: one.rows for one in self.variants}
 
 
 # --- Cells ------------------------------------------------------------------------------------

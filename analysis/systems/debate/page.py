@@ -7,8 +7,8 @@ from typing import Any, Final, NamedTuple
 from tutorsim.analysis.metrics.text_similarity import embedded_similarities, text_similarities
 from tutorsim.analysis.pages.cells import Table, Written, estimate
 from tutorsim.analysis.pages.declared import Row, table
-from tutorsim.analysis.pages.document import Answer, Document, Section
-from tutorsim.analysis.pages.words import counted, listed
+from tutorsim.analysis.pages.document import Document, Section
+from tutorsim.analysis.pages.words import counted
 from tutorsim.analysis.statistics.intervals_and_tests import NotEstimable
 from tutorsim.analysis.systems.debate.council import council_document, is_council
 from tutorsim.analysis.systems.debate.evidence import (
@@ -27,12 +27,11 @@ from tutorsim.analysis.systems.debate.evidence import (
 )
 from tutorsim.analysis.systems.debate.protocols import (
     OF_VARIANTS,
+    best_protocol,
     deciding,
-    protocol_chance,
     protocols_section,
 )
 from tutorsim.analysis.systems.debate.recounted import (
-    ProtocolRow,
     family,
 )
 from tutorsim.analysis.systems.debate.scores import (
@@ -434,55 +433,8 @@ def document(run: SystemRun, brief: bool) -> Document:
     return framed(
         run,
         summary=overview.summary(),
-        answers=tuple(_answers(of)),
+        answers=tuple(best_protocol(one) for one in of.variants[:1]),
         sections=(*sections, *([noise] if noise else [])),
         dialogues=() if brief else tuple(dialogue(one, why) for one, why in chosen(of.complete)),
         facts=overview.facts(),
     )
-
-
-def _answers(of: Evidence) -> Iterator[Answer]:
-    """What a reader wants to know first."""
-    if not of.asked:
-        return
-    first = of.variants[0]
-    debates = len(first.records)
-    rows = [row for row in first.rows if row.debates == debates]
-    least = max(row.low or 0.0 for row in rows)
-    best = [row for row in rows if row.high is not None and row.high >= least]
-    worse = [row for row in rows if row not in best]
-    exact = all(row.low == row.high for row in rows)
-    if exact and not worse:
-        headline = f"None, all {least:.1f} percent"
-    elif exact or len(best) == 1:
-        headline = f"{_named(best)}, {_score(best[0])}"
-    else:
-        headline = f"Not known: {_scores(best)}"
-    others = f"The others: {_scores(worse)}. " if worse else ""
-    bound = "" if exact else "A range holds every score that the recording leaves open. "
-    same = f"{counted(debates, 'debate')} of {counted(rows[0].tasks, 'task')}"
-    yield Answer(
-        "Which protocol answers best on the same debates?",
-        headline,
-        f"{others}{bound}All were applied to the same {same}, variant {first.variant}, after the "
-        f"recording. {protocol_chance(first)}",
-        "protocols",
-    )
-
-
-def _named(rows: Sequence[ProtocolRow]) -> str:
-    return listed([row.rule.replace("_", " ") for row in rows])
-
-
-def _scores(rows: Sequence[ProtocolRow]) -> str:
-    """Scores of protocols, those with the same ones together."""
-    by_score: dict[str, list[ProtocolRow]] = {}
-    for row in rows:
-        by_score.setdefault(_score(row), []).append(row)
-    return "; ".join(f"{_named(same)} ({score})" for score, same in by_score.items())
-
-
-def _score(row: ProtocolRow) -> str:
-    """The mean score, or where it lies whatever the recording leaves open."""
-    low, high = row.low or 0.0, row.high or 0.0
-    return f"{low:.1f} percent" if low == high else f"{low:.1f} to {high:.1f} percent"

@@ -1,27 +1,34 @@
 """Every protocol on the same debates: tables, their section, and the recount of whole debates."""
 
 import textwrap
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
-from typing import Any, Final, NamedTuple
+from itertools import product
+from typing import Any, Final
+
+import polars as pl
 
 from tutorsim.analysis.pages.cells import Written, bounds, p_value
 from tutorsim.analysis.pages.cells import number as signed
 from tutorsim.analysis.pages.declared import DeclaredTable, Row, table
-from tutorsim.analysis.pages.document import Document, Section
+from tutorsim.analysis.pages.document import Answer, Document, Section
+from tutorsim.analysis.pages.words import counted, listed
+from tutorsim.analysis.runs.exported_tables import PLACE, CountedTable, place_of
 from tutorsim.analysis.statistics.intervals_and_tests import Bounds, Estimate, PermutationTest
-from tutorsim.analysis.systems.debate.council import council_recount, is_council
+from tutorsim.analysis.systems.debate.council import council_outcomes, council_recount, is_council
 from tutorsim.analysis.systems.debate.evidence import (
     STUDY_RULES,
     Evidence,
     Overview,
     Rows,
+    Variant,
     number,
     percent,
     percent_estimate,
     slim,
 )
 from tutorsim.analysis.systems.debate.recounted import (
+    RULES,
     Changes,
     Contrast,
     Outcome,
@@ -29,9 +36,9 @@ from tutorsim.analysis.systems.debate.recounted import (
     Rule,
     Told,
     accounts,
-    accounts_of,
     possible_outcomes,
     recounted,
+    score_bounds,
     told,
 )
 from tutorsim.analysis.systems.debate.scores import (
@@ -40,6 +47,7 @@ from tutorsim.analysis.systems.debate.scores import (
 from tutorsim.analysis.systems.panel.contrasts import chance_words
 from tutorsim.analysis.systems.system_view import SystemRun, framed
 from tutorsim.errors import UsageError
+from tutorsim.records import RunRecord
 from tutorsim.records.debate import DebateRecord
 from tutorsim.vocabularies import PROTOCOLS, SCORINGS, Scoring
 from tutorsim.voting import MAJORITIES
@@ -57,7 +65,7 @@ def _range(row: ProtocolRow) -> Written:
 
 
 @table("protocols", "every protocol")
-def protocols(of: "Evidence | _Counted") -> Rows:
+def protocols(of: Variant) -> Rows:
     """n: debates that the protocol applies to; solution counting takes questions with options
     only. Score: percent right, with a 95 % interval over tasks where every outcome is exact,
     otherwise its least and largest value. Decided: debates that the protocol ended, and not the
@@ -88,7 +96,7 @@ _LONGEST_ANSWER: Final = 24
 """Characters of an answer without a letter that a cell shows."""
 
 
-def _differing(of: Evidence) -> tuple[list[Row], int]:
+def _differing(of: Variant) -> tuple[list[Row], int]:
     """What each protocol delivers, debate by debate, where it is known and not the same; and how
     many debates leave some outcome open."""
     rows: list[Row] = []
@@ -106,7 +114,7 @@ def _differing(of: Evidence) -> tuple[list[Row], int]:
     return rows, unknown
 
 
-def _differing_words(of: Evidence) -> str:
+def _differing_words(of: Variant) -> str:
     rows, unknown = _differing(of)
     left = f"; {unknown} leave some outcome open" if unknown else ""
     shown = min(len(rows), _MOST_DIFFERING)
@@ -119,7 +127,7 @@ def _differing_words(of: Evidence) -> str:
 
 
 @table("differing", "debates on which the protocols differ", counts=_differing_words)
-def differing(of: Evidence) -> Rows:
+def differing(of: Variant) -> Rows:
     """What each protocol delivers and, in brackets, in which turn; a star: undecided at the limit
     of turns. {counts}"""
     yield from _differing(of)[0][:_MOST_DIFFERING]
@@ -139,7 +147,7 @@ def _short(record: DebateRecord, answer: str) -> str:
     return letter or textwrap.shorten(answer, _LONGEST_ANSWER, placeholder=" …")
 
 
-def protocol_chance(of: Evidence) -> str:
+def protocol_chance(of: Variant) -> str:
     """Which differences between protocols are beyond chance."""
     return chance_words(of.contrasts, _told, lambda row: "points", between="protocols", largest=100)
 
@@ -150,7 +158,7 @@ def _told(row: Contrast) -> str:
 
 
 @table("contrasts", "paired differences", chance=protocol_chance)
-def differences(of: Evidence) -> Rows:
+def differences(of: Variant) -> Rows:
     """In points, on debates whose outcome is exact under both. p by flipping the signs of tasks,
     all debates of a task together, then Holm's correction over all pairs of the table. {chance}"""
     for one in of.contrasts:
@@ -175,11 +183,12 @@ _OTHER_SETTINGS: Final[tuple[tuple[str, Changes, Sequence[Rule]], ...]] = (
 
 
 @table("settings", "other settings of the same protocols")
-def other_settings(of: Evidence) -> Rows:
+def other_settings(of: Variant) -> Rows:
     """From the same recording. Exact, but for merged answers where some agents of a debate gave
     equal answers and others did not: a vote over fewer candidates would have had other ballots, so
     that the score is a range."""
-    for words, changes, rules in _OTHER_SETTINGS if len(of.full) == len(of.records) else ():
+    never_stopped = all(record.ended_by == "full" for record in of.records)
+    for words, changes, rules in _OTHER_SETTINGS if never_stopped else ():
         for row in accounts(of.records, changes=changes, rules=rules):
             if row.debates:
                 yield {
@@ -231,16 +240,14 @@ OF_VARIANTS: Final = (protocols, differing, differences, other_settings)
 
 
 def protocols_section(
-    variants: Sequence["Evidence | _Counted"],
+    variants: Sequence[Variant],
     declared: Sequence[DeclaredTable[Any]] = (protocols,),
     figures: tuple[Any, ...] = (),
 ) -> Section:
     """What every protocol would have decided on the debates of each variant."""
     exact = _exact(row for one in variants for row in one.rows)
     made = [
-        replace(one, name=f"{one.name}_{of.variant}", title=f"Variant {of.variant}: {one.title}")(
-            of
-        )
+        replace(one, name=f"{one.name}_{of.name}", title=f"Variant {of.name}: {one.title}")(of)
         for of in variants
         for one in declared
     ]
@@ -265,14 +272,56 @@ def protocols_section(
     )
 
 
+def best_protocol(of: Variant, under: str = "") -> Answer:
+    """Which protocol answers best on the debates of a variant.
+
+    Args:
+        of: The variant.
+        under: The changed settings in words; empty for those of the log.
+    """
+    debates = len(of.told)
+    rows = [row for row in of.rows if row.debates == debates]
+    least = max(row.low or 0.0 for row in rows)
+    best = [row for row in rows if row.high is not None and row.high >= least]
+    worse = [row for row in rows if row not in best]
+    exact = all(row.low == row.high for row in rows)
+    if exact and not worse:
+        headline = f"None, all {least:.1f} percent"
+    elif exact or len(best) == 1:
+        headline = f"{_named(best)}, {_score(best[0])}"
+    else:
+        headline = f"Not known: {_scores(best)}"
+    others = f"The others: {_scores(worse)}. " if worse else ""
+    bound = "" if exact else "A range holds every score that the recording leaves open. "
+    same = f"{counted(debates, 'debate')} of {counted(rows[0].tasks, 'task')}"
+    return Answer(
+        f"Which protocol answers best on the same debates{under and f', with {under}'}?",
+        headline,
+        f"{others}{bound}All were applied to the same {same}, variant {of.name}, after the "
+        f"recording. {protocol_chance(of)}",
+        "protocols",
+    )
+
+
+def _named(rows: Sequence[ProtocolRow]) -> str:
+    return listed([row.rule.replace("_", " ") for row in rows])
+
+
+def _scores(rows: Sequence[ProtocolRow]) -> str:
+    """Scores of protocols, those with the same ones together."""
+    by_score: dict[str, list[ProtocolRow]] = {}
+    for row in rows:
+        by_score.setdefault(_score(row), []).append(row)
+    return "; ".join(f"{_named(same)} ({score})" for score, same in by_score.items())
+
+
+def _score(row: ProtocolRow) -> str:
+    """The mean score, or where it lies whatever the recording leaves open."""
+    low, high = row.low or 0.0, row.high or 0.0
+    return f"{low:.1f} percent" if low == high else f"{low:.1f} to {high:.1f} percent"
+
+
 # --- Recount ----------------------------------------------------------------------------------
-
-
-class _Counted(NamedTuple):
-    """What every protocol makes of a variant's debates, which are not held."""
-
-    variant: str
-    rows: list[ProtocolRow]
 
 
 def recount_document(run: SystemRun, settings: Mapping[str, Sequence[str]]) -> Document:
@@ -281,7 +330,8 @@ def recount_document(run: SystemRun, settings: Mapping[str, Sequence[str]]) -> D
     Args:
         run: The run.
         settings: From `--set KEY=VALUE,…`: `vote_from`, `majority`, `undecided`,
-            `merge_identical`, `agreement_reading`, `scoring`. Each combination is a section.
+            `merge_identical`, `agreement_reading`, `scoring`. Each combination has an answer, and a
+            section for each condition of the recording, debates that never stopped first.
 
     Raises:
         UsageError: If a key or value is unknown.
@@ -305,17 +355,86 @@ def recount_document(run: SystemRun, settings: Mapping[str, Sequence[str]]) -> D
                 for _, changes, scoring in combinations
             )
             debates.setdefault(record.condition, {}).setdefault(record.variant, []).append(made)
+    answers: list[Answer] = []
     sections: list[Section] = []
     for place, (words, _, _) in enumerate(combinations):
-        for condition, variants in debates.items():
+        for condition in sorted(debates, key=lambda name: name != "full"):
             found = [
-                _Counted(name, accounts_of([one[place] for one in part]))
-                for name, part in variants.items()
+                Variant(name, [one[place] for one in part], seed=run.head.study.seed)
+                for name, part in debates[condition].items()
             ]
-            title = f"Recorded as {condition}{f', with {words}' if words else ''}"
-            name = f"{condition}-{len(sections)}"
+            title = f"Recorded as {condition}{words and f', with {words}'}"
+            name = f"{condition}{words and f':{words}'}".replace(" ", "")
             sections.append(replace(protocols_section(found), id=name, title=title))
-    return framed(run, summary=of.summary(), answers=(), sections=tuple(sections), facts=of.facts())
+            if len(answers) == place:  # of the first condition
+                answers.append(replace(best_protocol(found[0], words), section=name))
+    return framed(
+        run,
+        summary=of.summary(),
+        answers=tuple(answers[:_MOST_ANSWERS]),
+        sections=tuple(sections),
+        facts=of.facts(),
+    )
+
+
+_MOST_ANSWERS: Final = 5
+"""Combinations of settings that are answered in words; every one has its section."""
+
+
+_OUTCOMES: Final = {
+    "repeat": pl.Int64(),
+    "setting": pl.String(),  # what was changed; null as logged
+    "protocol": pl.String(),
+    "certainty": pl.String(),  # exact, open, beyond the logged end, or not_applicable
+    "answers": pl.List(pl.String()),  # delivered; several if open; null in it: nothing
+    "author": pl.String(),  # null where several are possible
+    "turn": pl.Int64(),  # in which it ends; null where that is not known; so the next
+    "decided": pl.Boolean(),  # by the protocol, and not by the limit of turns
+    "ties": pl.Int64(),  # votes that tied on the way
+    "messages": pl.Int64(),  # said until the end
+    "score_least": pl.Float64(),  # in [0, 1]; both ends null where the protocol does not apply
+    "score_most": pl.Float64(),
+}
+
+
+def outcomes_under(settings: Mapping[str, Sequence[str]]) -> CountedTable:
+    """The table of each debate's outcome under each protocol.
+
+    Of a council, each vote's winners under each rule.
+
+    Args:
+        settings: As `recount_document` takes them.
+
+    Raises:
+        UsageError: If a key or value is unknown.
+    """
+    combinations = _combinations(settings)
+
+    def rows(records: Sequence[DebateRecord], run: RunRecord) -> Iterator[tuple[Any, ...]]:
+        made = council_outcomes(records, run) if is_council(records) else outcomes(records)
+        for record, cells in made:
+            yield (*place_of(record, run), *map(cells.get, _OUTCOMES))
+
+    def outcomes(records: Sequence[DebateRecord]) -> Iterator[tuple[DebateRecord, Row]]:
+        debates = (one for one in records if one.status == "complete" and one.turns)
+        for record, (words, changes, scoring), rule in product(debates, combinations, RULES):
+            found = recounted(record, rule, changes)
+            ends = score_bounds(record, found, scoring)
+            applies = found.certainty != "not_applicable"
+            least, most = (end / 100 if applies else None for end in ends)
+            yield (
+                record,
+                {
+                    **found._asdict(),
+                    "repeat": record.repeat,
+                    "setting": words or None,
+                    "protocol": rule,
+                    "score_least": least,
+                    "score_most": most,
+                },
+            )
+
+    return CountedTable(pl.Schema({**PLACE, **_OUTCOMES}), rows)
 
 
 _SETTINGS: Final = ("vote_from", "majority", "undecided", "merge_identical", "agreement_reading")

@@ -16,6 +16,7 @@ from tutorsim.analysis.systems.group.exported_tables import TABLES, lesson_passa
 from tutorsim.analysis.systems.group.lesson_trace import episode_dialogue, without_words
 from tutorsim.analysis.systems.group.other_speakers import (
     group_settings,
+    outcomes_under,
     parts_of,
     recount_document,
     run_cycles,
@@ -62,7 +63,7 @@ def _summary(run: SystemRun, lessons: Sequence[LessonRecord], duels: Sequence[Du
 
 
 def _person_note(run: SystemRun) -> str:
-    note = group_settings(run).get("person_note", "")
+    note = group_settings(run.head).get("person_note", "")
     return f" The person was {note}." if note else ""
 
 
@@ -199,10 +200,11 @@ def _hit(record: GroupRecord) -> float | None:
 
 
 VIEW: Final = View(
-    tables=TABLES,
+    tables={**TABLES, "outcomes": outcomes_under({})},
     document=_document,
     trace=_trace,
     recount=recount_document,
+    outcomes_under=outcomes_under,
     recount_in_one_pass=True,
     outcomes={
         "progress": _of_lesson("progress"),

@@ -1,6 +1,6 @@
 """Who would have spoken under other settings, from the logged scores of every cycle."""
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from fractions import Fraction
 from functools import cached_property
@@ -14,11 +14,13 @@ import polars as pl
 from tutorsim.analysis.pages.cells import Table
 from tutorsim.analysis.pages.document import Answer, Document, Section
 from tutorsim.analysis.pages.words import counted
+from tutorsim.analysis.runs.exported_tables import PLACE, CountedTable, place_of
 from tutorsim.analysis.systems.group.exported_tables import BIDS
 from tutorsim.analysis.systems.group.published_figures import printed
 from tutorsim.analysis.systems.system_view import SystemRun, framed
 from tutorsim.errors import UsageError
-from tutorsim.records.group import DuelRecord, LessonRecord
+from tutorsim.records import RunRecord
+from tutorsim.records.group import DuelRecord, GroupRecord, LessonRecord
 from tutorsim.systems.group.speaker_selection import (
     CRITERIA,
     EXTERNAL,
@@ -461,13 +463,13 @@ def parts_of(run: SystemRun) -> tuple[list[LessonRecord], list[DuelRecord]]:
     return lessons, [record for record in whole if isinstance(record, DuelRecord)]
 
 
-def group_settings(run: SystemRun) -> Mapping[str, Any]:
+def group_settings(run: RunRecord) -> Mapping[str, Any]:
     """The settings of `[group]` that are not their default."""
-    found: Mapping[str, Any] = getattr(run.head.study, "settings", {}).get("group", {})
+    found: Mapping[str, Any] = getattr(run.study, "settings", {}).get("group", {})
     return found
 
 
-def logged_rule(run: SystemRun) -> Rule:
+def logged_rule(run: RunRecord) -> Rule:
     """The rule that the run was recorded under."""
     settings = group_settings(run)
     default = Rule()
@@ -492,14 +494,19 @@ def run_cycles(run: SystemRun) -> Cycles:
     lessons = (
         one for one in run.episodes if isinstance(one, LessonRecord) and one.status == "complete"
     )
-    pieces = iter(lambda: tuple(islice(lessons, _PIECE)), ())
-    frames = [BIDS.frame(piece, run.head) for piece in pieces]
-    return cycles_of(pl.concat(frames) if frames else BIDS.frame((), run.head))
+    return _cycles(lessons, run.head)
+
+
+def _cycles(lessons: Iterable[LessonRecord], run: RunRecord) -> Cycles:
+    passing = iter(lessons)
+    pieces = iter(lambda: tuple(islice(passing, _PIECE)), ())
+    frames = [BIDS.frame(piece, run) for piece in pieces]
+    return cycles_of(pl.concat(frames) if frames else BIDS.frame((), run))
 
 
 def threshold_table(run: SystemRun, cycles: Cycles) -> Table:
     """The share of cycles with a speaker at each threshold, beside the authors' public files."""
-    rule = logged_rule(run)
+    rule = logged_rule(run.head)
     rules = {value: rule._replace(threshold=Fraction(value)) for value in THRESHOLDS}
     table = curve(cycles, recounted(cycles, rules)).filter(pl.col("agent") == "")
     shares = [printed("turns_with_speaker", public=True, threshold=float(x)) for x in THRESHOLDS]
@@ -517,19 +524,65 @@ def threshold_table(run: SystemRun, cycles: Cycles) -> Table:
     return Table("thresholds", "Who would have spoken", caption, data)
 
 
+def rules_under(changes: Mapping[str, Sequence[str]], logged: Rule) -> dict[str, Rule]:
+    """Every combination of changed settings in words → the logged rule with it.
+
+    Raises:
+        UsageError: On an unknown setting or a value outside its range.
+    """
+    chosen = changes or {"threshold": THRESHOLDS}
+    combined = product(*([Change(key, x) for x in values] for key, values in chosen.items()))
+    return {
+        ", ".join(f"{c.key}={c.value}" for c in combination): changed_rule(logged, combination)
+        for combination in islice(combined, _MOST_VALUES)
+    }
+
+
+_OUTCOMES: Final = {
+    "event": pl.Int64(),  # after which somebody may speak
+    "setting": pl.String(),  # what was changed
+    "logged": pl.String(),  # who spoke; null for nobody, as in the next
+    "speaker": pl.String(),  # who would have spoken, everything before held fixed
+}
+
+
+def outcomes_under(changes: Mapping[str, Sequence[str]]) -> CountedTable:
+    """The table of who would have spoken at each event of a lesson under each setting.
+
+    Args:
+        changes: As `recount_document` takes them.
+
+    Raises:
+        UsageError: On an unknown setting or a value outside its range.
+    """
+    rules_under(changes, Rule())  # a setting that does not exist is refused now
+
+    def rows(records: Sequence[GroupRecord], run: RunRecord) -> Iterator[tuple[Any, ...]]:
+        lessons = {
+            one.episode_id: one
+            for one in records
+            if isinstance(one, LessonRecord) and one.status == "complete"
+        }
+        cycles, rules = _cycles(lessons.values(), run), rules_under(changes, logged_rule(run))
+        every = np.arange(len(cycles.event))
+        logged = _agents(cycles, every, cycles.chosen)
+        changed = {setting: speakers(cycles, rule) for setting, rule in rules.items()}
+        now = {setting: _agents(cycles, every, found) for setting, found in changed.items()}
+        for row, event in enumerate(cycles.event.tolist()):
+            place = place_of(lessons[cycles.episode[row]], run)
+            for setting, found in now.items():
+                yield (*place, event, setting, logged[row], found[row])
+
+    return CountedTable(pl.Schema({**PLACE, **_OUTCOMES}), rows)
+
+
 def recount_document(run: SystemRun, changes: Mapping[str, tuple[str, ...]]) -> Document:
     """Who would have spoken under other settings, exact at every logged event.
 
     Raises:
         UsageError: On an unknown setting or a value outside its range.
     """
-    cycles, logged = run_cycles(run), logged_rule(run)
-    chosen = changes or {"threshold": THRESHOLDS}
-    combined = list(product(*([Change(key, x) for x in values] for key, values in chosen.items())))
-    rules = {
-        ", ".join(f"{c.key}={c.value}" for c in combination): changed_rule(logged, combination)
-        for combination in combined[:_MOST_VALUES]
-    }
+    cycles, rules = run_cycles(run), rules_under(changes, logged_rule(run.head))
     found = recounted(cycles, rules)
     table = Table(
         "settings",

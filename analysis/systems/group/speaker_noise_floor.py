@@ -58,7 +58,7 @@ def speaking_floor(run: SystemRun) -> SpeakingFloor | None:
     asked = _asked(run)
     if not asked:
         return None
-    rule, records = logged_rule(run), {one.episode_id: one for one in run.episodes}
+    rule, records = logged_rule(run.head), {one.episode_id: one for one in run.episodes}
     most = max(len(values) for values in asked.values())
     logged = _speakers(run, list(records.values()), rule)
     askings = [logged, *(_asked_again(run, records, asked, i, rule) for i in range(most))]

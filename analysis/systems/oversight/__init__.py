@@ -10,7 +10,7 @@ from tutorsim.analysis.systems.oversight.audit import (
 )
 from tutorsim.analysis.systems.oversight.exported_tables import TABLES
 from tutorsim.analysis.systems.oversight.item_trace import item_dialogue
-from tutorsim.analysis.systems.oversight.page import PUBLISHED, document, recount
+from tutorsim.analysis.systems.oversight.page import PUBLISHED, document, outcomes_under, recount
 from tutorsim.analysis.systems.oversight.scores import by_text
 from tutorsim.analysis.systems.system_view import View
 from tutorsim.records import RunRecord
@@ -34,7 +34,7 @@ def _unread(head: RunRecord) -> frozenset[str]:
     said = {"briefing", "challenges", "press", "judge_swapped", "lead_prompt"}
     counted = {"failure", "unjudged", "scores"}
     found = {f"{one}.{name}" for one, names in _UNREAD_INSIDE.items() for name in names.split()}
-    voted = () if head.voting else ("turns", "variant")
+    voted = () if head.voting else ("turns",)
     return frozenset({*shown, *said, *counted, *found, *voted})
 
 
@@ -56,10 +56,11 @@ _OUTCOMES: Final[dict[str, Callable[[OversightRecord], float | None]]] = {
 }
 
 VIEW: Final = View(
-    tables=TABLES,
+    tables={**TABLES, "outcomes": outcomes_under({})},
     document=document,
     trace=lambda run, record: item_dialogue(record),
     recount=recount,
+    outcomes_under=outcomes_under,
     recount_without=_unread,
     outcomes=_OUTCOMES,
     clusters=lambda records: {

@@ -3,6 +3,8 @@
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any, Final, get_args
 
+import polars as pl
+
 from tutorsim.analysis.counting.rule_definitions import TARGETS, conventions_of
 from tutorsim.analysis.metrics.noise_floor import AskedVote
 from tutorsim.analysis.pages.cells import Written, bounds
@@ -11,6 +13,7 @@ from tutorsim.analysis.pages.declared import Row, number, table
 from tutorsim.analysis.pages.document import Answer, Document, Section
 from tutorsim.analysis.pages.printed import value_printed
 from tutorsim.analysis.pages.words import counted
+from tutorsim.analysis.runs.exported_tables import PLACE, CountedTable, place_of
 from tutorsim.analysis.statistics.intervals_and_tests import (
     Bounds,
     Estimate,
@@ -27,6 +30,7 @@ from tutorsim.analysis.systems.oversight.item_trace import telling
 from tutorsim.analysis.systems.oversight.opinions import (
     RULES,
     AdaptiveCurve,
+    Aggregated,
     aggregated,
     brier,
     debate_shares,
@@ -34,7 +38,7 @@ from tutorsim.analysis.systems.oversight.opinions import (
     severity_errors,
     sycophancy,
 )
-from tutorsim.analysis.systems.oversight.reply_readings import reread_label
+from tutorsim.analysis.systems.oversight.reply_readings import reread, reread_label
 from tutorsim.analysis.systems.oversight.scores import (
     BASELINES,
     HEADLINE,
@@ -55,9 +59,9 @@ from tutorsim.analysis.systems.oversight.scores import (
 from tutorsim.analysis.systems.panel.contrasts import chance_words, p_words
 from tutorsim.analysis.systems.system_view import SystemRun, framed
 from tutorsim.errors import UsageError
-from tutorsim.records import SystemSettings
+from tutorsim.records import RunRecord, SystemSettings
 from tutorsim.records.oversight import LABELS, Labels, OversightRecord, gold_labels
-from tutorsim.vocabularies import READINGS
+from tutorsim.vocabularies import READINGS, Reading
 
 PUBLISHED: Final = "tutorsim.analysis:data/oversight.toml"
 
@@ -554,6 +558,22 @@ def recount(run: SystemRun, changes: Mapping[str, tuple[str, ...]]) -> Document:
     Raises:
         UsageError: If another setting or value is given.
     """
+    of = Evidence(run, **_chosen(changes))
+    return framed(
+        run,
+        summary="What other ways to put the logged opinions together would have labelled.",
+        answers=(),
+        sections=tuple(_sections(of, _RECOUNT)),
+        facts=_facts(of),
+    )
+
+
+def _chosen(changes: Mapping[str, tuple[str, ...]]) -> dict[str, Any]:
+    """Setting → its one value.
+
+    Raises:
+        UsageError: If a setting or a value is unknown.
+    """
     for key, values in changes.items():
         if len(values) != 1 or values[0] not in _SETTABLE.get(key, ()):
             listed = ", ".join(f"{name}={'|'.join(one)}" for name, one in _SETTABLE.items())
@@ -562,15 +582,62 @@ def recount(run: SystemRun, changes: Mapping[str, tuple[str, ...]]) -> Document:
                 why="Every aggregation and every threshold is counted anyway.",
                 hint=f"What can be set, one value each: {listed}.",
             )
-    chosen: dict[str, Any] = {key: value for key, (value,) in changes.items()}
-    of = Evidence(run, **chosen)
-    return framed(
-        run,
-        summary="What other ways to put the logged opinions together would have labelled.",
-        answers=(),
-        sections=tuple(_sections(of, _RECOUNT)),
-        facts=_facts(of),
-    )
+    return {key: value for key, (value,) in changes.items()}
+
+
+_OUTCOMES: Final = {
+    "repeat": pl.Int64(),
+    "reading": pl.String(),  # how the logged replies are read
+    "rule": pl.String(),  # as_run, quick (no debate), or another way to put opinions together
+    "mistake": pl.Int64(),  # null: no label; so is guidance
+    "guidance": pl.Int64(),
+    "ties": pl.Int64(),  # labels, of the two, that were tied
+    "confidence": pl.Float64(),  # of who labels, under as_run and quick; null where none is stated
+    "mistake_correct": pl.Boolean(),  # null without gold; without a label false
+    "guidance_correct": pl.Boolean(),
+}
+
+
+def outcomes_under(changes: Mapping[str, tuple[str, ...]]) -> CountedTable:
+    """The table of each item's labels under each reading and each way to put opinions together.
+
+    Args:
+        changes: As `recount` takes them; a reading leaves out the others.
+
+    Raises:
+        UsageError: If another setting or value is given.
+    """
+    reading = _chosen(changes).get("reading")
+    readings: Sequence[Reading] = (reading,) if reading else READINGS
+
+    def rows(records: Sequence[OversightRecord], run: RunRecord) -> Iterator[tuple[Any, ...]]:
+        for record in records:
+            for name in readings if record.status == "complete" else ():
+                read = record if name == "standard" else reread(record, name)
+                for rule, (*pair, ties), confidence in _labels_of(read):
+                    place = (*place_of(record, run), record.repeat, name, rule)
+                    yield (*place, *pair, ties, confidence, *_right(pair, record.gold))
+
+    return CountedTable(pl.Schema({**PLACE, **_OUTCOMES}), rows)
+
+
+def _right(pair: Sequence[int | None], gold: Labels | None) -> Iterator[bool | None]:
+    for label, actual in zip(pair, pair_of(gold), strict=True):
+        yield None if actual is None else label == actual
+
+
+def _labels_of(record: OversightRecord) -> Iterator[tuple[str, Aggregated, float | None]]:
+    """Rule → both labels and their ties, and the confidence of who states them."""
+    lead, quick = record.lead, record.quick
+    stated = lead or quick
+    confidence = stated.confidence if stated else None
+    yield "as_run", Aggregated(*pair_of(record.label), 0), confidence
+    if quick and not record.skipped:
+        yield "quick", Aggregated(*pair_of(quick.labels), 0), quick.confidence
+    others = aggregated(record) if record.judge is not None else None
+    for rule, labels in (others or {}).items():
+        if rule != "lead":
+            yield rule, labels, None
 
 
 def _summary(of: Evidence) -> str:

@@ -9,9 +9,11 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
+import polars as pl
 import pytest
 
 from tests.tutorsim.cli.conftest import STUDY, usual_reply, write_run
+from tutorsim import open as opened
 from tutorsim.analysis.ballots.recount_source import open_source
 from tutorsim.analysis.ratings.items import digest_of
 from tutorsim.analysis.ratings.ratings_section import ratings_of
@@ -511,3 +513,21 @@ def test_a_damaged_or_foreign_ratings_file_is_told(folder, tutorsim):
     assert said.exit_code == 4
     assert "cannot be read" in said.stderr
     assert len(told(said)) == 3
+
+
+def test_each_rating_can_be_taken_out(folder, tutorsim, tmp_path):
+    """One row a rating, with where the text stands; without ratings there is no such table."""
+    assert "sheet_ratings" not in opened(folder.run).tables
+    sheets = folder.sheets("--items", 6, "--raters", 2, "--overlap", 3)
+    for path in sheets:
+        scores = {row["item"]: 1 + at % 3 for at, row in enumerate(rows_of(path))}
+        assert folder.join(fill(path, scores)).exit_code == 0
+    assert tutorsim("export", folder.run, "-o", tmp_path / "tables").exit_code == 0
+    frame = pl.read_parquet(tmp_path / "tables" / "sheet_ratings.parquet")
+    assert frame.drop("provenance").equals(opened(folder.run).table("sheet_ratings"))
+    assert Counter(frame["rater"]) == {n: len(rows_of(p)) for n, p in enumerate(sheets, start=1)}
+    assert set(frame["value"]) == {1.0, 2.0, 3.0}
+    episodes = pl.read_parquet(tmp_path / "tables" / "episodes.parquet")
+    assert set(frame["episode_id"]) <= set(episodes["episode_id"])
+    assert set(frame["by"]) == {"people"}
+    assert frame["places"].min() > 0

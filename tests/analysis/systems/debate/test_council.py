@@ -5,6 +5,7 @@ from pathlib import Path
 
 import pytest
 
+from tutorsim.analysis.systems.debate import VIEW
 from tutorsim.analysis.systems.debate.council import Councils, council_document, council_recount
 from tutorsim.analysis.systems.system_view import open_run
 from tutorsim.errors import UsageError
@@ -139,3 +140,15 @@ def test_settings_of_debates_are_refused(bundled):
 
     with pytest.raises(UsageError, match="--set does not apply"):
         view_of("debate").recount(bundled, {"majority": ("at_least_half",)})
+
+
+def test_each_vote_has_its_winners_under_each_rule(small):
+    """Alpha says 7, which is right, and wins under every rule but those that ask for approval."""
+    run = small((["A", "B", "C"], ["A", "C", "B"], ["A", "B", "C"]))
+    frame = VIEW.tables["outcomes"].frame(run.episodes, run.head)
+    found = {row["protocol"]: row for row in frame.to_dicts()}
+    ranked, approval = found["ranked"], found["approval"]
+    assert (ranked["certainty"], ranked["answers"], ranked["author"]) == ("exact", [A], A)
+    assert (ranked["score_least"], ranked["score_most"]) == (1.0, 1.0)
+    assert (approval["certainty"], approval["author"]) == ("open", None)
+    assert (approval["score_least"], approval["score_most"]) == (0.0, 1.0)

@@ -5,6 +5,7 @@ from dataclasses import replace
 from types import SimpleNamespace
 
 import numpy as np
+import polars as pl
 import pytest
 
 from tutorsim.analysis.metrics.text_similarity import Embedding
@@ -191,14 +192,71 @@ def test_a_recount_shows_every_condition_under_every_combination(make_run):
     run = make_run(["simple", "full"])
     made = recount_document(run, {"vote_from": ("1", "3"), "undecided": ("none",)})
     assert [section.title for section in made.sections] == [
-        "Recorded as simple, with vote_from = 1, undecided = none",
         "Recorded as full, with vote_from = 1, undecided = none",
-        "Recorded as simple, with vote_from = 3, undecided = none",
+        "Recorded as simple, with vote_from = 1, undecided = none",
         "Recorded as full, with vote_from = 3, undecided = none",
+        "Recorded as simple, with vote_from = 3, undecided = none",
     ]
-    exact = rows_of(made.sections[1].tables[0])
+    assert [section.id for section in made.sections[:2]] == [
+        "full:vote_from=1,undecided=none",
+        "simple:vote_from=1,undecided=none",
+    ]
+    exact = rows_of(made.sections[0].tables[0])
     assert "open" not in exact[0]  # every line of a full recording is exact
-    assert "open" in rows_of(made.sections[0].tables[0])[0]
+    assert "open" in rows_of(made.sections[1].tables[0])[0]
+
+
+def test_a_recount_begins_with_the_debates_that_never_stopped(bundled):
+    """One recording decided under every protocol is what a reader came for."""
+    made = recount_document(bundled, {})
+    [answer] = made.answers
+    assert answer.question == "Which protocol answers best on the same debates?"
+    assert answer.headline == "ranked and cumulative, 90.0 percent"
+    assert answer.section == made.sections[0].id == "full"
+    asked = recount_document(bundled, {"vote_from": tuple("123456")})
+    assert [one.question[-14:-1] for one in asked.answers] == [
+        f"vote_from = {turn}" for turn in "12345"
+    ]
+
+
+def test_each_debate_has_an_outcome_under_each_protocol(bundled):
+    """They come to the means that the page prints."""
+    frame = VIEW.tables["outcomes"].frame(bundled.episodes, bundled.head)
+    assert frame.height == 50 * 9  # 20 episodes of a model alone have nothing to decide
+    full = frame.filter((pl.col("condition") == "full") & (pl.col("certainty") == "exact"))
+    means = full.group_by("protocol").agg(100 * pl.col("score_least").mean())
+    assert full["score_least"].equals(full["score_most"])
+    shown = rows_of(recount_document(bundled, {}).sections[0].tables[0])
+    scores = {row["protocol"].replace(" ", "_"): row["score"] for row in shown}
+    assert all(scores[name].startswith(f"{mean:.1f} ") for name, mean in means.iter_rows())
+
+
+def test_outcomes_of_a_stopped_debate_are_those_of_its_log_or_say_what_is_open(bundled):
+    frame = VIEW.tables["outcomes"].frame(bundled.episodes, bundled.head)
+    own = frame.filter(pl.col("condition") == pl.col("protocol")).to_dicts()
+    logged = {one.episode_id: one for one in bundled.episodes}
+    assert len(own) == 4 * 10
+    for row in own:  # under its own protocol what was logged
+        record = logged[row["episode_id"]]
+        assert (row["turn"], row["decided"]) == (record.turns_taken, record.decided)
+        assert (row["answers"], row["author"]) == ([record.answer], record.answer_of)
+    beyond = frame.filter(pl.col("certainty") == "beyond")
+    assert set(beyond.select("score_least", "score_most").iter_rows()) == {(0.0, 1.0)}
+    assert beyond["turn"].null_count() == beyond.height
+    inapt = frame.filter(pl.col("certainty") == "not_applicable")
+    assert set(inapt["protocol"]) == {"solution_counting"}
+    assert inapt["score_least"].null_count() == inapt.height
+
+
+def test_outcomes_under_settings_name_every_combination(make_run):
+    run = make_run(["full"], debates=1)
+    made = VIEW.outcomes_under({"vote_from": ("1", "3"), "merge_identical": ("true",)})
+    frame = made.frame(run.episodes, run.head)
+    settings = ["vote_from = 1, merge_identical = true", "vote_from = 3, merge_identical = true"]
+    assert frame["setting"].unique(maintain_order=True).to_list() == settings
+    assert made.frame((), run.head).schema == frame.schema == made.schema
+    with pytest.raises(UsageError, match="no setting 'colour'"):
+        VIEW.outcomes_under({"colour": ("1",)})
 
 
 def test_a_recount_scores_as_the_program_does_if_told_to(make_run):

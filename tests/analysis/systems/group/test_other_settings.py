@@ -1,9 +1,11 @@
 """Recounts of thresholds, weights and silence against lessons played under them."""
 
+import polars as pl
 import pytest
 
-from tests.analysis.systems.group.conftest import thoughts
+from tests.analysis.systems.group.conftest import RUN, thoughts
 from tests.tutorsim.systems.group.conftest import play, standin
+from tutorsim.analysis.systems.group.group_view import VIEW
 from tutorsim.analysis.systems.group.other_speakers import (
     Change,
     changed_rule,
@@ -124,3 +126,19 @@ def test_bad_changes_are_refused(key, value):
     assert value in str(caught.value) or key in str(caught.value)
     assert caught.value.why
     assert caught.value.hint
+
+
+def test_each_event_has_its_speaker_under_each_setting(logged):
+    """The logged threshold gives who was logged; nobody is null."""
+    records = [*logged.values()]
+    made = VIEW.outcomes_under({"threshold": ("3.5", "5")})
+    frame = made.frame(records, RUN)
+    assert frame.height == 2 * sum(len(speaking(record)) for record in records)
+    for record in records:
+        mine = frame.filter(pl.col("episode_id") == record.episode_id)
+        same = mine.filter(pl.col("setting") == "threshold=3.5")
+        assert dict(same.select("event", "speaker").iter_rows()) == speaking(record)
+        assert same["logged"].equals(same["speaker"].alias("logged"))
+    assert frame.filter(pl.col("setting") == "threshold=5")["speaker"].null_count()
+    with pytest.raises(UsageError, match="no setting 'colour'"):
+        VIEW.outcomes_under({"colour": ("1",)})

@@ -10,8 +10,9 @@ from tutorsim.analysis.report.markdown import to_markdown
 from tutorsim.analysis.statistics.intervals_and_tests import Estimate, NotEstimable
 from tutorsim.analysis.systems.oversight import VIEW
 from tutorsim.analysis.systems.oversight.evidence import Evidence
+from tutorsim.analysis.systems.oversight.opinions import RULES
 from tutorsim.analysis.systems.oversight.page import below_trivial, document, recount
-from tutorsim.analysis.systems.oversight.scores import baselines
+from tutorsim.analysis.systems.oversight.scores import baselines, pair_of
 from tutorsim.errors import UsageError
 from tutorsim.systems.oversight.acts_by_condition import CONDITIONS
 from tutorsim.systems.oversight.items import read_mrbench_text
@@ -157,3 +158,29 @@ def test_outcomes_of_an_item_are_numbers_or_none(played, make_run):
         assert outcome(record) in (0.0, 1.0)
     bare = make_run(["single"], unlabelled()).episodes[0]
     assert all(outcome(bare) is None for outcome in VIEW.outcomes.values())
+
+
+def test_each_item_has_its_labels_under_each_reading_and_rule(played, make_run):
+    """As run they are those of the log; a rule is what the table of aggregations counts."""
+    frame = VIEW.tables["outcomes"].frame(played.episodes, played.head)
+    logged = frame.filter((pl.col("reading") == "standard") & (pl.col("rule") == "as_run"))
+    assert logged.height == len(played.episodes)
+    for record, row in zip(played.episodes, logged.to_dicts(), strict=True):
+        assert (row["mistake"], row["guidance"]) == pair_of(record.label)
+        assert row["mistake_correct"] == record.scores["mistake"]
+    debated = frame.filter((pl.col("condition") == "hpo") & (pl.col("reading") == "standard"))
+    assert set(debated["rule"]) == {"as_run", "quick", *RULES} - {"lead"}
+    shown = tables(recount(played, {}))["aggregation"].filter(pl.col("condition") == "hpo")
+    for rule, changed in shown.select("rule", "changed").iter_rows():
+        if rule != "lead":
+            ours = debated.filter(pl.col("rule") == rule)
+            theirs = logged.filter(pl.col("condition") == "hpo")
+            apart = sum(int((ours[n] != theirs[n]).sum()) for n in ("mistake", "guidance"))
+            assert apart == changed
+    strict = VIEW.outcomes_under({"reading": ("strict",)}).frame(played.episodes, played.head)
+    assert set(strict["reading"]) == {"strict"}
+    bare = make_run(["single"], unlabelled())
+    unscored = VIEW.tables["outcomes"].frame(bare.episodes, bare.head)
+    assert unscored["mistake_correct"].null_count() == unscored.height
+    with pytest.raises(UsageError, match="samples=3"):
+        VIEW.outcomes_under({"samples": ("3",)})

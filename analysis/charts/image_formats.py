@@ -27,10 +27,17 @@ _COLOR = re.compile(r'\b(fill|stroke)="({})"'.format("|".join(map(re.escape, _CO
 _ID = re.compile(r'\bid="([^"]*)"|\burl\(#([^)]*)\)')
 _MARK = re.compile(r'<(path|line) aria-label="([^"]*)"([^>]*?)/>')
 _SILENT = re.compile(
-    r' (?:role|aria-roledescription|aria-hidden|font-family|pointer-events)="[^"]*"(?=[^<>]*>)'
-    r'|<path class="(?:back|fore)ground"[^>]*? d="(?:M0,0h0v0h0Z)?"[^>]*/>'
+    r' (?:role|aria-roledescription|aria-hidden|font-family|pointer-events|class)="[^"]*"'
+    r"(?=[^<>]*>)"
+    r'| (?:opacity="1"|font-size="12px"|font-weight="normal"|stroke-width="1"'
+    r'|text-anchor="start"|transform="translate\(0,0\)")(?=[^<>]*>)'
+    r'|<path class="background"(?![^>]*(?:fill|stroke)=)[^>]*/>'
+    r'|<path class="foreground"[^>]*? d=""[^>]*/>'
 )
-"""What a drawing with one text alternative and the page's font does not need."""
+"""What a drawing with one text alternative does not need on a page: the page has its font, and the
+other values are what a browser takes where none is said."""
+_GROUP = re.compile(r'<g(?: aria-label="[^"]*")?([^<>]*)>|</g>')
+_FRACTION = re.compile(r"\d+\.\d{3,}")
 _ROOT = re.compile(r'<svg [^>]*?width="([0-9.]+)" height="([0-9.]+)" viewBox="([^"]*)">')
 
 
@@ -62,7 +69,7 @@ def to_json(spec: dict[str, Any]) -> str:
     return json.dumps(spec, ensure_ascii=False, indent=1, sort_keys=True) + "\n"
 
 
-def to_page_svg(drawing: str, *, name: str, label: str) -> str:
+def to_page_svg(drawing: str, *, name: str, label: str, hovered: bool = True) -> str:
     """A drawing to stand inside an HTML page.
 
     Colours of the house are variables of the page (`var(--ink)`), so that light, dark and
@@ -72,12 +79,26 @@ def to_page_svg(drawing: str, *, name: str, label: str) -> str:
         drawing: As `drawn`.
         name: The chart's name, unique on the page.
         label: The text alternative.
+        hovered: Marks show their values; a telephone has nothing to hover with.
     """
-    drawing = _SILENT.sub("", drawing)
+    drawing = _SILENT.sub("", _FRACTION.sub(lambda found: f"{float(found[0]):.2f}", drawing))
     drawing = _ROOT.sub(lambda found: _root(found, name, label), drawing, count=1)
-    drawing = _own_ids(drawing, name)
-    drawing = _MARK.sub(r"<\1\3><title>\2</title></\1>", drawing)
+    drawing = _own_ids(_without_idle_groups(drawing), name)
+    drawing = _MARK.sub(r"<\1\3><title>\2</title></\1>" if hovered else r"<\1\3/>", drawing)
     return _COLOR.sub(lambda found: f'{found[1]}="{_COLORS[found[2]]}"', drawing)
+
+
+def _without_idle_groups(drawing: str) -> str:
+    """The drawing without groups that neither move nor paint what is in them."""
+    idle: list[bool] = []
+
+    def kept(found: re.Match[str]) -> str:
+        if found[1] is None:
+            return "" if idle.pop() else "</g>"
+        idle.append(not found[1])
+        return "" if idle[-1] else f"<g{found[1]}>"
+
+    return _GROUP.sub(kept, drawing)
 
 
 def _readable(value: Any) -> Any:
@@ -95,7 +116,8 @@ def _root(found: re.Match[str], name: str, label: str) -> str:
     width, height, box = found.groups()
     return (
         f'<svg xmlns="http://www.w3.org/2000/svg" role="img" aria-label="{escape(label)}" '
-        f'class="drawing" id="drawing-{name}" width="{width}" height="{height}" viewBox="{box}">'
+        f'class="drawing" font-size="12px" id="drawing-{name}" '
+        f'width="{width}" height="{height}" viewBox="{box}">'
     )
 
 

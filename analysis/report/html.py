@@ -173,7 +173,7 @@ def _both(figure: Figure, wide: str, narrow: str) -> Markup:
     """The drawing for a wide screen and the one for a narrow one; the style shows one of them."""
     label = _label(figure)
     large = to_page_svg(wide, name=figure.name, label=label)
-    small = to_page_svg(narrow, name=f"{figure.name}-narrow", label=label)
+    small = to_page_svg(narrow, name=f"{figure.name}-narrow", label=label, hovered=False)
     return Markup(f'<div class="wide">{large}</div><div class="narrow">{small}</div>')
 
 

@@ -96,3 +96,11 @@ def test_a_png_is_a_png_and_a_json_is_vega_lite():
     read = json.loads(to_json(made))
     assert read["$schema"].startswith("https://vega.github.io/schema/vega-lite/")
     assert "b is larger than a" in " ".join(read["title"]["text"])
+
+
+def test_a_page_drawing_says_only_what_a_browser_would_not_take_anyway():
+    drawn = page_svg(made_figure())
+    for idle in (' opacity="1"', ' font-size="12px"><text', "<g></g>", "<g>", ' class="mark'):
+        assert idle not in drawn
+    assert drawn.count("<g") == drawn.count("</g>")
+    assert not re.search(r"\d\.\d{3}", drawn)

@@ -25,24 +25,20 @@ def on_a_page(drawings: list[str]) -> list[str]:
 
 
 @pytest.mark.costly
-def test_a_process_draws_what_this_one_draws_and_in_order(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("tutorsim.analysis.charts.svg_worker._cores", lambda: 2)
+def test_a_process_draws_what_this_one_draws_and_in_order() -> None:
     with drawers(version=VEGA_LITE) as run:
         elsewhere = drawn(SPECS, run=run)
     assert run is not map
     assert on_a_page(elsewhere) == on_a_page(drawn(SPECS))
 
 
-def test_a_single_core_draws_by_itself(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("tutorsim.analysis.charts.svg_worker._cores", lambda: 1)
+def test_letters_that_the_renderers_own_fonts_lack_are_drawn_by_this_process() -> None:
     with drawers(version=VEGA_LITE) as run:
-        assert run is map
+        here = run(lambda thing: thing["name"], [{"name": "東京"}])  # a lambda cannot be sent
+    assert list(here) == ["東京"]
 
 
-def test_a_page_is_drawn_here_where_its_process_was_killed(
-    monkeypatch: pytest.MonkeyPatch,
-) -> None:
-    monkeypatch.setattr("tutorsim.analysis.charts.svg_worker._cores", lambda: 2)
+def test_a_page_is_drawn_here_where_its_process_was_killed() -> None:
     with drawers(version=VEGA_LITE) as run:
         children = active_children()
         for child in children:

@@ -22,7 +22,7 @@ import tomli_w
 from tutorsim.catalog.wordings_kept_with_recording import wordings_text
 from tutorsim.kernel.load import load_recorded_study, system_named
 from tutorsim.replay import read_manifest
-from tutorsim.systems.panel.wordings_used import FIRST_FORM_PROMPTS, FIRST_TEXTS
+from tutorsim.systems.panel.settings import FIRST_FORM_PROMPTS, FIRST_TEXTS
 
 ROOT = Path(__file__).parents[2]
 DEMO = ROOT / "cassettes" / "demo"

@@ -8,7 +8,7 @@ in is never expanded again, so text from a model cannot reach another placeholde
 import hashlib
 import json
 import tomllib
-from collections.abc import Collection, Mapping
+from collections.abc import Collection, Iterator, Mapping
 from functools import cache, lru_cache
 from importlib import resources
 from string import Template
@@ -27,6 +27,7 @@ __all__ = [
     "load_catalog",
     "overlaid",
     "read_catalog",
+    "templates_of",
     "with_overrides",
 ]
 
@@ -145,13 +146,39 @@ def read_catalog(model: type[C], package: str) -> C:
         model: The catalog's parts.
         package: The package whose folder has the files, such as `tutorsim.systems.debate`.
     """
-    here = resources.files(package)
-    return model.model_validate(
-        {
-            part: tomllib.loads((here / f"{part}.toml").read_text(encoding="utf-8"))
-            for part in model.model_fields
-        }
-    )
+    parts = {part: _read_part(package, part) for part in model.model_fields}
+    return model.model_validate({**parts, "prompts": dict(_templates(parts["prompts"]))})
+
+
+@cache
+def _read_part(package: str, part: str) -> dict[str, Any]:
+    text = (resources.files(package) / f"{part}.toml").read_text(encoding="utf-8")
+    return tomllib.loads(text)
+
+
+def _templates(prompts: Mapping[str, Any]) -> Iterator[tuple[str, str]]:
+    """The templates of `prompts.toml`, under its headings or none."""
+    for name, value in prompts.items():
+        yield from value.items() if isinstance(value, Mapping) else [(name, value)]
+
+
+def templates_of(package: str, parts: Collection[str]) -> frozenset[str]:
+    """Names of the templates that some call of a study can show.
+
+    A heading of `prompts.toml`, such as `["opening or argument"]`, says in which parts of a study
+    the templates under it are used; those above all headings are used in every study.
+
+    Args:
+        package: The package whose folder has the file.
+        parts: The parts that the study has, in the words of the headings.
+    """
+    found = set[str]()
+    for name, value in _read_part(package, "prompts").items():
+        if not isinstance(value, Mapping):
+            found.add(name)
+        elif not set(name.split(" or ")).isdisjoint(parts):
+            found.update(value)
+    return frozenset(found)
 
 
 def overlaid(catalog: C, entries: Mapping[str, Any]) -> C:

@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from tutorsim.catalog import BaseCatalog, load_catalog, with_overrides
+from tutorsim.catalog import BaseCatalog, load_catalog, templates_of, with_overrides
 from tutorsim.errors import CatalogError
 from tutorsim.vocabularies import DEFAULT_ROLES, MAX_ROLES, PROTOCOLS
 
@@ -165,3 +165,11 @@ def test_a_part_of_a_prompt_keeps_the_white_space_at_its_ends():
     assert catalog.fill("said", text="") == "-"
     assert catalog.part("plain") == " 100 % "
     assert catalog.fill("plain") == "100 %"
+
+
+def test_a_heading_says_in_which_parts_of_a_study_its_templates_are_used():
+    opening = templates_of("tutorsim.systems.oversight", {"opening"})
+    assert {"open", "thesis_form", "item"} <= opening
+    assert "argue" not in opening
+    assert "thesis_form" in templates_of("tutorsim.systems.oversight", {"argument"})
+    assert templates_of("tutorsim.systems.oversight", ()) == {"item", "no_text", "scale"}

@@ -311,61 +311,33 @@ FIRST_TEXTS: Final = {
 }
 """What was said before recordings held these templates. A text here never changes."""
 
-_EVERYWHERE: Final = (
-    *("task_open", "task_options", "instruction_choice", "instruction_names"),
-    *("instruction_passage", "extract", "extract_system", "text_reminder"),
-)
-_OF_EXPERTS: Final = (
-    *("persona", "persona_system", "persona_none", "persona_made", "persona_reminder"),
-)
-_OF_VOTES: Final = ("answer", "answer_agreed", "answer_reminder", "vote", "vote_reminder")
-_OF_CHALLENGE: Final = {
-    "solution": (),
-    "history": ("challenge_history",),
-    "facts": ("challenge_facts",),
-    "wrong": ("wrong_answer", "solo_system", "irrelevant_answer"),
-    "irrelevant": ("irrelevant_answer",),
-}
+
+def parts_of(variant: DebateVariant) -> Iterator[str]:
+    """The parts of a study with this variant under which `prompts.toml` has templates."""
+    for condition in variant.conditions:
+        yield from _parts_of(condition, variant.settings)
 
 
-def debate_templates(variants: Sequence[DebateVariant]) -> frozenset[str]:
-    """The templates that some call of a study with these variants can contain."""
-    return frozenset(
-        name
-        for variant in variants
-        for condition in variant.conditions
-        for name in (*_EVERYWHERE, *_of_condition(condition, variant.settings))
-    )
-
-
-def _of_condition(condition: Condition, settings: DebateSettings) -> Iterator[str]:
+def _parts_of(condition: Condition, settings: DebateSettings) -> Iterator[str]:
     thinks = settings.chain_of_thought
     if condition in BASELINES:
-        yield from ("solo_system", "solve")
+        yield from ("alone", condition)
         if condition == "baseline_cot" or (condition == "self_refine" and thinks):
             yield "think"
-        if condition == "self_refine":
-            yield from ("refine", "no_text")
         return
-    yield from ("agent_system", "said", "said_nothing", *FIRST_TEXTS)
-    yield from ("think",) if thinks else ()
-    yield from _OF_EXPERTS if settings.personas == "expert" else ()
-    yield from _of_messages(settings)
+    yield from ("debate", settings.generator)
+    if settings.personas == "expert":
+        yield "expert"
+    if thinks:
+        yield "think"
+    kind = "reasoning" if settings.generator == "reasoning" else "plain"
+    yield f"{kind} drafts"
+    collective = settings.paradigm == "collective"
+    yield f"{kind} improvement" if collective else f"{settings.generator} messages"
     forms = PROTOCOLS if condition == "full" else (vote_protocol(condition),)
     if forms != (None,):
-        yield from (*_OF_VOTES, *(f"ballot_{form}" for form in forms))
-        yield from ("answer_confidence",) if settings.confidence else ()
+        yield from ("vote", *(f"{form} ballots" for form in forms))
+        if settings.confidence:
+            yield "confidence"
     if settings.challenge and condition != "full":
-        yield from ("challenge", "challenge_reminder", "counter")
-        for one in settings.challenge:
-            yield from _OF_CHALLENGE[one]
-
-
-def _of_messages(settings: DebateSettings) -> Iterator[str]:
-    reasoning = settings.generator == "reasoning"
-    tail = "_reasoning" if reasoning else ""
-    yield f"draft{tail}"
-    yield f"improve{tail}" if settings.paradigm == "collective" else f"message_{settings.generator}"
-    yield "current"
-    if settings.generator == "free":
-        yield "current_none"
+        yield from ("challenge", *(f"{one} challenge" for one in settings.challenge))

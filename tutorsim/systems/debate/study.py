@@ -8,13 +8,13 @@ from typing import Any, ClassVar, Final, Literal
 
 from pydantic import Field, model_validator
 
-from tutorsim.catalog import BaseCatalog
+from tutorsim.catalog import BaseCatalog, templates_of
 from tutorsim.catalog.wordings_kept_with_recording import WordingNames
 from tutorsim.errors import StudyError
 from tutorsim.kernel.flow import Effect, Flow, Sent, drive, scripted
 from tutorsim.kernel.retest import BallotReading
 from tutorsim.kernel.study import BaseModels, BaseStudy, BenchmarkSettings, EpisodeSpec
-from tutorsim.kernel.system import CUT_OFF_REMINDER, CallRange, LoadedStudy
+from tutorsim.kernel.system import CallRange, LoadedStudy
 from tutorsim.model import Call, CallKey
 from tutorsim.records import EpisodeLine, VotingSettings
 from tutorsim.systems.debate.ending import consensus_rule
@@ -25,8 +25,8 @@ from tutorsim.systems.debate.settings import (
     DebateSettings,
     DebateTable,
     DebateVariant,
-    debate_templates,
     idle_settings,
+    parts_of,
     vote_protocol,
 )
 from tutorsim.systems.debate.tasks import DebateBenchmark, DebateTask, in_drawn_order, sampled
@@ -232,8 +232,10 @@ class DebateStudy(LoadedStudy):
                 )
 
     def used(self) -> WordingNames:
-        again = (CUT_OFF_REMINDER,) if self.study.ask_cut_off_again else ()
-        return {"prompts": debate_templates(self.study.variants).union(again)}
+        parts = {part for variant in self.study.variants for part in parts_of(variant)}
+        if self.study.ask_cut_off_again:
+            parts.add("ask_cut_off_again")
+        return {"prompts": templates_of("tutorsim.systems.debate", parts)}
 
     def variants(self) -> tuple[str, ...]:
         return tuple(self._variants)

@@ -7,9 +7,8 @@ from tutorsim.catalog import BaseCatalog, read_catalog
 from tutorsim.kernel.system import System
 from tutorsim.records.oversight import OversightRecord
 from tutorsim.systems.oversight.scripted_agents import recognise
-from tutorsim.systems.oversight.settings import Study
+from tutorsim.systems.oversight.settings import FIRST_TEXTS, Study
 from tutorsim.systems.oversight.study import FORMATS, OversightStudy
-from tutorsim.systems.oversight.wordings_used import FIRST_TEXTS
 
 __all__ = ["OVERSIGHT", "STAGES", "outcome"]
 

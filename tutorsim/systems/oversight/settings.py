@@ -1,7 +1,7 @@
 """An oversight study's file."""
 
 from collections.abc import Mapping
-from typing import Literal
+from typing import Final, Literal
 
 from pydantic import Field, model_validator
 
@@ -11,6 +11,23 @@ from tutorsim.records.oversight import GuidanceMap, MistakeMap
 from tutorsim.systems.oversight.acts_by_condition import CONDITIONS, Condition
 
 Benchmark = Literal["mrbench", "audit"]
+
+
+FIRST_TEXTS: Final = {
+    "head_briefing": "The $agent analyst",
+    "head_opening": "Act I, opening of the $agent critic",
+    "head_challenges": "Act II, challenges of the devil's advocate",
+    "head_rebuttal": "Act III, defence of the $agent critic",
+    "head_press": "Act IV, the devil's advocate on the defences",
+    "head_closing": "Act V, summary of the $agent critic",
+    "head_argument": "Message $turn of the $agent critic",
+    "head_assessment": "First assessment of reviewer $agent",
+    "head_merge": "Second assessment of reviewer $agent",
+    "no_text": "(no text)",
+    "none": "(none)",
+    "no_reference": "",
+}
+"""What was said before recordings held these templates. A text here never changes."""
 
 
 class OversightSettings(Settings):

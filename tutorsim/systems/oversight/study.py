@@ -9,13 +9,13 @@ from importlib import resources
 from pathlib import Path
 from typing import Any, ClassVar, Final
 
-from tutorsim.catalog import BaseCatalog
+from tutorsim.catalog import BaseCatalog, templates_of
 from tutorsim.catalog.wordings_kept_with_recording import WordingNames
 from tutorsim.errors import StudyError
 from tutorsim.kernel.flow import Flow
 from tutorsim.kernel.retest import AskedTogether
 from tutorsim.kernel.study import EpisodeSpec
-from tutorsim.kernel.system import CUT_OFF_REMINDER, CallRange, LoadedStudy
+from tutorsim.kernel.system import CallRange, LoadedStudy
 from tutorsim.model import Call
 from tutorsim.records import EpisodeLine, VotingSettings
 from tutorsim.records.oversight import CANDIDATES, LABELS, OversightRecord, first_ids
@@ -34,7 +34,6 @@ from tutorsim.systems.oversight.items import (
 from tutorsim.systems.oversight.judgment import labels_again
 from tutorsim.systems.oversight.scene import ItemScene
 from tutorsim.systems.oversight.settings import Study
-from tutorsim.systems.oversight.wordings_used import used_prompts
 from tutorsim.tasks import Task, TaskFormat
 
 # --- Tasks ---------------------------------------------------------------------------------------
@@ -171,9 +170,20 @@ class OversightStudy(LoadedStudy):
                 )
 
     def used(self) -> WordingNames:
-        again = (CUT_OFF_REMINDER,) if self.study.ask_cut_off_again else ()
-        prompts = used_prompts(self.study.conditions, self.study.oversight).union(again)
-        return {**super().used(), "prompts": prompts}
+        return {"prompts": templates_of("tutorsim.systems.oversight", set(self._parts()))}
+
+    def _parts(self) -> Iterator[str]:
+        """The parts of a study under which `prompts.toml` has templates."""
+        settings, scripts = self.study.oversight, [SCRIPTS[c].acts for c in self.study.conditions]
+        yield from (act.value for acts in scripts for act in acts)
+        if any(Act.REBUTTAL in acts and Act.CROSS not in acts for acts in scripts):
+            yield "unchallenged"
+        if "hpo" in self.study.conditions and settings.adaptive != "off":
+            yield "quick"
+        if settings.show_reference:
+            yield "show_reference"
+        if self.study.ask_cut_off_again:
+            yield "ask_cut_off_again"
 
     def check(self, path: Path) -> None:
         """Refuse a map that needs annotations which the data do not have."""

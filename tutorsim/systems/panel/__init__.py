@@ -6,9 +6,8 @@ from tutorsim.catalog import load_catalog
 from tutorsim.kernel.scripted_mind import Asking, Chance
 from tutorsim.kernel.system import System
 from tutorsim.records import EpisodeRecord
-from tutorsim.systems.panel.settings import PANEL_STAGES, TIE_STAGES, Study
+from tutorsim.systems.panel.settings import FIRST_TEXTS, PANEL_STAGES, TIE_STAGES, Study
 from tutorsim.systems.panel.study import PanelStudy
-from tutorsim.systems.panel.wordings_used import FIRST_TEXTS
 from tutorsim.tasks import FORMATS
 from tutorsim.vocabularies import BALLOT_FORMATS
 

@@ -269,6 +269,29 @@ RESERVED_AGENTS = ("student", "judge", "baseline")
 """Agents that call keys name beside the panel's roles."""
 
 
+FIRST_FORM_PROMPTS: Final = (
+    *("student_system", "student_science", "student_code", "student_reminder"),
+    *("judge_system", "judge_science", "judge_code", "judge_reminder"),
+    *("tutor_system", "baseline_system", "propose", "propose_baseline", "critique", "revise"),
+    *("critique_tied", "propose_reminder", "critique_reminder"),
+    *("vote_system", "vote", "vote_tied", "vote_reminder", "vote_criterion"),
+    *("ballot_simple", "ballot_ranked", "ballot_cumulative", "ballot_approval", "ballot_rich"),
+    *("task_science", "task_code", "situation_first", "situation_next", "conversation"),
+)
+"""Templates that the digest of a recording of the first form covers, used or not."""
+
+FIRST_TEXTS: Final = {
+    "student_said": "Student, message $number: $text",
+    "tutor_said": "Tutor, reply $number: $text",
+    "notes_on": "On $label:",
+    "note_strength": "- Strength: $text",
+    "note_weakness": "- Weakness: $text",
+    "no_review": "- (no review)",
+    "no_text": "(no text)",
+}
+"""What was said before recordings held these templates. A text here never changes."""
+
+
 class ModelSettings(BaseModels):
     """`[models]`: identifiers sent with the calls."""
 

@@ -7,7 +7,7 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any, ClassVar
 
-from tutorsim.catalog import Catalog, overlaid
+from tutorsim.catalog import Catalog, overlaid, templates_of
 from tutorsim.catalog.wordings_kept_with_recording import WordingNames
 from tutorsim.errors import StudyError
 from tutorsim.kernel.flow import Flow
@@ -22,7 +22,9 @@ from tutorsim.records import Branch, EpisodeLine, StudySettings, lasting
 from tutorsim.systems.panel.episode import episode
 from tutorsim.systems.panel.scene import scene_of
 from tutorsim.systems.panel.settings import (
+    FIRST_FORM_PROMPTS,
     FIRST_MODEL_SETTINGS,
+    FIRST_TEXTS,
     PANEL_STAGES,
     RESERVED_AGENTS,
     TIE_STAGES,
@@ -33,7 +35,6 @@ from tutorsim.systems.panel.settings import (
     one_order,
     role_of_copies,
 )
-from tutorsim.systems.panel.wordings_used import FIRST_TEXTS, first_form, panel_wordings
 from tutorsim.tasks import tasks_digest
 from tutorsim.vocabularies import (
     LABELS,
@@ -122,13 +123,62 @@ class PanelStudy(LoadedStudy):
     stored: Catalog | None = None
 
     def used(self) -> WordingNames:
-        return panel_wordings(self.study, self.tasks.keys())
+        """The entries of the catalog that some call of the study can contain.
+
+        The study's digest covers these and no other, and a recording stores them.
+        """
+        return {
+            "roles": frozenset(self._roles()),
+            "personas": frozenset(self.study.personas),
+            "prompts": templates_of("tutorsim.catalog", set(self._parts())),
+        }
+
+    def _roles(self) -> Iterator[str]:
+        study = self.study
+        if study.max_turns > 0 and "baseline" in study.conditions:
+            yield study.baseline_role
+        if self._votes:
+            yield from study.catalog_roles
+            yield from (study.branch and study.branch.roles) or ()
+
+    @property
+    def _votes(self) -> bool:
+        """Whether some episode comes to a panel's vote."""
+        return self.study.max_turns > 0 and set(self.study.conditions) != {"baseline"}
+
+    def _parts(self) -> Iterator[str]:
+        """The parts of a study under which `prompts.toml` has templates."""
+        study = self.study
+        for benchmark in self.tasks:  # only the form of a science question is renamed
+            yield benchmark if benchmark == "humaneval" else "sciq"
+        if study.ask_cut_off_again:
+            yield "ask_cut_off_again"
+        if not study.vote_criterion:
+            yield "vote_criterion"  # the settings in the log quote it, even if nobody votes
+        if study.max_turns > 0:
+            yield "tutoring"
+            yield from {"baseline"} & set(study.conditions)
+        if self._votes:
+            yield "panel"
+            yield from (set(study.conditions) | set(study.vote_formats)) - {"baseline"}
+            if study.branch is not None and study.branch.rule is not None:
+                yield study.branch.rule
+            if "tie_round" in (study.tie_policy, study.branch and study.branch.tie_policy):
+                yield "tie_round"
 
     def in_first_form(self) -> "PanelStudy":
         prompts = self.study.catalog.get("prompts", {})
         own = {name: text for name, text in prompts.items() if name in FIRST_TEXTS}
         catalog = overlaid(self.catalog, {"prompts": {**FIRST_TEXTS, **own}})
-        return replace(self, catalog=catalog, stored=catalog.only(first_form(self.study)))
+        later = (self.study.branch and self.study.branch.roles) or ()
+        held = catalog.only(
+            {
+                "roles": {*self.study.catalog_roles, *later, self.study.baseline_role},
+                "personas": self.study.personas,
+                "prompts": {*FIRST_FORM_PROMPTS, *FIRST_TEXTS},
+            }
+        )
+        return replace(self, catalog=catalog, stored=held)
 
     def digest(self) -> str:
         """SHA-256 over settings, wordings and tasks.

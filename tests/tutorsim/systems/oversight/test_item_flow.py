@@ -11,8 +11,8 @@ from tutorsim.kernel.flow import drive, scripted
 from tutorsim.records.oversight import Labels
 from tutorsim.systems.oversight.item_flow import item_flow
 from tutorsim.systems.oversight.items import Item, SpeakerTurn, has_reference
+from tutorsim.systems.oversight.settings import FIRST_TEXTS
 from tutorsim.systems.oversight.study import builtin_items
-from tutorsim.systems.oversight.wordings_used import FIRST_TEXTS
 
 THESIS = "THESIS: t\nEVIDENCE: e\nLABELS: mistake=1 guidance=2"
 VERDICT = "WINNER: {}\nWHY: w\nLABELS: mistake=1 guidance=2\nCONFIDENCE: 80"

@@ -1,18 +1,20 @@
-from tutorsim.kernel.system import CUT_OFF_REMINDER
+import pytest
+
 from tutorsim.systems.oversight import OVERSIGHT
 from tutorsim.systems.oversight.acts_by_condition import CONDITIONS
-from tutorsim.systems.oversight.settings import OversightSettings
-from tutorsim.systems.oversight.wordings_used import used_prompts
 
 
-def used(*conditions, **settings):
-    return used_prompts(conditions, OversightSettings(**settings))
+@pytest.fixture
+def used(study):
+    def of(*conditions, **settings):
+        return study(conditions=conditions, **settings).used()["prompts"]
+
+    return of
 
 
-def test_all_conditions_and_settings_together_use_every_template():
+def test_all_conditions_and_settings_together_use_every_template(used):
     everything = used(*CONDITIONS, adaptive="log", show_reference=True)
-    of_any_study = {CUT_OFF_REMINDER}
-    assert everything | of_any_study == set(OVERSIGHT.catalog().prompts)
+    assert everything == set(OVERSIGHT.catalog().prompts)
 
 
 def test_each_condition_runs_on_the_wordings_that_it_is_said_to_use(scene, play):
@@ -21,7 +23,7 @@ def test_each_condition_runs_on_the_wordings_that_it_is_said_to_use(scene, play)
         assert play(scene(condition, adaptive="skip", judge_orders=2)).record.status == "complete"
 
 
-def test_what_a_condition_does_not_ask_is_not_used():
+def test_what_a_condition_does_not_ask_is_not_used(used):
     assert "press" not in used("no_advocate")
     assert "rebut" not in used("no_advocate")
     assert "rebut_unchallenged" not in used("hpo")

@@ -8,7 +8,7 @@ from tutorsim.catalog import Catalog, load_catalog
 from tutorsim.kernel.flow import drive, scripted
 from tutorsim.kernel.system import LoadedStudy
 from tutorsim.records import Branch
-from tutorsim.systems.panel.wordings_used import FIRST_FORM_PROMPTS
+from tutorsim.systems.panel.settings import FIRST_FORM_PROMPTS
 
 BOTH = {"sciq": {"limit": 1}, "humaneval": {"limit": 1}}
 STUDIES = {

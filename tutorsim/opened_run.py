@@ -7,6 +7,7 @@ elsewhere. Nothing is written but by `Run.report`.
 import tempfile
 import weakref
 from collections.abc import Mapping, Sequence
+from dataclasses import replace
 from functools import cached_property
 from html import escape
 from pathlib import Path
@@ -16,12 +17,11 @@ from typing import Any, Final, Protocol
 import polars as pl
 
 from tutorsim.analysis.ballots.reading_options import Hints
-from tutorsim.analysis.ballots.recount_source import Source, open_frame, open_source
+from tutorsim.analysis.ballots.recount_source import Source, open_frame
 from tutorsim.analysis.counting.rule_definitions import TARGETS, RankScores
 from tutorsim.analysis.pages.document import Document
 from tutorsim.analysis.pages.words import counted
 from tutorsim.analysis.ratings.agreement import ratings_table
-from tutorsim.analysis.ratings.ratings_section import with_ratings
 from tutorsim.analysis.recount import (
     CastBallots,
     Interval,
@@ -35,14 +35,20 @@ from tutorsim.analysis.report.html import to_html
 from tutorsim.analysis.report.markdown import to_markdown
 from tutorsim.analysis.runs.written_tables import RATINGS, with_provenance
 from tutorsim.analysis.statistics.intervals_and_tests import Estimate, NotEstimable, PermutationTest
+from tutorsim.analysis.systems.documents import document_of
 from tutorsim.analysis.systems.panel.contrasts import HEAD_OUTCOMES, Contrast, contrasts_of
-from tutorsim.analysis.systems.panel.page import build_report
 from tutorsim.analysis.systems.panel.student_outcomes import Outcome
-from tutorsim.analysis.systems.panel.summary import recount_verdict, summary_verdict
-from tutorsim.analysis.systems.system_view import SystemRun, open_run, view_of, with_reply_endings
+from tutorsim.analysis.systems.panel.summary import recount_verdict
+from tutorsim.analysis.systems.system_view import (
+    Asked,
+    Ballots,
+    Opened,
+    SystemRun,
+    opened,
+    view_for,
+)
 from tutorsim.errors import FolderError, UsageError
 from tutorsim.kernel.load import system_named
-from tutorsim.records import RUN_FILE
 from tutorsim.runner.replay import is_recording, replay_into
 from tutorsim.system_registry import DEFAULT_SYSTEM
 
@@ -87,8 +93,7 @@ def open_path(path: "str | Path | pl.DataFrame | _Pandas", **hints: Any) -> "Run
         )
     if not is_recording(path):
         run = Run(path, Hints(**hints))
-        if run.system is None:
-            _ = run.source  # a file that holds no ballots is refused now
+        _ = run.system  # a file that holds no ballots is refused now
         return run
     folder = tempfile.TemporaryDirectory(prefix="tutorsim-")
     run = Run(replay_into(path, Path(folder.name)), Hints(**hints))
@@ -142,17 +147,17 @@ class Run:
         self._path = path
         self._hints = hints
         if source is not None:
-            self.source = source
+            self._opened = Ballots(source)
 
     @cached_property
+    def _opened(self) -> Opened:
+        """The run with its records, or the ballots."""
+        return opened(self._path, hints=self._hints)
+
+    @property
     def source(self) -> Source:
         """The ballots and episodes, as the functions of `tutorsim.analysis` take them."""
-        return open_source(self._path, hints=self._hints)
-
-    @cached_property
-    def _whole(self) -> SystemRun | None:
-        """The run folder with its records; `None` for ballots from elsewhere."""
-        return open_run(self._path) if (self._path / RUN_FILE).is_file() else None
+        return self._opened.source
 
     @property
     def name(self) -> str:
@@ -162,21 +167,19 @@ class Run:
     @property
     def system(self) -> str | None:
         """Name of the system that was run; `None` for ballots from elsewhere."""
-        return None if self._whole is None else self._whole.head.system
+        return None if isinstance(self._opened, Ballots) else self._opened.head.system
 
     @property
     def provenance(self) -> str:
         """What answered the calls."""
-        return self.source.provenance if self._whole is None else self._whole.provenance
+        return self._opened.provenance
 
     @property
     def tables(self) -> tuple[str, ...]:
         """Names of the tables that `table` gives."""
-        whole = self._whole
-        if whole is None:
-            return ("ballots",)
-        rated = (RATINGS,) if whole.ratings else ()
-        return (*view_of(whole.head.system).tables, *rated)
+        run = self._opened
+        rated = (RATINGS,) if isinstance(run, SystemRun) and run.ratings else ()
+        return (*view_for(run).tables, *rated)
 
     def table(self, name: str) -> pl.DataFrame:
         """One table, as `tutorsim export` writes it.
@@ -188,12 +191,12 @@ class Run:
             raise UsageError(
                 f"{self.name} has no table {name!r}.", hint=f"It has {', '.join(self.tables)}."
             )
-        if self._whole is None:
+        if isinstance(self._opened, Ballots):
             return self.source.ballots
-        whole = self._whole
+        run = self._opened
         if name == RATINGS:
-            return ratings_table(whole)
-        return view_of(whole.head.system).tables[name].frame(whole.episodes, whole.head)
+            return ratings_table(run)
+        return view_for(run).tables[name].frame(run.episodes, run.head)
 
     @property
     def ballots(self) -> pl.DataFrame:
@@ -273,9 +276,9 @@ class Run:
             UsageError: If a target, an own rule or an order does not fit, an own function fails or
                 returns no scores, or nobody voted.
         """
-        whole = self._whole
-        if whole is not None and whole.head.voting is None:
-            raise system_named(whole.head.system).refusal("recount")
+        run = self._opened
+        if isinstance(run, SystemRun) and run.head.voting is None:
+            raise system_named(run.head.system).refusal("recount")
         asked = recount(
             self.source, targets=targets, rules=rules, exempt=exempt, order=fallback_order
         )
@@ -333,17 +336,17 @@ class Run:
         return path
 
     def _document(self, episodes: Sequence[str]) -> Document:
-        whole = self._whole
-        if whole is None or whole.head.system == DEFAULT_SYSTEM:
-            return with_ratings(build_report(self.source, episodes=episodes), self.source)
-        make = view_of(whole.head.system).document
-        if make is None or episodes:
-            command = "report --episodes" if episodes else "report"
-            raise system_named(whole.head.system).refusal(command)
-        return with_ratings(with_reply_endings(make(whole, False), whole), whole)
+        run = replace(self._opened, asked=Asked(episodes=tuple(episodes)))
+        made = document_of(run, brief=False)
+        if isinstance(run, SystemRun) and (made is None or (episodes and not made.trace)):
+            command = "report" if made is None else "report --episodes"
+            raise system_named(run.head.system).refusal(command)
+        assert made is not None
+        return made
 
     def __repr__(self) -> str:
-        episodes = () if self._whole is None else self._whole.episodes
+        run = self._opened
+        episodes = () if isinstance(run, Ballots) else run.episodes
         size = f", {counted(len(episodes), 'episode')}" if episodes else ""
         return f"<{self.name}: {self._kind()}{size}; {self.provenance}>"
 
@@ -351,13 +354,10 @@ class Run:
         return "ballots" if self.system is None else f"a run of the system {self.system}"
 
     def _repr_html_(self) -> str:
-        return _paragraphs([repr(self).strip("<>"), *self._verdict()])
-
-    def _verdict(self) -> tuple[str, ...]:
-        if self.system not in (None, DEFAULT_SYSTEM):
-            return ()
-        contrasts = [] if self.system is None else contrasts_of(self.source)
-        return summary_verdict(self.source, contrasts)
+        made = document_of(self._opened, brief=True)
+        answers = made.answers if made else ()
+        said = (f"{one.question} {one.headline}. {one.detail}".strip() for one in answers)
+        return _paragraphs([repr(self).strip("<>"), *said])
 
 
 class Recount:

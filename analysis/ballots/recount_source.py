@@ -4,7 +4,7 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import cache, cached_property, partial
 from pathlib import Path
-from typing import get_args
+from typing import Any, get_args
 
 import polars as pl
 
@@ -33,6 +33,7 @@ from tutorsim.records import (
     Retest,
     RunRecord,
     StudySettings,
+    VotingSettings,
     read_episodes,
     read_lines,
     read_retest,
@@ -193,7 +194,7 @@ def open_source(
     if budget is not None:
         hints = replace(hints, budget=budget)
     if (path / RUN_FILE).is_file():
-        _refuse_hints(path, hints)
+        refuse_hints(path, hints)
         return _open_run(path, ballots)
     files = _ballot_files(path)
     rows = cache(partial(read_ballots, files, hints=hints))
@@ -231,8 +232,8 @@ def _of_rows(name: str, rows: Callable[[], BallotsFound], hints: Hints) -> Sourc
     )
 
 
-def _refuse_hints(path: Path, hints: Hints) -> None:
-    """A run says itself what its ballots are."""
+def refuse_hints(path: Path, hints: Hints) -> None:
+    """Refuse hints for a run, which says itself what its ballots are."""
     if replace(hints, fallback_order=None) != NO_HINTS:
         raise UsageError(
             "--map, --stage, --protocol, --candidates, --own, --namesakes and --budget are for "
@@ -328,46 +329,77 @@ def _places(episodes: pl.DataFrame) -> pl.DataFrame:
 
 
 def _open_run(folder: Path, ballots: pl.DataFrame | None) -> Source:
-    run = read_run(folder)
-    if not isinstance(run.study, StudySettings):
-        return _open_votes_of(folder, run, ballots)
-    episodes = tuple(read_episodes(folder))
-    return Source(
-        name=folder.resolve().name,
-        rows=ballots_table(without_shared_turns(episodes), run=run),
-        fallback_order=deciding_order(run.panel),
-        budget=run.panel.cumulative_budget,
-        run=run,
-        episodes=episodes,
-        retest=read_retest(folder),
-        ratings=read_ratings(folder, run),
-    )
+    run, retest = read_run(folder), read_retest(folder)
+    name = folder.resolve().name
+    if isinstance(run.study, StudySettings):
+        ratings, episodes = read_ratings(folder, run), tuple(read_episodes(folder))
+        return source_of(name, run, episodes, retest=retest, ratings=ratings)
+    check_votes(name, run)
+    if ballots is None:
+        ballots = ballots_table(read_lines(folder, load(run.system, "record")), run=run)
+    return source_of(name, run, (), ballots=ballots, retest=retest)
 
 
-def _open_votes_of(folder: Path, run: RunRecord, ballots: pl.DataFrame | None) -> Source:
-    """The votes of a run of any system but the panel.
+def source_of(
+    name: str,
+    run: RunRecord,
+    episodes: Sequence[Any],
+    *,
+    ballots: pl.DataFrame | None = None,
+    retest: Retest | None = None,
+    ratings: tuple[RatedSheet, ...] = (),
+) -> Source:
+    """The votes of a run of any system that was read already.
+
+    Args:
+        name: The folder's.
+        run: Its head.
+        episodes: Its records.
+        ballots: Its ballots table, if there is one already.
+        retest: Votes asked again.
+        ratings: What people said of it.
 
     Raises:
         UsageError: If nobody votes in it.
     """
-    voting = run.voting
-    if voting is None:
-        raise UsageError(
-            f"{folder.name} is a run of the system {run.system!r}, in which nobody votes.",
-            why="There are no ballots to count.",
-            hint="See `tutorsim summary`, `report` and `export` for the run.",
+    if isinstance(run.study, StudySettings):
+        rows = ballots_table(without_shared_turns(episodes), run=run)
+        order: tuple[str, ...] | None = deciding_order(run.panel)
+        return Source(
+            name=name,
+            rows=rows if ballots is None else ballots,
+            fallback_order=order,
+            budget=run.panel.cumulative_budget,
+            run=run,
+            episodes=tuple(episodes),
+            retest=retest,
+            ratings=ratings,
         )
-    if ballots is None:
-        ballots = ballots_table(read_lines(folder, load(run.system, "record")), run=run)
+    voting = check_votes(name, run)
     return Source(
-        name=folder.resolve().name,
-        rows=ballots,
+        name=name,
+        rows=ballots_table(episodes, run=run) if ballots is None else ballots,
         fallback_order=voting.fallback_order or None,
         budget=voting.cumulative_budget or CUMULATIVE_BUDGET,
         run=run,
         episodes=(),
-        retest=read_retest(folder),
+        retest=retest,
     )
+
+
+def check_votes(name: str, run: RunRecord) -> VotingSettings:
+    """How a run's votes are counted.
+
+    Raises:
+        UsageError: If nobody votes in it.
+    """
+    if run.voting is None:
+        raise UsageError(
+            f"{name} is a run of the system {run.system!r}, in which nobody votes.",
+            why="There are no ballots to count.",
+            hint="See `tutorsim summary`, `report` and `export` for the run.",
+        )
+    return run.voting
 
 
 def _ballot_files(path: Path) -> list[Path]:

@@ -15,11 +15,13 @@ HTML, Markdown, JSON and claims all draw the value that it gives:
 
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass
+from functools import partial
 from typing import TYPE_CHECKING, Any, Generic, TypeVar
 
 import polars as pl
 
 from tutorsim.analysis.pages.cells import Table, Written, of_rows
+from tutorsim.analysis.pages.document import Section, Sections
 from tutorsim.analysis.statistics.intervals_and_tests import Estimate, NotEstimable
 
 if TYPE_CHECKING:
@@ -95,6 +97,47 @@ class DeclaredFigure(_Declared[E]):
             chart=self.draw(data, of),
             alternative=alternative,
         )
+
+
+@dataclass(frozen=True)
+class DeclaredSection(Generic[E]):
+    """A section to be: called with what it is of, it gives the section with all that it has."""
+
+    id: str
+    title: str
+    lead: str | Callable[[E], str]
+    parts: tuple[Callable[[E], Any], ...]
+
+    def __call__(self, of: E) -> Section:
+        made = [made for part in self.parts if (made := part(of)) is not None]
+        every = [one for each in made for one in (each if isinstance(each, tuple) else (each,))]
+        return Section(
+            self.id,
+            self.title,
+            self.lead if isinstance(self.lead, str) else self.lead(of),
+            figures=tuple(one for one in every if not isinstance(one, Table)),
+            tables=tuple(one for one in every if isinstance(one, Table)),
+        )
+
+
+def section(
+    id_: str, title: str, lead: str | Callable[[E], str], *parts: Callable[[E], Any]
+) -> DeclaredSection[E]:
+    """Declare a section.
+
+    Args:
+        id_: Unique in its document.
+        title: Above it.
+        lead: What it asks, and what it can and cannot say; a text, or a function.
+        parts: Its tables and charts in order, each declared, or a function that gives a table,
+            several, or `None`.
+    """
+    return DeclaredSection(id_, title, lead, parts)
+
+
+def sections_of(of: E, declared: Iterable[DeclaredSection[E]]) -> Sections:
+    """Declared sections of something, each made when somebody looks at it."""
+    return Sections({one.id: partial(one, of) for one in declared})
 
 
 def table(name: str, title: str, **words: Any) -> Callable[[Rows[E]], DeclaredTable[E]]:

@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Final
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from functools import partial
+from typing import TYPE_CHECKING, Any, Final, overload
 
 from tutorsim.analysis.pages.cells import Table
 from tutorsim.analysis.systems.panel.episodes import Chosen
@@ -70,6 +72,44 @@ class Section:
     tables: tuple[Table, ...] = ()
 
 
+class Sections(Sequence[Section]):
+    """Sections of a document, each made when somebody first looks at it.
+
+    Args:
+        makers: Id → what makes the section.
+    """
+
+    def __init__(self, makers: Mapping[str, Callable[[], Section]]) -> None:
+        self._makers = makers
+        self._made: dict[str, Section] = {}
+
+    @property
+    def ids(self) -> tuple[str, ...]:
+        """Ids of all sections, none of which is made."""
+        return tuple(self._makers)
+
+    def __len__(self) -> int:
+        return len(self._makers)
+
+    @overload
+    def __getitem__(self, at: int) -> Section: ...
+    @overload
+    def __getitem__(self, at: slice) -> Sequence[Section]: ...
+    def __getitem__(self, at: int | slice) -> Section | Sequence[Section]:
+        if isinstance(at, slice):
+            return tuple(map(self._of, self.ids[at]))
+        return self._of(self.ids[at])
+
+    def _of(self, id_: str) -> Section:
+        if id_ not in self._made:
+            self._made[id_] = self._makers[id_]()
+        return self._made[id_]
+
+    def and_of(self, makers: Mapping[str, Callable[[], Section]]) -> Sections:
+        """These, and others after them."""
+        return Sections({**self._makers, **makers})
+
+
 @dataclass(frozen=True)
 class Document:
     """A whole report."""
@@ -82,7 +122,7 @@ class Document:
     warning: str
     """What that means for the figures."""
     answers: tuple[Answer, ...]
-    sections: tuple[Section, ...]
+    sections: Sequence[Section]
     trace: tuple[Chosen, ...] = field(repr=False)
     no_trace: str
     """Why there is no trace; empty when there is one."""
@@ -93,10 +133,32 @@ class Document:
     digest: str = ""
     """What a citation of a number names: the recording's digest, or that of the log or file;
     "" where nothing can be cited."""
+    brief: tuple[Table, ...] = field(default=(), repr=False)
+    """Tables of a terminal's first screen; where there is none, those of the sections that fit."""
+    values: Callable[[], Mapping[str, Any]] = field(default=dict, repr=False)
+    """What tables leave out or say in words, as values for JSON: name → rows."""
 
     def figures(self) -> tuple[Figure, ...]:
         """Every figure, in order, those without a chart among them."""
         return tuple(figure for section in self.sections for figure in section.figures)
+
+
+def section_ids(document: Document) -> tuple[str, ...]:
+    """Ids of the sections of a document, none of which is made."""
+    found = document.sections
+    return found.ids if isinstance(found, Sections) else tuple(one.id for one in found)
+
+
+def with_section(document: Document, id_: str, make: Callable[[], Section]) -> Document:
+    """The document with one more section, made when it is looked at."""
+    found = document.sections
+    if not isinstance(found, Sections):
+        found = Sections({one.id: partial(_same, one) for one in found})
+    return replace(document, sections=found.and_of({id_: make}))
+
+
+def _same(section: Section) -> Section:
+    return section
 
 
 def cell(value: object) -> str:

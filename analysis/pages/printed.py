@@ -2,10 +2,39 @@
 
 import tomllib
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, fields
 from functools import cache
 from importlib.resources import files
-from typing import Any
+from pathlib import Path
+from typing import Any, Final
+
+from tutorsim.errors import UsageError
+from tutorsim.named_files import read_named
+
+QUANTITIES: Final = (
+    "episodes",
+    "calls",
+    "success_threshold",
+    "max_turns",
+    "cumulative_budget",
+    "roles",
+    "printed_gains_that_differ",
+    "shift",
+    "flip",
+    "tie_rate",
+    "fallback_rate",
+    "turns",
+    "wins",
+    "score_initial",
+    "score_final",
+    "score_gain",
+    "code_initial",
+    "code_final",
+    "code_gain",
+    "success_rate",
+    "rounds",
+)
+"""What a figure of a reader's file may be of. From `shift` on they are results."""
 
 
 @dataclass(frozen=True)
@@ -22,12 +51,46 @@ class Printed:
     note: str = ""
 
 
+def printed_of(entry: Mapping[str, Any]) -> Printed:
+    """An entry of a data file as a figure; what is no field of one says what it is of."""
+    own = {one.name for one in fields(Printed)}
+    cell = {name: value for name, value in entry.items() if name not in own}
+    given = {name: value for name, value in entry.items() if name in own}
+    return Printed(**{**given, "cell": {**given.get("cell", {}), **cell}})
+
+
 @cache
 def printed(data: str) -> tuple[Printed, ...]:
     """The figures of a data file, `package:file`."""
     package, _, name = data.partition(":")
     text = files(package).joinpath(name).read_text(encoding="utf-8")
-    return tuple(Printed(**entry) for entry in tomllib.loads(text)["figure"])
+    return tuple(map(printed_of, tomllib.loads(text)["figure"]))
+
+
+def read_printed(path: Path) -> tuple[Printed, ...]:
+    """Read figures from a reader's TOML file, in the shape of those of the package.
+
+    Raises:
+        UsageError: If it cannot be read, or an entry is no figure.
+    """
+    try:
+        entries = tomllib.loads(read_named(path).decode()).get("figure", [])
+        found = tuple(map(printed_of, entries))
+    except (OSError, UnicodeDecodeError) as error:
+        raise UsageError(f"{path} cannot be read.", why=str(error)) from error
+    except (tomllib.TOMLDecodeError, TypeError, AttributeError) as error:
+        raise UsageError(
+            f"{path} does not hold published figures.",
+            why=str(error),
+            hint="Each `[[figure]]` has quantity, value and where.",
+        ) from error
+    for figure in found:
+        if figure.quantity not in QUANTITIES:
+            raise UsageError(
+                f"{path}: unknown quantity {figure.quantity!r}.",
+                hint=f"Known: {', '.join(QUANTITIES)}.",
+            )
+    return found
 
 
 def value_printed(data: str, quantity: str, *where: str, **cell: Any) -> float | None:

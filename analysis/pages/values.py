@@ -31,15 +31,17 @@ if TYPE_CHECKING:
 
 # --- Report json ---------------------------------------------------------------------------------
 
-SCHEMA_VERSION: Final = 2
-"""Version 1 was unnamed, and wrote estimates of debates and of oversight as text."""
+SCHEMA_VERSION: Final = 3
+"""Version 1 was unnamed, and wrote estimates of debates and of oversight as text; 2 had a shape of
+its own for a panel's summary."""
 
 
 def to_value(document: Document) -> dict[str, Any]:
     """The document as JSON has it: sections with the rows of their tables and charts.
 
     A missing cell is null, and never a zero. What stands in a table as text with a number in it
-    is the number here, an estimate with its interval, or the ends of a range.
+    is the number here, an estimate with its interval, or the ends of a range. `values` holds what
+    tables leave out or say in words.
     """
     return {
         "schema_version": SCHEMA_VERSION,
@@ -50,6 +52,7 @@ def to_value(document: Document) -> dict[str, Any]:
         "answers": [vars(answer) for answer in document.answers],
         "sections": [_section_value(section) for section in document.sections],
         "facts": dict(document.facts),
+        "values": to_json(document.values()),
     }
 
 

@@ -2,13 +2,14 @@
 
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, replace
+from functools import partial
 from typing import Final
 
 import polars as pl
 
 from tutorsim.analysis.ballots.recount_source import Source
 from tutorsim.analysis.pages.cells import DASH, Table, bounds, estimate, part_of, table
-from tutorsim.analysis.pages.document import Document, Section
+from tutorsim.analysis.pages.document import Answer, Document, Section, with_section
 from tutorsim.analysis.ratings.agreement import (
     METRICS,
     Agreement,
@@ -37,6 +38,7 @@ from tutorsim.analysis.statistics.intervals_and_tests import (
     to_json,
 )
 from tutorsim.analysis.systems.system_view import SystemRun
+from tutorsim.records import StudySettings
 from tutorsim.records.ratings import RatedBy
 
 _SEED: Final = 0
@@ -58,18 +60,13 @@ class Ratings:
         return {name: to_json(value) for name, value in vars(self).items()}
 
 
-def ratings_of(run: SystemRun | Source) -> Ratings | None:
-    """What people said of a run; `None` where nobody was asked.
-
-    Args:
-        run: A run of any system; a panel's as a source too, which has its votes.
-    """
+def ratings_of(run: SystemRun) -> Ratings | None:
+    """What people said of a run of any system; `None` where nobody was asked."""
     if not run.ratings:
         return None
-    source = run if isinstance(run, Source) else None
-    opened = _as_run(run) if isinstance(run, Source) else run
-    every = gathered(opened, run.ratings)
+    every = gathered(run, run.ratings)
     judged = (beside_judge(one) for one in every)
+    source = run.source if isinstance(run.head.study, StudySettings) else None
     return Ratings(
         by=tuple(dict.fromkeys(one.by for one in every)),
         agreement=tuple(agreement(one) for one in every),
@@ -78,11 +75,6 @@ def ratings_of(run: SystemRun | Source) -> Ratings | None:
         success=() if source is None else tuple(_success(every, source)),
         other_rules=() if source is None else tuple(_other_rules(every, source)),
     )
-
-
-def _as_run(source: Source) -> SystemRun:
-    assert source.run is not None  # ballots from elsewhere have no ratings
-    return SystemRun(source.name, source.run, source.episodes, ratings=source.ratings)
 
 
 def _success(every: Iterable[Gathered], source: Source) -> Iterator[PeoplesSuccess]:
@@ -125,6 +117,7 @@ _JUDGE: Final[Mapping[Kind, str]] = {
     "answers": "The model judge's scores",
     "replies": "The run's labels of guidance",
 }
+_QUESTION: Final = "Who rated the texts, and how do they judge?"
 _BOTH: Final = "people, and a script in the place of people"
 
 
@@ -166,10 +159,8 @@ def _bracketed(alpha: Alpha) -> str:
     return ""
 
 
-def ratings_section(found: Ratings | None) -> tuple[Section, ...]:
-    """The section of a summary or report; none where nobody was asked."""
-    if found is None:
-        return ()
+def ratings_section(found: Ratings) -> Section:
+    """The section of a summary or report."""
     tables = (
         _agreement_table(found),
         _judge_table(found),
@@ -185,12 +176,22 @@ def ratings_section(found: Ratings | None) -> tuple[Section, ...]:
     if "script" in found.by:
         lead += f" {_SCRIPTED}"
     shown = tuple(one for one in tables if one is not None)
-    return (Section("ratings", "What people say", lead, (), shown),)
+    return Section("ratings", "What people say", lead, (), shown)
 
 
-def with_ratings(document: Document, run: SystemRun | Source) -> Document:
+def with_ratings(document: Document, run: SystemRun) -> Document:
     """A summary or report with what people said of its run, where anybody was asked."""
-    return replace(document, sections=(*document.sections, *ratings_section(ratings_of(run))))
+    found = ratings_of(run)
+    if found is None:
+        return document
+    said = tuple(ratings_verdict(found))
+    answer = Answer(_QUESTION, _WHO.get(found.by, _BOTH).capitalize(), " ".join(said), "ratings")
+
+    def values() -> Mapping[str, object]:
+        return {**document.values(), "ratings": found}
+
+    more = replace(document, answers=(*document.answers, answer), values=values)
+    return with_section(more, "ratings", partial(ratings_section, found))
 
 
 def _agreement_table(found: Ratings) -> Table | None:

@@ -4,7 +4,7 @@ Means over episodes that are partly known stand here too.
 """
 
 from collections.abc import Callable, Hashable, Mapping, Sequence
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, fields, is_dataclass
 from functools import lru_cache
 from itertools import count
 from math import ceil, cos, exp, fsum, inf, lgamma, log2, pi, sqrt, tan
@@ -138,9 +138,11 @@ class PermutationTest:
 
 
 def to_json(value: Any) -> Any:
-    """A result as plain JSON values, `NotEstimable` as `{"not_estimable": reason}`."""
+    """A result as plain JSON values: data by its fields, `NotEstimable` by its reason."""
     if hasattr(value, "to_json"):
         return value.to_json()
+    if is_dataclass(value):
+        return {field.name: to_json(getattr(value, field.name)) for field in fields(value)}
     if isinstance(value, Mapping):
         return {str(key): to_json(item) for key, item in value.items()}
     if isinstance(value, list | tuple):

@@ -8,7 +8,6 @@ same, and how far the winners hang on the answers that voters happened to give.
 from collections.abc import Callable
 from typing import Any
 
-from tutorsim.analysis.ballots.recount_source import Source
 from tutorsim.analysis.metrics.noise_floor import (
     AskedVote,
     answered_by,
@@ -18,10 +17,8 @@ from tutorsim.analysis.metrics.noise_floor import (
 )
 from tutorsim.analysis.pages.cells import estimate, plain, table
 from tutorsim.analysis.pages.document import Section
-from tutorsim.analysis.runs.exported_tables import ballots_table
 from tutorsim.analysis.systems.system_view import SystemRun
 from tutorsim.records import Retest
-from tutorsim.vocabularies import CUMULATIVE_BUDGET
 
 _COLUMNS = (
     "vote",
@@ -62,7 +59,7 @@ def noise_section(
         return None
     kinds: dict[str, list[AskedVote]] = {}
     clusters = {record.episode_id: cluster(record) for record in run.episodes}
-    for vote in asked_votes(_source(run), run.episodes):
+    for vote in asked_votes(run.source, run.episodes):
         place = vote.turn.place._replace(task=clusters[vote.turn.key.episode_id])
         together = vote._replace(turn=vote.turn._replace(place=place))
         kinds.setdefault(kind(vote), []).append(together)
@@ -102,17 +99,3 @@ def asked_again_words(retest: Retest) -> str:
     failed = f" {len(failures)} calls failed; repeats that lack an answer are left out."
     said = f"Asked again {head.repeats} × by {answered_by(head.provenance)}{drawn}."
     return said + failed * bool(failures)
-
-
-def _source(run: SystemRun) -> Source:
-    voting = run.head.voting
-    assert voting is not None
-    return Source(
-        name=run.name,
-        rows=ballots_table(run.episodes, run=run.head),
-        fallback_order=voting.fallback_order,
-        budget=voting.cumulative_budget or CUMULATIVE_BUDGET,
-        run=run.head,
-        episodes=(),
-        retest=run.retest,
-    )

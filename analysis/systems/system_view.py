@@ -1,13 +1,22 @@
-"""The view of a system, a run opened for it, and how the replies of the run ended."""
+"""The view of a system, and what it is a view of: a run opened, or ballots from elsewhere."""
 
 from collections import deque
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
+from functools import cached_property
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Final, Protocol
 
 import polars as pl
 
+from tutorsim.analysis.ballots.reading_options import NO_HINTS, Hints
+from tutorsim.analysis.ballots.recount_source import (
+    Source,
+    of_panel,
+    open_source,
+    refuse_hints,
+    source_of,
+)
 from tutorsim.analysis.pages.document import (
     Answer,
     Dialogue,
@@ -16,7 +25,7 @@ from tutorsim.analysis.pages.document import (
     answered_words,
     warning_of_run,
 )
-from tutorsim.analysis.pages.words import counted
+from tutorsim.analysis.pages.printed import Printed
 from tutorsim.analysis.ratings.items import Passage
 from tutorsim.analysis.runs.exported_tables import (
     SHARED_TABLES,
@@ -25,25 +34,50 @@ from tutorsim.analysis.runs.exported_tables import (
     Table,
     ballots_table,
 )
-from tutorsim.analysis.systems.panel.student_outcomes import stops_table
+from tutorsim.errors import UsageError
 from tutorsim.records import (
+    RUN_FILE,
     Retest,
     RunRecord,
-    odd_stops,
     read_lines,
     read_retest,
     read_run,
-    stop_counts,
     uncollected,
 )
 from tutorsim.records.ratings import RatedSheet, Subject, read_ratings
-from tutorsim.system_registry import load
+from tutorsim.system_registry import load, named
 
 if TYPE_CHECKING:
     from tutorsim.analysis.metrics.text_similarity import Embedding
 
 
 # --- System view ---------------------------------------------------------------------------------
+
+
+class Prices(Protocol):
+    """List prices of models."""
+
+    @property
+    def as_of(self) -> str:
+        """The day that they are of."""
+
+    def cost(self, model: str, input_tokens: int, output_tokens: int) -> float | None:
+        """US$; `None` for a model without a price."""
+
+
+@dataclass(frozen=True)
+class Asked:
+    """What a reader asks of a summary or report besides the run."""
+
+    prices: Prices | None = None
+    """What calls cost; `None`: nothing is said of money."""
+    published: tuple[Printed, ...] | None = None
+    """Printed figures to stand beside the run's; `None`: those of the package."""
+    episodes: tuple[str, ...] = ()
+    """Episodes to show message by message; the system chooses where none is named."""
+
+
+NOTHING_ASKED: Final = Asked()
 
 
 @dataclass(frozen=True)
@@ -63,6 +97,24 @@ class SystemRun:
     """What people said of it; empty where nobody was asked."""
     embedding: "Embedding | None" = None
     """The model of sentences for a report; `None`: texts are compared by their words alone."""
+    asked: Asked = field(default=NOTHING_ASKED, repr=False)
+    """What a summary or report of it is asked for."""
+
+    @cached_property
+    def source(self) -> Source:
+        """Its votes, as everything that counts them takes them.
+
+        Raises:
+            UsageError: If nobody votes in it.
+        """
+        return source_of(
+            self.name,
+            self.head,
+            self.episodes,
+            ballots=self.ballots if isinstance(self.episodes, _OnDisk) else None,
+            retest=self.retest,
+            ratings=self.ratings,
+        )
 
     @property
     def provenance(self) -> str:
@@ -78,14 +130,35 @@ class SystemRun:
 
 
 @dataclass(frozen=True)
+class Ballots:
+    """Ballots from elsewhere, opened."""
+
+    source: Source
+    asked: Asked = field(default=NOTHING_ASKED, repr=False)
+    """As of `SystemRun`."""
+
+    @property
+    def name(self) -> str:
+        """Of the file or folder."""
+        return self.source.name
+
+    @property
+    def provenance(self) -> str:
+        """What the file says answered the calls, if it says so."""
+        return self.source.provenance
+
+
+Opened = SystemRun | Ballots
+
+
+@dataclass(frozen=True)
 class View:
     """What a system shows of its runs."""
 
     tables: Mapping[str, Table | CountedTable]
     """Name → table for `export`; `SHARED_TABLES` among them."""
-    document: Callable[[SystemRun, bool], Document] | None = None
-    """From a run, and whether it is to be brief, to a summary (brief) or a report (whole);
-    `None` for a system whose commands have views of their own."""
+    document: Callable[[Any, bool], Document] | None = None
+    """From a run, and whether it is to be brief, to a summary (brief) or a report (whole)."""
     trace: Callable[[SystemRun, Any], Dialogue] | None = None
     """From a run and one of its records to the episode, message by message."""
     recount: Callable[[SystemRun, Mapping[str, tuple[str, ...]]], Document] | None = None
@@ -184,6 +257,18 @@ def framed(
     )
 
 
+BALLOTS: Final = "tutorsim.analysis.systems.panel.view:BALLOTS"
+"""Where the view of ballots from elsewhere is."""
+
+
+def view_for(opened: Opened) -> View:
+    """The view of what was opened."""
+    if isinstance(opened, Ballots):
+        view: View = named(BALLOTS)
+        return view
+    return view_of(opened.head.system)
+
+
 def view_of(system: str) -> View:
     """The view of a system.
 
@@ -262,28 +347,45 @@ def _records(folder: Path, head: RunRecord, *, to_recount: bool) -> Sequence[Any
         return tuple(read_lines(folder, load(head.system, "record"), without=unread))
 
 
-# --- Reply endings -------------------------------------------------------------------------------
+def opened(
+    path: Path,
+    *,
+    hints: Hints = NO_HINTS,
+    panel: str | None = None,
+    asked: Asked = NOTHING_ASKED,
+    to_recount: bool = False,
+) -> Opened:
+    """Open a run folder of any system, or ballots from elsewhere.
+
+    Args:
+        path: A run folder, a file of ballots, or a folder of such files.
+        hints: What the user says of ballots from elsewhere.
+        panel: The one panel that is meant, of a run that compares several.
+        asked: What a summary or report is to say.
+        to_recount: As `open_run`.
+
+    Raises:
+        LogError: If a run folder, or the retest or the ratings in it, are damaged.
+        BallotFileError: If there are no ballots, or rows that make none.
+        UsageError: If hints are given of a run, or name a column or candidate that is not there; if
+            there is no such panel.
+    """
+    if not (path / RUN_FILE).is_file():
+        source = open_source(path, hints=hints)
+        return Ballots(source if panel is None else of_panel(source, panel), asked)
+    refuse_hints(path, hints)
+    run = replace(open_run(path, to_recount=to_recount), asked=asked)
+    return run if panel is None else _one_panel(run, panel)
 
 
-def with_reply_endings(document: Document, run: SystemRun) -> Document:
-    """The document, and how many replies were empty, refused or cut off; unchanged if none was."""
-    counts = stop_counts(run.episodes)
-    odd = odd_stops(counts)
-    stops = stops_table(odd)
-    if stops is None:
-        return document
-    calls, taken = sum(count.calls for count in odd), sum(count.taken for count in odd)
-    replies = counted(sum(count.calls for count in counts), "reply", plural="replies")
-    answer = Answer(
-        "Does every reply say something, to its own end?",
-        f"not {calls:,} of {replies}",
-        f"They had no text, were refused, or cut off at their limit of length; {taken:,} were "
-        "taken as they are.",
-        "replies",
-    )
-    section = Section("replies", "Replies", "How replies ended.", tables=(stops,))
-    return replace(
-        document,
-        answers=(*document.answers, answer),
-        sections=(*document.sections, section),
-    )
+def _one_panel(run: SystemRun, panel: str) -> SystemRun:
+    """The run as far as one of its panels, and the single tutor beside them, go."""
+    if not hasattr(run.head.study, "panels"):
+        raise UsageError(
+            f"{run.name} has no panel {panel!r}.",
+            why=f"It is a run of the system {run.head.system!r}, which compares no panels.",
+            hint="Leave --panel out.",
+        )
+    own = of_panel(run.source, panel)
+    assert own.run is not None
+    return replace(run, name=own.name, head=own.run, episodes=own.episodes, retest=own.retest)

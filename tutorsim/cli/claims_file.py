@@ -16,7 +16,6 @@ from rich.console import RenderableType
 
 from tutorsim import __version__
 from tutorsim.analysis.ballots.reading_options import NO_HINTS, Hints
-from tutorsim.analysis.ballots.recount_source import open_source
 from tutorsim.analysis.claims.claims_file import (
     CLAIMS_VERSION,
     ClaimsFile,
@@ -26,20 +25,17 @@ from tutorsim.analysis.claims.claims_file import (
     read_claims,
     to_text,
 )
-from tutorsim.analysis.claims.claims_of_printed_numbers import Printed, Words, claims_in
+from tutorsim.analysis.claims.claims_of_printed_numbers import Printed as Part
+from tutorsim.analysis.claims.claims_of_printed_numbers import Words, claims_in
 from tutorsim.analysis.claims.drawn_pages import drawn_as
 from tutorsim.analysis.pages.document import Document
-from tutorsim.analysis.pages.values import cells_of, document_parts, table_parts
-from tutorsim.analysis.ratings.ratings_section import with_ratings
-from tutorsim.analysis.systems.panel.published import PublishedFigure
-from tutorsim.analysis.systems.panel.summary import SECTIONS, Overview
-from tutorsim.cli.ballot_options import of_panel_asked
+from tutorsim.analysis.pages.printed import Printed, printed_of
+from tutorsim.analysis.pages.values import cells_of, document_parts
+from tutorsim.analysis.systems.system_view import Asked, opened
 from tutorsim.cli.console import err, safe
 from tutorsim.cli.options import TYPED
 from tutorsim.cli.output_elements import Prose, publish
-from tutorsim.cli.source_head import source_shown
-from tutorsim.cli.summary_in_terminal import overview
-from tutorsim.cli.terminal_documents import TableShown, document_of, system_run
+from tutorsim.cli.terminal_documents import TableShown, document_asked
 from tutorsim.errors import ClaimsError, FolderError, UsageError
 from tutorsim.kernel.cost_plan import PriceTable, load_prices
 from tutorsim.records import EPISODES_FILE, RUN_FILE, RunRecord, read_run
@@ -52,7 +48,7 @@ Identity = tuple[str, SourceName]
 class Options:
     """What changes the numbers of a page, besides the run; `None` for what is shipped."""
 
-    published: tuple[PublishedFigure, ...] | None = None
+    published: tuple[Printed, ...] | None = None
     prices: PriceTable | None = None
     hints: Hints = NO_HINTS
     panel: str | None = None
@@ -79,7 +75,7 @@ class Options:
         return found
 
 
-_FIGURES: Final = TypeAdapter(tuple[PublishedFigure, ...])
+_FIGURES: Final = TypeAdapter(tuple[dict[str, Any], ...])
 _HINTS: Final = TypeAdapter(Hints)
 _NAME: Final = TypeAdapter(str)
 _TYPED: Final = TypeAdapter(dict[str, bool | str | list[str]])
@@ -107,7 +103,7 @@ def options_of(stated: dict[str, Any], path: Path) -> Options:
         ClaimsError: If one of them is unknown, or has another form.
     """
     readers: dict[str, Callable[[Any], Any]] = {
-        "published": _FIGURES.validate_python,
+        "published": lambda value: tuple(map(printed_of, _FIGURES.validate_python(value))),
         "prices": PriceTable.model_validate,
         "hints": _HINTS.validate_python,
         "panel": _NAME.validate_python,
@@ -143,19 +139,10 @@ def made_again(
     """
     if page not in ("report", "summary"):
         return _asked_again(run, page, options, second), None
-    system = system_run(run)
-    if system is not None:
-        document = document_of(system, brief=page == "summary", command=page)
-        return claims_of(run, page, document_parts(document, page), options), document
-    source = of_panel_asked(open_source(run, hints=options.hints), options.panel)
-    if page == "report":
-        from tutorsim.analysis.systems.panel.page import build_report  # loads a library that draws
-
-        document = with_ratings(build_report(source, published=options.published), source)
-        return claims_of(run, page, document_parts(document, page), options), document
-    prices = options.prices or load_prices()
-    found = overview(source, prices, published=options.published)
-    return claims_of(run, page, summary_parts(found), options), None
+    asked = Asked(prices=options.prices or load_prices(), published=options.published)
+    what = opened(run, hints=options.hints, panel=options.panel, asked=asked)
+    document = document_asked(what, brief=page == "summary", command=page)
+    return claims_of(run, page, document_parts(document, page), options), document
 
 
 def _asked_again(run: Path, page: PageName, options: Options, second: Path | None) -> ClaimsFile:
@@ -229,7 +216,7 @@ def publish_claimed(
 _TWO: Final = "Name two files."
 
 
-def _shown_parts(page: PageName, shown: Iterable[RenderableType]) -> Iterator[Printed]:
+def _shown_parts(page: PageName, shown: Iterable[RenderableType]) -> Iterator[Part]:
     """What a command prints: its tables by name, its texts in the order that they stand in."""
     counts: Counter[str] = Counter()
 
@@ -249,7 +236,7 @@ def _shown_parts(page: PageName, shown: Iterable[RenderableType]) -> Iterator[Pr
 def claims_of(
     run: Path,
     page: PageName,
-    parts: Iterable[Printed],
+    parts: Iterable[Part],
     options: Options,
     *,
     drawn: DrawnFile | None = None,
@@ -320,24 +307,3 @@ def write_claims(path: Path, file: ClaimsFile) -> None:
             hint="Name a file in a folder that can be written.",
         ) from error
     err().print(safe(f"{len(file.claims):,} claims written to {path}."), soft_wrap=True)
-
-
-def summary_parts(found: Overview) -> Iterator[Printed]:
-    """What a full summary prints: its tables by name, its texts by the part that they stand in."""
-    texts: Counter[str] = Counter()
-
-    def placed(part: str, text: str) -> Words:
-        texts[part] += 1
-        n = texts[part]
-        return Words(f"summary.text-{part}" + (f"~{n}" if n > 1 else ""), "", text)
-
-    for prose in source_shown(found.source):
-        yield placed("head", prose.plain)
-    for sentence in found.verdict():
-        yield placed("verdict", sentence)
-    for name, parts in SECTIONS.items():
-        for part in parts(found):
-            if isinstance(part, str):
-                yield placed(name, part)
-            elif part is not None:
-                yield from table_parts(part, "summary")

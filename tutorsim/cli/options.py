@@ -82,9 +82,9 @@ def published_option(command: Command) -> Command:
     def read(_: click.Context, __: click.Parameter, path: Path | None) -> Any:
         if path is None:
             return None
-        from tutorsim.analysis.systems.panel.published import read_published
+        from tutorsim.analysis.pages.printed import read_printed
 
-        return read_published(path)
+        return read_printed(path)
 
     return click.option(
         "--published",

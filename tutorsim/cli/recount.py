@@ -16,7 +16,7 @@ from tutorsim.analysis.ballots.parquet_batches import is_regular, stated_in
 from tutorsim.analysis.ballots.reading_options import NO_HINTS, Hints
 from tutorsim.analysis.ballots.recount_source import Source, open_source, provenance_words
 from tutorsim.analysis.counting.rule_definitions import TARGETS, RankScores
-from tutorsim.analysis.pages.document import Document
+from tutorsim.analysis.pages.document import Document, section_ids
 from tutorsim.analysis.pages.values import to_value
 from tutorsim.analysis.recount import TABLES, RecountResult, RecountTable
 from tutorsim.analysis.recount import recount as recount_source
@@ -51,7 +51,7 @@ from tutorsim.cli.output_elements import Prose, caption, styled
 from tutorsim.cli.progress import counted
 from tutorsim.cli.source_head import source_shown
 from tutorsim.cli.sources import RunPath, check_logs
-from tutorsim.cli.terminal_documents import document_shown, parts_shown, section_names, system_run
+from tutorsim.cli.terminal_documents import document_shown, parts_shown, system_run
 from tutorsim.dask_cluster import connect, parse_engine, scattered
 from tutorsim.errors import UsageError
 from tutorsim.records import RUN_FILE
@@ -328,7 +328,7 @@ def _sections_of(
     whole: Document | None, chosen: Sequence[str]
 ) -> tuple[tuple[str, ...], tuple[str, ...]]:
     """The sections asked for: of whole episodes, and of votes."""
-    known = () if whole is None else section_names(whole)
+    known = () if whole is None else section_ids(whole)
     names = check_sections(chosen, (*SECTIONS, *known))
     return tuple(n for n in names if n in known), tuple(n for n in names if n in SECTIONS)
 

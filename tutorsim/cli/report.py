@@ -2,14 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterator
+from contextlib import contextmanager
 from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Final, NamedTuple
 
 import click
 
-from tutorsim.cli.ballot_options import ballot_options, of_panel_asked, panel_option, refuse_panel
+from tutorsim.cli.ballot_options import ballot_options, panel_option
 from tutorsim.cli.console import emit_json, err, out, safe
 from tutorsim.cli.options import claims_option, json_option, published_option
 from tutorsim.cli.progress import counted
@@ -18,12 +19,11 @@ from tutorsim.errors import FolderError, UsageError
 
 if TYPE_CHECKING:
     from tutorsim.analysis.ballots.reading_options import Hints
-    from tutorsim.analysis.ballots.recount_source import Source
     from tutorsim.analysis.charts.figure import Figure
-    from tutorsim.analysis.metrics.text_similarity import Embedding
+    from tutorsim.analysis.charts.svg_worker import Run
     from tutorsim.analysis.pages.document import Document
-    from tutorsim.analysis.systems.panel.published import PublishedFigure
-    from tutorsim.analysis.systems.system_view import SystemRun
+    from tutorsim.analysis.pages.printed import Printed
+    from tutorsim.analysis.systems.system_view import Opened, SystemRun
     from tutorsim.cli.claims_file import Options
 
 
@@ -82,7 +82,7 @@ def report(
     panel: str | None,
     with_messages: bool,
     embeddings: Path | None,
-    published: tuple[PublishedFigure, ...] | None,
+    published: tuple[Printed, ...] | None,
     as_json: bool,
 ) -> None:
     """Write the report of a RUN folder, or of a file of ballots.
@@ -98,51 +98,17 @@ def report(
     --json gives:
       written, bytes, charts: [name], episodes: [id], claims: the file, or null
     """
-    from tutorsim.analysis.ballots.recount_source import open_source
-    from tutorsim.cli.terminal_documents import system_run
+    from tutorsim.analysis.systems.system_view import Asked, opened
+    from tutorsim.cli.claims_file import Options
 
     _check_claims(output, claims, no_claims=no_claims, embeddings=embeddings)
     check_logs(run)
-    system = system_run(run)
-    refuse_panel(system, panel)
+    named = tuple(name for part in episodes for name in part.split(",") if name)
+    what = opened(run, hints=hints, panel=panel, asked=Asked(published=published, episodes=named))
+    what = _with(what, embeddings, with_messages=with_messages)
     no_claims = no_claims or embeddings is not None
-    wanted = _Wanted(run, output, chart, episodes, claims, no_claims, as_json)
-    if system is not None:
-        system = replace(
-            system, with_messages=with_messages, embedding=_embedding(system, embeddings)
-        )
-        _report_of(system, wanted)
-        return
-    if embeddings is not None:
-        raise UsageError(
-            "--embeddings does not apply here.",
-            why="This report compares drafts by their words alone.",
-            hint="Leave it out.",
-        )
-    from tutorsim.analysis.systems.panel.figures import CHART_NAMES
-
-    source = of_panel_asked(open_source(run, hints=hints), panel)
-    path = output or DEFAULT_FOLDER / f"{'-'.join(filter(None, (run.resolve().name, panel)))}.html"
-    _check(path, chart, CHART_NAMES)
-    for note in source.notes:
-        err().print(safe(note))
-    named = [name for part in episodes for name in part.split(",") if name]
-    if path.suffix in PAGES:
-        from tutorsim.cli.claims_file import Options
-
-        options = Options(published=published, hints=hints, panel=panel)
-        content, document = _page(source, run, path.suffix, named, published)
-        charts = [figure.name for figure in document.figures() if figure.chart is not None]
-        shown = [chosen.episode.episode_id for chosen in document.trace]
-        _write(path, content)
-        written = _claims(wanted, path, content, document, options)
-    else:
-        content, charts, shown = _chart(source, str(chart), path.suffix), [str(chart)], []
-        _write(path, content)
-        written = None
-    if len(content) > LARGE:
-        err().print(f"The page has {len(content) / 1e6:.1f} MB; name fewer --episodes.")
-    _tell(wanted, path, content, charts, shown, written)
+    wanted = _Wanted(run, output, chart, claims, no_claims, as_json)
+    _report_of(what, wanted, panel, Options(published=published, hints=hints, panel=panel))
 
 
 class _Wanted(NamedTuple):
@@ -151,7 +117,6 @@ class _Wanted(NamedTuple):
     run: Path
     output: Path | None
     chart: str | None
-    episodes: tuple[str, ...]
     claims: Path | None
     no_claims: bool
     as_json: bool
@@ -208,17 +173,35 @@ def _check_claims(
         )
 
 
-def _embedding(run: SystemRun, folder: Path | None) -> Embedding | None:
-    """The model of sentences that was named."""
-    if folder is None:
-        return None
+def _with(what: Opened, embeddings: Path | None, *, with_messages: bool) -> Opened:
+    """What was opened, with the model of sentences that was named.
+
+    Raises:
+        UsageError: If there is nothing that it compares.
+    """
+    from tutorsim.analysis.systems.system_view import Ballots, view_of
+
+    if isinstance(what, Ballots):
+        if embeddings is None:
+            return what
+        raise UsageError(
+            "--embeddings does not apply here.",
+            why="Ballots from elsewhere hold no texts to compare.",
+            hint="Leave it out.",
+        )
+    if embeddings is None:
+        return replace(what, with_messages=with_messages)
     from tutorsim.analysis.metrics.text_similarity import open_embedding
-    from tutorsim.analysis.systems.system_view import view_of
+
+    if not view_of(what.head.system).embeds:
+        raise _refusal(what, "report --embeddings")
+    return replace(what, with_messages=with_messages, embedding=open_embedding(embeddings))
+
+
+def _refusal(what: SystemRun, command: str) -> UsageError:
     from tutorsim.kernel.load import system_named
 
-    if not view_of(run.head.system).embeds:
-        raise system_named(run.head.system).refusal("report --embeddings")
-    return open_embedding(folder)
+    return system_named(what.head.system).refusal(command)
 
 
 def _claims(
@@ -238,29 +221,67 @@ def _claims(
     return path
 
 
-def _report_of(run: SystemRun, wanted: _Wanted) -> None:
-    """The report of a run of a system other than the panel."""
-    from tutorsim.cli.claims_file import Options
-    from tutorsim.cli.terminal_documents import document_of
-    from tutorsim.kernel.load import system_named
+def _report_of(what: Opened, wanted: _Wanted, panel: str | None, options: Options) -> None:
+    """Write the page, the text or the chart, and its claims."""
+    from tutorsim.analysis.systems.system_view import SystemRun
+    from tutorsim.cli.terminal_documents import document_asked
 
-    if wanted.episodes:
-        raise system_named(run.head.system).refusal("report --episodes")
-    path, chart = wanted.output or DEFAULT_FOLDER / f"{run.name}.html", wanted.chart
-    document = _with_digest(document_of(run, brief=False, command="report"), wanted.run)
-    drawn = {figure.name: figure for figure in document.figures() if figure.chart is not None}
-    _check(path, chart, tuple(figure.name for figure in document.figures()))
-    if path.suffix in PAGES:
-        content, charts = _text_of(document, path.suffix), list(drawn)
-    else:
-        figure = drawn.get(str(chart))
-        if figure is None:
-            raise _undrawn(str(chart), run.name, "there is nothing to draw")
-        content, charts = _drawing(figure, document.provenance, path.suffix), [str(chart)]
+    name = "-".join(filter(None, (wanted.run.resolve().name, panel)))
+    path, chart = wanted.output or DEFAULT_FOLDER / f"{name}.html", wanted.chart
+    _check(path, chart)
+    for note in () if isinstance(what, SystemRun) else what.source.notes:
+        err().print(safe(note))
+    with _drawers(path.suffix) as draw, counted("parts of the page") as progress:
+        made = document_asked(what, brief=False, command="report")
+        if isinstance(what, SystemRun) and what.asked.episodes and not made.trace:
+            raise _refusal(what, "report --episodes")
+        if chart is not None:
+            content = _drawing(_figure(made, chart, what.name), made.provenance, path.suffix)
+            _write(path, content)
+            _tell(wanted, path, content, [chart], [], None)
+            return
+        for at, _ in enumerate(made.sections):  # each is made when it is looked at
+            progress(at + 1, len(made.sections) + 1)
+        document = _with_digest(made, wanted.run)
+        content = _text_of(document, draw)
+    charts = [figure.name for figure in document.figures() if figure.chart is not None]
+    shown = [chosen.episode.episode_id for chosen in document.trace]
+    shown += [one.id for one in document.dialogues]
     _write(path, content)
-    is_page = path.suffix in PAGES
-    written = _claims(wanted, path, content, document, Options()) if is_page else None
-    _tell(wanted, path, content, charts, [one.id for one in document.dialogues], written)
+    written = _claims(wanted, path, content, document, options)
+    if len(content) > LARGE:
+        err().print(f"The page has {len(content) / 1e6:.1f} MB; name fewer --episodes.")
+    _tell(wanted, path, content, charts, shown, written)
+
+
+@contextmanager
+def _drawers(suffix: str) -> Iterator[Run | None]:
+    """What draws the charts of a page, started before there is anything to draw; else none."""
+    from tutorsim.analysis.charts.image_formats import VEGA_LITE
+    from tutorsim.analysis.charts.svg_worker import drawers
+
+    if suffix != ".html":
+        yield None
+        return
+    with drawers(version=VEGA_LITE) as draw:
+        yield draw
+
+
+def _figure(document: Document, chart: str, source: str) -> Figure:
+    """A chart of a report, without making what other sections show.
+
+    Raises:
+        UsageError: If there is none of the name, or nothing to draw.
+    """
+    figures = {figure.name: figure for figure in document.figures()}
+    if chart not in figures:
+        raise UsageError(
+            f"There is no chart {chart!r}.", hint=f"The charts are {', '.join(figures)}."
+        )
+    found = figures[chart]
+    if found.chart is None:
+        raise UsageError(f"The chart {chart!r} cannot be drawn from {source}.", why=found.finding)
+    return found
 
 
 def _with_digest(document: Document, run: Path) -> Document:
@@ -270,7 +291,7 @@ def _with_digest(document: Document, run: Path) -> Document:
     return replace(document, digest=digest_of(run)[0])
 
 
-def _check(path: Path, chart: str | None, names: tuple[str, ...]) -> None:
+def _check(path: Path, chart: str | None) -> None:
     """Refuse endings and charts that do not go together, before anything is computed."""
     if path.suffix not in (*PAGES, *CHARTS):
         raise UsageError(
@@ -280,68 +301,22 @@ def _check(path: Path, chart: str | None, names: tuple[str, ...]) -> None:
     if path.suffix in CHARTS and chart is None:
         raise UsageError(
             f"{path} takes one chart, and none is named.",
-            hint=f"Add --chart NAME; the charts are {', '.join(names)}.",
+            hint="Add --chart NAME; the report names its charts.",
         )
     if path.suffix in PAGES and chart is not None:
         raise UsageError(
             f"{path} takes the whole report, not the chart {chart!r}.",
             hint=f"Leave --chart out, or write to {', '.join(CHARTS)}.",
         )
-    if chart is not None and chart not in names:
-        raise UsageError(
-            f"There is no chart {chart!r}.", hint=f"The charts are {', '.join(names)}."
-        )
 
 
-def _page(
-    source: Source,
-    run: Path,
-    suffix: str,
-    wanted: Iterable[str],
-    published: tuple[PublishedFigure, ...] | None,
-) -> tuple[bytes, Document]:
-    """The report, and the document that it draws."""
-    from tutorsim.analysis.charts.image_formats import VEGA_LITE
-    from tutorsim.analysis.charts.svg_worker import drawers
-    from tutorsim.analysis.ratings.ratings_section import with_ratings
-    from tutorsim.analysis.report.html import to_html
-    from tutorsim.analysis.systems.panel.page import build_report
-
-    if suffix == ".html":
-        with drawers(version=VEGA_LITE) as draw, counted("parts of the page") as progress:
-            made = build_report(source, episodes=wanted, published=published, progress=progress)
-            document = _with_digest(with_ratings(made, source), run)
-            return to_html(document, run=draw).encode(), document
-    with counted("parts of the text") as progress:
-        made = build_report(source, episodes=wanted, published=published, progress=progress)
-    document = with_ratings(made, source)
-    return _text_of(document, suffix), document
-
-
-def _text_of(document: Document, suffix: str) -> bytes:
-    """A document as a page or as Markdown."""
-    from tutorsim.analysis.charts.image_formats import VEGA_LITE
-    from tutorsim.analysis.charts.svg_worker import drawers
+def _text_of(document: Document, draw: Run | None) -> bytes:
+    """A document as a page, or as Markdown where nothing draws."""
     from tutorsim.analysis.report.html import to_html
     from tutorsim.analysis.report.markdown import to_markdown
 
-    if suffix != ".html":
-        return to_markdown(document).encode()
-    with drawers(version=VEGA_LITE) as run:
-        return to_html(document, run=run).encode()
-
-
-def _chart(source: Source, name: str, suffix: str) -> bytes:
-    from tutorsim.analysis.systems.panel.page import build_figure, provenance_of
-
-    figure = build_figure(source, name)
-    if figure.chart is None:
-        raise _undrawn(name, source.name, figure.finding)
-    return _drawing(figure, provenance_of(source), suffix)
-
-
-def _undrawn(chart: str, source: str, why: str) -> UsageError:
-    return UsageError(f"The chart {chart!r} cannot be drawn from {source}.", why=why)
+    text = to_markdown(document) if draw is None else to_html(document, run=draw)
+    return text.encode()
 
 
 def _drawing(figure: Figure, provenance: str, suffix: str) -> bytes:

@@ -13,9 +13,9 @@ from rich.console import Console, ConsoleOptions, RenderableType, RenderResult
 from rich.text import Text
 
 from tutorsim.analysis.pages.cells import Part, Table
-from tutorsim.analysis.pages.document import Dialogue, Document, Section, cell
+from tutorsim.analysis.pages.document import Dialogue, Document, Section, cell, section_ids
 from tutorsim.analysis.pages.document import heading as column_heading
-from tutorsim.analysis.systems.system_view import SystemRun, open_run, view_of
+from tutorsim.analysis.systems.system_view import Opened, SystemRun, open_run
 from tutorsim.cli.console import safe
 from tutorsim.cli.options import check_sections
 from tutorsim.cli.output_elements import Prose, caption, heading, styled, table
@@ -203,21 +203,21 @@ def check_applies(path: Path, command: str) -> None:
         system_named(read_run(path).system).check_command(command)
 
 
-def document_of(run: SystemRun, *, brief: bool, command: str) -> Document:
-    """The summary (brief) or the report (whole) of a run.
+def document_asked(opened: Opened, *, brief: bool, command: str) -> Document:
+    """The summary (brief) or the report (whole) of what was opened.
 
     Raises:
         UsageError: If the run's system has none.
     """
-    make = view_of(run.head.system).document
-    if make is None:
+    from tutorsim.analysis.systems.documents import document_of
+
+    found = document_of(opened, brief=brief)
+    if found is None:
+        assert isinstance(opened, SystemRun)
         from tutorsim.kernel.load import system_named
 
-        raise system_named(run.head.system).refusal(command)
-    from tutorsim.analysis.ratings.ratings_section import with_ratings  # of runs alone
-    from tutorsim.analysis.systems.system_view import with_reply_endings
-
-    return with_ratings(with_reply_endings(make(run, brief), run), run)
+        raise system_named(opened.head.system).refusal(command)
+    return found
 
 
 def document_shown(
@@ -235,15 +235,11 @@ def document_shown(
         UsageError: If the document has no such section.
     """
     if full or sections:
-        known = section_names(document)
+        known = section_ids(document)
         names = known if full else check_sections(sections or (), known)
-        return sections_shown(document, [s for s in document.sections if s.id in names])
+        chosen = [document.sections[at] for at, name in enumerate(known) if name in names]
+        return sections_shown(document, chosen, every=full)
     return brief_shown(document, choice=sections is not None)
-
-
-def section_names(document: Document) -> tuple[str, ...]:
-    """Ids of the sections of a document."""
-    return tuple(section.id for section in document.sections)
 
 
 def brief_shown(document: Document, *, choice: bool) -> Shown:
@@ -253,6 +249,19 @@ def brief_shown(document: Document, *, choice: bool) -> Shown:
     the same tables everywhere. A table that does not fit is left to `--section`.
     """
     yield from _head(document)
+    if document.brief:
+        yield from parts_shown(document.brief)
+    else:
+        yield from _fitting(document)
+    ids = section_ids(document)
+    if ids:
+        yield Prose("")
+        named = f", or --section {', '.join(ids)}" if choice else ""
+        yield caption(f"More: --full{named}.")
+
+
+def _fitting(document: Document) -> Shown:
+    """Tables of the sections that the answers rest on, as far as they fit on a screen."""
     rests_on = [answer.section for answer in document.answers]
     ordered = sorted(
         document.sections, key=lambda s: rests_on.index(s.id) if s.id in rests_on else len(rests_on)
@@ -268,10 +277,6 @@ def brief_shown(document: Document, *, choice: bool) -> Shown:
             fitting = replace(section, figures=(), tables=tuple(kept))
             left -= _lines(_section(fitting))
             yield from _section(fitting)
-    if document.sections:
-        yield Prose("")
-        named = f", or --section {', '.join(section_names(document))}" if choice else ""
-        yield caption(f"More: --full{named}.")
 
 
 def _lines(shown: Iterable[RenderableType]) -> int:
@@ -279,11 +284,20 @@ def _lines(shown: Iterable[RenderableType]) -> int:
     return sum(len(console.render_lines(part)) for part in shown)
 
 
-def sections_shown(document: Document, sections: Iterable[Section]) -> Shown:
-    """The head of a document and some of its sections, with every episode that it shows."""
+def sections_shown(document: Document, sections: Iterable[Section], *, every: bool) -> Shown:
+    """The head of a document and some of its sections, with every episode that it shows.
+
+    Args:
+        document: The document.
+        sections: Those to show.
+        every: They are all that it has: those with nothing in them are left out.
+    """
     yield from _head(document)
     for section in sections:
-        yield from _section(section)
+        if section.tables or section.figures or section.lead:
+            yield from _section(section, every_row=True)
+        elif not every:
+            yield caption(f"Section {section.id}: there is nothing for it.")
     for dialogue in document.dialogues:
         yield from dialogue_shown(dialogue)
 
@@ -299,7 +313,7 @@ def _head(document: Document) -> Shown:
         yield Prose(f"{answer.headline}. {answer.detail}".strip(), indent=2)
 
 
-def _section(section: Section) -> Shown:
+def _section(section: Section, *, every_row: bool = False) -> Shown:
     yield Prose("")
     yield heading(section.title)
     if section.lead:
@@ -308,7 +322,7 @@ def _section(section: Section) -> Shown:
         yield Prose(figure.finding, indent=2)
     for part in section.tables:
         yield Prose("")
-        yield from table_shown(part)
+        yield from table_shown(part, every_row=every_row)
 
 
 def dialogue_shown(dialogue: Dialogue) -> Shown:

@@ -280,6 +280,15 @@ def p_words(row: Tested) -> Written:
     return Written(f"~{figure} ± {row.test.error:.3f}", row.p_holm)
 
 
+def contrast_headline(found: Sequence[Tested]) -> str:
+    """Whether any of the differences tested together is beyond chance, in a few words."""
+    tests = [row.test for row in found if isinstance(row.test, PermutationTest)]
+    if not tests or max(test.tasks for test in tests) < fewest_tasks(len(tests)):
+        return "Not known"
+    beyond = sum(row.p_holm is not None and row.p_holm < ALPHA for row in found)
+    return f"Yes, in {beyond} of {counted(len(tests), 'contrast')}" if beyond else "Not shown"
+
+
 def contrast_words(found: Sequence[Contrast]) -> str:
     """Which differences are beyond chance, and what could have been seen at all."""
     told = chance_words(found, _told, _measured, largest=1, shown=_shown(found))

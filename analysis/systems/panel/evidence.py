@@ -1,8 +1,10 @@
 """Everything a panel's report rests on, each thing computed once, when it is asked for."""
 
-from dataclasses import dataclass, field
+from collections import Counter
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
 from functools import cached_property
-from typing import Final
+from typing import Any, Final
 
 import polars as pl
 
@@ -13,9 +15,17 @@ from tutorsim.analysis.metrics.noise_floor import BesideFloor, NoiseFloor, noise
 from tutorsim.analysis.metrics.text_similarity import role_collapse
 from tutorsim.analysis.pages.cells import Table, estimate, plain, table
 from tutorsim.analysis.pages.document import WARNINGS
-from tutorsim.analysis.recount import OrderTable, RecountResult, RuleRow, recount, recount_rules
+from tutorsim.analysis.pages.printed import printed
+from tutorsim.analysis.recount import (
+    TABLES,
+    OrderTable,
+    RecountResult,
+    RuleRow,
+    recount,
+    recount_rules,
+)
 from tutorsim.analysis.statistics.intervals_and_tests import Estimate, NotEstimable
-from tutorsim.analysis.systems.panel.contrasts import Contrast, contrasts_of
+from tutorsim.analysis.systems.panel.contrasts import HEAD_OUTCOMES, Contrast, contrasts_of
 from tutorsim.analysis.systems.panel.diagnostics import (
     ChanceBaseline,
     Diagnostics,
@@ -35,27 +45,28 @@ from tutorsim.analysis.systems.panel.divergence import (
 )
 from tutorsim.analysis.systems.panel.format_invariance import FormatInvariance, format_invariance
 from tutorsim.analysis.systems.panel.panels_compared import PanelsView
-from tutorsim.analysis.systems.panel.published import (
-    PublishedFigure,
-    beside_published,
-    published_figures,
-)
+from tutorsim.analysis.systems.panel.published import PUBLISHED, beside_published
 from tutorsim.analysis.systems.panel.student_outcomes import (
     OUTCOMES,
     Gain,
+    Rounds,
     Success,
+    SuccessRate,
     episode_counts,
     few_tasks_words,
     gains,
     gains_table,
+    rounds,
     scores_by_turn,
+    success_rates,
     successes,
 )
 from tutorsim.analysis.systems.panel.success_threshold import AtThreshold, at_threshold
 from tutorsim.analysis.systems.panel.turns import turn_table
 from tutorsim.analysis.systems.panel.voting_power import pivotality
-from tutorsim.records import StopCount, odd_stops, stop_counts
-from tutorsim.vocabularies import BALLOT_FORMATS, MAX_ROLES, PROTOCOLS
+from tutorsim.analysis.systems.system_view import NOTHING_ASKED, Asked, Prices
+from tutorsim.records import EpisodeRecord
+from tutorsim.vocabularies import BALLOT_FORMATS, BALLOT_STATUSES, MAX_ROLES, PROTOCOLS
 
 # --- Noise floor ---------------------------------------------------------------------------------
 
@@ -164,13 +175,15 @@ class Evidence:
     """A source, and what `analysis` says of it."""
 
     source: Source
-    published: tuple[PublishedFigure, ...] = field(default_factory=published_figures)
-    """Printed figures to stand beside the run's."""
+    asked: Asked = NOTHING_ASKED
+    """Printed figures to stand beside the run's, prices, episodes to show."""
+    brief: bool = False
+    """It is for a summary, which compares conditions on what comes first alone."""
 
     @cached_property
     def contrasts(self) -> list[Contrast]:
-        """Conditions against one another, on every outcome."""
-        return contrasts_of(self.source, OUTCOMES, seed=SEED)
+        """Conditions against one another, in a report on every outcome."""
+        return contrasts_of(self.source, HEAD_OUTCOMES if self.brief else OUTCOMES, seed=SEED)
 
     @cached_property
     def panels(self) -> PanelsView:
@@ -267,7 +280,7 @@ class Evidence:
             self.diagnostics,
             self.winners.to_dicts(),
             self.gains,
-            figures=self.published,
+            figures=printed(PUBLISHED) if self.asked.published is None else self.asked.published,
             kinds=self.source.kinds,
             label=" ".join(WARNINGS[kind] for kind in self.source.kinds),
         )
@@ -277,6 +290,42 @@ class Evidence:
         """`episodes`, `complete`, `failed`, `tutor_fired`, `unscored`."""
         return episode_counts(self.source)
 
+    @property
+    def voted(self) -> bool:
+        """Whether any turn was put to a vote."""
+        return self.turns.height > 0
+
+    @cached_property
+    def success(self) -> list[SuccessRate]:
+        return success_rates(self.source)
+
+    @cached_property
+    def rounds(self) -> list[Rounds]:
+        return rounds(self.source)
+
+    @cached_property
+    def usage(self) -> dict[str, Any]:
+        """Calls, tokens and what they cost."""
+        return usage(self.source.episodes, self.asked.prices)
+
+    @cached_property
+    def ballots(self) -> list[dict[str, Any]]:
+        """Ballots by protocol, stage and status, in the table's order."""
+        one_each = self.source.ballots.unique(
+            ["episode_id", "turn", "stage", "voter"], keep="first", maintain_order=True
+        )
+        columns = ("protocol", "stage", "ballot_status")
+        groups = one_each.group_by(columns, maintain_order=True).len()
+        counts = Counter({(p, stage, status): n for p, stage, status, n in groups.iter_rows()})
+        return [
+            {
+                "protocol": protocol,
+                "stage": stage,
+                **{status: counts[protocol, stage, status] for status in BALLOT_STATUSES},
+            }
+            for protocol, stage in dict.fromkeys((p, stage) for p, stage, _ in counts)
+        ]
+
     @cached_property
     def gains(self) -> list[Gain]:
         return gains(self.source)
@@ -284,11 +333,6 @@ class Evidence:
     @cached_property
     def successes(self) -> list[Success]:
         return successes(self.source)
-
-    @cached_property
-    def stops(self) -> list[StopCount]:
-        """Replies that did not come to their own end."""
-        return odd_stops(stop_counts(self.source.episodes))
 
     @property
     def threshold(self) -> float | None:
@@ -309,8 +353,9 @@ class Evidence:
 
     @cached_property
     def recount(self) -> RecountResult:
-        """All questions, under the four protocols."""
-        return recount(self.source, targets=PROTOCOLS)
+        """All questions but that of orders, under the four protocols."""
+        tables = tuple(name for name in TABLES if name != "orders")
+        return recount(self.source, targets=PROTOCOLS, tables=tables)
 
     @property
     def reading(self) -> TieReading:
@@ -338,7 +383,8 @@ class Evidence:
     @cached_property
     def orders(self) -> OrderTable:
         """Every fallback order, all protocols together."""
-        [table] = [t for t in self.recount.orders if t.protocol is None]
+        found = recount(self.source, targets=(), exempt=(0,), tables=("orders",))
+        [table] = [t for t in found.orders if t.protocol is None]
         return table
 
     @cached_property
@@ -367,3 +413,53 @@ class Evidence:
             return {}
         tried = sorted({*THRESHOLDS, self.threshold})
         return {threshold: at_threshold(self.source, threshold) for threshold in tried}
+
+
+def usage(episodes: Iterable[EpisodeRecord], prices: Prices | None) -> dict[str, Any]:
+    """Sum calls and tokens by model, those of failed episodes among them.
+
+    Returns:
+        `models`: name → calls, input_tokens, output_tokens and cost_usd, which is `None` for a
+        model without a price; their sums beside it, where `cost_usd` is `None` when one of the
+        prices is unknown; and `prices_as_of`.
+    """
+    calls: Counter[str] = Counter()
+    asked: Counter[str] = Counter()
+    answered: Counter[str] = Counter()
+    for episode in episodes:
+        for call in episode.calls:
+            calls[call.model] += 1
+            asked[call.model] += call.input_tokens
+            answered[call.model] += call.output_tokens
+    models = {
+        model: {
+            "calls": calls[model],
+            "input_tokens": asked[model],
+            "output_tokens": answered[model],
+            "cost_usd": prices and prices.cost(model, asked[model], answered[model]),
+        }
+        for model in sorted(calls)
+    }
+    costs = [row["cost_usd"] for row in models.values()]
+    known = [cost for cost in costs if cost is not None]
+    return {
+        "models": models,
+        "calls": calls.total(),
+        "input_tokens": asked.total(),
+        "output_tokens": answered.total(),
+        "cost_usd": sum(known) if len(known) == len(costs) else None,
+        "prices_as_of": prices and prices.as_of,
+    }
+
+
+def grid_of(episodes: Sequence[EpisodeRecord]) -> dict[str, Any]:
+    """How many episodes there are, and of what."""
+    tasks = {(e.benchmark, e.task_id) for e in episodes}
+    return {
+        "episodes": len(episodes),
+        "complete": sum(e.status == "complete" for e in episodes),
+        "failed": sum(e.status == "failed" for e in episodes),
+        "tasks": dict(sorted(Counter(benchmark for benchmark, _ in tasks).items())),
+        "personas": list(dict.fromkeys(e.persona for e in episodes)),
+        "conditions": list(dict.fromkeys(e.condition for e in episodes)),
+    }

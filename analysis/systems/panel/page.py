@@ -1,17 +1,17 @@
-"""The report of a panel's run or of ballots: its first screen and its sections."""
+"""The summary and the report of a panel's run, or of ballots: first screen and sections."""
 
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterator
 from fractions import Fraction
-from typing import Final
+from typing import Any, Final
 
 import polars as pl
 
 from tutorsim.analysis.ballots.recount_source import Source
-from tutorsim.analysis.charts.figure import Figure
-from tutorsim.analysis.pages.cells import DASH, Table, present
-from tutorsim.analysis.pages.document import WARNINGS, Answer, Document, Section, warning_of
+from tutorsim.analysis.pages.cells import DASH, Table, Written, number, present
+from tutorsim.analysis.pages.declared import DeclaredSection, Row, section, sections_of, table
+from tutorsim.analysis.pages.document import WARNINGS, Answer, Document, warning_of
 from tutorsim.analysis.pages.words import counted, listed, share
-from tutorsim.analysis.recount import Progress, RuleRow
+from tutorsim.analysis.recount import RuleRow
 from tutorsim.analysis.recount.tables import (
     dial_table,
     electorates_table,
@@ -19,48 +19,52 @@ from tutorsim.analysis.recount.tables import (
     readings_table,
 )
 from tutorsim.analysis.runs.branch_continuations import branch_changes, branch_counts, branch_words
-from tutorsim.analysis.runs.exported_tables import makeup_words, sizes_of
+from tutorsim.analysis.runs.exported_tables import makeup_words, panels_of, sizes_of
 from tutorsim.analysis.statistics.intervals_and_tests import Estimate
-from tutorsim.analysis.systems.panel.contrasts import contrast_table, contrast_words
-from tutorsim.analysis.systems.panel.diagnostics import chance_table
+from tutorsim.analysis.systems.panel.contrasts import (
+    contrast_headline,
+    contrast_table,
+    contrast_words,
+)
+from tutorsim.analysis.systems.panel.diagnostics import ballots_table, chance_table
 from tutorsim.analysis.systems.panel.divergence import alternatives_table
-from tutorsim.analysis.systems.panel.episodes import choose
-from tutorsim.analysis.systems.panel.evidence import Evidence, askings_table, beside_floor_table
-from tutorsim.analysis.systems.panel.figures import FIGURES
+from tutorsim.analysis.systems.panel.episodes import Chosen, choose
+from tutorsim.analysis.systems.panel.evidence import (
+    Evidence,
+    askings_table,
+    beside_floor_table,
+    grid_of,
+)
 from tutorsim.analysis.systems.panel.format_invariance import (
     askings_by_format_table,
     invariance_table,
     invariance_words,
 )
 from tutorsim.analysis.systems.panel.panels_compared import certain_table
-from tutorsim.analysis.systems.panel.published import PublishedFigure
-from tutorsim.analysis.systems.panel.student_outcomes import stops_table, threshold_table
-from tutorsim.analysis.systems.panel.voters_page import panel_table, self_support_table
-from tutorsim.records import Provenance, RunRecord
+from tutorsim.analysis.systems.panel.self_support_and_labels import self_support_table
+from tutorsim.analysis.systems.panel.student_outcomes import (
+    few_tasks_words,
+    persona_tables,
+    success_table,
+    threshold_table,
+)
+from tutorsim.analysis.systems.panel.voting_power import panel_table
+from tutorsim.analysis.systems.system_view import Opened
+from tutorsim.records import Provenance, RunRecord, stop_counts
 from tutorsim.vocabularies import PROTOCOLS
 
 # --- First screen answers ------------------------------------------------------------------------
-
-
-def answers(evidence: Evidence) -> tuple[Answer, ...]:
-    """What was run, what answered, what rules agree on, what the order decided, what is open."""
-    voted = evidence.turns.height > 0
-    return (
-        _ran(evidence),
-        _answered(evidence),
-        _agreed(evidence) if voted else _no_votes("What do the rules agree on?", "rules"),
-        _decided(evidence) if voted else _no_votes("What did the fallback order decide?", "orders"),
-        _open(evidence) if voted else _no_votes("What is not identified?", "rules"),
-    )
 
 
 def _no_votes(question: str, section: str) -> Answer:
     return Answer(question, "Not estimable", "No turn was put to a vote.", section)
 
 
-def _ran(evidence: Evidence) -> Answer:
+def _ran(evidence: Evidence) -> Answer | None:
     run = evidence.source.run
     turns = evidence.turns
+    if evidence.brief:  # the head of a terminal's summary says it
+        return None
     if run is None:
         episodes = turns.get_column("episode_id").n_unique()
         return Answer(
@@ -93,9 +97,11 @@ def _seats(run: RunRecord) -> str:
     )
 
 
-def _answered(evidence: Evidence) -> Answer:
+def _answered(evidence: Evidence) -> Answer | None:
     run = evidence.source.run
     question = "What answered the calls?"
+    if evidence.brief:  # the head of a terminal's summary says it
+        return None
     if run is None and evidence.source.stated:
         kinds = evidence.source.kinds
         told = _KINDS[kinds[0]] if len(kinds) == 1 else "Several"
@@ -140,8 +146,33 @@ def _days(stated: Provenance) -> str:
     return f"recorded from {stated.recorded_from} to {stated.recorded_to}"
 
 
-def _agreed(evidence: Evidence) -> Answer:
+def _differs(evidence: Evidence) -> Answer | None:
+    """Which differences between conditions are beyond chance."""
+    found = evidence.contrasts
+    if not found:
+        return None
+    return Answer(
+        "Do the conditions differ?",
+        contrast_headline(found),
+        contrast_words(found),
+        "contrasts" if evidence.brief else "conditions",
+    )
+
+
+def _of_panels(evidence: Evidence) -> Answer | None:
+    """Which differences between panels are beyond chance."""
+    panels = evidence.panels
+    if not panels:
+        return None
+    return Answer("Do the panels differ?", panels.headline(), panels.words(), "panels")
+
+
+def _agreed(evidence: Evidence) -> Answer | None:
     """Turns whose winner every other protocol surely keeps, or some protocol surely changes."""
+    if evidence.brief:  # it takes a recount
+        return None
+    if not evidence.voted:
+        return _no_votes("What do the rules agree on?", "rules")
     keeps, changes, n = evidence.recount.agreed("set")
     detail = (
         f"A tie under another protocol stays a tie here. In {share(changes, n, 'turn')} at least "
@@ -161,6 +192,9 @@ def _agreed(evidence: Evidence) -> Answer:
 
 
 def _decided(evidence: Evidence) -> Answer:
+    section = "decisions" if evidence.brief else "orders"
+    if not evidence.voted:
+        return _no_votes("What did the fallback order decide?", section)
     found = evidence.orders
     if not found.logged_order and found.decided_by_order:
         return Answer(
@@ -168,7 +202,7 @@ def _decided(evidence: Evidence) -> Answer:
             share(found.decided_by_order, found.turns, "turn"),
             "Counting leaves a tie there, and no order is logged: such a turn has no winner in "
             "this report, and every order gives it another one.",
-            "orders",
+            section,
         )
     spans = [(c.most - c.least, c) for c in found.candidates]
     _, widest = max(spans, key=lambda pair: pair[0])
@@ -178,7 +212,7 @@ def _decided(evidence: Evidence) -> Answer:
             "Nothing",
             f"Counting left one winner in each of {counted(found.turns, 'turn')}, so all "
             f"{found.orders:,} fallback orders elect the same.",
-            "orders",
+            section,
         )
     drawn = 0.0 if found.changed_expected is None else found.changed_expected.value
     return Answer(
@@ -188,12 +222,19 @@ def _decided(evidence: Evidence) -> Answer:
         f"{drawn:.1f} on average. {widest.candidate} wins "
         f"{widest.least:,} to {counted(widest.most, 'turn')} depending on the order, and "
         f"{widest.logged:,} as logged.",
-        "orders",
+        section,
     )
 
 
 def _open(evidence: Evidence) -> Answer:
     question = "What is not identified?"
+    if not evidence.voted:
+        return _no_votes(question, "decisions" if evidence.brief else "rules")
+    if evidence.brief:
+        said = "`tutorsim recount` bounds the winners."
+        if evidence.source.run is not None:
+            said += " What a student would have said to another reply is never identified."
+        return Answer(question, "Who would have won under another ballot format", said, "decisions")
     every = [r for r in evidence.rule_rows if r.target in PROTOCOLS]
     other = [r for r in every if r.target != r.logged_protocol and r.reading == "set"]
     cases = sum(r.turns for r in other)
@@ -230,7 +271,265 @@ def _missing(row: RuleRow) -> str:
     )
 
 
-# --- Build ---------------------------------------------------------------------------------------
+ANSWERS: Final = (_ran, _answered, _differs, _of_panels, _agreed, _decided, _open)
+"""Questions of the first screen, on a terminal and on the page; each says nothing where it has
+nothing to say."""
+
+
+def answers(evidence: Evidence) -> tuple[Answer, ...]:
+    """The answers of the first screen."""
+    return tuple(found for ask in ANSWERS if (found := ask(evidence)) is not None)
+
+
+# --- Sections ------------------------------------------------------------------------------------
+
+
+def _panels_lead(evidence: Evidence) -> str:
+    return (
+        f"{evidence.panels.words()} A larger panel has more voters and more drafts to choose from, "
+        "so ties and flips change with size by chance alone; the tables give that chance. All "
+        "other sections take the panels together; --panel NAME reports on one of them."
+    )
+
+
+def _certain(evidence: Evidence) -> Table | None:
+    turns = [evidence.recount.turns_under(target) for target in PROTOCOLS]
+    return certain_table(evidence.source, pl.concat(turns).filter(reading="fallback"))
+
+
+def _dial(evidence: Evidence) -> Table | None:
+    """Every protocol under the others, as voters are exempt."""
+    pairs = [
+        (r.logged_protocol, r.target)
+        for r in evidence.rules
+        if r.target in PROTOCOLS and r.target != r.logged_protocol and r.turns
+    ]
+    tested = invariance_words(evidence.invariance)
+    return dial_table(evidence.recount.rules, evidence.reading, pairs, tested)
+
+
+def _logged_success(evidence: Evidence) -> str | None:
+    """Of the panels' episodes with a known end; `None` where no outcome is known."""
+    if evidence.source.run is None:
+        return None
+    panels = [s for s in evidence.successes if s.condition != "baseline"]
+    n = sum(s.rate.n for s in panels if isinstance(s.rate, Estimate))
+    return f"{sum(s.successes for s in panels) / n:.2f}" if n else DASH
+
+
+def _mixed_words(evidence: Evidence) -> str:
+    """Of what a branch's figures are, for a section's lead."""
+    run = evidence.source.run
+    if run is None or run.branch is None:
+        return ""
+    return (
+        "Logged and re-simulated together, without episodes that the branch left open; `tutorsim "
+        "compare PARENT BRANCH` keeps them apart and bounds the open ones."
+    )
+
+
+def _figure(name: str) -> Callable[[Evidence], Any]:
+    def make(of: Evidence) -> Any:
+        from tutorsim.analysis.systems.panel.figures import FIGURES  # loads a library that draws
+
+        return FIGURES[name](of)
+
+    return make
+
+
+CONDITIONS: Final[DeclaredSection[Evidence]] = section(
+    "conditions",
+    "One condition against another",
+    lambda of: contrast_words(of.contrasts),
+    lambda of: contrast_table(of.contrasts),
+)
+PANELS: Final = section(
+    "panels",
+    "One panel against another",
+    _panels_lead,
+    lambda of: of.panels.tables(),
+    lambda of: None if of.brief else _certain(of),
+)
+OUTCOMES: Final = section(
+    "outcomes",
+    "What became of the students",
+    lambda of: (
+        f"{of.as_logged}. Differences between conditions are differences between recordings "
+        "of the same tasks and personas, whose first attempts were drawn separately."
+    ),
+    _figure("scores"),
+    _figure("personas"),
+    lambda of: of.gains_table,
+    lambda of: threshold_table(of.thresholds, of.threshold),
+)
+DECISIONS: Final = section(
+    "decisions",
+    "How the panels decided",
+    lambda of: (
+        f"{of.as_logged}, except what is headed “re-asked”. The turn is the unit; turns of "
+        "one episode are not independent."
+    ),
+    _figure("decided-by"),
+    _figure("movement"),
+    _figure("noise"),
+    lambda of: of.diagnostics_table,
+    lambda of: of.published_table,
+    lambda of: chance_table(of.chance),
+    lambda of: beside_floor_table(of.noise),
+    lambda of: askings_table(of.noise),
+    lambda of: of.winners_table,
+)
+ORDERS: Final = section(
+    "orders",
+    "What the fallback order decided",
+    "Exact: under another order only turns that counting left tied can change, and how "
+    "often each set of candidates was tied says what every order would have done.",
+    _figure("orders"),
+    _figure("wins"),
+    lambda of: policies_table(of.recount.policies),
+)
+RULES: Final = section(
+    "rules",
+    "What other rules would have chosen",
+    "Mostly not exact: a ballot in one format says only part of what its voter would have "
+    "cast in another. What is certain and what is possible stand side by side.",
+    _figure("agreement"),
+    _figure("identification"),
+    _dial,
+    lambda of: invariance_table({"": of.invariance}),
+    lambda of: askings_by_format_table({"": of.invariance}),
+    lambda of: electorates_table(of.recount.electorates),
+    lambda of: readings_table(of.recount.readings),
+    lambda of: alternatives_table(of.divergences, _logged_success(of)),
+)
+VOTERS: Final = section(
+    "voters",
+    "How far to trust the votes",
+    "Signs that ballots follow something else than the drafts, and how many ballots each decision "
+    "hangs on.",
+    *map(_figure, ("margins", "pivotal", "labels")),
+    panel_table,
+    self_support_table,
+)
+
+WHOLE: Final = (CONDITIONS, PANELS, OUTCOMES, DECISIONS, ORDERS, RULES, VOTERS)
+"""Sections of a report."""
+
+
+# --- Sections of the summary ----------------------------------------------------------------------
+
+
+def _study_lead(evidence: Evidence) -> str:
+    run = evidence.source.run
+    if run is None:
+        return ""
+    study, grid = run.panel, grid_of(evidence.source.episodes)
+    changed = run.branch is not None and run.branch.fallback_order is not None
+    said = (
+        f"Study {study.name}, seed {study.seed}, digest {run.study_digest[:12] or 'not stated'}; "
+        f"recording {run.recording_digest[:12] or 'not stated'}. "
+        f"Success: score at least {study.success_threshold:g}, and passing tests for programs, "
+        f"within {study.max_turns} turns. Labels: {study.blinding.replace('_', ' ')}. "
+        f"Fallback order: {' > '.join(study.fallback_order)}"
+        + (", before the branch changes it." if changed else ".")
+    )
+    if not grid["episodes"]:
+        return said
+    named = panels_of(run)
+    panels = f"; panels {listed(list(named))}" if named else ""
+    tasks = listed([f"{n} of {name}" for name, n in grid["tasks"].items()])
+    return (
+        f"{said} Grid: tasks {tasks}; {len(grid['personas'])} personas; conditions "
+        f"{listed(grid['conditions'])}{panels}. Episodes: {grid['episodes']}, "
+        f"of which {grid['complete']} complete and {grid['failed']} failed."
+    )
+
+
+@table("failures", "Failed episodes")
+def failures_table(of: Evidence) -> Iterator[Row]:
+    """They are in no figure."""
+    for episode in of.source.episodes:
+        if episode.failure is not None:
+            yield {
+                "episode": episode.episode_id,
+                "call": episode.failure.key,
+                "error": episode.failure.error,
+            }
+
+
+def _success(of: Evidence) -> Table | None:
+    return success_table(of.success, of.rounds, few_tasks_words(of.source.episodes))
+
+
+@table(
+    "cost",
+    "Calls, tokens and cost",
+    day=lambda of: of.usage["prices_as_of"],
+    paid=lambda of: (
+        ""
+        if of.source.run.provenance.kind == "api"
+        else " Not what was paid: the Messages API did not answer them."
+    ),
+)
+def cost_table(of: Evidence) -> Iterator[Row]:
+    """At list prices of {day}.{paid}"""
+    models = {} if of.source.run is None else of.usage["models"]
+    for name, row in {**models, **({"all": of.usage} if len(models) > 1 else {})}.items():
+        cost = row["cost_usd"]
+        yield {
+            "model": name,
+            "calls": row["calls"],
+            "input tokens": row["input_tokens"],
+            "output tokens": row["output_tokens"],
+            "US$": Written("unknown", None) if cost is None else number(cost, digits=2),
+        }
+
+
+BRIEF: Final[tuple[DeclaredSection[Evidence], ...]] = (
+    section("study", "The study", _study_lead, failures_table),
+    section(
+        "outcomes",
+        "What became of the students",
+        _mixed_words,
+        _success,
+        lambda of: of.gains_table if of.source.run else None,
+        lambda of: persona_tables(of.successes),
+    ),
+    section(
+        "contrasts",
+        "One condition against another",
+        "",
+        lambda of: contrast_table(of.contrasts),
+    ),
+    PANELS,
+    section(
+        "decisions",
+        "How the panels decided",
+        _mixed_words,
+        lambda of: of.diagnostics_table,
+        lambda of: None if of.unordered else chance_table(of.chance),
+        lambda of: beside_floor_table(of.noise),
+        lambda of: askings_table(of.noise),
+        lambda of: of.winners_table,
+    ),
+    section("ballots", "The ballots", "", lambda of: ballots_table(of.ballots)),
+    section("published", "Beside the published study", "", lambda of: of.published_table),
+    section(
+        "cost",
+        "What it cost",
+        lambda of: (
+            "Calls taken over from the parent are among them, once for every draw; "
+            "`tutorsim compare PARENT BRANCH` counts those that were paid for."
+            if of.source.run and of.source.run.branch
+            else ""
+        ),
+        cost_table,
+    ),
+)
+"""Sections of a summary."""
+
+
+# --- Document ------------------------------------------------------------------------------------
 
 _UNKNOWN = "unknown: ballots from elsewhere"
 _UNKNOWN_WARNING = (
@@ -239,49 +538,57 @@ _UNKNOWN_WARNING = (
 )
 
 
-def build_report(
-    source: Source,
-    *,
-    episodes: Iterable[str] = (),
-    published: Sequence[PublishedFigure] | None = None,
-    progress: Progress = lambda _done, _total: None,
-) -> Document:
-    """The report of a run, or of ballots from elsewhere.
-
-    Args:
-        source: What to report on.
-        episodes: Ids for the trace; telling ones are chosen when none is named.
-        published: Printed figures to stand beside the run's; by default those of the package.
-        progress: Is told how many parts of how many are made.
-
-    Raises:
-        UsageError: If the run holds no episode of a name.
-    """
-    evidence = Evidence(source) if published is None else Evidence(source, tuple(published))
-    run = source.run
-    trace = choose(source.episodes, episodes, flipped=_flipped(evidence))
+def document(opened: Opened, brief: bool) -> Document:
+    """The summary (brief) or the report (whole) of a run, or of ballots from elsewhere."""
+    evidence = Evidence(opened.source, opened.asked, brief)
+    source, run = evidence.source, evidence.source.run
+    declared = [one for one in (BRIEF if brief else WHOLE) if _is_there(one.id, evidence)]
+    tables = (_success, lambda of: of.winners_table) if brief else ()
     return Document(
         title=f"Report of {run.study.name if run else source.name}",
         summary=_summary(evidence),
         provenance=provenance_of(source),
         warning=warning_of(run.provenance) if run else _warning_elsewhere(source),
         answers=answers(evidence),
-        sections=_sections(evidence, progress),
-        trace=trace,
+        sections=sections_of(evidence, declared),
+        trace=() if brief else _trace(evidence),
         no_trace="" if source.episodes else _no_trace(source),
         facts=_facts(evidence, run),
         digest=run.recording_digest if run else "",
+        brief=present(*(part(evidence) for part in tables)),
+        values=lambda: values_of(evidence) if brief else {},
     )
 
 
-def build_figure(source: Source, name: str) -> Figure:
-    """One chart of the report, without computing the others.
+def _is_there(id_: str, evidence: Evidence) -> bool:
+    """Whether a section has something to show."""
+    if id_ == "conditions":
+        return bool(evidence.contrasts)
+    return id_ != "panels" or bool(evidence.panels)
 
-    Args:
-        source: What to draw from.
-        name: One of `CHART_NAMES`.
-    """
-    return _figure(Evidence(source), name)
+
+def values_of(evidence: Evidence) -> dict[str, Any]:
+    """What a summary's tables leave out or say in words."""
+    source = evidence.source
+    run = source.run
+    return {
+        "study": None if run is None else run.study.model_dump(mode="json"),
+        "branch": run and run.branch and branch_counts(run.branch, source.episodes),
+        "grid": grid_of(source.episodes),
+        "success": evidence.success,
+        "success_by_persona": evidence.successes,
+        "rounds": evidence.rounds,
+        "gains": evidence.gains,
+        "contrasts": evidence.contrasts,
+        "diagnostics": evidence.diagnostics,
+        "chance": evidence.chance,
+        "noise_floor": evidence.noise,
+        "winning_roles": evidence.winners.to_dicts(),
+        "ballots": evidence.ballots,
+        "stop_reasons": [count._asdict() for count in stop_counts(source.episodes)],
+        "usage": evidence.usage,
+        **({"panels": evidence.panels} if evidence.panels else {}),
+    }
 
 
 def _warning_elsewhere(source: Source) -> str:
@@ -305,6 +612,8 @@ def provenance_of(source: Source) -> str:
 
 def _summary(evidence: Evidence) -> str:
     run = evidence.source.run
+    if evidence.brief:
+        return _ran_in_short(evidence)
     if run is None:
         return (
             f"What the ballots of {evidence.source.name} say about ties, orders and rules; "
@@ -318,6 +627,33 @@ def _summary(evidence: Evidence) -> str:
     return words if run.branch is None else f"{words} {_mixed(evidence.source, run)}"
 
 
+def _ran_in_short(evidence: Evidence) -> str:
+    run, source = evidence.source.run, evidence.source
+    if run is None:
+        votes = counted(evidence.turns.height, "vote")
+        notes = "".join(f" {note}" for note in source.notes)
+        return f"{votes} without episodes: nothing says what became of anybody.{notes}"
+    episodes, stated = source.episodes, run.provenance
+    if not episodes:
+        return "The run has no episode."
+    failed = sum(e.status == "failed" for e in episodes)
+    tasks = len({(e.benchmark, e.task_id) for e in episodes})
+    conditions = list(dict.fromkeys(e.condition for e in episodes))
+    left = f"; {failed} failed and are in no figure" if failed else ""
+    mixed = ""
+    if run.branch is not None:
+        counts = branch_counts(run.branch, source.episodes)
+        mixed = (
+            f" A branch: the figures are of {counts.covered:,} logged and {counts.continued:,} "
+            "re-simulated episodes together."
+        )
+    return (
+        f"{counted(len(episodes), 'episode')} of {counted(tasks, 'task')} under "
+        f"{counted(len(conditions), 'condition')} ({listed(conditions)}){left}; models "
+        f"{listed(stated.models)}, {_days(stated)}.{mixed}"
+    )
+
+
 def _mixed(source: Source, run: RunRecord) -> str:
     """What a branch's figures are of."""
     branch = run.branch
@@ -328,164 +664,6 @@ def _mixed(source: Source, run: RunRecord) -> str:
         f"{counted(counts.covered, 'logged episode')} and {counted(counts.continued, 'episode')} "
         "re-simulated. The comparison with its parent keeps them apart."
     )
-
-
-def _sections(evidence: Evidence, progress: Progress) -> tuple[Section, ...]:
-    """Every section, told as each is made."""
-    made: list[Section | None] = []
-    for make in _SECTIONS:
-        progress(len(made) + 1, len(_SECTIONS) + 1)  # the answers were the first part
-        made.append(make(evidence))
-    progress(len(made) + 1, len(_SECTIONS) + 1)
-    return tuple(section for section in made if section is not None)
-
-
-def _conditions(evidence: Evidence) -> Section | None:
-    compared = contrast_table(evidence.contrasts)
-    if compared is None:
-        return None
-    return Section(
-        "conditions",
-        "One condition against another",
-        contrast_words(evidence.contrasts),
-        (),
-        present(compared),
-    )
-
-
-def _outcomes(evidence: Evidence) -> Section:
-    return Section(
-        "outcomes",
-        "What became of the students",
-        f"{evidence.as_logged}. Differences between conditions are differences between recordings "
-        "of the same tasks and personas, whose first attempts were drawn separately.",
-        _figures(evidence, "scores", "personas"),
-        present(
-            evidence.gains_table,
-            threshold_table(evidence.thresholds, evidence.threshold),
-            stops_table(evidence.stops),
-        ),
-    )
-
-
-def _decisions(evidence: Evidence) -> Section:
-    return Section(
-        "decisions",
-        "How the panels decided",
-        f"{evidence.as_logged}, except what is headed “re-asked”. The turn is the unit; turns of "
-        "one episode are not independent.",
-        _figures(evidence, "decided-by", "movement", "noise"),
-        present(
-            evidence.diagnostics_table,
-            evidence.published_table,
-            chance_table(evidence.chance),
-            beside_floor_table(evidence.noise),
-            askings_table(evidence.noise),
-            evidence.winners_table,
-        ),
-    )
-
-
-def _orders(evidence: Evidence) -> Section:
-    return Section(
-        "orders",
-        "What the fallback order decided",
-        "Exact: under another order only turns that counting left tied can change, and how "
-        "often each set of candidates was tied says what every order would have done.",
-        _figures(evidence, "orders", "wins"),
-        present(policies_table(evidence.recount.policies)),
-    )
-
-
-def _rules(evidence: Evidence) -> Section:
-    return Section(
-        "rules",
-        "What other rules would have chosen",
-        "Mostly not exact: a ballot in one format says only part of what its voter would have "
-        "cast in another. What is certain and what is possible stand side by side.",
-        _figures(evidence, "agreement", "identification"),
-        present(
-            _dial(evidence),
-            invariance_table({"": evidence.invariance}),
-            askings_by_format_table({"": evidence.invariance}),
-            electorates_table(evidence.recount.electorates),
-            readings_table(evidence.recount.readings),
-            alternatives_table(evidence.divergences, _logged_success(evidence)),
-        ),
-    )
-
-
-def _dial(evidence: Evidence) -> Table | None:
-    """Every protocol under the others, as voters are exempt."""
-    pairs = [
-        (r.logged_protocol, r.target)
-        for r in evidence.rules
-        if r.target in PROTOCOLS and r.target != r.logged_protocol and r.turns
-    ]
-    tested = invariance_words(evidence.invariance)
-    return dial_table(evidence.recount.rules, evidence.reading, pairs, tested)
-
-
-def _logged_success(evidence: Evidence) -> str | None:
-    """Of the panels' episodes with a known end; `None` where no outcome is known."""
-    if evidence.source.run is None:
-        return None
-    panels = [s for s in evidence.successes if s.condition != "baseline"]
-    n = sum(s.rate.n for s in panels if isinstance(s.rate, Estimate))
-    return f"{sum(s.successes for s in panels) / n:.2f}" if n else DASH
-
-
-def _voters(evidence: Evidence) -> Section:
-    return Section(
-        "voters",
-        "How far to trust the votes",
-        "Signs that ballots follow something else than the drafts, and how many ballots "
-        "each decision hangs on.",
-        _figures(evidence, "margins", "pivotal", "labels"),
-        present(
-            panel_table(evidence),
-            self_support_table(evidence),
-        ),
-    )
-
-
-def _panels(evidence: Evidence) -> Section | None:
-    """Size and roles, where the run compares panels."""
-    panels = evidence.panels
-    if not panels:
-        return None
-    turns = [evidence.recount.turns_under(target) for target in PROTOCOLS]
-    certain = certain_table(evidence.source, pl.concat(turns).filter(reading="fallback"))
-    return Section(
-        "panels",
-        "One panel against another",
-        f"{panels.words()} A larger panel has more voters and more drafts to choose from, so "
-        "ties and flips change with size by chance alone; the tables give that chance. All "
-        "other sections take the panels together; --panel NAME reports on one of them.",
-        (),
-        (*panels.tables(), *present(certain)),
-    )
-
-
-_SECTIONS: Final[tuple[Callable[[Evidence], Section | None], ...]] = (
-    _conditions,
-    _panels,
-    _outcomes,
-    _decisions,
-    _orders,
-    _rules,
-    _voters,
-)
-
-
-def _figures(evidence: Evidence, *names: str) -> tuple[Figure, ...]:
-    return tuple(_figure(evidence, name) for name in names)
-
-
-def _figure(evidence: Evidence, name: str) -> Figure:
-    made = FIGURES[name](evidence)
-    assert made is not None
-    return made
 
 
 def _facts(evidence: Evidence, run: RunRecord | None) -> tuple[tuple[str, str], ...]:
@@ -538,6 +716,7 @@ def _no_trace(source: Source) -> str:
     return "No trace: the run holds no episode."
 
 
-def _flipped(evidence: Evidence) -> set[str]:
+def _trace(evidence: Evidence) -> tuple[Chosen, ...]:
     turns = evidence.turns
-    return set(turns.filter(pl.col("flip")).get_column("episode_id").to_list())
+    flipped = set(turns.filter(pl.col("flip")).get_column("episode_id").to_list())
+    return choose(evidence.source.episodes, evidence.asked.episodes, flipped=flipped)

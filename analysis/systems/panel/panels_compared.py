@@ -22,6 +22,7 @@ from tutorsim.analysis.statistics.intervals_and_tests import (
 )
 from tutorsim.analysis.systems.panel.contrasts import (
     chance_words,
+    contrast_headline,
     corrected,
     p_words,
     paired_difference,
@@ -468,6 +469,10 @@ class PanelsView:
     def __bool__(self) -> bool:
         """Whether the run compares panels at all."""
         return bool(panels_of(self.source.run))
+
+    def headline(self) -> str:
+        """Whether any difference between panels is beyond chance."""
+        return contrast_headline(self.contrasts)
 
     def words(self) -> str:
         """Which differences between panels are beyond chance."""

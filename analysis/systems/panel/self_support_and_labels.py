@@ -1,11 +1,11 @@
 """Self-support and label positions, tested against the shuffles that could have been drawn."""
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from functools import lru_cache
 from itertools import permutations, product
 from math import erfc, factorial, sqrt
-from typing import Any, Final
+from typing import TYPE_CHECKING, Any, Final
 
 import numpy as np
 import numpy.typing as npt
@@ -20,9 +20,14 @@ from tutorsim.analysis.ballots.vote_arrays import (
     own_candidates,
     summed,
 )
+from tutorsim.analysis.pages.cells import number, p_value
+from tutorsim.analysis.pages.declared import Row, table
 from tutorsim.analysis.statistics.intervals_and_tests import NotEstimable, holm, to_json
 from tutorsim.analysis.systems.panel.turns import turn_table
 from tutorsim.vocabularies import BallotFormat, Blinding
+
+if TYPE_CHECKING:
+    from tutorsim.analysis.systems.panel.evidence import Evidence
 
 # --- Ballots as seen -----------------------------------------------------------------------------
 
@@ -370,3 +375,22 @@ def _deviation(sums: npt.NDArray[np.int64]) -> npt.NDArray[np.int64]:
     """Sum of squared deviations from equal sums, times the number of labels squared: whole."""
     off = sums.shape[1] * sums - sums.sum(axis=1, keepdims=True)
     return np.asarray((off**2).sum(axis=1), dtype=np.int64)
+
+
+# --- Table ---------------------------------------------------------------------------------------
+
+
+@table("self-support", "Votes for one's own draft")
+def self_support_table(of: "Evidence") -> Iterator[Row]:
+    """Share of final ballot mass that voters gave their own draft, beside an even share; p from the
+    exact distribution over redrawn labels, two-sided, not corrected for the number of protocols.
+    Voters are not told which draft is theirs."""
+    for found in self_support(of.source):
+        if not isinstance(found, NotEstimable):
+            yield {
+                "protocol": found.protocol,
+                "ballots": found.ballots,
+                "own share": number(found.share, digits=3),
+                "even share": number(found.expected, digits=3),
+                "p": p_value(found.p_value),
+            }

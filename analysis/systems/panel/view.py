@@ -9,6 +9,7 @@ from typing import Final
 from tutorsim.analysis.ratings.items import Block, Passage, Place
 from tutorsim.analysis.runs.branch_continuations import shared_turns
 from tutorsim.analysis.runs.exported_tables import TABLES
+from tutorsim.analysis.systems.panel.page import document
 from tutorsim.analysis.systems.system_view import SystemRun, View
 from tutorsim.records import EpisodeRecord, Turn
 
@@ -87,6 +88,10 @@ def _dialogue(record: EpisodeRecord, turn: int) -> Iterator[Block]:
 
 VIEW: Final = View(
     tables=TABLES,
+    document=document,
     passages={"replies": _replies, "proposals": _proposals, "answers": _answers},
     rubric="judge_system",
 )
+
+BALLOTS: Final = View(tables={"ballots": TABLES["ballots"]}, document=document)
+"""What is shown of ballots from elsewhere."""

@@ -17,13 +17,12 @@ from tutorsim.analysis.charts.figure import (
     tips,
     unchecked,
 )
-from tutorsim.analysis.pages.cells import estimate, p_value, plain
-from tutorsim.analysis.pages.declared import Row, figure, table
+from tutorsim.analysis.pages.declared import Row, figure
 from tutorsim.analysis.pages.words import SMALL, counted, extremes, listed, percent, share
 from tutorsim.analysis.statistics.intervals_and_tests import ALPHA, NotEstimable
 from tutorsim.analysis.systems.panel.evidence import SEED, Evidence
-from tutorsim.analysis.systems.panel.self_support_and_labels import label_positions, self_support
-from tutorsim.analysis.systems.panel.voting_power import effective_votes, margins
+from tutorsim.analysis.systems.panel.self_support_and_labels import label_positions
+from tutorsim.analysis.systems.panel.voting_power import margins
 
 _SHARE: Final[dict[str, Any]] = {
     "scale": alt.Scale(zero=True),
@@ -268,41 +267,4 @@ def labels_figure(of: Evidence) -> Iterator[Row]:
                 "p_label": found.p_values[label],
                 "p": found.p_value,
                 "ballots": found.ballots,
-            }
-
-
-# --- Tables ---------------------------------------------------------------------------------------
-
-
-@table("panel", "How many votes the panel is worth")
-def panel_table(of: Evidence) -> Iterator[Row]:
-    """Effective votes: n / (1 + (n − 1) ρ) with ρ the mean correlation of two voters' final
-    ballots; four voters who think alike are not four votes. Similarity of drafts: mean TF–IDF
-    cosine of two drafts of a turn, 1 for the same words, with a 95 % interval over tasks."""
-    for votes in effective_votes(of.source):
-        alike = of.similarity.get(votes.protocol, {})
-        first, last = (alike.get(v, NotEstimable("no drafts")) for v in ("initial", "final"))
-        yield {
-            "protocol": votes.protocol,
-            "voters": f"{votes.voters:.1f}",
-            "correlation ρ": plain(votes.correlation),
-            "effective votes": plain(votes.votes),
-            "first drafts alike": estimate(first),
-            "revised drafts alike": estimate(last),
-        }
-
-
-@table("self-support", "Votes for one's own draft")
-def self_support_table(of: Evidence) -> Iterator[Row]:
-    """Share of final ballot mass that voters gave their own draft, beside an even share; p from the
-    exact distribution over redrawn labels, two-sided, not corrected for the number of protocols.
-    Voters are not told which draft is theirs."""
-    for found in self_support(of.source):
-        if not isinstance(found, NotEstimable):
-            yield {
-                "protocol": found.protocol,
-                "ballots": found.ballots,
-                "own share": f"{found.share:.3f}",
-                "even share": f"{found.expected:.3f}",
-                "p": p_value(found.p_value),
             }

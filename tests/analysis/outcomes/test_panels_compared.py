@@ -8,11 +8,11 @@ from typing import Any
 import polars as pl
 import pytest
 
+from tests.analysis.made import report_of
 from tutorsim.analysis.ballots.recount_source import of_panel
 from tutorsim.analysis.pages.document import Section
 from tutorsim.analysis.runs.exported_tables import TABLES
 from tutorsim.analysis.statistics.intervals_and_tests import Estimate, PermutationTest
-from tutorsim.analysis.systems.panel.page import build_report
 from tutorsim.analysis.systems.panel.panels_compared import (
     PanelsView,
     panel_contrasts,
@@ -145,7 +145,7 @@ def test_two_runs_are_paired_on_the_panel_too(source: Any) -> None:
 def test_the_report_has_a_section_of_panels_where_a_run_compares_some(
     source: Any, panel_episode: Make, panel_source: Make
 ) -> None:
-    [section] = [s for s in build_report(source).sections if s.id == "panels"]
+    [section] = [s for s in report_of(source).sections if s.id == "panels"]
     assert isinstance(section, Section)
     names = [table.name for table in section.tables]
     assert names[:4] == ["panels", "panel-tied", "panel-fallback", "panel-flip"]

@@ -5,9 +5,9 @@ from typing import Any
 
 import pytest
 
+from tests.analysis.made import report_of
 from tutorsim.analysis.pages.document import Document
 from tutorsim.analysis.report.html import to_html
-from tutorsim.analysis.systems.panel.page import build_report
 
 BUILT: dict[str, Any] = {}
 
@@ -52,7 +52,7 @@ def rich_source(
 @pytest.fixture
 def rich_document(rich_source: Any) -> Document:
     if "document" not in BUILT:
-        BUILT["document"] = build_report(rich_source)
+        BUILT["document"] = report_of(rich_source)
     return BUILT["document"]
 
 

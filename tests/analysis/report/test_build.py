@@ -5,10 +5,11 @@ from typing import Any
 
 import pytest
 
+from tests.analysis.made import figure_of, report_of
 from tutorsim.analysis.pages.document import Document
 from tutorsim.analysis.report.html import to_html
 from tutorsim.analysis.report.markdown import to_markdown
-from tutorsim.analysis.systems.panel.page import build_figure, build_report, provenance_of
+from tutorsim.analysis.systems.panel.page import provenance_of
 from tutorsim.records import Branch, BranchPoint
 
 ROLES = ("scaffolding", "misconception", "motivation", "metacognitive")
@@ -42,7 +43,7 @@ def _built(panel_turn: Make, panel_episode: Make, panel_source: Make) -> Documen
         covered=(kept.episode_id,),
     )
     source = panel_source(kept, *draws, branch=branch)
-    return build_report(source, episodes=[draws[0].episode_id])
+    return report_of(source, episodes=(draws[0].episode_id,))
 
 
 def test_the_summary_tells_what_the_figures_are_of(document: Document) -> None:
@@ -84,7 +85,7 @@ def test_a_run_of_its_own_says_nothing_of_branches(
 ) -> None:
     source = panel_source(panel_episode(panel_turn("simple", dict.fromkeys(ROLES, ROLES[0]))))
     assert "branch" not in provenance_of(source)
-    assert build_figure(source, "decided-by").caption.count("As logged;") == 1
+    assert figure_of(source, "decided-by").caption.count("As logged;") == 1
 
 
 def test_a_success_in_one_of_two_draws_is_half_of_one(document: Document) -> None:

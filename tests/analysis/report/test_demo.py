@@ -4,12 +4,12 @@ from pathlib import Path
 
 import pytest
 
+from tests.analysis.made import report_of
 from tutorsim.analysis.ballots.recount_source import open_source
 from tutorsim.analysis.claims import to_text
 from tutorsim.analysis.claims.drawn_pages import drawn_as
 from tutorsim.analysis.pages.values import document_parts
 from tutorsim.analysis.report.html import to_html
-from tutorsim.analysis.systems.panel.page import build_report
 from tutorsim.bundled_recordings import bundled_recording
 from tutorsim.cli.claims_file import Options, claims_of
 from tutorsim.runner.replay import replay
@@ -30,7 +30,7 @@ def test_the_built_report_is_not_stale(tmp_path: Path) -> None:
     if recording is None or not BUILT.exists():
         pytest.skip("the checkout's recording and report are not here")
     replay(recording, log_dir=tmp_path)
-    document = build_report(open_source(tmp_path))
+    document = report_of(open_source(tmp_path))
     same = to_html(document) == BUILT.read_text(encoding="utf-8")
     assert same, STALE
     parts, drawn = document_parts(document, "report"), drawn_as(BUILT, BUILT.read_bytes())

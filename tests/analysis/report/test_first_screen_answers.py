@@ -6,11 +6,12 @@ from pathlib import Path
 import polars as pl
 
 import tutorsim.analysis.recount as recount_module
+from tests.analysis.made import report_of
 from tutorsim.analysis.ballots.recount_source import open_source
 from tutorsim.analysis.counting.rule_definitions import TARGETS
 from tutorsim.analysis.recount import recount
 from tutorsim.analysis.systems.panel.evidence import Evidence
-from tutorsim.analysis.systems.panel.page import answers, build_report
+from tutorsim.analysis.systems.panel.page import answers
 
 RANKINGS = list(permutations((2, 1, 0)))
 S, I, O, E = ROLES = ("scaffolding", "misconception", "motivation", "metacognitive")  # noqa: E741
@@ -122,7 +123,7 @@ def test_a_vote_that_ends_tied_without_an_order_is_counted_and_no_figure_denies_
     head = "episode_id,turn,stage,voter,candidate,mass,protocol\n"
     rows = "e,1,vote_final,a,x,1,simple\ne,1,vote_final,b,y,1,simple\n"
     (tmp_path / "b.csv").write_text(head + rows, encoding="utf-8")
-    made = build_report(open_source(tmp_path / "b.csv"))
+    made = report_of(open_source(tmp_path / "b.csv"))
     assert made.answers[0].headline == "1 vote"
     said = {figure.name: f"{figure.finding} {figure.caption}" for figure in made.figures()}
     assert not [name for name, text in said.items() if "No turn was put to a vote" in text]

@@ -11,10 +11,10 @@ from html.parser import HTMLParser
 import polars as pl
 import pytest
 
+from tests.analysis.made import report_of
 from tutorsim.analysis.ballots.recount_source import open_source
 from tutorsim.analysis.report.html import to_html
 from tutorsim.analysis.systems.panel.figures import CHART_NAMES
-from tutorsim.analysis.systems.panel.page import build_report
 
 HOSTILE = (
     "<script>alert(1)</script><img src=x onerror=alert(2)> {{ 7*7 }} {% raw %} ]]> </style>"
@@ -147,10 +147,11 @@ def test_captions_of_counterfactuals_say_what_is_held_fixed(rich_document):
             assert "As logged" in figure.caption, figure.name
 
 
-def test_the_first_screen_answers_five_questions(rich_document):
+def test_the_first_screen_answers_six_questions(rich_document):
     assert [a.question for a in rich_document.answers] == [
         "What was run?",
         "What answered the calls?",
+        "Do the conditions differ?",
         "What do the rules agree on?",
         "What did the fallback order decide?",
         "What is not identified?",
@@ -179,7 +180,7 @@ def test_every_episode_is_on_the_page_and_can_be_found(rich_page, rich_source):
 
 @pytest.mark.costly
 def test_hostile_text_is_text(rich_source):
-    text = to_html(build_report(with_hostile_text(rich_source)))
+    text = to_html(report_of(with_hostile_text(rich_source)))
     text.encode()
     page = Page(text)
     assert "img" not in {tag for tag, _ in page.tags}
@@ -208,7 +209,7 @@ def test_hostile_names_of_candidates_are_text(tmp_path):
         for c, mass in zip(names, (2, 1, 0), strict=True)
     ]
     pl.DataFrame(rows).write_parquet(tmp_path / "votes.parquet")
-    text = to_html(build_report(open_source(tmp_path / "votes.parquet")))
+    text = to_html(report_of(open_source(tmp_path / "votes.parquet")))
     page = Page(text)
     assert not {tag for tag, _ in page.tags} & {"img", "v1"}
     assert len(page.named("script")) == 1
@@ -218,7 +219,7 @@ def test_hostile_names_of_candidates_are_text(tmp_path):
 @pytest.mark.costly
 def test_the_same_run_gives_the_same_bytes_whatever_its_folder_is_called(rich_source, rich_page):
     renamed = replace(rich_source, name="elsewhere")
-    assert to_html(build_report(renamed)) == rich_page
+    assert to_html(report_of(renamed)) == rich_page
 
 
 @pytest.mark.costly
@@ -228,7 +229,7 @@ def test_ballots_from_elsewhere_say_what_is_absent_and_why(tmp_path):
         schema=["episode_id", "turn", "stage", "voter", "candidate", "mass", "protocol"],
         orient="row",
     ).write_csv(tmp_path / "votes.csv")
-    document = build_report(open_source(tmp_path / "votes.csv"))
+    document = report_of(open_source(tmp_path / "votes.csv"))
     page = Page(to_html(document))
     missing = {f.name for f in document.figures() if f.chart is None}
     assert missing == {"scores", "personas", "movement", "noise", "labels", "orders"}
@@ -238,7 +239,7 @@ def test_ballots_from_elsewhere_say_what_is_absent_and_why(tmp_path):
 
 
 def test_a_run_without_episodes_is_not_estimable_and_says_so(panel_source):
-    document = build_report(panel_source())
+    document = report_of(panel_source())
     assert all(figure.chart is None for figure in document.figures())
     page = Page(to_html(document))
     assert page.text.count("Not estimable") == 3
@@ -252,7 +253,7 @@ def test_panels_of_other_sizes_are_drawn(panel_turn, panel_episode, panel_source
     votes = {role: roles[i % 2] for i, role in enumerate(roles)}
     turn = panel_turn("simple", votes, tie=votes, roles=roles)
     source = panel_source(panel_episode(turn), roles=roles, fallback_order=roles)
-    document = build_report(source)
+    document = report_of(source)
     drawn = {f.name for f in document.figures() if f.chart is not None}
     assert drawn == set(CHART_NAMES) - {"noise"}  # nothing was asked again
     to_html(document)

@@ -3,7 +3,8 @@
 import pytest
 
 from tests.tutorsim.systems.greeting import GreetingRecord
-from tutorsim.analysis.systems.system_view import SystemRun, framed, with_reply_endings
+from tutorsim.analysis.systems.documents import with_reply_endings
+from tutorsim.analysis.systems.system_view import SystemRun, framed
 from tutorsim.records import CallRecord, Provenance, RunRecord, SystemSettings
 
 

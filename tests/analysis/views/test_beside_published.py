@@ -5,8 +5,9 @@ from typing import Any
 
 from rich.console import Console
 
+from tutorsim.analysis.pages.printed import Printed
 from tutorsim.analysis.systems.panel.evidence import Evidence
-from tutorsim.analysis.systems.panel.published import PublishedFigure
+from tutorsim.analysis.systems.system_view import Asked
 from tutorsim.cli.terminal_documents import table_shown
 from tutorsim.vocabularies import DEFAULT_ROLES
 
@@ -16,7 +17,7 @@ S, MI, MO, ME = DEFAULT_ROLES
 def table_of(panel_turn: Any, panel_episode: Any, panel_source: Any, *figures: Any) -> Any:
     turn = panel_turn("simple", dict(zip(DEFAULT_ROLES, (MI, MI, MI, S), strict=True)))
     source = panel_source(panel_episode(turn))
-    return (Evidence(source, figures) if figures else Evidence(source)).published_table
+    return Evidence(source, Asked(published=figures or None)).published_table
 
 
 def test_printed_figures_stand_beside_a_stand_in_with_its_label(
@@ -47,7 +48,7 @@ def test_the_table_stays_in_one_part_on_a_narrow_terminal(
 def test_a_readers_figures_take_their_place(
     panel_turn: Any, panel_episode: Any, panel_source: Any
 ) -> None:
-    mine = PublishedFigure("flip", 0.5, "Table X", condition="simple")
+    mine = Printed("flip", 0.5, "Table X", {"condition": "simple"})
     table = table_of(panel_turn, panel_episode, panel_source, mine)
     assert table.data.height == 1
     assert table.data.row(0)[-2:] == ("0.50", "Table X")
@@ -56,5 +57,5 @@ def test_a_readers_figures_take_their_place(
 def test_figures_of_other_cells_give_no_table(
     panel_turn: Any, panel_episode: Any, panel_source: Any
 ) -> None:
-    other = PublishedFigure("flip", 0.5, "Table X", condition="ranked")
+    other = Printed("flip", 0.5, "Table X", {"condition": "ranked"})
     assert table_of(panel_turn, panel_episode, panel_source, other) is None

@@ -4,6 +4,7 @@ from dataclasses import replace
 
 import pytest
 
+from tests.analysis.made import figure_of
 from tutorsim.analysis.recount.tables import dial_table
 from tutorsim.analysis.systems.panel.evidence import (
     Evidence,
@@ -16,7 +17,6 @@ from tutorsim.analysis.systems.panel.format_invariance import (
     invariance_table,
     invariance_words,
 )
-from tutorsim.analysis.systems.panel.page import build_figure
 from tutorsim.vocabularies import DEFAULT_ROLES
 
 S, MI, *_ = DEFAULT_ROLES
@@ -84,7 +84,7 @@ def test_without_a_retest_the_floor_is_unknown_in_captions_and_in_place_of_the_c
     assert beside_floor_table(found) is None
     assert askings_table(found) is None
     assert "the noise floor, is unknown" in noise_told(found)
-    figure = build_figure(source, "noise")
+    figure = figure_of(source, "noise")
     assert figure.chart is None
     assert figure.finding == (
         "No noise floor to set the votes beside: each vote was asked for once."

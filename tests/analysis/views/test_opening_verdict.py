@@ -4,6 +4,7 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
+from tests.analysis.made import report_of
 from tutorsim.analysis.ballots.reading_options import Hints
 from tutorsim.analysis.ballots.recount_source import open_source
 from tutorsim.analysis.counting.rule_definitions import TARGETS
@@ -11,7 +12,6 @@ from tutorsim.analysis.recount import recount
 from tutorsim.analysis.systems.panel.summary import (
     comparison_verdict,
     recount_verdict,
-    summary_verdict,
 )
 from tutorsim.analysis.systems.panel.two_runs import compare_runs
 from tutorsim.vocabularies import DEFAULT_ROLES, PROTOCOLS
@@ -37,12 +37,14 @@ def test_a_summary_says_what_was_run_and_what_the_order_decided(
     panel_turn: Any, panel_episode: Any, panel_source: Any
 ) -> None:
     source = run_of(panel_turn, panel_episode, panel_source)
-    ran, _, decided, not_identified = summary_verdict(source, [])
-    assert ran == "2 episodes of 2 tasks under 1 condition (simple)."
-    assert decided == "The fallback order decided 1 of 2 votes."
-    assert "who would have won under another ballot format" in not_identified
-    assert "what a student would have said" in not_identified
-    assert summary_verdict(panel_source(), [])[0] == "The run has no episode."
+    made = report_of(source, brief=True)
+    assert made.summary.startswith("2 episodes of 2 tasks under 1 condition (simple);")
+    decided, not_identified = made.answers[-2:]
+    assert decided.question == "What did the fallback order decide?"
+    assert decided.headline == "1 of 2 turns"
+    assert not_identified.headline == "Who would have won under another ballot format"
+    assert "What a student would have said" in not_identified.detail
+    assert report_of(panel_source(), brief=True).summary == "The run has no episode."
 
 
 def test_a_recount_says_what_is_sure_and_what_stays_open(

@@ -1,17 +1,21 @@
 """What became of students, and how panels decided, as tables."""
 
+from dataclasses import replace
+
+from tests.analysis.made import report_of
 from tutorsim.analysis.pages.cells import DASH
-from tutorsim.analysis.systems.panel.evidence import Evidence
 from tutorsim.analysis.systems.panel.student_outcomes import (
     few_tasks_words,
     persona_tables,
     rounds,
     success_rates,
     success_table,
+    successes,
     threshold_table,
 )
 from tutorsim.analysis.systems.panel.success_threshold import at_threshold
-from tutorsim.analysis.systems.panel.summary import SECTIONS, Overview
+from tutorsim.kernel.cost_plan import PriceTable
+from tutorsim.records import CallRecord
 from tutorsim.vocabularies import DEFAULT_ROLES
 
 S, MI, *_ = DEFAULT_ROLES
@@ -32,7 +36,7 @@ def test_success_of_unscored_episodes_is_not_estimable_and_says_why(panel_episod
 
 
 def test_personas_have_a_table_for_each_benchmark(two_votes):
-    [table] = persona_tables(Evidence(two_votes).successes)
+    [table] = persona_tables(successes(two_votes))
     assert table.data.rows() == [("novice", "1/1")]
 
 
@@ -53,12 +57,9 @@ def test_few_tasks_are_said_to_be_few(two_votes):
     assert words == "Intervals are over tasks (1 science question)."
 
 
-def parts_of(source, section):
-    usage = {"models": {"m": COUNTS, "n": COUNTS}, **COUNTS, "prices_as_of": "2026-01-01"}
-    return [part for part in SECTIONS[section](Overview(Evidence(source), usage)) if part]
-
-
-COUNTS = {"calls": 1_000, "input_tokens": 2, "output_tokens": 3, "cost_usd": None}
+def parts_of(source, section, prices=None):
+    made = report_of(source, brief=True, prices=prices)
+    return next(one for one in made.sections if one.id == section).tables
 
 
 def test_decisions_are_counted_by_the_step_that_made_them(two_votes):
@@ -73,6 +74,10 @@ def test_decisions_are_counted_by_the_step_that_made_them(two_votes):
 
 
 def test_cost_sums_models_and_leaves_an_unknown_price_unknown(two_votes):
-    [table] = parts_of(two_votes, "cost")
+    first, *others = two_votes.episodes
+    calls = tuple(CallRecord(key=f"1/judge/judge/{m}", stage="judge", model=m, stop_reason=None,
+                             input_tokens=2, output_tokens=3) for m in "nm")  # fmt: skip
+    source = replace(two_votes, episodes=(first.model_copy(update={"calls": calls}), *others))
+    [table] = parts_of(source, "cost", PriceTable(as_of="2026-01-01", models={}))
     assert table.data["model"].to_list() == ["m", "n", "all"]
     assert set(table.data["US$"]) == {"unknown"}

@@ -10,8 +10,14 @@ import pytest
 
 from tutorsim.analysis.claims import claims_in
 from tutorsim.analysis.claims.claims_of_printed_numbers import NAMES, numbers_in
+from tutorsim.analysis.pages.values import document_parts
+from tutorsim.analysis.systems.documents import document_of
+from tutorsim.analysis.systems.system_view import Asked, opened
 from tutorsim.bundled_recordings import bundled_recording
-from tutorsim.cli.claims_file import Options, page_claims, summary_parts
+from tutorsim.cli.claims_file import Options, page_claims
+from tutorsim.cli.options import shown_as_markdown
+from tutorsim.cli.terminal_documents import document_shown
+from tutorsim.kernel.cost_plan import load_prices
 
 ROOT = Path(__file__).parents[3]
 FLIP = "summary.table-diagnostics.simple.turns"
@@ -51,15 +57,9 @@ def printed_in(*texts: str) -> Counter[str]:
 
 def test_a_full_summary_prints_no_number_that_is_no_claim(built: Any) -> None:
     """Compared by how often each is printed."""
-    from tutorsim.analysis.ballots.recount_source import open_source
-    from tutorsim.analysis.systems.panel.summary import SECTIONS
-    from tutorsim.cli.options import shown_as_markdown
-    from tutorsim.cli.summary_in_terminal import overview, overview_shown
-    from tutorsim.kernel.cost_plan import load_prices
-
-    found = overview(open_source(built.folder), load_prices())
-    text = shown_as_markdown("", overview_shown(found, tuple(SECTIONS)))
-    claims = claims_in(summary_parts(found), "stand-in")
+    found = document_of(opened(built.folder, asked=Asked(load_prices())), brief=True)
+    text = shown_as_markdown("", document_shown(found, full=True))
+    claims = claims_in(document_parts(found, "summary"), "stand-in")
     assert len(claims) > 200
     assert printed_in(text) - printed_in(*(claim.printed for claim in claims)) == Counter()
     assert len({claim.id for claim in claims}) == len(claims)

@@ -14,7 +14,6 @@ import pytest
 
 from tests.tutorsim.cli.conftest import STUDY, usual_reply, write_run
 from tutorsim import open as opened
-from tutorsim.analysis.ballots.recount_source import open_source
 from tutorsim.analysis.ratings.items import digest_of
 from tutorsim.analysis.ratings.ratings_section import ratings_of
 from tutorsim.analysis.runs.branch_continuations import shared_turns
@@ -66,7 +65,7 @@ class Folder:
 
     def found(self) -> Any:
         """What a summary has under `ratings`."""
-        ratings = ratings_of(open_source(self.run))
+        ratings = ratings_of(open_run(self.run))
         return None if ratings is None else json.loads(json.dumps(ratings.to_json()))
 
 

@@ -57,7 +57,7 @@ def test_without_a_retest_the_floor_is_said_to_be_unknown(tutorsim: Any, built: 
         "the noise floor, is unknown: each vote was asked for once."
         in tutorsim("summary", built.folder, "--full").stdout
     )
-    value = json.loads(tutorsim("summary", built.folder, "--json").stdout)
+    value = json.loads(tutorsim("summary", built.folder, "--json").stdout)["values"]
     assert "not_estimable" in value["noise_floor"]
 
 
@@ -81,7 +81,7 @@ def test_logged_and_re_asked_figures_have_columns_of_their_own(
 
 
 def test_the_floor_is_in_the_summarys_json(tutorsim: Any, retested: Path) -> None:
-    floor = json.loads(tutorsim("summary", retested, "--json").stdout)["noise_floor"]
+    floor = json.loads(tutorsim("summary", retested, "--json").stdout)["values"]["noise_floor"]
     assert (floor["repeats"], floor["stages"]) == (1, ["vote_initial"])
     assert {row["quantity"] for row in floor["beside"]} == {"flip", "flip_set", "leader", "shift"}
     for row in floor["beside"]:

@@ -2,26 +2,22 @@ from pathlib import Path
 
 import pytest
 
-from tutorsim.analysis.systems.panel.published import (
-    PublishedFigure,
-    published_figures,
-    read_published,
-)
+from tutorsim.analysis.pages.printed import Printed, printed, read_printed
+from tutorsim.analysis.systems.panel.published import PUBLISHED
 from tutorsim.errors import UsageError
 
 
-def figure(quantity: str, condition: str | None = None) -> PublishedFigure | None:
+def figure(quantity: str, condition: str | None = None) -> Printed | None:
     """The bundled figure of a quantity and condition, of all benchmarks and roles together."""
-    wanted = (quantity, None, condition, None)
-    known = {(f.quantity, f.benchmark, f.condition, f.role): f for f in published_figures()}
-    return known.get(wanted)
+    cell = {} if condition is None else {"condition": condition}
+    return next((f for f in printed(PUBLISHED) if (f.quantity, f.cell) == (quantity, cell)), None)
 
 
 def test_every_bundled_figure_says_where_it_is_printed() -> None:
-    figures = published_figures()
+    figures = printed(PUBLISHED)
     assert figures
     assert all(figure.where for figure in figures)
-    assert len({(f.quantity, f.benchmark, f.condition, f.role) for f in figures}) == len(figures)
+    assert len({(f.quantity, *sorted(f.cell.items())) for f in figures}) == len(figures)
 
 
 def test_the_printed_tables_add_up() -> None:
@@ -32,19 +28,21 @@ def test_the_printed_tables_add_up() -> None:
         "approval": 234,
     }.items():
         wins = [
-            f.value for f in published_figures() if (f.quantity, f.condition) == ("wins", condition)
+            f.value
+            for f in printed(PUBLISHED)
+            if (f.quantity, f.cell.get("condition")) == ("wins", condition)
         ]
         stated = figure("turns", condition)
-        assert isinstance(stated, PublishedFigure)
+        assert isinstance(stated, Printed)
         assert (len(wins), sum(wins), stated.value) == (4, turns, turns)
 
 
 def test_the_design_and_the_results_are_known() -> None:
     grid = figure("episodes")
-    assert isinstance(grid, PublishedFigure)
+    assert isinstance(grid, Printed)
     assert grid.value == 1200
     flip = figure("flip", "ranked")
-    assert isinstance(flip, PublishedFigure)
+    assert isinstance(flip, Printed)
     assert (flip.value, flip.where) == (0.59, "Table 2")
     assert figure("flip", "rich") is None
 
@@ -54,10 +52,8 @@ def test_a_readers_own_file_adds_figures_of_a_cell(tmp_path: Path) -> None:
     file.write_text(
         '[[figure]]\nquantity = "flip"\nvalue = 0.5\nwhere = "Table X"\ncondition = "ranked"\n'
     )
-    [mine] = read_published(file)
-    assert (mine.quantity, mine.value, mine.where, mine.condition, mine.benchmark) == (
-        *("flip", 0.5, "Table X", "ranked", None),
-    )
+    [mine] = read_printed(file)
+    assert mine == Printed("flip", 0.5, "Table X", {"condition": "ranked"})
 
 
 @pytest.mark.parametrize(
@@ -72,13 +68,13 @@ def test_entries_that_are_no_figure_are_refused(tmp_path: Path, text: str) -> No
     file = tmp_path / "mine.toml"
     file.write_text(text)
     with pytest.raises(UsageError):
-        read_published(file)
+        read_printed(file)
 
 
 def test_an_unknown_quantity_and_a_missing_file_are_refused(tmp_path: Path) -> None:
     file = tmp_path / "mine.toml"
     file.write_text('[[figure]]\nquantity = "flop"\nvalue = 1\nwhere = "Table X"\n')
     with pytest.raises(UsageError, match="'flop'"):
-        read_published(file)
+        read_printed(file)
     with pytest.raises(UsageError, match="cannot be read"):
-        read_published(tmp_path / "absent.toml")
+        read_printed(tmp_path / "absent.toml")

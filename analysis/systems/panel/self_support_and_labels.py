@@ -5,7 +5,7 @@ from dataclasses import dataclass
 from functools import lru_cache
 from itertools import permutations, product
 from math import erfc, factorial, sqrt
-from typing import TYPE_CHECKING, Any, Final
+from typing import Any, Final
 
 import numpy as np
 import numpy.typing as npt
@@ -25,9 +25,6 @@ from tutorsim.analysis.pages.declared import Row, table
 from tutorsim.analysis.statistics.intervals_and_tests import NotEstimable, holm, to_json
 from tutorsim.analysis.systems.panel.turns import turn_table
 from tutorsim.vocabularies import BallotFormat, Blinding
-
-if TYPE_CHECKING:
-    from tutorsim.analysis.systems.panel.evidence import Evidence
 
 # --- Ballots as seen -----------------------------------------------------------------------------
 
@@ -381,7 +378,7 @@ def _deviation(sums: npt.NDArray[np.int64]) -> npt.NDArray[np.int64]:
 
 
 @table("self-support", "Votes for one's own draft")
-def self_support_table(of: "Evidence") -> Iterator[Row]:
+def self_support_table(of: Any) -> Iterator[Row]:
     """Share of final ballot mass that voters gave their own draft, beside an even share; p from the
     exact distribution over redrawn labels, two-sided, not corrected for the number of protocols.
     Voters are not told which draft is theirs."""

@@ -16,7 +16,7 @@
 
 from collections.abc import Hashable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Final
+from typing import Any, Final
 
 import numpy as np
 import numpy.typing as npt
@@ -35,9 +35,6 @@ from tutorsim.analysis.statistics.intervals_and_tests import (
 )
 from tutorsim.analysis.systems.panel.turns import TurnTable, clusters_of, places_of, turn_table
 from tutorsim.vocabularies import BallotFormat, Protocol
-
-if TYPE_CHECKING:
-    from tutorsim.analysis.systems.panel.evidence import Evidence
 
 PIVOTALITY_SCHEMA: Final = pl.Schema(
     {
@@ -270,7 +267,7 @@ def _summed(pair: Ints, sums: Floats) -> tuple[Ints, Floats]:
 
 
 @table("panel", "How many votes the panel is worth")
-def panel_table(of: "Evidence") -> Iterator[Row]:
+def panel_table(of: Any) -> Iterator[Row]:
     """Effective votes: n / (1 + (n − 1) ρ) with ρ the mean correlation of two voters' final
     ballots; four voters who think alike are not four votes. Similarity of drafts: mean TF–IDF
     cosine of two drafts of a turn, 1 for the same words, with a 95 % interval over tasks."""

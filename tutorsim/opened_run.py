@@ -238,16 +238,16 @@ class Run:
         Raises:
             UsageError: If a setting is unknown, or the system's episodes cannot be recounted whole.
         """
-        whole = self._whole
-        under = None if whole is None else view_of(whole.head.system).outcomes_under
-        if whole is None or under is None:
+        run = self._opened
+        under = view_for(run).outcomes_under
+        if isinstance(run, Ballots) or under is None:
             raise UsageError(
                 f"{self.name} has no outcomes under other settings.",
                 why=f"It is {self._kind()}, whose turns are counted alone.",
                 hint="Ask `recount().turns`: a row for each turn and rule.",
             )
         asked = {key: tuple(map(_as_typed, values)) for key, values in settings.items()}
-        return under(asked).frame(whole.episodes, whole.head)
+        return under(asked).frame(run.episodes, run.head)
 
     def recount(
         self,

@@ -1,10 +1,17 @@
-"""What the commands say of each source, each text or table by a readable name."""
+"""What the commands say of each source: what a reader sees as text, what is larger as a hash.
+
+    for name, text in items_of("debate", folder):
+        ...
+
+One file a source, `said/debate.txt`, has every item under a line `=== COMMAND`: what a command
+printed, or a file that it wrote. `{}` is the source and `{out}` a folder for files.
+"""
 
 import contextlib
 import hashlib
 import io
-import json
 import os
+import re
 import shlex
 import shutil
 import sys
@@ -15,53 +22,93 @@ from unittest.mock import patch
 
 import polars as pl
 
-from tests.guards import sources
+from tests.guards import sources, systems
 from tutorsim.cli import main
 
-__all__ = ["GUARDED", "HASHES", "hashes_of"]
+__all__ = ["COSTLY", "GUARDED", "held", "items_of", "kept_as", "place_of"]
 
-HASHES: Final = Path(__file__).with_name("hashes.json")
+SAID: Final = Path(__file__).with_name("said")
 ROOT: Final = Path(__file__).parents[2]
+LARGE: Final = 5_000
+"""Characters; what is longer is kept by its head and a hash."""
+HEAD: Final = 40
+"""Lines of what a reader sees of something large."""
+
+Make = Callable[[Path], Path | tuple[Path, Path]]
 
 
 class Guarded(NamedTuple):
-    """A source and what is asked about it. `{}` is the source, `{out}` a folder for files."""
+    """A source, or two, and what is asked about it."""
 
-    make: Callable[[Path], Path]
+    make: Make
     commands: tuple[str, ...]
 
 
+_SCREENS: Final = ("summary {}", "recount {}", "report {} -o {out}/page.md")
 _OF_BALLOTS: Final = (
+    *_SCREENS,
     "summary {} --json",
     "recount {} --json",
     "recount {} --turns {out}/turns.csv",
     "recount {} --full",
-    "report {} -o {out}/page.html",
-    "report {} -o {out}/page.md",
     "export {} -o {out}/tables",
 )
 _OF_RUNS: Final = (
     *_OF_BALLOTS,
     "recount {} --threshold 0.5 --section outcomes --json",
+    "diverge {} --rule ranked",
     "diverge {} --rule ranked --json",
     "diverge {} --rule condorcet --ties fallback --exempt 1 --episodes {out}/episodes.csv",
     "diverge {} --tie-policy random --json",
-    "compare {} {} --json",
+    "compare {}",
 )
 _OF_RECORDINGS: Final = (
+    "verify {}",
     "verify {} --json",
     "verify {} --wordings current --json",
-    "show {} --json",
+    "show {}",
+    "show {} humaneval.running-max.easily_frustrated_beginner.simple",
     "show {} humaneval.running-max.easily_frustrated_beginner.simple --json",
+    "run {}/study.toml --dry-run",
     "run {}/study.toml --dry-run --json",
+    "branch {} --rule ranked --plan",
     "branch {} --rule ranked --plan --json",
+    "retest {} --repeats 2 --plan",
     "retest {} --repeats 2 --plan --json",
+    "audit {} -o {out}/audit --dry-run",
+    "tasks show {}/study.toml",
 )
 _OF_SYSTEMS: Final = (
+    "verify {}",
     "verify {} --json",
+    "show {}",
     "show {} --json",
+    "summary {}",
     "summary {} --json",
     "recount {} --json",
+    "retest {} --repeats 2 --plan",
+)
+_OF_PLAYED: Final = (
+    *_SCREENS,
+    "summary {} --full",
+    "summary {} --json",
+    "recount {} --full",
+    "recount {} --json",
+    "report {} -o {out}/page.html",
+    "export {} -o {out}/tables",
+    "export {} -o {out}/tables --format csv",
+    "diverge {} --rule ranked",
+    "branch {} --rule ranked --plan",
+    "audit {} -o {out}/audit --dry-run",
+)
+_OF_TWO: Final = ("compare {} {}", "compare {} {} --full", "compare {} {} --json")
+_OF_RETESTS: Final = ("summary {}", "summary {} --full", "summary {} --json", _SCREENS[2])
+_OF_RATED: Final = (
+    *_SCREENS,
+    "summary {} --json",
+    "rate {} --export {out}/sheet.csv --of proposals --items 6 --raters 1",
+    "rate {} --export {out}/sheet.html --items 3 --raters 1",
+    "rate {} --export {out}/sheet.txt",
 )
 _FEW: Final = ("--targets simple,cumulative,approval,condorcet", "--exempt 0,1")
 
@@ -76,50 +123,149 @@ def _some(*targets: str) -> tuple[str, ...]:
     )
 
 
+def _with_set(*settings: str) -> tuple[str, ...]:
+    return tuple(f"recount {{}} --set {one}{form}" for one in settings for form in ("", " --json"))
+
+
+def _show(*episodes: str) -> tuple[str, ...]:
+    return tuple(f"show {{}} {one}{form}" for one in episodes for form in ("", " --json"))
+
+
+def _two(study: str) -> Guarded:
+    def make(folder: Path) -> tuple[Path, Path]:
+        return (
+            systems.played(folder / "first", study),
+            systems.played(folder / "second", study, seed=8),
+        )
+
+    return Guarded(make, _OF_TWO)
+
+
 GUARDED: Final[Mapping[str, Guarded]] = {
-    "demo": Guarded(lambda folder: _demo(folder), _OF_RUNS),
+    "demo": Guarded(lambda folder: _demo(folder), (*_OF_RUNS, "report {} -o {out}/page.html")),
     "branch": Guarded(sources.branched, _OF_RUNS),
+    "parent and branch": Guarded(sources.parent_and_branch, _OF_TWO),
     "retest": Guarded(sources.retested, _OF_RUNS),
     "several formats": Guarded(sources.several_formats, _OF_RUNS),
-    "20,000 turns": Guarded(lambda folder: sources.generated(folder, 20_000), _OF_BALLOTS),
-    "400 turns": Guarded(lambda folder: sources.generated(folder, 400, form="csv"), _OF_BALLOTS),
+    "rated": Guarded(lambda folder: systems.rated(folder, said), _OF_RATED),
+    "120 turns": Guarded(lambda folder: sources.generated(folder, 120), _OF_BALLOTS),
     "three roles": Guarded(lambda folder: sources.drawn(folder, 3, 3, 24), _OF_BALLOTS),
     "five candidates": Guarded(lambda folder: sources.drawn(folder, 5, 2, 12), _some()),
     "six roles": Guarded(lambda folder: sources.drawn(folder, 6, 6, 8), _some(*_FEW)),
     "eight roles": Guarded(lambda folder: sources.drawn(folder, 8, 8, 4), _some(*_FEW)),
     "rich ballots": Guarded(sources.rich, _OF_BALLOTS),
     "PrefLib": Guarded(sources.preflib, _OF_BALLOTS),
+    "three lines": Guarded(sources.three_lines, (*_SCREENS, "check {}", "summary {} --json")),
     "recording": Guarded(lambda folder: _recording(folder, "demo"), _OF_RECORDINGS),
     **{
         name: Guarded(lambda folder, name=name: _recording(folder, name), _OF_SYSTEMS)
-        for name in ("debate", "group", "oversight")
+        for name in ("debate", "group", "oversight", "oversight-audit")
     },
+    "council": Guarded(
+        lambda folder: _council(folder), (*_OF_PLAYED, *_show("truthfulqa.rankings-3"))
+    ),
+    "debates": Guarded(
+        lambda folder: systems.played(folder / "run", systems.DEBATE),
+        (
+            *_OF_PLAYED,
+            *_show(*(f"strategyqa.strategyqa-0001.default.{c}.r01" for c in ("simple", "full"))),
+        ),
+    ),
+    "lessons": Guarded(
+        lambda folder: systems.played(folder / "run", systems.GROUP),
+        (
+            *_OF_PLAYED,
+            *_with_set("lambda=0.9", "threshold=2.5", "interrupt_threshold=3"),
+            *_show(
+                "lesson.run.person.self_select",
+                "lesson.run.tom_average.next_speaker",
+                "scenario.two_5Falone.none.duel",
+            ),
+        ),
+    ),
+    "labels": Guarded(
+        lambda folder: systems.played(folder / "run", systems.OVERSIGHT),
+        (
+            *_OF_PLAYED,
+            *_show(*(f"mrbench.cookies-1-Hammer.none.{c}" for c in ("hpo", "self_consistency"))),
+        ),
+    ),
+    "two runs of debates": _two(systems.DEBATE),
+    "two runs of lessons": _two(systems.GROUP),
+    "two runs of labels": _two(systems.OVERSIGHT),
+    **{
+        f"{name} asked again": Guarded(
+            lambda folder, study=study: systems.asked_again(folder, study), _OF_RETESTS
+        )
+        for name, study in (
+            ("debates", systems.DEBATE),
+            ("lessons", systems.GROUP),
+            ("labels", systems.OVERSIGHT),
+        )
+    },
+    "refused files": Guarded(lambda folder: folder, ()),
 }
+COSTLY: Final = (
+    *("demo", "branch", "retest", "several formats", "120 turns", "three roles"),
+    *("five candidates", "six roles", "eight roles", "rich ballots", "recording"),
+)
+"""What CI holds with the other costly tests."""
 
 
 def _demo(folder: Path) -> Path:
-    _said(f"replay {ROOT / 'cassettes' / 'demo'} --log-dir {folder / 'demo'}")
+    said(f"replay {ROOT / 'cassettes' / 'demo'} --log-dir {folder / 'demo'}")
     return folder / "demo"
+
+
+def _council(folder: Path) -> Path:
+    said(f"import council {ROOT / 'cassettes' / 'council'} -o {folder / 'run'}")
+    return folder / "run"
 
 
 def _recording(folder: Path, name: str) -> Path:
     return Path(shutil.copytree(ROOT / "cassettes" / name, folder / "recording"))
 
 
-def hashes_of(name: str, folder: Path) -> dict[str, str]:
-    """Item → hash, of one source; `refused files` are all bad ballot files."""
+def place_of(name: str) -> Path:
+    """The file that holds what was said of a source."""
+    return SAID / f"{name.replace(',', '').replace(' ', '-')}.txt"
+
+
+def held(name: str) -> dict[str, str]:
+    """Item → text, as the file of a source has them; none where there is no file."""
+    place = place_of(name)
+    parts = re.split(r"^=== (.+)\n", place.read_text("utf-8") if place.exists() else "", flags=re.M)
+    return {item: text.strip("\n") for item, text in zip(parts[1::2], parts[2::2], strict=True)}
+
+
+def kept_as(items: Mapping[str, str]) -> str:
+    """The text of such a file."""
+    return "\n".join(f"=== {item}\n{text}\n" for item, text in items.items())
+
+
+def items_of(name: str, folder: Path) -> dict[str, str]:
+    """Item → text to keep, of one source; `refused files` are all bad ballot files."""
+    folder.mkdir(parents=True, exist_ok=True)
     found = _refusals(folder) if name == "refused files" else _answers(GUARDED[name], folder)
-    return {item: _hash(text, folder) for item, text in found}
+    return {item: _kept(item, text.replace(str(folder), "FOLDER")) for item, text in found}
+
+
+def _kept(item: str, text: str) -> str:
+    lines = [line.rstrip() for line in text.splitlines()]
+    if len(text) <= LARGE:
+        return "\n".join(lines).strip("\n")
+    head = [] if re.search(r"--json$|\.(html|json|csv|parquet)$", item) else lines[:HEAD]
+    digest = hashlib.sha256(text.encode()).hexdigest()[:16]
+    return "\n".join([*head, f"[{len(text):,} characters, {digest}]"]).strip("\n")
 
 
 def _answers(guarded: Guarded, folder: Path) -> Iterator[tuple[str, str]]:
-    folder.mkdir(parents=True, exist_ok=True)
-    source = guarded.make(folder)
+    made = guarded.make(folder)
+    places = made if isinstance(made, tuple) else (made, made)
     for i, command in enumerate(guarded.commands):
         out = folder / f"out{i}"
         out.mkdir()
-        said = _said(command.format(*(source, source), out=out))
-        yield command, said
+        yield command, said(command.format(*places, out=out))
         for place in sorted(out.glob("*")):
             yield from ((f"{command} → {name}", text) for name, text in _written(place, out))
 
@@ -129,9 +275,11 @@ def _refusals(folder: Path) -> Iterator[tuple[str, str]]:
         file = folder / str(i) / name
         file.parent.mkdir(parents=True)
         file.write_bytes(content())
+        by_text: dict[str, list[str]] = {}
         for command in ("summary", "recount", "export -o {out}"):
-            said = _said(f"{command.format(out=folder / f'tables{i}')} {file}")
-            yield f"{wrong}: {command.split()[0]}", said
+            text = said(f"{command.format(out=folder / f'tables{i}')} {file}")
+            by_text.setdefault(text, []).append(command.split()[0])
+        yield from ((f"{wrong}: {', '.join(names)}", text) for text, names in by_text.items())
 
 
 def _written(place: Path, out: Path) -> Iterator[tuple[str, str]]:
@@ -152,8 +300,8 @@ def _content(file: Path) -> str:
     return file.read_text(encoding="utf-8")
 
 
-def _said(command: str) -> str:
-    """Exit code, stdout and stderr of a command, run in this process."""
+def said(command: str) -> str:
+    """What a command, run in this process, prints: stdout, then stderr and exit code, if any."""
     out, err = io.StringIO(), io.StringIO()
     env = {k: v for k, v in os.environ.items() if not k.startswith("TUTORSIM_") and k != "COLUMNS"}
     code: Any = 0
@@ -169,8 +317,9 @@ def _said(command: str) -> str:
             code = stop.code
         except Exception as error:  # a traceback is an answer too
             code = f"{type(error).__name__}: {error}"
-    return json.dumps({"exit": code, "stdout": out.getvalue(), "stderr": err.getvalue()})
-
-
-def _hash(text: str, folder: Path) -> str:
-    return hashlib.sha256(text.replace(str(folder), "FOLDER").encode()).hexdigest()[:16]
+    parts = [out.getvalue().rstrip("\n")]
+    if err.getvalue():
+        parts.append(f"--- stderr\n{err.getvalue()}".rstrip("\n"))
+    if code:
+        parts.append(f"--- exit {code}")
+    return "\n".join(parts).strip("\n")

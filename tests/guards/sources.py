@@ -33,10 +33,12 @@ __all__ = [
     "branched",
     "drawn",
     "generated",
+    "parent_and_branch",
     "preflib",
     "retested",
     "rich",
     "several_formats",
+    "three_lines",
 ]
 
 NAMES: Final = ("ann", "bob", "cyd", "dan", "eve", "fay", "gil", "hal")
@@ -96,11 +98,16 @@ def branched(folder: Path) -> Path:
     return write_branch(folder, usual_reply).child.folder
 
 
-def generated(folder: Path, turns: int, *, form: str = "parquet") -> Path:
+def parent_and_branch(folder: Path) -> tuple[Path, Path]:
+    """A run, and such a branch of it."""
+    both = write_branch(folder, usual_reply)
+    return both.parent.folder, both.child.folder
+
+
+def generated(folder: Path, turns: int) -> Path:
     """Ballots of four voters over four candidates, a quarter of the turns per protocol."""
-    file = folder / f"generated.{form}"
-    frame = ballots_frame(turns, seed=20)
-    frame.write_parquet(file) if form == "parquet" else frame.write_csv(file)
+    file = folder / "generated.csv"
+    ballots_frame(turns, seed=20).write_csv(file)
     return file
 
 
@@ -204,6 +211,13 @@ def preflib(folder: Path) -> Path:
     file = folder / "made.soc"
     lines = [*(f"# {name}: {value}" for name, value in head.items()), *votes]
     file.write_text("\n".join(lines) + "\n", encoding="utf-8")
+    return file
+
+
+def three_lines(folder: Path) -> Path:
+    """The smallest file that can be read, one column a candidate."""
+    file = folder / "mine.csv"
+    file.write_text("voter,ann,ben,cid\nv1,1,0,0\nv2,0,1,0\nv3,1,0,0\n", encoding="utf-8")
     return file
 
 

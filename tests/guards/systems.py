@@ -1,0 +1,150 @@
+"""Small runs of every system, played by the scripted minds, and what is done with them."""
+
+import csv
+import json
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any, Final
+
+from tests.tutorsim.cli.conftest import draw, usual_reply, write_records, write_run
+from tutorsim.kernel.flow import Heard, Listen, drive, scripted
+from tutorsim.kernel.load import load_study
+from tutorsim.kernel.retest import askings, retest_flow
+from tutorsim.kernel.scripted_mind import Chance
+from tutorsim.kernel.system import LoadedStudy
+from tutorsim.model import Call
+from tutorsim.records import (
+    RETEST_FILE,
+    RETEST_HEAD_FILE,
+    EpisodeLine,
+    Provenance,
+    RetestHead,
+    RunRecord,
+    to_line,
+)
+from tutorsim.standin.mind import think
+
+DEBATE: Final = """
+name = "debates"
+system = "debate"
+conditions = ["baseline", "simple", "ranked", "approval", "majority", "full"]
+repeats = 2
+benchmarks.strategyqa = {tasks = "builtin", limit = 2}
+benchmarks.mmlu = {tasks = "builtin", limit = 1}
+debate = {max_turns = 3, vote_from = 2, confidence = true}
+models = {agent = "m", max_tokens = 512}
+"""
+GROUP: Final = """
+name = "lessons"
+system = "group"
+conditions = ["self_select", "next_speaker"]
+learners = ["tom_average", "person"]
+benchmarks.lesson = {tasks = "builtin", limit = 1}
+benchmarks.scenario = {tasks = "builtin", limit = 2}
+group = {max_events = 14}
+models = {agent = "m", learner = "m", judge = "m", raters = ["m", "n"]}
+"""
+OVERSIGHT: Final = """
+name = "labels"
+system = "oversight"
+conditions = ["hpo", "single", "cooperative", "self_consistency"]
+benchmarks.mrbench = {tasks = "builtin", limit = 5}
+oversight = {adaptive = "log", judge_orders = 2}
+models = {agent = "m", lead = "m", temperature = 1.0}
+"""
+
+
+def played(folder: Path, study: str, seed: int = 7) -> Path:
+    """The run folder of a study whose calls the scripted minds answer."""
+    loaded, episodes, _ = _played(folder, study, seed)
+    run = RunRecord(
+        study=loaded.settings(),
+        study_digest=loaded.digest(),
+        recording_digest="0" * 64,
+        provenance=Provenance(kind="stand-in", name=f"seed {seed}", models=("m",)),
+        packages={"tutorsim": "0"},
+        episodes=len(episodes),
+    )
+    write_records(folder, run, tuple(episodes))
+    return folder
+
+
+def _played(
+    folder: Path, study: str, seed: int
+) -> tuple[LoadedStudy, list[EpisodeLine], list[dict[str, str]]]:
+    """The study, and of each of its episodes the record and what was asked."""
+    folder.mkdir(parents=True)
+    (folder / "study.toml").write_text(f"seed = {seed}{study}", encoding="utf-8")
+    loaded = load_study(folder / "study.toml")
+    episodes, asked = [], []
+    for spec in loaded.grid():
+        bodies: dict[str, str] = {}
+        reply = _reply(seed, spec.episode_id, bodies)
+        world = scripted(reply, listen=_person(spec.episode_id))
+        episodes.append(drive(loaded.episode(spec), world))
+        asked.append(bodies)
+    return loaded, episodes, asked
+
+
+def _reply(seed: int, episode: str, bodies: dict[str, str]) -> Callable[[Call], str]:
+    def reply(call: Call) -> str:
+        body = call.request.body()
+        bodies[str(call.key)] = json.dumps(body)
+        return think(body, Chance(seed, episode, str(call.key))).text
+
+    return reply
+
+
+def _person(episode: str) -> Callable[[Listen], Heard]:
+    """A person who writes now and then, and leaves late in the lesson."""
+
+    def listen(effect: Listen) -> Heard:
+        chance = draw(episode, effect.turn, effect.place)
+        said = f"What about step {effect.turn}?" if chance % 3 == 0 else None
+        return Heard(said, 100 * (chance % 9), ended=effect.turn > 9)
+
+    return listen
+
+
+def asked_again(folder: Path, study: str) -> Path:
+    """Such a run, and its prompts asked twice more of minds of another seed."""
+    run = played(folder / "run", study)
+    loaded, episodes, asked = _played(folder / "again", study, 7)
+    lines = []
+    for spec, record, bodies in zip(loaded.grid(), episodes, asked, strict=True):
+        sets = list(loaded.asked_again(spec, record))
+        questions = [one.question for one in askings(sets, bodies, 2, if_cut_off=None)]
+        world = scripted(_reply(8, spec.episode_id, {}))
+        lines.append(to_line(drive(retest_flow(spec.episode_id, sets, 2, questions), world)))
+    head = RetestHead(
+        recording_digest="0" * 64,
+        repeats=2,
+        stages=loaded.system.asked_again,
+        provenance=Provenance(kind="stand-in", name="seed 8", models=("m",)),
+    )
+    (run / RETEST_FILE).write_text("\n".join([*lines, ""]), encoding="utf-8")
+    (run / RETEST_HEAD_FILE).write_text(to_line(head) + "\n", encoding="utf-8")
+    return run
+
+
+def rated(folder: Path, said: Callable[[str], str]) -> Path:
+    """A run of panels of which two raters filled in a sheet each."""
+    run = write_run(folder / "rated", replies=_blind).folder
+    said(f"rate {run} --export {folder / 'sheet.csv'} --items 12 --seed 2")
+    for sheet in sorted(folder.glob("sheet*.csv")):
+        with sheet.open(newline="", encoding="utf-8") as file:
+            rows: list[dict[str, Any]] = list(csv.DictReader(file))
+        for row in rows:
+            row["score"] = (0.0, 0.25, 0.5, 0.75, 1.0)[draw(sheet.name, row["item"]) % 5]
+        with sheet.open("w", newline="", encoding="utf-8") as file:
+            writer = csv.DictWriter(file, list(rows[0]))
+            writer.writeheader()
+            writer.writerows(rows)
+        said(f"rate {run} --import {sheet} --scripted")
+    return run
+
+
+def _blind(spec: Any, call: Call) -> str:
+    """Replies in which no model writes its role."""
+    text = usual_reply(spec, call)
+    return text.replace(f"{call.key.agent} suggests", f"Try {'very ' * len(call.key.agent)}hard:")

@@ -19,6 +19,8 @@ from tutorsim.analysis.identify.small_panel_winners import (
     panel_ends,
     point_ends,
     points_tabled,
+    score_ends,
+    scores_tabled,
     tabled,
 )
 from tutorsim.analysis.identify.win_conditions import (
@@ -351,12 +353,16 @@ def table_ends(panels: DistinctPanels, targets: Sequence[Rule], *, budget: int) 
     Args:
         panels: With ballots of one format.
         targets: Rules over ballots of one format.
-        budget: Points of a cumulative ballot.
+        budget: Points of a cumulative ballot; under any other target the end of the scale of
+            scores.
     """
     rows, ballots, protocol, m, _ = panels
     if protocol == "score" and any(LEFT_OUT in ballot for ballot in ballots):
         return {}
     n = rows.shape[1]
+    scored = [t for t in targets if scores_tabled(t, ballots, protocol, m, n)]
+    if scored:
+        return {t: score_ends(rows, ballots, protocol, t, m=m, top=budget) for t in scored}  # type: ignore[arg-type]
     if "cumulative" in targets:
         fits = points_tabled(ballots, protocol, m, n, budget=budget)
         return (

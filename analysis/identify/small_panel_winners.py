@@ -1,6 +1,6 @@
-"""Possible winners of small panels, every election counted beforehand; and under points."""
+"""Possible winners of small panels, every election counted beforehand; under points and scores."""
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from functools import cache
 from itertools import combinations, combinations_with_replacement, permutations
 from math import factorial
@@ -11,13 +11,16 @@ from numpy.typing import NDArray
 
 from tutorsim.analysis.ballots.distinct_panels import distinct_rows
 from tutorsim.analysis.ballots.vote_arrays import Masses
-from tutorsim.analysis.counting.rule_definitions import Rule, ballot_format, rank_scores
+from tutorsim.analysis.counting.rule_definitions import Rule, Target, ballot_format, rank_scores
 from tutorsim.analysis.counting.rules_in_arrays import ProjectedPanels
 from tutorsim.analysis.identify.consistent_ballots import (
     Domain,
     cumulative_options,
     domain_of,
     extensions,
+    free,
+    median_options,
+    score_options,
     single_minded,
 )
 from tutorsim.vocabularies import CUMULATIVE_BUDGET, Protocol
@@ -303,13 +306,24 @@ def point_ends(
     if protocol == "cumulative":
         points = np.array([*ballots, (0,) * m], dtype=np.int32)
         return _ends_of_points(points.T[:, panels.T], budget, exempt)
-    domains = [domain_of(ballot, protocol=protocol, target="cumulative") for ballot in ballots]
+    rows, different, number = _by_domain(panels, ballots, protocol, "cumulative")
+    return np.asarray(_ends_of_orders(rows, different, m, budget, exempt)[:, number])
+
+
+def _by_domain(
+    panels: Ints, ballots: Sequence[Masses], protocol: Protocol, target: Target
+) -> tuple[Ints, list[Domain], Ints]:
+    """The different panels by what their voters may have cast, those domains, and which is whose.
+
+    A panel holds places among the domains, rising, -1 for an abstention.
+    """
+    domains = [domain_of(ballot, protocol=protocol, target=target) for ballot in ballots]
     different = sorted(set(domains))
     place = {domain: i for i, domain in enumerate(different)}
     of = np.array([*(place[domain] for domain in domains), -1])
     rows = np.sort(of[panels], axis=1)
     first, number = distinct_rows(rows.T)
-    return np.asarray(_ends_of_orders(rows[first], different, m, budget, exempt)[:, number])
+    return rows[first], different, number
 
 
 def _options(domain: Domain, c: int, m: int, budget: int) -> Points:
@@ -417,3 +431,82 @@ def _walk(
         _walk(cells[1:], sums + cells[0][0], need, freed + 1, exempt, least)
     for choice in cells[0][1:]:
         _walk(cells[1:], sums + choice, need, freed, exempt, least)
+
+
+# --- Possible score winners ----------------------------------------------------------------------
+
+_HELD: Final = 7
+"""Candidates whose outcomes a byte holds beside nobody."""
+
+
+def scores_tabled(
+    target: Rule, ballots: Sequence[Masses], protocol: Protocol, m: int, n: int
+) -> bool:
+    """Whether panels of n voters have few enough combinations of scores, of sums or of medians."""
+    if target not in ("score", "median_score") or not (1 < m <= _HELD and n > 0):
+        return False
+    exact = protocol == "score"
+    values = len({score for ballot in ballots for score in ballot}) + 2 if exact else 1
+    choices = 2 if exact or target == "score" else 3
+    return bool(choices**n * (values if target == "median_score" else 1) <= _WIDE)
+
+
+def score_ends(
+    panels: Ints,
+    ballots: Sequence[Masses],
+    protocol: Protocol,
+    target: Target,
+    *,
+    m: int,
+    top: int,
+) -> Ends:
+    """Shape (voters + 1, panels): what panels may end in when scores are summed, or medians taken.
+
+    Args:
+        panels: Shape (panels, voters): numbers of ballots, -1 for an abstention.
+        ballots: What the numbers stand for; scores of all candidates, or of another format.
+        protocol: Of the ballots.
+        target: `score` or `median_score`.
+        m: Number of candidates.
+        top: The end of the scale of scores.
+    """
+    rows, domains, number = _by_domain(panels, ballots, protocol, target)
+    n = rows.shape[1]
+    ends = np.zeros((n + 1, len(rows)), dtype=np.uint16)
+    for c in range(m):
+        for shift, ahead in ((c + 1, frozenset(range(c))), (c + 9, frozenset[int]())):
+            least = np.full(len(rows), n + 1)
+            for options, all_in, need in _score_sums(target, domains, c, ahead, m, top):
+                np.minimum(least, _least_exempt(rows, options, all_in, need, n), out=least)
+            if not ahead:
+                least[(rows < 0).all(axis=1)] = 0  # nobody voted, and everybody is tied
+            ends |= (least <= np.arange(n + 1)[:, None]).astype(np.uint16) << np.uint16(shift)
+    return ends[:, number]
+
+
+def _score_sums(
+    target: Target, domains: Sequence[Domain], c: int, ahead: frozenset[int], m: int, top: int
+) -> Iterator[tuple[list[Points], Points, Ints]]:
+    """What each domain, and an exempt voter, can add, and the need: one way to win is enough.
+
+    A median is some score: one of those cast, or an end of the scale; if no score is known, the
+    upper end serves as well as any.
+    """
+    if target == "score":
+        options = [score_options(domain, c, m, top).rows for domain in domains]
+        need = np.array([int(d in ahead) for d in range(m) if d != c])
+        yield options, score_options(free(m), c, m, top).rows[0], need
+        return
+    cast = {score for d in domains if d.kind == "exact" for score in d.data}
+    for median in sorted({0, top, *cast} if cast else {top}):
+        at = (top, median, ahead)
+        options = [_best(median_options(domain, c, m, at).rows) for domain in domains]
+        all_in = median_options(free(m), c, m, at).rows.max(axis=0)
+        yield options, all_in, np.array([1] + [0] * (m - 1))
+
+
+def _best(options: Points) -> Points:
+    """The options without those that another one is no less than in every column."""
+    no_more = np.all(options[:, None] <= options, axis=2)
+    under = no_more & np.any(options[:, None] < options, axis=2)
+    return np.asarray(options[~np.any(under, axis=1)])

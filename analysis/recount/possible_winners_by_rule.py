@@ -152,7 +152,7 @@ def _tabled(parts: Sequence[DistinctPanels], targets: Sequence[str], plan: Plan)
     for first, *others in same.values():
         joint, places = parts[first].union([parts[i] for i in others])
         rules = list(dict.fromkeys(plan.rule(target, joint.m) for target in targets))
-        ends = table_ends(joint, rules, budget=plan.budget)
+        ends = table_ends(joint, rules, budget=plan.points(targets[0]))
         for i, place in zip((first, *others), places, strict=True):
             of_part = {rule: every[:, place] for rule, every in ends.items()}
             found[i] = _Tabled(parts[i], of_part)
@@ -258,7 +258,7 @@ def _asked(
         tabled.panels,
         rule,
         exempt=plan.exempt,
-        budget=plan.budget if target == "cumulative" else plan.top,
+        budget=plan.points(target),
         limit=plan.limit,
         ends=tabled.ends.get(rule),
         winners=winners,

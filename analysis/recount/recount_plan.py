@@ -315,6 +315,10 @@ class Plan:
         scores = self.rank_scores.get(target)
         return target if scores is None else vector_of(target, scores, m)  # type: ignore[return-value]
 
+    def points(self, target: str) -> int:
+        """Points of a ballot under a rule, or the end of the scale of its scores."""
+        return self.budget if target == "cumulative" else self.top
+
     def projection(self, protocol: BallotFormat, target: str) -> str:
         """The name of the convention behind a point."""
         if target not in self.own_rules:

@@ -5,9 +5,13 @@ from random import Random
 
 import numpy as np
 import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
 
+from tutorsim.analysis.ballots.distinct_panels import DistinctPanels
 from tutorsim.analysis.counting.rule_definitions import RANKING_RULES
 from tutorsim.analysis.identify import Identifier, small_panel_winners
+from tutorsim.analysis.identify.possible_winners import answer_panels, table_ends
 from tutorsim.analysis.identify.small_panel_winners import ANY, labels_of, panel_ends, tabled
 
 
@@ -76,3 +80,35 @@ def test_elections_counted_in_arrays_are_those_of_the_plain_rule(rule):
         for cast in product(rankings, repeat=3)
     ]
     assert small_panel_winners.outcomes(rule, 3, 3).tolist() == plain
+
+
+@st.composite
+def scored_panels(draw):
+    """A rule of scores, the end of the scale, and panels of ballots of one format."""
+    form = draw(st.sampled_from(["ranked", "approval", "score"]))
+    m, n, top = draw(st.integers(2, 4)), draw(st.integers(1, 4)), draw(st.integers(2, 5))
+    ballot = {
+        "ranked": st.permutations(range(m)),
+        "approval": st.lists(st.integers(0, 1), min_size=m, max_size=m),
+        "score": st.lists(st.integers(0, top), min_size=m, max_size=m),
+    }[form]
+    panel = st.lists(ballot, min_size=n, max_size=n)
+    masses = np.array(draw(st.lists(panel, min_size=1, max_size=3)), dtype=np.int64)
+    absent = draw(st.lists(st.booleans(), min_size=n, max_size=n))
+    cast = np.tile(~np.array(absent), (len(masses), 1))
+    target = draw(st.sampled_from(["score", "median_score"]))
+    return target, top, DistinctPanels.find(masses, cast, form)
+
+
+@settings(max_examples=40, deadline=None)
+@given(scored_panels())
+def test_scores_of_small_panels_end_as_the_search_says(drawn):
+    target, top, panels = drawn
+    ends = table_ends(panels, [target], budget=top)[target]
+    tabled, searched = (
+        answer_panels(panels, target, exempt=(0, 1, 2), budget=top, ends=one)
+        for one in (ends, None)
+    )
+    assert searched.settled.all()
+    assert (tabled.possible == searched.possible).all()
+    assert (tabled.breakdown == searched.breakdown).all()

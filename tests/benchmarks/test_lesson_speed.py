@@ -15,7 +15,8 @@ import tomli_w
 from tests.benchmarks.making import Made, published, record_stand_in
 from tests.benchmarks.sides import SideBySide
 from tests.benchmarks.test_replay_speed import stock
-from tutorsim.analysis.systems.group.other_speakers import recount_document, run_cycles
+from tutorsim.analysis.systems.group.page import recount
+from tutorsim.analysis.systems.group.speakers import cycles_in
 from tutorsim.analysis.systems.system_view import SystemRun, open_run
 from tutorsim.kernel.load import load_study
 from tutorsim.runner.open_recording import open_recording
@@ -150,7 +151,7 @@ def many(lessons: Made) -> SystemRun:
     log = lessons.folder.parent / "log"
     replay(lessons.folder, log_dir=log)
     run = open_run(log)
-    return repeated(run, CYCLES // len(run_cycles(run).event) + 1)
+    return repeated(run, CYCLES // len(cycles_in(run.episodes, run.head).event) + 1)
 
 
 def repeated(run: SystemRun, times: int) -> SystemRun:
@@ -170,13 +171,13 @@ def test_fifty_settings_on_a_hundred_thousand_cycles(
     cycles: list[Any] = []
 
     def gather() -> None:
-        cycles[:] = [run_cycles(many)]
+        cycles[:] = [cycles_in(many.episodes, many.head)]
 
     found = side_by_side.time(
-        gather, lambda: recount_document(many, CHANGES), rounds=2, clock=time.process_time
+        gather, lambda: recount(many, CHANGES), rounds=2, clock=time.process_time
     )
     assert len(cycles[0].event) >= CYCLES
-    document = recount_document(many, {"threshold": ("3",)})
+    document = recount(many, {"threshold": ("3",)})
     assert document.sections[1].tables[0].data.height == len(many.episodes)
     side_by_side.note(
         what=f"recount of {len(cycles[0].event):,} cycles in {len(many.episodes):,} lessons under "

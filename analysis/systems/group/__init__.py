@@ -1,5 +1,52 @@
-"""Group lessons and duels: who spoke and why, what else a rule would have done, how it went."""
+"""Group lessons and duels: tables, who else would have spoken, summary, report and traces."""
 
-from tutorsim.analysis.systems.group.group_view import VIEW
+from collections.abc import Callable
+from typing import Final
+
+from tutorsim.analysis.systems.group.columns import TABLES, lesson_passages
+from tutorsim.analysis.systems.group.page import document, recount
+from tutorsim.analysis.systems.group.speakers import outcomes_under
+from tutorsim.analysis.systems.group.trace import episode_dialogue
+from tutorsim.analysis.systems.system_view import View
+from tutorsim.records.group import DuelRecord, GroupRecord, LessonRecord
 
 __all__ = ["VIEW"]
+
+
+def _of_lesson(name: str) -> Callable[[GroupRecord], float | None]:
+    def value(record: GroupRecord) -> float | None:
+        return float(getattr(record, name)) if isinstance(record, LessonRecord) else None
+
+    return value
+
+
+def _silence_share(record: GroupRecord) -> float | None:
+    if not isinstance(record, LessonRecord) or not record.events:
+        return None
+    kinds = [event.kind for event in record.events]
+    return kinds.count("silence") / len(kinds)
+
+
+def _hit(record: GroupRecord) -> float | None:
+    if not isinstance(record, DuelRecord):
+        return None
+    return float(record.self_selected == record.expected_speaker)
+
+
+VIEW: Final = View(
+    tables={**TABLES, "outcomes": outcomes_under({})},
+    document=document,
+    trace=lambda run, record: episode_dialogue(record),
+    recount=recount,
+    outcomes_under=outcomes_under,
+    recount_in_one_pass=True,
+    outcomes={
+        "progress": _of_lesson("progress"),
+        "stage_reached": _of_lesson("stage_reached"),
+        "silence_share": _silence_share,
+        "speaker_hit": _hit,
+    },
+    published="tutorsim.analysis.data:group.published.toml",
+    passages={"replies": lesson_passages},
+)
+"""What a group shows of its runs."""

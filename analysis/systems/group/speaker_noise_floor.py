@@ -19,8 +19,8 @@ from tutorsim.analysis.statistics.intervals_and_tests import (
     NotEstimable,
     share_over_tasks,
 )
-from tutorsim.analysis.systems.group.exported_tables import TABLES
-from tutorsim.analysis.systems.group.other_speakers import (
+from tutorsim.analysis.systems.group.columns import TABLES
+from tutorsim.analysis.systems.group.speakers import (
     NOBODY,
     THRESHOLDS,
     cycles_of,

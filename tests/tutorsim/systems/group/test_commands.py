@@ -89,12 +89,12 @@ def test_what_counts_votes_is_refused_where_nobody_votes(log, shell, given):
 
 
 def test_shares_and_phases_sum_to_one(log):
-    from tutorsim.analysis.systems.group.lesson_tables import phases_table
+    from tutorsim.analysis.systems.group.evidence import Evidence
+    from tutorsim.analysis.systems.group.page import phases
     from tutorsim.analysis.systems.system_view import open_run
-    from tutorsim.records.group import LessonRecord
 
-    lessons = [one for one in open_run(log).episodes if isinstance(one, LessonRecord)]
-    for row in phases_table(lessons).data.iter_rows(named=True):
+    run = open_run(log)
+    for row in phases(Evidence(run.episodes, run.head)).data.iter_rows(named=True):
         kinds = (row["guiding"], row["questioning"], row["affective"], row["other"])
         assert sum(kinds) == pytest.approx(1)
 

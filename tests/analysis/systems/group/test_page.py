@@ -1,14 +1,21 @@
-"""Tables of duels against hand counts."""
+"""Tables of lessons and duels: conditions apart, intervals over lessons, duels by hand counts."""
+
+from types import SimpleNamespace
 
 import pytest
 
-from tutorsim.analysis.systems.group.duel_tables import (
-    duels_answer,
-    duels_table,
-    hits_table,
-    quality_table,
+from tests.tutorsim.systems.group.conftest import play, standin
+from tutorsim.analysis.pages.printed import printed
+from tutorsim.analysis.systems.group.evidence import PUBLISHED, Evidence, published
+from tutorsim.analysis.systems.group.page import (
+    balance,
+    best_system,
+    categories,
+    duels,
+    hits,
+    phases,
+    quality,
 )
-from tutorsim.analysis.systems.group.published_figures import printed, printed_figures
 from tutorsim.records.group import (
     CycleRecord,
     DuelRecord,
@@ -17,6 +24,50 @@ from tutorsim.records.group import (
     RatingRecord,
     UtteranceRecord,
 )
+from tutorsim.systems.group.tasks import builtin_lessons
+
+HEAD = SimpleNamespace(study=SimpleNamespace(seed=1))
+
+
+def of(records):
+    """What the tables are of."""
+    return Evidence(records, HEAD)
+
+
+@pytest.fixture(scope="module")
+def lessons():
+    """Two lessons of each shipped problem under both conditions."""
+    return [
+        play(lesson, standin(seed), condition=condition).record.model_copy(
+            update={"episode_id": f"{lesson.id}.{condition}.{seed}"}
+        )
+        for condition in ("self_select", "next_speaker")
+        for lesson in builtin_lessons()
+        for seed in (1, 2)
+    ]
+
+
+@pytest.mark.parametrize("table", [categories, phases])
+def test_the_baseline_stands_apart_and_printed_figures_beside_self_selection(lessons, table):
+    whole = table(of(lessons)).data
+    for condition in ("self_select", "next_speaker"):
+        alone = table(of([one for one in lessons if one.condition == condition])).data
+        own = whole.filter(whole["condition"] == condition)
+        assert own.to_dicts() == alone.to_dicts()
+        assert own["printed"].is_not_null().any() == (condition == "self_select")
+
+
+def test_the_interval_of_a_slope_is_over_lessons(lessons):
+    for row in balance(of(lessons)).data.iter_rows(named=True):
+        assert row["lessons"] > len(builtin_lessons()) == 4
+        assert row["low"] < row["change"] < row["high"]
+    [three_problems] = balance(of(lessons[:6])).data.to_dicts()
+    assert three_problems["low"] < three_problems["change"] < three_problems["high"]
+    [three_lessons] = balance(of(lessons[:3])).data.to_dicts()
+    assert three_lessons["low"] is None
+
+
+# --- Duels ----------------------------------------------------------------------------------------
 
 
 def duel(
@@ -46,7 +97,7 @@ def test_wins_draws_and_losses_with_intervals_over_scenarios():
         duel("draw", task="c", dependent=True, first="win"),
         duel("loss", task="d"),
     ]
-    table = duels_table([*some, duel(None)])
+    table = duels(of([*some, duel(None)]))
     rows = {row["result"]: row for row in table.data.iter_rows(named=True)}
     assert {name: row["duels"] for name, row in rows.items()} == {"win": 2, "draw": 1, "loss": 1}
     assert rows["win"]["first_order_only"] == 3
@@ -74,16 +125,16 @@ def test_wins_draws_and_losses_with_intervals_over_scenarios():
 def test_whether_self_selection_is_better_is_said(results, said):
     kinds = {"w": "win", "l": "loss", "d": "draw", "?": None}
     some = [duel(kinds[result], task=str(i)) for i, result in enumerate(results)]
-    answer = duels_answer(some, seed=1)
+    answer = best_system(of(some))
     headline, detail = said.split("|")
     assert answer.headline == headline
     assert detail in answer.detail
-    twice = duels_answer([*some, *some], seed=1)
+    twice = best_system(of([*some, *some]))
     assert twice.headline.split(":")[0] == headline.split(":")[0], "repeats are no more scenarios"
 
 
 def test_hits_need_no_judge():
-    table = hits_table([duel("win"), duel("loss", spoke="bob", predicted="alice"), duel(None)])
+    table = hits(of([duel("win"), duel("loss", spoke="bob", predicted="alice"), duel(None)]))
     rows = [row for row in table.data.iter_rows(named=True) if row["kind"] == "all"]
     assert [(row["system"], row["hits"]) for row in rows] == [
         ("self_select", 2), ("next_speaker", 1),
@@ -95,16 +146,16 @@ def test_quality_is_a_mean_over_raters_and_their_spread():
         RatingRecord(system="self_select", rater=f"rater_{n}", scores={"a": score, "b": score})
         for n, score in enumerate((6.0, 8.0), start=1)
     )
-    [row] = quality_table([duel("win", ratings=ratings)]).data.iter_rows(named=True)
+    [row] = quality(of([duel("win", ratings=ratings)])).data.iter_rows(named=True)
     # raters give 6 and 8: mean 7, standard deviation √2
     assert (row["mean"], row["replies"]) == (7, 1)
     assert row["spread_of_raters"] == pytest.approx(2**0.5)
     assert row["printed"] == 4.25
-    assert quality_table([duel("win")]) is None
+    assert quality(of([duel("win")])) is None
 
 
 def test_printed_figures_are_told_apart_from_computed_ones():
-    assert len(printed_figures()) == 42
-    assert printed("duel", result="win") == 62.3
-    assert printed("duel", public=True, result="win") == 57.1
-    assert printed("duel", result="tie") is None
+    assert len(printed(PUBLISHED)) == 42
+    assert published("duel", result="win") == 62.3
+    assert published("duel", public=True, result="win") == 57.1
+    assert published("duel", result="tie") is None

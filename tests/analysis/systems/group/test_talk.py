@@ -2,9 +2,9 @@
 
 import pytest
 
-from tutorsim.analysis.systems.group.lesson_tables import (
+from tutorsim.analysis.systems.group.talk import (
     Act,
-    adherence,
+    adherence_to,
     distribution,
     gini,
     ideal_profiles,
@@ -133,15 +133,15 @@ def test_adherence_of_a_profile_to_itself():
         0,
         0,
     ]
-    found = adherence(LESSON, "alice", shares)
+    found = adherence_to(shares, LESSON, "alice")
     assert (found.distance, found.cosine, found.acts) == (0, pytest.approx(1), 6)
 
 
 def test_adherence_of_profiles_without_overlap():
     ideal = [1.0, *[0.0] * 11]
-    found = adherence([Act("alice", 6)], "alice", ideal)
+    found = adherence_to(ideal, [Act("alice", 6)], "alice")
     assert (found.distance, found.cosine) == (1, 0)
-    assert adherence([], "alice", ideal) is None
+    assert adherence_to(ideal, [], "alice") is None
 
 
 def test_ideal_profiles_sum_to_one():

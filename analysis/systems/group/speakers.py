@@ -5,22 +5,17 @@ from dataclasses import dataclass, field
 from fractions import Fraction
 from functools import cached_property
 from itertools import islice, product
-from typing import Any, Final, Literal, NamedTuple, get_args
+from typing import Any, Final, Literal, NamedTuple
 
 import numpy as np
 import numpy.typing as npt
 import polars as pl
 
-from tutorsim.analysis.pages.cells import Table
-from tutorsim.analysis.pages.document import Answer, Document, Section
-from tutorsim.analysis.pages.words import counted
 from tutorsim.analysis.runs.exported_tables import PLACE, CountedTable, place_of
-from tutorsim.analysis.systems.group.exported_tables import BIDS
-from tutorsim.analysis.systems.group.published_figures import printed
-from tutorsim.analysis.systems.system_view import SystemRun, framed
+from tutorsim.analysis.systems.group.columns import BIDS
 from tutorsim.errors import UsageError
 from tutorsim.records import RunRecord
-from tutorsim.records.group import DuelRecord, GroupRecord, LessonRecord
+from tutorsim.records.group import GroupRecord, LessonRecord
 from tutorsim.systems.group.speaker_selection import (
     CRITERIA,
     EXTERNAL,
@@ -31,8 +26,6 @@ from tutorsim.systems.group.speaker_selection import (
     adjusted_score,
     total_score,
 )
-
-# --- Other speakers ------------------------------------------------------------------------------
 
 Ints = npt.NDArray[np.int64]
 Flags = npt.NDArray[np.bool_]
@@ -257,7 +250,6 @@ def _exactly(cycles: Cycles, row: int, column: int, rule: Rule) -> int:
 
 Difference = Literal["another", "nobody", "somebody"]
 """Another agent speaks, nobody does any more, or somebody does at last."""
-DIFFERENCES = get_args(Difference)
 CHANGES = ("threshold", "lambda", "interrupt_threshold", "silence", "selection", "criteria")
 """Keys of `--set`."""
 
@@ -446,7 +438,7 @@ def _share(count: int, places: Ints) -> float | None:
     return count / len(places) if len(places) else None
 
 
-# --- Recount tables ------------------------------------------------------------------------------
+# --- Under other settings -------------------------------------------------------------------------
 
 THRESHOLDS: Final = ("2.5", "3.0", "3.5", "4.0", "4.5")
 """Thresholds of the curve, those of the printed figures."""
@@ -454,13 +446,6 @@ _PIECE: Final = 200
 """Lessons that are held at a time while their thoughts are gathered."""
 _MOST_VALUES: Final = 400
 """Combinations of changed settings that one recount answers."""
-
-
-def parts_of(run: SystemRun) -> tuple[list[LessonRecord], list[DuelRecord]]:
-    """The complete lessons and duels of a run."""
-    whole = [record for record in run.episodes if record.status == "complete"]
-    lessons = [record for record in whole if isinstance(record, LessonRecord)]
-    return lessons, [record for record in whole if isinstance(record, DuelRecord)]
 
 
 def group_settings(run: RunRecord) -> Mapping[str, Any]:
@@ -489,39 +474,19 @@ def _exact(value: float | None, default: Fraction) -> Fraction:
     return default if value is None else Fraction(str(value))
 
 
-def run_cycles(run: SystemRun) -> Cycles:
-    """The cycles of a run's complete lessons; goes through its records once."""
-    lessons = (
-        one for one in run.episodes if isinstance(one, LessonRecord) and one.status == "complete"
-    )
-    return _cycles(lessons, run.head)
-
-
-def _cycles(lessons: Iterable[LessonRecord], run: RunRecord) -> Cycles:
-    passing = iter(lessons)
-    pieces = iter(lambda: tuple(islice(passing, _PIECE)), ())
+def cycles_in(records: Iterable[GroupRecord], run: RunRecord) -> Cycles:
+    """The cycles of the complete lessons among records; goes through them once."""
+    lessons = (one for one in records if isinstance(one, LessonRecord) and one.status == "complete")
+    pieces = iter(lambda: tuple(islice(lessons, _PIECE)), ())
     frames = [BIDS.frame(piece, run) for piece in pieces]
     return cycles_of(pl.concat(frames) if frames else BIDS.frame((), run))
 
 
-def threshold_table(run: SystemRun, cycles: Cycles) -> Table:
-    """The share of cycles with a speaker at each threshold, beside the authors' public files."""
-    rule = logged_rule(run.head)
+def at_thresholds(cycles: Cycles, run: RunRecord) -> pl.DataFrame:
+    """As `curve`, of anybody, a row for each of `THRESHOLDS`."""
+    rule = logged_rule(run)
     rules = {value: rule._replace(threshold=Fraction(value)) for value in THRESHOLDS}
-    table = curve(cycles, recounted(cycles, rules)).filter(pl.col("agent") == "")
-    shares = [printed("turns_with_speaker", public=True, threshold=float(x)) for x in THRESHOLDS]
-    data = table.select(
-        pl.col("setting").alias("threshold"),
-        pl.col("share").alias("somebody_speaks"),
-        pl.Series("public_files", [None if x is None else x / 100 for x in shares]),
-        pl.col("diverged").alias("lessons_that_differ"),
-        pl.col("coverage").alias("share_before_first_difference"),
-    )
-    caption = (
-        "Somebody speaks: share of logged cycles. Public files: the same share of the authors' 610 "
-        "turns, computed by us."
-    )
-    return Table("thresholds", "Who would have spoken", caption, data)
+    return curve(cycles, recounted(cycles, rules)).filter(pl.col("agent") == "")
 
 
 def rules_under(changes: Mapping[str, Sequence[str]], logged: Rule) -> dict[str, Rule]:
@@ -550,7 +515,7 @@ def outcomes_under(changes: Mapping[str, Sequence[str]]) -> CountedTable:
     """The table of who would have spoken at each event of a lesson under each setting.
 
     Args:
-        changes: As `recount_document` takes them.
+        changes: As a recount takes them.
 
     Raises:
         UsageError: On an unknown setting or a value outside its range.
@@ -558,74 +523,15 @@ def outcomes_under(changes: Mapping[str, Sequence[str]]) -> CountedTable:
     rules_under(changes, Rule())  # a setting that does not exist is refused now
 
     def rows(records: Sequence[GroupRecord], run: RunRecord) -> Iterator[tuple[Any, ...]]:
-        lessons = {
-            one.episode_id: one
-            for one in records
-            if isinstance(one, LessonRecord) and one.status == "complete"
-        }
-        cycles, rules = _cycles(lessons.values(), run), rules_under(changes, logged_rule(run))
+        cycles, rules = cycles_in(records, run), rules_under(changes, logged_rule(run))
+        named = {record.episode_id: record for record in records}
         every = np.arange(len(cycles.event))
         logged = _agents(cycles, every, cycles.chosen)
         changed = {setting: speakers(cycles, rule) for setting, rule in rules.items()}
         now = {setting: _agents(cycles, every, found) for setting, found in changed.items()}
         for row, event in enumerate(cycles.event.tolist()):
-            place = place_of(lessons[cycles.episode[row]], run)
+            place = place_of(named[cycles.episode[row]], run)
             for setting, found in now.items():
                 yield (*place, event, setting, logged[row], found[row])
 
     return CountedTable(pl.Schema({**PLACE, **_OUTCOMES}), rows)
-
-
-def recount_document(run: SystemRun, changes: Mapping[str, tuple[str, ...]]) -> Document:
-    """Who would have spoken under other settings, exact at every logged event.
-
-    Raises:
-        UsageError: On an unknown setting or a value outside its range.
-    """
-    cycles, rules = run_cycles(run), rules_under(changes, logged_rule(run.head))
-    found = recounted(cycles, rules)
-    table = Table(
-        "settings",
-        "Who would have spoken",
-        "Shares of logged cycles, everything said before held fixed; agent – stands for anybody.",
-        curve(cycles, found).with_columns(pl.col("agent").replace("", None)),
-    )
-    return framed(
-        run,
-        summary=f"{counted(len(cycles.event), 'cycle')} of "
-        f"{counted(len(cycles.starts), 'lesson')} under {counted(len(rules), 'setting')}.",
-        answers=tuple(_recount_answers(found)),
-        sections=(
-            Section("settings", "Settings", "Exact from logged scores.", tables=(table,)),
-            Section(
-                "divergences",
-                "First differences",
-                "Nothing is claimed after a lesson's first difference: what would have been said "
-                "next, nobody recorded.",
-                tables=(_divergence_table(found),),
-            ),
-        ),
-    )
-
-
-def _recount_answers(found: Mapping[str, Recounted]) -> Iterator[Answer]:
-    for label, (_, lessons) in list(found.items())[:5]:
-        differ = lessons["event"].is_not_null().sum()
-        yield Answer(
-            f"With {label}?",
-            f"{differ} of {counted(lessons.height, 'lesson')} would have gone another way",
-            "The table says at which event, and who would have spoken there.",
-            "divergences",
-        )
-
-
-def _divergence_table(found: Mapping[str, Recounted]) -> Table:
-    data = pl.concat(
-        lessons.select(pl.lit(label).alias("setting"), pl.all())
-        for label, (_, lessons) in found.items()
-    )
-    caption = (
-        "Another agent speaks, nobody does any more, or somebody does at last; coverage: share of "
-        "the lesson's cycles before."
-    )
-    return Table("divergences", "First event that differs", caption, data)

@@ -1,0 +1,631 @@
+"""The summary, the report and the recount of a group's run: every table, and where it stands."""
+
+from collections import Counter
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from functools import partial
+from statistics import stdev
+from typing import Any, Final
+
+import polars as pl
+
+from tutorsim.analysis.pages.cells import Table, Written, number, p_value, present
+from tutorsim.analysis.pages.declared import Row, table
+from tutorsim.analysis.pages.document import Answer, Dialogue, Document, Section
+from tutorsim.analysis.pages.words import counted
+from tutorsim.analysis.statistics.intervals_and_tests import (
+    ALPHA,
+    FEWEST_TASKS,
+    Estimate,
+    NotEstimable,
+    PermutationTest,
+    fewest_tasks,
+    flips_by_task,
+    mean_over_tasks,
+    share_over_tasks,
+)
+from tutorsim.analysis.systems.group.evidence import Evidence, published, published_share
+from tutorsim.analysis.systems.group.speaker_noise_floor import (
+    speaking_answer,
+    speaking_floor,
+    speaking_section,
+)
+from tutorsim.analysis.systems.group.speakers import (
+    Recounted,
+    at_thresholds,
+    curve,
+    cycles_in,
+    group_settings,
+    logged_rule,
+    recounted,
+    rules_under,
+)
+from tutorsim.analysis.systems.group.talk import (
+    CATEGORIES,
+    KINDS,
+    PHASES,
+    WINDOW,
+    acts_of,
+    adherence_to,
+    area_of,
+    gini,
+    ideal_profiles,
+    kappa,
+    phase_shares,
+    rolling_task_share,
+    slope,
+)
+from tutorsim.analysis.systems.group.trace import episode_dialogue, without_words
+from tutorsim.analysis.systems.system_view import SystemRun, framed
+from tutorsim.records.group import CycleRecord, DuelRecord, LessonRecord
+
+Rows = Iterator[Row]
+Lessons = Sequence[LessonRecord]
+
+
+def _share(part: int, whole: int) -> float | None:
+    return part / whole if whole else None
+
+
+def _mean(values: Sequence[float]) -> float | None:
+    return sum(values) / len(values) if values else None
+
+
+def _tenths(values: Sequence[float]) -> Written:
+    """The mean of what is counted."""
+    return number(_mean(values), digits=1)
+
+
+# --- Lessons --------------------------------------------------------------------------------------
+
+
+@table(
+    "lessons",
+    "Lessons",
+    turns=lambda of: published("turns", study="human"),
+    conversations=lambda of: published("conversations", study="human"),
+)
+def lessons(of: Evidence) -> Rows:
+    """Means over lessons; tasks done is a share. Printed for lessons with people: about
+    {turns:.0f} turns each, {conversations:.0f} conversations."""
+    for condition, some in of.conditions.items():
+        ends = Counter(lesson.ended_by or "failed" for lesson in some).most_common()
+        yield {
+            "condition": condition,
+            "lessons": len(some),
+            "with_a_person": sum(lesson.variant == "person" for lesson in some),
+            "events": _tenths([len(lesson.events) for lesson in some]),
+            "stage_reached": _tenths([lesson.stage_reached for lesson in some]),
+            "tasks_done": _mean([lesson.progress for lesson in some]),
+            "ended": Written(", ".join(f"{end} {n}" for end, n in ends), dict(ends)),
+        }
+
+
+def _ginis(of: Evidence) -> str:
+    """Mean Gini coefficient of messages by condition."""
+    said = []
+    for condition, some in of.conditions.items():
+        each = [gini([count for _, count in _messages(lesson)]) for lesson in some]
+        known = _mean([value for value in each if value is not None])
+        said += [] if known is None else [f"{condition} {known:.2f}"]
+    return ", ".join(said) or "not estimable"
+
+
+def _messages(lesson: LessonRecord) -> list[tuple[str, int]]:
+    """Participant and number of messages."""
+    counts = Counter(event.who for event in lesson.events if event.kind == "message")
+    return [(who, counts[who]) for who in (*lesson.agents, "learner")]
+
+
+@table("participation", "Who spoke", ginis=_ginis)
+def participation(of: Evidence) -> Rows:
+    """Gini of messages, mean over lessons: {ginis}."""
+    for condition, some in of.conditions.items():
+        said = [(e.who, len(e.text.split())) for x in some for e in x.events if e.kind == "message"]
+        for who in (*some[0].agents, "learner"):
+            words = [count for name, count in said if name == who]
+            yield {
+                "condition": condition,
+                "participant": who,
+                "messages": len(words),
+                "share": _share(len(words), len(said)),
+                "words_each": _tenths(words),
+            }
+
+
+def _chose(lesson: LessonRecord) -> list[CycleRecord]:
+    """Cycles that came to a choice of the next speaker."""
+    found = [event.cycle for event in lesson.events if event.cycle is not None]
+    return [cycle for cycle in found if cycle.thoughts or cycle.prediction]
+
+
+@table("reasons", "Why they spoke")
+def reasons(of: Evidence) -> Rows:
+    """Counts of cycles in which a rule applied; an interruption is a correction by somebody whom
+    floor or address had left out."""
+    for condition, some in of.conditions.items():
+        cycles = [cycle for lesson in some for cycle in _chose(lesson)]
+        rules = Counter(rule for cycle in cycles for rule in {step.rule for step in cycle.steps})
+        yield {
+            "condition": condition,
+            "cycles": len(cycles),
+            "nobody_spoke": _share(sum(c.chosen is None for c in cycles), len(cycles)),
+            "floor": rules["floor"],
+            "address": rules["address"],
+            "interruptions": sum(map(_interrupted, cycles)),
+            "threshold_held_back": rules["threshold"],
+            "ties": rules["silent_longest"],
+            "withdrawn": sum(c.withdrawn for c in cycles),
+        }
+
+
+def _interrupted(cycle: CycleRecord) -> bool:
+    kept = [step.kept for step in cycle.steps if step.rule == "interruption"]
+    return bool(kept) and cycle.chosen in kept[0]
+
+
+# --- Coded messages -------------------------------------------------------------------------------
+
+
+def _coded_pairs(of: Evidence) -> list[tuple[int | None, int | None]]:
+    """The categories that both coders gave each message."""
+    every = [lesson for some in of.coded.values() for lesson in some]
+    first, second = (
+        [act.category for lesson in every for act in acts_of(lesson, coder)]
+        for coder in ("coder_1", "coder_2")
+    )
+    return list(zip(first, second, strict=True))
+
+
+@table(
+    "agreement",
+    "Agreement of both coders",
+    left_out=lambda of: sum(None in pair for pair in _coded_pairs(of)),
+)
+def agreement(of: Evidence) -> Rows:
+    """{left_out} messages that a coder gave no category are left out."""
+    pairs = [(a, b) for a, b in _coded_pairs(of) if a is not None and b is not None]
+    areas = [(area_of(a), area_of(b)) for a, b in pairs]
+    for name, both in (("twelve", pairs), ("two areas", areas)) if pairs else ():
+        yield {
+            "categories": name,
+            "messages": len(both),
+            "agreement": _mean([a == b for a, b in both]),
+            "kappa": kappa([a for a, _ in both], [b for _, b in both]),
+        }
+
+
+def _participants(lessons: Lessons) -> list[str]:
+    return list(dict.fromkeys((*(agent for x in lessons for agent in x.agents), "learner")))
+
+
+def _beside(condition: str, quantity: str, **cell: Any) -> float | None:
+    """A printed share of lessons, which are all of self-selection."""
+    return published_share(quantity, **cell) if condition == "self_select" else None
+
+
+@table("categories", "What kind of acts")
+def categories(of: Evidence) -> Rows:
+    """Share of a participant's acts by coder 1; low and high over both coders. Printed figures are
+    of self-selection."""
+    for condition, some in of.coded.items():
+        for who in _participants(some):
+            by_coder = [
+                [act.category for x in some for act in acts_of(x, coder) if act.who == who]
+                for coder in ("coder_1", "coder_2")
+            ]
+            for category, name in enumerate(CATEGORIES, start=1):
+                shares = [_category_share(codes, category) for codes in by_coder]
+                known = [share for share in shares if share is not None]
+                beside = _beside(condition, "ipa_share", participant=who, category=name)
+                if known and (max(known) > 0 or beside is not None):
+                    yield {
+                        "condition": condition,
+                        "participant": who,
+                        "category": name,
+                        "share": shares[0],
+                        "low": min(known),
+                        "high": max(known),
+                        "printed": beside,
+                    }
+
+
+def _category_share(codes: Sequence[int | None], category: int) -> float | None:
+    known = [code for code in codes if code is not None]
+    return _share(known.count(category), len(known))
+
+
+@table("adherence", "Role adherence")
+def adherence(of: Evidence) -> Rows:
+    """Distance ½ Σ|p − q| from the role's ideal profile: 0 is equal, 1 has nothing in common. The
+    profiles are ours, set before any lesson was recorded."""
+    for condition, some in of.coded.items():
+        for who, ideal in ideal_profiles().items():
+            found, second = (
+                adherence_to(ideal, [act for x in some for act in acts_of(x, coder)], who)
+                for coder in ("coder_1", "coder_2")
+            )
+            if found is not None:
+                yield {
+                    "condition": condition,
+                    "participant": who,
+                    "acts": found.acts,
+                    "distance": found.distance,
+                    "cosine": found.cosine,
+                    "distance_coder_2": second.distance if second else None,
+                }
+
+
+@table(
+    "balance",
+    "Task and social-emotional acts",
+    window=WINDOW,
+    fewest=FEWEST_TASKS,
+    low=lambda of: published("task_share_low", phase="start"),
+    high=lambda of: published("task_share_high", phase="start"),
+)
+def balance(of: Evidence) -> Rows:
+    """Share of task acts (4 to 9) in a rolling window of {window} messages; the rest is
+    social-emotional. Change over a lesson by least squares; low and high: 95 %, over lessons, also
+    where several have one problem, from {fewest} lessons on. Printed for the start: {low:.0f} to
+    {high:.0f} %."""
+    for condition, some in of.coded.items():
+        shares = [(x.episode_id, rolling_task_share(acts_of(x, "coder_1"))) for x in some]
+        whole = [(name, values) for name, values in shares if len(values) > 1]
+        slopes = [value for _, values in whole if (value := slope(values)) is not None]
+        if slopes:
+            change = mean_over_tasks(slopes, [name for name, _ in whole], over="lessons")
+            assert isinstance(change, Estimate)
+            yield {
+                "condition": condition,
+                "lessons": len(slopes),
+                "task_share_first": _mean([values[0] for _, values in whole]),
+                "task_share_last": _mean([values[-1] for _, values in whole]),
+                "change": _mean(slopes),
+                "low": change.low,
+                "high": change.high,
+            }
+
+
+@table("phases", "Scaffolding by thirds of a lesson")
+def phases(of: Evidence) -> Rows:
+    """Mean over lessons in which the participant acted in that third. Guiding 4 to 6, questioning
+    7 to 9, affective 1 to 3, other 10 to 12; the four sum to 1. Printed figures are of
+    self-selection."""
+    for condition, some in of.coded.items():
+        for who in _participants(some):
+            per_lesson = [phase_shares(acts_of(lesson, "coder_1"), who) for lesson in some]
+            for place, phase in enumerate(PHASES):
+                found = [shares for one in per_lesson if (shares := one[place]) is not None]
+                if found:
+                    yield {
+                        "condition": condition,
+                        "participant": who,
+                        "phase": phase,
+                        "lessons": len(found),
+                        "printed": _printed_phase(condition, who, phase),
+                        **{kind: _mean([shares[kind] for shares in found]) for kind in KINDS},
+                    }
+
+
+def _printed_phase(condition: str, who: str, phase: str) -> str | None:
+    name = "tom" if who == "learner" else who
+    found = [
+        f"{kind} {100 * share:.0f} %"
+        for kind in KINDS
+        if (share := _beside(condition, "scaffold_share", participant=name, phase=phase, kind=kind))
+        is not None
+    ]
+    return ", ".join(found) or None
+
+
+@table("thresholds", "Who would have spoken")
+def thresholds(of: Evidence) -> Rows:
+    """Somebody speaks: share of logged cycles. Public files: the same share of the authors' 610
+    turns, computed by us."""
+    for row in at_thresholds(of.cycles, of.run).iter_rows(named=True):
+        yield {
+            "threshold": row["setting"],
+            "somebody_speaks": row["share"],
+            "public_files": published_share(
+                "turns_with_speaker", public=True, threshold=float(row["setting"])
+            ),
+            "lessons_that_differ": row["diverged"],
+            "share_before_first_difference": row["coverage"],
+        }
+
+
+# --- Duels ----------------------------------------------------------------------------------------
+
+SYSTEMS: Final = ("self_select", "next_speaker")
+
+
+def _rate(
+    duels: Sequence[DuelRecord], holds: Callable[[DuelRecord], bool]
+) -> dict[str, float | None]:
+    """A share of duels with its interval over scenarios; nulls where there is none."""
+    found = share_over_tasks([holds(duel) for duel in duels], [duel.task_id for duel in duels])
+    if isinstance(found, NotEstimable):
+        return {"share": None, "low": None, "high": None}
+    return {"share": found.value, "low": found.low, "high": found.high}
+
+
+@table(
+    "duels",
+    "Self-selection against prediction",
+    judged=lambda of: counted(len(of.judged), "duel"),
+    draws=lambda of: counted(sum(duel.order_dependent for duel in of.judged), "draw"),
+    left_out=lambda of: counted(len(of.duels) - len(of.judged), "duel"),
+)
+def duels(of: Evidence) -> Rows:
+    """From the view of self-selection, {judged}, each judged in both orders; opposite verdicts in
+    the two orders gave {draws}. Left out: {left_out} without a readable verdict. Intervals: 95 %,
+    over scenarios. Printed: 61 samples, judged once each; public files: all 84, computed by us."""
+    for result in ("win", "draw", "loss") if of.duels else ():
+        came = partial(_came_to, result=result)
+        yield {
+            "result": result,
+            "duels": sum(map(came, of.judged)),
+            **_rate(of.judged, came),
+            "first_order_only": sum(duel.first_order == result for duel in of.judged),
+            "printed": published_share("duel", result=result),
+            "public_files": published_share("duel", public=True, result=result),
+        }
+
+
+def _came_to(duel: DuelRecord, result: str) -> bool:
+    return duel.result == result
+
+
+@table("speaker_hit", "Who should have spoken")
+def hits(of: Evidence) -> Rows:
+    """Share of duels in which the expected speaker speaks, 95 % over scenarios. Public files:
+    computed by us."""
+    for kind in ("all", *dict.fromkeys(duel.kind for duel in of.duels)) if of.duels else ():
+        some = [duel for duel in of.duels if kind in ("all", duel.kind)]
+        for system in SYSTEMS:
+            hit = partial(_hit, system=system)
+            files = partial(published_share, "speaker_hit", public=True, system=system)
+            yield {
+                "kind": kind,
+                "system": system,
+                "hits": sum(map(hit, some)),
+                "duels": len(some),
+                **_rate(some, hit),
+                "public_files": files() if kind == "all" else None,
+            }
+
+
+def _hit(duel: DuelRecord, system: str) -> bool:
+    spoke = duel.prediction.named if duel.prediction else None
+    return (duel.self_selected if system == "self_select" else spoke) == duel.expected_speaker
+
+
+@table("quality", "Quality of the tenth message")
+def quality(of: Evidence) -> Rows:
+    """Mean over replies of the mean over raters and criteria, 1 to 10; spread: standard deviation
+    between raters of one reply. The printed scores rate likeness to a real turn."""
+    for kind in dict.fromkeys(duel.kind for duel in of.duels):
+        for system in SYSTEMS:
+            by_duel = [_rater_means(duel, system) for duel in of.duels if duel.kind == kind]
+            rated = [means for means in by_duel if means]
+            if rated:
+                own = system == "self_select"
+                yield {
+                    "kind": kind,
+                    "system": system,
+                    "replies": len(rated),
+                    "mean": _mean([sum(means) / len(means) for means in rated]),
+                    "spread_of_raters": _mean([stdev(m) for m in rated if len(m) > 1]),
+                    "printed": published("turn_quality", kind=kind) if own else None,
+                }
+
+
+def _rater_means(duel: DuelRecord, system: str) -> list[float]:
+    """Each rater's mean over criteria for one reply."""
+    scores = [rating.scores for rating in duel.ratings if rating.system == system]
+    return [sum(one.values()) / len(one) for one in scores if one]
+
+
+def best_system(of: Evidence) -> Answer:
+    """Whether self-selection is better than prediction, by a test over scenarios.
+
+    A win counts 1, a loss −1 and a draw 0; the duels of a scenario are flipped together.
+    """
+    results = Counter(str(duel.result) for duel in of.judged)
+    worth = [(duel.result == "win") - (duel.result == "loss") for duel in of.judged]
+    tasks = [duel.task_id for duel in of.judged]
+    test = flips_by_task(worth, tasks, seed=of.run.study.seed)
+    said = ", ".join(
+        counted(results[result], result, plural=plural)
+        for result, plural in (("win", "wins"), ("loss", "losses"), ("draw", "draws"))
+    )
+    verdict, tested = "Not shown", "No duel was judged"
+    if isinstance(test, PermutationTest):
+        if test.p_value < ALPHA:
+            verdict = "Yes" if test.difference > 0 else "No, worse"
+        scenarios = counted(test.tasks, "scenario")
+        tested = f"Tested over {scenarios} by flipping signs, p {p_value(test.p_value)}"
+        if test.tasks < fewest_tasks(1):
+            tested = f"{scenarios} cannot show it, {fewest_tasks(1)} are the fewest that could"
+    dependent = sum(duel.order_dependent for duel in of.judged)
+    return Answer(
+        "Is self-selection better than prediction?",
+        f"{verdict}: {said}",
+        f"{tested}; "
+        f"{counted(dependent, 'duel')} {'depends' if dependent == 1 else 'depend'} on the order in "
+        f"which the judge reads, {len(of.duels) - len(of.judged)} had no readable verdict.",
+        "duels",
+    )
+
+
+# --- Summary and report ---------------------------------------------------------------------------
+
+
+@table(
+    "calls",
+    "Calls by stage",
+    every=lambda of: sum(len(record.calls) for record in of.records),
+)
+def calls(of: Evidence) -> Rows:
+    """{every} calls; asked again: the first reply could not be read."""
+    made = [call for record in of.records for call in record.calls]
+    again = Counter(call.stage for call in made if call.key.endswith("/2"))
+    for stage, count in Counter(call.stage for call in made).most_common():
+        yield {"stage": stage, "calls": count, "asked_again": again[stage]}
+
+
+def document(run: SystemRun, brief: bool) -> Document:
+    """The summary of a run (brief) or its report."""
+    of, floor = Evidence(run.episodes, run.head), speaking_floor(run)
+    return framed(
+        run,
+        summary=_summary(of),
+        answers=(*_answers(of), *([] if floor is None else [speaking_answer(floor)])),
+        sections=(
+            *_sections(of, brief),
+            *([] if floor is None else [speaking_section(run, floor)]),
+            Section("calls", "Calls", "", tables=present(calls(of))),
+        ),
+        dialogues=() if brief else tuple(_shown_in_report(run, of)),
+    )
+
+
+def _summary(of: Evidence) -> str:
+    persons = sum(lesson.variant == "person" for lesson in of.lessons)
+    failed = len(of.records) - len(of.lessons) - len(of.duels)
+    note = group_settings(of.run).get("person_note", "") if persons else ""
+    return (
+        f"{counted(len(of.lessons), 'group lesson')}, {persons} of them with a person and "
+        f"{len(of.lessons) - persons} with a simulated learner, and "
+        f"{counted(len(of.duels), 'duel')}; {counted(failed, 'episode')} failed."
+        f"{note and f' The person was {note}.'}"
+    )
+
+
+def _answers(of: Evidence) -> Iterator[Answer]:
+    if of.lessons:
+        reached = sum(lesson.stage_reached == 4 for lesson in of.lessons)
+        yield Answer(
+            "How far do lessons come?",
+            f"{reached} of {len(of.lessons)} reach the last stage",
+            f"{sum(lesson.ended_by == 'tasks_done' for lesson in of.lessons)} do all its tasks.",
+            "lessons",
+        )
+        if len(of.cycles.event):
+            spoke = int((of.cycles.chosen >= 0).sum())
+            yield Answer(
+                "How often does somebody speak?",
+                f"in {100 * spoke / len(of.cycles.event):.0f} % of {len(of.cycles.event)} cycles",
+                "The rest are silences: nobody wanted to speak, or nobody was above the threshold.",
+                "lessons",
+            )
+    if of.duels:
+        yield best_system(of)
+
+
+def _sections(of: Evidence, brief: bool) -> Iterator[Section]:
+    if of.lessons:
+        first = present(lessons(of), participation(of), reasons(of))
+        yield Section("lessons", "Lessons", "As logged; the lesson is the unit.", tables=first)
+    if of.lessons and not brief:
+        coded = (agreement, categories, adherence, balance, phases)
+        yield Section(
+            "interaction",
+            "How the talk went",
+            "Messages coded twice by interaction process analysis; figures are of coder 1.",
+            figures=_drawn("balance", of),
+            tables=present(*(declared(of) for declared in coded)),
+        )
+        if len(of.cycles.event):
+            yield Section(
+                "recount",
+                "Other thresholds",
+                "At every logged event the speaker under another threshold is exact, with what was "
+                "said before held fixed. Nothing is said of what would have followed.",
+                figures=_drawn("thresholds", of),
+                tables=present(thresholds(of)),
+            )
+    if of.duels:
+        judged = (duels(of), hits(of), None if brief else quality(of))
+        yield Section(
+            "duels",
+            "Duels on nine-message scenarios",
+            "Both systems continue the same nine messages; a judge reads both orders.",
+            tables=present(*judged),
+        )
+
+
+def _drawn(name: str, of: Evidence) -> tuple[Any, ...]:
+    from tutorsim.analysis.systems.group import figures  # loads slowly
+
+    return (getattr(figures, name)(of),)
+
+
+def _shown_in_report(run: SystemRun, of: Evidence) -> Iterator[Dialogue]:
+    """The first lesson and the first duel; a person's lesson without a word unless asked for."""
+    for records in (of.lessons, of.duels):
+        if records:
+            shown = episode_dialogue(records[0])
+            hidden = records[0].variant == "person" and not run.with_messages
+            yield without_words(shown) if hidden else shown
+
+
+# --- Recount --------------------------------------------------------------------------------------
+
+
+def recount(run: SystemRun, changes: Mapping[str, tuple[str, ...]]) -> Document:
+    """Who would have spoken under other settings, exact at every logged event.
+
+    Raises:
+        UsageError: On an unknown setting or a value outside its range.
+    """
+    cycles, rules = (
+        cycles_in(run.episodes, run.head),
+        rules_under(changes, logged_rule(run.head)),
+    )
+    found = recounted(cycles, rules)
+    settings = Table(
+        "settings",
+        "Who would have spoken",
+        "Shares of logged cycles, everything said before held fixed; agent – stands for anybody.",
+        curve(cycles, found).with_columns(pl.col("agent").replace("", None)),
+    )
+    return framed(
+        run,
+        summary=f"{counted(len(cycles.event), 'cycle')} of "
+        f"{counted(len(cycles.starts), 'lesson')} under {counted(len(rules), 'setting')}.",
+        answers=tuple(_recount_answers(found)),
+        sections=(
+            Section("settings", "Settings", "Exact from logged scores.", tables=(settings,)),
+            Section(
+                "divergences",
+                "First differences",
+                "Nothing is claimed after a lesson's first difference: what would have been said "
+                "next, nobody recorded.",
+                tables=(_divergence_table(found),),
+            ),
+        ),
+    )
+
+
+def _recount_answers(found: Mapping[str, Recounted]) -> Iterator[Answer]:
+    for label, (_, lessons) in list(found.items())[:5]:
+        differ = lessons["event"].is_not_null().sum()
+        yield Answer(
+            f"With {label}?",
+            f"{differ} of {counted(lessons.height, 'lesson')} would have gone another way",
+            "The table says at which event, and who would have spoken there.",
+            "divergences",
+        )
+
+
+def _divergence_table(found: Mapping[str, Recounted]) -> Table:
+    data = pl.concat(
+        lessons.select(pl.lit(label).alias("setting"), pl.all())
+        for label, (_, lessons) in found.items()
+    )
+    caption = (
+        "Another agent speaks, nobody does any more, or somebody does at last; coverage: share of "
+        "the lesson's cycles before."
+    )
+    return Table("divergences", "First event that differs", caption, data)

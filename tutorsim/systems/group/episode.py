@@ -262,7 +262,7 @@ def lesson_episode(scene: GroupScene) -> Flow[LessonRecord]:
         stage_reached=state.progress.stage,
         tasks_done=state.progress.done_ids(),
         progress=float(round(state.progress.share, 4)),
-        codes=tuple(state.codes),
+        codes=state.codes,
     )
 
 

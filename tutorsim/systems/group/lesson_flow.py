@@ -9,6 +9,8 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field
 from typing import Any, Final
 
+from pydantic import TypeAdapter
+
 from tutorsim.kernel.flow import Flow, Heard, Listen, ask
 from tutorsim.model import Question
 from tutorsim.records.group import (
@@ -42,6 +44,8 @@ from tutorsim.systems.group.timeline import LEARNER, Event, Progress, Timeline
 SELF_SELECT: Final = "self_select"
 NEXT_SPEAKER: Final = "next_speaker"
 CODERS: Final = ("coder_1", "coder_2")
+_EVENTS: Final = TypeAdapter(tuple[EventRecord, ...])
+_CODES: Final = TypeAdapter(tuple[CodeRecord, ...])
 
 
 @dataclass(frozen=True)
@@ -65,7 +69,7 @@ class LessonState:
     cycles: dict[int, dict[str, Any]] = field(default_factory=dict)
     """Event → fields of its `CycleRecord`."""
     ended_by: LessonEnd | None = None
-    codes: list[CodeRecord] = field(default_factory=list)
+    codes: tuple[CodeRecord, ...] = ()
     withdrawn: bool = False
     """The last utterance that was ready was dropped for what the person wrote."""
 
@@ -97,25 +101,10 @@ class LessonState:
         return Board(tuple(self.timeline.events), self.progress, cycles, ended)
 
     def records(self) -> tuple[EventRecord, ...]:
-        """The events with their cycles."""
-        return tuple(
-            EventRecord(
-                number=event.number,
-                kind=event.kind,
-                at_s=event.at_s,
-                stage=event.stage,
-                who=event.who,
-                text=event.text,
-                to=event.to,
-                continues=event.continues,
-                cycle=self._cycle(event.number),
-            )
-            for event in self.timeline.events
-        )
-
-    def _cycle(self, number: int) -> CycleRecord | None:
-        made = self.cycles.get(number)
-        return None if made is None else CycleRecord(**made)
+        """The events with their cycles, all checked at once."""
+        cycles = self.cycles.get
+        events = [{**vars(event), "cycle": cycles(event.number)} for event in self.timeline.events]
+        return _EVENTS.validate_python(events)
 
 
 def run_lesson(state: LessonState) -> Flow[None]:
@@ -359,12 +348,17 @@ def _code(state: LessonState) -> Flow[None]:
         [_code_question(state, coder, messages[:i], messages[i]) for coder, i in asked],
         shown=state.board() if state.with_person else None,
     )
-    state.codes += [
-        CodeRecord(
-            event=messages[i].number, coder=coder, category=answer.value, attempts=answer.attempts
-        )
-        for (coder, i), answer in zip(asked, answers, strict=True)
-    ]
+    state.codes = _CODES.validate_python(
+        [
+            {
+                "event": messages[i].number,
+                "coder": coder,
+                "category": answer.value,
+                "attempts": answer.attempts,
+            }
+            for (coder, i), answer in zip(asked, answers, strict=True)
+        ]
+    )
 
 
 def _code_question(

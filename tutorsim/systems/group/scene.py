@@ -136,7 +136,7 @@ class Conversation:
             **values: What the template shows beside problem, progress and messages.
         """
         name = template or stage
-        user = self.scene.fill(
+        user = self.scene.wordings.fill(
             name,
             problem=self._problem,
             progress=self._shown_progress(),
@@ -186,8 +186,16 @@ class Conversation:
 
     def shown_messages(self, template: str, said: Sequence[Event]) -> str:
         """As many of the last messages as a template shows."""
-        shown = said[-CONTEXT.get(template, _SEES) :]
-        return "\n".join(map(self.shown_message, shown)) or self.scene.fill("messages_none")
+        window = CONTEXT.get(template, _SEES), len(said)
+        if window not in self._windows:
+            lines = [self.shown_message(message) for message in said[-window[0] :]]
+            self._windows[window] = "\n".join(lines) or self.scene.fill("messages_none")
+        return self._windows[window]
+
+    @cached_property
+    def _windows(self) -> dict[tuple[int, int], str]:
+        """How many messages are shown, and of how many: the conversation only grows."""
+        return {}
 
     def shown_message(self, message: Event) -> str:
         """A message as prompts show it; its later lines are indented, so none can pass for one."""

@@ -8,6 +8,7 @@ are those of Liu et al. 2025.
 
 from collections.abc import Callable, Mapping, Sequence
 from fractions import Fraction
+from math import floor
 from typing import Final, Literal, NamedTuple, get_args
 
 from tutorsim.records.group import CycleRecord
@@ -26,11 +27,12 @@ INTERNAL: Final = ("relevance", "impact", "urgency")
 EXTERNAL: Final = ("coherence", "novelty", "balance")
 """Criteria about the conversation."""
 CRITERIA: Final = (*INTERNAL, *EXTERNAL)
-_FACTOR: Final[Mapping[Silence, Fraction]] = {
-    "raise": Fraction(101, 100),
-    "decay": Fraction(100, 101),
-    "off": Fraction(1),
+_FACTOR: Final[Mapping[Silence, tuple[int, int]]] = {
+    "raise": (101, 100),
+    "decay": (100, 101),
+    "off": (1, 1),
 }
+"""What a message does to the score of who stays silent, as numerator and denominator."""
 _ALLOCATED_TO_ANOTHER: Final = 400
 """Hundredths that the cited framework wants of a thought when another was given the turn."""
 
@@ -108,15 +110,18 @@ def total_score(scores: Mapping[str, int], rule: Rule) -> Fraction:
     if inner is None and outer is None:
         raise ValueError(f"none of the criteria {list(rule.criteria)} counts")
     if inner is None or outer is None:
-        return Fraction(outer if inner is None else inner)  # type: ignore[arg-type]
-    return (1 - rule.weight) * inner + rule.weight * outer
+        return Fraction(*(outer if inner is None else inner))  # type: ignore[misc]
+    # In whole numbers, which are many times faster than a sum of products of fractions.
+    (i, m), (o, n), (a, b) = inner, outer, rule.weight.as_integer_ratio()
+    return Fraction((b - a) * i * n + a * o * m, b * m * n)
 
 
-def _mean(scores: Mapping[str, int], whole: str, names: Sequence[str]) -> Fraction | None:
+def _mean(scores: Mapping[str, int], whole: str, names: Sequence[str]) -> tuple[int, int] | None:
+    """A mean as numerator and denominator."""
     if not names:
         return None
     tenths = [scores[whole]] if whole in scores else [scores[name] for name in names]
-    return Fraction(sum(tenths), 10 * len(tenths))
+    return sum(tenths), 10 * len(tenths)
 
 
 def adjusted_score(total: Fraction, silent: int, rule: Rule) -> int:
@@ -124,8 +129,16 @@ def adjusted_score(total: Fraction, silent: int, rule: Rule) -> int:
 
     The cited framework's rule rounds to one decimal, the study's to two.
     """
-    held = min(Fraction(5), max(Fraction(1), total * _FACTOR[rule.silence] ** silent))
-    return 10 * round(10 * held) if rule.selection == "inner_thoughts" else round(100 * held)
+    (x, y), (f, g) = total.as_integer_ratio(), _FACTOR[rule.silence]
+    x, y = x * f**silent, y * g**silent
+    x, y = min(max(x, y), 5 * y), y
+    return 10 * rounded(10 * x, y) if rule.selection == "inner_thoughts" else rounded(100 * x, y)
+
+
+def rounded(numerator: int, denominator: int) -> int:
+    """A fraction rounded to a whole number, a half to the even one."""
+    whole, rest = divmod(numerator, denominator)
+    return whole + (2 * rest > denominator or (2 * rest == denominator and whole % 2 == 1))
 
 
 def select_speaker(bids: Sequence[Bid], moment: Moment, rule: Rule) -> Selection:
@@ -174,7 +187,8 @@ def _study(choice: _Choice) -> tuple[str | None, list[Step]]:
         others = [name for name in others if _interrupts(choice, name)]
         if others:
             steps.append(Step("interruption", tuple(others)))
-    above = [name for name in others if choice.adjusted[name] > 100 * choice.rule.threshold]
+    limit = floor(100 * choice.rule.threshold)  # a whole number is above both or neither
+    above = [name for name in others if choice.adjusted[name] > limit]
     if len(above) < len(others):
         steps.append(Step("threshold", tuple(above)))
     best = _best(choice, [*favoured, *above], steps)

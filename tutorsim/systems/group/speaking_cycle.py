@@ -19,7 +19,13 @@ from tutorsim.systems.group.reply_reading import (
     salvage_scores,
 )
 from tutorsim.systems.group.scene import Conversation, GroupScene, HeldThought
-from tutorsim.systems.group.speaker_selection import CRITERIA, Bid, Selection, select_speaker
+from tutorsim.systems.group.speaker_selection import (
+    CRITERIA,
+    Bid,
+    Selection,
+    rounded,
+    select_speaker,
+)
 from tutorsim.systems.group.timeline import LEARNER, Group
 from tutorsim.vocabularies import ReadStatus
 
@@ -85,15 +91,15 @@ def self_selected_speaker(
         The thoughts with their scores, and the selection.
     """
     wanting = {thought.agent: thought.thought for thought in thoughts if _wants(thought)}
-    scored = list(thoughts)
+    values: Scores = {}
+    status: ReadStatus = "valid"
     if wanting:
         [answer] = yield from ask([_evaluate(talk, turn, wanting)])
         values = _by_agent(talk.scene.group, tuple(wanting), answer)
-        status: ReadStatus = "repaired" if answer.salvaged else "valid"
-        scored = [_scored(thought, values, status) for thought in thoughts]
-    bids = [bid_of(one) for one in scored]
+        status = "repaired" if answer.salvaged else "valid"
+    bids = [bid_of(one)._replace(scores=values.get(one.agent)) for one in thoughts]
     selection = select_speaker(bids, talk.timeline.moment(), talk.scene.rule)
-    return [_weighed(one, selection) for one in scored], selection
+    return [_scored(one, values, status, selection) for one in thoughts], selection
 
 
 def _evaluate(talk: Conversation, turn: int, thoughts: Mapping[str, str]) -> Question[Scores]:
@@ -154,22 +160,22 @@ def _wants(thought: ThoughtRecord) -> bool:
 
 
 def _scored(
-    thought: ThoughtRecord, values: Mapping[str, Mapping[str, int]], status: ReadStatus
+    thought: ThoughtRecord, values: Scores, status: ReadStatus, selection: Selection
 ) -> ThoughtRecord:
+    """A thought with its scores, and with what the selection made of them."""
     if not _wants(thought):
         return thought
     tenths = values.get(thought.agent)
-    scores = None if tenths is None else {name: value / 10 for name, value in tenths.items()}
-    found: ReadStatus = "missing" if tenths is None else status
-    return thought.model_copy(update={"scores": scores, "score_status": found})
-
-
-def _weighed(thought: ThoughtRecord, selection: Selection) -> ThoughtRecord:
-    if thought.agent not in selection.adjusted:
-        return thought
-    total = float(round(selection.totals[thought.agent], 4))
-    adjusted = selection.adjusted[thought.agent] / 100
-    return thought.model_copy(update={"total": total, "adjusted": adjusted})
+    if tenths is None:
+        return thought.model_copy(update={"scores": None, "score_status": "missing"})
+    total, shift = selection.totals[thought.agent], 10**4
+    known = {
+        "scores": {name: value / 10 for name, value in tenths.items()},
+        "score_status": status,
+        "total": rounded(shift * total.numerator, total.denominator) / shift,
+        "adjusted": selection.adjusted[thought.agent] / 100,
+    }
+    return thought.model_copy(update=known)
 
 
 def bid_of(thought: ThoughtRecord) -> Bid:

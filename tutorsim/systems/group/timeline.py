@@ -51,8 +51,11 @@ class Group:
 
     def named_in(self, text: str) -> set[str]:
         """Participants whose names stand in a text as whole words."""
+        names, folded = _names(self.agents, self.learner_name), text.casefold()
+        if not any(name in folded for name in names):
+            return set()
         words = _pattern(self.agents, self.learner_name).findall(text)
-        return {_names(self.agents, self.learner_name)[word.casefold()] for word in words}
+        return {names[word] for word in map(str.casefold, words) if word in names}
 
 
 @lru_cache(maxsize=64)
@@ -70,12 +73,21 @@ def _pattern(agents: tuple[str, ...], learner: str) -> re.Pattern[str]:
     return re.compile(rf"(?<!\w)(?:{inner})(?!\w)", re.IGNORECASE)
 
 
+_NOBODY: Final = Moment(None)
+"""Before the first message."""
+
+
 @dataclass
 class Timeline:
     """What happened so far; grows as a lesson runs."""
 
     group: Group
     events: list[Event] = field(default_factory=list)
+    messages: list[Event] = field(default_factory=list)
+    """The events that are messages."""
+    _wrote: dict[str | None, int] = field(default_factory=dict)
+    """Participant → how many messages there were after its last one."""
+    _moment: Moment = _NOBODY
 
     def add(
         self,
@@ -92,15 +104,15 @@ class Timeline:
         at = (before.at_s if before else 0) + _TAKES.get(kind, 0)
         event = Event(len(self.events) + 1, kind, at, stage, who, text, tuple(to), continues)
         self.events.append(event)
+        if kind == "message":
+            self.messages.append(event)
+            self._wrote[who] = len(self.messages)
+            self._moment = self._after(event)
         return event
 
     @property
-    def messages(self) -> list[Event]:
-        return [event for event in self.events if event.kind == "message"]
-
-    @property
     def last_message(self) -> Event | None:
-        return next((e for e in reversed(self.events) if e.kind == "message"), None)
+        return self.messages[-1] if self.messages else None
 
     def silences(self) -> int:
         """Silences in a row at the end of the list."""
@@ -113,24 +125,17 @@ class Timeline:
 
     def silent(self, who: str) -> int:
         """Messages since a participant last wrote; since the start if it never did."""
-        return _since(self.messages, who)
+        return len(self.messages) - self._wrote.get(who, 0)
 
     def moment(self) -> Moment:
         """The last message, as the selection sees it."""
-        last = self.last_message
-        if last is None:
-            return Moment(None)
-        named = (self.group.named_in(last.text) | set(last.to)) - {last.who}
+        return self._moment
+
+    def _after(self, message: Event) -> Moment:
+        named = (self.group.named_in(message.text) | set(message.to)) - {message.who}
         order = (*self.group.agents, LEARNER)
         addressed = tuple(name for name in order if name in named)
-        return Moment(last.who, last.continues, addressed)
-
-
-def _since(messages: Sequence[Event], who: str) -> int:
-    for count, message in enumerate(reversed(messages)):
-        if message.who == who:
-            return count
-    return len(messages)
+        return Moment(message.who, message.continues, addressed)
 
 
 # --- Stage progress ------------------------------------------------------------------------------

@@ -28,7 +28,7 @@ LIMITS = Limits()
         f"standard output and error | {LIMITS.output >> 20} MiB",
         f"arguments | {FRAME_CAP >> 20} MiB",
         f"at most {CODE_CAP:,} characters, a message at most {LIMITS.message >> 20} MiB",
-        f"{FENCE_CAP} fence\nlines",
+        f"{FENCE_CAP} fence lines",
         f"deques may be nested {DEPTH_CAP:,} deep",
         f"at most {EAGER_CAP:,} items",
     ],

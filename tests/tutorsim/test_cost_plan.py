@@ -57,6 +57,20 @@ def test_a_plan_adds_up_the_grid(make_study):
     assert result.unknown_prices == ()
 
 
+def test_a_plan_says_each_condition_by_itself_in_the_study_s_order(make_study):
+    loaded = make_study(conditions=["simple", "baseline"], benchmarks=BOTH, repeats=2)
+    result = plan(loaded, load_prices())
+    # 3 tasks x 2 repeats; a panel takes 2 to 92 calls, a single tutor 2 to 11
+    assert [(one.condition, one.episodes, one.calls) for one in result.conditions] == [
+        ("simple", 6, CallRange(12, 6 * 92, 12 * 92)),
+        ("baseline", 6, CallRange(12, 6 * 11, 12 * 11)),
+    ]
+    assert sum(one.cost for one in result.conditions) == pytest.approx(result.cost)
+    assert sum(one.least_cost for one in result.conditions) == pytest.approx(result.least_cost)
+    unknown = plan(make_study(models={"student": "of-my-own"}), load_prices())
+    assert {(one.cost, one.least_cost) for one in unknown.conditions} == {(None, None)}
+
+
 def test_cost_is_tokens_times_price(make_study):
     prices = PriceTable(
         as_of="2026-01-01",

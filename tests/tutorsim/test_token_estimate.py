@@ -2,7 +2,7 @@
 
 import pytest
 
-from tutorsim.kernel.cost_plan import estimate_tokens
+from tutorsim.kernel.cost_plan import estimate_tokens, total_tokens
 
 MODELS = {"tutor": "t", "judge": "j", "student": "s"}
 
@@ -10,7 +10,8 @@ MODELS = {"tutor": "t", "judge": "j", "student": "s"}
 @pytest.fixture
 def tokens(make_study):
     def estimate(*, longest=True, **settings):
-        return estimate_tokens(make_study(models=MODELS, **settings), longest=longest)
+        found = estimate_tokens(make_study(models=MODELS, **settings), longest=longest)
+        return total_tokens(found.values())
 
     return estimate
 

@@ -22,6 +22,7 @@ from tutorsim.replay.inventory import (
     loose_cassettes,
     orphans,
     recorded_before,
+    unasked_calls,
     verify_files,
 )
 from tutorsim.replay.manifest import read_retest_manifest, retest_folder, today
@@ -378,7 +379,8 @@ def _asked(request: dict[str, Any]) -> str:
 def verify_command(folder: Path, max_age: str | None) -> None:
     """Hold every file of a recording against its manifest, without replaying it.
 
-    Cassettes of a panel of your own have no manifest: each must be readable, and hold no key.
+    Cassettes of a panel of your own have no manifest: each must be readable, hold no key, and no
+    call that the program which last added calls to it did not ask for.
     """
     earliest = None if max_age is None else _day_before(max_age)
     findings = verify_files(folder)
@@ -388,6 +390,15 @@ def verify_command(folder: Path, max_age: str | None) -> None:
         raise CheckFailed(
             f"{len(findings)} file(s) of {folder} are not what was recorded.",
             hint="Restore them from version control, or record again into a new folder.",
+        )
+    unasked = unasked_calls(folder)
+    for finding in unasked:
+        err().print(safe(f"{finding.file}: {finding.problem}"), soft_wrap=True)
+    if unasked:
+        raise CheckFailed(
+            f"{len(unasked)} cassette(s) of {folder} hold calls that are not asked for any more.",
+            why="The program asked for others when it was last recorded; a replay refuses these.",
+            hint='Record them anew, mode="all"; or give partial=True where they may be left.',
         )
     old = () if earliest is None else recorded_before(folder, earliest)
     for finding in old:

@@ -4,7 +4,7 @@ from collections import Counter
 from collections.abc import Iterator
 from dataclasses import asdict
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import click
 
@@ -15,10 +15,13 @@ from tutorsim.cli.recording import (
     say_remarks,
 )
 from tutorsim.errors import StudyError
-from tutorsim.kernel.cost_plan import Plan, PriceTable, load_prices, plan
+from tutorsim.kernel.cost_plan import ConditionPlan, Plan, PriceTable, load_prices, plan
 from tutorsim.kernel.load import load_study
 from tutorsim.kernel.system import LoadedStudy
 from tutorsim.vocabularies import BLINDINGS
+
+if TYPE_CHECKING:
+    from rich.console import RenderableType
 
 
 @click.command()
@@ -140,11 +143,15 @@ def show_plan(loaded: LoadedStudy, planned: Plan) -> None:
         f"Calls: {calls.least:,} ({loaded.paths[0]}) to {calls.most:,} ({loaded.paths[1]})"
     )
     console.print(f"       at most {calls.ceiling:,} if every reply had to be asked for twice")
+    if len(planned.conditions) > 1:
+        console.print(_by_condition(planned))
     console.print("Estimated tokens of the longest path:")
     for model, (asked, answered) in planned.tokens.items():
         known = "" if model not in planned.unknown_prices else "  (price unknown)"
         console.print(f"  {model}: {asked:,} in, {answered:,} out{known}")
-    console.print(f"Estimated cost: {_cost(planned)} (prices of {planned.prices_as_of})")
+    unknown = ", ".join(planned.unknown_prices)
+    cost = _money(planned, unit=" US dollars") or f"unknown: no price for {unknown}"
+    console.print(f"Estimated cost: {cost} (prices of {planned.prices_as_of})")
     if planned.expected_cost is not None:
         console.print(f"Expected: {planned.expected_cost:,.2f} US dollars. {_assumed(planned)}")
     for line in _told(shown_by(loaded)):
@@ -239,7 +246,22 @@ def _assumed(planned: Plan) -> str:
     )
 
 
-def _cost(planned: Plan) -> str:
+def _by_condition(planned: Plan) -> "RenderableType":
+    """Calls and cost of each condition, from the shortest path to the longest."""
+    from tutorsim.cli.output_elements import table
+
+    rows = [
+        (
+            *(one.condition, f"{one.episodes:,}"),
+            *(f"{one.calls.least:,} to {one.calls.most:,}", _money(one) or "unknown"),
+        )
+        for one in planned.conditions
+    ]
+    return table(("condition", "episodes", "calls", "US dollars"), rows, left=1)
+
+
+def _money(planned: Plan | ConditionPlan, *, unit: str = "") -> str:
+    """The cost from the shortest path to the longest; empty where a price is unknown."""
     if planned.cost is None or planned.least_cost is None:
-        return f"unknown: no price for {', '.join(planned.unknown_prices)}"
-    return f"{planned.least_cost:,.2f} to {planned.cost:,.2f} US dollars"
+        return ""
+    return f"{planned.least_cost:,.2f} to {planned.cost:,.2f}{unit}"

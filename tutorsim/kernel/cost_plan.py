@@ -6,7 +6,7 @@ Tokens are estimated from the real prompts, driven with replies of usual length.
 import re
 import tomllib
 from collections import Counter
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from functools import cache
 from importlib import resources
@@ -81,8 +81,21 @@ def load_prices(path: Path | None = None) -> PriceTable:
 
 
 @dataclass(frozen=True)
+class ConditionPlan:
+    """What the episodes of one condition ask for."""
+
+    condition: str
+    episodes: int
+    calls: CallRange
+    least_cost: float | None
+    """Estimated cost of the shortest path in US dollars; `None` when a price is unknown."""
+    cost: float | None
+    """Estimated cost of the longest path."""
+
+
+@dataclass(frozen=True)
 class Plan:
-    """What a study asks for."""
+    """What a study asks for: `plan(load_study("study.toml"), load_prices()).cost`."""
 
     episodes: int
     calls: CallRange
@@ -101,6 +114,8 @@ class Plan:
     """From 0, every episode takes its shortest path, to 1, each takes its longest."""
     share_of: str
     """What the share was seen in; empty where it is assumed."""
+    conditions: tuple[ConditionPlan, ...]
+    """Each condition by itself, in the study's order."""
 
 
 HALFWAY: Final = 0.5
@@ -118,24 +133,35 @@ def plan(
         share: Where the calls of a recording lay between the fewest and the most, 0 to 1.
         share_of: That recording.
     """
-
-    specs = list(loaded.grid())
-    calls = sum_of([loaded.call_range(spec) for spec in specs])
-    most = estimate_tokens(loaded, longest=True)
-    least = estimate_tokens(loaded, longest=False)
-    low, high = cost_of(least, prices), cost_of(most, prices)
+    low, high = (estimate_tokens(loaded, longest=longest) for longest in (False, True))
+    specs: dict[str, list[EpisodeSpec]] = {}
+    for spec in loaded.grid():
+        specs.setdefault(spec.condition, []).append(spec)
+    conditions = tuple(
+        ConditionPlan(
+            condition,
+            len(those),
+            sum_of([loaded.call_range(spec) for spec in those]),
+            least_cost=cost_of(low[condition], prices),
+            cost=cost_of(high[condition], prices),
+        )
+        for condition, those in specs.items()
+    )
+    tokens = total_tokens(high.values())
+    least, most = cost_of(total_tokens(low.values()), prices), cost_of(tokens, prices)
     way = HALFWAY if share is None else share
     return Plan(
-        episodes=len(specs),
-        calls=calls,
-        tokens=most,
+        episodes=sum(one.episodes for one in conditions),
+        calls=sum_of([one.calls for one in conditions]),
+        tokens=tokens,
         prices_as_of=prices.as_of,
-        cost=high,
-        least_cost=low,
-        unknown_prices=tuple(sorted(model for model in most if prices.price(model) is None)),
-        expected_cost=between(low, high, way),
+        cost=most,
+        least_cost=least,
+        unknown_prices=tuple(model for model in tokens if prices.price(model) is None),
+        expected_cost=between(least, most, way),
         share=way,
         share_of=share_of,
+        conditions=conditions,
     )
 
 
@@ -156,26 +182,38 @@ def cost_of(tokens: Mapping[str, tuple[int, int]], prices: PriceTable) -> float 
 # --- Token estimate ------------------------------------------------------------------------------
 
 
-def estimate_tokens(loaded: LoadedStudy, *, longest: bool) -> Mapping[str, tuple[int, int]]:
-    """Estimate input and output tokens by model, at four characters a token.
+Tokens = Mapping[str, tuple[int, int]]
+"""Model → input and output tokens."""
+
+
+def estimate_tokens(loaded: LoadedStudy, *, longest: bool) -> Mapping[str, Tokens]:
+    """Estimate tokens by condition and model, at four characters a token.
+
+    One episode stands for all of its benchmark, condition and further factor.
 
     Args:
         loaded: The study.
         longest: Follow the longest path of an episode; otherwise the shortest.
-
-    Returns:
-        Model → (input tokens, output tokens). One episode stands for all of its benchmark,
-        condition and further factor.
     """
     specs = list(loaded.grid())
     shares = Counter(spec.cell for spec in specs)
     samples = {spec.cell: spec for spec in reversed(specs)}
-    asked: Counter[str] = Counter()
-    answered: Counter[str] = Counter()
+    found: dict[str, list[Tokens]] = {spec.condition: [] for spec in specs}
     for cell, spec in samples.items():
         for call in _sample_calls(loaded, spec, longest=longest):
-            asked[call.model] += call.input_tokens * shares[cell]
-            answered[call.model] += call.output_tokens * shares[cell]
+            tokens = (call.input_tokens * shares[cell], call.output_tokens * shares[cell])
+            found[spec.condition].append({call.model: tokens})
+    return {condition: total_tokens(calls) for condition, calls in found.items()}
+
+
+def total_tokens(several: Iterable[Tokens]) -> Tokens:
+    """The tokens of several things together, models in order of their names."""
+    asked: Counter[str] = Counter()
+    answered: Counter[str] = Counter()
+    for tokens in several:
+        for model, (given, got) in tokens.items():
+            asked[model] += given
+            answered[model] += got
     return {model: (asked[model], answered[model]) for model in sorted(asked)}
 
 

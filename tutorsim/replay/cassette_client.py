@@ -11,6 +11,7 @@ from abc import ABC, abstractmethod
 from collections.abc import Callable
 from contextlib import AbstractAsyncContextManager, AbstractContextManager
 from functools import partial
+from importlib import import_module
 from pathlib import Path
 from types import TracebackType
 from typing import Any, Final, Generic, TypeVar
@@ -123,7 +124,8 @@ def recorded_http(
     `with recorded_http("x.json") as http` gives an `httpx2.Client` and `async with` an
     `httpx2.AsyncClient`: `openai.OpenAI(http_client=http)`. An SDK that takes one of each gets
     both: `tape = recorded_http("x.json")`, and inside `with tape:` or `async with tape:`
-    `mistralai.client.Mistral(client=tape.client, async_client=tape.async_client)`.
+    `mistralai.client.Mistral(client=tape.client, async_client=tape.async_client)`. What takes
+    clients of httpx 1 gets `tape.httpx1_client` and `tape.httpx1_async_client`.
 
     Args:
         path: As for `recorded`.
@@ -326,6 +328,8 @@ class Recorded(BoundCassette[Client, AsyncClient]):
 class RecordedHttp(BoundCassette[httpx2.Client, httpx2.AsyncClient]):
     """A cassette that can be entered as an HTTP client; see `recorded_http`."""
 
+    _httpx1: Any = None
+
     def _sync(self, session: Session) -> httpx2.Client:
         transport = Transport(session, SyncHttpTransport())
         return httpx2.Client(transport=transport, timeout=patience(self._timeout))
@@ -333,3 +337,39 @@ class RecordedHttp(BoundCassette[httpx2.Client, httpx2.AsyncClient]):
     def _async(self, session: Session, network: HttpTransport) -> httpx2.AsyncClient:
         transport = AsyncTransport(session, network)
         return httpx2.AsyncClient(transport=transport, timeout=patience(self._timeout))
+
+    @property
+    def httpx1_client(self) -> Any:
+        """An `httpx.Client`, of the package before httpx2, over the same session.
+
+        Raises:
+            UsageError: If the cassette is not entered, or that package is not installed.
+        """
+        session = self._opened()
+        if self._httpx1 is None:
+            transport = Transport(session, SyncHttpTransport())
+            self._httpx1 = _httpx1_clients().httpx1_client(transport, self._timeout)
+        return self._httpx1
+
+    @property
+    def httpx1_async_client(self) -> Any:
+        """A new `httpx.AsyncClient`, which keeps no connection; raises as `httpx1_client`."""
+        transport = AsyncTransport(self._opened(), HttpTransport(kept_open=0))
+        return _httpx1_clients().httpx1_async_client(transport, self._timeout)
+
+    def _leave(self, session: Session) -> None:
+        if self._httpx1 is not None:
+            self._httpx1.close()
+        self._httpx1 = None
+        super()._leave(session)
+
+
+def _httpx1_clients() -> Any:
+    try:
+        return import_module("tutorsim.replay.httpx1_clients")
+    except ModuleNotFoundError as error:
+        raise UsageError(
+            "There is no client of httpx 1 here.",
+            why="The package httpx is not installed.",
+            hint="Install it, or give the SDK the client of httpx2: `tape.client`.",
+        ) from error

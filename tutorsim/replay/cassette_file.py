@@ -271,6 +271,8 @@ class Cassette:
     """By call key, in the order of the file."""
     recorded: RecordedBy | None = None
     """`None` in cassettes from before they said it."""
+    unasked: tuple[str, ...] = ()
+    """Keys that the program which last added calls did not ask for; studies ask for each."""
 
     @property
     def name(self) -> str:
@@ -322,6 +324,7 @@ def write_cassette(
     study_digest: str,
     packages: Mapping[str, str],
     recorded: RecordedBy | None = None,
+    unasked: Sequence[str] = (),
 ) -> None:
     """Write an episode's cassette with its interactions in the given order.
 
@@ -342,6 +345,7 @@ def write_cassette(
             "provenance": kind,
             "packages": dict(sorted(packages.items())),
             **({} if recorded is None else {"recorded": recorded._asdict()}),
+            **({"unasked": list(unasked)} if unasked else {}),
         },
     )
     for one in interactions:
@@ -397,6 +401,7 @@ def parse_cassette(data: bytes, episode_id: str) -> Cassette:
             packages=head["packages"],
             interactions=found,
             recorded=_recorded_by(head.get("recorded")),
+            unasked=tuple(map(str, head.get("unasked", ()))),
         )
     except (KeyError, IndexError, TypeError, ValueError, AttributeError) as error:
         raise RecordingError(

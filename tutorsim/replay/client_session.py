@@ -259,6 +259,8 @@ class Session:
     def finish(self, *, partial: bool) -> None:
         """End the session: check that all was played, or write the cassette.
 
+        A recorded call that nobody asked for is noted in the cassette that is written.
+
         Args:
             partial: Whether recorded calls may be left unused.
 
@@ -271,7 +273,7 @@ class Session:
                 keep()
             if self._tape is not None:
                 if self._tape.keys:
-                    self._tape.finish_now()
+                    self._tape.finish_now(unasked=() if partial else self.unused())
             elif self.unused() and not partial:
                 with _hinted():
                     raise unused_error(cassette_name(self.name), self.unused())

@@ -467,9 +467,13 @@ class Tape:
         self._check_order(keys)
         return await asyncio.to_thread(self._finish, keys)
 
-    def finish_now(self) -> Cassette:
-        """As `finish`, in the order of `keys` and without an event loop."""
-        return self._finish([*self._held])
+    def finish_now(self, *, unasked: Sequence[str]) -> Cassette:
+        """As `finish`, in the order of `keys` and without an event loop.
+
+        Args:
+            unasked: Keys that nobody asked for since the tape was opened.
+        """
+        return self._finish([*self._held], tuple(unasked))
 
     def close(self) -> None:
         """Release the tape; what is recorded stays on disk."""
@@ -509,15 +513,19 @@ class Tape:
             hint="Record into a new folder, or move the episode's files away to ask again.",
         )
 
-    def _finish(self, keys: list[str]) -> Cassette:
+    def _finish(self, keys: list[str], unasked: tuple[str, ...] = ()) -> Cassette:
         done = self._cassette
-        if done is None or self._journaled or [*done.interactions] != keys:
-            done = self._cassette = self._written(keys)
+        if (
+            done is None
+            or self._journaled
+            or ([*done.interactions], done.unasked) != (keys, unasked)
+        ):
+            done = self._cassette = self._written(keys, unasked)
         self._journal.remove()
         self._journaled = {}
         return done
 
-    def _written(self, keys: list[str]) -> Cassette:
+    def _written(self, keys: list[str], unasked: tuple[str, ...]) -> Cassette:
         self._journal.sync()
         write_cassette(
             self._deck.folder,
@@ -527,6 +535,7 @@ class Tape:
             study_digest=self._head.study_digest,
             packages=self._head.packages,
             recorded=self._head.recorded and self._head.recorded(bool(self.paid)),
+            unasked=unasked,
         )
         return parse_cassette(
             read_cassette_file(self._deck.folder, self.episode_id), self.episode_id

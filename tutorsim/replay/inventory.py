@@ -199,6 +199,15 @@ def verify_files(folder: Path) -> tuple[Finding, ...]:
     return tuple(findings)
 
 
+def unasked_calls(folder: Path) -> tuple[Finding, ...]:
+    """Cassettes of panels of one's own with calls that their program no longer asks for."""
+    return tuple(
+        Finding(one.name, f"nobody asked for {', '.join(one.unasked)} when it was last added to")
+        for one in loose_cassettes(folder)[0]
+        if one.unasked
+    )
+
+
 def recorded_before(folder: Path, day: str) -> tuple[Finding, ...]:
     """Recordings whose first reply is older than a day, and those that do not say how old they are.
 

@@ -267,6 +267,12 @@ def test_cassettes_of_other_apis_are_shown_and_told_by_age(
         assert said.code == code
         assert ("c.json: it was recorded on 2020-02-01" in said.err) == (code == 1)
     assert shell("cassette", "verify", CLAUDE, "--max-age", "99999d").code == 0
+    whole = cassette.read_text()
+    noted = whole.replace('"packages"', f'"unasked": [{json.dumps(keys[0])}], "packages"', 1)
+    cassette.write_text(noted)
+    said = shell("cassette", "verify", folder)
+    assert (said.code, f"nobody asked for {keys[0]}" in said.err) == (1, True)
+    cassette.write_text(whole)
     aged = cassette.read_text()
     cassette.write_text(re.sub(r',\s*"recorded": \{[^}]*\}', "", aged))
     assert cassette.read_text() != aged

@@ -1,6 +1,7 @@
 """`tutorsim run`: what it refuses, plans and says. Recording itself is proved with the runner."""
 
 import json
+import re
 import subprocess
 import sys
 import tomllib
@@ -26,11 +27,17 @@ def test_a_plan_counts_calls_and_prices_them_and_sends_nothing(
     # 2 tasks: a baseline of 2 to 5 calls, a panel of 2 to 2 + 28 + 2
     assert "Calls: 8 (every first attempt succeeds) to 74 " in said.out
     assert "at most 148 if" in said.out
+    assert re.search(r"baseline +2 +4 to 10 +[0-9.]+ to [0-9.]+\n", said.out)
+    assert re.search(r"simple +2 +4 to 64 +[0-9.]+ to [0-9.]+\n", said.out)
     assert "US dollars (prices of 2026-01-01)" in said.out
     value = json.loads(shell("run", study, "--dry-run", "--json", *prices).out)
     assert value["calls"] == {"least": 8, "most": 74, "ceiling": 148}
     assert set(value["tokens"]) == {"tutor-model", "judge-model", "student-model"}
     assert 0 < value["least_cost"] < value["cost"]
+    assert {one["condition"]: one["calls"]["most"] for one in value["conditions"]} == {
+        "baseline": 10,
+        "simple": 64,
+    }
     assert endpoint.sent == []
     assert shell("run", study, "--json").code == 2
     # Two contrasts, of a panel with the baseline on two outcomes: 2 · 2^(1 − 7) is below 0.05.

@@ -23,6 +23,7 @@ from tutorsim.errors import (
     UnusedCallError,
     UsageError,
 )
+from tutorsim.replay import read_cassette
 
 Build = Callable[..., Any]
 KEY = "sk-ant-test-0123456789-credential"
@@ -188,6 +189,24 @@ def test_new_asks_only_what_is_not_there_and_all_asks_everything(
         assert say(client, "one") == "anew"
     with tutorsim.recorded(path, mode="none") as client:
         assert say(client, "one") == "anew"
+    assert len(server.seen) == 3
+
+
+@pytest.mark.loopback
+def test_a_cassette_says_which_of_its_calls_the_last_recording_did_not_ask_for(
+    tmp_path: Path, server: Any
+) -> None:
+    path = tmp_path / "note.json"
+    with tutorsim.recorded(path, mode="once") as client:
+        assert [say(client, word) for word in ("one", "two")]
+    assert "unasked" not in path.read_text()
+    for partial, unasked in ((False, ("1/call/agent/1", "2/call/agent/1")), (True, ())):
+        with tutorsim.recorded(path, mode="new", partial=partial) as client:
+            say(client, "three")
+        assert read_cassette(tmp_path, "note").unasked == unasked
+    with tutorsim.recorded(path, mode="new") as client:
+        assert [say(client, word) for word in ("one", "two", "three")]
+    assert read_cassette(tmp_path, "note").unasked == ()
     assert len(server.seen) == 3
 
 

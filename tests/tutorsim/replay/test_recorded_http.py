@@ -3,6 +3,7 @@
 import asyncio
 import json
 import socket
+import sys
 from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
@@ -399,4 +400,89 @@ def test_clients_are_there_inside_one_block(tmp_path: Path, enter: bool) -> None
             pass
     for face in ("client", "async_client"):
         with pytest.raises(UsageError, match="is not entered"):
+            getattr(tape, face)
+
+
+@pytest.mark.loopback
+def test_what_a_recording_hands_on_is_what_its_replay_hands_on(tmp_path: Path, server: Any) -> None:
+    """Our patience, no compression, and no header that the cassette does not keep."""
+    server.respond = chat
+    path = tmp_path / "c.json"
+    seen = []
+    for mode in ("once", "none"):
+        with tutorsim.recorded_http(path, mode=mode) as http:  # type: ignore[arg-type]
+            assert (http.timeout.read, http.timeout.connect) == (600.0, 10.0)
+            response = http.post(server.url + CHAT, json=ASKED)
+            seen.append((sorted(response.headers.multi_items()), response.content))
+    assert seen[0] == seen[1]
+    assert "set-cookie" not in dict(seen[0][0])
+    [headers] = server.headers
+    assert headers["accept-encoding"] == "identity"
+
+
+def by_httpx1(tape: Any, url: str) -> list[str]:
+    """A program over httpx 1 and an SDK over it: whole, and as a stream."""
+    httpx = pytest.importorskip("httpx")
+    openai = pytest.importorskip("openai")
+    client = tape.httpx1_client
+    assert isinstance(client, httpx.Client)
+    whole = client.post(url + CHAT, json=ASKED).json()["choices"][0]["message"]["content"]
+    ask = openai.OpenAI(http_client=client, base_url=f"{url}/v1", api_key=KEY).chat.completions
+    streamed = ask.create(**ASKED, stream=True)
+    return [whole, *(one.choices[0].delta.content for one in streamed)]
+
+
+async def by_httpx1_async(tape: Any, url: str) -> list[str]:
+    openai = pytest.importorskip("openai")
+    client = tape.httpx1_async_client
+    whole = (await client.post(url + CHAT, json=ASKED)).json()["choices"][0]["message"]["content"]
+    sdk = openai.AsyncOpenAI(http_client=client, base_url=f"{url}/v1", api_key=KEY)
+    streamed = await sdk.chat.completions.create(**ASKED, stream=True)
+    said = [one.choices[0].delta.content async for one in streamed]
+    await client.aclose()
+    return [whole, *said]
+
+
+@pytest.mark.loopback
+def test_clients_of_httpx_1_play_and_record_as_those_of_httpx2_do(
+    tmp_path: Path, server: Any, offline: Build
+) -> None:
+    pytest.importorskip("httpx")
+    server.respond = respond
+    path = tmp_path / "c.json"
+    for mode in ("once", "none"):
+        tape = tutorsim.recorded_http(path, mode=mode)  # type: ignore[arg-type]
+        with tape:
+            assert by_httpx1(tape, server.url) == WORDS
+            assert asyncio.run(by_httpx1_async(tape, server.url)) == WORDS
+        offline()
+    assert len(server.seen) == 4
+    assert KEY not in path.read_text()
+    with tutorsim.recorded_http(path, partial=True) as http:  # recorded by one, played by the other
+        assert http.post(server.url + CHAT, json=ASKED).json() == chat(ASKED)
+    tape = tutorsim.recorded_http(path, partial=True)
+    with tape, pytest.raises(ChangedCallError, match="recorded with another request"):
+        tape.httpx1_client.post(server.url + CHAT, json={**ASKED, "n": 2})
+
+
+@pytest.mark.loopback
+def test_what_the_network_does_has_the_names_of_httpx_1_there(tmp_path: Path, server: Any) -> None:
+    httpx = pytest.importorskip("httpx")
+    tape = tutorsim.recorded_http(tmp_path / "c.json", mode="once")
+    server.respond = lambda body: None
+    with tape, pytest.raises(httpx.RemoteProtocolError):
+        tape.httpx1_client.post(server.url + CHAT, json=ASKED)
+    server.respond = lambda body: events(chunk("one"), last="")
+    with tape, pytest.raises(httpx.RemoteProtocolError, match="ends before its last event"):
+        tape.httpx1_client.post(server.url + CHAT, json={**ASKED, "stream": True})
+
+
+def test_without_that_package_its_clients_are_refused(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setitem(sys.modules, "httpx", None)
+    monkeypatch.delitem(sys.modules, "tutorsim.replay.httpx1_clients", raising=False)
+    tape = tutorsim.recorded_http(tmp_path / "c.json", mode="once")
+    for face in ("httpx1_client", "httpx1_async_client"):
+        with tape, pytest.raises(UsageError, match="no client of httpx 1"):
             getattr(tape, face)

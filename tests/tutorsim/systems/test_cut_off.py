@@ -1,4 +1,4 @@
-"""A reply that was cut off is asked for once more, in every system."""
+"""A reply that was cut off, or is empty, is asked for once more, in every system."""
 
 from dataclasses import replace
 
@@ -23,8 +23,17 @@ def one_of_each_condition(study):
     return {spec.condition: spec for spec in study.grid()}.values()
 
 
-def requests_of(study, spec):
-    """Call key → request of an episode in which every first reply is cut off."""
+def cut_off(reply):
+    return reply._replace(stop_reason="max_tokens")
+
+
+def emptied(reply):
+    """A reply without text that ends as usual."""
+    return reply._replace(text="", stop_reason="end_turn")
+
+
+def requests_of(study, spec, first=cut_off):
+    """Call key → request of an episode in which every first reply is cut off, or as told."""
     sent = {}
 
     def reply(call):
@@ -40,7 +49,7 @@ def requests_of(study, spec):
         if not isinstance(effect, Round):
             return replies
         return tuple(
-            reply._replace(stop_reason="max_tokens") if call.key.attempt == 1 else reply
+            first(reply) if call.key.attempt == 1 else reply
             for call, reply in zip(effect.calls, replies, strict=True)
         )
 
@@ -59,6 +68,19 @@ def test_every_call_of_every_condition_is_asked_again_when_cut_off(system):
         assert firsts
         for key in firsts:
             assert sent[key._replace(attempt=2)] == sent[key].followed_by(reminder)
+
+
+@pytest.mark.parametrize("ask_cut_off_again", [True, False])
+@pytest.mark.parametrize("system", system_names())
+def test_every_call_of_every_condition_is_asked_again_when_its_reply_is_empty(
+    system, ask_cut_off_again
+):
+    """No reader takes an empty text, so that it is asked for again whatever the study says."""
+    study = loaded(system, ask_cut_off_again=ask_cut_off_again)
+    for spec in one_of_each_condition(study):
+        sent = requests_of(study, spec, emptied)
+        for key in [key for key in sent if key.attempt == 1]:
+            assert sent[key._replace(attempt=2)].user.startswith(f"{sent[key].user}\n\n")
 
 
 def asks_again(system, study, spec):

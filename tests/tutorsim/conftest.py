@@ -157,6 +157,9 @@ class Endpoint:
             more = {"retry-after": "0.01"} if kind in ("429", "529") else {}
             reason = {"type": "some_error", "message": f"no\n\x1b[31m {self.credential}{also}"}
             data = json.dumps({"type": "error", "error": reason}).encode()
+        elif kind == "overloaded":
+            reason = {"type": "overloaded_error", "message": "Overloaded"}
+            data = json.dumps({"type": "error", "error": reason}).encode()
         elif kind == "garbage":
             data = b"<html>welcome to the hotel</html>"
         headers = {

@@ -18,6 +18,7 @@ from tutorsim.errors import Away, UsageError
 from tutorsim.model.call import CALL_HEADER, Request
 from tutorsim.model.sdk import (
     MESSAGES_PATH,
+    STATUS_OF_ERROR,
     away,
     carried_by,
     credentials_in,
@@ -35,19 +36,6 @@ LARGEST_BATCH: Final = 256_000_000
 """Bytes of a batch; both are the endpoint's limits."""
 PATH: Final = f"{MESSAGES_PATH}/batches"
 PAGE: Final = 100
-STATUS: Final = {
-    "invalid_request_error": 400,
-    "authentication_error": 401,
-    "billing_error": 402,
-    "permission_error": 403,
-    "not_found_error": 404,
-    "request_too_large": 413,
-    "rate_limit_error": 429,
-    "api_error": 500,
-    "timeout_error": 504,
-    "overloaded_error": 529,
-}
-"""The status that a direct call gets with each type of error."""
 FOR_GOOD: Final = 500
 """Errors below it, but for these, are of the call and not of the moment."""
 PASSING: Final = (408, 409, 429)
@@ -108,7 +96,7 @@ class EntryError:
         outer = result.get("error")
         inner = outer.get("error") if isinstance(outer, Mapping) else None
         kind = inner.get("type") if isinstance(inner, Mapping) else None
-        return cls(STATUS.get(str(kind), 500), said_in(outer, secrets))
+        return cls(STATUS_OF_ERROR.get(str(kind), 500), said_in(outer, secrets))
 
 
 @dataclass(frozen=True)

@@ -4,6 +4,7 @@ Why a call failed on its way is said in words that are the same on every machine
 """
 
 import asyncio
+import re
 import urllib.request
 from collections.abc import Callable, Mapping, Sequence
 from functools import partial
@@ -28,12 +29,37 @@ _BUSY: Final = (429, 503, 529)
 """Statuses by which an endpoint says that it has too much to do."""
 _PASSING: Final = (408, 409)
 """Further statuses below 500 that are of the moment and not of the call."""
+STATUS_OF_ERROR: Final = {
+    "invalid_request_error": 400,
+    "authentication_error": 401,
+    "billing_error": 402,
+    "permission_error": 403,
+    "not_found_error": 404,
+    "request_too_large": 413,
+    "rate_limit_error": 429,
+    "api_error": 500,
+    "timeout_error": 504,
+    "overloaded_error": 529,
+}
+"""The status that a direct call gets with each type of error."""
+_DATE: Final = re.compile(r"-(?:[0-9]{8}|latest)$")
 OF_THE_MOMENT: Final = (
     *(_NOBODY, _CLOSED, _CUT, _BROKEN, _BEFORE),
     *(f"HTTP {status}" for status in (*_PASSING, 429)),
     "HTTP 5",
 )
 """How the error of an episode begins that may not fail when the same call is made later."""
+
+
+def status_told_in(body: bytes) -> int | None:
+    """The status that an error has which came as a success; `None` where the body tells of none.
+
+    An endpoint may answer `overloaded_error` with HTTP 200, as once it has begun to reply.
+    """
+    try:
+        return STATUS_OF_ERROR.get(json_value(body)["error"]["type"])
+    except (ValueError, TypeError, LookupError):
+        return None
 
 
 class NotAMessage(httpx2.RemoteProtocolError):
@@ -142,6 +168,19 @@ class HttpTransport(httpx2.AsyncBaseTransport):
             await self._opened.aclose()
 
 
+class ToldOnce:
+    """Hands on each sentence the first time that it comes."""
+
+    def __init__(self, on_warning: Callable[[str], None]) -> None:
+        self._on_warning = on_warning
+        self._told: set[str] = set()
+
+    def __call__(self, said: str | None) -> None:
+        if said is not None and said not in self._told:
+            self._told.add(said)
+            self._on_warning(said)
+
+
 class SdkModel:
     """Answers calls through the SDK's asynchronous client.
 
@@ -151,7 +190,7 @@ class SdkModel:
         max_connections: Calls in flight at once; further ones wait.
         max_retries: The SDK's own retries of one call.
         timeout: Seconds that one attempt may take.
-        on_warning: Receives one sentence for each retiring model that is called.
+        on_warning: Receives one sentence for each model that retires, or answers for another.
         placeholder: A stand-in for credentials, for transports that send nothing. Real ones are
             never passed: they come from the SDK's environment.
 
@@ -176,8 +215,7 @@ class SdkModel:
             placeholder=placeholder,
         )
         self._free = asyncio.Semaphore(max_connections)
-        self._on_warning = on_warning
-        self._warned: set[str] = set()
+        self._tell = ToldOnce(on_warning)
 
     @property
     def secrets(self) -> list[str]:
@@ -196,13 +234,15 @@ class SdkModel:
         await self._client.close()
 
     async def reply(self, episode_id: str, call: Call) -> Reply:
-        self._warn_once(call.request.model)
+        self._tell(retirement(call.request.model))
         async with self._free:
             response = await self._send(episode_id, call)
         try:
-            return Reply.from_body(json_value(response.content))
+            reply = Reply.from_body(json_value(response.content))
         except ValueError as error:
             raise call_failed(call, "The reply is not a message") from error
+        self._tell(another_model(call.request.model, reply.model))
+        return reply
 
     async def _send(self, episode_id: str, call: Call) -> httpx2.Response:
         text = call.request.text
@@ -221,12 +261,6 @@ class SdkModel:
         except anthropic.AnthropicError as error:
             why = away(error.__cause__)
             raise carried_by(error) or call_failed(call, error_text(error), why) from error
-
-    def _warn_once(self, model: str) -> None:
-        said = retirement(model)
-        if said is not None and model not in self._warned:
-            self._warned.add(model)
-            self._on_warning(said)
 
 
 class Carried(anthropic.AnthropicError):
@@ -365,6 +399,13 @@ def retirement(model: str) -> str | None:
         return None
     day = DEPRECATED_MODELS[model]
     return f"The model {model} reaches its end of life on {day}; its recordings stay usable."
+
+
+def another_model(asked: str, answered: str) -> str | None:
+    """One sentence where another model answered than was asked; a date at its end is none."""
+    if asked == answered or _DATE.sub("", asked) == _DATE.sub("", answered):
+        return None
+    return f"The endpoint answers calls to {asked} as {answered}; each recorded reply says so."
 
 
 def refusal(status: int, said: str, model: str) -> UsageError | None:

@@ -22,6 +22,7 @@ from tutorsim.model.sdk import (
     SECRET_LENGTH,
     NotAMessage,
     credentials_in,
+    status_told_in,
 )
 from tutorsim.replay.cassette_file import (
     Cassette,
@@ -555,7 +556,14 @@ class _RecordingTransport(httpx2.AsyncBaseTransport):
         response = await self._inner.handle_async_request(request)
         if not response.is_success:
             return response
-        return self._deck.record(request, response, await _whole_body(response))
+        body = await _whole_body(response)
+        try:
+            return self._deck.record(request, response, body)
+        except NotAMessage:
+            status = status_told_in(body)
+            if status is None:
+                raise
+            return httpx2.Response(status, content=body, request=request)
 
     async def aclose(self) -> None:
         await self._inner.aclose()

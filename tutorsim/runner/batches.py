@@ -31,7 +31,7 @@ from tutorsim.model.batch import (
     request_text,
 )
 from tutorsim.model.call import json_value
-from tutorsim.model.sdk import call_failed, refusal, retirement
+from tutorsim.model.sdk import ToldOnce, another_model, call_failed, refusal, retirement
 from tutorsim.replay.episode_recorder import Deck
 from tutorsim.replay.safe_files import AppendFile
 from tutorsim.runner.stops import Attempts, Outage, Stop
@@ -339,7 +339,7 @@ class BatchModel:
         muster: Tells when everyone waits.
         stop: Ends it.
         max_retries: Waves that a call may go with after its first.
-        on_warning: Receives one sentence for each retiring model that is called.
+        on_warning: Receives one sentence for each model that retires, or answers for another.
     """
 
     def __init__(
@@ -359,8 +359,7 @@ class BatchModel:
         self._muster = muster
         self._stop = stop
         self._max_retries = max_retries
-        self._on_warning = on_warning
-        self._warned: set[str] = set()
+        self._tell = ToldOnce(on_warning)
         self._queue: dict[Slot, _Waiting] = {}
         self._taken: list[Submission] = []
         """Their replies are with the episodes, and on the disk before the next wave."""
@@ -383,18 +382,12 @@ class BatchModel:
 
     async def reply(self, episode_id: str, call: Call) -> Reply:
         self._stop.check()
-        self._warn_once(call.request.model)
+        self._tell(retirement(call.request.model))
         name, text = f"{episode_id}/{call.key}", request_text(call.request)
         waiting = _Waiting(name, call, text, asyncio.get_running_loop().create_future())
         self._queue[_slot(name, text)] = waiting
         self._muster.moves(-1)
         return await waiting.answer
-
-    def _warn_once(self, model: str) -> None:
-        said = retirement(model)
-        if said is not None and model not in self._warned:
-            self._warned.add(model)
-            self._on_warning(said)
 
     async def _conduct(self) -> None:
         """Send wave after wave, until the block is left or the recording stops."""
@@ -461,6 +454,7 @@ class BatchModel:
         if kind == "succeeded" and results is not None:
             reply = _recorded(self._deck, results, waiting.name, waiting.text, result)
             if reply is not None:
+                self._tell(another_model(waiting.call.request.model, reply.model))
                 return reply
         if kind == "errored":
             error = EntryError.of(result, results.secrets if results else ())

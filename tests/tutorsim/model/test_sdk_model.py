@@ -13,7 +13,7 @@ import pytest
 
 from tutorsim.errors import CallFailed, RecordingError, UsageError
 from tutorsim.model import Call, CallKey, Reply, Request
-from tutorsim.model.sdk import SdkModel
+from tutorsim.model.sdk import SdkModel, status_told_in
 
 KEY = "sk-ant-test-0123456789-credential"
 CALL = Call(
@@ -232,7 +232,8 @@ def test_a_retiring_model_is_told_once_and_never_as_a_warning() -> None:
     retiring = Call(CALL.key, Request("claude-sonnet-4-5", "", "?", 8))
 
     async def run() -> None:
-        transport = Scripted(httpx2.Response(200, json=MESSAGE))
+        answer = {**MESSAGE, "model": "claude-sonnet-4-5-20250929"}
+        transport = Scripted(httpx2.Response(200, json=answer))
         async with SdkModel(transport=transport, on_warning=told.append) as model:
             for _ in range(3):
                 await model.reply("sciq.q.p.simple", retiring)
@@ -242,6 +243,43 @@ def test_a_retiring_model_is_told_once_and_never_as_a_warning() -> None:
         asyncio.run(run())
     assert len(told) == 1
     assert "claude-sonnet-4-5" in told[0]
+
+
+@pytest.mark.parametrize(
+    ("answered", "told"),
+    [("model-1", 0), ("model-1-20260101", 0), ("model-1-latest", 0), ("model-2", 1), ("", 1)],
+)
+def test_another_model_than_asked_is_told_once(answered: str, told: int) -> None:
+    said: list[str] = []
+
+    async def run() -> None:
+        transport = Scripted(httpx2.Response(200, json={**MESSAGE, "model": answered}))
+        async with SdkModel(transport=transport, on_warning=said.append) as model:
+            for _ in range(3):
+                await model.reply("sciq.q.p.simple", CALL)
+
+    asyncio.run(run())
+    assert (
+        said
+        == [f"The endpoint answers calls to model-1 as {answered}; each recorded reply says so."][
+            :told
+        ]
+    )
+
+
+@pytest.mark.parametrize(
+    ("body", "status"),
+    [
+        (b'{"type": "error", "error": {"type": "overloaded_error"}}', 529),
+        (b'{"type": "error", "error": {"type": "rate_limit_error", "message": "slow"}}', 429),
+        (b'{"type": "error", "error": {"type": "of no known kind"}}', None),
+        (b'{"error": "busy"}', None),
+        (b"[]", None),
+        (b"<html>", None),
+    ],
+)
+def test_an_error_that_came_as_a_success_has_its_status(body: bytes, status: int | None) -> None:
+    assert status_told_in(body) == status
 
 
 def test_no_more_calls_are_in_flight_than_allowed() -> None:

@@ -209,7 +209,7 @@ def test_a_log_that_is_of_another_recording_now_loses_its_retest_until_it_is_ask
 def test_faults_that_pass_are_retried_and_leave_no_trace(
     endpoint: Any, recorded: Any, shell: Any
 ) -> None:
-    kinds = ("429", "529", "500", "drop", "cut", "garbage")
+    kinds = ("429", "529", "500", "overloaded", "drop", "cut", "garbage")
 
     def fault(call: str, attempt: int) -> str | None:
         return random.Random(call).choice(kinds) if attempt == 0 else None

@@ -273,7 +273,7 @@ def test_a_second_ctrl_c_waits_for_nothing(
     assert b"Traceback" not in err
 
 
-FAULTS = ("429", "529", "500", "drop", "cut", "garbage")
+FAULTS = ("429", "529", "500", "overloaded", "drop", "cut", "garbage")
 
 
 def test_faults_that_pass_leave_no_trace(
@@ -284,7 +284,7 @@ def test_faults_that_pass_leave_no_trace(
     recorded_once: Any,
     tmp_path: Path,
 ) -> None:
-    endpoint.fault = lambda call, attempt: FAULTS[hash(call) % 6] if attempt < 2 else None
+    endpoint.fault = lambda call, attempt: FAULTS[hash(call) % len(FAULTS)] if attempt < 2 else None
     assert record(write_grid()).code == 0
     assert files(*folders(tmp_path)) == files(recorded_once.cassettes, recorded_once.log)
     assert set(endpoint.counts().values()) == {3}
@@ -337,6 +337,7 @@ ONCE_MORE = ("--max-retries", 1, "--max-outage", 0)
 SAID = {
     "429": "HTTP 429",
     "529": "HTTP 529",
+    "overloaded": "HTTP 529, overloaded_error: Overloaded",
     "400": "HTTP 400",
     "drop": "The connection failed: it was closed without a reply",
     "cut": "The connection failed: the reply was cut off",

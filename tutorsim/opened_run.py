@@ -18,7 +18,7 @@ import polars as pl
 
 from tutorsim.analysis.ballots.reading_options import Hints
 from tutorsim.analysis.ballots.recount_source import Source, open_frame
-from tutorsim.analysis.counting.rule_definitions import TARGETS, RankScores
+from tutorsim.analysis.counting.rule_definitions import TARGETS, Approvals, RankScores
 from tutorsim.analysis.pages.document import Document
 from tutorsim.analysis.pages.words import counted
 from tutorsim.analysis.ratings.agreement import ratings_table
@@ -255,6 +255,7 @@ class Run:
         *,
         rules: Mapping[str, RankScores | ScoreFunction] = MappingProxyType({}),
         exempt: Sequence[int] = (0, 1, 2),
+        approves: str | tuple[int, int | None] | None = None,
         fallback_order: Sequence[str] | None = None,
     ) -> "Recount":
         """Ask of every logged turn what other orders and rules would have chosen.
@@ -270,6 +271,9 @@ class Run:
             targets: Rules to count under.
             rules: Own rules, by name.
             exempt: Numbers of voters that may have cast any ballot at all.
+            approves: How many candidates each voter approves of under `approval`: `"1..2"`, or
+                `(1, 2)`, with `None` for any number. By default any number, and
+                `Recount.approvals` has the answer along some.
             fallback_order: Order that decides ties, in place of the logged one.
 
         Raises:
@@ -280,7 +284,14 @@ class Run:
         if isinstance(run, SystemRun) and run.head.voting is None:
             raise system_named(run.head.system).refusal("recount")
         asked = recount(
-            self.source, targets=targets, rules=rules, exempt=exempt, order=fallback_order
+            self.source,
+            targets=targets,
+            rules=rules,
+            exempt=exempt,
+            approves=Approvals.read(approves)
+            if isinstance(approves, str)
+            else approves and Approvals(*approves),
+            order=fallback_order,
         )
         return Recount(asked, self.source.answered_by)
 
@@ -387,6 +398,13 @@ class Recount:
         then only the projection's column is filled.
         """
         return pl.DataFrame([_rule_row(row) for row in self.result.rules], _RULES, orient="row")
+
+    @cached_property
+    def approvals(self) -> pl.DataFrame:
+        """Approval voting by how many candidates each voter approves of: the columns of `rules`
+        with `least` and `most`, null for any number. Empty where approval is not asked about."""
+        rows = [(*_rule_row(row), *(row.approves or ())) for row in self.result.approvals]
+        return pl.DataFrame(rows, {**_RULES, "least": pl.Int64, "most": pl.Int64}, orient="row")
 
     @cached_property
     def wins(self) -> pl.DataFrame:

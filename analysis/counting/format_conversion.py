@@ -9,6 +9,7 @@ from typing import Final, Literal, NamedTuple
 from tutorsim.analysis.ballots.vote_arrays import LEFT_OUT, Masses
 from tutorsim.analysis.counting.rule_definitions import (
     RANKING_RULES,
+    Approvals,
     Ranking,
     RankVector,
     Rule,
@@ -61,21 +62,24 @@ class Projected(NamedTuple):
     orders."""
 
 
-def projection_name(protocol: BallotFormat, target: Target) -> str:
+def projection_name(protocol: BallotFormat, target: Target | Approvals) -> str:
     """The projection's name, as tables show it."""
     form = ballot_format(target)
     if (protocol, form) == ("rich", "score"):
         protocol = "ranked"
-    return AS_CAST if protocol == "rich" or protocol == form else _NAMES[protocol, form]
+    if protocol in ("rich", form):
+        return AS_CAST
+    number = f", {target.words}" if isinstance(target, Approvals) else ""
+    return _NAMES[protocol, form] + number  # type: ignore[index]
 
 
-Form = Protocol | RankVector | Literal["mean_position"]
+Form = Protocol | RankVector | Approvals | Literal["mean_position"]
 
 
 def counted_form(rule: Rule) -> Form:
     """What ballots are projected into under a rule: a format, the scores of their ranks, or, where
     it counts who is named, themselves."""
-    if isinstance(rule, RankVector) or rule == "mean_position":
+    if isinstance(rule, (RankVector, Approvals)) or rule == "mean_position":
         return rule
     return ballot_format(rule)
 
@@ -112,6 +116,8 @@ def projected_masses(ballot: Masses, protocol: Protocol, form: Form, budget: int
         ballot = _shared_scores(ballot, tuple(range(len(ballot) - 1, -1, -1)))
     if isinstance(form, RankVector):
         return _shared_scores(ballot, form.scores)
+    if isinstance(form, Approvals):
+        return ballot if protocol == "approval" else _approvals(ballot, form)
     if form == protocol:
         return ballot
     if form == "score":
@@ -121,7 +127,7 @@ def projected_masses(ballot: Masses, protocol: Protocol, form: Form, budget: int
     if form == "ranked":
         return _shared_scores(ballot, tuple(range(len(ballot) - 1, -1, -1)))
     if form == "approval":
-        return tuple(int(mass * len(ballot) > sum(ballot)) for mass in ballot)
+        return _above_average(ballot)
     return _shared_points(ballot, budget)
 
 
@@ -129,6 +135,23 @@ def _filled(ballot: Masses) -> Masses:
     """Scores times how many are given, those left out as the mean of the ballot's own."""
     given = [mass for mass in ballot if mass != LEFT_OUT]
     return tuple(sum(given) if mass == LEFT_OUT else len(given) * mass for mass in ballot)
+
+
+def _above_average(ballot: Masses) -> Masses:
+    return tuple(int(mass * len(ballot) > sum(ballot)) for mass in ballot)
+
+
+def _approvals(ballot: Masses, number: Approvals) -> Masses:
+    """Approvals of those above the average, fewer or more of them if so many are too many or too
+    few; the last level shares what is left for it. Times lcm(1, …, m)."""
+    least, most = number.of(len(ballot))
+    left = min(max(sum(_above_average(ballot)), least), most)
+    found, unit = [0] * len(ballot), lcm(*range(1, len(ballot) + 1))
+    for level in levels_of(ballot):
+        for c in level:
+            found[c] = unit // len(level) * min(left, len(level))
+        left -= min(left, len(level))
+    return tuple(found)
 
 
 def _equal_split(ballot: Masses) -> Masses:

@@ -169,8 +169,94 @@ Target = Literal[
 
 TARGETS: Final[tuple[Target, ...]] = get_args(Target)
 
-Rule = Target | RankVector
-"""A rule whose possible winners can be sought: a target, or scores by rank of somebody's own."""
+
+class Approvals(NamedTuple):
+    """Approval voting in which each voter approves of so many candidates.
+
+    The number is an assumption beside the voters' preferences: who may approve of everybody says
+    nothing. `Approvals(1, 2)` is for voters who approve of one candidate or of two.
+    """
+
+    least: int
+    most: int | None
+    """`None`: of any number."""
+
+    @staticmethod
+    def read(text: str) -> "Approvals":
+        """A range as people write it: `1..2`, `2`, `2..` or `..3`.
+
+        Raises:
+            UsageError: If it is none, or begins below 1 or above its end.
+        """
+        first, dots, last = (part.strip() for part in text.partition(".."))
+        if not (first or last) or not all(part.isdecimal() for part in (first, last) if part):
+            raise UsageError(
+                f"{text!r} is no number of approvals.",
+                why="It is the least and the most of candidates that each voter approves of.",
+                hint="For example 1..2, 2 for exactly two, 2.. or ..3.",
+            )
+        least = int(first or 1)
+        most = int(last) if last else None if dots else least
+        return Approvals(least, most).checked()
+
+    def checked(self) -> "Approvals":
+        """The same range.
+
+        Raises:
+            UsageError: If it begins below 1, or above its end.
+        """
+        if self.least < 1 or (self.most is not None and self.most < self.least):
+            raise UsageError(
+                f"Nobody can approve of {self} candidates.",
+                why="An approval of nobody says what an abstention does."
+                if self.least < 1
+                else "The least number is larger than the most.",
+                hint="For example 1..2, 2 for exactly two, 2.. or ..3.",
+            )
+        return self
+
+    def of(self, m: int) -> tuple[int, int]:
+        """The least and the most of m candidates; of fewer than the least, all."""
+        most = m if self.most is None else min(self.most, m)
+        return min(self.least, m), most
+
+    @property
+    def words(self) -> str:
+        """How many a voter approves of, as in "exactly one"."""
+        if self == ANY_NUMBER:
+            return "any number"
+        if self.most is None:
+            return f"{self.least} or more"
+        if self.least == self.most:
+            return f"exactly {self.least}"
+        return f"up to {self.most}" if self.least == 1 else f"{self.least} to {self.most}"
+
+    def __str__(self) -> str:
+        if self.least == self.most:
+            return str(self.least)
+        return f"{self.least}..{'' if self.most is None else self.most}"
+
+
+ANY_NUMBER: Final = Approvals(1, None)
+"""What the rule `approval` allows: the smallest assumption."""
+
+
+def approvals_asked(candidates: int) -> tuple[Approvals, ...]:
+    """Along which numbers approval voting is answered with so many candidates: only the first, up
+    to two, up to three, any number."""
+    some = (Approvals(1, most) for most in (1, 2, 3) if most < candidates)
+    return (*some, ANY_NUMBER)
+
+
+Rule = Target | RankVector | Approvals
+"""A rule whose possible winners can be sought: a target, scores by rank of somebody's own, or
+approval voting with so many approvals."""
+
+
+def approvals_of(rule: Rule) -> Approvals | None:
+    """How many a voter approves of; `None` for rules that count other ballots."""
+    return rule if isinstance(rule, Approvals) else ANY_NUMBER if rule == "approval" else None
+
 
 CONVENTIONS: Final[Mapping[str, str]] = {
     "copeland": "Copeland: a pairwise tie counts half a win.",
@@ -236,7 +322,7 @@ def winners(
 
     Masses of ballots are the scores that they give under the rule.
     """
-    if isinstance(rule, RankVector) or rule in PROTOCOLS:
+    if isinstance(rule, (RankVector, Approvals)) or rule in PROTOCOLS:
         return mass_winners(ballots, candidates)
     if rule in SCORE_RULES:
         return SCORE_RULES[rule](ballots, candidates)
@@ -413,6 +499,8 @@ SCORE_RULES: Final[
 
 def ballot_format(rule: Rule) -> Protocol:
     """The ballot format that a rule counts: rankings for scores by rank and the further rules."""
+    if isinstance(rule, Approvals):
+        return "approval"
     if rule in ("score", "median_score"):
         return "score"
     return rule if rule in ("simple", "cumulative", "approval") else "ranked"

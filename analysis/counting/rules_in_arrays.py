@@ -24,7 +24,7 @@ from tutorsim.analysis.counting.format_conversion import (
     projected_masses,
     projected_winners,
 )
-from tutorsim.analysis.counting.rule_definitions import RankVector, Rule
+from tutorsim.analysis.counting.rule_definitions import Approvals, RankVector, Rule
 from tutorsim.analysis.identify.consistent_ballots import levels_of
 from tutorsim.vocabularies import Protocol
 
@@ -57,7 +57,7 @@ class ProjectedPanels:
         target: Rule,
         budget: int,
     ) -> None:
-        if not isinstance(target, RankVector) and target not in _COUNTS:
+        if not isinstance(target, (RankVector, Approvals)) and target not in _COUNTS:
             raise NotImplementedError(
                 f"The rule {target!r} is in analysis.counting.rule_definitions and not here."
             )
@@ -76,7 +76,7 @@ class ProjectedPanels:
         """Shape (panels, candidates): the tied winners of each panel."""
         if self._m > _SHARED or self._largest_total >= 1 << _BITS:
             return self._one_by_one()
-        scored = isinstance(self._target, RankVector)
+        scored = isinstance(self._target, (RankVector, Approvals))
         count = _by_mass if scored else _COUNTS[self._target]
         return np.asarray(count(self, self._panels, range(self._m)).T)
 

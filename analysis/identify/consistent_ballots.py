@@ -8,14 +8,15 @@ strict ranking, points, or the approved above the others. Consistent ballots fol
 * cumulative: points that never rise from a level to the next
 * approval: an upper set of levels, at least one; where the ballot was a single choice or a
   ranking, the last level of an upper set may be cut, since such a ballot does not say that those
-  whom it leaves out are equal
+  whom it leaves out are equal. Where voters are taken to approve of so many candidates only, those
+  sets that have so many; if none has, a level is cut, anywhere, that these numbers fall into
 
 * score: scores that never rise from a level to the next, where as much as the whole scale may lie
   between two levels, or nothing
 
 Scores that are left out may be any on the scale: such a ballot is *open*, a weak order in which
 some candidates may stand anywhere. It allows what some weak order with them on one of its levels
-does; in an approval they are apart or with a level, as the ends of the scale allow.
+does; in an approval each may be approved or not, as the ends of the scale allow.
 
 A ballot already in the target's format is only itself. Candidates are numbers here, in
 the fallback order.
@@ -37,7 +38,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from tutorsim.analysis.ballots.vote_arrays import LEFT_OUT, Masses
-from tutorsim.analysis.counting.rule_definitions import Rule
+from tutorsim.analysis.counting.rule_definitions import Approvals, Rule, ballot_format
 from tutorsim.vocabularies import Protocol
 
 # --- Ballot levels -------------------------------------------------------------------------------
@@ -107,13 +108,12 @@ class Domain(NamedTuple):
 
 def domain_of(ballot: Masses, *, protocol: Protocol, target: Rule) -> Domain:
     """What the voter may have cast under `target`."""
-    if (target in ("cumulative", "approval") and protocol == target) or (
-        target in ("score", "median_score") and protocol == "score"
-    ):
+    form = ballot_format(target)
+    if protocol == form and protocol in ("cumulative", "approval", "score"):
         return Domain("exact", ballot)
     if protocol == "score" and LEFT_OUT in ballot:
         return Domain("open", ballot)
-    cut = target == "approval" and protocol in ("simple", "ranked")
+    cut = form == "approval" and protocol in ("simple", "ranked")
     kind: Literal["order", "choice"] = "choice" if cut else "order"
     return Domain(kind, levels_of(ballot))
 
@@ -121,6 +121,11 @@ def domain_of(ballot: Masses, *, protocol: Protocol, target: Rule) -> Domain:
 def free(m: int) -> Domain:
     """Any order at all: the domain of an exempt voter."""
     return Domain("order", (tuple(range(m)),))
+
+
+def any_set(m: int) -> Domain:
+    """Any set at all: the domain of an exempt voter who approves."""
+    return Domain("choice", (tuple(range(m)),))
 
 
 def single_minded(c: int, m: int, mass: int) -> Domain:
@@ -196,34 +201,93 @@ def simple_options(domain: Domain, c: int, m: int) -> Options:
     return _against(c, [[-int(d == named) for d in range(m)] for named in top])
 
 
-@lru_cache(maxsize=1 << 16)
-def approval_options(domain: Domain, c: int, m: int, top: int) -> Options:
-    """Approvals of `c` less approvals of each other candidate: one option.
+ApprovedSets = tuple[frozenset[int], frozenset[int]]
+"""Sets that may be approved: everybody of the first, and anybody or nobody of the second."""
 
-    The smallest consistent set with `c` beats every set without it: candidates in both cost
-    `c` nothing more, and against all others `c` gains.
+
+@lru_cache(maxsize=1 << 16)
+def approved_sets(domain: Domain, m: int, top: int, number: tuple[int, int]) -> list[ApprovedSets]:
+    """What a voter may approve of, as long as it is so many candidates.
+
+    Of an open ballot, candidates without a score may be above or below any threshold between two
+    scores, but not above the end of the scale, and not below 0. They may also stand on the level
+    that has to be cut, and only enlarge it.
+
+    Args:
+        domain: What the voter may have cast.
+        m: How many candidates there are.
+        top: The end of the scale of scores.
+        number: The least and the most of candidates that a voter approves of.
+    """
+    if domain.kind == "exact":
+        approved = frozenset(c for c, mass in enumerate(domain.data) if mass)
+        return [(approved, frozenset())]
+    least, most = number
+    levels, unscored = domain.levels, frozenset[int]()
+    first, last = False, True
+    if domain.kind == "open":
+        unscored = frozenset(domain.unscored)
+        scores: list[int] = [score for score in domain.data if score != LEFT_OUT]  # type: ignore[misc]
+        first, last = max(scores, default=0) < top, min(scores, default=1) > 0
+    found, above = list[ApprovedSets](), frozenset[int]()
+    if first:
+        found.append((above, unscored))
+    for level in map(frozenset, levels):
+        cut = len(above) < least and len(above | level | unscored) > most
+        if domain.kind == "choice" or cut:
+            found.append((above, level | unscored))
+        above |= level
+        if len(above | unscored) < m or last:
+            found.append((above, unscored))
+    return [*found, (frozenset(range(m)), frozenset())]
+
+
+@lru_cache(maxsize=1 << 16)
+def approval_options(
+    domain: Domain, c: int, m: int, of: tuple[int, Approvals], many: int = MANY
+) -> Options:
+    """Approvals of `c` less approvals of each other candidate.
+
+    Any set with `c` beats every set without it, since against nobody `c` is worse off. Of two sets
+    that both have `c` in them, or neither, the smaller beats the larger one.
 
     Args:
         domain: What the voter may have cast.
         c: The candidate.
         m: How many there are.
-        top: The end of the scale of scores. Who has that score is not below anybody, and who has
-            0 is not above anybody.
+        of: The end of the scale of scores, and how many a voter approves of.
+        many: Options up to which all are listed.
     """
+    top, approvals = of
+    number = approvals.of(m)
+    sets = approved_sets(domain, m, top, number)
     if domain.kind == "exact":
-        return _exact(domain, c, m)
-    approved = {c}
-    if domain.kind == "open":
-        scores: Masses = domain.data  # type: ignore[assignment]
-        own = scores[c] if scores[c] != LEFT_OUT else top
-        approved |= {d for d, score in enumerate(scores) if score >= own or (not own and score < 0)}
-        return _against(c, [[int(d not in approved) for d in range(m)]])
-    for level in domain.levels:
-        if c in level:
-            approved |= set(level) if domain.kind == "order" else set()
-            break
-        approved |= set(level)
-    return _against(c, [[int(d not in approved) for d in range(m)]])
+        number = (0, m)
+    ways = [(core | {c}, free - {c}) for core, free in sets if c in core | free]
+    ways = [way for way in ways if _fits(*way, number)]
+    own = 1 if ways else 0
+    ways = ways or [(core, free - {c}) for core, free in sets if c not in core]
+    given = list(islice(dict.fromkeys(_smallest(ways, number)), many + 1))
+    sets_ = [one for one in given[:many] if not any(other < one for other in given)]
+    options = _against(c, [[own - int(d in one) for d in range(m)] for one in sets_])
+    if len(given) <= many:
+        return options
+    return Options(options.rows, options.low * 0 + (own - 1), options.high * 0 + own, whole=False)
+
+
+def _fits(core: frozenset[int], free: frozenset[int], number: tuple[int, int]) -> bool:
+    """Whether some set has so many candidates."""
+    return len(core) <= number[1] and len(core | free) >= number[0]
+
+
+def _smallest(
+    ways: Sequence[tuple[frozenset[int], frozenset[int]]], number: tuple[int, int]
+) -> Iterator[frozenset[int]]:
+    """The smallest sets with so many candidates that have everybody in a core."""
+    for core, free in ways:
+        if _fits(core, free, number):
+            for more in combinations(sorted(free), max(number[0] - len(core), 0)):
+                yield core | set(more)
 
 
 @_of_placements

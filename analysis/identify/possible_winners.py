@@ -9,7 +9,12 @@ import numpy as np
 
 from tutorsim.analysis.ballots.distinct_panels import DistinctPanels
 from tutorsim.analysis.ballots.vote_arrays import LEFT_OUT, Bools, Ints, Profile
-from tutorsim.analysis.counting.rule_definitions import Rule, ballot_format
+from tutorsim.analysis.counting.rule_definitions import (
+    Approvals,
+    Rule,
+    approvals_of,
+    ballot_format,
+)
 from tutorsim.analysis.identify.consistent_ballots import domain_of, placements
 from tutorsim.analysis.identify.reachable_vote_sums import WORK_LIMIT, WorkBudget
 from tutorsim.analysis.identify.runoff_winners import path_sets, runoff_sets
@@ -369,11 +374,20 @@ def table_ends(panels: DistinctPanels, targets: Sequence[Rule], *, budget: int) 
             {"cumulative": point_ends(rows, ballots, protocol, m=m, budget=budget)} if fits else {}
         )
     fit = [target for target in targets if n and tabled(target, m, n)]
-    if not fit:
-        return {}
-    labels = labels_of(ballots, protocol, fit[0], m)
-    ends = panel_ends(np.append(labels.of, -1)[rows], labels, fit, m)
-    return {target: np.ascontiguousarray(ends[:, :, i]) for i, target in enumerate(fit)}
+    found: dict[Rule, Ends] = {}
+    for alike in _alike(fit):
+        labels = labels_of(ballots, protocol, alike[0], m)
+        ends = panel_ends(np.append(labels.of, -1)[rows], labels, alike, m)
+        found |= {target: np.ascontiguousarray(ends[:, :, i]) for i, target in enumerate(alike)}
+    return found
+
+
+def _alike(targets: Sequence[Rule]) -> list[list[Rule]]:
+    """Rules under which the same ballots are consistent."""
+    found: dict[Approvals | None, list[Rule]] = {}
+    for target in targets:
+        found.setdefault(approvals_of(target), []).append(target)
+    return list(found.values())
 
 
 def _halves(ends: Ends) -> Ends:

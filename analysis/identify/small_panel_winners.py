@@ -1,6 +1,6 @@
 """Possible winners of small panels, every election counted beforehand; under points and scores."""
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from functools import cache
 from itertools import combinations, combinations_with_replacement, permutations
 from math import factorial
@@ -11,10 +11,18 @@ from numpy.typing import NDArray
 
 from tutorsim.analysis.ballots.distinct_panels import distinct_rows
 from tutorsim.analysis.ballots.vote_arrays import Masses
-from tutorsim.analysis.counting.rule_definitions import Rule, Target, ballot_format, rank_scores
+from tutorsim.analysis.counting.rule_definitions import (
+    Rule,
+    Target,
+    approvals_of,
+    ballot_format,
+    rank_scores,
+)
 from tutorsim.analysis.counting.rules_in_arrays import ProjectedPanels
 from tutorsim.analysis.identify.consistent_ballots import (
     Domain,
+    any_set,
+    approved_sets,
     cumulative_options,
     domain_of,
     extensions,
@@ -71,8 +79,9 @@ def ballots_of(form: Protocol, m: int) -> NDArray[np.int64]:
 
 
 @cache
-def allowed(domain: Domain, form: Protocol, m: int) -> NDArray[np.int64]:
+def allowed(domain: Domain, target: Rule, m: int) -> NDArray[np.int64]:
     """Which rows of `ballots_of` a voter may have cast: the table of consistency, as it reads."""
+    form = ballot_format(target)
     if domain.kind == "exact":
         masses = np.array(domain.data)
         return np.flatnonzero((ballots_of(form, m) == masses).all(axis=1))
@@ -82,15 +91,20 @@ def allowed(domain: Domain, form: Protocol, m: int) -> NDArray[np.int64]:
     if form == "ranked":
         number = {order: i for i, order in enumerate(permutations(range(m)))}
         return np.array(sorted(number[order] for order in extensions(levels)))
-    own = np.array([sum(1 << c for c in level) for level in levels])
-    upper, sets = np.cumsum(own), np.arange(1 << m)
-    if domain.kind == "order":
-        return np.sort(upper)
+    approvals = approvals_of(target)
+    assert approvals is not None
+    least, most = approvals.of(m)
+    sets = np.arange(1 << m)
     within = [
-        (sets & ~whole == 0) & (sets & (whole - level) == whole - level) & (sets & level > 0)
-        for whole, level in zip(upper, own, strict=True)
+        (sets & _bits(core) == _bits(core)) & (sets & ~_bits(core | free) == 0)
+        for core, free in approved_sets(domain, m, 0, (least, most))
     ]
-    return np.flatnonzero(np.logical_or.reduce(within))
+    size = np.bitwise_count(sets)
+    return np.flatnonzero(np.logical_or.reduce(within) & (size >= least) & (size <= most))
+
+
+def _bits(members: Iterable[int]) -> int:
+    return sum(1 << c for c in members)
 
 
 @cache
@@ -102,7 +116,7 @@ def outcomes(target: Rule, m: int, n: int) -> Sets:
     ballots, scores = ballots_of(ballot_format(target), m), rank_scores(target, m)
     if scores is not None:
         return _by_sums(np.array(scores)[m - 1 - ballots], n)
-    if target in ("simple", "approval"):
+    if ballot_format(target) in ("simple", "approval"):
         return _by_sums(ballots, n)
     return _by_rule(target, m, n)
 
@@ -151,18 +165,20 @@ class Labels(NamedTuple):
     """Shape (ballots,): the label of each ballot."""
     sets: tuple[Ints, ...]
     """Label → rows of `ballots_of` the target's format."""
+    ballots: int
+    """How many there are of the format."""
 
 
 def labels_of(ballots: Sequence[Masses], protocol: Protocol, target: Rule, m: int) -> Labels:
     """Labels of some ballots; ballots that leave the same possible share one."""
     form = ballot_format(target)
-    every = tuple(range(len(ballots_of(form, m))))
-    numbers: dict[tuple[int, ...], int] = {every: ANY}
+    anything = any_set(m) if form == "approval" else free(m)
+    numbers: dict[tuple[int, ...], int] = {tuple(allowed(anything, target, m).tolist()): ANY}
     of = np.zeros(len(ballots), dtype=np.int64)
     for i, ballot in enumerate(ballots):
         domain = domain_of(ballot, protocol=protocol, target=target)
-        of[i] = numbers.setdefault(tuple(allowed(domain, form, m).tolist()), len(numbers))
-    return Labels(of, tuple(np.array(rows) for rows in numbers))
+        of[i] = numbers.setdefault(tuple(allowed(domain, target, m).tolist()), len(numbers))
+    return Labels(of, tuple(map(np.array, numbers)), len(ballots_of(form, m)))
 
 
 def panel_ends(panels: Ints, labels: Labels, targets: Sequence[Rule], m: int) -> Ends:
@@ -221,19 +237,19 @@ def _ends_without_exempt(rows: Ints, labels: Labels, targets: Sequence[Rule], m:
         some = np.flatnonzero(absent == nobody)
         cast = rows[some, nobody:]
         table = np.stack([_table(target, m, cast.shape[1]) for target in targets], axis=1)
-        ends[some] = _united(table, cast, labels.sets)
+        ends[some] = _united(table, cast, labels)
     return ends
 
 
-def _united(table: Ends, rows: Ints, sets: Sequence[Ints]) -> Ends:
+def _united(table: Ends, rows: Ints, labels: Labels) -> Ends:
     """Voter by voter: the tables of different beginnings of panels, united over its ballots.
 
     Args:
         table: Shape (combinations of ballots, targets).
         rows: Shape (panels, voters): labels, none of an abstention.
-        sets: Label → ballots.
+        labels: Of the targets.
     """
-    ballots, targets = len(sets[ANY]), table.shape[1]
+    sets, ballots, targets = labels.sets, labels.ballots, table.shape[1]
     tables, of = table.reshape(1, -1), np.zeros(len(rows), dtype=np.int64)
     for voter in range(rows.shape[1]):
         first, number = distinct_rows([of, rows[:, voter]])

@@ -8,7 +8,13 @@ import numpy as np
 from numpy.typing import NDArray
 
 from tutorsim.analysis.ballots.vote_arrays import LEFT_OUT
-from tutorsim.analysis.counting.rule_definitions import Rule, rank_scores, winners
+from tutorsim.analysis.counting.rule_definitions import (
+    Rule,
+    approvals_of,
+    ballot_format,
+    rank_scores,
+    winners,
+)
 from tutorsim.analysis.identify import consistent_ballots as dom
 from tutorsim.analysis.identify.consistent_ballots import Domain, Options, pairs
 from tutorsim.analysis.identify.reachable_vote_sums import (
@@ -194,7 +200,7 @@ def counted(q: Query) -> frozenset[int] | None:
     scores = rank_scores(q.target, q.m)
     if q.target == "simple":
         ballots = [{name: int(name == top) for name in names} for ((top,), *_) in rankings]
-    elif q.target in _BY_MASS:
+    elif _by_numbers(q.target):
         ballots = [dict(zip(names, domain.data, strict=True)) for domain in cast]  # type: ignore[arg-type]
     elif scores is not None:
         ballots = [
@@ -207,12 +213,13 @@ def counted(q: Query) -> frozenset[int] | None:
     return frozenset(int(c) for c in found)
 
 
-_BY_MASS: Final = ("cumulative", "approval", "score", "median_score")
-"""Rules that count the numbers of ballots."""
+def _by_numbers(target: Rule) -> bool:
+    """Whether a rule counts the numbers of ballots."""
+    return ballot_format(target) in ("cumulative", "approval", "score")
 
 
 def _known(target: Rule, domain: Domain) -> bool:
-    if domain.kind == "open" or target in _BY_MASS:
+    if domain.kind == "open" or _by_numbers(target):
         return domain.kind == "exact" and LEFT_OUT not in domain.data
     return all(len(level) == 1 for level in domain.levels[: 1 if target == "simple" else None])
 
@@ -235,6 +242,10 @@ def feasible(q: Query, outcome: int, ahead: Sequence[int]) -> list[Feasibility]:
     scores = rank_scores(q.target, q.m)
     if scores is not None:
         return _scored(q, scores, outcome, ahead)
+    approvals = approvals_of(q.target)
+    if approvals is not None:
+        sums = _sums("approval", outcome, q.m, (q.budget, approvals), q.domains)
+        return [Feasibility(sums, linear_condition(_lead(outcome, ahead, q.m)))]
     return _WAYS[q.target](q, outcome, ahead)
 
 
@@ -262,9 +273,12 @@ def _sums(kind: str, c: int | None, m: int, extra: Any, domains: Domains) -> Opt
 
 
 def _exempt(kind: str, c: int | None, m: int, extra: Any) -> Domain:
-    """What serves `c` best if any ballot may be cast: all for `c`, or any order with it first."""
-    if kind in ("simple", "approval") and c is not None:
+    """What serves `c` best if any ballot may be cast: all for `c`, or any order with it first; of
+    approvals, as many as there must be."""
+    if kind == "simple" and c is not None:
         return dom.single_minded(c, m, 1)
+    if kind == "approval":
+        return dom.any_set(m)
     if kind == "cumulative" and c is not None and isinstance(extra, int):
         return dom.single_minded(c, m, extra)
     return dom.free(m)
@@ -285,7 +299,7 @@ def _scored_options(
 
 _OPTIONS: Final[dict[str, Callable[..., Options]]] = {
     "simple": lambda d, c, m, _, many: dom.simple_options(d, c, m),
-    "approval": lambda d, c, m, top, many: dom.approval_options(d, c, m, top),
+    "approval": dom.approval_options,
     "score": lambda d, c, m, top, many: dom.score_options(d, c, m, top),
     "median_score": dom.median_options,
     "cumulative": dom.cumulative_options,
@@ -370,7 +384,6 @@ def _bucklin(q: Query, c: int, ahead: Sequence[int]) -> list[Feasibility]:
 _WAYS: Final[dict[Rule, Callable[[Query, int, Sequence[int]], list[Feasibility]]]] = {
     "simple": _one_mark,
     "cumulative": _cumulative,
-    "approval": _one_option,
     "score": _one_option,
     "median_score": _median_score,
     "copeland": _pairwise,

@@ -18,7 +18,7 @@ from typing import Final
 import numpy as np
 
 from tutorsim.analysis.ballots.recount_source import Source
-from tutorsim.analysis.counting.rule_definitions import TARGETS, RankScores
+from tutorsim.analysis.counting.rule_definitions import TARGETS, Approvals, RankScores
 from tutorsim.analysis.identify.reachable_vote_sums import WORK_LIMIT
 from tutorsim.analysis.recount.counted_turns import (
     AllVotes,
@@ -40,7 +40,12 @@ from tutorsim.analysis.recount.electorates import (
 )
 from tutorsim.analysis.recount.fallback_orders import Sweep, order_table, sweep_orders
 from tutorsim.analysis.recount.per_turn_table import PER_TURN_SCHEMA, per_turn_frame
-from tutorsim.analysis.recount.possible_winners_by_rule import rule_counts, rule_rows
+from tutorsim.analysis.recount.possible_winners_by_rule import (
+    approval_rows,
+    numbers_approved,
+    rule_counts,
+    rule_rows,
+)
 from tutorsim.analysis.recount.recount_plan import (
     NOBODY_NAME,
     TABLES,
@@ -121,6 +126,7 @@ def recount(
     tables: Sequence[RecountTable] = TABLES,
     progress: Progress | None = None,
     rules: Mapping[str, RankScores | ScoreFunction] = MappingProxyType({}),
+    approves: Approvals | None = None,
 ) -> RecountResult:
     """Recount every turn of a source.
 
@@ -139,6 +145,8 @@ def recount(
         progress: Is told how many turns are counted, those under each rule again.
         rules: Own rules by name, counted beside the targets: scores by rank, with possible winners
             as under any target, or functions from ballots to scores, with a point alone.
+        approves: How many candidates each voter approves of under `approval`, an assumption beside
+            the preferences; by default any number, and `approvals` has the answer along some.
 
     Raises:
         UsageError: If a target is unknown, a number of exempt voters is negative, the order
@@ -158,6 +166,7 @@ def recount(
         logged=source.ordered,
         tables=tables,
         rules=rules,
+        approves=approves,
     )
     groups = groups_of(source, plan.order, plan.own_order)
     weighted = Counter[Electorate]()
@@ -232,7 +241,7 @@ def count_groups(
     """The same of turns in groups."""
     total, every = RecountCounts.empty(), list(groups)
     check_sizes(every, plan.rank_scores)
-    units = (1 + len(plan.targets)) * sum(len(group.logged) for group in every)
+    units = (1 + len(plan.targets) + len(plan.dialled)) * sum(len(group.logged) for group in every)
     done = 0
 
     def tick(turns: int) -> None:
@@ -255,7 +264,8 @@ def count_groups(
         tick(len(group.logged))
         if "rules" in plan.tables:
             rules, flips, agreed = rule_counts(group, plan, tick)
-            counts = replace(counts, rules=rules, flips=flips, agreed=agreed)
+            approved = numbers_approved(group) if plan.dial else {}
+            counts = replace(counts, rules=rules, flips=flips, agreed=agreed, approved=approved)
         total += counts
     return total
 
@@ -304,5 +314,7 @@ def result_of(
         ),
         readings=readings(protocols) if "readings" in asked else (),
         rules=rule_rows(counts, plan),
+        approvals=approval_rows(counts, plan),
+        approved=dict(sorted(counts.approved.items())),
         notes=notes if logged else (*notes, NO_ORDER),
     ).keep(agreed=counts.agreed)

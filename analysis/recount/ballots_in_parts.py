@@ -36,7 +36,7 @@ from tutorsim.analysis.ballots.recount_source import words_of_elsewhere
 from tutorsim.analysis.ballots.table_to_arrays import VoteReader, read_votes
 from tutorsim.analysis.ballots.valid_ballots import sound_turns, without_empty
 from tutorsim.analysis.ballots.vote_arrays import Bools, Rounds, Votes, in_order, joined
-from tutorsim.analysis.counting.rule_definitions import TARGETS, RankScores
+from tutorsim.analysis.counting.rule_definitions import TARGETS, Approvals, RankScores
 from tutorsim.analysis.identify.reachable_vote_sums import WORK_LIMIT
 from tutorsim.analysis.recount import (
     TABLES,
@@ -301,6 +301,7 @@ def recount_parts(
     tables: Sequence[RecountTable] = TABLES,
     progress: Progress | None = None,
     rules: Mapping[str, RankScores] = MappingProxyType({}),
+    approves: Approvals | None = None,
 ) -> RecountResult:
     """Recount ballots in parts; `analysis.recount.recount` of all of them.
 
@@ -319,6 +320,7 @@ def recount_parts(
         tables: What to count; the other tables stay empty.
         progress: Is told how many rows of all parts are counted; of parts elsewhere, part by part.
         rules: Own rules by name.
+        approves: How many candidates each voter approves of.
 
     Raises:
         BallotFileError: If a part holds no ballots, or rows that make none.
@@ -340,6 +342,7 @@ def recount_parts(
         logged=own_order is not None,
         tables=tables,
         rules=rules,
+        approves=approves,
     )
     total, notes = RecountCounts.empty(), {}
     each = None if write is None else _EachTurn(write)

@@ -424,6 +424,8 @@ class RecountCounts:
     """Turns with a first vote."""
     agreed: Mapping[Agreed, int] = field(repr=False)
     """Turns with a logged winner."""
+    approved: Mapping[int, int] = field(repr=False)
+    """Candidates approved → logged approval ballots of final votes."""
     notes: tuple[str, ...] = ()
 
     def __add__(self, other: "RecountCounts") -> "RecountCounts":
@@ -441,13 +443,14 @@ class RecountCounts:
             _sums(self.rules, other.rules),
             _sums(self.flips, other.flips),
             _sum(self.agreed, other.agreed),
+            _sum(self.approved, other.approved),
             (*self.notes, *other.notes),
         )
 
     @staticmethod
     def empty(notes: tuple[str, ...] = ()) -> "RecountCounts":
         """Of no turns, with what reading them took."""
-        return RecountCounts(TiedSets({}), {}, {}, {}, {}, {}, {}, {}, notes)
+        return RecountCounts(TiedSets({}), {}, {}, {}, {}, {}, {}, {}, {}, notes)
 
     @property
     def turns(self) -> int:

@@ -76,6 +76,7 @@ def per_turn_frames(
 
     Answers that are alike are written once, and turns refer to them by number.
     """
+    plan = replace(plan, dial=())
     asked = len(plan.targets) * len(plan.exempt) * len(plan.readings)
     which = np.zeros((turns.height, asked), dtype=np.int64)
     rows: list[tuple[Any, ...]] = []

@@ -14,7 +14,13 @@ from tutorsim.analysis.ballots.distinct_panels import (
 )
 from tutorsim.analysis.ballots.vote_arrays import Bools, Ints
 from tutorsim.analysis.counting.decisions_in_arrays import only
-from tutorsim.analysis.counting.rule_definitions import RankVector, Rule, rank_scores
+from tutorsim.analysis.counting.rule_definitions import (
+    ANY_NUMBER,
+    Approvals,
+    RankVector,
+    Rule,
+    rank_scores,
+)
 from tutorsim.analysis.counting.rules_in_arrays import ProjectedPanels
 from tutorsim.analysis.identify import (
     NEVER,
@@ -93,6 +99,7 @@ class RuleAnswers(NamedTuple):
 def answer_rules(group: TurnGroup, plan: Plan) -> Iterator[RuleAnswers]:
     """Everything that is asked about a group of turns."""
     bounded = [target for target in plan.targets if target not in plan.functions]
+    bounded += plan.dialled
     for form in dict.fromkeys(map(plan.form, bounded)):
         targets = [target for target in bounded if plan.form(target) == form]
         parts = [group.panels(form), *(first.panels(form) for first in group.firsts)]
@@ -133,7 +140,7 @@ def _decided(rule: Rule, protocol: Protocol, m: int) -> bool:
     if isinstance(rule, RankVector):
         logged = (1, *[0] * (m - 1)) if protocol == "simple" else rank_scores(protocol, m)
         return logged is not None and RankVector.of(logged) == rule
-    return rule == protocol
+    return rule == protocol or (protocol == "approval" and isinstance(rule, Approvals))
 
 
 class _Tabled(NamedTuple):
@@ -330,8 +337,8 @@ def rule_counts(
             counts.flips[key].update(_flips(group, last, votes, classes))
         if (key.reading, key.exempt) == (plan.readings[-1], plan.exempt[-1]):
             tick(len(group.logged))
-        bounded = key.target not in plan.functions
-        if key.exempt == 0 and key.target != group.protocol and bounded:
+        counts_too = key.target not in (*plan.functions, *plan.dialled)
+        if key.exempt == 0 and key.target != group.protocol and counts_too:
             others.setdefault(key.reading, []).append(last)
     for reading, under in others.items():
         flags = _kept_and_changed(group, under)
@@ -351,10 +358,11 @@ def _kept_and_changed(group: TurnGroup, under: Sequence[Classes]) -> tuple[Bools
         for i, answer in enumerate(last.answers):
             possible[i, [c for c in answer.possible.winners if c != NOBODY]] = True
         alone = np.array([a.possible.necessary not in (None, NOBODY) for a in last.answers])
+        elected = np.array([NOBODY not in a.possible.winners for a in last.answers])
         of = last.of[rows]
         stands = possible[of, logged]
         keeps &= alone[of] & stands
-        changes |= settled[of] & ~stands
+        changes |= settled[of] & ~stands & elected[of]
     return keeps, changes
 
 
@@ -444,16 +452,38 @@ class _Sides(NamedTuple):
 
 def rule_rows(counts: RecountCounts, plan: Plan) -> tuple[RuleRow, ...]:
     """One row per logged protocol, target, reading of ties and number of exempt voters."""
+    return _rows_under(counts, plan, plan.targets)
+
+
+def approval_rows(counts: RecountCounts, plan: Plan) -> tuple[RuleRow, ...]:
+    """The same of approval voting, by how many candidates each voter approves of."""
+    names = {number: name for name, number in plan.dialled.items()}
+    rows = _rows_under(counts, plan, [names.get(number, "approval") for number in plan.dial])
+    return tuple(row.model_copy(update={"approves": row.approves or ANY_NUMBER}) for row in rows)
+
+
+def _rows_under(counts: RecountCounts, plan: Plan, targets: Sequence[str]) -> tuple[RuleRow, ...]:
     voted = {key.protocol for key in counts.rules}
     keys = [
         RuleKey(protocol, target, reading, k)
         for protocol in BALLOT_FORMATS
         if protocol in voted
-        for target in plan.targets
+        for target in targets
         for reading in plan.readings
         for k in plan.exempt
     ]
     return tuple(_rule_row(key, counts.rules[key], counts.flips[key], plan) for key in keys)
+
+
+def numbers_approved(group: TurnGroup) -> Counter[int]:
+    """Candidates approved → approval ballots of the final votes, also of rich ones."""
+    panels = group.panels("approval")
+    if panels.protocol != "approval":
+        return Counter()
+    sizes = np.array([*map(sum, panels.ballots), -1], dtype=np.int64)
+    times = np.bincount(panels.of, minlength=len(panels.panels))
+    numbers = np.bincount(sizes[panels.panels].ravel() + 1, times.repeat(panels.panels.shape[1]))
+    return Counter({size: int(n) for size, n in enumerate(numbers[1:]) if n})
 
 
 class _Counts:
@@ -491,6 +521,7 @@ def _rule_row(
         totals["compared"] += n * (one.logged is not None)
         totals["not_settled"] += n * (not possible.settled)
         totals["identified"] += n * (possible.necessary is not None)
+        totals["changes"] += n * _changes(one)
         totals["point_ties"] += n * (projected.winner is None and not projected.impossible)
         totals["point_impossible"] += n * projected.impossible
         if possible.settled:
@@ -500,10 +531,12 @@ def _rule_row(
         totals["flip_turns"] += n
         counts.add("flip", n, lower=flip.lower, point=flip.point, upper=flip.upper)
     protocol, target, reading, exempt = key
+    number = plan.number(target)
     names = [*([NOBODY_NAME] if target == "condorcet" else []), *plan.order]
     return RuleRow(
         logged_protocol=protocol,
-        target=target,
+        target=target if number is None else "approval",
+        approves=None if number == ANY_NUMBER else number,
         convention=plan.convention(target, [len(one.candidates) for one in answers]),
         projection=plan.projection(protocol, target),
         reading=reading,
@@ -517,11 +550,20 @@ def _rule_row(
         point_ties=totals["point_ties"],
         point_impossible=totals["point_impossible"],
         agreement=counts.interval("agreement"),
+        changes=totals["changes"],
         compared=totals["compared"] if plan.own_order is None else None,
         flips=counts.interval("flip") if totals["flip_turns"] else None,
         flip_turns=totals["flip_turns"],
         breakdown=dict(sorted(breakdown.items())),
     )
+
+
+def _changes(one: AnswerCount) -> bool:
+    """Whether a turn certainly has another winner than logged; no winner is no other one."""
+    possible = one.answer.possible
+    if one.logged is None or not possible.settled or NOBODY in possible.winners:
+        return False
+    return one.candidates.index(one.logged) not in possible.winners
 
 
 def _count_wins(counts: _Counts, one: AnswerCount, n: int, target: str) -> None:

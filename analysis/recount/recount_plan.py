@@ -15,11 +15,14 @@ from tutorsim.analysis.ballots.distinct_panels import distinct_rows
 from tutorsim.analysis.ballots.vote_arrays import Bools, Ints, Rounds
 from tutorsim.analysis.counting.format_conversion import AS_CAST, SHARED_SCORES, projection_name
 from tutorsim.analysis.counting.rule_definitions import (
+    ANY_NUMBER,
     CONVENTIONS,
     TARGETS,
+    Approvals,
     RankScores,
     RankVector,
     Rule,
+    approvals_asked,
     ballot_format,
     check_targets,
 )
@@ -295,6 +298,18 @@ class Plan:
     """What is counted; the other tables stay empty."""
     own_rules: Mapping[str, OwnRule] = field(default_factory=dict)
     """Own rules by name."""
+    approves: Approvals = ANY_NUMBER
+    """How many candidates each voter approves of under the rule `approval`."""
+    dial: tuple[Approvals, ...] = ()
+    """Numbers along which approval voting is answered besides."""
+
+    @property
+    def dialled(self) -> dict[str, Approvals]:
+        """Name in `RuleKey` → number, of those numbers that the rule `approval` is not asked with.
+
+        They are asked like targets and have rows of their own.
+        """
+        return {f"approval {n}": n for n in self.dial if n != self.approves}
 
     @property
     def functions(self) -> dict[str, FunctionRule]:
@@ -306,12 +321,21 @@ class Plan:
         """The own rules that are scores by rank."""
         return {name: r for name, r in self.own_rules.items() if isinstance(r, RankScores)}
 
+    def number(self, target: str) -> Approvals | None:
+        """How many each voter approves of, under approval voting."""
+        return self.approves if target == "approval" else self.dialled.get(target)
+
     def form(self, target: str) -> Protocol:
         """The ballot format that a rule counts, of rules with possible winners."""
+        if self.number(target) is not None:
+            return "approval"
         return "ranked" if target in self.own_rules else ballot_format(target)  # type: ignore[arg-type]
 
     def rule(self, target: str, m: int) -> Rule:
         """What a name stands for with m candidates, of rules with possible winners."""
+        number = self.number(target)
+        if number is not None:
+            return "approval" if number == ANY_NUMBER else number
         scores = self.rank_scores.get(target)
         return target if scores is None else vector_of(target, scores, m)  # type: ignore[return-value]
 
@@ -322,13 +346,16 @@ class Plan:
     def projection(self, protocol: BallotFormat, target: str) -> str:
         """The name of the convention behind a point."""
         if target not in self.own_rules:
-            return projection_name(protocol, target)  # type: ignore[arg-type]
+            return projection_name(protocol, self.rule(target, 0))  # type: ignore[arg-type]
         as_cast = target in self.functions or protocol in ("ranked", "rich")
         return AS_CAST if as_cast else SHARED_SCORES
 
     def convention(self, target: str, sizes: Sequence[int]) -> str | None:
         """How a rule counts that was asked about such numbers of candidates."""
         rule = self.own_rules.get(target)
+        number = self.number(target)
+        if number not in (None, ANY_NUMBER):
+            return f"Approval: each voter approves of {number.words}."
         if rule is None:
             return CONVENTIONS.get(target)
         return convention_words(target, rule, sizes)
@@ -351,6 +378,7 @@ def make_plan(
     logged: bool = True,
     tables: Sequence[RecountTable] = TABLES,
     rules: Mapping[str, RankScores | ScoreFunction] = MappingProxyType({}),
+    approves: Approvals | None = None,
 ) -> Plan:
     """What to ask of the turns of a source; see `analysis.recount.recount`.
 
@@ -366,6 +394,8 @@ def make_plan(
             for it, and without one there is none.
         tables: What to count.
         rules: Own rules by name.
+        approves: How many candidates each voter approves of under `approval`; by default any
+            number, and the answer along some.
 
     Raises:
         UsageError: As `analysis.recount.recount`.
@@ -376,7 +406,20 @@ def make_plan(
     _check(wanted, exempt, own_order)
     own = tuple(own_order) if logged else None if order is None else used
     numbers = tuple(sorted(set(exempt)))
-    return Plan(used, own, budget, wanted, numbers, limit, top, tuple(tables), named)
+    dial = approvals_asked(len(own_order)) if approves is None else (approves.checked(),)
+    return Plan(
+        used,
+        own,
+        budget,
+        wanted,
+        numbers,
+        limit,
+        top,
+        tuple(tables),
+        named,
+        approves or ANY_NUMBER,
+        dial if "approval" in wanted else (),
+    )
 
 
 def _checked_order(order: Sequence[str] | None, standing: Sequence[str]) -> tuple[str, ...]:

@@ -11,6 +11,7 @@ from typing import ClassVar, Final, NamedTuple
 import polars as pl
 from pydantic import BaseModel, ConfigDict, Field, PrivateAttr
 
+from tutorsim.analysis.counting.rule_definitions import Approvals
 from tutorsim.analysis.identify import TieReading
 
 SCHEMA_VERSION: Final = 1
@@ -191,6 +192,9 @@ class RuleRow(_Table):
     logged_protocol: str
     target: str
     """Name of a target, or of an own rule."""
+    approves: Approvals | None = Field(default=None, exclude_if=lambda number: number is None)
+    """Under approval voting, where a number is assumed: the least and the most of candidates that
+    each voter approves of, `null` for any number. Else absent."""
     convention: str | None
     """How the target counts, where counts of the same name differ: what is said of the row holds
     under this convention. `None` where there is one only."""
@@ -216,6 +220,8 @@ class RuleRow(_Table):
     intervals count what is certain."""
     agreement: Interval
     """Turns with the logged winner."""
+    changes: int
+    """Turns that certainly have another winner than logged; nobody is no winner."""
     compared: int | None = _compared
     flips: Interval | None
     """Turns whose leader after the first vote, under the target, is not its winner; `None`
@@ -257,6 +263,11 @@ class RecountResult(_Table):
     readings: tuple[ReadingRow, ...]
     """Empty without a run's raw replies."""
     rules: tuple[RuleRow, ...]
+    approvals: tuple[RuleRow, ...] = ()
+    """Approval voting by how many candidates each voter approves of; empty where it is not asked
+    about."""
+    approved: dict[int, int] = Field(default_factory=dict)
+    """What logged approval ballots say of that number: candidates approved → ballots."""
     notes: tuple[str, ...] = ()
     _make_per_turn: Callable[..., pl.DataFrame] | None = PrivateAttr(default=None)
     _per_turn: pl.DataFrame | None = PrivateAttr(default=None)

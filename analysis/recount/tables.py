@@ -3,6 +3,7 @@
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from typing import Final
 
+from tutorsim.analysis.counting.rule_definitions import Approvals
 from tutorsim.analysis.identify import TieReading
 from tutorsim.analysis.pages.cells import (
     DASH,
@@ -312,6 +313,63 @@ def rules_table(found: RecountResult, reading: TieReading) -> Table | None:
     )
 
 
+def approvals_table(found: RecountResult) -> Table | None:
+    """Approval voting of ballots of other formats, by how many candidates each voter approves of,
+    beside what logged approvals say of that; `None` where one number alone is asked about."""
+    least = min(found.exempt)
+    rows = [
+        row
+        for row in found.approvals
+        if (row.reading, row.exempt) == ("set", least) and row.logged_protocol != "approval"
+    ]
+    numbers = list(dict.fromkeys(row.approves for row in rows if row.approves is not None))
+    if len(numbers) < 2:
+        return None
+    ballots = sum(found.approved.values())
+    return table(
+        "approvals",
+        "Approval voting, by how many candidates each voter approves of",
+        "Turns; a tie stays a tie. Who may approve of everybody says little, so the number is an "
+        "assumption of its own. Of equal candidates a voter approves of all or of none, unless "
+        f"that makes too many or too few. {_approved_words(found)}{HELD}",
+        [
+            *("ballots", "each approves of", "turns", "surely kept", "surely changed", "open"),
+            *(("logged ballots",) if ballots else ()),
+        ],
+        [
+            (
+                *(row.logged_protocol, number.words, kept_of(row), row.agreement.lower),
+                *(row.changes, kept_of(row) - row.agreement.lower - row.changes),
+                *((part_of(_within(found, number), ballots),) if ballots else ()),
+            )
+            for row in rows
+            if (number := row.approves) is not None
+        ],
+    )
+
+
+def kept_of(row: RuleRow) -> int:
+    """Turns with a logged winner that a rule can keep."""
+    return row.turns if row.compared is None else row.compared
+
+
+def _within(found: RecountResult, number: Approvals) -> int:
+    """Logged approval ballots of so many candidates."""
+    most = number.most or max(found.approved)
+    return sum(n for size, n in found.approved.items() if number.least <= size <= most)
+
+
+def _approved_words(found: RecountResult) -> str:
+    """What logged approval ballots say of how many a voter approves of; empty without any."""
+    if not found.approved:
+        return ""
+    least, most = min(found.approved), max(found.approved)
+    return (
+        f"The {sum(found.approved.values()):,} approval ballots logged here approve of {least} to "
+        f"{most}; the last column counts those with so many. "
+    )
+
+
 def dial_table(rows: Rows, reading: TieReading, pairs: Pairs, tested: str) -> Table | None:
     """Turns with one possible winner as voters are exempt from the assumption.
 
@@ -426,6 +484,7 @@ def _rules(found: RecountResult, tested: str, full: bool) -> Parts:
     reading: TieReading = "fallback" if "fallback" in readings else "set"
     pairs = dict.fromkeys((row.logged_protocol, row.target) for row in found.rules)
     yield dial_table(found.rules, reading, pairs, tested)
+    yield approvals_table(found)
     yield breakdown_table(found.rules, reading)
     if full:
         yield rule_wins_table(found.rules, reading)

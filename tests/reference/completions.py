@@ -5,13 +5,20 @@ from functools import cache, lru_cache
 from itertools import combinations, permutations, product
 
 from tutorsim.analysis.ballots.vote_arrays import LEFT_OUT, Masses, Profile
-from tutorsim.analysis.counting.rule_definitions import Target, ballot_format, ranking_of, winners
+from tutorsim.analysis.counting.rule_definitions import (
+    Approvals,
+    Rule,
+    ballot_format,
+    ranking_of,
+    winners,
+)
 from tutorsim.vocabularies import Protocol
 from tutorsim.voting import first_in_order
 
 __all__ = [
     "agreeing",
     "agrees",
+    "approvals_agreeing",
     "completions",
     "every_ballot",
     "possible_by_enumeration",
@@ -59,6 +66,31 @@ def agrees(ballot: Masses, logged: Protocol, other: Masses, target: Protocol) ->
 
 
 @cache
+def approvals_agreeing(
+    ballot: Masses, logged: Protocol, least: int, most: int, top: int
+) -> tuple[Masses, ...]:
+    """Every approval of `least` to `most` candidates that a sincere voter may cast.
+
+    Equal candidates are approved together or not at all, unless no such set has so many: then any
+    of them.
+    """
+    if logged == "approval":
+        return (ballot,)
+    m = len(ballot)
+    least, most = min(least, m), min(most, m)
+    sets = [s for s in every_ballot("approval", m, 1) if least <= sum(s) <= most]
+    open_ = [range(top + 1) if mass == LEFT_OUT else (mass,) for mass in ballot]
+    found: dict[Masses, None] = {}
+    for meant in product(*open_) if logged == "score" else (ballot,):
+        agree = [s for s in sets if agrees(meant, logged, s, "approval")]
+        if not agree:
+            above = [(a, b) for a in range(m) for b in range(m) if meant[a] > meant[b]]
+            agree = [s for s in sets if all(s[a] >= s[b] for a, b in above)]
+        found.update(dict.fromkeys(agree))
+    return tuple(found)
+
+
+@cache
 def agreeing(ballot: Masses, logged: Protocol, target: Protocol, budget: int) -> tuple[Masses, ...]:
     every = every_ballot(target, len(ballot), budget)
     meant = (ballot,)
@@ -71,9 +103,12 @@ def agreeing(ballot: Masses, logged: Protocol, target: Protocol, budget: int) ->
 
 
 def completions(
-    profile: Profile, target: Target, budget: int, exempt: int
+    profile: Profile, target: Rule, budget: int, exempt: int
 ) -> Iterator[list[tuple[Masses | None, ...]]]:
     """For each choice of exempt voters, what each voter may have cast."""
+    if isinstance(target, Approvals):
+        yield from _approved(profile, *target.of(profile.size), budget, exempt)
+        return
     form = ballot_format(target)
     for freed in combinations(range(len(profile.ballots)), min(exempt, len(profile.ballots))):
         options: list[tuple[Masses | None, ...]] = []
@@ -84,8 +119,21 @@ def completions(
         yield options
 
 
+def _approved(
+    profile: Profile, least: int, most: int, top: int, exempt: int
+) -> Iterator[list[tuple[Masses | None, ...]]]:
+    sets = every_ballot("approval", profile.size, 1)
+    every = tuple(s for s in sets if least <= sum(s) <= most)
+    own = [
+        (None,) if b is None else approvals_agreeing(b, profile.protocol, least, most, top)
+        for b in profile.ballots
+    ]
+    for freed in combinations(range(len(own)), min(exempt, len(own))):
+        yield [(*one, *every) if v in freed else one for v, one in enumerate(own)]
+
+
 @lru_cache(maxsize=1 << 18)
-def tied_winners(target: Target, ballots: tuple[Masses, ...], m: int) -> frozenset[int]:
+def tied_winners(target: Rule, ballots: tuple[Masses, ...], m: int) -> frozenset[int]:
     names = [str(c) for c in range(m)]
     masses = [{str(c): x for c, x in enumerate(ballot)} for ballot in ballots]
     rankings = [ranking_of(ballot) for ballot in masses]
@@ -94,7 +142,7 @@ def tied_winners(target: Target, ballots: tuple[Masses, ...], m: int) -> frozens
 
 
 def sets_by_enumeration(
-    profile: Profile, target: Target, *, budget: int, exempt: int = 0
+    profile: Profile, target: Rule, *, budget: int, exempt: int = 0
 ) -> set[frozenset[int]]:
     """Every set of tied winners over all completions."""
     found: set[frozenset[int]] = set()

@@ -54,6 +54,16 @@ def test_a_file_of_ballots_is_recounted(votes: Path, shell: Any) -> None:
     assert found.turns.equals(pl.read_parquet(file), null_equal=True)
 
 
+def test_approval_is_answered_along_how_many_a_voter_approves_of(votes: Path) -> None:
+    found = tutorsim.open(votes).recount(["approval"], exempt=[0])
+    assert found.approvals.select("least", "most").rows() == [(1, 1), (1, None)]
+    given = tutorsim.open(votes).recount(["approval"], exempt=[0], approves="1")
+    same = tutorsim.open(votes).recount(["approval"], exempt=[0], approves=(1, 1))
+    assert given.turns.equals(same.turns, null_equal=True)
+    # with one approval each, red has both votes of one turn, and the other is tied
+    assert given.turns.get_column("necessary_winner").to_list().count("red") == 1
+
+
 def test_own_rules_are_counted_beside_the_targets(votes: Path) -> None:
     def longest_name(ballots: tutorsim.CastBallots) -> dict[str, float]:
         assert ballots.format == "simple"

@@ -15,13 +15,13 @@ from rich.text import Text
 from tutorsim.analysis.ballots.parquet_batches import is_regular, stated_in
 from tutorsim.analysis.ballots.reading_options import NO_HINTS, Hints
 from tutorsim.analysis.ballots.recount_source import Source, open_source, provenance_words
-from tutorsim.analysis.counting.rule_definitions import TARGETS, RankScores
+from tutorsim.analysis.counting.rule_definitions import TARGETS, Approvals, RankScores
 from tutorsim.analysis.pages.document import Document, section_ids
 from tutorsim.analysis.pages.values import to_value
 from tutorsim.analysis.recount import TABLES, RecountResult, RecountTable
 from tutorsim.analysis.recount import recount as recount_source
 from tutorsim.analysis.recount.ballots_in_parts import Runner, TurnWriter, parts_of, recount_parts
-from tutorsim.analysis.recount.tables import SECTIONS, protocols_table
+from tutorsim.analysis.recount.tables import SECTIONS, approvals_table, protocols_table
 from tutorsim.analysis.runs.exported_tables import CountedTable, no_ballots
 from tutorsim.analysis.runs.written_tables import with_provenance, write_frame, write_turns
 from tutorsim.analysis.statistics.intervals_and_tests import NotEstimable, to_json
@@ -91,6 +91,11 @@ def _scored(text: str, scores: str) -> RankScores:
         ) from error
 
 
+def _approvals(_: click.Context, __: click.Parameter, given: str | None) -> Approvals | None:
+    """The value of `--approves`."""
+    return None if given is None else Approvals.read(given)
+
+
 @click.command(cls=Remembering)
 @click.argument("source", metavar="RUN|BALLOTS", type=RunPath())
 @click.option(
@@ -115,6 +120,13 @@ def _scored(text: str, scores: str) -> RankScores:
     show_default=True,
     metavar="K,K,…",
     help="Numbers of voters that may have cast any ballot at all.",
+)
+@click.option(
+    "--approves",
+    callback=_approvals,
+    metavar="LEAST..MOST",
+    help="How many candidates each voter approves of under approval voting: 1..2, 2 for exactly "
+    "two, 2.., or ..3. Default: any number, and the answer for 1, 1..2 and 1..3 beside it.",
 )
 @order_option
 @click.option(
@@ -165,6 +177,7 @@ def recount(
     targets: tuple[str, ...] | None,
     rules: Mapping[str, RankScores],
     exempt: tuple[int, ...],
+    approves: Approvals | None,
     fallback_order: tuple[str, ...] | None,
     thresholds: tuple[float, ...],
     hints: Hints,
@@ -200,7 +213,10 @@ def recount(
                   ballots_changed abstained open_ties wins changed}]
       rules: [{logged_protocol target convention projection reading exempt turns
                not_settled identified widths wins point_ties point_impossible
-               agreement flips flip_turns breakdown}]
+               agreement changes flips flip_turns breakdown}]
+      approvals: as rules, under approval by how many each voter approves of:
+        approves is [least, most], most null for any number
+      approved: candidates approved -> logged approval ballots
       compared: in policies, electorates and rules of ballots without an order:
         turns that counting decided, which alone have a logged winner
       format_invariance: {from_vote again again_consistent
@@ -259,6 +275,7 @@ def recount(
         "targets": targets or TARGETS,
         "rules": rules,
         "exempt": exempt,
+        "approves": approves,
         "order": fallback_order,
         "tables": tuple(table for table in TABLES if table in (of_votes or TABLES)),
     }
@@ -288,7 +305,10 @@ def _value_of_whole(
     return {**value, "outcomes": table.frame(run.episodes, run.head).to_dicts()}
 
 
-_OF_VOTES: Final = ("targets", "rules", "exempt", "fallback_order", "engine", "turns")
+_OF_VOTES: Final = (
+    *("targets", "rules", "exempt", "approves"),
+    *("fallback_order", "engine", "turns"),
+)
 """Options that say how votes are counted."""
 
 
@@ -424,6 +444,7 @@ class _Asked(TypedDict):
     targets: Sequence[str]
     rules: Mapping[str, RankScores]
     exempt: Sequence[int]
+    approves: Approvals | None
     order: tuple[str, ...] | None
     tables: Sequence[RecountTable]
 
@@ -494,6 +515,7 @@ def _in_parts(
             targets=asked["targets"],
             rules=asked["rules"],
             exempt=asked["exempt"],
+            approves=asked["approves"],
             tables=asked["tables"],
             progress=progress,
         )
@@ -532,7 +554,8 @@ def _shown(
         for name in (name for name in SECTIONS if name in sections):
             yield from parts_shown(SECTIONS[name](found, tested, full), every_row=True)
     elif found.turns:
-        yield from parts_shown([protocols_table(found, told_rules(found))])
+        along = [approvals_table(found)] if "approval" in told_rules(found) else []
+        yield from parts_shown([protocols_table(found, told_rules(found)), *along])
         yield caption(f"More: --full, or --section {', '.join(SECTIONS)}.")
     own = source.run.panel.success_threshold if at and source.run else None
     yield from parts_shown(threshold_table(at, own, name) for name in ("success", "turns", "gain"))

@@ -6,7 +6,7 @@ candidate is right or wrong, whoever writes the reply.
 """
 
 from collections.abc import Iterator, Mapping, Sequence
-from functools import cached_property
+from functools import cached_property, partial
 from itertools import chain
 from statistics import fmean
 from typing import Final, NamedTuple
@@ -14,11 +14,12 @@ from typing import Final, NamedTuple
 import polars as pl
 
 from tutorsim.analysis.ballots.recount_source import Source
+from tutorsim.analysis.counting.rule_definitions import Approvals, approvals_asked
 from tutorsim.analysis.pages.cells import bounds_of, estimate, part_of, plain, present
 from tutorsim.analysis.pages.declared import Row, table
 from tutorsim.analysis.pages.document import Answer, Document, Section
 from tutorsim.analysis.pages.words import counted, listed
-from tutorsim.analysis.recount import recount
+from tutorsim.analysis.recount import NOBODY_NAME, recount
 from tutorsim.analysis.recount.result_models import ElectorateRow, RecountResult
 from tutorsim.analysis.statistics.intervals_and_tests import (
     Estimate,
@@ -113,6 +114,20 @@ class Councils:
             for over in self.kinds
         }
 
+    @cached_property
+    def approving(self) -> dict[str, dict[Approvals, dict[str, "Possible"]]]:
+        """What candidates are → how many each member approves of → vote → who may have won under
+        approval voting."""
+        asked = partial(recount, targets=("approval",), exempt=(0,), tables=())
+        sources = {over: self._source(over) for over in self.kinds}
+        return {
+            over: {
+                number: self._possible(asked(source, approves=number))["approval"]
+                for number in approvals_asked(len(source.votes.order))
+            }
+            for over, source in sources.items()
+        }
+
     def _possible(self, found: RecountResult) -> dict[str, dict[str, "Possible"]]:
         rows = found.per_turn.filter(pl.col("reading") == "set")
         wanted = rows.select("target", "episode_id", "possible_winners", "tied_set", "point_winner")
@@ -174,25 +189,43 @@ class Kept(NamedTuple):
     votes: int
     keeps: int
     changes: int
+    nobody: int
+    """Votes in which the rule chooses nobody."""
 
     @property
     def open(self) -> int:
         """Votes where the ballots do not say."""
-        return self.votes - self.keeps - self.changes
+        return self.votes - self.keeps - self.changes - self.nobody
 
 
 def _kept(of: Councils, over: str) -> list[Kept]:
     """Every rule beside the council's own, over votes that its own rule decides alone."""
+    return [
+        _kept_under(of, over, rule, votes)
+        for rule, votes in of.winners[over].items()
+        if rule != _RULE[over]
+    ]
+
+
+def _kept_along(of: Councils, over: str) -> dict[Approvals, Kept]:
+    """The same of approval voting, by how many each member approves of."""
+    return {
+        number: _kept_under(of, over, f"approval of {number.words}", votes)
+        for number, votes in of.approving[over].items()
+    }
+
+
+def _kept_under(of: Councils, over: str, rule: str, votes: Mapping[str, Possible]) -> Kept:
     own = of.winners[over][_RULE[over]]
     sole = {vote: next(iter(p.led)) for vote, p in own.items() if len(p.led) == 1}
-    kept = []
-    for rule, votes in of.winners[over].items():
-        sets = {vote: votes[vote].winners for vote in sole if vote in votes}
-        same = sum(p == frozenset({sole[vote]}) for vote, p in sets.items())
-        other = sum(p is not None and sole[vote] not in p for vote, p in sets.items())
-        if rule != _RULE[over]:
-            kept.append(Kept(rule, len(sets), same, other))
-    return kept
+    sets = {vote: votes[vote].winners for vote in sole if vote in votes}
+    same = sum(p == frozenset({sole[vote]}) for vote, p in sets.items())
+    nobody = sum(p == _NOBODY for p in sets.values())
+    other = sum(p is not None and not p & (_NOBODY | {sole[vote]}) for vote, p in sets.items())
+    return Kept(rule, len(sets), same, other, nobody)
+
+
+_NOBODY: Final = frozenset({NOBODY_NAME})
 
 
 _VOTES_OVER: Final = {"members": "rankings of answers", "answers": "votes over answers"}
@@ -202,13 +235,32 @@ _VOTES_OVER: Final = {"members": "rankings of answers", "answers": "votes over a
 def rules(of: Councils) -> Rows:
     """Keeps, changes, open: votes in which every completion and every sincere ballot of the other
     format keeps the winner of the council's own rule, in which all of them change it, and in which
-    they differ. Own rules: mean position for rankings, most votes for answers; votes that tie there
-    are left out. A voter is assumed to prefer the same in every format."""
+    they differ. Nobody: votes in which the rule certainly chooses nobody, as Condorcet's may. Own
+    rules: mean position for rankings, most votes for answers; votes that tie there are left out. A
+    voter is assumed to prefer the same in every format."""
     for over in of.kinds:
         for kept in _kept(of, over):
             yield {
                 "ballots": _VOTES_OVER[over],
                 "rule": kept.rule,
+                "votes": kept.votes,
+                "keeps": kept.keeps,
+                "changes": kept.changes,
+                "nobody": kept.nobody,
+                "open": kept.open,
+            }
+
+
+@table("approvals", "Approval voting, by how many a member approves of")
+def approvals(of: Councils) -> Rows:
+    """The same, if each member approves of its first alone, of one or two, of up to three, or of
+    any number: who may approve of everybody says little. Of equal answers a member approves of all
+    or of none, unless that makes too many."""
+    for over in of.kinds:
+        for number, kept in _kept_along(of, over).items():
+            yield {
+                "ballots": _VOTES_OVER[over],
+                "each_approves_of": number.words,
                 "votes": kept.votes,
                 "keeps": kept.keeps,
                 "changes": kept.changes,
@@ -393,7 +445,12 @@ def told(of: Councils) -> Rows:
 
 _HELD: Final = "Each vote holds the logged answers fixed."
 _SECTIONS: Final = (
-    ("rules", "Other rules", f"Would another rule have chosen another answer? {_HELD}", (rules,)),
+    (
+        "rules",
+        "Other rules",
+        f"Would another rule have chosen another answer? {_HELD}",
+        (rules, approvals),
+    ),
     ("own", "Votes for oneself", "What did votes for oneself do?", (own_answers, electorates)),
     ("sure", "How sure the winner is", "How much may be wrong with the rankings?", (exempt,)),
     ("right", "Right answers", "Was the winner right?", (winner_right,)),
@@ -510,6 +567,10 @@ def _other_rule(of: Councils, over: str) -> Answer:
     unsure = [one.rule for one in kept if one.open and not one.changes and one.keeps < one.votes]
     if unsure:
         told += f" The ballots leave some open under {listed(unsure)}."
+    along = _kept_along(of, over)
+    numbers = listed([number.words for number in along])
+    keeps = ", ".join(str(one.keeps) for one in along.values())
+    told += f" If each member approves of {numbers}, approval keeps {keeps}."
     ties = len(of.of_kind(over)) - votes
     tied = f" Ties under it are left out: {ties}." if ties else ""
     return Answer(

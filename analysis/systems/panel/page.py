@@ -13,6 +13,7 @@ from tutorsim.analysis.pages.document import WARNINGS, Answer, Document, warning
 from tutorsim.analysis.pages.words import counted, listed, share
 from tutorsim.analysis.recount import RuleRow
 from tutorsim.analysis.recount.tables import (
+    approvals_table,
     dial_table,
     electorates_table,
     policies_table,
@@ -396,6 +397,7 @@ RULES: Final = section(
     _figure("agreement"),
     _figure("identification"),
     _dial,
+    lambda of: approvals_table(of.recount),
     lambda of: invariance_table({"": of.invariance}),
     lambda of: askings_by_format_table({"": of.invariance}),
     lambda of: electorates_table(of.recount.electorates),

@@ -2,8 +2,8 @@
 
 from collections.abc import Sequence
 
-from tutorsim.analysis.counting.rule_definitions import TARGETS
-from tutorsim.analysis.pages.words import counted, share
+from tutorsim.analysis.counting.rule_definitions import TARGETS, Approvals
+from tutorsim.analysis.pages.words import counted, listed, share
 from tutorsim.analysis.recount import RecountResult, RuleRow
 from tutorsim.analysis.statistics.intervals_and_tests import Estimate
 from tutorsim.analysis.systems.panel.contrasts import (
@@ -25,7 +25,10 @@ def recount_verdict(found: RecountResult) -> tuple[str, ...]:
     if not found.turns:
         return ("There is no voting turn to recount.",)
     by_order = (_by_order(found),) if found.orders and _asks_every_rule(found) else ()
-    sentences = tuple(_under(rule, _other_than_logged(found, rule)) for rule in told_rules(found))
+    sentences = tuple(
+        _under(rule, _other_than_logged(found, rule)) + _along(rule, found)
+        for rule in told_rules(found)
+    )
     if all(row.point_only for row in found.rules):
         return (*by_order, *sentences)
     return (*by_order, *sentences, _untested(found))
@@ -76,7 +79,7 @@ def _under(target: str, every: Sequence[RuleRow]) -> str:
     by_order = [row.agreement.lower for row in every if row.reading == "fallback"]
     turns = sum(row.turns if row.compared is None else row.compared for row in rows)
     keeps = sum(row.agreement.lower for row in rows)
-    changes = turns - sum(row.agreement.upper for row in rows)
+    changes = sum(row.changes for row in rows)
     is_protocol = target in PROTOCOLS
     rule = f"{target.capitalize()} voting" if is_protocol else f"The rule {target}"
     if not every:
@@ -91,6 +94,23 @@ def _under(target: str, every: Sequence[RuleRow]) -> str:
         f"it surely changes {changes:,}, and {turns - keeps - changes:,} are open. A tie counts "
         "here as nobody's win." + _ties_to_the_order(by_order)
     )
+
+
+def _along(target: str, found: RecountResult) -> str:
+    """What approval voting keeps, by how many candidates each voter approves of; else empty."""
+    kept: dict[Approvals, int] = {}
+    least = min(found.exempt)
+    for row in found.approvals:
+        asked = (row.reading, row.exempt) == ("set", least) and row.logged_protocol != target
+        if target == "approval" and asked and row.approves is not None:
+            kept[row.approves] = kept.get(row.approves, 0) + row.agreement.lower
+    if not kept:
+        return ""
+    if len(kept) == 1:
+        return f" Each voter is taken to approve of {next(iter(kept)).words}."
+    numbers = listed([number.words for number in kept])
+    counts = ", ".join(f"{n:,}" for n in kept.values())
+    return f" If each voter approves of {numbers}, it surely keeps {counts}."
 
 
 def _points(every: Sequence[RuleRow], turns: int) -> str:

@@ -127,6 +127,19 @@ def test_what_is_single_names_the_convention_under_which_it_is(
         assert "fewest first places leave together" in " ".join(page.stdout.split())
 
 
+def test_approval_is_answered_along_how_many_a_voter_approves_of(
+    tutorsim: Any, foreign: Path
+) -> None:
+    value = value_of(tutorsim, "recount", foreign, "--targets", "approval", "--exempt", "0")
+    assert [row["approves"] for row in value["approvals"]] == [[1, 1], [1, 2], [1, None]]
+    assert "approves" not in value["rules"][0]
+    shown = tutorsim("recount", foreign, "--targets", "approval").stdout
+    assert "Approval voting, by how many candidates each voter approves of" in shown
+    one = value_of(tutorsim, "recount", foreign, "--targets", "approval", "--approves", "1")
+    assert [row["approves"] for row in one["rules"]] == [[1, 1]] * len(one["rules"])
+    assert one["rules"][0]["identified"] == value["approvals"][0]["identified"]
+
+
 def test_scores_by_rank_are_counted_beside_the_targets(
     tutorsim: Any, foreign: Path, tmp_path: Path
 ) -> None:
@@ -224,6 +237,9 @@ def test_an_empty_run_has_nothing_to_recount(tutorsim: Any, empty_run: Any) -> N
     [
         ("--targets", "plurality"),
         ("--exempt", "one"),
+        ("--approves", "0"),
+        ("--approves", "3..2"),
+        ("--approves", "few"),
         ("--fallback-order", "nobody"),
         ("--threshold", "2"),
         ("--budget", "10"),  # a run says itself what its ballots sum to

@@ -84,12 +84,28 @@ def test_six_questions_are_answered_without_an_option(bundled):
 
 
 def test_11_of_12_bundled_winners_are_single_and_no_rule_on_rankings_changes_one(bundled):
-    """`aimo_1` ties two; approval stays open, as everybody may approve of everybody."""
+    """`aimo_1` ties two; approval stays open, as everybody may approve of everybody, and along how
+    many a member approves of it keeps fewer and fewer."""
     found = {row["rule"]: row for row in rows(council_recount(bundled), "rules")}
     assert {row["votes"] for row in found.values()} == {11}
     settled = ("simple", "ranked", "copeland", "minimax", "instant_runoff", "schulze", "bucklin")
     assert {found[rule]["keeps"] for rule in settled} == {11}
     assert (found["approval"]["keeps"], found["approval"]["open"]) == (0, 11)
+    along = rows(council_recount(bundled), "approvals")
+    assert [(row["each_approves_of"], row["keeps"], row["changes"]) for row in along] == [
+        ("exactly 1", 11, 0),
+        ("up to 2", 4, 0),
+        ("up to 3", 1, 0),
+        ("any number", 0, 0),
+    ]
+
+
+def test_a_vote_without_a_condorcet_winner_is_no_change(small):
+    """A B C and C A B: A has the best mean place, beats B, and ties C."""
+    run = small((["A", "B", "C"], ["C", "A", "B"], []))
+    found = {row["rule"]: row for row in rows(council_recount(run), "rules")}
+    counts = [found["condorcet"][name] for name in ("votes", "keeps", "changes", "nobody", "open")]
+    assert counts == [1, 0, 0, 1, 0]
 
 
 def test_an_incomplete_ranking_is_counted_with_every_completion(small):

@@ -1,0 +1,168 @@
+"""How many a voter approves of: bounds are those over every approval of so many candidates."""
+
+from collections.abc import Iterator
+from math import prod
+from random import Random
+
+import numpy as np
+import pytest
+
+from tests.reference.completions import (
+    approvals_agreeing,
+    completions,
+    possible_by_enumeration,
+    sets_by_enumeration,
+)
+from tutorsim.analysis.ballots.distinct_panels import DistinctPanels
+from tutorsim.analysis.ballots.vote_arrays import LEFT_OUT, Masses, Profile
+from tutorsim.analysis.counting.rule_definitions import ANY_NUMBER, Approvals
+from tutorsim.analysis.identify import READINGS_OF_TIES
+from tutorsim.analysis.identify.consistent_ballots import any_set, approval_options, domain_of
+from tutorsim.analysis.identify.possible_winners import answer_panels, table_ends
+from tutorsim.errors import UsageError
+from tutorsim.vocabularies import Protocol
+
+TOP = 3
+"""The end of the scale of scores."""
+MOST = 2_000
+"""Completions of a vote that are counted one by one."""
+
+
+def a_ballot(random: Random, protocol: Protocol, m: int) -> Masses:
+    order = random.sample(range(m), m)
+    if protocol == "simple":
+        return tuple(int(c == order[0]) for c in range(m))
+    if protocol == "ranked":
+        named = random.choice((m, random.randint(1, m)))
+        return tuple(m - 1 - order.index(c) if c in order[:named] else LEFT_OUT for c in range(m))
+    if protocol == "approval":
+        return tuple(random.randint(0, 1) for _ in range(m))
+    if protocol == "cumulative":
+        points = random.choices(order[: random.randint(1, m)], k=4)
+        return tuple(points.count(c) for c in range(m))
+    missing = random.choice((0.0, 0.3))
+    return tuple(LEFT_OUT if random.random() < missing else random.randint(0, TOP) for _ in order)
+
+
+def drawn_votes(seed: int, votes: int) -> Iterator[tuple[Profile, Approvals]]:
+    """Votes of up to five voters over up to five candidates, and a range of approvals."""
+    random = Random(seed)
+    formats: tuple[Protocol, ...] = ("simple", "ranked", "cumulative", "score", "approval")
+    for _ in range(votes):
+        m, n = random.randint(2, 5), random.randint(1, 5)
+        protocol = random.choice(formats)
+        pool = [a_ballot(random, protocol, m) for _ in range(random.choice((2, n)))]
+        cast = [None if random.random() < 0.1 else random.choice(pool) for _ in range(n)]
+        least = random.choice((1, 1, random.randint(1, m)))
+        most = random.choice((None, random.randint(least, m)))
+        yield Profile(protocol, m, tuple(cast)), Approvals(least, most)
+
+
+def panels_of(profile: Profile) -> DistinctPanels:
+    cast = np.array([[ballot is not None for ballot in profile.ballots]])
+    nothing = (0,) * profile.size
+    masses = np.array([[ballot or nothing for ballot in profile.ballots]], dtype=np.int64)
+    return DistinctPanels.find(masses, cast, profile.protocol)
+
+
+@pytest.mark.parametrize(
+    ("seed", "votes"),
+    [(1, 300), *(pytest.param(s, 2_500, marks=pytest.mark.slow) for s in range(2, 12))],
+)
+def test_bounds_are_those_over_every_approval_of_so_many(seed: int, votes: int) -> None:
+    asked = 0
+    for profile, number in drawn_votes(seed, votes):
+        panels = panels_of(profile)
+        tables = table_ends(panels, [number], budget=TOP).get(number)
+        for ends in [None] if tables is None else [None, tables]:
+            found = answer_panels(panels, number, exempt=(0, 1), budget=TOP, ends=ends)
+            assert found.settled.all()
+            for k in (0, 1):
+                ways = completions(profile, number, TOP, k)
+                if sum(prod(map(len, options)) for options in ways) > MOST:
+                    continue
+                sets = sets_by_enumeration(profile, number, budget=TOP, exempt=k)
+                for r, reading in enumerate(READINGS_OF_TIES):
+                    winners = tuple((np.flatnonzero(found.possible[r, k, 0]) - 1).tolist())
+                    expected = possible_by_enumeration(sets, reading, profile.size)
+                    assert winners == expected, (profile, number, k, reading)
+                    asked += 1
+    assert asked > 2 * votes
+
+
+@pytest.mark.parametrize("protocol", ["simple", "ranked", "cumulative", "score"])
+def test_exactly_one_approval_is_a_vote_for_one(protocol: Protocol) -> None:
+    random = Random(protocol)
+    for _ in range(20):
+        profile = Profile(protocol, 4, tuple(a_ballot(random, protocol, 4) for _ in range(3)))
+        if any(LEFT_OUT in ballot for ballot in profile.cast):
+            continue
+        asked = {"exempt": (0, 1, 2), "budget": TOP}
+        one = answer_panels(panels_of(profile), Approvals(1, 1), **asked)
+        plurality = answer_panels(panels_of(profile), "simple", **asked)
+        assert (one.possible == plurality.possible).all()
+        assert (one.breakdown == plurality.breakdown).all()
+
+
+def test_any_number_is_the_rule_without_a_range() -> None:
+    random = Random(3)
+    for protocol in ("simple", "ranked", "cumulative", "score", "approval"):
+        for m in (4, 5):
+            profile = Profile(protocol, m, tuple(a_ballot(random, protocol, m) for _ in range(4)))
+            asked = {"exempt": (0, 1, 2, 4), "budget": TOP}
+            plain = answer_panels(panels_of(profile), "approval", **asked)
+            ranged = answer_panels(panels_of(profile), ANY_NUMBER, **asked)
+            assert (plain.possible == ranged.possible).all()
+            assert (plain.breakdown == ranged.breakdown).all()
+
+
+def test_equal_candidates_are_cut_only_where_no_approval_has_so_many() -> None:
+    """Points 10, 10, 5, 0: one alone cuts the two; two or three need no cut."""
+    ballot = (10, 10, 5, 0)
+    by_number = {
+        most: approvals_agreeing(ballot, "cumulative", least, most, 25)
+        for least, most in ((1, 1), (1, 2), (3, 3))
+    }
+    assert set(by_number[1]) == {(1, 0, 0, 0), (0, 1, 0, 0)}
+    assert by_number[2] == ((1, 1, 0, 0),)
+    assert by_number[3] == ((1, 1, 1, 0),)
+    domain = domain_of(ballot, protocol="cumulative", target=Approvals(1, 1))
+    rows = approval_options(domain, 2, 4, (25, Approvals(1, 1))).rows.tolist()
+    assert rows == [[-1, 0, 0], [0, -1, 0]]  # against 0, 1 and 3: one of the two is approved
+
+
+def test_approvals_left_out_lie_within_the_bounds() -> None:
+    for number in (Approvals(2, 3), Approvals(3, 3), Approvals(4, None)):
+        for c in range(6):
+            every = approval_options(any_set(6), c, 6, (TOP, number))
+            some = approval_options(any_set(6), c, 6, (TOP, number), many=2)
+            assert (every.whole, some.whole) == (True, False)
+            assert set(map(tuple, some.rows)) <= set(map(tuple, every.rows))
+            assert (some.low <= every.low).all()
+            assert (some.high >= every.high).all()
+
+
+@pytest.mark.parametrize(
+    ("text", "least", "most", "words"),
+    [
+        ("1..2", 1, 2, "up to 2"),
+        ("2", 2, 2, "exactly 2"),
+        ("1..", 1, None, "any number"),
+        ("..3", 1, 3, "up to 3"),
+        (" 2 .. 4 ", 2, 4, "2 to 4"),
+        ("3..", 3, None, "3 or more"),
+    ],
+)
+def test_a_range_is_read_as_people_write_it(text, least, most, words) -> None:
+    found = Approvals.read(text)
+    assert (found, found.words) == (Approvals(least, most), words)
+    assert Approvals.read(str(found)) == found
+
+
+@pytest.mark.parametrize(
+    "text", ["", "..", "two", "1-2", "1..2..3", "0", "0..2", "3..2", "-1", "1.5"]
+)
+def test_what_is_no_range_is_refused(text: str) -> None:
+    with pytest.raises(UsageError) as error:
+        Approvals.read(text)
+    assert error.value.hint

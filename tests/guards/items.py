@@ -8,6 +8,7 @@ printed, or a file that it wrote. `{}` is the source and `{out}` a folder for fi
 """
 
 import contextlib
+import difflib
 import hashlib
 import io
 import os
@@ -25,7 +26,7 @@ import polars as pl
 from tests.guards import sources, systems
 from tutorsim.cli import main
 
-__all__ = ["COSTLY", "GUARDED", "held", "items_of", "kept_as", "place_of"]
+__all__ = ["COSTLY", "GUARDED", "changes", "held", "items_of", "kept_as", "place_of"]
 
 SAID: Final = Path(__file__).with_name("said")
 ROOT: Final = Path(__file__).parents[2]
@@ -33,6 +34,8 @@ LARGE: Final = 5_000
 """Characters; what is longer is kept by its head and a hash."""
 HEAD: Final = 40
 """Lines of what a reader sees of something large."""
+SHOWN: Final = 12
+"""Changed lines of an item that are told."""
 
 Make = Callable[[Path], Path | tuple[Path, Path]]
 
@@ -241,6 +244,20 @@ def held(name: str) -> dict[str, str]:
 def kept_as(items: Mapping[str, str]) -> str:
     """The text of such a file."""
     return "\n".join(f"=== {item}\n{text}\n" for item, text in items.items())
+
+
+def changes(known: Mapping[str, str], found: Mapping[str, str]) -> Iterator[str]:
+    """Each item that is new, gone or changed, and its first changed lines."""
+    for item in {**known, **found}:
+        if item not in known or item not in found:
+            yield f"{item}: {'new' if item in found else 'gone'}"
+        elif known[item] != found[item]:
+            lines = difflib.unified_diff(
+                known[item].splitlines(), found[item].splitlines(), n=0, lineterm=""
+            )
+            changed = [line[:160] for line in lines if not line.startswith(("---", "+++", "@@"))]
+            more = [f"… {len(changed) - SHOWN} lines more"] if len(changed) > SHOWN else []
+            yield "\n  ".join([f"{item}: changed", *changed[:SHOWN], *more])
 
 
 def items_of(name: str, folder: Path) -> dict[str, str]:

@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from tests.guards.items import COSTLY, GUARDED, held, items_of, kept_as, place_of
+from tests.guards.items import COSTLY, GUARDED, changes, held, items_of, kept_as, place_of
 
 MARKS = dict.fromkeys(COSTLY, (pytest.mark.costly,))
 
@@ -16,12 +16,11 @@ MARKS = dict.fromkeys(COSTLY, (pytest.mark.costly,))
     "name", [pytest.param(name, marks=MARKS.get(name, ())) for name in GUARDED]
 )
 def test_answers_are_those_that_are_kept(name: str, tmp_path: Path) -> None:
-    expected, found = held(name), items_of(name, tmp_path.resolve())
-    changed = {
-        item: found.get(item) for item in found | expected if found.get(item) != expected.get(item)
-    }
-    wanted = {item: expected.get(item) for item in changed}
-    assert changed == wanted, f"{name}: run `python -m tests.guards {name!r}` if that is meant"
+    changed = "\n".join(changes(held(name), items_of(name, tmp_path.resolve())))
+    if changed:
+        pytest.fail(
+            f"{changed}\nRun `python -m tests.guards {name!r}` if that is meant.", pytrace=False
+        )
 
 
 @pytest.mark.parametrize("name", GUARDED)

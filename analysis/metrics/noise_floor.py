@@ -13,6 +13,7 @@ import numpy.typing as npt
 from tutorsim.analysis.ballots.recount_source import Source
 from tutorsim.analysis.ballots.vote_arrays import TURN, Place, TurnKey
 from tutorsim.analysis.counting.decisions_in_arrays import first_of, leaders_of
+from tutorsim.analysis.counting.turns import Cluster, places_of, turn_table
 from tutorsim.analysis.statistics.intervals_and_tests import (
     Estimate,
     NotEstimable,
@@ -20,7 +21,6 @@ from tutorsim.analysis.statistics.intervals_and_tests import (
     share_over_tasks,
     to_json,
 )
-from tutorsim.analysis.systems.panel.turns import Cluster, places_of, turn_table
 from tutorsim.errors import LogError
 from tutorsim.records import BallotRecord, EpisodeLine, Provenance, RetestVote, VotingTurn
 from tutorsim.vocabularies import BALLOT_FORMATS, BallotFormat

@@ -23,7 +23,7 @@ from tutorsim.analysis.ballots.vote_arrays import (
     rich_rules,
     standing_order,
 )
-from tutorsim.analysis.systems.panel.turns import Cluster, turn_orders
+from tutorsim.analysis.counting.turns import Cluster, turn_orders
 from tutorsim.voting import Decision, decide, first_in_order, leaders, tally
 
 __all__ = ["DecidedTurn", "TurnBallots", "Turns", "decided_turns", "read_turns", "vote_shift"]

@@ -44,7 +44,7 @@ from tutorsim.analysis.systems.debate.recounted import (
 from tutorsim.analysis.systems.debate.scores import (
     grouped,
 )
-from tutorsim.analysis.systems.panel.contrasts import chance_words
+from tutorsim.analysis.systems.paired_comparison import chance_words
 from tutorsim.analysis.systems.system_view import SystemRun, framed
 from tutorsim.errors import UsageError
 from tutorsim.records import RunRecord

@@ -56,7 +56,7 @@ from tutorsim.analysis.systems.oversight.scores import (
     pair_of,
     relabelled,
 )
-from tutorsim.analysis.systems.panel.contrasts import chance_words, p_words
+from tutorsim.analysis.systems.paired_comparison import chance_words, p_words
 from tutorsim.analysis.systems.system_view import SystemRun, framed
 from tutorsim.errors import UsageError
 from tutorsim.records import RunRecord, SystemSettings

@@ -13,13 +13,14 @@ from tutorsim.analysis.pages.cells import (
     table,
 )
 from tutorsim.analysis.statistics.intervals_and_tests import Bounds, Interval, NotEstimable
+from tutorsim.analysis.systems.paired_comparison import p_words
 from tutorsim.analysis.systems.panel.branches import (
     BranchCell,
     BranchComparison,
     BranchedPath,
     BranchOutcome,
 )
-from tutorsim.analysis.systems.panel.contrasts import OUTCOME_NAMES, p_words
+from tutorsim.analysis.systems.panel.contrasts import OUTCOME_NAMES
 
 LISTED = 8
 """Episodes told one by one; JSON has them all."""

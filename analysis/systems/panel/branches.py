@@ -9,6 +9,7 @@ from typing import Final, NamedTuple
 import polars as pl
 
 from tutorsim.analysis.ballots.recount_source import Source
+from tutorsim.analysis.counting.turns import turn_table
 from tutorsim.analysis.runs.branch_continuations import branch_changes
 from tutorsim.analysis.statistics.intervals_and_tests import (
     UNKNOWN,
@@ -27,7 +28,6 @@ from tutorsim.analysis.statistics.intervals_and_tests import (
 )
 from tutorsim.analysis.systems.panel.divergence import Alternatives, Coverage, Divergence, diverge
 from tutorsim.analysis.systems.panel.student_outcomes import Outcome, outcome_of
-from tutorsim.analysis.systems.panel.turns import turn_table
 from tutorsim.errors import UsageError
 from tutorsim.records import Branch, CallRecord, EpisodeRecord, TieRound
 

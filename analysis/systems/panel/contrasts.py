@@ -1,38 +1,40 @@
 """Conditions against one another, paired on task and persona: tests, a table, sentences."""
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import partial
 from itertools import combinations
-from math import inf
-from typing import Any, Final, NamedTuple, Protocol, TypeVar
+from typing import Final
 
 from tutorsim.analysis.ballots.recount_source import Source
 from tutorsim.analysis.pages.cells import (
-    DASH,
     Table,
-    Written,
     estimate,
     number,
     p_value,
     plain,
     table,
 )
-from tutorsim.analysis.pages.words import counted, listed
+from tutorsim.analysis.pages.words import counted
 from tutorsim.analysis.statistics.intervals_and_tests import (
     ALPHA,
     Estimate,
     NotEstimable,
     PermutationTest,
-    detectable_by,
     fewest_tasks,
-    flips_by_task,
     holm,
     labels_within_pairs,
-    mean_over_tasks,
     spread_to_expect,
     tasks_for,
     to_json,
+)
+from tutorsim.analysis.systems.paired_comparison import (
+    NAMED,
+    and_more,
+    chance_words,
+    corrected,
+    p_words,
+    paired_difference,
 )
 from tutorsim.analysis.systems.panel.student_outcomes import (
     ENDS,
@@ -48,13 +50,6 @@ from tutorsim.analysis.systems.panel.student_outcomes import (
 
 Runs = Mapping[Pair, Sequence[float]]
 """Pair → the outcome of each of its repeats."""
-
-
-class PairedDifference(NamedTuple):
-    """What the pairs that two things share say of their difference."""
-
-    test: PermutationTest | NotEstimable
-    difference: Estimate | NotEstimable
 
 
 @dataclass(frozen=True)
@@ -120,38 +115,6 @@ def contrasts(
     return _alone(corrected(rows), sides, seed)
 
 
-def paired_difference(
-    first: Mapping[Pair, float],
-    second: Mapping[Pair, float],
-    *,
-    ends: tuple[float, float],
-    seed: int,
-) -> PairedDifference:
-    """Second minus first over the pairs that both have, which lies between `ends`."""
-    shared = [pair for pair in first if pair in second]
-    differences = [second[pair] - first[pair] for pair in shared]
-    tasks = [task for _, task, _ in shared]
-    return PairedDifference(
-        flips_by_task(differences, tasks, seed=seed),
-        mean_over_tasks(differences, tasks, ends=ends),
-    )
-
-
-Row = TypeVar("Row", bound=Any)
-
-
-def corrected(rows: Sequence[Row]) -> list[Row]:
-    """One family with Holm's correction in `p_holm`, and what it could show in `detectable`."""
-    tested = {i: c.test for i, c in enumerate(rows) if isinstance(c.test, PermutationTest)}
-    values = holm({i: test.p_value for i, test in tested.items()})
-    return [
-        replace(row, p_holm=values[i], detectable=detectable_by(tested[i], len(tested)))
-        if i in tested
-        else row
-        for i, row in enumerate(rows)
-    ]
-
-
 def _alone(
     rows: Sequence[Contrast], sides: Sequence[tuple[Runs, Runs]], seed: int
 ) -> list[Contrast]:
@@ -175,9 +138,6 @@ def _alone(
 
 HEAD_OUTCOMES: Final[tuple[Outcome, ...]] = ("success", "final_score")
 """What conditions are compared on first."""
-
-_NAMED: Final = 3
-"""Differences that a sentence names."""
 
 OUTCOME_NAMES: Final[dict[Outcome, str]] = {
     "success": "success",
@@ -250,45 +210,6 @@ def contrast_table(found: Sequence[Contrast], *, family: int | None = None) -> T
     )
 
 
-class Tested(Protocol):
-    """What was tested along with others."""
-
-    @property
-    def test(self) -> PermutationTest | NotEstimable: ...
-
-    @property
-    def p_holm(self) -> float | None: ...
-
-
-class TestedTasks(Tested, Protocol):
-    """What was tested on the tasks of a benchmark."""
-
-    @property
-    def benchmark(self) -> str: ...
-
-
-ShownRow = TypeVar("ShownRow", bound=TestedTasks)
-
-
-def p_words(row: Tested) -> Written:
-    """A corrected p-value, with the error of the draws where signs were drawn; none of one task."""
-    if not isinstance(row.test, PermutationTest) or row.p_holm is None or row.test.tasks == 1:
-        return Written(DASH, None)
-    figure = p_value(row.p_holm)
-    if row.test.exact:
-        return figure
-    return Written(f"~{figure} ± {row.test.error:.3f}", row.p_holm)
-
-
-def contrast_headline(found: Sequence[Tested]) -> str:
-    """Whether any of the differences tested together is beyond chance, in a few words."""
-    tests = [row.test for row in found if isinstance(row.test, PermutationTest)]
-    if not tests or max(test.tasks for test in tests) < fewest_tasks(len(tests)):
-        return "Not known"
-    beyond = sum(row.p_holm is not None and row.p_holm < ALPHA for row in found)
-    return f"Yes, in {beyond} of {counted(len(tests), 'contrast')}" if beyond else "Not shown"
-
-
 def contrast_words(found: Sequence[Contrast]) -> str:
     """Which differences are beyond chance, and what could have been seen at all."""
     told = chance_words(found, _told, _measured, largest=1, shown=_shown(found))
@@ -296,10 +217,10 @@ def contrast_words(found: Sequence[Contrast]) -> str:
     if not alone:
         return told
     alone.sort(key=lambda row: row.p_alone or 0)
-    named = [f"{_told(row)}, p = {p_value(row.p_alone or 0)}" for row in alone[:_NAMED]]
+    named = [f"{_told(row)}, p = {p_value(row.p_alone or 0)}" for row in alone[:NAMED]]
     return (
         f"{told} On these tasks and personas alone, were they run again: "
-        f"{_and_more(named, len(alone))} (labels permuted within task and persona, Holm over "
+        f"{and_more(named, len(alone))} (labels permuted within task and persona, Holm over "
         f"{counted(len(found), 'contrast')})."
     )
 
@@ -314,101 +235,6 @@ def _shown(found: Sequence[Contrast]) -> str:
         f" About {tasks} would show one of 0.3 in success with 80 % power: see `tutorsim guide "
         "statistics`."
     )
-
-
-def chance_words(
-    found: Sequence[ShownRow],
-    told: Callable[[ShownRow], str],
-    measured: Callable[[ShownRow], str],
-    *,
-    between: str = "conditions",
-    over: str = "tasks",
-    largest: float = inf,
-    shown: str = "",
-) -> str:
-    """Which of the differences tested together are beyond chance over tasks.
-
-    Args:
-        found: One family.
-        told: A difference in words.
-        measured: What was measured of which tasks; what so many tasks would show is said of the
-            first.
-        between: What the differences are between.
-        over: What a task is called.
-        largest: The greatest difference that there can be.
-        shown: A sentence on how many tasks would show a difference, said where these cannot.
-    """
-    tested = [(row, row.test) for row in found if isinstance(row.test, PermutationTest)]
-    if not tested:
-        return f"No two {between} share enough pairs to be compared."
-    number, tasks = len(tested), max(test.tasks for _, test in tested)
-    family = counted(number, "contrast")
-    if tasks == 1:
-        return (
-            f"One {over.removesuffix('s')} under each of the {between} compared: nothing here "
-            f"speaks of other {over}, and there is no interval and no test."
-        )
-    if tasks < fewest_tasks(number):
-        return (
-            f"{_tasks_words(tested, over)} cannot show a difference between {between}: signs "
-            f"flipped by {over.removesuffix('s')} give no p below {2.0 ** (1 - tasks):.2g}, and "
-            f"{family} need{'s' if number == 1 else ''} {fewest_tasks(number)}.{shown}"
-        )
-    how = f"{family}, Holm, signs flipped by {over.removesuffix('s')}"
-    beyond = [row for row, _ in tested if row.p_holm is not None and row.p_holm < ALPHA]
-    if beyond:
-        beyond.sort(key=lambda row: row.p_holm or 0)
-        named = [f"{told(row)}, p = {p_words(row)}" for row in beyond[:_NAMED]]
-        return (
-            f"Beyond chance over {over}: {_and_more(named, len(beyond))} (of {how}; "
-            f"{_tasks_words(tested, over)})."
-        )
-    least = min(row.p_holm for row, _ in tested if row.p_holm is not None)
-    return (
-        f"No difference between {between} is beyond chance over {over} ({how}; "
-        f"{_tasks_words(tested, over)}; least p {p_value(least)}), which does not show that there "
-        f"is none.{_power(tested, measured, over, largest)}"
-    )
-
-
-Pairs = Sequence[tuple[ShownRow, PermutationTest]]
-
-
-def _power(
-    tested: Pairs[ShownRow], measured: Callable[[ShownRow], str], over: str, largest: float
-) -> str:
-    """What so many tasks would have shown."""
-    what = measured(tested[0][0])
-    same = [detectable_by(test, len(tested)) for row, test in tested if measured(row) == what]
-    known = [least for least in same if not isinstance(least, NotEstimable)]
-    sizes = [least for least in known if least <= largest]
-    if not known:
-        return ""
-    if not sizes:
-        return f" With 80 % power so many {over} would show no difference {what} at all."
-    ends = dict.fromkeys(f"{end:.2f}" for end in (min(sizes), max(sizes)))
-    never = f", and of {len(known) - len(sizes)} none" if len(sizes) < len(known) else ""
-    contrasts = counted(len(sizes), "contrast")
-    return (
-        f" With 80 % power so many {over} would show {' to '.join(ends)} {what} of "
-        f"{contrasts}{never}."
-    )
-
-
-def _tasks_words(tested: Pairs[ShownRow], over: str) -> str:
-    """`20 tasks`, `2 tasks of each benchmark`, or the number of each."""
-    of: dict[str, int] = {}
-    for row, test in tested:
-        of[row.benchmark] = max(of.get(row.benchmark, 0), test.tasks)
-    if len(of) == 1 or not all(of):
-        return counted(max(of.values()), over.removesuffix("s"))
-    if len(set(of.values())) == 1:
-        return f"{counted(max(of.values()), over.removesuffix('s'))} of each benchmark"
-    return listed([f"{counted(n, over.removesuffix('s'))} of {name}" for name, n in of.items()])
-
-
-def _and_more(named: Sequence[str], whole: int) -> str:
-    return "; ".join(named) + (f"; and {whole - len(named)} more" if whole > len(named) else "")
 
 
 def _told(row: Contrast) -> str:

@@ -13,6 +13,7 @@ import polars as pl
 from tutorsim.analysis.ballots.recount_source import Source
 from tutorsim.analysis.ballots.vote_arrays import Bools, Ints, Rounds
 from tutorsim.analysis.counting.decisions_in_arrays import DecidedTurns, largest, leaders_of
+from tutorsim.analysis.counting.turns import TurnTable, clusters_of, places_of, turn_table
 from tutorsim.analysis.pages.cells import Table, absent, estimate, plain, table
 from tutorsim.analysis.statistics.intervals_and_tests import (
     Estimate,
@@ -21,7 +22,6 @@ from tutorsim.analysis.statistics.intervals_and_tests import (
     share_over_tasks,
     to_json,
 )
-from tutorsim.analysis.systems.panel.turns import TurnTable, clusters_of, places_of, turn_table
 from tutorsim.vocabularies import BALLOT_STATUSES, DECIDED_BY, BallotFormat
 
 # --- Shift flip tie fallback rates ---------------------------------------------------------------

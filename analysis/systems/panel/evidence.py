@@ -10,6 +10,7 @@ import polars as pl
 
 from tutorsim.analysis.ballots.recount_source import Source
 from tutorsim.analysis.counting.rule_definitions import TARGETS
+from tutorsim.analysis.counting.turns import turn_table
 from tutorsim.analysis.identify import TieReading
 from tutorsim.analysis.metrics.noise_floor import BesideFloor, NoiseFloor, noise_floor
 from tutorsim.analysis.metrics.text_similarity import role_collapse
@@ -62,7 +63,6 @@ from tutorsim.analysis.systems.panel.student_outcomes import (
     successes,
 )
 from tutorsim.analysis.systems.panel.success_threshold import AtThreshold, at_threshold
-from tutorsim.analysis.systems.panel.turns import turn_table
 from tutorsim.analysis.systems.panel.voting_power import pivotality
 from tutorsim.analysis.systems.system_view import NOTHING_ASKED, Asked, Prices
 from tutorsim.records import EpisodeRecord

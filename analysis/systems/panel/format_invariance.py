@@ -8,6 +8,7 @@ from typing import Final, NamedTuple
 
 from tutorsim.analysis.ballots.recount_source import Source
 from tutorsim.analysis.ballots.vote_arrays import Masses
+from tutorsim.analysis.counting.turns import Cluster
 from tutorsim.analysis.identify.consistent_ballots import Domain, domain_of
 from tutorsim.analysis.metrics.noise_floor import AskedVote, asked_votes, leader_of, said, top_of
 from tutorsim.analysis.pages.cells import Table, estimate, table
@@ -18,7 +19,6 @@ from tutorsim.analysis.statistics.intervals_and_tests import (
     share_over_tasks,
     to_json,
 )
-from tutorsim.analysis.systems.panel.turns import Cluster
 from tutorsim.records import BallotRecord, Turn
 from tutorsim.vocabularies import BALLOT_FORMATS, PROTOCOLS, BallotFormat, Protocol
 from tutorsim.voting import masses_of

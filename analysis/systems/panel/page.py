@@ -22,11 +22,8 @@ from tutorsim.analysis.recount.tables import (
 from tutorsim.analysis.runs.branch_continuations import branch_changes, branch_counts, branch_words
 from tutorsim.analysis.runs.exported_tables import makeup_words, panels_of, sizes_of
 from tutorsim.analysis.statistics.intervals_and_tests import Estimate
-from tutorsim.analysis.systems.panel.contrasts import (
-    contrast_headline,
-    contrast_table,
-    contrast_words,
-)
+from tutorsim.analysis.systems.paired_comparison import contrast_headline
+from tutorsim.analysis.systems.panel.contrasts import contrast_table, contrast_words
 from tutorsim.analysis.systems.panel.diagnostics import ballots_table, chance_table
 from tutorsim.analysis.systems.panel.divergence import alternatives_table
 from tutorsim.analysis.systems.panel.episodes import Chosen, choose

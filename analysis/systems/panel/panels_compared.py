@@ -20,7 +20,7 @@ from tutorsim.analysis.statistics.intervals_and_tests import (
     mean_over_tasks,
     to_json,
 )
-from tutorsim.analysis.systems.panel.contrasts import (
+from tutorsim.analysis.systems.paired_comparison import (
     chance_words,
     contrast_headline,
     corrected,

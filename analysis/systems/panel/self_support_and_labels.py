@@ -20,10 +20,10 @@ from tutorsim.analysis.ballots.vote_arrays import (
     own_candidates,
     summed,
 )
+from tutorsim.analysis.counting.turns import turn_table
 from tutorsim.analysis.pages.cells import number, p_value
 from tutorsim.analysis.pages.declared import Row, table
 from tutorsim.analysis.statistics.intervals_and_tests import NotEstimable, holm, to_json
-from tutorsim.analysis.systems.panel.turns import turn_table
 from tutorsim.vocabularies import BallotFormat, Blinding
 
 # --- Ballots as seen -----------------------------------------------------------------------------

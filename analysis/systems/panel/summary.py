@@ -6,10 +6,8 @@ from tutorsim.analysis.counting.rule_definitions import TARGETS, Approvals
 from tutorsim.analysis.pages.words import counted, listed, share
 from tutorsim.analysis.recount import RecountResult, RuleRow
 from tutorsim.analysis.statistics.intervals_and_tests import Estimate
-from tutorsim.analysis.systems.panel.contrasts import (
-    OUTCOME_NAMES,
-    chance_words,
-)
+from tutorsim.analysis.systems.paired_comparison import chance_words
+from tutorsim.analysis.systems.panel.contrasts import OUTCOME_NAMES
 from tutorsim.analysis.systems.panel.two_runs import Comparison, OutcomeDifference
 from tutorsim.vocabularies import PROTOCOLS
 

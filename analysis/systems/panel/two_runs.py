@@ -7,6 +7,7 @@ from math import fsum
 import polars as pl
 
 from tutorsim.analysis.ballots.recount_source import Source
+from tutorsim.analysis.counting.turns import clusters_of, places_of, turn_table
 from tutorsim.analysis.pages.cells import Table, absent, estimate, plain, table
 from tutorsim.analysis.statistics.intervals_and_tests import (
     Estimate,
@@ -18,7 +19,8 @@ from tutorsim.analysis.statistics.intervals_and_tests import (
     share_over_tasks,
     to_json,
 )
-from tutorsim.analysis.systems.panel.contrasts import OUTCOME_NAMES, p_words
+from tutorsim.analysis.systems.paired_comparison import p_words
+from tutorsim.analysis.systems.panel.contrasts import OUTCOME_NAMES
 from tutorsim.analysis.systems.panel.format_invariance import (
     FormatInvariance,
     format_invariance_of_two,
@@ -30,7 +32,6 @@ from tutorsim.analysis.systems.panel.student_outcomes import (
     Pair,
     paired_outcomes,
 )
-from tutorsim.analysis.systems.panel.turns import clusters_of, places_of, turn_table
 from tutorsim.errors import UsageError
 from tutorsim.records import EpisodeRecord
 

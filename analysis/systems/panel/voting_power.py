@@ -25,6 +25,7 @@ import polars as pl
 from tutorsim.analysis.ballots.recount_source import Source
 from tutorsim.analysis.ballots.vote_arrays import Bools, Ints, Rounds, fold, rich_rule, summed
 from tutorsim.analysis.counting.decisions_in_arrays import DecidedTurns
+from tutorsim.analysis.counting.turns import TurnTable, clusters_of, places_of, turn_table
 from tutorsim.analysis.pages.cells import estimate, number, plain
 from tutorsim.analysis.pages.declared import Row, table
 from tutorsim.analysis.statistics.intervals_and_tests import (
@@ -33,7 +34,6 @@ from tutorsim.analysis.statistics.intervals_and_tests import (
     share_of_sums,
     to_json,
 )
-from tutorsim.analysis.systems.panel.turns import TurnTable, clusters_of, places_of, turn_table
 from tutorsim.vocabularies import BallotFormat, Protocol
 
 PIVOTALITY_SCHEMA: Final = pl.Schema(

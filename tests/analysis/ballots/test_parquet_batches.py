@@ -13,7 +13,7 @@ from tutorsim.analysis.ballots.parquet_batches import is_regular, pieces_of
 from tutorsim.analysis.ballots.recount_source import Source, open_source
 from tutorsim.analysis.ballots.table_to_arrays import VoteReader, read_votes, whole_turns
 from tutorsim.analysis.ballots.vote_arrays import Rounds, Votes, joined
-from tutorsim.analysis.systems.panel.turns import places_of
+from tutorsim.analysis.counting.turns import places_of
 from tutorsim.errors import BallotFileError
 from tutorsim.voting import leaders, tally
 

@@ -10,6 +10,7 @@ import pytest
 
 from tests.analysis.made import report_of
 from tutorsim.analysis.ballots.recount_source import of_panel
+from tutorsim.analysis.counting.turns import turn_table
 from tutorsim.analysis.pages.document import Section
 from tutorsim.analysis.runs.exported_tables import TABLES
 from tutorsim.analysis.statistics.intervals_and_tests import Estimate, PermutationTest
@@ -19,7 +20,6 @@ from tutorsim.analysis.systems.panel.panels_compared import (
     panel_outcomes,
     panel_votes,
 )
-from tutorsim.analysis.systems.panel.turns import turn_table
 from tutorsim.analysis.systems.panel.two_runs import compare_runs
 from tutorsim.errors import UsageError
 

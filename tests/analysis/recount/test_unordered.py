@@ -7,13 +7,13 @@ import pytest
 
 from tutorsim.analysis.ballots.reading_options import Hints
 from tutorsim.analysis.ballots.recount_source import open_source
+from tutorsim.analysis.counting.turns import turn_table
 from tutorsim.analysis.recount import NO_ORDER, recount
 from tutorsim.analysis.systems.panel.diagnostics import (
     LEFT_TIED,
     diagnostics,
     winning_roles,
 )
-from tutorsim.analysis.systems.panel.turns import turn_table
 
 HEAD = ["episode_id", "turn", "stage", "voter", "candidate", "mass", "protocol"]
 

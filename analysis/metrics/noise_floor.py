@@ -19,7 +19,6 @@ from tutorsim.analysis.statistics.intervals_and_tests import (
     NotEstimable,
     mean_over_tasks,
     share_over_tasks,
-    to_json,
 )
 from tutorsim.errors import LogError
 from tutorsim.records import BallotRecord, EpisodeLine, Provenance, RetestVote, VotingTurn
@@ -342,9 +341,6 @@ class BallotAgreement:
     chance: float | NotEstimable
     """Chance that two ballots of one voter in different turns are the same."""
 
-    def to_json(self) -> dict[str, object]:
-        return {name: to_json(value) for name, value in vars(self).items()}
-
 
 @dataclass(frozen=True)
 class WinnerStability:
@@ -359,9 +355,6 @@ class WinnerStability:
     """Mean probability that two panels elect the same."""
     sampled: int
     """Turns whose panels were drawn instead of enumerated."""
-
-    def to_json(self) -> dict[str, object]:
-        return {name: to_json(value) for name, value in vars(self).items()}
 
 
 @dataclass(frozen=True)
@@ -382,9 +375,6 @@ class BesideFloor:
     sampled: int
     """Turns whose panels were drawn instead of enumerated."""
 
-    def to_json(self) -> dict[str, object]:
-        return {name: to_json(value) for name, value in vars(self).items()}
-
 
 @dataclass(frozen=True)
 class NoiseFloor:
@@ -402,9 +392,6 @@ class NoiseFloor:
     ballots: list[BallotAgreement]
     winners: list[WinnerStability]
     beside: list[BesideFloor]
-
-    def to_json(self) -> dict[str, object]:
-        return {name: to_json(value) for name, value in vars(self).items()}
 
 
 def noise_floor(source: Source, *, seed: int = 0) -> NoiseFloor | NotEstimable:

@@ -77,8 +77,10 @@ def number(value: float | None, *, digits: int, unit: str = "", signed: bool = F
     return Written(text.replace("-", "−"), value)
 
 
-def bounds(found: Bounds, *, digits: int = 2) -> Written:
+def bounds(found: Bounds | NotEstimable, *, digits: int = 2) -> Written:
     """Where a mean lies whatever the unknown values are; one number where nothing is unknown."""
+    if isinstance(found, NotEstimable):
+        return Written(DASH, found)
     low, high = f"{found.low:.{digits}f}", f"{found.high:.{digits}f}"
     return Written(low if found.low == found.high else f"{low} to {high}", found)
 
@@ -105,10 +107,18 @@ def table(
     return Table(name, title, caption, data, secondary, written)
 
 
-def of_rows(name: str, title: str, caption: str, rows: Sequence[Mapping[str, Any]]) -> Table | None:
+def of_rows(
+    name: str,
+    title: str,
+    caption: str,
+    rows: Sequence[Mapping[str, Any]],
+    *,
+    secondary: tuple[str, ...] = (),
+) -> Table | None:
     """A table of rows by column, the columns being those of the first; `None` without rows."""
     columns = list(rows[0]) if rows else []
-    return table(name, title, caption, columns, [[row[c] for c in columns] for row in rows])
+    cells = [[row[c] for c in columns] for row in rows]
+    return table(name, title, caption, columns, cells, secondary=secondary)
 
 
 def present(*tables: Table | None) -> tuple[Table, ...]:

@@ -60,10 +60,14 @@ class DeclaredTable(_Declared[E]):
     """A table to be: called with what it is of, it gives the table, or `None` without rows."""
 
     title: str
+    secondary: tuple[str, ...] = ()
 
     def __call__(self, of: E) -> Table | None:
         rows = list(self.rows(of))
-        return of_rows(self.name, self.title, self._caption(of), rows) if rows else None
+        if not rows:
+            return None
+        caption = self._caption(of)
+        return of_rows(self.name, self.title, caption, rows, secondary=self.secondary)
 
 
 @dataclass(frozen=True)
@@ -140,15 +144,18 @@ def sections_of(of: E, declared: Iterable[DeclaredSection[E]]) -> Sections:
     return Sections({one.id: partial(one, of) for one in declared})
 
 
-def table(name: str, title: str, **words: Any) -> Callable[[Rows[E]], DeclaredTable[E]]:
+def table(
+    name: str, title: str, *, secondary: tuple[str, ...] = (), **words: Any
+) -> Callable[[Rows[E]], DeclaredTable[E]]:
     """Declare a table.
 
     Args:
         name: Unique on its page.
         title: Above the table.
+        secondary: Columns left out if there is no room for all, in the order in which they go.
         words: Place of the caption → what stands there, or a function of what the table is of.
     """
-    return lambda rows: DeclaredTable(name, rows, words, title)
+    return lambda rows: DeclaredTable(name, rows, words, title, secondary)
 
 
 def figure(

@@ -329,9 +329,6 @@ class Alpha:
     over_tasks: Interval | NotEstimable
     over_items: Interval | NotEstimable
 
-    def to_json(self) -> dict[str, object]:
-        return {name: to_json(value) for name, value in vars(self).items()}
-
 
 @dataclass(frozen=True)
 class Agreement:
@@ -348,9 +345,6 @@ class Agreement:
     ratings: int
     ordinal: Alpha | NotEstimable
     interval: Alpha | NotEstimable
-
-    def to_json(self) -> dict[str, object]:
-        return {name: to_json(value) for name, value in vars(self).items()}
 
 
 def agreement(found: Gathered) -> Agreement:

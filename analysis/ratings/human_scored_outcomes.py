@@ -16,7 +16,6 @@ from tutorsim.analysis.statistics.intervals_and_tests import (
     NotEstimable,
     mean_over_tasks,
     share_over_tasks,
-    to_json,
 )
 from tutorsim.analysis.systems.panel.success_threshold import episode_at_threshold
 from tutorsim.records import EpisodeRecord
@@ -41,9 +40,6 @@ class DeliveredScore:
     good: Estimate | NotEstimable
     """Share with at least the rubric's threshold."""
 
-    def to_json(self) -> dict[str, object]:
-        return {name: to_json(value) for name, value in vars(self).items()}
-
 
 @dataclass(frozen=True)
 class PeoplesSuccess:
@@ -62,9 +58,6 @@ class PeoplesSuccess:
     success: Bounds
     """Share under people's scores: an answer that nobody rated could be either, and so could
     what would have followed an answer that only the judge let pass."""
-
-    def to_json(self) -> dict[str, object]:
-        return {name: to_json(value) for name, value in vars(self).items()}
 
 
 @dataclass(frozen=True)
@@ -86,9 +79,6 @@ class OtherRule:
     delivered_good: float | None
     """Share of the delivered replies with at least the threshold; `None` without one."""
     good: Bounds | NotEstimable
-
-    def to_json(self) -> dict[str, object]:
-        return {name: to_json(value) for name, value in vars(self).items()}
 
 
 def delivered_scores(found: Gathered) -> list[DeliveredScore]:

@@ -35,7 +35,6 @@ from tutorsim.analysis.statistics.intervals_and_tests import (
     Estimate,
     Interval,
     NotEstimable,
-    to_json,
 )
 from tutorsim.analysis.systems.system_view import SystemRun
 from tutorsim.records import StudySettings
@@ -55,9 +54,6 @@ class Ratings:
     delivered: tuple[DeliveredScore, ...]
     success: tuple[PeoplesSuccess, ...]
     other_rules: tuple[OtherRule, ...]
-
-    def to_json(self) -> dict[str, object]:
-        return {name: to_json(value) for name, value in vars(self).items()}
 
 
 def ratings_of(run: SystemRun) -> Ratings | None:

@@ -4,7 +4,7 @@ Means over episodes that are partly known stand here too.
 """
 
 from collections.abc import Callable, Hashable, Mapping, Sequence
-from dataclasses import asdict, dataclass, fields, is_dataclass
+from dataclasses import dataclass, fields, is_dataclass
 from functools import lru_cache
 from itertools import count
 from math import ceil, cos, exp, fsum, inf, lgamma, log2, pi, sqrt, tan
@@ -77,9 +77,6 @@ class Interval:
     method: str
     """How it was made."""
 
-    def to_json(self) -> dict[str, Any]:
-        return asdict(self)
-
 
 @dataclass(frozen=True)
 class Estimate:
@@ -98,9 +95,6 @@ class Estimate:
     def high(self) -> float | None:
         return self.interval.high if isinstance(self.interval, Interval) else None
 
-    def to_json(self) -> dict[str, Any]:
-        return {"value": self.value, "n": self.n, "interval": self.interval.to_json()}
-
 
 @dataclass(frozen=True)
 class Bounds:
@@ -110,9 +104,6 @@ class Bounds:
     high: float
     n: int
     """Observations, known or not."""
-
-    def to_json(self) -> dict[str, Any]:
-        return asdict(self)
 
 
 @dataclass(frozen=True)
@@ -132,9 +123,6 @@ class PermutationTest:
     """What the pairs are of, and what a sign is flipped of."""
     spread: float = 0.0
     """Standard deviation of the tasks' mean differences; 0 of one task."""
-
-    def to_json(self) -> dict[str, Any]:
-        return asdict(self)
 
 
 def to_json(value: Any) -> Any:

@@ -9,7 +9,7 @@ from typing import Any, Final, NamedTuple, Protocol, TypeVar
 import polars as pl
 
 from tutorsim.analysis.pages.cells import DASH, Table, Written, p_value
-from tutorsim.analysis.pages.document import Answer, Document, Section
+from tutorsim.analysis.pages.document import Answer, Document, Section, warning_of_run
 from tutorsim.analysis.pages.words import counted, listed
 from tutorsim.analysis.statistics.intervals_and_tests import (
     ALPHA,
@@ -23,13 +23,58 @@ from tutorsim.analysis.statistics.intervals_and_tests import (
     holm,
     mean_over_tasks,
 )
-from tutorsim.analysis.systems.system_view import SystemRun, framed
+from tutorsim.analysis.systems.system_view import Ballots, Opened, SystemRun, framed, view_for
 from tutorsim.errors import UsageError
 
 Key = tuple[str, ...]
 """What is paired: benchmark, task and variant, and of two runs condition."""
 Outcomes = Mapping[str, Callable[[Any], float | None]]
 Cluster = Callable[[Any], str]
+
+
+def compared(first: Opened, second: Opened | None) -> Document:
+    """Two runs of one system, or the conditions of a run, beside one another.
+
+    Args:
+        first: One run.
+        second: Another run; `None` compares the conditions of the first.
+
+    Raises:
+        UsageError: If one of them has no outcomes, the runs are of different systems, or share
+            nothing to compare.
+    """
+    for opened in (first, second):
+        if isinstance(opened, Ballots):
+            raise UsageError(
+                f"{opened.name} holds ballots from elsewhere, which have no outcomes to compare.",
+                hint=f"Use `tutorsim recount {opened.name}`.",
+            )
+    assert isinstance(first, SystemRun)
+    assert not isinstance(second, Ballots)
+    view = view_for(first)
+    if second is None:
+        if view.compare is not None:
+            return view.compare(first, None)
+        cluster = view.cluster_of(first)
+        return compare_conditions(first, view.outcomes, cluster=cluster, over=view.over)
+    _check_systems(first, second)
+    if view.compare is not None:
+        made = view.compare(first, second)
+    else:
+        cluster = view.cluster_of(second)
+        made = compare_system_runs(first, second, view.outcomes, cluster=cluster, over=view.over)
+    one, two = (warning_of_run(run.head) for run in (first, second))
+    return made if one == two else replace(made, warning=f"First: {one} Second: {two}")
+
+
+def _check_systems(first: SystemRun, second: SystemRun) -> None:
+    if first.head.system != second.head.system:
+        raise UsageError(
+            f"{first.name} is of the system {first.head.system!r}, "
+            f"{second.name} of {second.head.system!r}.",
+            why="Their episodes have no outcome in common.",
+            hint="Compare two runs of one system.",
+        )
 
 
 def compare_system_runs(
@@ -55,15 +100,8 @@ def compare_system_runs(
         seed: Of the draws of signs.
 
     Raises:
-        UsageError: If the runs are of different systems, or share nothing to compare.
+        UsageError: If the runs share nothing to compare.
     """
-    if first.head.system != second.head.system:
-        raise UsageError(
-            f"{first.name} is of the system {first.head.system!r}, "
-            f"{second.name} of {second.head.system!r}.",
-            why="Their episodes have no outcome in common.",
-            hint="Compare two runs of one system.",
-        )
     clusters = _clusters(second, cluster, _pair)
     rows = _tested(_of_two_runs(first, second, outcomes), clusters, seed)
     if not rows:

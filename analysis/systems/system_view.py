@@ -17,6 +17,7 @@ from tutorsim.analysis.ballots.recount_source import (
     refuse_hints,
     source_of,
 )
+from tutorsim.analysis.pages.cells import Table as PageTable
 from tutorsim.analysis.pages.document import (
     Answer,
     Dialogue,
@@ -174,6 +175,8 @@ class View:
     they are not read."""
     outcomes: Mapping[str, Callable[[Any], float | None]] = field(default_factory=dict)
     """Name → outcome of a record; `None` where it has none. What `compare` is over."""
+    compare: Callable[[SystemRun, SystemRun | None], Document] | None = None
+    """Two runs, or the conditions of one, beside one another; `None`: over `outcomes`."""
     clusters: Callable[[Sequence[Any]], Mapping[str, str]] | None = None
     """From records to episode → what it is taken together with, where that is more than its
     task."""
@@ -209,6 +212,8 @@ def framed(
     sections: tuple[Section, ...],
     dialogues: tuple[Dialogue, ...] = (),
     facts: tuple[tuple[str, str], ...] = (),
+    brief: tuple[PageTable, ...] = (),
+    values: Callable[[], Mapping[str, Any]] = dict,
 ) -> Document:
     """A document with the run's provenance, its warning and its record around a system's parts.
 
@@ -219,6 +224,8 @@ def framed(
         sections: The parts.
         dialogues: Episodes message by message.
         facts: Settings of the system, name → value.
+        brief: As of `Document`.
+        values: Likewise.
     """
     head = run.head
     stated = head.provenance
@@ -254,6 +261,8 @@ def framed(
         ),
         dialogues=dialogues,
         digest=head.recording_digest,
+        brief=brief,
+        values=values,
     )
 
 

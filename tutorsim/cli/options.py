@@ -4,15 +4,13 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable, Iterable, Sequence
-from io import StringIO
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import click
-from rich.console import RenderableType
 
-from tutorsim.cli.console import console_for, err, safe
-from tutorsim.cli.output_elements import listing, print_all
+from tutorsim.cli.console import err, safe
+from tutorsim.cli.output_elements import listing
 from tutorsim.errors import FolderError, UsageError
 
 if TYPE_CHECKING:
@@ -158,7 +156,6 @@ def _ending_in(*endings: str) -> Callable[[click.Context, click.Parameter, Any],
 
 # --- Markdown option -----------------------------------------------------------------------------
 
-_FENCE = "~" * 8
 _SPECIAL = re.compile(r"([\\`*_{}\[\]<>#|~$])")
 
 
@@ -192,11 +189,3 @@ def add_markdown(path: Path, text: str) -> None:
 def plain(text: str) -> str:
     """Text of any origin on one line, with every character of Markdown's own escaped."""
     return _SPECIAL.sub(r"\\\1", " ".join(safe(text).plain.split()))
-
-
-def shown_as_markdown(title: str, shown: Iterable[RenderableType]) -> str:
-    """What a terminal shows, under a heading, as it is laid out there."""
-    written = StringIO()
-    print_all(console_for(written), shown)
-    text = written.getvalue().rstrip()
-    return f"### {plain(title)}\n\n{_FENCE}text\n{text}\n{_FENCE}\n"

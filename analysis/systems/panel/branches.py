@@ -1,7 +1,7 @@
 """A branch beside the recording that it continues: logged, bounded and re-simulated."""
 
 from collections import Counter
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from math import fsum
 from typing import Final, NamedTuple
@@ -10,6 +10,18 @@ import polars as pl
 
 from tutorsim.analysis.ballots.recount_source import Source
 from tutorsim.analysis.counting.turns import turn_table
+from tutorsim.analysis.pages.cells import (
+    Written,
+    absent,
+    bounds,
+    estimate,
+    number,
+    plain,
+    present,
+)
+from tutorsim.analysis.pages.declared import Row, table
+from tutorsim.analysis.pages.document import Answer, Document, Section
+from tutorsim.analysis.pages.words import counted
 from tutorsim.analysis.runs.branch_continuations import branch_changes
 from tutorsim.analysis.statistics.intervals_and_tests import (
     UNKNOWN,
@@ -24,10 +36,17 @@ from tutorsim.analysis.statistics.intervals_and_tests import (
     interval_of_mean,
     known_draw,
     mean_bounds,
-    to_json,
 )
+from tutorsim.analysis.systems.paired_comparison import p_words
+from tutorsim.analysis.systems.panel.contrasts import OUTCOME_NAMES
 from tutorsim.analysis.systems.panel.divergence import Alternatives, Coverage, Divergence, diverge
+from tutorsim.analysis.systems.panel.format_invariance import (
+    FormatInvariance,
+    format_invariance_of_two,
+    formats_section,
+)
 from tutorsim.analysis.systems.panel.student_outcomes import Outcome, outcome_of
+from tutorsim.analysis.systems.system_view import Prices, SystemRun, framed
 from tutorsim.errors import UsageError
 from tutorsim.records import Branch, CallRecord, EpisodeRecord, TieRound
 
@@ -140,9 +159,6 @@ class BranchOutcome:
     p_holm: float | None
     """Corrected over all rows of the comparison; `None` without a test."""
 
-    def to_json(self) -> dict[str, object]:
-        return {name: to_json(value) for name, value in vars(self).items()}
-
 
 @dataclass(frozen=True)
 class Move:
@@ -153,9 +169,6 @@ class Move:
     """The parent's winner of that turn."""
     after: str
     draws: int
-
-    def to_json(self) -> dict[str, object]:
-        return dict(vars(self))
 
 
 @dataclass(frozen=True)
@@ -183,9 +196,6 @@ class BranchCell:
     calls: PaidCalls
     outcomes: tuple[BranchOutcome, ...]
 
-    def to_json(self) -> dict[str, object]:
-        return {name: to_json(value) for name, value in vars(self).items()}
-
 
 @dataclass(frozen=True)
 class BranchedPath:
@@ -206,9 +216,6 @@ class BranchedPath:
     resimulated: Mapping[Outcome, float | NotEstimable]
     """Mean of the draws, from two draws on."""
 
-    def to_json(self) -> dict[str, object]:
-        return {name: to_json(value) for name, value in vars(self).items()}
-
 
 @dataclass(frozen=True)
 class BranchComparison:
@@ -223,9 +230,6 @@ class BranchComparison:
     cells: tuple[BranchCell, ...]
     paths: tuple[BranchedPath, ...]
     caption: str
-
-    def to_json(self) -> dict[str, object]:
-        return {name: to_json(value) for name, value in vars(self).items()}
 
 
 # --- Episode pairs -------------------------------------------------------------------------------
@@ -353,7 +357,7 @@ def _winner(episode: EpisodeRecord, turn: int) -> str:
     return found[0] if found else ""
 
 
-# ---   init   ------------------------------------------------------------------------------------
+# --- Comparison ----------------------------------------------------------------------------------
 
 _OUTCOMES: Final[tuple[Outcome, ...]] = ("success", "final_score", "final_code")
 
@@ -507,3 +511,214 @@ def _corrected(cells: Sequence[BranchCell]) -> tuple[BranchCell, ...]:
         rows = (replace(row, p_holm=corrected.get((i, row.outcome))) for row in cell.outcomes)
         found.append(replace(cell, outcomes=tuple(rows)))
     return tuple(found)
+
+
+# --- Tables and document --------------------------------------------------------------------------
+
+
+@dataclass(frozen=True)
+class BranchBeside:
+    """A branch beside its parent, with what its calls cost."""
+
+    found: BranchComparison
+    formats: Mapping[str, FormatInvariance | NotEstimable]
+    prices: Prices | None
+
+    def dollars(self, cell: BranchCell) -> float | None:
+        """What the calls paid for come to; `None` where a model has no price."""
+        if self.prices is None:
+            return None
+        prices, tokens = self.prices, cell.calls.tokens
+        costs = [prices.cost(model, *counts) for model, counts in tokens.items()]
+        known = [cost for cost in costs if cost is not None]
+        return fsum(known) if len(known) == len(costs) else None
+
+
+def _draws(of: BranchBeside) -> str:
+    return counted(of.found.continuations, "draw")
+
+
+@table(
+    "branch",
+    "What the branch takes up",
+    secondary=("draws failed",),
+    draws=_draws,
+    absent=lambda of: absent(cell.left for cell in of.found.cells),
+)
+def episodes_table(of: BranchBeside) -> Iterator[Row]:
+    """{draws} of each episode taken up. Episodes: with a panel, complete in the parent. Taken up:
+    re-simulated, with a complete draw. Open: neither covered nor taken up. Left path: share of the
+    episodes taken up that another winner led away, by their draws.{absent}"""
+    for cell in of.found.cells:
+        yield {
+            "benchmark": cell.benchmark,
+            "condition": cell.condition,
+            "episodes": cell.episodes,
+            "covered": cell.covered,
+            "taken up": cell.continued,
+            "open": cell.left_out,
+            "draws": cell.draws,
+            "draws failed": cell.failed,
+            "left path": plain(cell.left),
+        }
+
+
+@table(
+    "branch-outcomes",
+    "Outcomes of all episodes with a panel",
+    secondary=("width", "width left"),
+    spread=lambda of: (
+        "a single draw of an episode is not what would have happened"
+        if of.found.continuations == 1
+        else "the spread between draws of an episode is part of it"
+    ),
+)
+def outcomes_table(of: BranchBeside) -> Iterator[Row]:
+    """Logged: the parent. Bounds: the parent's, every uncovered outcome 0 or 1. Re-simulated:
+    covered outcomes as logged, and the mean draw of each episode taken up; what is left open is 0
+    or 1. In brackets: a 95 % interval over tasks; {spread}. Width: of the bounds, and of what is
+    left."""
+    rows = [(cell, row) for cell in of.found.cells for row in cell.outcomes]
+    for outcome in dict.fromkeys(row.outcome for _, row in rows):
+        for cell, row in rows:
+            if row.outcome == outcome:
+                yield {
+                    "benchmark": cell.benchmark,
+                    "condition": cell.condition,
+                    "outcome": OUTCOME_NAMES[row.outcome],
+                    "logged": plain(row.logged),
+                    "bounds": bounds(row.before),
+                    "re-simulated": _resimulated_cell(row),
+                    "width": _width(row.before),
+                    "width left": _width(row.after),
+                }
+
+
+def _resimulated_cell(row: BranchOutcome) -> Written:
+    if isinstance(row.after, NotEstimable) or not isinstance(row.interval, Interval):
+        return bounds(row.after)
+    told = f"{bounds(row.after)} [{row.interval.low:.2f}, {row.interval.high:.2f}]"
+    exact = isinstance(row.estimate, Estimate)
+    return Written(told, row.estimate if exact else row.after)
+
+
+def _width(found: Bounds | NotEstimable) -> Written:
+    return plain(found if isinstance(found, NotEstimable) else found.high - found.low)
+
+
+@table(
+    "branch-differences",
+    "Re-simulated − logged, over the episodes taken up",
+    absent=lambda of: absent(
+        row.difference for cell in of.found.cells if cell.continued for row in cell.outcomes
+    ),
+)
+def branch_differences_table(of: BranchBeside) -> Iterator[Row]:
+    """Paired; mean draw: re-simulated. p: signs flipped by task, exact unless marked ~, with Holm's
+    correction over all rows.{absent}"""
+    for cell in of.found.cells:
+        for row in cell.outcomes if cell.continued else ():
+            yield {
+                "benchmark": cell.benchmark,
+                "condition": cell.condition,
+                "outcome": OUTCOME_NAMES[row.outcome],
+                "pairs": getattr(row.difference, "n", 0),
+                "logged": plain(row.continued_logged),
+                "mean draw": plain(row.continued_resimulated),
+                "difference": estimate(row.difference, signed=True),
+                "p": p_words(row),
+            }
+
+
+@table(
+    "branch-moves",
+    "Where the draws left the logged path",
+    ways=lambda of: sum(len(cell.moves) for cell in of.found.cells),
+)
+def moves_table(of: BranchBeside) -> Iterator[Row]:
+    """{ways} ways, those of most draws first."""
+    rows = [(cell, move) for cell in of.found.cells for move in cell.moves]
+    for cell, move in sorted(rows, key=lambda row: -row[1].draws):
+        yield {
+            "benchmark": cell.benchmark,
+            "condition": cell.condition,
+            "logged winner": move.before or "–",
+            "re-simulated winner": move.after or "–",
+            "turn": move.turn,
+            "draws": move.draws,
+        }
+
+
+@table("branch-episodes", "Success of the episodes taken up")
+def taken_up_table(of: BranchBeside) -> Iterator[Row]:
+    """Logged, and re-simulated: each draw, and their mean, which a single draw does not give. Both
+    futures of one: `tutorsim show NEW EPISODE --beside PARENT`."""
+    for path in of.found.paths:
+        if path.continuations:
+            mean_draw = path.resimulated["success"]
+            yield {
+                "episode": path.episode_id,
+                "from turn": path.turn,
+                "logged": number(path.logged["success"], digits=0),
+                "draws": ", ".join(number(one, digits=0) for one in path.draws["success"]),
+                "mean draw": plain(mean_draw),
+            }
+
+
+@table(
+    "branch-calls", "Calls of the episodes taken up", day=lambda of: of.prices and of.prices.as_of
+)
+def calls_table(of: BranchBeside) -> Iterator[Row]:
+    """Taken over: answered by the parent's recording. Paid for: the others; where the logs leave it
+    in doubt a call counts as paid for. Tokens and US$, at list prices of {day}: of the calls paid
+    for."""
+    for cell in of.found.cells:
+        cost, total = of.dollars(cell), cell.calls.total
+        yield {
+            "benchmark": cell.benchmark,
+            "condition": cell.condition,
+            "taken over": cell.calls.reused,
+            "paid for": cell.calls.paid,
+            "tokens in": total.input,
+            "tokens out": total.output,
+            "US$": Written("unknown", None) if cost is None else number(cost, digits=2),
+        }
+
+
+def branch_document(parent: SystemRun, child: SystemRun) -> Document:
+    """A branch beside its parent: logged, bounded and re-simulated figures."""
+    one, two = parent.source, child.source
+    found = compare_branch(one, two)
+    of = BranchBeside(found, format_invariance_of_two(one, two), child.asked.prices)
+    declared = (
+        episodes_table,
+        outcomes_table,
+        branch_differences_table,
+        moves_table,
+        taken_up_table,
+        calls_table,
+    )
+    tables = present(*(part(of) for part in declared))
+    taken_up = sum(cell.continued for cell in found.cells)
+    covered = sum(cell.covered for cell in found.cells)
+    episodes = sum(cell.episodes for cell in found.cells)
+    return framed(
+        child,
+        summary=f"{child.name}, a branch of {parent.name} under {found.changes}: "
+        f"{_draws(of)} of each episode taken up.",
+        answers=(
+            Answer(
+                "What does the branch leave as it was logged?",
+                f"{covered:,} of {counted(episodes, 'episode')} with a panel",
+                f"Of the others {taken_up:,} were taken up, and {episodes - covered - taken_up:,} "
+                "left open.",
+                "branch",
+            ),
+        ),
+        sections=(
+            Section("branch", "The branch beside its parent", found.caption, tables=tables),
+            formats_section(of.formats),
+        ),
+        brief=(*tables, *formats_section(of.formats).tables),
+        values=lambda: {**vars(found), "format_invariance": of.formats},
+    )

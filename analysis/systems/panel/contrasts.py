@@ -13,8 +13,10 @@ from tutorsim.analysis.pages.cells import (
     number,
     p_value,
     plain,
+    present,
     table,
 )
+from tutorsim.analysis.pages.document import Answer, Document, Section
 from tutorsim.analysis.pages.words import counted
 from tutorsim.analysis.statistics.intervals_and_tests import (
     ALPHA,
@@ -26,18 +28,19 @@ from tutorsim.analysis.statistics.intervals_and_tests import (
     labels_within_pairs,
     spread_to_expect,
     tasks_for,
-    to_json,
 )
 from tutorsim.analysis.systems.paired_comparison import (
     NAMED,
     and_more,
     chance_words,
+    contrast_headline,
     corrected,
     p_words,
     paired_difference,
 )
 from tutorsim.analysis.systems.panel.student_outcomes import (
     ENDS,
+    OUTCOMES,
     Outcome,
     Pair,
     cells_of,
@@ -45,6 +48,7 @@ from tutorsim.analysis.systems.panel.student_outcomes import (
     outcome_of,
     runs_by_pair,
 )
+from tutorsim.analysis.systems.system_view import SystemRun, framed
 
 # --- Condition contrasts -------------------------------------------------------------------------
 
@@ -68,9 +72,6 @@ class Contrast:
     difference: Estimate | NotEstimable
     detectable: float | NotEstimable
     """The least difference that so many tasks with this spread would show with 80 % power."""
-
-    def to_json(self) -> dict[str, object]:
-        return {name: to_json(value) for name, value in vars(self).items()}
 
 
 def contrasts(
@@ -207,6 +208,7 @@ def contrast_table(found: Sequence[Contrast], *, family: int | None = None) -> T
             "detectable",
         ],
         rows,
+        secondary=("detectable",),
     )
 
 
@@ -244,3 +246,22 @@ def _told(row: Contrast) -> str:
 
 def _measured(row: Contrast) -> str:
     return f"in {OUTCOME_NAMES[row.outcome]} ({row.benchmark})"
+
+
+# --- Document ------------------------------------------------------------------------------------
+
+
+def conditions_document(run: SystemRun) -> Document:
+    """The conditions of a run against one another, on every outcome."""
+    found = contrasts_of(run.source, OUTCOMES)
+    success = [row for row in found if row.outcome == "success"]
+    every = present(contrast_table(found))
+    headline, words = contrast_headline(found), contrast_words(found)
+    return framed(
+        run,
+        summary=f"The conditions of {run.name} against one another.",
+        answers=(Answer("Do the conditions differ?", headline, words, "differences"),),
+        sections=(Section("differences", "Every outcome", "", tables=every),),
+        brief=present(contrast_table(success, family=len(found))),
+        values=lambda: {"contrasts": found},
+    )

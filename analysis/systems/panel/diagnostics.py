@@ -20,7 +20,6 @@ from tutorsim.analysis.statistics.intervals_and_tests import (
     NotEstimable,
     mean_over_tasks,
     share_over_tasks,
-    to_json,
 )
 from tutorsim.vocabularies import BALLOT_STATUSES, DECIDED_BY, BallotFormat
 
@@ -93,9 +92,6 @@ class Diagnostics:
     """Ballots of the final votes without mass."""
     ballots: int
     """Ballots of the final votes."""
-
-    def to_json(self) -> dict[str, object]:
-        return {name: to_json(value) for name, value in vars(self).items()}
 
 
 def diagnostics(source: Source) -> list[Diagnostics]:
@@ -279,9 +275,6 @@ class ChanceBaseline:
     shift_expected: float | NotEstimable
     kappa: float | NotEstimable
     """Cohen's κ between first leader and winner: 1 - flip / expected flip."""
-
-    def to_json(self) -> dict[str, object]:
-        return {name: to_json(value) for name, value in vars(self).items()}
 
 
 def chance_baselines(source: Source) -> list[ChanceBaseline]:

@@ -63,9 +63,6 @@ class Coverage:
     logged: Mapping[str, float | NotEstimable]
     """Outcome → its mean as logged, over all episodes."""
 
-    def to_json(self) -> dict[str, object]:
-        return {name: to_json(value) for name, value in vars(self).items()}
-
 
 @dataclass(frozen=True)
 class Divergence:

@@ -11,13 +11,13 @@ from tutorsim.analysis.ballots.vote_arrays import Masses
 from tutorsim.analysis.counting.turns import Cluster
 from tutorsim.analysis.identify.consistent_ballots import Domain, domain_of
 from tutorsim.analysis.metrics.noise_floor import AskedVote, asked_votes, leader_of, said, top_of
-from tutorsim.analysis.pages.cells import Table, estimate, table
+from tutorsim.analysis.pages.cells import Table, estimate, present, table
+from tutorsim.analysis.pages.document import Section
 from tutorsim.analysis.runs.branch_continuations import without_shared_turns
 from tutorsim.analysis.statistics.intervals_and_tests import (
     Estimate,
     NotEstimable,
     share_over_tasks,
-    to_json,
 )
 from tutorsim.records import BallotRecord, Turn
 from tutorsim.vocabularies import BALLOT_FORMATS, PROTOCOLS, BallotFormat, Protocol
@@ -51,9 +51,6 @@ class FormatPair:
     fallback order, turns of which nobody voted left out; `None` where neither format is
     rich, which alone determines the other."""
 
-    def to_json(self) -> dict[str, object]:
-        return {name: to_json(value) for name, value in vars(self).items()}
-
 
 @dataclass(frozen=True)
 class OneFormat:
@@ -66,9 +63,6 @@ class OneFormat:
     """Share of the other pairs that are the same ballot."""
     consistent: Estimate | NotEstimable
     """Share of the other pairs that some ranking agrees with."""
-
-    def to_json(self) -> dict[str, object]:
-        return {name: to_json(value) for name, value in vars(self).items()}
 
 
 @dataclass(frozen=True)
@@ -84,9 +78,6 @@ class FormatInvariance:
     """Two askings of one format that gave the same ballot, over all formats."""
     again_consistent: Estimate | NotEstimable
     """Two askings of one format that some ranking agrees with."""
-
-    def to_json(self) -> dict[str, object]:
-        return {name: to_json(value) for name, value in vars(self).items()}
 
 
 # --- Invariance captions -------------------------------------------------------------------------
@@ -508,3 +499,20 @@ def _seen(found: Places) -> list[tuple[tuple[str, ...], FormatInvariance]]:
         for where, of in found.items()
         if isinstance(of, FormatInvariance)
     ]
+
+
+_WHERE: Final = {"first": "first run", "second": "second run", "across": "both runs"}
+
+
+def formats_section(found: Places) -> Section:
+    """Ballots of one voter in two formats, in each of two runs and across both."""
+    places = {_WHERE[where]: of for where, of in found.items()}
+    untested = [f"{w}: {of.reason}." for w, of in places.items() if isinstance(of, NotEstimable)]
+    again = askings_by_format_table(places)
+    if again is None and len(untested) < len(places):
+        untested.append(
+            "No prompt was re-asked, so how far one format agrees with itself is unknown."
+        )
+    tables = present(invariance_table(places), again)
+    lead = " ".join(untested)
+    return Section("formats", "One voter in two formats", lead[:1].upper() + lead[1:], (), tables)

@@ -1,7 +1,7 @@
 """Panels of one run beside one another, and the ties that a panel's size alone lets expect."""
 
 from collections.abc import Mapping, Sequence
-from dataclasses import asdict, dataclass
+from dataclasses import dataclass
 from functools import cached_property, lru_cache
 from math import comb, factorial, fsum
 from typing import Final, Literal, get_args
@@ -72,9 +72,6 @@ class UniformChance:
     def share(self, measure: Literal["tied", "fallback", "flip"]) -> float:
         """One of the three by name."""
         return {"tied": self.tied, "fallback": self.fallback, "flip": self.flip}[measure]
-
-    def to_json(self) -> dict[str, object]:
-        return asdict(self)
 
 
 @dataclass(frozen=True)
@@ -256,9 +253,6 @@ class PanelVotes:
         }
         return rates[measure]
 
-    def to_json(self) -> dict[str, object]:
-        return {name: to_json(value) for name, value in vars(self).items()}
-
 
 @dataclass(frozen=True)
 class PanelOutcome:
@@ -273,9 +267,6 @@ class PanelOutcome:
     score: Estimate | NotEstimable
     """The last judge score."""
     rounds: Rounds
-
-    def to_json(self) -> dict[str, object]:
-        return {name: to_json(value) for name, value in vars(self).items()}
 
 
 @dataclass(frozen=True)
@@ -293,9 +284,6 @@ class PanelContrast:
     difference: Estimate | NotEstimable
     detectable: float | NotEstimable
     """The least difference that so many tasks with this spread would show with 80 % power."""
-
-    def to_json(self) -> dict[str, object]:
-        return {name: to_json(value) for name, value in vars(self).items()}
 
 
 def panel_votes(source: Source) -> list[PanelVotes]:

@@ -23,7 +23,7 @@ from tutorsim.analysis.ballots.vote_arrays import (
 from tutorsim.analysis.counting.turns import turn_table
 from tutorsim.analysis.pages.cells import number, p_value
 from tutorsim.analysis.pages.declared import Row, table
-from tutorsim.analysis.statistics.intervals_and_tests import NotEstimable, holm, to_json
+from tutorsim.analysis.statistics.intervals_and_tests import NotEstimable, holm
 from tutorsim.vocabularies import BallotFormat, Blinding
 
 # --- Ballots as seen -----------------------------------------------------------------------------
@@ -162,9 +162,6 @@ class SelfSupport:
     p_value: float
     """Two-sided."""
 
-    def to_json(self) -> dict[str, object]:
-        return {name: to_json(value) for name, value in vars(self).items()}
-
 
 @dataclass(frozen=True)
 class LabelPosition:
@@ -184,9 +181,6 @@ class LabelPosition:
     """Of the sum of squared deviations over all labels."""
     draws: int | None
     """Shuffles drawn for `p_value`; `None` where it is enumerated."""
-
-    def to_json(self) -> dict[str, object]:
-        return {name: to_json(value) for name, value in vars(self).items()}
 
 
 def self_support(source: Source, *, stage: str = "vote_final") -> list[SelfSupport | NotEstimable]:

@@ -28,10 +28,9 @@ from tutorsim.analysis.statistics.intervals_and_tests import (
     NotEstimable,
     mean_over_tasks,
     share_over_tasks,
-    to_json,
 )
 from tutorsim.analysis.systems.panel.success_threshold import AtThreshold
-from tutorsim.records import EpisodeRecord, StopCount
+from tutorsim.records import EpisodeRecord
 
 # --- Student scores ------------------------------------------------------------------------------
 
@@ -68,9 +67,6 @@ class Gain:
     gain: Estimate | NotEstimable
     """Mean of final − initial, before any rounding."""
 
-    def to_json(self) -> dict[str, object]:
-        return {name: to_json(value) for name, value in vars(self).items()}
-
 
 @dataclass(frozen=True)
 class Success:
@@ -85,9 +81,6 @@ class Success:
     """Complete episodes whose success is not known; not in the rate."""
     rate: Estimate | NotEstimable
 
-    def to_json(self) -> dict[str, object]:
-        return {name: to_json(value) for name, value in vars(self).items()}
-
 
 @dataclass(frozen=True)
 class SuccessRate:
@@ -100,9 +93,6 @@ class SuccessRate:
     """Complete episodes whose success is not known; not in the rate."""
     rate: Estimate | NotEstimable
     """Over episodes, with an interval over tasks."""
-
-    def to_json(self) -> dict[str, object]:
-        return {name: to_json(value) for name, value in vars(self).items()}
 
 
 @dataclass(frozen=True)
@@ -117,9 +107,6 @@ class Rounds:
     mean: Estimate | NotEstimable
     """Over all episodes; those solved at once have 0."""
     mean_fired: Estimate | NotEstimable
-
-    def to_json(self) -> dict[str, object]:
-        return {name: to_json(value) for name, value in vars(self).items()}
 
 
 def episode_counts(source: Source) -> dict[str, int]:
@@ -477,18 +464,6 @@ def threshold_table(
         f"may have gone on, and the bounds let it end either way. {HELD}",
         ["tasks", "condition", "episodes", *heads],
         [(BENCHMARKS.get(b, b), condition, *row) for (b, condition), row in cells.items()],
-    )
-
-
-def stops_table(odd: Sequence[StopCount]) -> Table | None:
-    """Replies without text or an end of their own; `None` where there is none."""
-    return table(
-        "stops",
-        "Replies without text or an end of their own",
-        "Replies that had no text, were refused, or cut off at their limit of length. Where one "
-        "was asked for once more, the second reply was taken; the others were taken as they are.",
-        ["stage", "ended", "replies", "taken as they are"],
-        [(count.stage, count.words, count.calls, count.taken) for count in odd],
     )
 
 

@@ -12,7 +12,7 @@ from math import fsum
 
 from tutorsim.analysis.ballots.recount_source import Source
 from tutorsim.analysis.runs.branch_continuations import by_origin
-from tutorsim.analysis.statistics.intervals_and_tests import Bounds, NotEstimable, to_json
+from tutorsim.analysis.statistics.intervals_and_tests import Bounds, NotEstimable
 from tutorsim.errors import UsageError
 from tutorsim.records import EpisodeRecord
 
@@ -47,9 +47,6 @@ class AtThreshold:
     final: Bounds | NotEstimable
     gain: Bounds | NotEstimable
     """Over the tutor-fired episodes under this threshold."""
-
-    def to_json(self) -> dict[str, object]:
-        return {name: to_json(value) for name, value in vars(self).items()}
 
 
 def at_threshold(source: Source, threshold: float) -> list[AtThreshold]:

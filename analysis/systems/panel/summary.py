@@ -5,10 +5,6 @@ from collections.abc import Sequence
 from tutorsim.analysis.counting.rule_definitions import TARGETS, Approvals
 from tutorsim.analysis.pages.words import counted, listed, share
 from tutorsim.analysis.recount import RecountResult, RuleRow
-from tutorsim.analysis.statistics.intervals_and_tests import Estimate
-from tutorsim.analysis.systems.paired_comparison import chance_words
-from tutorsim.analysis.systems.panel.contrasts import OUTCOME_NAMES
-from tutorsim.analysis.systems.panel.two_runs import Comparison, OutcomeDifference
 from tutorsim.vocabularies import PROTOCOLS
 
 # --- Verdicts -----------------------------------------------------------------------------------
@@ -155,27 +151,3 @@ def _untested(found: RecountResult) -> str:
         f"{assumed}. Where {counted(k, 'voter')} of a turn may have cast anything, {sure[1]:,} of "
         f"the {sure[0]:,} answers “surely keeps” are left (a turn has one for each rule)."
     )
-
-
-def comparison_verdict(found: Comparison) -> tuple[str, ...]:
-    """Whether two runs differ, where, and how sure."""
-    paired = (
-        f"{counted(found.pairs, 'pair')} in both runs. Only in the first: {found.only_first}; only "
-        f"in the second: {found.only_second}."
-    )
-    apart = [row for row in found.outcomes if row.differing]
-    same = all(rate.value == 1 for rate in found.same_winner.values() if isinstance(rate, Estimate))
-    if not apart:
-        winners = " and every first turn has the same winner" if same else ""
-        return (paired, f"Nothing differs: every paired outcome is equal{winners}.")
-    words = chance_words(found.outcomes, _told, _measured, between="runs")
-    return (paired, f"Means differ in {len(apart)} of {len(found.outcomes)} outcomes. {words}")
-
-
-def _told(row: OutcomeDifference) -> str:
-    value = row.difference.value if isinstance(row.difference, Estimate) else 0.0
-    return f"{value:+.2f} {_measured(row)}".replace("-", "−")
-
-
-def _measured(row: OutcomeDifference) -> str:
-    return f"in {OUTCOME_NAMES[row.outcome]} under {row.condition} ({row.benchmark})"

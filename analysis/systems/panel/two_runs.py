@@ -1,6 +1,6 @@
 """Two runs side by side, paired on benchmark, task, persona and condition."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from math import fsum
 
@@ -8,7 +8,10 @@ import polars as pl
 
 from tutorsim.analysis.ballots.recount_source import Source
 from tutorsim.analysis.counting.turns import clusters_of, places_of, turn_table
-from tutorsim.analysis.pages.cells import Table, absent, estimate, plain, table
+from tutorsim.analysis.pages.cells import absent, estimate, plain, present
+from tutorsim.analysis.pages.declared import Row, table
+from tutorsim.analysis.pages.document import Answer, Document, Section
+from tutorsim.analysis.pages.words import counted
 from tutorsim.analysis.statistics.intervals_and_tests import (
     Estimate,
     NotEstimable,
@@ -17,13 +20,13 @@ from tutorsim.analysis.statistics.intervals_and_tests import (
     holm,
     mean_over_tasks,
     share_over_tasks,
-    to_json,
 )
-from tutorsim.analysis.systems.paired_comparison import p_words
+from tutorsim.analysis.systems.paired_comparison import chance_words, p_words
 from tutorsim.analysis.systems.panel.contrasts import OUTCOME_NAMES
 from tutorsim.analysis.systems.panel.format_invariance import (
     FormatInvariance,
     format_invariance_of_two,
+    formats_section,
 )
 from tutorsim.analysis.systems.panel.student_outcomes import (
     ENDS,
@@ -32,6 +35,7 @@ from tutorsim.analysis.systems.panel.student_outcomes import (
     Pair,
     paired_outcomes,
 )
+from tutorsim.analysis.systems.system_view import SystemRun, framed
 from tutorsim.errors import UsageError
 from tutorsim.records import EpisodeRecord
 
@@ -56,9 +60,6 @@ class OutcomeDifference:
     differing: int
     """Pairs whose outcome is not the same in both runs."""
 
-    def to_json(self) -> dict[str, object]:
-        return {name: to_json(value) for name, value in vars(self).items()}
-
 
 @dataclass(frozen=True)
 class Comparison:
@@ -76,9 +77,6 @@ class Comparison:
     format_invariance: Mapping[str, FormatInvariance | NotEstimable]
     """As `format_invariance_of_two` gives it."""
     caption: str
-
-    def to_json(self) -> dict[str, object]:
-        return {name: to_json(value) for name, value in vars(self).items()}
 
 
 def compare_runs(first: Source, second: Source, *, seed: int = 0) -> Comparison:
@@ -193,42 +191,80 @@ def _first_winners(source: Source) -> pl.DataFrame:
     return pl.concat([table.winners(), places], how="horizontal").filter(turn=1)
 
 
-# --- Two runs ------------------------------------------------------------------------------------
+# --- Tables and document --------------------------------------------------------------------------
 
 
-def differences_table(found: Sequence[OutcomeDifference]) -> Table | None:
-    """Second run − first run, one row an outcome, benchmark and condition."""
+@table(
+    "differences",
+    "Second run − first run",
+    absent=lambda of: absent(row.difference for row in of.outcomes),
+)
+def differences_table(of: Comparison) -> Iterator[Row]:
+    """Means over the pairs that both runs share; difference [95 % interval over tasks]. p: signs
+    flipped by task, exact unless marked ~, with Holm's correction over all rows. Gains are of
+    tutored episodes.{absent}"""
     places = list(OUTCOME_NAMES)
-    rows = sorted(found, key=lambda row: places.index(row.outcome))
-    return table(
-        "differences",
-        "Second run − first run",
-        "Means over the pairs that both runs share; difference [95 % interval over tasks]. p: "
-        "signs flipped by task, exact unless marked ~, with Holm's correction over all rows. "
-        "Gains are of tutored episodes." + absent(row.difference for row in rows),
-        ["benchmark", "condition", "outcome", "pairs", "first", "second", "difference", "p"],
-        [
-            (
-                *(row.benchmark, row.condition, OUTCOME_NAMES[row.outcome]),
-                *(getattr(row.difference, "n", 0), plain(row.first), plain(row.second)),
-                *(estimate(row.difference, signed=True), p_words(row)),
-            )
-            for row in rows
-        ],
-    )
+    for row in sorted(of.outcomes, key=lambda row: places.index(row.outcome)):
+        yield {
+            "benchmark": row.benchmark,
+            "condition": row.condition,
+            "outcome": OUTCOME_NAMES[row.outcome],
+            "pairs": getattr(row.difference, "n", 0),
+            "first": plain(row.first),
+            "second": plain(row.second),
+            "difference": estimate(row.difference, signed=True),
+            "p": p_words(row),
+        }
 
 
-def same_winner_table(found: Mapping[str, Estimate | NotEstimable], caption: str) -> Table | None:
-    """Share of first turns that both runs gave to one role.
+@table(
+    "same-winner",
+    "Same winner in the first turn",
+    of=lambda of: of.caption,
+    absent=lambda of: absent(of.same_winner.values()),
+)
+def same_winner_table(of: Comparison) -> Iterator[Row]:
+    """Share of shared episodes [95 % interval over tasks]. {of}{absent}"""
+    for protocol, share in of.same_winner.items():
+        yield {"protocol": protocol, "same winner": estimate(share)}
 
-    Args:
-        found: By protocol.
-        caption: Of the comparison.
-    """
-    return table(
-        "same-winner",
-        "Same winner in the first turn",
-        f"Share of shared episodes [95 % interval over tasks]. {caption}{absent(found.values())}",
-        ["protocol", "same winner"],
-        [(protocol, estimate(share)) for protocol, share in found.items()],
+
+def comparison_words(found: Comparison) -> tuple[str, str]:
+    """Whether two runs differ, in a few words, and where and how sure."""
+    apart = [row for row in found.outcomes if row.differing]
+    same = all(rate.value == 1 for rate in found.same_winner.values() if isinstance(rate, Estimate))
+    if not apart:
+        winners = " and every first turn has the same winner" if same else ""
+        return "Nothing differs", f"Every paired outcome is equal{winners}."
+    words = chance_words(found.outcomes, _told, _measured, between="runs")
+    return f"Means differ in {len(apart)} of {len(found.outcomes)} outcomes", words
+
+
+def _told(row: OutcomeDifference) -> str:
+    value = row.difference.value if isinstance(row.difference, Estimate) else 0.0
+    return f"{value:+.2f} {_measured(row)}".replace("-", "−")
+
+
+def _measured(row: OutcomeDifference) -> str:
+    return f"in {OUTCOME_NAMES[row.outcome]} under {row.condition} ({row.benchmark})"
+
+
+def runs_document(first: SystemRun, second: SystemRun) -> Document:
+    """Two runs beside one another, outcome by outcome and winner by winner."""
+    found = compare_runs(first.source, second.source)
+    headline, words = comparison_words(found)
+    telling = [row for row in found.outcomes if row.outcome == "success" and row.differing]
+    brief = differences_table(replace(found, outcomes=tuple(telling)))
+    tables = present(differences_table(found), same_winner_table(found))
+    return framed(
+        second,
+        summary=f"{second.name} beside {first.name}: {counted(found.pairs, 'pair')} in both runs. "
+        f"Only in the first: {found.only_first}; only in the second: {found.only_second}.",
+        answers=(Answer("Do the runs differ?", headline, words, "differences"),),
+        sections=(
+            Section("differences", "Outcomes of both runs", found.caption, tables=tables),
+            formats_section(found.format_invariance),
+        ),
+        brief=present(brief),
+        values=lambda: vars(found),
     )

@@ -6,11 +6,11 @@ Its summary, report and traces have modules of their own.
 from collections.abc import Iterator
 from typing import Final
 
+from tutorsim.analysis.pages.document import Document
 from tutorsim.analysis.ratings.items import Block, Passage, Place
 from tutorsim.analysis.runs.branch_continuations import shared_turns
 from tutorsim.analysis.runs.exported_tables import TABLES
-from tutorsim.analysis.systems.panel.page import document
-from tutorsim.analysis.systems.system_view import SystemRun, View
+from tutorsim.analysis.systems.system_view import Opened, SystemRun, View
 from tutorsim.records import EpisodeRecord, Turn
 
 
@@ -86,12 +86,32 @@ def _dialogue(record: EpisodeRecord, turn: int) -> Iterator[Block]:
         yield Block("Student", attempt.text)
 
 
+def _document(opened: Opened, brief: bool) -> Document:
+    from tutorsim.analysis.systems.panel.page import document  # a table needs no page
+
+    return document(opened, brief)
+
+
+def _compare(first: SystemRun, second: SystemRun | None) -> Document:
+    """Two runs, a branch and its parent, or the conditions of a run."""
+    from tutorsim.analysis.systems.panel.branches import branch_document, is_branch_of
+    from tutorsim.analysis.systems.panel.contrasts import conditions_document
+    from tutorsim.analysis.systems.panel.two_runs import runs_document
+
+    if second is None:
+        return conditions_document(first)
+    if is_branch_of(first.source, second.source):
+        return branch_document(first, second)
+    return runs_document(first, second)
+
+
 VIEW: Final = View(
     tables=TABLES,
-    document=document,
+    document=_document,
+    compare=_compare,
     passages={"replies": _replies, "proposals": _proposals, "answers": _answers},
     rubric="judge_system",
 )
 
-BALLOTS: Final = View(tables={"ballots": TABLES["ballots"]}, document=document)
+BALLOTS: Final = View(tables={"ballots": TABLES["ballots"]}, document=_document)
 """What is shown of ballots from elsewhere."""

@@ -32,7 +32,6 @@ from tutorsim.analysis.statistics.intervals_and_tests import (
     Estimate,
     NotEstimable,
     share_of_sums,
-    to_json,
 )
 from tutorsim.vocabularies import BallotFormat, Protocol
 
@@ -78,9 +77,6 @@ class EffectiveVotes:
     correlation: float | NotEstimable
     """Mean over pairs of voters."""
     votes: float | NotEstimable
-
-    def to_json(self) -> dict[str, object]:
-        return {name: to_json(value) for name, value in vars(self).items()}
 
 
 def effective_votes(source: Source) -> list[EffectiveVotes]:

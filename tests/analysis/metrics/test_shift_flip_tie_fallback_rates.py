@@ -4,7 +4,12 @@ from typing import Any
 
 import pytest
 
-from tutorsim.analysis.statistics.intervals_and_tests import Estimate, NotEstimable, too_few_tasks
+from tutorsim.analysis.statistics.intervals_and_tests import (
+    Estimate,
+    NotEstimable,
+    to_json,
+    too_few_tasks,
+)
 from tutorsim.analysis.systems.panel.diagnostics import (
     chance_baselines,
     diagnostics,
@@ -149,5 +154,5 @@ def test_agreement_without_variation_has_no_kappa(
 
 
 def test_diagnostics_become_json(three_turns: Any) -> None:
-    assert diagnostics(three_turns)[0].to_json()["flip"]["value"] == pytest.approx(2 / 3)  # type: ignore[index]
-    assert chance_baselines(three_turns)[0].to_json()["kappa"] == pytest.approx(0.25)
+    assert to_json(diagnostics(three_turns)[0])["flip"]["value"] == pytest.approx(2 / 3)  # type: ignore[index]
+    assert to_json(chance_baselines(three_turns)[0])["kappa"] == pytest.approx(0.25)

@@ -250,7 +250,7 @@ def test_the_work_on_a_table_grows_with_its_sizes_and_not_with_its_turns(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     """Arrays made for twice the turns are as many."""
-    from tutorsim.analysis.systems.panel import turns as module
+    from tutorsim.analysis.counting import turns as module
 
     made: list[int] = []
     decide_turns = module.decide_turns

@@ -5,7 +5,7 @@ from typing import Any
 import pytest
 
 from tutorsim.analysis.ballots.recount_source import open_source
-from tutorsim.analysis.statistics.intervals_and_tests import Bounds, NotEstimable
+from tutorsim.analysis.statistics.intervals_and_tests import Bounds, NotEstimable, to_json
 from tutorsim.analysis.systems.panel.success_threshold import at_threshold, episode_at_threshold
 from tutorsim.errors import UsageError
 
@@ -69,7 +69,7 @@ def test_the_table_averages_exact_and_open_episodes(
     assert row.success == Bounds(1 / 3, 2 / 3, 3)
     assert row.turns == Bounds(5 / 3, 7 / 3, 3)
     assert row.gain == Bounds(pytest.approx(0.4 / 3), pytest.approx(1.4 / 3), 3)
-    assert row.to_json()["fired"] == 3
+    assert to_json(row)["fired"] == 3
 
 
 def test_the_logged_threshold_gives_the_logged_outcomes(

@@ -10,10 +10,9 @@ from tutorsim.analysis.ballots.recount_source import open_source
 from tutorsim.analysis.counting.rule_definitions import TARGETS
 from tutorsim.analysis.recount import recount
 from tutorsim.analysis.systems.panel.summary import (
-    comparison_verdict,
     recount_verdict,
 )
-from tutorsim.analysis.systems.panel.two_runs import compare_runs
+from tutorsim.analysis.systems.panel.two_runs import compare_runs, comparison_words
 from tutorsim.vocabularies import DEFAULT_ROLES, PROTOCOLS
 
 S, MI, MO, ME = DEFAULT_ROLES
@@ -80,8 +79,9 @@ def test_a_run_does_not_differ_from_itself(
     panel_turn: Any, panel_episode: Any, panel_source: Any
 ) -> None:
     source = run_of(panel_turn, panel_episode, panel_source)
-    _, verdict = comparison_verdict(compare_runs(source, source))
-    assert verdict.startswith("Nothing differs: every paired outcome is equal")
+    headline, words = comparison_words(compare_runs(source, source))
+    assert headline == "Nothing differs"
+    assert words.startswith("Every paired outcome is equal")
 
 
 def test_opposite_differences_are_no_equality(
@@ -94,9 +94,9 @@ def test_opposite_differences_are_no_equality(
         up.model_copy(update={"final_correctness": 0.6}),
         down.model_copy(update={"final_correctness": 0.6}),
     )
-    _, verdict = comparison_verdict(compare_runs(one, replace(one, episodes=moved)))
-    assert "Nothing differs" not in verdict
-    assert "cannot show a difference between runs" in verdict
+    headline, words = comparison_words(compare_runs(one, replace(one, episodes=moved)))
+    assert headline != "Nothing differs"
+    assert "cannot show a difference between runs" in words
 
 
 def test_nothing_stays_sure_of_nothing(

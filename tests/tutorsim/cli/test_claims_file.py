@@ -3,6 +3,7 @@
 import json
 import re
 from collections import Counter
+from io import StringIO
 from pathlib import Path
 from typing import Any
 
@@ -15,7 +16,8 @@ from tutorsim.analysis.systems.documents import document_of
 from tutorsim.analysis.systems.system_view import Asked, opened
 from tutorsim.bundled_recordings import bundled_recording
 from tutorsim.cli.claims_file import Options, page_claims
-from tutorsim.cli.options import shown_as_markdown
+from tutorsim.cli.console import console_for
+from tutorsim.cli.output_elements import print_all
 from tutorsim.cli.terminal_documents import document_shown
 from tutorsim.kernel.cost_plan import load_prices
 
@@ -58,7 +60,9 @@ def printed_in(*texts: str) -> Counter[str]:
 def test_a_full_summary_prints_no_number_that_is_no_claim(built: Any) -> None:
     """Compared by how often each is printed."""
     found = document_of(opened(built.folder, asked=Asked(load_prices())), brief=True)
-    text = shown_as_markdown("", document_shown(found, full=True))
+    written = StringIO()
+    print_all(console_for(written), document_shown(found, full=True))
+    text = written.getvalue()
     claims = claims_in(document_parts(found, "summary"), "stand-in")
     assert len(claims) > 200
     assert printed_in(text) - printed_in(*(claim.printed for claim in claims)) == Counter()

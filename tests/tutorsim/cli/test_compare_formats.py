@@ -12,7 +12,7 @@ def test_a_comparison_looks_within_each_run_and_across(tutorsim: Any, several_fo
     folder = several_formats.folder
     done = tutorsim("compare", folder, folder, "--json")
     assert done.exit_code == 0, done.stderr
-    found = json.loads(done.stdout)["format_invariance"]
+    found = json.loads(done.stdout)["values"]["format_invariance"]
     assert set(found) == {"first", "second", "across"}
     assert found["first"] == found["second"]
     pairs = {(p["given"], p["other"]) for p in found["first"]["pairs"]}
@@ -71,7 +71,7 @@ def test_a_branch_that_asked_for_another_rules_ballots_is_evidence(
     The continuations of an episode share that turn, which counts once.
     """
     done = tutorsim("compare", branched.parent.folder, branched.child.folder, "--json")
-    found = json.loads(done.stdout)["format_invariance"]
+    found = json.loads(done.stdout)["values"]["format_invariance"]
     assert "not_estimable" in found["first"]
     pairs = {(pair["given"], pair["other"]): pair["turns"] for pair in found["second"]["pairs"]}
     held = [

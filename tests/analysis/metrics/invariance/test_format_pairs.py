@@ -3,7 +3,7 @@ from typing import Any
 
 import pytest
 
-from tutorsim.analysis.statistics.intervals_and_tests import Estimate, NotEstimable
+from tutorsim.analysis.statistics.intervals_and_tests import Estimate, NotEstimable, to_json
 from tutorsim.analysis.systems.panel.format_invariance import (
     FormatInvariance,
     format_invariance,
@@ -178,6 +178,6 @@ def test_voters_who_all_abstained_have_no_share(
 
 
 def test_invariance_becomes_json(ranked_turn: Any, panel_episode: Make, panel_source: Make) -> None:
-    made = found_in(panel_source(panel_episode(ranked_turn))).to_json()
+    made = to_json(found_in(panel_source(panel_episode(ranked_turn))))
     assert made["from_vote"]["n"] == 7  # type: ignore[index]
     assert made["again"] == {"not_estimable": "no observations"}

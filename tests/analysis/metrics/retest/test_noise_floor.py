@@ -5,7 +5,12 @@ from typing import Any
 import pytest
 
 from tutorsim.analysis.metrics.noise_floor import NoiseFloor, noise_floor, said, top_of
-from tutorsim.analysis.statistics.intervals_and_tests import Estimate, NotEstimable, too_few_tasks
+from tutorsim.analysis.statistics.intervals_and_tests import (
+    Estimate,
+    NotEstimable,
+    to_json,
+    too_few_tasks,
+)
 from tutorsim.errors import LogError
 from tutorsim.records import BallotRecord, Failure
 from tutorsim.voting import RichBallot
@@ -209,7 +214,7 @@ def test_a_retest_of_another_log_is_refused(asked_again: Any, with_retest: Make)
 
 
 def test_a_floor_becomes_json(asked_again: Any) -> None:
-    made = floor_of(asked_again).to_json()
+    made = to_json(floor_of(asked_again))
     assert made["answered_by"] == "stand-in: asked again"
     assert made["beside"][0]["left"]["value"] == pytest.approx(0.5)  # type: ignore[index]
 

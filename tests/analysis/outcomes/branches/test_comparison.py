@@ -22,6 +22,7 @@ from tutorsim.analysis.statistics.intervals_and_tests import (
     NotEstimable,
     PermutationTest,
     mean_over_tasks,
+    to_json,
 )
 from tutorsim.analysis.systems.panel.branches import (
     BranchCell,
@@ -276,7 +277,7 @@ def test_the_result_says_what_was_changed_and_what_answered(small: Small) -> Non
     found = compare_branch(small.parent, whole(small))
     assert (found.parent, found.child, found.changes) == ("made-up", "branch", "rule ranked")
     assert found.caption.count("stand-in") == 2
-    value = found.to_json()
+    value = to_json(found)
     assert value["continuations"] == 2
     cell = value["cells"][0]  # type: ignore[index]
     assert cell["outcomes"][0]["before"] == {"low": 0.5, "high": 1.0, "n": 4}

@@ -163,7 +163,7 @@ def test_a_recording_gives_the_frames_and_answers_of_the_commands(
     told = json.loads(shell("recount", log, "--targets", "ranked", "--json").out)
     found = run.recount(["ranked"])
     assert found.result.model_dump(mode="json")["rules"] == told["rules"]
-    tested = json.loads(shell("summary", log, "--json").out)["contrasts"]
+    tested = json.loads(shell("summary", log, "--json").out)["values"]["contrasts"]
     assert run.contrasts().get_column("p_holm").to_list() == [row["p_holm"] for row in tested]
     assert run.report(tmp_path / "page.md").read_text().startswith("# Report of demo")
     del run

@@ -81,7 +81,7 @@ def test_a_share_is_wilsons_with_the_number_that_the_variance_leaves():
     half = sqrt(x * 0.25 + x * x / 4) / (1 + x)
     assert (found.value, found.low, found.high) == pytest.approx((0.5, 0.5 - half, 0.5 + half))
     same = share_of_sums(np.array(hits, dtype=float), np.full(8, 10.0))
-    assert same.to_json() == found.to_json()
+    assert to_json(same) == to_json(found)
 
 
 @pytest.mark.parametrize("tasks", [4, 6, 20])

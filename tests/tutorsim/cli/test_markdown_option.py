@@ -18,9 +18,8 @@ def test_verify_and_summary_append_to_one_file(shell: Any, tmp_path: Path) -> No
     assert shell("summary", tmp_path / "log", "--markdown", page).code == 0
     text = page.read_text(encoding="utf-8")
     assert text.startswith("### ✅ verify claude-by-relay\n\n30 of 30 episodes (1,324 calls)")
-    assert "\n\n### summary log\n\n~~~~~~~~text\n" in text
+    assert "\n\n# Report of " in text
     assert "The calls were not independent" in text
-    assert text.endswith("~~~~~~~~\n")
 
 
 def test_what_differs_is_a_table(shell: Any, tmp_path: Path) -> None:

@@ -53,5 +53,6 @@ def with_reply_endings(document: Document, run: SystemRun) -> Document:
         "replies",
     )
     section = Section("replies", "Replies", "How replies ended.", tables=(stops,))
-    more = replace(document, answers=(*document.answers, answer))
+    brief = (*document.brief, stops) if document.brief else ()
+    more = replace(document, answers=(*document.answers, answer), brief=brief)
     return with_section(more, "replies", lambda: section)

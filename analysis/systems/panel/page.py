@@ -643,8 +643,9 @@ def _ran_in_short(evidence: Evidence) -> str:
     if run.branch is not None:
         counts = branch_counts(run.branch, source.episodes)
         mixed = (
-            f" A branch: the figures are of {counts.covered:,} logged and {counts.continued:,} "
-            "re-simulated episodes together."
+            f" Logged and re-simulated together: {counts.covered:,} as logged, "
+            f"{counts.continued:,} re-simulated in {counted(counts.draws, 'draw')}, "
+            f"{counts.failed:,} of which failed."
         )
     return (
         f"{counted(len(episodes), 'episode')} of {counted(tasks, 'task')} under "

@@ -21,7 +21,7 @@ def left_at(branched: Any, turn: int | None) -> EpisodeRecord:
 
 
 @pytest.mark.parametrize(
-    "command", [("summary",), QUICK, ("diverge", "--tie-policy", "random")], ids=lambda c: c[0]
+    "command", [QUICK, ("diverge", "--tie-policy", "random")], ids=lambda c: c[0]
 )
 def test_a_view_of_a_branch_begins_with_what_it_is(
     tutorsim: Any, branched: Any, command: tuple[str, ...]
@@ -37,11 +37,13 @@ def test_a_view_of_a_branch_begins_with_what_it_is(
 
 def test_the_summary_says_it_beside_the_figures_and_the_cost(tutorsim: Any, branched: Any) -> None:
     brief = tutorsim("summary", branched.child.folder).stdout
-    assert brief.count("Logged and re-simulated together") == 1
+    said = "Logged and re-simulated together: 18 as logged, 5 re-simulated in 10 draws, 0 of which"
+    assert said in brief
+    assert "Branch of" not in tutorsim("summary", branched.parent.folder).stdout
     shown = tutorsim("summary", branched.child.folder, "--full").stdout
-    assert shown.count("Logged and re-simulated together") == 2
+    assert shown.count("Logged and re-simulated together") == 3
     assert "Calls taken over from the parent are among them" in shown
-    value = json.loads(tutorsim("summary", branched.child.folder, "--json").stdout)
+    value = json.loads(tutorsim("summary", branched.child.folder, "--json").stdout)["values"]
     assert value["branch"] == {
         "covered": 18,
         "continued": 5,
@@ -50,7 +52,7 @@ def test_the_summary_says_it_beside_the_figures_and_the_cost(tutorsim: Any, bran
         "cursors": {"1": 5},
     }
     assert value["study"]["branch"]["parent"] == "built"
-    own = json.loads(tutorsim("summary", branched.parent.folder, "--json").stdout)
+    own = json.loads(tutorsim("summary", branched.parent.folder, "--json").stdout)["values"]
     assert own["branch"] is None
 
 

@@ -10,11 +10,15 @@ from rich.console import RenderableType
 from rich.text import Text
 
 from tutorsim.analysis.ballots.reading_notes import order_words, reading_of
-from tutorsim.analysis.ballots.recount_source import Source, open_source
+from tutorsim.analysis.pages.cells import Table
+from tutorsim.analysis.systems.documents import document_of
+from tutorsim.analysis.systems.system_view import Ballots, Opened, SystemRun, opened
 from tutorsim.cli.ballot_options import ballot_options
 from tutorsim.cli.options import order_option, report_options
 from tutorsim.cli.output_elements import Prose, caption, heading, listing, publish, table
 from tutorsim.cli.source_head import source_shown
+from tutorsim.cli.sources import check_logs
+from tutorsim.cli.terminal_documents import parts_shown
 from tutorsim.errors import UsageError
 from tutorsim.records import RUN_FILE
 
@@ -34,12 +38,12 @@ def check(
     as_json: bool,
     output: Path | None,
 ) -> None:
-    """Say how BALLOTS are read: a file from elsewhere, or a folder of such files.
+    """Say how BALLOTS are read: a file from elsewhere, a folder of such files, or a run.
 
     Read are Parquet, CSV, TSV, JSON and PrefLib files: one row a ballot and candidate, one
     column a candidate, columns of ranks, one choice or one order in a cell, or raw replies. What
     the file does not say is assumed and told; what makes no ballot is refused with file, row and
-    reason.
+    reason. Of a run, imported logs among them, the votes are listed, and what the logs leave open.
 
     \b
     --json gives:
@@ -47,19 +51,33 @@ def check(
       files: [{name shape columns rows assumed}]
       candidates: [name], voters, episodes, turns
       votes: [{protocol stage turns voters candidates ballots repaired abstained}]
+      told: of imported logs what they leave open, [{note votes}]
     """
-    if (ballots / RUN_FILE).is_file():
+    check_logs(ballots)
+    if fallback_order is not None and (ballots / RUN_FILE).is_file():
         raise UsageError(
-            f"{ballots} is a run folder, not ballots from elsewhere.",
-            hint=f"Use `tutorsim summary {ballots}`.",
+            f"{ballots} is a run, which logs what decided its ties.",
+            why="--fallback-order is for ballots from elsewhere.",
+            hint=f"See what another order would have chosen: `tutorsim recount {ballots} "
+            "--fallback-order A,B`.",
         )
-    source = open_source(ballots, hints=replace(hints, fallback_order=fallback_order))
-    value = reading_of(source)
-    publish(_shown(source, value), lambda: value, as_json=as_json, output=output)
+    found = opened(ballots, hints=replace(hints, fallback_order=fallback_order))
+    value = reading_of(found.source)
+    told = _told(found)
+    if told is not None:
+        value["told"] = told.data.to_dicts()
+    publish(_shown(found, value, told), lambda: value, as_json=as_json, output=output)
 
 
-def _shown(source: Source, value: dict[str, Any]) -> Iterator[RenderableType]:
-    names = value["candidates"]
+def _told(found: Opened) -> Table | None:
+    """The table of what a run's logs leave open, of a system that has one."""
+    document = document_of(found, brief=True) if isinstance(found, SystemRun) else None
+    sections = document.sections if document is not None else ()
+    return next((one.tables[0] for one in sections if one.id == "told" and one.tables), None)
+
+
+def _shown(found: Opened, value: dict[str, Any], told: Table | None) -> Iterator[RenderableType]:
+    source, names = found.source, value["candidates"]
     more = f" and {len(names) - _LISTED} more" if len(names) > _LISTED else ""
     yield from source_shown(source)
     yield Prose(
@@ -83,5 +101,9 @@ def _shown(source: Source, value: dict[str, Any]) -> Iterator[RenderableType]:
     )
     if any(row["protocol"] in ("cumulative", "rich") for row in value["votes"]):
         yield caption(f"A ballot of points sums to {source.budget}.")
-    yield caption(order_words(source))
-    yield Prose(f"Next: `tutorsim recount {source.name}` with the same options.")
+    if isinstance(found, Ballots):
+        yield caption(order_words(source))
+    if told is not None:
+        yield from parts_shown([told])
+    options = " with the same options" if isinstance(found, Ballots) else ""
+    yield Prose(f"Next: `tutorsim recount {source.name}`{options}.")

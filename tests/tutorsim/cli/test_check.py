@@ -21,6 +21,32 @@ def test_check_says_what_was_read_and_assumed(tutorsim: Any, tmp_path: Path) -> 
     assert [v["ballots"] for v in value["votes"]] == [2]
 
 
+def test_check_of_an_imported_run_lists_its_votes_and_what_its_logs_leave_open(
+    tutorsim: Any, tmp_path: Path
+) -> None:
+    answers = [{"model": name, "response": f"{name} says"} for name in ("ann", "ben", "cyd")]
+    ranks = [{"model": "ann", "ranking": "", "parsed_ranking": ["Response B", "Response A"]}]
+    ranks += [
+        {"model": name, "ranking": "", "parsed_ranking": [f"Response {c}" for c in "CBA"]}
+        for name in ("ben", "cyd")
+    ]
+    said = {"role": "assistant", "stage1": answers, "stage2": ranks}
+    said["stage3"] = {"model": "ann", "response": "so"}
+    file = tmp_path / "talk.json"
+    file.write_text(json.dumps({"messages": [{"role": "user", "content": "Why?"}, said]}))
+    run = tmp_path / "run"
+    assert tutorsim("import", "council", file, "-o", run).exit_code == 0
+    done = tutorsim("check", run)
+    assert done.exit_code == 0
+    assert "What the logs leave open" in done.stdout
+    value = json.loads(tutorsim("check", run, "--json").stdout)
+    assert [(one["voters"], one["candidates"]) for one in value["votes"]] == [(3, 3)]
+    assert [one["votes"] for one in value["told"]] == [1]  # of ann's ranking, which leaves out C
+    refused = tutorsim("check", run, "--fallback-order", "ann,ben")
+    assert refused.exit_code == 2
+    assert "is a run, which logs what decided its ties" in refused.stderr
+
+
 @pytest.mark.parametrize("command", ["check", "recount", "summary", "report", "export", "diverge"])
 @pytest.mark.parametrize("name", ["b.csv", "b.jsonl", "b.soc"])
 def test_a_heading_without_ballots_is_refused_by_every_command(
@@ -49,10 +75,12 @@ def test_turns_without_a_final_vote_end_no_command(
     assert done.exit_code == 0, done.stderr
 
 
-def test_a_run_is_not_ballots_from_elsewhere(tutorsim: Any, built: Any) -> None:
+def test_check_of_a_run_lists_its_votes_and_names_no_order(tutorsim: Any, built: Any) -> None:
     done = tutorsim("check", built.folder)
-    assert done.exit_code == 2
-    assert "tutorsim summary" in done.stderr
+    assert done.exit_code == 0
+    assert "vote_final" in done.stdout
+    assert "No order is logged" not in done.stdout  # a run logs its own
+    assert "with the same options" not in done.stdout
 
 
 def test_an_option_that_maps_nothing_is_refused(tutorsim: Any, tmp_path: Path) -> None:

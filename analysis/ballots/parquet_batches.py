@@ -1,23 +1,53 @@
-"""Parquet files of ballots read in pieces: some rows of whole turns at a time, as arrays."""
+"""Parquet files of ballots read in batches: some rows of whole turns at a time, as arrays.
+
+Files whose columns have the ballots table's types, and whose rows lie turn by turn, are never held
+as rows: `batched` says whether they can be read so, and `ParquetBatches.parts` gives their votes
+part by part. Rows that need a look (rich ballots, abstentions without a mark, mistakes) wait until
+their file is read, and are checked as those of a whole file; they are its last part.
+"""
 
 from collections import deque
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from concurrent.futures import Future, ThreadPoolExecutor
+from contextlib import contextmanager
+from dataclasses import dataclass, field, replace
+from functools import partial
 from pathlib import Path
-from typing import Final, NamedTuple, TypeVar
+from typing import Any, Final, NamedTuple
 
+import numpy as np
 import polars as pl
 
-from tutorsim.analysis.ballots.outside_files import REQUIRED
-from tutorsim.analysis.ballots.table_to_arrays import Piece, TurnOrder, VoteReader, whole_turns
-from tutorsim.analysis.ballots.vote_arrays import RICH, TURN, Place
+from tutorsim.analysis.ballots.ballot_checks import approving_nobody, budget_of, check_ballots
+from tutorsim.analysis.ballots.outside_files import REQUIRED, typed_columns
+from tutorsim.analysis.ballots.reading_options import NO_HINTS, Hints, spellings
+from tutorsim.analysis.ballots.table_to_arrays import Piece, VoteReader, read_votes, whole_turns
+from tutorsim.analysis.ballots.valid_ballots import sound_turns, without_empty
+from tutorsim.analysis.ballots.vote_arrays import (
+    RICH,
+    STAGES,
+    TURN,
+    Bools,
+    Place,
+    Rounds,
+    Votes,
+    joined,
+)
 from tutorsim.errors import BallotFileError
 from tutorsim.named_files import open_named
+from tutorsim.vocabularies import CUMULATIVE_BUDGET, PROTOCOLS
+
+Runner = Callable[[Callable[[Any], Any], Iterable[Any]], Iterable[Any]]
+"""Applies a function to every piece and gives the results, in any order: `map` is one."""
 
 BATCH: Final = 2**20
-"""Rows of a piece: a hundred megabytes, and whole row groups of most writers of Parquet."""
+"""Rows of a batch: a hundred megabytes, and whole row groups of most writers of Parquet."""
+TOGETHER: Final = 100_000
+"""Turns of a part."""
 _AHEAD: Final = 2
-"""Pieces read while another is used."""
+"""Batches read while another is used."""
+_LOOKED_AT: Final = 200_000
+"""Rows with points that say what a cumulative ballot sums to."""
 
 _CAST: Final = (*TURN, "stage", "voter", "candidate", "mass", "ballot_status", *RICH)
 """What makes ballots."""
@@ -25,106 +55,122 @@ _SHOWN: Final = ("label", *Place._fields)
 """What else metrics ask of them."""
 _NAMES: Final = (*TURN, "stage", "voter", "candidate")
 _NUMBERS: Final = ("turn", "mass", "points", "rank")
-
-T = TypeVar("T")
-
-
-class PieceRows(NamedTuple):
-    """Rows of whole turns, and the same as arrays."""
-
-    frame: pl.DataFrame
-    """With the data row's number (from 1) as `row`."""
-    piece: Piece
+_WORDS: Final = {"stage": (*STAGES, *STAGES.values()), "protocol": (*PROTOCOLS, "rich")}
+"""Columns whose words have to be known."""
 
 
-def ask(file: Path, question: Callable[[pl.LazyFrame], T]) -> T:
-    """The answer to a question about the rows of a Parquet file.
+@dataclass(frozen=True, eq=False)
+class Part:
+    """Some whole turns of a source, as arrays."""
 
-    Raises:
-        BallotFileError: If the file cannot be read.
-    """
-    try:
-        open_named(file).close()
-        return question(pl.scan_parquet(file.absolute(), glob=False, hive_partitioning=False))
-    except (OSError, pl.exceptions.PolarsError) as error:
-        raise BallotFileError(
-            f"{file} cannot be read as ballots.",
-            why=str(error).splitlines()[0],
-            hint="Write it again, in the shape of `tutorsim export`'s ballots table.",
-        ) from error
+    votes: Votes
+    rich: pl.DataFrame | None = field(default=None, repr=False)
+    """Their rows, if there are rich ballots among them."""
+    notes: tuple[str, ...] = ()
+    """What reading them took."""
+    looked_at: bool = False
+    """Whether their rows had to be checked one by one."""
 
 
-def rows_of(files: Iterable[Path]) -> int:
-    """Rows of all files, from their footers."""
-    return sum(ask(file, lambda rows: rows.select(pl.len()).collect().item()) for file in files)
+@dataclass(frozen=True)
+class ParquetBatches:
+    """Parquet files of whole turns, and what has to be known of all before any is read."""
+
+    files: tuple[Path, ...]
+    order: tuple[str, ...]
+    """Every candidate: those of the fallback order first, then by name."""
+    voters: tuple[str, ...]
+    """By name."""
+    budget: int | None
+    """Points of a cumulative or rich ballot; `None` without any."""
+    turns: tuple[int, ...]
+    """Of each file."""
+    rich: bool
+    """Whether there are rich ballots."""
+    stated: tuple[str, ...]
+    """What the files say answered the calls."""
+
+    def by_file(self) -> list["ParquetBatches"]:
+        """The same one file each, to be read in different places."""
+        return [
+            replace(self, files=(file.resolve(),), turns=(turns,))
+            for file, turns in zip(self.files, self.turns, strict=True)
+        ]
+
+    def parts(self, *, together: int = TOGETHER, shown: bool = False) -> Iterator[Part]:
+        """The votes, whole turns at a time; each file's turns that need a look come after it.
+
+        Args:
+            together: Turns of a part.
+            shown: Also labels, and what says where an episode stands in the grid.
+
+        Raises:
+            BallotFileError: With file, row and reason, if rows make no ballot.
+        """
+        reader, waiting = VoteReader(self.order, self.voters), list[Votes]()
+        for file in self.files:
+            rest = list[pl.DataFrame]()
+            with scanned(file) as rows:
+                for frame, piece in _read_ahead(_columns(rows, shown=shown), reader):
+                    sound = sound_turns(frame, piece, self.points)
+                    odd = np.append(~sound, True)[piece.turn]  # a row of no turn, -1, is odd too
+                    if odd.any():
+                        rest.append(frame.filter(odd))
+                    waiting.append(_only(without_empty(piece.votes), sound))
+                    if sum(votes.turns.height for votes in waiting) >= together:
+                        yield _sound_part(waiting)
+                        waiting.clear()
+            if rest:
+                yield self._looked_at(pl.concat(rest), file)
+        if waiting:
+            yield _sound_part(waiting)
+
+    @property
+    def points(self) -> int:
+        """Points of a cumulative ballot; the study's default where there is none."""
+        return self.budget or CUMULATIVE_BUDGET
+
+    def _looked_at(self, rows: pl.DataFrame, file: Path) -> Part:
+        checked = check_ballots(typed_columns(rows, file), file, budget=self.points)
+        votes = read_votes(checked.ballots, fallback_order=self.order)
+        rich = checked.ballots if (checked.ballots["protocol"] == "rich").any() else None
+        return Part(votes, rich, checked.notes, looked_at=True)
 
 
-def stated_in(files: Iterable[Path]) -> tuple[str, ...]:
-    """What the files say answered the calls, in their column `provenance`; each once."""
-    return tuple(sorted({text for file in files for text in ask(file, _stated)}))
+def _sound_part(pieces: Sequence[Votes]) -> Part:
+    votes = joined(pieces)
+    return Part(votes, None, approving_nobody(votes))
 
 
-def _stated(rows: pl.LazyFrame) -> list[str]:
-    if "provenance" not in rows.collect_schema():
-        return []
-    said = rows.select(pl.col("provenance").cast(pl.String).drop_nulls().unique())
-    return said.collect(engine="streaming").to_series().to_list()
+def _only(votes: Votes, wanted: Bools) -> Votes:
+    """The votes of some turns."""
+    if wanted.all():
+        return votes
+    place = np.cumsum(wanted) - 1
+
+    def some(part: Rounds) -> Rounds:
+        kept = part.of(wanted[part.turn])
+        return replace(kept, turn=place[kept.turn])
+
+    initial, final, tie = (tuple(map(some, parts)) for parts in votes.stages)
+    return replace(votes, turns=votes.turns.filter(wanted), initial=initial, final=final, tie=tie)
 
 
-def is_regular(file: Path) -> bool:
-    """Whether the columns have the ballots table's types, and there are rows."""
-    schema = ask(file, lambda rows: rows.collect_schema())
-    if not set(REQUIRED) <= set(schema) or not rows_of([file]):
-        return False
-    return all(
-        kind.is_signed_integer() if name in _NUMBERS else _is_text(kind)
-        for name, kind in schema.items()
-        if name in (*_CAST, *_SHOWN) and name != "approved" and kind != pl.Null
-    )
-
-
-def _is_text(kind: pl.DataType) -> bool:
-    return isinstance(kind, pl.String | pl.Categorical | pl.Enum)
-
-
-def pieces_of(
-    rows: pl.LazyFrame, reader: VoteReader, *, shown: bool = False
-) -> Iterator[PieceRows | None]:
-    """The pieces of a table; `None`, as the last, where it cannot be read so.
-
-    That is where the rows of a turn lie apart, or where a name is missing, blank, or of no stage.
-
-    Args:
-        rows: The table's columns in the ballots table's types.
-        reader: Knows the names of pieces read before.
-        shown: Also labels, and what says where an episode stands in the grid.
-    """
+def _columns(rows: pl.LazyFrame, *, shown: bool) -> pl.LazyFrame:
     present = rows.collect_schema()
-    columns = [c for c in (*_CAST, *(_SHOWN if shown else ())) if c in present]
-    order = TurnOrder()
-    for frame, piece in _read_ahead(rows.select(columns), reader):
-        if piece is None or not (_known(piece) and order.keeps(piece.runs)):
-            yield None
-            return
-        yield PieceRows(frame, piece)
-    if order.repeats():
-        yield None
+    return rows.select(c for c in (*_CAST, *(_SHOWN if shown else ())) if c in present)
 
 
-def _read_ahead(
-    rows: pl.LazyFrame, reader: VoteReader
-) -> Iterator[tuple[pl.DataFrame, Piece | None]]:
-    """Frames with their pieces, the next ones read meanwhile; without one where a name is missing.
+def _read_ahead(rows: pl.LazyFrame, reader: VoteReader) -> Iterator[tuple[pl.DataFrame, Piece]]:
+    """Batches of whole turns as rows, numbered from 1 in `row`, and as arrays; the next ones are
+    read meanwhile.
 
-    A piece with new names is read when its turn comes, so that threads make no difference to
+    A batch with new names is read when its turn comes, so that threads make no difference to
     their numbers.
     """
     waiting: deque[tuple[pl.DataFrame, Future[Piece | None]]] = deque()
     with ThreadPoolExecutor(_AHEAD) as pool:
         for frame in whole_turns(rows, BATCH):
-            if any(frame.select(pl.col(_NAMES).has_nulls()).row(0)):
-                yield frame, None
-                return
             if not waiting:
                 reader.learn(frame)
             waiting.append((frame, pool.submit(reader.read_known, frame)))
@@ -135,9 +181,161 @@ def _read_ahead(
             yield done, piece.result() or reader.read(done)
 
 
-def _known(piece: Piece) -> bool:
-    """Whether no name is blank, and every stage known."""
-    names = (*piece.votes.order, *piece.votes.voters, *piece.votes.labels)
-    episodes = piece.runs.get_column("episode_id").str.strip_chars()
-    blank = not all(name.strip() for name in names) or bool((episodes == "").any())
-    return not blank and bool((piece.turn > -2).all())
+# --- What is known of files before they are read -------------------------------------------------
+
+
+class Outline(NamedTuple):
+    """What has to be known of one file; `None` for a file that cannot be read in batches."""
+
+    candidates: list[str]
+    voters: list[str]
+    budget: int | None
+    turns: pl.Series
+    """A hash of each run of rows of one turn."""
+    rich: bool
+    stated: list[str]
+
+
+def batched(
+    files: Sequence[Path],
+    hints: Hints,
+    order: Callable[[Sequence[str]], tuple[str, ...]],
+    run: Runner = map,
+) -> ParquetBatches | None:
+    """The files as they are read in batches; `None` where their rows have to be looked at.
+
+    That is where a column has another type or a word that is not known, a name is blank, or the
+    rows of a turn lie apart. Files in folders of their own are of other runs, whose episodes may
+    have the same names.
+
+    Args:
+        files: Parquet, else they are not read so.
+        hints: Only those that say nothing of the shape are for files read so.
+        order: Candidates by name → in the fallback order.
+        run: Looks at the files, here or elsewhere.
+
+    Raises:
+        BallotFileError: If a file cannot be read, or cumulative ballots of two sum differently.
+    """
+    plain = replace(hints, budget=None, fallback_order=None, namesakes=False) == NO_HINTS
+    if not plain or any(file.suffix.lower() != ".parquet" for file in files):
+        return None
+    asked = [file.resolve() for file in files]
+    found = dict(run(partial(_outline, budget=hints.budget), enumerate(asked)))
+    outlines = [one for _, one in sorted(found.items()) if one is not None]
+    if len(outlines) < len(files) or _apart(files, outlines):
+        return None
+    candidates, voters, stated = (
+        sorted({name for one in outlines for name in one[i]}) for i in (0, 1, 5)
+    )
+    spellings(candidates, "candidates", None)
+    spellings(voters, "voters", None)
+    return ParquetBatches(
+        files=tuple(files),
+        order=order(candidates),
+        voters=tuple(voters),
+        budget=_one_budget([one.budget for one in outlines]),
+        turns=tuple(len(one.turns) for one in outlines),
+        rich=any(one.rich for one in outlines),
+        stated=tuple(stated),
+    )
+
+
+def _one_budget(stated: Sequence[int | None]) -> int | None:
+    budgets = sorted({budget for budget in stated if budget is not None})
+    if len(budgets) > 1:
+        raise BallotFileError(
+            f"The cumulative ballots of these files sum to {budgets}.",
+            why="One recount works with one budget.",
+            hint="Open the files one at a time.",
+        )
+    return next(iter(budgets), None)
+
+
+def _apart(files: Sequence[Path], outlines: Sequence[Outline]) -> bool:
+    """Whether a turn has rows in two places of a file, or of the files of one folder."""
+    folders: dict[Path, list[pl.Series]] = {}
+    for file, one in zip(files, outlines, strict=True):
+        folders.setdefault(file.parent, []).append(one.turns)
+    return any(pl.concat(turns).is_duplicated().any() for turns in folders.values())
+
+
+def _outline(file: tuple[int, Path], *, budget: int | None) -> tuple[int, Outline | None]:
+    place, path = file
+    with scanned(path) as rows:
+        return place, _outlined(rows, path, budget) if _is_regular(rows) else None
+
+
+def _is_regular(rows: pl.LazyFrame) -> bool:
+    """Whether the columns have the ballots table's types."""
+    schema = rows.collect_schema()
+    return set(REQUIRED) <= set(schema) and all(
+        kind.is_signed_integer() if name in _NUMBERS else _is_text(kind)
+        for name, kind in schema.items()
+        if name in (*_CAST, *_SHOWN) and name != "approved" and kind != pl.Null
+    )
+
+
+def _is_text(kind: pl.DataType) -> bool:
+    return isinstance(kind, pl.String | pl.Categorical | pl.Enum)
+
+
+def _outlined(rows: pl.LazyFrame, file: Path, budget: int | None) -> Outline | None:
+    said = "provenance" in rows.collect_schema()
+    names = ["candidate", "voter", "stage", "protocol", *["provenance"] * said]
+    new = pl.any_horizontal(pl.col(name).ne_missing(pl.col(name).shift()) for name in TURN)
+    episode = pl.col("episode_id").cast(pl.String)
+    key = pl.struct(episode, "turn").hash()
+    starts, *columns = pl.collect_all(
+        [
+            rows.select(TURN)
+            .filter(new)
+            .select(
+                key.alias("turn"),
+                blank=(episode.str.strip_chars() == "") | pl.any_horizontal(pl.col(TURN).is_null()),
+            ),
+            *(rows.select(pl.col(name).cast(pl.String).unique()) for name in names),
+        ],
+        engine="streaming",
+    )
+    words = {name: c.to_series().to_list() for name, c in zip(names, columns, strict=True)}
+    blank = any(word is None or not word.strip() for name in names[:4] for word in words[name])
+    known = all(set(words[name]) <= set(those) for name, those in _WORDS.items())
+    if blank or not known or not starts.height or starts["blank"].any():
+        return None
+    return Outline(
+        words["candidate"],
+        words["voter"],
+        budget or budget_of(_first_points(rows), file),
+        starts["turn"],
+        "rich" in words["protocol"],
+        [text for text in words.get("provenance", []) if text is not None],
+    )
+
+
+def _first_points(rows: pl.LazyFrame) -> pl.DataFrame:
+    """Points given in the first ballots, as `given`; of a long file not all, to read little."""
+    form, mass = pl.col("protocol").cast(pl.String), pl.col("mass")
+    rich = pl.col("points") if "points" in rows.collect_schema() else pl.lit(None, pl.Int64)
+    given = ((form == "cumulative") & (mass > 0)) | ((form == "rich") & (rich > 0))
+    points = pl.when(form == "cumulative").then(mass).otherwise(rich)
+    first = rows.filter(given).select(*TURN[:2], "stage", "voter", given=points).head(_LOOKED_AT)
+    return first.collect(engine="streaming")
+
+
+@contextmanager
+def scanned(file: Path) -> Iterator[pl.LazyFrame]:
+    """The rows of a Parquet file, to be asked.
+
+    Raises:
+        BallotFileError: If the file cannot be read.
+    """
+    try:
+        open_named(file).close()
+        yield pl.scan_parquet(file.absolute(), glob=False, hive_partitioning=False)
+    except (OSError, pl.exceptions.PolarsError) as error:
+        raise BallotFileError(
+            f"{file} cannot be read as ballots.",
+            why=str(error).splitlines()[0],
+            hint="Write it again, in the shape of `tutorsim export`'s ballots table.",
+        ) from error

@@ -1,6 +1,6 @@
 """What can be recounted: a run, one panel of a run, or ballots from elsewhere, in one shape."""
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import cache, cached_property, partial
 from pathlib import Path
@@ -15,10 +15,15 @@ from tutorsim.analysis.ballots.outside_files import (
     FileShape,
     read_ballots,
 )
-from tutorsim.analysis.ballots.parquet_batches import ask, is_regular, pieces_of
-from tutorsim.analysis.ballots.reading_options import NO_HINTS, Hints, spellings
-from tutorsim.analysis.ballots.table_to_arrays import VoteReader, in_name_order, read_votes
-from tutorsim.analysis.ballots.valid_ballots import first_budget, sound_turns, without_empty
+from tutorsim.analysis.ballots.parquet_batches import (
+    TOGETHER,
+    ParquetBatches,
+    Part,
+    Runner,
+    batched,
+)
+from tutorsim.analysis.ballots.reading_options import NO_HINTS, Hints
+from tutorsim.analysis.ballots.table_to_arrays import in_name_order, read_votes
 from tutorsim.analysis.ballots.vote_arrays import RICH, Place, Votes, joined
 from tutorsim.analysis.runs.branch_continuations import (
     branch_words,
@@ -62,15 +67,15 @@ class Source:
     """`None` for ballots from elsewhere."""
     episodes: tuple[EpisodeRecord, ...] = field(repr=False)
     """Empty for ballots from elsewhere."""
-    notes: tuple[str, ...] = ()
-    """What the reader assumed or did that the file does not say, one sentence each."""
+    told: tuple[str, ...] | None = ()
+    """See `notes`; `None`: not known until the votes are read."""
     retest: Retest | None = field(default=None, repr=False)
     """Votes asked again; `None` where the run has none."""
     ratings: tuple[RatedSheet, ...] = field(default=(), repr=False)
     """What people said of the run; empty where nobody was asked."""
-    sound: Votes | None = field(default=None, repr=False)
-    """The votes of files in which every row belongs to a valid ballot; the rows themselves are read
-    when somebody asks for them."""
+    batches: ParquetBatches | None = field(default=None, repr=False)
+    """How files are read whose rows need not be held; `None` for a run, and for files of other
+    shapes."""
     own: Mapping[str, Mapping[str, str]] | None = field(default=None, repr=False)
     """Vote → voter → the candidate that is its own; `None`: the one of its name."""
     top: int = TOP_SCORE
@@ -94,17 +99,83 @@ class Source:
     @cached_property
     def votes(self) -> Votes:
         """Every vote as arrays."""
-        if self.sound is not None:
-            return self.sound
+        if self._sound is not None:
+            return self._sound
         votes = read_votes(self.ballots, fallback_order=self.fallback_order)
         return votes if self.own is None else replace(votes, own=self.own)
+
+    @cached_property
+    def _sound(self) -> Votes | None:
+        """The votes of files in which every row belongs to a valid ballot; `None` for others."""
+        if self.batches is None:
+            return None
+        parts = []
+        for part in self.batches.parts(shown=True):
+            if part.looked_at:
+                return None
+            parts.append(part.votes)
+        votes = joined(parts)
+        if votes.turns.is_duplicated().any():
+            return None
+        return in_name_order(replace(votes, episodes=_places(votes.episodes)))
+
+    @property
+    def notes(self) -> tuple[str, ...]:
+        """What the reader assumed or did that the file does not say, one sentence each."""
+        if self.told is not None:
+            return self.told
+        if self._sound is not None:
+            return approving_nobody(self._sound)
+        return () if isinstance(self.rows, pl.DataFrame) else self.rows().notes
 
     @property
     def rich(self) -> pl.DataFrame | None:
         """The ballots table, if there are rich ballots in it."""
-        if self.sound is not None or not set(RICH) <= set(self.ballots.columns):
+        if self.batches is not None and not self.batches.rich:
+            return None
+        if not set(RICH) <= set(self.ballots.columns):
             return None
         return self.ballots if (self.ballots["protocol"] == "rich").any() else None
+
+    def parts(self, together: int = TOGETHER) -> Iterator[Part]:
+        """The votes in parts of whole turns: all at once, or as their files are read.
+
+        Args:
+            together: Turns of a part, of files that are read in batches.
+        """
+        if self.batches is None or "votes" in vars(self):
+            yield self._whole
+        else:
+            yield from self.batches.parts(together=together)
+
+    def by_file(self) -> list[ParquetBatches]:
+        """The files one by one, to be read in different places.
+
+        Raises:
+            UsageError: If they cannot be read in batches.
+        """
+        if self.batches is None:
+            raise UsageError(
+                f"{self.name} cannot be recounted file by file.",
+                why="It is a run, or holds other files than Parquet in the ballots table's shape, "
+                "or turns with rows in two places.",
+                hint="Write a run's ballots with `tutorsim export`, or leave --engine out.",
+            )
+        return self.batches.by_file()
+
+    @property
+    def turns(self) -> int:
+        """How many turns there are to count."""
+        return self.votes.turns.height if self.batches is None else sum(self.batches.turns)
+
+    @cached_property
+    def _whole(self) -> Part:
+        return Part(self.votes, self.rich, self.notes)
+
+    @property
+    def order(self) -> tuple[str, ...]:
+        """Every candidate, those of the fallback order first."""
+        return self.votes.order if self.batches is None else self.batches.order
 
     @property
     def ordered(self) -> bool:
@@ -172,6 +243,7 @@ def open_source(
     budget: int | None = None,
     hints: Hints = NO_HINTS,
     ballots: pl.DataFrame | None = None,
+    run: Runner | None = None,
 ) -> Source:
     """Open a run folder, a file of ballots, or a folder of such files.
 
@@ -179,11 +251,13 @@ def open_source(
         path: A run folder; a Parquet, CSV, TSV, JSONL or JSON file of ballots, in the ballots
             table's shape or another that `analysis.ballots.long_format` names; a PrefLib `.soc`,
             `.soi`, `.toc`, `.toi` or `.cat` file; or a folder of files of ballots, of which
-            `ballots.*` alone is read where there is one (an export).
+            `ballots.*` alone is read where there is one (an export); or a folder of folders of
+            Parquet files.
         budget: Points of a cumulative ballot, as in `hints`.
         hints: What the user says of ballots from elsewhere.
         ballots: The ballots table of a run of any system but the panel, if its records have been
             read already.
+        run: Looks at Parquet files before they are read, here or elsewhere.
 
     Raises:
         LogError: If a run folder, or the retest or the ratings in it, are damaged.
@@ -198,19 +272,18 @@ def open_source(
         return _open_run(path, ballots)
     files = _ballot_files(path)
     rows = cache(partial(read_ballots, files, hints=hints))
-    sound = _sound_votes(files, hints)
-    if sound is not None:
-        votes, points = sound
+    batches = batched(files, hints, partial(_all_in_order, hints), run or map)
+    if batches is not None:
         return Source(
             name=path.resolve().name,
             rows=rows,
-            fallback_order=_order_of(hints, pl.Series(votes.order)),
-            budget=points or CUMULATIVE_BUDGET,
+            fallback_order=None if hints.fallback_order is None else batches.order,
+            budget=batches.points,
             run=None,
             episodes=(),
-            notes=approving_nobody(votes),
-            sound=votes,
-            stated=tuple(sorted({text for file in files for text in ask(file, _provenance)})),
+            told=None,
+            batches=batches,
+            stated=batches.stated,
         )
     return _of_rows(path.resolve().name, rows, hints)
 
@@ -225,7 +298,7 @@ def _of_rows(name: str, rows: Callable[[], BallotsFound], hints: Hints) -> Sourc
         budget=found.budget,
         run=None,
         episodes=(),
-        notes=found.notes,
+        told=found.notes,
         own=found.own,
         top=found.top,
         stated=found.provenance,
@@ -243,6 +316,10 @@ def refuse_hints(path: Path, hints: Hints) -> None:
         )
 
 
+def _all_in_order(hints: Hints, names: Sequence[str]) -> tuple[str, ...]:
+    return _order_of(hints, pl.Series(names, dtype=pl.String)) or tuple(names)
+
+
 def _order_of(hints: Hints, candidates: pl.Series) -> tuple[str, ...] | None:
     """The order that the user gives, the others behind it by name; `None` without one."""
     if hints.fallback_order is None:
@@ -257,67 +334,6 @@ def _order_of(hints: Hints, candidates: pl.Series) -> tuple[str, ...] | None:
             hint=f"The candidates are {', '.join(names)}.",
         )
     return (*hints.fallback_order, *(n for n in names if n not in hints.fallback_order))
-
-
-def _provenance(rows: pl.LazyFrame) -> list[str]:
-    """What a Parquet file says answered the calls."""
-    if "provenance" not in rows.collect_schema():
-        return []
-    column = pl.col("provenance").cast(pl.String).drop_nulls().unique()
-    return rows.select(column).collect(engine="streaming").to_series().to_list()
-
-
-def _sound_votes(files: Sequence[Path], hints: Hints) -> tuple[Votes, int | None] | None:
-    """The votes of Parquet files and their budget; `None` where rows have to be looked at.
-
-    They are read a piece at a time, if their rows lie turn by turn and all ballots are valid as
-    they stand: then no row has to be held.
-    """
-    if replace(hints, budget=None, fallback_order=None, namesakes=False) != NO_HINTS or any(
-        file.suffix.lower() != ".parquet" for file in files
-    ):
-        return None
-    if not all(map(is_regular, files)):
-        return None
-    names, voters = (
-        sorted({name for file in files for name in ask(file, partial(_names, column=column))})
-        for column in ("candidate", "voter")
-    )
-    spellings(names, "candidates", None)
-    spellings(voters, "voters", None)
-    order = _order_of(hints, pl.Series(names, dtype=pl.String)) or tuple(names)
-    reader, pieces, budget = VoteReader(order, voters), list[Votes](), hints.budget
-    for file in files:
-        read = ask(file, partial(_sound_pieces, reader=reader, budget=budget))
-        if read is None:
-            return None
-        pieces += read[0]
-        budget = read[1]
-    votes = joined(pieces)
-    if votes.turns.is_duplicated().any():
-        return None
-    return in_name_order(replace(votes, episodes=_places(votes.episodes))), budget
-
-
-def _names(rows: pl.LazyFrame, *, column: str) -> list[str]:
-    """Every candidate or voter of a Parquet file."""
-    names = pl.col(column).cast(pl.String).drop_nulls().unique()
-    return rows.select(names).collect(engine="streaming").to_series().to_list()
-
-
-def _sound_pieces(
-    rows: pl.LazyFrame, *, reader: VoteReader, budget: int | None
-) -> tuple[list[Votes], int | None] | None:
-    """All pieces of a file, if every row of it belongs to a valid ballot, and the budget."""
-    pieces = []
-    for read in pieces_of(rows, reader, shown=True):
-        if read is None or (read.piece.turn < 0).any():
-            return None
-        budget = budget or first_budget(read.piece.votes)
-        if not sound_turns(read.frame, read.piece, budget or CUMULATIVE_BUDGET).all():
-            return None
-        pieces.append(without_empty(read.piece.votes))
-    return pieces, budget
 
 
 def _places(episodes: pl.DataFrame) -> pl.DataFrame:
@@ -407,6 +423,7 @@ def _ballot_files(path: Path) -> list[Path]:
         return [path]
     files = sorted(p for p in path.glob("*") if p.suffix.lower() in BALLOT_SUFFIXES)
     exported = [p for p in files if p.stem == "ballots"]
+    files = files or sorted(p for p in path.rglob("*") if p.suffix.lower() == ".parquet")
     if not files:
         raise BallotFileError(
             f"{path} holds neither a run nor ballots.",

@@ -370,12 +370,12 @@ def joined(pieces: Sequence[Votes]) -> Votes:
     """The votes of all pieces that one reader gave, at least one, in the order of the table."""
     last = pieces[-1]
     starts = np.cumsum([0, *(piece.turns.height for piece in pieces)])
-    names = sorted(last.labels)
-    place = np.array([*(names.index(name) for name in last.labels), -1], dtype=np.int64)
+    names = sorted({name for piece in pieces for name in piece.labels})
+    places = [np.array([*map(names.index, piece.labels), -1], dtype=np.int64) for piece in pieces]
     initial, final, tie = (
         _together(
             _moved(part, int(start), place)
-            for start, rounds in zip(starts, held, strict=False)
+            for start, place, rounds in zip(starts, places, held, strict=False)
             for part in rounds
         )
         for held in zip(*(piece.stages for piece in pieces), strict=True)

@@ -9,19 +9,22 @@ asked about a rule is asked once about each different panel, and turns look the 
 """
 
 from collections import Counter
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
-from functools import lru_cache, partial
+from functools import partial
 from types import MappingProxyType
 from typing import Final
+from weakref import WeakKeyDictionary
 
 import numpy as np
+import polars as pl
 
+from tutorsim.analysis.ballots.ballot_checks import notes_together
+from tutorsim.analysis.ballots.parquet_batches import ParquetBatches, Part, Runner
 from tutorsim.analysis.ballots.recount_source import Source
 from tutorsim.analysis.counting.rule_definitions import TARGETS, Approvals, RankScores
 from tutorsim.analysis.identify.reachable_vote_sums import WORK_LIMIT
 from tutorsim.analysis.recount.counted_turns import (
-    AllVotes,
     Electorate,
     RecountCounts,
     TurnGroup,
@@ -39,7 +42,7 @@ from tutorsim.analysis.recount.electorates import (
     weighted_counts,
 )
 from tutorsim.analysis.recount.fallback_orders import Sweep, order_table, sweep_orders
-from tutorsim.analysis.recount.per_turn_table import PER_TURN_SCHEMA, per_turn_frame
+from tutorsim.analysis.recount.per_turn_table import PER_TURN_SCHEMA, per_turn_frames
 from tutorsim.analysis.recount.possible_winners_by_rule import (
     approval_rows,
     numbers_approved,
@@ -97,16 +100,13 @@ __all__ = [
     "RuleRow",
     "ScoreFunction",
     "Sweep",
-    "count_groups",
-    "count_turns",
+    "count_parts",
     "groups_of",
     "make_plan",
     "order_table",
     "possible_winners",
     "read_again",
     "recount",
-    "recount_rules",
-    "result_of",
     "sweep_orders",
 ]
 
@@ -127,6 +127,7 @@ def recount(
     progress: Progress | None = None,
     rules: Mapping[str, RankScores | ScoreFunction] = MappingProxyType({}),
     approves: Approvals | None = None,
+    run: Runner | None = None,
 ) -> RecountResult:
     """Recount every turn of a source.
 
@@ -147,6 +148,8 @@ def recount(
             as under any target, or functions from ballots to scores, with a point alone.
         approves: How many candidates each voter approves of under `approval`, an assumption beside
             the preferences; by default any number, and `approvals` has the answer along some.
+        run: Counts the source's Parquet files somewhere else, one by one; by default they are
+            counted here.
 
     Raises:
         UsageError: If a target is unknown, a number of exempt voters is negative, the order
@@ -154,9 +157,8 @@ def recount(
             Condorcet winner is asked for; or if an own rule has a target's name, does not fit the
             number of candidates, or fails.
     """
-    votes = source.votes
     plan = make_plan(
-        votes.order,
+        source.order,
         source.budget,
         targets=targets,
         exempt=exempt,
@@ -168,22 +170,26 @@ def recount(
         rules=rules,
         approves=approves,
     )
-    groups = groups_of(source, plan.order, plan.own_order)
+    tick = _ticker(progress, plan.units * source.turns)
+    if run is None:
+        counts = count_parts(source.parts(), plan, tick)
+    else:
+        counts = _elsewhere(source, plan, run, tick)
     weighted = Counter[Electorate]()
-    for group in groups if source.episodes and "electorates" in plan.tables else ():
-        weighted.update(weighted_counts(group, votes.turns, source.episodes))
-    result = result_of(
-        count_groups(groups, plan, progress),
+    for part in source.parts() if source.episodes and "electorates" in plan.tables else ():
+        for group in groups_of(part, plan):
+            weighted.update(weighted_counts(group, part.votes.turns, source.episodes))
+    result = _result_of(
+        counts,
         plan,
         name=source.name,
         provenance=source.provenance,
-        notes=source.notes,
         readings=lambda protocols: reading_rows(
             source.episodes, order=plan.order, budget=source.budget, protocols=protocols
         ),
         weighted=weighted,
     )
-    return result.keep(per_turn=partial(per_turn_frame, groups, votes.turns, plan))
+    return result.keep(each_turn=partial(_each_turn, source, plan))
 
 
 def possible_winners(source: Source) -> dict[tuple[str, int], dict[str, tuple[str, ...]]]:
@@ -202,46 +208,52 @@ def possible_winners(source: Source) -> dict[tuple[str, int], dict[str, tuple[st
     return found
 
 
-def recount_rules(
-    source: Source, *, targets: Sequence[str] = TARGETS, exempt: Sequence[int] = (0, 1, 2)
-) -> tuple[RuleRow, ...]:
-    """The rules' table of `recount` alone."""
-    votes = source.votes
-    plan = make_plan(
-        votes.order,
-        source.budget,
-        targets=targets,
-        exempt=exempt,
-        top=source.top,
-        logged=source.ordered,
-    )
-    counts = RecountCounts.empty()
-    for group in groups_of(source, plan.order, plan.own_order):
-        rules, flips, _ = rule_counts(group, plan)
-        counts += replace(RecountCounts.empty(), rules=rules, flips=flips)
-    return rule_rows(counts, plan)
+_GROUPS: Final[WeakKeyDictionary[Part, dict[object, tuple[TurnGroup, ...]]]] = WeakKeyDictionary()
+"""Parts → orders → their turns, since a report asks about several sets of targets."""
 
 
-@lru_cache(maxsize=2)  # a report asks about several sets of targets
-def groups_of(
-    source: Source, order: tuple[str, ...], own_order: tuple[str, ...] | None
-) -> tuple[TurnGroup, ...]:
-    """The turns of a source, decided, with their panels."""
-    return tuple(turn_groups(all_votes(source.votes, source.rich, order), own_order))
+def groups_of(part: Part, plan: Plan) -> tuple[TurnGroup, ...]:
+    """The turns of a part, decided, with their panels; held as long as the part is."""
+    held = _GROUPS.setdefault(part, {})
+    key = plan.order, plan.own_order
+    if key not in held:
+        every = all_votes(part.votes, part.rich, plan.order)
+        held[key] = tuple(turn_groups(every, plan.own_order))
+    return held[key]
 
 
-def count_turns(every: AllVotes, plan: Plan) -> RecountCounts:
-    """What turns add to every table but those that need a run's logs."""
-    return count_groups(turn_groups(every, plan.own_order), plan)
-
-
-def count_groups(
-    groups: Iterable[TurnGroup], plan: Plan, progress: Progress | None = None
+def count_parts(
+    parts: Iterable[Part], plan: Plan, tick: Callable[[int], None] = lambda _: None
 ) -> RecountCounts:
-    """The same of turns in groups."""
-    total, every = RecountCounts.empty(), list(groups)
-    check_sizes(every, plan.rank_scores)
-    units = (1 + len(plan.targets) + len(plan.dialled)) * sum(len(group.logged) for group in every)
+    """What turns add to every table but those that need a run's logs.
+
+    Args:
+        parts: Whole turns each; the counts of parts are summed.
+        plan: What is asked.
+        tick: Is told how many turns are counted, those under each rule again.
+    """
+    total = RecountCounts.empty()
+    for part in parts:
+        total += _of_groups(groups_of(part, plan), plan, tick) + RecountCounts.empty(part.notes)
+    return total
+
+
+def _elsewhere(
+    source: Source, plan: Plan, run: Runner, tick: Callable[[int], None]
+) -> RecountCounts:
+    """The same, each file counted where the runner does; notes in an order of their own."""
+    total = RecountCounts.empty()
+    for counts in run(partial(_count_files, plan=plan), source.by_file()):
+        total += counts
+        tick(plan.units * counts.turns)
+    return replace(total, notes=tuple(sorted(total.notes)))
+
+
+def _count_files(files: ParquetBatches, plan: Plan) -> RecountCounts:
+    return count_parts(files.parts(), plan)
+
+
+def _ticker(progress: Progress | None, units: int) -> Callable[[int], None]:
     done = 0
 
     def tick(turns: int) -> None:
@@ -250,7 +262,36 @@ def count_groups(
         if progress is not None:
             progress(done, units)
 
-    for group in every:
+    return tick
+
+
+def _each_turn(
+    source: Source,
+    plan: Plan,
+    targets: tuple[str, ...] | None = None,
+    exempt: tuple[int, ...] | None = None,
+) -> Iterator[pl.DataFrame]:
+    """Frames of the per-turn table, under some targets and numbers of exempt voters."""
+    some = replace(
+        plan,
+        targets=plan.targets if targets is None else targets,
+        exempt=plan.exempt if exempt is None else exempt,
+    )
+    yield PER_TURN_SCHEMA.to_frame()
+    for part in source.parts(together=_TOLD_TOGETHER):
+        yield from per_turn_frames(groups_of(part, plan), part.votes.turns, some)
+
+
+_TOLD_TOGETHER: Final = 25_000
+"""Turns of a part where every turn is told: what is said of different turns is held until it is."""
+
+
+def _of_groups(
+    groups: Sequence[TurnGroup], plan: Plan, tick: Callable[[int], None]
+) -> RecountCounts:
+    total = RecountCounts.empty()
+    check_sizes(groups, plan.rank_scores)
+    for group in groups:
         policies, tied = policy_counts(group)
         counts = replace(RecountCounts.empty(), tied=tied, policies=policies)
         if "electorates" in plan.tables:
@@ -270,15 +311,14 @@ def count_groups(
     return total
 
 
-def result_of(
+def _result_of(
     counts: RecountCounts,
     plan: Plan,
     *,
     name: str,
     provenance: str,
-    notes: tuple[str, ...],
-    readings: Callable[[Sequence[str | None]], tuple[ReadingRow, ...]] = lambda _: (),
-    weighted: Weighted | None = None,
+    readings: Callable[[Sequence[str | None]], tuple[ReadingRow, ...]],
+    weighted: Weighted,
 ) -> RecountResult:
     """The tables of a recount.
 
@@ -287,12 +327,12 @@ def result_of(
         plan: What was asked.
         name: Of the source.
         provenance: Of the source.
-        notes: What reading it took.
         readings: Other readings of raw replies, for some protocols.
         weighted: Turns by how they end with votes weighted by confidence.
     """
     protocols = (None, *sorted({policy.protocol for policy in counts.policies}))
     logged, asked = plan.own_order is not None, plan.tables
+    notes = notes_together(counts.notes)
     return RecountResult(
         source=name,
         provenance=provenance,
@@ -310,7 +350,7 @@ def result_of(
             counts,
             plan,
             protocols=protocols if "electorates" in asked else (),
-            weighted=weighted or {},
+            weighted=weighted,
         ),
         readings=readings(protocols) if "readings" in asked else (),
         rules=rule_rows(counts, plan),

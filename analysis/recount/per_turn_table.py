@@ -45,36 +45,17 @@ _TOGETHER: Final = 500_000
 """Rows of a frame, as long as one turn has no more."""
 
 
-def per_turn_frame(
-    groups: Sequence[TurnGroup],
-    turns: pl.DataFrame,
-    plan: Plan,
-    targets: tuple[str, ...] | None = None,
-    exempt: tuple[int, ...] | None = None,
-) -> pl.DataFrame:
-    """Every turn under every target; see `PER_TURN_SCHEMA`.
+def per_turn_frames(
+    groups: Sequence[TurnGroup], turns: pl.DataFrame, plan: Plan
+) -> Iterator[pl.DataFrame]:
+    """Every turn under every target, in frames that memory holds; see `PER_TURN_SCHEMA`.
+
+    Answers that are alike are written once, and turns refer to them by number.
 
     Args:
         groups: The turns.
         turns: Episode, turn and protocol of each, in the order of the table.
         plan: What is asked.
-        targets: Some of its targets only.
-        exempt: Some of its numbers of exempt voters only.
-    """
-    some = replace(
-        plan,
-        targets=plan.targets if targets is None else targets,
-        exempt=plan.exempt if exempt is None else exempt,
-    )
-    return pl.concat(per_turn_frames(groups, turns, some))
-
-
-def per_turn_frames(
-    groups: Sequence[TurnGroup], turns: pl.DataFrame, plan: Plan
-) -> Iterator[pl.DataFrame]:
-    """The same in frames that memory holds, at least one, each of whole turns.
-
-    Answers that are alike are written once, and turns refer to them by number.
     """
     plan = replace(plan, dial=())
     asked = len(plan.targets) * len(plan.exempt) * len(plan.readings)

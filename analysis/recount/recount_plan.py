@@ -304,6 +304,11 @@ class Plan:
     """Numbers along which approval voting is answered besides."""
 
     @property
+    def units(self) -> int:
+        """How often each turn is counted."""
+        return 1 + len(self.targets) + len(self.dialled)
+
+    @property
     def dialled(self) -> dict[str, Approvals]:
         """Name in `RuleKey` → number, of those numbers that the rule `approval` is not asked with.
 

@@ -4,7 +4,7 @@ Every table says in its caption that it holds the logged dialogue fixed. Numbers
 integers; shares and expectations are exact fractions with their value beside them.
 """
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from fractions import Fraction
 from typing import ClassVar, Final, NamedTuple
 
@@ -269,26 +269,29 @@ class RecountResult(_Table):
     approved: dict[int, int] = Field(default_factory=dict)
     """What logged approval ballots say of that number: candidates approved → ballots."""
     notes: tuple[str, ...] = ()
-    _make_per_turn: Callable[..., pl.DataFrame] | None = PrivateAttr(default=None)
+    _make_each_turn: Callable[..., Iterator[pl.DataFrame]] | None = PrivateAttr(default=None)
     _per_turn: pl.DataFrame | None = PrivateAttr(default=None)
     _agreed: Mapping[Agreed, int] = PrivateAttr(default_factory=dict)
 
     @property
     def per_turn(self) -> pl.DataFrame:
-        """`analysis.recount.PER_TURN_SCHEMA`, made when it is asked for; not in the JSON form.
-
-        Empty for ballots that were recounted in parts.
-        """
+        """`analysis.recount.PER_TURN_SCHEMA`, made when it is asked for; not in the JSON form."""
         if self._per_turn is None:
-            self._per_turn = self._made()
+            self._per_turn = pl.concat(self.per_turn_frames())
         return self._per_turn
+
+    def per_turn_frames(self, **only: object) -> Iterator[pl.DataFrame]:
+        """The same some turns at a time; of files read in batches, nobody holds all of them.
+
+        Args:
+            only: `targets` and numbers of `exempt` voters, where not all are wanted.
+        """
+        assert self._make_each_turn is not None, "only a recount has turns"
+        return self._make_each_turn(**only)
 
     def turns_under(self, target: str) -> pl.DataFrame:
         """The rows of `per_turn` under one target with nobody exempt, made without the others."""
-        return self._made(targets=(target,), exempt=(0,))
-
-    def _made(self, **only: object) -> pl.DataFrame:
-        return pl.DataFrame() if self._make_per_turn is None else self._make_per_turn(**only)
+        return pl.concat(self.per_turn_frames(targets=(target,), exempt=(0,)))
 
     def agreed(self, reading: TieReading) -> tuple[int, int, int]:
         """Turns whose logged winner every other target keeps, some changes; and turns with one."""
@@ -299,10 +302,10 @@ class RecountResult(_Table):
     def keep(
         self,
         *,
-        per_turn: Callable[..., pl.DataFrame] | None = None,
+        each_turn: Callable[..., Iterator[pl.DataFrame]] | None = None,
         agreed: Mapping[Agreed, int] | None = None,
     ) -> "RecountResult":
         """Keep what is no part of the JSON form: how the per-turn table is made, and agreement."""
-        self._make_per_turn, self._per_turn = per_turn or self._make_per_turn, None
+        self._make_each_turn, self._per_turn = each_turn or self._make_each_turn, None
         self._agreed = self._agreed if agreed is None else agreed
         return self

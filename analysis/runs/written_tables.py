@@ -17,7 +17,6 @@ from tutorsim.analysis.ballots.raw_tables import without_formulas
 from tutorsim.analysis.ballots.recount_source import Source, provenance_words
 from tutorsim.analysis.ratings.agreement import ratings_table
 from tutorsim.analysis.recount import PER_TURN_SCHEMA
-from tutorsim.analysis.recount.ballots_in_parts import TurnWriter
 from tutorsim.analysis.recount.per_turn_table import turns_table
 from tutorsim.analysis.runs.exported_tables import TABLES
 from tutorsim.analysis.systems.system_view import open_run, view_of
@@ -295,7 +294,9 @@ def _write(path: Path, writing: Callable[[], object]) -> None:
 
 
 @contextmanager
-def write_turns(path: Path, provenance: str) -> Iterator[tuple[TableFile, TurnWriter]]:
+def write_turns(
+    path: Path, provenance: str
+) -> Iterator[tuple[TableFile, Callable[[pl.DataFrame], None]]]:
     """A file that is there when the block ends, and what takes its rows meanwhile.
 
     Args:

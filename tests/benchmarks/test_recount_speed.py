@@ -15,10 +15,17 @@ import pytest
 from tests.benchmarks.ballots import ballots_frame, masses
 from tests.benchmarks.sides import SideBySide
 from tutorsim.analysis.ballots.distinct_panels import DistinctPanels
+from tutorsim.analysis.ballots.recount_source import open_source
 from tutorsim.analysis.counting.decisions_in_arrays import largest
 from tutorsim.analysis.identify.possible_winners import table_ends
-from tutorsim.analysis.recount import OrderTable, Sweep, make_plan, sweep_orders
-from tutorsim.analysis.recount.ballots_in_parts import recount_parts, summarise
+from tutorsim.analysis.recount import (
+    OrderTable,
+    Sweep,
+    count_parts,
+    make_plan,
+    recount,
+    sweep_orders,
+)
 from tutorsim.vocabularies import CUMULATIVE_BUDGET, DEFAULT_ROLES, PROTOCOLS, Protocol
 from tutorsim.voting import first_in_order
 
@@ -57,7 +64,7 @@ def test_every_order_costs_little_more_than_reading(
     swept: list[OrderTable] = []
 
     def sweep() -> None:
-        swept[:] = recount_parts([million], name="million", tables=("orders",)).orders[:1]
+        swept[:] = recount(open_source(million), tables=("orders",)).orders[:1]
         assert swept[0].orders == 24
 
     found = side_by_side.time(lambda: pl.read_parquet(million, columns=NEEDED), sweep)
@@ -73,7 +80,7 @@ def test_every_order_costs_little_more_than_reading(
 
 def test_all_orders_cost_no_more_than_one(side_by_side: SideBySide, million: Path) -> None:
     plan = make_plan(sorted(DEFAULT_ROLES), CUMULATIVE_BUDGET, tables=("orders",))
-    tied = summarise(million, plan).tied
+    tied = count_parts(open_source(million).parts(), plan).tied
     won: list[Counter[str]] = []
 
     def count_one_order() -> None:

@@ -108,7 +108,7 @@ def diverge(
     check_applies(source, "diverge")
     opened = of_panel_asked(open_source(source), panel)
     if not opened.ordered:
-        opened = replace(opened, notes=(*opened.notes, _OPEN))
+        opened = replace(opened, told=(*opened.notes, _OPEN))
     with counted("turns") as progress:
         question, alternatives = alternatives_under(
             opened, rule, fallback_order, tie_policy, ties=ties, exempt=exempt, progress=progress

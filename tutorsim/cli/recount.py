@@ -1,7 +1,7 @@
 """`tutorsim recount`: what other orders, tie policies and rules would have chosen."""
 
 from collections.abc import Iterator, Mapping, Sequence
-from contextlib import ExitStack, contextmanager
+from contextlib import ExitStack
 from dataclasses import replace
 from functools import partial
 from itertools import chain
@@ -12,17 +12,16 @@ import click
 from rich.console import RenderableType
 from rich.text import Text
 
-from tutorsim.analysis.ballots.parquet_batches import is_regular, stated_in
-from tutorsim.analysis.ballots.reading_options import NO_HINTS, Hints
+from tutorsim.analysis.ballots.parquet_batches import Runner
+from tutorsim.analysis.ballots.reading_options import Hints
 from tutorsim.analysis.ballots.recount_source import Source, open_source, provenance_words
 from tutorsim.analysis.counting.rule_definitions import TARGETS, Approvals, RankScores
 from tutorsim.analysis.pages.document import Document, section_ids
 from tutorsim.analysis.pages.values import to_value
-from tutorsim.analysis.recount import TABLES, RecountResult, RecountTable
+from tutorsim.analysis.recount import NO_ORDER, TABLES, RecountResult, RecountTable
 from tutorsim.analysis.recount import recount as recount_source
-from tutorsim.analysis.recount.ballots_in_parts import Runner, TurnWriter, parts_of, recount_parts
 from tutorsim.analysis.recount.tables import SECTIONS, approvals_table, protocols_table
-from tutorsim.analysis.runs.exported_tables import CountedTable, no_ballots
+from tutorsim.analysis.runs.exported_tables import CountedTable
 from tutorsim.analysis.runs.written_tables import with_provenance, write_frame, write_turns
 from tutorsim.analysis.statistics.intervals_and_tests import NotEstimable, to_json
 from tutorsim.analysis.systems.panel.format_invariance import (
@@ -363,28 +362,29 @@ def _counted(
     asked: "_Asked",
 ) -> tuple[Source, RecountResult]:
     """The source, and its recount."""
-    parts = _parts(source, engine, hints)
-    if parts is not None:
-        _refuse_turns(turns, engine)
-        stated = stated_in(parts)
-        with _turns_file(turns, "; ".join(stated)) as write:
-            found = _in_parts(source, parts, engine, hints.budget, asked, stated, write)
-        return of_panel_asked(_source_of(found, stated), panel), found
+    _refuse_turns(turns, engine)
     check_logs(source)
-    opened = of_panel_asked(
-        open_source(
-            source,
-            hints=_with_order(hints, source, asked["order"]),
-            ballots=None if system is None else system.ballots,
-        ),
-        panel,
-    )
-    with counted("turns under each rule") as progress:
-        found = recount_source(opened, **asked, progress=progress)
-    with _turns_file(turns, "; ".join(opened.answered_by)) as write:
-        if write is not None:
-            write(found.per_turn)
-    return opened, found
+    with ExitStack() as stack:
+        run: Runner | None = None
+        if engine is not None:
+            run = partial(scattered, stack.enter_context(connect(parse_engine(engine))))
+        opened = of_panel_asked(
+            open_source(
+                source,
+                hints=_with_order(hints, source, asked["order"]),
+                ballots=None if system is None else system.ballots,
+                run=run,
+            ),
+            panel,
+        )
+        progress = stack.enter_context(counted("turns under each rule"))
+        found = recount_source(opened, **asked, progress=progress, run=run)
+    if turns is not None:
+        with write_turns(turns, "; ".join(opened.answered_by)) as (file, write):
+            for frame in found.per_turn_frames():
+                write(frame)
+        tell_rows(file.rows, turns)
+    return replace(opened, told=tuple(n for n in found.notes if n != NO_ORDER)), found
 
 
 def _whole_episodes(run: SystemRun, changes: tuple[str, ...]) -> Document | None:
@@ -449,26 +449,6 @@ class _Asked(TypedDict):
     tables: Sequence[RecountTable]
 
 
-def _parts(source: Path, engine: str | None, hints: Hints) -> list[Path] | None:
-    """The Parquet files to recount one by one; `None` for a run, and for ballots of other shapes.
-
-    A folder of folders has no other reader; what hints say of a shape only the other one reads.
-    """
-    parts = None if (source / RUN_FILE).is_file() else parts_of(source)
-    if engine is not None and parts is None:
-        raise UsageError(
-            "--engine is for ballots in Parquet.",
-            why=f"{source} holds no Parquet files of ballots, or others too.",
-            hint="Write a run's ballots with `tutorsim export`, or leave --engine out.",
-        )
-    if parts is None or engine is not None:
-        return parts
-    if any(part.parent not in (source, source.parent) for part in parts):
-        return parts
-    shaped = replace(hints, budget=None) == NO_HINTS and all(map(is_regular, parts))
-    return parts if shaped else None
-
-
 def _refuse_turns(turns: Path | None, engine: str | None) -> None:
     if turns is not None and engine is not None:
         raise UsageError(
@@ -476,63 +456,6 @@ def _refuse_turns(turns: Path | None, engine: str | None) -> None:
             why="Its workers send back counts that add up, which name no turn.",
             hint="Leave --engine out: the parts are then recounted here, one after the other.",
         )
-
-
-@contextmanager
-def _turns_file(turns: Path | None, provenance: str) -> Iterator[TurnWriter | None]:
-    """What takes rows of the per-turn table for a file; `None` where none is asked for."""
-    if turns is None:
-        yield None
-        return
-    with write_turns(turns, provenance) as (file, write):
-        yield write
-    tell_rows(file.rows, turns)
-
-
-def _in_parts(
-    source: Path,
-    parts: list[Path],
-    engine: str | None,
-    budget: int | None,
-    asked: _Asked,
-    stated: Sequence[str],
-    write: TurnWriter | None,
-) -> RecountResult:
-    name = source.resolve().name
-    with ExitStack() as stack:
-        run: Runner = map
-        if engine is not None:
-            run = partial(scattered, stack.enter_context(connect(parse_engine(engine))))
-        progress = stack.enter_context(counted("rows of ballots"))
-        return recount_parts(
-            [p.resolve() for p in parts],
-            name=name,
-            own_order=asked["order"],
-            budget=budget,
-            stated=stated,
-            run=run,
-            write=write,
-            targets=asked["targets"],
-            rules=asked["rules"],
-            exempt=asked["exempt"],
-            approves=asked["approves"],
-            tables=asked["tables"],
-            progress=progress,
-        )
-
-
-def _source_of(found: RecountResult, stated: Sequence[str]) -> Source:
-    """What the head of the tables says of ballots that were never held together."""
-    return Source(
-        name=found.source,
-        rows=no_ballots(),
-        fallback_order=None,
-        budget=found.budget,
-        run=None,
-        episodes=(),
-        notes=found.notes,
-        stated=tuple(stated),
-    )
 
 
 def _shown(

@@ -23,7 +23,6 @@ from tutorsim.analysis.recount import (
     RecountResult,
     RuleRow,
     recount,
-    recount_rules,
 )
 from tutorsim.analysis.statistics.intervals_and_tests import Estimate, NotEstimable
 from tutorsim.analysis.systems.panel.contrasts import HEAD_OUTCOMES, Contrast, contrasts_of
@@ -366,7 +365,7 @@ class Evidence:
     def rule_rows(self) -> list[RuleRow]:
         """Every logged protocol under every target, nobody exempt, both readings of ties."""
         others = [target for target in TARGETS if target not in PROTOCOLS]
-        further = recount_rules(self.source, targets=others, exempt=(0,))
+        further = recount(self.source, targets=others, exempt=(0,), tables=("rules",)).rules
         rows = [r for r in (*self.recount.rules, *further) if r.exempt == 0]
         places = [(r.logged_protocol, r.target) for r in rows]
         order = sorted(

@@ -7,7 +7,6 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from tutorsim.analysis.ballots.parquet_batches import rows_of
 from tutorsim.analysis.ballots.reading_options import Hints
 from tutorsim.analysis.ballots.recount_source import open_source
 from tutorsim.analysis.runs.exported_tables import BALLOTS_SCHEMA
@@ -82,7 +81,6 @@ def test_a_name_is_that_file_and_no_pattern(
     assert set(mass_of(Path(f"{named}.{form}"))) == {("own", "x"), ("own", "y")}
     if form == "parquet":
         assert {row.fields["voter"] for row in read_parquet(file)} == {"own"}
-        assert rows_of([file]) == 2
 
 
 def test_json_numbers_name_voters_as_their_digits(tmp_path: Path) -> None:

@@ -3,15 +3,18 @@
 from dataclasses import replace
 from pathlib import Path
 from random import Random
+from typing import Any
 
 import numpy as np
 import polars as pl
 import pytest
 
 from tutorsim.analysis.ballots import parquet_batches
-from tutorsim.analysis.ballots.parquet_batches import is_regular, pieces_of
+from tutorsim.analysis.ballots.parquet_batches import batched
+from tutorsim.analysis.ballots.reading_options import Hints
 from tutorsim.analysis.ballots.recount_source import Source, open_source
-from tutorsim.analysis.ballots.table_to_arrays import VoteReader, read_votes, whole_turns
+from tutorsim.analysis.ballots.table_to_arrays import read_votes, whole_turns
+from tutorsim.analysis.ballots.valid_ballots import without_empty
 from tutorsim.analysis.ballots.vote_arrays import Rounds, Votes, joined
 from tutorsim.analysis.counting.turns import places_of
 from tutorsim.errors import BallotFileError
@@ -72,17 +75,20 @@ def same(one: Votes, other: Votes) -> bool:
     return all(named) and all(np.array_equal(a, b) for a, b in rounds)
 
 
+@pytest.mark.parametrize("together", [1, 9, 1_000])
 @pytest.mark.parametrize("batch", [7, 60, 10_000])
-def test_pieces_together_are_the_whole(batch: int, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_parts_together_are_the_whole(
+    batch: int, together: int, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     monkeypatch.setattr(parquet_batches, "BATCH", batch)
     table = a_table(batch)
-    read = list(pieces_of(table.lazy(), VoteReader(), shown=True))
-    assert len(read) > 1 or batch > table.height
-    found = [part.piece.votes for part in read if part is not None]
-    assert len(found) == len(read)
-    assert same(joined(found), read_votes(table))
-    rows = [turn for part in read if part is not None for turn in part.frame["row"].to_list()]
-    assert rows == list(range(1, table.height + 1))
+    table.write_parquet(tmp_path / "b.parquet")
+    batches = open_source(tmp_path / "b.parquet").batches
+    assert batches is not None
+    parts = list(batches.parts(together=together, shown=True))
+    assert not any(part.looked_at for part in parts)
+    found = joined([part.votes for part in parts])
+    assert same(found, without_empty(read_votes(table)))
 
 
 def test_a_batch_is_read_when_it_is_asked_for(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -110,20 +116,33 @@ def test_a_batch_is_read_when_it_is_asked_for(monkeypatch: pytest.MonkeyPatch) -
         lambda t: t.with_columns(voter=pl.lit(None, pl.String)),
         lambda t: t.with_columns(episode_id=pl.lit("")),
         lambda t: pl.concat([t, t.tail(1).with_columns(stage=pl.lit("vote"))]),
+        lambda t: t.with_columns(protocol=pl.lit("plurality")),
+        lambda t: pl.concat([t, t.tail(1).with_columns(protocol=pl.lit("simple"))]),
+        lambda t: t.with_columns(pl.col("mass").cast(pl.Float64)),
+        lambda t: t.with_columns(pl.col("turn").cast(pl.String)),
+        lambda t: t.drop("voter"),
+        lambda t: t.clear(),
     ],
-    ids=["rows apart", "blank voter", "no voter", "blank episode", "unknown stage"],
+    ids=[
+        *("rows apart", "blank voter", "no voter", "blank episode", "unknown stage", "synonym"),
+        *("two protocols", "floats", "text", "no column", "no rows"),
+    ],
 )
-def test_a_table_that_cannot_be_read_in_pieces_says_so(
-    changed, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setattr(parquet_batches, "BATCH", 100)
-    assert list(pieces_of(changed(a_table(1)).lazy(), VoteReader()))[-1] is None
+def test_a_table_that_cannot_be_read_in_batches_says_so(changed: Any, tmp_path: Path) -> None:
+    changed(a_table(1)).write_parquet(tmp_path / "b.parquet")
+    assert batched([tmp_path / "b.parquet"], Hints(), tuple) is None
+
+
+def test_categories_are_read_in_batches(tmp_path: Path) -> None:
+    table = a_table(1).with_columns(pl.col("voter").cast(pl.Categorical))
+    table.write_parquet(tmp_path / "b.parquet")
+    assert batched([tmp_path / "b.parquet"], Hints(), tuple) is not None
 
 
 def by_rows(path: Path) -> Source:
     """The same source by its rows alone."""
     found = open_source(path)
-    return replace(found, sound=None)
+    return replace(found, batches=None, told=None)
 
 
 def test_sound_ballots_are_opened_without_their_rows(
@@ -133,9 +152,8 @@ def test_sound_ballots_are_opened_without_their_rows(
     a_table(3).write_parquet(file)
     monkeypatch.setattr(parquet_batches, "BATCH", 100)
     found = open_source(file)
-    assert found.sound is not None
-    assert "ballots" not in vars(found)
     assert same(found.votes, by_rows(file).votes)
+    assert "ballots" not in vars(found)
     assert found.ballots.height == a_table(3).height
     assert (found.budget, found.name) == (25, "votes.parquet")
     assert places_of(found.votes)["task"].null_count() == 16
@@ -149,7 +167,6 @@ def test_turns_in_several_files_are_one_table(
     first = pl.col("episode_id").is_in([f"e{i}" for i in range(9)])
     table.filter(first).write_parquet(tmp_path / "a.parquet")
     table.filter(~first).write_parquet(tmp_path / "b.parquet")
-    assert open_source(tmp_path).sound is not None
     assert same(open_source(tmp_path).votes, by_rows(tmp_path).votes)
 
 
@@ -174,7 +191,6 @@ def test_what_needs_a_look_is_read_row_by_row(
     if isinstance(expected, str) or isinstance(found, str):
         assert str(found).replace("parquet", "csv") == expected
     else:
-        assert found.sound is None
         assert same(found.votes, expected.votes)
         assert [n.replace("parquet", "csv") for n in found.notes] == list(expected.notes)
 
@@ -188,24 +204,12 @@ def test_an_episode_in_two_files_is_read_row_by_row(
     table.filter(first).write_parquet(tmp_path / "a.parquet")
     again = table.with_columns(voter=pl.col("voter") + "!").filter(first)
     again.write_parquet(tmp_path / "b.parquet")
-    assert open_source(tmp_path).sound is None
+    assert open_source(tmp_path).batches is None
 
 
 def opened_or_refused(file: Path) -> Source | str:
     try:
-        return open_source(file)
+        found = open_source(file)
+        return found if found.votes else ""
     except BallotFileError as refused:
         return refused.what
-
-
-def test_columns_of_other_types_are_not_regular(tmp_path: Path) -> None:
-    for name, table, regular in (
-        ("a", a_table(1), True),
-        ("b", a_table(1).with_columns(pl.col("mass").cast(pl.Float64)), False),
-        ("c", a_table(1).with_columns(pl.col("turn").cast(pl.String)), False),
-        ("d", a_table(1).drop("voter"), False),
-        ("e", a_table(1).clear(), False),
-        ("f", a_table(1).with_columns(pl.col("voter").cast(pl.Categorical)), True),
-    ):
-        table.write_parquet(tmp_path / f"{name}.parquet")
-        assert is_regular(tmp_path / f"{name}.parquet") == regular

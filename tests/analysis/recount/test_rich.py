@@ -187,7 +187,7 @@ def test_a_rich_ballot_that_contradicts_itself_is_refused(change, reason, tmp_pa
     table = pl.DataFrame(columns).with_columns(pl.lit(x).alias(name) for name, x in place.items())
     table.write_parquet(tmp_path / "b.parquet")
     with pytest.raises(BallotFileError, match=reason):
-        open_source(tmp_path / "b.parquet", budget=25)
+        _ = open_source(tmp_path / "b.parquet", budget=25).votes
 
 
 def test_a_rich_ballot_that_leaves_a_candidate_out_is_refused(tmp_path):
@@ -199,7 +199,7 @@ def test_a_rich_ballot_that_leaves_a_candidate_out_is_refused(tmp_path):
     )
     table.write_parquet(tmp_path / "b.parquet")
     with pytest.raises(BallotFileError, match="rich ballot of 'w' has 1 of 2 candidates"):
-        open_source(tmp_path / "b.parquet")
+        _ = open_source(tmp_path / "b.parquet").votes
 
 
 def test_an_approval_that_is_no_word_of_truth_is_refused(tmp_path):

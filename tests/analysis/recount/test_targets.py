@@ -16,7 +16,6 @@ from tutorsim.analysis.recount import (
     RecountResult,
     RuleRow,
     recount,
-    recount_rules,
 )
 from tutorsim.analysis.recount import possible_winners_by_rule as rule_answers
 from tutorsim.errors import UsageError
@@ -313,4 +312,4 @@ def test_real_ballots_from_elsewhere_are_recounted() -> None:
 def test_the_rules_alone_are_those_of_the_whole_recount(random_source: Make) -> None:
     source = random_source(11, 2)
     asked: dict[str, Any] = {"targets": ("ranked", "copeland"), "exempt": (0, 1)}
-    assert recount_rules(source, **asked) == recount(source, **asked).rules
+    assert recount(source, **asked, tables=("rules",)).rules == recount(source, **asked).rules

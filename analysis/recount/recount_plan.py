@@ -4,6 +4,7 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from fractions import Fraction
 from functools import lru_cache
+from importlib.metadata import entry_points
 from numbers import Real
 from types import MappingProxyType
 from typing import Final, Literal, NamedTuple, get_args
@@ -119,6 +120,16 @@ def _fault(scores: object, candidates: Sequence[str]) -> str:
 
 
 OwnRule = RankScores | FunctionRule
+
+RULES: Final = "tutorsim.rules"
+"""The entry-point group of rules that other packages bring: scores by rank, or functions."""
+
+
+def installed_rules(names: Iterable[str]) -> dict[str, RankScores | ScoreFunction]:
+    """The rules of these names that other packages bring; a name without one is left out."""
+    wanted = set(names).difference(TARGETS)
+    found = entry_points(group=RULES) if wanted else ()
+    return {point.name: point.load() for point in found if point.name in wanted}
 
 
 def checked_rules(rules: Mapping[str, RankScores | ScoreFunction]) -> dict[str, OwnRule]:
@@ -390,7 +401,8 @@ def make_plan(
     Args:
         own_order: The source's own order, over all its candidates.
         budget: Points of a cumulative ballot.
-        targets: Names of targets; those of own rules may stand among them.
+        targets: Names of targets; those of own rules may stand among them, and those of rules that
+            other packages bring.
         exempt: Numbers of exempt voters.
         order: The order to recount under.
         limit: Units of work allowed for each panel under each target.
@@ -405,7 +417,7 @@ def make_plan(
     Raises:
         UsageError: As `analysis.recount.recount`.
     """
-    named = checked_rules(rules)
+    named = checked_rules({**installed_rules(targets), **rules})
     wanted = (*check_targets([name for name in targets if name not in named]), *named)
     used = _checked_order(order, own_order)
     _check(wanted, exempt, own_order)

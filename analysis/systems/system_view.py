@@ -209,7 +209,7 @@ def framed(
     *,
     summary: str,
     answers: tuple[Answer, ...],
-    sections: tuple[Section, ...],
+    sections: Sequence[Section],
     dialogues: tuple[Dialogue, ...] = (),
     facts: tuple[tuple[str, str], ...] = (),
     brief: tuple[PageTable, ...] = (),

@@ -162,11 +162,15 @@ def scratch(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Path]:
     info = site / "greeting_system-1.0.dist-info"
     info.mkdir(parents=True)
     [system] = [one.text for one in snippets("extending") if one.file == "greeting_system.py"]
-    [project] = [one.text for one in snippets("extending") if one.file == "pyproject.toml"]
+    [rule] = [one.text for one in snippets("extending") if one.file == "black.py"]
     (site / "greeting_system.py").write_text(system, encoding="utf-8")
     (info / "METADATA").write_text("Metadata-Version: 2.1\nName: greeting-system\nVersion: 1.0\n")
-    group = tomllib.loads(project)["project"]["entry-points"]["tutorsim.systems"]
-    lines = ["[tutorsim.systems]", *(f"{name} = {value}" for name, value in group.items())]
+    (site / "black.py").write_text(rule, encoding="utf-8")
+    tables = [tomllib.loads(one.text) for one in snippets("extending") if one.language == "toml"]
+    lines = []
+    for table in tables:
+        for group, points in table.get("project", {}).get("entry-points", {}).items():
+            lines += [f"[{group}]", *(f"{name} = {value}" for name, value in points.items())]
     (info / "entry_points.txt").write_text("\n".join(lines))
     port = free_port()
     for name in ("CI", "TUTORSIM_RECORD", "COLUMNS"):

@@ -101,7 +101,8 @@ def _approvals(_: click.Context, __: click.Parameter, given: str | None) -> Appr
     "--targets",
     callback=names,
     metavar="RULE,RULE,…",
-    help=f"Rules to count under: {', '.join(TARGETS)}. Default: all.",
+    help=f"Rules to count under: {', '.join(TARGETS)}, or one of another package. Default: all but "
+    "those of other packages.",
 )
 @click.option(
     "--score",

@@ -26,7 +26,7 @@ TOPICS: Final = {
     "panel": "Record and test a panel of your own, which is no study of ours.",
     "python": "The same questions in Python.",
     "api": "Every name for Python, made from its docstring.",
-    "extending": "Add a system, a voting rule, a task format.",
+    "extending": "Add a task format, a rule, a ballot format, a system, a table with a chart.",
     "sandbox": "How students' programs are judged.",
     "speed": "How fast it is, and how to measure it again.",
 }

@@ -178,10 +178,25 @@ def nothing(reply: str) -> None:
 
 
 class Scene:
-    """One episode's constants; a system's scene says where they come from."""
+    """What stays the same throughout an episode, and the one way in which its flow asks.
 
-    wordings: Wordings
-    call: MakeCall
+    A system whose prompts share more makes a subclass, which may have further attributes:
+
+        scene = Scene(loaded.catalog, loaded.call)
+        question = scene.asking(1, "solve", "agent_1", str.strip, system="…", user="…")
+        [answer] = yield from ask([question])
+
+    `asking` reminds by the template `text_reminder`; `ballot` asks by `vote` and `ballot_FORMAT`
+    and reminds by `vote_reminder`; `no_text` stands for a text that is empty.
+
+    Args:
+        wordings: The templates.
+        call: Makes the calls, to the model of each agent.
+    """
+
+    def __init__(self, wordings: Wordings, call: MakeCall) -> None:
+        self.wordings = wordings
+        self.call = call
 
     @property
     def shared(self) -> Mapping[str, object]:

@@ -364,7 +364,21 @@ class Chat(NamedTuple):
 
 @dataclass(frozen=True)
 class System:
-    """One kind of study: what it is made of, and where the rest of the house finds it."""
+    """One kind of study: what it is made of, and where the rest of the house finds it.
+
+        DUEL = System(
+            name="duel",
+            stages=("speak", "vote_final"),
+            study=DuelStudy,  # a BaseStudy: the study file
+            loaded=DuelLoaded,  # a LoadedStudy: its flow, and what its plan asks
+            record=DuelRecord,  # a BaseRecord: a line of the log
+            tasks={"topics": TaskFormat(read_topics)},
+            catalog=lambda: CATALOG,
+            outcome=lambda record: {"winner": record.winner},
+        )
+
+    What is left out does not apply. `tutorsim guide extending` has a whole one.
+    """
 
     name: str
     stages: tuple[str, ...]

@@ -256,3 +256,21 @@ def test_own_rules_stand_behind_the_targets_and_may_be_named_among_them():
 def test_ballots_for_a_function_can_be_made_by_hand():
     ballots = CastBallots({"ann": {"x": 1, "y": 0}}, "simple", ("x", "y"))
     assert total(ballots) == {"x": 1, "y": 0}
+
+
+def test_a_rule_of_another_package_is_a_target_by_its_name(tmp_path, monkeypatch):
+    (tmp_path / "veto_rule.py").write_text(
+        "from tutorsim.analysis.counting.rule_definitions import RankScores\n"
+        "VETO = RankScores(lambda m: [*[1] * (m - 1), 0])\n"
+    )
+    info = tmp_path / "veto_rule-1.0.dist-info"
+    info.mkdir()
+    (info / "METADATA").write_text("Metadata-Version: 2.1\nName: veto-rule\nVersion: 1.0\n")
+    (info / "entry_points.txt").write_text("[tutorsim.rules]\nveto = veto_rule:VETO\n")
+    source = drawn("equal")
+    with pytest.raises(UsageError, match="'veto' is not a rule"):
+        recount(source, targets=["veto"])
+    monkeypatch.syspath_prepend(str(tmp_path))
+    veto = RankScores(lambda m: [*[1] * (m - 1), 0])
+    own = recount(source, targets=["ranked"], rules={"veto": veto})
+    assert recount(source, targets=["veto", "ranked"]).rules == own.rules

@@ -4,29 +4,34 @@ Only the tests register it.
 """
 
 import json
+from collections import Counter
+from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, ClassVar
 
+import altair as alt
 import polars as pl
 from pydantic import Field
 
-from tutorsim.analysis.pages.cells import Table
-from tutorsim.analysis.pages.document import Answer, Dialogue, Document, Message, Section
+from tutorsim.analysis.charts.figure import ACCENT, Drawing, inline
+from tutorsim.analysis.pages.declared import Row, figure, section, sections_of, table
+from tutorsim.analysis.pages.document import Answer, Dialogue, Document, Message
 from tutorsim.analysis.runs.exported_tables import PLACE, SHARED_TABLES, place_of
 from tutorsim.analysis.runs.exported_tables import Table as RunTable
 from tutorsim.analysis.systems.system_view import SystemRun, View, framed
 from tutorsim.catalog import BaseCatalog
 from tutorsim.kernel.flow import CallLog, Flow, ask, run_to_failure
 from tutorsim.kernel.retest import BallotReading
-from tutorsim.kernel.scene import ballot_from, ballot_question, draw_labels, labelled
+from tutorsim.kernel.scene import Scene, draw_labels, vote
 from tutorsim.kernel.scripted_mind import Asking, Chance
 from tutorsim.kernel.study import BaseModels, BaseStudy, EpisodeSpec, Settings
 from tutorsim.kernel.system import CallRange, LoadedStudy, System
 from tutorsim.model import Call, Question
 from tutorsim.records import BaseRecord, VotedTurn, VotingSettings
 from tutorsim.tasks import TaskFormat
-from tutorsim.voting import decide
+from tutorsim.vocabularies import BallotFormat
+from tutorsim.voting import Choice, decide
 
 GREETERS = ("anna", "ben", "cleo")
 
@@ -67,9 +72,11 @@ CATALOG = BaseCatalog(
     prompts={
         "system": "You greet guests in $language.",
         "greet": "Greet $guest in one line.",
-        "vote": "Greetings:\n\n$greetings\n\nName the label of the friendliest greeting.",
-        "reminder": "Your last reply had no label. Reply with one label.",
-        "silent": "(says nothing)",
+        "text_reminder": "Your last reply was empty. Reply with a greeting.",
+        "vote": "Greetings:\n\n$greetings\n\n$ballot",
+        "ballot_simple": "Name the label of the friendliest greeting, for example: $example",
+        "vote_reminder": "Your last reply had no label. Reply with one label.",
+        "no_text": "(says nothing)",
     }
 )
 
@@ -80,50 +87,35 @@ class GreetingLoaded(LoadedStudy):
 
     study: GreetingStudy
 
-    def _question(self, stage: str, agent: str, user: str) -> Question[str]:
-        system = self.catalog.fill("system", language=self.study.greeting.language)
-        call = self.call(1, stage, agent, system=system, user=user)
-        return Question(call, str.strip, self.catalog.fill("reminder"))
-
     def episode(self, spec: EpisodeSpec) -> Flow[GreetingRecord]:
         calls, done = CallLog(), dict[str, Any]()
         failure = yield from run_to_failure(self._greet(spec, done), calls)
         return GreetingRecord(**self.record_head(spec, calls, failure), **done)
 
     def _greet(self, spec: EpisodeSpec, done: dict[str, Any]) -> Flow[None]:
-        wanted = self.catalog.fill("greet", guest=spec.task.task_id)
-        asked = [self._question("greet", name, wanted) for name in GREETERS]
-        said = yield from ask(asked)
-        greetings = {name: one.value or "" for name, one in zip(GREETERS, said, strict=True)}
-        done["greetings"] = greetings
-        shown, questions = {}, []
-        for name in GREETERS:
-            shown[name] = draw_labels(
-                GREETERS,
-                seed=self.study.seed,
-                episode_id=spec.parent_id,
-                turn=1,
-                stage="vote_final",
-                reader=name,
-                blinding="per_reader",
-                alphabet="PQR",
-            )
-            texts = labelled(greetings, shown[name], blank=self.catalog.part("silent"))
-            user = self.catalog.fill("vote", greetings=texts)
-            call = self._question("vote_final", name, user).call
-            reading = self.ballot_reading(spec)
-            questions.append(
-                ballot_question(call, tuple(shown[name]), form="simple", **reading._asdict())
-            )
-        answers = yield from ask(questions)
-        ballots = [
-            ballot_from(name, shown[name], GREETERS, answer, form="simple", rule="simple")
-            for name, answer in zip(GREETERS, answers, strict=True)
-        ]
-        masses = [ballot.mass for ballot in ballots]
+        scene = Scene(self.catalog, self.call)
+        system = scene.fill("system", language=self.study.greeting.language)
+        wanted = scene.fill("greet", guest=spec.task.task_id)
+        said = yield from ask(
+            [
+                scene.asking(1, "greet", name, str.strip, system=system, user=wanted)
+                for name in GREETERS
+            ]
+        )
+        done["greetings"] = {name: one.value for name, one in zip(GREETERS, said, strict=True)}
+        drawn = {"seed": self.study.seed, "episode_id": spec.parent_id, "turn": 1}
+        drawn |= {"stage": "vote_final", "blinding": "per_reader", "alphabet": "PQR"}
+        labels = {name: draw_labels(GREETERS, reader=name, **drawn) for name in GREETERS}
+
+        def ballot(form: BallotFormat, name: str) -> Question[Choice]:
+            shown = scene.labelled(done["greetings"], labels[name])
+            asked = {"form": form, "budget": 25, "system": system, "greetings": shown}
+            return scene.ballot(1, "vote_final", name, labels[name], **asked)
+
+        cast = yield from vote(GREETERS, GREETERS, labels, {"simple": "simple"}, ballot)
+        masses = [ballot.mass for ballot in cast["simple"]]
         decision = decide(masses, GREETERS, order=GREETERS)
-        turn = VotedTurn(turn=1, ballots_final=tuple(ballots), decision=decision)
-        done["turns"] = (turn,)
+        done["turns"] = (VotedTurn(turn=1, ballots_final=cast["simple"], decision=decision),)
 
     def call_range(self, spec: EpisodeSpec) -> CallRange:
         return CallRange.of(6)
@@ -138,7 +130,7 @@ class GreetingLoaded(LoadedStudy):
         return (self.study.models.greeter,)
 
     def ballot_reading(self, spec: EpisodeSpec) -> BallotReading:
-        return BallotReading(self.catalog.fill("reminder"), 25)
+        return BallotReading(self.catalog.fill("vote_reminder"), 25)
 
     def voting(self) -> VotingSettings:
         return VotingSettings(fallback_order=GREETERS)
@@ -158,13 +150,41 @@ SCHEMA = pl.Schema({**PLACE, "status": pl.String(), "greetings": pl.Int64()})
 EPISODES = RunTable(SCHEMA, lambda r, run: [(*place_of(r, run), r.status, len(r.greetings))])
 
 
+@table("winners", "Whose greeting was chosen", guests=lambda run: len(run.episodes))
+def winners(run: SystemRun) -> Iterator[Row]:
+    "Greetings that were found the friendliest, of {guests} guests."
+    won = Counter(r.turns[0].decision.winner for r in run.episodes if r.turns)
+    for name in GREETERS:
+        yield {"greeter": name, "chosen": won[name]}
+
+
+def bars(rows: pl.DataFrame, run: SystemRun) -> Drawing:
+    base = alt.Chart(inline(rows), width=400, height=alt.Step(30)).encode(
+        x=alt.X("chosen:Q", title="Guests"), y=alt.Y("greeter:N", title=None)
+    )
+    return alt.layer(base.mark_bar(color=ACCENT))
+
+
+@figure(
+    "chosen",
+    draw=bars,
+    finding=lambda rows, run: f"{rows.sort('chosen')['greeter'][-1]} was chosen most often.",
+    alternative="{greeter}: {chosen}",
+)
+def chosen(run: SystemRun) -> Iterator[Row]:
+    "Guests for whom a greeting was found the friendliest, by who greeted."
+    yield from winners.rows(run)
+
+
+GUESTS = section("guests", "Guests", "Whose greeting was the friendliest?", winners, chosen)
+
+
 def document(run: SystemRun, brief: bool) -> Document:
-    frame = EPISODES.frame(run.episodes, run.head)
     return framed(
         run,
         summary="Greetings, and which was found the friendliest.",
-        answers=(Answer("How many guests?", str(frame.height), "", "guests"),),
-        sections=(Section("guests", "Guests", "", tables=(Table("guests", "All", "", frame),)),),
+        answers=(Answer("How many guests?", str(len(run.episodes)), "", "guests"),),
+        sections=sections_of(run, (GUESTS,)),
         dialogues=() if brief else tuple(trace(run, record) for record in run.episodes),
     )
 

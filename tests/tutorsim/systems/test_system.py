@@ -29,7 +29,7 @@ def recorded(greeting: Path, model: Any, shell: Any, tmp_path: Path) -> Path:
 
 
 def test_the_system_is_small_and_nothing_in_the_product_names_it():
-    assert len(GREETING.read_text().splitlines()) <= 200
+    assert len(GREETING.read_text().splitlines()) <= 220  # with a table and a chart
     root = Path(__file__).parents[3]
     files = [*(root / "tutorsim").rglob("*.py"), *(root / "analysis").rglob("*.py")]
     assert [path for path in files if "greeting" in path.read_text(encoding="utf-8")] == []

@@ -43,8 +43,8 @@ class GroupScene(Scene):
         assert isinstance(catalog, GroupCatalog)
         assert isinstance(task, Lesson | Scenario)
         self.spec, self.settings, self.task = spec, study.group, task
-        self.wordings = self.catalog = catalog
-        self.call = loaded.call
+        super().__init__(catalog, loaded.call)
+        self.catalog = catalog
         self.rule = study.group.rule()
         self.raters = len(study.models.raters)
         learner = catalog.learners.get(spec.variant)

@@ -43,7 +43,7 @@ class ItemScene(Scene):
     def __init__(self, loaded: LoadedStudy, spec: EpisodeSpec) -> None:
         assert isinstance(loaded.study, Study)
         self.loaded, self.spec = loaded, spec
-        self.wordings, self.call = loaded.catalog, loaded.call
+        super().__init__(loaded.catalog, loaded.call)
         self.settings = loaded.study.oversight
 
     @cached_property

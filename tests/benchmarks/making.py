@@ -31,8 +31,7 @@ from tutorsim.replay import (
 )
 from tutorsim.replay.cassette_file import write_cassette
 from tutorsim.replay.recorded_call import STANDIN_HEADER, Interaction
-from tutorsim.runner.job import fingerprint_text
-from tutorsim.runner.run_log import LogWriter
+from tutorsim.runner.run_log import LogWriter, fingerprint_text
 from tutorsim.sandbox import Sandbox
 from tutorsim.standin import STANDIN_VERSION, Endpoint
 

@@ -17,13 +17,12 @@ from tutorsim.errors import Interrupted, TutorsimError, UsageError
 from tutorsim.kernel.load import system_named
 from tutorsim.kernel.study import EpisodeSpec
 from tutorsim.kernel.system import Chat, LoadedStudy
-from tutorsim.replay import FolderLock, write_atomic
+from tutorsim.replay import write_atomic
 from tutorsim.replay.cassette_file import cassette_file
-from tutorsim.runner.calls_in_flight import RecordingOptions, check_credentials
+from tutorsim.runner.calls_in_flight import RecordingOptions
 from tutorsim.runner.job import run_in_loop
 from tutorsim.runner.record import record, record_episode
-from tutorsim.runner.recording_session import Session, as_begun, open_session
-from tutorsim.runner.run_log import check_log_folder
+from tutorsim.runner.recording_session import Session, recording
 from tutorsim.runner.stops import Budget, Stop, stop_on_interrupt
 from tutorsim.sandbox import Sandbox
 from tutorsim.system_registry import named, system_names
@@ -64,15 +63,12 @@ def serve_lesson(
         TutorsimError: As `tutorsim.runner.record.record`.
     """
     page = chat_of(loaded).page
-    budget.check_models(loaded.model_names())
-    run_in_loop(check_credentials())
-    with ExitStack() as stack:
-        door = stack.enter_context(_door(chat.port, _earlier_port(cassette_dir)))
-        for folder in sorted({cassette_dir.resolve(), log_dir.resolve()}):
-            stack.enter_context(FolderLock(folder))
-        loaded = as_begun(loaded, cassette_dir)
-        check_log_folder(log_dir, loaded.digest())
-        session = open_session(loaded, cassette_dir)
+    with (
+        _door(chat.port, _earlier_port(cassette_dir)) as door,
+        recording(
+            loaded, cassette_dir, log_dir, sandbox=sandbox, budget=budget, options=options
+        ) as (loaded, session),
+    ):
         spec = next_lesson(loaded, cassette_dir)
         served = _Served(loaded, session, spec, page(loaded, spec, cassette_dir), door, chat)
         run_in_loop(served.run(sandbox, budget, options))

@@ -196,6 +196,8 @@ def verify_files(folder: Path) -> tuple[Finding, ...]:
     ]
     if found.retest is not None:
         findings += _check_retest(folder, manifest, found.retest)
+    elif manifest.retested:
+        findings.append(Finding(RETEST_FOLDER, "it is not there, and a retest was made"))
     return tuple(findings)
 
 

@@ -87,7 +87,7 @@ class Manifest(Head):
     """The head of a recording's folder."""
 
     file = MANIFEST_FILE
-    later = ("inputs_sha256",)
+    later = ("inputs_sha256", "retested")
 
     schema_version: int = MANIFEST_SCHEMA
     study_name: str
@@ -102,6 +102,8 @@ class Manifest(Head):
     """Digest of the verdict file; `None` where there is none."""
     inputs_sha256: str | None = Field(default=None, pattern=SHA256)
     """Digest of the file of a person's inputs; left out where there is none."""
+    retested: bool = False
+    """Whether a retest was made, so that one that is gone is missed; left out where none was."""
     log_sha256: str = Field(pattern=SHA256)
     """Digest of the `episodes.jsonl` that the recording gives."""
     episodes: tuple[EpisodeEntry, ...]

@@ -1,34 +1,29 @@
-"""A job: the pieces of work that the runner plans, records, resumes, replays and verifies.
+"""The pieces of work that the runner plans, records, resumes, replays and verifies.
 
-A study is a job whose pieces are episodes; a retest is one whose pieces are prompts asked again.
-Beside it stand the person who takes part in a piece, the event loop that calls are made in, and
-what did the work.
+The pieces of a study are episodes; those of a retest are episodes whose prompts are asked again:
+
+    piece = study_piece(loaded, spec)
+    record = drive(piece.flow(), world)
+    entry = piece.entry(record, line, cassette)  # what a manifest says of it
+
+Beside them stand the person who takes part in a piece, and the event loop that calls are made in.
 """
 
 import asyncio
-import json
-import os
-import platform
 import socket
 from collections.abc import Callable, Coroutine, Sequence
 from dataclasses import dataclass
-from pathlib import Path
-from typing import TYPE_CHECKING, Any, Final, Generic, Protocol, TypeVar
+from typing import Any, Generic, Protocol, TypeVar
 
 from tutorsim.errors import SandboxError, UsageError
-from tutorsim.kernel.flow import CodeResult, CodeRun, Flow, Heard, Listen
+from tutorsim.kernel.flow import Flow, Heard, Listen
 from tutorsim.kernel.study import EpisodeSpec
 from tutorsim.kernel.system import LoadedStudy
 from tutorsim.model import Call, CallKey
-from tutorsim.records import EpisodeLine, Failure, Provenance
-from tutorsim.replay import Cassette, EpisodeEntry, episode_entry, package_versions
+from tutorsim.records import EpisodeLine
+from tutorsim.replay import Cassette, EpisodeEntry, episode_entry
 from tutorsim.replay.manifest import Digests
 from tutorsim.replay.verdicts_and_inputs import InputStore
-
-if TYPE_CHECKING:
-    from tutorsim.runner.branching import ParentEpisode
-    from tutorsim.sandbox import Sandbox
-
 
 # --- Job -----------------------------------------------------------------------------------------
 
@@ -36,8 +31,6 @@ R = TypeVar("R")
 """Record of a piece."""
 E = TypeVar("E", bound=Digests)
 """What a manifest says of a piece."""
-F = TypeVar("F")
-"""What a finished job comes to."""
 
 
 @dataclass(frozen=True)
@@ -67,39 +60,6 @@ class Lines(Protocol):
 
     def add(self, line: str, episode_id: str, seconds: float) -> None:
         """Add the next piece's line, without its line end."""
-
-
-class Job(Generic[R, E, F]):
-    """A job that is being recorded: its pieces, and what its flows ask for beside replies."""
-
-    study_digest: str
-    """Of the study that the job is of."""
-    pieces: Sequence[Piece[R, E]]
-    """In the order of the log."""
-    kept_from: str | None = None
-    """Study digest of cassettes that stand in the folder as another recording wrote them."""
-    stands_until_done: bool = False
-    """What an earlier command finished stays whole until all of this one is on tape."""
-
-    def failed(self, piece_id: str, key: CallKey) -> Failure | None:
-        """How a call failed before; `None` for a call that is to be made."""
-        return None
-
-    def prior(self, piece_id: str) -> "ParentEpisode | None":
-        """What a parent holds of a piece."""
-        return None
-
-    def hearing(self, piece_id: str) -> "Hearing | None":
-        """Who hears a person in a piece."""
-        return None
-
-    async def judge(self, run: CodeRun) -> CodeResult:
-        """The verdict on a program."""
-        raise NotImplementedError
-
-    def finish(self, entries: Sequence[E], provenance: Provenance) -> F:
-        """Write manifest and log, once every piece is on tape and every line in the log."""
-        raise NotImplementedError
 
 
 # --- Event loop ----------------------------------------------------------------------------------
@@ -213,36 +173,3 @@ class Hearing:
                 hint="Use `tutorsim chat` for this study.",
             )
         return self._person
-
-
-# --- Machine facts -------------------------------------------------------------------------------
-
-RECORDING: Final = "recording"
-"""Names the folder of the recording, which only this machine can find under that path."""
-
-
-def machine_facts(
-    command: str, recording: Path, sandbox: "Sandbox | None", *, used: bool
-) -> dict[str, Any]:
-    """The first line of `timings.jsonl`, the one place beside a log that may hold a path.
-
-    Args:
-        command: What ran.
-        recording: The folder of the recording.
-        sandbox: What judged programs; `None` when recorded verdicts were taken.
-        used: Whether a program was judged at all; a sandbox that was not needed is not started.
-    """
-    return {
-        "command": command,
-        RECORDING: str(recording.resolve()),
-        "python": platform.python_version(),
-        "platform": f"{platform.system()} {platform.machine()}",
-        "cores": os.cpu_count(),
-        "packages": package_versions(),
-        "sandbox": sandbox.report() if sandbox is not None and used else None,
-    }
-
-
-def fingerprint_text(sandbox: "Sandbox") -> str:
-    """A sandbox's fingerprint as one line, as recorded verdicts carry it."""
-    return json.dumps(sandbox.fingerprint, sort_keys=True, separators=(",", ":"))

@@ -65,8 +65,7 @@ from tutorsim.replay.manifest import (
     retest_folder,
 )
 from tutorsim.replay.verdicts_and_inputs import INPUTS_FILE, inputs_digest
-from tutorsim.runner.job import RECORDING
-from tutorsim.runner.run_log import retest_head, run_record
+from tutorsim.runner.run_log import RECORDING, retest_head, run_record
 
 # --- Find recording ------------------------------------------------------------------------------
 
@@ -303,17 +302,19 @@ def _compare(file: str, field: str, stated: Any, computed: Any, source: str) -> 
     if stated != computed:
         raise FalseManifest(
             f"{file} does not say what {source} holds: {field}.",
-            why=_manifest_difference(field, stated, computed, source),
+            why=_said_and_is(field, "the manifest", stated, computed, source),
             hint=f"Restore {file} from version control; it is never edited by hand.",
         )
 
 
-def _manifest_difference(field: str, stated: Any, computed: Any, source: str) -> str:
+def _said_and_is(field: str, by: str, stated: Any, computed: Any, source: str) -> str:
+    """What `by` says of a field and what a source gives, at the first place where they differ."""
     if isinstance(stated, dict) and isinstance(computed, dict):
         names = sorted(stated.keys() | computed.keys())
         name = next(name for name in names if stated.get(name) != computed.get(name))
-        return _manifest_difference(f"{field}.{name}", stated.get(name), computed.get(name), source)
-    return f"{field}: the manifest says {stated!r}, {source} {computed!r}."
+        inside = (stated.get(name), computed.get(name))
+        return _said_and_is(f"{field}.{name}", by, *inside, source)
+    return f"{field}: {by} says {stated!r}, {source} {computed!r}."
 
 
 # --- Open recording ------------------------------------------------------------------------------
@@ -432,10 +433,11 @@ def check_kept(recording: Recording) -> None:
     if recording.without_wordings:
         raise _gone(recording.folder / WORDINGS_FILE, "Today's wordings happen to be the same.")
     folder = retest_folder(recording.folder)
-    if not folder.is_dir() or (folder / RETEST_SESSION_FILE).exists():
+    if (folder / RETEST_SESSION_FILE).exists():
         return
-    names = sorted(path.name for path in folder.iterdir())
-    if RETEST_MANIFEST_FILE not in names and any(cassette_files(names)):
+    names = sorted(path.name for path in folder.iterdir()) if folder.is_dir() else []
+    made = recording.manifest.retested or any(cassette_files(names))
+    if RETEST_MANIFEST_FILE not in names and made:
         raise _gone(folder / RETEST_MANIFEST_FILE, "The calls of the retest were not played.")
 
 
@@ -589,7 +591,9 @@ def _check_head(path: Path, found: BaseModel, expected: BaseModel, folder: Path)
         if stated.get(name) != value:
             raise LogError(
                 f"{path} is not what its recording gives: {name}.",
-                why=_log_difference(name, stated.get(name), value, folder),
+                why=_said_and_is(
+                    name, "the log", stated.get(name), value, f"the recording in {folder}"
+                ),
                 hint=f"Write it again with `tutorsim replay {folder}`, into a new folder; "
                 "`tutorsim verify` says whether the recording still gives its bytes.",
             )
@@ -604,14 +608,6 @@ def _expected(folder: Path) -> RunRecord | None:
         return None
     recorded = loaded.with_digest(manifest.study_digest)
     return None if recorded is None else run_record(recorded, manifest)
-
-
-def _log_difference(name: str, stated: object, computed: object, folder: Path) -> str:
-    if isinstance(stated, dict) and isinstance(computed, dict):
-        names = sorted(stated.keys() | computed.keys())
-        field = next(field for field in names if stated.get(field) != computed.get(field))
-        return _log_difference(f"{name}.{field}", stated.get(field), computed.get(field), folder)
-    return f"{name}: the log says {stated!r}, the recording in {folder} {computed!r}."
 
 
 # --- Usual length --------------------------------------------------------------------------------

@@ -3,7 +3,7 @@
 import asyncio
 import time
 from collections.abc import Coroutine, Mapping, Sequence
-from contextlib import ExitStack, closing
+from contextlib import closing
 from functools import partial
 from pathlib import Path
 from typing import Any, Generic, NamedTuple, TypeVar
@@ -17,39 +17,21 @@ from tutorsim.records import EpisodeLine, Failure, Provenance, RunRecord, to_lin
 from tutorsim.replay import (
     Cassette,
     EpisodeEntry,
-    FolderLock,
     Manifest,
     VerdictStore,
     Witness,
     write_manifest,
 )
-from tutorsim.replay.cassette_file import RecordedBy, check_regular
+from tutorsim.replay.cassette_file import RecordedBy
 from tutorsim.replay.episode_recorder import Deck, Tape
 from tutorsim.replay.manifest import Digests, relay_name
 from tutorsim.replay.recorded_call import Interaction
 from tutorsim.replay.verdicts_and_inputs import InputStore, program_digest
 from tutorsim.runner.branching import Parent, ParentEpisode, check_parent
-from tutorsim.runner.calls_in_flight import Line, RecordingOptions, check_no_keys
-from tutorsim.runner.job import (
-    Hearing,
-    Job,
-    Lines,
-    Piece,
-    fingerprint_text,
-    machine_facts,
-    run_in_loop,
-    study_piece,
-)
-from tutorsim.runner.recording_session import (
-    BaseSession,
-    Session,
-    as_begun,
-    check_folders,
-    check_tasks,
-    keep_study,
-    open_session,
-)
-from tutorsim.runner.run_log import LogWriter, check_log_folder, run_record
+from tutorsim.runner.calls_in_flight import Line, RecordingOptions
+from tutorsim.runner.job import Hearing, Lines, Piece, run_in_loop, study_piece
+from tutorsim.runner.recording_session import BaseSession, Session, keep_study, recording
+from tutorsim.runner.run_log import LogWriter, fingerprint_text, machine_facts, run_record
 from tutorsim.runner.stops import Budget
 from tutorsim.sandbox import Sandbox
 
@@ -58,6 +40,40 @@ from tutorsim.sandbox import Sandbox
 R = TypeVar("R")
 E = TypeVar("E", bound=Digests)
 F = TypeVar("F")
+"""What a finished job comes to."""
+
+
+class Job(Generic[R, E, F]):
+    """A job that is being recorded: its pieces, and what its flows ask for beside replies."""
+
+    study_digest: str
+    """Of the study that the job is of."""
+    pieces: Sequence[Piece[R, E]]
+    """In the order of the log."""
+    kept_from: str | None = None
+    """Study digest of cassettes that stand in the folder as another recording wrote them."""
+    stands_until_done: bool = False
+    """What an earlier command finished stays whole until all of this one is on tape."""
+
+    def failed(self, piece_id: str, key: CallKey) -> Failure | None:
+        """How a call failed before; `None` for a call that is to be made."""
+        return None
+
+    def prior(self, piece_id: str) -> ParentEpisode | None:
+        """What a parent holds of a piece."""
+        return None
+
+    def hearing(self, piece_id: str) -> Hearing | None:
+        """Who hears a person in a piece."""
+        return None
+
+    async def judge(self, run: CodeRun) -> CodeResult:
+        """The verdict on a program."""
+        raise NotImplementedError
+
+    def finish(self, entries: Sequence[E], provenance: Provenance) -> F:
+        """Write manifest and log, once every piece is on tape and every line in the log."""
+        raise NotImplementedError
 
 
 class _Taped(NamedTuple):
@@ -305,23 +321,15 @@ def record(
     """
     check_parent(loaded, parent)
     _check_person(loaded, options)
-    budget.check_models(loaded.model_names())
-    check_no_keys(loaded, options)
-    with ExitStack() as stack:
-        for folder in sorted({cassette_dir.resolve(), log_dir.resolve()}):
-            stack.enter_context(FolderLock(folder))
-        check_regular(cassette_dir, links=True)
-        loaded = as_begun(loaded, cassette_dir)
-        check_log_folder(log_dir, loaded.digest())
-        check_folders(cassette_dir, log_dir, anew=options.anew)
-        check_tasks(loaded, cassette_dir, sandbox)
-        session = open_session(loaded, cassette_dir, retry_errors=options.retry_errors)
+    with recording(
+        loaded, cassette_dir, log_dir, sandbox=sandbox, budget=budget, options=options
+    ) as begun:
         if parent is not None:
             parent.link_covered(cassette_dir)
-        job = _StudyJob(loaded, session, sandbox, options, parent)
+        job = _StudyJob(begun.loaded, begun.session, sandbox, options, parent)
         with LogWriter(log_dir) as log, closing(job.inputs):
             job.log = log
-            return run_in_loop(Taping(job, session, budget, options).run(log))
+            return run_in_loop(Taping(job, begun.session, budget, options).run(log))
 
 
 async def record_episode(
@@ -436,6 +444,7 @@ class _StudyJob(Job[EpisodeLine, EpisodeEntry, RunRecord]):
             sandbox=self._judged_by() if len(self.verdicts) else None,
             verdicts_sha256=self.verdicts.finish(),
             inputs_sha256=self.inputs.finish(),
+            retested=self.session.earlier is not None and self.session.earlier.retested,
             log_sha256=self.log.sha256,
             episodes=tuple(entries),
         )

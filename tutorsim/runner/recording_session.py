@@ -4,11 +4,11 @@ import hashlib
 import json
 import shutil
 from collections.abc import Iterator
-from contextlib import suppress
+from contextlib import ExitStack, contextmanager, suppress
 from dataclasses import dataclass
 from itertools import chain
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, ClassVar, Final
+from typing import TYPE_CHECKING, Any, ClassVar, Final, NamedTuple
 
 from pydantic import ValidationError
 
@@ -26,6 +26,7 @@ from tutorsim.replay import (
     MANIFEST_FILE,
     SESSION_FILE,
     VERDICTS_FILE,
+    FolderLock,
     Manifest,
     Witness,
     check_recordable,
@@ -34,13 +35,72 @@ from tutorsim.replay import (
     read_manifest,
     write_atomic,
 )
-from tutorsim.replay.cassette_file import cassette_files
+from tutorsim.replay.cassette_file import cassette_files, check_regular
 from tutorsim.replay.manifest import Digests, RetestManifest, relay_name, today
 from tutorsim.replay.recorded_call import cassette_name, is_episode_id
+from tutorsim.runner.calls_in_flight import RecordingOptions, check_no_keys
 from tutorsim.runner.open_recording import check_verdicts
+from tutorsim.runner.run_log import check_log_folder
+from tutorsim.runner.stops import Budget
 
 if TYPE_CHECKING:
     from tutorsim.sandbox import Sandbox
+
+
+# --- Begin or go on ------------------------------------------------------------------------------
+
+
+class Begun(NamedTuple):
+    """A recording that is begun or gone on with, its folders locked."""
+
+    loaded: LoadedStudy
+    """The study in the words in which the folder began to record it."""
+    session: "Session"
+
+
+@contextmanager
+def recording(
+    loaded: LoadedStudy,
+    cassette_dir: Path,
+    log_dir: Path,
+    *,
+    sandbox: "Sandbox",
+    budget: Budget,
+    options: RecordingOptions,
+) -> Iterator[Begun]:
+    """Begin to record a study, or go on with it: nothing is paid for before all is checked.
+
+        with recording(loaded, cassettes, log, sandbox=…, budget=…, options=…) as begun:
+            job = StudyJob(begun.loaded, begun.session, …)
+
+    Raises the errors that `tutorsim.runner.record.record` names.
+    """
+    budget.check_models(loaded.model_names())
+    check_no_keys(loaded, options)
+    with locked(cassette_dir, log_dir):
+        check_regular(cassette_dir, links=True)
+        loaded = as_begun(loaded, cassette_dir)
+        check_log_folder(log_dir, loaded.digest())
+        check_folders(cassette_dir, log_dir, anew=options.anew)
+        if not (cassette_dir / MANIFEST_FILE).exists():  # a finished one is taken up as it is
+            _check_tasks(loaded, sandbox)
+        yield Begun(loaded, open_session(loaded, cassette_dir, retry_errors=options.retry_errors))
+
+
+@contextmanager
+def locked(*folders: Path) -> Iterator[None]:
+    """Keep other processes of ours out of some folders, which may be one and the same."""
+    with ExitStack() as stack:
+        for folder in sorted({folder.resolve() for folder in folders}):
+            stack.enter_context(FolderLock(folder))
+        yield
+
+
+def _check_tasks(loaded: LoadedStudy, sandbox: "Sandbox") -> None:
+    """Refuse programming tasks that cannot be judged, or whose tests prove nothing."""
+    from tutorsim.sandbox import require_provable
+
+    require_provable(sandbox, chain.from_iterable(loaded.tasks.values()))
 
 
 # --- Recording session ---------------------------------------------------------------------------
@@ -184,21 +244,6 @@ def open_session(loaded: LoadedStudy, folder: Path, *, retry_errors: bool = Fals
     if earlier is None:
         keep_study(loaded, folder)
     return Session(folder, **begun, today=day, earlier=earlier, retried=retried)
-
-
-def check_tasks(loaded: LoadedStudy, folder: Path, sandbox: "Sandbox") -> None:
-    """Refuse to begin a recording whose programming tasks cannot be judged.
-
-    A finished recording is taken up as it is.
-
-    Raises:
-        TaskFileError: If the tests of a task prove nothing.
-        SandboxError: If there are such tasks, and this machine cannot judge them.
-    """
-    from tutorsim.sandbox import require_provable
-
-    if not (folder / MANIFEST_FILE).exists():
-        require_provable(sandbox, chain.from_iterable(loaded.tasks.values()))
 
 
 def _finished(folder: Path, digest: str) -> Manifest | None:

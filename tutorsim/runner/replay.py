@@ -20,7 +20,7 @@ from tutorsim.records import RUN_FILE, EpisodeLine, RunRecord, uncollected
 from tutorsim.records.ratings import RATINGS_FILE
 from tutorsim.replay import MANIFEST_FILE, FolderLock, VerdictStore, Witness
 from tutorsim.replay.verdicts_and_inputs import InputStore
-from tutorsim.runner.job import Lines, machine_facts, study_piece
+from tutorsim.runner.job import Lines, study_piece
 from tutorsim.runner.open_recording import Recording, check_drift, check_provenance, open_recording
 from tutorsim.runner.playback import Replayed, Source, VerdictChange, play, played
 from tutorsim.runner.retest_playback import open_retest
@@ -28,6 +28,7 @@ from tutorsim.runner.run_log import (
     LogWriter,
     RetestLog,
     check_log_folder,
+    machine_facts,
     remove_retest,
     run_record,
 )

@@ -2,7 +2,6 @@
 
 from collections import Counter
 from collections.abc import Callable, Mapping, Sequence
-from contextlib import ExitStack
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any, Final, NamedTuple
@@ -16,7 +15,7 @@ from tutorsim.kernel.retest import AskedTogether, Asking, Design, drawn_turns
 from tutorsim.model import Call, CallKey, Reply
 from tutorsim.model.sdk import OF_THE_MOMENT
 from tutorsim.records import Failure, Provenance, RetestRecord
-from tutorsim.replay import FolderLock, check_recordable, make_folder, write_atomic
+from tutorsim.replay import check_recordable, make_folder, write_atomic, write_manifest
 from tutorsim.replay.episode_recorder import Deck, Tape
 from tutorsim.replay.manifest import (
     RETEST_SESSION_FILE,
@@ -28,14 +27,15 @@ from tutorsim.replay.manifest import (
     write_retest_manifest,
 )
 from tutorsim.runner.calls_in_flight import RecordingOptions, check_credentials
-from tutorsim.runner.job import Job, run_in_loop
+from tutorsim.runner.job import run_in_loop
 from tutorsim.runner.open_recording import Recording, check_drift, open_recording
 from tutorsim.runner.playback import ahead
-from tutorsim.runner.record import Taping
+from tutorsim.runner.record import Job, Taping
 from tutorsim.runner.recording_session import (
     BaseSession,
     check_as_recorded,
     days_and_packages,
+    locked,
 )
 from tutorsim.runner.replay import replay_each
 from tutorsim.runner.retest_playback import asked_again, askings_in, retest_piece
@@ -404,10 +404,7 @@ def retest(
     recording = found.recording
     budget.check_models(recording.loaded.model_names())
     run_in_loop(check_credentials())
-    with ExitStack() as stack:
-        folders = {recording.folder.resolve(), (log_dir or recording.folder).resolve()}
-        for folder in sorted(folders):
-            stack.enter_context(FolderLock(folder))
+    with locked(recording.folder, log_dir or recording.folder):
         session = open_retest_session(recording, found.design)
         job = _RetestJob(found, session, retry=options.retry_errors)
         taping = Taping(job, session, budget, options)
@@ -449,4 +446,7 @@ class _RetestJob(Job[RetestRecord, RetestEntry, RetestManifest]):
             episodes=tuple(entries),
         )
         write_retest_manifest(self.session.folder, manifest)
+        if not recorded.retested:
+            told = recorded.model_copy(update={"retested": True})
+            write_manifest(self.found.recording.folder, told)
         return manifest

@@ -6,12 +6,13 @@ Logs of other programs become run folders here too.
 import hashlib
 import json
 import os
+import platform
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from contextlib import suppress
 from pathlib import Path
 from types import TracebackType
-from typing import Any, BinaryIO, NamedTuple
+from typing import TYPE_CHECKING, Any, BinaryIO, Final, NamedTuple
 
 from tutorsim.errors import FolderError, LogError
 from tutorsim.kernel.system import Imported, LoadedStudy, LogFormat, System
@@ -32,10 +33,13 @@ from tutorsim.records import (
     read_run,
     to_line,
 )
-from tutorsim.replay import Manifest, folder_error, make_folder, write_atomic
+from tutorsim.replay import Manifest, folder_error, make_folder, package_versions, write_atomic
 from tutorsim.replay.cassette_file import check_regular
 from tutorsim.replay.manifest import RetestManifest
 from tutorsim.replay.safe_files import create_file
+
+if TYPE_CHECKING:
+    from tutorsim.sandbox import Sandbox
 
 # --- Run folder writer ---------------------------------------------------------------------------
 
@@ -202,6 +206,39 @@ def run_record(loaded: LoadedStudy, manifest: Manifest) -> RunRecord:
         packages=manifest.packages,
         episodes=len(manifest.episodes),
     )
+
+
+# --- Machine facts -------------------------------------------------------------------------------
+
+RECORDING: Final = "recording"
+"""Names the folder of the recording, which only this machine can find under that path."""
+
+
+def machine_facts(
+    command: str, recording: Path, sandbox: "Sandbox | None", *, used: bool
+) -> dict[str, Any]:
+    """The first line of `timings.jsonl`, the one place beside a log that may hold a path.
+
+    Args:
+        command: What ran.
+        recording: The folder of the recording.
+        sandbox: What judged programs; `None` when recorded verdicts were taken.
+        used: Whether a program was judged at all; a sandbox that was not needed is not started.
+    """
+    return {
+        "command": command,
+        RECORDING: str(recording.resolve()),
+        "python": platform.python_version(),
+        "platform": f"{platform.system()} {platform.machine()}",
+        "cores": os.cpu_count(),
+        "packages": package_versions(),
+        "sandbox": sandbox.report() if sandbox is not None and used else None,
+    }
+
+
+def fingerprint_text(sandbox: "Sandbox") -> str:
+    """A sandbox's fingerprint as one line, as recorded verdicts carry it."""
+    return json.dumps(sandbox.fingerprint, sort_keys=True, separators=(",", ":"))
 
 
 # --- Log import ----------------------------------------------------------------------------------

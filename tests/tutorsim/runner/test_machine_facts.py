@@ -2,7 +2,7 @@
 
 from pathlib import Path
 
-from tutorsim.runner.job import fingerprint_text, machine_facts
+from tutorsim.runner.run_log import fingerprint_text, machine_facts
 from tutorsim.sandbox import Sandbox
 
 

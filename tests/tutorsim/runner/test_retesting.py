@@ -2,6 +2,7 @@
 
 import json
 import random
+import shutil
 import signal
 import time
 from collections.abc import Callable, Iterator
@@ -61,7 +62,24 @@ def test_exactly_the_announced_calls_are_sent_with_the_recorded_bytes(
         assert body == original.request.encode()
         assert orjson.loads(body) == orjson.loads(original.request)
     after = files(recorded.cassettes)
+    manifest, told = "cassettes/manifest.json", b' "retested": true,\n'
+    assert told in after[manifest]
+    after[manifest] = after[manifest].replace(told, b"")
     assert {name: data for name, data in after.items() if "/retest/" not in name} == before
+
+
+def test_a_retest_that_is_gone_is_missed(endpoint: Any, recorded: Any, shell: Any) -> None:
+    assert shell("verify", recorded.cassettes).code == 0
+    assert shell("retest", recorded.log, "--repeats", 1).code == 0
+    assert shell("verify", recorded.cassettes).code == 0
+    shutil.rmtree(recorded.cassettes / "retest")
+    for command in (("verify",), ("cassette", "verify")):
+        said = shell(*command, recorded.cassettes)
+        assert said.code != 0
+        assert "retest" in said.err
+        assert "is not there" in said.err
+    assert shell("retest", recorded.log, "--repeats", 1).code == 0
+    assert shell("verify", recorded.cassettes).code == 0
 
 
 def test_every_answer_is_a_ballot_beside_the_logged_one(

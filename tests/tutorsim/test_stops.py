@@ -126,7 +126,7 @@ def test_the_end_of_a_run_warns_and_every_view_tells(
         "2 of them were taken as they are." in said.err.replace("\n", " ")
     )
     assert "Warning: 2 replies were refused (critique 2); 2 of them were taken" in said.err
-    text = shell("summary", log).out
+    text = shell("summary", log, "--section", "replies").out
     assert "Replies without text or an end of their own" in text
     value = json.loads(shell("summary", log, "--json").out)
     assert {"stage": "propose", "stop_reason": "max_tokens", "calls": 10, "taken": 0} in value[
@@ -157,7 +157,10 @@ def test_replies_without_text_that_end_as_usual_are_asked_for_once_more_and_told
     assert said.code == 0
     assert endpoint.counts()[f"{SIMPLE}{SILENT}2"] == 1
     assert "Warning: 4 replies were without text (propose 4); 2 of them were taken" in said.err
-    assert re.search(r"propose\s+without text\s+4\s+2\n", shell("summary", log).out)
+    first = " ".join(shell("summary", log).out.split())
+    assert "not 4 of 60 replies. They had no text, were refused, or cut off" in first
+    whole = shell("summary", log, "--section", "replies").out
+    assert re.search(r"propose\s+without text\s+4\s+2\n", whole)
     assert f"without text: {SILENT[1:]}1, {SILENT[1:]}2" in shell("show", log, SIMPLE).out
     assert "2 replies without text" in shell("show", log).out
     assert shell("verify", cassettes).code == 0

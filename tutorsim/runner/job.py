@@ -9,8 +9,6 @@ The pieces of a study are episodes; those of a retest are episodes whose prompts
 Beside them stand the person who takes part in a piece, and the event loop that calls are made in.
 """
 
-import asyncio
-import socket
 from collections.abc import Callable, Coroutine, Sequence
 from dataclasses import dataclass
 from typing import Any, Generic, Protocol, TypeVar
@@ -76,6 +74,9 @@ def run_in_loop(work: Coroutine[Any, Any, T]) -> T:
     Raises:
         SandboxError: If the machine gives this process no pair of sockets.
     """
+    import asyncio  # a replay makes no call, and starts without either
+    import socket
+
     try:
         for end in socket.socketpair():
             end.close()

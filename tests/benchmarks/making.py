@@ -19,10 +19,10 @@ from tutorsim.kernel.system import LoadedStudy
 from tutorsim.model import CALL_HEADER, Call
 from tutorsim.records import Provenance, RunRecord, to_line
 from tutorsim.replay import (
+    AnsweredBy,
     EpisodeEntry,
     Manifest,
     VerdictStore,
-    Witness,
     episode_entry,
     make_folder,
     package_versions,
@@ -65,7 +65,9 @@ def record_stand_in(folder: Path, loaded: LoadedStudy, sandbox: Sandbox) -> Made
         study_name=loaded.study.name,
         study_digest=loaded.digest(),
         prompt_digest=loaded.prompt_digest(),
-        provenance=making.witness.provenance(recorded_from="2026-01-01", recorded_to="2026-01-01"),
+        provenance=making.answered_by.provenance(
+            recorded_from="2026-01-01", recorded_to="2026-01-01"
+        ),
         packages=making.packages,
         sandbox=making.fingerprint,
         verdicts_sha256=making.verdicts.finish(),
@@ -123,7 +125,7 @@ class _Making:
     loaded: LoadedStudy
     sandbox: Sandbox
     endpoint: Endpoint = field(default_factory=lambda: Endpoint(seed=8))
-    witness: Witness = field(default_factory=Witness)
+    answered_by: AnsweredBy = field(default_factory=AnsweredBy)
     log: Any = field(default_factory=hashlib.sha256)
 
     def __post_init__(self) -> None:
@@ -150,8 +152,8 @@ class _Making:
             packages=self.packages,
         )
         cassette = read_cassette(self.folder, spec.episode_id)
-        self.witness.note(cassette)
-        self.witness.models.update(call.model for call in record.calls)
+        self.answered_by.note(cassette)
+        self.answered_by.models.update(call.model for call in record.calls)
         line = to_line(record)
         self.log.update(f"{line}\n".encode())
         return episode_entry(record, line, cassette, self.loaded.system.outcome(record))

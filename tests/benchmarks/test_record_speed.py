@@ -14,7 +14,7 @@ import pytest
 from tutorsim.model import Call, CallKey, Request
 from tutorsim.model.sdk import HttpTransport, SdkModel
 from tutorsim.replay import read_cassette
-from tutorsim.replay.episode_recorder import Deck
+from tutorsim.replay.episode_recorder import CassetteStore
 
 IN_FLIGHT = 64
 SIDE_BY_SIDE = 16
@@ -123,13 +123,13 @@ async def alone(asked: dict[str, Rounds]) -> None:
 
 async def recorded(asked: dict[str, Rounds], folder: Path) -> None:
     """The same calls on tape; a round is durable before the next one, cassettes are written."""
-    deck = Deck(folder, study_digest="0" * 64, packages={})
+    store = CassetteStore(folder, study_digest="0" * 64, packages={})
     async with SdkModel(
-        transport=deck.transport(HttpTransport(IN_FLIGHT)), max_connections=IN_FLIGHT
+        transport=store.transport(HttpTransport(IN_FLIGHT)), max_connections=IN_FLIGHT
     ) as model:
 
         async def play(episode_id: str, rounds: Rounds) -> None:
-            with deck.open(episode_id, model) as tape:
+            with store.open(episode_id, model) as tape:
                 for calls in rounds:
                     await asyncio.gather(*(tape.reply(episode_id, call) for call in calls))
                     await tape.sync()

@@ -7,7 +7,7 @@ from pathlib import Path
 from typing import Any, Final
 
 from tests.tutorsim.cli.conftest import draw, usual_reply, write_records, write_run
-from tutorsim.kernel.flow import Heard, Listen, drive, scripted
+from tutorsim.kernel.flow import Listen, PersonInput, drive, scripted
 from tutorsim.kernel.load import load_study
 from tutorsim.kernel.retest import askings, retest_flow
 from tutorsim.kernel.scripted_mind import Chance
@@ -95,13 +95,13 @@ def _reply(seed: int, episode: str, bodies: dict[str, str]) -> Callable[[Call], 
     return reply
 
 
-def _person(episode: str) -> Callable[[Listen], Heard]:
+def _person(episode: str) -> Callable[[Listen], PersonInput]:
     """A person who writes now and then, and leaves late in the lesson."""
 
-    def listen(effect: Listen) -> Heard:
+    def listen(effect: Listen) -> PersonInput:
         chance = draw(episode, effect.turn, effect.place)
         said = f"What about step {effect.turn}?" if chance % 3 == 0 else None
-        return Heard(said, 100 * (chance % 9), ended=effect.turn > 9)
+        return PersonInput(said, 100 * (chance % 9), ended=effect.turn > 9)
 
     return listen
 

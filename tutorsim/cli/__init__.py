@@ -79,7 +79,7 @@ _SILENCE = {
 """Options of the whole program: before a command's name, or among the command's own."""
 
 
-def _let_be_told_silence(command: click.Command) -> None:
+def _add_whole_program_options(command: click.Command) -> None:
     """Add the options of the whole program to a command, and to each command of a group."""
     if not any(param.name == "quiet" for param in command.params):
         command.params += [
@@ -90,7 +90,7 @@ def _let_be_told_silence(command: click.Command) -> None:
         ]
     if isinstance(command, click.Group):
         for one in command.commands.values():
-            _let_be_told_silence(one)
+            _add_whole_program_options(one)
 
 
 def _tell(ctx: click.Context, param: click.Parameter, given: bool) -> None:
@@ -110,7 +110,7 @@ class _Commands(click.Group):
             return None
         module = import_module(f"tutorsim.cli.{_MODULES.get(cmd_name, cmd_name)}")
         command: click.Command = getattr(module, _MODULES.get(cmd_name, cmd_name))
-        _let_be_told_silence(command)
+        _add_whole_program_options(command)
         return command
 
     def format_commands(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:

@@ -16,7 +16,7 @@ from typing import Final
 from pydantic import BaseModel, ConfigDict, Field, ValidationError
 
 from tutorsim.errors import CatalogError
-from tutorsim.kernel.flow import CodeResult, CodeRun, Heard, Listen, drive, scripted
+from tutorsim.kernel.flow import CodeResult, CodeRun, Listen, PersonInput, drive, scripted
 from tutorsim.kernel.study import EpisodeSpec
 from tutorsim.kernel.system import CallRange, LoadedStudy, sum_of
 from tutorsim.model import Call, CallKey
@@ -226,8 +226,8 @@ def _sample_calls(loaded: LoadedStudy, spec: EpisodeSpec, *, longest: bool) -> I
     def judge_code(run: CodeRun) -> CodeResult:
         return CodeResult("", VerdictRecord(outcome="fail" if longest else "pass", reason=""))
 
-    def listen(_: Listen) -> Heard:
-        return Heard(None, 0, ended=not longest)
+    def listen(_: Listen) -> PersonInput:
+        return PersonInput(None, 0, ended=not longest)
 
     world = scripted(reply, judge_code=judge_code, listen=listen)
     record = drive(loaded.episode(spec), world)

@@ -78,8 +78,8 @@ class Listen:
 
 
 @dataclass(frozen=True)
-class Heard:
-    """What came of a `Listen`."""
+class PersonInput:
+    """What the person did at a `Listen`."""
 
     text: str | None
     """`None` where the person wrote nothing."""
@@ -91,7 +91,7 @@ class Heard:
 
 
 Effect = Round | CodeRun | Listen
-Sent = tuple[Reply | Failure, ...] | CodeResult | Heard
+Sent = tuple[Reply | Failure, ...] | CodeResult | PersonInput
 Flow = Generator[Effect, Sent, T]
 """A flow that returns a `T`."""
 
@@ -226,7 +226,7 @@ def scripted(
     reply: Callable[[Call], str] | Mapping[str, str],
     *,
     judge_code: Callable[[CodeRun], CodeResult] | None = None,
-    listen: Callable[[Listen], Heard] | None = None,
+    listen: Callable[[Listen], PersonInput] | None = None,
 ) -> World:
     """A world of canned replies, for tests and estimates.
 
@@ -241,7 +241,7 @@ def scripted(
         if isinstance(effect, Round):
             return tuple(_reply(call, answer(call)) for call in effect.calls)
         if isinstance(effect, Listen):
-            return listen(effect) if listen is not None else Heard(None, 0, ended=True)
+            return listen(effect) if listen is not None else PersonInput(None, 0, ended=True)
         if judge_code is not None:
             return judge_code(effect)
         return CodeResult(None, VerdictRecord(outcome="fail", reason="scripted"))

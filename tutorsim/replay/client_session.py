@@ -29,7 +29,7 @@ from tutorsim.errors import (
 )
 from tutorsim.model import CALL_HEADER, CallKey, json_value
 from tutorsim.replay.cassette_file import RecordedBy, cassette_file, read_cassette
-from tutorsim.replay.episode_recorder import Deck, Tape, recorded_uri
+from tutorsim.replay.episode_recorder import CassetteStore, Tape, recorded_uri
 from tutorsim.replay.manifest import package_versions, today
 from tutorsim.replay.recorded_call import (
     Interaction,
@@ -134,15 +134,15 @@ class Session:
         try:
             before = has_cassette(folder, self.name) and not anew
             old = read_cassette(folder, self.name).recorded if before else _TODAY
-            deck = Deck(
+            store = CassetteStore(
                 folder,
                 study_digest=_NO_STUDY,
                 packages=package_versions(),
                 recorded=partial(_recorded_by, old),
                 check_name=_check_name,
             )
-            self._tape = deck.open(self.name, anew=anew)
-            self._deck = deck
+            self._tape = store.open(self.name, anew=anew)
+            self._store = store
         except BaseException:
             lock.__exit__(None, None, None)
             raise
@@ -232,7 +232,7 @@ class Session:
             with _hinted():
                 raise missing(cassette_name(self.name), key, held=self._held, played=False)
         self._check_may_send()
-        self._deck.check(request)
+        self._store.check(request)
         return None
 
     def _check_may_send(self) -> None:
@@ -248,9 +248,9 @@ class Session:
     def record(
         self, request: httpx2.Request, response: httpx2.Response, received: bytes
     ) -> httpx2.Response:
-        """Put a successful reply on the tape; see `Deck.record`."""
+        """Put a successful reply on the tape; see `CassetteStore.record`."""
         with self._lock:
-            return self._deck.record(request, response, received)
+            return self._store.record(request, response, received)
 
     def unused(self) -> tuple[str, ...]:
         """Keys of the cassette that were not asked for, in its order."""

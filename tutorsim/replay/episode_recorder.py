@@ -199,8 +199,14 @@ class _Head:
     """From whether a tape holds replies of today to what its cassette says of the recording."""
 
 
-class Deck:
-    """A folder that is being recorded.
+class CassetteStore:
+    """The cassettes and journals of a folder that is being recorded.
+
+        store = CassetteStore(folder, study_digest=digest, packages=package_versions())
+        async with SdkModel(transport=store.transport(HttpTransport())) as live:
+            with store.open(episode_id, live) as tape:
+                reply = await tape.reply(episode_id, call)
+                await tape.finish([call.key])
 
     Args:
         folder: Where cassettes and journals go; created where it does not exist.
@@ -246,7 +252,7 @@ class Deck:
         Args:
             episode_id: The episode.
             live: Asked for what the tape does not hold; its client's transport must be wrapped
-                by this deck. `None` where replies are only added.
+                by this store. `None` where replies are only added.
             anew: Begin with an empty tape. The old cassette stays until the tape is finished;
                 an old journal is removed.
 
@@ -333,18 +339,24 @@ class Deck:
 
 
 class Tape:
-    """The recording of one episode, while it is made. A `Model`; opened by `Deck.open`."""
+    """The recording of one episode, while it is made. A `Model`; opened by `CassetteStore.open`."""
 
     def __init__(
-        self, deck: Deck, episode_id: str, head: _Head, live: Model | None, *, anew: bool = False
+        self,
+        store: CassetteStore,
+        episode_id: str,
+        head: _Head,
+        live: Model | None,
+        *,
+        anew: bool = False,
     ) -> None:
         self.episode_id = episode_id
         self.paid = 0
         """Replies added since the tape was opened."""
-        self._deck = deck
+        self._store = store
         self._head = head
         self._live = live
-        self._journal = Journal(deck.folder, episode_id, head.study_digest)
+        self._journal = Journal(store.folder, episode_id, head.study_digest)
         if anew:
             self._journal.remove()
         self._cassette = None if anew else self._on_disk()
@@ -479,12 +491,12 @@ class Tape:
     def close(self) -> None:
         """Release the tape; what is recorded stays on disk."""
         self._journal.close()
-        self._deck._closed(self)
+        self._store._closed(self)
 
     def _on_disk(self) -> Cassette | None:
-        if not self._deck.has_cassette(self.episode_id):
+        if not self._store.has_cassette(self.episode_id):
             return None
-        data = read_cassette_file(self._deck.folder, self.episode_id)
+        data = read_cassette_file(self._store.folder, self.episode_id)
         cassette = parse_cassette(data, self.episode_id)
         if cassette.study_digest not in (self._head.study_digest, self._head.kept_from):
             raise RecordingError(
@@ -529,7 +541,7 @@ class Tape:
     def _written(self, keys: list[str], unasked: tuple[str, ...]) -> Cassette:
         self._journal.sync()
         write_cassette(
-            self._deck.folder,
+            self._store.folder,
             self.episode_id,
             [self._held[key] for key in keys],
             kind=combined_kind(one.kind for one in self._held.values()),
@@ -539,26 +551,26 @@ class Tape:
             unasked=unasked,
         )
         return parse_cassette(
-            read_cassette_file(self._deck.folder, self.episode_id), self.episode_id
+            read_cassette_file(self._store.folder, self.episode_id), self.episode_id
         )
 
 
 class _RecordingTransport(httpx2.AsyncBaseTransport):
     """Sends requests on, and puts successful replies on tape before they are handed on."""
 
-    def __init__(self, deck: Deck, inner: httpx2.AsyncBaseTransport) -> None:
-        self._deck = deck
+    def __init__(self, store: CassetteStore, inner: httpx2.AsyncBaseTransport) -> None:
+        self._store = store
         self._inner = inner
 
     async def handle_async_request(self, request: httpx2.Request) -> httpx2.Response:
         await request.aread()
-        self._deck.check(request)
+        self._store.check(request)
         response = await self._inner.handle_async_request(request)
         if not response.is_success:
             return response
         body = await _whole_body(response)
         try:
-            return self._deck.record(request, response, body)
+            return self._store.record(request, response, body)
         except NotAMessage:
             status = status_told_in(body)
             if status is None:

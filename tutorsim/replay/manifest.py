@@ -302,7 +302,7 @@ def _refused(path: Path, why: str) -> RecordingError:
 RETEST_FOLDER: Final = "retest"
 RETEST_MANIFEST_FILE: Final = "retest.manifest.json"
 RETEST_SESSION_FILE: Final = ".retest.json"
-"""Stands in a retest's folder while it is being made."""
+"""Name of the session file, which is in a retest's folder while the retest is unfinished."""
 RETEST_MANIFEST_SCHEMA: Final = 1
 
 
@@ -422,8 +422,13 @@ MIXED: Final = "mixed: "
 
 
 @dataclass
-class Witness:
-    """Gathers what answered cassettes."""
+class AnsweredBy:
+    """Gathers what answered the calls of cassettes, so that a manifest is held against it.
+
+    answered_by = AnsweredBy(models={"claude-haiku-4-5"})
+    answered_by.note(cassette)
+    stated = answered_by.provenance()
+    """
 
     kinds: set[ProvenanceKind] = field(default_factory=set)
     models: set[str] = field(default_factory=set)
@@ -449,7 +454,7 @@ class Witness:
             self.days |= {cassette.recorded.first, cassette.recorded.last}
             self.relays |= {cassette.recorded.relay or ""} - {""}
 
-    def join(self, other: "Witness") -> None:
+    def join(self, other: "AnsweredBy") -> None:
         """Take in what another one gathered."""
         self.kinds |= other.kinds
         self.models |= other.models

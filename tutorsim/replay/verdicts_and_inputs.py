@@ -8,7 +8,7 @@ from typing import Final
 from pydantic import BaseModel, ConfigDict, Field, ValidationError
 
 from tutorsim.errors import ChangedCallError, RecordingError
-from tutorsim.kernel.flow import CodeResult, CodeRun, Heard, Listen
+from tutorsim.kernel.flow import CodeResult, CodeRun, Listen, PersonInput
 from tutorsim.records import VerdictRecord, to_line
 from tutorsim.replay.safe_files import AppendFile, write_atomic
 
@@ -182,8 +182,8 @@ class _InputLine(BaseModel):
     def unchanged(self) -> bool:
         return self.digest == _inputs_digest(self)
 
-    def heard(self) -> Heard:
-        return Heard(self.text, self.waited_ms, self.ended, self.message_id)
+    def heard(self) -> PersonInput:
+        return PersonInput(self.text, self.waited_ms, self.ended, self.message_id)
 
 
 class InputStore:
@@ -206,7 +206,7 @@ class InputStore:
     def __len__(self) -> int:
         return len(self._entries)
 
-    def find(self, episode_id: str, number: int, listen: Listen) -> Heard | None:
+    def find(self, episode_id: str, number: int, listen: Listen) -> PersonInput | None:
         """What was heard the `number`-th time that an episode listened; `None` if not recorded.
 
         Raises:
@@ -234,7 +234,7 @@ class InputStore:
         entries = (entry for (name, _), entry in self._entries.items() if name == episode_id)
         return {entry.message_id for entry in entries if entry.message_id}
 
-    def add(self, episode_id: str, number: int, listen: Listen, heard: Heard) -> None:
+    def add(self, episode_id: str, number: int, listen: Listen, heard: PersonInput) -> None:
         """Keep what was heard; it survives a kill of this process from here on.
 
         Raises:

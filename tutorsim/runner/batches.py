@@ -32,7 +32,7 @@ from tutorsim.model.batch import (
 )
 from tutorsim.model.call import json_value
 from tutorsim.model.sdk import ToldOnce, another_model, call_failed, refusal, retirement
-from tutorsim.replay.episode_recorder import Deck
+from tutorsim.replay.episode_recorder import CassetteStore
 from tutorsim.replay.safe_files import AppendFile
 from tutorsim.runner.stops import Attempts, Outage, Stop
 
@@ -238,8 +238,13 @@ class Submissions:
 # --- Wave barrier --------------------------------------------------------------------------------
 
 
-class Muster:
-    """Counts who is on the way."""
+class WaveBarrier:
+    """Counts the episodes and calls that are under way, so that a wave goes when all of them wait.
+
+    with barrier.waiting():    # whoever waits for something else does not hold the wave up
+        ...
+    await barrier.complete()   # everybody waits: send the wave
+    """
 
     def __init__(self) -> None:
         self._moving = 0
@@ -247,7 +252,7 @@ class Muster:
         self._complete.set()
 
     def moves(self, number: int) -> None:
-        """So many more set out; as many fewer, where it is negative."""
+        """Count so many more as under way; fewer, if the number is negative."""
         self._moving += number
         if self._moving:
             self._complete.clear()
@@ -255,38 +260,38 @@ class Muster:
             self._complete.set()
 
     async def complete(self) -> None:
-        """Return when nobody is on the way."""
+        """Return when nothing is under way."""
         await self._complete.wait()
 
-    def heard(self) -> None:
-        """Let `complete` return only when somebody has set out and arrived once more."""
+    def reset(self) -> None:
+        """Reset after an empty wave: `complete` waits for the next one."""
         self._complete.clear()
 
     @contextmanager
     def waiting(self) -> Iterator[None]:
-        """Who is in the block is not on the way."""
+        """Count the caller as waiting while the block runs."""
         self.moves(-1)
         try:
             yield
         finally:
             self.moves(1)
 
-    def round(self, calls: int) -> "RoundMuster":
-        """An episode gives way to the calls of its round, of which there is at least one."""
+    def round(self, calls: int) -> "RoundBarrier":
+        """Count the calls of an episode's round, at least one, in the episode's place."""
         self.moves(calls - 1)
-        return RoundMuster(self, calls)
+        return RoundBarrier(self, calls)
 
 
-class RoundMuster:
-    """The calls of one round. When the last has come back, its episode goes on in its place.
+class RoundBarrier:
+    """The calls of one round. After the last reply their episode counts in their place again.
 
     Args:
-        muster: Where they are counted.
+        barrier: Where they are counted.
         calls: How many there are.
     """
 
-    def __init__(self, muster: Muster, calls: int) -> None:
-        self._muster = muster
+    def __init__(self, barrier: WaveBarrier, calls: int) -> None:
+        self._barrier = barrier
         self._left = calls
 
     async def call(self, asked: Awaitable[T]) -> T:
@@ -296,7 +301,7 @@ class RoundMuster:
         finally:
             self._left -= 1
             if self._left:
-                self._muster.moves(-1)
+                self._barrier.moves(-1)
 
 
 # --- Batching ------------------------------------------------------------------------------------
@@ -334,9 +339,9 @@ class BatchModel:
 
     Args:
         endpoint: Closed with the model.
-        deck: Where replies are recorded.
+        store: Where replies are recorded.
         submissions: Sends the batches.
-        muster: Tells when everyone waits.
+        barrier: Tells when all wait.
         stop: Ends it.
         max_retries: Waves that a call may go with after its first.
         on_warning: Receives one sentence for each model that retires, or answers for another.
@@ -345,18 +350,18 @@ class BatchModel:
     def __init__(
         self,
         endpoint: BatchEndpoint,
-        deck: Deck,
+        store: CassetteStore,
         submissions: Submissions,
-        muster: Muster,
+        barrier: WaveBarrier,
         stop: Stop,
         *,
         max_retries: int,
         on_warning: Callable[[str], None],
     ) -> None:
         self._endpoint = endpoint
-        self._deck = deck
+        self._store = store
         self._submissions = submissions
-        self._muster = muster
+        self._barrier = barrier
         self._stop = stop
         self._max_retries = max_retries
         self._tell = ToldOnce(on_warning)
@@ -386,19 +391,19 @@ class BatchModel:
         name, text = f"{episode_id}/{call.key}", request_text(call.request)
         waiting = _Waiting(name, call, text, asyncio.get_running_loop().create_future())
         self._queue[_slot(name, text)] = waiting
-        self._muster.moves(-1)
+        self._barrier.moves(-1)
         return await waiting.answer
 
     async def _conduct(self) -> None:
         """Send wave after wave, until the block is left or the recording stops."""
         try:
             while True:
-                await self._muster.complete()
+                await self._barrier.complete()
                 self._stop.check()
                 if self._queue:
                     await self._wave()
                 else:
-                    self._muster.heard()
+                    self._barrier.reset()
         except TutorsimError as error:
             self._stop.because(error)
             self._give_up(error)
@@ -440,7 +445,7 @@ class BatchModel:
                 for waiting in group
             ]
             episodes = {waiting.name.partition("/")[0]: waiting.name for waiting in group}
-            tapes = [self._deck.tape_for(name)[0] for name in episodes.values()]
+            tapes = [self._store.tape_for(name)[0] for name in episodes.values()]
             await asyncio.gather(*(tape.rest() for tape in tapes))
             for waiting, outcome in zip(group, outcomes, strict=True):
                 self._settle(waiting, outcome)
@@ -452,7 +457,7 @@ class BatchModel:
         waiting.mark = ""
         kind = result.get("type") if result is not None else None
         if kind == "succeeded" and results is not None:
-            reply = _recorded(self._deck, results, waiting.name, waiting.text, result)
+            reply = _recorded(self._store, results, waiting.name, waiting.text, result)
             if reply is not None:
                 self._tell(another_model(waiting.call.request.model, reply.model))
                 return reply
@@ -472,7 +477,7 @@ class BatchModel:
         if outcome is None:
             return
         del self._queue[_slot(waiting.name, waiting.text)]
-        self._muster.moves(1)
+        self._barrier.moves(1)
         if waiting.answer.done():
             return  # nobody waits any more: a second Ctrl-C
         if isinstance(outcome, Reply):
@@ -490,13 +495,13 @@ class Prepaid:
 
     Args:
         live: Asked for what the batches did not bring.
-        deck: Where replies are recorded.
+        store: Where replies are recorded.
         batches: Results of the earlier batches.
     """
 
-    def __init__(self, live: Model, deck: Deck, batches: Sequence[BatchResults]) -> None:
+    def __init__(self, live: Model, store: CassetteStore, batches: Sequence[BatchResults]) -> None:
         self._live = live
-        self._deck = deck
+        self._store = store
         self._found = {
             slot: (results, result)
             for results in batches
@@ -507,11 +512,13 @@ class Prepaid:
     async def reply(self, episode_id: str, call: Call) -> Reply:
         name, text = f"{episode_id}/{call.key}", request_text(call.request)
         held = self._found.pop(_slot(name, text), None)
-        reply = _recorded(self._deck, held[0], name, text, held[1]) if held else None
+        reply = _recorded(self._store, held[0], name, text, held[1]) if held else None
         return reply or await self._live.reply(episode_id, call)
 
 
-def _recorded(deck: Deck, results: BatchResults, name: str, text: str, result: Any) -> Reply | None:
+def _recorded(
+    store: CassetteStore, results: BatchResults, name: str, text: str, result: Any
+) -> Reply | None:
     """Put the reply in a result on its tape; `None` where it is no message.
 
     Raises:
@@ -520,7 +527,7 @@ def _recorded(deck: Deck, results: BatchResults, name: str, text: str, result: A
     """
     request, response = results.exchange(name, text, result.get("message"))
     try:
-        on_tape = deck.record(request, response, response.content)
+        on_tape = store.record(request, response, response.content)
     except httpx2.RemoteProtocolError:
         return None
     return Reply.from_body(json_value(on_tape.content))

@@ -14,9 +14,9 @@ from tutorsim.model import Call, Model, Reply
 from tutorsim.model.batch import BatchEndpoint
 from tutorsim.model.sdk import HttpTransport, SdkModel
 from tutorsim.records import Failure
-from tutorsim.replay.episode_recorder import Deck, Tape
+from tutorsim.replay.episode_recorder import CassetteStore, Tape
 from tutorsim.replay.safe_files import refuse_keys
-from tutorsim.runner.batches import BatchModel, Muster, Prepaid, Submissions
+from tutorsim.runner.batches import BatchModel, Prepaid, Submissions, WaveBarrier
 from tutorsim.runner.job import Person, run_in_loop
 from tutorsim.runner.stops import Attempts, Budget, Gate, Outage, Stop, stop_on_interrupt
 
@@ -83,33 +83,33 @@ def check_no_keys(loaded: LoadedStudy, options: RecordingOptions) -> None:
     )
 
 
-class Line:
+class CallQueue:
     """Gets the replies that a folder's tapes do not hold.
 
     Args:
-        deck: The folder being recorded.
+        store: The folder being recorded.
         study_digest: What is recorded.
         budget: Keeps the cap.
         options: How to record.
     """
 
     def __init__(
-        self, deck: Deck, *, study_digest: str, budget: Budget, options: RecordingOptions
+        self, store: CassetteStore, *, study_digest: str, budget: Budget, options: RecordingOptions
     ) -> None:
-        self._deck = deck
+        self._store = store
         self._budget = budget
         self._options = options
         self._stop = Stop()
         self._outage = Outage(options.max_outage, self._stop, options.on_warning)
         self._submissions = Submissions(
-            deck.folder,
+            store.folder,
             study_digest=study_digest,
             stop=self._stop,
             outage=self._outage,
             max_retries=options.max_retries,
             note=options.on_warning,
         )
-        self._muster = Muster()
+        self._barrier = WaveBarrier()
         self._free: AbstractAsyncContextManager[object] = (
             nullcontext() if options.batch else asyncio.Semaphore(options.max_connections)
         )
@@ -144,11 +144,11 @@ class Line:
                     await one(index, piece)
                 except TutorsimError as error:
                     self._stop.because(error)
-            self._muster.moves(-1)
+            self._barrier.moves(-1)
 
         bound = len(pieces) if self._options.batch else self._options.max_connections
         workers = min(bound, len(pieces))
-        self._muster.moves(workers)
+        self._barrier.moves(workers)
         await _all_or_first_bug([worker() for _ in range(workers)])
         self._stop.check()
 
@@ -162,9 +162,9 @@ class Line:
         Raises:
             TutorsimError: The most serious error of them: a stop before a failed call.
         """
-        muster = self._muster.round(len(replies))
+        barrier = self._barrier.round(len(replies))
         results = await asyncio.gather(
-            *(muster.call(reply) for reply in replies), return_exceptions=True
+            *(barrier.call(reply) for reply in replies), return_exceptions=True
         )
         await tape.sync()
         errors = [result for result in results if isinstance(result, BaseException)]
@@ -217,7 +217,7 @@ class Line:
         """
         task = asyncio.ensure_future(waiting)
         stopped = asyncio.ensure_future(self._stop.wait())
-        with self._muster.waiting():
+        with self._barrier.waiting():
             await asyncio.wait((task, stopped), return_when=asyncio.FIRST_COMPLETED)
         stopped.cancel()
         if not task.done():
@@ -252,7 +252,7 @@ class Line:
             except BudgetReached:
                 if not self._under_way:
                     raise
-                with self._muster.waiting():
+                with self._barrier.waiting():
                     await self._settled.wait()
 
     @asynccontextmanager
@@ -261,16 +261,16 @@ class Line:
         if options.batch:
             async with BatchModel(
                 self._batch_endpoint(),
-                self._deck,
+                self._store,
                 self._submissions,
-                self._muster,
+                self._barrier,
                 self._stop,
                 max_retries=options.max_retries,
                 on_warning=options.on_warning,
             ) as model:
                 yield model
             return
-        carrier = self._deck.transport(HttpTransport(options.max_connections))
+        carrier = self._store.transport(HttpTransport(options.max_connections))
         async with SdkModel(
             transport=self._gate(carrier),
             max_connections=options.max_connections,
@@ -294,7 +294,7 @@ class Line:
     def _batch_endpoint(self) -> BatchEndpoint:
         options = self._options
         return BatchEndpoint(
-            self._gate(self._deck.guard(HttpTransport())),
+            self._gate(self._store.guard(HttpTransport())),
             max_retries=options.max_retries,
             timeout=options.timeout,
         )
@@ -311,7 +311,7 @@ class Line:
             found = [await sent.results(endpoint, one) for one in sent.open]
         finally:
             await endpoint.aclose()
-        return Prepaid(live, self._deck, [results for results in found if results is not None])
+        return Prepaid(live, self._store, [results for results in found if results is not None])
 
     def _say_what_is_waited_for(self) -> None:
         self._options.on_warning(

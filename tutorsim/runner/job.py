@@ -14,7 +14,7 @@ from dataclasses import dataclass
 from typing import Any, Generic, Protocol, TypeVar
 
 from tutorsim.errors import SandboxError, UsageError
-from tutorsim.kernel.flow import Flow, Heard, Listen
+from tutorsim.kernel.flow import Flow, Listen, PersonInput
 from tutorsim.kernel.study import EpisodeSpec
 from tutorsim.kernel.system import LoadedStudy
 from tutorsim.model import Call, CallKey
@@ -97,11 +97,11 @@ def run_in_loop(work: Coroutine[Any, Any, T]) -> T:
 class Person(Protocol):
     """Somebody at a page."""
 
-    async def hear(self, listen: Listen) -> Heard:
+    async def hear(self, listen: Listen) -> PersonInput:
         """Wait for what the person says, at most as long as the flow listens."""
         ...
 
-    def kept(self, listen: Listen, heard: Heard) -> None:
+    def kept(self, listen: Listen, heard: PersonInput) -> None:
         """What was heard is on disk, from now or from an earlier command."""
         ...
 
@@ -144,7 +144,7 @@ class Hearing:
         self._person = person
         self._count = 0
 
-    async def hear(self, listen: Listen) -> Heard:
+    async def hear(self, listen: Listen) -> PersonInput:
         """What was heard here, kept before it is given back.
 
         Raises:

@@ -42,11 +42,11 @@ from tutorsim.replay import (
     MANIFEST_FILE,
     SESSION_FILE,
     VERDICTS_FILE,
+    AnsweredBy,
     Cassette,
     EpisodeEntry,
     FastReader,
     Manifest,
-    Witness,
     read_manifest,
 )
 from tutorsim.replay.cassette_file import (
@@ -189,14 +189,14 @@ def check_entry(head: Head, recorded: Digests, computed: Digests) -> None:
     _compare(head.file, recorded.episode_id, one, other, "its cassette")
 
 
-def check_provenance(manifest: Head, witness: Witness) -> None:
+def check_provenance(manifest: Head, answered_by: AnsweredBy) -> None:
     """Hold what a manifest says of who answered against the replies.
 
     Raises:
         FalseManifest: If they disagree.
     """
     stated = manifest.provenance
-    computed = witness.provenance(
+    computed = answered_by.provenance(
         relay_name=relay_name(stated),
         recorded_from=stated.recorded_from,
         recorded_to=stated.recorded_to,

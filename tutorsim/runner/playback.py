@@ -1,6 +1,6 @@
 """Playing one piece of a recorded job, answered from its cassette, its verdicts and its inputs.
 
-`ahead` plays as far as the recording reaches, before anything is sent.
+`recorded_prefix` plays as far as the recording reaches, before anything is sent.
 """
 
 import time
@@ -14,8 +14,8 @@ from tutorsim.kernel.flow import (
     CodeRun,
     Effect,
     Flow,
-    Heard,
     Listen,
+    PersonInput,
     Round,
     Sent,
     drive,
@@ -24,12 +24,12 @@ from tutorsim.kernel.flow import (
 from tutorsim.model import Call, Reply
 from tutorsim.records import Failure, to_line
 from tutorsim.replay import (
+    AnsweredBy,
     Cassette,
     Manifest,
     Playback,
     Reader,
     VerdictStore,
-    Witness,
     check_all_used,
     check_cassette,
 )
@@ -68,7 +68,7 @@ class Replayed:
     seconds: float
     changes: tuple[VerdictChange, ...] = ()
     """Verdicts that were run again and differ."""
-    witness: Witness | None = None
+    answered_by: AnsweredBy | None = None
     """What answered; `None` when the replay failed."""
     entry: Digests | None = None
     """What the manifest should say of it; `None` where nobody asked or the replay failed."""
@@ -98,7 +98,7 @@ class Played(NamedTuple, Generic[R]):
     changes: tuple[VerdictChange, ...]
     """Verdicts that differ when run again."""
     cassette: Cassette
-    witness: Witness
+    answered_by: AnsweredBy
     """What answered."""
 
 
@@ -123,7 +123,7 @@ async def play(
     line = to_line(done.record)
     seconds = time.perf_counter() - started
     computed = piece.entry(done.record, line, done.cassette) if with_entry else None
-    return Replayed(piece.id, line, None, seconds, done.changes, done.witness, computed)
+    return Replayed(piece.id, line, None, seconds, done.changes, done.answered_by, computed)
 
 
 async def played(source: Source, piece: Piece[R, Any], entry: Digests) -> Played[R]:
@@ -146,9 +146,9 @@ async def played(source: Source, piece: Piece[R, Any], entry: Digests) -> Played
         source.reader.close(playback)
     if edited is not None:
         raise edited
-    witness = Witness(models={reply.model for reply in world.replies})
-    witness.note(playback.cassette)
-    return Played(record, tuple(world.changes), playback.cassette, witness)
+    answered_by = AnsweredBy(models={reply.model for reply in world.replies})
+    answered_by.note(playback.cassette)
+    return Played(record, tuple(world.changes), playback.cassette, answered_by)
 
 
 @dataclass
@@ -189,7 +189,7 @@ class _World:
         }
         return {key: failure for key, failure in failed.items() if failure is not None}
 
-    def _heard(self, listen: Listen) -> Heard:
+    def _heard(self, listen: Listen) -> PersonInput:
         self.listened += 1
         assert self.source.inputs is not None
         heard = self.source.inputs.find(self.piece_id, self.listened, listen)
@@ -226,8 +226,8 @@ def _said(result: CodeResult) -> str:
 # --- Recorded prefix -----------------------------------------------------------------------------
 
 
-class Ahead(NamedTuple):
-    """Where a flow stops."""
+class RecordedPrefix(NamedTuple):
+    """How far a recording answers a flow."""
 
     answered: int
     """Calls that are recorded."""
@@ -247,12 +247,12 @@ def _no_programs(run: CodeRun) -> CodeResult:
     raise AssertionError(f"a flow without programs has one on turn {run.turn}")
 
 
-def ahead(
+def recorded_prefix(
     flow: Flow[Any],
     recorded: Callable[[Call, bool], Reply | None],
     *,
     judged: Callable[[CodeRun], CodeResult] = _no_programs,
-) -> Ahead:
+) -> RecordedPrefix:
     """Drive a flow until the first round that is not recorded whole.
 
     Args:
@@ -279,5 +279,5 @@ def ahead(
     try:
         drive(flow, world)
     except _NotThere as stop:
-        return Ahead(answered, stop.calls)
-    return Ahead(answered, ())
+        return RecordedPrefix(answered, stop.calls)
+    return RecordedPrefix(answered, ())

@@ -15,20 +15,20 @@ from tutorsim.model import Call, CallKey, Model, Reply
 from tutorsim.model.sdk import OF_THE_MOMENT
 from tutorsim.records import EpisodeLine, Failure, Provenance, RunRecord, to_line
 from tutorsim.replay import (
+    AnsweredBy,
     Cassette,
     EpisodeEntry,
     Manifest,
     VerdictStore,
-    Witness,
     write_manifest,
 )
 from tutorsim.replay.cassette_file import RecordedBy
-from tutorsim.replay.episode_recorder import Deck, Tape
+from tutorsim.replay.episode_recorder import CassetteStore, Tape
 from tutorsim.replay.manifest import Digests, relay_name
 from tutorsim.replay.recorded_call import Interaction
 from tutorsim.replay.verdicts_and_inputs import InputStore, program_digest
 from tutorsim.runner.branching import Parent, ParentEpisode, check_parent
-from tutorsim.runner.calls_in_flight import Line, RecordingOptions
+from tutorsim.runner.calls_in_flight import CallQueue, RecordingOptions
 from tutorsim.runner.job import Hearing, Lines, Piece, run_in_loop, study_piece
 from tutorsim.runner.recording_session import BaseSession, Session, keep_study, recording
 from tutorsim.runner.run_log import LogWriter, fingerprint_text, machine_facts, run_record
@@ -76,7 +76,7 @@ class Job(Generic[R, E, F]):
         raise NotImplementedError
 
 
-class _Taped(NamedTuple):
+class _Recorded(NamedTuple):
     """What came of a piece."""
 
     record: Any
@@ -87,7 +87,7 @@ class _Taped(NamedTuple):
     seconds: float
 
 
-class Taping(Generic[R, E, F]):
+class Recorder(Generic[R, E, F]):
     """Drives the pieces of one command.
 
     Args:
@@ -108,15 +108,17 @@ class Taping(Generic[R, E, F]):
         self.session = session
         self.budget = budget
         self.options = options
-        self.deck = Deck(
+        self.store = CassetteStore(
             session.folder,
             study_digest=job.study_digest,
             packages=session.packages,
             kept_from=job.kept_from,
             recorded=self._recorded_by,
         )
-        self.line = Line(self.deck, study_digest=job.study_digest, budget=budget, options=options)
-        self.witness = Witness()
+        self.queue = CallQueue(
+            self.store, study_digest=job.study_digest, budget=budget, options=options
+        )
+        self.answered_by = AnsweredBy()
         self.paid = 0
         """Calls that this command paid for."""
         self.done = 0
@@ -131,27 +133,27 @@ class Taping(Generic[R, E, F]):
 
     async def run(self, log: Lines) -> F:
         """Record every piece, then write manifest and log."""
-        async with self.line.open() as model:
+        async with self.queue.open() as model:
             self._count_earlier(model)
             entries = await self._all(model, log)
         provenance = self.session.provenance(
-            self.witness, relay=self.options.relay_name, paid=bool(self.paid)
+            self.answered_by, relay=self.options.relay_name, paid=bool(self.paid)
         )
         finished = self.job.finish(entries, provenance)
-        self.line.forget()
+        self.queue.forget()
         self.session.finish()
         return finished
 
     async def put_on_tape(self, pieces: Sequence[Piece[R, E]]) -> list[str]:
         """Record pieces without manifest and log; their log lines, in the order given."""
         lines: dict[int, str] = {}
-        async with self.line.open() as model:
+        async with self.queue.open() as model:
 
             async def one(index: int, piece: Piece[R, E]) -> None:
                 lines[index], _ = self._described(piece, await self._one(piece, model))
                 self._tell()
 
-            await self.line.work(pieces, one)
+            await self.queue.work(pieces, one)
         return [lines[index] for index in range(len(pieces))]
 
     def tell(self) -> None:
@@ -167,15 +169,15 @@ class Taping(Generic[R, E, F]):
         if self.budget.max_usd is None:
             return
         for piece in self.job.pieces:
-            with self.deck.open(piece.id, model) as tape:
+            with self.store.open(piece.id, model) as tape:
                 prior = self.job.prior(piece.id)
                 for asked, reply in tape.replies(paid=partial(_was_paid, prior)):
                     self.budget.count_earlier(asked, reply)
 
     async def _all(self, model: Model, log: Lines) -> list[E]:
         pieces = self.job.pieces
-        unwritten: dict[int, _Taped] = {}
-        written: dict[int, _Taped] = {}
+        unwritten: dict[int, _Recorded] = {}
+        written: dict[int, _Recorded] = {}
         entries: list[E] = []
 
         def log_ready() -> None:
@@ -186,23 +188,23 @@ class Taping(Generic[R, E, F]):
                 entries.append(entry)
 
         async def one(index: int, piece: Piece[R, E]) -> None:
-            taped = await self._one(piece, model)
-            (unwritten if taped.cassette is None else written)[index] = taped
+            done = await self._one(piece, model)
+            (unwritten if done.cassette is None else written)[index] = done
             self._tell()
             log_ready()
 
-        await self.line.work(pieces, one)
-        for index, taped in sorted(unwritten.items(), key=lambda pair: pair[0]):
-            with self.deck.open(pieces[index].id, model) as tape:
-                cassette = await tape.finish(taped.order)
-            written[index] = taped._replace(cassette=cassette)
+        await self.queue.work(pieces, one)
+        for index, done in sorted(unwritten.items(), key=lambda pair: pair[0]):
+            with self.store.open(pieces[index].id, model) as tape:
+                cassette = await tape.finish(done.order)
+            written[index] = done._replace(cassette=cassette)
             log_ready()
         return entries
 
-    async def _one(self, piece: Piece[R, E], model: Model) -> _Taped:
+    async def _one(self, piece: Piece[R, E], model: Model) -> _Recorded:
         """Put a piece on tape, and write its cassette where it may be written."""
         started, cassette = time.perf_counter(), None
-        with self.deck.open(piece.id, model) as tape:
+        with self.store.open(piece.id, model) as tape:
             world = _World(self, piece.id, tape)
             record = await drive_async(piece.flow(), world)
             order = piece.order([key for key in world.asked if tape.holds(key)])
@@ -211,14 +213,14 @@ class Taping(Generic[R, E, F]):
             else:
                 cassette = await tape.finish(order)
             self.paid += tape.paid
-        return _Taped(record, order, cassette, time.perf_counter() - started)
+        return _Recorded(record, order, cassette, time.perf_counter() - started)
 
-    def _described(self, piece: Piece[R, E], taped: _Taped) -> tuple[str, E]:
+    def _described(self, piece: Piece[R, E], done: _Recorded) -> tuple[str, E]:
         """The log line and the entry of a piece whose cassette is written."""
-        assert taped.cassette is not None
-        self.witness.note(taped.cassette)
-        line = to_line(taped.record)
-        return line, piece.entry(taped.record, line, taped.cassette)
+        assert done.cassette is not None
+        self.answered_by.note(done.cassette)
+        line = to_line(done.record)
+        return line, piece.entry(done.record, line, done.cassette)
 
 
 def _was_paid(prior: ParentEpisode | None, one: Interaction) -> bool:
@@ -229,19 +231,19 @@ def _was_paid(prior: ParentEpisode | None, one: Interaction) -> bool:
 class _World:
     """Performs the effects of one piece: calls on its tape, programs in the sandbox."""
 
-    def __init__(self, taping: Taping[Any, Any, Any], piece_id: str, tape: Tape) -> None:
-        self.taping = taping
+    def __init__(self, recorder: Recorder[Any, Any, Any], piece_id: str, tape: Tape) -> None:
+        self.recorder = recorder
         self.tape = tape
-        self.prior = taping.job.prior(piece_id)
-        self.hearing = taping.job.hearing(piece_id)
+        self.prior = recorder.job.prior(piece_id)
+        self.hearing = recorder.job.hearing(piece_id)
         self.asked: list[CallKey] = []
 
     async def __call__(self, effect: Effect) -> Sent:
         if isinstance(effect, CodeRun):
-            return await self.taping.job.judge(effect)
+            return await self.recorder.job.judge(effect)
         if isinstance(effect, Listen):
             assert self.hearing is not None
-            return await self.taping.line.unless_stopped(self.hearing.hear(effect))
+            return await self.recorder.queue.unless_stopped(self.hearing.hear(effect))
         self.asked += [call.key for call in effect.calls]
         replies: list[Coroutine[Any, Any, Reply | Failure]] = [
             self._reply(call, fresh=effect.fresh) for call in effect.calls
@@ -250,7 +252,7 @@ class _World:
             replies = [_or_failure(reply) for reply in replies]
         self._asking(effect.calls, effect.shown)
         try:
-            return await self.taping.line.round(self.tape, replies)
+            return await self.recorder.queue.round(self.tape, replies)
         finally:
             self._asking(())
 
@@ -259,20 +261,20 @@ class _World:
             self.hearing.asking(calls, shown)
 
     async def _reply(self, call: Call, *, fresh: bool) -> Reply:
-        taping, prior, tape = self.taping, self.prior, self.tape
+        recorder, prior, tape = self.recorder, self.prior, self.tape
         held = tape.holds(call.key)
         reused = prior is not None and prior.answers(call, tape, fresh=fresh)
         if held or reused:
             reply = await tape.reply(tape.episode_id, call)
         else:
-            failed = taping.job.failed(tape.episode_id, call.key)
-            reply = await taping.line.paid(tape, call, failed=failed)
+            failed = recorder.job.failed(tape.episode_id, call.key)
+            reply = await recorder.queue.paid(tape, call, failed=failed)
         if reused:
-            taping.budget.reused += 1
+            recorder.budget.reused += 1
         else:
-            taping.budget.count(call.request.model, reply, new=not held)
-        taping.witness.models.add(reply.model)
-        taping.tell()
+            recorder.budget.count(call.request.model, reply, new=not held)
+        recorder.answered_by.models.add(reply.model)
+        recorder.tell()
         return reply
 
 
@@ -329,7 +331,7 @@ def record(
         job = _StudyJob(begun.loaded, begun.session, sandbox, options, parent)
         with LogWriter(log_dir) as log, closing(job.inputs):
             job.log = log
-            return run_in_loop(Taping(job, begun.session, budget, options).run(log))
+            return run_in_loop(Recorder(job, begun.session, budget, options).run(log))
 
 
 async def record_episode(
@@ -352,7 +354,7 @@ async def record_episode(
     job = _StudyJob(loaded, session, sandbox, options, None)
     wanted = [piece for piece in job.pieces if piece.id == episode_id]
     with closing(job.inputs):
-        [line] = await Taping(job, session, budget, options).put_on_tape(wanted)
+        [line] = await Recorder(job, session, budget, options).put_on_tape(wanted)
     return line
 
 

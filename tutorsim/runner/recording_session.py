@@ -26,9 +26,9 @@ from tutorsim.replay import (
     MANIFEST_FILE,
     SESSION_FILE,
     VERDICTS_FILE,
+    AnsweredBy,
     FolderLock,
     Manifest,
-    Witness,
     check_recordable,
     folder_error,
     package_versions,
@@ -116,7 +116,7 @@ class BaseSession:
     """What stays the same over all commands that make one job's folder."""
 
     file: ClassVar[str]
-    """Stands in the folder meanwhile."""
+    """Name of the session file, which is in the folder while the job is unfinished."""
 
     folder: Path
     started: str
@@ -129,16 +129,16 @@ class BaseSession:
     earlier: Manifest | RetestManifest | None
     """What was finished before."""
 
-    def provenance(self, witness: Witness, *, relay: str | None, paid: bool) -> Provenance:
+    def provenance(self, answered_by: AnsweredBy, *, relay: str | None, paid: bool) -> Provenance:
         """What answered, and on which days.
 
         Args:
-            witness: What answered all cassettes.
+            answered_by: What answered all cassettes.
             relay: What the user calls the server that answered.
             paid: Something was answered today.
         """
         before = self.earlier.provenance if self.earlier else None
-        return witness.provenance(
+        return answered_by.provenance(
             relay_name=relay or relay_name(before),
             recorded_from=self.started,
             recorded_to=self.today if paid else self.latest,

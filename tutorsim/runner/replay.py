@@ -18,7 +18,7 @@ from tutorsim.kernel.flow import at_once
 from tutorsim.kernel.study import EpisodeSpec
 from tutorsim.records import RUN_FILE, EpisodeLine, RunRecord, uncollected
 from tutorsim.records.ratings import RATINGS_FILE
-from tutorsim.replay import MANIFEST_FILE, FolderLock, VerdictStore, Witness
+from tutorsim.replay import MANIFEST_FILE, AnsweredBy, FolderLock, VerdictStore
 from tutorsim.replay.verdicts_and_inputs import InputStore
 from tutorsim.runner.job import Lines, study_piece
 from tutorsim.runner.open_recording import Recording, check_drift, check_provenance, open_recording
@@ -79,7 +79,7 @@ def replay(
     """
     recording = open_recording(folder)
     changes: list[VerdictChange] = []
-    witness = Witness()
+    answered_by = AnsweredBy()
     with ExitStack() as stack:
         stack.enter_context(FolderLock(log_dir))
         check_log_folder(log_dir, recording.manifest.study_digest)
@@ -90,12 +90,12 @@ def replay(
             recording, workers=workers, sandbox=sandbox, on_progress=on_progress
         ):
             _add(log, one)
-            witness.join(one.witness or Witness())
+            answered_by.join(one.answered_by or AnsweredBy())
             changes += one.changes
             if retest is not None and one.episode_id in retest.entries:
                 _add(again, retest.play(retest.record_of(one.line or "")))
         check_drift(recording)
-        check_provenance(recording.manifest, witness)
+        check_provenance(recording.manifest, answered_by)
         run = run_record(recording.loaded, recording.manifest)
         run = run.model_copy(update={"episodes_sha256": log.sha256})
         log.finish(run, machine_facts("replay", folder, sandbox, used=sandbox is not None))

@@ -16,7 +16,7 @@ from tutorsim.model import Call, CallKey, Reply
 from tutorsim.model.sdk import OF_THE_MOMENT
 from tutorsim.records import Failure, Provenance, RetestRecord
 from tutorsim.replay import check_recordable, make_folder, write_atomic, write_manifest
-from tutorsim.replay.episode_recorder import Deck, Tape
+from tutorsim.replay.episode_recorder import CassetteStore, Tape
 from tutorsim.replay.manifest import (
     RETEST_SESSION_FILE,
     RetestEntry,
@@ -29,8 +29,8 @@ from tutorsim.replay.manifest import (
 from tutorsim.runner.calls_in_flight import RecordingOptions, check_credentials
 from tutorsim.runner.job import run_in_loop
 from tutorsim.runner.open_recording import Recording, check_drift, open_recording
-from tutorsim.runner.playback import ahead
-from tutorsim.runner.record import Job, Taping
+from tutorsim.runner.playback import recorded_prefix
+from tutorsim.runner.record import Job, Recorder
 from tutorsim.runner.recording_session import (
     BaseSession,
     check_as_recorded,
@@ -72,8 +72,8 @@ class RetestSession(BaseSession):
     earlier: RetestManifest | None
 
 
-class Held(NamedTuple):
-    """What a retest's folder holds, of this study and within a design."""
+class Earlier(NamedTuple):
+    """What earlier commands left in a retest's folder, of this study and within a design."""
 
     design: Design
     """The design; second askings of cut-off replies as they were begun."""
@@ -91,7 +91,7 @@ def open_retest_session(recording: Recording, design: Design) -> RetestSession:
     """
     folder, day = retest_folder(recording.folder), today()
     make_folder(folder)
-    design, earlier, begun = held_retest(recording, design)
+    design, earlier, begun = earlier_retest(recording, design)
     if begun is None and earlier is not None:
         for entry in earlier.episodes:
             check_as_recorded(folder, entry, restore=RESTORE)
@@ -105,7 +105,7 @@ def open_retest_session(recording: Recording, design: Design) -> RetestSession:
     return RetestSession(folder, **kept, today=day, earlier=earlier)
 
 
-def held_retest(recording: Recording, design: Design) -> Held:
+def earlier_retest(recording: Recording, design: Design) -> Earlier:
     """What a design goes on with.
 
     Raises:
@@ -120,7 +120,7 @@ def held_retest(recording: Recording, design: Design) -> Held:
             _check_design(folder, Design.of(one), design)
     known = begun or earlier
     again = recording.loaded.if_cut_off is not None if known is None else known.ask_cut_off_again
-    return Held(replace(design, ask_cut_off_again=again), earlier, begun)
+    return Earlier(replace(design, ask_cut_off_again=again), earlier, begun)
 
 
 def _begun(folder: Path) -> _Begun | None:
@@ -179,7 +179,7 @@ class Survey:
 
     @property
     def turns(self) -> int:
-        """Turns that they are of."""
+        """How many turns have a prompt that is asked again."""
         return sum(len({one.turn for one in sets}) for sets in self.sets.values())
 
 
@@ -202,7 +202,7 @@ def survey(
     system = recording.loaded.system
     system.check_command("retest")
     design = replace(design, stages=system.check_stages(design.stages))
-    design = held_retest(recording, design).design
+    design = earlier_retest(recording, design).design
     found: dict[str, list[AskedTogether[Any]]] = {}
     for one in replay_each(recording, workers=None, on_progress=on_progress):
         if one.line is None:
@@ -290,7 +290,7 @@ def plan_retest(
         RecordingError: If what it holds is damaged or of another study.
     """
     recording, design = found.recording, found.design
-    skip = failed_before(held_retest(recording, design).finished, retry_errors=retry_errors)
+    skip = failed_before(earlier_retest(recording, design).finished, retry_errors=retry_errors)
     least, expected, most = _Usage(), _Usage(), _Usage()
     calls = second = 0
     for done, (episode_id, sets) in enumerate(found.sets.items()):
@@ -352,8 +352,8 @@ def _held(recording: Recording, episode_id: str) -> Tape | None:
     folder = retest_folder(recording.folder)
     if not folder.is_dir():
         return None
-    deck = Deck(folder, study_digest=recording.manifest.study_digest, packages={})
-    with deck.open(episode_id) as tape:
+    store = CassetteStore(folder, study_digest=recording.manifest.study_digest, packages={})
+    with store.open(episode_id) as tape:
         return tape
 
 
@@ -364,7 +364,7 @@ def _missing(asking: Asking, held: Tape | None) -> Call | None:
         one = held.held(call.key) if held is not None else None
         return None if one is None else one.reply()
 
-    missing = ahead(ask_each([asking.question]), recorded).missing
+    missing = recorded_prefix(ask_each([asking.question]), recorded).missing
     return missing[0] if missing else None
 
 
@@ -407,11 +407,11 @@ def retest(
     with locked(recording.folder, log_dir or recording.folder):
         session = open_retest_session(recording, found.design)
         job = _RetestJob(found, session, retry=options.retry_errors)
-        taping = Taping(job, session, budget, options)
-        manifest = run_in_loop(taping.run(job.log))
+        recorder = Recorder(job, session, budget, options)
+        manifest = run_in_loop(recorder.run(job.log))
         if log_dir is not None:
             job.log.write(log_dir, manifest)
-    return Retested(manifest, taping.paid)
+    return Retested(manifest, recorder.paid)
 
 
 class _RetestJob(Job[RetestRecord, RetestEntry, RetestManifest]):

@@ -18,7 +18,7 @@ from tutorsim.kernel.retest import (
 )
 from tutorsim.model import CallKey
 from tutorsim.records import EpisodeLine, RetestRecord
-from tutorsim.replay import Cassette, FastReader, Witness
+from tutorsim.replay import AnsweredBy, Cassette, FastReader
 from tutorsim.replay.manifest import (
     RetestEntry,
     RetestManifest,
@@ -150,14 +150,14 @@ class RetestFacts:
     def __init__(self, player: RetestPlayer) -> None:
         self._player = player
         self._turns: set[tuple[str, int]] = set()
-        """All that can be asked again."""
+        """The turns that can be asked again."""
         self._asked: set[tuple[str, int]] = set()
-        """Those of them that were."""
+        """The turns that were asked again."""
         self._stages: dict[str, bool] = {}
         """Stage of what can be asked again in turns that were → whether it was."""
         self._repeats = 0
         self._undamaged = True
-        self._witness = Witness()
+        self._answered_by = AnsweredBy()
         self._log = RetestLog()
 
     def note(self, record: EpisodeLine, again: Replayed | None) -> None:
@@ -184,7 +184,7 @@ class RetestFacts:
         for one in sets:
             if one.turn in turns:
                 self._stages[one.stage] = self._stages.get(one.stage, False) or one in found
-        self._witness.join(again.witness or Witness())
+        self._answered_by.join(again.answered_by or AnsweredBy())
         self._log.add(again.line or "", name, again.seconds)
 
     def check_design(self) -> None:
@@ -217,7 +217,7 @@ class RetestFacts:
         check_fact(head, "study_name", recorded.study_name, "the recording")
         check_fact(head, "study_digest", recorded.study_digest, "the recording")
         check_fact(head, "retest_sha256", self._log.sha256, "the replay")
-        check_provenance(head, self._witness)
+        check_provenance(head, self._answered_by)
 
 
 def open_retest(recording: Recording) -> RetestPlayer | None:

@@ -13,7 +13,7 @@ from tutorsim.catalog.wordings_kept_with_recording import WordingNames, Wordings
 from tutorsim.errors import CheckFailed, FalseManifest, LogError, ReplayError, TutorsimError
 from tutorsim.kernel.system import System
 from tutorsim.records import EPISODES_FILE
-from tutorsim.replay import EpisodeEntry, Manifest, VerdictStore, Witness
+from tutorsim.replay import AnsweredBy, EpisodeEntry, Manifest, VerdictStore
 from tutorsim.replay.manifest import Digests, RetestManifest, retest_folder
 from tutorsim.replay.recorded_call import around, first_difference, first_place
 from tutorsim.runner.open_recording import (
@@ -178,14 +178,14 @@ def verify(
         recording = replace(recording, loaded=recording.loaded.in_todays_wordings())
     logged = _Lines(against) if against is not None else None
     findings: list[Finding] = []
-    seconds, witness, digest = 0.0, Witness(), hashlib.sha256()
+    seconds, answered_by, digest = 0.0, AnsweredBy(), hashlib.sha256()
     calls = sum(entry.calls for entry in recording.manifest.episodes)
     again: list[Finding] = []
     retest = open_retest(recording)
     facts = None if retest is None else RetestFacts(retest)
     for one in replay_each(recording, workers=workers, with_entries=True, on_progress=on_progress):
         seconds += one.seconds
-        witness.join(one.witness or Witness())
+        answered_by.join(one.answered_by or AnsweredBy())
         digest.update(f"{one.line}\n".encode())
         entry = recording.entries[one.episode_id]
         differs = partial(_differs, one, entry, logged, recording.loaded.system)
@@ -196,7 +196,7 @@ def verify(
         calls += sum(entry.calls for entry in retest.entries.values())
         if not findings:  # else episodes are missing that the head speaks of
             again = [*_of_head(facts, clean=not again), *again]
-    findings += _whole(recording, witness, digest.hexdigest(), clean=not findings)
+    findings += _whole(recording, answered_by, digest.hexdigest(), clean=not findings)
     findings += again
     findings += _files(recording, retest)
     return Verification(
@@ -205,7 +205,7 @@ def verify(
         calls=calls,
         seconds=seconds,
         findings=tuple(findings),
-        unvouched=witness.unvouched(recording.manifest.provenance),
+        unvouched=answered_by.unvouched(recording.manifest.provenance),
         reworded=differ,
     )
 
@@ -272,7 +272,7 @@ def _of_head(facts: RetestFacts, *, clean: bool) -> Iterator[Finding]:
 
 
 def _whole(
-    recording: Recording, witness: Witness, log_sha256: str, *, clean: bool
+    recording: Recording, answered_by: AnsweredBy, log_sha256: str, *, clean: bool
 ) -> Iterator[Finding]:
     """What is wrong with the recording when nothing is wrong with an episode."""
     if not clean:
@@ -283,7 +283,7 @@ def _whole(
     except TutorsimError as error:
         yield Finding("(prompts)", error)
     try:
-        check_provenance(manifest, witness)
+        check_provenance(manifest, answered_by)
         check_head(
             manifest,
             study_name=recording.loaded.study.name,

@@ -16,7 +16,7 @@ from tutorsim.model import CALL_HEADER, Call, CallKey, Reply, Request
 from tutorsim.model.sdk import HttpTransport, SdkModel
 from tutorsim.replay import Cassette, read_cassette
 from tutorsim.replay.cassette_file import write_cassette
-from tutorsim.replay.episode_recorder import Deck
+from tutorsim.replay.episode_recorder import CassetteStore
 from tutorsim.replay.recorded_call import Interaction
 
 EPISODE = "sciq.q1.help_avoidant.simple"
@@ -116,10 +116,10 @@ def record(server: "Answering") -> Callable[..., list[Reply]]:
         folder: Path, calls: Sequence[Call], *, finish: bool = True, **options: Any
     ) -> list[Reply]:
         async def run() -> list[Reply]:
-            deck = Deck(folder, study_digest=DIGEST, packages={"tutorsim": "1"})
-            transport = deck.transport(HttpTransport())
+            store = CassetteStore(folder, study_digest=DIGEST, packages={"tutorsim": "1"})
+            transport = store.transport(HttpTransport())
             async with SdkModel(transport=transport, **options) as live:
-                with deck.open(EPISODE, live) as tape:
+                with store.open(EPISODE, live) as tape:
                     asked = (tape.reply(EPISODE, one) for one in calls)
                     # As the runner does: a round ends when each of its calls has ended.
                     ended = await asyncio.gather(*asked, return_exceptions=True)

@@ -7,7 +7,7 @@ from pathlib import Path
 from tutorsim.model import Call, CallKey, Request
 from tutorsim.model.sdk import HttpTransport, SdkModel
 from tutorsim.replay import FolderLock
-from tutorsim.replay.episode_recorder import Deck
+from tutorsim.replay.episode_recorder import CassetteStore
 
 EPISODES = [f"sciq.q{n}.help_avoidant.simple" for n in range(6)]
 AGENTS = ("a", "b", "c", "d")
@@ -28,12 +28,12 @@ def rounds(episode: str) -> list[list[Call]]:
 
 
 async def record(folder: Path) -> None:
-    deck = Deck(folder, study_digest="0" * 64, packages={"tutorsim": "1"})
-    async with SdkModel(transport=deck.transport(HttpTransport()), max_connections=8) as live:
+    store = CassetteStore(folder, study_digest="0" * 64, packages={"tutorsim": "1"})
+    async with SdkModel(transport=store.transport(HttpTransport()), max_connections=8) as live:
 
         async def one(episode: str) -> None:
             order = []
-            with deck.open(episode, live) as tape:
+            with store.open(episode, live) as tape:
                 for calls in rounds(episode):
                     await asyncio.gather(*(tape.reply(episode, call) for call in calls))
                     await tape.sync()

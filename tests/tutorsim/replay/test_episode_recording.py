@@ -23,7 +23,7 @@ from tutorsim.kernel.flow import at_once
 from tutorsim.model import Call, CallKey, Reply
 from tutorsim.model.sdk import HttpTransport, SdkModel
 from tutorsim.replay import FastReader
-from tutorsim.replay.episode_recorder import Deck, Tape, combined_kind
+from tutorsim.replay.episode_recorder import CassetteStore, Tape, combined_kind
 
 Build = Callable[..., Any]
 DIGEST = "0" * 64
@@ -39,7 +39,9 @@ class Nobody:
 
 
 def open_tape(folder: Path, episode: str, digest: str = DIGEST) -> Tape:
-    return Deck(folder, study_digest=digest, packages={"tutorsim": "1"}).open(episode, Nobody())
+    return CassetteStore(folder, study_digest=digest, packages={"tutorsim": "1"}).open(
+        episode, Nobody()
+    )
 
 
 def content(folder: Path) -> dict[str, bytes]:
@@ -320,12 +322,12 @@ def test_many_episodes_record_side_by_side_each_into_its_own_cassette(
     names = [f"sciq.q{n}.p.simple" for n in range(20)]
 
     async def run() -> None:
-        deck = Deck(tmp_path, study_digest=DIGEST, packages={})
-        async with SdkModel(transport=deck.transport(HttpTransport())) as live:
+        store = CassetteStore(tmp_path, study_digest=DIGEST, packages={})
+        async with SdkModel(transport=store.transport(HttpTransport())) as live:
 
             async def one(name: str) -> None:
                 calls = [call(f"{name} {n}", agent=f"a{n}") for n in range(4)]
-                with deck.open(name, live) as tape:
+                with store.open(name, live) as tape:
                     await asyncio.gather(*(tape.reply(name, c) for c in calls))
                     await tape.sync()
                     await tape.finish([c.key for c in calls])
@@ -346,9 +348,9 @@ def test_nothing_is_sent_that_no_open_tape_would_record(
     tmp_path: Path, episode: str, call: Build, server: Any
 ) -> None:
     async def run() -> None:
-        deck = Deck(tmp_path, study_digest=DIGEST, packages={})
-        async with SdkModel(transport=deck.transport(HttpTransport())) as live:
-            deck.open(episode, live).close()
+        store = CassetteStore(tmp_path, study_digest=DIGEST, packages={})
+        async with SdkModel(transport=store.transport(HttpTransport())) as live:
+            store.open(episode, live).close()
             await live.reply(episode, call("x"))
 
     with pytest.raises(RecordingRefused, match="outside any open recording"):
@@ -477,9 +479,9 @@ def test_the_real_endpoint_is_recorded_as_such(
     monkeypatch.setenv("ANTHROPIC_API_KEY", KEY)
 
     async def run() -> None:
-        deck = Deck(tmp_path, study_digest=DIGEST, packages={})
-        async with SdkModel(transport=deck.transport(Real())) as live:
-            with deck.open(episode, live) as tape:
+        store = CassetteStore(tmp_path, study_digest=DIGEST, packages={})
+        async with SdkModel(transport=store.transport(Real())) as live:
+            with store.open(episode, live) as tape:
                 await tape.reply(episode, call("x"))
                 await tape.finish([call("x").key])
 

@@ -5,11 +5,11 @@ import json
 import pytest
 
 from tutorsim.errors import ChangedCallError, RecordingError
-from tutorsim.kernel.flow import Heard, Listen
+from tutorsim.kernel.flow import Listen, PersonInput
 from tutorsim.replay.verdicts_and_inputs import INPUTS_FILE, InputStore, inputs_digest
 
 ASKED = Listen(3, "wait", 4.0)
-SAID = Heard("hello\u2028there", 12, message_id="message-1")
+SAID = PersonInput("hello\u2028there", 12, message_id="message-1")
 
 
 def test_what_was_heard_is_on_disk_at_once(tmp_path):

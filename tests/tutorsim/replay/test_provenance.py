@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from tutorsim.replay import Witness, package_versions
+from tutorsim.replay import AnsweredBy, package_versions
 
 Build = Callable[..., Any]
 
@@ -25,9 +25,9 @@ Build = Callable[..., Any]
 def test_provenance_is_what_the_replies_tell(
     kinds: list[Any], relay_name: str | None, expected: tuple[str, str]
 ) -> None:
-    witness = Witness(kinds=set(kinds), models={"b", "a"}, standins={"1.0"})
+    answered_by = AnsweredBy(kinds=set(kinds), models={"b", "a"}, standins={"1.0"})
 
-    told = witness.provenance(
+    told = answered_by.provenance(
         relay_name=relay_name, recorded_from="2026-01-02", recorded_to="2026-01-03"
     )
 
@@ -39,11 +39,11 @@ def test_provenance_is_what_the_replies_tell(
 def test_a_witness_reads_sources_from_cassettes(
     tmp_path: Path, call: Build, interaction: Build, message: Build, write: Build
 ) -> None:
-    witness = Witness()
-    witness.note(write(tmp_path, []))
-    witness.note(write(tmp_path, [interaction(call("a"), message("b"))]))
+    answered_by = AnsweredBy()
+    answered_by.note(write(tmp_path, []))
+    answered_by.note(write(tmp_path, [interaction(call("a"), message("b"))]))
 
-    assert witness == Witness(kinds={"relay"}, silent=True)
+    assert answered_by == AnsweredBy(kinds={"relay"}, silent=True)
 
 
 def test_package_versions_name_what_shapes_a_recording() -> None:

@@ -12,7 +12,7 @@ from tutorsim.kernel.flow import Round, drive
 from tutorsim.model import CALL_HEADER, Call, CallKey
 from tutorsim.records import Branch, BranchedEpisode
 from tutorsim.replay import read_cassette
-from tutorsim.replay.episode_recorder import Deck
+from tutorsim.replay.episode_recorder import CassetteStore
 from tutorsim.runner.branching import Parent, ParentEpisode
 from tutorsim.runner.open_recording import Recording, open_recording
 from tutorsim.systems.panel.episode import episode
@@ -116,15 +116,15 @@ def test_a_covered_episode_is_before_the_cursor_to_its_end(case: Case) -> None:
 
 def test_an_answer_is_put_on_the_tape_once_and_a_paid_one_stays(case: Case, tmp_path: Path) -> None:
     call = case.calls["1/judge/judge/1"]
-    deck = Deck(tmp_path / "new", study_digest="d", packages={})
-    with deck.open(f"{EPISODE}.c01", live=None) as tape:  # type: ignore[arg-type]
+    store = CassetteStore(tmp_path / "new", study_digest="d", packages={})
+    with store.open(f"{EPISODE}.c01", live=None) as tape:  # type: ignore[arg-type]
         assert case.prior.answers(call, tape, fresh=False)
         assert case.prior.answers(call, tape, fresh=False)
         [_] = tape.replies()
         assert tape.paid == 0
         asyncio.run(tape.rest())
-    deck = Deck(tmp_path / "paid", study_digest="d", packages={})
-    with deck.open(f"{EPISODE}.c01", live=None) as tape:  # type: ignore[arg-type]
+    store = CassetteStore(tmp_path / "paid", study_digest="d", packages={})
+    with store.open(f"{EPISODE}.c01", live=None) as tape:  # type: ignore[arg-type]
         own = case.prior.cassette.interactions["1/judge/judge/1"]
         paid = own._replace(response=own.response.replace("SCORE", "Score"))
         tape.add(paid)

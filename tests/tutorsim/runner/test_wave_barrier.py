@@ -5,7 +5,7 @@ from collections.abc import Callable, Coroutine
 from functools import wraps
 from typing import Any
 
-from tutorsim.runner.batches import Muster
+from tutorsim.runner.batches import WaveBarrier
 
 
 def in_a_loop(test: Callable[[], Coroutine[Any, Any, None]]) -> Callable[[], None]:
@@ -16,59 +16,59 @@ def in_a_loop(test: Callable[[], Coroutine[Any, Any, None]]) -> Callable[[], Non
     return run
 
 
-async def complete(muster: Muster) -> bool:
+async def complete(barrier: WaveBarrier) -> bool:
     """Whether nobody is on the way."""
-    waiting = asyncio.ensure_future(muster.complete())
+    waiting = asyncio.ensure_future(barrier.complete())
     await asyncio.sleep(0)
     return waiting.done() or not waiting.cancel()
 
 
 @in_a_loop
 async def test_all_who_set_out_have_to_arrive() -> None:
-    muster = Muster()
-    assert await complete(muster)
-    muster.moves(2)
-    muster.moves(-1)
-    assert not await complete(muster)
-    muster.moves(-1)
-    assert await complete(muster)
+    barrier = WaveBarrier()
+    assert await complete(barrier)
+    barrier.moves(2)
+    barrier.moves(-1)
+    assert not await complete(barrier)
+    barrier.moves(-1)
+    assert await complete(barrier)
 
 
 @in_a_loop
-async def test_what_was_heard_is_not_heard_again_until_somebody_arrives() -> None:
-    muster = Muster()
-    muster.heard()
-    assert not await complete(muster)
-    muster.moves(1)
-    muster.moves(-1)
-    assert await complete(muster)
+async def test_after_a_reset_the_barrier_waits_for_the_next_arrival() -> None:
+    barrier = WaveBarrier()
+    barrier.reset()
+    assert not await complete(barrier)
+    barrier.moves(1)
+    barrier.moves(-1)
+    assert await complete(barrier)
 
 
 @in_a_loop
 async def test_who_waits_is_not_on_the_way() -> None:
-    muster = Muster()
-    muster.moves(1)
-    with muster.waiting():
-        assert await complete(muster)
-    assert not await complete(muster)
+    barrier = WaveBarrier()
+    barrier.moves(1)
+    with barrier.waiting():
+        assert await complete(barrier)
+    assert not await complete(barrier)
 
 
 @in_a_loop
 async def test_a_round_is_complete_when_each_of_its_calls_has_come_back_or_waits() -> None:
-    muster = Muster()
-    muster.moves(1)
+    barrier = WaveBarrier()
+    barrier.moves(1)
     answer: asyncio.Future[None] = asyncio.get_running_loop().create_future()
 
     async def waits() -> None:
-        with muster.waiting():
+        with barrier.waiting():
             await answer
 
-    of_round = muster.round(3)
+    of_round = barrier.round(3)
     calls = [waits(), asyncio.sleep(0), asyncio.sleep(0)]
     together = asyncio.gather(*(of_round.call(call) for call in calls))
-    assert not await complete(muster)
-    await muster.complete()
+    assert not await complete(barrier)
+    await barrier.complete()
     assert not together.done()
     answer.set_result(None)
     await together
-    assert not await complete(muster)  # the episode goes on in the place of its last call
+    assert not await complete(barrier)  # the episode goes on in the place of its last call

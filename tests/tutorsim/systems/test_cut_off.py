@@ -4,7 +4,7 @@ from dataclasses import replace
 
 import pytest
 
-from tutorsim.kernel.flow import Heard, Round, drive, scripted
+from tutorsim.kernel.flow import PersonInput, Round, drive, scripted
 from tutorsim.kernel.load import load_study, system_named
 from tutorsim.kernel.scripted_mind import Chance
 from tutorsim.kernel.study import shipped_studies
@@ -42,7 +42,7 @@ def requests_of(study, spec, first=cut_off):
         body = call.request.body()
         return think({**body, "max_tokens": 9_999}, chance, steady=chance).text
 
-    canned = scripted(reply, listen=lambda _: Heard(None, 0, ended=True))
+    canned = scripted(reply, listen=lambda _: PersonInput(None, 0, ended=True))
 
     def world(effect):
         replies = canned(effect)

@@ -11,7 +11,7 @@ from typing import Any, Final
 
 from pydantic import TypeAdapter
 
-from tutorsim.kernel.flow import Flow, Heard, Listen, ask
+from tutorsim.kernel.flow import Flow, Listen, PersonInput, ask
 from tutorsim.model import Question
 from tutorsim.records.group import (
     CodeRecord,
@@ -207,9 +207,11 @@ def _end(state: LessonState, why: LessonEnd) -> Event | None:
 # --- The person ---------------------------------------------------------------------------------
 
 
-def _listen(state: LessonState, event: Event, place: str, wait_s: float | None) -> Flow[Heard]:
+def _listen(
+    state: LessonState, event: Event, place: str, wait_s: float | None
+) -> Flow[PersonInput]:
     sent = yield Listen(event.number, place, wait_s, shown=state.board())
-    assert isinstance(sent, Heard)
+    assert isinstance(sent, PersonInput)
     record = HeardRecord(
         place=place,
         wait_s=wait_s,
@@ -222,7 +224,7 @@ def _listen(state: LessonState, event: Event, place: str, wait_s: float | None) 
     return sent
 
 
-def _person_spoke(state: LessonState, heard: Heard) -> Event | None:
+def _person_spoke(state: LessonState, heard: PersonInput) -> Event | None:
     """Post what the person wrote, or end the lesson that the person left."""
     if heard.text is None:
         return _end(state, "person")

@@ -11,7 +11,7 @@ from pathlib import Path
 from typing import Any, Final, Literal
 
 from tutorsim.errors import TutorsimError
-from tutorsim.kernel.flow import Heard, Listen
+from tutorsim.kernel.flow import Listen, PersonInput
 from tutorsim.kernel.study import EpisodeSpec
 from tutorsim.kernel.system import Chat, LoadedStudy
 from tutorsim.model import Call
@@ -126,7 +126,7 @@ class LessonPage:
 
     # --- from the recorder ------------------------------------------------------------------
 
-    async def hear(self, listen: Listen) -> Heard:
+    async def hear(self, listen: Listen) -> PersonInput:
         """Wait for a message or the end, at most as long as the flow listens."""
         self._show(listen.shown)
         started = self._clock()
@@ -140,10 +140,10 @@ class LessonPage:
         waited_ms = round(1000 * (self._clock() - started))
         if self._said:
             message_id, text = self._said.popleft()
-            return Heard(text, waited_ms, message_id=message_id)
-        return Heard(None, waited_ms, ended=self._leaving)
+            return PersonInput(text, waited_ms, message_id=message_id)
+        return PersonInput(None, waited_ms, ended=self._leaving)
 
-    def kept(self, listen: Listen, heard: Heard) -> None:
+    def kept(self, listen: Listen, heard: PersonInput) -> None:
         """What was heard is on disk."""
         self._show(listen.shown)
         if heard.text is not None:

@@ -27,7 +27,7 @@ from tutorsim.runner.branching import (
     total_cost,
 )
 from tutorsim.runner.open_recording import Recording, length_of
-from tutorsim.runner.playback import Ahead, ahead
+from tutorsim.runner.playback import RecordedPrefix, recorded_prefix
 from tutorsim.systems.panel.episode import episode
 from tutorsim.systems.panel.scene import Scene, scene_of
 from tutorsim.systems.panel.settings import PANEL_STAGES, RESERVED_AGENTS, TIE_STAGES
@@ -200,7 +200,7 @@ def _plan_one(
     )
 
 
-def _taken_over(loaded: PanelStudy, parent: Parent, spec: EpisodeSpec) -> Ahead:
+def _taken_over(loaded: PanelStudy, parent: Parent, spec: EpisodeSpec) -> RecordedPrefix:
     """How far the parent's answers reach."""
     prior = parent.episode(spec)
 
@@ -208,7 +208,7 @@ def _taken_over(loaded: PanelStudy, parent: Parent, spec: EpisodeSpec) -> Ahead:
         one = prior.answer(call, fresh=fresh)
         return None if one is None else one.reply()
 
-    return ahead(
+    return recorded_prefix(
         episode(scene_of(loaded, spec)),
         recorded,
         judged=lambda run: _recorded_verdict(parent, spec, run),

@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 from tests.tutorsim.systems.group.conftest import play, standin, study_of
 from tests.tutorsim.systems.group.test_lesson_flow import bounded, quiet
 from tutorsim.kernel.cost_plan import estimate_tokens, total_tokens
-from tutorsim.kernel.flow import Heard
+from tutorsim.kernel.flow import PersonInput
 from tutorsim.kernel.scripted_mind import Chance
 from tutorsim.systems.group.settings import GroupSettings
 from tutorsim.systems.group.study import lesson_calls
@@ -60,7 +60,7 @@ def test_the_longest_lesson_with_a_person_has_the_tokens_of_all_its_calls(lesson
     tokens = total_tokens(estimate_tokens(loaded, longest=True).values())
     played = play(
         lesson, partial(loaded.usual_reply, longest=True), condition=condition,
-        persona="person", listen=lambda _: Heard(None, 0),
+        persona="person", listen=lambda _: PersonInput(None, 0),
     )  # fmt: skip
     assert len(played.calls) == loaded.call_range(spec).most
     asked = sum(call.input_tokens for call in played.record.calls)

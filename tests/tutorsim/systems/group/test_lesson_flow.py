@@ -16,7 +16,7 @@ from tests.tutorsim.systems.group.conftest import (
     study_of,
     thought,
 )  # fmt: skip
-from tutorsim.kernel.flow import Heard, Round, drive, scripted
+from tutorsim.kernel.flow import PersonInput, Round, drive, scripted
 from tutorsim.systems.group.tasks import builtin_lessons
 
 
@@ -205,13 +205,13 @@ def at(places):
     def listen(effect):
         key = (effect.turn, effect.place)
         count[key] = count.get(key, 0) + 1
-        return places.get((*key, count[key]), Heard(None, 0, ended=effect.turn > 8))
+        return places.get((*key, count[key]), PersonInput(None, 0, ended=effect.turn > 8))
 
     return listen
 
 
 def test_a_person_speaks_before_a_cycle(lesson):
-    listen = at({(1, "wait", 1): Heard("Hi all", 900)})
+    listen = at({(1, "wait", 1): PersonInput("Hi all", 900)})
     record = play(lesson, bounded, persona="person", listen=listen, ipa_codings=0).record
     assert [(e.who, e.text) for e in record.events[1:2]] == [("learner", "Hi all")]
     assert record.events[0].cycle.heard[0].waited_ms == 900
@@ -220,7 +220,7 @@ def test_a_person_speaks_before_a_cycle(lesson):
 
 
 def test_a_person_who_writes_while_an_utterance_is_ready_goes_first(lesson):
-    listen = at({(1, "before_posting", 1): Heard("Wait!", 0)})
+    listen = at({(1, "before_posting", 1): PersonInput("Wait!", 0)})
     record = play(lesson, bounded, persona="person", listen=listen, ipa_codings=0).record
     cycle = record.events[0].cycle
     assert cycle.withdrawn
@@ -242,7 +242,7 @@ def test_a_person_who_writes_faster_than_a_cycle_gets_an_answer(
         return bounded(call)
 
     def listen(effect):
-        return Heard(sent.pop() if sent else None, 0)
+        return PersonInput(sent.pop() if sent else None, 0)
 
     changed = {"withdraw": withdraw, "max_events": 7, "ipa_codings": 0}
     record = play(
@@ -261,7 +261,7 @@ def test_agents_wait_for_the_person_after_three_silences(lesson):
 
     def listen(effect):
         waits.append((effect.turn, effect.place, effect.wait_s))
-        return Heard(None, 0, ended=effect.wait_s is None)
+        return PersonInput(None, 0, ended=effect.wait_s is None)
 
     record = play(lesson, quiet, persona="person", listen=listen).record
     assert waits == [
@@ -273,7 +273,7 @@ def test_agents_wait_for_the_person_after_three_silences(lesson):
 @pytest.mark.parametrize(("when", "thoughts"), [("after", True), ("never", False)])
 def test_a_person_sees_the_end_before_the_messages_are_coded(lesson, when, thoughts):
     loaded = study_of(lesson, learner="person", show_thoughts=when)
-    listen = at({(1, "wait", 1): Heard("Hi all", 0)})
+    listen = at({(1, "wait", 1): PersonInput("Hi all", 0)})
     boards = []
 
     def world(effect):
@@ -295,7 +295,7 @@ def test_the_flow_listens_at_once_after_the_persons_own_message(lesson):
 
     def listen(effect):
         waits.append((effect.turn, effect.place, effect.wait_s))
-        return Heard("a" if effect.turn == 1 else None, 0, ended=effect.turn == 3)
+        return PersonInput("a" if effect.turn == 1 else None, 0, ended=effect.turn == 3)
 
     play(lesson, bounded, persona="person", listen=listen, ipa_codings=0)
     assert waits[:3] == [(1, "wait", 4), (2, "wait", 0), (2, "before_posting", 0)]
@@ -311,7 +311,7 @@ def test_the_flow_listens_at_once_after_the_persons_own_message(lesson):
     ],
 )
 def test_a_persons_text_is_text(lesson, text):
-    listen = at({(1, "wait", 1): Heard(text, 5)})
+    listen = at({(1, "wait", 1): PersonInput(text, 5)})
     played = play(lesson, bounded, persona="person", listen=listen, ipa_codings=0)
     assert played.record.events[1].text == text
     prompt = next(c.request.user for c in played.calls if c.key.stage == "manager")

@@ -534,8 +534,11 @@ def _summary(of: Councils) -> str:
 
 def _left_open(of: Councils) -> str:
     """What logs leave open, in a sentence; empty where they leave nothing open."""
-    notes = [f"{note} ({counted(votes, 'vote')})" for note, votes in of.told.items()]
-    return f" Told, not guessed: {'. '.join(notes)}." if notes else ""
+    notes = [
+        f"{note.replace('; ', ', so ')} ({counted(votes, 'vote')})"
+        for note, votes in of.told.items()
+    ]
+    return f" Told, not guessed: {', and '.join(notes)}." if notes else ""
 
 
 def _answers(of: Councils) -> Iterator[Answer]:

@@ -72,14 +72,29 @@ class Possible(NamedTuple):
 class _Progress:
     """What is known of one outcome: from which number of exempt voters on it is possible.
 
+    A few options of each voter are tried first: they often suffice, and bounds on all come with
+    them. All are listed only where they do not.
+
     Args:
-        ways: Searches of which one must succeed.
+        query: The target and the panel.
+        outcome: A candidate, or `NOBODY`.
+        ahead: Candidates that must not be tied with it.
+        budget: What may be done in all.
     """
 
-    def __init__(self, ways: Sequence[Feasibility]) -> None:
-        self._searches = [(way, way.sums.least_exempt(way.condition)) for way in ways]
-        self._refuted = min(least for _, least in self._searches)
+    def __init__(self, query: Query, outcome: int, ahead: int, budget: WorkBudget) -> None:
+        self._asked = query, outcome, range(ahead)
+        self._voters = len(query.domains)
+        self._few = self._listed(budget, few=True)
+        self._all: list[tuple[Feasibility, int]] | None = None
+        self._refuted = min(least for _, least in self._few)
         self._reached: int | None = None
+
+    def _listed(self, budget: WorkBudget, *, few: bool) -> list[tuple[Feasibility, int]]:
+        """Searches of which one must succeed, and with how many exempt voters it can."""
+        ways = feasible(*self._asked, few=few)
+        budget.spend(sum(way.sums.size + _FOR_RULING_OUT * self._voters for way in ways))
+        return [(way, way.sums.least_exempt(way.condition)) for way in ways]
 
     def possible(self, exempt: int, budget: WorkBudget) -> bool | None:
         """Whether the outcome is possible with so many exempt voters."""
@@ -98,15 +113,27 @@ class _Progress:
 
     def _search(self, exempt: int, budget: WorkBudget) -> bool | None:
         """Whether one of the searches succeeds; the first that does is enough."""
-        answer: bool | None = False
-        for way, least in self._searches:
-            if least > exempt:
-                continue
-            exists = way.sums.exists(way.condition, exempt=exempt, budget=budget)
-            if exists:
-                return True
-            answer = None if exists is None else answer
-        return answer
+        answer = _one_exists(self._few, exempt, budget, quick=True)
+        if answer is not None or budget.empty:
+            return answer
+        if self._all is None:
+            self._all = self._listed(budget, few=False)
+        return _one_exists(self._all, exempt, budget, quick=False)
+
+
+def _one_exists(
+    searches: Sequence[tuple[Feasibility, int]], exempt: int, budget: WorkBudget, *, quick: bool
+) -> bool | None:
+    """Whether one of some searches succeeds with so many exempt voters."""
+    answer: bool | None = False
+    for way, least in searches:
+        if least > exempt:
+            continue
+        exists = way.sums.exists(way.condition, exempt=exempt, budget=budget, quick=quick)
+        if exists:
+            return True
+        answer = None if exists is None else answer
+    return answer
 
 
 class PanelSearch:
@@ -115,10 +142,18 @@ class PanelSearch:
     Args:
         query: The target, and what the voters may have cast.
         limit: Units of work for the possible winners, and again for breakdown points.
+        readings: What a tie may mean in the questions to come.
     """
 
-    def __init__(self, query: Query, *, limit: int = WORK_LIMIT) -> None:
+    def __init__(
+        self,
+        query: Query,
+        *,
+        limit: int = WORK_LIMIT,
+        readings: Sequence[TieReading] = READINGS_OF_TIES,
+    ) -> None:
         self._query = query
+        self._ordered = "fallback" in readings
         self._budgets = {use: WorkBudget(limit) for use in ("possible", "breakdown")}
         self._outcomes = range(NOBODY if query.target == "condorcet" else 0, query.m)
         self._counted = counted(query)
@@ -157,7 +192,7 @@ class PanelSearch:
         """Whether an outcome is possible.
 
         Winning ahead of everybody earlier in the order implies winning tied with them; in the
-        reading `set` it is asked first, because the answer is wanted anyhow.
+        reading `set` it is asked first, where that answer is wanted anyhow.
         """
         q = self._query
         if q.m == 1:
@@ -165,7 +200,7 @@ class PanelSearch:
         tied = self._counted
         if tied is not None and (_is_outcome(outcome, tied, reading) or not exempt):
             return _is_outcome(outcome, tied, reading)  # it stays possible with exempt voters
-        ordered = q.target != "condorcet" and outcome > 0
+        ordered = q.target != "condorcet" and outcome > 0 and self._ordered
         answer = self._answer(outcome, outcome if ordered else 0, exempt, budget)
         if ordered and reading == "set" and not answer:
             return self._answer(outcome, 0, exempt, budget)
@@ -181,9 +216,7 @@ class PanelSearch:
         if (outcome, ahead) not in self._progress:
             if budget.empty or too_large(q):
                 return None
-            ways = feasible(q, outcome, range(ahead))
-            budget.spend(sum(way.sums.size + _FOR_RULING_OUT * len(q.domains) for way in ways))
-            self._progress[outcome, ahead] = _Progress(ways)
+            self._progress[outcome, ahead] = _Progress(q, outcome, ahead, budget)
         return self._progress[outcome, ahead].possible(exempt, budget)
 
     def _by_runoff(
@@ -197,14 +230,17 @@ class PanelSearch:
         return False if complete else None
 
     def _runoff(self, exempt: int, budget: WorkBudget) -> tuple[frozenset[frozenset[int]], bool]:
-        """Reachable winner sets: by paths if rankings are known, else by positions."""
+        """Reachable winner sets: by positions, and by paths if these are too many."""
         q = self._query
         fewer = [k for k in self._runoffs if k < exempt]
         known = self._runoffs[max(fewer)][0] if fewer else frozenset[frozenset[int]]()
         if self._counted is None:
             return self._runoff_of_orders(exempt, known, budget)
-        orders = [d and tuple(c for (c,) in d.levels) for d in q.domains]
         known |= {self._counted}
+        known, complete = runoff_sets(q.domains, q.m, exempt=exempt, known=known, budget=budget)
+        if complete:
+            return known, True
+        orders = [d and tuple(c for (c,) in d.levels) for d in q.domains]
         return path_sets(orders, q.m, exempt=exempt, known=known, budget=budget)
 
     def _runoff_of_orders(
@@ -328,6 +364,7 @@ def answer_panels(
     ends: Ends | None = None,
     winners: PanelWinners | None = None,
     breakdown: bool = True,
+    readings: Sequence[TieReading] = READINGS_OF_TIES,
 ) -> PanelAnswers:
     """Possible winners of panels, and the breakdown points of winners.
 
@@ -342,6 +379,7 @@ def answer_panels(
         winners: Whose breakdown points are asked for; by default the necessary winner of each
             panel without exempt voters, and 0 for a panel without one.
         breakdown: Whether breakdown points are asked for.
+        readings: What a tie may mean; of the others nothing is searched, and nothing is settled.
     """
     n = panels.panels.shape[1]
     at = [min(k, n) for k in exempt]
@@ -349,7 +387,8 @@ def answer_panels(
         possible = _outcomes(ends[at], panels.m)
         points = _first_loss(ends, winners) if breakdown else _nothing()
         return PanelAnswers(possible, np.ones(possible.shape[:3], dtype=np.bool_), points)
-    return _searched(panels, target, at, budget, limit, winners if breakdown else _no_winners())
+    found = _Searched(target, panels.m, at, limit, readings)
+    return _searched(panels, found, budget, winners if breakdown else _no_winners())
 
 
 def table_ends(panels: DistinctPanels, targets: Sequence[Rule], *, budget: int) -> dict[Rule, Ends]:
@@ -415,16 +454,10 @@ def _first_loss(ends: Ends, winners: PanelWinners | None) -> Ints:
 
 
 def _searched(
-    panels: DistinctPanels,
-    target: Rule,
-    exempt: Sequence[int],
-    budget: int,
-    limit: int,
-    winners: PanelWinners | None,
+    panels: DistinctPanels, found: "_Searched", budget: int, winners: PanelWinners | None
 ) -> PanelAnswers:
     """The same by search, panel by panel; panels that leave the same possible are one."""
-    found = _Searched(target, panels.m, exempt, limit)
-    queries = list(_queries(panels, target, budget))
+    queries = list(_queries(panels, found.target, budget))
     wanted: list[tuple[Query, int | None]] = [(query, None) for query in queries]
     if winners is not None:
         rows = zip(winners.panel.tolist(), winners.winner.tolist(), strict=True)
@@ -434,7 +467,7 @@ def _searched(
         asked[query].append(who)
     for query, several in asked.items():
         found.ask(query, several)
-    shape = (2, len(exempt), len(queries))
+    shape = (2, len(found.exempt), len(queries))
     possible = np.zeros((*shape, panels.m + 1), dtype=np.bool_)
     settled = np.zeros(shape, dtype=np.bool_)
     for i, query in enumerate(queries):
@@ -453,11 +486,19 @@ def _queries(panels: DistinctPanels, target: Rule, budget: int) -> Iterable[Quer
 class _Searched:
     """Answers of single panels."""
 
-    def __init__(self, target: Rule, m: int, exempt: Sequence[int], limit: int) -> None:
+    def __init__(
+        self,
+        target: Rule,
+        m: int,
+        exempt: Sequence[int],
+        limit: int,
+        readings: Sequence[TieReading],
+    ) -> None:
+        self.target, self.exempt = target, exempt
         self.possible: dict[Query, Bools] = {}
         self.settled: dict[Query, Bools] = {}
         self.points: dict[tuple[Query, int | None], tuple[int, int]] = {}
-        self._m, self._exempt, self._limit = m, exempt, limit
+        self._m, self._limit, self._readings = m, limit, readings
 
     def ask(self, query: Query, winners: Iterable[int | None]) -> None:
         """Ask everything about one panel, and forget the search.
@@ -466,18 +507,22 @@ class _Searched:
             query: The target and the panel.
             winners: Whose breakdown points are asked for; `None` for that of the necessary winner.
         """
-        search = PanelSearch(query, limit=self._limit)
-        shape = (2, len(self._exempt))
+        search = PanelSearch(query, limit=self._limit, readings=self._readings)
+        shape = (2, len(self.exempt))
         possible = np.zeros((*shape, self._m + 1), dtype=np.bool_)
         settled = np.zeros(shape, dtype=np.bool_)
-        for r, reading in enumerate(READINGS_OF_TIES):
-            for j, k in enumerate(self._exempt):
+        for reading in self._readings:
+            r = READINGS_OF_TIES.index(reading)
+            for j, k in enumerate(self.exempt):
                 answer = search.possible(exempt=k, reading=reading)
                 possible[r, j, [c + 1 for c in answer.winners]] = True
                 settled[r, j] = answer.settled
         self.possible[query], self.settled[query] = possible, settled
         for winner in winners:
-            one, other = (_breakdown(search, winner, reading) for reading in READINGS_OF_TIES)
+            one, other = (
+                _breakdown(search, winner, reading) if reading in self._readings else NOT_SETTLED
+                for reading in READINGS_OF_TIES
+            )
             self.points[query, winner] = one, other
 
 

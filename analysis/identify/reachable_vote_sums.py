@@ -18,7 +18,7 @@ from tutorsim.analysis.identify.consistent_ballots import Options
 Ints = NDArray[np.signedinteger[Any]]
 """Of 32 bits; sums of large scores by rank are of 64."""
 
-WORK_LIMIT: Final = 60_000_000
+WORK_LIMIT: Final = 40_000_000
 """Units of work that all questions about one panel and target may take together, before the rest
 counts as not settled. A unit is about ten nanoseconds on a machine of 2026: the work is counted,
 never timed, so that answers do not depend on the machine."""
@@ -40,6 +40,8 @@ SUBSETS: Final = 7
 
 _FIRST_BEAM: Final = 2_048
 """Partial sums with options that a step of the first beam should generate."""
+_QUICK: Final = 12
+"""Partial sums of a quick beam."""
 _WIDER: Final = (1, 16, 256)
 _CHUNK: Final = 1 << 17
 
@@ -150,13 +152,16 @@ class OptionSums:
         opened = test.open(self._low[0] + self._loss, self._high[0] + self._gain)
         return int(opened.argmax()) if opened.any() else len(opened)
 
-    def exists(self, test: WinCondition, *, exempt: int, budget: WorkBudget) -> bool | None:
+    def exists(
+        self, test: WinCondition, *, exempt: int, budget: WorkBudget, quick: bool = False
+    ) -> bool | None:
         """Whether some choice with at most `exempt` exempt voters passes.
 
         Args:
             test: The condition on the sums.
             exempt: How many voters may use their exempt options.
             budget: What may be done in all; one search takes a share of it at most.
+            quick: Whether to look along one narrow beam only.
 
         Returns:
             `None` if a limit was reached first, or if some options were left out and the others
@@ -171,11 +176,13 @@ class OptionSums:
             voter.regular.whole and (voter.exempt.whole or not exempt) for voter in self.voters
         )
         limit = budget.share
-        answer, work = self._widening(test, exempt, limit)
+        answer, work = self._widening(test, exempt, limit, quick)
         budget.spend(work)
         return None if answer is False and not whole else answer
 
-    def _widening(self, test: WinCondition, exempt: int, limit: int) -> tuple[bool | None, int]:
+    def _widening(
+        self, test: WinCondition, exempt: int, limit: int, quick: bool
+    ) -> tuple[bool | None, int]:
         """Beam after beam; the answer and the work."""
         rests = [self._rest(place, exempt) for place in range(len(self.voters) + 1)]
         work = len(rests) * _STEP // 4
@@ -184,7 +191,8 @@ class OptionSums:
             len(voter.exempt.rows if exempt else voter.regular.rows) for voter in self.voters
         )
         first = max(2, _FIRST_BEAM // most)
-        for width in (*(first * wider for wider in _WIDER), limit):
+        widths = (*(first * wider for wider in _WIDER), limit)
+        for width in (_QUICK,) if quick else widths:
             answer, work = self._beam(test, rests, exempt, width, work, limit)
             if answer is not None or work >= limit:
                 break
@@ -228,8 +236,9 @@ class OptionSums:
         for voter, rest in zip(self.voters[place:], rests[place + 1 :], strict=True):
             if not len(sums):
                 return (None if cut else False), work
-            options = len(voter.regular.rows) + len(voter.exempt.rows) * bool(exempt)
-            work += _STEP + len(sums) * options * (columns + test.cost)
+            freed = int((sums[:, -1] < exempt).sum())
+            rows = len(sums) * len(voter.regular.rows) + freed * len(voter.exempt.rows)
+            work += _STEP + rows * (columns + test.cost)
             if work > limit:
                 return None, work
             grown = _grown(sums, voter, test, rest, exempt)

@@ -2,6 +2,7 @@
 
 from collections import Counter
 from collections.abc import Iterator, Sequence
+from functools import lru_cache
 from itertools import combinations_with_replacement, islice
 from typing import Final
 
@@ -266,6 +267,9 @@ def runoff_sets(
     stack.append((_starts(groups, m, exempt), every))
     while stack and work <= left and not alone <= found:
         positions, standing = stack[-1]
+        if all(frozenset({c}) in found for c in standing):  # nothing more to be learned here
+            stack.pop()
+            continue
         position, tried = next(positions, (None, 1))
         work += tried * _GROUP_COST
         if position is None:
@@ -359,26 +363,35 @@ def _survivors(position: Position, standing: frozenset[int]) -> frozenset[int]:
 
 
 def _restricted(position: Position, standing: frozenset[int]) -> Groups:
-    found: Counter[Levels] = Counter()
+    found: Groups = {}
     for levels, voters in position:
-        kept = (tuple(c for c in level if c in standing) for level in levels)
-        found[tuple(level for level in kept if level)] += voters
+        kept = _kept(levels, standing)
+        found[kept] = found.get(kept, 0) + voters
     return found
+
+
+@lru_cache(maxsize=1 << 16)
+def _kept(levels: Levels, standing: frozenset[int]) -> Levels:
+    left = (tuple(c for c in level if c in standing) for level in levels)
+    return tuple(level for level in left if level)
 
 
 def _decided(groups: Groups) -> Iterator[tuple[Position, int]]:
     """Every way in which the voters of each weak order settle on first places, with its work."""
-    parts = sorted(groups.items())
+    parts = sorted(one for one in groups.items() if len(one[0][0]) > 1)
 
-    def settle(place: int, total: Counter[Levels]) -> Iterator[tuple[Position, int]]:
+    def settle(place: int, total: Groups) -> Iterator[tuple[Position, int]]:
         if place == len(parts):
             yield tuple(sorted(total.items())), len(total)
             return
         levels, voters = parts[place]
         for shares in _shared_out(voters, len(levels[0])):
-            yield from settle(place + 1, total + _settled(levels, shares))
+            more = dict(total)
+            for after, n in _settled(levels, shares):
+                more[after] = more.get(after, 0) + n
+            yield from settle(place + 1, more)
 
-    yield from settle(0, Counter())
+    yield from settle(0, {levels: n for levels, n in groups.items() if len(levels[0]) == 1})
 
 
 def _shared_out(voters: int, among: int) -> Iterator[tuple[int, ...]]:
@@ -391,12 +404,15 @@ def _shared_out(voters: int, among: int) -> Iterator[tuple[int, ...]]:
             yield (share, *rest)
 
 
-def _settled(levels: Levels, shares: Sequence[int]) -> Counter[Levels]:
+def _settled(levels: Levels, shares: Sequence[int]) -> Iterator[tuple[Levels, int]]:
     """Voters of one weak order, so many with each candidate of its first level alone on top."""
-    found: Counter[Levels] = Counter()
-    for c, voters in zip(levels[0], shares, strict=True):
+    for after, voters in zip(_firsts_of(levels), shares, strict=True):
         if voters:
-            rest = tuple(d for d in levels[0] if d != c)
-            below = (rest, *levels[1:]) if rest else levels[1:]
-            found[((c,), *below)] = voters
-    return found
+            yield after, voters
+
+
+@lru_cache(maxsize=1 << 16)
+def _firsts_of(levels: Levels) -> list[Levels]:
+    """A weak order with each candidate of its first level alone on top."""
+    others = [(c, tuple(d for d in levels[0] if d != c)) for c in levels[0]]
+    return [((c,), *([rest] if rest else []), *levels[1:]) for c, rest in others]

@@ -166,7 +166,7 @@ NOBODY: Final = -1
 """The outcome "no Condorcet winner", beside candidate numbers."""
 
 _ALL_OPTIONS: Final = 200_000
-"""Options of points and of places to list for all voters and candidates together."""
+"""Options of points and of places to list for all different ballots and candidates together."""
 _SOME: Final = 16
 """Of which each voter may have so many, however many voters there are."""
 _LARGEST: Final = {bits: int(np.iinfo(bits).max) for bits in (np.int32, np.int64)}
@@ -184,6 +184,8 @@ class Query(NamedTuple):
     budget: int
     domains: Domains
     """`None` for an abstention."""
+    few: bool = False
+    """Whether a few options of each voter are enough, with bounds on all."""
 
 
 def counted(q: Query) -> frozenset[int] | None:
@@ -231,20 +233,24 @@ class Feasibility(NamedTuple):
     condition: WinCondition
 
 
-def feasible(q: Query, outcome: int, ahead: Sequence[int]) -> list[Feasibility]:
+def feasible(
+    q: Query, outcome: int, ahead: Sequence[int], *, few: bool = False
+) -> list[Feasibility]:
     """Problems of which one must have a solution for an outcome to be possible.
 
     Args:
         q: Any target but instant runoff, at least two candidates.
         outcome: A candidate, or `NOBODY`.
         ahead: Candidates that must not be tied with the outcome.
+        few: Whether to list a few options of each voter, with bounds on all.
     """
+    q = q._replace(few=few)
     scores = rank_scores(q.target, q.m)
     if scores is not None:
         return _scored(q, scores, outcome, ahead)
     approvals = approvals_of(q.target)
     if approvals is not None:
-        sums = _sums("approval", outcome, q.m, (q.budget, approvals), q.domains)
+        sums = _sums("approval", outcome, (q.budget, approvals), q)
         return [Feasibility(sums, linear_condition(_lead(outcome, ahead, q.m)))]
     return _WAYS[q.target](q, outcome, ahead)
 
@@ -261,15 +267,22 @@ def _most(scores: Scores, m: int, voters: int) -> int:
 
 
 @lru_cache(maxsize=1 << 8)
-def _sums(kind: str, c: int | None, m: int, extra: Any, domains: Domains) -> OptionSums:
+def _sums(kind: str, c: int | None, extra: Any, q: Query) -> OptionSums:
     """What voters add: one kind of options for all; an abstention adds nothing unless exempt."""
+    m, domains = q.m, q.domains
     kinds = _depths(m) if kind == "bucklin" else 1
-    many = min(dom.MANY, max(_SOME, _ALL_OPTIONS // (m * len(domains) * kinds)))
+    several = 1 + len({d for d in domains if d is not None and not _single(d, c)})
+    many = _SOME if q.few else min(dom.MANY, max(_SOME, _ALL_OPTIONS // (m * several * kinds)))
     options = partial(_OPTIONS[kind], many=many)
     free = options(_exempt(kind, c, m, extra), c, m, extra)
     nothing = Options.of(0 * free.rows[:1])
     regular = [nothing if d is None else options(d, c, m, extra) for d in domains]
     return OptionSums([VoterOptions(one, free) for one in regular])
+
+
+def _single(domain: Domain, c: int | None) -> bool:
+    """Whether a ballot leaves one order, with `c` first in its level."""
+    return domain.kind != "open" and all(len(level) - (c in level) < 2 for level in domain.levels)
 
 
 def _exempt(kind: str, c: int | None, m: int, extra: Any) -> Domain:
@@ -319,12 +332,12 @@ def _lead(c: int, ahead: Sequence[int], m: int) -> list[int]:
 
 
 def _one_mark(q: Query, c: int, ahead: Sequence[int]) -> list[Feasibility]:
-    sums = _sums(q.target, c, q.m, 1, q.domains)
+    sums = _sums(q.target, c, 1, q)
     return [Feasibility(sums, linear_condition(_lead(c, ahead, q.m)))]
 
 
 def _one_option(q: Query, c: int, ahead: Sequence[int]) -> list[Feasibility]:
-    sums = _sums(q.target, c, q.m, q.budget, q.domains)
+    sums = _sums(q.target, c, q.budget, q)
     return [Feasibility(sums, linear_condition(_lead(c, ahead, q.m)))]
 
 
@@ -334,13 +347,13 @@ def _median_score(q: Query, c: int, ahead: Sequence[int]) -> list[Feasibility]:
     values = {0, q.budget, *(score for domain in cast for score in domain.data if score >= 0)}  # type: ignore[operator]
     test = linear_condition([1] + [0] * (q.m - 1))
     return [
-        Feasibility(_sums(q.target, c, q.m, (q.budget, t, frozenset(ahead)), q.domains), test)
+        Feasibility(_sums(q.target, c, (q.budget, t, frozenset(ahead)), q), test)
         for t in sorted(values)
     ]
 
 
 def _cumulative(q: Query, c: int, ahead: Sequence[int]) -> list[Feasibility]:
-    sums = _sums(q.target, c, q.m, q.budget, q.domains)
+    sums = _sums(q.target, c, q.budget, q)
     return [Feasibility(sums, linear_condition(_lead(c, ahead, q.m)))]
 
 
@@ -348,21 +361,19 @@ def _scored(q: Query, scores: Scores, c: int, ahead: Sequence[int]) -> list[Feas
     """For Borda and any other scores by rank."""
     need = with_subsets(np.array([_lead(c, ahead, q.m)], dtype=np.int32))[0]
     fits = _most(scores, q.m, len(q.domains)) <= _LARGEST[np.int32]
-    sums = _sums("scores" if fits else "large scores", c, q.m, scores, q.domains)
+    sums = _sums("scores" if fits else "large scores", c, scores, q)
     return [Feasibility(sums, linear_condition(need.tolist()))]
 
 
 def _condorcet(q: Query, c: int, ahead: Sequence[int]) -> list[Feasibility]:
     if c == NOBODY:
-        return [Feasibility(_sums("pairs", None, q.m, 0, q.domains), nobody_condition(q.m))]
-    return [
-        Feasibility(_sums("condorcet", c, q.m, 0, q.domains), linear_condition([1] * (q.m - 1)))
-    ]
+        return [Feasibility(_sums("pairs", None, 0, q), nobody_condition(q.m))]
+    return [Feasibility(_sums("condorcet", c, 0, q), linear_condition([1] * (q.m - 1)))]
 
 
 def _pairwise(q: Query, c: int, ahead: Sequence[int]) -> list[Feasibility]:
     test = PAIRWISE_CONDITIONS[q.target](c, ahead, q.m)
-    return [Feasibility(_sums("pairs", c, q.m, 0, q.domains), test)]
+    return [Feasibility(_sums("pairs", c, 0, q), test)]
 
 
 def _depths(m: int) -> int:
@@ -378,7 +389,7 @@ def _bucklin(q: Query, c: int, ahead: Sequence[int]) -> list[Feasibility]:
     """
     test = linear_condition([0] * (q.m - 1) + [1] + _lead(c, ahead, q.m))
     depths = range(1, _depths(q.m) + 1)
-    return [Feasibility(_sums(q.target, c, q.m, depth, q.domains), test) for depth in depths]
+    return [Feasibility(_sums(q.target, c, depth, q), test) for depth in depths]
 
 
 _WAYS: Final[dict[Rule, Callable[[Query, int, Sequence[int]], list[Feasibility]]]] = {

@@ -270,6 +270,7 @@ def _asked(
         ends=tabled.ends.get(rule),
         winners=winners,
         breakdown=breakdown,
+        readings=plan.readings,
     )
 
 

@@ -45,9 +45,7 @@ LEFT_OUT: Final = ("content-type", "content-length", "content-encoding", "transf
 class BatchTrouble(Exception):
     """The endpoint gave no usable answer; it may give one another time.
 
-    Args:
-        what: What it gave instead.
-        away: Why it may be, as in `CallFailed`; `None` where nothing says.
+    `away` is as in `CallFailed`.
     """
 
     def __init__(self, what: str, away: Away | None = None) -> None:
@@ -87,12 +85,7 @@ class EntryError:
 
     @classmethod
     def of(cls, result: Mapping[str, Any], secrets: Sequence[str] = ()) -> "EntryError":
-        """Read the error of a result.
-
-        Args:
-            result: The result.
-            secrets: Never repeated.
-        """
+        """Read the error of a result."""
         outer = result.get("error")
         inner = outer.get("error") if isinstance(outer, Mapping) else None
         kind = inner.get("type") if isinstance(inner, Mapping) else None
@@ -117,10 +110,7 @@ class BatchResults:
     ) -> tuple[httpx2.Request, httpx2.Response]:
         """Request and response as a direct call would have had them.
 
-        Args:
-            call: `<episode>/<key>`.
-            request: The body that was sent.
-            message: JSON value of the message in the result.
+        `call` is `<episode>/<key>`; `message` the JSON value in the result.
         """
         asked = self.response.request
         url = asked.url.copy_with(path=MESSAGES_PATH, query=None)
@@ -145,13 +135,7 @@ def request_text(request: Request) -> str:
 
 
 class BatchEndpoint:
-    """The endpoint, with the credentials and the base URL of the SDK's environment.
-
-    Args:
-        transport: What carries the requests.
-        max_retries: The client's own retries of one request.
-        timeout: Seconds that one attempt may take.
-    """
+    """The endpoint, with the credentials and the base URL of the SDK's environment."""
 
     def __init__(
         self, transport: httpx2.AsyncBaseTransport, *, max_retries: int, timeout: float
@@ -166,9 +150,7 @@ class BatchEndpoint:
     async def send(self, entries: Iterable[Entry]) -> Batch:
         """Send a batch, once.
 
-        Raises:
-            BatchTrouble: If there is no answer that says whether it was taken in.
-            UsageError: If the endpoint refuses it.
+        `BatchTrouble` if no answer says whether it was taken in; `UsageError` if it is refused.
         """
         parts = (f'{{"custom_id":"{one.custom_id}","params":{one.request}}}' for one in entries)
         content = f'{{"requests":[{",".join(parts)}]}}'.encode()
@@ -176,22 +158,14 @@ class BatchEndpoint:
         return _batch(_json(await _answered(sent, PATH)))
 
     async def find(self, batch_id: str) -> Batch | None:
-        """Ask after a batch; `None` where the endpoint knows of none.
-
-        Raises:
-            BatchTrouble: If there is no usable answer.
-        """
+        """Ask after a batch; `None` where the endpoint knows of none."""
         try:
             return _batch(_json(await self._get(f"{PATH}/{batch_id}")))
         except _NotFound:
             return None
 
     async def cancel(self, batch_id: str) -> None:
-        """End a batch early; what it has answered so far stays.
-
-        Raises:
-            BatchTrouble: If there is no usable answer.
-        """
+        """End a batch early; what it has answered so far stays."""
         try:
             path = f"{PATH}/{batch_id}/cancel"
             await _answered(self._client.post(path, cast_to=httpx2.Response), path)
@@ -218,11 +192,7 @@ class BatchEndpoint:
             after = f"&after_id={batches[-1].id}"
 
     async def results(self, batch_id: str) -> BatchResults | None:
-        """Read the results of a batch that has ended; `None` where the endpoint has none.
-
-        Raises:
-            BatchTrouble: If there is no usable answer.
-        """
+        """Read the results of a batch that has ended; `None` where the endpoint has none."""
         try:
             response = await self._get(f"{PATH}/{batch_id}/results")
         except _NotFound:
@@ -342,10 +312,7 @@ class CustomId(NamedTuple):
     def of(cls, call: str, request: str, mark: str) -> "CustomId":
         """Name an entry.
 
-        Args:
-            call: `<episode>/<key>`.
-            request: The request's body, as it is sent.
-            mark: From `new_mark`.
+        `call` is `<episode>/<key>`; `mark` comes from `new_mark`.
         """
         return cls(call_digest(call), _hexadecimal(request)[:_REQUEST], mark)
 

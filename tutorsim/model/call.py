@@ -50,8 +50,7 @@ class CallKey(NamedTuple):
     def parse(cls, text: str) -> "CallKey":
         """Read a key back from its text.
 
-        Raises:
-            ValueError: If the text is not a key.
+        `ValueError` if the text is not a key.
         """
         found = _KEY.fullmatch(text)
         if found is None:
@@ -89,8 +88,7 @@ class Request(NamedTuple):
     def from_text(cls, text: str) -> "Request":
         """Read a request back from the body that was sent, to send the same bytes again.
 
-        Raises:
-            ValueError: If the text is not such a body.
+        `ValueError` if the text is not such a body.
         """
         try:
             body = json.loads(text)
@@ -152,8 +150,7 @@ class Reply(NamedTuple):
     def from_body(cls, body: Mapping[str, Any]) -> "Reply":
         """Read a Messages API response body.
 
-        Raises:
-            ValueError: If the value is not a message.
+        `ValueError` if the value is no message.
         """
         try:
             if body["type"] != "message":
@@ -254,10 +251,8 @@ _BOM: Final = "\ufeff"
 def json_value(body: str | bytes) -> Any:
     """Parse JSON in UTF-8; a byte order mark before it does not count.
 
-    Escaped lone surrogates, which the fast parser refuses, are let through.
-
-    Raises:
-        ValueError: If the body is not JSON in UTF-8.
+    Escaped lone surrogates, which the fast parser refuses, are let through. `ValueError` if the
+    body is no JSON in UTF-8.
     """
     try:
         return orjson.loads(body)

@@ -63,13 +63,7 @@ def status_told_in(body: bytes) -> int | None:
 
 
 class NotAMessage(httpx2.RemoteProtocolError):
-    """A reply that is whole and no message.
-
-    Args:
-        body: The reply.
-        content_type: What it says that it is.
-        request: What it answers.
-    """
+    """A reply that is whole and no message."""
 
     def __init__(self, body: bytes, content_type: str, request: httpx2.Request) -> None:
         page = "html" in content_type.lower() or body.lstrip()[:1] == b"<"
@@ -93,9 +87,7 @@ def connection_text(cause: BaseException | None) -> str:
 def away(cause: BaseException | None, status: int = 0) -> Away | None:
     """Why the same call may be answered later; `None` where it may not.
 
-    Args:
-        cause: What came between; `None` where a reply came.
-        status: Of the reply; 0 where none came.
+    `cause` is what came between, `None` if a reply came; `status` is the reply's, 0 if none came.
     """
     if status in _BUSY:
         return "busy"
@@ -133,8 +125,7 @@ SECRET_LENGTH: Final = 12
 def credentials_in(headers: Mapping[str, str]) -> list[str]:
     """The credentials that a request carries, without placeholders for a local server.
 
-    Args:
-        headers: By name in lower case, or the client's own.
+    Headers go by name in lower case, or are the client's own.
     """
     sent = (headers.get(name, "").rsplit(" ", 1)[-1] for name in SECRET_HEADERS)
     return [secret for secret in sent if len(secret) >= SECRET_LENGTH]
@@ -143,10 +134,8 @@ def credentials_in(headers: Mapping[str, str]) -> list[str]:
 class HttpTransport(httpx2.AsyncBaseTransport):
     """Plain HTTP, opened at the first request, through the environment's proxy if there is one.
 
-    Args:
-        max_connections: Sockets open at once.
-        kept_open: How many of them wait for a further request; all unless given. With 0 nothing
-            has to be closed in the loop that opened it.
+    `kept_open` sockets wait for a further request, all unless given; with 0 nothing has to be
+    closed in the loop that opened it.
     """
 
     def __init__(self, max_connections: int = 100, *, kept_open: int | None = None) -> None:
@@ -301,11 +290,7 @@ def open_client(
     timeout: float,
     placeholder: str | None = None,
 ) -> anthropic.AsyncAnthropic:
-    """The SDK's client over a transport; errors that are not the network's pass through it.
-
-    Raises:
-        UsageError: If the environment holds no credentials, or unusable ones.
-    """
+    """The SDK's client over a transport; errors that are not the network's pass through it."""
     limit = patience(timeout)
     http_client = httpx2.AsyncClient(
         transport=_Unwrapping(transport), timeout=limit, follow_redirects=False
@@ -329,8 +314,7 @@ def patience(timeout: float) -> httpx2.Timeout:
 def with_credentials(make: Callable[..., C], placeholder: str | None) -> C:
     """A client of the SDK with the environment's credentials, or with a stand-in for them.
 
-    Raises:
-        UsageError: If the environment holds no credentials, or unusable ones.
+    `UsageError` if the environment holds none, or unusable ones.
     """
     options: dict[str, Any] = {} if placeholder is None else {"api_key": placeholder}
     if placeholder is not None:
@@ -358,12 +342,7 @@ def with_credentials(make: Callable[..., C], placeholder: str | None) -> C:
 
 
 def _check_usable(client: anthropic.Anthropic | anthropic.AsyncAnthropic) -> None:
-    """Refuse what no request can be made of.
-
-    Raises:
-        UsageError: If the credential has characters that no header can have, or the base URL is
-            none.
-    """
+    """Refuse what no request can be made of."""
     headers = {name.lower(): str(value) for name, value in client.default_headers.items()}
     for name in SECRET_HEADERS:
         value = headers.get(name, "").removeprefix("Bearer ")
@@ -409,13 +388,7 @@ def another_model(asked: str, answered: str) -> str | None:
 
 
 def refusal(status: int, said: str, model: str) -> UsageError | None:
-    """The error that ends a recording, where no further call to the model can succeed.
-
-    Args:
-        status: Of the response.
-        said: The endpoint's own words.
-        model: What was asked.
-    """
+    """The error that ends a recording, where no further call to the model can succeed."""
     if status == 401:
         return UsageError(
             f"The endpoint refused the credentials (HTTP 401{said}).",
@@ -464,9 +437,7 @@ def told(error: anthropic.APIStatusError) -> str:
 def said_in(body: object, secrets: Sequence[str]) -> str:
     """Type and message of an error body after a comma; empty where it says nothing.
 
-    Args:
-        body: Its JSON value.
-        secrets: Never repeated.
+    The secrets are never repeated.
     """
     inner = body.get("error") if isinstance(body, Mapping) else None
     inner = inner if isinstance(inner, Mapping) else {}
@@ -525,17 +496,7 @@ class SyncHttpTransport(httpx2.BaseTransport):
 def open_sync_client(
     transport: httpx2.BaseTransport, *, max_retries: int, timeout: float, placeholder: str | None
 ) -> Client:
-    """The SDK's client over a transport.
-
-    Args:
-        transport: What answers; plain HTTP may stand behind it.
-        max_retries: The SDK's own retries of one call.
-        timeout: Seconds that one attempt may take.
-        placeholder: A stand-in for credentials, for a transport that sends nothing.
-
-    Raises:
-        UsageError: If the environment holds no credentials, or unusable ones.
-    """
+    """The SDK's client over a transport."""
     limit = patience(timeout)
     http_client = httpx2.Client(transport=transport, timeout=limit)
     make = partial(

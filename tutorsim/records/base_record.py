@@ -60,9 +60,7 @@ class GrownRecord(Record):
 def lasting(model: BaseModel, first: Collection[str]) -> dict[str, Any]:
     """A model's values as JSON has them, without later fields that hold their default.
 
-    Args:
-        model: The model.
-        first: Fields that are always in: those of the first version of the format.
+    `first` are the fields of the first version of the format, which are always in.
     """
     return _left_in(model, model.model_dump(mode="json"), first)
 

@@ -92,15 +92,7 @@ class RatedSheet(Record):
 def read_ratings(folder: Path, run: RunRecord) -> tuple[RatedSheet, ...]:
     """Read the ratings beside a run.
 
-    Args:
-        folder: The run folder, or the recording's.
-        run: The run's head.
-
-    Returns:
-        The sheets; none where the run has no ratings.
-
-    Raises:
-        LogError: If the file is damaged, or its ratings are of another run.
+    No sheets if the run has none; `LogError` if the file is damaged or of another run.
     """
     path = folder / RATINGS_FILE
     if not path.exists():

@@ -87,11 +87,7 @@ class Retest(NamedTuple):
 def read_retest(folder: Path) -> Retest | None:
     """Read the retest of a run folder.
 
-    Returns:
-        The retest; `None` where the run has none.
-
-    Raises:
-        LogError: If its files are damaged, or one of the two is missing.
+    `None` if the run has none; `LogError` if its files are damaged or one of the two is missing.
     """
     head_path, path = folder / RETEST_HEAD_FILE, folder / RETEST_FILE
     if not head_path.exists() and not path.exists():

@@ -262,8 +262,7 @@ class RunRecord(LastingRecord):
     def panel(self) -> StudySettings:
         """The settings of a panel's study.
 
-        Raises:
-            LogError: If the run is of another system.
+        `LogError` if the run is of another system.
         """
         if isinstance(self.study, StudySettings):
             return self.study
@@ -304,8 +303,7 @@ R = TypeVar("R", bound=BaseModel)
 def read_run(folder: Path) -> RunRecord:
     """Read `run.json` of a run folder, and check that `episodes.jsonl` is the one it names.
 
-    Raises:
-        LogError: If a file is missing, truncated, edited, or of another version.
+    `LogError` if a file is missing, truncated, edited, or of another version.
     """
     path, episodes = folder / RUN_FILE, folder / EPISODES_FILE
     try:
@@ -324,11 +322,7 @@ def read_run(folder: Path) -> RunRecord:
 
 
 def read_episodes(folder: Path) -> Iterator[EpisodeRecord]:
-    """Read `episodes.jsonl` of a panel's run folder, one record at a time.
-
-    Raises:
-        LogError: If the file is missing, or a line is truncated, of another version, or no record.
-    """
+    """Read `episodes.jsonl` of a panel's run folder, one record at a time."""
     yield from read_lines(folder, EpisodeRecord)
 
 
@@ -337,14 +331,8 @@ def read_lines(
 ) -> Iterator[R]:
     """Read `episodes.jsonl` of any system's run folder, one record at a time.
 
-    Args:
-        folder: The run folder.
-        record: The system's record.
-        without: Fields that nobody will look at: they are not read, and have their default.
-            `calls.model` is a field of what stands in another.
-
-    Raises:
-        LogError: If the file is missing, or a line is truncated, of another version, or no record.
+    Fields in `without`, such as `calls.model`, are not read and have their default. `LogError` if a
+    line is no record.
     """
     path, record = folder / EPISODES_FILE, _without(record, without)
     try:

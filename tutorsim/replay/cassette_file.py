@@ -55,11 +55,7 @@ def cassette_files(names: list[str]) -> Iterator[tuple[str, CassetteForm]]:
 
 
 def check_recordable(folder: Path) -> None:
-    """Refuse to record into a folder of compressed cassettes, whose calls would be paid again.
-
-    Raises:
-        RecordingError: If there is one.
-    """
+    """Refuse to record into a folder of compressed cassettes, whose calls would be paid again."""
     names = sorted(path.name for path in folder.iterdir()) if folder.is_dir() else []
     for episode_id, form in cassette_files(names):
         if form == "compressed":
@@ -73,9 +69,7 @@ def check_recordable(folder: Path) -> None:
 def read_cassette_file(folder: Path, episode_id: str) -> bytes:
     """The text of an episode's cassette, from whichever form is there; from the text first.
 
-    Raises:
-        MissingCallError: If there is no such file.
-        RecordingError: If it leads out of the folder, cannot be read or cannot be unpacked.
+    `MissingCallError` if there is no such file.
     """
     data = read_inside(cassette_file(folder, episode_id, "text"))
     if data is not None:
@@ -91,11 +85,7 @@ def read_cassette_file(folder: Path, episode_id: str) -> bytes:
 
 
 def read_inside(path: Path) -> bytes | None:
-    """A file of a recording's folder; `None` where it is not there.
-
-    Raises:
-        RecordingError: If it leads out of the folder, is no regular file, or cannot be read.
-    """
+    """A file of a recording's folder; `None` where it is not there."""
     try:
         check_inside(path)
         return path.read_bytes()
@@ -108,11 +98,7 @@ def read_inside(path: Path) -> bytes | None:
 
 
 def check_inside(path: Path) -> None:
-    """Refuse a file that leads out of its folder, or that a reader would wait for.
-
-    Raises:
-        RecordingError: If it does.
-    """
+    """Refuse a file that leads out of its folder, or that a reader would wait for."""
     try:
         mode = os.lstat(path).st_mode
         if stat.S_ISREG(mode):
@@ -137,12 +123,7 @@ def check_inside(path: Path) -> None:
 def check_regular(folder: Path, *, links: bool) -> None:
     """Refuse what is no regular file, before anything is read: a pipe would be waited for.
 
-    Args:
-        folder: A recording's folder, or a run folder.
-        links: Refuse symbolic links too, wherever they lead.
-
-    Raises:
-        RecordingError: Naming the first such file.
+    `links` refuses symbolic links too, wherever they lead.
     """
     if not folder.is_dir():
         return
@@ -189,11 +170,7 @@ def _begins_as_cassette(path: Path, form: CassetteForm) -> bool:
 
 
 def write_cassette_file(folder: Path, episode_id: str, text: bytes, form: CassetteForm) -> None:
-    """Write a cassette's text in a form.
-
-    Raises:
-        FolderError: If it cannot be written.
-    """
+    """Write a cassette's text in a form."""
     data = text if form == "text" else compressed(text)
     write_atomic(cassette_file(folder, episode_id, form), data)
 
@@ -208,12 +185,7 @@ def compressed(text: bytes) -> bytes:
 def decompressed(data: bytes, name: str) -> bytes:
     """Unpack what `compressed` gave.
 
-    Args:
-        data: One whole frame.
-        name: The file, for the error.
-
-    Raises:
-        RecordingError: If it is no such frame, is damaged, or holds more than any recording.
+    `RecordingError`, naming the file, if it is no whole frame or holds more than any recording.
     """
     import zstandard
 
@@ -280,11 +252,7 @@ class Cassette:
         return cassette_name(self.episode_id)
 
     def requests_sha256(self) -> str:
-        """Digest of the keys and requests, which stays the same when only replies change.
-
-        Raises:
-            RecordingError: If a request is no JSON.
-        """
+        """Digest of the keys and requests, which stays the same when only replies change."""
         try:
             return requests_digest((i.key, i.request) for i in self.interactions.values())
         except ValueError as error:
@@ -328,8 +296,7 @@ def write_cassette(
 ) -> None:
     """Write an episode's cassette with its interactions in the given order.
 
-    Raises:
-        FolderError: If it cannot be written; an older file stays as it was.
+    If it cannot be written an older file stays as it was.
     """
     from vcr.cassette import Cassette as VcrCassette
     from vcr.record_mode import RecordMode
@@ -365,10 +332,7 @@ def _vcr_response(one: Interaction) -> dict[str, Any]:
 def read_cassette(folder: Path, episode_id: str) -> Cassette:
     """Read an episode's cassette, parsing the file once.
 
-    Raises:
-        MissingCallError: If there is no such file in either form.
-        RecordingError: If it is truncated, of another version, leads out of the folder, or is
-            no cassette of this episode.
+    `MissingCallError` if there is none in either form.
     """
     return parse_cassette(read_cassette_file(folder, episode_id), episode_id)
 
@@ -376,8 +340,7 @@ def read_cassette(folder: Path, episode_id: str) -> Cassette:
 def parse_cassette(data: bytes, episode_id: str) -> Cassette:
     """Read a cassette's bytes.
 
-    Raises:
-        RecordingError: If they are truncated, of another version, or of another episode.
+    `RecordingError` if they are truncated, of another version, or of another episode.
     """
     name = cassette_name(episode_id)
     try:
@@ -440,10 +403,7 @@ def _interaction(
 ) -> Interaction:
     """Check an entry of the file.
 
-    Args:
-        raw: The entry.
-        place: What the call header begins with: the episode and a slash.
-        kind: What answered.
+    `place` is what the call header begins with: the episode and a slash.
     """
     request, response = raw["request"], raw["response"]
     headers = _first(request["headers"])

@@ -20,9 +20,8 @@ class Playback(Protocol):
     async def reply(self, episode_id: str, call: Call) -> Reply:
         """Answer one call; each recorded reply is given once.
 
-        Raises:
-            MissingCallError: If the cassette has no unused reply with the call's key.
-            ChangedCallError: If it was recorded with another request.
+        `MissingCallError` if none is left for the call's key; `ChangedCallError` if it was recorded
+        with another request.
         """
         ...
 
@@ -37,9 +36,7 @@ class Reader(Protocol):
     def open(self, episode_id: str) -> Playback:
         """Open an episode.
 
-        Raises:
-            MissingCallError: If the recording has no cassette for it.
-            RecordingError: If the cassette is invalid.
+        `MissingCallError` if the recording has no cassette for it.
         """
         ...
 
@@ -48,21 +45,12 @@ class Reader(Protocol):
         ...
 
     def cassette(self, episode_id: str) -> Cassette:
-        """What an episode's recording holds, without playing it.
-
-        Raises:
-            MissingCallError: If the recording has no cassette for it.
-            RecordingError: If the cassette is invalid.
-        """
+        """What an episode's recording holds, without playing it."""
         ...
 
 
 def check_all_used(playback: Playback) -> None:
-    """Refuse a replay that left entries of its cassette unused.
-
-    Raises:
-        UnusedCallError: Names the cassette and the first unused call.
-    """
+    """Refuse a replay that left entries of its cassette unused."""
     unused = playback.unused()
     if unused:
         raise unused_error(playback.cassette.name, unused)
@@ -72,9 +60,6 @@ class FastReader:
     """Replays the episodes of a folder; the cassette that was read last is kept.
 
     So a retest, which follows each episode, reads no cassette twice.
-
-    Args:
-        folder: The recording.
     """
 
     def __init__(self, folder: Path) -> None:
@@ -95,11 +80,7 @@ class FastReader:
 
 
 class FastPlayback:
-    """Replays one cassette.
-
-    Args:
-        cassette: The cassette.
-    """
+    """Replays one cassette."""
 
     def __init__(self, cassette: Cassette) -> None:
         self._cassette = cassette
@@ -111,11 +92,7 @@ class FastPlayback:
         return self._cassette
 
     async def reply(self, episode_id: str, call: Call) -> Reply:
-        """Answer one call at once, as `Playback.reply` says.
-
-        Raises:
-            RecordingError: Also, if the recorded reply cannot be read.
-        """
+        """Answer one call at once, as `Playback.reply` says."""
         key = str(call.key)
         found = self._left.get(key)
         if found is None:

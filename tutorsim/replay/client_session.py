@@ -73,19 +73,8 @@ class Claim(NamedTuple):
 class Session:
     """Answers a client's requests from a cassette, and records what it may send.
 
-    Its methods may be called from several threads.
-
-    Args:
-        folder: The cassette's folder.
-        name: The cassette's name, without ending.
-        mode: What may be sent; `once` records only where there is no cassette.
-        record_in_ci: Record although `CI` is set.
-
-    Raises:
-        UsageError: If the name is no cassette's.
-        MissingCallError: If there is no cassette to replay.
-        RecordingError: If the cassette is invalid.
-        FolderError: If another run records this cassette.
+    Its methods may be called from several threads. Mode `once` records only if there is no
+    cassette.
     """
 
     def __init__(
@@ -151,11 +140,7 @@ class Session:
     def claim(self, request: httpx2.Request) -> Claim:
         """Give a request its key, and put the key into its header.
 
-        Args:
-            request: With its body read.
-
-        Raises:
-            UsageError: If it is no request that can be recorded, or its key is taken.
+        `UsageError` if it is no request that can be recorded, or its key is taken.
         """
         _check_recordable(request)
         named = request.headers.get(CALL_HEADER, f"{STAGE}/{NAMELESS}")
@@ -215,11 +200,7 @@ class Session:
     def answer(self, request: httpx2.Request, key: str) -> httpx2.Response | None:
         """The recorded reply to a request; `None` where it has to be sent.
 
-        Raises:
-            MissingCallError: If it is not in the cassette and may not be sent.
-            ChangedCallError: If the key was recorded with another request.
-            RecordingRefused: If it would have to be sent where `CI` is set, or holds the
-                credential.
+        A request that may not be sent, changed, or holds the credential raises.
         """
         found = self._recorded.get(key)
         if found is not None:
@@ -259,14 +240,8 @@ class Session:
     def finish(self, *, partial: bool) -> None:
         """End the session: check that all was played, or write the cassette.
 
-        A recorded call that nobody asked for is noted in the cassette that is written.
-
-        Args:
-            partial: Whether recorded calls may be left unused.
-
-        Raises:
-            UnusedCallError: If a replay left some.
-            FolderError: If the cassette cannot be written; the journal then stays.
+        A recorded call that nobody asked for is noted in the cassette that is written. `partial`
+        lets a replay leave recorded calls unused.
         """
         try:
             for keep in [*self.reading.values()]:

@@ -69,18 +69,9 @@ def convert(folder: Path, into: Path, form: CassetteForm) -> Converted:
     A finished retest goes with it. Wordings and tasks that the recording does not have in its
     folder are added, where they are the recorded ones.
 
-    Each cassette's text is held against the manifest, whose digests are of texts and so the same
-    in either form. The manifest is written last, so a folder that has one is whole.
-
-    Args:
-        folder: The recording, in either form.
-        into: A folder that does not exist or is empty.
-        form: The form wanted.
-
-    Raises:
-        MissingCallError: If a cassette is missing.
-        RecordingError: If the recording is unfinished, damaged or edited.
-        FolderError: If `into` holds anything or cannot be written.
+    Each cassette's text is held against the manifest, whose digests are of texts and so the same in
+    either form. The manifest is written last, so a folder that has one is whole. `into` does not
+    exist or is empty.
     """
     manifest = read_manifest(folder)
     retest = read_retest_manifest(retest_folder(folder))

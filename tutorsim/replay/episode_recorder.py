@@ -70,10 +70,7 @@ def journal_path(folder: Path, episode_id: str) -> Path:
 class Journal:
     """Appends interactions to an episode's journal, and reads what an earlier run left.
 
-    Args:
-        folder: The recording's folder.
-        episode_id: The episode.
-        study_digest: What the recording is of; a journal of another study is refused.
+    A journal of another study is refused.
     """
 
     def __init__(self, folder: Path, episode_id: str, study_digest: str) -> None:
@@ -86,11 +83,7 @@ class Journal:
         self._started = False
 
     def read(self) -> dict[str, Interaction]:
-        """What is recorded so far, by call key. A torn last line counts as never written.
-
-        Raises:
-            RecordingError: If the journal is of another study or version, or was edited.
-        """
+        """What is recorded so far, by call key. A torn last line counts as never written."""
         try:
             lines = self._file.read()
         except OSError as error:
@@ -107,11 +100,7 @@ class Journal:
         return found
 
     def append(self, one: Interaction) -> None:
-        """Write a reply down; it survives a kill from here on.
-
-        Raises:
-            FolderError: If it cannot be written.
-        """
+        """Write a reply down; it survives a kill from here on."""
         if not self._started:
             self._file.append(orjson.dumps(self._head))
             self._started = True
@@ -249,15 +238,9 @@ class CassetteStore:
     def open(self, episode_id: str, live: Model | None = None, *, anew: bool = False) -> "Tape":
         """Open an episode's tape with what is on disk of it.
 
-        Args:
-            episode_id: The episode.
-            live: Asked for what the tape does not hold; its client's transport must be wrapped
-                by this store. `None` where replies are only added.
-            anew: Begin with an empty tape. The old cassette stays until the tape is finished;
-                an old journal is removed.
-
-        Raises:
-            RecordingError: If what is on disk is invalid or of another study.
+        `live` is asked for what the tape does not hold; its client's transport must be wrapped by
+        this store. `anew` begins with an empty tape: the old cassette stays until the tape is
+        finished, an old journal is removed.
         """
         self._check_name(episode_id)
         tape = Tape(self, episode_id, self._head, live, anew=anew)
@@ -272,8 +255,7 @@ class CassetteStore:
     def tape_for(self, call: str) -> tuple["Tape", str]:
         """The open tape and the key that a call header names.
 
-        Raises:
-            RecordingRefused: If no such tape is open; nothing may be sent that is not recorded.
+        If no such tape is open nothing may be sent, as it would not be recorded.
         """
         episode_id, _, key = call.partition("/")
         tape = self._tapes.get(episode_id)
@@ -285,11 +267,7 @@ class CassetteStore:
         return tape, key
 
     def check(self, request: httpx2.Request) -> None:
-        """Refuse a request that must not be recorded, before it is sent.
-
-        Raises:
-            RecordingRefused: If its tape is not open, or it contains the credential.
-        """
+        """Refuse a request that must not be recorded, before it is sent."""
         headers = _plain(request.headers)
         _, key = self.tape_for(headers.get(CALL_HEADER, ""))
         secrets = _secrets_of(request, headers)
@@ -300,18 +278,8 @@ class CassetteStore:
     ) -> httpx2.Response:
         """Put a call on its tape.
 
-        Args:
-            request: With its body and the call header.
-            response: A successful one.
-            received: Its body.
-
-        Returns:
-            The response as it is on tape.
-
-        Raises:
-            RemoteProtocolError: If the body is no whole message.
-            RecordingRefused: If it contains the credential.
-            FolderError: If it cannot be written.
+        The response is given back as it is on tape. A body that is no whole message is a
+        `RemoteProtocolError`, so that the client tries again.
         """
         headers, said = _plain(request.headers), _plain(response.headers)
         tape, key = self.tape_for(headers.get(CALL_HEADER, ""))
@@ -401,13 +369,7 @@ class Tape:
             yield str(self._value(one.request, one.key)["model"]), self._read(one)
 
     async def reply(self, episode_id: str, call: Call) -> Reply:
-        """Answer from the tape, or from the live model and record it.
-
-        Raises:
-            ChangedCallError: If the tape has the key with another request.
-            MissingCallError: If it does not have the key, and no live model to ask.
-            CallFailed: If no reply can be had.
-        """
+        """Answer from the tape, or from the live model and record it."""
         held = self._held.get(str(call.key))
         if held is None and self._live is not None:
             return await self._live.reply(episode_id, call)
@@ -435,9 +397,7 @@ class Tape:
     def add(self, one: Interaction) -> None:
         """Record a reply that was paid for, durably against a kill of this process.
 
-        Raises:
-            FolderError: If it cannot be written.
-            RecordingRefused: If the tape has a reply to the call.
+        A second reply to a call is refused.
         """
         self.adopt(one)
         self.paid += 1
@@ -466,15 +426,8 @@ class Tape:
     async def finish(self, order: Sequence[CallKey]) -> Cassette:
         """Write the cassette and remove the journal.
 
-        Args:
-            order: Exactly the keys that the tape holds, in call order.
-
-        Returns:
-            The cassette as it is on disk.
-
-        Raises:
-            RecordingError: If `order` names other calls than the tape holds.
-            FolderError: If the cassette cannot be written; the journal then stays.
+        `order` names exactly the keys that the tape holds, in call order. If the cassette cannot be
+        written the journal stays.
         """
         keys = [str(key) for key in order]
         self._check_order(keys)
@@ -483,8 +436,7 @@ class Tape:
     def finish_now(self, *, unasked: Sequence[str]) -> Cassette:
         """As `finish`, in the order of `keys` and without an event loop.
 
-        Args:
-            unasked: Keys that nobody asked for since the tape was opened.
+        `unasked` are keys that nobody asked for since the tape was opened.
         """
         return self._finish([*self._held], tuple(unasked))
 

@@ -50,10 +50,7 @@ def is_ended(body: bytes) -> bool:
 def why_not_whole(path: str, body: bytes, *, stopped: bool) -> str | None:
     """Why a stream is no success; `None` where it is one.
 
-    Args:
-        path: Of the request.
-        body: What was received.
-        stopped: Whether its reader stopped, so that no last event is expected.
+    `stopped`: its reader stopped, so that no last event is expected.
     """
     if _FAILED.search(body):
         return "it tells of an error"

@@ -128,20 +128,15 @@ def list_recordings(root: Path) -> tuple[Recording, ...]:
 
 
 def list_calls(cassette: Cassette) -> tuple[CallSummary, ...]:
-    """Summarise the calls of a cassette, in its order.
-
-    Raises:
-        RecordingError: If a recorded reply cannot be read.
-    """
+    """Summarise the calls of a cassette, in its order."""
     return tuple(_summaries(cassette))
 
 
 def loose_cassettes(folder: Path) -> tuple[tuple[Cassette, ...], tuple[Finding, ...]]:
     """Read the cassettes of a folder without manifest that are no study's.
 
-    Returns:
-        Those that can be read, by name, and what is wrong with the others; none of either where
-        the folder is a recording, whole or unfinished.
+    Those that can be read, by name, and what is wrong with the others; none of either if the folder
+    is a recording, whole or unfinished.
     """
     names = sorted(path.name for path in folder.iterdir()) if folder.is_dir() else []
     return _loose(folder, names)
@@ -164,9 +159,6 @@ def verify_files(folder: Path) -> tuple[Finding, ...]:
     """Hold every file of a recording against its manifest, without replaying anything.
 
     Of cassettes that no manifest names it tells those that cannot be read or hold a key.
-
-    Raises:
-        RecordingError: If there is no manifest that can be read.
     """
     loose, unreadable = loose_cassettes(folder)
     if loose or unreadable:
@@ -213,12 +205,7 @@ def unasked_calls(folder: Path) -> tuple[Finding, ...]:
 def recorded_before(folder: Path, day: str) -> tuple[Finding, ...]:
     """Recordings whose first reply is older than a day, and those that do not say how old they are.
 
-    Args:
-        folder: As for `verify_files`.
-        day: ISO date in UTC.
-
-    Raises:
-        RecordingError: If there is no manifest that can be read.
+    The day is an ISO date in UTC.
     """
     loose, _ = loose_cassettes(folder)
     if loose:
@@ -416,9 +403,7 @@ def _check_retest(folder: Path, manifest: Manifest, found: Retest) -> Iterator[F
 def _check_kinds(folder: Path, checked: Collection[str]) -> Iterator[Finding]:
     """Files beside the cassettes that a replay does not read: links out of the folder, and pipes.
 
-    Args:
-        folder: A recording's folder.
-        checked: Episodes whose cassettes were held against the manifest.
+    `checked` are episodes whose cassettes were held against the manifest.
     """
     for path in sorted(folder.iterdir()):
         episodes = {episode for episode, _ in cassette_files([path.name])}

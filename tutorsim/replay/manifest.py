@@ -124,14 +124,7 @@ class Manifest(Head):
 def episode_entry(
     record: EpisodeLine, line: str, cassette: Cassette, outcome: dict[str, Any]
 ) -> EpisodeEntry:
-    """Describe a recorded episode.
-
-    Args:
-        record: Its log record.
-        line: The record's line.
-        cassette: Its cassette.
-        outcome: What came of it, in its system's words.
-    """
+    """Describe a recorded episode."""
     return EpisodeEntry(
         episode_id=record.episode_id,
         status=record.status,
@@ -173,13 +166,9 @@ class Digests(Protocol):
 def check_cassette(entry: Digests, cassette: Cassette) -> RecordingError | None:
     """Hold a cassette against the manifest before it is replayed.
 
-    Returns:
-        `None` when the file is the recorded one. When its requests differ, the error to raise
-        after the replay: the replay itself can first say which call is missing or changed.
-
-    Raises:
-        RecordingError: If the requests are the recorded ones and the rest of the file is not.
-            No replay could tell, because every call would be answered.
+    `None` when the file is the recorded one. When its requests differ, the error to raise after the
+    replay: the replay itself can first say which call is missing or changed. When they do not and
+    the rest of the file does, it raises at once: no replay could tell.
     """
     if cassette.sha256 == entry.cassette_sha256:
         return None
@@ -198,20 +187,15 @@ def _edited(cassette: Cassette, why: str) -> RecordingError:
 
 
 def write_manifest(folder: Path, manifest: Manifest) -> None:
-    """Write `manifest.json`, one episode a line; the same manifest gives the same bytes.
-
-    Raises:
-        FolderError: If it cannot be written.
-    """
+    """Write `manifest.json`, one episode a line; the same manifest gives the same bytes."""
     save_head(folder, manifest)
 
 
 def read_manifest(folder: Path) -> Manifest:
     """Read the manifest of a recording.
 
-    Raises:
-        RecordingError: If the folder is no recording, or the manifest is truncated, of another
-            version, or names an episode twice or one whose name could leave the folder.
+    `RecordingError` if the folder is no recording, or the manifest is damaged or names what could
+    leave the folder.
     """
     found = load_head(folder, Manifest, schema=MANIFEST_SCHEMA)
     if found is None:
@@ -225,11 +209,7 @@ def read_manifest(folder: Path) -> Manifest:
 
 
 def save_head(folder: Path, head: Head) -> None:
-    """Write a head into its folder, one episode a line; the same head gives the same bytes.
-
-    Raises:
-        FolderError: If it cannot be written.
-    """
+    """Write a head into its folder, one episode a line; the same head gives the same bytes."""
     kind = type(head)
     unsaid = {name for name in kind.later if getattr(head, name) == kind.model_fields[name].default}
     fields = head.model_dump(mode="json", exclude={"episodes", *unsaid}) | {"episodes": []}
@@ -243,16 +223,7 @@ def save_head(folder: Path, head: Head) -> None:
 def load_head(folder: Path, kind: type[H], *, schema: int) -> H | None:
     """Read a head and check that its episodes can be used to open files.
 
-    Args:
-        folder: Where it is.
-        kind: What it is.
-        schema: Version that can be read.
-
-    Returns:
-        The head; `None` where there is no file.
-
-    Raises:
-        RecordingError: As `read_manifest`.
+    `None` if there is no file.
     """
     path = folder / kind.file
     content = read_inside(path)
@@ -359,8 +330,7 @@ class RetestManifest(Head):
 def retest_folder(recording: Path) -> Path:
     """Where the retest of a recording is kept.
 
-    Raises:
-        RecordingError: If that leads out of the recording.
+    A link that leads out of the recording is refused.
     """
     folder = recording / RETEST_FOLDER
     if folder.is_symlink():
@@ -373,13 +343,7 @@ def retest_folder(recording: Path) -> Path:
 
 
 def retest_entry(record: RetestRecord, line: str, cassette: Cassette) -> RetestEntry:
-    """Describe the further askings of an episode.
-
-    Args:
-        record: Their record.
-        line: The record's line.
-        cassette: Their cassette.
-    """
+    """Describe the further askings of an episode."""
     return RetestEntry(
         episode_id=record.episode_id,
         calls=len(cassette.interactions),
@@ -391,23 +355,14 @@ def retest_entry(record: RetestRecord, line: str, cassette: Cassette) -> RetestE
 
 
 def write_retest_manifest(folder: Path, manifest: RetestManifest) -> None:
-    """Write the manifest of a retest into its folder.
-
-    Raises:
-        FolderError: If it cannot be written.
-    """
+    """Write the manifest of a retest into its folder."""
     save_head(folder, manifest)
 
 
 def read_retest_manifest(folder: Path) -> RetestManifest | None:
     """Read the manifest of a retest.
 
-    Returns:
-        The manifest; `None` where the folder holds no finished retest.
-
-    Raises:
-        RecordingError: If it is truncated, of another version, or names an episode twice or one
-            whose name could leave the folder.
+    `None` if the folder holds no finished retest.
     """
     return load_head(folder, RetestManifest, schema=RETEST_MANIFEST_SCHEMA)
 
@@ -472,12 +427,7 @@ class AnsweredBy:
     ) -> Provenance:
         """Say what answered. A mixture counts as a relay and says what was mixed.
 
-        What the cassettes say goes before what is given.
-
-        Args:
-            relay_name: What the user calls the server that answered.
-            recorded_from: First day of recording, ISO date in UTC.
-            recorded_to: Last day.
+        What the cassettes say goes before what is given. The days are ISO dates in UTC.
         """
         if self._speak and relay_name not in self.relays:
             relay_name = min(self.relays, default=None)

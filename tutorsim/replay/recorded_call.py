@@ -133,8 +133,7 @@ class Interaction(NamedTuple):
     def reply(self) -> Reply:
         """Read the reply.
 
-        Raises:
-            ValueError: If the body is not a message.
+        `ValueError` if the body is no message.
         """
         return Reply.from_body(json_value(self.response))
 
@@ -153,11 +152,7 @@ def is_episode_id(text: str) -> bool:
 
 
 def check_episode_id(text: str) -> None:
-    """Refuse a name that could leave its folder.
-
-    Raises:
-        UsageError: If the text is not an episode id.
-    """
+    """Refuse a name that could leave its folder."""
     if not is_episode_id(text):
         raise UsageError(
             f"{text!r} is not an episode id.",
@@ -172,11 +167,7 @@ def cassette_name(episode_id: str) -> str:
 
 
 def requests_digest(requests: Iterable[tuple[str, str]]) -> str:
-    """SHA-256 over keys and request bodies, in order; the spelling of the JSON does not count.
-
-    Args:
-        requests: Pairs of call key and request body.
-    """
+    """SHA-256 over keys and request bodies, in order; the spelling of the JSON does not count."""
     digest = hashlib.sha256()
     for key, body in requests:
         canonical = json.dumps(json_value(body), sort_keys=True, separators=(",", ":"))
@@ -185,14 +176,7 @@ def requests_digest(requests: Iterable[tuple[str, str]]) -> str:
 
 
 def request_value(cassette: str, one: Interaction) -> dict[str, Any]:
-    """The JSON value of a recorded request.
-
-    Args:
-        cassette: File name, for the error.
-
-    Raises:
-        RecordingError: If it is no JSON object.
-    """
+    """The JSON value of a recorded request."""
     try:
         value = json_value(one.request)
         if not isinstance(value, dict):
@@ -210,13 +194,7 @@ def check_same(cassette: str, recorded: Interaction, call: Call) -> None:
     """Hold a call against the recorded request with its key; their JSON values must be equal.
 
     The recorded text is parsed only where it is not the very text that the client sends.
-
-    Args:
-        cassette: File name, for the error.
-
-    Raises:
-        ChangedCallError: Names cassette, key, field, place and the text around it.
-        RecordingError: If the recorded request is no JSON object.
+    `ChangedCallError` names cassette, key, field, place and the text around it.
     """
     asked = call.request.body()
     try:
@@ -243,11 +221,7 @@ def check_same_value(cassette: str, recorded: Interaction, asked: Any) -> None:
 def missing(cassette: str, key: str, *, held: Iterable[str], played: bool) -> MissingCallError:
     """The error for a call that a cassette cannot answer.
 
-    Args:
-        cassette: File name.
-        key: The call's key.
-        held: Keys that the cassette has.
-        played: Whether the cassette has the key and was asked for it before.
+    `played`: the cassette has the key and was asked for it before.
     """
     keys = list(held)
     stage = key.rsplit("/", 2)[0] + "/"

@@ -46,11 +46,7 @@ def folder_error(path: Path, error: OSError) -> FolderError:
 
 
 def make_folder(folder: Path) -> None:
-    """Create a folder and its parents where they do not exist.
-
-    Raises:
-        FolderError: If it cannot be created or is a file.
-    """
+    """Create a folder and its parents where they do not exist."""
     try:
         folder.mkdir(parents=True, exist_ok=True)
     except OSError as error:
@@ -58,11 +54,7 @@ def make_folder(folder: Path) -> None:
 
 
 def create_file(path: Path) -> int:
-    """The handle of a new file; a link, or what a killed run left in its place, is removed first.
-
-    Raises:
-        OSError: If it cannot be made.
-    """
+    """The handle of a new file; a link, or what a killed run left there, is removed first."""
     path.unlink(missing_ok=True)
     return os.open(path, _OPEN | os.O_EXCL, 0o644)
 
@@ -70,8 +62,7 @@ def create_file(path: Path) -> int:
 def write_atomic(path: Path, data: bytes) -> None:
     """Write a file so that a reader, or a machine that fails, sees the old or the new one whole.
 
-    Raises:
-        FolderError: If it cannot be written; the old file stays as it was.
+    If it cannot be written the old file stays as it was.
     """
     temporary = path.with_name(path.name + TEMPORARY)
     try:
@@ -96,9 +87,6 @@ class AppendFile:
 
     A last line without its end was cut off by a kill; opening the file for appending removes it.
     The file is created by the first line.
-
-    Args:
-        path: The file.
     """
 
     def __init__(self, path: Path) -> None:
@@ -109,11 +97,7 @@ class AppendFile:
         self._created = False
 
     def read(self) -> list[bytes]:
-        """The complete lines, without their ends; none when there is no file.
-
-        Raises:
-            OSError: If the file is there and cannot be read.
-        """
+        """The complete lines, without their ends; none when there is no file."""
         try:
             handle = os.open(self.path, os.O_RDONLY | _SAFE | _BINARY)
         except FileNotFoundError:
@@ -124,8 +108,7 @@ class AppendFile:
     def append(self, line: bytes) -> None:
         """Add one line; it survives a kill of this process from here on.
 
-        Raises:
-            FolderError: If it cannot be written; the file then holds what it held before.
+        If it cannot be written the file holds what it held before.
         """
         try:
             handle = self._opened()
@@ -145,11 +128,7 @@ class AppendFile:
         return self._unsynced
 
     def sync(self) -> None:
-        """Make the lines survive a failure of the machine.
-
-        Raises:
-            FolderError: If the device refuses.
-        """
+        """Make the lines survive a failure of the machine."""
         if self._handle is None or not self._unsynced:
             return
         self._unsynced = False
@@ -201,14 +180,9 @@ if hasattr(os, "register_at_fork"):
 class FolderLock:
     """Keeps a second run out of a folder. Released by the kernel if the process dies.
 
-    On a system without file locks a killed run leaves its lock, which has to be removed by hand.
-
-    Args:
-        folder: The folder; created where it does not exist.
-        name: The file that is locked; a run that writes one file of the folder names its own.
-
-    Raises:
-        FolderError: On entry, if another run has the folder or it cannot be written.
+    On a system without file locks a killed run leaves its lock, which has to be removed by hand. A
+    run that writes one file of the folder locks a `name` of its own. On entry, `FolderError` if
+    another run has the folder.
     """
 
     def __init__(self, folder: Path, *, name: str = LOCK_FILE) -> None:
@@ -341,12 +315,7 @@ def without_keys(text: str, secrets: Sequence[str]) -> str:
 def refuse_keys(texts: Mapping[str, Any], secrets: Sequence[str]) -> None:
     """Refuse to record what contains a key, before anything is written or sent.
 
-    Args:
-        texts: What is meant, for the error → its JSON value.
-        secrets: Credentials in use.
-
-    Raises:
-        RecordingRefused: Naming what contains one, and where.
+    `texts` goes from what is meant, for the error, to its JSON value.
     """
     for name, value in texts.items():
         for place, text in json_strings(value, name):
@@ -370,12 +339,7 @@ def without_secrets(texts: Mapping[str, str], secrets: Iterable[str]) -> dict[st
 def redacted(text: str, secrets: Sequence[str]) -> str:
     """A body with credentials redacted that escapes of JSON hide.
 
-    Args:
-        text: JSON.
-        secrets: Credentials in use.
-
-    Returns:
-        The very text, unless one of its strings contains a credential.
+    It is the very text unless one of its strings contains a credential.
     """
     if not secrets or "\\" not in text:
         return text

@@ -47,12 +47,7 @@ class _VerdictLine(BaseModel):
 class VerdictStore:
     """The verdict file of a recording.
 
-    Args:
-        folder: The recording.
-        fingerprint: What would judge a program now; `None` in a replay, which takes any verdict.
-
-    Raises:
-        RecordingError: If the file is there and was edited.
+    `fingerprint` is what would judge a program now; `None` in a replay, which takes any verdict.
     """
 
     def __init__(self, folder: Path, *, fingerprint: str | None = None) -> None:
@@ -71,16 +66,7 @@ class VerdictStore:
         return entry.result()
 
     def add(self, run: CodeRun, result: CodeResult, *, fingerprint: str) -> None:
-        """Keep a verdict; it survives a kill of this process from here on.
-
-        Args:
-            run: What was judged.
-            result: What came of it.
-            fingerprint: What judged it.
-
-        Raises:
-            FolderError: If it cannot be written.
-        """
+        """Keep a verdict; it survives a kill of this process from here on."""
         program = program_digest(run)
         entry = _VerdictLine(
             program=program,
@@ -105,11 +91,7 @@ class VerdictStore:
     def finish(self) -> str | None:
         """Rewrite the file sorted, one line a program.
 
-        Returns:
-            SHA-256 of the file; `None`, and no file, when no program was judged.
-
-        Raises:
-            FolderError: If it cannot be written.
+        The file's SHA-256; `None`, and no file, when no program was judged.
         """
         self._file.close()
         if not self._entries:
@@ -187,14 +169,7 @@ class _InputLine(BaseModel):
 
 
 class InputStore:
-    """The inputs of a recording.
-
-    Args:
-        folder: The recording.
-
-    Raises:
-        RecordingError: If the file is there and was edited.
-    """
+    """The inputs of a recording."""
 
     def __init__(self, folder: Path) -> None:
         self._file = AppendFile(folder / INPUTS_FILE)
@@ -209,8 +184,7 @@ class InputStore:
     def find(self, episode_id: str, number: int, listen: Listen) -> PersonInput | None:
         """What was heard the `number`-th time that an episode listened; `None` if not recorded.
 
-        Raises:
-            ChangedCallError: If the recorded listening was at another place or of another length.
+        `ChangedCallError` if the recorded listening was at another place or of another length.
         """
         entry = self._entries.get((episode_id, number))
         if entry is None:
@@ -235,11 +209,7 @@ class InputStore:
         return {entry.message_id for entry in entries if entry.message_id}
 
     def add(self, episode_id: str, number: int, listen: Listen, heard: PersonInput) -> None:
-        """Keep what was heard; it survives a kill of this process from here on.
-
-        Raises:
-            FolderError: If it cannot be written.
-        """
+        """Keep what was heard; it survives a kill of this process from here on."""
         entry = _InputLine(
             episode_id=episode_id,
             number=number,
@@ -259,11 +229,7 @@ class InputStore:
     def finish(self) -> str | None:
         """Rewrite the file sorted by episode and number.
 
-        Returns:
-            SHA-256 of the file; `None`, and no file, where nobody was listened to.
-
-        Raises:
-            FolderError: If it cannot be written.
+        The file's SHA-256; `None`, and no file, if nobody was listened to.
         """
         self._file.close()
         if not self._entries:

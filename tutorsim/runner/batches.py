@@ -64,13 +64,7 @@ class Submission:
 class Submissions:
     """Sends batches and reads their results; remembers those that are not yet on tape.
 
-    Args:
-        folder: The recording's folder.
-        study_digest: What is recorded; batches of another study are left alone.
-        stop: Ends every wait.
-        outage: Waits while nothing answers.
-        max_retries: Tries of a request after the first.
-        note: Receives one sentence for the user.
+    Batches of another study are left alone; `max_retries` counts tries after the first.
     """
 
     def __init__(
@@ -95,8 +89,7 @@ class Submissions:
     async def send(self, endpoint: BatchEndpoint, mark: str, entries: Sequence[Entry]) -> None:
         """Send a batch, and make sure that it is sent once.
 
-        Raises:
-            TutorsimError: If the endpoint does not take it in, or the recording stops.
+        Raises if the endpoint does not take it in, or the recording stops.
         """
         after = await self._patiently(endpoint.newest)
         one = Submission(mark, len(entries), after)
@@ -116,11 +109,7 @@ class Submissions:
         self._note(f"sent {len(entries):,} calls as batch {one.batch}.")
 
     async def results(self, endpoint: BatchEndpoint, one: Submission) -> BatchResults | None:
-        """Wait until a batch has ended and read its results; `None` where there is none of it.
-
-        Raises:
-            TutorsimError: If the endpoint does not answer, or the recording stops.
-        """
+        """Wait until a batch has ended and read its results; `None` where there is none of it."""
         if one.batch is None:
             lost = await self._lost(endpoint, one)
             if lost is None:
@@ -283,12 +272,7 @@ class WaveBarrier:
 
 
 class RoundBarrier:
-    """The calls of one round. After the last reply their episode counts in their place again.
-
-    Args:
-        barrier: Where they are counted.
-        calls: How many there are.
-    """
+    """The calls of one round. After the last reply their episode counts in their place again."""
 
     def __init__(self, barrier: WaveBarrier, calls: int) -> None:
         self._barrier = barrier
@@ -337,14 +321,7 @@ class _Waiting:
 class BatchModel:
     """Answers calls in waves. A context manager; a `Model` for tapes.
 
-    Args:
-        endpoint: Closed with the model.
-        store: Where replies are recorded.
-        submissions: Sends the batches.
-        barrier: Tells when all wait.
-        stop: Ends it.
-        max_retries: Waves that a call may go with after its first.
-        on_warning: Receives one sentence for each model that retires, or answers for another.
+    It closes the endpoint with itself; a call goes with `max_retries` waves after its first.
     """
 
     def __init__(
@@ -491,13 +468,7 @@ class BatchModel:
 
 
 class Prepaid:
-    """Answers from batches that an earlier command sent, and otherwise from another model.
-
-    Args:
-        live: Asked for what the batches did not bring.
-        store: Where replies are recorded.
-        batches: Results of the earlier batches.
-    """
+    """Answers from batches that an earlier command sent, and otherwise from another model."""
 
     def __init__(self, live: Model, store: CassetteStore, batches: Sequence[BatchResults]) -> None:
         self._live = live
@@ -519,12 +490,7 @@ class Prepaid:
 def _recorded(
     store: CassetteStore, results: BatchResults, name: str, text: str, result: Any
 ) -> Reply | None:
-    """Put the reply in a result on its tape; `None` where it is no message.
-
-    Raises:
-        RecordingRefused: If it contains the credential.
-        FolderError: If it cannot be written.
-    """
+    """Put the reply in a result on its tape; `None` where it is no message."""
     request, response = results.exchange(name, text, result.get("message"))
     try:
         on_tape = store.record(request, response, response.content)

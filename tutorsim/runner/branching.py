@@ -56,16 +56,8 @@ class ParentEpisode:
     def answer(self, call: Call, *, fresh: bool) -> Interaction | None:
         """What the parent recorded for a call, under the branch's own episode.
 
-        Args:
-            call: What is asked.
-            fresh: The path has left the parent's.
-
-        Returns:
-            The interaction; `None` where the call is to be paid for.
-
-        Raises:
-            RecordingRefused: If a call before the cursor is not in the parent.
-            ChangedCallError: If it is there with another request.
+        `None` if the call is to be paid for. A call before the cursor that the parent lacks, or has
+        with another request, is refused. `fresh`: the path has left the parent's.
         """
         if fresh:
             return None
@@ -121,12 +113,7 @@ class ParentEpisode:
 
 
 class Parent:
-    """A finished recording, and the branch of it that is being recorded.
-
-    Args:
-        recording: The parent.
-        branch: What the branch changes.
-    """
+    """A finished recording, and the branch of it that is being recorded."""
 
     def __init__(self, recording: Recording, branch: Branch) -> None:
         self.recording = recording
@@ -149,11 +136,8 @@ class Parent:
         """Give a folder the cassettes of covered episodes, without a second copy of their content.
 
         They are hard links, so the folder is whole even when the parent is gone; where the file
-        system has none, or the parent keeps them compressed, they are written once more.
-
-        Raises:
-            RecordingError: If one was edited, here or in the parent.
-            FolderError: If the folder cannot be written.
+        system has none, or the parent keeps them compressed, they are written once more. A cassette
+        that was edited, here or in the parent, is a `RecordingError`.
         """
         make_folder(folder)
         for episode_id in self.branch.covered:
@@ -181,11 +165,7 @@ class Parent:
 
 
 def _is_same(source: Path, target: Path, text: bytes) -> bool:
-    """Whether a covered cassette stands where it belongs.
-
-    Raises:
-        RecordingError: If another file stands there.
-    """
+    """Whether a covered cassette stands where it belongs."""
     if not target.exists():
         return False
     if not (source.exists() and source.samefile(target)) and target.read_bytes() != text:
@@ -208,11 +188,7 @@ def _linked(source: Path, target: Path) -> bool:
 
 
 def check_parent(loaded: LoadedStudy, parent: Parent | None) -> None:
-    """Refuse to record a branch's study without its parent.
-
-    Raises:
-        UsageError: If the study is a branch's and no parent is given.
-    """
+    """Refuse to record a branch's study without its parent."""
     if loaded.branch is not None and parent is None:
         raise UsageError(
             f"{loaded.study.name} is the study of a branch and cannot be run on its own.",
@@ -316,9 +292,7 @@ class BranchPlan:
     def limited(self, limit: int, *, also: Set[str]) -> "BranchPlan":
         """The plan of so many episodes, those first that shrink the bounds most per dollar.
 
-        Args:
-            limit: How many.
-            also: Episodes that stay, whatever they shrink.
+        Those in `also` stay, whatever they shrink.
         """
         kept = self.reused - sum(plan.reused for plan in self.episodes)
         chosen = [

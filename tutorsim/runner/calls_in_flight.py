@@ -53,23 +53,14 @@ class RecordingOptions:
 async def check_credentials() -> list[str]:
     """Refuse before a folder is touched.
 
-    Returns:
-        The credentials, which nothing that is recorded may contain.
-
-    Raises:
-        UsageError: If the environment holds no credentials, or unusable ones.
+    The credentials come back, as nothing that is recorded may contain them.
     """
     async with SdkModel() as model:
         return model.secrets
 
 
 def check_no_keys(loaded: LoadedStudy, options: RecordingOptions) -> None:
-    """Refuse a study that contains a key, before a folder is touched or a call is made.
-
-    Raises:
-        RecordingRefused: Naming what contains it.
-        UsageError: If the environment holds no credentials, or unusable ones.
-    """
+    """Refuse a study that contains a key, before a folder is touched or a call is made."""
     secrets = run_in_loop(check_credentials())
     tasks = {name: [task.published() for task in tasks] for name, tasks in loaded.tasks.items()}
     refuse_keys(
@@ -84,14 +75,7 @@ def check_no_keys(loaded: LoadedStudy, options: RecordingOptions) -> None:
 
 
 class CallQueue:
-    """Gets the replies that a folder's tapes do not hold.
-
-    Args:
-        store: The folder being recorded.
-        study_digest: What is recorded.
-        budget: Keeps the cap.
-        options: How to record.
-    """
+    """Gets the replies that a folder's tapes do not hold."""
 
     def __init__(
         self, store: CassetteStore, *, study_digest: str, budget: Budget, options: RecordingOptions
@@ -127,12 +111,8 @@ class CallQueue:
     async def work(self, pieces: Sequence[P], one: Callable[[int, P], Awaitable[None]]) -> None:
         """Do pieces of work side by side: as many as calls may be, in batches all at once.
 
-        Args:
-            pieces: The pieces, in order.
-            one: Does a piece, given its place and the piece.
-
-        Raises:
-            TutorsimError: The first reason to stop; pieces under way then end early.
+        `one` does a piece, given its place and the piece. The first reason to stop is raised once
+        the pieces under way have ended early.
         """
         waiting = iter(enumerate(pieces))
 
@@ -155,12 +135,8 @@ class CallQueue:
     async def round(self, tape: Tape, replies: Sequence[Coroutine[Any, Any, P]]) -> tuple[P, ...]:
         """Wait for what is done side by side, then make the tape durable.
 
-        Args:
-            tape: Where the replies go.
-            replies: At least one; each gets a reply, or the replies of rounds of its own.
-
-        Raises:
-            TutorsimError: The most serious error of them: a stop before a failed call.
+        Each of the replies, at least one, gets a reply or those of rounds of its own. Of their
+        errors the most serious is raised: a stop before a failed call.
         """
         barrier = self._barrier.round(len(replies))
         results = await asyncio.gather(
@@ -175,14 +151,8 @@ class CallQueue:
     async def paid(self, tape: Tape, call: Call, *, failed: Failure | None) -> Reply:
         """Ask for a reply, once one of the calls in flight leaves room for it.
 
-        Args:
-            tape: Where the reply goes.
-            call: What to ask.
-            failed: How the call failed before, if it is not to be made again.
-
-        Raises:
-            CallFailed: If no reply can be had.
-            TutorsimError: If the recording stops.
+        `failed` says how the call failed before, if it is not to be made again. `CallFailed` if no
+        reply can be had.
         """
         async with self._free:
             if failed is not None:
@@ -210,11 +180,7 @@ class CallQueue:
             raise
 
     async def unless_stopped(self, waiting: Coroutine[Any, Any, P]) -> P:
-        """Wait for something that no call brings, such as a person; end as soon as a stop comes.
-
-        Raises:
-            TutorsimError: The reason to stop, or what the waiting raises.
-        """
+        """Wait for something that no call brings, such as a person; end as soon as a stop comes."""
         task = asyncio.ensure_future(waiting)
         stopped = asyncio.ensure_future(self._stop.wait())
         with self._barrier.waiting():

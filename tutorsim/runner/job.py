@@ -70,9 +70,6 @@ def run_in_loop(work: Coroutine[Any, Any, T]) -> T:
 
     A loop wakes itself through a pair of sockets, as the sandbox talks to its processes through
     one: a process that can have none is told so before a loop is half made.
-
-    Raises:
-        SandboxError: If the machine gives this process no pair of sockets.
     """
     import asyncio  # a replay makes no call, and starts without either
     import socket
@@ -108,9 +105,7 @@ class Person(Protocol):
     def asking(self, calls: Sequence[Call], shown: object = None) -> None:
         """These calls are under way; none are once it is called with an empty sequence.
 
-        Args:
-            calls: The calls.
-            shown: What the person may see meanwhile; `None`: nothing new.
+        `shown` is what the person may see meanwhile; `None`: nothing new.
         """
         ...
 
@@ -118,10 +113,8 @@ class Person(Protocol):
 class RefusedMessage(ValueError):
     """A message that is not taken; its text says why.
 
-    Args:
-        why: For the person.
-        status: 422 for a message that is none, 429 for one to send again a little later, 409 for
-            one that comes while no lesson goes on.
+    Its status is 422 for a message that is none, 429 for one to send again a little later, 409 for
+    one that comes while no lesson goes on.
     """
 
     def __init__(self, why: str, *, status: int = 422) -> None:
@@ -132,10 +125,7 @@ class RefusedMessage(ValueError):
 class Hearing:
     """What one episode hears: first what is on disk, then the person.
 
-    Args:
-        episode_id: The episode.
-        store: Where inputs are kept.
-        person: Who is at the page; `None` in a recording without one.
+    The person is `None` in a recording without one.
     """
 
     def __init__(self, episode_id: str, store: InputStore, person: Person | None) -> None:
@@ -145,13 +135,7 @@ class Hearing:
         self._count = 0
 
     async def hear(self, listen: Listen) -> PersonInput:
-        """What was heard here, kept before it is given back.
-
-        Raises:
-            UsageError: If nobody is there to be heard.
-            ChangedCallError: If the recorded input was heard elsewhere.
-            FolderError: If it cannot be kept.
-        """
+        """What was heard here, kept before it is given back."""
         self._count += 1
         heard = self._store.find(self._episode_id, self._count, listen)
         if heard is None:

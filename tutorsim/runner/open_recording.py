@@ -76,15 +76,9 @@ USUAL = Path("cassettes")
 def find_recording(run: Path, *, cassette_dir: Path | None) -> Path:
     """The folder of the recording that a log was written from, known by its digest.
 
-    Args:
-        run: A run folder, or the folder of a recording, which is the answer itself.
-        cassette_dir: The recording, or a folder of recordings, and the only place to look at;
-            `None` looks where the log was written from, among the bundled recordings, and in
-            `cassettes` below the working directory.
-
-    Raises:
-        LogError: If the run folder holds no whole log.
-        UsageError: If no recording with the log's digest is there.
+    `run` may be the folder of a recording, which is the answer itself. `cassette_dir`, a recording
+    or a folder of recordings, is the only place to look at; `None` looks if the log was written
+    from, among the bundled recordings, and in `cassettes` below the working directory.
     """
     if (run / MANIFEST_FILE).exists():
         return run
@@ -104,12 +98,7 @@ def find_recording(run: Path, *, cassette_dir: Path | None) -> Path:
 
 
 def recording_at_hand(run: Path, digest: str) -> Path | None:
-    """The recording that a run folder was written from, where it is at hand.
-
-    Args:
-        run: The run folder.
-        digest: The recording's, as the log names it; empty where it names none.
-    """
+    """The recording that a run folder was written from, where it is at hand."""
     return _with_digest(digest, _places(run))
 
 
@@ -158,14 +147,8 @@ Head = Manifest | RetestManifest
 def check_origin(manifest: Head, cassette: Cassette, *, parent_study: str | None) -> None:
     """Hold what a cassette says of its own recording against the manifest.
 
-    Args:
-        manifest: That of the cassette's folder.
-        cassette: One of its cassettes.
-        parent_study: Study digest of the recording that a branch continues, whose cassettes may
-            stand in the folder; `None` where it continues none.
-
-    Raises:
-        FalseManifest: If they disagree.
+    `parent_study` is the study digest of the recording that a branch continues, whose cassettes may
+    stand in the folder.
     """
     if cassette.study_digest == manifest.study_digest:
         check_fact(manifest, "packages", dict(cassette.packages), cassette.name)
@@ -176,13 +159,7 @@ def check_origin(manifest: Head, cassette: Cassette, *, parent_study: str | None
 def check_entry(head: Head, recorded: Digests, computed: Digests) -> None:
     """Hold an episode's entry against what its cassette and its replay give.
 
-    Args:
-        head: The manifest that the entry stands in.
-        recorded: The entry.
-        computed: What it should be.
-
-    Raises:
-        FalseManifest: If they disagree in anything but the digest of the record.
+    The digest of the record is not compared here.
     """
     one, other = (e.model_dump(mode="json") for e in (recorded, computed))
     other["record_sha256"] = one["record_sha256"]
@@ -190,11 +167,7 @@ def check_entry(head: Head, recorded: Digests, computed: Digests) -> None:
 
 
 def check_provenance(manifest: Head, answered_by: AnsweredBy) -> None:
-    """Hold what a manifest says of who answered against the replies.
-
-    Raises:
-        FalseManifest: If they disagree.
-    """
+    """Hold what a manifest says of who answered against the replies."""
     stated = manifest.provenance
     computed = answered_by.provenance(
         relay_name=relay_name(stated),
@@ -210,15 +183,7 @@ _CONTINUATION: Final = re.compile(r"(.+)\.c[0-9]{2}")
 
 
 def check_files(folder: Path, head: Head) -> None:
-    """Refuse cassettes that a head does not name, and a second form of one that it does.
-
-    Args:
-        folder: Where the head stands.
-        head: The head.
-
-    Raises:
-        RecordingError: Naming the first such file.
-    """
+    """Refuse cassettes that a head does not name, and a second form of one that it does."""
     named, seen = {entry.episode_id for entry in head.episodes}, set()
     continued = {found[1] for name in named if (found := _CONTINUATION.fullmatch(name))}
     names = sorted(path.name for path in folder.iterdir())
@@ -241,14 +206,8 @@ def check_files(folder: Path, head: Head) -> None:
 def check_head(manifest: Manifest, *, study_name: str, programs: int, log_sha256: str) -> None:
     """Hold the other fields of a manifest's head against the recording.
 
-    Args:
-        manifest: The recording's.
-        study_name: Name in the study file.
-        programs: Number of programs with a verdict.
-        log_sha256: Digest of the lines that the replay gives.
-
-    Raises:
-        FalseManifest: If they disagree.
+    `programs` is the number of programs with a verdict; `log_sha256` the digest of the lines that
+    the replay gives.
     """
     check_fact(manifest, "study_name", study_name, "study.toml")
     check_fact(manifest, "log_sha256", log_sha256, "the replay")
@@ -257,11 +216,7 @@ def check_head(manifest: Manifest, *, study_name: str, programs: int, log_sha256
 
 
 def check_verdicts(folder: Path, manifest: Manifest) -> None:
-    """Hold the files of verdicts and of a person's inputs against the manifest.
-
-    Raises:
-        RecordingError: If the verdicts are missing or lead out of the folder, or one was edited.
-    """
+    """Hold the files of verdicts and of a person's inputs against the manifest."""
     path = folder / VERDICTS_FILE
     found = (
         hashlib.sha256(path.read_bytes()).hexdigest()
@@ -286,14 +241,7 @@ def check_verdicts(folder: Path, manifest: Manifest) -> None:
 def check_fact(head: Head, field: str, computed: Any, source: str) -> None:
     """Hold one field of a head against what it should be.
 
-    Args:
-        head: The head.
-        field: Its field.
-        computed: What the field should be.
-        source: What it was computed from.
-
-    Raises:
-        FalseManifest: If they disagree.
+    `source` names what the value was computed from.
     """
     _compare(head.file, field, getattr(head, field), computed, source)
 
@@ -362,8 +310,7 @@ class Recording:
 def open_recording(folder: Path) -> Recording:
     """Open a recording and hold its study against its manifest.
 
-    Raises:
-        RecordingError: If a part is missing, damaged, edited, or leads out of the folder.
+    `RecordingError` if a part is missing, damaged, edited, or leads out of the folder.
     """
     check_links(folder)
     check_regular(folder, links=False)
@@ -410,11 +357,7 @@ def open_recording(folder: Path) -> Recording:
 
 
 def check_drift(recording: Recording) -> None:
-    """Refuse a recording whose wordings changed even though no call did.
-
-    Raises:
-        RecordingError: If they changed.
-    """
+    """Refuse a recording whose wordings changed even though no call did."""
     if recording.drifted:
         raise RecordingError(
             f"{recording.folder}: the prompts of this tutorsim are not the recorded ones.",
@@ -425,11 +368,7 @@ def check_drift(recording: Recording) -> None:
 
 
 def check_kept(recording: Recording) -> None:
-    """Refuse a recording of which a file is gone that its other files ask for.
-
-    Raises:
-        RecordingError: If its wordings are not there, or the manifest of its retest.
-    """
+    """Refuse a recording of which a file is gone that its other files ask for."""
     if recording.without_wordings:
         raise _gone(recording.folder / WORDINGS_FILE, "Today's wordings happen to be the same.")
     folder = retest_folder(recording.folder)
@@ -448,11 +387,7 @@ def _gone(path: Path, why: str) -> RecordingError:
 
 
 def check_links(folder: Path) -> None:
-    """Refuse files that lead out of the folder, before any is read.
-
-    Raises:
-        RecordingError: If there is one.
-    """
+    """Refuse files that lead out of the folder, before any is read."""
     if not folder.is_dir():
         return  # reading the manifest says so
     inside = folder.resolve()
@@ -509,15 +444,8 @@ def _task_names(path: Path) -> list[str]:
 def check_tied(run: Path) -> str | None:
     """Hold the head of a log, and the digest of its lines, against its recording.
 
-    Args:
-        run: A run folder.
-
-    Returns:
-        `None` where the log is what a recording at hand gives; otherwise a sentence that says
-        why nothing vouches for what it says.
-
-    Raises:
-        LogError: If the log is damaged, or is not what its recording gives.
+    `None` if the log is what a recording at hand gives; otherwise a sentence that says why nothing
+    vouches for what it says. `LogError` if it is not what its recording gives.
     """
     found = read_run(run)
     folder = recording_at_hand(run, found.recording_digest)
@@ -535,13 +463,7 @@ def check_tied(run: Path) -> str | None:
 def check_log_of(run: Path, recording: Recording) -> None:
     """Hold a whole log, line by line, against its recording.
 
-    Args:
-        run: A run folder.
-        recording: The recording that its log names.
-
-    Raises:
-        LogError: If a line or the head is not what the recording gives, naming the episode or the
-            field.
+    `LogError` names the episode or the field that the recording does not give.
     """
     path, entries = run / EPISODES_FILE, iter(recording.manifest.episodes)
     try:
@@ -632,11 +554,7 @@ def usual_length(system: System) -> UsualLength | None:
 
 
 def length_of(folder: Path) -> UsualLength | None:
-    """The length of a recording's episodes; `None` where only one length is possible.
-
-    Raises:
-        RecordingError, StudyError: If the recording cannot be read.
-    """
+    """The length of a recording's episodes; `None` where only one length is possible."""
     manifest = read_manifest(folder)
     loaded = load_recorded_study(folder)
     calls = sum_of([loaded.call_range(spec) for spec in loaded.grid()])

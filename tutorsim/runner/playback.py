@@ -107,13 +107,8 @@ async def play(
 ) -> Replayed:
     """Play a piece and write its log line, or say why it cannot be played.
 
-    With a reader that answers at once, this never waits.
-
-    Args:
-        source: Where answers come from.
-        piece: What is played.
-        entry: What the manifest says of it.
-        with_entry: Also compute what the manifest should say.
+    With a reader that answers at once, this never waits. `with_entry` computes what the manifest
+    should say, too.
     """
     started = time.perf_counter()
     try:
@@ -129,10 +124,7 @@ async def play(
 async def played(source: Source, piece: Piece[R, Any], entry: Digests) -> Played[R]:
     """Play a piece.
 
-    Raises:
-        ReplayError: If a call is missing from the recording or changed.
-        UnusedCallError: If the recording holds a call that the replay never made.
-        RecordingError: If the cassette is damaged or edited.
+    Calls that are missing, changed or never made raise, and so does an edited cassette.
     """
     playback = source.reader.open(piece.id)
     try:
@@ -255,11 +247,8 @@ def recorded_prefix(
 ) -> RecordedPrefix:
     """Drive a flow until the first round that is not recorded whole.
 
-    Args:
-        flow: One that hears nobody.
-        recorded: From a call, and whether its path has left the recording, to the reply; `None`
-            where it is not recorded.
-        judged: The recorded verdict on a program.
+    `recorded` goes from a call, and whether its path has left the recording, to the reply; `None`
+    if it is not recorded. The flow hears nobody.
     """
     answered = 0
 

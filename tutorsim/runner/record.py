@@ -88,14 +88,7 @@ class _Recorded(NamedTuple):
 
 
 class Recorder(Generic[R, E, F]):
-    """Drives the pieces of one command.
-
-    Args:
-        job: What is recorded.
-        session: Its folder, and what stays the same over all commands.
-        budget: Counts what is spent and keeps the cap.
-        options: How to record.
-    """
+    """Drives the pieces of one command."""
 
     def __init__(
         self,
@@ -345,11 +338,7 @@ async def record_episode(
 ) -> str:
     """Put one episode on tape, in a loop that does other things too; no manifest and no log.
 
-    Returns:
-        The episode's log line.
-
-    Raises:
-        TutorsimError: As `record`.
+    It gives the episode's log line and raises as `record`.
     """
     job = _StudyJob(loaded, session, sandbox, options, None)
     wanted = [piece for piece in job.pieces if piece.id == episode_id]

@@ -132,10 +132,7 @@ class BaseSession:
     def provenance(self, answered_by: AnsweredBy, *, relay: str | None, paid: bool) -> Provenance:
         """What answered, and on which days.
 
-        Args:
-            answered_by: What answered all cassettes.
-            relay: What the user calls the server that answered.
-            paid: Something was answered today.
+        `paid`: something was answered today.
         """
         before = self.earlier.provenance if self.earlier else None
         return answered_by.provenance(
@@ -162,11 +159,7 @@ class Session(BaseSession):
 
 
 def days_and_packages(earlier: Manifest | RetestManifest | None) -> dict[str, Any]:
-    """`started`, `latest` and `packages` of a session of which nothing is left.
-
-    Args:
-        earlier: What was finished before; `None` for a new folder.
-    """
+    """`started`, `latest` and `packages` of a session of which nothing is left."""
     if earlier is None:
         return {"started": today(), "latest": today(), "packages": package_versions()}
     return {
@@ -179,12 +172,8 @@ def days_and_packages(earlier: Manifest | RetestManifest | None) -> dict[str, An
 def as_begun(loaded: LoadedStudy, folder: Path) -> LoadedStudy:
     """The study in the words and the form of digest in which a folder began to record it.
 
-    Returns:
-        The study with the folder's wordings, or in the first form, where that is what the folder
-        holds; otherwise the study as it is.
-
-    Raises:
-        RecordingError: If the stored wordings cannot be read.
+    With the folder's wordings, or in the first form, if that is what the folder holds; otherwise as
+    it is.
     """
     digest = _digest_in(folder)
     if digest is None or digest == loaded.digest():
@@ -217,15 +206,8 @@ def _digest_in(folder: Path) -> str | None:
 def open_session(loaded: LoadedStudy, folder: Path, *, retry_errors: bool = False) -> Session:
     """Begin to record into a folder, or go on with it.
 
-    Args:
-        loaded: The study.
-        folder: The recording's folder.
-        retry_errors: Take up again what failed; an interrupted command that did goes on so.
-
-    Raises:
-        RecordingError: If the folder holds the recording of another study, or a finished one
-            that was edited or compressed; it stays as it is.
-        FolderError: If the folder cannot be written.
+    A folder of another study, or a finished recording that was edited or compressed, is refused and
+    stays as it is. An interrupted command that retried errors goes on so.
     """
     check_recordable(folder)
     digest, day = loaded.digest(), today()
@@ -291,10 +273,7 @@ def _another_study(folder: Path, name: str | None) -> RecordingError:
 def _check_unedited(folder: Path, manifest: Manifest, *, taken_up: bool) -> None:
     """Refuse to go on from files that are not those of the manifest.
 
-    Args:
-        folder: The recording.
-        manifest: Its manifest.
-        taken_up: Failed episodes are being recorded again, so that their files may differ.
+    `taken_up`: failed episodes are being recorded again, so that their files may differ.
     """
     if not taken_up:
         check_verdicts(folder, manifest)
@@ -316,13 +295,7 @@ def _check_wordings(loaded: LoadedStudy, folder: Path) -> None:
 def check_as_recorded(folder: Path, entry: Digests, *, restore: str) -> None:
     """Refuse to go on from a cassette that is not the manifest's.
 
-    Args:
-        folder: Where it is; one that is not there is asked for again.
-        entry: What the manifest says of it.
-        restore: What the user can do.
-
-    Raises:
-        RecordingError: If it was edited.
+    One that is not there is asked for again; `restore` is what the user can do.
     """
     path = folder / cassette_name(entry.episode_id)
     if path.is_file() and _sha256(path) != entry.cassette_sha256:
@@ -338,11 +311,7 @@ def _sha256(path: Path) -> str:
 
 
 def keep_study(loaded: LoadedStudy, folder: Path) -> None:
-    """Write the study's files into a recording; each takes its place whole.
-
-    Raises:
-        FolderError: If a file cannot be written.
-    """
+    """Write the study's files into a recording; each takes its place whole."""
     draft = folder / STUDY_DRAFT
     try:
         shutil.rmtree(draft, ignore_errors=True)  # of a killed run; a link is not followed
@@ -376,14 +345,7 @@ def is_begun(folder: Path) -> bool:
 def check_folders(cassette_dir: Path, log_dir: Path, *, anew: bool) -> None:
     """Refuse folders in which a recording would overwrite or pay for what it should not.
 
-    Args:
-        cassette_dir: Where the recording is made or gone on with.
-        log_dir: The run folder, whose log is of this study if it has one.
-        anew: The user wants to pay again for a study whose whole log is there.
-
-    Raises:
-        FolderError: If a file of ours would be written over one that is not, or a whole log
-            stands beside an empty folder.
+    `anew`: the user wants to pay again for a study whose whole log is there.
     """
     if is_begun(cassette_dir):
         return

@@ -107,11 +107,7 @@ def replay(
 
 
 def _add(log: Lines, one: Replayed) -> None:
-    """Log a piece that was played.
-
-    Raises:
-        TutorsimError: If it could not be.
-    """
+    """Log a piece that was played."""
     if one.line is None:
         assert one.error is not None
         raise one.error
@@ -128,14 +124,9 @@ def replay_each(
 ) -> Iterator[Replayed]:
     """Replay every episode, in grid order; an episode that fails does not end the others.
 
-    A sandbox works in this process, whatever the number of workers.
-
-    Args:
-        recording: The recording.
-        workers: Processes; `None` takes as many as pay off.
-        sandbox: Runs recorded programs again, for comparison.
-        with_entries: Also compute what the manifest should say of each episode.
-        on_progress: Told after each episode how many of how many are done.
+    A sandbox works in this process, whatever the number of workers. `workers=None` takes as many
+    processes as pay off; `with_entries` computes what the manifest should say of each episode;
+    `on_progress` is told how many of how many are done.
     """
     replayed = _replayed(recording, workers=workers, sandbox=sandbox, with_entries=with_entries)
     for done, one in enumerate(replayed, start=1):
@@ -271,9 +262,7 @@ def _in_a_worker(indices: Sequence[int]) -> list[Replayed]:
 def replay_episode(recording: Recording, episode_id: str) -> EpisodeLine:
     """Replay one episode.
 
-    Raises:
-        ReplayError: If the study has no such episode, or a call is missing or changed.
-        RecordingError: If its cassette is damaged or edited.
+    `ReplayError` if the study has no such episode.
     """
     if episode_id not in recording.entries:
         raise MissingCallError(
@@ -309,14 +298,6 @@ def replay_into(recording: Path, folder: Path, *, workers: int | None = None) ->
     """Replay a recording to a run folder of its own name inside `folder`.
 
     What people said of the recording goes with it.
-
-    Args:
-        recording: The recording.
-        folder: Where the run folder is made.
-        workers: Processes; `None` takes as many as pay off.
-
-    Raises:
-        RecordingError: If the recording is damaged, or does not replay.
     """
 
     run = folder / recording.resolve().name

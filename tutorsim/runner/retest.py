@@ -84,10 +84,8 @@ class Earlier(NamedTuple):
 def open_retest_session(recording: Recording, design: Design) -> RetestSession:
     """Begin to retest a recording, or go on with it.
 
-    Raises:
-        UsageError: If the folder holds, or was to hold, what this design does not ask.
-        RecordingError: If what it holds is damaged, edited, compressed or of another study.
-        FolderError: If it cannot be written.
+    `UsageError` if the folder holds, or was to hold, what this design does not ask;
+    `RecordingError` if what it holds is damaged, edited, compressed or of another study.
     """
     folder, day = retest_folder(recording.folder), today()
     make_folder(folder)
@@ -108,8 +106,7 @@ def open_retest_session(recording: Recording, design: Design) -> RetestSession:
 def earlier_retest(recording: Recording, design: Design) -> Earlier:
     """What a design goes on with.
 
-    Raises:
-        UsageError, RecordingError: As `open_retest_session`.
+    It refuses what `open_retest_session` refuses.
     """
     folder, study = retest_folder(recording.folder), recording.manifest.study_digest
     check_recordable(folder)
@@ -188,15 +185,8 @@ def survey(
 ) -> Survey:
     """Replay a recording and find what a retest asks again.
 
-    Args:
-        folder: The recording.
-        design: What to ask; no stages stand for all that the system can ask again.
-        on_progress: Told after each episode how many of how many are done.
-
-    Raises:
-        UsageError: If there is nothing, the recording's system has no such stage, or an earlier
-            retest asked more.
-        ReplayError, RecordingError: If the recording does not replay.
+    A design without stages stands for all that the system can ask again. `UsageError` if there is
+    nothing, or an earlier retest asked more.
     """
     recording = open_recording(folder)
     system = recording.loaded.system
@@ -279,15 +269,7 @@ def plan_retest(
 ) -> RetestPlan:
     """Count the calls that are left, exactly, and estimate tokens and cost by the recorded ones.
 
-    Args:
-        found: What is asked.
-        prices: By model.
-        retry_errors: Make calls again that failed.
-        on_progress: Told before each episode how many of how many are done.
-
-    Raises:
-        UsageError: If the folder holds what the design does not ask.
-        RecordingError: If what it holds is damaged or of another study.
+    `retry_errors` counts calls that failed, too.
     """
     recording, design = found.recording, found.design
     skip = failed_before(earlier_retest(recording, design).finished, retry_errors=retry_errors)

@@ -56,14 +56,7 @@ def askings_in(
 def retest_piece(
     recording: Recording, design: Design, episode_id: str, sets: Sequence[AskedTogether[Any]]
 ) -> Piece[RetestRecord, RetestEntry]:
-    """The further askings of an episode.
-
-    Args:
-        recording: What is asked again.
-        design: How often.
-        episode_id: The episode.
-        sets: What of it is asked again.
-    """
+    """The further askings of an episode."""
 
     def flow() -> Flow[RetestRecord]:
         cassette = recording.reader.cassette(episode_id)
@@ -93,13 +86,7 @@ class _Asked:
 
 
 class RetestPlayer:
-    """Plays a finished retest, one episode at a time.
-
-    Args:
-        recording: The recording that it is of.
-        manifest: Its manifest.
-        source: Where its calls are answered from.
-    """
+    """Plays a finished retest, one episode at a time."""
 
     def __init__(self, recording: Recording, manifest: RetestManifest, source: Source) -> None:
         self.recording = recording
@@ -117,9 +104,7 @@ class RetestPlayer:
     def play(self, record: EpisodeLine, *, with_entry: bool = False) -> Replayed:
         """Play the further askings of an episode.
 
-        Args:
-            record: The episode's.
-            with_entry: Also compute what the manifest should say.
+        `with_entry` computes what the manifest should say, too.
         """
         name, design = record.episode_id, Design.of(self.manifest)
         try:
@@ -141,11 +126,7 @@ class RetestPlayer:
 
 
 class RetestFacts:
-    """Gathers over all episodes what the head of a retest should say.
-
-    Args:
-        player: The retest.
-    """
+    """Gathers over all episodes what the head of a retest should say."""
 
     def __init__(self, player: RetestPlayer) -> None:
         self._player = player
@@ -163,9 +144,7 @@ class RetestFacts:
     def note(self, record: EpisodeLine, again: Replayed | None) -> None:
         """Take in an episode.
 
-        Args:
-            record: Its record.
-            again: Its further askings; `None` where there are none.
+        `again` is `None` if nothing of it was asked again.
         """
         name, sets = record.episode_id, asked_again(self._player.recording, record)
         self._turns |= {(name, one.turn) for one in sets}
@@ -191,9 +170,6 @@ class RetestFacts:
         """Hold what was asked against what the head says was.
 
         Nothing is said where a cassette is damaged or edited.
-
-        Raises:
-            FalseManifest: If they disagree.
         """
         if not self._undamaged:
             return
@@ -208,11 +184,7 @@ class RetestFacts:
             check_fact(head, "seed", "the seed of another draw", cassettes)
 
     def check(self) -> None:
-        """Hold the rest of the head against the recording and the replies.
-
-        Raises:
-            FalseManifest: If they disagree.
-        """
+        """Hold the rest of the head against the recording and the replies."""
         head, recorded = self._player.manifest, self._player.recording.manifest
         check_fact(head, "study_name", recorded.study_name, "the recording")
         check_fact(head, "study_digest", recorded.study_digest, "the recording")
@@ -223,8 +195,7 @@ class RetestFacts:
 def open_retest(recording: Recording) -> RetestPlayer | None:
     """Open the finished retest of a recording; `None` where it has none.
 
-    Raises:
-        RecordingError: If its manifest is damaged, or names another recording.
+    `RecordingError` if its manifest is damaged or names another recording.
     """
     folder = retest_folder(recording.folder)
     check_links(folder)

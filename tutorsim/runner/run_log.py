@@ -49,10 +49,7 @@ PARTIAL = ".partial"
 def check_log_folder(folder: Path, study_digest: str) -> None:
     """Refuse to write over a log that is not an earlier one of the same study.
 
-    Raises:
-        LogError: If a log is there and damaged; it stays as it is.
-        RecordingError: If a pipe, a folder or a device stands where a file belongs.
-        FolderError: If a log of another study is there.
+    A damaged log stays as it is and is a `LogError`; one of another study a `FolderError`.
     """
     check_regular(folder, links=False)
     _finish_renaming(folder)
@@ -96,11 +93,7 @@ def _renamed(partial: Path, path: Path) -> None:
 class LogWriter:
     """Writes one run folder. A context manager; nothing takes a log's name before `finish`.
 
-    Args:
-        folder: The run folder; created where it does not exist.
-
-    Raises:
-        FolderError: If the folder cannot be written.
+    The folder is created if it does not exist.
     """
 
     def __init__(self, folder: Path) -> None:
@@ -133,11 +126,7 @@ class LogWriter:
             self._head.unlink(missing_ok=True)
 
     def add(self, line: str, episode_id: str, seconds: float) -> None:
-        """Add the next episode's line, without its line end.
-
-        Raises:
-            FolderError: If it cannot be written.
-        """
+        """Add the next episode's line, without its line end."""
         assert self._file is not None
         data = f"{line}\n".encode()
         try:
@@ -154,15 +143,7 @@ class LogWriter:
         return self._digest.hexdigest()
 
     def finish(self, run: RunRecord, machine: Mapping[str, Any]) -> None:
-        """Give the log its names.
-
-        Args:
-            run: The head.
-            machine: What ran it, for the first line of the timings.
-
-        Raises:
-            FolderError: If a file cannot be written.
-        """
+        """Give the log its names."""
         assert self._file is not None
         text = json.dumps(run.model_dump(mode="json"), ensure_ascii=False, indent=1)
         try:
@@ -219,11 +200,7 @@ def machine_facts(
 ) -> dict[str, Any]:
     """The first line of `timings.jsonl`, the one place beside a log that may hold a path.
 
-    Args:
-        command: What ran.
-        recording: The folder of the recording.
-        sandbox: What judged programs; `None` when recorded verdicts were taken.
-        used: Whether a program was judged at all; a sandbox that was not needed is not started.
+    A sandbox that was not needed, so that no program was judged (`used`), is not started for it.
     """
     return {
         "command": command,
@@ -278,18 +255,8 @@ def import_logs(
 ) -> ImportResult:
     """Write the episodes of logs into a run folder.
 
-    A file that is no log is left out whole, and a garbled episode alone.
-
-    Args:
-        system: Whose runs they become.
-        form: What made the logs.
-        files: The logs.
-        folder: The run folder.
-        on_progress: Told after each file how many of how many are read.
-
-    Raises:
-        LogError: If no file can be used; nothing is written then.
-        FolderError: If the folder cannot be written or holds another run.
+    A file that is no log is left out whole, and a garbled episode alone. If no file can be used
+    nothing is written, and `LogError` says why.
     """
     files = list(files)
     digests = {path: _digest_of(path) for path in files}
@@ -390,11 +357,7 @@ def _ballots(record: EpisodeLine) -> Iterator[BallotRecord]:
 
 
 def _refuse_twice(path: Path, first: Path) -> None:
-    """Refuse a file that was read already under another name.
-
-    Raises:
-        LogError: If it was.
-    """
+    """Refuse a file that was read already under another name."""
     if path != first:
         raise LogError(
             f"{path} is left out.",
@@ -441,11 +404,7 @@ class RetestLog:
         return "".join(self._lines).encode()
 
     def write(self, folder: Path, manifest: RetestManifest) -> None:
-        """Write both files into a run folder.
-
-        Raises:
-            FolderError: If they cannot be written.
-        """
+        """Write both files into a run folder."""
         head = retest_head(manifest).model_copy(update={"retest_sha256": self.sha256})
         text = json.dumps(head.model_dump(mode="json"), ensure_ascii=False, indent=1)
         remove_retest(folder)

@@ -69,16 +69,9 @@ class Gate(httpx2.AsyncBaseTransport):
     """Lets an attempt at a call through unless the recording stops, and ends one that takes long.
 
     The client's own time limit is between two pieces of a reply; this one is for all of it. Where
-    the endpoint says when to try again, the next attempt waits for that, up to `LONGEST_WAIT`;
-    the client on its own would ignore all that is over a minute.
-
-    Args:
-        inner: What carries requests.
-        stop: Holds further attempts back, those of calls that the client tries again among them.
-        seconds: Limit of one attempt.
-        max_retries: The client's retries of a call; nothing is waited for after the last.
-        longest_wait: Seconds for which the endpoint may hold a call back, `LONGEST_WAIT` at most.
-        note: Receives a sentence when the endpoint asks to wait.
+    the endpoint says when to try again, the next attempt waits for that, up to `LONGEST_WAIT`; the
+    client on its own would ignore all that is over a minute. `seconds` is the limit of one attempt;
+    nothing is waited for after the last of `max_retries`.
     """
 
     def __init__(
@@ -138,15 +131,9 @@ class Gate(httpx2.AsyncBaseTransport):
 def stop_on_interrupt(stop: Stop, on_first: Callable[[], None]) -> Iterator[None]:
     """The first Ctrl-C stops new calls and lets those under way arrive; a second one is final.
 
-    SIGTERM and SIGHUP, by which other programs end this one, leave replies under way a few
-    seconds; whoever sent them kills what stays.
-
-    Args:
-        stop: Stopped by the first.
-        on_first: Called at the first, to say what is waited for.
-
-    Raises:
-        Interrupted: At the second.
+    SIGTERM and SIGHUP, by which other programs end this one, leave replies under way a few seconds;
+    whoever sent them kills what stays. `on_first` says what is waited for; the second raises
+    `Interrupted`.
     """
     loop = asyncio.get_running_loop()
     main = asyncio.current_task()
@@ -252,11 +239,7 @@ class Budget:
     def check_models(self, models: Iterable[str]) -> None:
         """Refuse a cap that could not be kept.
 
-        Args:
-            models: Every model that the study asks.
-
-        Raises:
-            UsageError: If there is a cap and a model of the study has no price.
+        With a cap every model of the study needs a price.
         """
         unknown = sorted(name for name in set(models) if self.prices.price(name) is None)
         if self.max_usd is not None and unknown:
@@ -269,11 +252,8 @@ class Budget:
     def reserve(self, call: Call) -> float:
         """Set aside what a call can cost at most.
 
-        Returns:
-            The reservation in US dollars, to be given back to `settle` or `release`.
-
-        Raises:
-            BudgetReached: If the call could pass the cap.
+        The reservation, in US dollars, is given back to `release`. `BudgetReached` if the call
+        could pass the cap.
         """
         if self.max_usd is None:
             return 0.0
@@ -301,10 +281,7 @@ class Budget:
     def count(self, model: str, reply: Reply, *, new: bool) -> None:
         """Count a reply of the recording.
 
-        Args:
-            model: The model that was asked for.
-            reply: What came back.
-            new: Paid for in this session.
+        `new`: paid for in this session.
         """
         self.calls += 1
         self.input_tokens += reply.input_tokens
@@ -335,10 +312,7 @@ LONGEST: Final = 60.0
 class Outage:
     """What is known of whether the endpoint answers.
 
-    Args:
-        limit: Seconds for which it may be away; with 0 nothing is waited for.
-        stop: Ends a pause.
-        note: Receives a sentence when an outage begins and when it is over.
+    The endpoint may be away for `limit` seconds; with 0 nothing is waited for.
     """
 
     limit: float
@@ -364,19 +338,10 @@ class Outage:
     async def may_be_over(self, error: CallFailed, attempts: "Attempts") -> bool:
         """Wait for the endpoint after a failed call, if it is away.
 
-        A call that fails while others are answered may have been made before an outage began, so
-        it is made once more; where the endpoint says that it has too much to do, for as long as
-        an outage may last.
-
-        Args:
-            error: How the call failed.
-            attempts: What is known of the call.
-
-        Returns:
-            Whether the call should be made again; otherwise it failed on its own.
-
-        Raises:
-            TutorsimError: If nothing works from the start, or has been answered for too long.
+        A call that fails while others are answered may have been made before an outage began, so it
+        is made once more; where the endpoint says that it has too much to do, for as long as an
+        outage may last. Whether the call should be made again; otherwise it failed on its own.
+        Raises if nothing works from the start, or was answered for too long.
         """
         if not self.answers:
             self._end_if_nothing_works(error)

@@ -54,10 +54,7 @@ class Reworded:
 def reworded(recorded: Wordings, today: Wordings, names: WordingNames) -> tuple[Reworded, ...]:
     """The entries that differ, by part and name.
 
-    Args:
-        recorded: Wordings of a recording; they hold every one of the names.
-        today: Wordings of today; they may lack some.
-        names: What the recording's study uses.
+    The recorded wordings hold every one of the names; those of today may lack some.
     """
     return tuple(
         found
@@ -224,11 +221,7 @@ def _checked(
 ) -> Iterator[Finding]:
     """What is wrong with a piece: of its cassette, its record, or what the manifest says of it.
 
-    Args:
-        one: What came of it.
-        entry: What the manifest says.
-        head: The manifest.
-        differs: What to say of another record.
+    `differs` makes the error for another record.
     """
     error: TutorsimError | None = one.error
     if one.line is not None and one.entry is not None:
@@ -332,14 +325,7 @@ def _first_difference(line: str, entry: EpisodeEntry, logged: str | None, system
 
 
 class _Lines:
-    """The lines of a log by episode, read again when one is asked for.
-
-    Args:
-        folder: The run folder.
-
-    Raises:
-        LogError: If it holds no whole log.
-    """
+    """The lines of a log by episode, read again when one is asked for."""
 
     def __init__(self, folder: Path) -> None:
         self._path = folder / EPISODES_FILE

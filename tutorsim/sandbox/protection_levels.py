@@ -30,8 +30,7 @@ LONGEST_MESSAGE: Final = 16 << 20
 class Limits:
     """What a program may use.
 
-    Raises:
-        UsageError: If a limit is not above zero, or allows messages that cannot be sent.
+    A limit that is not above zero, or allows messages that cannot be sent, is a `UsageError`.
     """
 
     cpu: float = 2.0

@@ -46,9 +46,6 @@ def memory_ceiling(root: Path = Path("/")) -> int | None:
 
     Read from the control groups of both versions, each with all groups above it, as the kernel
     holds a process to all of them. `None` where nothing is known.
-
-    Args:
-        root: Where `proc` and `sys` are mounted.
     """
     known = [*_group_limits(root), *_machine()]
     return min(known) // _ROUND * _ROUND if known else None
@@ -117,15 +114,8 @@ def read_aftermath(
 ) -> tuple[CodeResult, Usage]:
     """The verdict on a program, and what it used.
 
-    Args:
-        aftermath: What came back.
-        limits: What it might use.
-        baseline: Resident bytes of the interpreter before any program.
-        unsafe: Whether it ran on the user's word.
-        may_kill_itself: Whether nothing keeps a program from sending itself SIGKILL.
-
-    Raises:
-        Broken: If the sandbox failed; the program is not to blame.
+    `baseline` is the interpreter's resident bytes before any program; `unsafe`: it ran on the
+    user's word. `Broken` if the sandbox failed and the program is not to blame.
     """
     found = _found(aftermath)
     verdict = aftermath.said("verdict") or {}
@@ -176,11 +166,8 @@ def _decide(
 def _gone(ends: dict[str, Any], may_kill_itself: bool, much: float) -> tuple[str, str]:
     """The program ended, or closed its socket, before its verdict.
 
-    Args:
-        ends: How the processes ended.
-        may_kill_itself: Whether nothing keeps a program from sending itself SIGKILL.
-        much: Resident bytes from which on a process was killed for its memory: no limit of ours
-            does that, but the kernel does in a container that is smaller than the limits.
+    From `much` resident bytes on a process was killed for its memory: no limit of ours does that,
+    but the kernel does in a container that is smaller than the limits.
     """
     status = ends["worker"]
     if ends["judge"] == -signal.SIGXCPU:
@@ -318,11 +305,9 @@ class Sandbox:
     def judge(self, run: CodeRun) -> CodeResult:
         """Find the program in a student's message, run it against the tests, and decide.
 
-        Blocks until a worker is free. Safe to call from several threads.
-
-        Raises:
-            SandboxUnavailable: If this machine cannot offer the level.
-            SandboxError: If the sandbox failed twice on this program.
+        Blocks until a worker is free. Safe to call from several threads. `SandboxUnavailable` if
+        this machine cannot offer the level; `SandboxError` if the sandbox failed twice on this
+        program.
         """
         return self.judge_detailed(run)[0]
 

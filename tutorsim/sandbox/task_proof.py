@@ -28,12 +28,8 @@ class TaskProblem(NamedTuple):
 def require_provable(sandbox: Sandbox, tasks: Iterable[Task]) -> None:
     """Refuse tasks that cannot be judged; a task that was proven once is not proven again.
 
-    What was proven is kept by content in the user's cache folder, as digests of a task, the
-    rules, the interpreter and the limits.
-
-    Raises:
-        TaskFileError: Naming the tasks, if there are any.
-        SandboxError: If the sandbox itself failed, or this machine offers none.
+    What was proven is kept by content in the user's cache folder, as digests of a task, the rules,
+    the interpreter and the limits. `TaskFileError` names the tasks.
     """
     programming = [task for task in tasks if isinstance(task, CodeTask)]
     if not programming:
@@ -52,15 +48,9 @@ def require_provable(sandbox: Sandbox, tasks: Iterable[Task]) -> None:
 def prove_tasks(sandbox: Sandbox, tasks: Iterable[CodeTask]) -> list[TaskProblem]:
     """Run each task's reference solution, and a function that returns nothing.
 
-    The first must pass; otherwise the tests ask for something that cannot be sent between the
-    two processes, or the reference is wrong. The second must not; otherwise the tests ask
-    for nothing.
-
-    Returns:
-        The tasks that fail either way, in the order given; empty when all are sound.
-
-    Raises:
-        SandboxError: If the sandbox itself failed.
+    The first must pass; otherwise the tests ask for something that cannot be sent between the two
+    processes, or the reference is wrong. The second must not; otherwise the tests ask for nothing.
+    The tasks that fail either way come back in the order given.
     """
     with ThreadPoolExecutor(sandbox.workers) as pool:
         found = pool.map(lambda task: _problem(sandbox, task), tasks)

@@ -65,12 +65,7 @@ class Aftermath:
 class Zygote:
     """A started zygote. Not thread-safe: one program at a time.
 
-    Args:
-        layers: The layers to try.
-        limits: What a program may use.
-
-    Raises:
-        Broken: If it does not start.
+    `Broken` if it does not start.
     """
 
     def __init__(self, layers: frozenset[Layer], limits: Limits) -> None:

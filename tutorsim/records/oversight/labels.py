@@ -76,11 +76,9 @@ def gold_labels(
 ) -> Labels:
     """The labels that published annotations stand for.
 
-    Args:
-        annotation: As published; `revealed_is_zero` needs its entry on revealing the answer.
-        mistake_map: What `To some extent` is as a mistake label.
-        guidance_map: `revealed_is_zero`: guidance is 0 if the reply reveals an answer, right or
-            wrong.
+    `mistake_map` says what `To some extent` is as a mistake label;
+    `guidance_map="revealed_is_zero"` needs the entry on revealing the answer, and gives 0 if the
+    reply reveals one, right or wrong.
     """
     guidance = _GUIDANCE.of(annotation[GUIDANCE])
     if guidance_map == "revealed_is_zero" and annotation[REVEALING] != "No":

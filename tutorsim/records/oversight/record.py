@@ -17,8 +17,7 @@ def dialogue_text(dialogue: Iterable[tuple[str, str]]) -> str:
 def first_ids(named: Iterable[tuple[str, str]]) -> dict[str, str]:
     """Text of a dialogue → the first, by name, of the ids under which it stands.
 
-    Args:
-        named: Id and text of dialogues; published files have one text under several ids.
+    Published files have one text under several ids.
     """
     found: dict[str, str] = {}
     for name, text in named:

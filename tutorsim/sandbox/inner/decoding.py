@@ -44,13 +44,8 @@ def decode(
 ) -> Decoded:
     """Build the objects again.
 
-    Args:
-        nodes: What an `Encoder` wrote; nothing else is assumed of it.
-        known: Objects that the nodes may name by number.
-        pulled: Turns a handle into an iterator; without it there are no handles.
-
-    Raises:
-        Malformed: For data that an `Encoder` does not write.
+    Nothing is assumed of the nodes but what an `Encoder` writes: `Malformed` for other data.
+    `known` are objects that they may name by number; `pulled` turns a handle into an iterator.
     """
     if not isinstance(nodes, list) or not all(_is_node(node) for node in nodes):
         raise Malformed("not a list of nodes")
@@ -78,11 +73,7 @@ def item_of(item: Item, objects: Decoded) -> Any:
 
 
 def refill(target: Any, node: Node, objects: Decoded) -> None:
-    """Give an object that can change the content of a node of its kind.
-
-    Raises:
-        Malformed: If the content is none for it.
-    """
+    """Give an object that can change the content of a node of its kind."""
     try:
         _FILLERS[node[0]](target, [item_of(item, objects) for item in node[1:]])
     except _REFUSED as error:

@@ -23,10 +23,9 @@ _PLAIN_INT = 1 << 53
 class Encoder:
     """Writes values that belong together.
 
-    Args:
-        known: Objects that the reader has already, in the order of their numbers.
-        lazily: Turns an iterator into a handle, by which the reader asks for its items. Without
-            it an iterator is written as what it yields, up to a cap.
+    `known` are objects that the reader has already, in the order of their numbers. `lazily` turns
+    an iterator into a handle, by which the reader asks for its items; without it an iterator is
+    written as what it yields, up to a cap.
     """
 
     def __init__(

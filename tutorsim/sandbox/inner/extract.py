@@ -56,12 +56,7 @@ class _Block(NamedTuple):
 def extract(message: str, entry_point: str) -> Extraction:
     """The last fenced Python block that compiles and defines the entry point.
 
-    Args:
-        message: The student's whole message.
-        entry_point: Name of the function under test.
-
-    Returns:
-        That block; else the last that compiles; else nothing, and the reason.
+    Else the last that compiles; else nothing, and the reason.
     """
     text = message.replace("\r\n", "\n").replace("\r", "\n")
     lines = text.split("\n")

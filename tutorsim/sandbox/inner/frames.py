@@ -21,8 +21,7 @@ class Malformed(Exception):
 class Frames:
     """Puts frames together from parts, however they were cut.
 
-    Args:
-        cap: Bytes of the longest frame.
+    The longest frame has `cap` bytes.
     """
 
     def __init__(self, cap: int = FRAME_CAP) -> None:

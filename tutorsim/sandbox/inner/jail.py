@@ -44,9 +44,7 @@ _ALL_BUT_MEMORY = tuple(name for name in PROBES if name != _MEMORY)
 class Jail:
     """What is on in this zygote.
 
-    Args:
-        wanted: The layers to try; the others stay off.
-        limits: CPU seconds, bytes of memory and so on, by name.
+    Layers that are not `wanted` stay off; `limits` go by name.
     """
 
     wanted: frozenset[str]
@@ -86,10 +84,9 @@ class Jail:
     def lock(self, *, cpu: float, descriptors: bool = False) -> None:
         """Put a child's own layers on; raises `OSError` when one that is `ok` does not go on.
 
-        Args:
-            cpu: Seconds of CPU time that the zygote will allow; the kernel's own limit is above.
-            descriptors: Whether the child may open more than it has. Only the probes may: what
-                they try has to be stopped by the layer that is there for it.
+        `cpu` seconds are what the zygote will allow; the kernel's own limit is above. Only the
+        probes may open more `descriptors`: what they try has to be stopped by the layer that is
+        there for it.
         """
         linux.prctl(linux.PR_SET_PDEATHSIG, _SIGKILL)
         linux.leave_keyring()
@@ -223,11 +220,7 @@ def _pages_mapped() -> int:
 
 
 def _leave_namespaces() -> None:
-    """Enter new namespaces with an empty read-only root; returns in a child, their first process.
-
-    Raises:
-        OSError: If a step fails.
-    """
+    """Enter new namespaces with an empty read-only root; it returns in a child, their first."""
     uid, gid = os.getuid(), os.getgid()
     linux.unshare(_EVERYTHING)
     Path("/proc/self/setgroups").write_text("deny")

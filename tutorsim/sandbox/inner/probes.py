@@ -73,10 +73,7 @@ def open_targets(parent: int, memory: int) -> Targets:
 def tried(change: Callable[[], object], targets: Targets, names: Iterable[str] = PROBES) -> Trial:
     """Make a change in a forked child, then attempt each of the named things there.
 
-    Args:
-        change: The change; it may go on in a child of the child.
-        targets: What the attempts aim at.
-        names: Which attempts.
+    The change may go on in a child of the child.
     """
     aims = _attempts(targets)
     wanted = set(names)

@@ -88,11 +88,7 @@ def build_filter(name: str) -> bytes:
 
 
 class Filter:
-    """A filter in memory, ready to be put on.
-
-    Args:
-        program: An array of `struct sock_filter`.
-    """
+    """A filter in memory, ready to be put on."""
 
     def __init__(self, program: bytes) -> None:
         self._steps = ctypes.create_string_buffer(program, len(program))

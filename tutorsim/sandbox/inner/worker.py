@@ -81,11 +81,7 @@ def _load(prompt: str, code: str, entry_point: str) -> Any:
 
 
 class _Calls:
-    """Answers calls; all goes by value, so that neither side can reach over to the other.
-
-    Args:
-        function: The entry point.
-    """
+    """Answers calls; all goes by value, so that neither side can reach over to the other."""
 
     def __init__(self, function: Any) -> None:
         self._function = function

@@ -1,8 +1,8 @@
 """Tables of a run log, as polars frames with stated schemas.
 
-Each `*_rows` function gives the rows of one episode, so that a log of any size can be
-written piece by piece; each `*_table` function collects them into one frame. A failed
-episode is in `episodes` and `calls`, with its status, and in no other table.
+A table is its columns, a line each: name, type, and how a cell is read. Its rows come of one
+episode at a time, so that a log of any size can be written piece by piece. A failed episode is in
+`episodes` and `calls`, with its status, and in no other table.
 """
 
 from collections import deque
@@ -58,73 +58,6 @@ BALLOTS_SCHEMA: Final = pl.Schema(
 )
 """One row per ballot and candidate; in a tie round only the tied candidates have rows."""
 
-EPISODES_SCHEMA: Final = pl.Schema(
-    {
-        **PLACE,
-        "repeat": pl.Int64(),
-        "status": pl.String(),  # complete or failed
-        "turns_taken": pl.Int64(),  # 0 when the first attempt succeeded
-        "initial_correctness": pl.Float64(),  # null: unscored, never zero
-        "final_correctness": pl.Float64(),
-        "initial_code_passed": pl.Boolean(),  # null for science questions
-        "code_passed": pl.Boolean(),
-        "success": pl.Boolean(),  # null for a failed episode
-        "scores": pl.List(pl.Float64()),  # one per attempt, from the first
-        "codes_passed": pl.List(pl.Boolean()),
-        "failure": pl.String(),  # null unless failed
-        "branch_turn": pl.Int64(),  # first under the alternative; null for an episode as logged
-        "continuation": pl.Int64(),  # from 1, one draw each; null for an episode as logged
-        "left": pl.Int64(),  # turn whose winner came to differ; null where none did
-    }
-)
-"""One row per episode."""
-
-TURNS_SCHEMA: Final = pl.Schema(
-    {
-        **PLACE,
-        "turn": pl.Int64(),
-        "protocol": pl.String(),  # null for the single tutor, and so are the next five
-        "winner": pl.String(),
-        "decided_by": pl.String(),  # vote, tie_round or fallback
-        "tied_set": pl.List(pl.String()),  # the last tie; empty when one led the final vote alone
-        "undecided": pl.List(pl.String()),  # left by counting; more than one: the order decided
-        "tie_round": pl.Boolean(),  # whether one was held
-        "delivered": pl.String(),
-        "score": pl.Float64(),  # of the attempt that followed
-        "code_passed": pl.Boolean(),
-    }
-)
-"""One row per tutoring turn."""
-
-PROPOSALS_SCHEMA: Final = pl.Schema(
-    {
-        **PLACE,
-        "turn": pl.Int64(),
-        "version": pl.String(),  # initial or final
-        "role": pl.String(),
-        "text": pl.String(),
-        "rationale": pl.String(),
-        "confidence": pl.Int64(),  # 0 to 100 as stated; null where none was
-        "status": pl.String(),  # valid, repaired or missing
-        "winner": pl.Boolean(),  # this role's proposal was delivered
-    }
-)
-"""One row per turn, version and role."""
-
-CALLS_SCHEMA: Final = pl.Schema(
-    {
-        **PLACE,
-        "position": pl.Int64(),  # call order in the episode, from 1
-        "key": pl.String(),  # turn/stage/agent/attempt
-        "stage": pl.String(),
-        "model": pl.String(),
-        "stop_reason": pl.String(),
-        "input_tokens": pl.Int64(),
-        "output_tokens": pl.Int64(),
-    }
-)
-"""One row per model call."""
-
 E = TypeVar("E", bound=EpisodeLine)
 Row = tuple[Any, ...]
 Round = tuple[str, Iterable[str], tuple[BallotRecord, ...]]
@@ -167,17 +100,92 @@ class CountedTable(NamedTuple):
         return pl.DataFrame(rows, schema=self.schema, orient="row")
 
 
+class Column(NamedTuple):
+    """A column: its type, and how a cell is read."""
+
+    kind: pl.DataType
+    read: Callable[..., Any] | None
+    """From the parts that a row is of to its cell; `None`: the last part's own attribute."""
+
+
+def text(read: Callable[..., Any] | None = None) -> Column:
+    """A column of texts."""
+    return Column(pl.String(), read)
+
+
+def whole(read: Callable[..., Any] | None = None) -> Column:
+    """A column of whole numbers."""
+    return Column(pl.Int64(), read)
+
+
+def real(read: Callable[..., Any] | None = None) -> Column:
+    """A column of numbers."""
+    return Column(pl.Float64(), read)
+
+
+def yes(read: Callable[..., Any] | None = None) -> Column:
+    """A column of yes or no."""
+    return Column(pl.Boolean(), read)
+
+
+def several(of: Column) -> Column:
+    """A column of lists."""
+    return Column(pl.List(of.kind), of.read)
+
+
+Parts = tuple[Any, ...]
+"""What a row is of, the episode first, such as episode, turn and message."""
+
+
 def table_of(
-    columns: Mapping[str, pl.DataType], rows: Callable[[Any], Iterator[Mapping[str, Any]]]
+    parts: Callable[[Any], Iterable[Parts]] = lambda e: [(e,)], **columns: Column
 ) -> Table:
-    """A table whose rows begin with the episode's place; a cell that a row leaves out is null."""
+    """A table whose rows begin with the episode's place: one row for each tuple of parts.
 
-    def placed(episode: EpisodeLine, run: RunRecord) -> Iterator[Row]:
+        table_of(status=text(), failure=text(lambda episode: episode.failure.error))
+
+    Args:
+        parts: From an episode to the parts of each of its rows; one row of itself, when left out.
+        columns: Name → column.
+    """
+
+    def rows(episode: EpisodeLine, run: RunRecord) -> Iterator[Row]:
         place = place_of(episode, run)
-        for row in rows(episode):
-            yield (*place, *map(row.get, columns))
+        for one in parts(episode):
+            yield (*place, *(read(*one) for read in reads))
 
-    return Table(pl.Schema({**PLACE, **columns}), placed)
+    reads = _reads(columns)
+    return Table(_schema(columns), rows)
+
+
+def counted_of(
+    parts: Callable[[Sequence[Any], RunRecord], Iterable[Parts]], **columns: Column
+) -> CountedTable:
+    """As `table_of`, of episodes that are counted together.
+
+    Args:
+        parts: From episodes and the run's head to the parts of each row.
+        columns: Name → column.
+    """
+
+    def rows(episodes: Sequence[Any], run: RunRecord) -> Iterator[Row]:
+        for one in parts(episodes, run):
+            yield (*place_of(one[0], run), *(read(*one) for read in reads))
+
+    reads = _reads(columns)
+    return CountedTable(_schema(columns), rows)
+
+
+def _schema(columns: Mapping[str, Column]) -> pl.Schema:
+    return pl.Schema({**PLACE, **{name: column.kind for name, column in columns.items()}})
+
+
+def _reads(columns: Mapping[str, Column]) -> list[Callable[..., Any]]:
+    return [column.read or partial(_own, name) for name, column in columns.items()]
+
+
+def _own(name: str, *parts: Any) -> Any:
+    return getattr(parts[-1], name)
 
 
 class Gathered:
@@ -284,6 +292,11 @@ def _further_rounds(turn: VotingTurn) -> Iterator[Round]:
         yield stage, _on_ballots(ballots), ballots
 
 
+def _protocol(turn: Turn) -> str | None:
+    """What the final ballots were counted under; null without any."""
+    return _counted(turn.ballots_final[0]) if turn.ballots_final else None
+
+
 def _candidates(turn: VotingTurn, ballots: Iterable[BallotRecord]) -> Iterable[str]:
     """Those that the turn's vote counted; where it held none, those on the ballots."""
     return turn.decision.tallies if turn.decision is not None else _on_ballots(ballots)
@@ -325,81 +338,98 @@ def _counted(ballot: BallotRecord) -> str:
     return "rich" if ballot.protocol == "rich" else ballot.rule
 
 
-def _episode_rows(episode: EpisodeRecord, run: RunRecord) -> Iterator[Row]:
-    e = episode
-    yield (
-        *place_of(e, run),
-        e.repeat,
-        e.status,
-        e.turns_taken,
-        e.initial_correctness,
-        e.final_correctness,
-        e.initial_code_passed,
-        e.code_passed,
-        e.success,
-        [attempt.score for attempt in e.attempts],
-        [attempt.code_passed for attempt in e.attempts],
-        e.failure.error if e.failure else None,
-        *((e.branch.turn, e.branch.continuation, e.branch.left) if e.branch else (None,) * 3),
-    )
-
-
-def _turn_rows(episode: EpisodeRecord, run: RunRecord) -> Iterator[Row]:
-    place = place_of(episode, run)
+def _tutoring(episode: EpisodeRecord) -> Iterator[Parts]:
+    """Episode, turn, its decision, and the attempt that followed."""
     after = {attempt.turn: attempt for attempt in episode.attempts}
     for turn in _turns(episode):
-        attempt = after.get(turn.turn)
-        outcome = (attempt.score, attempt.code_passed) if attempt else (None, None)
-        yield (*place, turn.turn, *_decision_cells(turn), turn.delivered, *outcome)
+        yield episode, turn, turn.decision, after.get(turn.turn)
 
 
-def _decision_cells(turn: Turn) -> Row:
-    decision = turn.decision
-    if decision is None:
-        return (None,) * 6
-    return (
-        _counted(turn.ballots_final[0]) if turn.ballots_final else None,
-        decision.winner,
-        decision.decided_by,
-        list(decision.tied_set),
-        list(decision.undecided),
-        turn.tie_round is not None,
-    )
+def _of_decision(read: Callable[[Turn, Any], Any]) -> Callable[..., Any]:
+    """A cell of a turn that was decided; null for the single tutor."""
+    return lambda _, turn, decision, __: None if decision is None else read(turn, decision)
 
 
-def _proposal_rows(episode: EpisodeRecord, run: RunRecord) -> Iterator[Row]:
-    place = place_of(episode, run)
+def _of_attempt(name: str) -> Callable[..., Any]:
+    return lambda _, __, ___, attempt: getattr(attempt, name, None)
+
+
+def _proposals(episode: EpisodeRecord) -> Iterator[Parts]:
+    """Episode, turn, version, role and proposal."""
     for turn in _turns(episode):
-        for version, proposals in (
-            ("initial", turn.proposals_initial),
-            ("final", turn.proposals_final),
-        ):
-            for role, p in proposals.items():
-                won = turn.decision is None or turn.decision.winner == role
-                told = (p.text, p.rationale, p.confidence, p.status, won and version == "final")
-                yield (*place, turn.turn, version, role, *told)
+        versions = {"initial": turn.proposals_initial, "final": turn.proposals_final}
+        for version, proposals in versions.items():
+            for role, proposal in proposals.items():
+                yield episode, turn, version, role, proposal
 
 
-def _call_rows(episode: EpisodeLine, run: RunRecord) -> Iterator[Row]:
-    place = place_of(episode, run)
-    for i, c in enumerate(episode.calls, start=1):
-        tokens = (c.input_tokens, c.output_tokens)
-        yield (*place, i, c.key, c.stage, c.model, c.stop_reason, *tokens)
+def _delivered(_: object, turn: Turn, version: str, role: str, __: object) -> bool:
+    return version == "final" and (turn.decision is None or turn.decision.winner == role)
+
+
+def _of_branch(name: str) -> Callable[[EpisodeRecord], Any]:
+    return lambda episode: getattr(episode.branch, name, None)
 
 
 SHARED_TABLES: Final[dict[str, Table]] = {
     "ballots": Table(BALLOTS_SCHEMA, _ballot_rows),
     "diagnostic_ballots": Table(BALLOTS_SCHEMA, _diagnostic_rows),
-    "calls": Table(CALLS_SCHEMA, _call_rows),
+    "calls": table_of(
+        lambda episode: ((episode, at, call) for at, call in enumerate(episode.calls, start=1)),
+        position=whole(lambda _, at, __: at),  # call order in the episode, from 1
+        key=text(),  # turn/stage/agent/attempt
+        stage=text(),
+        model=text(),
+        stop_reason=text(),
+        input_tokens=whole(),
+        output_tokens=whole(),
+    ),
 }
 """Tables that every system's run has."""
 
 TABLES: Final[dict[str, Table]] = {
-    "episodes": Table(EPISODES_SCHEMA, _episode_rows),
-    "turns": Table(TURNS_SCHEMA, _turn_rows),
+    "episodes": table_of(
+        repeat=whole(),
+        status=text(),  # complete or failed
+        turns_taken=whole(),  # 0 when the first attempt succeeded
+        initial_correctness=real(),  # null: unscored, never zero
+        final_correctness=real(),
+        initial_code_passed=yes(),  # null for science questions
+        code_passed=yes(),
+        success=yes(),  # null for a failed episode
+        scores=several(real(lambda e: [one.score for one in e.attempts])),  # from the first on
+        codes_passed=several(yes(lambda e: [one.code_passed for one in e.attempts])),
+        failure=text(lambda e: e.failure.error if e.failure else None),
+        branch_turn=whole(_of_branch("turn")),  # first under the alternative; null as logged
+        continuation=whole(_of_branch("continuation")),  # from 1, a draw each; null as logged
+        left=whole(_of_branch("left")),  # turn whose winner came to differ; null where none did
+    ),
+    "turns": table_of(
+        _tutoring,
+        turn=whole(lambda _, turn, *__: turn.turn),
+        protocol=text(_of_decision(lambda t, _: _protocol(t))),  # null for the single tutor; so
+        winner=text(_of_decision(lambda _, d: d.winner)),  # are the next five
+        decided_by=text(_of_decision(lambda _, d: d.decided_by)),  # vote, tie_round or fallback
+        tied_set=several(text(_of_decision(lambda _, d: list(d.tied_set)))),  # empty: one led alone
+        undecided=several(text(_of_decision(lambda _, d: list(d.undecided)))),  # by counting
+        tie_round=yes(_of_decision(lambda t, _: t.tie_round is not None)),  # whether one was held
+        delivered=text(lambda _, turn, *__: turn.delivered),
+        score=real(_of_attempt("score")),  # of the attempt that followed
+        code_passed=yes(_of_attempt("code_passed")),
+    ),
     "ballots": SHARED_TABLES["ballots"],
     "diagnostic_ballots": SHARED_TABLES["diagnostic_ballots"],
-    "proposals": Table(PROPOSALS_SCHEMA, _proposal_rows),
+    "proposals": table_of(
+        _proposals,
+        turn=whole(lambda _, turn, *__: turn.turn),
+        version=text(lambda _, __, version, *___: version),  # initial or final
+        role=text(lambda _, __, ___, role, ____: role),
+        text=text(),
+        rationale=text(),
+        confidence=whole(),  # 0 to 100 as stated; null where none was
+        status=text(),  # valid, repaired or missing
+        winner=yes(_delivered),  # this role's proposal was delivered
+    ),
     "calls": SHARED_TABLES["calls"],
 }
 """Every table of a panel's run log by name.

@@ -165,7 +165,7 @@ class View:
     recount: Callable[[SystemRun, Mapping[str, tuple[str, ...]]], Document] | None = None
     """From a run and settings (`--set KEY=VALUE,…`) to what whole episodes would have been under
     them; `None` where a recount asks of votes only."""
-    outcomes_under: Callable[[Mapping[str, tuple[str, ...]]], CountedTable] | None = None
+    outcomes_under: Callable[[Mapping[str, tuple[str, ...]]], Table | CountedTable] | None = None
     """From the settings of such a recount to the table of what came of each episode, event or item
     under them; the table `outcomes` of the settings that a recount without any has."""
     recount_in_one_pass: bool = False

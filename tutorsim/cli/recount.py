@@ -21,7 +21,7 @@ from tutorsim.analysis.pages.values import to_value
 from tutorsim.analysis.recount import NO_ORDER, TABLES, RecountResult, RecountTable
 from tutorsim.analysis.recount import recount as recount_source
 from tutorsim.analysis.recount.tables import SECTIONS, approvals_table, protocols_table
-from tutorsim.analysis.runs.exported_tables import CountedTable
+from tutorsim.analysis.runs.exported_tables import CountedTable, Table
 from tutorsim.analysis.runs.written_tables import with_provenance, write_frame, write_turns
 from tutorsim.analysis.statistics.intervals_and_tests import NotEstimable, to_json
 from tutorsim.analysis.systems.panel.format_invariance import (
@@ -404,7 +404,7 @@ def _whole_episodes(run: SystemRun, changes: tuple[str, ...]) -> Document | None
     return None
 
 
-def _outcomes(run: SystemRun, changes: tuple[str, ...]) -> CountedTable | None:
+def _outcomes(run: SystemRun, changes: tuple[str, ...]) -> Table | CountedTable | None:
     """The table of what came of each episode under the settings, of systems that have it."""
     under = view_of(run.head.system).outcomes_under
     return under and under(dict(map(_change, changes)))

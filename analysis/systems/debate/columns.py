@@ -1,103 +1,104 @@
 """Tables of a run of debates, for `export`."""
 
-from collections.abc import Iterator, Mapping
-from typing import Any, Final
+from collections.abc import Iterator
+from typing import Final
 
-import polars as pl
-
-from tutorsim.analysis.runs.exported_tables import SHARED_TABLES, Table, table_of
+from tutorsim.analysis.runs.exported_tables import (
+    SHARED_TABLES,
+    Parts,
+    Table,
+    real,
+    several,
+    table_of,
+    text,
+    whole,
+    yes,
+)
 from tutorsim.records.debate import DebateRecord, DebateTurn
-
-Cells = Mapping[str, Any]
-
-_TEXT, _WHOLE, _REAL, _YES = pl.String(), pl.Int64(), pl.Float64(), pl.Boolean()
-
-
-def _episodes(record: DebateRecord) -> Iterator[Cells]:
-    failure = record.failure
-    told = None if failure is None else f"{failure.key}: {failure.error}"
-    yield {**vars(record), "gold": list(record.gold), "failure": told}
 
 
 def _turns(record: DebateRecord) -> tuple[DebateTurn, ...]:
     return record.turns if record.status == "complete" else ()
 
 
-def _messages(record: DebateRecord) -> Iterator[Cells]:
+def _messages(record: DebateRecord) -> Iterator[Parts]:
     for turn in _turns(record):
-        place = {"repeat": record.repeat, "turn": turn.turn}
-        for message in turn.messages:
-            yield {**vars(message), **place, "shown": list(message.shown)}
+        yield from ((record, turn, message) for message in turn.messages)
 
 
-def _answers(record: DebateRecord) -> Iterator[Cells]:
+def _answers(record: DebateRecord) -> Iterator[Parts]:
     for turn in _turns(record):
-        for agent, answer in turn.answers.items():
-            yield {
-                **vars(answer),
-                "repeat": record.repeat,
-                "turn": turn.turn,
-                "agent": agent,
-                "answer": answer.text,
-                "candidate": agent in turn.candidates,
-                "score": record.worth(answer.text).value,
-            }
+        yield from ((record, turn, agent, answer) for agent, answer in turn.answers.items())
 
 
-def _challenges(record: DebateRecord) -> Iterator[Cells]:
-    for one in record.challenges if record.status == "complete" else ():
-        yield {**vars(one), "repeat": record.repeat}
+def _challenges(record: DebateRecord) -> Iterator[Parts]:
+    return ((record, one) for one in record.challenges if record.status == "complete")
+
+
+def _repeat(record: DebateRecord, *_: object) -> int:
+    return record.repeat
+
+
+def _turn(_: object, turn: DebateTurn, *__: object) -> int:
+    return turn.turn
+
+
+def _failure(record: DebateRecord) -> str | None:
+    failure = record.failure
+    return None if failure is None else f"{failure.key}: {failure.error}"
 
 
 TABLES: Final[dict[str, Table]] = {
     "episodes": table_of(
-        {
-            "repeat": _WHOLE,
-            "status": _TEXT,  # complete or failed
-            "ended_by": _TEXT,  # vote, consensus, limit or full; null for a model alone
-            "decided": _YES,  # null where there was nothing to decide
-            "turns_taken": _WHOLE,
-            "answer": _TEXT,  # null if nothing was delivered
-            "answer_of": _TEXT,
-            "letter": _TEXT,
-            "gold": pl.List(pl.String()),
-            "score": _REAL,  # in [0, 1]; null: nothing to score, never zero
-            "exact": _REAL,  # exact match of open questions
-            "readable": _YES,
-            "failure": _TEXT,
-        },
-        _episodes,
+        repeat=whole(),
+        status=text(),  # complete or failed
+        ended_by=text(),  # vote, consensus, limit or full; null for a model alone
+        decided=yes(),  # null where there was nothing to decide
+        turns_taken=whole(),
+        answer=text(),  # null if nothing was delivered
+        answer_of=text(),
+        letter=text(),
+        gold=several(text(lambda record: list(record.gold))),
+        score=real(),  # in [0, 1]; null: nothing to score, never zero
+        exact=real(),  # exact match of open questions
+        readable=yes(),
+        failure=text(_failure),
     ),
     "messages": table_of(
-        {
-            **dict.fromkeys(("repeat", "turn", "number"), _WHOLE),
-            "agent": _TEXT,
-            "round": _WHOLE,
-            "kind": _TEXT,
-            "shown": pl.List(pl.Int64()),
-            **dict.fromkeys(("agreement", "text", "solution", "status", "solution_status"), _TEXT),
-        },
         _messages,
+        repeat=whole(_repeat),
+        turn=whole(_turn),
+        number=whole(),
+        agent=text(),
+        round=whole(),
+        kind=text(),
+        shown=several(whole(lambda _, __, message: list(message.shown))),
+        agreement=text(),
+        text=text(),
+        solution=text(),
+        status=text(),
+        solution_status=text(),
     ),
     "answers": table_of(
-        {
-            **dict.fromkeys(("repeat", "turn"), _WHOLE),
-            **dict.fromkeys(("agent", "answer", "letter"), _TEXT),
-            "confidence": _WHOLE,
-            "candidate": _YES,  # false for an answer that an earlier agent gave too
-            "score": _REAL,
-        },
         _answers,
+        repeat=whole(_repeat),
+        turn=whole(_turn),
+        agent=text(lambda _, __, agent, ___: agent),
+        answer=text(lambda _, __, ___, answer: answer.text),
+        letter=text(),
+        confidence=whole(),
+        candidate=yes(lambda _, turn, agent, __: agent in turn.candidates),  # no: given before
+        score=real(lambda record, _, __, answer: record.worth(answer.text).value),
     ),
     "challenges": table_of(
-        {
-            "repeat": _WHOLE,
-            **dict.fromkeys(("setting", "agent", "shown_answer"), _TEXT),
-            "challenged": _YES,  # null where the reply was neither word
-            "counter": _TEXT,
-            "score": _REAL,  # of the counter answer
-        },
         _challenges,
+        repeat=whole(_repeat),
+        setting=text(),
+        agent=text(),
+        shown_answer=text(),
+        challenged=yes(),  # null where the reply was neither word
+        counter=text(),
+        score=real(),  # of the counter answer
     ),
     **SHARED_TABLES,
 }

@@ -21,11 +21,13 @@ from tutorsim.analysis.pages.document import Answer, Document, Section
 from tutorsim.analysis.pages.words import counted, listed
 from tutorsim.analysis.recount import NOBODY_NAME, recount
 from tutorsim.analysis.recount.result_models import ElectorateRow, RecountResult
+from tutorsim.analysis.runs.exported_tables import Parts
 from tutorsim.analysis.statistics.intervals_and_tests import (
     Estimate,
     NotEstimable,
     mean_over_tasks,
 )
+from tutorsim.analysis.systems.debate.recounted import Certainty
 from tutorsim.analysis.systems.debate.trace import chosen, dialogue
 from tutorsim.analysis.systems.system_view import SystemRun, framed
 from tutorsim.records import BallotRecord, RunRecord
@@ -478,31 +480,33 @@ def council_recount(run: SystemRun) -> Document:
     return framed(run, summary=_summary(of), answers=(), sections=_sections(of, ("rules", "right")))
 
 
-def council_outcomes(
-    records: Sequence[DebateRecord], run: RunRecord
-) -> Iterator[tuple[DebateRecord, Row]]:
-    """Each vote under each rule: who may win it, and whether the winner is right."""
+class CouncilOutcome(NamedTuple):
+    """What a rule makes of a vote."""
+
+    certainty: Certainty
+    answers: tuple[str, ...]
+    """Possible winners."""
+    author: str | None
+    turn: int = 1
+    decided: bool | None = None
+    ties: int | None = None
+    messages: int | None = None
+
+
+def council_outcomes(records: Sequence[DebateRecord], run: RunRecord) -> Iterator[Parts]:
+    """Each vote under each rule: record, no setting, rule, whether the winner is right, outcome."""
     of = Councils(SystemRun("", run, records))
     for over in of.kinds:
         votes = {vote.record.episode_id: vote for vote in of.of_kind(over)}
         for rule, found in of.winners[over].items():
             for name, possible in found.items():
                 record, council, ballots = votes[name]
-                right = None if council.right is None else _ends(possible, council.right)
-                winners = sorted(possible.winners or {n for one in ballots for n in one.mass})
-                yield (
-                    record,
-                    {
-                        "repeat": record.repeat,
-                        "protocol": rule,
-                        "certainty": "exact" if len(winners) == 1 else "open",
-                        "answers": winners,
-                        "author": winners[0] if over == "members" and len(winners) == 1 else None,
-                        "turn": 1,
-                        "score_least": right and float(right[0]),
-                        "score_most": right and float(right[1]),
-                    },
-                )
+                right = (None, None) if council.right is None else _ends(possible, council.right)
+                names = sorted(possible.winners or {n for one in ballots for n in one.mass})
+                sole = len(names) == 1
+                author = names[0] if over == "members" and sole else None
+                came = CouncilOutcome("exact" if sole else "open", tuple(names), author)
+                yield record, "", rule, [end and float(end) for end in right], came
 
 
 def _sections(of: Councils, names: Sequence[str]) -> tuple[Section, ...]:

@@ -6,14 +6,21 @@ from dataclasses import replace
 from itertools import product
 from typing import Any, Final
 
-import polars as pl
-
 from tutorsim.analysis.pages.cells import Written, bounds, p_value
 from tutorsim.analysis.pages.cells import number as signed
 from tutorsim.analysis.pages.declared import DeclaredTable, Row, table
 from tutorsim.analysis.pages.document import Answer, Document, Section
 from tutorsim.analysis.pages.words import counted, listed
-from tutorsim.analysis.runs.exported_tables import PLACE, CountedTable, place_of
+from tutorsim.analysis.runs.exported_tables import (
+    CountedTable,
+    Parts,
+    counted_of,
+    real,
+    several,
+    text,
+    whole,
+    yes,
+)
 from tutorsim.analysis.statistics.intervals_and_tests import Bounds, Estimate, PermutationTest
 from tutorsim.analysis.systems.debate.council import council_outcomes, council_recount, is_council
 from tutorsim.analysis.systems.debate.evidence import (
@@ -381,22 +388,6 @@ _MOST_ANSWERS: Final = 5
 """Combinations of settings that are answered in words; every one has its section."""
 
 
-_OUTCOMES: Final = {
-    "repeat": pl.Int64(),
-    "setting": pl.String(),  # what was changed; null as logged
-    "protocol": pl.String(),
-    "certainty": pl.String(),  # exact, open, beyond the logged end, or not_applicable
-    "answers": pl.List(pl.String()),  # delivered; several if open; null in it: nothing
-    "author": pl.String(),  # null where several are possible
-    "turn": pl.Int64(),  # in which it ends; null where that is not known; so the next
-    "decided": pl.Boolean(),  # by the protocol, and not by the limit of turns
-    "ties": pl.Int64(),  # votes that tied on the way
-    "messages": pl.Int64(),  # said until the end
-    "score_least": pl.Float64(),  # in [0, 1]; both ends null where the protocol does not apply
-    "score_most": pl.Float64(),
-}
-
-
 def outcomes_under(settings: Mapping[str, Sequence[str]]) -> CountedTable:
     """The table of each debate's outcome under each protocol.
 
@@ -410,31 +401,33 @@ def outcomes_under(settings: Mapping[str, Sequence[str]]) -> CountedTable:
     """
     combinations = _combinations(settings)
 
-    def rows(records: Sequence[DebateRecord], run: RunRecord) -> Iterator[tuple[Any, ...]]:
-        made = council_outcomes(records, run) if is_council(records) else outcomes(records)
-        for record, cells in made:
-            yield (*place_of(record, run), *map(cells.get, _OUTCOMES))
-
-    def outcomes(records: Sequence[DebateRecord]) -> Iterator[tuple[DebateRecord, Row]]:
+    def came(records: Sequence[DebateRecord], run: RunRecord) -> Iterator[Parts]:
+        """Record, setting, rule, scores and outcome."""
+        if is_council(records):
+            yield from council_outcomes(records, run)
+            return
         debates = (one for one in records if one.status == "complete" and one.turns)
         for record, (words, changes, scoring), rule in product(debates, combinations, RULES):
             found = recounted(record, rule, changes)
-            ends = score_bounds(record, found, scoring)
             applies = found.certainty != "not_applicable"
-            least, most = (end / 100 if applies else None for end in ends)
-            yield (
-                record,
-                {
-                    **found._asdict(),
-                    "repeat": record.repeat,
-                    "setting": words or None,
-                    "protocol": rule,
-                    "score_least": least,
-                    "score_most": most,
-                },
-            )
+            ends = [end / 100 for end in score_bounds(record, found, scoring)]
+            yield record, words, rule, ends if applies else (None, None), found
 
-    return CountedTable(pl.Schema({**PLACE, **_OUTCOMES}), rows)
+    return counted_of(
+        came,
+        repeat=whole(lambda record, *_: record.repeat),
+        setting=text(lambda _, words, *__: words or None),  # what was changed; null as logged
+        protocol=text(lambda _, __, rule, *___: rule),
+        certainty=text(),  # exact, open, beyond the logged end, or not_applicable
+        answers=several(text(lambda *parts: list(parts[-1].answers))),  # delivered; several if open
+        author=text(),  # null where several are possible
+        turn=whole(),  # in which it ends; null where that is not known; so the next
+        decided=yes(),  # by the protocol, and not by the limit of turns
+        ties=whole(),  # votes that tied on the way
+        messages=whole(),  # said until the end
+        score_least=real(lambda _, __, ___, ends, ____: ends[0]),  # in [0, 1]; null without a score
+        score_most=real(lambda _, __, ___, ends, ____: ends[1]),
+    )
 
 
 _SETTINGS: Final = ("vote_from", "majority", "undecided", "merge_identical", "agreement_reading")

@@ -1,237 +1,178 @@
 """Tables of lessons and duels for other programs, and the messages that people can rate."""
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator
 from typing import Any, Final
 
-import polars as pl
-
 from tutorsim.analysis.ratings.items import Block, Passage, Place
-from tutorsim.analysis.runs.exported_tables import SHARED_TABLES, Table, table_of
-from tutorsim.analysis.systems.system_view import SystemRun
-from tutorsim.records.group import (
-    CycleRecord,
-    DuelRecord,
-    EventRecord,
-    GroupRecord,
-    LessonRecord,
-    RatingRecord,
-    ThoughtRecord,
+from tutorsim.analysis.runs.exported_tables import (
+    SHARED_TABLES,
+    Column,
+    Parts,
+    Table,
+    real,
+    several,
+    table_of,
+    text,
+    whole,
+    yes,
 )
+from tutorsim.analysis.systems.system_view import SystemRun
+from tutorsim.records.group import CycleRecord, DuelRecord, GroupRecord, LessonRecord
 
 # --- Exported tables -----------------------------------------------------------------------------
 
-Cells = Mapping[str, Any]
 SCORES: Final = (
     *("relevance", "impact", "urgency", "coherence", "novelty", "balance"),
     *("internal", "external"),
 )
 """Columns of scores; the last two where the evaluator gave the sums alone."""
 
-_TEXT, _WHOLE, _REAL, _YES = pl.String(), pl.Int64(), pl.Float64(), pl.Boolean()
-_NAMES: Final = pl.List(pl.String())
+
+def _count(kind: str) -> Column:
+    """Number of events of a kind."""
+    return whole(lambda record: sum(event.kind == kind for event in record.events))
 
 
-def _episodes(record: GroupRecord) -> Iterator[Cells]:
-    kinds = [event.kind for event in record.events]
-    row = {
-        "repeat": record.repeat,
-        "status": record.status,
-        "events": len(kinds),
-        "messages": kinds.count("message"),
-        "silences": kinds.count("silence"),
-        "seconds": record.events[-1].at_s if record.events else 0,
-        "calls": len(record.calls),
-    }
-    if isinstance(record, LessonRecord):
-        row |= {name: getattr(record, name) for name in ("ended_by", "stage_reached", "progress")}
-    yield row
+def _in_lesson(name: str) -> Callable[[GroupRecord], Any]:
+    return lambda record: getattr(record, name) if isinstance(record, LessonRecord) else None
 
 
-def _events(record: GroupRecord) -> Iterator[Cells]:
+def _events(record: GroupRecord) -> Iterator[Parts]:
+    """Episode, cycle that the event started, and event."""
     for event in record.events:
-        yield _event(event, event.cycle or CycleRecord())
+        yield record, event.cycle or CycleRecord(), event
 
 
-def _event(event: EventRecord, cycle: CycleRecord) -> Cells:
-    return {
-        "event": event.number,
-        "kind": event.kind,
-        "at_s": event.at_s,
-        "stage": event.stage,
-        "who": event.who,
-        "text": event.text,
-        "to": list(event.to),
-        "continues": event.continues,
-        "signal": cycle.manager.signal if cycle.manager else None,
-        "learner": cycle.learner.action if cycle.learner else None,
-        "predicted": cycle.prediction.named if cycle.prediction else None,
-        "chosen": cycle.chosen,
-        "steps": [step.rule for step in cycle.steps],
-        "withdrawn": cycle.withdrawn,
-        "heard": sum(heard.text is not None for heard in cycle.heard),
-    }
+def _event(_: object, __: object, event: Any) -> int:
+    return int(event.number)
 
 
-def _thoughts(record: GroupRecord) -> Iterator[Cells]:
+def _named(part: str, name: str) -> Callable[..., Any]:
+    """What a part of the cycle says; null where the cycle has no such part."""
+    return lambda _, cycle, __: getattr(getattr(cycle, part), name, None)
+
+
+def _thoughts(record: GroupRecord) -> Iterator[Parts]:
+    """Episode, event, its cycle, and thought."""
     for event in record.events:
         cycle = event.cycle or CycleRecord()
-        for thought in cycle.thoughts:
-            yield _thought(event.number, cycle, thought)
+        yield from ((record, event, cycle, thought) for thought in cycle.thoughts)
 
 
-def _thought(number: int, cycle: CycleRecord, thought: ThoughtRecord) -> Cells:
-    return {
-        "event": number,
-        "agent": thought.agent,
-        "status": thought.status,
-        "action": thought.action,
-        "corrects": thought.corrects,
-        "silent": thought.silent,
-        "speaker": cycle.speaker,
-        "floor": cycle.floor,
-        "addressed": thought.agent in cycle.addressed,
-        "any_addressed": bool(cycle.addressed),
-        "score_status": thought.score_status,
-        **(thought.scores or {}),
-        "total": thought.total,
-        "adjusted": thought.adjusted,
-        "chosen": thought.agent == cycle.chosen,
-        "thought": thought.thought,
-    }
+def _score(name: str) -> Column:
+    return real(lambda _, __, ___, thought: (thought.scores or {}).get(name))
 
 
-def _codes(record: GroupRecord) -> Iterator[Cells]:
+def _codes(record: GroupRecord) -> Iterator[Parts]:
+    """Episode, who wrote the message, and code."""
     if isinstance(record, LessonRecord):
         who = {event.number: event.who for event in record.events}
-        for code in record.codes:
-            yield {**code.model_dump(), "who": who[code.event]}
+        yield from ((record, who[code.event], code) for code in record.codes)
 
 
-def _duels(record: GroupRecord) -> Iterator[Cells]:
-    if isinstance(record, DuelRecord) and record.status == "complete":
-        yield {
-            "kind": record.kind,
-            "difficulty": record.difficulty,
-            "expected": record.expected_speaker,
-            "self_selected": record.self_selected,
-            "predicted": record.prediction.named if record.prediction else None,
-            "result": record.result,
-            "order_dependent": record.order_dependent,
-            "first_order": record.first_order,
-        }
+def _duels(record: GroupRecord) -> list[Parts]:
+    return [(record,)] if isinstance(record, DuelRecord) and record.status == "complete" else []
 
 
-def _ratings(record: GroupRecord) -> Iterator[Cells]:
-    if isinstance(record, DuelRecord):
-        for rating in record.ratings:
-            for criterion, score in _scored(rating):
-                yield {
-                    "kind": record.kind,
-                    "system": rating.system,
-                    "rater": rating.rater,
-                    "criterion": criterion,
-                    "score": score,
-                }
+def _ratings(record: GroupRecord) -> Iterator[Parts]:
+    """Duel, rating, criterion and score; nameless and null where nothing could be read."""
+    for rating in record.ratings if isinstance(record, DuelRecord) else ():
+        for criterion, score in (rating.scores or {}).items():
+            yield record, rating, criterion, score
+        if not rating.scores:
+            yield record, rating, "", None
 
 
-def _scored(rating: RatingRecord) -> list[tuple[str, float | None]]:
-    """Criterion and score; one nameless criterion without a score where nothing could be read."""
-    return [*(rating.scores or {}).items()] or [("", None)]
-
-
-_BID: Final[dict[str, pl.DataType]] = {
-    "event": _WHOLE,
-    "agent": _TEXT,
-    "action": _TEXT,
-    "corrects": _YES,
-    "silent": _WHOLE,
-    "speaker": _TEXT,
-    "floor": _YES,
-    "addressed": _YES,
-    "any_addressed": _YES,
-    **dict.fromkeys(SCORES, _REAL),
-    "chosen": _YES,
+_BID: Final = {
+    "event": whole(lambda _, event, *__: event.number),
+    "agent": text(),
+    "action": text(),
+    "corrects": yes(),
+    "silent": whole(),
+    "speaker": text(lambda _, __, cycle, ___: cycle.speaker),
+    "floor": yes(lambda _, __, cycle, ___: cycle.floor),
+    "addressed": yes(lambda _, __, cycle, thought: thought.agent in cycle.addressed),
+    "any_addressed": yes(lambda _, __, cycle, ___: bool(cycle.addressed)),
+    **{name: _score(name) for name in SCORES},
+    "chosen": yes(lambda _, __, cycle, thought: thought.agent == cycle.chosen),
 }
-BIDS: Final = table_of(_BID, _thoughts)
+BIDS: Final = table_of(_thoughts, **_BID)
 """Of the table `thoughts`, the columns that a recount of the selection needs."""
+
+
+def _bid(*names: str) -> dict[str, Column]:
+    return {name: _BID[name] for name in names}
+
 
 TABLES: Final[dict[str, Table]] = {
     "episodes": table_of(
-        {
-            "repeat": _WHOLE,
-            "status": _TEXT,
-            "ended_by": _TEXT,
-            "stage_reached": _WHOLE,
-            "progress": _REAL,
-            "events": _WHOLE,
-            "messages": _WHOLE,
-            "silences": _WHOLE,
-            "seconds": _WHOLE,
-            "calls": _WHOLE,
-        },
-        _episodes,
+        repeat=whole(),
+        status=text(),
+        ended_by=text(_in_lesson("ended_by")),
+        stage_reached=whole(_in_lesson("stage_reached")),
+        progress=real(_in_lesson("progress")),
+        events=whole(lambda record: len(record.events)),
+        messages=_count("message"),
+        silences=_count("silence"),
+        seconds=whole(lambda record: record.events[-1].at_s if record.events else 0),
+        calls=whole(lambda record: len(record.calls)),
     ),
     "events": table_of(
-        {
-            "event": _WHOLE,
-            "kind": _TEXT,
-            "at_s": _WHOLE,
-            "stage": _WHOLE,
-            "who": _TEXT,
-            "text": _TEXT,
-            "to": _NAMES,
-            "continues": _YES,
-            "signal": _TEXT,
-            "learner": _TEXT,
-            "predicted": _TEXT,
-            "chosen": _TEXT,
-            "steps": _NAMES,
-            "withdrawn": _YES,
-            "heard": _WHOLE,
-        },
         _events,
+        event=whole(_event),
+        kind=text(),
+        at_s=whole(),
+        stage=whole(),
+        who=text(),
+        text=text(),
+        to=several(text(lambda _, __, event: list(event.to))),
+        continues=yes(),
+        signal=text(_named("manager", "signal")),
+        learner=text(_named("learner", "action")),
+        predicted=text(_named("prediction", "named")),
+        chosen=text(lambda _, cycle, __: cycle.chosen),
+        steps=several(text(lambda _, cycle, __: [step.rule for step in cycle.steps])),
+        withdrawn=yes(lambda _, cycle, __: cycle.withdrawn),
+        heard=whole(lambda _, cycle, __: sum(one.text is not None for one in cycle.heard)),
     ),
     "thoughts": table_of(
-        {
-            "event": _WHOLE,
-            "agent": _TEXT,
-            "status": _TEXT,
-            "action": _TEXT,
-            "corrects": _YES,
-            "silent": _WHOLE,
-            "speaker": _TEXT,
-            "floor": _YES,
-            "addressed": _YES,
-            "any_addressed": _YES,
-            "score_status": _TEXT,
-            **dict.fromkeys(SCORES, _REAL),
-            "total": _REAL,
-            "adjusted": _REAL,
-            "chosen": _YES,
-            "thought": _TEXT,
-        },
         _thoughts,
+        **_bid("event", "agent"),
+        status=text(),
+        **_bid("action", "corrects", "silent", "speaker", "floor", "addressed", "any_addressed"),
+        score_status=text(),
+        **_bid(*SCORES),
+        total=real(),
+        adjusted=real(),
+        **_bid("chosen"),
+        thought=text(),
     ),
     "codes": table_of(
-        {"event": _WHOLE, "who": _TEXT, "coder": _TEXT, "category": _WHOLE, "attempts": _WHOLE},
         _codes,
+        event=whole(),
+        who=text(lambda _, who, __: who),
+        coder=text(),
+        category=whole(),
+        attempts=whole(),
     ),
     "duels": table_of(
-        {
-            "kind": _TEXT,
-            "difficulty": _TEXT,
-            "expected": _TEXT,
-            "self_selected": _TEXT,
-            "predicted": _TEXT,
-            "result": _TEXT,
-            "order_dependent": _YES,
-            "first_order": _TEXT,
-        },
         _duels,
+        kind=text(),
+        difficulty=text(),
+        expected=text(lambda duel: duel.expected_speaker),
+        self_selected=text(),
+        predicted=text(lambda duel: duel.prediction.named if duel.prediction else None),
+        result=text(),
+        order_dependent=yes(),
+        first_order=text(),
     ),
     "ratings": table_of(
-        {"kind": _TEXT, "system": _TEXT, "rater": _TEXT, "criterion": _TEXT, "score": _REAL},
         _ratings,
+        kind=text(lambda duel, *_: duel.kind),
+        system=text(lambda _, rating, *__: rating.system),
+        rater=text(lambda _, rating, *__: rating.rater),
+        criterion=text(lambda _, __, criterion, ___: criterion),
+        score=real(lambda _, __, ___, score: score),
     ),
     **SHARED_TABLES,
 }

@@ -11,7 +11,13 @@ import numpy as np
 import numpy.typing as npt
 import polars as pl
 
-from tutorsim.analysis.runs.exported_tables import PLACE, CountedTable, place_of
+from tutorsim.analysis.runs.exported_tables import (
+    CountedTable,
+    Parts,
+    counted_of,
+    text,
+    whole,
+)
 from tutorsim.analysis.systems.group.columns import BIDS
 from tutorsim.errors import UsageError
 from tutorsim.records import RunRecord
@@ -503,14 +509,6 @@ def rules_under(changes: Mapping[str, Sequence[str]], logged: Rule) -> dict[str,
     }
 
 
-_OUTCOMES: Final = {
-    "event": pl.Int64(),  # after which somebody may speak
-    "setting": pl.String(),  # what was changed
-    "logged": pl.String(),  # who spoke; null for nobody, as in the next
-    "speaker": pl.String(),  # who would have spoken, everything before held fixed
-}
-
-
 def outcomes_under(changes: Mapping[str, Sequence[str]]) -> CountedTable:
     """The table of who would have spoken at each event of a lesson under each setting.
 
@@ -522,16 +520,22 @@ def outcomes_under(changes: Mapping[str, Sequence[str]]) -> CountedTable:
     """
     rules_under(changes, Rule())  # a setting that does not exist is refused now
 
-    def rows(records: Sequence[GroupRecord], run: RunRecord) -> Iterator[tuple[Any, ...]]:
+    def came(records: Sequence[GroupRecord], run: RunRecord) -> Iterator[Parts]:
+        """Lesson, event, setting, who spoke, and who would have spoken."""
         cycles, rules = cycles_in(records, run), rules_under(changes, logged_rule(run))
-        named = {record.episode_id: record for record in records}
-        every = np.arange(len(cycles.event))
+        named, every = {one.episode_id: one for one in records}, np.arange(len(cycles.event))
         logged = _agents(cycles, every, cycles.chosen)
-        changed = {setting: speakers(cycles, rule) for setting, rule in rules.items()}
-        now = {setting: _agents(cycles, every, found) for setting, found in changed.items()}
+        now = {
+            words: _agents(cycles, every, speakers(cycles, rule)) for words, rule in rules.items()
+        }
         for row, event in enumerate(cycles.event.tolist()):
-            place = place_of(named[cycles.episode[row]], run)
             for setting, found in now.items():
-                yield (*place, event, setting, logged[row], found[row])
+                yield named[cycles.episode[row]], event, setting, logged[row], found[row]
 
-    return CountedTable(pl.Schema({**PLACE, **_OUTCOMES}), rows)
+    return counted_of(
+        came,
+        event=whole(lambda _, event, *__: event),  # after which somebody may speak
+        setting=text(lambda _, __, setting, *___: setting),  # what was changed
+        logged=text(lambda *parts: parts[3]),  # who spoke; null for nobody, as in the next
+        speaker=text(lambda *parts: parts[4]),  # with everything before held fixed
+    )

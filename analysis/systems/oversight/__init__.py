@@ -8,10 +8,10 @@ from tutorsim.analysis.systems.oversight.audit import (
     delivered_passages,
     proposal_passages,
 )
-from tutorsim.analysis.systems.oversight.exported_tables import TABLES
-from tutorsim.analysis.systems.oversight.item_trace import item_dialogue
+from tutorsim.analysis.systems.oversight.columns import TABLES
 from tutorsim.analysis.systems.oversight.page import PUBLISHED, document, outcomes_under, recount
 from tutorsim.analysis.systems.oversight.scores import by_text
+from tutorsim.analysis.systems.oversight.trace import item_dialogue
 from tutorsim.analysis.systems.system_view import View
 from tutorsim.records import RunRecord
 from tutorsim.records.oversight import OversightRecord

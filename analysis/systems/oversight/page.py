@@ -1,9 +1,7 @@
 """The summary, the report and the recount of an oversight run: every table, and where it stands."""
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import Any, Final, get_args
-
-import polars as pl
 
 from tutorsim.analysis.counting.rule_definitions import TARGETS, conventions_of
 from tutorsim.analysis.metrics.noise_floor import AskedVote
@@ -13,7 +11,15 @@ from tutorsim.analysis.pages.declared import Row, number, table
 from tutorsim.analysis.pages.document import Answer, Document, Section
 from tutorsim.analysis.pages.printed import value_printed
 from tutorsim.analysis.pages.words import counted
-from tutorsim.analysis.runs.exported_tables import PLACE, CountedTable, place_of
+from tutorsim.analysis.runs.exported_tables import (
+    Parts,
+    real,
+    table_of,
+    text,
+    whole,
+    yes,
+)
+from tutorsim.analysis.runs.exported_tables import Table as RunTable
 from tutorsim.analysis.statistics.intervals_and_tests import (
     Bounds,
     Estimate,
@@ -26,7 +32,6 @@ from tutorsim.analysis.systems.oversight.audit import (
     score_changes,
 )
 from tutorsim.analysis.systems.oversight.evidence import Evidence
-from tutorsim.analysis.systems.oversight.item_trace import telling
 from tutorsim.analysis.systems.oversight.opinions import (
     RULES,
     AdaptiveCurve,
@@ -56,11 +61,12 @@ from tutorsim.analysis.systems.oversight.scores import (
     pair_of,
     relabelled,
 )
+from tutorsim.analysis.systems.oversight.trace import telling
 from tutorsim.analysis.systems.paired_comparison import chance_words, p_words
 from tutorsim.analysis.systems.system_view import SystemRun, framed
 from tutorsim.errors import UsageError
-from tutorsim.records import RunRecord, SystemSettings
-from tutorsim.records.oversight import LABELS, Labels, OversightRecord, gold_labels
+from tutorsim.records import SystemSettings
+from tutorsim.records.oversight import LABELS, LabelName, Labels, OversightRecord, gold_labels
 from tutorsim.vocabularies import READINGS, Reading
 
 PUBLISHED: Final = "tutorsim.analysis:data/oversight.toml"
@@ -585,20 +591,7 @@ def _chosen(changes: Mapping[str, tuple[str, ...]]) -> dict[str, Any]:
     return {key: value for key, (value,) in changes.items()}
 
 
-_OUTCOMES: Final = {
-    "repeat": pl.Int64(),
-    "reading": pl.String(),  # how the logged replies are read
-    "rule": pl.String(),  # as_run, quick (no debate), or another way to put opinions together
-    "mistake": pl.Int64(),  # null: no label; so is guidance
-    "guidance": pl.Int64(),
-    "ties": pl.Int64(),  # labels, of the two, that were tied
-    "confidence": pl.Float64(),  # of who labels, under as_run and quick; null where none is stated
-    "mistake_correct": pl.Boolean(),  # null without gold; without a label false
-    "guidance_correct": pl.Boolean(),
-}
-
-
-def outcomes_under(changes: Mapping[str, tuple[str, ...]]) -> CountedTable:
+def outcomes_under(changes: Mapping[str, tuple[str, ...]]) -> RunTable:
     """The table of each item's labels under each reading and each way to put opinions together.
 
     Args:
@@ -610,20 +603,33 @@ def outcomes_under(changes: Mapping[str, tuple[str, ...]]) -> CountedTable:
     reading = _chosen(changes).get("reading")
     readings: Sequence[Reading] = (reading,) if reading else READINGS
 
-    def rows(records: Sequence[OversightRecord], run: RunRecord) -> Iterator[tuple[Any, ...]]:
-        for record in records:
-            for name in readings if record.status == "complete" else ():
-                read = record if name == "standard" else reread(record, name)
-                for rule, (*pair, ties), confidence in _labels_of(read):
-                    place = (*place_of(record, run), record.repeat, name, rule)
-                    yield (*place, *pair, ties, confidence, *_right(pair, record.gold))
+    def came(record: OversightRecord) -> Iterator[Parts]:
+        """Item, reading, rule, confidence, and labels."""
+        for name in readings if record.status == "complete" else ():
+            read = record if name == "standard" else reread(record, name)
+            for rule, labels, confidence in _labels_of(read):
+                yield record, name, rule, confidence, labels
 
-    return CountedTable(pl.Schema({**PLACE, **_OUTCOMES}), rows)
+    return table_of(
+        came,
+        repeat=whole(lambda record, *_: record.repeat),
+        reading=text(lambda _, name, *__: name),  # how the logged replies are read
+        rule=text(lambda _, __, rule, *___: rule),  # as_run, quick (no debate), or another way to
+        mistake=whole(),  # put the opinions together; null: no label; so is guidance
+        guidance=whole(),
+        ties=whole(),  # labels, of the two, that were tied
+        confidence=real(lambda *parts: parts[3]),  # of who labels, under as_run and quick
+        mistake_correct=yes(_right("mistake")),  # null without gold; without a label false
+        guidance_correct=yes(_right("guidance")),
+    )
 
 
-def _right(pair: Sequence[int | None], gold: Labels | None) -> Iterator[bool | None]:
-    for label, actual in zip(pair, pair_of(gold), strict=True):
-        yield None if actual is None else label == actual
+def _right(label: LabelName) -> Callable[..., bool | None]:
+    def right(record: OversightRecord, *parts: Any) -> bool | None:
+        gold = record.gold
+        return None if gold is None else getattr(parts[-1], label) == getattr(gold, label)
+
+    return right
 
 
 def _labels_of(record: OversightRecord) -> Iterator[tuple[str, Aggregated, float | None]]:

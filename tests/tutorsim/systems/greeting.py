@@ -17,8 +17,7 @@ from pydantic import Field
 from tutorsim.analysis.charts.figure import ACCENT, Drawing, inline
 from tutorsim.analysis.pages.declared import Row, figure, section, sections_of, table
 from tutorsim.analysis.pages.document import Answer, Dialogue, Document, Message
-from tutorsim.analysis.runs.exported_tables import PLACE, SHARED_TABLES, place_of
-from tutorsim.analysis.runs.exported_tables import Table as RunTable
+from tutorsim.analysis.runs.exported_tables import SHARED_TABLES, table_of, text, whole
 from tutorsim.analysis.systems.system_view import SystemRun, View, framed
 from tutorsim.catalog import BaseCatalog
 from tutorsim.kernel.flow import CallLog, Flow, ask, run_to_failure
@@ -146,8 +145,7 @@ def recognise(asking: Asking, chance: Chance, steady: Chance | None) -> str | No
     return chance.pick("label", "PQR") if "Greetings:" in asking.user else "Hello, dear guest!"
 
 
-SCHEMA = pl.Schema({**PLACE, "status": pl.String(), "greetings": pl.Int64()})
-EPISODES = RunTable(SCHEMA, lambda r, run: [(*place_of(r, run), r.status, len(r.greetings))])
+EPISODES = table_of(status=text(), greetings=whole(lambda record: len(record.greetings)))
 
 
 @table("winners", "Whose greeting was chosen", guests=lambda run: len(run.episodes))

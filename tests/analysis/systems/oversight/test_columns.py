@@ -3,7 +3,7 @@ import json
 import polars as pl
 import pytest
 
-from tutorsim.analysis.systems.oversight.exported_tables import TABLES, split_of
+from tutorsim.analysis.systems.oversight.columns import TABLES, split_of
 from tutorsim.records.oversight import LABELS
 from tutorsim.systems.oversight.acts_by_condition import VOTING_CONDITIONS
 from tutorsim.systems.oversight.label_reading import read_lead

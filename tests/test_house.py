@@ -358,3 +358,13 @@ def test_no_file_mentions_a_path_of_a_machine():
     assert len(paths) > len(MODULES)
     found = {str(path): MACHINE.findall(path.read_text(encoding="utf-8")) for path in paths}
     assert {name: places for name, places in found.items() if places} == {}
+
+
+def test_array_types_are_declared_once():
+    """`Ints`, `Floats` and `Bools` of `analysis/statistics/arrays.py`, and no others beside."""
+
+    def declared(module: Module) -> Iterator[str]:
+        if module.name != "tutorsim.analysis.statistics.arrays":
+            yield from re.findall(r"NDArray\[np\.(?:int64|float64|bool_)", module.text)
+
+    assert broken(declared) == {}

@@ -6,7 +6,8 @@ from typing import Any, Final, NamedTuple
 import numpy as np
 import numpy.typing as npt
 
-from tutorsim.analysis.ballots.vote_arrays import Bools, Ints, Masses
+from tutorsim.analysis.ballots.vote_arrays import Masses
+from tutorsim.analysis.statistics.arrays import Bools, Ints
 from tutorsim.vocabularies import Protocol
 
 # --- Distinct rows -------------------------------------------------------------------------------
@@ -63,7 +64,7 @@ def count_rows(columns: Sequence[npt.NDArray[Any]]) -> Iterator[tuple[tuple[int,
     yield from zip(zip(*cells, strict=True), counts.tolist(), strict=True)
 
 
-def set_columns(members: npt.NDArray[np.bool_]) -> list[Ints]:
+def set_columns(members: Bools) -> list[Ints]:
     """Sets as whole numbers: columns that are equal for equal sets.
 
     Args:

@@ -23,16 +23,8 @@ from tutorsim.analysis.ballots.outside_files import REQUIRED, typed_columns
 from tutorsim.analysis.ballots.reading_options import NO_HINTS, Hints, spellings
 from tutorsim.analysis.ballots.table_to_arrays import Piece, VoteReader, read_votes, whole_turns
 from tutorsim.analysis.ballots.valid_ballots import sound_turns, without_empty
-from tutorsim.analysis.ballots.vote_arrays import (
-    RICH,
-    STAGES,
-    TURN,
-    Bools,
-    Place,
-    Rounds,
-    Votes,
-    joined,
-)
+from tutorsim.analysis.ballots.vote_arrays import RICH, STAGES, TURN, Place, Rounds, Votes, joined
+from tutorsim.analysis.statistics.arrays import Bools
 from tutorsim.errors import BallotFileError
 from tutorsim.named_files import open_named
 from tutorsim.vocabularies import CUMULATIVE_BUDGET, PROTOCOLS

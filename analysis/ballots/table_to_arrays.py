@@ -7,13 +7,10 @@ from typing import Final, NamedTuple
 
 import numpy as np
 import polars as pl
-from numpy.typing import NDArray
 
 from tutorsim.analysis.ballots.vote_arrays import (
     STAGES,
     TURN,
-    Bools,
-    Ints,
     Place,
     Rounds,
     Votes,
@@ -22,6 +19,7 @@ from tutorsim.analysis.ballots.vote_arrays import (
     joined,
     standing_order,
 )
+from tutorsim.analysis.statistics.arrays import Bools, Ints
 
 # --- Whole turn batches --------------------------------------------------------------------------
 
@@ -44,7 +42,7 @@ class Codes:
         names = column.unique(maintain_order=True).cast(pl.String).to_list()
         self.names += [name for name in names if name not in known]
 
-    def of(self, column: pl.Series) -> NDArray[np.int64]:
+    def of(self, column: pl.Series) -> Ints:
         """The number of each value; new names get the next ones."""
         found = self.known(column)
         if found is None:
@@ -53,7 +51,7 @@ class Codes:
             assert found is not None
         return found
 
-    def known(self, column: pl.Series) -> NDArray[np.int64] | None:
+    def known(self, column: pl.Series) -> Ints | None:
         """The number of each value; `None` where one is new."""
         if isinstance(column.dtype, pl.Categorical | pl.Enum):
             return self._of_categories(column)
@@ -64,7 +62,7 @@ class Codes:
             found += (column == name).to_numpy().view(np.int8) * np.int8(number)
         return found.astype(np.int64) - 1 if found.all() else None
 
-    def _of_categories(self, column: pl.Series) -> NDArray[np.int64] | None:
+    def _of_categories(self, column: pl.Series) -> Ints | None:
         """One look-up for each category that occurs, not for each row."""
         physical = column.to_physical().to_numpy()
         values, first = np.unique(physical, return_index=True)
@@ -75,7 +73,7 @@ class Codes:
         table[values] = found
         return np.asarray(table[physical])
 
-    def _looked_up(self, column: pl.Series) -> NDArray[np.int64] | None:
+    def _looked_up(self, column: pl.Series) -> Ints | None:
         numbers = {name: i for i, name in enumerate(self.names)}
         found = column.replace_strict(numbers, default=None, return_dtype=pl.Int64)
         return None if found.null_count() else found.to_numpy()
@@ -109,7 +107,7 @@ def _last_start(frame: pl.DataFrame) -> int:
         size *= _TAIL
 
 
-def turn_starts(frame: pl.DataFrame) -> NDArray[np.int64]:
+def turn_starts(frame: pl.DataFrame) -> Ints:
     """Rows where a turn begins; the first row among them."""
     new = np.zeros(frame.height, dtype=np.bool_)
     new[:1] = True

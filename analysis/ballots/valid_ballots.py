@@ -10,17 +10,8 @@ import numpy as np
 import polars as pl
 
 from tutorsim.analysis.ballots.table_to_arrays import Piece, VoteReader
-from tutorsim.analysis.ballots.vote_arrays import (
-    LEFT_OUT,
-    RICH,
-    Bools,
-    Ints,
-    Rounds,
-    Votes,
-    count,
-    fold,
-    summed,
-)
+from tutorsim.analysis.ballots.vote_arrays import LEFT_OUT, RICH, Rounds, Votes, count, fold, summed
+from tutorsim.analysis.statistics.arrays import Bools, Ints
 from tutorsim.vocabularies import CUMULATIVE_BUDGET, PROTOCOLS
 
 # --- Valid ballots -------------------------------------------------------------------------------

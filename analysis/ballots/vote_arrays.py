@@ -13,6 +13,7 @@ import numpy.typing as npt
 import polars as pl
 
 from tutorsim.analysis.ballots.reading_options import EVERY_VOTE
+from tutorsim.analysis.statistics.arrays import Bools, Ints
 from tutorsim.vocabularies import PROTOCOLS, BallotFormat, Protocol
 
 # --- Turn profiles -------------------------------------------------------------------------------
@@ -188,21 +189,18 @@ def fold(ufunc: np.ufunc, array: npt.NDArray[Any], axis: int) -> npt.NDArray[Any
     return np.asarray(reduce(ufunc, np.moveaxis(array, axis, 0)))
 
 
-def count(truths: npt.NDArray[np.bool_], axis: int) -> npt.NDArray[np.int64]:
+def count(truths: Bools, axis: int) -> Ints:
     """How many are true over one axis."""
     return summed(truths.astype(np.int64), axis)
 
 
-def summed(array: npt.NDArray[np.int64], axis: int) -> npt.NDArray[np.int64]:
+def summed(array: Ints, axis: int) -> Ints:
     """Sums over one axis."""
     names = _AXES[: array.ndim]
     return np.asarray(np.einsum(f"{names}->{names.replace(names[axis], '')}", array))
 
 
 # --- Vote arrays ---------------------------------------------------------------------------------
-
-Ints = npt.NDArray[np.int64]
-Bools = npt.NDArray[np.bool_]
 
 
 @dataclass(frozen=True, eq=False)

@@ -12,7 +12,8 @@ from functools import cached_property
 
 import numpy as np
 
-from tutorsim.analysis.ballots.vote_arrays import Bools, Ints, Rounds, count, fold, summed
+from tutorsim.analysis.ballots.vote_arrays import Rounds, count, fold, summed
+from tutorsim.analysis.statistics.arrays import Bools, Ints
 
 
 @dataclass(frozen=True, eq=False)

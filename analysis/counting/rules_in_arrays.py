@@ -14,7 +14,6 @@ from math import lcm
 from typing import Final
 
 import numpy as np
-from numpy.typing import NDArray
 
 from tutorsim.analysis.ballots.vote_arrays import LEFT_OUT, Masses
 from tutorsim.analysis.counting.decisions_in_arrays import largest_mean
@@ -26,9 +25,8 @@ from tutorsim.analysis.counting.format_conversion import (
 )
 from tutorsim.analysis.counting.rule_definitions import Approvals, RankVector, Rule
 from tutorsim.analysis.identify.consistent_ballots import levels_of
+from tutorsim.analysis.statistics.arrays import Bools, Ints
 from tutorsim.vocabularies import Protocol
-
-Bools = NDArray[np.bool_]
 
 _BITS: Final = 62
 """Of a number in which columns are added up together."""
@@ -49,7 +47,7 @@ class ProjectedPanels:
 
     def __init__(
         self,
-        panels: NDArray[np.int64],
+        panels: Ints,
         ballots: Sequence[Masses],
         *,
         m: int,
@@ -99,12 +97,12 @@ class ProjectedPanels:
             row[list(projected_winners(projected, self._target, range(self._m)))] = True
         return led
 
-    def masses(self, panels: NDArray[np.int64], standing: Sequence[int]) -> NDArray[np.int64]:
+    def masses(self, panels: Ints, standing: Sequence[int]) -> Ints:
         """Shape (standing, panels): totals."""
         table = np.array([*self._projected, (0,) * self._m], dtype=np.int64)
         return _summed(table[:, standing], panels)
 
-    def margins(self, panels: NDArray[np.int64], standing: Sequence[int]) -> NDArray[np.int64]:
+    def margins(self, panels: Ints, standing: Sequence[int]) -> Ints:
         """Shape (standing, standing, panels): who is above whom, less the reverse."""
         pairs = list(combinations(range(len(standing)), 2))
         cells = [(standing[i], standing[j]) for i, j in pairs]
@@ -114,9 +112,7 @@ class ProjectedPanels:
             found[i, j], found[j, i] = margin, -margin
         return found
 
-    def mean_places(
-        self, panels: NDArray[np.int64], standing: Sequence[int]
-    ) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
+    def mean_places(self, panels: Ints, standing: Sequence[int]) -> tuple[Ints, Ints]:
         """Shape (standing, panels): twice the sum of places less one, and how many ballots name it;
         equal candidates share their places."""
         ballots = self._cast(standing)
@@ -125,15 +121,13 @@ class ProjectedPanels:
         above = 2 * (others > own).sum(axis=2) + (others == own).sum(axis=2)
         return _summed(above * named, panels), _summed(named.astype(np.int64), panels)
 
-    def scores(
-        self, panels: NDArray[np.int64], standing: Sequence[int]
-    ) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
+    def scores(self, panels: Ints, standing: Sequence[int]) -> tuple[Ints, Ints]:
         """Shape (standing, panels): sums of the scores given, and how many are."""
         given = self._cast(standing)
         there = given != LEFT_OUT
         return _summed(given * there, panels), _summed(there.astype(np.int64), panels)
 
-    def medians(self, panels: NDArray[np.int64], standing: Sequence[int]) -> NDArray[np.int64]:
+    def medians(self, panels: Ints, standing: Sequence[int]) -> Ints:
         """Shape (standing, panels): the lower median of the scores given; below all without any."""
         cells = np.sort(self._cast(standing)[panels], axis=1)  # those left out come first
         there = (cells != LEFT_OUT).sum(axis=1)
@@ -141,12 +135,12 @@ class ProjectedPanels:
         last = np.clip(place, 0, cells.shape[1] - 1)[:, None]
         return np.take_along_axis(cells, last, axis=1)[:, 0].T
 
-    def _cast(self, standing: Sequence[int]) -> NDArray[np.int64]:
+    def _cast(self, standing: Sequence[int]) -> Ints:
         """Shape (ballots + 1, standing): the ballots, and one that leaves everybody out."""
         rows = [*self._projected, (LEFT_OUT,) * self._m]
         return np.array(rows, dtype=np.int64)[:, standing]
 
-    def firsts(self, panels: NDArray[np.int64], standing: Sequence[int]) -> NDArray[np.int64]:
+    def firsts(self, panels: Ints, standing: Sequence[int]) -> Ints:
         """Shape (standing, panels): each ballot's vote in equal parts to its best standing."""
         rows = [self._first(b, standing) for b in self._orders]
         return self._by_order(rows, len(standing), panels)
@@ -156,9 +150,7 @@ class ProjectedPanels:
         tied = [c for c in standing if ballot[c] == best]
         return [_share(self._m) // len(tied) * (c in tied) for c in standing]
 
-    def places(
-        self, panels: NDArray[np.int64], standing: Sequence[int], depth: int
-    ) -> NDArray[np.int64]:
+    def places(self, panels: Ints, standing: Sequence[int], depth: int) -> Ints:
         """Shape (standing, panels): how often among the first places; a level shares its own."""
         rows = [self._places(tuple(b[c] for c in standing), depth) for b in self._orders]
         return self._by_order(rows, len(standing), panels)
@@ -172,9 +164,7 @@ class ProjectedPanels:
             above += len(level)
         return found
 
-    def _by_order(
-        self, rows: Sequence[Sequence[int]], width: int, panels: NDArray[np.int64]
-    ) -> NDArray[np.int64]:
+    def _by_order(self, rows: Sequence[Sequence[int]], width: int, panels: Ints) -> Ints:
         table = np.array([*rows, [0] * width], dtype=np.int64).reshape(len(rows) + 1, width)
         return _summed(table[self._order_of], panels)
 
@@ -196,7 +186,7 @@ def _share(m: int) -> int:
     return lcm(*range(1, m + 1))
 
 
-def _summed(table: NDArray[np.int64], panels: NDArray[np.int64]) -> NDArray[np.int64]:
+def _summed(table: Ints, panels: Ints) -> Ints:
     """Shape (columns, panels): sums of the voters' rows; the last row stands for -1."""
     turns, n = panels.shape
     low = int(table.min(initial=0))
@@ -215,44 +205,32 @@ def _summed(table: NDArray[np.int64], panels: NDArray[np.int64]) -> NDArray[np.i
     return found
 
 
-def _largest(score: NDArray[np.int64]) -> NDArray[np.bool_]:
+def _largest(score: Ints) -> Bools:
     return np.asarray(score == score.max(axis=0))
 
 
-def _by_mass(
-    of: ProjectedPanels, panels: NDArray[np.int64], standing: Sequence[int]
-) -> NDArray[np.bool_]:
+def _by_mass(of: ProjectedPanels, panels: Ints, standing: Sequence[int]) -> Bools:
     return _largest(of.masses(panels, standing))
 
 
-def _mean_position(
-    of: ProjectedPanels, panels: NDArray[np.int64], standing: Sequence[int]
-) -> NDArray[np.bool_]:
+def _mean_position(of: ProjectedPanels, panels: Ints, standing: Sequence[int]) -> Bools:
     places, times = of.mean_places(panels, standing)
     return largest_mean(-places, times)
 
 
-def _score(
-    of: ProjectedPanels, panels: NDArray[np.int64], standing: Sequence[int]
-) -> NDArray[np.bool_]:
+def _score(of: ProjectedPanels, panels: Ints, standing: Sequence[int]) -> Bools:
     return largest_mean(*of.scores(panels, standing))
 
 
-def _median_score(
-    of: ProjectedPanels, panels: NDArray[np.int64], standing: Sequence[int]
-) -> NDArray[np.bool_]:
+def _median_score(of: ProjectedPanels, panels: Ints, standing: Sequence[int]) -> Bools:
     return _largest(of.medians(panels, standing))
 
 
-def _copeland(
-    of: ProjectedPanels, panels: NDArray[np.int64], standing: Sequence[int]
-) -> NDArray[np.bool_]:
+def _copeland(of: ProjectedPanels, panels: Ints, standing: Sequence[int]) -> Bools:
     return _largest(np.sign(of.margins(panels, standing)).sum(axis=1))
 
 
-def _minimax(
-    of: ProjectedPanels, panels: NDArray[np.int64], standing: Sequence[int]
-) -> NDArray[np.bool_]:
+def _minimax(of: ProjectedPanels, panels: Ints, standing: Sequence[int]) -> Bools:
     margins = of.margins(panels, standing)
     if len(standing) > 1:
         own = np.arange(len(standing))
@@ -260,9 +238,7 @@ def _minimax(
     return _largest(margins.min(axis=1))
 
 
-def _schulze(
-    of: ProjectedPanels, panels: NDArray[np.int64], standing: Sequence[int]
-) -> NDArray[np.bool_]:
+def _schulze(of: ProjectedPanels, panels: Ints, standing: Sequence[int]) -> Bools:
     path = of.margins(panels, standing)
     own = range(len(standing))
     for via, c, d in permutations(own, 3):
@@ -271,18 +247,14 @@ def _schulze(
     return np.asarray((path >= path.transpose(1, 0, 2)).all(axis=1))
 
 
-def _condorcet(
-    of: ProjectedPanels, panels: NDArray[np.int64], standing: Sequence[int]
-) -> NDArray[np.bool_]:
+def _condorcet(of: ProjectedPanels, panels: Ints, standing: Sequence[int]) -> Bools:
     beats = of.margins(panels, standing) > 0
     own = np.arange(len(standing))
     beats[own, own] = True
     return np.asarray(beats.all(axis=1))
 
 
-def _bucklin(
-    of: ProjectedPanels, panels: NDArray[np.int64], standing: Sequence[int]
-) -> NDArray[np.bool_]:
+def _bucklin(of: ProjectedPanels, panels: Ints, standing: Sequence[int]) -> Bools:
     cast = (panels >= 0).sum(axis=1) * _share(of.candidates)
     led = np.ones((len(standing), len(panels)), dtype=np.bool_)
     open_ = np.ones(len(panels), dtype=np.bool_)
@@ -294,9 +266,7 @@ def _bucklin(
     return led
 
 
-def _instant_runoff(
-    of: ProjectedPanels, panels: NDArray[np.int64], standing: Sequence[int]
-) -> NDArray[np.bool_]:
+def _instant_runoff(of: ProjectedPanels, panels: Ints, standing: Sequence[int]) -> Bools:
     bits = 1 << np.arange(of.candidates)
     left = np.full(len(panels), int(bits[list(standing)].sum()))
     open_ = np.ones(len(panels), dtype=np.bool_)
@@ -315,7 +285,7 @@ def _instant_runoff(
 _COUNTS: Final[
     dict[
         Rule,
-        Callable[[ProjectedPanels, NDArray[np.int64], Sequence[int]], NDArray[np.bool_]],
+        Callable[[ProjectedPanels, Ints, Sequence[int]], Bools],
     ]
 ] = {
     "simple": _by_mass,

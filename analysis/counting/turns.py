@@ -12,8 +12,6 @@ import polars as pl
 from tutorsim.analysis.ballots.recount_source import Source
 from tutorsim.analysis.ballots.vote_arrays import (
     TURN,
-    Bools,
-    Ints,
     Rounds,
     TurnKey,
     Votes,
@@ -28,6 +26,7 @@ from tutorsim.analysis.counting.decisions_in_arrays import (
     first_of,
     leaders_of,
 )
+from tutorsim.analysis.statistics.arrays import Bools, Floats, Ints
 from tutorsim.vocabularies import BALLOT_FORMATS, DECIDED_BY, BallotFormat
 
 # --- Fallback order of each turn -----------------------------------------------------------------
@@ -55,7 +54,6 @@ def turn_orders(source: Source, order: Order) -> Callable[[TurnKey], Order]:
 
 # --- Turn table ----------------------------------------------------------------------------------
 
-Floats = npt.NDArray[np.float64]
 
 _EXACT: Final = 2**20
 """Totals below this have products that are exact in every step."""

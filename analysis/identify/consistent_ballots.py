@@ -35,10 +35,10 @@ from math import factorial, prod
 from typing import Any, Final, Literal, NamedTuple
 
 import numpy as np
-from numpy.typing import NDArray
 
 from tutorsim.analysis.ballots.vote_arrays import LEFT_OUT, Masses
 from tutorsim.analysis.counting.rule_definitions import Approvals, Rule, ballot_format
+from tutorsim.analysis.statistics.arrays import Ints
 from tutorsim.vocabularies import Protocol
 
 # --- Ballot levels -------------------------------------------------------------------------------
@@ -56,7 +56,6 @@ def levels_of(masses: Masses) -> Levels:
 
 # --- Consistent ballots --------------------------------------------------------------------------
 
-Ints = NDArray[np.signedinteger[Any]]
 
 _PLACEMENTS: Final = 512
 """Weak orders of one open ballot up to which all are looked at."""

@@ -8,7 +8,7 @@ from typing import Final, Literal, NamedTuple
 import numpy as np
 
 from tutorsim.analysis.ballots.distinct_panels import DistinctPanels
-from tutorsim.analysis.ballots.vote_arrays import LEFT_OUT, Bools, Ints, Profile
+from tutorsim.analysis.ballots.vote_arrays import LEFT_OUT, Profile
 from tutorsim.analysis.counting.rule_definitions import (
     Approvals,
     Rule,
@@ -36,6 +36,7 @@ from tutorsim.analysis.identify.win_conditions import (
     feasible,
     too_large,
 )
+from tutorsim.analysis.statistics.arrays import Bools, Ints
 
 # --- Panel search --------------------------------------------------------------------------------
 

@@ -8,14 +8,13 @@ in seconds, so that the same question has the same answer on every machine.
 """
 
 from collections.abc import Callable, Sequence
-from typing import Any, Final, NamedTuple
+from typing import Final, NamedTuple
 
 import numpy as np
-from numpy.typing import NDArray
 
 from tutorsim.analysis.identify.consistent_ballots import Options
+from tutorsim.analysis.statistics.arrays import Bools, Ints
 
-Ints = NDArray[np.signedinteger[Any]]
 """Of 32 bits; sums of large scores by rank are of 64."""
 
 WORK_LIMIT: Final = 40_000_000
@@ -83,7 +82,7 @@ class VoterOptions(NamedTuple):
 class WinCondition(NamedTuple):
     """A condition on sums, in two forms. Arrays have one row per partial sum."""
 
-    open: Callable[[Ints, Ints], NDArray[np.bool_]]
+    open: Callable[[Ints, Ints], Bools]
     """Whether sums anywhere between a lowest and a highest row might pass. With
     lowest = highest this is the exact test."""
     distance: Callable[[Ints], Ints]
@@ -105,7 +104,7 @@ def linear_condition(need: Sequence[int]) -> WinCondition:
     """Every sum is at least its need."""
     enough = np.array(need, dtype=np.int32)
 
-    def open_(low: Ints, high: Ints) -> NDArray[np.bool_]:
+    def open_(low: Ints, high: Ints) -> Bools:
         return np.asarray((high >= enough).all(axis=1))
 
     def distance(doubled: Ints) -> Ints:

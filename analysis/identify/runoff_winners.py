@@ -7,7 +7,6 @@ from itertools import combinations_with_replacement, islice
 from typing import Final
 
 import numpy as np
-from numpy.typing import NDArray
 
 from tutorsim.analysis.identify.consistent_ballots import Domain, Levels, Options, free
 from tutorsim.analysis.identify.reachable_vote_sums import (
@@ -16,6 +15,7 @@ from tutorsim.analysis.identify.reachable_vote_sums import (
     WorkBudget,
     linear_condition,
 )
+from tutorsim.analysis.statistics.arrays import Ints
 
 # --- Runoff winners strict rankings --------------------------------------------------------------
 
@@ -29,7 +29,6 @@ _CHOICE_COST: Final = 300
 _LISTED: Final = 2_000
 """Ways a ranking may count on a path that are listed; of more, some, with bounds on all."""
 
-Ints = NDArray[np.int32]
 Order = tuple[int, ...]
 Sets = frozenset[frozenset[int]]
 

@@ -31,6 +31,7 @@ from tutorsim.analysis.identify.consistent_ballots import (
     score_options,
     single_minded,
 )
+from tutorsim.analysis.statistics.arrays import Ints
 from tutorsim.vocabularies import CUMULATIVE_BUDGET, Protocol
 
 # --- Small panel winners -------------------------------------------------------------------------
@@ -48,7 +49,6 @@ _SUMS: Final = 62
 """Bits in which scores of all voters must add up."""
 
 Sets = NDArray[np.uint8]
-Ints = NDArray[np.int64]
 Ends = NDArray[np.uint16]
 """Two bytes, each an outcome in bits: 0 is nobody, c + 1 is candidate c. In the lower byte ties go
 to the fallback order, in the upper one they stay."""
@@ -66,7 +66,7 @@ def tabled(target: Rule, m: int, n: int) -> bool:
 
 
 @cache
-def ballots_of(form: Protocol, m: int) -> NDArray[np.int64]:
+def ballots_of(form: Protocol, m: int) -> Ints:
     """Every ballot of a format as masses, one a row; not for points."""
     if form == "simple":
         return np.eye(m, dtype=np.int64)
@@ -79,7 +79,7 @@ def ballots_of(form: Protocol, m: int) -> NDArray[np.int64]:
 
 
 @cache
-def allowed(domain: Domain, target: Rule, m: int) -> NDArray[np.int64]:
+def allowed(domain: Domain, target: Rule, m: int) -> Ints:
     """Which rows of `ballots_of` a voter may have cast: the table of consistency, as it reads."""
     form = ballot_format(target)
     if domain.kind == "exact":
@@ -121,7 +121,7 @@ def outcomes(target: Rule, m: int, n: int) -> Sets:
     return _by_rule(target, m, n)
 
 
-def _by_sums(ballots: NDArray[np.int64], n: int) -> Sets:
+def _by_sums(ballots: Ints, n: int) -> Sets:
     fits = n * int(ballots.max()) <= np.iinfo(np.int16).max
     kept: type[np.signedinteger[Any]] = np.int16 if fits else np.int64
     columns = ballots.T.astype(kept)[:, None]  # one candidate after the other: rows are long
@@ -147,7 +147,7 @@ def _by_rule(target: Rule, m: int, n: int) -> Sets:
 
 
 @cache
-def _in_order(m: int, n: int) -> tuple[NDArray[np.int64], NDArray[np.int32]]:
+def _in_order(m: int, n: int) -> tuple[Ints, NDArray[np.int32]]:
     """Every panel of rankings with its ballots in order, and which of them each combination is."""
     size = factorial(m)
     panels = np.array(list(combinations_with_replacement(range(size), n)), dtype=np.int64)
@@ -409,9 +409,9 @@ def _least_exempt(
     rows: Ints,
     options: Sequence[NDArray[np.int32]],
     all_in: NDArray[np.int32],
-    need: NDArray[np.int64],
+    need: Ints,
     exempt: int,
-) -> NDArray[np.int64]:
+) -> Ints:
     """With how many exempt voters some choice of options reaches the need; more than n: never."""
     least = np.full(len(rows), rows.shape[1] + 1)
     sizes = np.array([*(len(one) for one in options), 1])
@@ -436,7 +436,7 @@ def _walk(
     need: NDArray[np.int32],
     freed: int,
     exempt: int,
-    least: NDArray[np.int64],
+    least: Ints,
 ) -> None:
     """Add up every combination of choices; lower `least` in the rows that reach the need."""
     if not cells:

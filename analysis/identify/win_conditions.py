@@ -5,7 +5,6 @@ from functools import lru_cache, partial
 from typing import Any, Final, NamedTuple
 
 import numpy as np
-from numpy.typing import NDArray
 
 from tutorsim.analysis.ballots.vote_arrays import LEFT_OUT
 from tutorsim.analysis.counting.rule_definitions import (
@@ -25,11 +24,10 @@ from tutorsim.analysis.identify.reachable_vote_sums import (
     linear_condition,
     with_subsets,
 )
+from tutorsim.analysis.statistics.arrays import Bools, Ints
 
 # --- Possible pairwise winners -------------------------------------------------------------------
 
-Ints = NDArray[np.signedinteger[Any]]
-Bools = NDArray[np.bool_]
 
 _FAR: Final = 1 << 20
 

@@ -8,12 +8,12 @@ from math import fsum, isnan, prod
 from typing import Final, Literal, NamedTuple, get_args
 
 import numpy as np
-import numpy.typing as npt
 
 from tutorsim.analysis.ballots.recount_source import Source
 from tutorsim.analysis.ballots.vote_arrays import TURN, Place, TurnKey
 from tutorsim.analysis.counting.decisions_in_arrays import first_of, leaders_of
 from tutorsim.analysis.counting.turns import Cluster, places_of, turn_table
+from tutorsim.analysis.statistics.arrays import Floats, Ints
 from tutorsim.analysis.statistics.intervals_and_tests import (
     Estimate,
     NotEstimable,
@@ -179,8 +179,6 @@ Answer = tuple[int, ...]
 """Masses of one answer, candidates in the fallback order; zeros for an abstention."""
 Askings = Sequence[Sequence[Answer]]
 """Per voter, every answer to one prompt."""
-Ints = npt.NDArray[np.int64]
-Floats = npt.NDArray[np.float64]
 
 ENUMERATED: Final = 50_000
 """Combinations of different ballots up to which all panels are enumerated."""

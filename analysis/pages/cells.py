@@ -42,9 +42,6 @@ class Share:
     part: int
     whole: int
 
-    def to_json(self) -> dict[str, int]:
-        return {"part": self.part, "whole": self.whole}
-
 
 @dataclass(frozen=True)
 class Table:

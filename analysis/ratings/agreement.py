@@ -7,11 +7,11 @@ from math import fsum, lcm
 from typing import Final, Literal, NamedTuple, get_args
 
 import numpy as np
-import numpy.typing as npt
 import polars as pl
 
 from tutorsim.analysis.ratings.items import Item, items_of
 from tutorsim.analysis.runs.exported_tables import run_id
+from tutorsim.analysis.statistics.arrays import Floats, Ints
 from tutorsim.analysis.statistics.intervals_and_tests import (
     Estimate,
     Interval,
@@ -19,7 +19,6 @@ from tutorsim.analysis.statistics.intervals_and_tests import (
     Weighted,
     mean_over_tasks,
     statistic_over_tasks,
-    to_json,
 )
 from tutorsim.analysis.systems.system_view import SystemRun, view_of
 from tutorsim.records.ratings import RatedBy, RatedSheet, Rubric, Subject
@@ -176,8 +175,6 @@ _OF_PLACE: Final = ("turn", "role", "condition", "task", "delivered")
 EDGES: Final = (0.0, 0.2, 0.4, 0.6, 0.8)
 """Where a band of the judge's scores begins, as a part of the scale; the last one ends with it."""
 
-Floats = npt.NDArray[np.float64]
-
 
 @dataclass(frozen=True)
 class Band:
@@ -211,12 +208,6 @@ class BesideJudge:
     spearman: Estimate | NotEstimable
     bands: tuple[Band, ...]
     """Those with an item; none where the two are not of the same text on the same scale."""
-
-    def to_json(self) -> dict[str, object]:
-        return {
-            name: [vars(band) for band in value] if name == "bands" else to_json(value)
-            for name, value in vars(self).items()
-        }
 
 
 def beside_judge(found: Gathered) -> BesideJudge | None:
@@ -316,7 +307,6 @@ def _bands(judge: Floats, people: Floats, *, most: float) -> list[Band]:
 
 Metric = Literal["ordinal", "interval"]
 
-Ints = npt.NDArray[np.int64]
 
 METRICS: Final[tuple[Metric, ...]] = get_args(Metric)
 

@@ -12,8 +12,6 @@ import polars as pl
 from tutorsim.analysis.ballots.distinct_panels import DistinctPanels, distinct_rows
 from tutorsim.analysis.ballots.table_to_arrays import read_votes
 from tutorsim.analysis.ballots.vote_arrays import (
-    Bools,
-    Ints,
     Rounds,
     Votes,
     count,
@@ -24,6 +22,7 @@ from tutorsim.analysis.ballots.vote_arrays import (
 from tutorsim.analysis.counting.decisions_in_arrays import DecidedTurns, decide_turns
 from tutorsim.analysis.identify import Possible, TieReading
 from tutorsim.analysis.recount.result_models import Agreed, Interval
+from tutorsim.analysis.statistics.arrays import Bools, Ints
 from tutorsim.vocabularies import BALLOT_FORMATS, PROTOCOLS, BallotFormat, Protocol
 
 # --- Turns by size -------------------------------------------------------------------------------

@@ -10,7 +10,7 @@ import polars as pl
 from numpy.typing import NDArray
 
 from tutorsim.analysis.ballots.distinct_panels import distinct_rows, set_columns
-from tutorsim.analysis.ballots.vote_arrays import Bools, Ints, own_candidates
+from tutorsim.analysis.ballots.vote_arrays import own_candidates
 from tutorsim.analysis.counting.decisions_in_arrays import Outcomes, leaders_of
 from tutorsim.analysis.recount.counted_turns import (
     LISTED_VOTERS,
@@ -26,6 +26,7 @@ from tutorsim.analysis.recount.counted_turns import (
 )
 from tutorsim.analysis.recount.recount_plan import Plan
 from tutorsim.analysis.recount.result_models import ElectorateRow, Exact, Interval, PolicyRow
+from tutorsim.analysis.statistics.arrays import Bools, Ints
 from tutorsim.records import EpisodeRecord
 from tutorsim.voting import first_in_order
 

@@ -18,6 +18,7 @@ from numpy.typing import NDArray
 
 from tutorsim.analysis.recount.counted_turns import TiedSets
 from tutorsim.analysis.recount.result_models import Exact, OrderRow, OrderTable, RoleWins
+from tutorsim.analysis.statistics.arrays import Ints
 from tutorsim.vocabularies import MAX_ROLES
 from tutorsim.voting import first_in_order
 
@@ -31,9 +32,9 @@ class Sweep(NamedTuple):
     orders: tuple[tuple[str, ...], ...]
     """Lexicographic in the logged order, which comes first."""
     candidates: tuple[str, ...]
-    wins: NDArray[np.int64]
+    wins: Ints
     """Shape (orders, candidates): turns won."""
-    changed: NDArray[np.int64]
+    changed: Ints
     """Shape (orders,): turns with another winner than under the first order."""
 
 

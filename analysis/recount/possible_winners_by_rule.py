@@ -12,7 +12,6 @@ from tutorsim.analysis.ballots.distinct_panels import (
     distinct_rows,
     set_columns,
 )
-from tutorsim.analysis.ballots.vote_arrays import Bools, Ints
 from tutorsim.analysis.counting.decisions_in_arrays import only
 from tutorsim.analysis.counting.rule_definitions import (
     ANY_NUMBER,
@@ -56,6 +55,7 @@ from tutorsim.analysis.recount.recount_plan import (
     named_votes,
 )
 from tutorsim.analysis.recount.result_models import Agreed, Interval, RuleRow
+from tutorsim.analysis.statistics.arrays import Bools, Ints
 from tutorsim.vocabularies import BALLOT_FORMATS, Protocol
 
 # --- Rule answers --------------------------------------------------------------------------------

@@ -13,7 +13,7 @@ import numpy as np
 import polars as pl
 
 from tutorsim.analysis.ballots.distinct_panels import distinct_rows
-from tutorsim.analysis.ballots.vote_arrays import Bools, Ints, Rounds
+from tutorsim.analysis.ballots.vote_arrays import Rounds
 from tutorsim.analysis.counting.format_conversion import AS_CAST, SHARED_SCORES, projection_name
 from tutorsim.analysis.counting.rule_definitions import (
     ANY_NUMBER,
@@ -30,6 +30,7 @@ from tutorsim.analysis.counting.rule_definitions import (
 from tutorsim.analysis.identify import READINGS_OF_TIES, TieReading
 from tutorsim.analysis.identify.reachable_vote_sums import WORK_LIMIT
 from tutorsim.analysis.recount.counted_turns import TurnGroup
+from tutorsim.analysis.statistics.arrays import Bools, Ints
 from tutorsim.errors import UsageError
 from tutorsim.vocabularies import TOP_SCORE, BallotFormat, Protocol
 

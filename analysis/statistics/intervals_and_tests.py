@@ -13,12 +13,12 @@ from typing import Any, Final, NamedTuple, TypeVar
 from zlib import crc32
 
 import numpy as np
-import numpy.typing as npt
+
+from tutorsim.analysis.statistics.arrays import Floats, Ints
 
 # --- Intervals and tests -------------------------------------------------------------------------
 
 K = TypeVar("K", bound=Hashable)
-Floats = npt.NDArray[np.float64]
 
 LEVEL: Final = 0.95
 """Level of every interval."""
@@ -391,14 +391,14 @@ def flips_by_task(
     )
 
 
-def _counted_flips(units: npt.NDArray[np.int64], seen: int) -> float:
+def _counted_flips(units: Ints, seen: int) -> float:
     sums = units[:1]  # the first sign may stay: a change of all signs is as far from zero
     for unit in units[1:]:
         sums = np.concatenate([sums - unit, sums + unit])
     return float((np.abs(sums) >= seen).mean()) if len(units) else 1.0
 
 
-def _drawn_flips(units: npt.NDArray[np.int64], seen: int, seed: int) -> float:
+def _drawn_flips(units: Ints, seen: int, seed: int) -> float:
     rng = np.random.default_rng([seed, crc32(units.tobytes()), crc32(str(seen).encode())])
     reached, batch = 0, max(1, 2_000_000 // len(units))
     for start in range(0, DRAWS, batch):

@@ -18,6 +18,7 @@ from tutorsim.analysis.runs.exported_tables import (
     text,
     whole,
 )
+from tutorsim.analysis.statistics.arrays import Bools, Floats, Ints
 from tutorsim.analysis.systems.group.columns import BIDS
 from tutorsim.errors import UsageError
 from tutorsim.records import RunRecord
@@ -32,10 +33,6 @@ from tutorsim.systems.group.speaker_selection import (
     adjusted_score,
     total_score,
 )
-
-Ints = npt.NDArray[np.int64]
-Flags = npt.NDArray[np.bool_]
-Reals = npt.NDArray[np.float64]
 
 NOBODY: Final = -1
 """Place of the speaker where nobody speaks."""
@@ -56,22 +53,22 @@ class Cycles:
     """C × A: names in catalog order; empty places have an empty name."""
     scores: Ints
     """C × A × 8: tenths by `INTERNAL`, `EXTERNAL`, then the two sums; 0 where not given."""
-    bids: Flags
+    bids: Bools
     """C × A: wants to speak and was scored."""
-    corrects: Flags
+    corrects: Bools
     silent: Ints
     """C × A: messages since the agent last spoke."""
-    addressed: Flags
+    addressed: Bools
     """C × A: named in the last message."""
-    last: Flags
+    last: Bools
     """C × A: wrote the last message."""
-    floor: Flags
+    floor: Bools
     """C: the last message's author keeps the floor."""
-    allocated: Flags
+    allocated: Bools
     """C: the last message names somebody."""
     chosen: Ints
     """C: place of the logged speaker, `NOBODY` where nobody spoke."""
-    _means: dict[tuple[int, ...], Reals] = field(default_factory=dict, repr=False)
+    _means: dict[tuple[int, ...], Floats] = field(default_factory=dict, repr=False)
 
     @cached_property
     def starts(self) -> Sequence[int]:
@@ -79,7 +76,7 @@ class Cycles:
         names = self.episode
         return [row for row in range(len(names)) if row == 0 or names[row] != names[row - 1]]
 
-    def mean(self, counted: tuple[int, ...], whole: int) -> Reals:
+    def mean(self, counted: tuple[int, ...], whole: int) -> Floats:
         """C × A: mean of the counted criteria, or the sum given in their place, from 1 to 5."""
         found = self._means.get(counted)
         if found is None:
@@ -125,7 +122,7 @@ class _Places:
         self.at = (numbered["cycle"].to_numpy().astype(np.int64), place.to_numpy())
         self.shape = (keys.height, 1 + int(self.at[1].max(initial=0)))
 
-    def flags(self, values: pl.Series) -> Flags:
+    def flags(self, values: pl.Series) -> Bools:
         made = np.zeros(self.shape, dtype=np.bool_)
         made[self.at] = values.to_numpy()
         return made
@@ -139,12 +136,12 @@ class _Places:
         return self.whole((10 * values.fill_null(0)).round().cast(pl.Int64))
 
 
-def _anywhere(flags: Flags) -> Flags:
+def _anywhere(flags: Bools) -> Bools:
     """C: whether any place of a cycle has the flag."""
     return np.asarray(flags.any(axis=1), dtype=np.bool_)
 
 
-def _first(flags: Flags) -> Ints:
+def _first(flags: Bools) -> Ints:
     """C: the first place with the flag; 0 where none has it."""
     found: Ints = flags.argmax(axis=1)
     return found
@@ -162,13 +159,13 @@ def speakers(cycles: Cycles, rule: Rule) -> Ints:
     return np.where(_anywhere(candidates), best, NOBODY)
 
 
-def _top(among: Flags, adjusted: Ints) -> Ints:
+def _top(among: Bools, adjusted: Ints) -> Ints:
     """C × 1: the largest adjusted score among candidates."""
     top: Ints = np.where(among, adjusted, 0).max(axis=1, keepdims=True)
     return top
 
 
-def _study(cycles: Cycles, adjusted: Ints, rule: Rule) -> Flags:
+def _study(cycles: Cycles, adjusted: Ints, rule: Rule) -> Bools:
     """C × A: who is left for rule 4, the threshold applied where nobody is favoured."""
     floor, bids = cycles.floor[:, None], cycles.bids
     by_address = cycles.allocated[:, None] & ~floor
@@ -184,16 +181,16 @@ def _study(cycles: Cycles, adjusted: Ints, rule: Rule) -> Flags:
     return favoured | (others & _above(adjusted, rule.threshold))
 
 
-def _framework(cycles: Cycles, adjusted: Ints, rule: Rule) -> Flags:
+def _framework(cycles: Cycles, adjusted: Ints, rule: Rule) -> Bools:
     allocated = cycles.allocated[:, None]
     to_other = adjusted >= 400
     is_open = adjusted >= _hundredths(rule.threshold)
     offers = np.where(allocated, cycles.addressed | to_other, is_open)
-    kept: Flags = cycles.bids & ~cycles.last & offers
+    kept: Bools = cycles.bids & ~cycles.last & offers
     return kept
 
 
-def _first_best(cycles: Cycles, among: Flags, adjusted: Ints) -> Ints:
+def _first_best(cycles: Cycles, among: Bools, adjusted: Ints) -> Ints:
     """C: largest adjusted score, then longest silent, then catalog order."""
     longest = int(cycles.silent.max(initial=0)) + 1
     value = np.where(among, adjusted * longest + cycles.silent, -1)
@@ -206,7 +203,7 @@ def _hundredths(threshold: Fraction) -> int:
     return -((-100 * threshold.numerator) // threshold.denominator)
 
 
-def _above(adjusted: Ints, threshold: Fraction) -> Flags:
+def _above(adjusted: Ints, threshold: Fraction) -> Bools:
     limit = 100 * threshold.numerator
     return np.asarray(np.greater(adjusted * threshold.denominator, limit), dtype=np.bool_)
 
@@ -225,7 +222,7 @@ def _adjusted(cycles: Cycles, rule: Rule) -> Ints:
     return np.where(cycles.bids, rounded, 0)
 
 
-def _totals(cycles: Cycles, rule: Rule) -> Reals:
+def _totals(cycles: Cycles, rule: Rule) -> Floats:
     weight = float(rule.weight)
     inner = _means(cycles, rule, INTERNAL, first=0, whole=6)
     outer = _means(cycles, rule, EXTERNAL, first=3, whole=7)
@@ -239,7 +236,7 @@ def _totals(cycles: Cycles, rule: Rule) -> Reals:
 
 def _means(
     cycles: Cycles, rule: Rule, names: Sequence[str], *, first: int, whole: int
-) -> Reals | None:
+) -> Floats | None:
     """C × A: mean of the criteria of a group that count; `None` where none does."""
     counted = tuple(first + i for i, name in enumerate(names) if name in rule.criteria)
     return cycles.mean(counted, whole) if counted else None

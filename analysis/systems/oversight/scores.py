@@ -20,6 +20,7 @@ from typing import Final, Literal, NamedTuple
 import numpy as np
 import numpy.typing as npt
 
+from tutorsim.analysis.statistics.arrays import Floats, Ints
 from tutorsim.analysis.statistics.intervals_and_tests import (
     Estimate,
     Interval,
@@ -31,8 +32,6 @@ from tutorsim.analysis.statistics.intervals_and_tests import (
 )
 from tutorsim.records.oversight import Labels, OversightRecord, first_ids
 
-Floats = npt.NDArray[np.float64]
-Ints = npt.NDArray[np.int64]
 Over = Literal["dialogues", "items"]
 Pair = tuple[int | None, int | None]
 """Mistake and guidance; `None`: unjudged."""

@@ -7,14 +7,14 @@ from math import fsum
 from typing import Any, Final
 
 import numpy as np
-import numpy.typing as npt
 import polars as pl
 
 from tutorsim.analysis.ballots.recount_source import Source
-from tutorsim.analysis.ballots.vote_arrays import Bools, Ints, Rounds
+from tutorsim.analysis.ballots.vote_arrays import Rounds
 from tutorsim.analysis.counting.decisions_in_arrays import DecidedTurns, largest, leaders_of
 from tutorsim.analysis.counting.turns import TurnTable, clusters_of, places_of, turn_table
 from tutorsim.analysis.pages.cells import Table, absent, estimate, plain, table
+from tutorsim.analysis.statistics.arrays import Bools, Floats, Ints
 from tutorsim.analysis.statistics.intervals_and_tests import (
     Estimate,
     NotEstimable,
@@ -226,8 +226,6 @@ def _abstained(table: TurnTable) -> pl.Series:
 
 
 # --- Chance baseline -----------------------------------------------------------------------------
-
-Floats = npt.NDArray[np.float64]
 
 
 @dataclass(frozen=True, eq=False)

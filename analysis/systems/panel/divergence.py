@@ -9,12 +9,12 @@ import numpy as np
 import polars as pl
 
 from tutorsim.analysis.ballots.recount_source import Source
-from tutorsim.analysis.ballots.vote_arrays import Bools
 from tutorsim.analysis.counting.decisions_in_arrays import DecidedTurns, first_of, only
 from tutorsim.analysis.counting.turns import TurnTable, places_of, turn_table
 from tutorsim.analysis.pages.cells import DASH, Table, bounds, plain, table
 from tutorsim.analysis.pages.words import counted
 from tutorsim.analysis.runs.branch_continuations import shared_turns
+from tutorsim.analysis.statistics.arrays import Bools
 from tutorsim.analysis.statistics.intervals_and_tests import Bounds, NotEstimable, to_json
 from tutorsim.analysis.systems.panel.student_outcomes import outcome_of
 from tutorsim.records import EpisodeRecord

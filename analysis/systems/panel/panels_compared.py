@@ -7,12 +7,12 @@ from math import comb, factorial, fsum
 from typing import Final, Literal, get_args
 
 import numpy as np
-import numpy.typing as npt
 import polars as pl
 
 from tutorsim.analysis.ballots.recount_source import Source, of_panel
 from tutorsim.analysis.pages.cells import Table, estimate, part_of, plain, table
 from tutorsim.analysis.runs.exported_tables import makeup_words, panels_of
+from tutorsim.analysis.statistics.arrays import Floats, Ints
 from tutorsim.analysis.statistics.intervals_and_tests import (
     Estimate,
     NotEstimable,
@@ -47,8 +47,6 @@ from tutorsim.vocabularies import BALLOT_FORMATS, CUMULATIVE_BUDGET, PROTOCOLS, 
 
 # --- Ties under random ballots -------------------------------------------------------------------
 
-Floats = npt.NDArray[np.float64]
-Ints = npt.NDArray[np.int64]
 
 DRAWS: Final = 40_000
 """Votes drawn where counting takes too much: the standard error of a share is at most 0.0025."""

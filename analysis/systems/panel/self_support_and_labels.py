@@ -8,21 +8,13 @@ from math import erfc, factorial, sqrt
 from typing import Any, Final
 
 import numpy as np
-import numpy.typing as npt
 
 from tutorsim.analysis.ballots.recount_source import Source
-from tutorsim.analysis.ballots.vote_arrays import (
-    Bools,
-    Ints,
-    Rounds,
-    Votes,
-    fold,
-    own_candidates,
-    summed,
-)
+from tutorsim.analysis.ballots.vote_arrays import Rounds, Votes, fold, own_candidates, summed
 from tutorsim.analysis.counting.turns import turn_table
 from tutorsim.analysis.pages.cells import number, p_value
 from tutorsim.analysis.pages.declared import Row, table
+from tutorsim.analysis.statistics.arrays import Bools, Floats, Ints
 from tutorsim.analysis.statistics.intervals_and_tests import NotEstimable, holm
 from tutorsim.vocabularies import BallotFormat, Blinding
 
@@ -140,8 +132,6 @@ _WORK: Final = 1_000_000
 """Numbers computed for one exact distribution."""
 _FEW: Final = 1000
 """Units up to which each is shuffled on its own."""
-
-Floats = npt.NDArray[np.float64]
 
 
 @dataclass(frozen=True)
@@ -356,13 +346,13 @@ def _shuffled(
     return found
 
 
-def _all_sums(array: npt.NDArray[np.int64]) -> Iterable[Any]:
+def _all_sums(array: Ints) -> Iterable[Any]:
     every = [list(permutations(unit)) for unit in array.tolist()]
     for shuffled in product(*every):
         yield np.sum(shuffled, axis=0)
 
 
-def _deviation(sums: npt.NDArray[np.int64]) -> npt.NDArray[np.int64]:
+def _deviation(sums: Ints) -> Ints:
     """Sum of squared deviations from equal sums, times the number of labels squared: whole."""
     off = sums.shape[1] * sums - sums.sum(axis=1, keepdims=True)
     return np.asarray((off**2).sum(axis=1), dtype=np.int64)

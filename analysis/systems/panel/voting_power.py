@@ -19,15 +19,15 @@ from dataclasses import dataclass
 from typing import Any, Final
 
 import numpy as np
-import numpy.typing as npt
 import polars as pl
 
 from tutorsim.analysis.ballots.recount_source import Source
-from tutorsim.analysis.ballots.vote_arrays import Bools, Ints, Rounds, fold, rich_rule, summed
+from tutorsim.analysis.ballots.vote_arrays import Rounds, fold, rich_rule, summed
 from tutorsim.analysis.counting.decisions_in_arrays import DecidedTurns
 from tutorsim.analysis.counting.turns import TurnTable, clusters_of, places_of, turn_table
 from tutorsim.analysis.pages.cells import estimate, number, plain
 from tutorsim.analysis.pages.declared import Row, table
+from tutorsim.analysis.statistics.arrays import Bools, Floats, Ints
 from tutorsim.analysis.statistics.intervals_and_tests import (
     Estimate,
     NotEstimable,
@@ -61,7 +61,6 @@ MARGINS_SCHEMA: Final = pl.Schema(
 )
 """One row per voting turn."""
 
-Floats = npt.NDArray[np.float64]
 
 _AT_ONCE: Final = 1 << 22
 """Pairs of ballots compared at once."""

@@ -17,6 +17,7 @@ from tutorsim import open as opened
 from tutorsim.analysis.ratings.items import digest_of
 from tutorsim.analysis.ratings.ratings_section import ratings_of
 from tutorsim.analysis.runs.branch_continuations import shared_turns
+from tutorsim.analysis.statistics.intervals_and_tests import to_json
 from tutorsim.analysis.systems.system_view import open_run, view_of
 from tutorsim.records.ratings import RATINGS_FILE
 
@@ -66,7 +67,7 @@ class Folder:
     def found(self) -> Any:
         """What a summary has under `ratings`."""
         ratings = ratings_of(open_run(self.run))
-        return None if ratings is None else json.loads(json.dumps(ratings.to_json()))
+        return None if ratings is None else json.loads(json.dumps(to_json(ratings)))
 
 
 @pytest.fixture

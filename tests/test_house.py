@@ -30,7 +30,7 @@ FOR_ANALYSIS = {"voting", "records", "vocabularies", "errors", "named_files", "s
 RULES_FOR_ANALYSIS = {
     "tutorsim.analysis.systems.debate.": "tutorsim.systems.debate.ending.",
     "tutorsim.analysis.systems.group.": "tutorsim.systems.group.speaker_selection.",
-    "tutorsim.analysis.systems.oversight.": "tutorsim.systems.oversight.label_reading.",
+    "tutorsim.analysis.systems.oversight.": "tutorsim.systems.oversight.reply_reading.",
 }
 """A system's view → the pure rule of that system that its recount asks of logged scores."""
 
@@ -48,9 +48,9 @@ ONLY_IN = {
     "fastembed": ("tutorsim.analysis.metrics.text_similarity.",),
     "starlette": ("tutorsim.chat.", "tutorsim.standin."),
     "uvicorn": ("tutorsim.chat.", "tutorsim.standin."),
-    "torch": ("tutorsim.systems.oversight.finetune.",),
-    "transformers": ("tutorsim.systems.oversight.finetune.",),
-    "peft": ("tutorsim.systems.oversight.finetune.",),
+    "torch": ("tutorsim.systems.oversight.train_lead_adapter.",),
+    "transformers": ("tutorsim.systems.oversight.train_lead_adapter.",),
+    "peft": ("tutorsim.systems.oversight.train_lead_adapter.",),
 }
 """Packages that a room, or one module beside it, keeps to itself."""
 

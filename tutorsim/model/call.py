@@ -12,6 +12,8 @@ from typing import Any, Final, Generic, NamedTuple, NoReturn, Protocol, TypeVar
 
 import orjson
 
+from tutorsim.vocabularies import ReadStatus
+
 # --- Call ----------------------------------------------------------------------------------------
 
 CALL_HEADER: Final = "x-tutorsim-call"
@@ -241,6 +243,13 @@ class Answer(NamedTuple, Generic[T]):
     """The first reply, when it had to be asked for again."""
     salvaged: bool
     attempts: int
+
+    @property
+    def status(self) -> ReadStatus:
+        """How the reply could be read, as logs have it."""
+        if self.value is None:
+            return "missing"
+        return "repaired" if self.salvaged else "valid"
 
 
 # --- Json bodies ---------------------------------------------------------------------------------

@@ -21,7 +21,7 @@ from tutorsim.records.oversight import (
     StressTest,
     right_labels,
 )
-from tutorsim.systems.oversight.label_reading import (
+from tutorsim.systems.oversight.reply_reading import (
     ReadLead,
     read_judgment,
     read_lead,

@@ -10,7 +10,7 @@ from tutorsim.records.debate import DebateRecord
 from tutorsim.systems.debate.council import read_council
 from tutorsim.systems.debate.mallm import read_mallm
 from tutorsim.systems.debate.scene import agent_names
-from tutorsim.systems.debate.scripted_agent import debate_reply
+from tutorsim.systems.debate.scripted_replies import debate_reply
 from tutorsim.systems.debate.settings import FIRST_TEXTS, MAX_AGENTS
 from tutorsim.systems.debate.study import STAGES, DebateStudy, DebateStudyFile
 from tutorsim.systems.debate.tasks import debate_formats

@@ -27,13 +27,15 @@ from tutorsim.records.debate import (
 )
 from tutorsim.systems.debate.discussion import Discussion, speak
 from tutorsim.systems.debate.ending import End
-from tutorsim.systems.debate.scene import (
-    DebateContext,
+from tutorsim.systems.debate.reply_reading import (
     ReadAnswer,
     ReadPersona,
     read_answer,
     read_persona,
     read_text,
+)
+from tutorsim.systems.debate.scene import (
+    DebateContext,
     shown_description,
     shown_role,
 )

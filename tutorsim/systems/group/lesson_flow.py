@@ -247,7 +247,7 @@ def _manage(state: LessonState, event: Event, trail: dict[str, Any]) -> Flow[Non
     if ruling is not None:
         state.talk.progress, unknown = before.after(ruling)
     trail["manager"] = ManagerRecord(
-        status="missing" if ruling is None else "valid",
+        status=answer.status,
         reason=ruling.reason if ruling else "",
         signal=ruling.signal if ruling else "",
         completed=ruling.completed if ruling else (),
@@ -288,7 +288,7 @@ def _ask_learner(state: LessonState, event: Event, trail: dict[str, Any]) -> Flo
     )
     said = answer.value or Contribution("wait", "")
     trail["learner"] = LearnerRecord(
-        status="missing" if answer.value is None else "valid",
+        status=answer.status,
         action=said.action,
         attempts=answer.attempts,
     )

@@ -72,7 +72,7 @@ def _thought(agent: str, answer: Answer[ReadThought], silent: int) -> ThoughtRec
     read = answer.value or ReadThought((), "", "listen", False)
     return ThoughtRecord(
         agent=agent,
-        status="missing" if answer.value is None else "valid",
+        status=answer.status,
         stimuli=read.stimuli,
         thought=read.thought,
         action=read.action,
@@ -96,7 +96,7 @@ def self_selected_speaker(
     if wanting:
         [answer] = yield from ask([_evaluate(talk, turn, wanting)])
         values = _by_agent(talk.scene.group, tuple(wanting), answer)
-        status = "repaired" if answer.salvaged else "valid"
+        status = answer.status
     bids = [bid_of(one)._replace(scores=values.get(one.agent)) for one in thoughts]
     selection = select_speaker(bids, talk.timeline.moment(), talk.scene.rule)
     return [_scored(one, values, status, selection) for one in thoughts], selection
@@ -198,7 +198,7 @@ def predicted_speaker(talk: Conversation, turn: int) -> Flow[PredictionRecord]:
     )
     [answer] = yield from ask([question])
     return PredictionRecord(
-        status="missing" if answer.value is None else "valid",
+        status=answer.status,
         named=answer.value,
         attempts=answer.attempts,
     )
@@ -219,7 +219,7 @@ def utterance_of(
     said = answer.value or Said("", (), False)
     return UtteranceRecord(
         agent=agent,
-        status="missing" if answer.value is None else "valid",
+        status=answer.status,
         text=said.text,
         to=_participants(talk, agent, said.to),
         continues=said.continues,

@@ -6,7 +6,7 @@ from typing import Any, Final
 from tutorsim.catalog import BaseCatalog, read_catalog
 from tutorsim.kernel.system import System
 from tutorsim.records.oversight import OversightRecord
-from tutorsim.systems.oversight.scripted_agents import recognise
+from tutorsim.systems.oversight.scripted_replies import recognise
 from tutorsim.systems.oversight.settings import FIRST_TEXTS, Study
 from tutorsim.systems.oversight.study import FORMATS, OversightStudy
 

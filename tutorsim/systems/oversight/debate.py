@@ -9,7 +9,7 @@ from tutorsim.kernel.flow import Flow, ask
 from tutorsim.model import Answer, Question
 from tutorsim.records.oversight import BriefingNote, Challenges, Message, Press
 from tutorsim.systems.oversight.acts_by_condition import ANALYSTS, CRITICS, REVIEWERS, Act
-from tutorsim.systems.oversight.label_reading import (
+from tutorsim.systems.oversight.reply_reading import (
     ReadThesis,
     fields_of,
     read_challenges,

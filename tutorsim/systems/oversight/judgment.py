@@ -22,7 +22,7 @@ from tutorsim.records.oversight import (
 )
 from tutorsim.records.oversight import Prompt as Asked
 from tutorsim.systems.oversight.acts_by_condition import ANALYSTS, CRITICS, REVIEWERS
-from tutorsim.systems.oversight.label_reading import (
+from tutorsim.systems.oversight.reply_reading import (
     ReadJudgment,
     ReadLead,
     read_judgment,

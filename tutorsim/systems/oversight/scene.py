@@ -25,7 +25,6 @@ from tutorsim.records.oversight import (
 from tutorsim.systems.oversight.acts_by_condition import CRITICS, SCRIPTS, Act, Script
 from tutorsim.systems.oversight.items import Item, SpeakerTurn, has_reference
 from tutorsim.systems.oversight.settings import Study
-from tutorsim.vocabularies import ReadStatus
 
 # --- Prompt context ------------------------------------------------------------------------------
 
@@ -220,11 +219,10 @@ class Progress:
 
 def spoken(agent: str, answer: Answer[Any]) -> dict[str, Any]:
     """The fields that every reply has in the log."""
-    read: ReadStatus = "repaired" if answer.salvaged else "valid"
     return {
         "agent": agent,
         "raw": answer.raw,
-        "status": "missing" if answer.value is None else read,
+        "status": answer.status,
         "attempts": answer.attempts,
         "raw_first": answer.raw_first,
     }

@@ -30,7 +30,7 @@ def outcome(record: EpisodeRecord) -> dict[str, Any]:
 
 def _mind(asking: Asking, chance: Chance, steady: Chance | None) -> str | None:
     """The panel's mind, which only the scripted model needs."""
-    from tutorsim.systems.panel.scripted_panel import panel_reply
+    from tutorsim.systems.panel.scripted_replies import panel_reply
 
     return panel_reply(asking, chance, steady)
 

@@ -12,7 +12,7 @@ from typing import Final, NamedTuple
 from tutorsim.catalog import Catalog
 from tutorsim.kernel.flow import Flow, ask
 from tutorsim.kernel.scene import counted_as, indented, vote
-from tutorsim.model import Answer, Question
+from tutorsim.model import Question
 from tutorsim.records import BallotRecord, Note, Proposal, ReviewRecord, TieRound, Turn
 from tutorsim.systems.panel.reply_reading import (
     ReadProposal,
@@ -21,7 +21,7 @@ from tutorsim.systems.panel.reply_reading import (
     salvage_proposal,
 )
 from tutorsim.systems.panel.scene import Exchange, Scene
-from tutorsim.vocabularies import BALLOT_FORMATS, BallotFormat, Protocol, ReadStatus
+from tutorsim.vocabularies import BALLOT_FORMATS, BallotFormat, Protocol
 from tutorsim.voting import Choice, decide
 
 # --- Relabelled notes ----------------------------------------------------------------------------
@@ -418,7 +418,7 @@ def _proposals(
     return {
         role: Proposal(
             **vars(answer.value or ReadProposal("", None, None)),
-            status=_status(answer),
+            status=answer.status,
             attempts=answer.attempts,
         )
         for role, answer in zip(roles, answers, strict=True)
@@ -437,7 +437,7 @@ def _review(panel: _Panel, texts: Mapping[str, str], stage: str) -> Flow[tuple[R
             labels=labels[role],
             raw=answer.raw,
             notes={labels[role][label]: note for label, note in (answer.value or {}).items()},
-            status=_status(answer),
+            status=answer.status,
             attempts=answer.attempts,
         )
         for role, answer in zip(panel.roles, answers, strict=True)
@@ -466,9 +466,3 @@ def _vote(
 
 def _texts(proposals: Proposals) -> dict[str, str]:
     return {role: proposal.text for role, proposal in proposals.items()}
-
-
-def _status(answer: Answer[ReadProposal] | Answer[dict[str, Note]]) -> ReadStatus:
-    if answer.value is None:
-        return "missing"
-    return "repaired" if answer.salvaged else "valid"

@@ -20,7 +20,7 @@ from tutorsim.records.oversight import (
 )
 from tutorsim.systems.oversight import OVERSIGHT
 from tutorsim.systems.oversight.acts_by_condition import CONDITIONS
-from tutorsim.systems.oversight.scripted_agents import recognise
+from tutorsim.systems.oversight.scripted_replies import recognise
 from tutorsim.systems.oversight.settings import Study
 from tutorsim.systems.oversight.study import OversightStudy, builtin_items
 

@@ -6,7 +6,7 @@ import pytest
 from tutorsim.analysis.systems.oversight.columns import TABLES, split_of
 from tutorsim.records.oversight import LABELS
 from tutorsim.systems.oversight.acts_by_condition import VOTING_CONDITIONS
-from tutorsim.systems.oversight.label_reading import read_lead
+from tutorsim.systems.oversight.reply_reading import read_lead
 
 
 @pytest.fixture(scope="module")

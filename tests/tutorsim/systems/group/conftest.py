@@ -8,7 +8,7 @@ import pytest
 from tutorsim.kernel.flow import drive, scripted
 from tutorsim.kernel.scripted_mind import Asking, Chance
 from tutorsim.systems.group import GROUP
-from tutorsim.systems.group.scripted_group import group_reply
+from tutorsim.systems.group.scripted_replies import group_reply
 from tutorsim.systems.group.settings import Study, load_group_catalog
 from tutorsim.systems.group.study import GroupStudy
 from tutorsim.systems.group.tasks import builtin_lessons, builtin_scenarios

@@ -19,7 +19,7 @@ from tutorsim.systems.oversight.acts_by_condition import CONDITIONS
 from tutorsim.systems.oversight.item_flow import item_flow
 from tutorsim.systems.oversight.items import Item
 from tutorsim.systems.oversight.scene import ItemScene
-from tutorsim.systems.oversight.scripted_agents import recognise
+from tutorsim.systems.oversight.scripted_replies import recognise
 from tutorsim.systems.oversight.settings import Study
 from tutorsim.systems.oversight.study import OversightStudy, builtin_items
 

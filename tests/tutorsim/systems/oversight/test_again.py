@@ -10,7 +10,7 @@ from tutorsim.kernel.scripted_mind import Asking, Chance
 from tutorsim.model import Reply
 from tutorsim.records import Failure
 from tutorsim.records.oversight import CANDIDATES, LABELS
-from tutorsim.systems.oversight.scripted_agents import recognise
+from tutorsim.systems.oversight.scripted_replies import recognise
 
 
 def text_of(call):

@@ -2,7 +2,7 @@ import polars as pl
 import pytest
 
 from tutorsim.errors import TaskFileError
-from tutorsim.systems.oversight.finetune import read_examples
+from tutorsim.systems.oversight.train_lead_adapter import read_examples
 
 ROW = {"conversation": "bus", "split": "train", "system": "You label.", "user": "Hm?", "gold": "{}"}
 

@@ -5,7 +5,7 @@ from dataclasses import replace
 
 import pytest
 
-from tests.tutorsim.systems.oversight.test_label_reading import SHAPES
+from tests.tutorsim.systems.oversight.test_reply_reading import SHAPES
 from tutorsim.errors import CallFailed
 from tutorsim.kernel.flow import drive, scripted
 from tutorsim.records.oversight import Labels

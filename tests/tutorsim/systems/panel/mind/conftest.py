@@ -15,7 +15,7 @@ from tutorsim.records import EpisodeRecord, VerdictRecord
 from tutorsim.standin.mind import read_request, think
 from tutorsim.systems.panel.episode import episode
 from tutorsim.systems.panel.scene import Scene
-from tutorsim.systems.panel.scripted_reading import Asked
+from tutorsim.systems.panel.scripted_prompt_reading import Asked
 from tutorsim.tasks import CodeTask
 
 STUDY = """

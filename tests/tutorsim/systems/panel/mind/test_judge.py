@@ -2,8 +2,8 @@ import pytest
 
 from tutorsim.kernel.scripted_mind import Chance
 from tutorsim.systems.panel.reply_reading import read_score
-from tutorsim.systems.panel.scripted_panel import judge_reply
-from tutorsim.systems.panel.scripted_reading import knowledge_of
+from tutorsim.systems.panel.scripted_prompt_reading import knowledge_of
+from tutorsim.systems.panel.scripted_replies import judge_reply
 from tutorsim.tasks import builtin
 
 TASK = builtin("sciq")[2]

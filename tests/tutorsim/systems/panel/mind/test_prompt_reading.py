@@ -1,4 +1,4 @@
-from tutorsim.systems.panel.scripted_reading import Asked
+from tutorsim.systems.panel.scripted_prompt_reading import Asked
 
 KINDS = {
     "student": "student",

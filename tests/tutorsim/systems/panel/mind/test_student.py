@@ -4,8 +4,8 @@ import pytest
 
 from tutorsim.catalog import load_catalog
 from tutorsim.kernel.scripted_mind import Chance
-from tutorsim.systems.panel.scripted_panel import student_reply
-from tutorsim.systems.panel.scripted_reading import knowledge_of, level_of, mood_of_text
+from tutorsim.systems.panel.scripted_prompt_reading import knowledge_of, level_of, mood_of_text
+from tutorsim.systems.panel.scripted_replies import student_reply
 from tutorsim.tasks import builtin
 
 MOODS = {

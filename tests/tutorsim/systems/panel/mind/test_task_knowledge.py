@@ -1,7 +1,7 @@
 import pytest
 
 from tests.reference.programs import verdicts
-from tutorsim.systems.panel.scripted_reading import knowledge_of, level_of, load_wording
+from tutorsim.systems.panel.scripted_prompt_reading import knowledge_of, level_of, load_wording
 from tutorsim.tasks import builtin
 
 SCIENCE = builtin("sciq")

@@ -5,8 +5,8 @@ import pytest
 
 from tutorsim.catalog import load_catalog
 from tutorsim.systems.panel.reply_reading import read_proposal, read_reviews
-from tutorsim.systems.panel.scripted_panel import style_of_system
-from tutorsim.systems.panel.scripted_reading import style_weights
+from tutorsim.systems.panel.scripted_prompt_reading import style_weights
+from tutorsim.systems.panel.scripted_replies import style_of_system
 
 ROLES = ("scaffolding", "misconception", "motivation", "metacognitive")
 

@@ -4,7 +4,7 @@ from collections import Counter
 import pytest
 
 from tutorsim.kernel.scripted_mind import Chance
-from tutorsim.systems.panel.scripted_panel import vote_reply
+from tutorsim.systems.panel.scripted_replies import vote_reply
 from tutorsim.voting import cast_as, read_ballot, repair_ballot
 
 FORMS = {

@@ -7,7 +7,7 @@ from fractions import Fraction
 from typing import NamedTuple
 
 from tutorsim.kernel.scripted_mind import Asking, Chance
-from tutorsim.systems.panel.scripted_reading import (
+from tutorsim.systems.panel.scripted_prompt_reading import (
     Asked,
     Kind,
     Knowledge,

@@ -3,7 +3,7 @@ import json
 import pytest
 
 from tutorsim.records.oversight import Labels
-from tutorsim.systems.oversight.label_reading import (
+from tutorsim.systems.oversight.reply_reading import (
     read_challenges,
     read_fields,
     read_judgment,

@@ -13,8 +13,8 @@ from tutorsim.runner.replay import replay
 from tutorsim.standin import StandIn
 from tutorsim.standin.mind import Thought, think, tokens
 from tutorsim.systems.oversight import OVERSIGHT
-from tutorsim.systems.oversight import finetune as command
-from tutorsim.systems.oversight.finetune import PACKAGES, Recipe, tune
+from tutorsim.systems.oversight import train_lead_adapter as command
+from tutorsim.systems.oversight.train_lead_adapter import PACKAGES, Recipe, tune
 
 ROW = {"conversation": "bus", "split": "train", "system": "You label.", "user": "Hm?", "gold": "{}"}
 TEMPLATE = "{% for m in messages %}<{{ m.role }}>{{ m.content }}{% endfor %}<assistant>"

@@ -49,7 +49,7 @@ class _Words:
 
 @cache
 def _words() -> _Words:
-    text = (resources.files(__package__) / "standin.toml").read_text(encoding="utf-8")
+    text = (resources.files(__package__) / "mind.toml").read_text(encoding="utf-8")
     data = tomllib.loads(text)
     problems = [
         (

@@ -1,4 +1,6 @@
-"""Tune a lead evaluator: `python -m tutorsim.systems.oversight.finetune EXAMPLES --model M -o DIR`.
+"""Train an adapter for the lead evaluator.
+
+    python -m tutorsim.systems.oversight.train_lead_adapter EXAMPLES --model M -o DIR
 
 EXAMPLES is `lead_examples.parquet` of `tutorsim export`, M a chat model (a folder, or a name on
 the Hugging Face hub). An adapter of low rank is trained on the replies that the gold labels give,
@@ -325,7 +327,7 @@ def _positive(text: str) -> int:
 
 def _parser() -> argparse.ArgumentParser:
     parser = argparse.ArgumentParser(
-        prog="python -m tutorsim.systems.oversight.finetune",
+        prog="python -m tutorsim.systems.oversight.train_lead_adapter",
         description="Tune a lead evaluator on the table lead_examples of an exported run.",
     )
     parser.add_argument("examples", type=Path, help="lead_examples.parquet of `tutorsim export`")

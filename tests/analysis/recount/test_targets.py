@@ -9,6 +9,7 @@ from typing import Any
 import polars as pl
 import pytest
 
+from tutorsim.analysis.ballots.reading_options import Hints
 from tutorsim.analysis.ballots.recount_source import open_source
 from tutorsim.analysis.counting.rule_definitions import TARGETS
 from tutorsim.analysis.recount import (
@@ -303,10 +304,11 @@ def test_a_candidate_may_not_be_called_as_nobody_is(tmp_path: Path) -> None:
 @pytest.mark.skipif("TUTORSIM_PUBLISHED_DATA" not in os.environ, reason="no published data")
 def test_real_ballots_from_elsewhere_are_recounted() -> None:
     folder = Path(os.environ["TUTORSIM_PUBLISHED_DATA"])
-    result = recount(open_source(folder / "mallm_ballots.csv"), exempt=[0])
+    hints = Hints(namesakes=True)
+    result = recount(open_source(folder / "mallm_ballots.csv", hints=hints), exempt=[0])
     assert result.turns == 2880
     assert all(row.not_settled == 0 for row in result.rules)
-    assert rule_row(result, "approval", "simple").identified == 0
+    assert rule_row(result, "approval", "simple", reading="set").identified == 0
 
 
 def test_the_rules_alone_are_those_of_the_whole_recount(random_source: Make) -> None:

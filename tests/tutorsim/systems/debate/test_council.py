@@ -1,6 +1,7 @@
 """Logs of councils: three shapes, every damage told and never guessed, and published trials."""
 
 import json
+import os
 from collections import Counter
 from pathlib import Path
 
@@ -24,7 +25,7 @@ from tutorsim.systems.debate.council import (
     read_council,
 )
 
-REAL = Path(__file__).parents[5] / "shared" / "data" / "council"
+REAL = Path(os.environ.get("TUTORSIM_PUBLISHED_DATA", "nowhere")) / "council"
 MODELS = ("maker/alpha", "maker/beta", "maker/gamma")
 A, B, C = MODELS
 

@@ -100,6 +100,7 @@ _OF_PLAYED: Final = (
     "report {} -o {out}/page.html",
     "export {} -o {out}/tables",
     "export {} -o {out}/tables --format csv",
+    "compare {}",
     "diverge {} --rule ranked",
     "branch {} --rule ranked --plan",
     "audit {} -o {out}/audit --dry-run",

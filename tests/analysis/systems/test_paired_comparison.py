@@ -78,6 +78,29 @@ def test_conditions_of_one_run_are_paired_on_their_tasks():
     assert answer.headline == "good − baseline +1.00 in value (b)"
 
 
+def test_conditions_are_paired_within_a_benchmark():
+    """The same task ids in two benchmarks: +1 in each of two tasks of one, nothing in the other."""
+    lines = [
+        Line(task, value, benchmark=benchmark, condition=condition)
+        for benchmark, condition, value in (
+            ("one", "a", 0.0),
+            ("one", "b", 1.0),
+            ("two", "a", 0.5),
+            ("two", "b", 0.5),
+        )
+        for task in ("1", "2")
+    ]
+    head = RunRecord(provenance=Provenance(kind="stand-in", name="x"))
+    found = compare_conditions(
+        SystemRun("run", head, tuple(lines)), {"value": lambda record: record.value}
+    )
+    [table] = found.sections[0].tables
+    assert table.data.select("benchmark", "pairs", "difference").rows() == [
+        ("one", 2, 1.0),
+        ("two", 2, 0.0),
+    ]
+
+
 def test_without_a_baseline_every_two_conditions_are_compared():
     lines = [Line("1", 1.0, condition=name) for name in ("a", "b", "c")]
     head = RunRecord(provenance=Provenance(kind="stand-in", name="x"))

@@ -15,6 +15,7 @@ from tutorsim.analysis.systems.group.page import (
     hits,
     phases,
     quality,
+    reasons,
 )
 from tutorsim.records.group import (
     CycleRecord,
@@ -22,6 +23,7 @@ from tutorsim.records.group import (
     EventRecord,
     PredictionRecord,
     RatingRecord,
+    StepRecord,
     UtteranceRecord,
 )
 from tutorsim.systems.group.tasks import builtin_lessons
@@ -45,6 +47,24 @@ def lessons():
         for lesson in builtin_lessons()
         for seed in (1, 2)
     ]
+
+
+def test_an_interruption_is_the_choice_of_somebody_whom_the_rule_let_back_in(lessons):
+    """Of three cycles in which it applied, its agent was chosen in the first alone."""
+    lesson = lessons[0]
+    [event, *_] = [e for e in lesson.events if e.cycle is not None and e.cycle.thoughts]
+    steps = (
+        StepRecord(rule="floor", kept=()),
+        StepRecord(rule="interruption", kept=("bob",)),
+    )
+    events = tuple(
+        event.model_copy(
+            update={"cycle": event.cycle.model_copy(update={"chosen": who, "steps": steps})}
+        )
+        for who in ("bob", "alice", None)
+    )
+    [row] = reasons(of([lesson.model_copy(update={"events": events})])).data.to_dicts()
+    assert (row["cycles"], row["floor"], row["interruptions"]) == (3, 3, 1)
 
 
 @pytest.mark.parametrize("table", [categories, phases])

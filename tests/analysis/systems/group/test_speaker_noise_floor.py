@@ -82,6 +82,24 @@ def test_scores_that_nobody_can_read_silence_whoever_spoke(record):
     assert found.another.value == 0  # nobody in place of somebody is no other agent
 
 
+def test_two_different_agents_are_counted_apart_from_silence(record):
+    """Alice alone is scored high: she speaks where she wanted to, and otherwise nobody does.
+
+    Of 18 cycles bob spoke in five where she did not want to; charlie spoke before her in one.
+    """
+
+    def alice_first(scores):
+        return {
+            agent: dict.fromkeys(of, 5.0 if agent == "alice" else 1.0)
+            for agent, of in scores.items()
+        }
+
+    found = speaking_floor(run_of(record, alice_first))
+    assert (found.cycles, found.pairs) == (18, 18)
+    assert found.other.value == pytest.approx(6 / 18)
+    assert found.another.value == pytest.approx(1 / 18)
+
+
 def test_the_section_says_who_answered_and_sets_thresholds_beside_the_floor(record):
     run = run_of(record, dict)
     section = speaking_section(run, speaking_floor(run))

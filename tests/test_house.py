@@ -240,6 +240,73 @@ def test_no_modules_import_one_another_in_a_circle():
     assert above == {}
 
 
+STAND_APART = {
+    "tutorsim.analysis.ballots.reading_notes",
+    "tutorsim.analysis.ratings.human_scored_outcomes",
+    "tutorsim.analysis.systems.debate.figures",
+    "tutorsim.analysis.systems.panel.published",
+    "tutorsim.analysis.systems.panel.two_runs",
+    "tutorsim.chat.page_server",
+    "tutorsim.replay.cassette_transport",
+    "tutorsim.sandbox.inner.judge",
+    "tutorsim.sandbox.inner.syscalls",
+    "tutorsim.sandbox.inner.worker",
+    "tutorsim.standin.mind",
+    "tutorsim.systems.group.episode",
+    "tutorsim.systems.oversight.item_flow",
+}
+"""Modules that the next rule would make a section of another; the list may only shrink."""
+LONGEST, SHORTEST = 700, 60
+
+
+def test_a_module_that_one_sibling_alone_imports_is_a_section_of_it():
+    """Commands, packages, and what is found by its name are none; nor are two of over 700 lines.
+
+    A module of fewer than 60 lines needs a second reader.
+    """
+    lines = {module.name: module.text.count("\n") for module in MODULES}
+    paths = {module.name: module.path for module in MODULES}
+    readers: dict[str, set[str]] = {}
+    for module in MODULES:
+        for name in imported(module):
+            asked = name if name in NAMES else name.rpartition(".")[0]
+            if asked in NAMES - {module.name}:
+                readers.setdefault(asked, set()).add(module.name)
+
+    def is_section(name: str, reader: str) -> bool:
+        of_package = paths[reader].name == "__init__.py"
+        beside = paths[reader].parent == paths[name].parent and not of_package
+        return beside and lines[name] + lines[reader] <= LONGEST
+
+    alone = {
+        name: reader
+        for name, (reader, *more) in readers.items()
+        if not more and paths[name].name != "__init__.py" and not name.startswith("tutorsim.cli.")
+    }
+    found = {
+        name for name, reader in alone.items() if lines[name] < SHORTEST or is_section(name, reader)
+    }
+    assert found - STAND_APART == set()
+
+
+ARRAY_TYPES = re.compile(r"^\w+ = (?:npt\.)?NDArray\[", re.MULTILINE)
+DECLARE_ARRAYS = {
+    *("ballots.vote_arrays", "counting.rules_in_arrays", "counting.turns"),
+    *("identify.consistent_ballots", "identify.reachable_vote_sums", "identify.runoff_winners"),
+    *("identify.small_panel_winners", "identify.win_conditions"),
+    *("metrics.noise_floor", "metrics.text_similarity", "ratings.agreement"),
+    *("statistics.intervals_and_tests", "systems.group.speakers", "systems.oversight.scores"),
+    *("systems.panel.diagnostics", "systems.panel.panels_compared", "systems.panel.voting_power"),
+    "systems.panel.self_support_and_labels",
+}
+"""Modules of `analysis` that declare types of arrays; one should, and no others than these may."""
+
+
+def test_no_further_module_declares_types_of_arrays():
+    found = {module.name for module in MODULES if ARRAY_TYPES.search(module.text)}
+    assert found - {f"tutorsim.analysis.{name}" for name in DECLARE_ARRAYS} == set()
+
+
 def test_public_names_are_listed_in_order():
     def wrong(module: Module) -> set[str]:
         declared = LISTED[module.name] or []

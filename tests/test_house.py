@@ -289,24 +289,6 @@ def test_a_module_that_one_sibling_alone_imports_is_a_section_of_it():
     assert found - STAND_APART == set()
 
 
-ARRAY_TYPES = re.compile(r"^\w+ = (?:npt\.)?NDArray\[", re.MULTILINE)
-DECLARE_ARRAYS = {
-    *("ballots.vote_arrays", "counting.rules_in_arrays", "counting.turns"),
-    *("identify.consistent_ballots", "identify.reachable_vote_sums", "identify.runoff_winners"),
-    *("identify.small_panel_winners", "identify.win_conditions"),
-    *("metrics.noise_floor", "metrics.text_similarity", "ratings.agreement"),
-    *("statistics.intervals_and_tests", "systems.group.speakers", "systems.oversight.scores"),
-    *("systems.panel.diagnostics", "systems.panel.panels_compared", "systems.panel.voting_power"),
-    "systems.panel.self_support_and_labels",
-}
-"""Modules of `analysis` that declare types of arrays; one should, and no others than these may."""
-
-
-def test_no_further_module_declares_types_of_arrays():
-    found = {module.name for module in MODULES if ARRAY_TYPES.search(module.text)}
-    assert found - {f"tutorsim.analysis.{name}" for name in DECLARE_ARRAYS} == set()
-
-
 def test_public_names_are_listed_in_order():
     def wrong(module: Module) -> set[str]:
         declared = LISTED[module.name] or []

@@ -27,6 +27,8 @@ anything = st.text(max_size=80) | st.text(alphabet="ABPROSALCNFIDETHWK: \n*_#>01
         ("**PROPOSAL:** Try.\n**RATIONALE:** Short.\n**CONFIDENCE:** 80%", ("Try.", "Short.", 80)),
         ("Sure!\nproposal:\nOne.\nTwo.\nConfidence: 7/100", ("One.\nTwo.", None, 7)),
         ("PROPOSAL: Try.", ("Try.", None, None)),
+        ("PROPOSAL: Try.\nCONFIDENCE: 0", ("Try.", None, 0)),
+        ("PROPOSAL: Try.\nCONFIDENCE: 100", ("Try.", None, 100)),
         ("PROPOSAL: Try.\nCONFIDENCE: 101", ("Try.", None, None)),
         ("PROPOSAL: Try.\nCONFIDENCE: high", ("Try.", None, None)),
         ("PROPOSAL: Try.\nCONFIDENCE: -5", ("Try.", None, None)),

@@ -307,3 +307,16 @@ def run_record() -> Callable[..., RunRecord]:
 def panel_source() -> Callable[..., Any]:
     """`make_source(*episodes, **study settings)`."""
     return make_source
+
+
+@pytest.fixture
+def two_votes(panel_turn: Any, panel_episode: Any, panel_source: Any) -> Any:
+    """S wins the first turn 3 to 1; S and MI tie 2 to 2 in the second, twice: the order decides.
+
+    First votes are as the final ones.
+    """
+    S, MI, MO, ME = DEFAULT_ROLES  # noqa: N806
+    clear = {S: S, MI: S, MO: S, ME: MI}
+    tied = {S: S, MI: S, MO: MI, ME: MI}
+    turns = panel_turn("simple", clear), panel_turn("simple", tied, tie=tied, turn=2)
+    return panel_source(panel_episode(*turns, scores=(0.2, 0.4, 0.8)))

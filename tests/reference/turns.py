@@ -1,4 +1,4 @@
-"""Plain oracle of the arrays of `analysis.ballots` and of `analysis.metrics.turn_table`, by turns.
+"""Plain oracle of the arrays of `analysis.ballots` and of `analysis.counting.turns`, by turns.
 
 Rows become the ballots of each turn as plain objects; `voting.decide` decides it.
 """

@@ -7,6 +7,7 @@ from tutorsim.analysis.pages.words import (
     percent,
     share,
     short_names,
+    shown,
     top,
 )
 
@@ -64,3 +65,25 @@ def test_short_names_stay_apart():
 
 def test_extremes_pass_over_what_is_missing():
     assert extremes([0.2, None, 0.7]) == (0.2, 0.7)
+
+
+# --- Safe text ------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    ("written", "seen"),
+    [
+        ("two\nlines\tand a tab", "two\nlines\tand a tab"),
+        ("windows\r\nline", "windows\nline"),
+        ("overwritten\rline", r"overwritten\x0dline"),
+        ("\x1b[31mred", r"\x1b[31mred"),
+        ("nul\x00", r"nul\x00"),
+        ("\u202egnp.exe", r"\u202egnp.exe"),
+        ("half \ud83d", r"half \ud83d"),
+        ("👩‍🔬 stays whole", "👩‍🔬 stays whole"),
+        ("مرحبا, שלום", "مرحبا, שלום"),
+    ],
+)
+def test_what_nobody_can_see_is_made_visible_and_the_rest_stays(written, seen):
+    assert shown(written) == seen
+    shown(written).encode()

@@ -8,13 +8,8 @@ from typing import Any, Final, NamedTuple
 
 import polars as pl
 
-from tutorsim.analysis.ballots.valid_ballots import (
-    MAY_LEAVE_OUT,
-    MUST_GIVE,
-    are_valid,
-    plain_budget,
-    why_not,
-)
+from tutorsim.analysis.ballots.ballot_formats import FORMATS, MAY_LEAVE_OUT, MUST_GIVE
+from tutorsim.analysis.ballots.valid_ballots import plain_budget
 from tutorsim.analysis.ballots.vote_arrays import (
     LEFT_OUT,
     RICH,
@@ -544,7 +539,7 @@ def _check_ballots(cast: pl.DataFrame, file: Path | Places, budget: int) -> None
     for (protocol, size), rows in ordered.group_by("protocol", "has", maintain_order=True):
         given = rows.get_column("mass").fill_null(LEFT_OUT)
         masses = given.to_numpy().reshape(-1, int(size))
-        bad = ~are_valid(masses, str(protocol), budget)
+        bad = ~FORMATS[protocol].valid(masses, budget)
         if bad.any():
             start = int(bad.argmax()) * int(size)
             unsound.append(rows.slice(start, int(size)))
@@ -552,7 +547,8 @@ def _check_ballots(cast: pl.DataFrame, file: Path | Places, budget: int) -> None
         return
     ballot = min(unsound, key=lambda rows: int(rows["first"][0]))
     protocol = str(ballot["protocol"][0])
-    fault = why_not(ballot["mass"].fill_null(LEFT_OUT).to_list(), protocol, budget)
+    given = ballot["mass"].fill_null(LEFT_OUT)
+    fault = FORMATS[protocol].fault(given.to_list(), budget)  # type: ignore[index]
     assert fault is not None, "arrays and the plain rule disagree"
     blamed = ballot if fault.place == 0 else ballot.slice(fault.place, 1)
     hint = _BUDGET_HINT if protocol == "cumulative" else _HINT

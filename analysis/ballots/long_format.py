@@ -20,6 +20,7 @@ from typing import Final, NamedTuple
 import polars as pl
 
 from tutorsim.analysis.ballots.ballot_checks import EXAMPLE, columns_missed, refuse, unreadable
+from tutorsim.analysis.ballots.ballot_formats import MAY_LEAVE_OUT
 from tutorsim.analysis.ballots.raw_tables import CELL_SUFFIXES, Cells, read_cells
 from tutorsim.analysis.ballots.reading_options import (
     ABSTENTIONS,
@@ -45,7 +46,6 @@ from tutorsim.analysis.ballots.row_shapes import (
     read_replies,
     whole_points,
 )
-from tutorsim.analysis.ballots.valid_ballots import MAY_LEAVE_OUT
 from tutorsim.analysis.runs.exported_tables import BALLOTS_SCHEMA
 from tutorsim.errors import BallotFileError, UsageError
 

@@ -8,6 +8,7 @@ from typing import Final, NamedTuple
 import numpy as np
 import polars as pl
 
+from tutorsim.analysis.ballots.ballot_formats import leaving_out
 from tutorsim.analysis.ballots.vote_arrays import (
     STAGES,
     TURN,
@@ -149,7 +150,6 @@ class TurnOrder:
 _LARGEST: Final = 2**63 - 1
 _FINAL: Final = list(STAGES.values()).index("vote_final")
 _NO_LABEL: Final = ""
-_MAY_LEAVE: Final = ("ranked", "score")
 
 
 class Piece(NamedTuple):
@@ -215,7 +215,10 @@ class VoteReader:
             keys = (keys[0][kept], keys[1][kept], keys[2][kept], keys[3][kept])
             mass, absent = mass[kept], absent[kept]
             label = None if label is None else label[kept]
-        ranked, scored = ((turns.get_column("protocol") == p).to_numpy() for p in _MAY_LEAVE)
+        ranked, scored = (
+            turns.get_column("protocol").is_in(leaving_out(where)).to_numpy()
+            for where in ("last", "anywhere")
+        )
         cells = _Cells(*keys, mass, absent, label, ranked, scored)
         found = _found(cells)
         place, decided = _places(found, turns.height, kept)

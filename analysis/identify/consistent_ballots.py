@@ -36,6 +36,7 @@ from typing import Any, Final, Literal, NamedTuple
 
 import numpy as np
 
+from tutorsim.analysis.ballots.ballot_formats import FORMATS
 from tutorsim.analysis.ballots.vote_arrays import LEFT_OUT, Masses
 from tutorsim.analysis.counting.rule_definitions import Approvals, Rule, ballot_format
 from tutorsim.analysis.statistics.arrays import Ints
@@ -107,12 +108,12 @@ class Domain(NamedTuple):
 
 def domain_of(ballot: Masses, *, protocol: Protocol, target: Rule) -> Domain:
     """What the voter may have cast under `target`."""
-    form = ballot_format(target)
-    if protocol == form and protocol in ("cumulative", "approval", "score"):
+    form, cast = ballot_format(target), FORMATS[protocol]
+    if protocol == form and cast.numbers:
         return Domain("exact", ballot)
-    if protocol == "score" and LEFT_OUT in ballot:
+    if cast.left_out == "anywhere" and LEFT_OUT in ballot:
         return Domain("open", ballot)
-    cut = form == "approval" and protocol in ("simple", "ranked")
+    cut = form == "approval" and not cast.equals
     kind: Literal["order", "choice"] = "choice" if cut else "order"
     return Domain(kind, levels_of(ballot))
 

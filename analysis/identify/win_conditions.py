@@ -6,6 +6,7 @@ from typing import Any, Final, NamedTuple
 
 import numpy as np
 
+from tutorsim.analysis.ballots.ballot_formats import FORMATS
 from tutorsim.analysis.ballots.vote_arrays import LEFT_OUT
 from tutorsim.analysis.counting.rule_definitions import (
     Rule,
@@ -215,7 +216,7 @@ def counted(q: Query) -> frozenset[int] | None:
 
 def _by_numbers(target: Rule) -> bool:
     """Whether a rule counts the numbers of ballots."""
-    return ballot_format(target) in ("cumulative", "approval", "score")
+    return FORMATS[ballot_format(target)].numbers
 
 
 def _known(target: Rule, domain: Domain) -> bool:

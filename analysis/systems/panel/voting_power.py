@@ -14,13 +14,14 @@
   favour of another tied candidate is enough.
 """
 
-from collections.abc import Hashable, Iterator, Mapping, Sequence
+from collections.abc import Hashable, Iterator, Sequence
 from dataclasses import dataclass
 from typing import Any, Final
 
 import numpy as np
 import polars as pl
 
+from tutorsim.analysis.ballots.ballot_formats import FORMATS
 from tutorsim.analysis.ballots.recount_source import Source
 from tutorsim.analysis.ballots.vote_arrays import Rounds, fold, rich_rule, summed
 from tutorsim.analysis.counting.decisions_in_arrays import DecidedTurns
@@ -33,7 +34,7 @@ from tutorsim.analysis.statistics.intervals_and_tests import (
     NotEstimable,
     share_of_sums,
 )
-from tutorsim.vocabularies import BallotFormat, Protocol
+from tutorsim.vocabularies import BallotFormat
 
 PIVOTALITY_SCHEMA: Final = pl.Schema(
     {
@@ -147,7 +148,8 @@ def margins(source: Source) -> pl.DataFrame:
             rows = np.flatnonzero(own[panel.final.turn])
             turns = panel.final.turn[rows]
             rule = rich if protocol == "rich" else protocol
-            widest = _widest(rule, panel.final.candidates.shape[1], source.budget, source.top)
+            m = panel.final.candidates.shape[1]
+            widest = FORMATS[rule].widest(m, source.budget, source.top)
             most = np.full(len(rows), widest)
             left_out = panel.final.of(rows).left_out
             if left_out is not None and rule == "ranked":  # masses are twice the Borda points
@@ -198,18 +200,6 @@ def _fewest(panel: DecidedTurns, rows: Ints, *, most: Ints, clear: bool) -> Ints
         fewest = np.where(enough, np.minimum(fewest, 1 + reached.argmax(axis=1)), fewest)
     never = fewest > n if final.by_mean is None else (fewest > n) | final.by_mean
     return np.where(never, 0, fewest)
-
-
-def _widest(protocol: Protocol, m: int, budget: int, top: int) -> int:
-    """By how much one ballot can put a candidate before another."""
-    widest: Mapping[Protocol, int] = {
-        "simple": 1,
-        "ranked": m - 1,
-        "cumulative": budget,
-        "approval": 1,
-        "score": top,
-    }
-    return widest[protocol]
 
 
 def _pivotal(panel: DecidedTurns, seat: int) -> tuple[Bools, Bools]:

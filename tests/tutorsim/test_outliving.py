@@ -101,14 +101,16 @@ def defaulted_settings(copy: Copy) -> None:
 
 def reworded_prompt(copy: Copy) -> None:
     copy.replace(
-        "catalog/prompts.toml",
+        "systems/panel/prompts.toml",
         "Draft the reply that you would send to the student now: 2",
         "Write the reply that you would send to the student now: 2",
     )
 
 
 def reworded_around_what_was_said(copy: Copy) -> None:
-    copy.replace("catalog/prompts.toml", 'notes_on = "On $label:"', 'notes_on = "About $label:"')
+    copy.replace(
+        "systems/panel/prompts.toml", 'notes_on = "On $label:"', 'notes_on = "About $label:"'
+    )
 
 
 def new_system(copy: Copy) -> None:

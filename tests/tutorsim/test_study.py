@@ -8,10 +8,10 @@ from pathlib import Path
 import pytest
 import tomli_w
 
-from tutorsim.catalog import load_catalog
 from tutorsim.errors import CatalogError, FolderError, StudyError, TaskFileError, UsageError
 from tutorsim.kernel.load import load_study, write_study
 from tutorsim.kernel.study import shipped_studies
+from tutorsim.systems.panel.settings import load_panel_catalog
 from tutorsim.vocabularies import DEFAULT_ROLES, PUBLISHED_CONDITIONS
 
 PERSONAS = (
@@ -342,8 +342,11 @@ def test_a_recording_made_before_there_were_some_words_is_of_the_study_that_does
 
 
 def test_the_criterion_is_the_study_s_or_the_catalog_s(make_study):
-    assert make_study().study.criterion(load_catalog()) == load_catalog().prompts["vote_criterion"]
-    assert make_study(vote_criterion="Which?").study.criterion(load_catalog()) == "Which?"
+    assert (
+        make_study().study.criterion(load_panel_catalog())
+        == load_panel_catalog().prompts["vote_criterion"]
+    )
+    assert make_study(vote_criterion="Which?").study.criterion(load_panel_catalog()) == "Which?"
     assert make_study(vote_criterion="Which?").settings().vote_criterion == "Which?"
 
 

@@ -1,7 +1,7 @@
-"""Roles, personas and wordings: data that a study can add to without code.
+"""The catalog of a system: wordings and other data that a study can add to without code.
 
-The shipped data is `roles.toml`, `personas.toml` and `prompts.toml` beside this module; a
-study's `[catalog]` table adds entries or replaces them. Templates use `$name`; what is filled
+The shipped data is `prompts.toml` and the like in the system's folder; a study's `[catalog]` table
+adds entries or replaces them. Templates use `$name`; what is filled
 in is never expanded again, so text from a model cannot reach another placeholder.
 """
 
@@ -12,19 +12,15 @@ from collections.abc import Collection, Iterator, Mapping
 from functools import cache, lru_cache
 from importlib import resources
 from string import Template
-from typing import Any, Final, Self, TypeVar
+from typing import Any, Final, Self, TypeVar, get_args
 
-from pydantic import BaseModel, ConfigDict, Field, ValidationError
+from pydantic import BaseModel, ConfigDict, ValidationError
 
 from tutorsim.catalog.wordings_kept_with_recording import WordingNames, Wordings
 from tutorsim.errors import CatalogError
 
 __all__ = [
     "BaseCatalog",
-    "Catalog",
-    "Persona",
-    "Role",
-    "load_catalog",
     "overlaid",
     "read_catalog",
     "templates_of",
@@ -32,33 +28,6 @@ __all__ = [
 ]
 
 C = TypeVar("C", bound="BaseCatalog")
-
-
-class Role(BaseModel):
-    """A kind of tutor."""
-
-    model_config = ConfigDict(frozen=True, extra="forbid")
-
-    title: str = Field(min_length=1)
-    """How prompts name the role, without an article."""
-    objective: str = Field(min_length=1)
-    """What its replies are for; completes "Your objective:"."""
-    means: str = Field(min_length=1)
-    """How it gets there, in whole sentences."""
-
-
-class Persona(BaseModel):
-    """A kind of student. Dimensions lie between 0 and 1."""
-
-    model_config = ConfigDict(frozen=True, extra="forbid")
-
-    prior_knowledge: float = Field(ge=0, le=1)
-    confidence: float = Field(ge=0, le=1)
-    persistence: float = Field(ge=0, le=1)
-    frustration_sensitivity: float = Field(ge=0, le=1)
-    help_seeking: float = Field(ge=0, le=1)
-    character: str = Field(min_length=1)
-    """How the student behaves, in whole sentences."""
 
 
 class BaseCatalog(BaseModel):
@@ -105,13 +74,6 @@ class BaseCatalog(BaseModel):
         return hashlib.sha256(text.encode()).hexdigest()
 
 
-class Catalog(BaseCatalog):
-    """All roles, personas and templates that a panel's study can name."""
-
-    roles: dict[str, Role]
-    personas: dict[str, Persona]
-
-
 @lru_cache(maxsize=512)
 def _form(template: str) -> tuple[str, bool]:
     """A template as a format of the `%` operator, and whether it has placeholders.
@@ -131,12 +93,6 @@ def _form(template: str) -> tuple[str, bool]:
             raise ValueError(f"{template[found.start() :][:20]!r} begins no placeholder")
     form = "".join((*parts, template[end:].replace("%", "%%")))
     return (form, True) if to_fill else (form % (), False)
-
-
-@cache
-def load_catalog() -> Catalog:
-    """The panel's shipped catalog."""
-    return read_catalog(Catalog, __name__)
 
 
 def read_catalog(model: type[C], package: str) -> C:
@@ -225,9 +181,15 @@ def with_overrides(catalog: C, overrides: Mapping[str, Any], *, where: str) -> C
         place = ".".join(str(part) for part in first["loc"])
         raise CatalogError(
             f"{where}: catalog.{place}: {first['msg']}.",
-            hint="A role has title, objective and means; a persona has five dimensions from 0 to 1 "
-            "and a character.",
+            hint=_fields_of(type(catalog), str(first["loc"][0])),
         ) from error
+
+
+def _fields_of(catalog: type[BaseCatalog], part: str) -> str:
+    """What an entry of a part has, in words."""
+    entry = get_args(catalog.model_fields[part].annotation)[1]
+    fields = ", ".join(getattr(entry, "model_fields", {}))
+    return f"An entry of catalog.{part} has {fields}." if fields else ""
 
 
 NEEDED: Final = frozenset({"attempt", "ballot", "proposals", "situation"})

@@ -1,11 +1,11 @@
 """The anchors of a model judge as a rubric for people."""
 
 from tutorsim.analysis.ratings.sheet import judge_rubric, reply_rubric
-from tutorsim.catalog import load_catalog
+from tutorsim.systems.panel.settings import load_panel_catalog
 
 
 def test_the_shipped_judge_s_anchors_are_the_rubric_in_tenths():
-    prompt = load_catalog().prompts["judge_system"]
+    prompt = load_panel_catalog().prompts["judge_system"]
     found = judge_rubric(prompt, threshold=0.75)
     assert found is not None
     assert found.anchors == {
@@ -32,7 +32,7 @@ def test_a_prompt_without_two_anchors_is_no_rubric():
 
 
 def test_of_programs_people_rate_the_words_as_the_judge_does():
-    prompt = load_catalog().prompts["judge_system"]
+    prompt = load_panel_catalog().prompts["judge_system"]
     words, programs = (judge_rubric(prompt, threshold=0.75, programs=p) for p in (False, True))
     assert "tests judge the code" in programs.question
     assert "code" not in words.question

@@ -6,8 +6,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from tutorsim.catalog import BaseCatalog, load_catalog, templates_of, with_overrides
+from tutorsim.catalog import BaseCatalog, templates_of, with_overrides
 from tutorsim.errors import CatalogError
+from tutorsim.systems.panel.settings import load_panel_catalog
 from tutorsim.vocabularies import DEFAULT_ROLES, MAX_ROLES, PROTOCOLS
 
 DIMENSIONS = (
@@ -29,7 +30,7 @@ TRAITS = {
 
 
 def test_personas_have_the_published_traits():
-    personas = load_catalog().personas
+    personas = load_panel_catalog().personas
     assert {
         name: tuple(getattr(persona, field) for field in DIMENSIONS)
         for name, persona in personas.items()
@@ -37,12 +38,12 @@ def test_personas_have_the_published_traits():
 
 
 def test_both_readings_of_the_help_avoidant_learner_act_alike():
-    personas = load_catalog().personas
+    personas = load_panel_catalog().personas
     assert personas["help_avoidant"].character == personas["help_avoidant_table"].character
 
 
 def test_the_four_roles_come_first_and_eight_and_the_single_tutor_are_there():
-    roles = tuple(load_catalog().roles)
+    roles = tuple(load_panel_catalog().roles)
     assert roles[:4] == DEFAULT_ROLES
     assert (len(set(roles)), roles[-1]) == (MAX_ROLES + 1, "baseline")
 
@@ -67,21 +68,21 @@ def test_the_four_roles_come_first_and_eight_and_the_single_tutor_are_there():
     ],
 )
 def test_a_wording_keeps_its_rules(template, rules):
-    text = load_catalog().prompts[template]
+    text = load_panel_catalog().prompts[template]
     assert [rule for rule in rules if rule not in text] == []
 
 
 def test_the_single_tutor_is_asked_for_no_confidence():
-    assert "CONFIDENCE" not in load_catalog().prompts["propose_baseline"]
+    assert "CONFIDENCE" not in load_panel_catalog().prompts["propose_baseline"]
 
 
 def test_there_is_a_ballot_form_for_every_protocol():
-    assert {f"ballot_{protocol}" for protocol in PROTOCOLS} <= set(load_catalog().prompts)
+    assert {f"ballot_{protocol}" for protocol in PROTOCOLS} <= set(load_panel_catalog().prompts)
 
 
-@pytest.mark.parametrize("name", sorted(load_catalog().prompts))
+@pytest.mark.parametrize("name", sorted(load_panel_catalog().prompts))
 def test_every_template_can_be_filled_and_nothing_in_it_is_expanded_twice(name):
-    catalog = load_catalog()
+    catalog = load_panel_catalog()
     fields = string.Template(catalog.prompts[name]).get_identifiers()
     filled = catalog.fill(name, **dict.fromkeys(fields, "$criterion ${x} $$"))
     assert filled.count("$criterion ${x} $$") == sum(
@@ -93,7 +94,7 @@ def test_every_template_can_be_filled_and_nothing_in_it_is_expanded_twice(name):
 
 def test_filling_without_a_value_is_an_error():
     with pytest.raises(KeyError):
-        load_catalog().fill("vote")
+        load_panel_catalog().fill("vote")
 
 
 PIECES = st.sampled_from(
@@ -103,7 +104,7 @@ PIECES = st.sampled_from(
 
 @given(st.lists(PIECES, max_size=8).map("".join))
 def test_a_template_is_filled_as_the_standard_library_fills_it(text):
-    catalog = load_catalog().model_copy(update={"prompts": {"own": text}})
+    catalog = load_panel_catalog().model_copy(update={"prompts": {"own": text}})
     values = {"name": " $name ", "Name_2": 3}
     try:
         expected = string.Template(text).substitute(values).strip()
@@ -117,25 +118,25 @@ def test_a_template_is_filled_as_the_standard_library_fills_it(text):
 def test_own_entries_are_added_and_shipped_ones_replaced():
     entry = {"title": "t", "objective": "o", "means": "m"}
     catalog = with_overrides(
-        load_catalog(),
+        load_panel_catalog(),
         {"roles": {"own": entry, "motivation": entry}, "prompts": {"vote_reminder": "Again."}},
         where="f",
     )
-    assert set(catalog.roles) == {*load_catalog().roles, "own"}
+    assert set(catalog.roles) == {*load_panel_catalog().roles, "own"}
     assert catalog.roles["motivation"] == catalog.roles["own"]
     assert catalog.fill("vote_reminder") == "Again."
-    assert load_catalog().roles["motivation"].title == "motivation tutor"
+    assert load_panel_catalog().roles["motivation"].title == "motivation tutor"
 
 
 def test_an_unusable_template_names_what_it_can_have():
     with pytest.raises(CatalogError, match=r"f: catalog\.prompts\.vote") as caught:
-        with_overrides(load_catalog(), {"prompts": {"vote": "$reference $a"}}, where="f")
+        with_overrides(load_panel_catalog(), {"prompts": {"vote": "$reference $a"}}, where="f")
     assert caught.value.why.endswith("a, reference.")
     assert "$criterion" in caught.value.hint
 
 
 def test_a_digest_does_not_depend_on_the_order_of_entries():
-    catalog = load_catalog()
+    catalog = load_panel_catalog()
     reverse = catalog.model_copy(update={"prompts": dict(reversed(list(catalog.prompts.items())))})
     assert reverse.digest() == catalog.digest()
     changed = catalog.model_copy(update={"prompts": {**catalog.prompts, "vote": "x"}})
@@ -154,7 +155,7 @@ def test_a_digest_does_not_depend_on_the_order_of_entries():
 )
 def test_a_template_that_asks_about_nothing_is_refused_in_whole_sentences(name, text, why, hint):
     with pytest.raises(CatalogError) as caught:
-        with_overrides(load_catalog(), {"prompts": {name: text}}, where="f")
+        with_overrides(load_panel_catalog(), {"prompts": {name: text}}, where="f")
     assert why in caught.value.why
     assert hint in caught.value.hint
 

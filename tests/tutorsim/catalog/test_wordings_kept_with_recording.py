@@ -6,13 +6,13 @@ import pytest
 from hypothesis import example, given
 from hypothesis import strategies as st
 
-from tutorsim.catalog import load_catalog
 from tutorsim.catalog.wordings_kept_with_recording import (
     WORDINGS_FILE,
     read_wordings,
     wordings_text,
 )
 from tutorsim.errors import RecordingError
+from tutorsim.systems.panel.settings import load_panel_catalog
 
 TEXTS = st.text(st.characters(codec="utf-8"), max_size=40)
 
@@ -28,13 +28,13 @@ def test_any_text_comes_back_as_it_was(tmp_path_factory, text, name, value):
 
 
 def test_the_text_does_not_depend_on_the_order_of_entries():
-    prompts = load_catalog().prompts
+    prompts = load_panel_catalog().prompts
     turned = {"prompts": dict(reversed(prompts.items()))}
     assert wordings_text(turned) == wordings_text({"prompts": prompts})
 
 
 def test_a_prompt_of_several_lines_can_be_read_as_such(tmp_path):
-    text = wordings_text(load_catalog().wordings())
+    text = wordings_text(load_panel_catalog().wordings())
     assert "Use exactly this form:\nPROPOSAL: <the reply to the student>\n" in text
 
 

@@ -10,11 +10,11 @@ from typing import Any
 
 import pytest
 
-from tutorsim.catalog import load_catalog
 from tutorsim.kernel.load import load_recorded_study
 from tutorsim.kernel.study import BaseStudy
 from tutorsim.runner.verify import Reworded, reworded
 from tutorsim.systems.panel import PANEL
+from tutorsim.systems.panel.settings import load_panel_catalog
 
 EPISODE = "sciq.ice.help_avoidant.simple"
 EDITS = ("judge_reminder", "student_science", "vote_reminder")
@@ -24,7 +24,7 @@ AGAIN = "Your last reply could not be read as a ballot."
 @pytest.fixture
 def reworded_today(monkeypatch: pytest.MonkeyPatch) -> None:
     """Every template, role and persona that ships is worded otherwise than when recorded."""
-    shipped = load_catalog()
+    shipped = load_panel_catalog()
     prompts = {name: f"TODAY {text}" for name, text in shipped.prompts.items()}
     roles = {
         name: role.model_copy(update={"means": f"TODAY {role.means}"})
@@ -41,7 +41,7 @@ def in_first_form(monkeypatch: pytest.MonkeyPatch) -> Callable[[Path], None]:
     def make(folder: Path) -> None:
         loaded = load_recorded_study(folder)
         settings = loaded.study.model_copy(update=BaseStudy.later)
-        old = replace(loaded, catalog=load_catalog(), study=settings).in_first_form()
+        old = replace(loaded, catalog=load_panel_catalog(), study=settings).in_first_form()
         study = folder / "study.toml"
         later = re.compile(rf"(?m)^({'|'.join(BaseStudy.later)}) = .*\n")
         study.write_text(later.sub("", study.read_text()))
@@ -135,7 +135,7 @@ def test_a_damaged_cassette_stays_a_fault_under_todays_wordings(recorded: Any, s
 @pytest.mark.parametrize("name", EDITS)
 def test_an_edited_wording_is_refused(name: str, recorded: Any, shell: Any, tmp_path: Path) -> None:
     path = recorded.cassettes / "wordings.toml"
-    text = load_catalog().prompts[name].strip().splitlines()[-1]
+    text = load_panel_catalog().prompts[name].strip().splitlines()[-1]
     assert path.read_text().count(text) == 1
     path.write_text(path.read_text().replace(text, text.replace("e", "3", 1)))
     for command in (("verify",), ("replay", "--log-dir", tmp_path / "log")):
@@ -274,7 +274,7 @@ def test_converting_adds_the_wordings_and_then_no_rewording_matters(
     assert (into / "manifest.json").read_bytes() == (
         recorded.cassettes / "manifest.json"
     ).read_bytes()
-    shipped = load_catalog()
+    shipped = load_panel_catalog()
     prompts = {name: f"TODAY {text}" for name, text in shipped.prompts.items()}
     today = shipped.model_copy(update={"prompts": prompts})
     monkeypatch.setitem(PANEL.__dict__, "catalog", lambda: today)

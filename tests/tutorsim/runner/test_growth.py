@@ -13,12 +13,12 @@ from typing import Any, NamedTuple
 import orjson
 import pytest
 
-from tutorsim.catalog import Catalog
 from tutorsim.model import call as json_bodies
 from tutorsim.replay import cassette_file, recorded_call
 from tutorsim.replay import cassette_reader as fast_reader
 from tutorsim.replay import recorded_call as first_difference
 from tutorsim.runner.replay import replay
+from tutorsim.systems.panel.settings import PanelCatalog
 
 SMALL = {"conditions": ["simple"], "max_turns": 1}
 LARGE = {"conditions": ["simple"], "max_turns": 3, "repeats": 2}
@@ -58,8 +58,8 @@ def counting(monkeypatch: pytest.MonkeyPatch) -> Iterator[Counter[str]]:
         watch(recorded_call, "request_value", "requests parsed")
         watch(recorded_call, "first_difference", "described")
         watch(first_difference, "first_difference", "described")
-        watch(Catalog, "fill", "filled")
-        watch(Catalog, "part", "parts filled")
+        watch(PanelCatalog, "fill", "filled")
+        watch(PanelCatalog, "part", "parts filled")
         yield done
 
 

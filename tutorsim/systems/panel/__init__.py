@@ -2,11 +2,16 @@
 
 from typing import Any, Final
 
-from tutorsim.catalog import load_catalog
 from tutorsim.kernel.scripted_mind import Asking, Chance
 from tutorsim.kernel.system import System
 from tutorsim.records import EpisodeRecord
-from tutorsim.systems.panel.settings import FIRST_TEXTS, PANEL_STAGES, TIE_STAGES, Study
+from tutorsim.systems.panel.settings import (
+    FIRST_TEXTS,
+    PANEL_STAGES,
+    TIE_STAGES,
+    Study,
+    load_panel_catalog,
+)
 from tutorsim.systems.panel.study import PanelStudy
 from tutorsim.tasks import FORMATS
 from tutorsim.vocabularies import BALLOT_FORMATS
@@ -47,7 +52,7 @@ PANEL: Final = System(
     loaded=PanelStudy,
     record=EpisodeRecord,
     tasks=FORMATS,
-    catalog=load_catalog,
+    catalog=load_panel_catalog,
     outcome=outcome,
     first_texts=FIRST_TEXTS,
     view="tutorsim.analysis.systems.panel.view:VIEW",

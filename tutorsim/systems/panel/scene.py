@@ -5,14 +5,13 @@ from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import NamedTuple
 
-from tutorsim.catalog import Catalog, Persona
 from tutorsim.kernel import scene as kernel
 from tutorsim.kernel.scene import draw_labels, indented
 from tutorsim.kernel.study import EpisodeSpec
 from tutorsim.kernel.system import LoadedStudy
 from tutorsim.model import Call
 from tutorsim.records import Branch
-from tutorsim.systems.panel.settings import Study, role_of_copies
+from tutorsim.systems.panel.settings import PanelCatalog, Persona, Study, role_of_copies
 from tutorsim.tasks import CodeTask, ScienceTask
 
 
@@ -59,12 +58,12 @@ class Scene(kernel.Scene):
         return self.loaded.study
 
     @cached_property
-    def catalog(self) -> Catalog:
-        assert isinstance(self.loaded.catalog, Catalog)
+    def catalog(self) -> PanelCatalog:
+        assert isinstance(self.loaded.catalog, PanelCatalog)
         return self.loaded.catalog
 
     @property
-    def wordings(self) -> Catalog:  # type: ignore[override]
+    def wordings(self) -> PanelCatalog:  # type: ignore[override]
         return self.catalog
 
     @property

@@ -1,13 +1,13 @@
 """A panel's study file, and the panels that it compares."""
 
 from collections.abc import Iterable, Mapping, Sequence
-from functools import partial
+from functools import cache, partial
 from hashlib import sha256
 from typing import Final, Literal
 
-from pydantic import Field, model_validator
+from pydantic import BaseModel, ConfigDict, Field, model_validator
 
-from tutorsim.catalog import Catalog
+from tutorsim.catalog import BaseCatalog, read_catalog
 from tutorsim.errors import StudyError
 from tutorsim.kernel.study import (
     BaseModels,
@@ -30,6 +30,49 @@ from tutorsim.vocabularies import (
     Protocol,
     TiePolicy,
 )
+
+# --- Catalog --------------------------------------------------------------------------------------
+
+
+class Role(BaseModel):
+    """A kind of tutor."""
+
+    model_config = ConfigDict(frozen=True, extra="forbid")
+
+    title: str = Field(min_length=1)
+    """How prompts name the role, without an article."""
+    objective: str = Field(min_length=1)
+    """What its replies are for; completes "Your objective:"."""
+    means: str = Field(min_length=1)
+    """How it gets there, in whole sentences."""
+
+
+class Persona(BaseModel):
+    """A kind of student. Dimensions lie between 0 and 1."""
+
+    model_config = ConfigDict(frozen=True, extra="forbid")
+
+    prior_knowledge: float = Field(ge=0, le=1)
+    confidence: float = Field(ge=0, le=1)
+    persistence: float = Field(ge=0, le=1)
+    frustration_sensitivity: float = Field(ge=0, le=1)
+    help_seeking: float = Field(ge=0, le=1)
+    character: str = Field(min_length=1)
+    """How the student behaves, in whole sentences."""
+
+
+class PanelCatalog(BaseCatalog):
+    """All roles, personas and templates that a panel's study can name."""
+
+    roles: dict[str, Role]
+    personas: dict[str, Persona]
+
+
+@cache
+def load_panel_catalog() -> PanelCatalog:
+    """The shipped roles, personas and prompts."""
+    return read_catalog(PanelCatalog, "tutorsim.systems.panel")
+
 
 # --- Study panels --------------------------------------------------------------------------------
 
@@ -401,7 +444,7 @@ class Study(BaseStudy):
         """The fallback order in force."""
         return self.fallback_order or self.roles
 
-    def criterion(self, catalog: Catalog) -> str:
+    def criterion(self, catalog: PanelCatalog) -> str:
         """The criterion in force, as voters read it."""
         return self.vote_criterion or catalog.prompts["vote_criterion"]
 

@@ -7,7 +7,7 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any, ClassVar
 
-from tutorsim.catalog import Catalog, overlaid, templates_of
+from tutorsim.catalog import overlaid, templates_of
 from tutorsim.catalog.wordings_kept_with_recording import WordingNames
 from tutorsim.errors import StudyError
 from tutorsim.kernel.flow import Flow
@@ -28,6 +28,7 @@ from tutorsim.systems.panel.settings import (
     PANEL_STAGES,
     RESERVED_AGENTS,
     TIE_STAGES,
+    PanelCatalog,
     PanelTable,
     Study,
     draw_panels,
@@ -75,7 +76,7 @@ class PanelStudy(LoadedStudy):
     """A panel's study with everything that it names."""
 
     study: Study
-    catalog: Catalog
+    catalog: PanelCatalog
     """Shipped entries and the study's own."""
 
     paths: ClassVar[tuple[str, str]] = (
@@ -120,7 +121,7 @@ class PanelStudy(LoadedStudy):
     def check(self, path: Path) -> None:
         _refuse_unknown_names(self.study, self.catalog, path)
 
-    stored: Catalog | None = None
+    stored: PanelCatalog | None = None
 
     def used(self) -> WordingNames:
         """The entries of the catalog that some call of the study can contain.
@@ -130,7 +131,7 @@ class PanelStudy(LoadedStudy):
         return {
             "roles": frozenset(self._roles()),
             "personas": frozenset(self.study.personas),
-            "prompts": templates_of("tutorsim.catalog", set(self._parts())),
+            "prompts": templates_of("tutorsim.systems.panel", set(self._parts())),
         }
 
     def _roles(self) -> Iterator[str]:
@@ -263,7 +264,7 @@ def _continued(spec: EpisodeSpec, branch: Branch | None) -> Iterator[EpisodeSpec
             yield replace(spec, episode_id=name, continuation=number)
 
 
-def _refuse_unknown_names(study: Study, catalog: Catalog, path: Path) -> None:
+def _refuse_unknown_names(study: Study, catalog: PanelCatalog, path: Path) -> None:
     personas, roles = tuple(catalog.personas), tuple(catalog.roles)
     wanted = [("personas", name, personas) for name in study.personas]
     later = (study.branch and study.branch.roles) or ()

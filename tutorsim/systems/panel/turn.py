@@ -9,7 +9,6 @@ from dataclasses import dataclass
 from functools import cached_property, lru_cache
 from typing import Final, NamedTuple
 
-from tutorsim.catalog import Catalog
 from tutorsim.kernel.flow import Flow, ask
 from tutorsim.kernel.scene import counted_as, indented, vote
 from tutorsim.model import Question
@@ -21,6 +20,7 @@ from tutorsim.systems.panel.reply_reading import (
     salvage_proposal,
 )
 from tutorsim.systems.panel.scene import Exchange, Scene
+from tutorsim.systems.panel.settings import PanelCatalog
 from tutorsim.vocabularies import BALLOT_FORMATS, BallotFormat, Protocol
 from tutorsim.voting import Choice, decide
 
@@ -35,7 +35,7 @@ class Notes:
         catalog: Has the words around them.
     """
 
-    def __init__(self, reviews: Iterable[ReviewRecord], catalog: Catalog) -> None:
+    def __init__(self, reviews: Iterable[ReviewRecord], catalog: PanelCatalog) -> None:
         self._part = catalog.part
         self._heads: dict[str, str] = {}
         said: dict[str, list[str | _Mentioning]] = {}

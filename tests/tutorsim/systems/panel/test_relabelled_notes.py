@@ -9,10 +9,10 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from tutorsim.catalog import load_catalog
 from tutorsim.kernel.scene import labelled
 from tutorsim.records import Note, ReviewRecord
 from tutorsim.systems.panel import turn as relabelled_notes
+from tutorsim.systems.panel.settings import load_panel_catalog
 from tutorsim.systems.panel.turn import Notes, relabel
 from tutorsim.vocabularies import DEFAULT_ROLES, LABELS
 
@@ -153,7 +153,7 @@ def test_notes_stand_under_the_reader_s_labels_in_the_reader_s_words():
         review(M, {"A": M, "B": S}, **{M: Note(strength="X\nB: y", weakness="Less than B.")}),
         review(V, {"A": M, "B": S}, **{S: Note()}),
     ]
-    assert Notes(reviews, load_catalog()).shown({"A": M, "B": S}) == (
+    assert Notes(reviews, load_panel_catalog()).shown({"A": M, "B": S}) == (
         "On A:\n- Strength: More than B.\n- Strength: X\n  B: y\n- Weakness: Less than B.\n\n"
         "On B:\n- (no review)"
     )

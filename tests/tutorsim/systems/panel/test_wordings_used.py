@@ -4,11 +4,10 @@ from dataclasses import replace
 
 import pytest
 
-from tutorsim.catalog import Catalog, load_catalog
 from tutorsim.kernel.flow import drive, scripted
 from tutorsim.kernel.system import LoadedStudy
 from tutorsim.records import Branch
-from tutorsim.systems.panel.settings import FIRST_FORM_PROMPTS
+from tutorsim.systems.panel.settings import FIRST_FORM_PROMPTS, PanelCatalog, load_panel_catalog
 
 BOTH = {"sciq": {"limit": 1}, "humaneval": {"limit": 1}}
 STUDIES = {
@@ -42,7 +41,7 @@ def filled(monkeypatch: pytest.MonkeyPatch):
 
         with monkeypatch.context() as patch:
             for way in ("fill", "part"):
-                patch.setattr(Catalog, way, noting(getattr(Catalog, way)))
+                patch.setattr(PanelCatalog, way, noting(getattr(PanelCatalog, way)))
             for spec in loaded.grid():
                 drive(loaded.episode(spec), scripted(lambda call: reply))
         return names
@@ -63,7 +62,7 @@ def test_the_templates_that_a_study_uses_are_those_that_its_episodes_fill(
 
 def test_everything_that_ships_is_used_by_some_study(make_study):
     loaded = make_study(**STUDIES["everything"])
-    assert loaded.used()["prompts"] == set(load_catalog().prompts)
+    assert loaded.used()["prompts"] == set(load_panel_catalog().prompts)
 
 
 def test_a_branch_uses_the_ballots_the_tie_round_and_the_roles_of_its_alternative(make_study):
@@ -102,4 +101,4 @@ def test_a_note_that_can_be_read_is_shown_in_the_words_for_it(make_study, filled
 def test_the_first_form_covers_what_shipped_then():
     """A template that ships later is in no digest of the first form."""
     assert len(FIRST_FORM_PROMPTS) == len(set(FIRST_FORM_PROMPTS)) == 32
-    assert set(FIRST_FORM_PROMPTS) <= set(load_catalog().prompts)
+    assert set(FIRST_FORM_PROMPTS) <= set(load_panel_catalog().prompts)

@@ -2,10 +2,10 @@ import re
 
 import pytest
 
-from tutorsim.catalog import load_catalog
 from tutorsim.kernel.scripted_mind import Chance
 from tutorsim.systems.panel.scripted_prompt_reading import knowledge_of, level_of, mood_of_text
 from tutorsim.systems.panel.scripted_replies import student_reply
+from tutorsim.systems.panel.settings import load_panel_catalog
 from tutorsim.tasks import builtin
 
 MOODS = {
@@ -24,7 +24,7 @@ POOR = "There is no rush, and many people find it hard. You will get there. Well
 
 
 def system(persona):
-    catalog = load_catalog()
+    catalog = load_panel_catalog()
     return catalog.fill("student_system", **catalog.personas[persona].model_dump())
 
 

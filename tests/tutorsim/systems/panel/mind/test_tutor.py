@@ -3,10 +3,10 @@ from collections import Counter
 
 import pytest
 
-from tutorsim.catalog import load_catalog
 from tutorsim.systems.panel.reply_reading import read_proposal, read_reviews
 from tutorsim.systems.panel.scripted_prompt_reading import style_weights
 from tutorsim.systems.panel.scripted_replies import style_of_system
+from tutorsim.systems.panel.settings import load_panel_catalog
 
 ROLES = ("scaffolding", "misconception", "motivation", "metacognitive")
 
@@ -21,13 +21,13 @@ def replies(played, stage, attempt=1):
 
 @pytest.mark.parametrize("role", ROLES)
 def test_a_role_is_known_by_its_title(role):
-    catalog = load_catalog()
+    catalog = load_panel_catalog()
     system = catalog.fill("tutor_system", **catalog.roles[role].model_dump())
     assert style_of_system(system).name == role
 
 
 def test_the_single_tutor_has_a_style_of_its_own():
-    catalog = load_catalog()
+    catalog = load_panel_catalog()
     system = catalog.fill("baseline_system", **catalog.roles["baseline"].model_dump())
     assert style_of_system(system).name == "general"
 

@@ -88,6 +88,7 @@ def lay_out(cells: Cells, file: Path, hints: Hints = NO_HINTS) -> Laid:
     rows = _named(cells, file, hints)
     rows = replace(rows, assumed=(*cells.notes, *rows.assumed), frame=_decimal_commas(rows.frame))
     shape, laid = _shaped(rows)
+    _refuse_totals(laid)
     laid = _with_stages(_with_keys(laid, shape))
     if shape in ("long", "wide", "voters") and not rows.has("episode_id", "stage", "protocol"):
         _refuse_words_for_nobody(laid)
@@ -95,7 +96,7 @@ def lay_out(cells: Cells, file: Path, hints: Hints = NO_HINTS) -> Laid:
     laid = _with_stated_candidates(_spelled(laid), rows, shape)
     laid, scale = _with_whole_points(laid)
     laid, top = _on_scale(laid)
-    laid = _with_unused(_with_weights(laid), rows)
+    laid = _with_unused(_with_abstentions(_with_weights(laid), shape), rows)
     frame = laid.frame.select(n for n in ("row", *BALLOTS_SCHEMA) if n in laid.frame.columns)
     return Laid(
         frame,
@@ -143,6 +144,31 @@ def _on_scale(rows: Rows) -> tuple[Rows, int | None]:
     finer = f", in steps of 1/{times}" if times != 1 else ""
     note = f"a scale from {low:g} to {high:g}{found}, counted from 0{finer}"
     return rows.with_frame(frame, note), round((high - low) * times)
+
+
+_TOTALS: Final = ("total", "totals", "sum", "all", "overall", "grand_total", "mean", "average")
+
+
+def _refuse_totals(rows: Rows) -> None:
+    """A row that sums the others up, which is no voter's."""
+    voters = rows.frame.get_column("voter").cast(pl.String) if rows.has("voter") else None
+    words = [] if voters is None else [v for v in voters.drop_nulls() if plain(v) in _TOTALS]
+    refuse(
+        rows.frame,
+        pl.col("voter").cast(pl.String).is_in(words) if words else pl.lit(False),
+        rows.file,
+        lambda row: f"{row['voter']!r} may be a voter, or what all others add up to",
+        hint="Take the row out; if it is a voter, give it another name.",
+    )
+
+
+def _with_abstentions(rows: Rows, shape: str) -> Rows:
+    """How many ballots of a file that does not say it are abstentions."""
+    if not rows.assumed or shape == "raw replies" or rows.has("ballot_status"):
+        return rows
+    silent = rows.frame.group_by(_BALLOT).agg(pl.col("mass").is_null().all())
+    n = int(silent.get_column("mass").sum())
+    return rows.note(f"{n} ballot(s) without a mark, which are abstentions") if n else rows
 
 
 def _refuse_words_for_nobody(rows: Rows) -> None:
@@ -360,7 +386,16 @@ def _other_columns(rows: Rows) -> list[str]:
 
 
 def _number_columns(rows: Rows) -> list[str]:
-    return [name for name in _other_columns(rows) if _holds_numbers(rows, name)]
+    """Columns that hold numbers or marks; where some cells are X and others Y, those are names."""
+    names = [name for name in _other_columns(rows) if _holds_numbers(rows, name)]
+    words = {
+        name: set(rows.frame.get_column(name).drop_nulls().str.strip_chars().str.to_lowercase())
+        for name in names
+        if rows.frame.schema[name] == pl.String
+    }
+    if not {"x", "y"} <= set().union(*words.values()):
+        return names
+    return [name for name in names if not words.get(name, set()) & {"x", "y"}]
 
 
 def _voter_columns(rows: Rows) -> list[str]:

@@ -195,7 +195,7 @@ def _rows_in(value: object, around: Mapping[str, Any], key: str = "") -> Iterato
     """
     if isinstance(value, list):
         for one in value:
-            yield from _rows_in(one, around)
+            yield from _rows_in(_of_its_kind(one, key), around)
     elif isinstance(value, dict):
         inside = {name: held for name, held in value.items() if _holds_objects(held)}
         bare = {name: held for name, held in value.items() if name not in inside}
@@ -210,6 +210,14 @@ def _rows_in(value: object, around: Mapping[str, Any], key: str = "") -> Iterato
             kind = "voter" if numbers else "episode_id"
             for name, held in inside.items():
                 yield from _rows_in(held, {**around, kind: name}, key)
+
+
+def _of_its_kind(value: object, key: str) -> object:
+    """An object of a list of polls whose `id` is the poll's, said so."""
+    kind = f"{key.removesuffix('s')}_id"
+    if isinstance(value, dict) and "id" in value and kind in COLUMN_WORDS["episode_id"]:
+        return {kind if name == "id" else name: held for name, held in value.items()}
+    return value
 
 
 def _of_plain(

@@ -66,7 +66,7 @@ COLUMN_WORDS: Final[Mapping[str, tuple[str, ...]]] = {
     "stage": ("phase", "vote_stage", "step"),
     "voter": (
         *("voter_id", "voter_name", "agent", "judge", "rater", "annotator", "participant"),
-        *("user", "person", "respondent", "juror"),
+        *("user", "username", "person", "respondent", "juror", "model", "llm", "email"),
     ),
     "candidate": ("option", "alternative", "proposal", "nominee"),
     "mass": ("points", "score", "rating", "votes", "value"),

@@ -150,6 +150,7 @@ def as_numbers(column: pl.Series) -> pl.Series | None:
     if text.null_count() == len(text):
         return None
     digits = text.str.replace(r"\s*%$", "").str.replace(r"^(-?\d+),(\d{1,2}|\d{4,})$", "$1.$2")
+    digits = digits.str.replace(r"^(\d+)(st|nd|rd|th)$", "$1")
     number = digits.cast(pl.Float64, strict=False)
     words = text.str.to_lowercase().replace_strict(_WORDS, default=None, return_dtype=pl.Float64)
     found = number.fill_null(words)
@@ -268,6 +269,9 @@ class Rows:
         return None if word is None else stage_named(given.get(word, word))
 
 
+_NONE: Final = pl.Series(dtype=pl.String)
+
+
 def place_columns(rows: Rows) -> dict[int, str]:
     """Place from 1 → the column that holds who stands there."""
     if any(name in rows.hints.columns for name in ("candidate", "mass")):
@@ -280,10 +284,10 @@ def place_columns(rows: Rows) -> dict[int, str]:
         if place is not None:
             found.setdefault(place, name)
     whole = sorted(found) == list(range(1, len(found) + 1))
-    words = whole and not all(
-        as_numbers(rows.frame.get_column(name)) is not None for name in found.values()
-    )
-    return dict(sorted(found.items())) if words else {}
+    cells = pl.concat([rows.frame.get_column(n).cast(pl.String) for n in found.values()] or [_NONE])
+    names = cells.str.strip_chars().replace("", None).drop_nulls()
+    words = bool(names.cast(pl.Float64, strict=False).has_nulls())
+    return dict(sorted(found.items())) if whole and words else {}
 
 
 def _place_of(word: str) -> int | None:
@@ -319,6 +323,7 @@ def of_one_cell(rows: Rows, name: str, hint: str | None) -> Rows:
         )
         return rows.with_frame(chosen, f"a voter approves of every “{said}” in a row of theirs")
     if name in ("choice", "candidate") and hint in (None, "simple"):
+        _refuse_several(rows, cell)
         listed = rows.frame.with_columns(pl.concat_list(cell).list.drop_nulls().alias("_listed"))
         return _of_lists(rows.with_frame(listed, f"one choice in “{said}”"), "simple")
     protocol = hint or ("ranked" if name == "ranking" else "approval")
@@ -338,6 +343,21 @@ def of_one_cell(rows: Rows, name: str, hint: str | None) -> Rows:
         )
     what = "order" if protocol == "ranked" else "all approved"
     return _of_lists(rows.with_frame(listed, f"{what} in “{said}”{parted}"), protocol)
+
+
+def _refuse_several(rows: Rows, cell: pl.Expr) -> None:
+    """A choice that parts into names of which one is chosen alone elsewhere."""
+    if rows.hints.protocol is not None or rows.hints.candidates:
+        return
+    cells = set(rows.frame.select(cell).to_series().drop_nulls())
+    for sign in _LIST_SEPARATORS:
+        for one in sorted(cells):
+            if sign in one and cells & {part.strip() for part in one.split(sign)}:
+                raise UsageError(
+                    f"{one!r} is one choice, or several.",
+                    why=f"It is parted by {sign!r}, and other cells hold a part of it alone.",
+                    hint="Say which: --protocol simple or --protocol approval.",
+                )
 
 
 def _several(rows: Rows) -> bool:

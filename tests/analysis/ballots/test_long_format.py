@@ -617,6 +617,87 @@ def test_ballots_as_people_have_them_are_read_right_or_asked_about(
     assert words in " ".join(source.notes)
 
 
+# file, text, and what is read of it: the protocol and the first ballot, or what is asked back
+FOUND = [
+    ("b.json", '{"i": {"v": {"a": 3, "b": 5}, "w": {"a": 4, "b": 0}}}', "score i v a=3 b=5"),
+    ("b.json", '[{"question": "q", "ballots": [{"voter": "v", "choice": "a"}]}]', "simple q v a=1"),
+    ("b.json", '{"polls": [{"id": "p", "votes": {"v": "a", "w": "b"}}]}', "simple p v a=1 b=0"),
+    ("b.json", '[["a", "b"], ["b", "a"]]', "cannot be read"),
+    (
+        "b.json",
+        '[{"voter": "v", "ranking": ["a", "b"], "weight": 2}]',
+        "ranked b v (1 of 2) a=1 b=0",
+    ),
+    ("b.jsonl", '{"task_id": 1, "model": "v", "vote": "a"}', "simple 1 v a=1"),
+    ("b.jsonl", '{"voter": "v", "points": {"a": 10, "b": 15}}', "cumulative b v a=10 b=15"),
+    (
+        "b.jsonl",
+        '{"voter": "v", "approvals": []}\n{"voter": "w", "approvals": ["a"]}',
+        "approval b v a=None",
+    ),
+    ("b.csv", "task,v,w\nt,X,Y\nu,Y,X\n", "simple t v X=1 Y=0"),
+    ("b.csv", "v,w\nX,Y\nY,X\n", "simple row 1 v X=1 Y=0"),
+    ("b.csv", "candidate,v,w\na,1,2\nb,2,1\n", "ranked b v a=1 b=0"),
+    ("b.csv", "question,v,w\nq,a>b,b>a\nr,b>a,b>a\n", "ranked q v a=1 b=0"),
+    ("b.csv", "n_voters,rank1,rank2\n2,X,Y\n1,Y,X\n", "ranked b 1 (1 of 2) X=1 Y=0"),
+    ("b.csv", "count,ranking\n1,a>b\n1,b>a\n", "ranked b 1 a=1 b=0"),
+    (
+        "b.csv",
+        "Timestamp,Rank [a],Rank [b]\n1,1st,2nd\n2,2nd,1st\n",
+        "ranked b 1 Rank [a]=1 Rank [b]=0",
+    ),
+    ("b.csv", "voter,a,b\nv,50%,50%\nw,100%,0%\n", "cumulative b v a=50 b=50"),
+    ("b.csv", "voter;a;b\nv;33,3%;66,7%\n", "cumulative b v a=333 b=667"),
+    ("b.csv", "voter,a,b\nv,5,3\nw,1,1\n", "score b v a=4 b=2"),
+    ("b.csv", "voter,a,b\nv,-1,1\nw,1,1\n", "score b v a=0 b=2"),
+    ("b.csv", "voter,choice,Weight\nv,a,0.5\nw,b,1\n", "simple b v (1 of 5) a=1 b=0"),
+    ("b.csv", "# by me\nvoter,choice\nv,a\nw,b\n", "simple b v a=1 b=0"),
+    ("b.csv", "poll,voter,pick\np,v,a\np,w,b\n", "simple p v a=1 b=0"),
+    ("b.csv", "voter,choice\nv,Ann\nw,ann\n", "differ in case"),
+    ("b.csv", "voter,choice\nv,Ann\nw,Ann \n", "simple b v Ann=1"),
+    ("b.csv", "voter,choice\nv,N/A\nw,a\n", "simple b v a=None"),
+    ("b.csv", "voter,a,b\nv,N/A,N/A\nw,1,0\n", "simple b v a=None b=None"),
+    ("b.csv", "voter,a,b\nv,yes,no\nw,Yes,Yes\n", "approval b v a=1 b=0"),
+    ("b.csv", "voter,a,b\nv,TRUE,FALSE\nw,TRUE,TRUE\n", "approval b v a=1 b=0"),
+    ("b.csv", "voter,a,b\nv,1,0\nTotal,1,0\n", "may be a voter, or what all others add up to"),
+    ("b.csv", "candidate,votes\na,10\nb,7\n", "lacks the column voter"),
+    ("b.csv", 'voter,choice\nv,"a, b"\nw,a\n', "is one choice, or several"),
+    ("b.csv", 'voter,choice\nv,"a, b"\nw,"c, d"\n', "simple b v a, b=1 c, d=0"),
+    ("b.csv", "voter,choice\nv,a\nv,b\n", "has a second ballot in one vote"),
+    ("b.csv", "voter,winner,loser\nv,a,b\n", "lacks the columns"),
+    ("b.csv", "voter,a,b\nv,8/10,5/10\n", "lacks the columns"),
+    ("b.csv", "voter,a,b\nv,agree,disagree\n", "lacks the columns"),
+    ("b.csv", "voter,option,rank\nv,a,1\nv,b,2\n", "ranked b v a=1 b=0"),
+    ("b.csv", "phase,voter,choice\nbefore,v,a\nafter,v,b\n", "simple b v a=0 b=1"),
+    ("b.csv", "voter,a,b,c\nv,1,2,NA\nw,1,2,3\n", "ranked b v a=2 b=1 c=None"),
+    ("b.csv", " Voter , Choice \nv,a\n", "simple b v a=1"),
+]
+
+
+@pytest.mark.parametrize(("name", "text", "read"), FOUND)
+def test_found_ballots_are_read_or_asked_about(
+    tmp_path: Path, name: str, text: str, read: str
+) -> None:
+    assert read in reading_of(written(tmp_path, name, text))
+
+
+def reading_of(file: Path) -> str:
+    """Protocol and first ballot of a file; or why it is not read."""
+    try:
+        frame = open_source(file).ballots.filter(stage="vote_final")
+    except (BallotFileError, UsageError) as asked:
+        return asked.what
+    episode, voter = frame["episode_id"][0], frame["voter"][0]
+    own = frame.filter(episode_id=episode, voter=voter).sort("candidate")
+    masses = [f"{c}={mass}" for c, mass in own.select("candidate", "mass").rows()]
+    return " ".join((frame["protocol"][0], episode, voter, *masses))
+
+
+def test_ballots_without_a_mark_are_told(tmp_path: Path) -> None:
+    file = written(tmp_path, "b.csv", "voter,choice\nv,\nw,none\nx,a\n")
+    assert "2 ballot(s) without a mark, which are abstentions" in open_source(file).notes[0]
+
+
 @pytest.mark.parametrize("encoding", ["utf-16", "utf-8-sig"])
 def test_text_in_other_encodings_is_read(tmp_path: Path, encoding: str) -> None:
     file = tmp_path / "b.csv"

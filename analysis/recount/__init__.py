@@ -1,11 +1,38 @@
 """Counterfactuals from logged ballots: what other orders, tie policies and rules would elect.
 
-`recount` answers the questions that ballots can answer, for single turns: every fallback
-order (1), tie policies (2), every target rule (3), other electorates (4) and other readings
-of the replies (7). All of them hold the logged dialogue fixed.
+    result = recount(open_source(path), targets=["ranked", "copeland"], exempt=(0, 1))
+    result.rules                # bounds and points of every target, over all turns
+    result.per_turn             # the same turn by turn
 
-There is one path, whatever the size: ballots become arrays, turns are decided as arrays, what is
-asked about a rule is asked once about each different panel, and turns look the answers up.
+The questions are those that ballots can answer, for single turns: every fallback order (1), tie
+policies (2), every target rule (3), other electorates (4) and other readings of the replies (7).
+All of them hold the logged dialogue fixed.
+
+How a recount goes
+------------------
+There is one path, whatever the size. A `Source` gives its votes in *parts* of whole turns: a run
+and a small file are one part, a large Parquet file is many, and a cluster counts the parts of one
+file each. What turns add to the tables are counts (`RecountCounts`), which add up in any order.
+
+1. *A part becomes groups.* `turn_groups` puts turns of one ballot format, one rule and one size
+   together, so that every vote of a `TurnGroup` is a row of arrays of one shape: masses of
+   (turns, voters, candidates). Each group is decided at once, as it was in the run.
+2. *Votes become panels.* Voters are alike, and most votes occur many times: `DistinctPanels` holds
+   every different multiset of ballots once, with the panel of each turn. Everything that is asked
+   about a rule is asked about panels; turns look their answers up.
+3. *A panel has possible winners.* Its voters may have cast, under the target, any ballot that
+   agrees with theirs; k *exempt* voters may have cast any at all. `identify` says which outcomes
+   are reachable, in arrays of (readings of ties, numbers of exempt voters, panels, outcomes), the
+   first outcome being nobody; by table for small panels, by search for others.
+4. *Who was decided by the target itself* has a logged winner: then rows are panels with their
+   winner (`_DecidedPanels`), nobody exempt leaves that winner alone, and exempt voters add others.
+5. *Equal answers are counted once.* `DifferentAnswers` are the distinct answers and the number of
+   each vote's; `rule_counts` counts turns by answer, logged winner and whether the leader of the
+   first vote could lose. `rule_rows` adds these counts up to a row of the table.
+
+Bounds are counts of what is certain and of what is possible; the point is that of a named
+projection of the ballots, and is left out where no ballots that agree with them could give it.
+The same questions are asked in plain loops by `tests/reference`, which is the specification.
 """
 
 from collections import Counter

@@ -66,11 +66,11 @@ def per_turn_frames(
         names, of_names = group.candidates
         _, fixed = distinct_rows([of_names, group.logged])
         for answers in answer_rules(group, plan):
-            kinds, of = distinct_rows([fixed, answers.last.of])
+            kinds, of = distinct_rows([fixed, answers.final.number])
             which[group.decided.final.turn, _column(answers.key, plan)] = len(rows) + of
             for kind in kinds.tolist():
                 candidates = names[of_names[kind]]
-                answer = answers.last.answers[answers.last.of[kind]]
+                answer = answers.final.answers[answers.final.number[kind]]
                 logged = group.logged_name(kind)
                 projection = plan.projection(group.protocol, answers.key.target)
                 cells = _cells(answers.key, candidates, logged, answer, projection)

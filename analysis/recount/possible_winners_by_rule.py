@@ -61,39 +61,43 @@ from tutorsim.vocabularies import BALLOT_FORMATS, Protocol
 # --- Rule answers --------------------------------------------------------------------------------
 
 
-class Classes(NamedTuple):
-    """Answers that differ, and which one each row has."""
+class DifferentAnswers(NamedTuple):
+    """(votes,): the answers that differ, and which of them each vote has."""
 
-    of: Ints
-    """Shape (rows,)."""
+    number: Ints
+    """Shape (votes,): a place in `answers`."""
     answers: list[Answer]
 
 
-class _Cases(NamedTuple):
-    """Different panels with their winner: all that the answers about a final vote depend on."""
+class _DecidedPanels(NamedTuple):
+    """(cases,): different panels, each with the winner that its turns had.
+
+    Nothing else matters to the answers about a final vote that the target itself decided.
+    """
 
     panel: Ints
+    """Shape (cases,): a place among the panels."""
     winner: Ints
-    """Position of the winner of the tie round or the order."""
+    """Shape (cases,): position of the winner of the tie round or the order."""
     tied: Bools
     """Shape (cases, candidates): the last tie."""
-    open: Bools
+    undecided: Bools
     """Shape (cases,): counting left several, and no order is logged: then they all stand."""
-    of: Ints
+    case_of_turn: Ints
     """Shape (turns,)."""
 
 
 class RuleAnswers(NamedTuple):
     """The answers about one group of turns under one target, reading and number of exempt voters.
 
-    Final and first votes are answered by class; of first votes there is one for each size.
+    Of first votes there are answers for each size.
     """
 
     key: RuleKey
-    last: Classes
-    """Rows are the turns of the group."""
-    firsts: tuple[Classes, ...]
-    """Rows are the first votes of each size."""
+    final: DifferentAnswers
+    """Of the turns of the group."""
+    firsts: tuple[DifferentAnswers, ...]
+    """Of the first votes of each size."""
 
 
 def answer_rules(group: TurnGroup, plan: Plan) -> Iterator[RuleAnswers]:
@@ -103,36 +107,34 @@ def answer_rules(group: TurnGroup, plan: Plan) -> Iterator[RuleAnswers]:
     for form in dict.fromkeys(map(plan.form, bounded)):
         targets = [target for target in bounded if plan.form(target) == form]
         parts = [group.panels(form), *(first.panels(form) for first in group.firsts)]
-        last, *firsts = _tabled(parts, targets, plan)
+        final, *firsts = _tabled(parts, targets, plan)
         for target in targets:
-            m = last.panels.m
-            own = _decided(plan.rule(target, m), group.rule, m) and not group.incomplete
-            stage = (
-                _own_stage(last, target, plan, _cases(group, form))
+            m = final.panels.m
+            own = _decides(plan.rule(target, m), group.rule, m) and not group.incomplete
+            last = (
+                _answers_of_own_rule(final, target, plan, _decided_panels(group, form))
                 if own
-                else _stage(last, target, plan)
+                else _answers_of_panels(final, target, plan)
             )
-            first_stages = [_stage(first, target, plan, breakdown=False) for first in firsts]
-            yield from _by_reading(group, plan, target, stage, first_stages)
+            before = [_answers_of_panels(first, target, plan, breakdown=False) for first in firsts]
+            yield from _by_reading(group, plan, target, last, before)
     for target, function in plan.functions.items():
-        stages = [_point_stage(votes, function, plan) for votes in named_votes(group)]
-        yield from _by_reading(group, plan, target, stages[0], stages[1:])
+        last, *before = (_answers_of_function(v, function, plan) for v in named_votes(group))
+        yield from _by_reading(group, plan, target, last, before)
 
 
 def _by_reading(
-    group: TurnGroup, plan: Plan, target: str, last: "_Stage", firsts: Sequence["_Stage"]
+    group: TurnGroup, plan: Plan, target: str, final: "_VoteAnswers", firsts: "list[_VoteAnswers]"
 ) -> Iterator[RuleAnswers]:
     for reading in plan.readings:
-        r = READINGS_OF_TIES.index(reading)
+        asked = [_Different(votes, READINGS_OF_TIES.index(reading)) for votes in (final, *firsts)]
         for k, exempt in enumerate(plan.exempt):
-            yield RuleAnswers(
-                RuleKey(group.protocol, target, reading, exempt),
-                _classes(last, r, k),
-                tuple(_classes(first, r, k) for first in firsts),
-            )
+            answers = [votes.at(k) for votes in asked]
+            key = RuleKey(group.protocol, target, reading, exempt)
+            yield RuleAnswers(key, answers[0], tuple(answers[1:]))
 
 
-def _decided(rule: Rule, protocol: Protocol, m: int) -> bool:
+def _decides(rule: Rule, protocol: Protocol, m: int) -> bool:
     """Whether votes under a protocol were decided by a rule: its tie rounds are the rule's.
 
     Scores by rank may be Borda's, or those of one vote for the first.
@@ -143,57 +145,69 @@ def _decided(rule: Rule, protocol: Protocol, m: int) -> bool:
     return rule == protocol or (protocol == "approval" and isinstance(rule, Approvals))
 
 
-class _Tabled(NamedTuple):
-    """Panels with what tables say of them."""
+class _TabledPanels(NamedTuple):
+    """(exempt + 1, panels): different panels, with what a table says of them under each rule."""
 
     panels: DistinctPanels
-    ends: dict[Rule, Ends]
+    outcomes: dict[Rule, Ends]
+    """What the panels may end in, of the rules that have a table."""
 
 
-def _tabled(parts: Sequence[DistinctPanels], targets: Sequence[str], plan: Plan) -> list[_Tabled]:
+def _tabled(
+    parts: Sequence[DistinctPanels], targets: Sequence[str], plan: Plan
+) -> list[_TabledPanels]:
     """Ask the tables about several targets and parts; panels that parts share are asked once."""
     same: dict[tuple[int, int, str], list[int]] = {}
     for i, part in enumerate(parts):
         same.setdefault((part.m, part.panels.shape[1], part.protocol), []).append(i)
-    found: dict[int, _Tabled] = {}
+    found: dict[int, _TabledPanels] = {}
     for first, *others in same.values():
         joint, places = parts[first].union([parts[i] for i in others])
         rules = list(dict.fromkeys(plan.rule(target, joint.m) for target in targets))
-        ends = table_ends(joint, rules, budget=plan.points(targets[0]))
+        outcomes = table_ends(joint, rules, budget=plan.points(targets[0]))
         for i, place in zip((first, *others), places, strict=True):
-            of_part = {rule: every[:, place] for rule, every in ends.items()}
-            found[i] = _Tabled(parts[i], of_part)
+            of_part = {rule: every[:, place] for rule, every in outcomes.items()}
+            found[i] = _TabledPanels(parts[i], of_part)
     return [found[i] for i in range(len(parts))]
 
 
-def _cases(group: TurnGroup, form: Protocol) -> _Cases:
+def _decided_panels(group: TurnGroup, form: Protocol) -> _DecidedPanels:
     decided = group.decided
     panels = group.panels(form)
     winner = decided.winner
     several = decided.undecided.sum(axis=1, keepdims=True) > 1
     tied = np.where(several, decided.undecided, decided.led)
     tied = tied & (decided.led.sum(axis=1, keepdims=True) > 1)
-    first, of = distinct_rows([panels.of, winner, *set_columns(tied), group.logged])
-    return _Cases(panels.of[first], winner[first], tied[first], group.logged[first] < 0, of)
+    first, case_of_turn = distinct_rows([panels.of, winner, *set_columns(tied), group.logged])
+    return _DecidedPanels(
+        panels.of[first], winner[first], tied[first], group.logged[first] < 0, case_of_turn
+    )
 
 
-class _Stage(NamedTuple):
-    """What is known of one stage under one target, row by row: panels, or cases."""
+class _VoteAnswers(NamedTuple):
+    """(readings, exempt, rows, outcomes): what votes may end in under one target.
+
+    Rows are different panels, or panels with their winners; the axes are readings of ties, numbers
+    of exempt voters, rows, and outcomes, of which the first is nobody.
+    """
 
     possible: Bools
-    """Shape (2, numbers of exempt voters, rows, m + 1); see `PanelAnswers`."""
+    """Shape (2, exempt, rows, m + 1); see `PanelAnswers`."""
     settled: Bools
+    """Shape (2, exempt, rows)."""
     breakdown: Ints
     """Shape (2, rows)."""
-    led: Bools
-    """Shape (rows, m): the projection's leaders; of cases, the last tie."""
+    leaders: Bools
+    """Shape (rows, m): who leads under the projection; of a decided panel, the last tie."""
     winner: Ints
-    """Shape (rows,): the winner of a case; -1 for a panel."""
-    of: Ints
-    """Shape (turns,): the row of each turn."""
+    """Shape (rows,): the winner of a decided panel; -1 for any other."""
+    row_of_vote: Ints
+    """Shape (votes,)."""
 
 
-def _stage(tabled: _Tabled, target: str, plan: Plan, *, breakdown: bool = True) -> _Stage:
+def _answers_of_panels(
+    tabled: _TabledPanels, target: str, plan: Plan, *, breakdown: bool = True
+) -> _VoteAnswers:
     """Of panels that another rule decided, or of first votes, whose winner nothing can lose."""
     panels = tabled.panels
     answers = _asked(tabled, target, plan, None, breakdown=breakdown)
@@ -207,7 +221,7 @@ def _stage(tabled: _Tabled, target: str, plan: Plan, *, breakdown: bool = True) 
         budget=plan.budget,
     )
     nobody = np.full(len(panels.panels), -1)
-    return _Stage(
+    return _VoteAnswers(
         answers.possible,
         answers.settled,
         points,
@@ -217,43 +231,45 @@ def _stage(tabled: _Tabled, target: str, plan: Plan, *, breakdown: bool = True) 
     )
 
 
-def _point_stage(votes: NamedVotes, rule: FunctionRule, plan: Plan) -> _Stage:
+def _answers_of_function(votes: NamedVotes, rule: FunctionRule, plan: Plan) -> _VoteAnswers:
     """Of votes under an own function of ballots: who leads, and nothing else."""
-    led, of = votes.leaders(rule)
-    rows, m = led.shape
+    leaders, vote = votes.leaders(rule)
+    rows, m = leaders.shape
     shape = (2, len(plan.exempt), rows)
-    return _Stage(
+    return _VoteAnswers(
         possible=np.zeros((*shape, m + 1), dtype=np.bool_),
         settled=np.zeros(shape, dtype=np.bool_),
         breakdown=np.full((2, rows), NO_BOUNDS),
-        led=led,
+        leaders=leaders,
         winner=np.full(rows, -1),
-        of=of,
+        row_of_vote=vote,
     )
 
 
-def _own_stage(tabled: _Tabled, target: str, plan: Plan, cases: _Cases) -> _Stage:
+def _answers_of_own_rule(
+    tabled: _TabledPanels, target: str, plan: Plan, decided: _DecidedPanels
+) -> _VoteAnswers:
     """Of turns that the target itself decided.
 
     Nobody exempt, the logged ballots and their tie round decide under both readings. With exempt
     voters that winner stays possible, and ties of other ballots are read as under any other
     target. A tie that no logged order decides stays one, and nobody can be lost in it.
     """
-    answers = _asked(tabled, target, plan, PanelWinners(cases.panel, cases.winner))
-    alone = only(cases.winner, cases.tied.shape[1])
-    stands = np.where(cases.open[:, None], cases.tied, alone)
-    possible, settled = answers.possible[:, :, cases.panel], answers.settled[:, :, cases.panel]
+    answers = _asked(tabled, target, plan, PanelWinners(decided.panel, decided.winner))
+    alone = only(decided.winner, decided.tied.shape[1])
+    stands = np.where(decided.undecided[:, None], decided.tied, alone)
+    possible, settled = answers.possible[:, :, decided.panel], answers.settled[:, :, decided.panel]
     for k, exempt in enumerate(plan.exempt):
         if exempt == 0:
             possible[:, k], settled[:, k] = False, True
         possible[:, k, :, 1:] |= stands
-    points = np.where(cases.open, 0, answers.breakdown)
-    winner = np.where(cases.open, -1, cases.winner)
-    return _Stage(possible, settled, points, cases.tied, winner, cases.of)
+    points = np.where(decided.undecided, 0, answers.breakdown)
+    winner = np.where(decided.undecided, -1, decided.winner)
+    return _VoteAnswers(possible, settled, points, decided.tied, winner, decided.case_of_turn)
 
 
 def _asked(
-    tabled: _Tabled,
+    tabled: _TabledPanels,
     target: str,
     plan: Plan,
     winners: PanelWinners | None,
@@ -267,43 +283,50 @@ def _asked(
         exempt=plan.exempt,
         budget=plan.points(target),
         limit=plan.limit,
-        ends=tabled.ends.get(rule),
+        ends=tabled.outcomes.get(rule),
         winners=winners,
         breakdown=breakdown,
         readings=plan.readings,
     )
 
 
-def _classes(stage: _Stage, reading: int, exempt: int) -> Classes:
-    """The different answers under one reading and number of exempt voters."""
-    possible, settled = stage.possible[reading, exempt], stage.settled[reading, exempt]
-    point = stage.breakdown[reading]
-    columns = [*set_columns(possible), settled, *set_columns(stage.led), stage.winner]
-    first, number = distinct_rows([*columns, point - NO_BOUNDS])
-    answers = []
-    for row in first.tolist():
-        outcomes = tuple((np.flatnonzero(possible[row]) - 1).tolist())
-        led = tuple(np.flatnonzero(stage.led[row]).tolist())
-        found = Possible(outcomes, bool(settled[row]))
-        winner = int(stage.winner[row])
-        projected = (
-            _projection(led, found, READINGS_OF_TIES[reading])
-            if winner < 0
-            else Projection(led, (winner,), impossible=False)
-        )
-        answers.append(Answer(found, projected, int(point[row])))
-    return Classes(number[stage.of], answers)
+class _Different:
+    """The different answers about votes under one reading of ties."""
+
+    def __init__(self, votes: _VoteAnswers, reading: int) -> None:
+        self._votes, self._reading = votes, reading
+        columns = [*set_columns(votes.leaders), votes.winner, votes.breakdown[reading] - NO_BOUNDS]
+        self._projected = distinct_rows(columns)[1]
+
+    def at(self, exempt: int) -> DifferentAnswers:
+        """With one of the numbers of exempt voters, by its place among them."""
+        votes, reading = self._votes, self._reading
+        possible, settled = votes.possible[reading, exempt], votes.settled[reading, exempt]
+        first, number = distinct_rows([*set_columns(possible), settled, self._projected])
+        answers = []
+        for row in first.tolist():
+            outcomes = tuple((np.flatnonzero(possible[row]) - 1).tolist())
+            leaders = tuple(np.flatnonzero(votes.leaders[row]).tolist())
+            found = Possible(outcomes, bool(settled[row]))
+            winner = int(votes.winner[row])
+            projected = (
+                _projection(leaders, found, READINGS_OF_TIES[reading])
+                if winner < 0
+                else Projection(leaders, (winner,), impossible=False)
+            )
+            answers.append(Answer(found, projected, int(votes.breakdown[reading, row])))
+        return DifferentAnswers(number[votes.row_of_vote], answers)
 
 
-def _projection(led: tuple[int, ...], possible: Possible, reading: TieReading) -> Projection:
+def _projection(leaders: tuple[int, ...], possible: Possible, reading: TieReading) -> Projection:
     """The projection's outcome, and whether it can be.
 
     A projected ballot with shared places or split votes could not have been cast as it is,
     so its winner need not be possible.
     """
-    outcome = (NOBODY,) if not led else led[:1] if reading == "fallback" else led
+    outcome = (NOBODY,) if not leaders else leaders[:1] if reading == "fallback" else leaders
     impossible = possible.settled and not set(outcome) <= set(possible.winners)
-    return Projection(led if len(led) > 1 else (), outcome, impossible)
+    return Projection(leaders if len(leaders) > 1 else (), outcome, impossible)
 
 
 class RuleCounts(NamedTuple):
@@ -328,19 +351,19 @@ def rule_counts(
     first, fixed = distinct_rows([of_names, group.logged])
     turns = [(names[of_names[row]], group.logged_name(row)) for row in first.tolist()]
     counts = RuleCounts({}, {}, Counter())
-    others: dict[TieReading, list[Classes]] = {}
-    for key, last, firsts in answer_rules(group, plan):
+    others: dict[TieReading, list[DifferentAnswers]] = {}
+    for key, final, firsts in answer_rules(group, plan):
         counts.answers[key] = Counter[AnswerCount]()
-        for (turn, answer), n in count_rows([fixed, last.of]):
-            counts.answers[key][AnswerCount(*turns[turn], _untied(last.answers[answer]))] += n
+        for (turn, answer), n in count_rows([fixed, final.number]):
+            counts.answers[key][AnswerCount(*turns[turn], _untied(final.answers[answer]))] += n
         counts.flips[key] = Counter[FlipCount]()
-        for votes, classes in zip(group.firsts, firsts, strict=True):
-            counts.flips[key].update(_flips(group, last, votes, classes))
+        for votes, answers in zip(group.firsts, firsts, strict=True):
+            counts.flips[key].update(_flips(group, final, votes, answers))
         if (key.reading, key.exempt) == (plan.readings[-1], plan.exempt[-1]):
             tick(len(group.logged))
         counts_too = key.target not in (*plan.functions, *plan.dialled)
         if key.exempt == 0 and key.target != group.protocol and counts_too:
-            others.setdefault(key.reading, []).append(last)
+            others.setdefault(key.reading, []).append(final)
     for reading, under in others.items():
         flags = _kept_and_changed(group, under)
         for (keeps, changes), n in count_rows(flags):
@@ -348,22 +371,22 @@ def rule_counts(
     return counts
 
 
-def _kept_and_changed(group: TurnGroup, under: Sequence[Classes]) -> tuple[Bools, Bools]:
+def _kept_and_changed(group: TurnGroup, under: Sequence[DifferentAnswers]) -> tuple[Bools, Bools]:
     """Of turns with a logged winner: all targets certainly elect it; some certainly does not."""
     rows = np.flatnonzero(group.logged >= 0)
     logged = group.logged[rows]
     keeps, changes = np.ones(len(rows), dtype=np.bool_), np.zeros(len(rows), dtype=np.bool_)
-    for last in under:
-        settled = np.array([a.possible.settled for a in last.answers])
-        possible = np.zeros((len(last.answers), group.decided.led.shape[1]), dtype=np.bool_)
-        for i, answer in enumerate(last.answers):
+    for final in under:
+        settled = np.array([a.possible.settled for a in final.answers])
+        possible = np.zeros((len(final.answers), group.decided.led.shape[1]), dtype=np.bool_)
+        for i, answer in enumerate(final.answers):
             possible[i, [c for c in answer.possible.winners if c != NOBODY]] = True
-        alone = np.array([a.possible.necessary not in (None, NOBODY) for a in last.answers])
-        elected = np.array([NOBODY not in a.possible.winners for a in last.answers])
-        of = last.of[rows]
-        stands = possible[of, logged]
-        keeps &= alone[of] & stands
-        changes |= settled[of] & ~stands & elected[of]
+        alone = np.array([a.possible.necessary not in (None, NOBODY) for a in final.answers])
+        elected = np.array([NOBODY not in a.possible.winners for a in final.answers])
+        answer_of = final.number[rows]
+        stands = possible[answer_of, logged]
+        keeps &= alone[answer_of] & stands
+        changes |= settled[answer_of] & ~stands & elected[answer_of]
     return keeps, changes
 
 
@@ -373,21 +396,21 @@ def _untied(answer: Answer) -> Answer:
 
 
 def _flips(
-    group: TurnGroup, last: Classes, votes: FirstVotes, first: Classes
+    group: TurnGroup, final: DifferentAnswers, votes: FirstVotes, first: DifferentAnswers
 ) -> Counter[FlipCount]:
     """Turns by whether the leader of the first vote is certainly, by the point, or possibly not
     the winner."""
     places = {name: i for i, name in enumerate((NOBODY_NAME, *group.order))}
     (names, of_names), (first_names, of_first_names) = group.candidates, votes.candidates
-    ended = _Sides.find(last, last.of[votes.rows], names, of_names[votes.rows], places)
-    led = _Sides.find(first, first.of, first_names, of_first_names, places)
-    settled = ended.settled[:, None] & led.settled
-    apart = settled & ~_meet(ended.possible, led.possible)
-    alone = (ended.possible.sum(axis=1) == 1)[:, None] & (led.possible.sum(axis=1) == 1)
+    won = _Elected.find(final, final.number[votes.rows], names, of_names[votes.rows], places)
+    led = _Elected.find(first, first.number, first_names, of_first_names, places)
+    settled = won.settled[:, None] & led.settled
+    apart = settled & ~_meet(won.possible, led.possible)
+    alone = (won.possible.sum(axis=1) == 1)[:, None] & (led.possible.sum(axis=1) == 1)
     same = settled & alone & ~apart
-    pointed = ended.pointed[:, None] & led.pointed
-    point = np.where(pointed, ~_meet(ended.point, led.point), apart)
-    flags = [flag[ended.of, led.of] for flag in (apart, point, ~same)]
+    pointed = won.pointed[:, None] & led.pointed
+    point = np.where(pointed, ~_meet(won.point, led.point), apart)
+    flags = [flag[won.set_of_vote, led.set_of_vote] for flag in (apart, point, ~same)]
     return Counter({FlipCount(*map(bool, row)): n for row, n in count_rows(flags)})
 
 
@@ -396,42 +419,42 @@ def _meet(one: Bools, other: Bools) -> Bools:
     return np.asarray(one.astype(np.int64) @ other.T.astype(np.int64) > 0)
 
 
-class _Sides(NamedTuple):
-    """What one vote of a turn adds to the count of flips: different sides, and which each has."""
+class _Elected(NamedTuple):
+    """(sets, names): who a vote may have elected, by name, so that two votes can be compared."""
 
     settled: Bools
-    """Shape (sides,)."""
+    """Shape (sets,)."""
     possible: Bools
-    """Shape (sides, names)."""
+    """Shape (sets, names)."""
     pointed: Bools
-    """Shape (sides,): the projection has a point."""
+    """Shape (sets,): the projection has a point."""
     point: Bools
-    """Shape (sides, names): its outcome."""
-    of: Ints
+    """Shape (sets, names): its outcome."""
+    set_of_vote: Ints
     """Shape (votes,)."""
 
     @staticmethod
     def find(
-        classes: Classes,
-        of: Ints,
+        answers: DifferentAnswers,
+        answer_of_vote: Ints,
         lists: Sequence[tuple[str, ...]],
         of_lists: Ints,
         places: Mapping[str, int],
-    ) -> "_Sides":
-        """The sides of some votes.
+    ) -> "_Elected":
+        """Of some votes.
 
         Args:
-            classes: The different answers.
-            of: The class of each vote.
+            answers: The different answers.
+            answer_of_vote: A place among them.
             lists: The different lists of candidates.
             of_lists: The list of each vote.
-            places: Places of names in a side.
+            places: Places of names in a set.
         """
-        first, number = distinct_rows([of, of_lists])
+        first, number = distinct_rows([answer_of_vote, of_lists])
         numbers: dict[tuple[Possible, tuple[int, ...] | None, int], int] = {}
         at = []
         for row in first.tolist():
-            possible, projected, _ = classes.answers[of[row]]
+            possible, projected, _ = answers.answers[answer_of_vote[row]]
             point = None if projected.impossible else projected.outcome
             at.append(numbers.setdefault((possible, point, int(of_lists[row])), len(numbers)))
         sets = np.zeros((2, len(numbers), len(places)), dtype=np.bool_)
@@ -439,7 +462,7 @@ class _Sides(NamedTuple):
             where = [places[NOBODY_NAME], *(places[name] for name in lists[one])]
             sets[0, i, [where[c + 1] for c in possible.winners]] = True
             sets[1, i, [where[c + 1] for c in point or ()]] = True
-        return _Sides(
+        return _Elected(
             np.array([possible.settled for possible, *_ in numbers], dtype=np.bool_),
             sets[0],
             np.array([point is not None for _, point, _ in numbers], dtype=np.bool_),

@@ -17,7 +17,9 @@ from tutorsim.analysis.systems.group.page import (
     quality,
     reasons,
 )
+from tutorsim.analysis.systems.group.talk import WINDOW
 from tutorsim.records.group import (
+    CodeRecord,
     CycleRecord,
     DuelRecord,
     EventRecord,
@@ -85,6 +87,21 @@ def test_the_interval_of_a_slope_is_over_lessons(lessons):
     assert three_problems["low"] < three_problems["change"] < three_problems["high"]
     [three_lessons] = balance(of(lessons[:3])).data.to_dicts()
     assert three_lessons["low"] is None
+
+
+def test_a_share_of_task_acts_is_told_at_both_ends_of_a_lesson(lessons):
+    """The first window is all task acts; what comes after them is social-emotional."""
+    lesson = lessons[0]
+    said = [event.number for event in lesson.events if event.kind == "message"]
+    assert len(said) > WINDOW + 1
+    codes = tuple(
+        CodeRecord(event=number, coder="coder_1", category=4 if place < WINDOW else 1)
+        for place, number in enumerate(said)
+    )
+    [row] = balance(of([lesson.model_copy(update={"codes": codes})])).data.to_dicts()
+    assert row["task_share_first"] == 1
+    assert row["task_share_last"] == max(2 * WINDOW - len(said), 0) / WINDOW < 1
+    assert row["change"] < 0
 
 
 # --- Duels ----------------------------------------------------------------------------------------

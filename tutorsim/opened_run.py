@@ -323,7 +323,7 @@ class Run:
 
         Args:
             path: Where to; folders are made.
-            episodes: Episodes of a panel to show message by message; else some are chosen.
+            episodes: Ids of the episodes to show message by message; else all are.
 
         Raises:
             UsageError: If the ending is another, or an episode is unknown.
@@ -349,7 +349,7 @@ class Run:
     def _document(self, episodes: Sequence[str]) -> Document:
         run = replace(self._opened, asked=Asked(episodes=tuple(episodes)))
         made = document_of(run, brief=False)
-        if isinstance(run, SystemRun) and (made is None or (episodes and not made.trace)):
+        if isinstance(run, SystemRun) and (made is None or (episodes and not made.episodes)):
             command = "report" if made is None else "report --episodes"
             raise system_named(run.head.system).refusal(command)
         assert made is not None

@@ -1,4 +1,4 @@
-"""What a report consists of, before it is a page or a text: answers, sections, dialogues."""
+"""What a report consists of, before it is a page or a text: answers, sections, episodes."""
 
 from __future__ import annotations
 
@@ -8,40 +8,12 @@ from functools import partial
 from typing import TYPE_CHECKING, Any, Final, overload
 
 from tutorsim.analysis.pages.cells import Table
-from tutorsim.analysis.systems.panel.episodes import Chosen
+from tutorsim.analysis.pages.episodes import NO_EPISODES, Episodes
 from tutorsim.records import Provenance, RunRecord
 from tutorsim.vocabularies import ProvenanceKind
 
 if TYPE_CHECKING:
     from tutorsim.analysis.charts.figure import Figure  # which loads a library that draws
-
-
-# --- Episode dialogue ----------------------------------------------------------------------------
-
-
-@dataclass(frozen=True)
-class Message:
-    """One message, ballot or decision."""
-
-    speaker: str
-    text: str
-    note: str = ""
-    """What else is known of it: when, to whom, how it was read. Empty for nothing."""
-    quiet: bool = False
-    """Something that was not said aloud, such as a thought or a ballot."""
-
-
-@dataclass(frozen=True)
-class Dialogue:
-    """One episode, message by message."""
-
-    id: str
-    """The episode's id."""
-    why: str
-    """Why it is shown."""
-    messages: tuple[Message, ...]
-    facts: tuple[tuple[str, str], ...] = ()
-    """Name → value: what came of it."""
 
 
 # --- Document ------------------------------------------------------------------------------------
@@ -123,13 +95,12 @@ class Document:
     """What that means for the figures."""
     answers: tuple[Answer, ...]
     sections: Sequence[Section]
-    trace: tuple[Chosen, ...] = field(repr=False)
-    no_trace: str
-    """Why there is no trace; empty when there is one."""
     facts: tuple[tuple[str, str], ...]
     """Name → value: settings, digests, versions of the recording."""
-    dialogues: tuple[Dialogue, ...] = field(default=(), repr=False)
-    """Episodes message by message, of systems other than the panel."""
+    episodes: Episodes = field(default=NO_EPISODES, repr=False)
+    """The episodes, message by message."""
+    without_episodes: str = "No episode is shown here; see `tutorsim show`."
+    """Why there is none, where there is none."""
     digest: str = ""
     """What a citation of a number names: the recording's digest, or that of the log or file;
     "" where nothing can be cited."""

@@ -138,7 +138,6 @@ def document_parts(document: Document, page: PageName) -> Iterator[Printed]:
         yield Words(places.answer("detail", answer), answer.question, answer.detail)
     for section in document.sections:
         yield from _section(section, places)
-    yield Words(places.of("no-trace"), "", document.no_trace)
     for index, (name, value) in enumerate(document.facts):
         if not is_version(name):
             yield Words(places.fact(index), name, value)

@@ -1,11 +1,17 @@
-"""A report as one HTML file without network, clock or chance; its one script filters episodes."""
+"""A report as one HTML file without network, clock or chance.
+
+Text, tables and charts are whole without scripts. Episodes are in the page as deflated data, and
+the page's one script draws each when it is opened: its text becomes text nodes, and never markup.
+"""
 
 import base64
 import hashlib
 import json
+import zlib
 from collections.abc import Mapping, Sequence
+from dataclasses import replace
 from functools import cache
-from typing import Any, Final
+from typing import Any, Final, NamedTuple
 
 import jinja2
 import polars as pl
@@ -16,30 +22,26 @@ from tutorsim.analysis.charts.image_formats import drawn, narrowed, to_page_svg
 from tutorsim.analysis.charts.svg_worker import Run
 from tutorsim.analysis.claims.claims_file import citation
 from tutorsim.analysis.claims.claims_of_printed_numbers import Number, Words
-from tutorsim.analysis.pages.document import Document, cell, heading, two
+from tutorsim.analysis.pages.document import Document, cell, heading
+from tutorsim.analysis.pages.episodes import Episode, EpisodePart, Grid, Message
 from tutorsim.analysis.pages.values import Places, cells_of, is_version
 from tutorsim.analysis.pages.words import shown
-from tutorsim.analysis.systems.panel.episodes import (
-    Chosen,
-    ballot_rows,
-    candidates_of,
-    step_sentence,
-)
 
 _POLICY: Final = (
     "default-src 'none'; style-src 'sha256-{style}'; script-src 'sha256-{script}'; "
     "img-src data:; base-uri 'none'; form-action 'none'"
 )
 """Nothing is loaded and nothing is sent; the page's own style and script are named by hash, and
-nothing else runs. Without scripts the page is whole, and only the filters are not there."""
+nothing else runs."""
 
 
-def to_html(document: Document, *, run: Run = map) -> str:
+def to_html(document: Document, *, run: Run = map, printed: bool = False) -> str:
     """The page of a report. The same document gives the same text.
 
     Args:
         document: The report.
         run: Draws every chart, here or elsewhere.
+        printed: Episodes are open and on paper too; otherwise paper has the findings alone.
     """
     drawings = _drawings(document, run)
     style, script = _style(), _source("page.js")
@@ -53,7 +55,8 @@ def to_html(document: Document, *, run: Run = map) -> str:
             script=Markup(script),
             policy=_POLICY.format(style=_digest(style), script=_digest(script)),
             drawing=lambda figure: drawings[figure.name],
-            specification=lambda figure: _specification(figure, document.provenance),
+            drawn=_drawn_when_opened(document),
+            printed=printed,
         )
     )
     return page
@@ -70,16 +73,12 @@ def _environment() -> jinja2.Environment:
         keep_trailing_newline=True,
         finalize=lambda value: shown(value) if type(value) is str else value,
     )
-    environment.filters.update(
-        cell=cell, two=two, heading=heading, ballot_rows=ballot_rows, step_sentence=step_sentence
-    )
+    environment.filters.update(cell=cell, heading=heading)
     environment.globals.update(
-        candidates_of=candidates_of,
         citation=citation,
         cited=_cited,
         cited_heads=_cited_heads,
         cited_rows=_cited_rows,
-        filter_values=_filter_values,
         is_version=is_version,
         numeric=_numeric,
     )
@@ -133,21 +132,107 @@ def _source(name: str) -> str:
     return source
 
 
-def _filter_values(trace: Sequence[Chosen]) -> list[tuple[str, str, list[str]]]:
-    """Each filter of the episodes: its attribute, its label, and the values that occur."""
-    found: dict[tuple[str, str], dict[str, None]] = {}
-    for chosen in trace:
-        episode = chosen.episode
-        values = {
-            ("task", "Task"): (episode.task_id,),
-            ("persona", "Persona"): (episode.persona,),
-            ("condition", "Condition"): (episode.arm,),
-            ("winner", "Won a turn"): chosen.winners,
-            ("step", "Decided by"): chosen.steps,
-        }
-        for place, names in values.items():
-            found.setdefault(place, {}).update(dict.fromkeys(names))
-    return [(name, label, list(values)) for (name, label), values in found.items()]
+# --- What is drawn when it is opened -------------------------------------------------------------
+
+_PACK: Final = 250_000
+"""Letters of a pack, which is unpacked whole: enough to be small, few enough to open at once."""
+
+
+class _Head(NamedTuple):
+    """The line of an episode that is always there."""
+
+    episode: Episode
+    """Without its parts and facts."""
+    marks: str
+    """Places of its values among those of all filters."""
+
+
+class _Drawn(NamedTuple):
+    """What the page's script draws."""
+
+    heads: list[_Head]
+    filters: list[tuple[str, list[tuple[int, str]]]]
+    """Name → place and text of each value, where there are several."""
+    packs: list[tuple[int, str]]
+    """How many episodes are in a pack, and its data."""
+    specifications: str
+    """Of the charts, as data."""
+    total: int
+    """Episodes of the run."""
+
+
+def _drawn_when_opened(document: Document) -> _Drawn:
+    """Every episode, made once: its head for the page, and the rest as data."""
+    values: dict[tuple[str, str], int] = {}
+    heads, packs = [], _Packs()
+    for episode in document.episodes:
+        pairs = [(name, value) for name, said in episode.marks.items() for value in said]
+        places = [values.setdefault(pair, len(values)) for pair in pairs]
+        packs.add([list(map(list, episode.facts)), *map(_part, episode.parts)])
+        bare = replace(episode, parts=(), facts=())
+        heads.append(_Head(bare, " ".join(map(str, places))))
+    by_name: dict[str, list[tuple[int, str]]] = {}
+    for (name, value), place in values.items():
+        by_name.setdefault(name, []).append((place, value))
+    filters = [(name, found) for name, found in by_name.items() if len(found) > 1]
+    specs = {
+        figure.name: _specification(figure, document.provenance)
+        for figure in document.figures()
+        if figure.chart is not None
+    }
+    return _Drawn(heads, filters, packs.done(), _deflated(specs), document.episodes.total)
+
+
+class _Packs:
+    """Episodes in packs, as data of the page."""
+
+    def __init__(self) -> None:
+        self._packs: list[tuple[int, str]] = []
+        self._waiting: list[str] = []
+        self._letters = 0
+
+    def add(self, episode: list[Any]) -> None:
+        """Take in the next episode."""
+        self._waiting.append(json.dumps(_plain(episode), ensure_ascii=False))
+        self._letters += len(self._waiting[-1])
+        if self._letters > _PACK:
+            self._close()
+
+    def done(self) -> list[tuple[int, str]]:
+        """Every pack."""
+        if self._waiting:
+            self._close()
+        return self._packs
+
+    def _close(self) -> None:
+        self._packs.append((len(self._waiting), _packed(f"[{','.join(self._waiting)}]")))
+        self._waiting, self._letters = [], 0
+
+
+def _part(part: EpisodePart) -> list[Any]:
+    """A part of an episode, as the script takes it: a kind, and what it is of."""
+    if isinstance(part, Message):
+        return ["message", part.speaker, part.note, part.text, part.quiet, part.chosen]
+    if isinstance(part, Grid):
+        return ["grid", part.title, list(part.columns), list(map(list, part.rows))]
+    return ["group", part.title, part.note, part.folded, list(map(_part, part.messages))]
+
+
+def _plain(value: Any) -> Any:
+    """A value with every hidden character made visible."""
+    if isinstance(value, str):
+        return shown(value)
+    return list(map(_plain, value)) if isinstance(value, list) else value
+
+
+def _deflated(value: Any) -> str:
+    return _packed(json.dumps(value, ensure_ascii=False))
+
+
+def _packed(text: str) -> str:
+    """A text deflated, in letters that no markup has."""
+    packer = zlib.compressobj(9, zlib.DEFLATED, -zlib.MAX_WBITS)
+    return base64.b64encode(packer.compress(text.encode()) + packer.flush()).decode()
 
 
 def _style() -> str:
@@ -189,5 +274,6 @@ def _untitled(figure: Figure, provenance: str) -> dict[str, Any]:
 
 
 def _specification(figure: Figure, provenance: str) -> str:
+    """A chart as any Vega-Lite viewer takes it."""
     made = spec(figure, provenance=provenance)
-    return json.dumps(made, ensure_ascii=False, sort_keys=True)
+    return shown(json.dumps(made, ensure_ascii=False, sort_keys=True))

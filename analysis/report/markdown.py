@@ -1,16 +1,15 @@
 """A report as a Markdown text with its tables; charts stand as their data."""
 
 import re
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator, Sequence
 from typing import TYPE_CHECKING
 
 import polars as pl
 
 from tutorsim.analysis.pages.cells import Table
-from tutorsim.analysis.pages.document import Dialogue, Document, Section, cell, heading
+from tutorsim.analysis.pages.document import Document, Section, cell, heading
+from tutorsim.analysis.pages.episodes import Episode, Grid, Message
 from tutorsim.analysis.pages.words import shown
-from tutorsim.analysis.systems.panel.episodes import Chosen, step_sentence
-from tutorsim.records import Turn
 
 if TYPE_CHECKING:  # it loads a library that draws
     from tutorsim.analysis.charts.figure import Figure
@@ -39,13 +38,10 @@ def _blocks(document: Document) -> Iterator[str]:
     for section in document.sections:
         yield from _section(section, document)
     yield "## Episodes"
-    if document.no_trace:
-        yield _plain(document.no_trace)
-    telling = [chosen for chosen in document.trace if chosen.why] or document.trace
-    for chosen in telling:  # the page has the others too
-        yield from _episode(chosen)
-    for dialogue in document.dialogues:
-        yield from _dialogue(dialogue)
+    if not document.episodes:
+        yield _plain(document.without_episodes)
+    for episode in document.episodes.told():  # the page has the others too
+        yield from _episode(episode)
     yield "## Settings and record"
     yield "\n".join(f"- {_plain(name)}: {_plain(value)}" for name, value in document.facts)
 
@@ -80,55 +76,40 @@ def _table(table: Table) -> Iterator[str]:
 
 
 def _grid(data: pl.DataFrame) -> str:
-    right = [kind.is_numeric() for kind in data.dtypes]
-    lines = [
-        "| " + " | ".join(_plain(heading(name)) for name in data.columns) + " |",
-        "|" + "|".join("---:" if number else "---" for number in right) + "|",
-    ]
-    lines += ["| " + " | ".join(_plain(cell(v)) for v in row) + " |" for row in data.iter_rows()]
-    return "\n".join(lines)
+    rows = (tuple(map(cell, row)) for row in data.iter_rows())
+    return _rows(map(heading, data.columns), rows, [kind.is_numeric() for kind in data.dtypes])
 
 
-def _episode(chosen: Chosen) -> Iterator[str]:
-    episode = chosen.episode
-    yield f"### {_plain(episode.episode_id)}"
-    if chosen.why:
-        yield f"Shown because {_plain('; '.join(chosen.why))}."
-    if chosen.draw:
-        yield _plain(chosen.draw)
-    if episode.question:
-        yield f"The student was asked:\n\n{_quoted(episode.question)}"
-    for attempt in episode.attempts:
-        yield (
-            f"Student, attempt {attempt.turn}, judge score {_plain(cell(attempt.score))}:\n\n"
-            f"{_quoted(attempt.text)}"
-        )
-        for turn in episode.turns:
-            if turn.turn == attempt.turn + 1:
-                yield from _turn(turn)
+def _rows(heads: Iterable[str], rows: Iterable[Sequence[str]], right: Sequence[bool]) -> str:
+    """A table; which columns are set to the right."""
+    lines = [heads, *rows]
+    cells = ["| " + " | ".join(map(_plain, line)) + " |" for line in lines]
+    cells.insert(1, "|" + "|".join("---:" if number else "---" for number in right) + "|")
+    return "\n".join(cells)
 
 
-def _dialogue(dialogue: Dialogue) -> Iterator[str]:
-    yield f"### {_plain(dialogue.id)}"
-    if dialogue.why:
-        yield _plain(dialogue.why)
-    if dialogue.facts:
-        yield "\n".join(f"- {_plain(name)}: {_plain(value)}" for name, value in dialogue.facts)
-    for message in dialogue.messages:
-        note = f" ({_plain(message.note)})" if message.note else ""
-        yield f"{_plain(message.speaker)}{note}:\n\n{_quoted(message.text)}"
+def _episode(episode: Episode) -> Iterator[str]:
+    yield f"### {_plain(episode.id)}"
+    if episode.outcome:
+        yield f"{_plain(episode.outcome)}. {_plain(episode.line)}".strip()
+    if episode.why:
+        yield f"Shown because {_plain(episode.why)}."
+    if episode.facts:
+        yield "\n".join(f"- {_plain(name)}: {_plain(value)}" for name, value in episode.facts)
+    for part in episode.parts:
+        if isinstance(part, Message):
+            yield _message(part)
+        elif isinstance(part, Grid):
+            yield f"{_plain(part.title)}:"
+            yield _rows(part.columns, part.rows, [False] * len(part.columns))
+        else:
+            yield f"#### {_plain(part.title)}"
+            yield from map(_message, part.messages)
 
 
-def _turn(turn: Turn) -> Iterator[str]:
-    if turn.decision is None:
-        yield f"Tutor, turn {turn.turn}:\n\n{_quoted(turn.delivered)}"
-        return
-    steps = "\n".join(
-        f"{i}. {_plain(step_sentence(s))}" for i, s in enumerate(turn.decision.steps, 1)
-    )
-    yield f"Turn {turn.turn}, the draft of {_plain(turn.decision.winner)} is delivered:"
-    yield _quoted(turn.delivered)
-    yield steps
+def _message(message: Message) -> str:
+    note = f" ({_plain(message.note)})" if message.note else ""
+    return f"{_plain(message.speaker)}{note}:\n\n{_quoted(message.text)}"
 
 
 def _quoted(text: str) -> str:

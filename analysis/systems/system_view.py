@@ -3,7 +3,7 @@
 from collections import deque
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from functools import cached_property
+from functools import cached_property, partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final, Protocol
 
@@ -20,12 +20,12 @@ from tutorsim.analysis.ballots.recount_source import (
 from tutorsim.analysis.pages.cells import Table as PageTable
 from tutorsim.analysis.pages.document import (
     Answer,
-    Dialogue,
     Document,
     Section,
     answered_words,
     warning_of_run,
 )
+from tutorsim.analysis.pages.episodes import NO_EPISODES, Episode, Episodes, Telling
 from tutorsim.analysis.pages.printed import Printed
 from tutorsim.analysis.ratings.items import Passage
 from tutorsim.analysis.runs.exported_tables import (
@@ -160,8 +160,9 @@ class View:
     """Name → table for `export`; `SHARED_TABLES` among them."""
     document: Callable[[Any, bool], Document] | None = None
     """From a run, and whether it is to be brief, to a summary (brief) or a report (whole)."""
-    trace: Callable[[SystemRun, Any], Dialogue] | None = None
-    """From a run and one of its records to the episode, message by message."""
+    trace: Callable[[SystemRun, Any], Episode] | None = None
+    """From a run and one of its records to the episode, message by message; a person's words only
+    if the run is `with_messages`."""
     recount: Callable[[SystemRun, Mapping[str, tuple[str, ...]]], Document] | None = None
     """From a run and settings (`--set KEY=VALUE,…`) to what whole episodes would have been under
     them; `None` where a recount asks of votes only."""
@@ -210,7 +211,7 @@ def framed(
     summary: str,
     answers: tuple[Answer, ...],
     sections: Sequence[Section],
-    dialogues: tuple[Dialogue, ...] = (),
+    episodes: Episodes = NO_EPISODES,
     facts: tuple[tuple[str, str], ...] = (),
     brief: tuple[PageTable, ...] = (),
     values: Callable[[], Mapping[str, Any]] = dict,
@@ -222,7 +223,7 @@ def framed(
         summary: What was run, in one sentence.
         answers: Questions of the first screen.
         sections: The parts.
-        dialogues: Episodes message by message.
+        episodes: The episodes, message by message.
         facts: Settings of the system, name → value.
         brief: As of `Document`.
         values: Likewise.
@@ -236,8 +237,6 @@ def framed(
         warning=warning_of_run(head),
         answers=answers,
         sections=sections,
-        trace=(),
-        no_trace="" if dialogues else "No episode is shown here; see `tutorsim show`.",
         facts=(
             ("Study", head.study.name),
             ("System", head.system),
@@ -259,7 +258,7 @@ def framed(
             ("Recording digest", head.recording_digest),
             *((f"Package {name}", version) for name, version in head.packages.items()),
         ),
-        dialogues=dialogues,
+        episodes=episodes,
         digest=head.recording_digest,
         brief=brief,
         values=values,
@@ -276,6 +275,19 @@ def view_for(opened: Opened) -> View:
         view: View = named(BALLOTS)
         return view
     return view_of(opened.head.system)
+
+
+def episodes_of(run: SystemRun, telling: Telling) -> Episodes:
+    """The episodes of a run for its report.
+
+    Args:
+        run: The run.
+        telling: Why an episode is worth a look → whether a record is one.
+    """
+    trace = view_of(run.head.system).trace
+    if trace is None:
+        return NO_EPISODES
+    return Episodes(run.episodes, partial(trace, run), telling).named(run.asked.episodes)
 
 
 def view_of(system: str) -> View:

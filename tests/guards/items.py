@@ -7,6 +7,7 @@ One file a source, `said/debate.txt`, has every item under a line `=== COMMAND`:
 printed, or a file that it wrote. `{}` is the source and `{out}` a folder for files.
 """
 
+import base64
 import contextlib
 import difflib
 import hashlib
@@ -16,6 +17,7 @@ import re
 import shlex
 import shutil
 import sys
+import zlib
 from collections.abc import Callable, Iterator, Mapping
 from pathlib import Path
 from typing import Any, Final, NamedTuple
@@ -315,7 +317,16 @@ def _content(file: Path) -> str:
     if file.suffix == ".parquet":
         frame = pl.read_parquet(file)
         return f"{frame.schema}\n{frame.write_ndjson()}"
-    return file.read_text(encoding="utf-8")
+    return _PACK.sub(_unpacked, file.read_text(encoding="utf-8"))
+
+
+_PACK: Final = re.compile(r'(<script type="application/octet-stream"[^>]*>)([^<]*)')
+
+
+def _unpacked(found: re.Match[str]) -> str:
+    """The data of a page, whatever library deflated them."""
+    text: str = zlib.decompress(base64.b64decode(found[2]), -zlib.MAX_WBITS).decode()
+    return found[1] + text
 
 
 def said(command: str) -> str:

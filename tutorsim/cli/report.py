@@ -48,7 +48,12 @@ LARGE: Final = 5_000_000
     "--episodes",
     multiple=True,
     metavar="ID[,ID…]",
-    help="Episodes to show message by message; telling ones are chosen when none is named.",
+    help="Episodes to show message by message; all of them, telling ones first, if none is named.",
+)
+@click.option(
+    "--print-episodes",
+    is_flag=True,
+    help="Unfold every episode, so that they are on paper too; else paper has the findings alone.",
 )
 @claims_option(
     "Write every number of the report here, to be checked by `tutorsim verify --claims`. "
@@ -76,6 +81,7 @@ def report(
     output: Path | None,
     chart: str | None,
     episodes: tuple[str, ...],
+    print_episodes: bool,
     claims: Path | None,
     no_claims: bool,
     hints: Hints,
@@ -87,9 +93,9 @@ def report(
 ) -> None:
     """Write the report of a RUN folder, or of a file of ballots.
 
-    The page is one file: it loads nothing and opens without a network; its one script filters
-    episodes and shows citations. The same run gives the same bytes. The name of the file written
-    goes to stdout.
+    The page is one file: it loads nothing and opens without a network; its one script draws and
+    finds episodes, and shows citations. The same run gives the same page. The name of the file
+    written goes to stdout.
 
     Beside it goes NAME.claims.json: each number of the report with an id that lasts, its question,
     interval and source, and the command that computes it again; see `tutorsim guide claims`.
@@ -107,7 +113,7 @@ def report(
     what = opened(run, hints=hints, panel=panel, asked=Asked(published=published, episodes=named))
     what = _with(what, embeddings, with_messages=with_messages)
     no_claims = no_claims or embeddings is not None
-    wanted = _Wanted(run, output, chart, claims, no_claims, as_json)
+    wanted = _Wanted(run, output, chart, claims, no_claims, as_json, print_episodes)
     _report_of(what, wanted, panel, Options(published=published, hints=hints, panel=panel))
 
 
@@ -120,6 +126,7 @@ class _Wanted(NamedTuple):
     claims: Path | None
     no_claims: bool
     as_json: bool
+    print_episodes: bool
 
 
 def _tell(
@@ -233,7 +240,7 @@ def _report_of(what: Opened, wanted: _Wanted, panel: str | None, options: Option
         err().print(safe(note))
     with _drawers(path.suffix) as draw, counted("parts of the page") as progress:
         made = document_asked(what, brief=False, command="report")
-        if isinstance(what, SystemRun) and what.asked.episodes and not made.trace:
+        if isinstance(what, SystemRun) and what.asked.episodes and not made.episodes:
             raise _refusal(what, "report --episodes")
         if chart is not None:
             content = _drawing(_figure(made, chart, what.name), made.provenance, path.suffix)
@@ -243,10 +250,9 @@ def _report_of(what: Opened, wanted: _Wanted, panel: str | None, options: Option
         for at, _ in enumerate(made.sections):  # each is made when it is looked at
             progress(at + 1, len(made.sections) + 1)
         document = _with_digest(made, wanted.run)
-        content = _text_of(document, draw)
+        content = _text_of(document, draw, printed=wanted.print_episodes)
     charts = [figure.name for figure in document.figures() if figure.chart is not None]
-    shown = [chosen.episode.episode_id for chosen in document.trace]
-    shown += [one.id for one in document.dialogues]
+    shown = document.episodes.ids
     _write(path, content)
     written = _claims(wanted, path, content, document, options)
     if len(content) > LARGE:
@@ -310,13 +316,20 @@ def _check(path: Path, chart: str | None) -> None:
         )
 
 
-def _text_of(document: Document, draw: Run | None) -> bytes:
-    """A document as a page, or as Markdown where nothing draws."""
+def _text_of(document: Document, draw: Run | None, *, printed: bool) -> bytes:
+    """A document as a page, or as Markdown where nothing draws.
+
+    Args:
+        document: The report.
+        draw: Draws the charts of a page.
+        printed: The page's episodes are on paper too.
+    """
     from tutorsim.analysis.report.html import to_html
     from tutorsim.analysis.report.markdown import to_markdown
 
-    text = to_markdown(document) if draw is None else to_html(document, run=draw)
-    return text.encode()
+    if draw is None:
+        return to_markdown(document).encode()
+    return to_html(document, run=draw, printed=printed).encode()
 
 
 def _drawing(figure: Figure, provenance: str, suffix: str) -> bytes:

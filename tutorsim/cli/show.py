@@ -3,6 +3,7 @@
 import difflib
 import heapq
 from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import replace
 from itertools import chain
 from pathlib import Path
 from typing import TYPE_CHECKING, TypeVar
@@ -137,14 +138,15 @@ def _show_of(
 ) -> None:
     """Show an episode of a system other than the panel."""
     from tutorsim.analysis.systems.system_view import view_of
-    from tutorsim.cli.terminal_documents import dialogue_shown
+    from tutorsim.cli.terminal_documents import episode_shown
     from tutorsim.kernel.load import system_named
 
     trace = view_of(run.head.system).trace
     if trace is None or turn is not None:
         raise system_named(run.head.system).refusal("show" if trace is None else "show --turn")
     record = _find(run.episodes, wanted)
-    shown = chain(odd_ends(record), dialogue_shown(trace(run, record)))
+    told = trace(replace(run, with_messages=True), record)  # whoever has the folder has the words
+    shown = chain(odd_ends(record), episode_shown(told))
     publish(shown, lambda: record.model_dump(mode="json"), as_json=as_json, output=output)
 
 

@@ -13,8 +13,9 @@ from rich.console import Console, ConsoleOptions, RenderableType, RenderResult
 from rich.text import Text
 
 from tutorsim.analysis.pages.cells import Part, Table
-from tutorsim.analysis.pages.document import Dialogue, Document, Section, cell, section_ids
+from tutorsim.analysis.pages.document import Document, Section, cell, section_ids
 from tutorsim.analysis.pages.document import heading as column_heading
+from tutorsim.analysis.pages.episodes import Episode, Grid, Message
 from tutorsim.analysis.systems.system_view import Opened, SystemRun, open_run
 from tutorsim.cli.console import safe
 from tutorsim.cli.options import check_sections
@@ -285,7 +286,7 @@ def _lines(shown: Iterable[RenderableType]) -> int:
 
 
 def sections_shown(document: Document, sections: Iterable[Section], *, every: bool) -> Shown:
-    """The head of a document and some of its sections, with every episode that it shows.
+    """The head of a document and some of its sections.
 
     Args:
         document: The document.
@@ -298,8 +299,6 @@ def sections_shown(document: Document, sections: Iterable[Section], *, every: bo
             yield from _section(section, every_row=True)
         elif not every:
             yield caption(f"Section {section.id}: there is nothing for it.")
-    for dialogue in document.dialogues:
-        yield from dialogue_shown(dialogue)
 
 
 def _head(document: Document) -> Shown:
@@ -325,14 +324,26 @@ def _section(section: Section, *, every_row: bool = False) -> Shown:
         yield from table_shown(part, every_row=every_row)
 
 
-def dialogue_shown(dialogue: Dialogue) -> Shown:
+def episode_shown(episode: Episode) -> Shown:
     """One episode, message by message."""
     yield Prose("")
-    yield heading(dialogue.id, dialogue.why)
-    for name, value in dialogue.facts:
+    yield heading(episode.id, episode.outcome)
+    for name, value in episode.facts:
         yield Prose(f"{name}: {value}", indent=2)
-    for message in dialogue.messages:
+    for part in episode.parts:
         yield Prose("")
-        note = f"  ({message.note})" if message.note else ""
-        yield Prose(styled(message.speaker, "bold") + styled(note, "dim"))
-        yield Prose(styled(message.text, "dim") if message.quiet else message.text, indent=2)
+        if isinstance(part, Message):
+            yield from _message_shown(part)
+            continue
+        yield heading(part.title)
+        if isinstance(part, Grid):
+            yield table(part.columns, part.rows, left=len(part.columns))
+            continue
+        for message in part.messages:
+            yield from _message_shown(message)
+
+
+def _message_shown(message: Message) -> Shown:
+    note = f"  ({message.note})" if message.note else ""
+    yield Prose(styled(message.speaker, "bold") + styled(note, "dim"))
+    yield Prose(styled(message.text, "dim") if message.quiet else message.text, indent=2)

@@ -28,8 +28,8 @@ from tutorsim.analysis.statistics.intervals_and_tests import (
     mean_over_tasks,
 )
 from tutorsim.analysis.systems.debate.recounted import Certainty
-from tutorsim.analysis.systems.debate.trace import chosen, dialogue
-from tutorsim.analysis.systems.system_view import SystemRun, framed
+from tutorsim.analysis.systems.debate.trace import TELLING
+from tutorsim.analysis.systems.system_view import SystemRun, episodes_of, framed
 from tutorsim.records import BallotRecord, RunRecord
 from tutorsim.records.debate import CouncilVote, DebateRecord
 from tutorsim.vocabularies import CUMULATIVE_BUDGET
@@ -469,7 +469,7 @@ def council_document(run: SystemRun, brief: bool) -> Document:
         summary=_summary(of),
         answers=tuple(_answers(of)),
         sections=_sections(of, ("rules", "told") if brief else ()),
-        dialogues=() if brief else tuple(dialogue(one, why) for one, why in chosen(of.records)),
+        episodes=episodes_of(run, TELLING),
         facts=(("Members", listed(_members(of))),),
     )
 

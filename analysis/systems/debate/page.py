@@ -42,9 +42,9 @@ from tutorsim.analysis.systems.debate.scores import (
     trivial_baselines,
     turn_shares,
 )
-from tutorsim.analysis.systems.debate.trace import chosen, dialogue
+from tutorsim.analysis.systems.debate.trace import TELLING
 from tutorsim.analysis.systems.noise_floor import noise_section
-from tutorsim.analysis.systems.system_view import SystemRun, framed
+from tutorsim.analysis.systems.system_view import SystemRun, episodes_of, framed
 from tutorsim.records.debate import DebateRecord
 
 # --- Scores -----------------------------------------------------------------------------------
@@ -435,6 +435,6 @@ def document(run: SystemRun, brief: bool) -> Document:
         summary=overview.summary(),
         answers=tuple(best_protocol(one) for one in of.variants[:1]),
         sections=(*sections, *([noise] if noise else [])),
-        dialogues=() if brief else tuple(dialogue(one, why) for one, why in chosen(of.complete)),
+        episodes=episodes_of(run, TELLING),
         facts=overview.facts(),
     )

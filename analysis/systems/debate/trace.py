@@ -1,42 +1,59 @@
 """A debate message by message, with who saw what."""
 
 from collections.abc import Iterator, Mapping, Sequence
+from textwrap import shorten
+from typing import Final
 
-from tutorsim.analysis.pages.document import Dialogue
-from tutorsim.analysis.pages.document import Message as Said
+from tutorsim.analysis.pages.episodes import Episode, Telling, usual_marks
+from tutorsim.analysis.pages.episodes import Message as Said
 from tutorsim.analysis.systems.system_view import SystemRun
 from tutorsim.records import BallotRecord
 from tutorsim.records.debate import DebateRecord, DebateTurn, Message
 
-
-def trace(run: SystemRun, record: DebateRecord) -> Dialogue:
-    """An episode, as `show` prints it."""
-    return dialogue(record, "")
-
-
-def chosen(records: Sequence[DebateRecord]) -> list[tuple[DebateRecord, str]]:
-    """The episodes of a report, each with the reason why it is there."""
-    wanted = (
-        ("a vote tied and another turn followed", lambda r: any(t.held for t in r.turns[:-1])),
-        ("it ended undecided", lambda r: r.decided is False),
-        ("consensus decided it", lambda r: r.ended_by == "consensus"),
-    )
-    found: dict[str, tuple[DebateRecord, str]] = {}
-    for why, fits in wanted:
-        first = next((r for r in records if fits(r) and r.episode_id not in found), None)
-        if first is not None:
-            found[first.episode_id] = (first, f"Shown because {why}.")
-    return list(found.values())
+TELLING: Final[Telling] = {
+    "a vote tied and another turn followed": lambda one: any(t.held for t in one.turns[:-1]),
+    "it ended undecided": lambda one: one.decided is False,
+    "consensus decided it": lambda one: one.ended_by == "consensus",
+}
+"""Why an episode is worth a look → whether it is one."""
 
 
-def dialogue(record: DebateRecord, why: str) -> Dialogue:
+def trace(run: SystemRun, record: DebateRecord) -> Episode:
     """An episode, message by message."""
-    return Dialogue(
+    came_of = _came_of(record)
+    return Episode(
         id=record.episode_id,
-        why=why,
-        messages=tuple(_messages(record)),
+        parts=tuple(_messages(record)),
+        outcome=_outcome(record, came_of),
+        line=_beginning(record.question),
         facts=tuple(_facts(record)),
+        marks={**usual_marks(record), "What came of it": (came_of,)},
     )
+
+
+def _came_of(record: DebateRecord) -> str:
+    """What came of an episode, in a word."""
+    if record.failure is not None:
+        return "failed"
+    if record.ended_by == "full":
+        return "full debate"
+    if record.answer is None:
+        return "nothing delivered"
+    if not record.gold or record.score is None:
+        return "delivered"
+    return {1.0: "right", 0.0: "wrong"}.get(record.score, "partly right")
+
+
+def _outcome(record: DebateRecord, came_of: str) -> str:
+    undecided = ", undecided" if record.decided is False else ""
+    if record.answer is None:
+        return f"{came_of}{undecided}"
+    return f"{_beginning(record.letter or record.answer, 40)}: {came_of}{undecided}"
+
+
+def _beginning(text: str, most: int = 90) -> str:
+    """The first words of a text, on one line."""
+    return shorten(text, most, placeholder=" …")
 
 
 def _facts(record: DebateRecord) -> Iterator[tuple[str, str]]:

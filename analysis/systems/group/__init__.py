@@ -6,7 +6,7 @@ from typing import Final
 from tutorsim.analysis.systems.group.columns import TABLES, lesson_passages
 from tutorsim.analysis.systems.group.page import document, recount
 from tutorsim.analysis.systems.group.speakers import outcomes_under
-from tutorsim.analysis.systems.group.trace import episode_dialogue
+from tutorsim.analysis.systems.group.trace import trace
 from tutorsim.analysis.systems.system_view import View
 from tutorsim.records.group import DuelRecord, GroupRecord, LessonRecord
 
@@ -36,7 +36,7 @@ def _hit(record: GroupRecord) -> float | None:
 VIEW: Final = View(
     tables={**TABLES, "outcomes": outcomes_under({})},
     document=document,
-    trace=lambda run, record: episode_dialogue(record),
+    trace=trace,
     recount=recount,
     outcomes_under=outcomes_under,
     recount_in_one_pass=True,

@@ -10,7 +10,7 @@ import polars as pl
 
 from tutorsim.analysis.pages.cells import Table, Written, number, p_value, present
 from tutorsim.analysis.pages.declared import Row, table
-from tutorsim.analysis.pages.document import Answer, Dialogue, Document, Section
+from tutorsim.analysis.pages.document import Answer, Document, Section
 from tutorsim.analysis.pages.words import counted
 from tutorsim.analysis.statistics.intervals_and_tests import (
     ALPHA,
@@ -54,8 +54,8 @@ from tutorsim.analysis.systems.group.talk import (
     rolling_task_share,
     slope,
 )
-from tutorsim.analysis.systems.group.trace import episode_dialogue, without_words
-from tutorsim.analysis.systems.system_view import SystemRun, framed
+from tutorsim.analysis.systems.group.trace import TELLING
+from tutorsim.analysis.systems.system_view import SystemRun, episodes_of, framed
 from tutorsim.records.group import CycleRecord, DuelRecord, LessonRecord
 
 Rows = Iterator[Row]
@@ -486,7 +486,7 @@ def document(run: SystemRun, brief: bool) -> Document:
             *([] if floor is None else [speaking_section(run, floor)]),
             Section("calls", "Calls", "", tables=present(calls(of))),
         ),
-        dialogues=() if brief else tuple(_shown_in_report(run, of)),
+        episodes=episodes_of(run, TELLING),
     )
 
 
@@ -559,15 +559,6 @@ def _drawn(name: str, of: Evidence) -> tuple[Any, ...]:
     from tutorsim.analysis.systems.group import figures  # loads slowly
 
     return (getattr(figures, name)(of),)
-
-
-def _shown_in_report(run: SystemRun, of: Evidence) -> Iterator[Dialogue]:
-    """The first lesson and the first duel; a person's lesson without a word unless asked for."""
-    for records in (of.lessons, of.duels):
-        if records:
-            shown = episode_dialogue(records[0])
-            hidden = records[0].variant == "person" and not run.with_messages
-            yield without_words(shown) if hidden else shown
 
 
 # --- Recount --------------------------------------------------------------------------------------

@@ -1,33 +1,63 @@
 """One lesson or duel, message by message, with what was thought."""
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
+from dataclasses import replace
+from typing import Final
 
-from tutorsim.analysis.pages.document import Dialogue, Message
+from tutorsim.analysis.pages.episodes import Episode, Message, Telling, usual_marks
+from tutorsim.analysis.systems.system_view import SystemRun
 from tutorsim.records.group import DuelRecord, GroupRecord, LessonRecord
 from tutorsim.systems.group.speaker_selection import reason
 
+TELLING: Final[Telling] = {
+    "the first lesson with a simulated learner": lambda one: (
+        isinstance(one, LessonRecord) and one.variant != "person"
+    ),
+    "a lesson with a person": lambda one: one.variant == "person",
+    "the first duel": lambda one: isinstance(one, DuelRecord),
+    "two orders of judging gave opposite verdicts": lambda one: (
+        isinstance(one, DuelRecord) and one.order_dependent
+    ),
+    "something was withdrawn before it was said": lambda one: any(
+        event.cycle and event.cycle.withdrawn for event in one.events
+    ),
+}
+"""Why an episode is worth a look → whether it is one."""
 
-def episode_dialogue(record: GroupRecord) -> Dialogue:
-    """One lesson or duel, message by message, with what was thought."""
+
+def trace(run: SystemRun, record: GroupRecord) -> Episode:
+    """One lesson or duel, message by message, with what was thought.
+
+    A person's lesson has no word of it, unless the run is `with_messages`.
+    """
     messages = [*_messages(record)]
+    marks = {**usual_marks(record, "Learner"), "Kind": ("duel",)}
     facts: tuple[tuple[str, str], ...]
     if isinstance(record, DuelRecord):
         messages += _duel_end(record)
+        result = record.result or "none"
+        outcome, line = f"self-selection: {result}", record.kind
+        marks["Result"] = (result,)
         facts = (
             ("Kind", record.kind),
             ("Expected speaker", record.expected_speaker),
-            ("Result of self-selection", record.result or "none"),
+            ("Result of self-selection", result),
             ("Depends on the order", "yes" if record.order_dependent else "no"),
         )
     else:
         assert isinstance(record, LessonRecord)
+        ended = (record.ended_by or "failure").replace("_", " ")
+        outcome, line = f"stage {record.stage_reached}, {ended}", record.problem
+        marks |= {"Kind": ("lesson",), "Ended by": (ended,)}
         facts = (
             ("Problem", record.problem),
             ("Ended by", record.ended_by or "failure"),
             ("Stage reached", str(record.stage_reached)),
             ("Tasks done", ", ".join(record.tasks_done) or "none"),
         )
-    return Dialogue(record.episode_id, "", tuple(messages), facts)
+    made = Episode(record.episode_id, tuple(messages), outcome, line, facts, marks)
+    hidden = record.variant == "person" and not run.with_messages
+    return _without_words(made, messages) if hidden else made
 
 
 def _messages(record: GroupRecord) -> Iterator[Message]:
@@ -67,11 +97,11 @@ def _duel_end(record: DuelRecord) -> Iterator[Message]:
         yield Message("Judge", text, f"{judgment.first} first", True)
 
 
-def without_words(dialogue: Dialogue) -> Dialogue:
+def _without_words(episode: Episode, messages: Sequence[Message]) -> Episode:
     """The course of a lesson with every text left out: others may quote the person."""
-    messages = tuple(
+    left = tuple(
         Message(one.speaker, f"({len(one.text.split())} words)", one.note, one.quiet)
-        for one in dialogue.messages
+        for one in messages
     )
-    why = "A person's lesson; texts are shown with --with-messages."
-    return Dialogue(dialogue.id, why, messages, dialogue.facts)
+    told = ("Words", "A person's lesson; they are shown with --with-messages.")
+    return replace(episode, parts=left, facts=(*episode.facts, told))

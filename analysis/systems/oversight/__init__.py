@@ -11,7 +11,7 @@ from tutorsim.analysis.systems.oversight.audit import (
 from tutorsim.analysis.systems.oversight.columns import TABLES
 from tutorsim.analysis.systems.oversight.page import PUBLISHED, document, outcomes_under, recount
 from tutorsim.analysis.systems.oversight.scores import by_text
-from tutorsim.analysis.systems.oversight.trace import item_dialogue
+from tutorsim.analysis.systems.oversight.trace import trace
 from tutorsim.analysis.systems.system_view import View
 from tutorsim.records import RunRecord
 from tutorsim.records.oversight import OversightRecord
@@ -58,7 +58,7 @@ _OUTCOMES: Final[dict[str, Callable[[OversightRecord], float | None]]] = {
 VIEW: Final = View(
     tables={**TABLES, "outcomes": outcomes_under({})},
     document=document,
-    trace=lambda run, record: item_dialogue(record),
+    trace=trace,
     recount=recount,
     outcomes_under=outcomes_under,
     recount_without=_unread,

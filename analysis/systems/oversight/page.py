@@ -61,9 +61,9 @@ from tutorsim.analysis.systems.oversight.scores import (
     pair_of,
     relabelled,
 )
-from tutorsim.analysis.systems.oversight.trace import telling
+from tutorsim.analysis.systems.oversight.trace import TELLING
 from tutorsim.analysis.systems.paired_comparison import chance_words, p_words
-from tutorsim.analysis.systems.system_view import SystemRun, framed
+from tutorsim.analysis.systems.system_view import SystemRun, episodes_of, framed
 from tutorsim.errors import UsageError
 from tutorsim.records import SystemSettings
 from tutorsim.records.oversight import LABELS, LabelName, Labels, OversightRecord, gold_labels
@@ -539,7 +539,7 @@ def document(run: SystemRun, brief: bool) -> Document:
             *_sections(of, _BRIEF if brief else _WHOLE, figures),
             *([noise] if noise else []),
         ),
-        dialogues=() if brief else telling(run.episodes),
+        episodes=episodes_of(run, TELLING),
         facts=_facts(of),
     )
 

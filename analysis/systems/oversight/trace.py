@@ -1,9 +1,11 @@
 """An item as a reader sees it: the dialogue, the debate act by act, and the labels."""
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Iterator
+from textwrap import shorten
 from typing import Final
 
-from tutorsim.analysis.pages.document import Dialogue, Message
+from tutorsim.analysis.pages.episodes import Episode, Message, Telling, usual_marks
+from tutorsim.analysis.systems.system_view import SystemRun
 from tutorsim.records.oversight import Labels, LeadLabels, OversightRecord, Spoken
 
 _ACTS = {
@@ -23,9 +25,40 @@ def _labels_text(labels: Labels | None) -> str:
     return f"mistake {labels.mistake}, guidance {labels.guidance}"
 
 
-def item_dialogue(record: OversightRecord, why: str = "") -> Dialogue:
+def trace(run: SystemRun, record: OversightRecord) -> Episode:
     """One item, message by message."""
-    return Dialogue(record.episode_id, why, tuple(_messages(record)), tuple(_facts(record)))
+    return Episode(
+        id=record.episode_id,
+        parts=tuple(_messages(record)),
+        outcome=_outcome(record),
+        line=shorten(record.reply, 110, placeholder=" …"),
+        facts=tuple(_facts(record)),
+        marks=_marks(record),
+    )
+
+
+def _outcome(record: OversightRecord) -> str:
+    """The label, and whether it is the one that people gave."""
+    if record.status == "failed":
+        return "failed"
+    right = "" if not record.scores else ", right" if all(record.scores.values()) else ", wrong"
+    return f"{_labels_text(record.label)}{right}"
+
+
+def _marks(record: OversightRecord) -> dict[str, tuple[str, ...]]:
+    label = record.label
+    said = {
+        "Mistake": (str(label.mistake) if label else "no label",),
+        "Guidance": (str(label.guidance) if label else "no label",),
+    }
+    if record.scores:
+        said["Both labels"] = ("right" if all(record.scores.values()) else "wrong",)
+    if record.audited is not None:
+        said["Voted"] = (record.audited.condition,)
+        said["Persona"] = (record.audited.persona,)
+        said["Reply of"] = (record.audited.role,)
+        return {"Labelled by": (record.condition,), "Task": (record.audited.task,), **said}
+    return {**usual_marks(record, "Tutor"), **said}
 
 
 def _messages(record: OversightRecord) -> Iterator[Message]:
@@ -92,18 +125,6 @@ def _facts(record: OversightRecord) -> Iterator[tuple[str, str]]:
     yield "Calls", str(len(record.calls))
 
 
-def telling(records: Sequence[OversightRecord]) -> tuple[Dialogue, ...]:
-    """The first item for each thing worth seeing; an item serves for one thing only."""
-    chosen: dict[str, str] = {}
-    found: dict[str, OversightRecord] = {}
-    for why, is_so in _TELLING.items():
-        record = next((r for r in records if is_so(r) and r.episode_id not in chosen), None)
-        if record is not None:
-            chosen[record.episode_id] = why
-            found[record.episode_id] = record
-    return tuple(item_dialogue(found[name], why) for name, why in chosen.items())
-
-
 def _apart(record: OversightRecord) -> bool:
     judge = record.judge.labels if record.judge else None
     lead = record.lead.labels if record.lead else None
@@ -115,11 +136,11 @@ def _confident_and_wrong(record: OversightRecord) -> bool:
     return bool(record.scores) and not all(record.scores.values()) and (sure or 0) >= 0.9
 
 
-_TELLING: Final[dict[str, Callable[[OversightRecord], bool]]] = {
+TELLING: Final[Telling] = {
     "judge and lead differ": _apart,
     "confident and wrong": _confident_and_wrong,
     "a defence was unmet, and pressed": lambda r: bool(r.press and r.press.presses),
     "no label could be read": lambda r: r.unjudged,
     "a vote was tied": lambda r: any(t.decision and t.decision.tied_set for t in r.turns),
 }
-"""Why an item is worth seeing → whether it is one."""
+"""Why an item is worth a look → whether it is one."""

@@ -1,143 +1,54 @@
-"""Episodes of a panel: chosen ones message by message, and all in a line each."""
+"""Episodes of a panel: message by message, and all in a line each."""
 
 from collections import Counter
-from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
-from typing import Final, NamedTuple
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
+from typing import NamedTuple
 
 from tutorsim.analysis.ballots.recount_source import Source
+from tutorsim.analysis.pages.episodes import (
+    Episode,
+    EpisodePart,
+    Grid,
+    Group,
+    Message,
+    Telling,
+    usual_marks,
+)
 from tutorsim.analysis.pages.words import counted
 from tutorsim.analysis.systems.panel.diagnostics import turn_diagnostics
-from tutorsim.errors import UsageError
-from tutorsim.records import BallotRecord, EpisodeRecord, Turn, odd_stops, stop_counts
+from tutorsim.records import (
+    Attempt,
+    BallotRecord,
+    EpisodeRecord,
+    Proposal,
+    ReviewRecord,
+    Turn,
+    odd_stops,
+    stop_counts,
+)
 from tutorsim.voting import Step
 
-# --- Example episodes ----------------------------------------------------------------------------
-
-MOST_EPISODES: Final = 150
-"""Episodes of a run that a report holds whole; of larger runs it holds telling ones."""
+# --- Episode of a page ---------------------------------------------------------------------------
 
 
-@dataclass(frozen=True)
-class Chosen:
-    """An episode of the trace, and why it is there."""
-
-    episode: EpisodeRecord
-    why: tuple[str, ...]
-    """Empty when the reader named it, and when it is there as all are."""
-
-    @property
-    def winners(self) -> tuple[str, ...]:
-        """Whose draft won some turn, each once."""
-        won = (turn.decision.winner for turn in self.episode.turns if turn.decision)
-        return tuple(dict.fromkeys(won))
-
-    @property
-    def steps(self) -> tuple[str, ...]:
-        """The steps that decided some turn, each once."""
-        by = (turn.decision.decided_by for turn in self.episode.turns if turn.decision)
-        return tuple(dict.fromkeys(by))
-
-    @property
-    def draw(self) -> str:
-        """From where on a branch's draw is re-simulated; empty for an episode as logged."""
-        point = self.episode.branch
-        if point is None:
-            return ""
-        return (
-            f"Draw {point.continuation} of {point.parent_episode}; turn {point.turn} is the first "
-            "that the branch decides."
-        )
-
-
-@dataclass(frozen=True)
-class BallotRow:
-    """One voter's ballot as a table row."""
-
-    voter: str
-    cells: tuple[tuple[str, str], ...]
-    """Per candidate: the mass (`–` where there is none), and the label that it was shown under."""
-    status: str
-    attempts: int
-    raw: str
-
-
-def choose(
-    episodes: Sequence[EpisodeRecord],
-    wanted: Iterable[str] = (),
-    *,
-    flipped: Iterable[str] = (),
-) -> tuple[Chosen, ...]:
-    """The episodes to show.
+def telling(flipped: Collection[str]) -> Telling:
+    """Why an episode is worth a look → whether it is one.
 
     Args:
-        episodes: All episodes of the run, in grid order.
-        wanted: Ids that the reader named; they come in the order named.
         flipped: Ids of episodes where deliberation changed a winner.
-
-    Returns:
-        The named ones; without names, the first episode for each thing worth seeing: a turn
-        that the fallback order decided, a winner that changed, a tie that the tie round
-        broke, an abstention. An episode already there for one thing serves the others too. All
-        the others follow, up to `MOST_EPISODES` together.
-
-    Raises:
-        UsageError: If the run holds no episode of a name.
     """
-    known = {episode.episode_id: episode for episode in episodes}
-    named = tuple(wanted)
-    for name in named:
-        if name not in known:
-            raise UsageError(
-                f"The run holds no episode {name!r}.",
-                why=f"It holds {len(known)}, for example {next(iter(known), 'none')!r}.",
-                hint="`tutorsim show RUN PART` finds an episode by parts of its id.",
-            )
-    if named:
-        return tuple(Chosen(known[name], ()) for name in dict.fromkeys(named))
-    telling = _examples(episodes, _features(episodes, set(flipped)))
-    if len(episodes) > MOST_EPISODES:
-        return telling
-    there = {chosen.episode.episode_id for chosen in telling}
-    return (*telling, *(Chosen(e, ()) for e in episodes if e.episode_id not in there))
-
-
-def _features(
-    episodes: Sequence[EpisodeRecord], flipped: set[str]
-) -> dict[str, list[EpisodeRecord]]:
-    """Each thing worth seeing → the episodes that show it, rarest kind of ending first."""
-    panels = [e for e in episodes if e.status == "complete" and any(t.decision for t in e.turns)]
     return {
-        "the fallback order decided a turn": _with(panels, "fallback"),
-        "a tie round broke a tie": _with(panels, "tie_round"),
-        "a voter abstained": [e for e in panels if any(map(_abstained, e.turns))],
-        "deliberation changed a winner": [e for e in panels if e.episode_id in flipped],
+        "the fallback order decided a turn": lambda one: "fallback" in _steps(one),
+        "a tie round broke a tie": lambda one: "tie_round" in _steps(one),
+        "a voter abstained": lambda one: any(map(_abstained, one.turns)),
+        "deliberation changed a winner": lambda one: one.episode_id in flipped,
     }
 
 
-def _examples(
-    episodes: Sequence[EpisodeRecord], features: Mapping[str, list[EpisodeRecord]]
-) -> tuple[Chosen, ...]:
-    chosen: list[EpisodeRecord] = []
-    for holders in features.values():
-        if holders and not any(e in chosen for e in holders):
-            chosen.append(holders[0])
-    if not chosen:
-        whole = [e for e in episodes if e.turns and e.status == "complete"]
-        chosen = whole[:1] or list(episodes[:1])
-    return tuple(
-        Chosen(e, tuple(what for what, holders in features.items() if e in holders) or _PLAIN)
-        for e in chosen
-    )
-
-
-_PLAIN = ("no turn with a tie, an abstention or a changed winner was logged",)
-
-
-def _with(episodes: Iterable[EpisodeRecord], step: str) -> list[EpisodeRecord]:
-    return [
-        e for e in episodes if any(t.decision and t.decision.decided_by == step for t in e.turns)
-    ]
+def _steps(record: EpisodeRecord) -> tuple[str, ...]:
+    """The steps that decided some turn, each once."""
+    by = (turn.decision.decided_by for turn in record.turns if turn.decision)
+    return tuple(dict.fromkeys(by))
 
 
 def _abstained(turn: Turn) -> bool:
@@ -146,27 +57,133 @@ def _abstained(turn: Turn) -> bool:
     return any(ballot.ballot_status == "abstained" for ballot in ballots)
 
 
-def candidates_of(turn: Turn) -> tuple[str, ...]:
-    """The roles whose drafts stood, in role order."""
-    return tuple(turn.proposals_initial)
-
-
-def ballot_rows(
-    ballots: Iterable[BallotRecord], candidates: Sequence[str]
-) -> tuple[BallotRow, ...]:
-    """Ballots as rows over candidates, whatever labels each voter saw."""
-    return tuple(_ballot_row(ballot, candidates) for ballot in ballots)
-
-
-def _ballot_row(ballot: BallotRecord, candidates: Sequence[str]) -> BallotRow:
-    label = {role: name for name, role in ballot.labels.items()}
-    return BallotRow(
-        voter=ballot.voter,
-        cells=tuple((str(ballot.mass.get(role, "–")), label.get(role, "")) for role in candidates),
-        status=ballot.ballot_status,
-        attempts=ballot.attempts,
-        raw=ballot.raw,
+def trace(run: object, record: EpisodeRecord) -> Episode:
+    """An episode, message by message; ballots name roles beside the labels that voters saw."""
+    won = tuple(dict.fromkeys(turn.decision.winner for turn in record.turns if turn.decision))
+    steps = tuple(step.replace("_", " ") for step in _steps(record))
+    return Episode(
+        id=record.episode_id,
+        parts=tuple(_parts(record)),
+        outcome=_came_of(record),
+        line=_line(record, won),
+        facts=tuple(_facts(record)),
+        marks={
+            **usual_marks(record, "Persona"),
+            "Condition": (record.arm,),
+            "What came of it": (_came_of(record),),
+            "Won a turn": won,
+            "Decided by": steps,
+        },
     )
+
+
+def _came_of(record: EpisodeRecord) -> str:
+    if record.status != "complete":
+        return "failed to finish"
+    return "success" if record.success else "no success"
+
+
+def _line(record: EpisodeRecord, won: Sequence[str]) -> str:
+    winners = f"; {', '.join(won)} won" if won else ""
+    scores = f"{_score(record.initial_correctness)} → {_score(record.final_correctness)}"
+    return f"{counted(record.turns_taken, 'tutoring turn')}, judge score {scores}{winners}"
+
+
+def _facts(record: EpisodeRecord) -> Iterator[tuple[str, str]]:
+    if record.failure is not None:
+        yield "Failed", f"call {record.failure.key}: {record.failure.error}"
+    point = record.branch
+    if point is not None:
+        yield (
+            "Re-simulated",
+            f"Draw {point.continuation} of {point.parent_episode}; turn {point.turn} is the first "
+            "that the branch decides.",
+        )
+
+
+def _parts(record: EpisodeRecord) -> Iterator[EpisodePart]:
+    if record.question:
+        yield Message("What the student was asked", record.question)
+    if record.reference:
+        reference = Message("Reference", record.reference, quiet=True)
+        yield Group("What the judge compared with", (reference,), folded=True)
+    for attempt in record.attempts:
+        yield from _attempt(attempt)
+        for turn in record.turns:
+            if turn.turn == attempt.turn + 1:
+                yield from _turn(turn)
+
+
+def _attempt(attempt: Attempt) -> Iterator[Message]:
+    when = f"after turn {attempt.turn}" if attempt.turn else "before any tutoring"
+    code = f", code: {attempt.verdict.outcome}" if attempt.verdict else ""
+    score = "unscored" if attempt.score is None else _score(attempt.score)
+    yield Message("Student", attempt.text, f"{when}, judge: {score}{code}")
+    if attempt.score_rationale:
+        yield Message("Judge", attempt.score_rationale, quiet=True)
+
+
+def _turn(turn: Turn) -> Iterator[EpisodePart]:
+    candidates, decision = tuple(turn.proposals_initial), turn.decision
+    if decision is None:
+        yield Group(f"Turn {turn.turn}", _drafts(turn.proposals_initial, *candidates))
+        return
+    yield Group(f"Turn {turn.turn}")
+    yield Group("First drafts", _drafts(turn.proposals_initial), folded=True)
+    yield _reviews("Reviews of the first drafts", turn.reviews)
+    yield ballots_grid("First vote, on the drafts (diagnostic)", turn.ballots_initial, candidates)
+    yield Group("Revised drafts", _drafts(turn.proposals_final, decision.winner))
+    yield ballots_grid("Final vote, on the revised drafts", turn.ballots_final, candidates)
+    if turn.tie_round is not None:
+        yield _reviews("Reviews of the tied drafts", turn.tie_round.reviews)
+        yield ballots_grid("Tie round", turn.tie_round.ballots, turn.tie_round.candidates)
+    steps = "\n".join(map(step_sentence, decision.steps))
+    by = f"by {decision.decided_by.replace('_', ' ')}"
+    yield Group("Decision", (Message(decision.winner, steps, by, quiet=True, chosen=True),))
+
+
+def _drafts(drafts: Mapping[str, Proposal], *won: str) -> tuple[Message, ...]:
+    """Drafts by role; those of the roles named were delivered."""
+    return tuple(
+        Message(role, draft.text, ", ".join(_draft_notes(draft, role in won)), chosen=role in won)
+        for role, draft in drafts.items()
+    )
+
+
+def _draft_notes(draft: Proposal, delivered: bool) -> Iterator[str]:
+    if delivered:
+        yield "delivered"
+    if draft.confidence is not None:
+        yield f"confidence {draft.confidence}"
+    if draft.status != "valid":
+        yield draft.status
+
+
+def _reviews(title: str, reviews: Iterable[ReviewRecord]) -> Group:
+    return Group(title, tuple(_review(one) for one in reviews), folded=True)
+
+
+def _review(review: ReviewRecord) -> Message:
+    lines = [
+        f"{role}: + {note.strength or '–'} − {note.weakness or '–'}"
+        for role, note in review.notes.items()
+    ]
+    status = "" if review.status == "valid" else f", {review.status}"
+    text = "\n".join(lines) or review.raw
+    return Message(review.reviewer, text, f"on the others{status}", quiet=True)
+
+
+def ballots_grid(title: str, ballots: Iterable[BallotRecord], candidates: Sequence[str]) -> Grid:
+    """A vote, a row a voter: the mass of each candidate beside the label that the voter saw."""
+    columns = ("voter", *candidates, "ballot", "as written")
+    return Grid(title, columns, tuple(_ballot_row(ballot, candidates) for ballot in ballots))
+
+
+def _ballot_row(ballot: BallotRecord, candidates: Sequence[str]) -> tuple[str, ...]:
+    label = {role: name for name, role in ballot.labels.items()}
+    cells = (f"{ballot.mass.get(role, '–')} {label.get(role, '')}".strip() for role in candidates)
+    asked = f", asked {ballot.attempts} times" if ballot.attempts > 1 else ""
+    return (ballot.voter, *cells, f"{ballot.ballot_status}{asked}", ballot.raw)
 
 
 def step_sentence(step: Step, order: Sequence[str] = ()) -> str:

@@ -2,6 +2,7 @@
 
 from collections.abc import Callable, Iterator
 from fractions import Fraction
+from functools import partial
 from typing import Any, Final
 
 import polars as pl
@@ -10,6 +11,7 @@ from tutorsim.analysis.ballots.recount_source import Source
 from tutorsim.analysis.pages.cells import DASH, Table, Written, number, present
 from tutorsim.analysis.pages.declared import DeclaredSection, Row, section, sections_of, table
 from tutorsim.analysis.pages.document import WARNINGS, Answer, Document, warning_of
+from tutorsim.analysis.pages.episodes import NO_EPISODES, Episodes
 from tutorsim.analysis.pages.words import counted, listed, share
 from tutorsim.analysis.recount import RuleRow
 from tutorsim.analysis.recount.tables import (
@@ -26,7 +28,7 @@ from tutorsim.analysis.systems.paired_comparison import contrast_headline
 from tutorsim.analysis.systems.panel.contrasts import contrast_table, contrast_words
 from tutorsim.analysis.systems.panel.diagnostics import ballots_table, chance_table
 from tutorsim.analysis.systems.panel.divergence import alternatives_table
-from tutorsim.analysis.systems.panel.episodes import Chosen, choose
+from tutorsim.analysis.systems.panel.episodes import telling, trace
 from tutorsim.analysis.systems.panel.evidence import (
     Evidence,
     askings_table,
@@ -550,8 +552,8 @@ def document(opened: Opened, brief: bool) -> Document:
         warning=warning_of(run.provenance) if run else _warning_elsewhere(source),
         answers=answers(evidence),
         sections=sections_of(evidence, declared),
-        trace=() if brief else _trace(evidence),
-        no_trace="" if source.episodes else _no_trace(source),
+        episodes=NO_EPISODES if brief else _episodes(evidence),
+        without_episodes=_without_episodes(source),
         facts=_facts(evidence, run),
         digest=run.recording_digest if run else "",
         brief=present(*(part(evidence) for part in tables)),
@@ -710,13 +712,13 @@ def _branch_facts(run: RunRecord) -> tuple[tuple[str, str], ...]:
     )
 
 
-def _no_trace(source: Source) -> str:
+def _without_episodes(source: Source) -> str:
     if source.run is None:
-        return "No trace: ballots from elsewhere hold no messages, drafts or reviews."
-    return "No trace: the run holds no episode."
+        return "Ballots from elsewhere hold no messages, drafts or reviews."
+    return "The run holds no episode."
 
 
-def _trace(evidence: Evidence) -> tuple[Chosen, ...]:
-    turns = evidence.turns
-    flipped = set(turns.filter(pl.col("flip")).get_column("episode_id").to_list())
-    return choose(evidence.source.episodes, evidence.asked.episodes, flipped=flipped)
+def _episodes(evidence: Evidence) -> Episodes:
+    flipped = evidence.turns.filter(pl.col("flip")).get_column("episode_id").to_list()
+    made = Episodes(evidence.source.episodes, partial(trace, None), telling(set(flipped)))
+    return made.named(evidence.asked.episodes)

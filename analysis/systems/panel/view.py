@@ -10,6 +10,7 @@ from tutorsim.analysis.pages.document import Document
 from tutorsim.analysis.ratings.items import Block, Passage, Place
 from tutorsim.analysis.runs.branch_continuations import shared_turns
 from tutorsim.analysis.runs.exported_tables import TABLES
+from tutorsim.analysis.systems.panel.episodes import trace
 from tutorsim.analysis.systems.system_view import Opened, SystemRun, View
 from tutorsim.records import EpisodeRecord, Turn
 
@@ -108,6 +109,7 @@ def _compare(first: SystemRun, second: SystemRun | None) -> Document:
 VIEW: Final = View(
     tables=TABLES,
     document=_document,
+    trace=trace,
     compare=_compare,
     passages={"replies": _replies, "proposals": _proposals, "answers": _answers},
     rubric="judge_system",

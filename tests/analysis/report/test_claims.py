@@ -34,6 +34,7 @@ LEFT_OUT = {
     "title": "a name",
     "h1": "a name",
     "dl": "settings; the numbers among them are claims, versions and digests are names",
+    "option": "what episodes are found by, as the record has it",
     "output": "how many episodes the filter shows",
 }
 """Elements whose digits are no numbers of their own."""
@@ -111,7 +112,7 @@ def small(*, rows, wording="How the votes went", answer="3 of 9 turns"):
     table = Table("votes", wording, f"{wording}.", data)
     answers = (Answer("Is it so?", answer, "", "s"), Answer("And here?", "4 turns", "", "s"))
     section = Section("s", wording, wording, tables=(table,))
-    return Document("T", "", "stand-in", "", answers, (section,), (), "", (), digest="ab" * 32)
+    return Document("T", "", "stand-in", "", answers, (section,), (), digest="ab" * 32)
 
 
 ROWS = [("simple", "0.28 [0.18, 0.42]"), ("ranked", "0.35 [0.24, 0.49]")]

@@ -1,7 +1,8 @@
 import re
 from dataclasses import replace
+from types import SimpleNamespace
 
-from tutorsim.analysis.pages.document import Dialogue, Message
+from tutorsim.analysis.pages.episodes import Episode, Episodes, Message
 from tutorsim.analysis.report.markdown import to_markdown
 
 
@@ -34,8 +35,10 @@ def test_markup_in_a_name_stays_text(rich_document):
 
 def test_a_message_keeps_its_lines_its_signs_and_its_formulas(rich_document):
     said = "- 5 + 3 = -2\n2) x\n===\n$x_1 = \\frac{1}{2}$ &lt; a & b\n\n1984. A year\n(end)"
-    told = Dialogue("one", "", (Message("Alice", said),))
-    text = to_markdown(replace(rich_document, dialogues=(told,)))
+    told = Episode("one", (Message("Alice", said),))
+    record = SimpleNamespace(episode_id="one", status="complete")
+    only = Episodes([record], lambda _: told)
+    text = to_markdown(replace(rich_document, episodes=only))
     quoted = text.partition("Alice:\n\n")[2].partition("\n\n")[0]
     assert quoted.splitlines() == [
         "> \\- 5 + 3 = -2\\",

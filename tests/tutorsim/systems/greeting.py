@@ -16,9 +16,10 @@ from pydantic import Field
 
 from tutorsim.analysis.charts.figure import ACCENT, Drawing, inline
 from tutorsim.analysis.pages.declared import Row, figure, section, sections_of, table
-from tutorsim.analysis.pages.document import Answer, Dialogue, Document, Message
+from tutorsim.analysis.pages.document import Answer, Document
+from tutorsim.analysis.pages.episodes import Episode, Message
 from tutorsim.analysis.runs.exported_tables import SHARED_TABLES, table_of, text, whole
-from tutorsim.analysis.systems.system_view import SystemRun, View, framed
+from tutorsim.analysis.systems.system_view import SystemRun, View, episodes_of, framed
 from tutorsim.catalog import BaseCatalog
 from tutorsim.kernel.flow import CallLog, Flow, ask, run_to_failure
 from tutorsim.kernel.retest import BallotReading
@@ -183,13 +184,13 @@ def document(run: SystemRun, brief: bool) -> Document:
         summary="Greetings, and which was found the friendliest.",
         answers=(Answer("How many guests?", str(len(run.episodes)), "", "guests"),),
         sections=sections_of(run, (GUESTS,)),
-        dialogues=() if brief else tuple(trace(run, record) for record in run.episodes),
+        episodes=episodes_of(run, {}),
     )
 
 
-def trace(run: SystemRun, record: GreetingRecord) -> Dialogue:
+def trace(run: SystemRun, record: GreetingRecord) -> Episode:
     said = (Message(name, text) for name, text in record.greetings.items())
-    return Dialogue(record.episode_id, "", tuple(said))
+    return Episode(record.episode_id, tuple(said))
 
 
 VIEW = View(

@@ -129,7 +129,6 @@ def test_two_runs_of_it_are_compared(recorded, shell, tmp_path):
         ("branch", ("--rule", "approval", "--plan")),
         ("recount", ("--set", "threshold=3")),
         ("show", ("Otto", "--turn", "1")),
-        ("report", ("--episodes", "x")),
     ],
 )
 def test_a_command_that_does_not_apply_names_system_and_command(

@@ -283,9 +283,9 @@ def test_a_setting_that_cannot_be_recounted_is_refused(make_run, settings, words
 def test_a_trace_says_who_saw_what(make_run):
     run = make_run(["simple"], debates=1, paradigm="relay")
     told = trace(run, run.episodes[0])
-    second = next(one for one in told.messages if one.note.startswith("#2"))
+    second = next(one for one in told.parts if one.note.startswith("#2"))
     assert "turn 1, saw #1" in second.note
-    fourth = next(one for one in told.messages if one.note.startswith("#4"))
+    fourth = next(one for one in told.parts if one.note.startswith("#4"))
     assert "saw #1, #3" in fourth.note  # its own, and that of the agent before it in the ring
 
 

@@ -117,10 +117,11 @@ def test_a_document_is_the_same_in_every_rendering_each_time(played, report):
 
 
 def test_the_telling_items_are_shown_act_by_act(report):
-    assert report.dialogues
-    first = report.dialogues[0]
+    assert len(report.episodes) == report.episodes.total
+    first = report.episodes[0]
     assert first.why
-    notes = [message.note for message in first.messages]
+    assert first.outcome.startswith("mistake ")
+    notes = [message.note for message in first.parts]
     assert any(note.startswith("saw ") for note in notes)
     assert dict(first.facts)["Gold"]
 

@@ -19,10 +19,8 @@ from tutorsim.analysis.statistics.intervals_and_tests import (
     PermutationTest,
     detectable_by,
     fewest_tasks,
-    flips_by_task,
-    holm,
-    mean_over_tasks,
 )
+from tutorsim.analysis.statistics.paired import corrected, paired_difference
 from tutorsim.analysis.systems.system_view import Ballots, Opened, SystemRun, framed, view_for
 from tutorsim.errors import UsageError
 
@@ -284,25 +282,23 @@ def _of_conditions(run: SystemRun, outcomes: Outcomes) -> Iterator[_Compared]:
 
 def _tested(compared: Iterable[_Compared], clusters: Mapping[Key, str], seed: int) -> list[_Row]:
     """A row for each comparison, p-values corrected over all."""
-    rows = [_row(each, clusters, seed) for each in compared]
-    tested = {i: r.test.p_value for i, r in enumerate(rows) if isinstance(r.test, PermutationTest)}
-    corrected = holm(tested)
-    return [replace(row, p_holm=corrected.get(i)) for i, row in enumerate(rows)]
+    return corrected([_row(each, clusters, seed) for each in compared])
 
 
 def _row(each: _Compared, clusters: Mapping[Key, str], seed: int) -> _Row:
-    differences = [each.two[pair] - each.one[pair] for pair in each.one]
-    tasks = [clusters.get(pair, f"{pair[0]}.{pair[1]}") for pair in each.one]
-    estimate = mean_over_tasks(differences, tasks)
+    def cluster(pair: Key) -> str:
+        return clusters.get(pair, f"{pair[0]}.{pair[1]}")
+
+    test, estimate = paired_difference(each.one, each.two, cluster=cluster, seed=seed)
     assert isinstance(estimate, Estimate)
-    n = len(differences)
+    n = len(each.one)
     return _Row(
         *(each.benchmark, each.condition, each.outcome, n),
         first=fsum(each.one.values()) / n,
         second=fsum(each.two.values()) / n,
         difference=estimate.value,
         interval=estimate.interval,
-        test=flips_by_task(differences, tasks, seed=seed),
+        test=test,
     )
 
 
@@ -337,48 +333,6 @@ def _values(
 
 
 # --- Differences tested together ------------------------------------------------------------------
-
-K = TypeVar("K", bound=tuple[str, ...])
-"""What is paired: benchmark, task, and what else is held fixed."""
-
-
-class PairedDifference(NamedTuple):
-    """What the pairs that two things share say of their difference."""
-
-    test: PermutationTest | NotEstimable
-    difference: Estimate | NotEstimable
-
-
-def paired_difference(
-    first: Mapping[K, float],
-    second: Mapping[K, float],
-    *,
-    ends: tuple[float, float],
-    seed: int,
-) -> PairedDifference:
-    """Second minus first over the pairs that both have, which lies between `ends`."""
-    shared = [pair for pair in first if pair in second]
-    differences = [second[pair] - first[pair] for pair in shared]
-    tasks = [pair[1] for pair in shared]
-    return PairedDifference(
-        flips_by_task(differences, tasks, seed=seed),
-        mean_over_tasks(differences, tasks, ends=ends),
-    )
-
-
-Row = TypeVar("Row", bound=Any)
-
-
-def corrected(rows: Sequence[Row]) -> list[Row]:
-    """One family with Holm's correction in `p_holm`, and what it could show in `detectable`."""
-    tested = {i: c.test for i, c in enumerate(rows) if isinstance(c.test, PermutationTest)}
-    values = holm({i: test.p_value for i, test in tested.items()})
-    return [
-        replace(row, p_holm=values[i], detectable=detectable_by(tested[i], len(tested)))
-        if i in tested
-        else row
-        for i, row in enumerate(rows)
-    ]
 
 
 class Tested(Protocol):

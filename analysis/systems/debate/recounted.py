@@ -7,7 +7,7 @@ the rule that ended it when it was recorded.
 """
 
 from collections.abc import Hashable, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from functools import lru_cache
 from itertools import combinations
 from statistics import mean
@@ -21,9 +21,9 @@ from tutorsim.analysis.statistics.intervals_and_tests import (
     NotEstimable,
     PermutationTest,
     flips_by_task,
-    holm,
     share_over_tasks,
 )
+from tutorsim.analysis.statistics.paired import corrected
 from tutorsim.records import BallotRecord
 from tutorsim.records.debate import (
     DebateRecord,
@@ -423,7 +423,4 @@ def contrasts(
         differences = [a.low - b.low for a, b in known]
         test = flips_by_task(differences, [a.task for a, _ in known], seed=seed)
         found.append(Contrast(first, second, test))
-    adjusted = holm(
-        {i: c.test.p_value for i, c in enumerate(found) if isinstance(c.test, PermutationTest)}
-    )
-    return [replace(one, p_holm=adjusted.get(i)) for i, one in enumerate(found)]
+    return corrected(found)

@@ -12,7 +12,7 @@ are too narrow.
 
 from collections import Counter
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from functools import cache
 from itertools import combinations, product
 from typing import Final, Literal, NamedTuple
@@ -26,10 +26,10 @@ from tutorsim.analysis.statistics.intervals_and_tests import (
     Interval,
     NotEstimable,
     PermutationTest,
-    holm,
     leave_one_out,
     share_of_sums,
 )
+from tutorsim.analysis.statistics.paired import corrected
 from tutorsim.records.oversight import Labels, OversightRecord, first_ids
 
 Over = Literal["dialogues", "items"]
@@ -214,7 +214,8 @@ class Evaluation(NamedTuple):
     """Scores of `METRICS` with their intervals."""
 
 
-class Difference(NamedTuple):
+@dataclass(frozen=True)
+class Difference:
     """Two groups on the items that both have."""
 
     first: str
@@ -223,7 +224,7 @@ class Difference(NamedTuple):
     items: int
     test: PermutationTest | NotEstimable
     """First minus second."""
-    p_holm: float | None
+    p_holm: float | None = None
     """Corrected over all pairs of the metric; `None` without a test."""
     benchmark: str = ""
     """Items of every benchmark are compared together."""
@@ -335,12 +336,9 @@ def differences(
     found = []
     for metric in metrics:
         tests = _swap_tests(sides, METRICS[metric], seed)
-        known = {pair: t.p_value for pair, t in tests.items() if isinstance(t, PermutationTest)}
-        adjusted = holm(known)
-        found += [
-            Difference(*pair, metric, len(both[pair]), tests[pair], adjusted.get(pair))
-            for pair in pairs
-        ]
+        found += corrected(
+            [Difference(*pair, metric, len(both[pair]), tests[pair]) for pair in pairs]
+        )
     return found
 
 

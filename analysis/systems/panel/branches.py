@@ -3,6 +3,7 @@
 from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
+from itertools import islice
 from math import fsum
 from typing import Final, NamedTuple
 
@@ -32,11 +33,11 @@ from tutorsim.analysis.statistics.intervals_and_tests import (
     PermutationTest,
     Unit,
     flips_by_task,
-    holm,
     interval_of_mean,
     known_draw,
     mean_bounds,
 )
+from tutorsim.analysis.statistics.paired import corrected
 from tutorsim.analysis.systems.paired_comparison import p_words
 from tutorsim.analysis.systems.panel.contrasts import OUTCOME_NAMES
 from tutorsim.analysis.systems.panel.divergence import Alternatives, Coverage, Divergence, diverge
@@ -499,18 +500,8 @@ def _mean_gap(gaps: Sequence[Unit]) -> Estimate | NotEstimable:
 
 def _corrected(cells: Sequence[BranchCell]) -> tuple[BranchCell, ...]:
     """Holm's correction over all rows."""
-    tested = {
-        (i, row.outcome): row.test.p_value
-        for i, cell in enumerate(cells)
-        for row in cell.outcomes
-        if isinstance(row.test, PermutationTest)
-    }
-    corrected = holm(tested)
-    found = []
-    for i, cell in enumerate(cells):
-        rows = (replace(row, p_holm=corrected.get((i, row.outcome))) for row in cell.outcomes)
-        found.append(replace(cell, outcomes=tuple(rows)))
-    return tuple(found)
+    rows = iter(corrected([row for cell in cells for row in cell.outcomes]))
+    return tuple(replace(cell, outcomes=tuple(islice(rows, len(cell.outcomes)))) for cell in cells)
 
 
 # --- Tables and document --------------------------------------------------------------------------

@@ -4,6 +4,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import partial
 from itertools import combinations
+from operator import itemgetter
 from typing import Final
 
 from tutorsim.analysis.ballots.recount_source import Source
@@ -29,14 +30,13 @@ from tutorsim.analysis.statistics.intervals_and_tests import (
     spread_to_expect,
     tasks_for,
 )
+from tutorsim.analysis.statistics.paired import corrected, paired_difference
 from tutorsim.analysis.systems.paired_comparison import (
     NAMED,
     and_more,
     chance_words,
     contrast_headline,
-    corrected,
     p_words,
-    paired_difference,
 )
 from tutorsim.analysis.systems.panel.student_outcomes import (
     ENDS,
@@ -108,7 +108,11 @@ def contrasts(
                 first, second = (b, a) if b == reference else (a, b)
                 one, two = runs.get(first, {}), runs.get(second, {})
                 test, difference = paired_difference(
-                    mean_by_pair(one), mean_by_pair(two), ends=ENDS[outcome], seed=seed
+                    mean_by_pair(one),
+                    mean_by_pair(two),
+                    cluster=itemgetter(1),
+                    seed=seed,
+                    ends=ENDS[outcome],
                 )
                 cell = benchmark, outcome, first, second
                 rows.append(Contrast(*cell, test, None, None, difference, NotEstimable("no pairs")))

@@ -4,6 +4,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property, lru_cache
 from math import comb, factorial, fsum
+from operator import itemgetter
 from typing import Final, Literal, get_args
 
 import numpy as np
@@ -20,12 +21,11 @@ from tutorsim.analysis.statistics.intervals_and_tests import (
     mean_over_tasks,
     to_json,
 )
+from tutorsim.analysis.statistics.paired import corrected, paired_difference
 from tutorsim.analysis.systems.paired_comparison import (
     chance_words,
     contrast_headline,
-    corrected,
     p_words,
-    paired_difference,
 )
 from tutorsim.analysis.systems.panel.diagnostics import (
     Diagnostics,
@@ -400,7 +400,11 @@ def _against_first(
     rows = []
     for second in others:
         test, difference = paired_difference(
-            values.get(first, {}), values.get(second, {}), ends=(-1, 1), seed=seed
+            values.get(first, {}),
+            values.get(second, {}),
+            cluster=itemgetter(1),
+            seed=seed,
+            ends=(-1, 1),
         )
         unknown = NotEstimable("no pairs")
         rows.append(PanelContrast(*cell, first, second, test, None, difference, unknown))

@@ -17,10 +17,10 @@ from tutorsim.analysis.statistics.intervals_and_tests import (
     NotEstimable,
     PermutationTest,
     flips_by_task,
-    holm,
     mean_over_tasks,
     share_over_tasks,
 )
+from tutorsim.analysis.statistics.paired import corrected
 from tutorsim.analysis.systems.paired_comparison import chance_words, p_words
 from tutorsim.analysis.systems.panel.contrasts import OUTCOME_NAMES
 from tutorsim.analysis.systems.panel.format_invariance import (
@@ -102,8 +102,6 @@ def compare_runs(first: Source, second: Source, *, seed: int = 0) -> Comparison:
         for outcome in OUTCOMES
         if cell[0] == "humaneval" or outcome not in ("final_code", "code_gain")
     ]
-    tested = {i: r.test.p_value for i, r in enumerate(rows) if isinstance(r.test, PermutationTest)}
-    corrected = holm(tested)
     one, two = _pairs(first), _pairs(second)
     return Comparison(
         first=first.name,
@@ -111,7 +109,7 @@ def compare_runs(first: Source, second: Source, *, seed: int = 0) -> Comparison:
         pairs=len(one & two),
         only_first=len(one - two),
         only_second=len(two - one),
-        outcomes=tuple(replace(r, p_holm=corrected.get(i)) for i, r in enumerate(rows)),
+        outcomes=tuple(corrected(rows)),
         same_winner=_same_winner(first, second),
         format_invariance=format_invariance_of_two(first, second),
         caption=(

@@ -5,8 +5,8 @@ needs a first vote, which these systems do not hold; what can be said is how oft
 same, and how far the winners hang on the answers that voters happened to give.
 """
 
-from collections.abc import Callable
-from typing import Any
+from collections.abc import Callable, Iterator
+from typing import Any, NamedTuple
 
 from tutorsim.analysis.metrics.noise_floor import (
     AskedVote,
@@ -15,28 +15,39 @@ from tutorsim.analysis.metrics.noise_floor import (
     ballot_agreement,
     winner_stability,
 )
-from tutorsim.analysis.pages.cells import estimate, plain, table
+from tutorsim.analysis.pages.cells import estimate, plain
+from tutorsim.analysis.pages.declared import Row, table
 from tutorsim.analysis.pages.document import Section
 from tutorsim.analysis.systems.system_view import SystemRun
 from tutorsim.records import Retest
 
-_COLUMNS = (
-    "vote",
-    "votes",
-    "pairs of askings",
-    "same ballot",
-    "same by chance",
-    "pairs with abstentions",
-    "panels with the logged winner",
-    "two panels agree",
-)
-_CAPTION = (
-    "Pairs: two askings of one voter's prompt, logged or re-asked; same: share of them with one "
-    "ballot; by chance: two ballots of one voter in different votes. Pairs with one abstention + "
-    "with two are in no share. Panels: one answer of each voter; how often their winner is that of "
-    "the logged ballots, and how often two of them agree. A tie goes to the fallback order. 95 % "
-    "intervals in brackets: over tasks, or what the system takes together with a task."
-)
+
+class Again(NamedTuple):
+    """Votes that were asked again, by kind."""
+
+    kinds: dict[str, list[AskedVote]]
+    seed: int
+
+
+@table("noise", "One prompt, asked several times")
+def noise(of: Again) -> Iterator[Row]:
+    """Pairs: two askings of one voter's prompt, logged or re-asked; same: share of them with one
+    ballot; by chance: two ballots of one voter in different votes. Pairs with one abstention + with
+    two are in no share. Panels: one answer of each voter; how often their winner is that of the
+    logged ballots, and how often two of them agree. A tie goes to the fallback order. 95 %
+    intervals in brackets: over tasks, or what the system takes together with a task."""
+    for name, votes in of.kinds.items():
+        own, panels = ballot_agreement(votes), winner_stability(votes, seed=of.seed)
+        yield {
+            "vote": name,
+            "votes": own.votes,
+            "pairs of askings": own.pairs,
+            "same ballot": estimate(own.same),
+            "same by chance": plain(own.chance),
+            "pairs with abstentions": f"{own.one_abstained} + {own.both_abstained}",
+            "panels with the logged winner": estimate(panels.elects_logged),
+            "two panels agree": estimate(panels.agree),
+        }
 
 
 def noise_section(
@@ -63,23 +74,7 @@ def noise_section(
         place = vote.turn.place._replace(task=clusters[vote.turn.key.episode_id])
         together = vote._replace(turn=vote.turn._replace(place=place))
         kinds.setdefault(kind(vote), []).append(together)
-    seed = run.head.study.seed
-    rows = []
-    for name, votes in kinds.items():
-        own, panels = ballot_agreement(votes), winner_stability(votes, seed=seed)
-        rows.append(
-            (
-                name,
-                own.votes,
-                own.pairs,
-                estimate(own.same),
-                plain(own.chance),
-                f"{own.one_abstained} + {own.both_abstained}",
-                estimate(panels.elects_logged),
-                estimate(panels.agree),
-            )
-        )
-    made = table("noise", "One prompt, asked several times", _CAPTION, _COLUMNS, rows)
+    made = noise(Again(kinds, run.head.study.seed))
     if made is None:
         return None
     lead = f"What re-asking alone changes. {asked_again_words(run.retest)}"

@@ -5,21 +5,22 @@ speaker of each asking is that of the run's own rule, from the scores of that as
 cycles count in which some agent wanted to speak, since only those were evaluated.
 """
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from fractions import Fraction
 from itertools import combinations
 from typing import Any, NamedTuple
 
-import numpy as np
+import polars as pl
 
-from tutorsim.analysis.pages.cells import estimate, table
+from tutorsim.analysis.pages.cells import estimate, present
+from tutorsim.analysis.pages.declared import Row, table
 from tutorsim.analysis.pages.document import Answer, Section
 from tutorsim.analysis.statistics.intervals_and_tests import (
     Estimate,
     NotEstimable,
     share_over_tasks,
 )
-from tutorsim.analysis.systems.group.columns import TABLES
+from tutorsim.analysis.systems.group.columns import BIDS, SCORES
 from tutorsim.analysis.systems.group.speakers import (
     NOBODY,
     THRESHOLDS,
@@ -30,7 +31,6 @@ from tutorsim.analysis.systems.group.speakers import (
 from tutorsim.analysis.systems.noise_floor import asked_again_words
 from tutorsim.analysis.systems.system_view import SystemRun
 from tutorsim.records import RetestReply
-from tutorsim.records.group import EventRecord, GroupRecord
 from tutorsim.systems.group.speaker_selection import Rule
 
 Place = tuple[str, int]
@@ -59,9 +59,10 @@ def speaking_floor(run: SystemRun) -> SpeakingFloor | None:
     if not asked:
         return None
     rule, records = logged_rule(run.head), {one.episode_id: one for one in run.episodes}
+    bids = BIDS.frame(run.episodes, run.head)
+    logged = _speakers(bids, rule)
     most = max(len(values) for values in asked.values())
-    logged = _speakers(run, list(records.values()), rule)
-    askings = [logged, *(_asked_again(run, records, asked, i, rule) for i in range(most))]
+    askings = [logged, *(_speakers(_asked_again(bids, asked, i), rule) for i in range(most))]
     places = [place for place in asked if place in logged]
     pairs = [
         (place, one[place], other[place])
@@ -76,7 +77,7 @@ def speaking_floor(run: SystemRun) -> SpeakingFloor | None:
 
     changed = {}
     for text in THRESHOLDS:
-        now = _speakers(run, list(records.values()), rule._replace(threshold=Fraction(text)))
+        now = _speakers(bids, rule._replace(threshold=Fraction(text)))
         differ = [now[place] != logged[place] for place in places]
         changed[text] = share(differ, [episode for episode, _ in places])
     return SpeakingFloor(
@@ -103,76 +104,58 @@ def _asked(run: SystemRun) -> dict[Place, tuple[Any, ...]]:
 
 
 def _asked_again(
-    run: SystemRun,
-    records: Mapping[str, GroupRecord],
-    asked: Mapping[Place, tuple[Any, ...]],
-    repeat: int,
-    rule: Rule,
-) -> Speakers:
-    """Who speaks by the scores of one repeat, where it has an answer."""
-    there = {place: values[repeat] for place, values in asked.items() if len(values) > repeat}
-    changed = [
-        record.model_copy(
-            update={
-                "events": tuple(
-                    _scored(event, there[name, event.number])
-                    for event in record.events
-                    if (name, event.number) in there
-                )
-            }
-        )
-        for name, record in records.items()
+    bids: pl.DataFrame, asked: Mapping[Place, tuple[Any, ...]], repeat: int
+) -> pl.DataFrame:
+    """The bids of the events that have an answer of one repeat, with its scores."""
+    there = {place: values[repeat] or {} for place, values in asked.items() if len(values) > repeat}
+    rows = [
+        {**row, **dict.fromkeys(SCORES), **_scores(row, there[row["episode_id"], row["event"]])}
+        for row in bids.iter_rows(named=True)
+        if (row["episode_id"], row["event"]) in there
     ]
-    return _speakers(run, changed, rule)
+    return pl.DataFrame(rows, schema=bids.schema)
 
 
-def _scored(event: EventRecord, values: Mapping[str, Mapping[str, float]] | None) -> EventRecord:
-    """An event whose thoughts carry other scores."""
-    assert event.cycle is not None
-    thoughts = tuple(
-        one.model_copy(
-            update={"scores": (values or {}).get(one.agent) if one.action == "speak" else None}
-        )
-        for one in event.cycle.thoughts
-    )
-    return event.model_copy(update={"cycle": event.cycle.model_copy(update={"thoughts": thoughts})})
+def _scores(row: Mapping[str, Any], given: Mapping[str, Mapping[str, float]]) -> dict[str, float]:
+    """What an evaluation gave the agent of a bid; nothing to who only listens."""
+    return dict(given.get(row["agent"]) or {}) if row["action"] == "speak" else {}
 
 
-def _speakers(run: SystemRun, records: Sequence[GroupRecord], rule: Rule) -> Speakers:
-    cycles = cycles_of(TABLES["thoughts"].frame(records, run.head))
+def _speakers(bids: pl.DataFrame, rule: Rule) -> Speakers:
+    cycles = cycles_of(bids)
     places = speakers(cycles, rule)
     keys = zip(cycles.episode, cycles.event.tolist(), strict=True)
     return {
         key: None if place == NOBODY else str(cycles.agents[row, place])
-        for row, (key, place) in enumerate(zip(keys, np.asarray(places).tolist(), strict=True))
+        for row, (key, place) in enumerate(zip(keys, places.tolist(), strict=True))
     }
+
+
+@table("speaking", "How often another speaks", cycles=lambda of: of.cycles)
+def speaking(of: SpeakingFloor) -> Iterator[Row]:
+    """Over {cycles} cycles whose evaluation was asked again, everything before held fixed.
+    Evaluated again: pairs of two askings of one prompt, logged or re-asked. What a threshold
+    changes is to be read beside it. 95 % intervals in brackets: over scenarios."""
+    for what, compared, share in (
+        ("evaluated again, any difference", of.pairs, of.other),
+        ("evaluated again, two different agents", of.pairs, of.another),
+        *(
+            (f"threshold {text} in place of the logged one", of.cycles, share)
+            for text, share in of.thresholds.items()
+        ),
+    ):
+        yield {
+            "what changes": what,
+            "compared": compared,
+            "share with another speaker, or none": estimate(share),
+        }
 
 
 def speaking_section(run: SystemRun, found: SpeakingFloor) -> Section:
     """The floor beside what another threshold changes, for the summary and the report."""
     assert run.retest is not None
-    rows = [
-        ("evaluated again, any difference", found.pairs, estimate(found.other)),
-        ("evaluated again, two different agents", found.pairs, estimate(found.another)),
-        *(
-            (f"threshold {text} in place of the logged one", found.cycles, estimate(share))
-            for text, share in found.thresholds.items()
-        ),
-    ]
-    made = table(
-        "speaking",
-        "How often another speaks",
-        f"Over {found.cycles} cycles whose evaluation was asked again, everything before held "
-        "fixed. Evaluated again: pairs of two askings of one prompt, logged or re-asked. What a "
-        "threshold changes is to be read beside it. 95 % intervals in brackets: over "
-        "scenarios.",
-        ("what changes", "compared", "share with another speaker, or none"),
-        rows,
-    )
-    assert made is not None
-    return Section(
-        "noise", "Noise floor of speaking", asked_again_words(run.retest), tables=(made,)
-    )
+    lead = asked_again_words(run.retest)
+    return Section("noise", "Noise floor of speaking", lead, tables=present(speaking(found)))
 
 
 def speaking_answer(found: SpeakingFloor) -> Answer:

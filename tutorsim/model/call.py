@@ -221,7 +221,12 @@ T = TypeVar("T")
 
 
 class Question(NamedTuple, Generic[T]):
-    """A call to make and how its reply is read."""
+    """A call to make and how its reply is read.
+
+    question = Question(call, read_score, reminder="Reply with a number from 0 to 1.")
+    [answer] = yield from ask([question])
+    answer.value  # what `read_score` gave; None if neither reply could be read
+    """
 
     call: Call
     read: Callable[[str], T | None]

@@ -307,7 +307,14 @@ class VotedTurn(Record):
 
 
 class BaseRecord(GrownRecord):
-    """What every record of a further system begins with."""
+    """What every record of a further system begins with: one line of `episodes.jsonl`.
+
+    class DuelRecord(BaseRecord):
+        winner: str | None = None
+
+    record = DuelRecord(**loaded.record_head(spec, calls, None), winner="agent_1")
+    line = to_line(record)
+    """
 
     later: ClassVar = frozenset({"without_text"})
 

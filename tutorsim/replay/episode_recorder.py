@@ -307,7 +307,13 @@ class CassetteStore:
 
 
 class Tape:
-    """The recording of one episode, while it is made. A `Model`; opened by `CassetteStore.open`."""
+    """The recording of one episode, while it is made. A `Model`; opened by `CassetteStore.open`.
+
+    with store.open(episode_id, live) as tape:
+        reply = await tape.reply(episode_id, call)  # from the tape, or paid for and journaled
+        await tape.sync()
+        cassette = await tape.finish([call.key])
+    """
 
     def __init__(
         self,

@@ -84,7 +84,12 @@ class EpisodeEntry(Entry):
 
 
 class Manifest(Head):
-    """The head of a recording's folder."""
+    """The head of a recording's folder.
+
+    manifest = read_manifest(Path("cassettes/demo"))
+    manifest.episodes[0].cassette_sha256
+    manifest.recording_digest()  # over everything that a replay plays
+    """
 
     file = MANIFEST_FILE
     later = ("inputs_sha256", "retested")
@@ -186,11 +191,6 @@ def _edited(cassette: Cassette, why: str) -> RecordingError:
     )
 
 
-def write_manifest(folder: Path, manifest: Manifest) -> None:
-    """Write `manifest.json`, one episode a line; the same manifest gives the same bytes."""
-    save_head(folder, manifest)
-
-
 def read_manifest(folder: Path) -> Manifest:
     """Read the manifest of a recording.
 
@@ -208,8 +208,8 @@ def read_manifest(folder: Path) -> Manifest:
     return found
 
 
-def save_head(folder: Path, head: Head) -> None:
-    """Write a head into its folder, one episode a line; the same head gives the same bytes."""
+def write_manifest(folder: Path, head: Head) -> None:
+    """Write a manifest into its folder, one episode a line; the same one gives the same bytes."""
     kind = type(head)
     unsaid = {name for name in kind.later if getattr(head, name) == kind.model_fields[name].default}
     fields = head.model_dump(mode="json", exclude={"episodes", *unsaid}) | {"episodes": []}
@@ -352,11 +352,6 @@ def retest_entry(record: RetestRecord, line: str, cassette: Cassette) -> RetestE
         requests_sha256=cassette.requests_sha256(),
         record_sha256=hashlib.sha256(line.encode()).hexdigest(),
     )
-
-
-def write_retest_manifest(folder: Path, manifest: RetestManifest) -> None:
-    """Write the manifest of a retest into its folder."""
-    save_head(folder, manifest)
 
 
 def read_retest_manifest(folder: Path) -> RetestManifest | None:

@@ -33,7 +33,7 @@ E = TypeVar("E", bound=Digests)
 
 @dataclass(frozen=True)
 class Piece(Generic[R, E]):
-    """One tape's worth of a job."""
+    """What one tape of a job holds: an episode, or what of it is asked again."""
 
     id: str
     """Name of the episode that it is of, and of its tape."""

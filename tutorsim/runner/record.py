@@ -88,7 +88,11 @@ class _Recorded(NamedTuple):
 
 
 class Recorder(Generic[R, E, F]):
-    """Drives the pieces of one command."""
+    """Drives the pieces of one command, several side by side, each onto its tape.
+
+    recorder = Recorder(job, session, budget, options)
+    finished = run_in_loop(recorder.run(log))
+    """
 
     def __init__(
         self,

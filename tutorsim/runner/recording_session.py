@@ -148,7 +148,12 @@ class BaseSession:
 
 @dataclass(frozen=True)
 class Session(BaseSession):
-    """What stays the same over all commands that make one recording."""
+    """What stays the same over all commands that make one recording.
+
+    session = open_session(loaded, folder)   # the session file is written, or read again
+    session.provenance(answered_by, relay=None, paid=True)
+    session.finish()                         # the manifest is written
+    """
 
     file = SESSION_FILE
 

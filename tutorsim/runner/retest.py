@@ -24,7 +24,6 @@ from tutorsim.replay.manifest import (
     read_retest_manifest,
     retest_folder,
     today,
-    write_retest_manifest,
 )
 from tutorsim.runner.calls_in_flight import RecordingOptions, check_credentials
 from tutorsim.runner.job import run_in_loop
@@ -427,7 +426,7 @@ class _RetestJob(Job[RetestRecord, RetestEntry, RetestManifest]):
             retest_sha256=self.log.sha256,
             episodes=tuple(entries),
         )
-        write_retest_manifest(self.session.folder, manifest)
+        write_manifest(self.session.folder, manifest)
         if not recorded.retested:
             told = recorded.model_copy(update={"retested": True})
             write_manifest(self.found.recording.folder, told)

@@ -11,7 +11,7 @@ from tutorsim.replay.manifest import (
     RetestManifest,
     read_retest_manifest,
     retest_folder,
-    write_retest_manifest,
+    write_manifest,
 )
 
 DIGEST = "0123456789abcdef" * 4
@@ -45,7 +45,7 @@ def manifest(*episodes: str) -> RetestManifest:
 
 def test_a_manifest_survives_its_file_and_has_an_episode_a_line(tmp_path: Path) -> None:
     written = manifest("b.t.p.c", "b.u.p.c")
-    write_retest_manifest(tmp_path, written)
+    write_manifest(tmp_path, written)
     assert read_retest_manifest(tmp_path) == written
     lines = (tmp_path / "retest.manifest.json").read_text().splitlines()
     assert sum('"episode_id"' in line for line in lines) == 2
@@ -60,6 +60,6 @@ def test_a_folder_without_a_manifest_holds_no_finished_retest(tmp_path: Path) ->
 def test_names_that_could_leave_the_folder_or_stand_twice_are_refused(
     names: tuple[str, ...], tmp_path: Path
 ) -> None:
-    write_retest_manifest(tmp_path, manifest(*names))
+    write_manifest(tmp_path, manifest(*names))
     with pytest.raises(RecordingError):
         read_retest_manifest(tmp_path)

@@ -6,7 +6,7 @@ Tokens are estimated from the real prompts, driven with replies of usual length.
 import re
 import tomllib
 from collections import Counter
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from functools import cache
 from importlib import resources
@@ -16,12 +16,9 @@ from typing import Final
 from pydantic import BaseModel, ConfigDict, Field, ValidationError
 
 from tutorsim.errors import CatalogError
-from tutorsim.kernel.flow import CodeResult, CodeRun, Listen, PersonInput, drive, scripted
 from tutorsim.kernel.study import EpisodeSpec
 from tutorsim.kernel.system import CallRange, LoadedStudy, sum_of
-from tutorsim.model import Call, CallKey
 from tutorsim.named_files import read_named
-from tutorsim.records import CallRecord, VerdictRecord
 
 # --- Cost plan -----------------------------------------------------------------------------------
 
@@ -189,19 +186,19 @@ Tokens = Mapping[str, tuple[int, int]]
 def estimate_tokens(loaded: LoadedStudy, *, longest: bool) -> Mapping[str, Tokens]:
     """Estimate tokens by condition and model, at four characters a token.
 
-    One episode stands for all of its benchmark, condition and further factor.
+    One episode stands for all that are alike; see `LoadedStudy.alike`.
 
     Args:
         loaded: The study.
         longest: Follow the longest path of an episode; otherwise the shortest.
     """
     specs = list(loaded.grid())
-    shares = Counter(spec.cell for spec in specs)
-    samples = {spec.cell: spec for spec in reversed(specs)}
+    shares = Counter(loaded.alike(spec) for spec in specs)
+    samples = {loaded.alike(spec): spec for spec in reversed(specs)}
     found: dict[str, list[Tokens]] = {spec.condition: [] for spec in specs}
-    for cell, spec in samples.items():
-        for call in _sample_calls(loaded, spec, longest=longest):
-            tokens = (call.input_tokens * shares[cell], call.output_tokens * shares[cell])
+    for kind, spec in samples.items():
+        for call in loaded.path(spec, longest=longest):
+            tokens = (call.input_tokens * shares[kind], call.output_tokens * shares[kind])
             found[spec.condition].append({call.model: tokens})
     return {condition: total_tokens(calls) for condition, calls in found.items()}
 
@@ -215,20 +212,3 @@ def total_tokens(several: Iterable[Tokens]) -> Tokens:
             asked[model] += given
             answered[model] += got
     return {model: (asked[model], answered[model]) for model in sorted(asked)}
-
-
-def _sample_calls(loaded: LoadedStudy, spec: EpisodeSpec, *, longest: bool) -> Iterator[CallRecord]:
-    """First askings of one episode; a person leaves at once, or stays to the end and is silent."""
-
-    def reply(call: Call) -> str:
-        return loaded.usual_reply(call, longest=longest)
-
-    def judge_code(run: CodeRun) -> CodeResult:
-        return CodeResult("", VerdictRecord(outcome="fail" if longest else "pass", reason=""))
-
-    def listen(_: Listen) -> PersonInput:
-        return PersonInput(None, 0, ended=not longest)
-
-    world = scripted(reply, judge_code=judge_code, listen=listen)
-    record = drive(loaded.episode(spec), world)
-    return (call for call in record.calls if CallKey.parse(call.key).attempt == 1)

@@ -135,11 +135,6 @@ class EpisodeSpec:
     factor: str | None = None
     """Value of a further factor of the system's grid; `None` where it has none."""
 
-    @property
-    def cell(self) -> tuple[str, str, str | None]:
-        """What the episodes of a cell of the grid have in common, whatever task and variant."""
-        return self.benchmark, self.condition, self.factor
-
 
 def shipped_studies() -> dict[str, Path]:
     """Study files that come with the package: name → path."""

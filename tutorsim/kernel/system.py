@@ -8,9 +8,9 @@ by an entry point of the group `tutorsim.systems`.
 
 import hashlib
 import json
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Hashable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from functools import cached_property
+from functools import cached_property, partial
 from itertools import product
 from pathlib import Path
 from typing import Any, ClassVar, Final, NamedTuple, Self
@@ -18,12 +18,21 @@ from typing import Any, ClassVar, Final, NamedTuple, Self
 from tutorsim.catalog import BaseCatalog, overlaid
 from tutorsim.catalog.wordings_kept_with_recording import WordingNames, Wordings
 from tutorsim.errors import LogError, UsageError
-from tutorsim.kernel.flow import CallLog, Flow
+from tutorsim.kernel.flow import CallLog, CodeResult, CodeRun, Flow, PersonInput, drive, scripted
 from tutorsim.kernel.retest import AskedTogether, BallotReading, votes_again
 from tutorsim.kernel.scripted_mind import Recogniser
 from tutorsim.kernel.study import BaseModels, BaseStudy, EpisodeSpec
 from tutorsim.model import Call, CallKey, Request
-from tutorsim.records import Branch, EpisodeLine, Failure, StudyHead, SystemSettings, VotingSettings
+from tutorsim.records import (
+    Branch,
+    CallRecord,
+    EpisodeLine,
+    Failure,
+    StudyHead,
+    SystemSettings,
+    VerdictRecord,
+    VotingSettings,
+)
 from tutorsim.system_registry import load
 from tutorsim.tasks import Task, TaskFormat, safe_id, tasks_digest
 from tutorsim.vocabularies import TURN_VOTES
@@ -77,14 +86,11 @@ class LoadedStudy:
         """The flow of one episode; see `tutorsim.kernel.flow`."""
         raise NotImplementedError
 
-    def call_range(self, spec: EpisodeSpec) -> CallRange:
-        """How many calls one episode takes."""
-        raise NotImplementedError
-
-    def usual_reply(self, call: Call, *, longest: bool) -> str:
-        """A reply of usual length, for estimates.
+    def usual_reply(self, spec: EpisodeSpec, call: Call, *, longest: bool) -> str:
+        """A reply of usual length, by which the flow is driven to plan it.
 
         Args:
+            spec: The episode.
             call: What is asked.
             longest: Whether the reply leads along the longest path, or along the shortest.
         """
@@ -123,6 +129,38 @@ class LoadedStudy:
     def with_person(self) -> Iterator[EpisodeSpec]:
         """The episodes in which a person takes part, so that they cannot run by themselves."""
         yield from ()
+
+    def alike(self, spec: EpisodeSpec) -> Hashable:
+        """What episodes have in common that take as many calls as one another, and as long ones."""
+        return (spec.benchmark, spec.condition, spec.factor)
+
+    def call_range(self, spec: EpisodeSpec) -> CallRange:
+        """How many calls one episode takes: those of its shortest and of its longest path.
+
+        A system with more paths than these two may know a wider range.
+        """
+        return CallRange.of(*(len(self.path(spec, longest=end)) for end in (False, True)))
+
+    def path(self, spec: EpisodeSpec, *, longest: bool) -> tuple[CallRecord, ...]:
+        """First askings of one episode on its shortest or longest path, of one of those alike.
+
+        A person leaves at once, or stays to the end and is silent.
+        """
+        place = (self.alike(spec), longest)
+        if place not in self._paths:
+            world = scripted(
+                partial(self.usual_reply, spec, longest=longest),
+                judge_code=partial(_usual_verdict, longest=longest),
+                listen=lambda _: PersonInput(None, 0, ended=not longest),
+            )
+            calls = drive(self.episode(spec), world).calls
+            firsts = (call for call in calls if CallKey.parse(call.key).attempt == 1)
+            self._paths[place] = tuple(firsts)
+        return self._paths[place]
+
+    @cached_property
+    def _paths(self) -> dict[Hashable, tuple[CallRecord, ...]]:
+        return {}
 
     def variants(self) -> tuple[str, ...]:
         """What stands between task and condition in episode ids."""
@@ -319,6 +357,10 @@ class LoadedStudy:
         """
         asked_again = self.study.ask_cut_off_again and CUT_OFF_REMINDER in self.catalog.prompts
         return self.catalog.fill(CUT_OFF_REMINDER) if asked_again else None
+
+
+def _usual_verdict(run: CodeRun, *, longest: bool) -> CodeResult:
+    return CodeResult("", VerdictRecord(outcome="fail" if longest else "pass", reason=""))
 
 
 class Imported(NamedTuple):

@@ -26,7 +26,7 @@ from tutorsim.kernel.retest import BallotReading
 from tutorsim.kernel.scene import Scene, draw_labels, vote
 from tutorsim.kernel.scripted_mind import Asking, Chance
 from tutorsim.kernel.study import BaseModels, BaseStudy, EpisodeSpec, Settings
-from tutorsim.kernel.system import CallRange, LoadedStudy, System
+from tutorsim.kernel.system import LoadedStudy, System
 from tutorsim.model import Call, Question
 from tutorsim.records import BaseRecord, VotedTurn, VotingSettings
 from tutorsim.tasks import TaskFormat
@@ -117,10 +117,7 @@ class GreetingLoaded(LoadedStudy):
         decision = decide(masses, GREETERS, order=GREETERS)
         done["turns"] = (VotedTurn(turn=1, ballots_final=cast["simple"], decision=decision),)
 
-    def call_range(self, spec: EpisodeSpec) -> CallRange:
-        return CallRange.of(6)
-
-    def usual_reply(self, call: Call, *, longest: bool) -> str:
+    def usual_reply(self, spec: EpisodeSpec, call: Call, *, longest: bool) -> str:
         return "Hello there!" if call.key.stage == "greet" else "P"
 
     def model_of(self, agent: str, stage: str) -> str:

@@ -1,7 +1,7 @@
 """A study of debates: its file, its grid, how its episodes go, and what they cost."""
 
 import re
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Hashable, Iterator, Mapping
 from dataclasses import dataclass
 from functools import cached_property
 from typing import Any, ClassVar, Final, Literal
@@ -11,18 +11,17 @@ from pydantic import Field, model_validator
 from tutorsim.catalog import BaseCatalog, templates_of
 from tutorsim.catalog.wordings_kept_with_recording import WordingNames
 from tutorsim.errors import StudyError
-from tutorsim.kernel.flow import Effect, Flow, Sent, drive, scripted
+from tutorsim.kernel.flow import Flow
 from tutorsim.kernel.retest import BallotReading
 from tutorsim.kernel.study import BaseModels, BaseStudy, BenchmarkSettings, EpisodeSpec
-from tutorsim.kernel.system import CallRange, LoadedStudy
-from tutorsim.model import Call, CallKey
+from tutorsim.kernel.system import LoadedStudy
+from tutorsim.model import Call
 from tutorsim.records import EpisodeLine, VotingSettings
 from tutorsim.systems.debate.ending import consensus_rule
 from tutorsim.systems.debate.episode import CHALLENGER, EpisodeName, debate_episode
 from tutorsim.systems.debate.scene import DebateContext, agent_names
 from tutorsim.systems.debate.settings import (
     Condition,
-    DebateSettings,
     DebateTable,
     DebateVariant,
     idle_settings,
@@ -40,23 +39,6 @@ _SENTENCE: Final = (
     "This stands for about eighteen words of the kind that agents write when they discuss a task. "
 )
 _FIRST: Final = re.compile(r"^([P-Y]): agent_1$", re.MULTILINE)
-
-
-def _path(settings: DebateSettings, condition: str, *, longest: bool) -> Callable[[Effect], Sent]:
-    """A world that leads along the shortest or the longest path of a variant's episodes."""
-    stage = f"debate_{settings.rounds - 1}"
-    last = agent_names(settings.agents)[-1]
-
-    def reply(call: Call) -> str:
-        agent, by_consensus = call.key.agent, consensus_rule(condition) is not None
-        proposes = by_consensus and (call.key.stage, agent) == (stage, last)
-        same = call.key.stage == "answer" and settings.merge_identical
-        if longest or not (proposes or same):
-            return _usual_reply(call, longest=longest)
-        # after several rounds, agreement is counted from a proposal in the last one but one
-        return "B" if same else "[DISAGREE]"
-
-    return scripted(reply)
 
 
 def _usual_reply(call: Call, *, longest: bool) -> str:
@@ -247,28 +229,21 @@ class DebateStudy(LoadedStudy):
                     for condition in variant.conditions:
                         yield benchmark, task, variant.name, condition
 
-    def call_range(self, spec: EpisodeSpec) -> CallRange:
-        """Counted on the shortest and the longest path; tasks differ in having wrong options."""
+    def alike(self, spec: EpisodeSpec) -> Hashable:
+        """Tasks differ in having wrong options."""
         assert isinstance(spec.task, DebateTask)
-        key = (spec.variant, spec.condition, bool(spec.task.wrong_options()))
-        if key not in self._ranges:
-            settings = self._variants[spec.variant].settings
-            counts = [
-                sum(CallKey.parse(call.key).attempt == 1 for call in record.calls)
-                for longest in (False, True)
-                for record in [
-                    drive(self.episode(spec), _path(settings, spec.condition, longest=longest))
-                ]
-            ]
-            self._ranges[key] = CallRange.of(*counts)
-        return self._ranges[key]
+        return (spec.benchmark, spec.variant, spec.condition, bool(spec.task.wrong_options()))
 
-    @cached_property
-    def _ranges(self) -> dict[tuple[str, str, bool], CallRange]:
-        return {}
-
-    def usual_reply(self, call: Call, *, longest: bool) -> str:
-        return _usual_reply(call, longest=longest)
+    def usual_reply(self, spec: EpisodeSpec, call: Call, *, longest: bool) -> str:
+        settings = self._variants[spec.variant].settings
+        place = (call.key.stage, call.key.agent)
+        last = (f"debate_{settings.rounds - 1}", agent_names(settings.agents)[-1])
+        proposes = consensus_rule(spec.condition) is not None and place == last
+        same = call.key.stage == "answer" and settings.merge_identical
+        if longest or not (proposes or same):
+            return _usual_reply(call, longest=longest)
+        # after several rounds, agreement is counted from a proposal in the last one but one
+        return "B" if same else "[DISAGREE]"
 
     def model_of(self, agent: str, stage: str) -> str:
         models = self.study.models

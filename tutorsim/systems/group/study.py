@@ -2,7 +2,7 @@
 
 import json
 import re
-from collections.abc import Iterator, Sequence
+from collections.abc import Hashable, Iterator, Sequence
 from dataclasses import dataclass
 from functools import lru_cache
 from itertools import product
@@ -207,7 +207,13 @@ class GroupStudy(LoadedStudy):
         assert isinstance(record, GroupRecord)
         yield from evaluations_again(GroupScene(self, spec), record)
 
+    def alike(self, spec: EpisodeSpec) -> Hashable:
+        """A person takes part in some; a scenario has as many calls as its speakers ask for."""
+        scenario = spec.task.task_id if isinstance(spec.task, Scenario) else ""
+        return (spec.variant == PERSON, spec.condition, scenario)
+
     def call_range(self, spec: EpisodeSpec) -> CallRange:
+        """Over all courses that an episode can take, which are more than two paths."""
         if isinstance(spec.task, Scenario):
             raters = len(self.study.models.raters)
             return CallRange.of(*duel_calls(self.study.group, spec.task, raters))
@@ -219,7 +225,7 @@ class GroupStudy(LoadedStudy):
             )
         )
 
-    def usual_reply(self, call: Call, *, longest: bool) -> str:
+    def usual_reply(self, spec: EpisodeSpec, call: Call, *, longest: bool) -> str:
         shown = Group(self.study.group.agents, "").shown
         names = [shown(agent) for agent in self.study.group.agents]
         return usual_reply(call, names, longest=longest)

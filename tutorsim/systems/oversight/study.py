@@ -15,13 +15,12 @@ from tutorsim.errors import StudyError
 from tutorsim.kernel.flow import Flow
 from tutorsim.kernel.retest import AskedTogether
 from tutorsim.kernel.study import EpisodeSpec
-from tutorsim.kernel.system import CallRange, LoadedStudy
+from tutorsim.kernel.system import LoadedStudy
 from tutorsim.model import Call
 from tutorsim.records import EpisodeLine, VotingSettings
 from tutorsim.records.oversight import CANDIDATES, LABELS, OversightRecord, first_ids
-from tutorsim.systems.oversight.acts_by_condition import ANALYSTS, SCRIPTS, VOTING_CONDITIONS, Act
+from tutorsim.systems.oversight.acts_by_condition import SCRIPTS, VOTING_CONDITIONS, Act
 from tutorsim.systems.oversight.audited_replies import read_audited, written_audited
-from tutorsim.systems.oversight.debate import ARGUMENTS
 from tutorsim.systems.oversight.item_flow import item_flow
 from tutorsim.systems.oversight.items import (
     Item,
@@ -115,31 +114,7 @@ class OversightStudy(LoadedStudy):
         if record.condition in VOTING_CONDITIONS:
             yield from labels_again(record, self.catalog.fill("answer_reminder"))
 
-    def call_range(self, spec: EpisodeSpec) -> CallRange:
-        """Each act's calls; a quick answer may come before the debate, or in its place."""
-        settings = self.study.oversight
-        acts = SCRIPTS[spec.condition].acts
-        most = sum(self._calls_of(act) for act in acts)
-        if spec.condition != "hpo" or settings.adaptive == "off":
-            return CallRange.of(most)
-        least = self._calls_of(Act.BRIEFING) + 1 if settings.adaptive == "skip" else most + 1
-        return CallRange.of(least, most + 1)
-
-    def _calls_of(self, act: Act) -> int:
-        settings = self.study.oversight
-        calls = {
-            Act.BRIEFING: len(ANALYSTS),
-            Act.CROSS: 1,
-            Act.PRESS: 1,
-            Act.ARGUMENT: 2 * ARGUMENTS,
-            Act.JUDGMENT: 2 + settings.judge_orders,
-            Act.ALONE: 1,
-            Act.SAMPLES: settings.samples,
-            Act.MEMBERS: len(ANALYSTS),
-        }
-        return calls.get(act, 2)
-
-    def usual_reply(self, call: Call, *, longest: bool) -> str:
+    def usual_reply(self, spec: EpisodeSpec, call: Call, *, longest: bool) -> str:
         return _usual_reply(call.key.stage, longest=longest)
 
     def model_of(self, agent: str, stage: str) -> str:

@@ -16,7 +16,7 @@ from tutorsim.kernel.study import (
     EpisodeSpec,
     nearest,
 )
-from tutorsim.kernel.system import CallRange, LoadedStudy
+from tutorsim.kernel.system import LoadedStudy
 from tutorsim.model import Call
 from tutorsim.records import Branch, EpisodeLine, StudySettings, lasting
 from tutorsim.systems.panel.episode import episode
@@ -25,9 +25,7 @@ from tutorsim.systems.panel.settings import (
     FIRST_FORM_PROMPTS,
     FIRST_MODEL_SETTINGS,
     FIRST_TEXTS,
-    PANEL_STAGES,
     RESERVED_AGENTS,
-    TIE_STAGES,
     PanelCatalog,
     PanelTable,
     Study,
@@ -94,15 +92,7 @@ class PanelStudy(LoadedStudy):
     def episode(self, spec: EpisodeSpec) -> Flow[EpisodeLine]:
         return (yield from episode(scene_of(self, spec)))
 
-    def call_range(self, spec: EpisodeSpec) -> CallRange:
-        """A student and a judge call around every turn, and the turn's own."""
-        study = self.study.of_panel(spec.factor)
-        further = sum(form != spec.condition for form in study.vote_formats)
-        panel = len(study.roles) * (len(PANEL_STAGES) + further + len(TIE_STAGES))
-        in_turn = 1 if spec.condition == "baseline" else panel
-        return CallRange.of(2, 2 + study.max_turns * (in_turn + 2))
-
-    def usual_reply(self, call: Call, *, longest: bool) -> str:
+    def usual_reply(self, spec: EpisodeSpec, call: Call, *, longest: bool) -> str:
         size = max((len(p.members) for p in self.study.panels.values()), default=0)
         return usual_reply(call, size or len(self.study.roles), longest=longest)
 

@@ -59,7 +59,7 @@ def test_the_longest_lesson_with_a_person_has_the_tokens_of_all_its_calls(lesson
     assert not total_tokens(estimate_tokens(loaded, longest=False).values())
     tokens = total_tokens(estimate_tokens(loaded, longest=True).values())
     played = play(
-        lesson, partial(loaded.usual_reply, longest=True), condition=condition,
+        lesson, partial(loaded.usual_reply, spec, longest=True), condition=condition,
         persona="person", listen=lambda _: PersonInput(None, 0),
     )  # fmt: skip
     assert len(played.calls) == loaded.call_range(spec).most

@@ -31,14 +31,11 @@ from tutorsim.analysis.recount import (
     recount,
 )
 from tutorsim.analysis.recount.per_turn_table import turns_table
+from tutorsim.analysis.recount.verdict import recount_verdict
 from tutorsim.analysis.report.html import to_html
 from tutorsim.analysis.report.markdown import to_markdown
 from tutorsim.analysis.runs.written_tables import RATINGS, with_provenance
-from tutorsim.analysis.statistics.intervals_and_tests import Estimate, NotEstimable, PermutationTest
 from tutorsim.analysis.systems.documents import document_of
-from tutorsim.analysis.systems.panel.contrasts import HEAD_OUTCOMES, Contrast, contrasts_of
-from tutorsim.analysis.systems.panel.student_outcomes import Outcome
-from tutorsim.analysis.systems.panel.summary import recount_verdict
 from tutorsim.analysis.systems.system_view import (
     Asked,
     Ballots,
@@ -50,7 +47,6 @@ from tutorsim.analysis.systems.system_view import (
 from tutorsim.errors import FolderError, UsageError
 from tutorsim.kernel.load import system_named
 from tutorsim.runner.replay import is_recording, replay_into
-from tutorsim.system_registry import DEFAULT_SYSTEM
 
 __all__ = ["CastBallots", "RankScores", "Recount", "Run", "open_path"]
 
@@ -295,7 +291,7 @@ class Run:
         )
         return Recount(asked, self.source.answered_by)
 
-    def contrasts(self, outcomes: Sequence[Outcome] = HEAD_OUTCOMES) -> pl.DataFrame:
+    def contrasts(self, outcomes: Sequence[str] = ("success", "final_score")) -> pl.DataFrame:
         """Conditions against one another, paired on task and persona, with Holm's correction.
 
         Args:
@@ -309,14 +305,14 @@ class Run:
         Raises:
             UsageError: If it is no run of tutoring panels.
         """
-        if self.system != DEFAULT_SYSTEM:
+        run, contrasts = self._opened, view_for(self._opened).contrasts
+        if isinstance(run, Ballots) or contrasts is None:
             raise UsageError(
                 f"{self.name} has no conditions of tutoring panels to compare.",
                 why=f"It is {self._kind()}.",
                 hint="Compare two of its runs with `tutorsim compare`.",
             )
-        rows = [_contrast_row(row) for row in contrasts_of(self.source, outcomes)]
-        return pl.DataFrame(rows, schema=_CONTRASTS)
+        return contrasts(run, outcomes)
 
     def report(self, path: str | Path, *, episodes: Sequence[str] = ()) -> Path:
         """Write the report as one file, `.html` or `.md`.
@@ -435,19 +431,6 @@ class Recount:
         return _paragraphs([repr(self).strip("<>"), *self.verdict]) + table
 
 
-_CONTRASTS: Final = {
-    "benchmark": pl.String,
-    "outcome": pl.String,
-    "first": pl.String,
-    "second": pl.String,
-    "pairs": pl.Int64,
-    "difference": pl.Float64,
-    "low": pl.Float64,
-    "high": pl.Float64,
-    "p": pl.Float64,
-    "p_holm": pl.Float64,
-    "detectable": pl.Float64,
-}
 _QUESTION: Final = {
     "logged_rule": pl.String,
     "target": pl.String,
@@ -471,24 +454,6 @@ _WINS: Final = {
     "point": pl.Int64,
     "possible": pl.Int64,
 }
-
-
-def _contrast_row(row: Contrast) -> Mapping[str, object]:
-    test = row.test if isinstance(row.test, PermutationTest) else None
-    difference = row.difference if isinstance(row.difference, Estimate) else None
-    return {
-        "benchmark": row.benchmark,
-        "outcome": row.outcome,
-        "first": row.first,
-        "second": row.second,
-        "pairs": test.n if test else 0,
-        "difference": difference and difference.value,
-        "low": difference and difference.low,
-        "high": difference and difference.high,
-        "p": test and test.p_value,
-        "p_holm": row.p_holm,
-        "detectable": None if isinstance(row.detectable, NotEstimable) else row.detectable,
-    }
 
 
 def _question(row: RuleRow) -> tuple[str, str, str, int]:

@@ -115,7 +115,8 @@ def of_rows(
     """A table of rows by column, the columns being those of the first; `None` without rows."""
     columns = list(rows[0]) if rows else []
     cells = [[row[c] for c in columns] for row in rows]
-    return table(name, title, caption, columns, cells, secondary=secondary)
+    there = tuple(column for column in secondary if column in columns)
+    return table(name, title, caption, columns, cells, secondary=there)
 
 
 def present(*tables: Table | None) -> tuple[Table, ...]:

@@ -4,6 +4,8 @@ import re
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Final
 
+from tutorsim.voting import Step
+
 # --- Number words --------------------------------------------------------------------------------
 
 SMALL: Final = 20
@@ -61,6 +63,23 @@ def extremes(values: Iterable[float | None]) -> tuple[float, float]:
     """The least and the greatest of the values that are there; at least one is."""
     known = [value for value in values if value is not None]
     return min(known), max(known)
+
+
+def step_sentence(step: Step, order: Sequence[str] = ()) -> str:
+    """What one step of a decision did.
+
+    Args:
+        step: The step.
+        order: The fallback order, to be named where it decided.
+    """
+    left = ", ".join(step.remaining)
+    if step.tallies is None:
+        named = f" ({' > '.join(order)})" if order else ""
+        return f"Fallback order{named}: the first of the tied candidates is {left}."
+    count = "Final vote" if step.step == "vote_final" else "Tie round"
+    totals = ", ".join(f"{name} {total}" for name, total in step.tallies.items())
+    end = f"{left} leads" if len(step.remaining) == 1 else f"tied: {left}"
+    return f"{count}: {totals} — {end}."
 
 
 # --- Safe text -----------------------------------------------------------------------------------

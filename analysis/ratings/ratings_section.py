@@ -38,6 +38,7 @@ from tutorsim.analysis.ratings.agreement import (
 )
 from tutorsim.analysis.ratings.items import Place
 from tutorsim.analysis.recount import HELD_FIXED, possible_winners
+from tutorsim.analysis.recount.success_threshold import episode_at_threshold
 from tutorsim.analysis.runs.branch_continuations import by_origin
 from tutorsim.analysis.statistics.intervals_and_tests import (
     Bounds,
@@ -47,7 +48,6 @@ from tutorsim.analysis.statistics.intervals_and_tests import (
     mean_over_tasks,
     share_over_tasks,
 )
-from tutorsim.analysis.systems.panel.success_threshold import episode_at_threshold
 from tutorsim.analysis.systems.system_view import SystemRun
 from tutorsim.records import EpisodeRecord, StudySettings
 from tutorsim.records.ratings import RatedBy

@@ -5,7 +5,7 @@ from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import cached_property, partial
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Final, Protocol
+from typing import TYPE_CHECKING, Any, Final, NamedTuple, Protocol
 
 import polars as pl
 
@@ -152,6 +152,33 @@ class Ballots:
 Opened = SystemRun | Ballots
 
 
+class Leaving(NamedTuple):
+    """One alternative under which episodes may leave their logged path."""
+
+    rule: str | None = None
+    order: tuple[str, ...] | None = None
+    policy: str | None = None
+    """`no_tie_round` or `random`."""
+    ties: str = "set"
+    """With a rule: what a tie is, `set` or `fallback`."""
+    exempt: int = 0
+    """With a rule: voters that may have cast any ballot at all."""
+    progress: Callable[[int, int], None] | None = None
+
+
+class Left(NamedTuple):
+    """Where episodes leave their logged path."""
+
+    question: str
+    episodes: pl.DataFrame
+    """`episode_id`, `path`, `first_possible` and more."""
+    document: Callable[[], Document]
+
+
+def _ids(run: SystemRun) -> list[dict[str, Any]]:
+    return [{"episode_id": record.episode_id} for record in run.episodes]
+
+
 @dataclass(frozen=True)
 class View:
     """What a system shows of its runs."""
@@ -176,6 +203,13 @@ class View:
     they are not read."""
     outcomes: Mapping[str, Callable[[Any], float | None]] = field(default_factory=dict)
     """Name → outcome of a record; `None` where it has none. What `compare` is over."""
+    listing: Callable[[SystemRun], list[dict[str, Any]]] = _ids
+    """Every episode as a row: `episode_id`, and where more is known, `special`, what few others
+    have, `turns`, `first_score` and `last_score`."""
+    diverge: Callable[[Any, Leaving], Left] | None = None
+    """Where episodes leave their logged path under an alternative; `None`: they have none."""
+    contrasts: Callable[[SystemRun, Sequence[str]], pl.DataFrame] | None = None
+    """Conditions against one another on some outcomes, as `Run.contrasts` gives them."""
     compare: Callable[[SystemRun, SystemRun | None], Document] | None = None
     """Two runs, or the conditions of one, beside one another; `None`: over `outcomes`."""
     clusters: Callable[[Sequence[Any]], Mapping[str, str]] | None = None

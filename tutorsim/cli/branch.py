@@ -13,9 +13,8 @@ from rich.console import RenderableType
 from rich.text import Text
 
 from tutorsim.analysis.ballots.recount_source import Source, open_source
-from tutorsim.analysis.systems.panel.divergence import diverge
+from tutorsim.analysis.systems.system_view import Ballots, Leaving, view_of
 from tutorsim.cli.console import err, safe, working
-from tutorsim.cli.diverge import alternatives_under
 from tutorsim.cli.options import json_option, names, order_option
 from tutorsim.cli.output_elements import Prose, caption, heading, number, publish, table
 from tutorsim.cli.progress import Count, counted
@@ -322,10 +321,14 @@ def _first_turns(
     run: Source, rule: str | None, order: tuple[str, ...] | None, policy: str | None
 ) -> tuple[str, dict[str, int]]:
     """The question in words, and the first turn of every episode that may have another winner."""
-    question, alternatives = alternatives_under(run, rule, order, policy)
-    rows = diverge(run, alternatives, question=question).episodes.to_dicts()
-    return question, {
-        row["episode_id"]: row["first_possible"] for row in rows if row["path"] != "covered"
+    assert run.run is not None
+    leave = view_of(run.run.system).diverge
+    assert leave is not None  # a system whose episodes can be branched says where they leave
+    found = leave(Ballots(run), Leaving(rule, order, policy))
+    return found.question, {
+        row["episode_id"]: row["first_possible"]
+        for row in found.episodes.to_dicts()
+        if row["path"] != "covered"
     }
 
 

@@ -112,12 +112,9 @@ def _listed(shown: Path) -> Iterator[str]:
 
 def _telling(run: Path) -> str:
     """An episode that is worth looking at: one with something special, else the first."""
-    from tutorsim.analysis.ballots.recount_source import open_source
-    from tutorsim.analysis.systems.panel.episodes import episode_rows
-    from tutorsim.cli.terminal_documents import system_run
+    from tutorsim.analysis.systems.system_view import open_run, view_for
 
-    other = system_run(run)
-    if other is not None:
-        return next((episode.episode_id for episode in other.episodes), "EPISODE")
-    rows = episode_rows(open_source(run))
-    return next((r.episode_id for r in sorted(rows, key=lambda r: -len(r.special))), "EPISODE")
+    opened = open_run(run)
+    rows = view_for(opened).listing(opened)
+    ordered = sorted(rows, key=lambda row: -len(row.get("special", ())))
+    return next((str(row["episode_id"]) for row in ordered), "EPISODE")

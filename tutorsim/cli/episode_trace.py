@@ -8,9 +8,9 @@ from rich.console import Console, ConsoleOptions, RenderableType, RenderResult
 from rich.table import Table
 from rich.text import Text
 
+from tutorsim.analysis.pages.words import step_sentence
 from tutorsim.analysis.runs.branch_continuations import branch_changes, deciding_order
 from tutorsim.analysis.runs.exported_tables import of_one_panel, taught_by
-from tutorsim.analysis.systems.panel.episodes import step_sentence
 from tutorsim.cli.console import safe
 from tutorsim.cli.output_elements import Prose, heading, listing, number, provenance, styled, table
 from tutorsim.cli.source_head import draw_name, from_here

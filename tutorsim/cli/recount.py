@@ -20,18 +20,21 @@ from tutorsim.analysis.pages.document import Document, section_ids
 from tutorsim.analysis.pages.values import to_value
 from tutorsim.analysis.recount import NO_ORDER, TABLES, RecountResult, RecountTable
 from tutorsim.analysis.recount import recount as recount_source
-from tutorsim.analysis.recount.tables import SECTIONS, approvals_table, protocols_table
-from tutorsim.analysis.runs.exported_tables import CountedTable, Table
-from tutorsim.analysis.runs.written_tables import with_provenance, write_frame, write_turns
-from tutorsim.analysis.statistics.intervals_and_tests import NotEstimable, to_json
-from tutorsim.analysis.systems.panel.format_invariance import (
+from tutorsim.analysis.recount.format_invariance import (
     FormatInvariance,
     format_invariance,
     invariance_words,
 )
-from tutorsim.analysis.systems.panel.student_outcomes import threshold_table
-from tutorsim.analysis.systems.panel.success_threshold import AtThreshold, at_threshold
-from tutorsim.analysis.systems.panel.summary import recount_verdict, told_rules
+from tutorsim.analysis.recount.success_threshold import (
+    AtThreshold,
+    at_threshold,
+    threshold_table,
+)
+from tutorsim.analysis.recount.tables import SECTIONS, approvals_table, protocols_table
+from tutorsim.analysis.recount.verdict import recount_verdict, told_rules
+from tutorsim.analysis.runs.exported_tables import CountedTable, Table
+from tutorsim.analysis.runs.written_tables import with_provenance, write_frame, write_turns
+from tutorsim.analysis.statistics.intervals_and_tests import NotEstimable, to_json
 from tutorsim.analysis.systems.system_view import SystemRun, view_of
 from tutorsim.cli.ballot_options import ballot_options, of_panel_asked, panel_option, refuse_panel
 from tutorsim.cli.claims_file import publish_claimed

@@ -6,7 +6,7 @@ from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import replace
 from itertools import chain
 from pathlib import Path
-from typing import TYPE_CHECKING, TypeVar
+from typing import TYPE_CHECKING, Any, TypeVar
 
 import click
 from rich.console import RenderableType
@@ -15,15 +15,21 @@ from rich.text import Text
 from tutorsim.analysis.runs.branch_continuations import origin_of
 from tutorsim.cli.episode_trace import odd_ends, trace
 from tutorsim.cli.options import report_options
-from tutorsim.cli.output_elements import Prose, caption, publish, table
+from tutorsim.cli.output_elements import (
+    Prose,
+    caption,
+    heading,
+    number,
+    provenance,
+    publish,
+    table,
+)
 from tutorsim.cli.sources import RunPath, check_logs
 from tutorsim.errors import UsageError
 from tutorsim.records import EpisodeLine, EpisodeRecord, RunRecord, read_episodes, read_run
 from tutorsim.system_registry import DEFAULT_SYSTEM
 
 if TYPE_CHECKING:  # what one episode of the panel does not need: tables, and other systems
-    from tutorsim.analysis.ballots.recount_source import Source
-    from tutorsim.analysis.systems.panel.episodes import EpisodeRow
     from tutorsim.analysis.systems.system_view import SystemRun
 
 
@@ -82,13 +88,12 @@ def show(
     check_logs(run)
     head = read_run(run)
     if not episode or head.system != DEFAULT_SYSTEM:
-        from tutorsim.cli.terminal_documents import system_run
+        from tutorsim.analysis.systems.system_view import open_run
 
-        system = system_run(run)
+        system = open_run(run, head)
         if not episode:
-            _list(run, system, as_json=as_json, output=output)
+            _list(system, as_json=as_json, output=output)
             return
-        assert system is not None
         _show_of(system, " ".join(episode), turn, as_json=as_json, output=output)
         return
     record = _find(read_episodes(run), " ".join(episode))
@@ -97,38 +102,36 @@ def show(
     publish(trace(head, record, part), lambda: value, as_json=as_json, output=output)
 
 
-def _list(run: Path, system: "SystemRun | None", *, as_json: bool, output: Path | None) -> None:
+def _list(run: "SystemRun", *, as_json: bool, output: Path | None) -> None:
     """The episodes of a run, and what is special about each."""
-    if system is not None:
-        ids = [{"episode_id": episode.episode_id} for episode in system.episodes]
-        shown = (Prose(row["episode_id"]) for row in ids)
-        publish(
-            shown, lambda: {"source": run.name, "episodes": ids}, as_json=as_json, output=output
-        )
+    from tutorsim.analysis.systems.system_view import view_for
+
+    rows = view_for(run).listing(run)
+    value = {"source": run.name, "episodes": rows}
+    publish(_listed(run, rows), lambda: value, as_json=as_json, output=output)
+
+
+def _listed(run: "SystemRun", rows: Sequence[dict[str, Any]]) -> Iterator[RenderableType]:
+    if not any("special" in row for row in rows):
+        yield from (Prose(row["episode_id"]) for row in rows)
         return
-    from tutorsim.analysis.ballots.recount_source import open_source
-    from tutorsim.analysis.systems.panel.episodes import episode_rows
-
-    source = open_source(run)
-    rows = episode_rows(source)
-    value = {"source": source.name, "episodes": [row._asdict() for row in rows]}
-    publish(_listed(source, rows), lambda: value, as_json=as_json, output=output)
-
-
-def _listed(source: "Source", rows: "Sequence[EpisodeRow]") -> Iterator[RenderableType]:
-    from tutorsim.cli.source_head import source_shown
-
-    yield from source_shown(source)
+    yield heading(run.name)
+    yield provenance(run.head.provenance)
     yield Text()
     yield table(
         ("episode", "what is special", "turns", "score"),
         [
-            (row.episode_id, "; ".join(row.special) or "–", str(row.turns), row.scores)
+            (
+                row["episode_id"],
+                "; ".join(row["special"]) or "–",
+                str(row["turns"]),
+                f"{number(row['first_score'])} → {number(row['last_score'])}",
+            )
             for row in rows
         ],
         left=2,
     )
-    first = next((row.episode_id for row in rows if row.special), None)
+    first = next((row["episode_id"] for row in rows if row["special"]), None)
     if first is not None:
         yield caption(f"Next: `tutorsim show RUN {first}`; parts of an id will do.")
 

@@ -23,6 +23,11 @@ from tutorsim.analysis.pages.cells import (
 from tutorsim.analysis.pages.declared import Row, table
 from tutorsim.analysis.pages.document import Answer, Document, Section
 from tutorsim.analysis.pages.words import counted
+from tutorsim.analysis.recount.format_invariance import (
+    FormatInvariance,
+    format_invariance_of_two,
+    formats_section,
+)
 from tutorsim.analysis.runs.branch_continuations import branch_changes
 from tutorsim.analysis.statistics.intervals_and_tests import (
     UNKNOWN,
@@ -41,11 +46,6 @@ from tutorsim.analysis.statistics.paired import corrected
 from tutorsim.analysis.systems.paired_comparison import p_words
 from tutorsim.analysis.systems.panel.contrasts import OUTCOME_NAMES
 from tutorsim.analysis.systems.panel.divergence import Alternatives, Coverage, Divergence, diverge
-from tutorsim.analysis.systems.panel.format_invariance import (
-    FormatInvariance,
-    format_invariance_of_two,
-    formats_section,
-)
 from tutorsim.analysis.systems.panel.student_outcomes import Outcome, outcome_of
 from tutorsim.analysis.systems.system_view import Prices, SystemRun, framed
 from tutorsim.errors import UsageError

@@ -5,7 +5,9 @@ from dataclasses import dataclass, replace
 from functools import partial
 from itertools import combinations
 from operator import itemgetter
-from typing import Final
+from typing import Final, cast
+
+import polars as pl
 
 from tutorsim.analysis.ballots.recount_source import Source
 from tutorsim.analysis.pages.cells import (
@@ -49,6 +51,7 @@ from tutorsim.analysis.systems.panel.student_outcomes import (
     runs_by_pair,
 )
 from tutorsim.analysis.systems.system_view import SystemRun, framed
+from tutorsim.errors import UsageError
 
 # --- Condition contrasts -------------------------------------------------------------------------
 
@@ -250,6 +253,54 @@ def _told(row: Contrast) -> str:
 
 def _measured(row: Contrast) -> str:
     return f"in {OUTCOME_NAMES[row.outcome]} ({row.benchmark})"
+
+
+def contrasts_frame(source: Source, outcomes: Sequence[str]) -> pl.DataFrame:
+    """Contrasts with a column for each number.
+
+    Raises:
+        UsageError: If there is no outcome of a name.
+    """
+    unknown = [name for name in outcomes if name not in OUTCOMES]
+    if unknown:
+        raise UsageError(
+            f"{unknown[0]!r} is no outcome.", hint=f"Outcomes are {', '.join(OUTCOMES)}."
+        )
+    found = contrasts_of(source, tuple(cast("Outcome", name) for name in outcomes))
+    return pl.DataFrame(list(map(_contrast_row, found)), schema=_CONTRASTS)
+
+
+_CONTRASTS: Final = {
+    "benchmark": pl.String,
+    "outcome": pl.String,
+    "first": pl.String,
+    "second": pl.String,
+    "pairs": pl.Int64,
+    "difference": pl.Float64,
+    "low": pl.Float64,
+    "high": pl.Float64,
+    "p": pl.Float64,
+    "p_holm": pl.Float64,
+    "detectable": pl.Float64,
+}
+
+
+def _contrast_row(row: Contrast) -> Mapping[str, object]:
+    test = row.test if isinstance(row.test, PermutationTest) else None
+    difference = row.difference if isinstance(row.difference, Estimate) else None
+    return {
+        "benchmark": row.benchmark,
+        "outcome": row.outcome,
+        "first": row.first,
+        "second": row.second,
+        "pairs": test.n if test else 0,
+        "difference": difference and difference.value,
+        "low": difference and difference.low,
+        "high": difference and difference.high,
+        "p": test and test.p_value,
+        "p_holm": row.p_holm,
+        "detectable": None if isinstance(row.detectable, NotEstimable) else row.detectable,
+    }
 
 
 # --- Document ------------------------------------------------------------------------------------

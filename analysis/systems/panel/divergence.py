@@ -1,22 +1,27 @@
 """Where another rule would have left the logged path, and what that leaves known."""
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from math import fsum
-from typing import Any, Final, Literal
+from typing import Any, Final, Literal, cast
 
 import numpy as np
 import polars as pl
 
 from tutorsim.analysis.ballots.recount_source import Source
 from tutorsim.analysis.counting.decisions_in_arrays import DecidedTurns, first_of, only
+from tutorsim.analysis.counting.rule_definitions import Target, conventions_of
 from tutorsim.analysis.counting.turns import TurnTable, places_of, turn_table
-from tutorsim.analysis.pages.cells import DASH, Table, bounds, plain, table
-from tutorsim.analysis.pages.words import counted
+from tutorsim.analysis.pages import cells
+from tutorsim.analysis.pages.cells import Table, Written, bounds, plain
+from tutorsim.analysis.pages.declared import Row, table
+from tutorsim.analysis.recount import make_plan, recount
 from tutorsim.analysis.runs.branch_continuations import shared_turns
 from tutorsim.analysis.statistics.arrays import Bools
 from tutorsim.analysis.statistics.intervals_and_tests import Bounds, NotEstimable, to_json
 from tutorsim.analysis.systems.panel.student_outcomes import outcome_of
+from tutorsim.analysis.systems.system_view import Leaving
+from tutorsim.errors import UsageError
 from tutorsim.records import EpisodeRecord
 
 # --- Where other rules diverge -------------------------------------------------------------------
@@ -76,12 +81,7 @@ class Divergence:
     caption: str
 
     def to_json(self) -> dict[str, object]:
-        return {
-            "question": self.question,
-            "caption": self.caption,
-            "coverage": to_json(self.coverage),
-            "episodes": self.episodes.to_dicts(),
-        }
+        return {**to_json(vars(self)), "episodes": self.episodes.to_dicts()}
 
 
 def diverge(source: Source, alternatives: Alternatives, *, question: str) -> Divergence:
@@ -312,7 +312,7 @@ def alternatives_table(found: Sequence[Divergence], logged: str | None) -> Table
         success = [] if logged is None else [_pooled([c.bounds["success"] for c in of.coverage])]
         if paths:
             rows.append((of.question, len(paths), *counts, *success))
-    return table(
+    return cells.table(
         "divergence",
         "How far the recording speaks for another rule",
         f"Episodes with a panel. {_COVERAGE} Success is the share of all these episodes; {_BOUNDS}",
@@ -324,62 +324,109 @@ def alternatives_table(found: Sequence[Divergence], logged: str | None) -> Table
     )
 
 
-def coverage_table(found: Divergence) -> Table | None:
-    """The same of one alternative, one row a benchmark and condition."""
-    known = any(not isinstance(row.logged["success"], NotEstimable) for row in found.coverage)
-    rows = []
-    for row in found.coverage:
-        counts = (row.episodes, row.covered, row.episodes - row.covered - row.divergent)
-        success = [_bounds(row.bounds["success"])]
-        success += [plain(row.logged["success"]), plain(row.on_covered["success"])]
-        rows.append(
-            (
-                *(row.benchmark or "", row.condition or "", *counts, row.divergent),
-                *(_bounds(row.coverage), *(success if known else [])),
-            )
-        )
-    return table(
-        "coverage",
-        found.question,
-        f"Episodes with a panel. {_COVERAGE} Coverage: share of episodes that are covered. Success "
-        f"is the share of all episodes; {_BOUNDS} Covered episodes are a selected part of all. "
-        f"{found.caption}",
-        [
-            *("benchmark", "condition", *_COLUMNS, "coverage"),
-            *(("success, bounds", "success, logged", "success, on covered") if known else ()),
-        ],
-        rows,
-        secondary=("success, on covered",) if known else (),
-    )
+@table(
+    "coverage",
+    "How far the recording speaks for it",
+    secondary=("success, on covered",),
+    covered=lambda of: _COVERAGE,
+    bounds=lambda of: _BOUNDS,
+    of=lambda of: of.caption,
+)
+def coverage_table(of: Divergence) -> Iterator[Row]:
+    """Episodes with a panel. {covered} Coverage: share of episodes that are covered. Success is the
+    share of all episodes; {bounds} Covered episodes are a selected part of all. {of}"""
+    known = any(not isinstance(row.logged["success"], NotEstimable) for row in of.coverage)
+    for row in of.coverage:
+        success = {
+            "success, bounds": bounds(row.bounds["success"]),
+            "success, logged": plain(row.logged["success"]),
+            "success, on covered": plain(row.on_covered["success"]),
+        }
+        yield {
+            "benchmark": row.benchmark or "",
+            "condition": row.condition or "",
+            "episodes": row.episodes,
+            "covered": row.covered,
+            "may diverge": row.episodes - row.covered - row.divergent,
+            "diverge for certain": row.divergent,
+            "coverage": bounds(row.coverage),
+            **(success if known else {}),
+        }
 
 
-def _bounds(found: Bounds | NotEstimable) -> str:
-    return DASH if isinstance(found, NotEstimable) else bounds(found)
+@table("first-turns", "First turns that may differ")
+def first_turns_table(of: Divergence) -> Iterator[Row]:
+    """Of each episode that is not covered: the logged winner of that turn, and who may win it."""
+    for row in of.episodes.to_dicts():
+        if row["path"] != "covered":
+            won = row["alternatives"]
+            yield {
+                "episode": row["episode_id"],
+                "turn": row["first_possible"],
+                "path": row["path"],
+                "logged": row["logged_winner"],
+                "alternative": " or ".join(won) if won else "not settled",
+            }
 
 
-def _pooled(cells: Sequence[Bounds | NotEstimable]) -> str:
+def _pooled(cells: Sequence[Bounds | NotEstimable]) -> Written:
     known = [cell for cell in cells if isinstance(cell, Bounds)]
     n = sum(cell.n for cell in known)
     if not n:
-        return DASH
+        return bounds(NotEstimable("no outcome is known"))
     low, high = (sum(getattr(c, end) * c.n for c in known) / n for end in ("low", "high"))
     return bounds(Bounds(low, high, n))
 
 
-def first_turns(found: Divergence, most: int) -> Iterator[str]:
-    """The first turn of every uncovered episode that may differ, in a line each.
+# --- One alternative ------------------------------------------------------------------------------
 
-    Args:
-        found: Of one alternative.
-        most: How many lines.
+
+def divergence_under(source: Source, left: Leaving) -> Divergence:
+    """What one rule, one order or one tie policy would have done to a source's episodes.
+
+    Raises:
+        UsageError: Unless exactly one of rule, order and policy is given.
     """
-    rows = [row for row in found.episodes.to_dicts() if row["path"] != "covered"]
-    yield f"First turns that may differ, of {counted(len(rows), 'episode')}:"
-    for row in rows[:most]:
-        won = row["alternatives"]
-        yield (
-            f"  {row['episode_id']}: turn {row['first_possible']}, {row['path']}: logged "
-            f"{row['logged_winner']}, alternative {' or '.join(won) if won else 'not settled'}"
+    question, alternatives = _alternatives_under(source, left)
+    found = diverge(source, alternatives, question=question)
+    if left.rule is None:
+        return found
+    convention = conventions_of([cast("Target", left.rule)])
+    return replace(found, caption=f"{found.caption} {convention}".rstrip())
+
+
+def _alternatives_under(source: Source, left: Leaving) -> tuple[str, Alternatives]:
+    """The question in words, and the possible winners of every turn."""
+    if sum(option is not None for option in (left.rule, left.order, left.policy)) != 1:
+        raise UsageError(
+            "Name exactly one alternative.",
+            why="Episodes diverge from the log under one rule, one order or one tie policy.",
+            hint="Give --rule, --fallback-order or --tie-policy.",
         )
-    if len(rows) > most:
-        yield f"  and {len(rows) - most} more; --episodes FILE writes them all"
+    if left.rule is None and (left.exempt or left.ties != "set"):
+        raise UsageError(
+            "--ties and --exempt go with --rule.",
+            why="An order or a tie policy is recounted exactly from the logged ballots.",
+            hint="Leave them out, or name a --rule.",
+        )
+    if left.ties == "fallback" and not source.ordered:
+        raise UsageError(
+            "Ties cannot go to an order.",
+            why=f"No order is logged in {source.name}.",
+            hint="Leave --ties out: then a tie leaves all its candidates possible.",
+        )
+    if left.rule is not None:
+        exempt = (left.exempt,)
+        turns = recount(
+            source, targets=(left.rule,), exempt=exempt, tables=(), progress=left.progress
+        ).per_turn
+        words = "ties stay open" if left.ties == "set" else "ties go to the order"
+        exempted = f", {left.exempt} exempt voters" if left.exempt else ""
+        rows = turns.filter(reading=left.ties)
+        return f"Rule {left.rule}, {words}{exempted}", alternatives_of(rows)
+    if left.order is not None:
+        order = make_plan(source.votes.order, source.budget, order=left.order).order
+        return f"Fallback order {' > '.join(order)}", under_order(source, order)
+    if left.policy == "random":
+        return "A lot where the order decided", with_random_ties(source)
+    return "Without the tie round", without_tie_round(source)

@@ -14,7 +14,7 @@ from tutorsim.analysis.pages.episodes import (
     Telling,
     usual_marks,
 )
-from tutorsim.analysis.pages.words import counted
+from tutorsim.analysis.pages.words import counted, step_sentence
 from tutorsim.analysis.systems.panel.diagnostics import turn_diagnostics
 from tutorsim.records import (
     Attempt,
@@ -26,7 +26,6 @@ from tutorsim.records import (
     odd_stops,
     stop_counts,
 )
-from tutorsim.voting import Step
 
 # --- Episode of a page ---------------------------------------------------------------------------
 
@@ -184,23 +183,6 @@ def _ballot_row(ballot: BallotRecord, candidates: Sequence[str]) -> tuple[str, .
     cells = (f"{ballot.mass.get(role, '–')} {label.get(role, '')}".strip() for role in candidates)
     asked = f", asked {ballot.attempts} times" if ballot.attempts > 1 else ""
     return (ballot.voter, *cells, f"{ballot.ballot_status}{asked}", ballot.raw)
-
-
-def step_sentence(step: Step, order: Sequence[str] = ()) -> str:
-    """What one step of a decision did.
-
-    Args:
-        step: The step.
-        order: The fallback order, to be named where it decided.
-    """
-    left = ", ".join(step.remaining)
-    if step.tallies is None:
-        named = f" ({' > '.join(order)})" if order else ""
-        return f"Fallback order{named}: the first of the tied candidates is {left}."
-    count = "Final vote" if step.step == "vote_final" else "Tie round"
-    totals = ", ".join(f"{name} {total}" for name, total in step.tallies.items())
-    end = f"{left} leads" if len(step.remaining) == 1 else f"tied: {left}"
-    return f"{count}: {totals} — {end}."
 
 
 # --- Episode list --------------------------------------------------------------------------------

@@ -24,6 +24,8 @@ from tutorsim.analysis.recount import (
     RuleRow,
     recount,
 )
+from tutorsim.analysis.recount.format_invariance import FormatInvariance, format_invariance
+from tutorsim.analysis.recount.success_threshold import AtThreshold, at_threshold
 from tutorsim.analysis.statistics.intervals_and_tests import Estimate, NotEstimable
 from tutorsim.analysis.systems.panel.contrasts import HEAD_OUTCOMES, Contrast, contrasts_of
 from tutorsim.analysis.systems.panel.diagnostics import (
@@ -43,7 +45,6 @@ from tutorsim.analysis.systems.panel.divergence import (
     with_random_ties,
     without_tie_round,
 )
-from tutorsim.analysis.systems.panel.format_invariance import FormatInvariance, format_invariance
 from tutorsim.analysis.systems.panel.panels_compared import PanelsView
 from tutorsim.analysis.systems.panel.published import PUBLISHED, beside_published
 from tutorsim.analysis.systems.panel.student_outcomes import (
@@ -61,7 +62,6 @@ from tutorsim.analysis.systems.panel.student_outcomes import (
     success_rates,
     successes,
 )
-from tutorsim.analysis.systems.panel.success_threshold import AtThreshold, at_threshold
 from tutorsim.analysis.systems.panel.voting_power import pivotality
 from tutorsim.analysis.systems.system_view import NOTHING_ASKED, Asked, Prices
 from tutorsim.records import EpisodeRecord

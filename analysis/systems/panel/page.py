@@ -1,6 +1,7 @@
 """The summary and the report of a panel's run, or of ballots: first screen and sections."""
 
 from collections.abc import Callable, Iterator
+from dataclasses import replace
 from fractions import Fraction
 from functools import partial
 from typing import Any, Final
@@ -10,10 +11,16 @@ import polars as pl
 from tutorsim.analysis.ballots.recount_source import Source
 from tutorsim.analysis.pages.cells import DASH, Table, Written, number, present
 from tutorsim.analysis.pages.declared import DeclaredSection, Row, section, sections_of, table
-from tutorsim.analysis.pages.document import WARNINGS, Answer, Document, warning_of
+from tutorsim.analysis.pages.document import WARNINGS, Answer, Document, Section, warning_of
 from tutorsim.analysis.pages.episodes import NO_EPISODES, Episodes
 from tutorsim.analysis.pages.words import counted, listed, share
 from tutorsim.analysis.recount import RuleRow
+from tutorsim.analysis.recount.format_invariance import (
+    askings_by_format_table,
+    invariance_table,
+    invariance_words,
+)
+from tutorsim.analysis.recount.success_threshold import threshold_table
 from tutorsim.analysis.recount.tables import (
     approvals_table,
     dial_table,
@@ -23,11 +30,16 @@ from tutorsim.analysis.recount.tables import (
 )
 from tutorsim.analysis.runs.branch_continuations import branch_changes, branch_counts, branch_words
 from tutorsim.analysis.runs.exported_tables import makeup_words, panels_of, sizes_of
-from tutorsim.analysis.statistics.intervals_and_tests import Estimate
+from tutorsim.analysis.statistics.intervals_and_tests import Estimate, NotEstimable, to_json
 from tutorsim.analysis.systems.paired_comparison import contrast_headline
 from tutorsim.analysis.systems.panel.contrasts import contrast_table, contrast_words
 from tutorsim.analysis.systems.panel.diagnostics import ballots_table, chance_table
-from tutorsim.analysis.systems.panel.divergence import alternatives_table
+from tutorsim.analysis.systems.panel.divergence import (
+    Divergence,
+    alternatives_table,
+    coverage_table,
+    first_turns_table,
+)
 from tutorsim.analysis.systems.panel.episodes import telling, trace
 from tutorsim.analysis.systems.panel.evidence import (
     Evidence,
@@ -35,18 +47,12 @@ from tutorsim.analysis.systems.panel.evidence import (
     beside_floor_table,
     grid_of,
 )
-from tutorsim.analysis.systems.panel.format_invariance import (
-    askings_by_format_table,
-    invariance_table,
-    invariance_words,
-)
 from tutorsim.analysis.systems.panel.panels_compared import certain_table
 from tutorsim.analysis.systems.panel.self_support_and_labels import self_support_table
 from tutorsim.analysis.systems.panel.student_outcomes import (
     few_tasks_words,
     persona_tables,
     success_table,
-    threshold_table,
 )
 from tutorsim.analysis.systems.panel.voting_power import panel_table
 from tutorsim.analysis.systems.system_view import Opened
@@ -566,6 +572,56 @@ def _is_there(id_: str, evidence: Evidence) -> bool:
     if id_ == "conditions":
         return bool(evidence.contrasts)
     return id_ != "panels" or bool(evidence.panels)
+
+
+def divergence_document(opened: Opened, found: Divergence) -> Document:
+    """Where episodes leave their logged path under one alternative."""
+    evidence = Evidence(opened.source, opened.asked, True)
+    source, run = evidence.source, evidence.source.run
+    covered = sum(row.covered for row in found.coverage)
+    episodes = found.episodes.height
+    known = any(not isinstance(row.logged["success"], NotEstimable) for row in found.coverage)
+    unknown = "" if known else "No outcome is logged, so there is none to bound."
+    open_ = "" if source.ordered else f" {_OPEN}"
+    tables = present(coverage_table(found), first_turns_table(found))
+    return Document(
+        title=f"Report of {run.study.name if run else source.name}",
+        summary=f"{found.question}. {_ran_in_short(evidence)}{open_}",
+        provenance=provenance_of(source),
+        warning=warning_of(run.provenance) if run else _warning_elsewhere(source),
+        answers=(
+            Answer(
+                "How far does the recording speak for it?",
+                f"{covered:,} of {counted(episodes, 'episode')} are covered"
+                if episodes
+                else "There is no episode with a panel",
+                unknown,
+                "coverage",
+            ),
+        ),
+        sections=(Section("coverage", "First turns that may differ", "", tables=tables),),
+        facts=_facts(evidence, run),
+        brief=tuple(_first_rows(one) for one in tables),
+        values=lambda: to_json(found),
+    )
+
+
+_LISTED: Final = 8
+"""First turns on a terminal's first screen."""
+
+
+def _first_rows(made: Table) -> Table:
+    left = made.data.height - _LISTED
+    if made.name != "first-turns" or left <= 0:
+        return made
+    caption = f"{made.caption} {left:,} more: --json has them, and --episodes FILE writes them."
+    return replace(made, data=made.data.head(_LISTED), caption=caption)
+
+
+_OPEN: Final = (
+    "No order is logged: turns that counting leaves tied have no winner to diverge from, and are "
+    "left out."
+)
 
 
 def values_of(evidence: Evidence) -> dict[str, Any]:

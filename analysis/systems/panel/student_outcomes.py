@@ -11,17 +11,14 @@ import polars as pl
 from tutorsim.analysis.ballots.recount_source import Source
 from tutorsim.analysis.pages.cells import (
     BENCHMARKS,
-    DASH,
     Table,
     absent,
     bar,
-    bounds,
     estimate,
     present,
     table,
 )
 from tutorsim.analysis.pages.words import counted
-from tutorsim.analysis.recount.tables import HELD
 from tutorsim.analysis.runs.branch_continuations import by_origin
 from tutorsim.analysis.statistics.intervals_and_tests import (
     Estimate,
@@ -29,7 +26,6 @@ from tutorsim.analysis.statistics.intervals_and_tests import (
     mean_over_tasks,
     share_over_tasks,
 )
-from tutorsim.analysis.systems.panel.success_threshold import AtThreshold
 from tutorsim.records import EpisodeRecord
 
 # --- Student scores ------------------------------------------------------------------------------
@@ -329,18 +325,6 @@ def _apart(known: Sequence[tuple[float, Hashable]]) -> tuple[list[float], list[H
 _FEW: Final = 10
 """Tasks below which intervals over them are a sketch."""
 
-Bounded = Literal["success", "turns", "gain"]
-_BOUNDED: Final[Mapping[Bounded, str]] = {
-    "success": "Success",
-    "turns": "Tutoring turns",
-    "gain": "Gain in judge score",
-}
-_MEANT: Final[Mapping[Bounded, str]] = {
-    "success": "Share of complete episodes.",
-    "turns": "Mean over complete episodes.",
-    "gain": "Mean over tutored episodes.",
-}
-
 
 def few_tasks_words(episodes: Iterable[EpisodeRecord]) -> str:
     """How many tasks the intervals are over."""
@@ -435,36 +419,6 @@ def _persona_tables(successes: Sequence[Success]) -> Iterator[Table | None]:
                 for persona in dict.fromkeys(row.persona for row in own)
             ],
         )
-
-
-def threshold_table(
-    found: Mapping[float, Sequence[AtThreshold]],
-    logged: float | None,
-    outcome: Bounded = "success",
-) -> Table | None:
-    """An outcome under other success thresholds; `None` without any.
-
-    Args:
-        found: Threshold → outcomes under it.
-        logged: The study's own threshold, if there is one.
-        outcome: Which one.
-    """
-    cells: dict[tuple[str, str], list[str]] = {}
-    for of in found.values():
-        for at in of:
-            row = cells.setdefault((at.benchmark, at.condition), [str(at.episodes)])
-            value = getattr(at, outcome)
-            row.append(DASH if isinstance(value, NotEstimable) else bounds(value))
-    heads = [f"at {t:g}, {'logged' if t == logged else 'recounted'}" for t in found]
-    return table(
-        "thresholds" if outcome == "success" else f"thresholds-{outcome}",
-        f"{_BOUNDED[outcome]} under another threshold",
-        f"{_MEANT[outcome]} Exact for thresholds at or below the logged one: an episode "
-        "ends at its first attempt that reaches it. Above, an episode that ended as a success "
-        f"may have gone on, and the bounds let it end either way. {HELD}",
-        ["tasks", "condition", "episodes", *heads],
-        [(BENCHMARKS.get(b, b), condition, *row) for (b, condition), row in cells.items()],
-    )
 
 
 # --- Scores by turn ------------------------------------------------------------------------------

@@ -12,6 +12,11 @@ from tutorsim.analysis.pages.cells import absent, estimate, plain, present
 from tutorsim.analysis.pages.declared import Row, table
 from tutorsim.analysis.pages.document import Answer, Document, Section
 from tutorsim.analysis.pages.words import counted
+from tutorsim.analysis.recount.format_invariance import (
+    FormatInvariance,
+    format_invariance_of_two,
+    formats_section,
+)
 from tutorsim.analysis.statistics.intervals_and_tests import (
     Estimate,
     NotEstimable,
@@ -23,11 +28,6 @@ from tutorsim.analysis.statistics.intervals_and_tests import (
 from tutorsim.analysis.statistics.paired import corrected
 from tutorsim.analysis.systems.paired_comparison import chance_words, p_words
 from tutorsim.analysis.systems.panel.contrasts import OUTCOME_NAMES
-from tutorsim.analysis.systems.panel.format_invariance import (
-    FormatInvariance,
-    format_invariance_of_two,
-    formats_section,
-)
 from tutorsim.analysis.systems.panel.student_outcomes import (
     ENDS,
     OUTCOMES,

@@ -3,15 +3,17 @@
 Its summary, report and traces have modules of their own.
 """
 
-from collections.abc import Iterator
-from typing import Final
+from collections.abc import Iterator, Sequence
+from typing import Any, Final
+
+import polars as pl
 
 from tutorsim.analysis.pages.document import Document
 from tutorsim.analysis.ratings.items import Block, Passage, Place
 from tutorsim.analysis.runs.branch_continuations import shared_turns
 from tutorsim.analysis.runs.exported_tables import TABLES
 from tutorsim.analysis.systems.panel.episodes import trace
-from tutorsim.analysis.systems.system_view import Opened, SystemRun, View
+from tutorsim.analysis.systems.system_view import Leaving, Left, Opened, SystemRun, View
 from tutorsim.records import EpisodeRecord, Turn
 
 
@@ -106,14 +108,37 @@ def _compare(first: SystemRun, second: SystemRun | None) -> Document:
     return runs_document(first, second)
 
 
+def _diverge(opened: Opened, left: Leaving) -> Left:
+    from tutorsim.analysis.systems.panel.divergence import divergence_under
+    from tutorsim.analysis.systems.panel.page import divergence_document
+
+    found = divergence_under(opened.source, left)
+    return Left(found.question, found.episodes, lambda: divergence_document(opened, found))
+
+
+def _listing(run: SystemRun) -> list[dict[str, Any]]:
+    from tutorsim.analysis.systems.panel.episodes import episode_rows
+
+    return [row._asdict() for row in episode_rows(run.source)]
+
+
+def _contrasts(run: SystemRun, outcomes: Sequence[str]) -> pl.DataFrame:
+    from tutorsim.analysis.systems.panel.contrasts import contrasts_frame
+
+    return contrasts_frame(run.source, outcomes)
+
+
 VIEW: Final = View(
     tables=TABLES,
     document=_document,
     trace=trace,
+    listing=_listing,
+    diverge=_diverge,
+    contrasts=_contrasts,
     compare=_compare,
     passages={"replies": _replies, "proposals": _proposals, "answers": _answers},
     rubric="judge_system",
 )
 
-BALLOTS: Final = View(tables={"ballots": TABLES["ballots"]}, document=_document)
+BALLOTS: Final = View(tables={"ballots": TABLES["ballots"]}, document=_document, diverge=_diverge)
 """What is shown of ballots from elsewhere."""

@@ -9,7 +9,7 @@ from tutorsim.analysis.ballots.recount_source import Source, open_source
 from tutorsim.analysis.counting.rule_definitions import ANY_NUMBER, Approvals
 from tutorsim.analysis.recount import recount
 from tutorsim.analysis.recount.tables import approvals_table
-from tutorsim.analysis.systems.panel.summary import recount_verdict
+from tutorsim.analysis.recount.verdict import recount_verdict
 from tutorsim.errors import UsageError
 
 HEAD = ["episode_id", "turn", "stage", "voter", "candidate", "mass", "protocol"]

@@ -12,6 +12,7 @@ import pytest
 
 from tests.reference.turns import decided_turns
 from tutorsim.analysis.recount import recount
+from tutorsim.analysis.recount.success_threshold import at_threshold
 from tutorsim.analysis.runs.branch_continuations import (
     BranchCounts,
     branch_changes,
@@ -35,7 +36,6 @@ from tutorsim.analysis.systems.panel.student_outcomes import (
     success_rates,
     successes,
 )
-from tutorsim.analysis.systems.panel.success_threshold import at_threshold
 from tutorsim.records import Branch, BranchPoint, EpisodeRecord, Turn
 
 ROLES = ("scaffolding", "misconception", "motivation", "metacognitive")

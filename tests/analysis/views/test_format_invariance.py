@@ -5,17 +5,17 @@ from dataclasses import replace
 import pytest
 
 from tests.analysis.made import figure_of
+from tutorsim.analysis.recount.format_invariance import (
+    askings_by_format_table,
+    invariance_table,
+    invariance_words,
+)
 from tutorsim.analysis.recount.tables import dial_table
 from tutorsim.analysis.systems.panel.evidence import (
     Evidence,
     askings_table,
     beside_floor_table,
     noise_told,
-)
-from tutorsim.analysis.systems.panel.format_invariance import (
-    askings_by_format_table,
-    invariance_table,
-    invariance_words,
 )
 from tutorsim.vocabularies import DEFAULT_ROLES
 

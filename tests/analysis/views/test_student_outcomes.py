@@ -4,6 +4,7 @@ from dataclasses import replace
 
 from tests.analysis.made import report_of
 from tutorsim.analysis.pages.cells import DASH
+from tutorsim.analysis.recount.success_threshold import at_threshold, threshold_table
 from tutorsim.analysis.systems.panel.student_outcomes import (
     few_tasks_words,
     persona_tables,
@@ -11,9 +12,7 @@ from tutorsim.analysis.systems.panel.student_outcomes import (
     success_rates,
     success_table,
     successes,
-    threshold_table,
 )
-from tutorsim.analysis.systems.panel.success_threshold import at_threshold
 from tutorsim.kernel.cost_plan import PriceTable
 from tutorsim.records import CallRecord
 from tutorsim.vocabularies import DEFAULT_ROLES
@@ -44,7 +43,7 @@ def test_thresholds_bound_what_the_log_does_not_hold(two_votes):
     # 0.2, 0.4, 0.8: at 0.3 it ends after one turn; at 0.9 it might have gone on to succeed.
     found = {t: at_threshold(two_votes, t) for t in (0.3, 0.75, 0.9)}
     assert threshold_table(found, 0.75).data.rows() == [
-        ("science questions", "simple", "1", "1.00", "1.00", "0.00 to 1.00")
+        ("science questions", "simple", 1, "1.00", "1.00", "0.00 to 1.00")
     ]
     turns = threshold_table(found, 0.75, "turns").data
     assert turns["at 0.3, recounted"].to_list() == ["1.00"]

@@ -6,7 +6,7 @@ from tutorsim.analysis.systems.panel.divergence import (
     alternatives_table,
     coverage_table,
     diverge,
-    first_turns,
+    first_turns_table,
     under_order,
 )
 from tutorsim.vocabularies import DEFAULT_ROLES
@@ -33,8 +33,6 @@ def test_several_alternatives_are_told_a_row_each(found):
     assert alternatives_table([found], None).data.width == 5
 
 
-def test_first_turns_are_listed_up_to_a_number(found):
-    lines = list(first_turns(found, 8))
-    assert lines[0] == "First turns that may differ, of 1 episode:"
-    assert lines[1].endswith(f"turn 2, divergent: logged {S}, alternative {MI}")
-    assert list(first_turns(found, 0))[1].startswith("  and 1 more")
+def test_first_turns_are_listed_with_who_may_win_them(found):
+    [row] = first_turns_table(found).data.rows()
+    assert row[1:] == (2, "divergent", S, MI)

@@ -4,8 +4,6 @@ import json
 from pathlib import Path
 from typing import Any
 
-import pytest
-
 from tutorsim.records import EpisodeRecord
 
 HEAD = "A branch of built under rule ranked. Episodes: 18 as logged, 5 re-simulated from turn 1"
@@ -20,13 +18,8 @@ def left_at(branched: Any, turn: int | None) -> EpisodeRecord:
     return next(e for e in draws if e.branch and e.branch.left == turn)
 
 
-@pytest.mark.parametrize(
-    "command", [QUICK, ("diverge", "--tie-policy", "random")], ids=lambda c: c[0]
-)
-def test_a_view_of_a_branch_begins_with_what_it_is(
-    tutorsim: Any, branched: Any, command: tuple[str, ...]
-) -> None:
-    name, *options = command
+def test_a_recount_of_a_branch_begins_with_what_it_is(tutorsim: Any, branched: Any) -> None:
+    name, *options = QUICK
     shown = tutorsim(name, branched.child.folder, *options)
     assert shown.exit_code == 0, shown.stderr
     assert HEAD in shown.stdout
@@ -59,8 +52,10 @@ def test_the_summary_says_it_beside_the_figures_and_the_cost(tutorsim: Any, bran
 def test_captions_of_a_recount_and_of_a_divergence_say_it(tutorsim: Any, branched: Any) -> None:
     for command in (QUICK, ("diverge", "--tie-policy", "random")):
         name, *options = command
-        value = json.loads(tutorsim(name, branched.child.folder, *options, "--json").stdout)
-        assert "branch of built under rule ranked" in value["provenance"]
+        done = tutorsim(name, branched.child.folder, *options, "--json")
+        assert "branch of built under rule ranked" in json.loads(done.stdout)["provenance"]
+    shown = tutorsim(name, branched.child.folder, *options).stdout
+    assert "Logged and re-simulated together: 18 as logged" in shown
 
 
 def test_a_recount_of_a_branch_counts_every_vote_once(tutorsim: Any, branched: Any) -> None:

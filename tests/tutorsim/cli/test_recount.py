@@ -27,7 +27,7 @@ def value_of(tutorsim: Any, command: str, run: Path, *options: Any) -> dict[str,
     done = tutorsim(command, run, "--json", *options)
     assert done.exit_code == 0, done.stderr
     value: dict[str, Any] = json.loads(done.stdout)
-    return value
+    return value["values"] if command == "diverge" else value
 
 
 def rows_of(path: Path) -> list[dict[str, str]]:
@@ -73,7 +73,7 @@ def test_every_table_says_that_the_dialogue_is_held_fixed(tutorsim: Any, built: 
 def test_provenance_comes_first(tutorsim: Any, built: Any) -> None:
     for command in (("recount", "--targets", "simple"), ("diverge", "--rule", "simple")):
         done = tutorsim(command[0], built.folder, *command[1:])
-        assert "stand-in" in done.stdout.splitlines()[1]
+        assert any("stand-in" in line for line in done.stdout.splitlines()[:3])
         assert "say nothing about any language model" in done.stdout
 
 

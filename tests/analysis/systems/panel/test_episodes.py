@@ -1,10 +1,10 @@
 import pytest
 
 from tutorsim.analysis.pages.episodes import Episodes, Grid, Group, Message
+from tutorsim.analysis.pages.words import step_sentence
 from tutorsim.analysis.systems.panel.episodes import (
     ballots_grid,
     episode_rows,
-    step_sentence,
     telling,
     trace,
 )

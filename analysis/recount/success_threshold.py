@@ -6,11 +6,14 @@ success is 0 or 1, its further turns any number up to the limit, its last score 
 Episodes that used all their turns are exact under any threshold.
 """
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from math import fsum
+from typing import Any, Final, Literal
 
 from tutorsim.analysis.ballots.recount_source import Source
+from tutorsim.analysis.pages.cells import BENCHMARKS, Table, bounds, table
+from tutorsim.analysis.recount.tables import HELD
 from tutorsim.analysis.runs.branch_continuations import by_origin
 from tutorsim.analysis.statistics.intervals_and_tests import Bounds, NotEstimable
 from tutorsim.errors import UsageError
@@ -151,3 +154,47 @@ def _average(bounds: Sequence[Bounds]) -> Bounds:
 
 def _average_known(bounds: Sequence[Bounds], why_not: str) -> Bounds | NotEstimable:
     return _average(bounds) if bounds else NotEstimable(why_not)
+
+
+# --- Table ---------------------------------------------------------------------------------------
+
+Bounded = Literal["success", "turns", "gain"]
+_BOUNDED: Final[Mapping[Bounded, str]] = {
+    "success": "Success",
+    "turns": "Tutoring turns",
+    "gain": "Gain in judge score",
+}
+_MEANT: Final[Mapping[Bounded, str]] = {
+    "success": "Share of complete episodes.",
+    "turns": "Mean over complete episodes.",
+    "gain": "Mean over tutored episodes.",
+}
+
+
+def threshold_table(
+    found: Mapping[float, Sequence[AtThreshold]],
+    logged: float | None,
+    outcome: Bounded = "success",
+) -> Table | None:
+    """An outcome under other success thresholds; `None` without any.
+
+    Args:
+        found: Threshold → outcomes under it.
+        logged: The study's own threshold, if there is one.
+        outcome: Which one.
+    """
+    cells: dict[tuple[str, str], list[Any]] = {}
+    for of in found.values():
+        for at in of:
+            row = cells.setdefault((at.benchmark, at.condition), [at.episodes])
+            row.append(bounds(getattr(at, outcome)))
+    heads = [f"at {t:g}, {'logged' if t == logged else 'recounted'}" for t in found]
+    return table(
+        "thresholds" if outcome == "success" else f"thresholds-{outcome}",
+        f"{_BOUNDED[outcome]} under another threshold",
+        f"{_MEANT[outcome]} Exact for thresholds at or below the logged one: an episode "
+        "ends at its first attempt that reaches it. Above, an episode that ended as a success "
+        f"may have gone on, and the bounds let it end either way. {HELD}",
+        ["tasks", "condition", "episodes", *heads],
+        [(BENCHMARKS.get(b, b), condition, *row) for (b, condition), row in cells.items()],
+    )

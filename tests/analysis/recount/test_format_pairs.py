@@ -3,12 +3,12 @@ from typing import Any
 
 import pytest
 
-from tutorsim.analysis.statistics.intervals_and_tests import Estimate, NotEstimable, to_json
-from tutorsim.analysis.systems.panel.format_invariance import (
+from tutorsim.analysis.recount.format_invariance import (
     FormatInvariance,
     format_invariance,
     format_invariance_across,
 )
+from tutorsim.analysis.statistics.intervals_and_tests import Estimate, NotEstimable, to_json
 from tutorsim.voting import RichBallot
 
 S, MI, MO, ME = "scaffolding", "misconception", "motivation", "metacognitive"

@@ -1,10 +1,10 @@
-from tutorsim.analysis.statistics.intervals_and_tests import Estimate, NotEstimable
-from tutorsim.analysis.systems.panel.format_invariance import (
+from tutorsim.analysis.recount.format_invariance import (
     UNTESTED,
     FormatInvariance,
     FormatPair,
     invariance_words,
 )
+from tutorsim.analysis.statistics.intervals_and_tests import Estimate, NotEstimable
 
 NONE = NotEstimable("no observations")
 

@@ -9,7 +9,7 @@ from tutorsim.analysis.ballots.reading_options import Hints
 from tutorsim.analysis.ballots.recount_source import open_source
 from tutorsim.analysis.counting.rule_definitions import TARGETS
 from tutorsim.analysis.recount import recount
-from tutorsim.analysis.systems.panel.summary import (
+from tutorsim.analysis.recount.verdict import (
     recount_verdict,
 )
 from tutorsim.analysis.systems.panel.two_runs import compare_runs, comparison_words

@@ -2,7 +2,7 @@
 
 import pytest
 
-from tutorsim.analysis.systems.panel.format_invariance import format_invariance
+from tutorsim.analysis.recount.format_invariance import format_invariance
 from tutorsim.kernel.flow import drive, scripted
 from tutorsim.kernel.scripted_mind import Chance
 from tutorsim.standin.mind import think

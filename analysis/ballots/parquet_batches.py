@@ -201,7 +201,7 @@ def batched(
     have the same names.
 
     Args:
-        files: Parquet, else they are not read so.
+        files: Of Parquet.
         hints: Only those that say nothing of the shape are for files read so.
         order: Candidates by name → in the fallback order.
         run: Looks at the files, here or elsewhere.
@@ -210,7 +210,7 @@ def batched(
         BallotFileError: If a file cannot be read, or cumulative ballots of two sum differently.
     """
     plain = replace(hints, budget=None, fallback_order=None, namesakes=False) == NO_HINTS
-    if not plain or any(file.suffix.lower() != ".parquet" for file in files):
+    if not plain:
         return None
     asked = [file.resolve() for file in files]
     found = dict(run(partial(_outline, budget=hints.budget), enumerate(asked)))

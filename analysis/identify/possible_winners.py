@@ -7,8 +7,7 @@ from typing import Final, Literal, NamedTuple
 
 import numpy as np
 
-from tutorsim.analysis.ballots.distinct_panels import DistinctPanels
-from tutorsim.analysis.ballots.vote_arrays import LEFT_OUT, Profile
+from tutorsim.analysis.ballots.vote_arrays import LEFT_OUT, DistinctPanels, Profile
 from tutorsim.analysis.counting.rule_definitions import (
     Approvals,
     Rule,

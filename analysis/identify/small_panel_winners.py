@@ -9,8 +9,7 @@ from typing import Any, Final, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from tutorsim.analysis.ballots.distinct_panels import distinct_rows
-from tutorsim.analysis.ballots.vote_arrays import Masses
+from tutorsim.analysis.ballots.vote_arrays import Masses, distinct_rows
 from tutorsim.analysis.counting.rule_definitions import (
     Rule,
     Target,

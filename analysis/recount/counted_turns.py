@@ -9,12 +9,13 @@ from typing import Any, Final, NamedTuple, TypeVar
 import numpy as np
 import polars as pl
 
-from tutorsim.analysis.ballots.distinct_panels import DistinctPanels, distinct_rows
 from tutorsim.analysis.ballots.table_to_arrays import read_votes
 from tutorsim.analysis.ballots.vote_arrays import (
+    DistinctPanels,
     Rounds,
     Votes,
     count,
+    distinct_rows,
     in_order,
     rich_mass,
     rich_rules,

@@ -9,8 +9,7 @@ import numpy as np
 import polars as pl
 from numpy.typing import NDArray
 
-from tutorsim.analysis.ballots.distinct_panels import distinct_rows, set_columns
-from tutorsim.analysis.ballots.vote_arrays import own_candidates
+from tutorsim.analysis.ballots.vote_arrays import distinct_rows, own_candidates, set_columns
 from tutorsim.analysis.counting.decisions_in_arrays import Outcomes, leaders_of
 from tutorsim.analysis.recount.counted_turns import (
     LISTED_VOTERS,

@@ -7,8 +7,7 @@ from typing import Any, Final
 import numpy as np
 import polars as pl
 
-from tutorsim.analysis.ballots.distinct_panels import distinct_rows
-from tutorsim.analysis.ballots.vote_arrays import TURN
+from tutorsim.analysis.ballots.vote_arrays import TURN, distinct_rows
 from tutorsim.analysis.identify import NEVER, NO_BOUNDS, NOBODY, NOT_SETTLED
 from tutorsim.analysis.recount.counted_turns import Answer, RuleKey, TurnGroup
 from tutorsim.analysis.recount.possible_winners_by_rule import answer_rules

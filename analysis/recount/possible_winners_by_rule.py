@@ -6,7 +6,7 @@ from typing import Final, NamedTuple
 
 import numpy as np
 
-from tutorsim.analysis.ballots.distinct_panels import (
+from tutorsim.analysis.ballots.vote_arrays import (
     DistinctPanels,
     count_rows,
     distinct_rows,

@@ -12,8 +12,7 @@ from typing import Final, Literal, NamedTuple, get_args
 import numpy as np
 import polars as pl
 
-from tutorsim.analysis.ballots.distinct_panels import distinct_rows
-from tutorsim.analysis.ballots.vote_arrays import Rounds
+from tutorsim.analysis.ballots.vote_arrays import Rounds, distinct_rows
 from tutorsim.analysis.counting.format_conversion import AS_CAST, SHARED_SCORES, projection_name
 from tutorsim.analysis.counting.rule_definitions import (
     ANY_NUMBER,

@@ -14,8 +14,8 @@ import pytest
 
 from tests.benchmarks.ballots import ballots_frame, masses
 from tests.benchmarks.sides import SideBySide
-from tutorsim.analysis.ballots.distinct_panels import DistinctPanels
 from tutorsim.analysis.ballots.recount_source import open_source
+from tutorsim.analysis.ballots.vote_arrays import DistinctPanels
 from tutorsim.analysis.counting.decisions_in_arrays import largest
 from tutorsim.analysis.identify.possible_winners import table_ends
 from tutorsim.analysis.recount import (

@@ -9,7 +9,7 @@ import click
 from rich.console import RenderableType
 from rich.text import Text
 
-from tutorsim.analysis.ballots.reading_notes import order_words, reading_of
+from tutorsim.analysis.ballots.recount_source import order_words, reading_of
 from tutorsim.analysis.pages.cells import Table
 from tutorsim.analysis.systems.documents import document_of
 from tutorsim.analysis.systems.system_view import Ballots, Opened, SystemRun, opened

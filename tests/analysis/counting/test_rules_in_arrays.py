@@ -6,8 +6,7 @@ import numpy as np
 import pytest
 
 from tests.reference.projection import project
-from tutorsim.analysis.ballots.distinct_panels import DistinctPanels
-from tutorsim.analysis.ballots.vote_arrays import LEFT_OUT, Masses, Profile
+from tutorsim.analysis.ballots.vote_arrays import LEFT_OUT, DistinctPanels, Masses, Profile
 from tutorsim.analysis.counting.format_conversion import projected_winners
 from tutorsim.analysis.counting.rule_definitions import TARGETS
 from tutorsim.analysis.counting.rules_in_arrays import ProjectedPanels

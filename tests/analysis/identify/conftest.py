@@ -14,8 +14,7 @@ from tests.reference.completions import (
     possible_by_enumeration,
     sets_by_enumeration,
 )
-from tutorsim.analysis.ballots.distinct_panels import DistinctPanels
-from tutorsim.analysis.ballots.vote_arrays import Masses, Profile
+from tutorsim.analysis.ballots.vote_arrays import DistinctPanels, Masses, Profile
 from tutorsim.analysis.counting.rule_definitions import Target
 from tutorsim.analysis.identify.possible_winners import PanelAnswers, answer_panels, table_ends
 from tutorsim.vocabularies import Protocol

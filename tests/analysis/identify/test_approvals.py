@@ -13,8 +13,7 @@ from tests.reference.completions import (
     possible_by_enumeration,
     sets_by_enumeration,
 )
-from tutorsim.analysis.ballots.distinct_panels import DistinctPanels
-from tutorsim.analysis.ballots.vote_arrays import LEFT_OUT, Masses, Profile
+from tutorsim.analysis.ballots.vote_arrays import LEFT_OUT, DistinctPanels, Masses, Profile
 from tutorsim.analysis.counting.rule_definitions import ANY_NUMBER, Approvals
 from tutorsim.analysis.identify import READINGS_OF_TIES
 from tutorsim.analysis.identify.consistent_ballots import any_set, approval_options, domain_of

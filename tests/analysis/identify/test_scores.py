@@ -10,8 +10,7 @@ from hypothesis import strategies as st
 
 from tests.reference import scores as plain
 from tests.reference.projection import project
-from tutorsim.analysis.ballots.distinct_panels import DistinctPanels
-from tutorsim.analysis.ballots.vote_arrays import Profile
+from tutorsim.analysis.ballots.vote_arrays import DistinctPanels, Profile
 from tutorsim.analysis.counting.format_conversion import projected_winners
 from tutorsim.analysis.counting.rule_definitions import RankVector
 from tutorsim.analysis.counting.rules_in_arrays import ProjectedPanels

@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from tutorsim.analysis.ballots.distinct_panels import DistinctPanels
+from tutorsim.analysis.ballots.vote_arrays import DistinctPanels
 from tutorsim.analysis.counting.rule_definitions import RANKING_RULES
 from tutorsim.analysis.identify import Identifier, small_panel_winners
 from tutorsim.analysis.identify.possible_winners import answer_panels, table_ends

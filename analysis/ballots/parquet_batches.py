@@ -213,6 +213,8 @@ def batched(
     if not plain:
         return None
     asked = [file.resolve() for file in files]
+    if not all(map(_is_regular, asked)):
+        return None
     found = dict(run(partial(_outline, budget=hints.budget), enumerate(asked)))
     outlines = [one for _, one in sorted(found.items()) if one is not None]
     if len(outlines) < len(files) or _apart(files, outlines):
@@ -255,12 +257,13 @@ def _apart(files: Sequence[Path], outlines: Sequence[Outline]) -> bool:
 def _outline(file: tuple[int, Path], *, budget: int | None) -> tuple[int, Outline | None]:
     place, path = file
     with scanned(path) as rows:
-        return place, _outlined(rows, path, budget) if _is_regular(rows) else None
+        return place, _outlined(rows, path, budget)
 
 
-def _is_regular(rows: pl.LazyFrame) -> bool:
+def _is_regular(file: Path) -> bool:
     """Whether the columns have the ballots table's types."""
-    schema = rows.collect_schema()
+    with scanned(file) as rows:
+        schema = rows.collect_schema()
     return set(REQUIRED) <= set(schema) and all(
         kind.is_signed_integer() if name in _NUMBERS else _is_text(kind)
         for name, kind in schema.items()

@@ -155,12 +155,7 @@ class Source:
             UsageError: If they cannot be read in batches.
         """
         if self.batches is None:
-            raise UsageError(
-                f"{self.name} cannot be recounted file by file.",
-                why="It is a run, or holds other files than Parquet in the ballots table's shape, "
-                "or turns with rows in two places.",
-                hint="Write a run's ballots with `tutorsim export`, or leave --engine out.",
-            )
+            raise _not_by_file(self.name)
         return self.batches.by_file()
 
     @property
@@ -201,6 +196,15 @@ class Source:
     def answered_by(self) -> tuple[str, ...]:
         """What travels with an export of it; empty where nothing is known."""
         return self.stated if self.run is None else (provenance_words(self.run),)
+
+
+def _not_by_file(name: str) -> UsageError:
+    return UsageError(
+        "--engine is for ballots in Parquet.",
+        why=f"{name} is a run, or holds other files than Parquet in the ballots table's shape, or "
+        "turns with rows in two places.",
+        hint="Write a run's ballots with `tutorsim export`, or leave --engine out.",
+    )
 
 
 def words_of_elsewhere(name: str, stated: Sequence[str]) -> str:
@@ -257,18 +261,21 @@ def open_source(
         hints: What the user says of ballots from elsewhere.
         ballots: The ballots table of a run of any system but the panel, if its records have been
             read already.
-        run: Looks at Parquet files before they are read, here or elsewhere.
+        run: Looks at Parquet files before they are read, where it counts them; by default here.
 
     Raises:
         LogError: If a run folder, or the retest or the ratings in it, are damaged.
         BallotFileError: If there are no ballots, or rows that make none.
-        UsageError: If hints are given of a run, or name a column or candidate that is not there.
+        UsageError: If hints are given of a run, or name a column or candidate that is not there;
+            or if there is `run`, and the ballots cannot be read file by file.
     """
     path = Path(path)
     if budget is not None:
         hints = replace(hints, budget=budget)
     if (path / RUN_FILE).is_file():
         refuse_hints(path, hints)
+        if run is not None:
+            raise _not_by_file(path.resolve().name)
         return _open_run(path, ballots)
     files = _ballot_files(path)
     rows = cache(partial(read_ballots, files, hints=hints))
@@ -286,6 +293,8 @@ def open_source(
             batches=batches,
             stated=batches.stated,
         )
+    if run is not None:
+        raise _not_by_file(path.resolve().name)
     return _of_rows(path.resolve().name, rows, hints)
 
 

@@ -3,7 +3,7 @@
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import ExitStack
 from dataclasses import replace
-from functools import partial
+from functools import cache
 from itertools import chain
 from pathlib import Path
 from typing import Any, Final, TypedDict
@@ -54,7 +54,7 @@ from tutorsim.cli.progress import counted
 from tutorsim.cli.source_head import source_shown
 from tutorsim.cli.sources import RunPath, check_logs
 from tutorsim.cli.terminal_documents import document_shown, parts_shown, system_run
-from tutorsim.dask_cluster import connect, parse_engine, scattered
+from tutorsim.dask_cluster import Engine, connect, parse_engine, scattered
 from tutorsim.errors import UsageError
 from tutorsim.records import RUN_FILE
 
@@ -371,7 +371,7 @@ def _counted(
     with ExitStack() as stack:
         run: Runner | None = None
         if engine is not None:
-            run = partial(scattered, stack.enter_context(connect(parse_engine(engine))))
+            run = _on_cluster(parse_engine(engine), stack)
         opened = of_panel_asked(
             open_source(
                 source,
@@ -389,6 +389,12 @@ def _counted(
                 write(frame)
         tell_rows(file.rows, turns)
     return replace(opened, told=tuple(n for n in found.notes if n != NO_ORDER)), found
+
+
+def _on_cluster(engine: Engine, stack: ExitStack) -> Runner:
+    """Runs pieces on the cluster, which is reached, or started, when there is a first piece."""
+    client = cache(lambda: stack.enter_context(connect(engine)))
+    return lambda function, pieces: scattered(client(), function, pieces)
 
 
 def _whole_episodes(run: SystemRun, changes: tuple[str, ...]) -> Document | None:

@@ -131,7 +131,7 @@ def test_files_side_by_side_add_up_to_the_whole(table, whole, tmp_path):
 
 def test_only_files_in_the_tables_shape_are_counted_elsewhere(table, tmp_path):
     table.write_csv(tmp_path / "b.csv")
-    with pytest.raises(UsageError, match=r"cannot be recounted file by file"):
+    with pytest.raises(UsageError, match=r"--engine is for ballots in Parquet"):
         counted(tmp_path, run=backwards)
 
 

@@ -56,7 +56,7 @@ def test_parts_give_the_figures_of_one_file(tutorsim, parts, whole):
     assert {c["candidate"]: c["robust"] for c in simple["candidates"]} == {"a": 1, "b": 1, "c": 0}
 
 
-def test_a_parquet_file_is_recounted_as_its_rows_in_a_csv(tutorsim, whole, tmp_path, monkeypatch):
+def test_a_parquet_file_is_recounted_as_its_rows_in_a_csv(tutorsim, whole, tmp_path):
     """Approval ballots of nobody are noted once, however many pieces they are in."""
     nobody = pl.DataFrame(
         [("e4", 1, "vote_final", "approval", v, c, 0) for v in "vwx" for c in "abc"],
@@ -68,10 +68,9 @@ def test_a_parquet_file_is_recounted_as_its_rows_in_a_csv(tutorsim, whole, tmp_p
     ballots.write_csv(tmp_path / "ballots.csv")
     for order in ((), ("--fallback-order", "a,b,c")):
         expected = value_of(tutorsim, tmp_path / "ballots.csv", *order)
-        with monkeypatch.context() as patch:
-            patch.setattr(command, "open_source", None)  # nothing is held at once
-            assert value_of(tutorsim, whole, *order) == expected
-        assert expected["notes"][0].startswith("3 approval ballot(s) of zeros")
+        assert value_of(tutorsim, whole, *order) == expected
+        [note] = [n for n in expected["notes"] if "of zeros" in n]
+        assert note.startswith("3 approval ballot(s) of zeros")
 
 
 @pytest.mark.costly
@@ -135,11 +134,15 @@ def test_parts_say_what_answered_the_calls(tutorsim, parts, tmp_path):
     assert "answered by stand-in: x" in json.loads(json_done.stdout)["provenance"]
 
 
-def test_an_engine_wants_parquet_and_an_address(tutorsim, parts, tmp_path):
+def test_an_engine_wants_parquet_and_an_address(tutorsim, parts, tmp_path, monkeypatch):
+    """What cannot be counted in pieces is refused before any worker starts."""
+    monkeypatch.setattr(command, "connect", None)
     (tmp_path / "b.csv").write_text("episode_id\n", encoding="utf-8")
-    done = tutorsim("recount", tmp_path / "b.csv", "--engine", "dask://local")
-    assert done.exit_code == 2
-    assert "--engine is for ballots in Parquet" in done.stderr
+    pl.DataFrame({"voter": ["v"], "a": [1], "b": [0]}).write_parquet(tmp_path / "wide.parquet")
+    for source in ("b.csv", "wide.parquet"):
+        done = tutorsim("recount", tmp_path / source, "--engine", "dask://local")
+        assert done.exit_code == 2
+        assert "--engine is for ballots in Parquet" in done.stderr
     done = tutorsim("recount", parts, "--engine", "spark://local")
     assert done.exit_code == 2
     assert "dask://HOST:PORT" in done.stderr

@@ -19,8 +19,8 @@ from tutorsim.kernel.load import load_study
 from tutorsim.kernel.system import LoadedStudy
 from tutorsim.model import Call
 from tutorsim.records import EpisodeRecord
-from tutorsim.systems.panel.episode import episode
 from tutorsim.systems.panel.scene import Scene
+from tutorsim.systems.panel.study import episode
 
 settings.register_profile(
     "default",

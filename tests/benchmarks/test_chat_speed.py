@@ -24,12 +24,12 @@ import uvicorn
 from tests.benchmarks.sides import SideBySide
 from tests.benchmarks.test_lesson_speed import long_lesson
 from tests.tutorsim.chat.conftest import STUDY, Served, browser, serve  # noqa: F401 - fixtures
-from tutorsim.chat.page_server import chat_app
+from tutorsim.chat.serve_and_record_lesson import chat_app
 from tutorsim.standin import StandIn
 from tutorsim.systems.group.lesson_flow import Board
 from tutorsim.systems.group.lesson_page import LessonPage
+from tutorsim.systems.group.scene import Group, Progress, Timeline
 from tutorsim.systems.group.tasks import builtin_lessons
-from tutorsim.systems.group.timeline import Group, Progress, Timeline
 
 pytestmark = pytest.mark.loopback
 

@@ -22,7 +22,7 @@ from tutorsim.records import (
     RunRecord,
     to_line,
 )
-from tutorsim.standin.mind import think
+from tutorsim.standin.endpoint import think
 
 DEBATE: Final = """
 name = "debates"

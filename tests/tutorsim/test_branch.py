@@ -6,8 +6,8 @@ import pytest
 
 from tutorsim.kernel.flow import Round, drive, scripted
 from tutorsim.records import Branch, BranchedEpisode, EpisodeRecord
-from tutorsim.systems.panel.episode import episode
 from tutorsim.systems.panel.scene import Scene
+from tutorsim.systems.panel.study import episode
 from tutorsim.vocabularies import DEFAULT_ROLES
 
 S, M, V, C = DEFAULT_ROLES

@@ -7,7 +7,7 @@ import pytest
 from tutorsim.errors import CallFailed
 from tutorsim.kernel.flow import CodeRun, Round, at_once, drive, drive_async, scripted
 from tutorsim.model import Call, CallKey, Reply, Request
-from tutorsim.systems.panel.episode import episode
+from tutorsim.systems.panel.study import episode
 
 CALL = Call(CallKey(0, "judge", "judge", 1), Request("model", "sys", "user", 5))
 

@@ -23,8 +23,8 @@ from tutorsim.kernel.retest import (
 )
 from tutorsim.model import Call, CallKey, Question, Reply, Request
 from tutorsim.records import BallotRecord, EpisodeRecord, Failure, RetestReply, Turn
-from tutorsim.systems.panel.episode import episode
 from tutorsim.systems.panel.scene import Scene
+from tutorsim.systems.panel.study import episode
 from tutorsim.vocabularies import TURN_VOTES
 
 ROLES = ("scaffolding", "misconception", "motivation", "metacognitive")

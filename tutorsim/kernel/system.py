@@ -399,7 +399,7 @@ class Chat(NamedTuple):
 
     page: Callable[[LoadedStudy, EpisodeSpec, Path], Any]
     """From an episode and the folder of its recording to what the page shows and hears: a
-    `tutorsim.chat.page_server.Page`."""
+    `tutorsim.chat.serve_and_record_lesson.Page`."""
     name: tuple[str, str]
     """Table and setting of the study file that say what the person is called."""
 

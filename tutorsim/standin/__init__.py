@@ -5,7 +5,7 @@ knows nothing of the world: its figures say nothing about any language model.
 """
 
 from tutorsim.standin.endpoint import STANDIN_VERSION, Endpoint
-from tutorsim.standin.faults_on_demand import FAULT_KINDS, Fault, parse_fault
+from tutorsim.standin.responses_and_faults import FAULT_KINDS, Fault, parse_fault
 from tutorsim.standin.server import StandIn, serve
 
 __all__ = [

@@ -17,8 +17,7 @@ from urllib.parse import parse_qs, urlsplit
 import orjson
 
 from tutorsim.model.batch import call_digest
-from tutorsim.standin.faults_on_demand import Faults
-from tutorsim.standin.http_response import Problem, Response, error_value
+from tutorsim.standin.responses_and_faults import Faults, Problem, Response, error_value
 
 BATCHES_PATH: Final = "/v1/messages/batches"
 LARGEST_BATCH: Final = 256_000_000

@@ -8,24 +8,91 @@ import re
 from collections import Counter
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
+from functools import cache
 from typing import Any, Final, NamedTuple
 
 import orjson
 
-from tutorsim.kernel.scripted_mind import Chance
+from tutorsim.kernel.scripted_mind import Asking, Chance, Recogniser
 from tutorsim.model import CALL_HEADER
 from tutorsim.model.batch import call_digest
 from tutorsim.standin.batch_endpoint import BATCHES_PATH, Batches, entry_error
-from tutorsim.standin.faults_on_demand import (
+from tutorsim.standin.responses_and_faults import (
     BATCH_FAULTS,
     ENTRY_FAULTS,
     REPLY_FAULTS,
     REQUEST_FAULTS,
     Fault,
     Faults,
+    Problem,
+    Response,
+    error_response,
 )
-from tutorsim.standin.http_response import Problem, Response, error_response
-from tutorsim.standin.mind import Thought, read_request, think, tokens
+from tutorsim.system_registry import DEFAULT_SYSTEM, load, system_names
+
+# --- Mind ----------------------------------------------------------------------------------------
+
+
+class Thought(NamedTuple):
+    """A reply before it is put into a response."""
+
+    text: str
+    input_tokens: int
+    output_tokens: int
+    stop_reason: str
+
+
+def think(body: Mapping[str, Any], chance: Chance, *, steady: Chance | None = None) -> Thought:
+    """Answer a checked request body; the same body and chances give the same reply.
+
+    Args:
+        body: The request.
+        chance: Draws of this call.
+        steady: What steady voters draw from; `None` for voters with moods and slips.
+    """
+    asked = read_request(body)
+    replies = (recognise(asked, chance, steady) for recognise in _recognisers())
+    text = next((text for text in replies if text is not None), NOBODY)
+    limit = 4 * int(body["max_tokens"])
+    stop = "end_turn" if len(text) <= limit else "max_tokens"
+    text = text[:limit]
+    return Thought(text, tokens(asked.system + asked.user), tokens(text), stop)
+
+
+NOBODY = "I play tutors, students and judges, and this asks for none of them."
+"""The reply to a request that no mind takes."""
+
+
+def forget_minds() -> None:
+    """Look for systems again, as a test that installs one has to."""
+    _recognisers.cache_clear()
+
+
+@cache
+def _recognisers() -> tuple[Recogniser, ...]:
+    """The minds of all systems; the default system's comes last, as it asks least of a prompt."""
+    names = sorted(system_names(), key=lambda name: name == DEFAULT_SYSTEM)
+    return tuple(recognise for name in names for recognise in load(name, "system").standin)
+
+
+def read_request(body: Mapping[str, Any]) -> Asking:
+    """The texts of a Messages API request body that has been checked."""
+    turns = [_text(message["content"]) for message in body["messages"]]
+    return Asking(_text(body.get("system", "")), "\n\n".join(turns))
+
+
+def _text(content: str | list[dict[str, Any]]) -> str:
+    if isinstance(content, str):
+        return content
+    return "\n".join(str(block.get("text", "")) for block in content)
+
+
+def tokens(text: str) -> int:
+    """A stable estimate: four characters a token."""
+    return -(-len(text) // 4)
+
+
+# --- Endpoint ------------------------------------------------------------------------------------
 
 STANDIN_VERSION: Final = "2"
 """Changes whenever the same request would get another reply than before."""

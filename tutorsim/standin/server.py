@@ -14,8 +14,7 @@ from tutorsim.errors import UsageError
 from tutorsim.replay.recorded_call import STANDIN_HEADER
 from tutorsim.standin.batch_endpoint import BATCHES_PATH, LARGEST_BATCH
 from tutorsim.standin.endpoint import STANDIN_VERSION, Endpoint
-from tutorsim.standin.faults_on_demand import Fault, parse_fault
-from tutorsim.standin.http_response import Response, error_response
+from tutorsim.standin.responses_and_faults import Fault, Response, error_response, parse_fault
 
 if TYPE_CHECKING:
     from uvicorn.server import ServerState
@@ -166,7 +165,7 @@ class StandIn:
     Args:
         seed: Another seed is another model.
         faults: What shall go wrong; as `Fault` or as its text (see
-        `tutorsim.standin.faults_on_demand`).
+        `tutorsim.standin.responses_and_faults`).
         steady: As for `Endpoint`.
     """
 

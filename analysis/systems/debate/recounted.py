@@ -34,7 +34,7 @@ from tutorsim.records.debate import (
     different_answers,
     flag,
 )
-from tutorsim.systems.debate.ending import End, Moment, consensus_rule, end_of, moments
+from tutorsim.systems.debate.end_of_debate import End, Moment, consensus_rule, end_of, moments
 from tutorsim.vocabularies import PROTOCOLS, Protocol, Scoring
 from tutorsim.voting import AgreementReading, Majority, leaders, read_agreement, tally
 

@@ -5,8 +5,8 @@ import pytest
 from tutorsim.analysis.recount.format_invariance import format_invariance
 from tutorsim.kernel.flow import drive, scripted
 from tutorsim.kernel.scripted_mind import Chance
-from tutorsim.standin.mind import think
-from tutorsim.systems.panel.episode import episode
+from tutorsim.standin.endpoint import think
+from tutorsim.systems.panel.study import episode
 
 FORMATS = ["simple", "ranked", "cumulative", "approval", "rich"]
 

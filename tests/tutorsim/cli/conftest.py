@@ -27,8 +27,8 @@ from tutorsim.records import (
     VerdictRecord,
     to_line,
 )
-from tutorsim.systems.panel.episode import episode
 from tutorsim.systems.panel.scene import Scene
+from tutorsim.systems.panel.study import episode
 
 Replies = Callable[[EpisodeSpec, Call], str]
 

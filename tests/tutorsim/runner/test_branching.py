@@ -15,8 +15,8 @@ from tutorsim.replay import read_cassette
 from tutorsim.replay.episode_recorder import CassetteStore
 from tutorsim.runner.branching import Parent, ParentEpisode
 from tutorsim.runner.open_recording import Recording, open_recording
-from tutorsim.systems.panel.episode import episode
 from tutorsim.systems.panel.scene import Scene
+from tutorsim.systems.panel.study import episode
 
 EPISODE = "sciq.ice.help_avoidant.simple"
 COVERED = "sciq.ice.help_avoidant.baseline"

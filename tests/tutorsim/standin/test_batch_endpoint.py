@@ -7,7 +7,7 @@ import pytest
 from tutorsim.model.batch import CustomId
 from tutorsim.standin import StandIn
 from tutorsim.standin.endpoint import Endpoint
-from tutorsim.standin.faults_on_demand import Fault
+from tutorsim.standin.responses_and_faults import Fault
 
 BATCHES = "/v1/messages/batches"
 NAMES = [f"episode/1/vote_final/agent{place}/1" for place in range(40)]

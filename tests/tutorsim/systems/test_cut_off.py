@@ -9,7 +9,7 @@ from tutorsim.kernel.load import load_study, system_named
 from tutorsim.kernel.scripted_mind import Chance
 from tutorsim.kernel.study import shipped_studies
 from tutorsim.kernel.system import CUT_OFF_REMINDER
-from tutorsim.standin.mind import think
+from tutorsim.standin.endpoint import think
 from tutorsim.system_registry import system_names
 
 

@@ -11,9 +11,8 @@ from tutorsim.kernel.flow import Flow, ask
 from tutorsim.kernel.scene import indented
 from tutorsim.model import Answer, Question
 from tutorsim.records.debate import Message, MessageKind, Paradigm, PersonaRecord, flag
-from tutorsim.systems.debate.ending import End, Moment, consensus_rule, end_of, moments
-from tutorsim.systems.debate.reply_reading import read_text
-from tutorsim.systems.debate.scene import DebateContext, shown_role
+from tutorsim.systems.debate.end_of_debate import End, Moment, consensus_rule, end_of, moments
+from tutorsim.systems.debate.scene import DebateContext, read_text, shown_role
 from tutorsim.voting import read_agreement
 
 # --- Paradigms: which messages reach which agents -------------------------------------------------

@@ -12,7 +12,7 @@ from typing import Annotated, Any, Final, Literal, get_args
 from pydantic import BaseModel, ConfigDict, Field, model_validator
 
 from tutorsim.records.debate import DebateSetup, Drafting, Paradigm, Undecided
-from tutorsim.systems.debate.ending import consensus_rule
+from tutorsim.systems.debate.end_of_debate import consensus_rule
 from tutorsim.vocabularies import CUMULATIVE_BUDGET, PROTOCOLS, Protocol
 from tutorsim.voting import AgreementReading, Majority
 

@@ -34,17 +34,15 @@ from tutorsim.records.debate import (
     different_answers,
 )
 from tutorsim.systems.debate.discussion import Discussion, speak
-from tutorsim.systems.debate.ending import End, consensus_rule
-from tutorsim.systems.debate.reply_reading import (
+from tutorsim.systems.debate.end_of_debate import End, consensus_rule
+from tutorsim.systems.debate.scene import (
+    DebateContext,
     ReadAnswer,
     ReadPersona,
+    agent_names,
     read_answer,
     read_persona,
     read_text,
-)
-from tutorsim.systems.debate.scene import (
-    DebateContext,
-    agent_names,
     shown_description,
     shown_role,
 )

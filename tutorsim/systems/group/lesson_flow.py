@@ -30,7 +30,14 @@ from tutorsim.systems.group.reply_reading import (
     read_contribution,
     read_ruling,
 )
-from tutorsim.systems.group.scene import Conversation, GroupScene
+from tutorsim.systems.group.scene import (
+    LEARNER,
+    Conversation,
+    Event,
+    GroupScene,
+    Progress,
+    Timeline,
+)
 from tutorsim.systems.group.settings import PERSON
 from tutorsim.systems.group.speaking_cycle import (
     predicted_speaker,
@@ -39,7 +46,6 @@ from tutorsim.systems.group.speaking_cycle import (
     utterance_of,
 )
 from tutorsim.systems.group.tasks import Lesson
-from tutorsim.systems.group.timeline import LEARNER, Event, Progress, Timeline
 
 SELF_SELECT: Final = "self_select"
 NEXT_SPEAKER: Final = "next_speaker"

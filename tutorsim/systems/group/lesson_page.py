@@ -19,10 +19,9 @@ from tutorsim.records.group import CycleRecord, LessonRecord
 from tutorsim.replay.verdicts_and_inputs import InputStore
 from tutorsim.runner.job import RefusedMessage
 from tutorsim.systems.group.lesson_flow import Board
-from tutorsim.systems.group.scene import GroupScene
+from tutorsim.systems.group.scene import LEARNER, Event, Group, GroupScene
 from tutorsim.systems.group.speaker_selection import reason
 from tutorsim.systems.group.tasks import Lesson
-from tutorsim.systems.group.timeline import LEARNER, Event, Group
 
 Phase = Literal["waiting", "running", "ended", "stopped"]
 

@@ -5,8 +5,8 @@ import re
 from collections.abc import Callable, Mapping, Sequence
 from typing import Final, Literal, NamedTuple
 
+from tutorsim.systems.group.scene import SIGNALS, Ruling
 from tutorsim.systems.group.speaker_selection import CRITERIA
-from tutorsim.systems.group.timeline import SIGNALS, Ruling
 
 TWO_SUMS: Final = ("internal", "external")
 """What an evaluator gives when it is asked for the sums alone."""

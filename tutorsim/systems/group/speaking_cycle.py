@@ -18,7 +18,7 @@ from tutorsim.systems.group.reply_reading import (
     read_thought,
     salvage_scores,
 )
-from tutorsim.systems.group.scene import Conversation, GroupScene, HeldThought
+from tutorsim.systems.group.scene import LEARNER, Conversation, Group, GroupScene, HeldThought
 from tutorsim.systems.group.speaker_selection import (
     CRITERIA,
     Bid,
@@ -26,7 +26,6 @@ from tutorsim.systems.group.speaker_selection import (
     rounded,
     select_speaker,
 )
-from tutorsim.systems.group.timeline import LEARNER, Group
 from tutorsim.vocabularies import ReadStatus
 
 EVALUATE: Final = "evaluate"

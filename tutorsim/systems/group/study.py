@@ -1,34 +1,328 @@
-"""A study of groups: its grid, how its episodes go, and how many calls they ask for."""
+"""A study of groups: its lessons and duels, its grid, and how many calls it asks for."""
 
 import json
 import re
 from collections.abc import Hashable, Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from functools import lru_cache
 from itertools import product
 from pathlib import Path
-from typing import Any, ClassVar, NamedTuple
+from typing import Any, ClassVar, Final, NamedTuple
 
 from tutorsim.catalog.wordings_kept_with_recording import WordingNames
 from tutorsim.errors import StudyError, TaskFileError
-from tutorsim.kernel.flow import Flow
+from tutorsim.kernel.flow import CallLog, Flow, ask, run_to_failure
 from tutorsim.kernel.retest import AskedTogether
+from tutorsim.kernel.scene import indented
 from tutorsim.kernel.study import (
     EpisodeSpec,
     nearest,
 )
 from tutorsim.kernel.system import CUT_OFF_REMINDER, CallRange, LoadedStudy
-from tutorsim.model import Call
-from tutorsim.records import EpisodeLine
-from tutorsim.records.group import GroupRecord
-from tutorsim.systems.group.episode import group_episode
-from tutorsim.systems.group.scene import GroupScene
+from tutorsim.model import Answer, Call, Question
+from tutorsim.records import EpisodeLine, Failure
+from tutorsim.records.group import (
+    CycleRecord,
+    DuelRecord,
+    DuelResult,
+    EventRecord,
+    GroupRecord,
+    JudgmentRecord,
+    LessonRecord,
+    PredictionRecord,
+    RatingRecord,
+    StepRecord,
+    UtteranceRecord,
+    WarmUpRecord,
+)
+from tutorsim.systems.group.lesson_flow import NEXT_SPEAKER, SELF_SELECT, LessonState, run_lesson
+from tutorsim.systems.group.reply_reading import RATINGS, Verdict, read_ratings, read_verdict
+from tutorsim.systems.group.scene import LEARNER, Conversation, Group, GroupScene, Timeline
 from tutorsim.systems.group.settings import DUEL, PERSON, GroupCatalog, GroupSettings, Study
 from tutorsim.systems.group.speaker_selection import CRITERIA
-from tutorsim.systems.group.speaking_cycle import evaluations_again
+from tutorsim.systems.group.speaking_cycle import (
+    evaluations_again,
+    predicted_speaker,
+    self_selected_speaker,
+    thoughts_after,
+    utterance_of,
+)
 from tutorsim.systems.group.tasks import N_MESSAGES, Scenario
-from tutorsim.systems.group.timeline import LEARNER, Group
 from tutorsim.tasks import Task
+
+# --- Selection duel ------------------------------------------------------------------------------
+
+ORDERS: Final = {"order_1": (SELF_SELECT, NEXT_SPEAKER), "order_2": (NEXT_SPEAKER, SELF_SELECT)}
+"""Asking of the judge → systems in the order shown."""
+
+
+@dataclass
+class DuelState:
+    """What a duel has reached; grows as the generator runs."""
+
+    scene: GroupScene
+    talk: Conversation = field(init=False)
+    warm_up: list[WarmUpRecord] = field(default_factory=list)
+    trail: dict[str, Any] = field(default_factory=dict)
+    """Fields of the ninth message's `CycleRecord`."""
+    prediction: PredictionRecord | None = None
+    predicted: UtteranceRecord | None = None
+    judgments: list[JudgmentRecord] = field(default_factory=list)
+    ratings: list[RatingRecord] = field(default_factory=list)
+    judged: bool = False
+    """Every question about the two continuations has been asked."""
+
+    def __post_init__(self) -> None:
+        self.talk = Conversation(self.scene, Timeline(self.scene.group), None)
+
+    @property
+    def scenario(self) -> Scenario:
+        assert isinstance(self.scene.task, Scenario)
+        return self.scene.task
+
+    def records(self) -> tuple[EventRecord, ...]:
+        """The scripted messages, the last one with the cycle of self-selection."""
+        return tuple(
+            EventRecord(
+                number=event.number,
+                kind=event.kind,
+                at_s=event.at_s,
+                stage=0,
+                who=event.who,
+                text=event.text,
+                cycle=CycleRecord(**self.trail) if event.number == N_MESSAGES else None,
+            )
+            for event in self.talk.timeline.events
+        )
+
+
+def run_duel(state: DuelState) -> Flow[None]:
+    """Run a duel to its end."""
+    yield from _play_script(state)
+    yield from _self_select(state)
+    yield from _predict(state)
+    yield from _judge(state)
+    state.judged = True
+
+
+def _play_script(state: DuelState) -> Flow[None]:
+    """Post the nine messages; with a warm-up, think after each but the last."""
+    for message in state.scenario.messages:
+        who = state.scene.group.participant(message.name) or LEARNER
+        event = state.talk.timeline.add("message", stage=0, who=who, text=message.text)
+        if state.scene.settings.warm_up and event.number < N_MESSAGES:
+            thoughts = yield from thoughts_after(state.talk, event.number)
+            state.warm_up.append(WarmUpRecord(event=event.number, thoughts=tuple(thoughts)))
+
+
+def _self_select(state: DuelState) -> Flow[None]:
+    talk, trail = state.talk, state.trail
+    moment = talk.timeline.moment()
+    trail |= {"speaker": moment.speaker, "addressed": moment.addressed}
+    thoughts = yield from thoughts_after(talk, N_MESSAGES)
+    trail["thoughts"] = tuple(thoughts)
+    scored, selection = yield from self_selected_speaker(talk, N_MESSAGES, thoughts)
+    trail["thoughts"] = tuple(scored)
+    trail["steps"] = tuple(StepRecord(rule=rule, kept=kept) for rule, kept in selection.steps)
+    trail["chosen"] = selection.chosen
+    if selection.chosen is not None:
+        [thought] = [one.thought for one in scored if one.agent == selection.chosen]
+        trail["utterance"] = yield from utterance_of(talk, N_MESSAGES, selection.chosen, thought)
+
+
+def _predict(state: DuelState) -> Flow[None]:
+    state.prediction = yield from predicted_speaker(state.talk, N_MESSAGES)
+    named = state.prediction.named
+    if named is not None and named != LEARNER:
+        state.predicted = yield from utterance_of(state.talk, N_MESSAGES, named, None)
+
+
+def _judge(state: DuelState) -> Flow[None]:
+    """Judge in both orders and rate each reply, all side by side."""
+    scene = state.scene
+    shown = {
+        SELF_SELECT: _shown(scene, state.trail.get("utterance")),
+        NEXT_SPEAKER: _shown(scene, state.predicted),
+    }
+    spoke = {SELF_SELECT: state.trail.get("utterance"), NEXT_SPEAKER: state.predicted}
+    orders = ORDERS if any(_spoke(one) for one in spoke.values()) else {}
+    rated = [
+        (system, rater)
+        for system, utterance in spoke.items()
+        if _spoke(utterance)
+        for rater in range(1, scene.raters + 1)
+    ]
+    verdicts = [
+        state.talk.question(
+            *(N_MESSAGES, "judge", order, read_verdict),
+            system=scene.fill("judge_system"),
+            members=scene.members,
+            first=shown[first],
+            second=shown[second],
+        )
+        for order, (first, second) in orders.items()
+    ]
+    ratings = [_rate(state, system, n, shown[system]) for system, n in rated]
+    questions: list[Question[Any]] = [*verdicts, *ratings]
+    answers = yield from ask(questions)
+    judged = zip(orders.values(), answers[: len(verdicts)], strict=True)
+    state.judgments += [_judgment(systems[0], answer) for systems, answer in judged]
+    scored = zip(rated, answers[len(verdicts) :], strict=True)
+    state.ratings += [_rating(system, rater, answer) for (system, rater), answer in scored]
+
+
+def _rate(state: DuelState, system: str, rater: int, reply: str) -> Question[dict[str, int]]:
+    """Ask a rater about one system's continuation."""
+    scene, scenario, rubric = state.scene, state.scenario, state.scene.settings.rubric
+    by_criteria = rubric == "criteria"
+    more: dict[str, Any] = (
+        {"solution": indented(scenario.solution), "members": scene.members}
+        if by_criteria
+        else {"reference": indented(scenario.reference)}
+    )
+    read = read_ratings(RATINGS if by_criteria else ("likeness",))
+    return state.talk.question(
+        *(N_MESSAGES, f"rate_{system}", f"rater_{rater}", read),
+        system=scene.fill("rate_system"),
+        template=f"rate_{rubric}",
+        reminder="rate_reminder",
+        reply=reply,
+        **more,
+    )
+
+
+def _spoke(utterance: UtteranceRecord | None) -> bool:
+    return utterance is not None and utterance.status != "missing"
+
+
+def _shown(scene: GroupScene, utterance: UtteranceRecord | None) -> str:
+    """A system's tenth message as judges and raters read it."""
+    if utterance is None or not _spoke(utterance):
+        return scene.fill("nobody")
+    return f"{scene.group.shown(utterance.agent)}: {indented(utterance.text)}"
+
+
+def _judgment(first: str, answer: Answer[Verdict]) -> JudgmentRecord:
+    verdict = answer.value
+    return JudgmentRecord(
+        first=first,
+        better=verdict.better if verdict else None,
+        reason=verdict.reason if verdict else "",
+        attempts=answer.attempts,
+    )
+
+
+def _rating(system: str, rater: int, answer: Answer[dict[str, int]]) -> RatingRecord:
+    tenths = answer.value
+    return RatingRecord(
+        system=system,
+        rater=f"rater_{rater}",
+        scores=None if tenths is None else {name: value / 10 for name, value in tenths.items()},
+        attempts=answer.attempts,
+    )
+
+
+def first_order_result(judgment: JudgmentRecord, system: str = SELF_SELECT) -> DuelResult | None:
+    """What one asking says of a system; `None` where it could not be read."""
+    if judgment.better is None:
+        return None
+    if judgment.better == "same":
+        return "draw"
+    return "win" if (judgment.better == "first") == (judgment.first == system) else "loss"
+
+
+def duel_result(
+    judgments: Sequence[JudgmentRecord], system: str = SELF_SELECT
+) -> tuple[DuelResult | None, bool]:
+    """The result over both orders, and whether it depended on the order.
+
+    Both agree: that. One says `same`: the other. Opposite: a draw that depended on the order.
+    Nobody spoke in either system, so nobody was asked: a draw.
+
+    Returns:
+        Result from the view of `system`, `None` where an asking could not be read; and whether
+        the two orders said the opposite.
+    """
+    if not judgments:
+        return "draw", False
+    results = [first_order_result(judgment, system) for judgment in judgments]
+    if None in results:
+        return None, False
+    decided = {result for result in results if result != "draw"}
+    if len(decided) > 1:
+        return "draw", True
+    return (decided.pop() if decided else "draw"), False
+
+
+# --- Episode -------------------------------------------------------------------------------------
+
+
+def group_episode(scene: GroupScene) -> Flow[LessonRecord | DuelRecord]:
+    """Run a lesson or a duel, whichever the task is of.
+
+    Returns:
+        The record, with `status` `failed` when a call failed for good.
+    """
+    if isinstance(scene.task, Scenario):
+        return (yield from duel_episode(scene))
+    return (yield from lesson_episode(scene))
+
+
+def lesson_episode(scene: GroupScene) -> Flow[LessonRecord]:
+    """Run one lesson."""
+    state, calls = LessonState(scene), CallLog()
+    failure = yield from run_to_failure(run_lesson(state), calls)
+    return LessonRecord(
+        **_head(scene, failure, calls),
+        events=state.records(),
+        ended_by=None if failure else state.ended_by,
+        stage_reached=state.progress.stage,
+        tasks_done=state.progress.done_ids(),
+        progress=float(round(state.progress.share, 4)),
+        codes=state.codes,
+    )
+
+
+def duel_episode(scene: GroupScene) -> Flow[DuelRecord]:
+    """Run one duel."""
+    state, calls = DuelState(scene), CallLog()
+    failure = yield from run_to_failure(run_duel(state), calls)
+    judgments, scenario = state.judgments, state.scenario
+    result, dependent = duel_result(judgments) if state.judged else (None, False)
+    return DuelRecord(
+        **_head(scene, failure, calls),
+        events=state.records(),
+        kind=scenario.kind,
+        difficulty=scenario.difficulty,
+        expected_speaker=scene.group.participant(scenario.expected.speaker) or "",
+        warm_up=tuple(state.warm_up),
+        prediction=state.prediction,
+        predicted=state.predicted,
+        judgments=tuple(judgments),
+        result=result,
+        order_dependent=dependent,
+        first_order=first_order_result(judgments[0]) if judgments else result,
+        ratings=tuple(state.ratings),
+    )
+
+
+def _head(scene: GroupScene, failure: Failure | None, calls: CallLog) -> dict[str, Any]:
+    spec = scene.spec
+    return {
+        "episode_id": spec.episode_id,
+        "benchmark": spec.benchmark,
+        "task_id": spec.task.task_id,
+        "variant": spec.variant,
+        "condition": spec.condition,
+        "repeat": spec.repeat,
+        "status": "failed" if failure else "complete",
+        "failure": failure,
+        **calls.fields(),
+        "agents": scene.group.agents,
+        "learner_name": scene.group.learner_name,
+        "problem": scene.task.problem,
+    }
+
 
 # --- Call range ----------------------------------------------------------------------------------
 
@@ -269,11 +563,11 @@ class GroupStudy(LoadedStudy):
         study, catalog = self.study, self.catalog
         wanted = [("group.agents", "roles", name) for name in study.group.agents]
         wanted += [("learners", "learners", name) for name in study.learners if name != PERSON]
-        for field, part, name in wanted:
+        for setting, part, name in wanted:
             known = tuple(getattr(catalog, part))
             if name not in known:
                 raise StudyError(
-                    f"{path}: {field}: the catalog has no {name!r}.",
+                    f"{path}: {setting}: the catalog has no {name!r}.",
                     why=nearest(name, known),
                     hint=f"Own ones are defined under [catalog.{part}.{name}].",
                 )

@@ -9,7 +9,6 @@ from tutorsim.kernel.system import Auditing
 from tutorsim.records import RUN_FILE, RunRecord, read_episodes, read_lines, read_run
 from tutorsim.records.group import GroupRecord, LessonRecord
 from tutorsim.systems.oversight import OVERSIGHT
-from tutorsim.systems.oversight.acts_by_condition import CONDITIONS
 from tutorsim.systems.oversight.audited_replies import (
     Possible,
     audited_items,
@@ -17,7 +16,7 @@ from tutorsim.systems.oversight.audited_replies import (
     lesson_items,
 )
 from tutorsim.systems.oversight.items import Item
-from tutorsim.systems.oversight.settings import Study
+from tutorsim.systems.oversight.settings import CONDITIONS, Study
 from tutorsim.systems.oversight.study import OversightStudy
 
 _NEXT: Final = "Record a study with `tutorsim run`, or write its log with `tutorsim replay REC`."

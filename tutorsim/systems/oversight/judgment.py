@@ -21,7 +21,6 @@ from tutorsim.records.oversight import (
     StressTest,
 )
 from tutorsim.records.oversight import Prompt as Asked
-from tutorsim.systems.oversight.acts_by_condition import ANALYSTS, CRITICS, REVIEWERS
 from tutorsim.systems.oversight.reply_reading import (
     ReadJudgment,
     ReadLead,
@@ -30,6 +29,7 @@ from tutorsim.systems.oversight.reply_reading import (
     read_stress,
 )
 from tutorsim.systems.oversight.scene import ItemScene, Progress, spoken
+from tutorsim.systems.oversight.settings import ANALYSTS, CRITICS, REVIEWERS
 from tutorsim.vocabularies import TURN_VOTES, BallotStatus, ReadStatus
 from tutorsim.voting import decide, masses_of
 

@@ -22,9 +22,8 @@ from tutorsim.records.oversight import (
     Prompt,
     StressTest,
 )
-from tutorsim.systems.oversight.acts_by_condition import CRITICS, SCRIPTS, Act, Script
 from tutorsim.systems.oversight.items import Item, SpeakerTurn, has_reference
-from tutorsim.systems.oversight.settings import Study
+from tutorsim.systems.oversight.settings import CRITICS, SCRIPTS, Act, Script, Study
 
 # --- Prompt context ------------------------------------------------------------------------------
 

@@ -19,9 +19,8 @@ from tutorsim.records.oversight import (
     StressTest,
 )
 from tutorsim.systems.oversight import OVERSIGHT
-from tutorsim.systems.oversight.acts_by_condition import CONDITIONS
 from tutorsim.systems.oversight.scripted_replies import recognise
-from tutorsim.systems.oversight.settings import Study
+from tutorsim.systems.oversight.settings import CONDITIONS, Study
 from tutorsim.systems.oversight.study import OversightStudy, builtin_items
 
 Pair = tuple[int, int] | None

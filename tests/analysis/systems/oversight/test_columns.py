@@ -5,8 +5,8 @@ import pytest
 
 from tutorsim.analysis.systems.oversight.columns import TABLES, split_of
 from tutorsim.records.oversight import LABELS
-from tutorsim.systems.oversight.acts_by_condition import VOTING_CONDITIONS
 from tutorsim.systems.oversight.reply_reading import read_lead
+from tutorsim.systems.oversight.settings import VOTING_CONDITIONS
 
 
 @pytest.fixture(scope="module")

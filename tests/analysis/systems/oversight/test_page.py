@@ -14,8 +14,8 @@ from tutorsim.analysis.systems.oversight.opinions import RULES
 from tutorsim.analysis.systems.oversight.page import below_trivial, document, recount
 from tutorsim.analysis.systems.oversight.scores import baselines, pair_of
 from tutorsim.errors import UsageError
-from tutorsim.systems.oversight.acts_by_condition import CONDITIONS
 from tutorsim.systems.oversight.items import read_mrbench_text
+from tutorsim.systems.oversight.settings import CONDITIONS
 
 
 @pytest.fixture(scope="module")

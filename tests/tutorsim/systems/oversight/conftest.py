@@ -15,13 +15,11 @@ from tutorsim.kernel.study import EpisodeSpec
 from tutorsim.model import Request
 from tutorsim.records.oversight import OversightRecord
 from tutorsim.systems.oversight import OVERSIGHT
-from tutorsim.systems.oversight.acts_by_condition import CONDITIONS
-from tutorsim.systems.oversight.item_flow import item_flow
 from tutorsim.systems.oversight.items import Item
 from tutorsim.systems.oversight.scene import ItemScene
 from tutorsim.systems.oversight.scripted_replies import recognise
-from tutorsim.systems.oversight.settings import Study
-from tutorsim.systems.oversight.study import OversightStudy, builtin_items
+from tutorsim.systems.oversight.settings import CONDITIONS, Study
+from tutorsim.systems.oversight.study import OversightStudy, builtin_items, item_flow
 
 SHARED = Path(os.environ.get("TUTORSIM_PUBLISHED_DATA", "nowhere"))
 

@@ -11,7 +11,7 @@ from tutorsim.analysis.systems.system_view import open_run
 from tutorsim.bundled_recordings import bundled_recording
 from tutorsim.runner.replay import replay
 from tutorsim.standin import StandIn
-from tutorsim.standin.mind import Thought, think, tokens
+from tutorsim.standin.endpoint import Thought, think, tokens
 from tutorsim.systems.oversight import OVERSIGHT
 from tutorsim.systems.oversight import train_lead_adapter as command
 from tutorsim.systems.oversight.train_lead_adapter import PACKAGES, Recipe, tune

@@ -1,7 +1,7 @@
 import pytest
 
 from tutorsim.systems.oversight import OVERSIGHT
-from tutorsim.systems.oversight.acts_by_condition import CONDITIONS
+from tutorsim.systems.oversight.settings import CONDITIONS
 
 
 @pytest.fixture

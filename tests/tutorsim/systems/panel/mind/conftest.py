@@ -12,10 +12,10 @@ from tutorsim.kernel.scripted_mind import Chance
 from tutorsim.kernel.study import EpisodeSpec
 from tutorsim.model import Call
 from tutorsim.records import EpisodeRecord, VerdictRecord
-from tutorsim.standin.mind import read_request, think
-from tutorsim.systems.panel.episode import episode
+from tutorsim.standin.endpoint import read_request, think
 from tutorsim.systems.panel.scene import Scene
 from tutorsim.systems.panel.scripted_prompt_reading import Asked
+from tutorsim.systems.panel.study import episode
 from tutorsim.tasks import CodeTask
 
 STUDY = """

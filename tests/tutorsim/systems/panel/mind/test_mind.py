@@ -1,7 +1,7 @@
 import pytest
 
 from tutorsim.kernel.scripted_mind import Chance
-from tutorsim.standin.mind import think
+from tutorsim.standin.endpoint import think
 
 
 def panel_turns(played, *conditions):

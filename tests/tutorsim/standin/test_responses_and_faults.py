@@ -1,7 +1,7 @@
 import pytest
 
 from tutorsim.errors import UsageError
-from tutorsim.standin.faults_on_demand import FAULT_KINDS, Fault, Faults, parse_fault
+from tutorsim.standin.responses_and_faults import FAULT_KINDS, Fault, Faults, parse_fault
 
 
 @pytest.mark.parametrize(

@@ -1,6 +1,6 @@
 import pytest
 
-from tutorsim.systems.oversight.acts_by_condition import CONDITIONS, SCRIPTS, Act, Script
+from tutorsim.systems.oversight.settings import CONDITIONS, SCRIPTS, Act, Script
 
 
 def test_every_condition_has_a_script():

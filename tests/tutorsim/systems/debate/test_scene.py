@@ -2,7 +2,7 @@
 
 import pytest
 
-from tutorsim.systems.debate.reply_reading import read_answer, read_persona, read_text
+from tutorsim.systems.debate.scene import read_answer, read_persona, read_text
 from tutorsim.voting import read_agreement
 
 

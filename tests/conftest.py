@@ -5,9 +5,7 @@ import json
 import os
 import re
 import socket
-from collections.abc import Callable, Iterator, Mapping
-from pathlib import Path
-from typing import Any
+from collections.abc import Callable
 
 import pytest
 import tomli_w
@@ -18,7 +16,6 @@ from tutorsim.kernel.flow import drive, scripted
 from tutorsim.kernel.load import load_study
 from tutorsim.kernel.system import LoadedStudy
 from tutorsim.model import Call
-from tutorsim.records import EpisodeRecord
 from tutorsim.systems.panel.scene import Scene
 from tutorsim.systems.panel.study import episode
 
@@ -62,23 +59,23 @@ PROGRAMS = [
 ]
 
 
-def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+def pytest_collection_modifyitems(items):
     """What takes longest starts first: the other process does the rest meanwhile."""
     items.sort(key=lambda item: item.get_closest_marker("longest") is None)
 
 
-def pytest_configure(config: pytest.Config) -> None:
+def pytest_configure(config):
     config.addinivalue_line("markers", "loopback: the test may connect to this machine itself.")
 
 
 @pytest.fixture(autouse=True)
-def _recording_allowed(monkeypatch: pytest.MonkeyPatch) -> None:
+def _recording_allowed(monkeypatch):
     """Tests record, also where `CI` is set, which refuses recording; those of that set it."""
     monkeypatch.delenv("CI", raising=False)
 
 
 @pytest.fixture(scope="session", autouse=True)
-def _cache_of_this_run(tmp_path_factory: pytest.TempPathFactory) -> Iterator[None]:
+def _cache_of_this_run(tmp_path_factory):
     """A cache folder that this run's processes share, and no later run finds."""
     folder = tmp_path_factory.getbasetemp()
     if "PYTEST_XDIST_WORKER" in os.environ:
@@ -89,22 +86,22 @@ def _cache_of_this_run(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Non
 
 
 @pytest.fixture(autouse=True)
-def _no_network(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> None:
+def _no_network(request, monkeypatch):
     """Refuse connections; with the marker `loopback`, those that leave the machine only."""
     allowed = request.node.get_closest_marker("loopback") is not None
     connect, connect_ex = socket.socket.connect, socket.socket.connect_ex
 
-    def refuse(sock: socket.socket, address: Any) -> None:
+    def refuse(sock, address):
         if sock.family == socket.AF_UNIX or (allowed and _is_loopback(address)):
             return
         sock.close()
         raise RuntimeError(f"a test opened a connection to {address!r}")
 
-    def guarded(sock: socket.socket, address: Any) -> None:
+    def guarded(sock, address):
         refuse(sock, address)
         connect(sock, address)
 
-    def guarded_ex(sock: socket.socket, address: Any) -> int:
+    def guarded_ex(sock, address):
         refuse(sock, address)
         return connect_ex(sock, address)
 
@@ -112,7 +109,7 @@ def _no_network(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch)
     monkeypatch.setattr(socket.socket, "connect_ex", guarded_ex)
 
 
-def _is_loopback(address: Any) -> bool:
+def _is_loopback(address):
     host = address[0] if isinstance(address, tuple) else ""
     try:
         return ipaddress.ip_address(host).is_loopback
@@ -125,7 +122,7 @@ MakeScene = Callable[..., Scene]
 
 
 @pytest.fixture
-def make_study(tmp_path: Path) -> MakeStudy:
+def make_study(tmp_path):
     """Build a study of one science task, one persona and the `simple` condition.
 
     Keyword arguments are settings that take the place of these; two tasks of each benchmark
@@ -135,7 +132,7 @@ def make_study(tmp_path: Path) -> MakeStudy:
         lines = "".join(json.dumps(row) + "\n" for row in rows)
         (tmp_path / name).write_text(lines, encoding="utf-8")
 
-    def make(**settings: Any) -> LoadedStudy:
+    def make(**settings):
         path = tmp_path / "study.toml"
         path.write_text(tomli_w.dumps({**SMALL, **settings}), encoding="utf-8")
         return load_study(path)
@@ -144,10 +141,10 @@ def make_study(tmp_path: Path) -> MakeStudy:
 
 
 @pytest.fixture
-def make_scene(make_study: MakeStudy) -> MakeScene:
+def make_scene(make_study):
     """Build the scene of the first episode of such a study."""
 
-    def make(**settings: Any) -> Scene:
+    def make(**settings):
         loaded = make_study(**settings)
         return Scene(loaded, next(loaded.grid()))
 
@@ -166,12 +163,12 @@ class Script:
         marks: Role → further text of its proposals.
     """
 
-    def __init__(self, replies: Mapping[str, str] | None = None, **marks: str) -> None:
+    def __init__(self, replies=None, **marks):
         self.replies = replies or {}
         self.marks = marks
         self.calls: list[Call] = []
 
-    def __call__(self, call: Call) -> str:
+    def __call__(self, call):
         self.calls.append(call)
         turn, stage, agent, attempt, _ = call.key
         names = (
@@ -187,14 +184,14 @@ class Script:
             return self._ballot(call.request.user, given)
         return self._usual(call) if given is None else given
 
-    def _ballot(self, user: str, given: str | None) -> str:
+    def _ballot(self, user, given):
         if given is None:
             [example] = re.findall(r"for example:\s((?:[A-H]: \d+\n?)+|[A-H0-9=,|]+)", user)
             return str(example)
         labels = {role: label for label, role in self.shown(user).items()}
         return re.sub(r"[a-z_]{3,}", lambda word: labels.get(word[0], word[0]), given)
 
-    def _usual(self, call: Call) -> str:
+    def _usual(self, call):
         turn, stage, agent, *_ = call.key
         if stage == "student":
             return f"Attempt {turn}."
@@ -209,25 +206,25 @@ class Script:
         return f"PROPOSAL: {text}\nRATIONALE: Because.\nCONFIDENCE: 70"
 
     @staticmethod
-    def shown(user: str) -> dict[str, str]:
+    def shown(user):
         """Label → role, as a prompt shows them."""
         return dict(re.findall(r"^([A-H]): [^\n]*?«(\w+)»", user, re.MULTILINE))
 
-    def prompt(self, key: str) -> str:
+    def prompt(self, key):
         """The user message of a call."""
         [user] = [call.request.user for call in self.calls if str(call.key) == key]
         return user
 
     @property
-    def keys(self) -> list[str]:
+    def keys(self):
         return [str(call.key) for call in self.calls]
 
-    def play(self, scene: Scene) -> EpisodeRecord:
+    def play(self, scene):
         """Run the episode of a scene with these replies."""
         return drive(episode(scene), scripted(self))
 
 
 @pytest.fixture
-def script() -> type[Script]:
+def script():
     """The class of canned replies."""
     return Script

@@ -2,7 +2,6 @@
 
 import ast
 import re
-from collections.abc import Callable, Iterable, Iterator
 from pathlib import Path
 from typing import NamedTuple
 
@@ -71,7 +70,7 @@ class Module(NamedTuple):
         return self.name.partition(".")[2].split(".")[0]
 
 
-def _module(path: Path) -> Module:
+def _module(path):
     parts = path.relative_to(ROOT).with_suffix("").parts
     if parts[0] == "analysis":  # imported as `tutorsim.analysis`, through a link
         parts = ("tutorsim", *parts)
@@ -89,13 +88,13 @@ MODULES = [
 NAMES = {module.name for module in MODULES}
 
 
-def broken(rule: Callable[[Module], Iterable[str]]) -> dict[str, list[str]]:
+def broken(rule):
     """Module → where it breaks a rule, of the modules that do."""
     found = {module.name: sorted(rule(module)) for module in MODULES}
     return {name: places for name, places in found.items() if places}
 
 
-def imported(module: Module) -> Iterator[str]:
+def imported(module):
     """Modules and names imported anywhere in a module, inside functions too."""
     for node in module.nodes:
         if isinstance(node, ast.Import):
@@ -105,7 +104,7 @@ def imported(module: Module) -> Iterator[str]:
             yield from (f"{base}.{alias.name}" for alias in node.names)
 
 
-def _base(module: Module, node: ast.ImportFrom) -> str:
+def _base(module, node):
     if not node.level:
         return node.module or ""
     is_package = module.path.name == "__init__.py"
@@ -114,7 +113,7 @@ def _base(module: Module, node: ast.ImportFrom) -> str:
     return ".".join([*above, *filter(None, [node.module])])
 
 
-def rooms_imported(module: Module) -> set[str]:
+def rooms_imported(module):
     names = (name.split(".") for name in imported(module))
     return {parts[1] for parts in names if parts[0] == "tutorsim" and len(parts) > 1} - {
         "__version__"
@@ -127,7 +126,7 @@ def test_there_are_modules_to_look_at():
 
 
 def test_a_room_imports_only_rooms_before_it():
-    def wrong(module: Module) -> set[str]:
+    def wrong(module):
         if module.room == "analysis":
             ruled = {"systems"} if _asks_its_rule_only(module) else set()
             return rooms_imported(module) - FOR_ANALYSIS - {"analysis"} - ruled
@@ -139,7 +138,7 @@ def test_a_room_imports_only_rooms_before_it():
     assert broken(wrong) == {}
 
 
-def _asks_its_rule_only(module: Module) -> bool:
+def _asks_its_rule_only(module):
     """Of its system a view imports nothing but the pure rule that it recounts."""
     of_systems = [name for name in imported(module) if name.startswith("tutorsim.systems.")]
     rules = [rule for view, rule in RULES_FOR_ANALYSIS.items() if module.name.startswith(view)]
@@ -147,7 +146,7 @@ def _asks_its_rule_only(module: Module) -> bool:
 
 
 def test_of_tutorsim_only_the_faces_import_analysis():
-    def wrong(module: Module) -> set[str]:
+    def wrong(module):
         uses = {name for name in imported(module) if f"{name}.".startswith("tutorsim.analysis.")}
         return set() if module.room in ("analysis", *ASK_ANALYSIS) else uses
 
@@ -155,7 +154,7 @@ def test_of_tutorsim_only_the_faces_import_analysis():
 
 
 def test_heavy_packages_stay_in_their_room():
-    def wrong(module: Module) -> set[str]:
+    def wrong(module):
         packages = {name.split(".")[0] for name in imported(module)}
         return {
             package
@@ -167,7 +166,7 @@ def test_heavy_packages_stay_in_their_room():
 
 
 def test_pure_rooms_ask_nothing_of_the_machine():
-    def wrong(module: Module) -> set[str]:
+    def wrong(module):
         packages = {name.split(".")[0] for name in imported(module)}
         place = module.name.removeprefix("tutorsim.")
         return packages & IMPURE if place.startswith(PURE) else set()
@@ -176,7 +175,7 @@ def test_pure_rooms_ask_nothing_of_the_machine():
 
 
 def test_only_the_command_line_prints():
-    def wrong(module: Module) -> Iterator[str]:
+    def wrong(module):
         for node in module.nodes:
             named = isinstance(node, ast.Call) and isinstance(node.func, ast.Name)
             if named and node.func.id == "print" and module.room != "cli":
@@ -185,7 +184,7 @@ def test_only_the_command_line_prints():
     assert broken(wrong) == {}
 
 
-def _declared(module: Module) -> list[str] | None:
+def _declared(module):
     for node in module.tree.body:
         if isinstance(node, ast.Assign) and ast.unparse(node.targets[0]) == "__all__":
             return list(ast.literal_eval(node.value))
@@ -196,7 +195,7 @@ LISTED = {module.name: _declared(module) for module in MODULES}
 """Module → its `__all__`; `None` without one."""
 
 
-def _kind_then_name(name: str) -> tuple[int, str]:
+def _kind_then_name(name):
     """Constants, then classes, then functions, each by name."""
     kind = 0 if name.isupper() and len(name) > 1 else 1 if name[:1].isupper() else 2
     return kind, name
@@ -207,7 +206,7 @@ FACES = ("tutorsim.opened_run", "tutorsim.pytest_plugin")
 
 
 def test_names_are_listed_in_packages_and_faces_alone():
-    def wrong(module: Module) -> set[str]:
+    def wrong(module):
         listed = LISTED[module.name] is not None
         inside = module.path.name == "__init__.py" or module.name in FACES
         return {"__all__"} if listed and not inside else set()
@@ -215,7 +214,7 @@ def test_names_are_listed_in_packages_and_faces_alone():
     assert broken(wrong) == {}
 
 
-def _system_of(name: str) -> str | None:
+def _system_of(name):
     """The system that a module belongs to, its own half or its view; `None` for any other."""
     for system in SYSTEMS:
         view = system.replace("tutorsim.", "tutorsim.analysis.", 1)
@@ -227,7 +226,7 @@ def _system_of(name: str) -> str | None:
 def test_no_module_outside_a_system_imports_one():
     """Neither its own half nor its view; what systems share stands beside them."""
 
-    def wrong(module: Module) -> set[str]:
+    def wrong(module):
         if module.name.startswith("tutorsim.systems."):
             return set()
         own = _system_of(module.name)
@@ -236,7 +235,7 @@ def test_no_module_outside_a_system_imports_one():
     assert broken(wrong) == {}
 
 
-def _modules_imported(module: Module) -> set[str]:
+def _modules_imported(module):
     """Modules that a module imports anywhere: at its top, inside functions, for types alone."""
     found = set(imported(module))
     return {name if name in NAMES else name.rpartition(".")[0] for name in found} & NAMES
@@ -279,7 +278,7 @@ def test_a_module_that_one_sibling_alone_imports_is_a_section_of_it():
             if asked in NAMES - {module.name}:
                 readers.setdefault(asked, set()).add(module.name)
 
-    def is_section(name: str, reader: str) -> bool:
+    def is_section(name, reader):
         of_package = paths[reader].name == "__init__.py"
         beside = paths[reader].parent == paths[name].parent and not of_package
         return beside and lines[name] + lines[reader] <= LONGEST
@@ -296,7 +295,7 @@ def test_a_module_that_one_sibling_alone_imports_is_a_section_of_it():
 
 
 def test_public_names_are_listed_in_order():
-    def wrong(module: Module) -> set[str]:
+    def wrong(module):
         declared = LISTED[module.name] or []
         return set() if declared == sorted(set(declared), key=_kind_then_name) else set(declared)
 
@@ -306,7 +305,7 @@ def test_public_names_are_listed_in_order():
 def test_public_names_are_listed_completely():
     """Commands and pytest's hooks need no listing: they are found in another way."""
 
-    def wrong(module: Module) -> set[str]:
+    def wrong(module):
         declared = LISTED[module.name]
         if declared is None:
             return set()
@@ -324,7 +323,7 @@ def test_public_names_are_listed_completely():
 
 
 def test_only_listed_names_are_imported_from_a_module():
-    def wrong(module: Module) -> Iterator[str]:
+    def wrong(module):
         for node in module.nodes:
             if isinstance(node, ast.ImportFrom):
                 base = _base(module, node)
@@ -351,7 +350,7 @@ SYSTEMS = tuple(
 def test_the_kernel_names_no_system():
     """Neither in code nor in its texts; names of other systems come from the registry."""
 
-    def wrong(module: Module) -> set[str]:
+    def wrong(module):
         place = module.name.removeprefix("tutorsim.")
         inside = any(place == room or place.startswith(f"{room}.") for room in KERNEL)
         if not inside:
@@ -363,7 +362,7 @@ def test_the_kernel_names_no_system():
     assert broken(wrong) == {}
 
 
-def _said_in_code(tree: ast.Module) -> Iterator[str]:
+def _said_in_code(tree):
     """Names and texts of a module, its docstrings left out."""
     for node in ast.walk(tree):
         match node:
@@ -390,7 +389,7 @@ TEXTS = (".py", ".toml", ".jsonl", ".json", ".html", ".j2", ".css", ".txt")
 def test_nobody_edits_a_caption():
     """A caption has places; what stands in them is filled in where the caption is made."""
 
-    def edited(module: Module) -> set[str]:
+    def edited(module):
         return {
             ast.unparse(node)
             for node in ast.walk(module.tree)
@@ -418,7 +417,7 @@ def test_no_file_mentions_a_path_of_a_machine():
 def test_array_types_are_declared_once():
     """`Ints`, `Floats` and `Bools` of `analysis/statistics/arrays.py`, and no others beside."""
 
-    def declared(module: Module) -> Iterator[str]:
+    def declared(module):
         if module.name != "tutorsim.analysis.statistics.arrays":
             yield from re.findall(r"NDArray\[np\.(?:int64|float64|bool_)", module.text)
 

@@ -1,6 +1,6 @@
 """Small made-up runs for the tests of the analysis."""
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping
 from dataclasses import replace
 from typing import Any
 
@@ -23,7 +23,7 @@ from tutorsim.records import (
     TieRound,
     Turn,
 )
-from tutorsim.vocabularies import DEFAULT_ROLES, BallotFormat, Protocol
+from tutorsim.vocabularies import DEFAULT_ROLES, Protocol
 from tutorsim.voting import Choice, decide, masses_of
 
 Cast = Mapping[str, Choice | None]
@@ -32,14 +32,7 @@ Cast = Mapping[str, Choice | None]
 LETTERS = "ABCDEFGH"
 
 
-def make_ballot(
-    voter: str,
-    choice: Choice | None,
-    *,
-    protocol: BallotFormat,
-    candidates: Sequence[str],
-    shown: Sequence[str] | None = None,
-) -> BallotRecord:
+def make_ballot(voter, choice, *, protocol, candidates, shown=None):
     """A ballot; labels follow `shown`, by default the candidates' own order.
 
     A rich one counts as cumulative.
@@ -60,28 +53,26 @@ def make_ballot(
 
 
 def make_turn(
-    protocol: BallotFormat,
-    final: Cast,
+    protocol,
+    final,
     *,
-    initial: Cast | None = None,
-    tie: Cast | None = None,
-    others: Mapping[BallotFormat, Cast] | None = None,
-    turn: int = 1,
-    roles: Sequence[str] = DEFAULT_ROLES,
-    order: Sequence[str] | None = None,
-    texts: Mapping[str, str] | None = None,
-    confidence: Mapping[str, int] | None = None,
-    shown: Mapping[str, Sequence[str]] | None = None,
-) -> Turn:
+    initial=None,
+    tie=None,
+    others=None,
+    turn=1,
+    roles=DEFAULT_ROLES,
+    order=None,
+    texts=None,
+    confidence=None,
+    shown=None,
+):
     """One panel turn, decided by the real rule. `initial` is `final` unless given.
 
     `others`: format → diagnostic ballots on the same proposals.
     `shown`: voter → roles in the order of the labels that this voter saw.
     """
 
-    def cast(
-        ballots: Cast, candidates: Sequence[str], form: BallotFormat = protocol
-    ) -> tuple[BallotRecord, ...]:
+    def cast(ballots, candidates, form=protocol):
         return tuple(
             make_ballot(
                 voter,
@@ -131,18 +122,18 @@ def make_turn(
 
 
 def make_episode(
-    *turns: Turn,
-    task: str = "t1",
-    persona: str = "novice",
-    condition: str | None = None,
-    benchmark: str = "sciq",
-    scores: Sequence[float | None] = (0.1, 0.4),
-    codes: Sequence[bool | None] | None = None,
-    threshold: float = 0.75,
-    status: str = "complete",
-    repeat: int = 1,
-    panel: str | None = None,
-) -> EpisodeRecord:
+    *turns,
+    task="t1",
+    persona="novice",
+    condition=None,
+    benchmark="sciq",
+    scores=(0.1, 0.4),
+    codes=None,
+    threshold=0.75,
+    status="complete",
+    repeat=1,
+    panel=None,
+):
     """An episode over finished turns; without turns and a condition, a single-tutor one."""
     condition = condition or (turns[0].ballots_final[0].protocol if turns else "baseline")
     codes = codes or [None] * len(scores)
@@ -195,7 +186,7 @@ def make_episode(
     )
 
 
-def make_run(**settings: Any) -> RunRecord:
+def make_run(**settings):
     """The head of a run, with any setting of the study replaced."""
     study: dict[str, Any] = {
         "name": "made-up",
@@ -230,7 +221,7 @@ def make_run(**settings: Any) -> RunRecord:
     )
 
 
-def make_source(*episodes: EpisodeRecord, **settings: Any) -> Any:
+def make_source(*episodes, **settings):
     """A run's `Source` without a folder."""
     from tutorsim.analysis.ballots.recount_source import Source
     from tutorsim.analysis.runs.branch_continuations import deciding_order, without_shared_turns
@@ -247,7 +238,7 @@ def make_source(*episodes: EpisodeRecord, **settings: Any) -> Any:
     )
 
 
-def make_retest(source: Any, *votes: tuple[str, int, str, Sequence[Cast]]) -> Any:
+def make_retest(source, *votes):
     """A source whose votes were asked again.
 
     Args:
@@ -280,37 +271,37 @@ def make_retest(source: Any, *votes: tuple[str, int, str, Sequence[Cast]]) -> An
 
 
 @pytest.fixture
-def with_retest() -> Callable[..., Any]:
+def with_retest():
     """`make_retest(source, (episode id, turn, stage, [ballots of a repeat, …]), …)`."""
     return make_retest
 
 
 @pytest.fixture
-def panel_turn() -> Callable[..., Turn]:
+def panel_turn():
     """`make_turn(protocol, final, initial=, tie=, …)`."""
     return make_turn
 
 
 @pytest.fixture
-def panel_episode() -> Callable[..., EpisodeRecord]:
+def panel_episode():
     """`make_episode(*turns, task=, persona=, scores=, …)`."""
     return make_episode
 
 
 @pytest.fixture
-def run_record() -> Callable[..., RunRecord]:
+def run_record():
     """`make_run(**study settings)`."""
     return make_run
 
 
 @pytest.fixture
-def panel_source() -> Callable[..., Any]:
+def panel_source():
     """`make_source(*episodes, **study settings)`."""
     return make_source
 
 
 @pytest.fixture
-def two_votes(panel_turn: Any, panel_episode: Any, panel_source: Any) -> Any:
+def two_votes(panel_turn, panel_episode, panel_source):
     """S wins the first turn 3 to 1; S and MI tie 2 to 2 in the second, twice: the order decides.
 
     First votes are as the final ones.

@@ -12,7 +12,7 @@ import polars as pl
 from numpy.typing import NDArray
 
 from tutorsim.analysis.runs.exported_tables import BALLOTS_SCHEMA
-from tutorsim.vocabularies import DEFAULT_ROLES, LABELS, PROTOCOLS, Protocol
+from tutorsim.vocabularies import DEFAULT_ROLES, LABELS, PROTOCOLS
 
 __all__ = ["ballots_frame", "masses"]
 
@@ -22,7 +22,7 @@ STAGES: Final = ("vote_initial", "vote_final", "tie_vote")
 Ints = NDArray[np.int64]
 
 
-def masses(protocol: Protocol, turns: int, random: np.random.Generator, *, m: int = 4) -> Ints:
+def masses(protocol, turns, random, *, m=4):
     """Masses of four voters, shape (turns, voters, candidates)."""
     own, shared = random.standard_normal((turns, VOTERS, m)), random.standard_normal((turns, 1, m))
     utility = own + 0.7 * shared
@@ -40,13 +40,8 @@ def masses(protocol: Protocol, turns: int, random: np.random.Generator, *, m: in
 
 
 def ballots_frame(
-    turns: int,
-    *,
-    seed: int,
-    protocols: Sequence[Protocol] = PROTOCOLS,
-    start: int = 0,
-    columns: Sequence[str] = tuple(BALLOTS_SCHEMA),
-) -> pl.DataFrame:
+    turns, *, seed, protocols=PROTOCOLS, start=0, columns: Sequence[str] = tuple(BALLOTS_SCHEMA)
+):
     """The ballots table of so many turns: three an episode, with first votes and tie rounds.
 
     Args:
@@ -61,13 +56,7 @@ def ballots_frame(
     return pl.concat([_of_protocol(p, each, random, start, columns) for p in protocols])
 
 
-def _of_protocol(
-    protocol: Protocol,
-    turns: int,
-    random: np.random.Generator,
-    start: int,
-    wanted: Sequence[str],
-) -> pl.DataFrame:
+def _of_protocol(protocol, turns, random, start, wanted):
     rounds = [_whole(masses(protocol, turns, random), stage) for stage in (0, 1)]
     totals = masses_of_cells(rounds[1], turns).sum(axis=1)
     tied = totals == totals.max(axis=1, keepdims=True)
@@ -82,12 +71,12 @@ def _of_protocol(
     return _frame(wanted, protocol, start, *cells)
 
 
-def _whole(cast: Ints, stage: int) -> Ints:
+def _whole(cast, stage):
     names = np.tile(np.arange(cast.shape[2]), (len(cast), 1))
     return _cells(np.arange(len(cast)), stage, names, cast)
 
 
-def _cells(turns: Ints, stage: int, names: Ints, cast: Ints) -> Ints:
+def _cells(turns, stage, names, cast):
     """Rows turn, stage, voter, candidate, mass; one column for each cell."""
     shape = cast.shape
     turn = np.broadcast_to(turns[:, None, None], shape)
@@ -97,22 +86,13 @@ def _cells(turns: Ints, stage: int, names: Ints, cast: Ints) -> Ints:
     return np.stack([column.ravel() for column in columns])
 
 
-def masses_of_cells(cells: Ints, turns: int) -> Ints:
+def masses_of_cells(cells, turns):
     """The masses of a round that has every voter and candidate."""
     return cells[4].reshape(turns, VOTERS, -1)
 
 
-def _frame(
-    wanted: Sequence[str],
-    protocol: Protocol,
-    start: int,
-    turn: Ints,
-    stage: Ints,
-    voter: Ints,
-    candidate: Ints,
-    mass: Ints,
-) -> pl.DataFrame:
-    def named(names: Sequence[str], numbers: Ints) -> pl.Series:
+def _frame(wanted, protocol, start, turn, stage, voter, candidate, mass):
+    def named(names, numbers):
         return pl.Series(list(names)).gather(numbers)
 
     task = pl.Series(np.arange(start, start + int(turn.max()) // 3 + 1)).cast(pl.String)

@@ -3,9 +3,7 @@
 The JSON file is pytest-benchmark's own; the table for readers is written beside it as Markdown.
 """
 
-from collections.abc import Callable, Iterator
 from pathlib import Path
-from typing import Any
 
 import pytest
 
@@ -16,27 +14,25 @@ from tutorsim.sandbox import Sandbox
 
 
 @pytest.hookimpl(optionalhook=True)
-def pytest_benchmark_update_json(
-    config: pytest.Config, benchmarks: list[Any], output_json: dict[str, Any]
-) -> None:
+def pytest_benchmark_update_json(config, benchmarks, output_json):
     named = config.getoption("benchmark_json")
     if named is not None:
         write_table(output_json["benchmarks"], Path(named).with_suffix(".md"))
 
 
 @pytest.fixture
-def side_by_side(benchmark: Any) -> SideBySide:
+def side_by_side(benchmark):
     """Measures both sides of a ratio."""
     return SideBySide(benchmark)
 
 
 @pytest.fixture(scope="session")
-def make_recording(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Callable[..., Made]]:
+def make_recording(tmp_path_factory):
     """Record the published grid over some tasks of each benchmark; one of a size is made once."""
     made: dict[tuple[int, int], Made] = {}
     with Sandbox("auto") as sandbox:
 
-        def make(*, tasks: int = 20, repeats: int = 1) -> Made:
+        def make(*, tasks=20, repeats=1):
             if (tasks, repeats) not in made:
                 folder = tmp_path_factory.mktemp("recording") / f"{tasks}x{repeats}"
                 loaded = published(tasks=tasks, repeats=repeats)

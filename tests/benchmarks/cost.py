@@ -34,7 +34,7 @@ class Cost(NamedTuple):
         return f"{self.passed:.1f} s passed at load {load:.1f}, {self.memory / 1e6:,.0f} MB"
 
 
-def cost_of(*arguments: object) -> Cost:
+def cost_of(*arguments):
     """Run `tutorsim` once in a process of its own."""
     command = [sys.executable, "-c", MEASURED, TUTORSIM, *map(str, arguments)]
     environment = {k: v for k, v in os.environ.items() if k != "PYTHONDONTWRITEBYTECODE"}

@@ -8,18 +8,16 @@ are the stand-in's and say nothing about any language model.
 """
 
 import os
-from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 
-from tutorsim.analysis.ballots.recount_source import Source, open_source
+from tutorsim.analysis.ballots.recount_source import open_source
 from tutorsim.analysis.recount import recount
 from tutorsim.analysis.systems.panel.divergence import alternatives_of, diverge
 from tutorsim.kernel.cost_plan import load_prices
 from tutorsim.kernel.load import load_study
-from tutorsim.kernel.system import LoadedStudy
-from tutorsim.records import EpisodeRecord, Turn
+from tutorsim.records import EpisodeRecord
 from tutorsim.runner.branching import Alternative, Parent
 from tutorsim.runner.open_recording import open_recording
 from tutorsim.runner.record import RecordingOptions, record
@@ -69,13 +67,13 @@ class Branched:
     paid: int
 
     @property
-    def width_per_call(self) -> float:
+    def width_per_call(self):
         """Percentage points of width that a thousand paid calls removed."""
         low, high = self.bounds
         return 100_000 * (high - low) / self.paid if self.paid else 0.0
 
 
-def run_ground_truth(folder: Path) -> tuple[list[Prediction], list[Branched]]:
+def run_ground_truth(folder):
     """Record, predict, branch and compare.
 
     Args:
@@ -91,7 +89,7 @@ def run_ground_truth(folder: Path) -> tuple[list[Prediction], list[Branched]]:
 
 
 @contextmanager
-def _endpoint() -> Iterator[None]:
+def _endpoint():
     before = dict(os.environ)
     with StandIn(seed=SEED, steady=True) as server:
         os.environ |= {"ANTHROPIC_BASE_URL": server.url, "ANTHROPIC_API_KEY": "unused"}
@@ -102,9 +100,7 @@ def _endpoint() -> Iterator[None]:
             os.environ.update(before)
 
 
-def _record(
-    loaded: LoadedStudy, folder: Path, sandbox: Sandbox, parent: Parent | None = None
-) -> Budget:
+def _record(loaded, folder, sandbox, parent=None):
     budget = Budget(load_prices())
     options = RecordingOptions()
     record(
@@ -119,7 +115,7 @@ def _record(
     return budget
 
 
-def _predictions(source: Source, rule: Protocol) -> Iterator[Prediction]:
+def _predictions(source, rule):
     rows = recount(source, targets=[rule], exempt=[0]).per_turn.filter(reading="set")
     turns = {(e.episode_id, t.turn): t for e in source.episodes for t in e.turns}
     assert source.run is not None
@@ -139,7 +135,7 @@ def _predictions(source: Source, rule: Protocol) -> Iterator[Prediction]:
             )
 
 
-def true_leaders(turn: Turn, rule: Protocol) -> set[str]:
+def true_leaders(turn, rule):
     """Who led when the same voters really cast ballots of a rule on the final proposals."""
     assert turn.decision is not None
     ballots = turn.ballots_as.get(rule)
@@ -152,9 +148,7 @@ def true_leaders(turn: Turn, rule: Protocol) -> set[str]:
     return set(leaders(tally([masses_of(one, roles, protocol=rule) for one in cast], roles)))
 
 
-def _branched(
-    source: Source, parent_folder: Path, rule: Protocol, folder: Path, sandbox: Sandbox
-) -> Branched:
+def _branched(source, parent_folder, rule, folder, sandbox):
     found = recount(source, targets=[rule], exempt=[0]).per_turn.filter(reading="set")
     divergence = diverge(source, alternatives_of(found), question=f"Rule {rule}")
     rows = divergence.episodes.to_dicts()
@@ -174,9 +168,7 @@ def _branched(
     return _compared(source, open_source(child), set(first), rule, budget)
 
 
-def _compared(
-    source: Source, child: Source, taken_up: set[str], rule: Protocol, budget: Budget
-) -> Branched:
+def _compared(source, child, taken_up, rule, budget):
     logged = {e.episode_id: _success(e) for e in source.episodes}
     drawn: dict[str, list[EpisodeRecord]] = {}
     for e in child.episodes:
@@ -198,10 +190,10 @@ def _compared(
     )
 
 
-def _success(episode: EpisodeRecord) -> float:
+def _success(episode):
     return float(bool(episode.success))
 
 
-def _mean(values: Iterable[float]) -> float:
+def _mean(values):
     found = list(values)
     return sum(found) / len(found)

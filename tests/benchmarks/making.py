@@ -12,15 +12,14 @@ from typing import Any, NamedTuple
 
 import orjson
 
-from tutorsim.kernel.flow import CodeResult, CodeRun, Effect, Sent, drive
+from tutorsim.kernel.flow import CodeRun, drive
 from tutorsim.kernel.load import load_study, write_study
-from tutorsim.kernel.study import EpisodeSpec, shipped_studies
+from tutorsim.kernel.study import shipped_studies
 from tutorsim.kernel.system import LoadedStudy
-from tutorsim.model import CALL_HEADER, Call
+from tutorsim.model import CALL_HEADER
 from tutorsim.records import Provenance, RunRecord, to_line
 from tutorsim.replay import (
     AnsweredBy,
-    EpisodeEntry,
     Manifest,
     VerdictStore,
     episode_entry,
@@ -46,7 +45,7 @@ class Made(NamedTuple):
     calls: int
 
 
-def published(*, tasks: int, repeats: int = 1) -> LoadedStudy:
+def published(*, tasks, repeats=1):
     """The published study over its first tasks of each benchmark, each episode repeated."""
     settings = {
         "repeats": repeats,
@@ -55,7 +54,7 @@ def published(*, tasks: int, repeats: int = 1) -> LoadedStudy:
     return load_study(shipped_studies()["published"], overrides=settings)
 
 
-def record_stand_in(folder: Path, loaded: LoadedStudy, sandbox: Sandbox) -> Made:
+def record_stand_in(folder, loaded, sandbox):
     """Record a study, one episode after the other, and write its manifest."""
     make_folder(folder)
     write_study(loaded, folder)
@@ -78,12 +77,12 @@ def record_stand_in(folder: Path, loaded: LoadedStudy, sandbox: Sandbox) -> Made
     return Made(folder, len(entries), sum(entry.calls for entry in entries))
 
 
-def log_stand_in(folder: Path, loaded: LoadedStudy) -> Made:
+def log_stand_in(folder, loaded):
     """Write the run folder of a study whose episodes run no code, and no recording."""
     endpoint = Endpoint(seed=8)
     calls = 0
 
-    def answered(effect: Effect) -> Sent:
+    def answered(effect):
         return tuple(_answered(endpoint, spec.episode_id, call).reply() for call in effect.calls)
 
     with LogWriter(folder) as log:
@@ -102,7 +101,7 @@ def log_stand_in(folder: Path, loaded: LoadedStudy) -> Made:
     return Made(folder, head.episodes, calls)
 
 
-def _answered(endpoint: Endpoint, episode_id: str, call: Call) -> Interaction:
+def _answered(endpoint, episode_id, call):
     sent = orjson.dumps(call.request.body())
     headers = {"content-type": "application/json", CALL_HEADER: f"{episode_id}/{call.key}"}
     response = endpoint.answer("POST", "/v1/messages", headers, sent)
@@ -128,15 +127,15 @@ class _Making:
     answered_by: AnsweredBy = field(default_factory=AnsweredBy)
     log: Any = field(default_factory=hashlib.sha256)
 
-    def __post_init__(self) -> None:
+    def __post_init__(self):
         self.digest, self.packages = self.loaded.digest(), package_versions()
         self.fingerprint = fingerprint_text(self.sandbox)
         self.verdicts = VerdictStore(self.folder, fingerprint=self.fingerprint)
 
-    def one(self, spec: EpisodeSpec) -> EpisodeEntry:
+    def one(self, spec):
         kept: list[Interaction] = []
 
-        def world(effect: Effect) -> Sent:
+        def world(effect):
             if isinstance(effect, CodeRun):
                 return self._judged(effect)
             kept.extend(_answered(self.endpoint, spec.episode_id, call) for call in effect.calls)
@@ -158,7 +157,7 @@ class _Making:
         self.log.update(f"{line}\n".encode())
         return episode_entry(record, line, cassette, self.loaded.system.outcome(record))
 
-    def _judged(self, run: CodeRun) -> CodeResult:
+    def _judged(self, run):
         found = self.verdicts.find(run)
         if found is None:
             found = self.sandbox.judge(run)

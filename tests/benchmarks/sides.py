@@ -1,7 +1,6 @@
 """Two sides of a ratio, measured in turn."""
 
 import time
-from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any, NamedTuple
 
@@ -21,24 +20,17 @@ class SideBySide:
 
     benchmark: Any
 
-    def note(self, *, what: str, reference: str, target: str, ratio: float, unit: str) -> None:
+    def note(self, *, what, reference, target, ratio, unit):
         """Put one line of the table down."""
         self.benchmark.extra_info.update(
             what=what, reference=reference, target=target, ratio=round(ratio, 3), unit=unit
         )
 
-    def time(
-        self,
-        reference: Callable[[], object],
-        candidate: Callable[[], object],
-        *,
-        rounds: int = 3,
-        clock: Callable[[], float] = time.perf_counter,
-    ) -> Measured:
+    def time(self, reference, candidate, *, rounds=3, clock=time.perf_counter):
         """Run both in turn, so that what else the machine does meets both; the best of each."""
         best = [float("inf"), float("inf")]
 
-        def timed(side: int, run: Callable[[], object]) -> None:
+        def timed(side, run):
             started = clock()
             run()
             best[side] = min(best[side], clock() - started)

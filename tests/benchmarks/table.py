@@ -7,17 +7,15 @@ Every benchmark measures a thing and its reference side by side and puts into
 
 import os
 import platform
-from collections.abc import Mapping, Sequence
 from datetime import UTC, datetime
 from importlib.metadata import version
 from pathlib import Path
-from typing import Any
 
 PACKAGES = ("anthropic", "vcrpy", "pydantic", "polars", "altair", "orjson", "zstandard")
 FIELDS = ("what", "reference", "target", "ratio", "unit")
 
 
-def markdown(benchmarks: Sequence[Mapping[str, Any]]) -> str:
+def markdown(benchmarks):
     """The table as Markdown, with what it was measured on.
 
     Args:
@@ -40,16 +38,16 @@ def markdown(benchmarks: Sequence[Mapping[str, Any]]) -> str:
     return "\n".join(lines) + "\n"
 
 
-def write_table(benchmarks: Sequence[Mapping[str, Any]], path: Path) -> None:
+def write_table(benchmarks, path):
     """Write the table to a file."""
     path.write_text(markdown(benchmarks), encoding="utf-8")
 
 
-def _figure(ratio: float) -> str:
+def _figure(ratio):
     return f"{ratio:,.0f}" if ratio >= 100 else f"{ratio:.3g}"
 
 
-def _machine() -> str:
+def _machine():
     versions = ", ".join(f"{name} {version(name)}" for name in PACKAGES)
     load = os.getloadavg()[0]
     return (
@@ -58,7 +56,7 @@ def _machine() -> str:
     )
 
 
-def _processor() -> str:
+def _processor():
     try:
         lines = Path("/proc/cpuinfo").read_text(encoding="utf-8").splitlines()
         return next(x.partition(":")[2].strip() for x in lines if x.startswith("model name"))

@@ -1,8 +1,5 @@
 """Bytes of cassettes on disk, beside their requests and replies as compact JSON."""
 
-from pathlib import Path
-from typing import Any
-
 import orjson
 import pytest
 import zstandard
@@ -13,12 +10,12 @@ REFERENCE = "their requests and replies as compact JSON"
 
 
 @pytest.fixture(scope="module")
-def cassettes(make_recording: Any) -> list[Path]:
+def cassettes(make_recording):
     """The text cassettes of 120 episodes."""
     return sorted(make_recording(tasks=2).folder.glob("*.*.*.*.json"))
 
 
-def compact(path: Path) -> bytes:
+def compact(path):
     """Requests and replies alone, as JSON without white space."""
     lines = (
         orjson.dumps([orjson.loads(one["request"]["body"]), orjson.loads(said)])
@@ -28,7 +25,7 @@ def compact(path: Path) -> bytes:
     return b"\n".join(lines)
 
 
-def packed(data: bytes) -> int:
+def packed(data):
     return len(zstandard.ZstdCompressor(level=3).compress(data))
 
 
@@ -40,9 +37,7 @@ def packed(data: bytes) -> int:
     ],
     ids=["zstd", "plain"],
 )
-def test_text(
-    benchmark: Any, cassettes: list[Path], reference: str, target: str, size: Any
-) -> None:
+def test_text(benchmark, cassettes, reference, target, size):
     text = sum(path.stat().st_size for path in cassettes)
     beside = benchmark.pedantic(lambda: sum(size(compact(path)) for path in cassettes), rounds=1)
     benchmark.extra_info.update(
@@ -54,7 +49,7 @@ def test_text(
     )
 
 
-def test_compressed(benchmark: Any, cassettes: list[Path], tmp_path: Path) -> None:
+def test_compressed(benchmark, cassettes, tmp_path):
     folder = cassettes[0].parent
     written = benchmark.pedantic(lambda: convert(folder, tmp_path / "new", "compressed"), rounds=1)
     beside = sum(packed(compact(path)) for path in cassettes)

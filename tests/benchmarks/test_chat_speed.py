@@ -12,16 +12,14 @@ import subprocess
 import sys
 import threading
 import time
-from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
-from typing import Any, Final
+from typing import Final
 
 import pytest
 import tomli_w
 import uvicorn
 
-from tests.benchmarks.sides import SideBySide
 from tests.benchmarks.test_lesson_speed import long_lesson
 from tests.tutorsim.chat.conftest import STUDY, Served, browser, serve  # noqa: F401 - fixtures
 from tutorsim.chat.serve_and_record_lesson import chat_app
@@ -75,7 +73,7 @@ document.getElementById('messages').style.height = '60000px'
 """
 
 
-def quiet(served: Served) -> None:
+def quiet(served):
     """Wait until the lesson waits for the person."""
     calls = -1
     while calls != len(served.model.calls):
@@ -83,7 +81,7 @@ def quiet(served: Served) -> None:
         time.sleep(1)
 
 
-def talked(served: Served, tab: Any) -> tuple[list[float], list[float]]:
+def talked(served, tab):
     """Seconds from each message to the first call, and from each reply to the page."""
     wall = time.time() - time.monotonic()
     calls = served.model.calls
@@ -104,10 +102,10 @@ def talked(served: Served, tab: Any) -> tuple[list[float], list[float]]:
 
 
 def test_a_message_reaches_the_agents_and_a_reply_the_page_at_once(
-    side_by_side: SideBySide,
-    serve: Any,  # noqa: F811
-    browser: Any,  # noqa: F811
-) -> None:
+    side_by_side,
+    serve,  # noqa: F811
+    browser,  # noqa: F811
+):
     served = serve(start=False)
     served.study = long_lesson(
         served.folder, learners=["person"], pause_s=0.2, silence_s=0.2, max_silences=1,
@@ -136,7 +134,7 @@ def test_a_message_reaches_the_agents_and_a_reply_the_page_at_once(
 
 
 @contextmanager
-def filled_page(messages: int) -> Iterator[str]:
+def filled_page(messages):
     """The address of a lesson's page with so many messages."""
     lesson = builtin_lessons()[0]
     group = Group(("bob", "alice", "charlie"), "Tom")
@@ -172,7 +170,7 @@ def filled_page(messages: int) -> Iterator[str]:
             runner.join()
 
 
-def busy(tab: Any) -> list[float]:
+def busy(tab):
     """Milliseconds of processor time that the page's thread takes for each step of a scroll."""
     taken = []
     before = 0.0
@@ -186,9 +184,9 @@ def busy(tab: Any) -> list[float]:
 
 
 def test_five_hundred_messages_scroll(
-    side_by_side: SideBySide,
-    browser: Any,  # noqa: F811
-) -> None:
+    side_by_side,
+    browser,  # noqa: F811
+):
     """In frames by the clock, which waits for whatever else the machine does, and by its work."""
     with filled_page(MESSAGES) as url:
         tab = browser.tab()
@@ -256,15 +254,13 @@ with Sandbox("auto") as sandbox:
 
 
 @pytest.mark.skipif(not Path("/proc/self/fd").is_dir(), reason="counts in /proc")
-def test_lessons_served_one_after_another_do_not_grow(
-    side_by_side: SideBySide, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_lessons_served_one_after_another_do_not_grow(side_by_side, tmp_path, monkeypatch):
     tasks = len(builtin_lessons())
     study = {**STUDY, "repeats": LESSONS // tasks, "benchmarks": {"lesson": {"tasks": "builtin"}}}
     (tmp_path / "talk.toml").write_text(tomli_w.dumps(study), encoding="utf-8")
     held: list[dict[str, int]] = []
 
-    def served() -> None:
+    def served():
         command = [sys.executable, "-c", SERVING, str(tmp_path), str(LESSONS)]
         done = subprocess.run(command, stdout=subprocess.PIPE, text=True, check=True)
         held[:] = [json.loads(line) for line in done.stdout.splitlines()]

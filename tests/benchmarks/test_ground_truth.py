@@ -4,7 +4,7 @@ import pytest
 from rich.console import Console
 from rich.table import Table
 
-from tests.benchmarks.ground_truth import Branched, Prediction, run_ground_truth
+from tests.benchmarks.ground_truth import run_ground_truth
 
 
 @pytest.mark.slow
@@ -19,7 +19,7 @@ def test_the_truth_is_always_among_the_possible_winners(tmp_path):
     assert all(b.bounds[0] <= b.realised <= b.bounds[1] for b in branched)
 
 
-def _of_turns(predictions: list[Prediction]) -> Table:
+def _of_turns(predictions):
     table = Table(
         "logged", "rule", "turns", "set holds the truth", "one winner", "projection right"
     )
@@ -35,7 +35,7 @@ def _of_turns(predictions: list[Prediction]) -> Table:
     return table
 
 
-def _of_outcomes(branched: list[Branched]) -> Table:
+def _of_outcomes(branched):
     table = Table(
         "rule", "episodes", "covered", "left", "logged", "bounds", "realised", "reused", "paid",
         "points of width a 1,000 calls",

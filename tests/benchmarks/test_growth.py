@@ -1,13 +1,11 @@
 """Processor time of `recount` and `report` rises with the data: no size takes another path."""
 
-from pathlib import Path
 from typing import Final
 
 import pytest
 
 from tests.benchmarks.ballots import ballots_frame
 from tests.benchmarks.cost import Cost, cost_of
-from tests.benchmarks.sides import SideBySide
 
 SIZES: Final = (6_000, 20_000, 64_000, 1_000_000)
 TARGETS: Final = "simple,ranked,cumulative,approval"
@@ -17,15 +15,13 @@ MOST: Final = {("recount", 20_000): 2.0, ("report", 20_000): 8.0}
 
 @pytest.mark.parametrize("turns", SIZES)
 @pytest.mark.parametrize("command", ["recount", "report"])
-def test_processor_time_rises_with_the_turns(
-    side_by_side: SideBySide, tmp_path: Path, command: str, turns: int
-) -> None:
+def test_processor_time_rises_with_the_turns(side_by_side, tmp_path, command, turns):
     file = tmp_path / "ballots.parquet"
     ballots_frame(turns, seed=20).write_parquet(file)
     asked = ("--targets", TARGETS, "--json") if command == "recount" else ()
     costs: list[Cost] = []
 
-    def run() -> None:
+    def run():
         page = ("-o", tmp_path / "page.html") if command == "report" else ()
         costs.append(cost_of(command, file, *asked, *page))
 

@@ -6,14 +6,12 @@ Lessons are the scripted stand-in's.
 import time
 from dataclasses import replace
 from itertools import count
-from pathlib import Path
 from typing import Any, Final
 
 import pytest
 import tomli_w
 
-from tests.benchmarks.making import Made, published, record_stand_in
-from tests.benchmarks.sides import SideBySide
+from tests.benchmarks.making import published, record_stand_in
 from tests.benchmarks.test_replay_speed import stock
 from tutorsim.analysis.systems.group.page import recount
 from tutorsim.analysis.systems.group.speakers import cycles_in
@@ -36,7 +34,7 @@ CHANGES: Final = {
 """Fifty settings."""
 
 
-def long_lesson(folder: Path, **settings: Any) -> Path:
+def long_lesson(folder, **settings):
     """A study of one lesson that has so many tasks that it ends with its list of events.
 
     Args:
@@ -74,7 +72,7 @@ def long_lesson(folder: Path, **settings: Any) -> Path:
 
 
 @pytest.fixture(scope="module")
-def long(tmp_path_factory: pytest.TempPathFactory) -> Made:
+def long(tmp_path_factory):
     folder = tmp_path_factory.mktemp("lesson")
     loaded = load_study(long_lesson(folder))
     with Sandbox("auto") as sandbox:
@@ -82,7 +80,7 @@ def long(tmp_path_factory: pytest.TempPathFactory) -> Made:
 
 
 @pytest.fixture(scope="module")
-def lessons(tmp_path_factory: pytest.TempPathFactory) -> Made:
+def lessons(tmp_path_factory):
     """The shipped lessons of about thirty events."""
     folder = tmp_path_factory.mktemp("lessons")
     study = folder / "lessons.toml"
@@ -98,9 +96,7 @@ def lessons(tmp_path_factory: pytest.TempPathFactory) -> Made:
         return record_stand_in(folder / "recording", load_study(study), sandbox)
 
 
-def test_a_lesson_of_average_length_replays_within_a_third_of_a_second(
-    side_by_side: SideBySide, long: Made
-) -> None:
+def test_a_lesson_of_average_length_replays_within_a_third_of_a_second(side_by_side, long):
     recording, played = open_recording(long.folder), []
     found = side_by_side.time(lambda: None, lambda: played.extend(replay_each(recording)), rounds=5)
     assert f'"number":{EVENTS},' in played[-1].line
@@ -114,7 +110,7 @@ def test_a_lesson_of_average_length_replays_within_a_third_of_a_second(
     )
 
 
-def test_replay_costs_per_call_what_a_panels_does(side_by_side: SideBySide, lessons: Made) -> None:
+def test_replay_costs_per_call_what_a_panels_does(side_by_side, lessons):
     with Sandbox("auto") as sandbox:
         panels = record_stand_in(lessons.folder.parent / "panels", published(tasks=1), sandbox)
     both = [open_recording(made.folder) for made in (panels, lessons)]
@@ -132,7 +128,7 @@ def test_replay_costs_per_call_what_a_panels_does(side_by_side: SideBySide, less
     )
 
 
-def test_replay_beside_the_stock_client(side_by_side: SideBySide, lessons: Made) -> None:
+def test_replay_beside_the_stock_client(side_by_side, lessons):
     recording = open_recording(lessons.folder)
     some = replace(recording, specs=recording.specs[:1])
     found = side_by_side.time(lambda: stock(some), lambda: list(replay_each(some, workers=1)))
@@ -146,7 +142,7 @@ def test_replay_beside_the_stock_client(side_by_side: SideBySide, lessons: Made)
 
 
 @pytest.fixture(scope="module")
-def many(lessons: Made) -> SystemRun:
+def many(lessons):
     """The lessons, repeated under other names."""
     log = lessons.folder.parent / "log"
     replay(lessons.folder, log_dir=log)
@@ -154,7 +150,7 @@ def many(lessons: Made) -> SystemRun:
     return repeated(run, CYCLES // len(cycles_in(run.episodes, run.head).event) + 1)
 
 
-def repeated(run: SystemRun, times: int) -> SystemRun:
+def repeated(run, times):
     """A run with every episode so many times."""
     numbers = count(1)
     episodes = [
@@ -165,12 +161,10 @@ def repeated(run: SystemRun, times: int) -> SystemRun:
     return SystemRun(run.name, run.head, episodes)
 
 
-def test_fifty_settings_on_a_hundred_thousand_cycles(
-    side_by_side: SideBySide, many: SystemRun
-) -> None:
+def test_fifty_settings_on_a_hundred_thousand_cycles(side_by_side, many):
     cycles: list[Any] = []
 
-    def gather() -> None:
+    def gather():
         cycles[:] = [cycles_in(many.episodes, many.head)]
 
     found = side_by_side.time(

@@ -4,9 +4,6 @@ import asyncio
 import itertools
 import subprocess
 import sys
-from collections.abc import Iterator
-from pathlib import Path
-from typing import Any
 
 import orjson
 import pytest
@@ -54,7 +51,7 @@ Rounds = list[list[Call]]
 
 
 @pytest.fixture
-def at_once(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
+def at_once(monkeypatch):
     """A server in a process of its own; the client's environment points at it."""
     message = {
         "id": "msg_1",
@@ -82,14 +79,14 @@ def at_once(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
 
 
 @pytest.fixture(scope="module")
-def asked(make_recording: Any) -> dict[str, Rounds]:
+def asked(make_recording):
     """Rounds of calls by episode, as 24 episodes of the published grid made them."""
     made = make_recording(tasks=2)
     names = sorted(path.name.removesuffix(".json") for path in made.folder.glob("*.*.*.*.json"))
     return {name: rounds(made.folder, name) for name in names[::5]}
 
 
-def rounds(folder: Path, episode_id: str) -> Rounds:
+def rounds(folder, episode_id):
     calls = []
     for key, one in read_cassette(folder, episode_id).interactions.items():
         body = orjson.loads(one.request)
@@ -100,35 +97,35 @@ def rounds(folder: Path, episode_id: str) -> Rounds:
     return [list(group) for _, group in by_stage]
 
 
-async def side_by_side_episodes(asked: dict[str, Rounds], play: Any) -> None:
+async def side_by_side_episodes(asked, play):
     waiting = iter(asked.items())
 
-    async def worker() -> None:
+    async def worker():
         for episode_id, calls in waiting:
             await play(episode_id, calls)
 
     await asyncio.gather(*(worker() for _ in range(SIDE_BY_SIDE)))
 
 
-async def alone(asked: dict[str, Rounds]) -> None:
+async def alone(asked):
     """The client's own calls; nothing is kept."""
     async with SdkModel(max_connections=IN_FLIGHT) as model:
 
-        async def play(episode_id: str, rounds: Rounds) -> None:
+        async def play(episode_id, rounds):
             for calls in rounds:
                 await asyncio.gather(*(model.reply(episode_id, call) for call in calls))
 
         await side_by_side_episodes(asked, play)
 
 
-async def recorded(asked: dict[str, Rounds], folder: Path) -> None:
+async def recorded(asked, folder):
     """The same calls on tape; a round is durable before the next one, cassettes are written."""
     store = CassetteStore(folder, study_digest="0" * 64, packages={})
     async with SdkModel(
         transport=store.transport(HttpTransport(IN_FLIGHT)), max_connections=IN_FLIGHT
     ) as model:
 
-        async def play(episode_id: str, rounds: Rounds) -> None:
+        async def play(episode_id, rounds):
             with store.open(episode_id, model) as tape:
                 for calls in rounds:
                     await asyncio.gather(*(tape.reply(episode_id, call) for call in calls))
@@ -140,7 +137,7 @@ async def recorded(asked: dict[str, Rounds], folder: Path) -> None:
 
 @pytest.mark.loopback
 @pytest.mark.usefixtures("at_once")
-def test_recording(side_by_side: Any, asked: dict[str, Rounds], tmp_path: Path) -> None:
+def test_recording(side_by_side, asked, tmp_path):
     folders = (tmp_path / str(number) for number in itertools.count())
     measured = side_by_side.time(
         lambda: asyncio.run(alone(asked)),

@@ -1,11 +1,9 @@
 """How fast ballots are recounted, each beside a reference in the same test."""
 
 from collections import Counter
-from collections.abc import Callable
 from functools import cache
 from itertools import permutations, product
 from math import prod
-from pathlib import Path
 from typing import Any, Final
 
 import numpy as np
@@ -13,7 +11,6 @@ import polars as pl
 import pytest
 
 from tests.benchmarks.ballots import ballots_frame, masses
-from tests.benchmarks.sides import SideBySide
 from tutorsim.analysis.ballots.recount_source import open_source
 from tutorsim.analysis.ballots.vote_arrays import DistinctPanels
 from tutorsim.analysis.counting.decisions_in_arrays import largest
@@ -26,7 +23,7 @@ from tutorsim.analysis.recount import (
     recount,
     sweep_orders,
 )
-from tutorsim.vocabularies import CUMULATIVE_BUDGET, DEFAULT_ROLES, PROTOCOLS, Protocol
+from tutorsim.vocabularies import CUMULATIVE_BUDGET, DEFAULT_ROLES, PROTOCOLS
 from tutorsim.voting import first_in_order
 
 TURNS: Final = 1_000_000
@@ -38,19 +35,14 @@ PAIRS: Final = [(p, q) for p in PROTOCOLS for q in PROTOCOLS if p != q]
 
 
 @pytest.fixture(scope="session")
-def million(tmp_path_factory: pytest.TempPathFactory) -> Path:
+def million(tmp_path_factory):
     """The ballots of a million turns in one Parquet file."""
     path = tmp_path_factory.mktemp("million") / "ballots.parquet"
     ballots_frame(TURNS, seed=1).write_parquet(path)
     return path
 
 
-def possible_winners(
-    cast: np.ndarray[Any, Any],
-    protocol: Protocol,
-    target: Protocol,
-    budget: int = CUMULATIVE_BUDGET,
-) -> np.ndarray[Any, Any]:
+def possible_winners(cast, protocol, target, budget=CUMULATIVE_BUDGET):
     """Possible winners of each turn, ties to the order, as bits."""
     voted = np.ones(cast.shape[:2], dtype=np.bool_)
     panels = DistinctPanels.find(cast, voted, protocol)
@@ -58,12 +50,10 @@ def possible_winners(
     return np.asarray((ends[0] & 255)[panels.of])
 
 
-def test_every_order_costs_little_more_than_reading(
-    side_by_side: SideBySide, million: Path
-) -> None:
+def test_every_order_costs_little_more_than_reading(side_by_side, million):
     swept: list[OrderTable] = []
 
-    def sweep() -> None:
+    def sweep():
         swept[:] = recount(open_source(million), tables=("orders",)).orders[:1]
         assert swept[0].orders == 24
 
@@ -78,12 +68,12 @@ def test_every_order_costs_little_more_than_reading(
     )
 
 
-def test_all_orders_cost_no_more_than_one(side_by_side: SideBySide, million: Path) -> None:
+def test_all_orders_cost_no_more_than_one(side_by_side, million):
     plan = make_plan(sorted(DEFAULT_ROLES), CUMULATIVE_BUDGET, tables=("orders",))
     tied = count_parts(open_source(million).parts(), plan).tied
     won: list[Counter[str]] = []
 
-    def count_one_order() -> None:
+    def count_one_order():
         won[:] = [Counter()]
         for turns, n in tied:
             won[0][first_in_order(turns.undecided, DEFAULT_ROLES)] += n
@@ -103,7 +93,7 @@ def test_all_orders_cost_no_more_than_one(side_by_side: SideBySide, million: Pat
 
 
 @cache
-def every_ballot(form: Protocol, m: int, budget: int) -> list[tuple[int, ...]]:
+def every_ballot(form, m, budget):
     """All ballots of a format as masses."""
     if form == "ranked":
         return list(permutations(range(m)))
@@ -112,9 +102,7 @@ def every_ballot(form: Protocol, m: int, budget: int) -> list[tuple[int, ...]]:
     return [x for x in product(range(most + 1), repeat=m) if total in (None, sum(x))]
 
 
-def consistent(
-    ballot: list[int], protocol: Protocol, target: Protocol, budget: int
-) -> list[tuple[int, ...]]:
+def consistent(ballot, protocol, target, budget):
     """What a sincere voter who cast a ballot may cast in another format: the table, as it reads."""
     every = every_ballot(target, len(ballot), budget)
     if target == "simple":
@@ -130,12 +118,7 @@ def consistent(
     return found
 
 
-def enumerated(
-    cast: np.ndarray[Any, Any],
-    protocol: Protocol,
-    target: Protocol,
-    budget: int = CUMULATIVE_BUDGET,
-) -> int:
+def enumerated(cast, protocol, target, budget=CUMULATIVE_BUDGET):
     """Possible winners of one turn, as bits: every combination of consistent ballots counted."""
     options = [consistent(ballot, protocol, target, budget) for ballot in cast.tolist()]
     found = 0
@@ -147,18 +130,13 @@ def enumerated(
 
 @pytest.mark.parametrize("kind", [np.int8, np.int64])
 @pytest.mark.parametrize(("protocol", "target"), [p for p in PAIRS if p[1] != "cumulative"])
-def test_possible_winners_beside_plain_enumeration(
-    side_by_side: SideBySide,
-    protocol: Protocol,
-    target: Protocol,
-    kind: type[np.signedinteger[Any]],
-) -> None:
+def test_possible_winners_beside_plain_enumeration(side_by_side, protocol, target, kind):
     """Integers of 64 bits take eight times the memory, and reading them most of the time."""
     cast = masses(protocol, TURNS, np.random.default_rng(2)).astype(kind)
     plain: list[int] = []
     last: list[Any] = []
 
-    def enumerate_sample() -> None:
+    def enumerate_sample():
         plain[:] = [enumerated(turn, protocol, target) for turn in cast[:SAMPLE]]
 
     found = side_by_side.time(
@@ -178,9 +156,7 @@ def test_possible_winners_beside_plain_enumeration(
 
 
 @pytest.mark.parametrize(("protocol", "target"), [p for p in PAIRS if p[1] == "cumulative"])
-def test_possible_winners_where_enumeration_would_not_end(
-    side_by_side: SideBySide, protocol: Protocol, target: Protocol
-) -> None:
+def test_possible_winners_where_enumeration_would_not_end(side_by_side, protocol, target):
     """Points have too many completions: what a million of them take is measured instead.
 
     With few points there are few, and then all are counted, so that answers can be compared.
@@ -197,7 +173,7 @@ def test_possible_winners_where_enumeration_would_not_end(
     ballots = every_ballot(target, 4, CUMULATIVE_BUDGET)[:10]
     completions = list(product(ballots, repeat=4))
 
-    def count_completions() -> None:
+    def count_completions():
         for chosen in completions:
             totals = [sum(column) for column in zip(*chosen, strict=True)]
             totals.index(max(totals))
@@ -215,20 +191,20 @@ def test_possible_winners_where_enumeration_would_not_end(
     )
 
 
-def library_winners(protocol: Protocol) -> Callable[[list[list[int]]], list[int]]:
+def library_winners(protocol):
     """One profile's winners by the independent library."""
     from pref_voting.grade_methods import approval
     from pref_voting.grade_profiles import GradeProfile
     from pref_voting.profiles import Profile
     from pref_voting.scoring_methods import borda, plurality
 
-    def ranked(turn: list[list[int]]) -> list[int]:
+    def ranked(turn):
         return list(borda(Profile([sorted(range(4), key=lambda c: -b[c]) for b in turn])))
 
-    def simple(turn: list[list[int]]) -> list[int]:
+    def simple(turn):
         return list(plurality(Profile([sorted(range(4), key=lambda c: -b[c]) for b in turn])))
 
-    def graded(turn: list[list[int]]) -> list[int]:
+    def graded(turn):
         maps = [dict(enumerate(b)) for b in turn]
         grades = list(range(2 if protocol == "approval" else CUMULATIVE_BUDGET + 1))
         profile = GradeProfile(maps, grades, candidates=list(range(4)))
@@ -241,9 +217,7 @@ def library_winners(protocol: Protocol) -> Callable[[list[list[int]]], list[int]
 
 
 @pytest.mark.parametrize("protocol", PROTOCOLS)
-def test_the_tallies_beside_an_independent_library(
-    side_by_side: SideBySide, protocol: Protocol
-) -> None:
+def test_the_tallies_beside_an_independent_library(side_by_side, protocol):
     sample = 500
     cast = masses(protocol, TURNS, np.random.default_rng(3))
     some = cast[:sample].tolist()
@@ -252,10 +226,10 @@ def test_the_tallies_beside_an_independent_library(
     count = library_winners(protocol)
     count(some[0])  # what it compiles at first is not counted
 
-    def ask_the_library() -> None:
+    def ask_the_library():
         theirs[:] = [sorted(count(turn)) for turn in some]
 
-    def ask_us() -> None:
+    def ask_us():
         ours[:] = [largest(cast.sum(axis=1))]
 
     found = side_by_side.time(ask_the_library, ask_us)

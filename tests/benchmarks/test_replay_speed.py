@@ -5,10 +5,7 @@ import subprocess
 import sys
 import time
 import warnings
-from collections.abc import Callable
 from dataclasses import replace
-from pathlib import Path
-from typing import Any
 
 import anthropic
 import httpx2
@@ -20,8 +17,8 @@ from tests.benchmarks.making import Made
 from tests.reference.replay_through_sdk import SdkReader
 from tutorsim.model import CALL_HEADER, Call, CallKey, Request
 from tutorsim.model.sdk import SdkModel
-from tutorsim.replay import Cassette, read_cassette
-from tutorsim.runner.open_recording import Recording, open_recording
+from tutorsim.replay import read_cassette
+from tutorsim.runner.open_recording import open_recording
 from tutorsim.runner.replay import replay_each
 from tutorsim.runner.run_log import LogWriter
 
@@ -45,29 +42,29 @@ if __name__ == "__main__":
 
 
 @pytest.fixture(scope="module")
-def grid(make_recording: Any) -> Made:
+def grid(make_recording):
     """The published grid: 1,200 episodes."""
     return make_recording()
 
 
 @pytest.fixture(scope="module")
-def small(make_recording: Any) -> Made:
+def small(make_recording):
     """Two tasks of each benchmark: 120 episodes."""
     return make_recording(tasks=2)
 
 
 @pytest.fixture(scope="module")
-def sample(small: Made) -> Recording:
+def sample(small):
     recording = open_recording(small.folder)
     return replace(recording, specs=recording.specs[::SOME])
 
 
-def cassettes(recording: Recording) -> list[Cassette]:
+def cassettes(recording):
     return [read_cassette(recording.folder, spec.episode_id) for spec in recording.specs]
 
 
-def calls_of(cassette: Cassette) -> list[Call]:
-    def request(body: dict[str, Any]) -> Request:
+def calls_of(cassette):
+    def request(body):
         [message] = body["messages"]
         return Request(body["model"], body["system"], message["content"], body["max_tokens"])
 
@@ -77,7 +74,7 @@ def calls_of(cassette: Cassette) -> list[Call]:
     ]
 
 
-def stock(recording: Recording) -> None:
+def stock(recording):
     """Ask every call again with the stock client under stock vcrpy."""
     for cassette in cassettes(recording):
         with (
@@ -94,8 +91,8 @@ def stock(recording: Recording) -> None:
                 client.messages.create(**orjson.loads(one.request))
 
 
-def test_fast_reader(side_by_side: Any, sample: Recording, tmp_path: Path) -> None:
-    def fast() -> None:
+def test_fast_reader(side_by_side, sample, tmp_path):
+    def fast():
         with LogWriter(tmp_path) as log:
             for one in replay_each(sample):
                 assert one.line is not None
@@ -114,31 +111,31 @@ def test_fast_reader(side_by_side: Any, sample: Recording, tmp_path: Path) -> No
 class Canned(httpx2.AsyncBaseTransport):
     """Answers each call with its recorded reply."""
 
-    def __init__(self, recording: Recording) -> None:
+    def __init__(self, recording):
         self.replies = {
             f"{cassette.episode_id}/{key}": one.response.encode()
             for cassette in cassettes(recording)
             for key, one in cassette.interactions.items()
         }
 
-    async def handle_async_request(self, request: httpx2.Request) -> httpx2.Response:
+    async def handle_async_request(self, request):
         body = self.replies[request.headers[CALL_HEADER]]
         headers = {"content-type": "application/json"}
         return httpx2.Response(200, headers=headers, stream=httpx2.ByteStream(body))
 
 
-def test_sdk_reader(side_by_side: Any, sample: Recording) -> None:
+def test_sdk_reader(side_by_side, sample):
     asked = {cassette.episode_id: calls_of(cassette) for cassette in cassettes(sample)}
     canned = Canned(sample)
 
-    async def alone() -> None:
+    async def alone():
         options = {"max_connections": 1, "max_retries": 0, "placeholder": "unused"}
         async with SdkModel(transport=canned, **options) as model:
             for episode_id, calls in asked.items():
                 for call in calls:
                     await model.reply(episode_id, call)
 
-    async def reader() -> None:
+    async def reader():
         async with SdkReader(sample.folder) as opened:
             for episode_id, calls in asked.items():
                 playback = opened.open(episode_id)
@@ -158,7 +155,7 @@ def test_sdk_reader(side_by_side: Any, sample: Recording) -> None:
     )
 
 
-def run(into: Path, *command: object) -> int:
+def run(into, *command):
     """Run a command of its own process.
 
     Returns:
@@ -175,7 +172,7 @@ def run(into: Path, *command: object) -> int:
     return int(into.read_text())
 
 
-def parsed(folder: Path, *, bodies: bool) -> None:
+def parsed(folder, *, bodies):
     """Read every file of a recording and parse its JSON once."""
     for path in sorted(folder.iterdir()):
         data = path.read_bytes()
@@ -192,8 +189,8 @@ def parsed(folder: Path, *, bodies: bool) -> None:
 
 
 @pytest.mark.parametrize("bodies", [False, True], ids=["files", "bodies"])
-def test_published_grid(side_by_side: Any, grid: Made, tmp_path: Path, bodies: bool) -> None:
-    def replayed() -> None:
+def test_published_grid(side_by_side, grid, tmp_path, bodies):
+    def replayed():
         command = ("replay", grid.folder, "--log-dir", tmp_path / "log", "--workers", 2)
         kilobytes.append(run(tmp_path / "said.json", *command))
 
@@ -214,22 +211,22 @@ SIZES = [pytest.param(1, id="1200"), pytest.param(10, id="12000", marks=pytest.m
 
 
 @pytest.fixture
-def large(request: pytest.FixtureRequest, make_recording: Any) -> Made:
+def large(request, make_recording):
     """The grid, repeated so many times."""
     return make_recording(repeats=request.param)
 
 
 @pytest.mark.parametrize("large", SIZES, indirect=True)
 @pytest.mark.parametrize("command", ["replay", "verify", "export"])
-def test_growth(side_by_side: Any, small: Made, large: Made, command: str, tmp_path: Path) -> None:
-    def arguments(made: Made) -> tuple[object, ...]:
+def test_growth(side_by_side, small, large, command, tmp_path):
+    def arguments(made):
         log = tmp_path / f"log-{made.episodes}"
         if command == "export":
             return "export", log, "-o", tmp_path / f"tables-{made.episodes}-{time.monotonic_ns()}"
         more = ("--log-dir", log) if command == "replay" else ()
         return command, made.folder, *more, "--workers", 1
 
-    def runs(made: Made) -> Callable[[], None]:
+    def runs(made):
         if command == "export":
             log = tmp_path / f"log-{made.episodes}"
             run(tmp_path / "log.json", "replay", made.folder, "--log-dir", log)

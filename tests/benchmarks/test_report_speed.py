@@ -10,7 +10,6 @@ import polars as pl
 import pytest
 
 from tests.benchmarks.ballots import ballots_frame
-from tests.benchmarks.sides import SideBySide
 
 TURNS: Final = 1_000_000
 TUTORSIM: Final = str(Path(sys.executable).with_name("tutorsim"))
@@ -18,16 +17,14 @@ LARGEST_PAGE: Final = 5_000_000
 
 
 @pytest.fixture(scope="module")
-def million_turns(tmp_path_factory: pytest.TempPathFactory) -> Path:
+def million_turns(tmp_path_factory):
     """Ballots from elsewhere: 4 × 4, with first votes and tie rounds, a quarter per protocol."""
     path = tmp_path_factory.mktemp("report") / "ballots.parquet"
     ballots_frame(TURNS, seed=3).write_parquet(path)
     return path
 
 
-def test_a_million_turns_are_reported_within_a_minute(
-    side_by_side: SideBySide, million_turns: Path, tmp_path: Path
-) -> None:
+def test_a_million_turns_are_reported_within_a_minute(side_by_side, million_turns, tmp_path):
     page = tmp_path / "page.html"
     started = time.perf_counter()
     rows = pl.read_parquet(million_turns).height

@@ -15,7 +15,6 @@ from typing import Final
 import pytest
 
 from tests.benchmarks.ballots import ballots_frame
-from tests.benchmarks.sides import SideBySide
 from tutorsim.analysis.ballots.outside_files import REQUIRED
 
 TURNS: Final = int(os.environ.get("TUTORSIM_BENCH_TURNS", "100000000"))
@@ -35,7 +34,7 @@ ASKED: Final = ("--targets", "simple,ranked,cumulative,approval", "--exempt", "0
 
 
 @pytest.fixture(scope="session")
-def parts(tmp_path_factory: pytest.TempPathFactory) -> Path:
+def parts(tmp_path_factory):
     folder = tmp_path_factory.mktemp("scale")
     names = [folder / f"{i:04}" / "ballots.parquet" for i in range(TURNS // PART)]
     for i, name in enumerate(names):
@@ -48,11 +47,11 @@ def parts(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return folder
 
 
-def test_parts_stream_through_a_recount(side_by_side: SideBySide, parts: Path) -> None:
+def test_parts_stream_through_a_recount(side_by_side, parts):
     """The turns of all parts are counted, and no process holds more than a part."""
     done: list[subprocess.CompletedProcess[bytes]] = []
 
-    def recount() -> None:
+    def recount():
         command = [sys.executable, "-c", MEASURED, TUTORSIM, "recount", str(parts), *ASKED]
         done.append(subprocess.run(command, check=True, capture_output=True))
 

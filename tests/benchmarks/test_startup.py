@@ -6,23 +6,22 @@ from pathlib import Path
 
 import pytest
 
-from tests.benchmarks.sides import SideBySide
 from tutorsim.bundled_recordings import bundled_recording
 from tutorsim.runner.replay import replay
 
 TUTORSIM = str(Path(sys.executable).with_name("tutorsim"))
 
 
-def run(*command: str) -> None:
+def run(*command):
     subprocess.run(command, check=True, capture_output=True)
 
 
-def imports_only() -> None:
+def imports_only():
     run(sys.executable, "-c", "import click, rich")
 
 
 @pytest.fixture(scope="session")
-def demo_run(tmp_path_factory: pytest.TempPathFactory) -> str:
+def demo_run(tmp_path_factory):
     """The bundled study, replayed."""
     recording = bundled_recording()
     assert recording is not None
@@ -31,7 +30,7 @@ def demo_run(tmp_path_factory: pytest.TempPathFactory) -> str:
     return str(folder)
 
 
-def test_help_starts_at_once(side_by_side: SideBySide) -> None:
+def test_help_starts_at_once(side_by_side):
     found = side_by_side.time(imports_only, lambda: run(TUTORSIM, "--help"), rounds=10)
     side_by_side.note(
         what="`tutorsim --help`",
@@ -42,7 +41,7 @@ def test_help_starts_at_once(side_by_side: SideBySide) -> None:
     )
 
 
-def test_a_summary_takes_less_than_a_second(side_by_side: SideBySide, demo_run: str) -> None:
+def test_a_summary_takes_less_than_a_second(side_by_side, demo_run):
     found = side_by_side.time(imports_only, lambda: run(TUTORSIM, "summary", demo_run), rounds=5)
     side_by_side.note(
         what="`tutorsim summary` of the bundled study",
@@ -53,9 +52,7 @@ def test_a_summary_takes_less_than_a_second(side_by_side: SideBySide, demo_run: 
     )
 
 
-def test_a_report_takes_less_than_ten_seconds(
-    side_by_side: SideBySide, demo_run: str, tmp_path: Path
-) -> None:
+def test_a_report_takes_less_than_ten_seconds(side_by_side, demo_run, tmp_path):
     page = tmp_path / "page.html"
     found = side_by_side.time(
         imports_only, lambda: run(TUTORSIM, "report", demo_run, "-o", str(page)), rounds=2

@@ -6,9 +6,8 @@ Fewer debates and items than ten thousand, which take minutes to make:
 
 import json
 import os
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from importlib import resources
-from pathlib import Path
 from typing import Any, Final
 
 import numpy as np
@@ -17,9 +16,8 @@ import pytest
 import tomli_w
 
 from tests.benchmarks.cost import Cost, cost_of
-from tests.benchmarks.making import Made, log_stand_in
-from tests.benchmarks.sides import SideBySide
-from tutorsim.analysis.systems.oversight.scores import Judged, Over, evaluate
+from tests.benchmarks.making import log_stand_in
+from tutorsim.analysis.systems.oversight.scores import Judged, evaluate
 from tutorsim.cli.audit import possible_in
 from tutorsim.kernel.load import load_study
 from tutorsim.runner.replay import replay
@@ -31,12 +29,12 @@ TUTORS: Final = 8
 """Replies to one dialogue."""
 
 
-def shipped(*place: str) -> str:
+def shipped(*place):
     """The text of a data file of the package."""
     return resources.files("tutorsim").joinpath(*place).read_text(encoding="utf-8")
 
 
-def debates(folder: Path) -> Made:
+def debates(folder):
     """The run of one debate that never stops on each of so many questions."""
     text = shipped("systems", "debate", "tasks", "mmlu.jsonl")
     rows = [json.loads(line) for line in text.splitlines()]
@@ -47,7 +45,7 @@ def debates(folder: Path) -> Made:
     return made(folder, "debate", "full", {"mmlu": {"tasks": "mmlu.jsonl"}})
 
 
-def items(folder: Path) -> Made:
+def items(folder):
     """The run of one moderated debate on each of so many replies, with quick labels before it."""
     rows = dialogues(EPISODES // TUTORS)
     (folder / "bench.json").write_text(json.dumps(rows), encoding="utf-8")
@@ -55,9 +53,7 @@ def items(folder: Path) -> Made:
     return made(folder, "oversight", "hpo", {"mrbench": {"tasks": "bench.json"}}, **settings)
 
 
-def made(
-    folder: Path, system: str, condition: str, benchmarks: dict[str, Any], **settings: Any
-) -> Made:
+def made(folder, system, condition, benchmarks, **settings):
     head = {"name": "made", "system": system, "seed": 3, "conditions": [condition]}
     path = folder / "study.toml"
     study = {**head, "benchmarks": benchmarks, **settings}
@@ -65,7 +61,7 @@ def made(
     return log_stand_in(folder / "log", load_study(path))
 
 
-def dialogues(count: int, tutors: Sequence[int] = ()) -> list[dict[str, Any]]:
+def dialogues(count, tutors=()):
     """So many rows of an MRBench file, made of the built-in ones.
 
     Args:
@@ -84,7 +80,7 @@ def dialogues(count: int, tutors: Sequence[int] = ()) -> list[dict[str, Any]]:
     return found
 
 
-def note(side_by_side: SideBySide, what: str, cost: Cost, *, target: str) -> None:
+def note(side_by_side, what, cost, *, target):
     side_by_side.note(
         what=f"{what} ({cost.words()})",
         reference="none (processor time)",
@@ -94,7 +90,7 @@ def note(side_by_side: SideBySide, what: str, cost: Cost, *, target: str) -> Non
     )
 
 
-def measured(side_by_side: SideBySide, *arguments: object) -> Cost:
+def measured(side_by_side, *arguments):
     """The cheapest of three runs of a command."""
     costs: list[Cost] = []
     side_by_side.benchmark.pedantic(lambda: costs.append(cost_of(*arguments)), rounds=3)
@@ -106,13 +102,7 @@ def measured(side_by_side: SideBySide, *arguments: object) -> Cost:
     [(debates, "at most 30 s, 1 GB", 1e9), (items, "at most 5 s", None)],
     ids=["debate", "oversight"],
 )
-def test_a_recount_of_whole_episodes(
-    side_by_side: SideBySide,
-    tmp_path: Path,
-    make: Callable[[Path], Made],
-    target: str,
-    memory: float | None,
-) -> None:
+def test_a_recount_of_whole_episodes(side_by_side, tmp_path, make, target, memory):
     """Debates that never stopped under every protocol; opinions under every aggregation."""
     run = make(tmp_path)
     cost = measured(side_by_side, "recount", run.folder)
@@ -123,13 +113,13 @@ def test_a_recount_of_whole_episodes(
 
 
 @pytest.mark.parametrize("system", ["debate", "oversight"])
-def test_a_demo(side_by_side: SideBySide, tmp_path: Path, system: str) -> None:
+def test_a_demo(side_by_side, tmp_path, system):
     arguments = ("demo", "--system", system, "--log-dir", tmp_path / "log")
     cost = measured(side_by_side, *arguments)
     note(side_by_side, f"`tutorsim demo --system {system}`", cost, target="at most 20 s")
 
 
-def test_reading_labelled_replies(side_by_side: SideBySide, tmp_path: Path) -> None:
+def test_reading_labelled_replies(side_by_side, tmp_path):
     """As many dialogues and replies as the development set of MRBench V3 has."""
     path = tmp_path / "bench.json"
     path.write_text(json.dumps(dialogues(300, [9] * 76 + [8] * 224)), encoding="utf-8")
@@ -146,7 +136,7 @@ def test_reading_labelled_replies(side_by_side: SideBySide, tmp_path: Path) -> N
 
 
 @pytest.mark.parametrize("over", ["dialogues", "items"])
-def test_scoring_ten_thousand_items(side_by_side: SideBySide, over: Over) -> None:
+def test_scoring_ten_thousand_items(side_by_side, over):
     labels = np.random.default_rng(5).integers(0, (2, 3, 2, 3), (10_000, 4)).tolist()
     judged = [
         Judged(f"i{i}", f"d{i // TUTORS}", (gold, helps), (said, told))
@@ -166,7 +156,7 @@ def test_scoring_ten_thousand_items(side_by_side: SideBySide, over: Over) -> Non
     )
 
 
-def test_votes_of_ten_agents(side_by_side: SideBySide, tmp_path: Path) -> None:
+def test_votes_of_ten_agents(side_by_side, tmp_path):
     """Two votes in each format, every agent on every ballot: all rules, up to two exempt."""
     rng, names = np.random.default_rng(3), [f"agent_{i}" for i in range(1, 11)]
     cast: dict[str, Callable[[], Any]] = {
@@ -188,15 +178,13 @@ def test_votes_of_ten_agents(side_by_side: SideBySide, tmp_path: Path) -> None:
     note(side_by_side, what, cost, target="at most 5 s a vote")
 
 
-def test_joining_an_audit_to_its_run(
-    side_by_side: SideBySide, make_recording: Callable[..., Made], tmp_path: Path
-) -> None:
+def test_joining_an_audit_to_its_run(side_by_side, make_recording, tmp_path):
     """Every final proposal of the published grid, and who could have won under each rule."""
     grid = make_recording()
     replay(grid.folder, log_dir=tmp_path / "log")
     found: list[Any] = []
 
-    def join() -> None:
+    def join():
         found.append(audit_study(tmp_path / "log", possible=possible_in, seed=7))
 
     side_by_side.benchmark.pedantic(join, rounds=3)

@@ -2,13 +2,12 @@
 
 import sys
 import tempfile
-from collections.abc import Iterator
 from pathlib import Path
 
 from tests.guards.items import GUARDED, changes, held, items_of, kept_as, place_of
 
 
-def bless(name: str) -> Iterator[str]:
+def bless(name):
     """Write the file of a source, and tell each item that is new, gone or changed."""
     with tempfile.TemporaryDirectory() as folder:
         found = items_of(name, Path(folder).resolve())

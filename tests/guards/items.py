@@ -18,7 +18,7 @@ import shlex
 import shutil
 import sys
 import zlib
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import Any, Final, NamedTuple
 from unittest.mock import patch
@@ -119,7 +119,7 @@ _OF_RATED: Final = (
 _FEW: Final = ("--targets simple,cumulative,approval,condorcet", "--exempt 0,1")
 
 
-def _some(*targets: str) -> tuple[str, ...]:
+def _some(*targets):
     asked = " ".join(targets)
     return (
         "summary {} --json",
@@ -129,16 +129,16 @@ def _some(*targets: str) -> tuple[str, ...]:
     )
 
 
-def _with_set(*settings: str) -> tuple[str, ...]:
+def _with_set(*settings):
     return tuple(f"recount {{}} --set {one}{form}" for one in settings for form in ("", " --json"))
 
 
-def _show(*episodes: str) -> tuple[str, ...]:
+def _show(*episodes):
     return tuple(f"show {{}} {one}{form}" for one in episodes for form in ("", " --json"))
 
 
-def _two(study: str) -> Guarded:
-    def make(folder: Path) -> tuple[Path, Path]:
+def _two(study):
+    def make(folder):
         return (
             systems.played(folder / "first", study),
             systems.played(folder / "second", study, seed=8),
@@ -218,38 +218,38 @@ COSTLY: Final = (
 """What CI holds with the other costly tests."""
 
 
-def _demo(folder: Path) -> Path:
+def _demo(folder):
     said(f"replay {ROOT / 'cassettes' / 'demo'} --log-dir {folder / 'demo'}")
     return folder / "demo"
 
 
-def _council(folder: Path) -> Path:
+def _council(folder):
     said(f"import council {ROOT / 'cassettes' / 'council'} -o {folder / 'run'}")
     return folder / "run"
 
 
-def _recording(folder: Path, name: str) -> Path:
+def _recording(folder, name):
     return Path(shutil.copytree(ROOT / "cassettes" / name, folder / "recording"))
 
 
-def place_of(name: str) -> Path:
+def place_of(name):
     """The file that holds what was said of a source."""
     return SAID / f"{name.replace(',', '').replace(' ', '-')}.txt"
 
 
-def held(name: str) -> dict[str, str]:
+def held(name):
     """Item → text, as the file of a source has them; none where there is no file."""
     place = place_of(name)
     parts = re.split(r"^=== (.+)\n", place.read_text("utf-8") if place.exists() else "", flags=re.M)
     return {item: text.strip("\n") for item, text in zip(parts[1::2], parts[2::2], strict=True)}
 
 
-def kept_as(items: Mapping[str, str]) -> str:
+def kept_as(items):
     """The text of such a file."""
     return "\n".join(f"=== {item}\n{text}\n" for item, text in items.items())
 
 
-def changes(known: Mapping[str, str], found: Mapping[str, str]) -> Iterator[str]:
+def changes(known, found):
     """Each item that is new, gone or changed, and its first changed lines."""
     for item in {**known, **found}:
         if item not in known or item not in found:
@@ -263,14 +263,14 @@ def changes(known: Mapping[str, str], found: Mapping[str, str]) -> Iterator[str]
             yield "\n  ".join([f"{item}: changed", *changed[:SHOWN], *more])
 
 
-def items_of(name: str, folder: Path) -> dict[str, str]:
+def items_of(name, folder):
     """Item → text to keep, of one source; `refused files` are all bad ballot files."""
     folder.mkdir(parents=True, exist_ok=True)
     found = _refusals(folder) if name == "refused files" else _answers(GUARDED[name], folder)
     return {item: _kept(item, text.replace(str(folder), "FOLDER")) for item, text in found}
 
 
-def _kept(item: str, text: str) -> str:
+def _kept(item, text):
     lines = [line.rstrip() for line in text.splitlines()]
     if len(text) <= LARGE:
         return "\n".join(lines).strip("\n")
@@ -279,7 +279,7 @@ def _kept(item: str, text: str) -> str:
     return "\n".join([*head, f"[{len(text):,} characters, {digest}]"]).strip("\n")
 
 
-def _answers(guarded: Guarded, folder: Path) -> Iterator[tuple[str, str]]:
+def _answers(guarded, folder):
     made = guarded.make(folder)
     places = made if isinstance(made, tuple) else (made, made)
     for i, command in enumerate(guarded.commands):
@@ -290,7 +290,7 @@ def _answers(guarded: Guarded, folder: Path) -> Iterator[tuple[str, str]]:
             yield from ((f"{command} → {name}", text) for name, text in _written(place, out))
 
 
-def _refusals(folder: Path) -> Iterator[tuple[str, str]]:
+def _refusals(folder):
     for i, (wrong, (name, content)) in enumerate(sources.REFUSED.items()):
         file = folder / str(i) / name
         file.parent.mkdir(parents=True)
@@ -302,7 +302,7 @@ def _refusals(folder: Path) -> Iterator[tuple[str, str]]:
         yield from ((f"{wrong}: {', '.join(names)}", text) for text, names in by_text.items())
 
 
-def _written(place: Path, out: Path) -> Iterator[tuple[str, str]]:
+def _written(place, out):
     """A file, or a folder's files; what lies in folders below it is one item each."""
     if place.is_file():
         yield str(place.relative_to(out)), _content(place)
@@ -313,7 +313,7 @@ def _written(place: Path, out: Path) -> Iterator[tuple[str, str]]:
         yield str(inner.relative_to(out)), text
 
 
-def _content(file: Path) -> str:
+def _content(file):
     if file.suffix == ".parquet":
         frame = pl.read_parquet(file)
         return f"{frame.schema}\n{frame.write_ndjson()}"
@@ -323,13 +323,13 @@ def _content(file: Path) -> str:
 _PACK: Final = re.compile(r'(<script type="application/octet-stream"[^>]*>)([^<]*)')
 
 
-def _unpacked(found: re.Match[str]) -> str:
+def _unpacked(found):
     """The data of a page, whatever library deflated them."""
     text: str = zlib.decompress(base64.b64decode(found[2]), -zlib.MAX_WBITS).decode()
     return found[1] + text
 
 
-def said(command: str) -> str:
+def said(command):
     """What a command, run in this process, prints: stdout, then stderr and exit code, if any."""
     out, err = io.StringIO(), io.StringIO()
     env = {k: v for k, v in os.environ.items() if not k.startswith("TUTORSIM_") and k != "COLUMNS"}

@@ -1,7 +1,6 @@
 """What the guards look at: runs built from canned replies, and files of drawn ballots."""
 
-from collections.abc import Callable, Iterator, Mapping, Sequence
-from pathlib import Path
+from collections.abc import Callable, Mapping
 from random import Random
 from typing import Any, Final
 
@@ -10,7 +9,6 @@ import polars as pl
 from tests.benchmarks.ballots import ballots_frame
 from tests.tutorsim.cli.conftest import (
     STUDY,
-    BuiltRun,
     draw,
     usual_reply,
     write_branch,
@@ -46,14 +44,14 @@ COLUMNS: Final = ("episode_id", "turn", "stage", "protocol", "voter", "candidate
 Row = tuple[Any, ...]
 
 
-def several_formats(folder: Path) -> Path:
+def several_formats(folder):
     """A study with rich ballots: panel episodes asked for three more formats."""
     study = STUDY.replace(
         'conditions = ["baseline", "simple", "ranked", "cumulative", "approval"]',
         'conditions = ["simple", "ranked"]\nvote_formats = ["simple", "approval", "rich"]',
     )
 
-    def reply(spec: Any, call: Any) -> str:
+    def reply(spec, call):
         if call.key.stage == "vote_as_rich":
             return "A=12,B=7|C=4,D=2" if draw(spec.episode_id, call.key) % 2 else "B=9,A=8|C=4,D=4"
         if not call.key.stage.startswith("vote_as_"):
@@ -64,7 +62,7 @@ def several_formats(folder: Path) -> Path:
     return write_run(folder / "formats", study=study, replies=reply).folder
 
 
-def retested(folder: Path) -> Path:
+def retested(folder):
     """A run of which every first vote was asked again; each voter answers as the next one did."""
     run = write_run(folder / "retested")
     head = RetestHead(
@@ -79,7 +77,7 @@ def retested(folder: Path) -> Path:
     return run.folder
 
 
-def _asked_again(run: BuiltRun) -> Iterator[RetestRecord]:
+def _asked_again(run):
     for episode in run.episodes:
         votes = []
         for turn in episode.turns:
@@ -93,25 +91,25 @@ def _asked_again(run: BuiltRun) -> Iterator[RetestRecord]:
         yield RetestRecord(episode_id=episode.episode_id, votes=tuple(votes))
 
 
-def branched(folder: Path) -> Path:
+def branched(folder):
     """A branch that decides the simple votes of a run by ranked ballots."""
     return write_branch(folder, usual_reply).child.folder
 
 
-def parent_and_branch(folder: Path) -> tuple[Path, Path]:
+def parent_and_branch(folder):
     """A run, and such a branch of it."""
     both = write_branch(folder, usual_reply)
     return both.parent.folder, both.child.folder
 
 
-def generated(folder: Path, turns: int) -> Path:
+def generated(folder, turns):
     """Ballots of four voters over four candidates, a quarter of the turns per protocol."""
     file = folder / "generated.csv"
     ballots_frame(turns, seed=20).write_csv(file)
     return file
 
 
-def drawn(folder: Path, m: int, n: int, turns: int, protocols: Sequence[str] = PROTOCOLS) -> Path:
+def drawn(folder, m, n, turns, protocols=PROTOCOLS):
     """Ballots of n voters over m candidates, with abstentions, first votes and tie rounds."""
     random = Random(f"{m} {n}")
     rows = [
@@ -124,7 +122,7 @@ def drawn(folder: Path, m: int, n: int, turns: int, protocols: Sequence[str] = P
     return file
 
 
-def _turn(random: Random, episode: str, protocol: str, m: int, n: int) -> Iterator[Row]:
+def _turn(random, episode, protocol, m, n):
     voters, candidates = NAMES[:n], NAMES[:m]
     if random.random() < 0.8:
         yield from _round(random, episode, "vote_initial", protocol, voters, candidates)[1]
@@ -135,14 +133,7 @@ def _turn(random: Random, episode: str, protocol: str, m: int, n: int) -> Iterat
         yield from _round(random, episode, "tie_vote", protocol, voters, tied)[1]
 
 
-def _round(
-    random: Random,
-    episode: str,
-    stage: str,
-    protocol: str,
-    voters: Sequence[str],
-    among: Sequence[str],
-) -> tuple[list[dict[str, int]], list[Row]]:
+def _round(random, episode, stage, protocol, voters, among):
     ballots = [_ballot(random, protocol, among) for _ in voters]
     rows = [
         (episode, 1, stage, protocol, voter, c, ballot.get(c))
@@ -152,7 +143,7 @@ def _round(
     return ballots, rows
 
 
-def _ballot(random: Random, protocol: str, among: Sequence[str]) -> dict[str, int]:
+def _ballot(random, protocol, among):
     if random.random() < 0.08:
         return {}
     if protocol == "ranked":
@@ -163,7 +154,7 @@ def _ballot(random: Random, protocol: str, among: Sequence[str]) -> dict[str, in
     return {c: cast.count(c) for c in among}
 
 
-def rich(folder: Path) -> Path:
+def rich(folder):
     """Rich ballots of three voters over four candidates, counted as points."""
     random = Random("rich")
     rows: list[Row] = []
@@ -194,7 +185,7 @@ def rich(folder: Path) -> Path:
     return file
 
 
-def preflib(folder: Path) -> Path:
+def preflib(folder):
     """A file of strict orders as PrefLib writes it."""
     votes = ("3: 1,2,3", "2: 2,3,1", "2: 3,1,2")
     head = {
@@ -214,18 +205,18 @@ def preflib(folder: Path) -> Path:
     return file
 
 
-def three_lines(folder: Path) -> Path:
+def three_lines(folder):
     """The smallest file that can be read, one column a candidate."""
     file = folder / "mine.csv"
     file.write_text("voter,ann,ben,cid\nv1,1,0,0\nv2,0,1,0\nv3,1,0,0\n", encoding="utf-8")
     return file
 
 
-def _csv(*rows: str, head: str = ",".join(COLUMNS)) -> bytes:
+def _csv(*rows, head: str = ",".join(COLUMNS)):
     return ("\n".join((head, *rows)) + "\n").encode()
 
 
-def _cast(protocol: str, *masses: object, stage: str = "vote_final", voter: str = "v") -> list[str]:
+def _cast(protocol, *masses, stage="vote_final", voter="v"):
     return [f"e,1,{stage},{protocol},{voter},{c},{x}" for c, x in zip("abcd", masses, strict=False)]
 
 

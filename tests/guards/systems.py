@@ -2,21 +2,16 @@
 
 import csv
 import json
-from collections.abc import Callable
-from pathlib import Path
 from typing import Any, Final
 
 from tests.tutorsim.cli.conftest import draw, usual_reply, write_records, write_run
-from tutorsim.kernel.flow import Listen, PersonInput, drive, scripted
+from tutorsim.kernel.flow import PersonInput, drive, scripted
 from tutorsim.kernel.load import load_study
 from tutorsim.kernel.retest import askings, retest_flow
 from tutorsim.kernel.scripted_mind import Chance
-from tutorsim.kernel.system import LoadedStudy
-from tutorsim.model import Call
 from tutorsim.records import (
     RETEST_FILE,
     RETEST_HEAD_FILE,
-    EpisodeLine,
     Provenance,
     RetestHead,
     RunRecord,
@@ -54,7 +49,7 @@ models = {agent = "m", lead = "m", temperature = 1.0}
 """
 
 
-def played(folder: Path, study: str, seed: int = 7) -> Path:
+def played(folder, study, seed=7):
     """The run folder of a study whose calls the scripted minds answer."""
     loaded, episodes, _ = _played(folder, study, seed)
     run = RunRecord(
@@ -69,9 +64,7 @@ def played(folder: Path, study: str, seed: int = 7) -> Path:
     return folder
 
 
-def _played(
-    folder: Path, study: str, seed: int
-) -> tuple[LoadedStudy, list[EpisodeLine], list[dict[str, str]]]:
+def _played(folder, study, seed):
     """The study, and of each of its episodes the record and what was asked."""
     folder.mkdir(parents=True)
     (folder / "study.toml").write_text(f"seed = {seed}{study}", encoding="utf-8")
@@ -86,8 +79,8 @@ def _played(
     return loaded, episodes, asked
 
 
-def _reply(seed: int, episode: str, bodies: dict[str, str]) -> Callable[[Call], str]:
-    def reply(call: Call) -> str:
+def _reply(seed, episode, bodies):
+    def reply(call):
         body = call.request.body()
         bodies[str(call.key)] = json.dumps(body)
         return think(body, Chance(seed, episode, str(call.key))).text
@@ -95,10 +88,10 @@ def _reply(seed: int, episode: str, bodies: dict[str, str]) -> Callable[[Call], 
     return reply
 
 
-def _person(episode: str) -> Callable[[Listen], PersonInput]:
+def _person(episode):
     """A person who writes now and then, and leaves late in the lesson."""
 
-    def listen(effect: Listen) -> PersonInput:
+    def listen(effect):
         chance = draw(episode, effect.turn, effect.place)
         said = f"What about step {effect.turn}?" if chance % 3 == 0 else None
         return PersonInput(said, 100 * (chance % 9), ended=effect.turn > 9)
@@ -106,7 +99,7 @@ def _person(episode: str) -> Callable[[Listen], PersonInput]:
     return listen
 
 
-def asked_again(folder: Path, study: str) -> Path:
+def asked_again(folder, study):
     """Such a run, and its prompts asked twice more of minds of another seed."""
     run = played(folder / "run", study)
     loaded, episodes, asked = _played(folder / "again", study, 7)
@@ -127,7 +120,7 @@ def asked_again(folder: Path, study: str) -> Path:
     return run
 
 
-def rated(folder: Path, said: Callable[[str], str]) -> Path:
+def rated(folder, said):
     """A run of panels of which two raters filled in a sheet each."""
     run = write_run(folder / "rated", replies=_blind).folder
     said(f"rate {run} --export {folder / 'sheet.csv'} --items 12 --seed 2")
@@ -144,7 +137,7 @@ def rated(folder: Path, said: Callable[[str], str]) -> Path:
     return run
 
 
-def _blind(spec: Any, call: Call) -> str:
+def _blind(spec, call):
     """Replies in which no model writes its role."""
     text = usual_reply(spec, call)
     return text.replace(f"{call.key.agent} suggests", f"Try {'very ' * len(call.key.agent)}hard:")

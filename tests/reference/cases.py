@@ -4,7 +4,7 @@ from collections import Counter
 from collections.abc import Callable, Mapping, Sequence
 from typing import NamedTuple
 
-from tests.reference.turns import TurnBallots, Turns
+from tests.reference.turns import TurnBallots
 from tutorsim.analysis.ballots.vote_arrays import TurnKey
 from tutorsim.vocabularies import BallotFormat
 from tutorsim.voting import decide, leaders, tally
@@ -63,7 +63,7 @@ class Outcome(NamedTuple):
     """The last tie; empty where one led the final vote alone."""
 
 
-def gather(turns: Turns) -> Cases:
+def gather(turns):
     """Every case with its turns, in the order of first appearance."""
     found: dict[Case, list[TurnKey]] = {}
     for key, final in turns.final.items():
@@ -72,20 +72,20 @@ def gather(turns: Turns) -> Cases:
     return found
 
 
-def cast_by(ballots: TurnBallots) -> Ballots:
+def cast_by(ballots):
     """Who cast what, abstentions left out."""
     pairs = zip(ballots.voters, ballots.profile.ballots, strict=True)
     return [(voter, ballots.named(ballot)) for voter, ballot in pairs if ballot is not None]
 
 
-def decided(case: Case, *, order: Sequence[str], change: Change | None = None) -> Outcome:
+def decided(case, *, order, change=None):
     """Decide a turn again, its ballots changed.
 
     A tied set that the log put to a tie round is decided by that round, changed likewise; one
     that the log itself left to the order goes to the order. Any other tie stays open.
     """
 
-    def changed(ballots: TurnBallots) -> Ballots:
+    def changed(ballots):
         return change(cast_by(ballots)) if change else cast_by(ballots)
 
     return redecided(
@@ -97,7 +97,7 @@ def decided(case: Case, *, order: Sequence[str], change: Change | None = None) -
     )
 
 
-def decided_without_each(case: Case, *, order: Sequence[str]) -> list[Outcome]:
+def decided_without_each(case, *, order):
     """Decide a turn again without one voter, for each voter of the final vote.
 
     Only totals decide, so a voter's masses are taken off them; voters that cast alike are
@@ -127,33 +127,26 @@ def decided_without_each(case: Case, *, order: Sequence[str]) -> list[Outcome]:
     return outcomes
 
 
-def _by_voter(cast: Ballots) -> dict[str, Counter[str]]:
+def _by_voter(cast):
     found: dict[str, Counter[str]] = {}
     for voter, masses in cast:
         found.setdefault(voter, Counter()).update(masses)
     return found
 
 
-def _sums(cast: Mapping[str, Mapping[str, int]]) -> Counter[str]:
+def _sums(cast):
     total = Counter[str]()
     for masses in cast.values():
         total.update(masses)
     return total
 
 
-def _rest(total: Mapping[str, int], own: Mapping[str, int]) -> Ballots:
+def _rest(total, own):
     """What all the others cast together."""
     return [("", {c: mass - own.get(c, 0) for c, mass in total.items()})]
 
 
-def redecided(
-    final: Ballots,
-    candidates: Sequence[str],
-    *,
-    order: Sequence[str],
-    logged: Sequence[str],
-    tie: Ballots | None,
-) -> Outcome:
+def redecided(final, candidates, *, order, logged, tie):
     """Decide from ballots.
 
     Args:
@@ -174,6 +167,6 @@ def redecided(
     return Outcome(standing, decision.winner, led, decision.undecided, decision.tied_set)
 
 
-def leading(ballots: Ballots, candidates: Sequence[str]) -> tuple[str, ...]:
+def leading(ballots, candidates):
     """Who has the largest total."""
     return leaders(tally([masses for _, masses in ballots], candidates))

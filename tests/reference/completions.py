@@ -1,18 +1,15 @@
 """Plain oracle of `analysis.identify`: every ballot that voters may have cast, one by one."""
 
-from collections.abc import Iterator
 from functools import cache, lru_cache
 from itertools import combinations, permutations, product
 
-from tutorsim.analysis.ballots.vote_arrays import LEFT_OUT, Masses, Profile
+from tutorsim.analysis.ballots.vote_arrays import LEFT_OUT, Masses
 from tutorsim.analysis.counting.rule_definitions import (
     Approvals,
-    Rule,
     ballot_format,
     ranking_of,
     winners,
 )
-from tutorsim.vocabularies import Protocol
 from tutorsim.voting import first_in_order
 
 __all__ = [
@@ -28,7 +25,7 @@ __all__ = [
 
 
 @cache
-def every_ballot(protocol: Protocol, m: int, budget: int) -> tuple[Masses, ...]:
+def every_ballot(protocol, m, budget):
     """Every ballot of a format, as masses."""
     if protocol == "simple":
         return tuple(tuple(int(d == c) for d in range(m)) for c in range(m))
@@ -39,7 +36,7 @@ def every_ballot(protocol: Protocol, m: int, budget: int) -> tuple[Masses, ...]:
     return tuple(x for x in every if protocol in ("approval", "score") or sum(x) == budget)
 
 
-def agrees(ballot: Masses, logged: Protocol, other: Masses, target: Protocol) -> bool:
+def agrees(ballot, logged, other, target):
     """Whether a sincere voter that cast `ballot` may cast `other`: the table, as it reads."""
     m = len(ballot)
     if logged == target and min(ballot) > LEFT_OUT:
@@ -66,9 +63,7 @@ def agrees(ballot: Masses, logged: Protocol, other: Masses, target: Protocol) ->
 
 
 @cache
-def approvals_agreeing(
-    ballot: Masses, logged: Protocol, least: int, most: int, top: int
-) -> tuple[Masses, ...]:
+def approvals_agreeing(ballot, logged, least, most, top):
     """Every approval of `least` to `most` candidates that a sincere voter may cast.
 
     Equal candidates are approved together or not at all, unless no such set has so many: then any
@@ -91,7 +86,7 @@ def approvals_agreeing(
 
 
 @cache
-def agreeing(ballot: Masses, logged: Protocol, target: Protocol, budget: int) -> tuple[Masses, ...]:
+def agreeing(ballot, logged, target, budget):
     every = every_ballot(target, len(ballot), budget)
     meant = (ballot,)
     if logged == "score" != target:  # every score that is left out may be any of the scale
@@ -102,9 +97,7 @@ def agreeing(ballot: Masses, logged: Protocol, target: Protocol, budget: int) ->
     )
 
 
-def completions(
-    profile: Profile, target: Rule, budget: int, exempt: int
-) -> Iterator[list[tuple[Masses | None, ...]]]:
+def completions(profile, target, budget, exempt):
     """For each choice of exempt voters, what each voter may have cast."""
     if isinstance(target, Approvals):
         yield from _approved(profile, *target.of(profile.size), budget, exempt)
@@ -119,9 +112,7 @@ def completions(
         yield options
 
 
-def _approved(
-    profile: Profile, least: int, most: int, top: int, exempt: int
-) -> Iterator[list[tuple[Masses | None, ...]]]:
+def _approved(profile, least, most, top, exempt):
     sets = every_ballot("approval", profile.size, 1)
     every = tuple(s for s in sets if least <= sum(s) <= most)
     own = [
@@ -133,7 +124,7 @@ def _approved(
 
 
 @lru_cache(maxsize=1 << 18)
-def tied_winners(target: Rule, ballots: tuple[Masses, ...], m: int) -> frozenset[int]:
+def tied_winners(target, ballots, m):
     names = [str(c) for c in range(m)]
     masses = [{str(c): x for c, x in enumerate(ballot)} for ballot in ballots]
     rankings = [ranking_of(ballot) for ballot in masses]
@@ -141,9 +132,7 @@ def tied_winners(target: Rule, ballots: tuple[Masses, ...], m: int) -> frozenset
     return frozenset(int(c) for c in found)
 
 
-def sets_by_enumeration(
-    profile: Profile, target: Rule, *, budget: int, exempt: int = 0
-) -> set[frozenset[int]]:
+def sets_by_enumeration(profile, target, *, budget, exempt=0):
     """Every set of tied winners over all completions."""
     found: set[frozenset[int]] = set()
     for options in completions(profile, target, budget, exempt):
@@ -153,7 +142,7 @@ def sets_by_enumeration(
     return found
 
 
-def possible_by_enumeration(sets: set[frozenset[int]], reading: str, m: int) -> tuple[int, ...]:
+def possible_by_enumeration(sets, reading, m):
     """Possible outcomes of winner sets; -1 where nobody wins."""
     order = [str(c) for c in range(m)]
     outcomes: set[int] = {-1} if frozenset() in sets else set()

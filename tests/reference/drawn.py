@@ -1,7 +1,5 @@
 """Drawn turns of three voters who are the candidates, with tie rounds, as a ballots table."""
 
-from random import Random
-
 import polars as pl
 
 from tutorsim.vocabularies import PROTOCOLS
@@ -13,7 +11,7 @@ NAMES = ("ann", "bob", "cyd")
 Row = tuple[object, ...]
 
 
-def drawn_turns(random: Random, turns: int) -> pl.DataFrame:
+def drawn_turns(random, turns):
     """So many turns of the four protocols, a tie round in most of those that are tied."""
     rows: list[Row] = []
     for turn in range(turns):
@@ -30,13 +28,7 @@ def drawn_turns(random: Random, turns: int) -> pl.DataFrame:
     return pl.DataFrame(rows, schema=names, orient="row")
 
 
-def _rows(
-    place: tuple[str, int],
-    stage: str,
-    protocol: str,
-    ballots: list[dict[str, int]],
-    among: tuple[str, ...] = NAMES,
-) -> list[Row]:
+def _rows(place, stage, protocol, ballots, among=NAMES):
     return [
         (*place, stage, protocol, voter, c, ballot.get(c))
         for voter, ballot in zip(NAMES, ballots, strict=True)
@@ -44,11 +36,11 @@ def _rows(
     ]
 
 
-def _ballots(random: Random, protocol: str, among: tuple[str, ...]) -> list[dict[str, int]]:
+def _ballots(random, protocol, among):
     return [_ballot(random, protocol, among) for _ in NAMES]
 
 
-def _ballot(random: Random, protocol: str, among: tuple[str, ...]) -> dict[str, int]:
+def _ballot(random, protocol, among):
     if random.random() < 0.1:
         return {}
     if protocol == "ranked":

@@ -1,21 +1,19 @@
 """Plain forms of intervals and tests over tasks, one matrix or one pattern at a time."""
 
-from collections.abc import Hashable, Sequence
+from collections.abc import Hashable
 from itertools import permutations, product
 
 import numpy as np
 
 
-def _by_task(values: Sequence[float], tasks: Sequence[Hashable]) -> dict[Hashable, list[float]]:
+def _by_task(values, tasks):
     groups: dict[Hashable, list[float]] = {}
     for value, task in zip(values, tasks, strict=True):
         groups.setdefault(task, []).append(value)
     return groups
 
 
-def dense_variance(
-    values: Sequence[float], tasks: Sequence[Hashable]
-) -> tuple[float, float, float]:
+def dense_variance(values, tasks):
     """Mean, its variance and Satterthwaite's degrees of freedom, as quadratic forms of task sums.
 
     With residuals Qy of the sums y and weights W, the variance is yᵀBy with B = QᵀWQ / n²; the
@@ -30,7 +28,7 @@ def dense_variance(
     return y.sum() / n, float(y @ form @ y), np.trace(spread) ** 2 / np.trace(spread @ spread)
 
 
-def flips_one_by_one(differences: Sequence[float], tasks: Sequence[Hashable]) -> float:
+def flips_one_by_one(differences, tasks):
     """Share of sign patterns of tasks whose sum is as far from zero as the one seen."""
     sums = [sum(g) for g in _by_task(differences, tasks).values()]
     far = [
@@ -40,12 +38,12 @@ def flips_one_by_one(differences: Sequence[float], tasks: Sequence[Hashable]) ->
     return sum(far) / len(far)
 
 
-def labels_one_by_one(first: Sequence[Sequence[float]], second: Sequence[Sequence[float]]) -> float:
+def labels_one_by_one(first, second):
     """Share of permutations of runs within pairs whose difference is as far from zero."""
     pairs = [(*one, *two) for one, two in zip(first, second, strict=True)]
     k = len(first[0])
 
-    def difference(runs: Sequence[Sequence[float]]) -> float:
+    def difference(runs):
         return sum(sum(pair[k:]) / (len(pair) - k) - sum(pair[:k]) / k for pair in runs)
 
     seen = abs(difference(pairs))

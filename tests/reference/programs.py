@@ -5,7 +5,7 @@ import subprocess
 import sys
 
 
-def verdicts(programs: dict[str, str]) -> dict[str, bool]:
+def verdicts(programs):
     """Which programs end without an exception, all run in one other process."""
     code = """
 import json, sys

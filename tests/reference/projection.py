@@ -1,14 +1,13 @@
 """Plain oracle of the projection of many panels at once: one profile, ballot by ballot."""
 
-from tutorsim.analysis.ballots.vote_arrays import Profile
 from tutorsim.analysis.counting.format_conversion import Projected, counted_form, projected_masses
-from tutorsim.analysis.counting.rule_definitions import Rule, ballot_format
+from tutorsim.analysis.counting.rule_definitions import ballot_format
 from tutorsim.analysis.identify.consistent_ballots import levels_of
 
 __all__ = ["project"]
 
 
-def project(profile: Profile, target: Rule, *, budget: int) -> Projected:
+def project(profile, target, *, budget):
     """Project every ballot cast; abstentions stay out."""
     plain, form = profile.under(ballot_format(target)), counted_form(target)
     masses = tuple(projected_masses(b, plain.rule, form, budget) for b in plain.cast)

@@ -6,10 +6,8 @@ process is touched, and there is no transport underneath that could open a socke
 """
 
 import asyncio
-from collections.abc import Iterator
 from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass
-from pathlib import Path
 from typing import Any
 
 import httpx2
@@ -24,16 +22,15 @@ from vcr.serialize import deserialize
 from vcr.stubs.httpx_stubs import vcr_handle_async_request
 
 from tutorsim.errors import CallFailed, RecordingError
-from tutorsim.model import CALL_HEADER, Call, Reply
+from tutorsim.model import CALL_HEADER
 from tutorsim.model.call import json_value
 from tutorsim.model.sdk import SdkModel
 from tutorsim.replay.cassette_file import (
-    Cassette,
     parse_cassette,
     read_cassette,
     read_cassette_file,
 )
-from tutorsim.replay.cassette_reader import Playback, unreadable_reply
+from tutorsim.replay.cassette_reader import unreadable_reply
 from tutorsim.replay.recorded_call import (
     check_episode_id,
     check_same,
@@ -42,11 +39,11 @@ from tutorsim.replay.recorded_call import (
 
 
 @contextmanager
-def through_the_sdk() -> Iterator[None]:
+def through_the_sdk():
     """While the block runs, recordings and retests are played by this reader, in this process."""
     with pytest.MonkeyPatch.context() as patch, ExitStack() as opened:
 
-        def reader(folder: Path) -> "_AtOnce":
+        def reader(folder):
             return _AtOnce(folder, opened.enter_context(asyncio.Runner()))
 
         for module in ("open_recording", "retest_playback"):
@@ -62,7 +59,7 @@ class SdkReader:
         folder: The recording.
     """
 
-    def __init__(self, folder: Path) -> None:
+    def __init__(self, folder):
         self._folder = folder
         self._transport = _PlayingTransport()
         self._model = SdkModel(
@@ -72,43 +69,43 @@ class SdkReader:
             placeholder="nothing is sent",
         )
 
-    async def __aenter__(self) -> "SdkReader":
+    async def __aenter__(self):
         return self
 
-    async def __aexit__(self, *_: object) -> None:
+    async def __aexit__(self, *_):
         await self.aclose()
 
-    async def aclose(self) -> None:
+    async def aclose(self):
         """Close the client."""
         await self._model.aclose()
 
-    def cassette(self, episode_id: str) -> Cassette:
+    def cassette(self, episode_id):
         check_episode_id(episode_id)
         return read_cassette(self._folder, episode_id)
 
-    def open(self, episode_id: str) -> "SdkPlayback":
+    def open(self, episode_id):
         check_episode_id(episode_id)
         data = read_cassette_file(self._folder, episode_id)
         playback = SdkPlayback(self._model, parse_cassette(data, episode_id), data)
         self._transport.open[episode_id] = playback
         return playback
 
-    def close(self, playback: Playback) -> None:
+    def close(self, playback):
         self._transport.open.pop(playback.cassette.episode_id, None)
 
 
 class _AtOnce(SdkReader):
     """The reader where nothing waits: each reply runs an event loop until it is there."""
 
-    def __init__(self, folder: Path, runner: asyncio.Runner) -> None:
+    def __init__(self, folder, runner):
         super().__init__(folder)
         self._runner = runner
 
-    def open(self, episode_id: str) -> "SdkPlayback":
+    def open(self, episode_id):
         playback = super().open(episode_id)
         answer = playback.reply
 
-        async def reply(episode_id: str, call: Call) -> Reply:
+        async def reply(episode_id, call):
             return self._runner.run(answer(episode_id, call))
 
         playback.reply = reply  # type: ignore[method-assign]
@@ -124,7 +121,7 @@ class SdkPlayback:
         data: Its bytes, for vcrpy to load.
     """
 
-    def __init__(self, model: SdkModel, cassette: Cassette, data: bytes) -> None:
+    def __init__(self, model, cassette, data):
         self._model = model
         self._cassette = cassette
         self._tape = _KeyedCassette.load(
@@ -137,10 +134,10 @@ class SdkPlayback:
         self._play = vcr_handle_async_request(self._tape, _no_network, httpx2)
 
     @property
-    def cassette(self) -> Cassette:
+    def cassette(self):
         return self._cassette
 
-    async def reply(self, episode_id: str, call: Call) -> Reply:
+    async def reply(self, episode_id, call):
         key = str(call.key)
         try:
             return await self._model.reply(self._cassette.episode_id, call)
@@ -152,12 +149,12 @@ class SdkPlayback:
         except CallFailed as error:
             raise unreadable_reply(self._cassette.name, key, error) from error
 
-    def unused(self) -> tuple[str, ...]:
+    def unused(self):
         counts = self._tape.play_counts
         keys = self._cassette.interactions
         return tuple(key for index, key in enumerate(keys) if not counts[index])
 
-    async def play(self, request: httpx2.Request, call: str) -> httpx2.Response:
+    async def play(self, request, call):
         """Let vcrpy answer a request of the client.
 
         Args:
@@ -185,7 +182,7 @@ class _Asked:
     stream: Any
 
 
-def _call_and_body(asked: VcrRequest, recorded: VcrRequest) -> bool:
+def _call_and_body(asked, recorded):
     """vcrpy matcher: the same call header, and only then the same JSON value of the body."""
     if asked.headers.get(CALL_HEADER) != recorded.headers.get(CALL_HEADER):
         return False
@@ -202,7 +199,7 @@ class _KeyedCassette(VcrCassette):  # type: ignore[misc]
 
     _last: tuple[VcrRequest | None, int | None] = None, None
 
-    def _responses(self, request: VcrRequest) -> Iterator[tuple[int, Any]]:
+    def _responses(self, request):
         last, place = self._last
         if last is not request:
             place = self._place(request)
@@ -210,7 +207,7 @@ class _KeyedCassette(VcrCassette):  # type: ignore[misc]
         if place is not None:
             yield place, self.data[place][1]
 
-    def _place(self, request: VcrRequest) -> int | None:
+    def _place(self, request):
         if not hasattr(self, "_places"):
             self._places = {r.headers[CALL_HEADER]: i for i, (r, _) in enumerate(self.data)}
         place: int | None = self._places.get(request.headers.get(CALL_HEADER))
@@ -232,24 +229,24 @@ class _ReadJson:
 class _Loaded:
     """vcrpy persister over bytes that were read already."""
 
-    def __init__(self, data: bytes) -> None:
+    def __init__(self, data):
         self._data = data
 
-    def load_cassette(self, _path: str, serializer: Any) -> Any:
+    def load_cassette(self, _path, serializer):
         return deserialize(self._data.decode(), serializer)
 
 
 class _PlayingTransport(httpx2.AsyncBaseTransport):
     """Hands each request to the episode that its call header names."""
 
-    def __init__(self) -> None:
+    def __init__(self):
         self.open: dict[str, SdkPlayback] = {}
 
-    async def handle_async_request(self, request: httpx2.Request) -> httpx2.Response:
+    async def handle_async_request(self, request):
         call = request.headers[CALL_HEADER]
         episode_id, _, _ = call.partition("/")
         return await self.open[episode_id].play(request, call)
 
 
-async def _no_network(_transport: object, request: httpx2.Request) -> httpx2.Response:
+async def _no_network(_transport, request):
     raise AssertionError(f"a replay tried to send {request!r}")

@@ -1,9 +1,8 @@
 """Plain oracle of `analysis.recount.rule_answers`: by search and by plain rules."""
 
-from collections.abc import Mapping
 from typing import NamedTuple
 
-from tests.reference.cases import Case, Cases, decided
+from tests.reference.cases import decided
 from tests.reference.projection import project
 from tutorsim.analysis.ballots.vote_arrays import Profile, TurnKey
 from tutorsim.analysis.counting.format_conversion import projected_winners
@@ -11,7 +10,6 @@ from tutorsim.analysis.counting.rule_definitions import Target
 from tutorsim.analysis.identify import (
     NOBODY,
     NOT_SETTLED,
-    Identifier,
     Possible,
     TieReading,
     breakdown_point,
@@ -63,7 +61,7 @@ class Named(NamedTuple):
     logged: str
 
 
-def shape_of(case: Case) -> Shape:
+def shape_of(case):
     """A case without its names."""
     candidates = case.final.candidates
     outcome = decided(case, order=candidates)
@@ -72,7 +70,7 @@ def shape_of(case: Case) -> Shape:
     return Shape(case.final.profile, case.initial and case.initial.profile, own)
 
 
-def gather_named(cases: Cases, logged: Mapping[Case, str]) -> dict[Named, list[TurnKey]]:
+def gather_named(cases, logged):
     """Turns by shape, candidates and logged winner, in the order of first appearance."""
     found: dict[Named, list[TurnKey]] = {}
     for case, keys in cases.items():
@@ -89,14 +87,14 @@ class Recounter:
         identifier: Answers about profiles.
     """
 
-    def __init__(self, *, budget: int, identifier: Identifier) -> None:
+    def __init__(self, *, budget, identifier):
         self._budget = budget
         self._identifier = identifier
         self._led: dict[tuple[Profile, Target, tuple[int, ...]], tuple[int, ...]] = {}
         self._answers: dict[tuple[Shape, Target, int, TieReading], Answer] = {}
         self._breakdowns: dict[tuple[Shape, Target, TieReading], int] = {}
 
-    def answer(self, shape: Shape, target: Target, *, exempt: int, reading: TieReading) -> Answer:
+    def answer(self, shape, target, *, exempt, reading):
         """Everything about one question.
 
         Where the target is the protocol that decided and nobody is exempt, the logged ballots and
@@ -108,16 +106,14 @@ class Recounter:
             self._answers[key] = self._answered(shape, target, exempt, reading)
         return self._answers[key]
 
-    def _answered(self, shape: Shape, target: Target, exempt: int, reading: TieReading) -> Answer:
+    def _answered(self, shape, target, exempt, reading):
         profile = shape.final
         own = shape.own if target == profile.rule else None
         possible = self._possible(profile, target, exempt, reading, own)
         projected = own or self._projected(profile, target, possible, reading)
         return Answer(possible, projected, self._breakdown(shape, target, reading, own))
 
-    def _breakdown(
-        self, shape: Shape, target: Target, reading: TieReading, own: Projection | None
-    ) -> int:
+    def _breakdown(self, shape, target, reading, own):
         """0 where there is no necessary winner to begin with; see `breakdown_point`."""
         asked = (shape, target, reading)
         if asked not in self._breakdowns:
@@ -125,7 +121,7 @@ class Recounter:
             self._breakdowns[asked] = self._lost(shape.final, target, reading, start)
         return self._breakdowns[asked]
 
-    def _lost(self, profile: Profile, target: Target, reading: TieReading, start: Possible) -> int:
+    def _lost(self, profile, target, reading, start):
         winner = start.necessary
         if winner is None:
             return 0 if len(start.winners) > 1 else NOT_SETTLED
@@ -136,9 +132,7 @@ class Recounter:
             voters=len(profile.ballots),
         )
 
-    def first_vote(
-        self, shape: Shape, target: Target, *, exempt: int, reading: TieReading
-    ) -> tuple[Possible, Projection] | None:
+    def first_vote(self, shape, target, *, exempt, reading):
         """Leaders of the first vote; `None` without such a vote. Its ties had no tie round."""
         profile = shape.initial
         if profile is None:
@@ -146,14 +140,7 @@ class Recounter:
         possible = self._identifier.possible(profile, target, exempt=exempt, reading=reading)
         return possible, self._projected(profile, target, possible, reading)
 
-    def _possible(
-        self,
-        profile: Profile,
-        target: Target,
-        exempt: int,
-        reading: TieReading,
-        own: Projection | None,
-    ) -> Possible:
+    def _possible(self, profile, target, exempt, reading, own):
         if own is None:
             return self._identifier.possible(profile, target, exempt=exempt, reading=reading)
         if exempt == 0:
@@ -161,9 +148,7 @@ class Recounter:
         found = self._identifier.possible(profile, target, exempt=exempt, reading=reading)
         return Possible(tuple(sorted({*own.outcome, *found.winners})), found.settled)
 
-    def _projected(
-        self, profile: Profile, target: Target, possible: Possible, reading: TieReading
-    ) -> Projection:
+    def _projected(self, profile, target, possible, reading):
         """The projection's outcome, and whether it can be."""
         led = self._leaders(profile, target, tuple(range(profile.size)))
         outcome = _outcome(led, reading)
@@ -171,7 +156,7 @@ class Recounter:
         impossible = possible.settled and not set(outcome) <= set(possible.winners)
         return Projection(tied, outcome, impossible)
 
-    def _leaders(self, profile: Profile, target: Target, among: tuple[int, ...]) -> tuple[int, ...]:
+    def _leaders(self, profile, target, among):
         key = (profile, target, among)
         if key not in self._led:
             projected = project(profile, target, budget=self._budget)
@@ -179,7 +164,7 @@ class Recounter:
         return self._led[key]
 
 
-def _outcome(led: tuple[int, ...], reading: TieReading) -> tuple[int, ...]:
+def _outcome(led, reading):
     if not led:
         return (NOBODY,)
     return led[:1] if reading == "fallback" else led

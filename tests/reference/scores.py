@@ -12,7 +12,7 @@ Scores = Sequence[Fraction | int]
 Ranking = tuple[int, ...]
 
 
-def rankings_of(ballot: Ballot, m: int) -> list[Ranking | None]:
+def rankings_of(ballot, m):
     """Every ranking, best first, in which nobody stands behind a candidate with less mass."""
     if ballot is None:
         return [None]
@@ -23,7 +23,7 @@ def rankings_of(ballot: Ballot, m: int) -> list[Ranking | None]:
     ]
 
 
-def leaders(cast: Sequence[Ranking | None], scores: Scores) -> frozenset[int]:
+def leaders(cast, scores):
     """The candidates with the largest sum."""
     total: list[Fraction | int] = [0] * len(scores)
     for ranking in cast:
@@ -33,9 +33,7 @@ def leaders(cast: Sequence[Ranking | None], scores: Scores) -> frozenset[int]:
 
 
 @lru_cache(maxsize=1 << 10)
-def winner_sets(
-    ballots: tuple[Ballot, ...], scores: tuple[Fraction | int, ...], exempt: int
-) -> frozenset[frozenset[int]]:
+def winner_sets(ballots, scores, exempt):
     """Every set of tied winners, exempt voters casting any ranking."""
     known = [rankings_of(ballot, len(scores)) for ballot in ballots]
     every = list(permutations(range(len(scores))))
@@ -46,20 +44,20 @@ def winner_sets(
     )
 
 
-def elected(ballots: Sequence[Ballot], scores: Scores, exempt: int, reading: str) -> set[int]:
+def elected(ballots, scores, exempt, reading):
     """Who may win."""
     sets = winner_sets(tuple(ballots), tuple(scores), exempt)
     return set().union(*(tied if reading == "set" else {min(tied)} for tied in sets))
 
 
-def breakdown(ballots: Sequence[Ballot], scores: Scores, reading: str) -> int | None:
+def breakdown(ballots, scores, reading):
     """Exempt voters that it takes until a second may win; `None` if no number does."""
     numbers = range(len(ballots) + 1)
     several = (k for k in numbers if len(elected(ballots, scores, k, reading)) > 1)
     return next(several, None)
 
 
-def point(ballots: Sequence[Ballot], scores: Scores) -> frozenset[int]:
+def point(ballots, scores):
     """The largest sums where each ballot counts as the mean over its rankings."""
     total = [Fraction(0)] * len(scores)
     for ballot in ballots:

@@ -8,11 +8,9 @@ deviation `sd`, in logits). On average no condition is better unless `shown` say
 """
 
 import sys
-from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
 from itertools import product
-from typing import Any
 from unittest.mock import patch
 
 import numpy as np
@@ -37,11 +35,11 @@ Floats = npt.NDArray[np.float64]
 _NODES, _WEIGHTS = np.polynomial.hermite_e.hermegauss(61)
 
 
-def _logistic(x: Floats) -> Floats:
+def _logistic(x):
     return np.asarray(1 / (1 + np.exp(-x)), dtype=np.float64)
 
 
-def _centre(rate: float, sd: float) -> float:
+def _centre(rate, sd):
     """The logit around which normal effects of this standard deviation have this mean rate."""
     low, high = -12.0, 12.0
     for _ in range(60):
@@ -50,7 +48,7 @@ def _centre(rate: float, sd: float) -> float:
     return (low + high) / 2
 
 
-def _mean(centre: float, sd: float) -> float:
+def _mean(centre, sd):
     """The mean rate of normal effects of this standard deviation around a logit."""
     return float((_WEIGHTS * _logistic(centre + sd * _NODES)).sum() / _WEIGHTS.sum())
 
@@ -81,16 +79,7 @@ class Study:
     """Of success over all tasks, with these personas, under conditions that are no better."""
 
 
-def study(
-    rng: np.random.Generator,
-    tasks: int,
-    sd: float,
-    *,
-    personas: int = 6,
-    repeats: int = 1,
-    conditions: tuple[str, ...] = CONDITIONS,
-    shown: float = 0.0,
-) -> Any:
+def study(rng, tasks, sd, *, personas=6, repeats=1, conditions=CONDITIONS, shown=0.0):
     """One study; all conditions succeed half the time on average, the second by `shown` more."""
     spread = (1.5 + sd * sd) ** 0.5
     logits = np.full((len(conditions), 1, 1), _centre(0.5 - shown / 2, spread))
@@ -118,7 +107,7 @@ def study(
     )
 
 
-def share_held(tasks: int, sd: float, rate: float, studies: int) -> float | None:
+def share_held(tasks, sd, rate, studies):
     """How often the interval of a share of turns holds it; `None` where there is none.
 
     A task has 13 to 60 turns over six personas; tasks differ by `sd`, and personas of a task by
@@ -154,7 +143,7 @@ class Sentences:
     """Printed intervals of success rates that held the true one."""
 
 
-def told(tasks: int, sd: float, personas: int, repeats: int, studies: int) -> Sentences:
+def told(tasks, sd, personas, repeats, studies):
     """What the product says of studies in which no condition is better."""
     rng = np.random.default_rng([tasks, int(4 * sd), personas, repeats])
     alarms = alone = 0
@@ -171,17 +160,17 @@ def told(tasks: int, sd: float, personas: int, repeats: int, studies: int) -> Se
     return Sentences(alarms / studies, alone / studies, _share(differences), _share(rates))
 
 
-def _held(estimates: list[Any], truth: float) -> Iterator[bool]:
+def _held(estimates, truth):
     for one in estimates:
         if isinstance(one, Estimate) and one.low is not None and one.high is not None:
             yield one.low <= truth <= one.high
 
 
-def _share(held: list[bool]) -> float | None:
+def _share(held):
     return sum(held) / len(held) if held else None
 
 
-def power(shown: float, sd: float, spread: float, studies: int) -> tuple[int, float]:
+def power(shown, sd, spread, studies):
     """The tasks that are said to show a difference between two conditions, and how often they do.
 
     Args:
@@ -201,7 +190,7 @@ def power(shown: float, sd: float, spread: float, studies: int) -> tuple[int, fl
 
 
 @contextmanager
-def fewer_draws() -> Iterator[None]:
+def fewer_draws():
     """A tenth of the draws of tests that are not counted, for many studies in little time."""
     with (
         patch.object(intervals_and_tests, "DRAWS", 9_999),
@@ -210,11 +199,11 @@ def fewer_draws() -> Iterator[None]:
         yield
 
 
-def _percent(share: float | None) -> str:
+def _percent(share):
     return "none" if share is None else f"{100 * share:.1f}"
 
 
-def _tables(studies: int) -> Iterator[str]:
+def _tables(studies):
     yield "| tasks | " + " | ".join(map(str, TASKS)) + " |"
     yield "|---" * (len(TASKS) + 1) + "|"
     least = [

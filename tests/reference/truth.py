@@ -6,19 +6,17 @@ elected must be among them. How wide the sets are, and how often the projection 
 result and nothing to be passed or failed.
 """
 
-from collections.abc import Iterator, Sequence
 from typing import Final, NamedTuple
 
 import numpy as np
 import polars as pl
-from numpy.typing import NDArray
 
 from tests.reference.projection import project
-from tutorsim.analysis.ballots.vote_arrays import Masses, Profile
+from tutorsim.analysis.ballots.vote_arrays import Profile
 from tutorsim.analysis.counting.format_conversion import projected_winners
-from tutorsim.analysis.counting.rule_definitions import TARGETS, Target, ballot_format
+from tutorsim.analysis.counting.rule_definitions import TARGETS, ballot_format
 from tutorsim.analysis.identify.possible_winners import NOBODY, Identifier
-from tutorsim.vocabularies import CUMULATIVE_BUDGET, PROTOCOLS, Protocol
+from tutorsim.vocabularies import CUMULATIVE_BUDGET, PROTOCOLS
 
 __all__ = ["TRUTH_SCHEMA", "apportioned", "sincere_ballots", "truth_experiment"]
 
@@ -50,9 +48,7 @@ class _Seen(NamedTuple):
     hit: bool
 
 
-def sincere_ballots(
-    utilities: NDArray[np.float64], *, budget: int = CUMULATIVE_BUDGET
-) -> dict[Protocol, tuple[Masses, ...]]:
+def sincere_ballots(utilities, *, budget=CUMULATIVE_BUDGET):
     """Each voter's sincere ballot in each format.
 
     A voter names its best candidate, ranks by utility, spreads points in proportion to
@@ -67,7 +63,7 @@ def sincere_ballots(
     return {protocol: tuple(row[protocol] for row in rows) for protocol in PROTOCOLS}
 
 
-def _sincere(utility: NDArray[np.float64], budget: int) -> dict[Protocol, Masses]:
+def _sincere(utility, budget):
     m = len(utility)
     rank = np.argsort(np.argsort(utility)).tolist()
     above = np.round((utility - utility.min()) * _GRAIN).astype(int).tolist()
@@ -83,14 +79,14 @@ def _sincere(utility: NDArray[np.float64], budget: int) -> dict[Protocol, Masses
 
 def truth_experiment(
     *,
-    profiles: int,
-    seed: int,
-    candidates: int = 4,
-    voters: int = 4,
-    correlation: float = 0.0,
-    targets: Sequence[Target] = TOLD,
-    budget: int = CUMULATIVE_BUDGET,
-) -> pl.DataFrame:
+    profiles,
+    seed,
+    candidates=4,
+    voters=4,
+    correlation=0.0,
+    targets=TOLD,
+    budget=CUMULATIVE_BUDGET,
+):
     """Draw profiles and compare truth, sets and projections; see `TRUTH_SCHEMA`.
 
     Ties go to the fallback order.
@@ -115,9 +111,7 @@ def truth_experiment(
     return pl.DataFrame(rows, schema=TRUTH_SCHEMA, orient="row")
 
 
-def _utilities(
-    profiles: int, seed: int, voters: int, candidates: int, correlation: float
-) -> Iterator[NDArray[np.float64]]:
+def _utilities(profiles, seed, voters, candidates, correlation):
     random = np.random.default_rng(seed)
     for _ in range(profiles):
         shared = random.standard_normal(candidates)
@@ -125,12 +119,7 @@ def _utilities(
         yield np.sqrt(correlation) * shared + np.sqrt(1 - correlation) * own
 
 
-def _row(
-    protocol: Protocol,
-    target: Target,
-    drawn: Sequence[dict[Protocol, tuple[Masses, ...]]],
-    identifier: Identifier,
-) -> tuple[str, str, int, int, int, float | None, float | None, float | None]:
+def _row(protocol, target, drawn, identifier):
     seen = [_seen(ballots, protocol, target, identifier) for ballots in drawn]
     settled = [one for one in seen if one.settled]
     n = len(settled)
@@ -146,12 +135,7 @@ def _row(
     )
 
 
-def _seen(
-    ballots: dict[Protocol, tuple[Masses, ...]],
-    protocol: Protocol,
-    target: Target,
-    identifier: Identifier,
-) -> _Seen:
+def _seen(ballots, protocol, target, identifier):
     cast = ballots[protocol]
     profile = Profile(protocol, len(cast[0]), cast)
     truth = Profile(ballot_format(target), profile.size, ballots[ballot_format(target)])
@@ -165,14 +149,14 @@ def _seen(
     )
 
 
-def _first(profile: Profile, target: Target, budget: int) -> int:
+def _first(profile, target, budget):
     """The winner under the projection, which for the target's own format is the count itself."""
     projected = project(profile, target, budget=budget)
     led = projected_winners(projected, target, range(profile.size))
     return led[0] if led else NOBODY
 
 
-def apportioned(weights: Sequence[int], budget: int) -> tuple[int, ...]:
+def apportioned(weights, budget):
     """Points in proportion to weights by largest remainder; equal weights if all are 0.
 
     Equal remainders go to the candidate that stands first.

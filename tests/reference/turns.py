@@ -3,14 +3,13 @@
 Rows become the ballots of each turn as plain objects; `voting.decide` decides it.
 """
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from dataclasses import dataclass, field
 from fractions import Fraction
 from typing import NamedTuple
 
 import polars as pl
 
-from tutorsim.analysis.ballots.recount_source import Source
 from tutorsim.analysis.ballots.vote_arrays import (
     RICH,
     STAGES,
@@ -23,7 +22,7 @@ from tutorsim.analysis.ballots.vote_arrays import (
     rich_rules,
     standing_order,
 )
-from tutorsim.analysis.counting.turns import Cluster, turn_orders
+from tutorsim.analysis.counting.turns import turn_orders
 from tutorsim.voting import Decision, decide, first_in_order, leaders, tally
 
 __all__ = ["DecidedTurn", "TurnBallots", "Turns", "decided_turns", "read_turns", "vote_shift"]
@@ -63,7 +62,7 @@ class Turns:
     """Only turns that held a tie round."""
 
 
-def read_turns(ballots: pl.DataFrame, *, fallback_order: Sequence[str] | None = None) -> Turns:
+def read_turns(ballots, *, fallback_order=None):
     """Find the distinct profiles of a ballots table and map each turn to its own.
 
     Args:
@@ -93,18 +92,18 @@ def read_turns(ballots: pl.DataFrame, *, fallback_order: Sequence[str] | None = 
     return Turns(order, final, initial, found["tie_vote"])
 
 
-def _alike(first: TurnBallots, last: TurnBallots | None) -> bool:
+def _alike(first, last):
     """Whether two votes of a turn count under one protocol."""
     return last is None or first.profile.rule == last.profile.rule
 
 
-def _ballots(cells: Sequence[int | None], m: int) -> tuple[Masses | None, ...]:
+def _ballots(cells, m):
     """Cells voter by voter as ballots; one with a missing cell is an abstention."""
     found = [tuple(cells[i : i + m]) for i in range(0, len(cells), m)]
     return tuple(None if None in ballot else ballot for ballot in found)  # type: ignore[misc]
 
 
-def _stage_rows(ballots: pl.DataFrame, order: Sequence[str]) -> pl.DataFrame:
+def _stage_rows(ballots, order):
     """One row per turn and stage: voters by name, candidates in order, masses voter by voter."""
     place = pl.col("candidate").replace_strict(
         {c: i for i, c in enumerate(order)}, return_dtype=pl.Int64
@@ -150,25 +149,25 @@ class DecidedTurn:
     """The fallback order; for ballots from elsewhere the order of first appearance."""
 
     @property
-    def cluster(self) -> Cluster:
+    def cluster(self):
         """The turn's task; its episode where ballots from elsewhere do not name tasks."""
         return self.place.benchmark, self.place.task or self.key.episode_id
 
     @property
-    def initial_leaders(self) -> tuple[str, ...] | None:
+    def initial_leaders(self):
         """Who led after the first vote; all candidates where nobody voted."""
         if self.initial is None:
             return None
         return leaders(tally(self.initial.cast(), self.initial.candidates))
 
     @property
-    def initial_leader(self) -> str | None:
+    def initial_leader(self):
         """The leader after the first vote, a tie going to the fallback order."""
         led = self.initial_leaders
         return None if led is None else first_in_order(led, self.order)
 
 
-def decided_turns(source: Source) -> tuple[DecidedTurn, ...]:
+def decided_turns(source):
     """All voting turns of complete episodes, decided under their own rule and order.
 
     The tie round counts where one was held. Turns with equal ballots are decided once. A vote
@@ -192,14 +191,14 @@ def decided_turns(source: Source) -> tuple[DecidedTurn, ...]:
     return tuple(found)
 
 
-def place_of_episodes(ballots: pl.DataFrame) -> dict[str, Place]:
+def place_of_episodes(ballots):
     """Episode → its place in the grid, as its first ballot states it."""
     columns = ["episode_id", *Place._fields]
     rows = ballots.select(columns).unique("episode_id", keep="first", maintain_order=True)
     return {row[0]: Place(*row[1:]) for row in rows.iter_rows()}
 
 
-def _decide(order: Order, final: TurnBallots, tie: TurnBallots | None) -> Decision:
+def _decide(order, final, tie):
     return decide(
         final.cast(),
         final.candidates,
@@ -208,7 +207,7 @@ def _decide(order: Order, final: TurnBallots, tie: TurnBallots | None) -> Decisi
     )
 
 
-def vote_shift(initial: TurnBallots, final: TurnBallots) -> Fraction | None:
+def vote_shift(initial, final):
     """Half the sum of absolute differences of vote shares; `None` where a total is 0."""
     candidates = tuple(dict.fromkeys((*initial.candidates, *final.candidates)))
     before = tally(initial.cast(), candidates)

@@ -12,11 +12,11 @@ import subprocess
 import sys
 import threading
 from collections import Counter
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Mapping
 from contextlib import nullcontext
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 import orjson
 import pytest
@@ -58,7 +58,7 @@ PRICES = {
 }
 
 
-def draw(*parts: str) -> int:
+def draw(*parts):
     """A number that depends on the parts alone."""
     return int.from_bytes(hashlib.sha256("/".join(parts).encode()).digest()[:4])
 
@@ -95,16 +95,16 @@ class Endpoint:
     """Most requests that were being answered at the same time."""
     arrived: threading.Condition = field(default_factory=threading.Condition)
 
-    def counts(self) -> Counter[str]:
+    def counts(self):
         """How often each call was sent."""
         return Counter(self.sent)
 
-    def wait_for(self, calls: int, seconds: float = 60) -> None:
+    def wait_for(self, calls, seconds=60):
         """Wait until so many calls have arrived in all."""
         with self.arrived:
             assert self.arrived.wait_for(lambda: len(self.sent) >= calls, seconds)
 
-    async def serve(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+    async def serve(self, reader, writer):
         try:
             while await self._exchange(reader, writer):
                 pass
@@ -113,7 +113,7 @@ class Endpoint:
         finally:
             writer.close()
 
-    async def _exchange(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> bool:
+    async def _exchange(self, reader, writer):
         head = (await reader.readuntil(b"\r\n\r\n")).decode().lower()
         headers = dict(line.split(": ", 1) for line in head.splitlines()[1:] if line)
         content = await reader.readexactly(int(headers["content-length"]))
@@ -134,7 +134,7 @@ class Endpoint:
         finally:
             self.open -= 1
 
-    async def _drip(self, writer: asyncio.StreamWriter) -> bool:
+    async def _drip(self, writer):
         """A byte now and then, never the whole."""
         writer.write(b"HTTP/1.1 200 OK\r\ncontent-length: 1000\r\n\r\n")
         for _ in range(20):
@@ -143,7 +143,7 @@ class Endpoint:
             await asyncio.sleep(0.1)
         return False
 
-    def _answer(self, writer: asyncio.StreamWriter, call: str, body: Any, kind: str | None) -> bool:
+    def _answer(self, writer, call, body, kind):
         if kind == "reset":  # a socket that is closed without lingering sends a reset
             linger = struct.pack("ii", 1, 0)
             writer.get_extra_info("socket").setsockopt(socket.SOL_SOCKET, socket.SO_LINGER, linger)
@@ -176,7 +176,7 @@ class Endpoint:
         writer.write(data[: len(data) // 2] if kind == "cut" else data)
         return kind != "cut"
 
-    def _message(self, call: str, body: Any) -> dict[str, Any]:
+    def _message(self, call, body):
         text = self._text(call, body["messages"][0]["content"])
         return {
             "id": f"msg_{draw(call)}",
@@ -189,7 +189,7 @@ class Endpoint:
             "usage": {"input_tokens": 100, "output_tokens": 20},
         }
 
-    def _text(self, call: str, user: str) -> str:
+    def _text(self, call, user):
         episode, _, key = call.partition("/")
         turn, stage, agent, *_ = key.split("/")
         if stage == "student":
@@ -209,7 +209,7 @@ class Endpoint:
         return re.sub(r"[a-z_]{5,}", lambda found: labels.get(found[0], found[0]), given)
 
 
-def _ballot(protocol: str, roles: list[str], chance: int) -> str:
+def _ballot(protocol, roles, chance):
     order = sorted(roles, key=lambda role: draw(role, str(chance % 7)))
     if protocol == "simple":
         return order[0]
@@ -222,7 +222,7 @@ def _ballot(protocol: str, roles: list[str], chance: int) -> str:
 
 
 @pytest.fixture
-def endpoint(monkeypatch: pytest.MonkeyPatch) -> Iterator[Endpoint]:
+def endpoint(monkeypatch):
     """A running server; the SDK's environment points at it, and its retries do not wait."""
     with monkeypatch.context() as patch, Serving(patch) as running:
         yield running
@@ -231,12 +231,12 @@ def endpoint(monkeypatch: pytest.MonkeyPatch) -> Iterator[Endpoint]:
 class Serving:
     """Runs a server in a thread of its own, while the block runs."""
 
-    def __init__(self, patch: pytest.MonkeyPatch) -> None:
+    def __init__(self, patch):
         self._patch = patch
         self._loop = asyncio.new_event_loop()
         self._thread = threading.Thread(target=self._loop.run_forever)
 
-    def __enter__(self) -> Endpoint:
+    def __enter__(self):
         endpoint = Endpoint()
         self._thread.start()
         self._server = self._run(asyncio.start_server(endpoint.serve, "127.0.0.1", backlog=1000))
@@ -248,16 +248,16 @@ class Serving:
         self._patch.setattr("anthropic._base_client.MAX_RETRY_DELAY", 0.002)
         return endpoint
 
-    def __exit__(self, *_: object) -> None:
+    def __exit__(self, *_):
         self._run(self._end())
         self._loop.call_soon_threadsafe(self._loop.stop)
         self._thread.join()
         self._loop.close()
 
-    def _run(self, task: Any) -> Any:
+    def _run(self, task):
         return asyncio.run_coroutine_threadsafe(task, self._loop).result(30)
 
-    async def _end(self) -> None:
+    async def _end(self):
         self._server.close()
         others = [task for task in asyncio.all_tasks() if task is not asyncio.current_task()]
         for task in others:
@@ -277,11 +277,11 @@ Shell = Callable[..., Said]
 
 
 @pytest.fixture
-def shell(capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch) -> Shell:
+def shell(capsys, monkeypatch):
     """Run the command line in this process, with no terminal to ask for its width."""
     monkeypatch.delenv("COLUMNS", raising=False)
 
-    def run(*args: object) -> Said:
+    def run(*args):
         monkeypatch.setattr(sys, "argv", ["tutorsim", *map(str, args)])
         try:
             main()
@@ -295,10 +295,10 @@ def shell(capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch) -
 
 
 @pytest.fixture
-def no_waiting() -> Iterator[None]:
+def no_waiting():
     """A pipe that is read after all fails its test, instead of waiting for a writer for ever."""
 
-    def late(*_: object) -> None:
+    def late(*_):
         raise AssertionError("a pipe was waited for")
 
     before = signal.signal(signal.SIGALRM, late)
@@ -309,7 +309,7 @@ def no_waiting() -> Iterator[None]:
 
 
 @pytest.fixture(params=["fast", "sdk"])
-def reader(request: pytest.FixtureRequest) -> Iterator[str]:
+def reader(request):
     """What plays recordings in a test: the product's reader, then the oracle."""
     from tests.reference.replay_through_sdk import through_the_sdk
 
@@ -318,12 +318,12 @@ def reader(request: pytest.FixtureRequest) -> Iterator[str]:
 
 
 @pytest.fixture
-def write_grid(tmp_path: Path) -> Callable[..., Path]:
+def write_grid(tmp_path):
     """Write a study of two science tasks and two conditions; keywords replace settings."""
     return lambda **settings: write_study(tmp_path / "study", **settings)
 
 
-def write_study(folder: Path, **settings: Any) -> Path:
+def write_study(folder, **settings):
     folder.mkdir(exist_ok=True)
     lines = "".join(json.dumps(row) + "\n" for row in QUESTIONS)
     (folder / "questions.jsonl").write_text(lines)
@@ -334,10 +334,10 @@ def write_study(folder: Path, **settings: Any) -> Path:
 
 
 @pytest.fixture
-def files() -> Callable[..., dict[str, bytes]]:
+def files():
     """Read every file of folders that has to be the same each time, by name."""
 
-    def read(*folders: Path) -> dict[str, bytes]:
+    def read(*folders):
         return {
             f"{folder.name}/{path.relative_to(folder)}": path.read_bytes()
             for folder in folders
@@ -349,10 +349,10 @@ def files() -> Callable[..., dict[str, bytes]]:
 
 
 @pytest.fixture
-def on_disk() -> Callable[[Path], set[str]]:
+def on_disk():
     """Calls that a recording holds in full, each as `<episode>/<key>`."""
 
-    def read(folder: Path) -> set[str]:
+    def read(folder):
         found = set()
         for path in folder.glob("*.journal.jsonl"):
             for line in path.read_bytes().split(b"\n")[1:-1]:
@@ -369,11 +369,11 @@ Launch = Callable[..., "subprocess.Popen[bytes]"]
 
 
 @pytest.fixture
-def launch() -> Iterator[Launch]:
+def launch():
     """Start the command line in a process of its own; keywords are environment variables."""
     started: list[subprocess.Popen[bytes]] = []
 
-    def start(*args: object, **environment: str) -> "subprocess.Popen[bytes]":
+    def start(*args, **environment):
         child = subprocess.Popen(
             [sys.executable, "-c", RUN, *map(str, args)],
             env={**os.environ, **environment},
@@ -399,7 +399,7 @@ class Recorded(NamedTuple):
 
 
 @pytest.fixture(scope="session")
-def recorded_once(tmp_path_factory: pytest.TempPathFactory) -> Recorded:
+def recorded_once(tmp_path_factory):
     """A recording of the grid; not to be changed."""
     folder = tmp_path_factory.mktemp("recorded")
     study = write_study(folder / "study")
@@ -414,12 +414,12 @@ def recorded_once(tmp_path_factory: pytest.TempPathFactory) -> Recorded:
     return found._replace(calls=len(endpoint.sent))
 
 
-def to_folders(cassettes: Path, log: Path) -> list[str]:
+def to_folders(cassettes, log):
     return ["--cassette-dir", str(cassettes), "--log-dir", str(log)]
 
 
 @pytest.fixture
-def recorded(recorded_once: Recorded, tmp_path: Path) -> Recorded:
+def recorded(recorded_once, tmp_path):
     """A copy of that recording, to be changed."""
     import shutil
 
@@ -436,7 +436,7 @@ RETEST_FAILURE = "sciq.ice.help_avoidant.simple/1/vote_final/motivation/1/r02"
 
 
 @pytest.fixture(scope="session")
-def retested_once(recorded_once: Recorded, tmp_path_factory: pytest.TempPathFactory) -> Path:
+def retested_once(recorded_once, tmp_path_factory):
     """That recording with a retest of two repeats; not to be changed.
 
     One voter never writes a ballot, and one call of another failed.
@@ -457,7 +457,7 @@ def retested_once(recorded_once: Recorded, tmp_path_factory: pytest.TempPathFact
 
 
 @pytest.fixture
-def retested(retested_once: Path, tmp_path: Path) -> Path:
+def retested(retested_once, tmp_path):
     """A copy of the recording with the retest, to be changed."""
     import shutil
 
@@ -465,10 +465,10 @@ def retested(retested_once: Path, tmp_path: Path) -> Path:
 
 
 @pytest.fixture
-def record(shell: Shell, tmp_path: Path) -> Callable[..., Said]:
+def record(shell, tmp_path):
     """`tutorsim run` of a study into `<name>/cassettes` and `<name>/log`."""
 
-    def run(study: Path, *more: object, name: str = "one") -> Said:
+    def run(study, *more, name="one"):
         folder = tmp_path / name
         return shell("run", study, *to_folders(folder / "cassettes", folder / "log"), *more)
 

@@ -10,9 +10,8 @@ import subprocess
 import sys
 import time
 import tomllib
-from collections.abc import Iterator
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 import click
 import pytest
@@ -40,11 +39,11 @@ class Snippet(NamedTuple):
     text: str
 
 
-def snippets(topic: str) -> list[Snippet]:
+def snippets(topic):
     return [Snippet(*found) for found in BLOCK.findall(PAGES[topic])]
 
 
-def commands(text: str) -> Iterator[list[str]]:
+def commands(text):
     """Words of every `tutorsim …` in a shell text, of its lines put together."""
     for line in text.replace("\\\n", " ").splitlines():
         words = shlex.split(line, comments=True)
@@ -54,7 +53,7 @@ def commands(text: str) -> Iterator[list[str]]:
             yield [word for word in words[1:] if word != "&"]
 
 
-def test_each_topic_has_a_page_and_each_page_a_topic() -> None:
+def test_each_topic_has_a_page_and_each_page_a_topic():
     folder = ROOT / "tutorsim" / "guide"
     assert {path.stem for path in folder.glob("*.md")} == {*TOPICS} - {"api"}
     for topic in TOPICS:
@@ -64,7 +63,7 @@ def test_each_topic_has_a_page_and_each_page_a_topic() -> None:
         page("voting")
 
 
-def test_the_page_of_names_has_every_name_and_what_its_docstring_says() -> None:
+def test_the_page_of_names_has_every_name_and_what_its_docstring_says():
     text = page("api")
     for name in tutorsim.__all__:
         assert f"## tutorsim.{name}\n" in text or name == "__version__"
@@ -75,7 +74,7 @@ def test_the_page_of_names_has_every_name_and_what_its_docstring_says() -> None:
 
 
 @pytest.mark.parametrize("topic", PAGES)
-def test_constants_and_modules_that_are_named_are_there(topic: str) -> None:
+def test_constants_and_modules_that_are_named_are_there(topic):
     sources = [p for top in ("tutorsim", "analysis") for p in (ROOT / top).rglob("*.py")]
     program = "".join(path.read_text(encoding="utf-8") for path in sources)
     for name in re.findall(r"`(_[A-Z_]+)`", PAGES[topic]):
@@ -84,19 +83,19 @@ def test_constants_and_modules_that_are_named_are_there(topic: str) -> None:
         assert (ROOT / name).exists(), name
 
 
-def test_the_help_of_the_package_names_a_page_that_help_opens() -> None:
+def test_the_help_of_the_package_names_a_page_that_help_opens():
     [asked] = re.findall(r'help\("([\w.]+)"\)', tutorsim.__doc__ or "")
     assert "recount" in pydoc.render_doc(asked)
     assert re.findall(r"help\(\w", tutorsim.__doc__ or "") == []
 
 
-def test_what_help_says_of_the_script_of_a_report_is_so(shell: Any) -> None:
+def test_what_help_says_of_the_script_of_a_report_is_so(shell):
     page = (ROOT / "analysis/report/templates/page.html.j2").read_text(encoding="utf-8")
     assert page.count("<script>") == 1
     assert "its one script" in " ".join(shell("report", "--help").out.split())
 
 
-def test_the_guide_is_printed(shell: Any) -> None:
+def test_the_guide_is_printed(shell):
     listed = shell("guide")
     assert [line.split()[0] for line in listed.out.splitlines()] == list(TOPICS)
     assert shell("guide", "panel").out == page("panel")
@@ -105,14 +104,14 @@ def test_the_guide_is_printed(shell: Any) -> None:
     assert len(refused.err.strip().splitlines()) == 3
 
 
-def test_the_system_of_the_guide_is_the_tested_one() -> None:
+def test_the_system_of_the_guide_is_the_tested_one():
     [shown] = [one.text for one in snippets("extending") if one.file == "greeting_system.py"]
     tested = Path(__file__).with_name("systems") / "greeting.py"
     assert shown == tested.read_text(encoding="utf-8")
 
 
 @pytest.mark.parametrize("topic", PAGES)
-def test_every_command_that_is_named_exists_with_its_options(topic: str) -> None:
+def test_every_command_that_is_named_exists_with_its_options(topic):
     named = [line for one in snippets(topic) if one.language == "sh" for line in commands(one.text)]
     named += [
         line for text in re.findall(r"`(tutorsim [^`]+)`", PAGES[topic]) for line in commands(text)
@@ -130,7 +129,7 @@ def test_every_command_that_is_named_exists_with_its_options(topic: str) -> None
         assert len(options) > 1 or all(word.startswith("-") for word in words), words
 
 
-def test_the_readme_s_own_limits() -> None:
+def test_the_readme_s_own_limits():
     """About two screens, one picture, one line each to set up and to test."""
     lines = README.splitlines()
     assert len(lines) <= 110
@@ -141,7 +140,7 @@ def test_the_readme_s_own_limits() -> None:
     assert 0 < (ROOT / picture).stat().st_size < 200_000
 
 
-def test_every_table_of_environment_variables_names_what_the_code_reads() -> None:
+def test_every_table_of_environment_variables_names_what_the_code_reads():
     text = page("replay")
     sources = [p for room in ("tutorsim", "analysis") for p in (ROOT / room).rglob("*.py")]
     read = {
@@ -154,7 +153,7 @@ def test_every_table_of_environment_variables_names_what_the_code_reads() -> Non
 
 
 @pytest.fixture
-def scratch(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Path]:
+def scratch(tmp_path, monkeypatch):
     """An empty folder, a model that answers, and a venv with the system of `extending`."""
     folder = tmp_path / "folder"
     folder.mkdir()
@@ -187,13 +186,13 @@ def scratch(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Path]:
     server.wait()
 
 
-def free_port() -> int:
+def free_port():
     with socket.socket() as one:
         one.bind(("127.0.0.1", 0))
         return int(one.getsockname()[1])
 
 
-def wait_for(port: int, seconds: float = 60) -> None:
+def wait_for(port, seconds=60):
     deadline = time.monotonic() + seconds
     while time.monotonic() < deadline:
         with socket.socket() as one:
@@ -203,13 +202,13 @@ def wait_for(port: int, seconds: float = 60) -> None:
     raise AssertionError("the stand-in does not answer")
 
 
-def runnable(text: str, port: int) -> str:
+def runnable(text, port):
     """A shell block without the lines that set a machine up, which `.ci/run` runs."""
     kept = [line for line in text.splitlines() if not line.startswith(("python3 -m venv", "pip "))]
     return "\n".join(kept).replace(PORT, str(port))
 
 
-def run_block(text: str, folder: Path) -> tuple[int, str]:
+def run_block(text, folder):
     """Exit code of a shell block, and what it said; nothing that it starts outlives it."""
     with (folder / "said.txt").open("w+", encoding="utf-8") as said:
         started = subprocess.Popen(
@@ -227,7 +226,7 @@ def run_block(text: str, folder: Path) -> tuple[int, str]:
 @pytest.mark.longest
 @pytest.mark.loopback
 @pytest.mark.parametrize("first", [*FROM_NOTHING, "the others"])
-def test_every_command_and_snippet_runs(first: str, scratch: Path) -> None:
+def test_every_command_and_snippet_runs(first, scratch):
     """A page of `FROM_NOTHING` alone in its folder; the others in one with the recordings."""
     port = free_port()
     servers = []
@@ -263,7 +262,7 @@ def test_every_command_and_snippet_runs(first: str, scratch: Path) -> None:
 
 
 @pytest.mark.parametrize("topic", PAGES)
-def test_every_python_snippet_has_a_file_and_compiles(topic: str) -> None:
+def test_every_python_snippet_has_a_file_and_compiles(topic):
     for one in snippets(topic):
         if one.language == "python":
             assert one.file.endswith(".py"), one.text

@@ -3,7 +3,6 @@
 import os
 from collections.abc import Sequence
 from pathlib import Path
-from typing import Any
 
 import pytest
 
@@ -36,7 +35,7 @@ TASKS = {
 }
 
 
-def test_a_regular_file_is_read_and_nothing_else_is_waited_for(tmp_path: Path) -> None:
+def test_a_regular_file_is_read_and_nothing_else_is_waited_for(tmp_path):
     (tmp_path / "a[1]?*.txt").write_bytes(b"one\r\n")
     assert read_named(tmp_path / "a[1]?*.txt") == b"one\r\n"
     os.mkfifo(tmp_path / "pipe")
@@ -45,16 +44,14 @@ def test_a_regular_file_is_read_and_nothing_else_is_waited_for(tmp_path: Path) -
             open_named(path)
 
 
-def refused(said: Any, named: str) -> None:
+def refused(said, named):
     assert said.code in (1, 2, 4), said
     assert "no regular file" in said.err.replace("\n", " ")
     assert named in said.err
 
 
 @pytest.mark.parametrize("command", COMMANDS.values(), ids=COMMANDS)
-def test_a_pipe_that_a_command_names_is_refused(
-    command: Sequence[object], shell: Any, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_a_pipe_that_a_command_names_is_refused(command, shell, tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
     [pipe] = [str(word) for word in command if str(word).startswith("pipe")]
     os.mkfifo(pipe)
@@ -62,8 +59,6 @@ def test_a_pipe_that_a_command_names_is_refused(
 
 
 @pytest.mark.parametrize("name", TASKS)
-def test_a_pipe_in_the_place_of_a_task_file_is_refused(
-    name: str, shell: Any, tmp_path: Path
-) -> None:
+def test_a_pipe_in_the_place_of_a_task_file_is_refused(name, shell, tmp_path):
     os.mkfifo(tmp_path / name)
     refused(shell("tasks", "--benchmark", TASKS[name], "--tasks", tmp_path / name), name)

@@ -4,7 +4,6 @@ import json
 import pydoc
 from collections import Counter
 from pathlib import Path
-from typing import Any
 
 import polars as pl
 import pytest
@@ -31,13 +30,13 @@ e2,1,vote_final,ben,blue,1,simple
 
 
 @pytest.fixture
-def votes(tmp_path: Path) -> Path:
+def votes(tmp_path):
     path = tmp_path / "votes.csv"
     path.write_text(VOTES)
     return path
 
 
-def test_a_file_of_ballots_is_recounted(votes: Path, shell: Any) -> None:
+def test_a_file_of_ballots_is_recounted(votes, shell):
     run = tutorsim.open(votes)
     assert (run.system, run.tables) == (None, ("ballots",))
     assert run.ballots.height == 10
@@ -54,7 +53,7 @@ def test_a_file_of_ballots_is_recounted(votes: Path, shell: Any) -> None:
     assert found.turns.equals(pl.read_parquet(file), null_equal=True)
 
 
-def test_approval_is_answered_along_how_many_a_voter_approves_of(votes: Path) -> None:
+def test_approval_is_answered_along_how_many_a_voter_approves_of(votes):
     found = tutorsim.open(votes).recount(["approval"], exempt=[0])
     assert found.approvals.select("least", "most").rows() == [(1, 1), (1, None)]
     given = tutorsim.open(votes).recount(["approval"], exempt=[0], approves="1")
@@ -64,8 +63,8 @@ def test_approval_is_answered_along_how_many_a_voter_approves_of(votes: Path) ->
     assert given.turns.get_column("necessary_winner").to_list().count("red") == 1
 
 
-def test_own_rules_are_counted_beside_the_targets(votes: Path) -> None:
-    def longest_name(ballots: tutorsim.CastBallots) -> dict[str, float]:
+def test_own_rules_are_counted_beside_the_targets(votes):
+    def longest_name(ballots):
         assert ballots.format == "simple"
         return {name: len(name) for name in ballots.candidates}
 
@@ -91,7 +90,7 @@ def test_own_rules_are_counted_beside_the_targets(votes: Path) -> None:
     assert "point only" in found._repr_html_()
 
 
-def test_a_recount_under_own_functions_alone_says_nothing_of_bounds(votes: Path) -> None:
+def test_a_recount_under_own_functions_alone_says_nothing_of_bounds(votes):
     found = tutorsim.open(votes).recount(
         [], rules={"all": lambda b: dict.fromkeys(b.candidates, 0)}
     )
@@ -100,7 +99,7 @@ def test_a_recount_under_own_functions_alone_says_nothing_of_bounds(votes: Path)
     assert set(found.turns["point_state"]) == {"tie"}
 
 
-def test_reprs_are_short_and_pages_are_escaped(tmp_path: Path) -> None:
+def test_reprs_are_short_and_pages_are_escaped(tmp_path):
     path = tmp_path / "a<b.csv"
     path.write_text(VOTES)
     run = tutorsim.open(path)
@@ -113,7 +112,7 @@ def test_reprs_are_short_and_pages_are_escaped(tmp_path: Path) -> None:
     assert "<table" in found._repr_html_()
 
 
-def test_wrong_inputs_are_refused(votes: Path, tmp_path: Path) -> None:
+def test_wrong_inputs_are_refused(votes, tmp_path):
     run = tutorsim.open(votes)
     with pytest.raises(UsageError, match="does not exist"):
         tutorsim.open(tmp_path / "nowhere")
@@ -137,7 +136,7 @@ def test_wrong_inputs_are_refused(votes: Path, tmp_path: Path) -> None:
         tutorsim.open(votes, fallback_order=("grey",))
 
 
-def test_help_leads_to_it() -> None:
+def test_help_leads_to_it():
     shown = pydoc.render_doc(tutorsim, renderer=pydoc.plaintext)
     assert 'tutorsim.open("runs/pilot")' in shown
     assert "tutorsim.RankScores([1, 1, 1, 0])" in shown
@@ -146,9 +145,7 @@ def test_help_leads_to_it() -> None:
 
 
 @pytest.mark.costly
-def test_a_recording_gives_the_frames_and_answers_of_the_commands(
-    tmp_path: Path, shell: Any
-) -> None:
+def test_a_recording_gives_the_frames_and_answers_of_the_commands(tmp_path, shell):
     log = tmp_path / "demo"
     assert shell("replay", DEMO, "--log-dir", log).code == 0
     run, of_log = tutorsim.open(DEMO), tutorsim.open(log)
@@ -171,7 +168,7 @@ def test_a_recording_gives_the_frames_and_answers_of_the_commands(
 
 
 @pytest.mark.costly
-def test_other_systems_open_with_their_own_tables() -> None:
+def test_other_systems_open_with_their_own_tables():
     debate = tutorsim.open(ROOT / "cassettes" / "debate")
     assert debate.system == "debate"
     assert "messages" in debate.tables
@@ -181,7 +178,7 @@ def test_other_systems_open_with_their_own_tables() -> None:
         group.recount()
 
 
-def test_outcomes_are_the_rows_that_the_commands_write(tmp_path: Path, shell: Any) -> None:
+def test_outcomes_are_the_rows_that_the_commands_write(tmp_path, shell):
     """`export`, `recount --outcomes`, `recount --json` and Python give one table."""
     shell("replay", ROOT / "cassettes" / "debate", "--log-dir", tmp_path / "run")
     run, file = tutorsim.open(tmp_path / "run"), tmp_path / "outcomes.parquet"
@@ -197,7 +194,7 @@ def test_outcomes_are_the_rows_that_the_commands_write(tmp_path: Path, shell: An
     assert under.equals(pl.read_parquet(file).drop("provenance"))
 
 
-def test_outcomes_of_turns_alone_are_refused(votes: Path, shell: Any) -> None:
+def test_outcomes_of_turns_alone_are_refused(votes, shell):
     with pytest.raises(UsageError, match=r"votes\.csv has no outcomes") as refused:
         _ = tutorsim.open(votes).outcomes
     assert "recount().turns" in str(refused.value.hint)

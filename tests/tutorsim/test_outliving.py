@@ -12,9 +12,8 @@ import shutil
 import subprocess
 import sys
 import tomllib
-from collections.abc import Callable
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 import pytest
 import tomli_w
@@ -64,18 +63,18 @@ class Copy(NamedTuple):
 
 
 @pytest.fixture
-def copy(tmp_path: Path) -> Copy:
+def copy(tmp_path):
     ignored = shutil.ignore_patterns("__pycache__", "analysis", "cassettes")
     shutil.copytree(ROOT / "tutorsim", tmp_path / "tutorsim", ignore=ignored)
     return Copy(tmp_path)
 
 
-def unused_template(copy: Copy) -> None:
+def unused_template(copy):
     path = copy.folder / "tutorsim" / "catalog" / "prompts.toml"
     path.write_text(path.read_text(encoding="utf-8") + '\nfarewell = "Say goodbye, $name."\n')
 
 
-def defaulted_settings(copy: Copy) -> None:
+def defaulted_settings(copy):
     """One of the study, which the log's head has too, and one of its models."""
     copy.replace(
         "systems/panel/study.py",
@@ -99,7 +98,7 @@ def defaulted_settings(copy: Copy) -> None:
     )
 
 
-def reworded_prompt(copy: Copy) -> None:
+def reworded_prompt(copy):
     copy.replace(
         "systems/panel/prompts.toml",
         "Draft the reply that you would send to the student now: 2",
@@ -107,13 +106,13 @@ def reworded_prompt(copy: Copy) -> None:
     )
 
 
-def reworded_around_what_was_said(copy: Copy) -> None:
+def reworded_around_what_was_said(copy):
     copy.replace(
         "systems/panel/prompts.toml", 'notes_on = "On $label:"', 'notes_on = "About $label:"'
     )
 
 
-def new_system(copy: Copy) -> None:
+def new_system(copy):
     """Another package of the house, with a stage of its own, in the registry."""
     package = copy.folder / "tutorsim" / "systems" / "duel"
     package.mkdir()
@@ -140,9 +139,7 @@ CHANGES = (
 
 @pytest.mark.costly
 @pytest.mark.parametrize("change", CHANGES)
-def test_the_bundled_recording_gives_its_bytes_after(
-    change: Callable[[Copy], None], copy: Copy
-) -> None:
+def test_the_bundled_recording_gives_its_bytes_after(change, copy):
     change(copy)
     code, out, err = copy.run("verify", DEMO)
     assert (code, err) == (0, "")
@@ -150,7 +147,7 @@ def test_the_bundled_recording_gives_its_bytes_after(
 
 
 @pytest.fixture
-def reworded(copy: Copy) -> Copy:
+def reworded(copy):
     """A copy that tells models nothing in today's words, whatever the system."""
     shipped = list((copy.folder / "tutorsim").rglob("prompts.toml"))
     assert len(shipped) == 4
@@ -167,9 +164,7 @@ def reworded(copy: Copy) -> Copy:
     sorted(m.parent for m in (ROOT / "cassettes").glob("*/manifest.json")),
     ids=lambda f: f.name,
 )
-def test_every_system_s_recording_gives_its_bytes_when_all_is_reworded(
-    folder: Path, reworded: Copy, tmp_path: Path
-) -> None:
+def test_every_system_s_recording_gives_its_bytes_when_all_is_reworded(folder, reworded, tmp_path):
     code, out, err = reworded.run("verify", folder)
     assert (code, err) == (0, "")
     made, of = re.findall(r"^([0-9]+) of ([0-9]+) episodes", out, re.MULTILINE)[0]
@@ -180,7 +175,7 @@ def test_every_system_s_recording_gives_its_bytes_when_all_is_reworded(
     assert reworded.run("verify", earlier) == (code, out, err)
 
 
-def without_later_templates(folder: Path) -> None:
+def without_later_templates(folder):
     """Make a recording one of those that were made before some templates were."""
     path = folder / "wordings.toml"
     wordings = tomllib.loads(path.read_text(encoding="utf-8"))
@@ -191,9 +186,7 @@ def without_later_templates(folder: Path) -> None:
     path.write_text(wordings_text({**wordings, "prompts": held}), encoding="utf-8")
 
 
-def test_words_that_a_recording_does_not_hold_yet_are_added_and_change_no_digest(
-    shell: Any, tmp_path: Path
-) -> None:
+def test_words_that_a_recording_does_not_hold_yet_are_added_and_change_no_digest(shell, tmp_path):
     earlier, later = tmp_path / "earlier", tmp_path / "later"
     shutil.copytree(DEMO, earlier)
     without_later_templates(earlier)
@@ -203,9 +196,7 @@ def test_words_that_a_recording_does_not_hold_yet_are_added_and_change_no_digest
         assert (later / path.name).read_bytes() == path.read_bytes()
 
 
-def test_words_around_what_was_said_that_were_edited_are_refused(
-    shell: Any, tmp_path: Path
-) -> None:
+def test_words_around_what_was_said_that_were_edited_are_refused(shell, tmp_path):
     folder = tmp_path / "edited"
     shutil.copytree(DEMO, folder)
     path = folder / "wordings.toml"
@@ -222,9 +213,7 @@ def test_words_around_what_was_said_that_were_edited_are_refused(
 
 
 @pytest.mark.costly
-def test_the_head_of_the_log_has_no_setting_that_came_later(
-    copy: Copy, shell: Any, tmp_path: Path
-) -> None:
+def test_the_head_of_the_log_has_no_setting_that_came_later(copy, shell, tmp_path):
     assert shell("replay", DEMO, "--log-dir", tmp_path / "before").code == 0
     defaulted_settings(copy)
     assert copy.run("replay", DEMO, "--log-dir", tmp_path / "after")[0] == 0
@@ -234,7 +223,7 @@ def test_the_head_of_the_log_has_no_setting_that_came_later(
 
 
 @pytest.mark.costly
-def test_a_reworded_prompt_is_named_with_both_texts(copy: Copy) -> None:
+def test_a_reworded_prompt_is_named_with_both_texts(copy):
     reworded_prompt(copy)
     code, out, err = copy.run("verify", DEMO, "--wordings", "current")
     assert code == 1
@@ -250,7 +239,7 @@ def test_a_reworded_prompt_is_named_with_both_texts(copy: Copy) -> None:
 
 
 @pytest.fixture
-def first_form(tmp_path: Path) -> Path:
+def first_form(tmp_path):
     """The bundled recording as it was in the first form, with its wordings in the study file."""
     folder = tmp_path / "first"
     shutil.copytree(DEMO, folder)
@@ -264,9 +253,7 @@ def first_form(tmp_path: Path) -> Path:
 
 
 @pytest.mark.costly
-def test_a_recording_of_the_first_form_is_still_read(
-    first_form: Path, reworded: Copy, shell: Any
-) -> None:
+def test_a_recording_of_the_first_form_is_still_read(first_form, reworded, shell):
     said = shell("verify", first_form)
     assert (said.code, said.err) == (0, "")
     assert WHOLE in said.out
@@ -276,8 +263,8 @@ def test_a_recording_of_the_first_form_is_still_read(
 
 
 def test_own_words_in_the_study_of_the_first_form_are_not_the_recorded_ones(
-    first_form: Path, shell: Any, tmp_path: Path
-) -> None:
+    first_form, shell, tmp_path
+):
     study = first_form / "study.toml"
     text = study.read_text(encoding="utf-8")
     assert text.count("[catalog.prompts]\n") == 1
@@ -289,14 +276,14 @@ def test_own_words_in_the_study_of_the_first_form_are_not_the_recorded_ones(
     assert shell("verify", tmp_path / "later").code == 3
 
 
-def test_the_bundled_recording_has_the_wordings_that_its_digest_covers() -> None:
+def test_the_bundled_recording_has_the_wordings_that_its_digest_covers():
     loaded = load_recorded_study(DEMO)
     assert loaded.prompt_digest() == read_manifest(DEMO).prompt_digest
     assert set(loaded.wordings()["prompts"]) == {*FIRST_FORM_PROMPTS, *FIRST_TEXTS}
 
 
 @pytest.mark.parametrize("name", FIRST_TEXTS_DIGESTS)
-def test_the_words_of_recordings_from_before_some_templates_never_change(name: str) -> None:
+def test_the_words_of_recordings_from_before_some_templates_never_change(name):
     """A new template joins them at the end, with a new digest here; the shipped one goes free."""
     system = system_named(name)
     assert system.first_texts.keys() <= system.catalog().prompts.keys()

@@ -30,7 +30,7 @@ main()
 """Runs a command with what Windows does not have taken away."""
 
 
-def ran(*words: object, cwd: Path, **environment: str) -> str:
+def ran(*words, cwd, **environment):
     """What a command printed; it must end well."""
     kept = {k: v for k, v in os.environ.items() if k not in ("PYTHONPATH", "CI")}
     done = subprocess.run(
@@ -45,7 +45,7 @@ def ran(*words: object, cwd: Path, **environment: str) -> str:
     return done.stdout + done.stderr
 
 
-def clone(folder: Path, *, links: bool) -> Path:
+def clone(folder, *, links):
     """This working tree as a clone has it, with symbolic links or with texts in their place."""
     git = ["git", "-c", f"core.symlinks={str(links).lower()}"]
     ran(*git, "clone", "-q", ROOT, folder, cwd=ROOT)
@@ -59,14 +59,14 @@ def clone(folder: Path, *, links: bool) -> Path:
     return folder
 
 
-def bare(folder: Path) -> dict[str, str]:
+def bare(folder):
     """A new environment without packages: the search path of programs that finds it first."""
     ran(sys.executable, "-m", "venv", folder, cwd=ROOT)
     return {"PATH": f"{folder / 'bin'}{os.pathsep}{os.environ['PATH']}"}
 
 
 @pytest.mark.costly
-def test_the_wheel_made_from_the_source_archive_runs_where_nothing_else_is(tmp_path: Path) -> None:
+def test_the_wheel_made_from_the_source_archive_runs_where_nothing_else_is(tmp_path):
     made = {}
     for links in (True, False):
         out = tmp_path / f"dist-{links}"
@@ -86,7 +86,7 @@ def test_the_wheel_made_from_the_source_archive_runs_where_nothing_else_is(tmp_p
 
 
 @pytest.mark.costly
-def test_the_workflow_s_steps_run_in_a_clone_without_links(tmp_path: Path) -> None:
+def test_the_workflow_s_steps_run_in_a_clone_without_links(tmp_path):
     there = bare(tmp_path / "env")
     sources = clone(tmp_path / "clone", links=False)
     steps = [one["run"] for one in WORKFLOW["jobs"]["recordings"]["steps"] if "run" in one]
@@ -97,7 +97,7 @@ def test_the_workflow_s_steps_run_in_a_clone_without_links(tmp_path: Path) -> No
     ran("python", "-m", "tutorsim", "summary", "runs/demo", cwd=sources, **there)
 
 
-def test_the_workflow_asks_for_every_system_and_python() -> None:
+def test_the_workflow_asks_for_every_system_and_python():
     matrix = WORKFLOW["jobs"]["recordings"]["strategy"]["matrix"]
     assert {name.partition("-")[0] for name in matrix["os"]} == {"ubuntu", "macos", "windows"}
     assert matrix["python"] == ["3.11", "3.12", "3.13", "3.14"]
@@ -116,14 +116,12 @@ def test_the_workflow_asks_for_every_system_and_python() -> None:
         "run cassettes/debate/study.toml --dry-run",
     ],
 )
-def test_what_needs_no_sandbox_needs_nothing_that_windows_lacks(
-    command: str, tmp_path: Path
-) -> None:
+def test_what_needs_no_sandbox_needs_nothing_that_windows_lacks(command, tmp_path):
     words = command.format(tmp_path).split()
     ran(sys.executable, "-c", POSIX_ONLY, *words, cwd=ROOT)
 
 
-def required(names: list[str]) -> set[str]:
+def required(names):
     """Packages that are installed with these requirements, without extras; directly or not."""
     found: set[str] = set()
     while names:
@@ -135,10 +133,10 @@ def required(names: list[str]) -> set[str]:
     return found
 
 
-def test_no_required_package_is_under_the_gpl() -> None:
+def test_no_required_package_is_under_the_gpl():
     """The licence is MIT: nothing that a user must install may ask for more."""
 
-    def licence(name: str) -> str:
+    def licence(name):
         facts = metadata.metadata(name)
         classified = [c for c in facts.get_all("Classifier", []) if c.startswith("License")]
         stated = [*facts.get_all("License-Expression", []), *facts.get_all("License", [])]

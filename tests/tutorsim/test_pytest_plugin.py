@@ -1,7 +1,5 @@
 """The pytest fixtures, in a test run of their own as other people's projects have it."""
 
-from typing import Any
-
 import pytest
 
 pytest_plugins = ["pytester"]
@@ -52,9 +50,7 @@ def test_unknown_episode(replayed_episode): ...
 
 
 @pytest.mark.costly
-def test_a_project_replays_its_recording_and_failures_are_clear(
-    pytester: pytest.Pytester, recorded: Any, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_a_project_replays_its_recording_and_failures_are_clear(pytester, recorded, monkeypatch):
     import shutil
 
     monkeypatch.delenv("ANTHROPIC_API_KEY", raising=False)
@@ -77,9 +73,7 @@ def test_a_project_replays_its_recording_and_failures_are_clear(
 
 
 @pytest.mark.slow
-def test_without_a_recording_named_the_fixture_says_how_to_name_one(
-    pytester: pytest.Pytester,
-) -> None:
+def test_without_a_recording_named_the_fixture_says_how_to_name_one(pytester):
     pytester.makepyfile("def test_panel(replayed_study): ...")
     result = pytester.runpytest_subprocess("-p", "no:cacheprovider", "-q")
     result.assert_outcomes(errors=1)
@@ -123,9 +117,7 @@ def test_of_another_sdk(recorded_http):
 
 @pytest.mark.costly
 @pytest.mark.loopback
-def test_an_own_panel_is_recorded_once_and_then_tested_offline(
-    pytester: pytest.Pytester, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_an_own_panel_is_recorded_once_and_then_tested_offline(pytester, monkeypatch):
     from tutorsim.standin import StandIn
 
     for name in ("CI", "TUTORSIM_RECORD"):

@@ -2,14 +2,13 @@
 
 import json
 from itertools import product
-from typing import Any
 
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
 from tutorsim.errors import UsageError
-from tutorsim.kernel.flow import Effect, Sent, drive, scripted
+from tutorsim.kernel.flow import drive, scripted
 from tutorsim.kernel.retest import (
     BallotReading,
     Design,
@@ -37,22 +36,20 @@ REQUEST = Request("m", "system", "user", 9)
 BODY = json.dumps(REQUEST.body())
 
 
-def said(
-    form: Any, *replies: str, repeats: int = 1, stop: str = "end_turn", **changes: Any
-) -> tuple[list[Call], Any]:
+def said(form, *replies, repeats=1, stop="end_turn", **changes):
     """The calls that the last repeat of a ballot took, and what came of it."""
     logged = BallotRecord(voter="motivation", protocol=form, labels=LABELS, parsed=None, mass={})
     logged = logged.model_copy(update=changes)
     one = vote_again(2, "vote_final", [logged], [KEY], ROLES, READING)
     calls: list[Call] = []
 
-    def reply(call: Call) -> Reply:
+    def reply(call):
         if call.key.repeat == repeats:
             calls.append(call)
         first = call.key.attempt == 1
         return Reply(replies[call.key.attempt - 1], "m", stop if first else "end_turn", 1, 1)
 
-    def world(effect: Effect) -> Sent:
+    def world(effect):
         return tuple(reply(call) for call in effect.calls)  # type: ignore[union-attr]
 
     asked = askings([one], {str(KEY): BODY}, repeats, if_cut_off="CUT OFF")
@@ -60,7 +57,7 @@ def said(
     return calls, record.votes[0].repeats[-1][0]  # type: ignore[union-attr]
 
 
-def test_a_readable_reply_is_a_ballot_under_the_logged_labels() -> None:
+def test_a_readable_reply_is_a_ballot_under_the_logged_labels():
     calls, ballot = said("ranked", "C,A,D,B", repeats=3)
     assert [str(call.key) for call in calls] == ["2/vote_final/motivation/1/r03"]
     assert calls[0].request.text == BODY
@@ -82,9 +79,7 @@ def test_a_readable_reply_is_a_ballot_under_the_logged_labels() -> None:
         ("approval", "I like them all", "abstained"),
     ],
 )
-def test_what_cannot_be_read_is_asked_once_more_then_repaired_or_abstained(
-    form: str, second: str, status: str
-) -> None:
+def test_what_cannot_be_read_is_asked_once_more_then_repaired_or_abstained(form, second, status):
     calls, ballot = said(form, "no ballot", second, repeats=2)
     assert [str(call.key) for call in calls] == [
         "2/vote_final/motivation/1/r02",
@@ -95,14 +90,14 @@ def test_what_cannot_be_read_is_asked_once_more_then_repaired_or_abstained(
     assert (ballot.raw_first, ballot.raw) == ("no ballot", second)
 
 
-def test_a_reply_that_was_cut_off_is_asked_for_again_as_the_study_does() -> None:
+def test_a_reply_that_was_cut_off_is_asked_for_again_as_the_study_does():
     calls, ballot = said("simple", "A", "B", stop="max_tokens")
     assert [call.key.attempt for call in calls] == [1, 2]
     assert calls[1].request.user == "user\n\nCUT OFF"
     assert (ballot.parsed, ballot.raw_first) == ("scaffolding", "A")
 
 
-def test_a_rich_ballot_counts_as_the_logged_one_did() -> None:
+def test_a_rich_ballot_counts_as_the_logged_one_did():
     _, ballot = said("rich", "B=10,A=8|C=4,D=3", counted_as="approval")
     assert (ballot.protocol, ballot.counted_as) == ("rich", "approval")
     assert ballot.mass == {
@@ -117,12 +112,12 @@ def test_a_rich_ballot_counts_as_the_logged_one_did() -> None:
 
 
 @pytest.fixture
-def played(make_scene: Any, script: Any) -> tuple[EpisodeRecord, dict[str, str]]:
+def played(make_scene, script):
     """An episode of three turns, and the bodies of its calls."""
     scene: Scene = make_scene()
     canned, bodies = script(), {}
 
-    def reply(call: Call) -> str:
+    def reply(call):
         bodies[str(call.key)] = f'{{ "max_tokens":{call.request.max_tokens},' + _rest(call)
         text: str = canned(call)
         return text
@@ -130,12 +125,12 @@ def played(make_scene: Any, script: Any) -> tuple[EpisodeRecord, dict[str, str]]
     return drive(episode(scene), scripted(reply)), bodies
 
 
-def _rest(call: Call) -> str:
+def _rest(call):
     body = {k: v for k, v in call.request.body().items() if k != "max_tokens"}
     return json.dumps(body)[1:]
 
 
-def test_every_vote_of_every_decided_turn_is_found_in_the_order_of_the_log(played: Any) -> None:
+def test_every_vote_of_every_decided_turn_is_found_in_the_order_of_the_log(played):
     record, _ = played
     found = list(votes_again(record, READING))
     assert [(one.turn, one.stage) for one in found] == list(product((1, 2, 3), TURN_VOTES))
@@ -143,7 +138,7 @@ def test_every_vote_of_every_decided_turn_is_found_in_the_order_of_the_log(playe
     assert [prompt.key.agent for prompt in found[5].prompts] == names
 
 
-def test_a_prompt_is_the_recorded_request_with_its_bytes(played: Any) -> None:
+def test_a_prompt_is_the_recorded_request_with_its_bytes(played):
     record, bodies = played
     one = list(votes_again(record, READING))[3]
     asked = [a.question.call for a in askings([one], bodies, 1, if_cut_off=None)]
@@ -151,9 +146,7 @@ def test_a_prompt_is_the_recorded_request_with_its_bytes(played: Any) -> None:
     assert [call.request.text for call in asked] == [bodies[str(p.key)] for p in one.prompts]
 
 
-def test_a_ballot_that_a_branch_asked_for_in_another_format_is_asked_for_in_that_format(
-    played: Any,
-) -> None:
+def test_a_ballot_that_a_branch_asked_for_in_another_format_is_asked_for_in_that_format(played):
     record, _ = played
     [turn] = [turn for turn in record.turns if turn.turn == 2]
     ranked = {
@@ -171,7 +164,7 @@ def test_a_ballot_that_a_branch_asked_for_in_another_format_is_asked_for_in_that
     assert final.stage == "vote_final"
 
 
-def test_a_request_of_another_program_is_refused(played: Any) -> None:
+def test_a_request_of_another_program_is_refused(played):
     record, bodies = played
     bodies["1/vote_final/motivation/1"] = '{"prompt": "vote!"}'
     with pytest.raises(UsageError, match="1/vote_final/motivation/1"):
@@ -184,9 +177,7 @@ TURNS = [(f"sciq.task{i}.p.simple", turn) for i in range(7) for turn in (1, 2, 3
 
 
 @given(st.permutations(TURNS), st.integers(1, 25), st.integers(0, 5), st.integers(1, 9))
-def test_a_draw_depends_on_seed_and_turns_alone(
-    order: Any, sample: int, seed: int, repeats: int
-) -> None:
+def test_a_draw_depends_on_seed_and_turns_alone(order, sample, seed, repeats):
     drawn = drawn_turns(TURNS, Design(1, (), sample, seed))
     assert drawn == drawn_turns(order, Design(repeats, ("vote_final",), sample, seed))
     assert drawn == drawn_turns([*TURNS, *TURNS], Design(1, (), sample, seed))
@@ -194,7 +185,7 @@ def test_a_draw_depends_on_seed_and_turns_alone(
     assert drawn <= drawn_turns(TURNS, Design(1, (), sample + 1, seed))
 
 
-def test_another_seed_draws_other_turns_and_no_sample_draws_all() -> None:
+def test_another_seed_draws_other_turns_and_no_sample_draws_all():
     draws = {drawn_turns(TURNS, Design(1, (), 5, seed)) for seed in range(20)}
     assert len(draws) == 20
     assert drawn_turns(TURNS, Design(1, ())) == set(TURNS)
@@ -210,8 +201,8 @@ DESIGNS = st.builds(
 
 
 @given(DESIGNS, DESIGNS)
-def test_a_design_covers_another_only_if_it_asks_all_of_it(one: Design, other: Design) -> None:
-    def asked(design: Design) -> set[Any]:
+def test_a_design_covers_another_only_if_it_asks_all_of_it(one, other):
+    def asked(design):
         drawn = drawn_turns(TURNS, design)
         return set(product(drawn, design.stages, range(design.repeats)))
 
@@ -223,12 +214,12 @@ def test_a_design_covers_another_only_if_it_asks_all_of_it(one: Design, other: D
 # --- What came of it -----------------------------------------------------------------------
 
 
-def failing(record: Any, bodies: dict[str, str], *failed: str) -> Any:
+def failing(record, bodies, *failed):
     """The record of a retest of three repeats in which calls fail, and the tape's order."""
     sets = list(votes_again(record, READING))[:2]
     order: list[CallKey] = []
 
-    def world(effect: Effect) -> Sent:
+    def world(effect):
         calls = effect.calls  # type: ignore[union-attr]
         order.extend(call.key for call in calls)
         return tuple(
@@ -242,7 +233,7 @@ def failing(record: Any, bodies: dict[str, str], *failed: str) -> Any:
     return drive(retest_flow(record.episode_id, sets, 3, asked), world), order
 
 
-def test_a_repeat_counts_where_every_voter_answered_and_failures_are_named(played: Any) -> None:
+def test_a_repeat_counts_where_every_voter_answered_and_failures_are_named(played):
     record, bodies = played
     key = "1/vote_final/motivation/1/r02"
     found, _ = failing(record, bodies, key)
@@ -256,9 +247,7 @@ def test_a_repeat_counts_where_every_voter_answered_and_failures_are_named(playe
     assert [b.voter for b in final.repeats[0]] == [b.voter for b in record.turns[0].ballots_final]
 
 
-def test_a_tape_has_votes_repeats_and_voters_in_order_and_a_second_asking_behind_its_first(
-    played: Any,
-) -> None:
+def test_a_tape_has_votes_repeats_and_voters_in_order_and_a_second_asking_behind_its_first(played):
     _, order = failing(*played)
     again = [order[4]._replace(attempt=2), *order, order[0]._replace(attempt=2)]
     kept = attempts_together(again)
@@ -267,7 +256,7 @@ def test_a_tape_has_votes_repeats_and_voters_in_order_and_a_second_asking_behind
     assert [(k.stage, k.repeat) for k in order[::4]] == list(product(TURN_VOTES, (1, 2, 3)))
 
 
-def test_a_prompt_without_ballots_gives_what_its_system_reads() -> None:
+def test_a_prompt_without_ballots_gives_what_its_system_reads():
     key = CallKey(4, "weigh", "judge", 1)
     one = reply_again(
         key, lambda call: Question(call, lambda text: int(text), ""), lambda answer: answer.value
@@ -278,7 +267,7 @@ def test_a_prompt_without_ballots_gives_what_its_system_reads() -> None:
     assert found.votes == (RetestReply(turn=4, stage="weigh", agent="judge", values=(7, 8)),)
 
 
-def test_turns_of_the_single_tutor_hold_no_vote() -> None:
+def test_turns_of_the_single_tutor_hold_no_vote():
     record = EpisodeRecord(
         episode_id="sciq.x.p.baseline",
         benchmark="sciq",

@@ -2,8 +2,6 @@
 
 import json
 import re
-from pathlib import Path
-from typing import Any
 
 import pytest
 
@@ -14,7 +12,7 @@ from tutorsim.records.episode import BaseRecord
 SIMPLE = "sciq.ice.help_avoidant.simple"
 
 
-def call(key: str, reason: str | None) -> CallRecord:
+def call(key, reason):
     return CallRecord(
         key=key,
         stage=key.split("/")[1],
@@ -28,11 +26,11 @@ def call(key: str, reason: str | None) -> CallRecord:
 # --- Counting ------------------------------------------------------------------------------------
 
 
-def line(*calls: CallRecord) -> Any:
+def line(*calls):
     return BaseRecord.model_construct(calls=calls)
 
 
-def test_stop_reasons_are_counted_by_stage_and_those_asked_again_are_not_taken() -> None:
+def test_stop_reasons_are_counted_by_stage_and_those_asked_again_are_not_taken():
     counts = stop_counts(
         [
             line(
@@ -56,11 +54,11 @@ def test_stop_reasons_are_counted_by_stage_and_those_asked_again_are_not_taken()
     ]
 
 
-def test_a_key_of_another_program_is_no_reason_to_fail() -> None:
+def test_a_key_of_another_program_is_no_reason_to_fail():
     assert stop_counts([line(call("a/b/c", "end_turn"))])[0].taken == 1
 
 
-def test_no_calls_have_no_counts() -> None:
+def test_no_calls_have_no_counts():
     assert stop_counts([]) == odd_stops([]) == []
 
 
@@ -69,7 +67,7 @@ def test_no_calls_have_no_counts() -> None:
 pytestmark = pytest.mark.loopback
 
 
-def cut_first_drafts(call: str) -> str:
+def cut_first_drafts(call):
     """First drafts are cut off, and so is one voter's every reply."""
     _, _, stage, agent, attempt = call.split("/")
     if (stage, attempt) == ("propose", "1") or (stage, agent) == ("vote_final", "motivation"):
@@ -78,10 +76,10 @@ def cut_first_drafts(call: str) -> str:
 
 
 @pytest.fixture
-def cut_off(endpoint: Any, write_grid: Any, shell: Any, tmp_path: Path) -> Any:
+def cut_off(endpoint, write_grid, shell, tmp_path):
     """Record the grid with replies that are cut off; what the command said, and the folders."""
 
-    def record(**settings: Any) -> Any:
+    def record(**settings):
         endpoint.stop = cut_first_drafts
         log, cassettes = tmp_path / "log", tmp_path / "cassettes"
         study = write_grid(**settings)
@@ -93,9 +91,7 @@ def cut_off(endpoint: Any, write_grid: Any, shell: Any, tmp_path: Path) -> Any:
 
 
 @pytest.mark.costly
-def test_a_reply_that_was_cut_off_is_asked_for_once_more(
-    cut_off: Any, endpoint: Any, shell: Any
-) -> None:
+def test_a_reply_that_was_cut_off_is_asked_for_once_more(cut_off, endpoint, shell):
     _, log, cassettes = cut_off()
     again = [name for name in endpoint.sent if name.endswith("/2")]
     assert {name.split("/")[2] for name in again} == {"propose", "vote_final"}
@@ -107,7 +103,7 @@ def test_a_reply_that_was_cut_off_is_asked_for_once_more(
         assert shell("verify", cassettes).code == 0
 
 
-def test_a_setting_turns_that_off(cut_off: Any, endpoint: Any, shell: Any) -> None:
+def test_a_setting_turns_that_off(cut_off, endpoint, shell):
     said, log, cassettes = cut_off(ask_cut_off_again=False)
     assert all(name.endswith("/1") for name in endpoint.sent)
     assert "ask_cut_off_again" not in (log / "run.json").read_text()
@@ -117,9 +113,7 @@ def test_a_setting_turns_that_off(cut_off: Any, endpoint: Any, shell: Any) -> No
 
 
 @pytest.mark.costly
-def test_the_end_of_a_run_warns_and_every_view_tells(
-    cut_off: Any, shell: Any, tmp_path: Path
-) -> None:
+def test_the_end_of_a_run_warns_and_every_view_tells(cut_off, shell, tmp_path):
     said, log, _ = cut_off()
     assert (
         "Warning: 14 replies were cut off at max_tokens (propose 10, vote_final 4); "
@@ -145,9 +139,9 @@ SILENT = "/1/propose/motivation/"
 
 
 def test_replies_without_text_that_end_as_usual_are_asked_for_once_more_and_told(
-    endpoint: Any, write_grid: Any, shell: Any, tmp_path: Path
-) -> None:
-    def silenced(call: str, data: bytes) -> bytes:
+    endpoint, write_grid, shell, tmp_path
+):
+    def silenced(call, data):
         value = json.loads(data)
         return json.dumps({**value, "content": []}).encode() if SILENT in call else data
 
@@ -168,15 +162,15 @@ def test_replies_without_text_that_end_as_usual_are_asked_for_once_more_and_told
     assert line.without_text == (f"{SILENT[1:]}1", f"{SILENT[1:]}2")
 
 
-def test_where_every_reply_has_an_end_nothing_is_told(recorded: Any, shell: Any) -> None:
+def test_where_every_reply_has_an_end_nothing_is_told(recorded, shell):
     for command in (("summary", recorded.log), ("show", recorded.log, SIMPLE)):
         assert "cut off" not in shell(*command).out
     assert not odd_stops(stop_counts(read_episodes(recorded.log)))
 
 
 def test_a_recording_without_the_setting_takes_what_was_cut_off_as_it_is(
-    cut_off: Any, shell: Any, endpoint: Any, tmp_path: Path
-) -> None:
+    cut_off, shell, endpoint, tmp_path
+):
     """As it was before there was a setting; the same command goes on with it, too."""
     _, log, cassettes = cut_off(ask_cut_off_again=False)
     study = cassettes / "study.toml"

@@ -42,12 +42,12 @@ PROGRAM = {
 }
 
 
-def write_lines(path: Path, *records: object) -> Path:
+def write_lines(path, *records):
     path.write_text("".join(json.dumps(record) + "\n" for record in records), encoding="utf-8")
     return path
 
 
-def refusal(read, path: Path) -> str:
+def refusal(read, path):
     with pytest.raises(TaskFileError) as caught:
         read(path)
     assert path.name in caught.value.what

@@ -54,7 +54,7 @@ PLAIN: Final = {"cache", "contextmanager", "asynccontextmanager", "dataclass", "
 
 
 @pytest.mark.costly
-def test_no_definition_is_unreached() -> None:
+def test_no_definition_is_unreached():
     found = vulture.Vulture(ignore_decorators=DECORATED)
     for room in ("tutorsim", "analysis"):
         for path in sorted((ROOT / room).rglob("*.py")):
@@ -72,7 +72,7 @@ def test_no_definition_is_unreached() -> None:
 
 
 @pytest.mark.costly
-def test_no_definition_is_there_for_tests_alone() -> None:
+def test_no_definition_is_there_for_tests_alone():
     """A name of a module is imported from it by the product, used in it, or documented."""
     documented = {word for topic in TOPICS for word in _words(page(topic))}
     users: dict[str, set[str]] = {}
@@ -95,7 +95,7 @@ def test_no_definition_is_there_for_tests_alone() -> None:
             users.setdefault(name, set()).add(module.name)
     code = {module.name: module.tree for module in MODULES}
 
-    def is_imported(module: str, name: str) -> bool:
+    def is_imported(module, name):
         """By others than its package, which may do so only to hand it on."""
         package = module.rpartition(".")[0]
         by = users.get(f"{module}.{name}", set())
@@ -115,7 +115,7 @@ def test_no_definition_is_there_for_tests_alone() -> None:
     assert alone == set()
 
 
-def _names(node: ast.AST, name: str) -> bool:
+def _names(node, name):
     """Whether code, an annotation among it, uses a name; a list of public names does not."""
     if isinstance(node, ast.Module):
         return any(_names(part, name) for part in node.body)
@@ -128,7 +128,7 @@ def _names(node: ast.AST, name: str) -> bool:
     )
 
 
-def _without_all(text: str) -> str:
+def _without_all(text):
     """A module without its list of public names, which reaches nothing."""
     tree = ast.parse(text)
     tree.body = [
@@ -139,5 +139,5 @@ def _without_all(text: str) -> str:
     return ast.unparse(tree)
 
 
-def _words(text: str) -> set[str]:
+def _words(text):
     return set(re.findall(r"\w+", text))

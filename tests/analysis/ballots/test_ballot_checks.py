@@ -7,10 +7,10 @@ import pytest
 from tutorsim.analysis.ballots.ballot_checks import check_ballots, notes_together
 from tutorsim.analysis.runs.exported_tables import BALLOTS_SCHEMA
 from tutorsim.errors import BallotFileError
-from tutorsim.vocabularies import PROTOCOLS, Protocol
+from tutorsim.vocabularies import PROTOCOLS
 
 
-def columns(protocol: Protocol, masses: list[int | None]) -> pl.DataFrame:
+def columns(protocol, masses):
     """One ballot of one voter, as `read_columns` gives it."""
     n = len(masses)
     given = {
@@ -27,7 +27,7 @@ def columns(protocol: Protocol, masses: list[int | None]) -> pl.DataFrame:
     return frame.with_columns(absent).with_row_index("row", 1)
 
 
-def by_hand(protocol: Protocol, masses: list[int | None], budget: int) -> str | None:
+def by_hand(protocol, masses, budget):
     """`valid`, `abstained`, or nothing where the masses are no ballot: the rules one by one."""
     given = [mass for mass in masses if mass is not None]
     if not given:
@@ -50,7 +50,7 @@ def by_hand(protocol: Protocol, masses: list[int | None], budget: int) -> str | 
 
 @pytest.mark.costly
 @pytest.mark.parametrize("protocol", PROTOCOLS)
-def test_a_ballot_is_what_the_rules_say_one_by_one(protocol: Protocol) -> None:
+def test_a_ballot_is_what_the_rules_say_one_by_one(protocol):
     random = Random(protocol)
     seen = set()
     for _ in range(60):
@@ -75,8 +75,8 @@ def test_a_ballot_is_what_the_rules_say_one_by_one(protocol: Protocol) -> None:
     assert seen == {None, "valid", "abstained"}
 
 
-def test_the_budget_is_the_most_frequent_sum_and_refused_where_two_are() -> None:
-    def ballots(*sums: int) -> pl.DataFrame:
+def test_the_budget_is_the_most_frequent_sum_and_refused_where_two_are():
+    def ballots(*sums):
         frames = [
             columns("cumulative", [total - 1, 1]).with_columns(pl.lit(f"v{i}").alias("voter"))
             for i, total in enumerate(sums)

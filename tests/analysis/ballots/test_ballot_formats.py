@@ -28,9 +28,7 @@ MASSES = st.integers(1, 5).flatmap(
 @pytest.mark.costly
 @settings(deadline=None)
 @given(masses=MASSES, protocol=st.sampled_from(PROTOCOLS), budget=st.integers(1, 6))
-def test_arrays_and_the_plain_rule_agree(
-    masses: list[list[int]], protocol: Protocol, budget: int
-) -> None:
+def test_arrays_and_the_plain_rule_agree(masses, protocol, budget):
     found = FORMATS[protocol].valid(np.array(masses), budget)
     assert found.tolist() == [FORMATS[protocol].fault(one, budget) is None for one in masses]
 
@@ -50,26 +48,26 @@ def test_arrays_and_the_plain_rule_agree(
         ([0, 2, 0], "approval", False),
     ],
 )
-def test_what_makes_a_ballot(masses: list[int], protocol: Protocol, valid: bool) -> None:
+def test_what_makes_a_ballot(masses, protocol, valid):
     assert FORMATS[protocol].valid(np.array([masses]), 5).tolist() == [valid]
 
 
-def test_a_ranking_of_more_candidates_than_bits_is_looked_at_too() -> None:
+def test_a_ranking_of_more_candidates_than_bits_is_looked_at_too():
     order = np.array([list(range(70)), [0, *range(1, 69), 68]])
     assert FORMATS["ranked"].valid(order, 5).tolist() == [True, False]
 
 
-def test_the_reason_names_the_candidate_to_blame() -> None:
+def test_the_reason_names_the_candidate_to_blame():
     fault = FORMATS["approval"].fault([0, 0, 3], 5)
     assert fault is not None
     assert (fault.place, fault.reason) == (2, "the approval of {voter} has the mass 3, not 0 or 1")
 
 
-def test_every_protocol_is_declared() -> None:
+def test_every_protocol_is_declared():
     assert set(FORMATS) == set(get_args(Protocol))
 
 
-def test_a_sixth_format_is_an_entry_and_is_bounded_under_every_rule(monkeypatch) -> None:
+def test_a_sixth_format_is_an_entry_and_is_bounded_under_every_rule(monkeypatch):
     """Thumbs: 2 up, 1 neither, 0 down. It shows a weak order, as points do."""
     thumbs = BallotForm(
         lambda masses, _: (masses <= 2).all(axis=1),

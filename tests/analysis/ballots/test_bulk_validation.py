@@ -21,7 +21,7 @@ FILE = Path("made.parquet")
 Row = list[object]
 
 
-def masses(random: Random, protocol: str, among: list[str]) -> dict[str, int]:
+def masses(random, protocol, among):
     if protocol == "ranked":
         return dict(zip(random.sample(among, len(among)), range(len(among)), strict=True))
     if protocol == "approval":
@@ -30,7 +30,7 @@ def masses(random: Random, protocol: str, among: list[str]) -> dict[str, int]:
     return {c: (5 if protocol == "cumulative" else 1) * (c == chosen) for c in among}
 
 
-def turn_rows(random: Random, episode: int) -> list[Row]:
+def turn_rows(random, episode):
     protocol, among = PROTOCOLS[episode % 4], ["a", "b", "c"][: random.choice([2, 3])]
     final = {v: masses(random, protocol, among) for v in "xyz"}
     led = leaders(tally(final.values(), among))
@@ -45,7 +45,7 @@ def turn_rows(random: Random, episode: int) -> list[Row]:
     ]
 
 
-def damage(random: Random, rows: list[Row]) -> None:
+def damage(random, rows):
     """Something that may or may not be a mistake."""
     row = random.choice(rows)
     match random.choice(["none", "mass", "drop", "double", "protocol", "stage", "candidate"]):
@@ -65,7 +65,7 @@ def damage(random: Random, rows: list[Row]) -> None:
             random.shuffle(rows)
 
 
-def columns(rows: list[Row]) -> pl.DataFrame:
+def columns(rows):
     names = ["episode_id", "turn", "stage", "voter", "candidate", "mass", "protocol"]
     given_ = pl.DataFrame(rows, schema={n: BALLOTS_SCHEMA[n] for n in names}, orient="row")
     absent = [pl.lit(None, t).alias(n) for n, t in BALLOTS_SCHEMA.items() if n not in names]
@@ -74,7 +74,7 @@ def columns(rows: list[Row]) -> pl.DataFrame:
 
 @settings(max_examples=60, deadline=None)
 @given(st.integers(0, 100_000))
-def test_what_is_plain_to_see_is_what_every_check_passes(seed: int) -> None:
+def test_what_is_plain_to_see_is_what_every_check_passes(seed):
     random = Random(seed)
     rows = [row for episode in range(4) for row in turn_rows(random, episode)]
     if seed % 4:
@@ -96,6 +96,6 @@ def test_what_is_plain_to_see_is_what_every_check_passes(seed: int) -> None:
         assert fast.ballots.select(kept).equals(slow.ballots.select(kept))
 
 
-def test_a_stated_budget_is_held_to() -> None:
+def test_a_stated_budget_is_held_to():
     frame = columns([["e", 1, "final", "x", c, m, "cumulative"] for c, m in (("a", 5), ("b", 0))])
     assert [plain_budget(frame, budget) for budget in (None, 5, 6)] == [5, 5, None]

@@ -1,7 +1,6 @@
 """Files as people have them: what is read of each, what is assumed, and what is refused."""
 
 import json
-from pathlib import Path
 from typing import Any
 
 import pytest
@@ -9,7 +8,7 @@ import pytest
 import tutorsim
 from tutorsim.analysis.ballots.long_format import read_candidates
 from tutorsim.analysis.ballots.reading_options import Hints
-from tutorsim.analysis.ballots.recount_source import Source, open_source
+from tutorsim.analysis.ballots.recount_source import open_source
 from tutorsim.errors import BallotFileError, UsageError
 
 RANKED = {"v": {"ann": 2, "ben": 1, "cid": 0}, "w": {"ann": 0, "ben": 1, "cid": 2}}
@@ -201,13 +200,13 @@ NATURAL: dict[str, tuple[str, str, Hints, str, dict[str, dict[str, int | None]],
 }  # fmt: skip
 
 
-def written(folder: Path, name: str, text: str) -> Path:
+def written(folder, name, text):
     file = folder / name
     file.write_text(text, encoding="utf-8")
     return file
 
 
-def masses(source: Source) -> dict[str, dict[str, Any]]:
+def masses(source):
     found: dict[str, dict[str, Any]] = {}
     for voter, candidate, mass in source.ballots.select("voter", "candidate", "mass").iter_rows():
         found.setdefault(voter, {})[candidate] = mass
@@ -215,9 +214,7 @@ def masses(source: Source) -> dict[str, dict[str, Any]]:
 
 
 @pytest.mark.parametrize("case", NATURAL)
-def test_a_natural_file_is_read_and_one_note_says_what_was_assumed(
-    tmp_path: Path, case: str
-) -> None:
+def test_a_natural_file_is_read_and_one_note_says_what_was_assumed(tmp_path, case):
     name, text, hints, protocol, expected, words = NATURAL[case]
     source = open_source(written(tmp_path, name, text), hints=hints)
     assert set(source.ballots["protocol"]) == {protocol}
@@ -600,9 +597,7 @@ PEOPLES: dict[str, tuple[str, str, dict[str, Any], str, Any, str]] = {
 
 
 @pytest.mark.parametrize("case", PEOPLES)
-def test_ballots_as_people_have_them_are_read_right_or_asked_about(
-    tmp_path: Path, case: str
-) -> None:
+def test_ballots_as_people_have_them_are_read_right_or_asked_about(tmp_path, case):
     name, text, hints, protocol, expected, words = PEOPLES[case]
     file = written(tmp_path, name, text)
     if expected is None:
@@ -675,13 +670,11 @@ FOUND = [
 
 
 @pytest.mark.parametrize(("name", "text", "read"), FOUND)
-def test_found_ballots_are_read_or_asked_about(
-    tmp_path: Path, name: str, text: str, read: str
-) -> None:
+def test_found_ballots_are_read_or_asked_about(tmp_path, name, text, read):
     assert read in reading_of(written(tmp_path, name, text))
 
 
-def reading_of(file: Path) -> str:
+def reading_of(file):
     """Protocol and first ballot of a file; or why it is not read."""
     try:
         frame = open_source(file).ballots.filter(stage="vote_final")
@@ -693,13 +686,13 @@ def reading_of(file: Path) -> str:
     return " ".join((frame["protocol"][0], episode, voter, *masses))
 
 
-def test_ballots_without_a_mark_are_told(tmp_path: Path) -> None:
+def test_ballots_without_a_mark_are_told(tmp_path):
     file = written(tmp_path, "b.csv", "voter,choice\nv,\nw,none\nx,a\n")
     assert "2 ballot(s) without a mark, which are abstentions" in open_source(file).notes[0]
 
 
 @pytest.mark.parametrize("encoding", ["utf-16", "utf-8-sig"])
-def test_text_in_other_encodings_is_read(tmp_path: Path, encoding: str) -> None:
+def test_text_in_other_encodings_is_read(tmp_path, encoding):
     file = tmp_path / "b.csv"
     file.write_bytes("voter,choice\nv,ann\nw,ben\n".encode(encoding))
     assert masses(open_source(file)) == AB
@@ -707,7 +700,7 @@ def test_text_in_other_encodings_is_read(tmp_path: Path, encoding: str) -> None:
 
 
 @pytest.mark.parametrize("library", ["polars", "pandas"])
-def test_a_frame_is_opened_as_a_file_is(library: str) -> None:
+def test_a_frame_is_opened_as_a_file_is(library):
     frames = pytest.importorskip(library)
     rows = {"voter": ["v", "w", "x"], "ann": [1, 0, None], "ben": [0, 1, None]}
     run = tutorsim.open(frames.DataFrame(rows))
@@ -736,9 +729,7 @@ STAND = {
 
 @pytest.mark.parametrize("case", STAND)
 @pytest.mark.parametrize("shape", ["choice", "ranking", "rows"])
-def test_candidates_belong_to_a_vote_unless_somebody_says_who_stands(
-    tmp_path: Path, case: str, shape: str
-) -> None:
+def test_candidates_belong_to_a_vote_unless_somebody_says_who_stands(tmp_path, case, shape):
     hints, expected = STAND[case]
     votes = [
         ("p", "v", "a", "a;d;b"),
@@ -767,14 +758,14 @@ def test_candidates_belong_to_a_vote_unless_somebody_says_who_stands(
     assert found == expected
 
 
-def test_a_file_in_the_tables_own_shape_assumes_nothing(tmp_path: Path) -> None:
+def test_a_file_in_the_tables_own_shape_assumes_nothing(tmp_path):
     text = "episode_id,turn,stage,voter,candidate,mass,protocol\ne,1,final,v,a,1,simple\n"
     source = open_source(written(tmp_path, "b.csv", text))
     assert source.notes == ()
     assert source.files[0].shape == "long"
 
 
-def test_stages_by_other_names_are_told_apart(tmp_path: Path) -> None:
+def test_stages_by_other_names_are_told_apart(tmp_path):
     text = "voter,phase,choice\nv,before,ann\nw,before,ben\nv,after,ben\nw,after,ben\n"
     source = open_source(written(tmp_path, "b.csv", text))
     assert set(source.ballots["stage"]) == {"vote_initial", "vote_final"}
@@ -819,7 +810,7 @@ REFUSED = {
 
 
 @pytest.mark.parametrize("case", REFUSED)
-def test_a_refusal_says_what_is_missed_and_what_to_do(tmp_path: Path, case: str) -> None:
+def test_a_refusal_says_what_is_missed_and_what_to_do(tmp_path, case):
     text, hints, reason = REFUSED[case]
     with pytest.raises(BallotFileError) as refused:
         open_source(written(tmp_path, "b.csv", text), hints=hints)
@@ -828,7 +819,7 @@ def test_a_refusal_says_what_is_missed_and_what_to_do(tmp_path: Path, case: str)
     assert refused.value.hint
 
 
-def test_a_missing_column_is_refused_with_three_lines_to_copy(tmp_path: Path) -> None:
+def test_a_missing_column_is_refused_with_three_lines_to_copy(tmp_path):
     with pytest.raises(BallotFileError) as refused:
         open_source(written(tmp_path, "b.csv", "voter,comment\nv,hello\n"))
     lines = refused.value.hint.splitlines()
@@ -837,7 +828,7 @@ def test_a_missing_column_is_refused_with_three_lines_to_copy(tmp_path: Path) ->
     assert masses(open_source(written(tmp_path, "c.csv", example + "\n")))
 
 
-def test_a_second_ballot_is_refused_with_a_way_to_name_the_vote(tmp_path: Path) -> None:
+def test_a_second_ballot_is_refused_with_a_way_to_name_the_vote(tmp_path):
     """What was voted on stands under a name that is not known."""
     file = written(tmp_path, "b.csv", "matter,voter,ann,ben\np,v,1,0\nq,v,0,1\n")
     with pytest.raises(BallotFileError, match="second ballot") as refused:
@@ -848,13 +839,13 @@ def test_a_second_ballot_is_refused_with_a_way_to_name_the_vote(tmp_path: Path) 
 
 
 @pytest.mark.parametrize("word", ["question", "debate_id", "Item"])
-def test_what_was_voted_on_has_several_names(tmp_path: Path, word: str) -> None:
+def test_what_was_voted_on_has_several_names(tmp_path, word):
     file = written(tmp_path, "b.csv", f"{word},user,ann,ben\np,v,1,0\nq,v,0,1\n")
     assert set(open_source(file).ballots["episode_id"]) == {"p", "q"}
     assert set(open_source(file).ballots["voter"]) == {"v"}
 
 
-def test_a_hint_that_names_no_column_is_refused(tmp_path: Path) -> None:
+def test_a_hint_that_names_no_column_is_refused(tmp_path):
     file = written(tmp_path, "b.csv", "voter,choice\nv,ann\n")
     with pytest.raises(UsageError, match="no column 'Wähler'"):
         open_source(file, hints=Hints(columns={"voter": "Wähler"}))
@@ -862,7 +853,7 @@ def test_a_hint_that_names_no_column_is_refused(tmp_path: Path) -> None:
         open_source(file, hints=Hints(protocol="dice"))
 
 
-def test_text_that_is_not_utf_8_is_read_and_noted(tmp_path: Path) -> None:
+def test_text_that_is_not_utf_8_is_read_and_noted(tmp_path):
     file = tmp_path / "b.csv"
     file.write_bytes("voter,choice\nv,Jürgen\nw,Ann\n".encode("cp1252"))
     source = open_source(file)

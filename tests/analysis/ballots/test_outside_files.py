@@ -16,24 +16,24 @@ from tutorsim.tasks.files import read_parquet
 HEAD = "episode_id,turn,stage,voter,candidate,mass,protocol"
 
 
-def csv_file(folder: Path, *lines: str, head: str = HEAD) -> Path:
+def csv_file(folder, *lines, head=HEAD):
     file = folder / "mine.csv"
     file.write_text("\n".join((head, *lines)) + "\n", encoding="utf-8")
     return file
 
 
-def ballot(voter: str, masses: dict[str, object], protocol: str, stage: str = "final") -> list[str]:
+def ballot(voter, masses, protocol, stage="final"):
     return [
         f"e,1,{stage},{voter},{c},{'' if m is None else m},{protocol}" for c, m in masses.items()
     ]
 
 
-def mass_of(file: Path) -> dict[tuple[str, str], int | None]:
+def mass_of(file):
     frame = open_source(file).ballots
     return {(v, c): m for v, c, m in frame.select("voter", "candidate", "mass").iter_rows()}
 
 
-def test_a_file_of_the_required_columns_has_the_whole_schema(tmp_path: Path) -> None:
+def test_a_file_of_the_required_columns_has_the_whole_schema(tmp_path):
     file = csv_file(tmp_path, *ballot("007", {"a b": 1, "c": 0}, "simple"))
     source = open_source(file)
     assert source.ballots.schema == BALLOTS_SCHEMA
@@ -49,7 +49,7 @@ def test_a_file_of_the_required_columns_has_the_whole_schema(tmp_path: Path) -> 
 
 
 @pytest.mark.parametrize("form", ["csv", "parquet", "jsonl"])
-def test_the_same_ballots_come_out_of_every_format(tmp_path: Path, form: str) -> None:
+def test_the_same_ballots_come_out_of_every_format(tmp_path, form):
     rows = [
         *ballot("1", {"x": 2, "y": 1, "z": 0}, "ranked"),
         *ballot("2", dict.fromkeys("xyz"), "ranked"),
@@ -67,9 +67,7 @@ def test_the_same_ballots_come_out_of_every_format(tmp_path: Path, form: str) ->
     ("named", "beside"),
     [("a[1]", "a1"), ("q?", "qx"), ("*", "z"), ("d[1]/e", "d1/e"), ("~/b", "b"), ("{a,b}", "b")],
 )
-def test_a_name_is_that_file_and_no_pattern(
-    named: str, beside: str, form: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_a_name_is_that_file_and_no_pattern(named, beside, form, tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
     for name, voter in ((beside, "another"), (named, "own")):
         file = Path(f"{name}.{form}")
@@ -83,7 +81,7 @@ def test_a_name_is_that_file_and_no_pattern(
         assert {row.fields["voter"] for row in read_parquet(file)} == {"own"}
 
 
-def test_json_numbers_name_voters_as_their_digits(tmp_path: Path) -> None:
+def test_json_numbers_name_voters_as_their_digits(tmp_path):
     file = tmp_path / "b.jsonl"
     row = {"episode_id": 5, "turn": 1, "stage": "final", "voter": 7, "protocol": "simple"}
     lines = [json.dumps(row | {"candidate": c, "mass": m}) for c, m in (("x", 1.0), ("y", 0))]
@@ -91,7 +89,7 @@ def test_json_numbers_name_voters_as_their_digits(tmp_path: Path) -> None:
     assert mass_of(file) == {("7", "x"): 1, ("7", "y"): 0}
 
 
-def test_numbers_that_are_not_a_number_are_missing_in_parquet(tmp_path: Path) -> None:
+def test_numbers_that_are_not_a_number_are_missing_in_parquet(tmp_path):
     file = tmp_path / "b.parquet"
     pl.DataFrame(
         {
@@ -209,9 +207,7 @@ REFUSED = {
 
 
 @pytest.mark.parametrize("case", REFUSED)
-def test_rows_that_make_no_ballot_are_refused_with_file_row_and_reason(
-    tmp_path: Path, case: str
-) -> None:
+def test_rows_that_make_no_ballot_are_refused_with_file_row_and_reason(tmp_path, case):
     rows, row, reason = REFUSED[case]
     with pytest.raises(BallotFileError) as refused:
         open_source(csv_file(tmp_path, *rows))
@@ -219,7 +215,7 @@ def test_rows_that_make_no_ballot_are_refused_with_file_row_and_reason(
     assert reason in refused.value.what
 
 
-def test_a_status_that_contradicts_the_masses_is_refused(tmp_path: Path) -> None:
+def test_a_status_that_contradicts_the_masses_is_refused(tmp_path):
     file = csv_file(tmp_path, "e,1,final,v,a,1,simple,abstained", head=HEAD + ",ballot_status")
     with pytest.raises(BallotFileError, match="row 1: the ballot_status of voter 'v' contradicts"):
         open_source(file)
@@ -233,7 +229,7 @@ def test_a_status_that_contradicts_the_masses_is_refused(tmp_path: Path) -> None
         ("episode_id,turn,stage,voter,mass\ne,1,final,v,1\n", "candidate, protocol"),
     ],
 )
-def test_a_file_without_ballots_or_columns_is_refused(tmp_path: Path, text: str, says: str) -> None:
+def test_a_file_without_ballots_or_columns_is_refused(tmp_path, text, says):
     file = tmp_path / "b.csv"
     file.write_text(text)
     with pytest.raises(BallotFileError) as refused:
@@ -242,11 +238,11 @@ def test_a_file_without_ballots_or_columns_is_refused(tmp_path: Path, text: str,
 
 
 @pytest.mark.parametrize("form", ["csv", "jsonl"])
-def test_blank_lines_are_no_rows_but_count(tmp_path: Path, form: str) -> None:
+def test_blank_lines_are_no_rows_but_count(tmp_path, form):
     good = ["e,1,final,v,a,1,simple", "", "e,1,final,w,a,1,simple", ""]
     bad = [*good, "e,1,final,x,a,-1,simple"]
 
-    def write(lines: list[str]) -> Path:
+    def write(lines):
         file = tmp_path / f"b.{form}"
         if form == "jsonl":
             names = HEAD.split(",")
@@ -262,7 +258,7 @@ def test_blank_lines_are_no_rows_but_count(tmp_path: Path, form: str) -> None:
         open_source(write(bad))
 
 
-def test_a_cut_json_line_is_refused_by_its_number(tmp_path: Path) -> None:
+def test_a_cut_json_line_is_refused_by_its_number(tmp_path):
     file = tmp_path / "b.jsonl"
     file.write_text('{"episode_id": "e"}\n{"epis')
     with pytest.raises(BallotFileError, match="row 2 is no JSON object"):
@@ -270,8 +266,8 @@ def test_a_cut_json_line_is_refused_by_its_number(tmp_path: Path) -> None:
 
 
 def test_nothing_stated_and_nothing_given_are_abstentions_but_approving_nobody_is_a_ballot(
-    tmp_path: Path,
-) -> None:
+    tmp_path,
+):
     none = {"a": 0, "b": 0}
     rows = [
         *ballot("v", dict.fromkeys("ab"), "approval"),
@@ -289,7 +285,7 @@ def test_nothing_stated_and_nothing_given_are_abstentions_but_approving_nobody_i
     ]
 
 
-def test_candidates_left_out_have_no_mass_and_the_reader_says_so(tmp_path: Path) -> None:
+def test_candidates_left_out_have_no_mass_and_the_reader_says_so(tmp_path):
     file = csv_file(tmp_path, *ballot("v", {"a": 1}, "simple"), *ballot("w", {"b": 1}, "simple"))
     assert mass_of(file) == {("v", "a"): 1, ("v", "b"): 0, ("w", "b"): 1, ("w", "a"): 0}
     assert open_source(file).notes == (
@@ -297,19 +293,19 @@ def test_candidates_left_out_have_no_mass_and_the_reader_says_so(tmp_path: Path)
     )
 
 
-def test_turns_without_a_final_vote_are_named(tmp_path: Path) -> None:
+def test_turns_without_a_final_vote_are_named(tmp_path):
     file = csv_file(tmp_path, *ballot("v", {"a": 1, "b": 0}, "simple", "initial"))
     assert open_source(file).notes == ("1 turn(s) without a final vote are not recounted.",)
 
 
-def test_a_column_that_stands_twice_is_refused(tmp_path: Path) -> None:
+def test_a_column_that_stands_twice_is_refused(tmp_path):
     file = csv_file(tmp_path, "e,1,final,v,a,1,simple,0", head=f"{HEAD},mass")
     with pytest.raises(BallotFileError) as refused:
         open_source(file)
     assert "the column mass more than once" in refused.value.why
 
 
-def test_namesakes_are_different_voters_where_the_user_says_so(tmp_path: Path) -> None:
+def test_namesakes_are_different_voters_where_the_user_says_so(tmp_path):
     rows = [*ballot("v", {"a": 1, "b": 0}, "simple"), *ballot("v", {"a": 0, "b": 1}, "simple")]
     file = csv_file(tmp_path, *rows)
     source = open_source(file, hints=Hints(namesakes=True))
@@ -323,7 +319,7 @@ def test_namesakes_are_different_voters_where_the_user_says_so(tmp_path: Path) -
     assert "2 ballots of voters who share a name" in source.notes[0]
 
 
-def test_the_budget_is_what_the_ballots_sum_to_unless_it_is_stated(tmp_path: Path) -> None:
+def test_the_budget_is_what_the_ballots_sum_to_unless_it_is_stated(tmp_path):
     file = csv_file(tmp_path, *ballot("v", {"a": 7, "b": 3}, "cumulative"))
     assert open_source(file).budget == 10
     assert open_source(csv_file(tmp_path, *ballot("v", {"a": 1}, "simple"))).budget == 25
@@ -343,13 +339,7 @@ NAMES = st.text(min_size=1, max_size=8).filter(lambda name: name.strip() != "")
     candidates=st.lists(NAMES, min_size=1, max_size=4, unique=True),
     form=st.sampled_from(["csv", "parquet", "jsonl"]),
 )
-def test_identifiers_may_be_any_text(
-    tmp_path_factory: pytest.TempPathFactory,
-    episode: str,
-    voters: list[str],
-    candidates: list[str],
-    form: str,
-) -> None:
+def test_identifiers_may_be_any_text(tmp_path_factory, episode, voters, candidates, form):
     rows = [
         {"episode_id": episode, "turn": 1, "stage": "final", "voter": v, "candidate": c,
          "mass": len(candidates) - 1 - place, "protocol": "ranked"}
@@ -369,7 +359,7 @@ def test_identifiers_may_be_any_text(
 
 
 @pytest.mark.skipif("TUTORSIM_PUBLISHED_DATA" not in os.environ, reason="no published data here")
-def test_published_ballots_of_llm_discussions_are_read_as_they_stand() -> None:
+def test_published_ballots_of_llm_discussions_are_read_as_they_stand():
     file = Path(os.environ["TUTORSIM_PUBLISHED_DATA"]) / "mallm_ballots.csv"
     source = open_source(file, hints=Hints(namesakes=True))
     # 427 discussions with ballots; 239 stand under a name that their round has more than once.
@@ -382,7 +372,7 @@ def test_published_ballots_of_llm_discussions_are_read_as_they_stand() -> None:
     )
 
 
-def turns_of_many(count: int) -> pl.DataFrame:
+def turns_of_many(count):
     """Ranked turns with a first and a final vote, by three voters over three candidates."""
     rows = [
         (f"e{e}", turn, stage, voter, name, (place + e + turn + len(stage) * v) % 3, "ranked")
@@ -396,7 +386,7 @@ def turns_of_many(count: int) -> pl.DataFrame:
 
 
 @pytest.mark.costly
-def test_rows_in_any_sequence_and_any_files_are_the_same_source(tmp_path: Path) -> None:
+def test_rows_in_any_sequence_and_any_files_are_the_same_source(tmp_path):
     table = turns_of_many(6)
     (tmp_path / "whole").mkdir()
     table.write_csv(tmp_path / "whole" / "b.csv")
@@ -423,7 +413,7 @@ def test_rows_in_any_sequence_and_any_files_are_the_same_source(tmp_path: Path) 
                 assert [r.masses.tolist() for r in mine] == [r.masses.tolist() for r in theirs]
 
 
-def test_a_bad_row_of_a_second_file_is_named_there(tmp_path: Path) -> None:
+def test_a_bad_row_of_a_second_file_is_named_there(tmp_path):
     turns_of_many(2).write_csv(tmp_path / "a.csv")
     bad = (
         turns_of_many(3)
@@ -435,14 +425,14 @@ def test_a_bad_row_of_a_second_file_is_named_there(tmp_path: Path) -> None:
         open_source(tmp_path)
 
 
-def test_the_same_file_twice_is_refused(tmp_path: Path) -> None:
+def test_the_same_file_twice_is_refused(tmp_path):
     for name in ("a.csv", "b.csv"):
         turns_of_many(1).write_csv(tmp_path / name)
     with pytest.raises(BallotFileError, match=r"b.csv, row 1: voter 'u' has two entries|second"):
         open_source(tmp_path)
 
 
-def test_nothing_decides_a_tie_unless_the_user_gives_an_order(tmp_path: Path) -> None:
+def test_nothing_decides_a_tie_unless_the_user_gives_an_order(tmp_path):
     file = csv_file(
         tmp_path, *ballot("v", {"b": 1, "a": 0}, "simple"), *ballot("w", {"b": 0, "a": 1}, "simple")
     )
@@ -453,7 +443,7 @@ def test_nothing_decides_a_tie_unless_the_user_gives_an_order(tmp_path: Path) ->
         open_source(file, hints=Hints(fallback_order=("x",)))
 
 
-def test_zeros_in_an_approval_are_noted(tmp_path: Path) -> None:
+def test_zeros_in_an_approval_are_noted(tmp_path):
     file = csv_file(
         tmp_path,
         *ballot("v", {"a": 0, "b": 0}, "approval"),
@@ -464,7 +454,7 @@ def test_zeros_in_an_approval_are_noted(tmp_path: Path) -> None:
     )
 
 
-def test_hints_are_for_ballots_from_elsewhere(panel_source: object, tmp_path: Path) -> None:
+def test_hints_are_for_ballots_from_elsewhere(panel_source, tmp_path):
     (tmp_path / "run.json").write_text("{}")
     with pytest.raises(UsageError, match="for ballots from elsewhere"):
         open_source(tmp_path, hints=Hints(protocol="simple"))

@@ -1,9 +1,7 @@
 """Ballots read in pieces are the ballots read at once; what cannot be read so is told."""
 
 from dataclasses import replace
-from pathlib import Path
 from random import Random
-from typing import Any
 
 import numpy as np
 import polars as pl
@@ -12,10 +10,10 @@ import pytest
 from tutorsim.analysis.ballots import parquet_batches
 from tutorsim.analysis.ballots.parquet_batches import batched
 from tutorsim.analysis.ballots.reading_options import Hints
-from tutorsim.analysis.ballots.recount_source import Source, open_source
+from tutorsim.analysis.ballots.recount_source import open_source
 from tutorsim.analysis.ballots.table_to_arrays import read_votes, whole_turns
 from tutorsim.analysis.ballots.valid_ballots import without_empty
-from tutorsim.analysis.ballots.vote_arrays import Rounds, Votes, joined
+from tutorsim.analysis.ballots.vote_arrays import Rounds, joined
 from tutorsim.analysis.counting.turns import places_of
 from tutorsim.errors import BallotFileError
 from tutorsim.voting import leaders, tally
@@ -24,7 +22,7 @@ NAMES = ("ann", "bob", "cyd")
 PROTOCOLS = ("simple", "ranked", "cumulative", "approval")
 
 
-def a_ballot(random: Random, protocol: str, among: tuple[str, ...]) -> dict[str, int | None]:
+def a_ballot(random, protocol, among):
     if random.random() < 0.1:
         return dict.fromkeys(among)
     if protocol == "ranked":
@@ -35,7 +33,7 @@ def a_ballot(random: Random, protocol: str, among: tuple[str, ...]) -> dict[str,
     return {c: (25 if protocol == "cumulative" else 1) * (c == chosen) for c in among}
 
 
-def turn_rows(random: Random, episode: int, turn: int) -> list[tuple[object, ...]]:
+def turn_rows(random, episode, turn):
     protocol = PROTOCOLS[episode % 4]
     final = {v: a_ballot(random, protocol, NAMES) for v in NAMES}
     led = leaders(tally([{c: n or 0 for c, n in b.items()} for b in final.values()], NAMES))
@@ -56,13 +54,13 @@ def turn_rows(random: Random, episode: int, turn: int) -> list[tuple[object, ...
 COLUMNS = ("episode_id", "task", "turn", "stage", "voter", "candidate", "label", "mass", "protocol")
 
 
-def a_table(seed: int, episodes: int = 24) -> pl.DataFrame:
+def a_table(seed, episodes=24):
     random = Random(seed)
     rows = [row for e in range(episodes) for t in (1, 2) for row in turn_rows(random, e, t)]
     return pl.DataFrame(rows, schema=COLUMNS, orient="row")
 
 
-def same(one: Votes, other: Votes) -> bool:
+def same(one, other):
     """Whether two readings are equal in every cell."""
     named = [one.turns.equals(other.turns), one.episodes.equals(other.episodes)]
     named += [getattr(one, n) == getattr(other, n) for n in ("order", "voters", "labels")]
@@ -77,9 +75,7 @@ def same(one: Votes, other: Votes) -> bool:
 
 @pytest.mark.parametrize("together", [1, 9, 1_000])
 @pytest.mark.parametrize("batch", [7, 60, 10_000])
-def test_parts_together_are_the_whole(
-    batch: int, together: int, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_parts_together_are_the_whole(batch, together, tmp_path, monkeypatch):
     monkeypatch.setattr(parquet_batches, "BATCH", batch)
     table = a_table(batch)
     table.write_parquet(tmp_path / "b.parquet")
@@ -91,12 +87,12 @@ def test_parts_together_are_the_whole(
     assert same(found, without_empty(read_votes(table)))
 
 
-def test_a_batch_is_read_when_it_is_asked_for(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_batch_is_read_when_it_is_asked_for(monkeypatch):
     """So what a slow reader holds does not grow with the file."""
     table, read = a_table(3), list[int]()
     collect = pl.LazyFrame.collect
 
-    def noted(rows: pl.LazyFrame) -> pl.DataFrame:
+    def noted(rows):
         found = collect(rows)
         read.append(found.height)
         return found
@@ -128,26 +124,24 @@ def test_a_batch_is_read_when_it_is_asked_for(monkeypatch: pytest.MonkeyPatch) -
         *("two protocols", "floats", "text", "no column", "no rows"),
     ],
 )
-def test_a_table_that_cannot_be_read_in_batches_says_so(changed: Any, tmp_path: Path) -> None:
+def test_a_table_that_cannot_be_read_in_batches_says_so(changed, tmp_path):
     changed(a_table(1)).write_parquet(tmp_path / "b.parquet")
     assert batched([tmp_path / "b.parquet"], Hints(), tuple) is None
 
 
-def test_categories_are_read_in_batches(tmp_path: Path) -> None:
+def test_categories_are_read_in_batches(tmp_path):
     table = a_table(1).with_columns(pl.col("voter").cast(pl.Categorical))
     table.write_parquet(tmp_path / "b.parquet")
     assert batched([tmp_path / "b.parquet"], Hints(), tuple) is not None
 
 
-def by_rows(path: Path) -> Source:
+def by_rows(path):
     """The same source by its rows alone."""
     found = open_source(path)
     return replace(found, batches=None, told=None)
 
 
-def test_sound_ballots_are_opened_without_their_rows(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_sound_ballots_are_opened_without_their_rows(tmp_path, monkeypatch):
     file = tmp_path / "votes.parquet"
     a_table(3).write_parquet(file)
     monkeypatch.setattr(parquet_batches, "BATCH", 100)
@@ -159,9 +153,7 @@ def test_sound_ballots_are_opened_without_their_rows(
     assert places_of(found.votes)["task"].null_count() == 16
 
 
-def test_turns_in_several_files_are_one_table(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_turns_in_several_files_are_one_table(tmp_path, monkeypatch):
     monkeypatch.setattr(parquet_batches, "BATCH", 100)
     table = a_table(4)
     first = pl.col("episode_id").is_in([f"e{i}" for i in range(9)])
@@ -179,9 +171,7 @@ def test_turns_in_several_files_are_one_table(
     ],
     ids=["rows apart", "a candidate left out", "more turns"],
 )
-def test_what_needs_a_look_is_read_row_by_row(
-    changed, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_what_needs_a_look_is_read_row_by_row(changed, tmp_path, monkeypatch):
     """What a file says as Parquet it says as CSV, refusals too."""
     monkeypatch.setattr(parquet_batches, "BATCH", 100)
     table = changed(a_table(5))
@@ -195,9 +185,7 @@ def test_what_needs_a_look_is_read_row_by_row(
         assert [n.replace("parquet", "csv") for n in found.notes] == list(expected.notes)
 
 
-def test_an_episode_in_two_files_is_read_row_by_row(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_an_episode_in_two_files_is_read_row_by_row(tmp_path, monkeypatch):
     monkeypatch.setattr(parquet_batches, "BATCH", 100)
     table = a_table(6)
     first = pl.col("stage") == "vote_final"
@@ -207,7 +195,7 @@ def test_an_episode_in_two_files_is_read_row_by_row(
     assert open_source(tmp_path).batches is None
 
 
-def opened_or_refused(file: Path) -> Source | str:
+def opened_or_refused(file):
     try:
         found = open_source(file)
         return found if found.votes else ""

@@ -1,5 +1,4 @@
 import re
-from pathlib import Path
 
 import pytest
 
@@ -9,7 +8,7 @@ from tutorsim.analysis.ballots.recount_source import open_source
 from tutorsim.errors import BallotFileError
 
 
-def write(folder: Path, suffix: str, *orders: str, voters: int | None = None, m: int = 3) -> Path:
+def write(folder, suffix, *orders, voters=None, m=3):
     file = folder / f"vote.{suffix}"
     head = [f"# NUMBER ALTERNATIVES: {m}"]
     head += [f"# NUMBER VOTERS: {voters}"] * (voters is not None)
@@ -18,7 +17,7 @@ def write(folder: Path, suffix: str, *orders: str, voters: int | None = None, m:
     return file
 
 
-def profile(file: Path) -> tuple[str, list[dict[str, int | None]]]:
+def profile(file):
     frame = open_source(file).ballots
     voters = [
         dict(ballot.select("candidate", "mass").iter_rows())
@@ -27,7 +26,7 @@ def profile(file: Path) -> tuple[str, list[dict[str, int | None]]]:
     return frame["protocol"][0], voters
 
 
-def test_strict_complete_orders_are_rankings_and_multiplicities_are_voters(tmp_path: Path) -> None:
+def test_strict_complete_orders_are_rankings_and_multiplicities_are_voters(tmp_path):
     file = write(tmp_path, "soc", "2: 1,2,3", "1: 3, 1, 2", voters=3)
     first = {"A": 2, "B": 1, "C": 0}
     assert profile(file) == ("ranked", [first, first, {"A": 1, "B": 0, "C": 2}])
@@ -38,7 +37,7 @@ def test_strict_complete_orders_are_rankings_and_multiplicities_are_voters(tmp_p
 
 
 @pytest.mark.parametrize("suffix", ["soi", "toi"])
-def test_strict_orders_that_leave_candidates_out_are_rankings(tmp_path: Path, suffix: str) -> None:
+def test_strict_orders_that_leave_candidates_out_are_rankings(tmp_path, suffix):
     file = write(tmp_path, suffix, "1: 2,1", "1: 3", "1: 1,2,3")
     assert profile(file) == (
         "ranked",
@@ -51,7 +50,7 @@ def test_strict_orders_that_leave_candidates_out_are_rankings(tmp_path: Path, su
     assert open_source(file).notes[0].startswith("2 ranking(s) leave candidates out")
 
 
-def test_a_weak_order_is_read_alike_whatever_the_others_are(tmp_path: Path) -> None:
+def test_a_weak_order_is_read_alike_whatever_the_others_are(tmp_path):
     # A = B before C: 3 + 3 + 0. C before A = B: 4 + 1 + 1. B alone: 4 + 1 + 1.
     file = write(tmp_path, "toc", "1: {1,2},3", "1: 3,{1,2}")
     first = {"A": 3, "B": 3, "C": 0}
@@ -62,7 +61,7 @@ def test_a_weak_order_is_read_alike_whatever_the_others_are(tmp_path: Path) -> N
     assert "weak orders, as points" in open_source(file).notes[0]
 
 
-def test_a_format_that_the_file_contradicts_is_refused(tmp_path: Path) -> None:
+def test_a_format_that_the_file_contradicts_is_refused(tmp_path):
     file = write(tmp_path, "toc", "1: {1,2},3")
     with pytest.raises(BallotFileError) as error:
         open_source(file, hints=Hints(protocol="approval"))
@@ -71,7 +70,7 @@ def test_a_format_that_the_file_contradicts_is_refused(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize("suffix", ["toi", "toc"])
-def test_other_weak_orders_are_points_by_averaged_borda(tmp_path: Path, suffix: str) -> None:
+def test_other_weak_orders_are_points_by_averaged_borda(tmp_path, suffix):
     order = {"toi": "1: 1,{2,3}", "toc": "1: 1,{2,3},4"}[suffix]
     strict = "1: 4,3,2,1"
     file = write(tmp_path, suffix, order, strict, m=4)
@@ -83,7 +82,7 @@ def test_other_weak_orders_are_points_by_averaged_borda(tmp_path: Path, suffix: 
     assert "weak orders" in source.notes[0]
 
 
-def test_two_categories_are_an_approval_ballot(tmp_path: Path) -> None:
+def test_two_categories_are_an_approval_ballot(tmp_path):
     file = write(tmp_path, "cat", "1: {1,3},{2}", "1: 2,{1,3}", "1: {},{1,2,3}", "1: {1,2,3},{}")
     assert profile(file) == (
         "approval",
@@ -113,22 +112,20 @@ def test_two_categories_are_an_approval_ballot(tmp_path: Path) -> None:
         ("soc", "1000000000: 1,2,3", "1000000000 voters are more than"),
     ],
 )
-def test_lines_that_are_no_ballot_are_refused(
-    tmp_path: Path, suffix: str, order: str, reason: str
-) -> None:
+def test_lines_that_are_no_ballot_are_refused(tmp_path, suffix, order, reason):
     with pytest.raises(BallotFileError) as refused:
         open_source(write(tmp_path, suffix, order))
     assert reason in refused.value.what
 
 
-def test_a_head_whose_counts_do_not_hold_is_refused(tmp_path: Path) -> None:
+def test_a_head_whose_counts_do_not_hold_is_refused(tmp_path):
     with pytest.raises(BallotFileError, match="counts 3 voters, the orders 1"):
         open_source(write(tmp_path, "soc", "1: 1,2,3", voters=3))
     with pytest.raises(BallotFileError, match="holds no orders"):
         open_source(write(tmp_path, "soc"))
 
 
-def test_alternatives_without_names_are_called_by_their_numbers(tmp_path: Path) -> None:
+def test_alternatives_without_names_are_called_by_their_numbers(tmp_path):
     file = tmp_path / "v.soi"
     file.write_text("# NUMBER ALTERNATIVES: 3\n2: 3\n")
     assert profile(file) == ("ranked", [{"1": None, "2": None, "3": 2}] * 2)
@@ -139,7 +136,7 @@ def test_alternatives_without_names_are_called_by_their_numbers(tmp_path: Path) 
         open_source(file)
 
 
-def test_a_folder_of_files_is_one_source_unless_budgets_differ(tmp_path: Path) -> None:
+def test_a_folder_of_files_is_one_source_unless_budgets_differ(tmp_path):
     write(tmp_path, "soc", "1: 1,2,3").rename(tmp_path / "one.soc")
     write(tmp_path, "cat", "1: {1},{2,3}").rename(tmp_path / "two.cat")
     assert open_source(tmp_path).ballots["episode_id"].unique().sort().to_list() == ["one", "two"]
@@ -150,7 +147,7 @@ def test_a_folder_of_files_is_one_source_unless_budgets_differ(tmp_path: Path) -
 
 
 @pytest.mark.filterwarnings("ignore")
-def test_what_is_written_is_valid_to_preflibs_own_tools(tmp_path: Path) -> None:
+def test_what_is_written_is_valid_to_preflibs_own_tools(tmp_path):
     preflibtools = pytest.importorskip("preflibtools.instances")
     orders = [((2,), (1,), (3,)), ((1,), (2,), (3,)), ((2,), (1,), (3,))]
     file = tmp_path / "x.soc"
@@ -173,14 +170,14 @@ def test_what_is_written_is_valid_to_preflibs_own_tools(tmp_path: Path) -> None:
     assert read_preflib(file).ballots["mass"].sum() == 2
 
 
-def categories(folder: Path, *lines: str) -> Path:
+def categories(folder, *lines):
     file = folder / "c.cat"
     names = [f"# ALTERNATIVE NAME {i}: {'ABC'[i - 1]}" for i in (1, 2, 3)]
     file.write_text("\n".join(["# NUMBER ALTERNATIVES: 3", *names, *lines]) + "\n")
     return file
 
 
-def test_the_names_of_categories_say_which_one_approves(tmp_path: Path) -> None:
+def test_the_names_of_categories_say_which_one_approves(tmp_path):
     no_first = ("# CATEGORY NAME 1: No", "# CATEGORY NAME 2: Yes", "1: {1,2},{3}")
     source = open_source(categories(tmp_path, *no_first))
     assert dict(source.ballots.select("candidate", "mass").iter_rows()) == {"A": 0, "B": 0, "C": 1}
@@ -199,14 +196,12 @@ def test_the_names_of_categories_say_which_one_approves(tmp_path: Path) -> None:
         (("# CATEGORY NAME 1: No", "# CATEGORY NAME 2: Against", "1: {1},{2,3}"), "do not tell"),
     ],
 )
-def test_categories_that_do_not_hold_are_refused(
-    tmp_path: Path, lines: tuple[str, ...], reason: str
-) -> None:
+def test_categories_that_do_not_hold_are_refused(tmp_path, lines, reason):
     with pytest.raises(BallotFileError, match=re.escape(reason)):
         open_source(categories(tmp_path, *lines))
 
 
-def test_what_answered_is_in_the_head_and_comes_back(tmp_path: Path) -> None:
+def test_what_answered_is_in_the_head_and_comes_back(tmp_path):
     text = preflib_text("soc", "x.soc", "T", ["a", "b"], [((1,), (2,))], provenance="stand-in: me")
     file = tmp_path / "x.soc"
     file.write_text(text)

@@ -1,5 +1,4 @@
 from collections.abc import Callable
-from pathlib import Path
 from typing import Any
 
 import pytest
@@ -12,8 +11,8 @@ Make = Callable[..., Any]
 
 
 def test_a_run_folder_opens_with_its_order_episodes_and_provenance(
-    panel_turn: Make, panel_episode: Make, panel_source: Make, tmp_path: Path
-) -> None:
+    panel_turn, panel_episode, panel_source, tmp_path
+):
     roles = ("motivation", "metacognitive", "misconception", "scaffolding")
     turn = panel_turn("simple", {"scaffolding": None}, order=roles)
     made = panel_source(panel_episode(turn), fallback_order=roles, cumulative_budget=30)
@@ -26,23 +25,21 @@ def test_a_run_folder_opens_with_its_order_episodes_and_provenance(
     assert opened.provenance == "stand-in: made-up, model-a"
 
 
-def test_a_file_is_named_without_its_path_and_says_that_it_is_from_elsewhere(
-    tmp_path: Path,
-) -> None:
+def test_a_file_is_named_without_its_path_and_says_that_it_is_from_elsewhere(tmp_path):
     (tmp_path / "v.soc").write_text("1: 1,2\n")
     source = open_source(tmp_path / "v.soc")
     assert (source.name, source.provenance) == ("v.soc", "ballots from elsewhere (v.soc)")
     assert str(tmp_path) not in repr(source)
 
 
-def test_an_exports_ballots_are_read_alone(tmp_path: Path) -> None:
+def test_an_exports_ballots_are_read_alone(tmp_path):
     (tmp_path / "v.soc").write_text("1: 1,2\n")
     open_source(tmp_path / "v.soc").ballots.write_csv(tmp_path / "ballots.csv")
     (tmp_path / "turns.csv").write_text("not,ballots\n")
     assert open_source(tmp_path).ballots.height == 2
 
 
-def test_a_folder_without_run_or_ballots_and_an_unknown_ending_are_refused(tmp_path: Path) -> None:
+def test_a_folder_without_run_or_ballots_and_an_unknown_ending_are_refused(tmp_path):
     with pytest.raises(BallotFileError, match="neither a run nor ballots"):
         open_source(tmp_path)
     with pytest.raises(BallotFileError, match="neither a run nor ballots"):
@@ -52,7 +49,7 @@ def test_a_folder_without_run_or_ballots_and_an_unknown_ending_are_refused(tmp_p
         open_source(tmp_path / "b.txt")
 
 
-def test_a_damaged_run_is_an_error_of_the_log(tmp_path: Path) -> None:
+def test_a_damaged_run_is_an_error_of_the_log(tmp_path):
     (tmp_path / "run.json").write_text("{")
     with pytest.raises(LogError):
         open_source(tmp_path)

@@ -8,7 +8,7 @@ from tutorsim.analysis.ballots.vote_arrays import count, fold, summed
 
 @pytest.mark.parametrize("shape", [(3, 4, 2), (5, 1, 1), (0, 3, 2), (2, 0, 3), (2, 20, 3)])
 @pytest.mark.parametrize("axis", [1, 2])
-def test_a_fold_is_the_reduction(shape: tuple[int, ...], axis: int) -> None:
+def test_a_fold_is_the_reduction(shape, axis):
     numbers = np.random.default_rng(1).integers(-9, 9, shape)
     truths = numbers > 0
     assert (summed(numbers, axis) == numbers.sum(axis=axis)).all()

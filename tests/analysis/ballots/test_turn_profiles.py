@@ -6,19 +6,17 @@ from tests.reference.turns import read_turns
 from tutorsim.analysis.ballots.vote_arrays import Profile, TurnKey, standing_order
 
 
-def long_table(*rows: tuple[str, int, str, str, str, str, int | None]) -> pl.DataFrame:
+def long_table(*rows):
     """Rows of episode, turn, stage, protocol, voter, candidate, mass."""
     names = ["episode_id", "turn", "stage", "protocol", "voter", "candidate", "mass"]
     return pl.DataFrame(list(rows), schema=names, orient="row")
 
 
-def one_ballot(
-    episode: str, voter: str, protocol: str = "simple", stage: str = "final", **mass: int | None
-) -> list[tuple[str, int, str, str, str, str, int | None]]:
+def one_ballot(episode, voter, protocol="simple", stage="final", **mass):
     return [(episode, 1, stage, protocol, voter, c, x) for c, x in mass.items()]
 
 
-def test_turns_that_voted_alike_share_one_profile_whatever_the_names() -> None:
+def test_turns_that_voted_alike_share_one_profile_whatever_the_names():
     table = long_table(
         *one_ballot("e 1", "Anna", x=1, y=0),
         *one_ballot("e 1", "Ben", x=0, y=1),
@@ -33,7 +31,7 @@ def test_turns_that_voted_alike_share_one_profile_whatever_the_names() -> None:
     assert (first.voters, second.voters) == (("Anna", "Ben"), ("Chris", "Dora"))
 
 
-def test_candidates_stand_in_the_fallback_order_and_strangers_behind_it() -> None:
+def test_candidates_stand_in_the_fallback_order_and_strangers_behind_it():
     table = long_table(*one_ballot("e", "v", "cumulative", z=3, b=2, a=20))
     assert standing_order(table, ["a", "b"]) == ("a", "b", "z")
     turn = read_turns(table, fallback_order=["a", "b"]).final[TurnKey("e", 1, "cumulative")]
@@ -41,14 +39,14 @@ def test_candidates_stand_in_the_fallback_order_and_strangers_behind_it() -> Non
     assert turn.profile.ballots == ((20, 2, 3),)
 
 
-def test_rows_in_any_order_give_the_same_profiles() -> None:
+def test_rows_in_any_order_give_the_same_profiles():
     table = long_table(*one_ballot("e", "v", x=1, y=0), *one_ballot("e", "w", x=None, y=None))
     shuffled = table.sample(fraction=1.0, shuffle=True, seed=3)
     plain = read_turns(table, fallback_order=["x", "y"])
     assert plain.final == read_turns(shuffled, fallback_order=["x", "y"]).final
 
 
-def test_an_abstention_is_none_and_a_ballot_of_zeros_is_a_ballot() -> None:
+def test_an_abstention_is_none_and_a_ballot_of_zeros_is_a_ballot():
     table = long_table(
         *one_ballot("e", "v", "approval", x=None, y=None),
         *one_ballot("e", "w", "approval", x=0, y=0),
@@ -58,7 +56,7 @@ def test_an_abstention_is_none_and_a_ballot_of_zeros_is_a_ballot() -> None:
     assert turn.cast() == [{"x": 0, "y": 0}]
 
 
-def test_stages_are_kept_apart() -> None:
+def test_stages_are_kept_apart():
     table = long_table(
         *one_ballot("e", "v", stage="vote_initial", x=0, y=1),
         *one_ballot("e", "v", stage="vote_final", x=1, y=0),
@@ -71,6 +69,6 @@ def test_stages_are_kept_apart() -> None:
     assert turns.tie[key].candidates == ("x",)
 
 
-def test_a_table_without_rows_has_no_turns() -> None:
+def test_a_table_without_rows_has_no_turns():
     empty = long_table(*one_ballot("e", "v", x=1)).clear()
     assert dict(read_turns(empty).final) == {}

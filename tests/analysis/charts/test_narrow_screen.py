@@ -3,7 +3,7 @@
 from tutorsim.analysis.charts.image_formats import narrowed
 
 
-def test_panels_stand_in_one_column_and_the_legend_below() -> None:
+def test_panels_stand_in_one_column_and_the_legend_below():
     made = narrowed(
         {
             "facet": {"field": "panel"},
@@ -18,7 +18,7 @@ def test_panels_stand_in_one_column_and_the_legend_below() -> None:
     assert made["config"]["legend"]["orient"] == "bottom"
 
 
-def test_what_fits_stays_and_the_wide_one_is_not_changed() -> None:
+def test_what_fits_stays_and_the_wide_one_is_not_changed():
     wide = {"width": {"step": 60}, "layer": [{"encoding": {"x": {"value": 520}}}], "height": 400}
     made = narrowed(wide)
     assert (made["width"], made["height"]) == (220, 400)

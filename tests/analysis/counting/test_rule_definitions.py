@@ -28,17 +28,17 @@ from tutorsim.errors import UsageError
 from tutorsim.vocabularies import PROTOCOLS
 
 
-def strict(text: str) -> Ranking:
+def strict(text):
     """`abc` as a ranking with one candidate in each level."""
     return tuple((c,) for c in text)
 
 
-def electorate(**voters: int) -> list[Ranking]:
+def electorate(**voters):
     """`electorate(abc=2, bca=1)`: voters per strict ranking."""
     return [strict(text) for text, n in voters.items() for _ in range(n)]
 
 
-def test_tennessee_elects_its_capital_by_every_condorcet_rule_and_bucklin() -> None:
+def test_tennessee_elects_its_capital_by_every_condorcet_rule_and_bucklin():
     # m 42 mncK, n 26 nckm, c 15 cknm, k 17 kcnm. n beats m 58:42, c 68:32, k 68:32.
     voters = electorate(mnck=42, nckm=26, cknm=15, kcnm=17)
     for rule in (copeland, minimax, schulze, condorcet):
@@ -49,49 +49,49 @@ def test_tennessee_elects_its_capital_by_every_condorcet_rule_and_bucklin() -> N
     assert instant_runoff(voters, "mnck") == ("k",)
 
 
-def test_schulzes_own_example_elects_e() -> None:
+def test_schulzes_own_example_elects_e():
     voters = electorate(acbed=5, adecb=5, bedac=8, cabed=3, caebd=7, cbade=2, dceba=7, ebadc=8)
     assert schulze(voters, "abcde") == ("e",)
 
 
-def test_a_cycle_has_no_condorcet_winner_and_ties_the_others() -> None:
+def test_a_cycle_has_no_condorcet_winner_and_ties_the_others():
     voters = electorate(abc=1, bca=1, cab=1)
     assert condorcet(voters, "abc") == ()
     for name in ("copeland", "minimax", "schulze", "instant_runoff", "bucklin"):
         assert RANKING_RULES[name](voters, "abc") == ("a", "b", "c")
 
 
-def test_a_pairwise_tie_is_half_a_win() -> None:
+def test_a_pairwise_tie_is_half_a_win():
     # a:b 2:2, a:c 2:2, b:c 4:0. Doubled scores: a 1+1, b 1+2, c 1+0.
     voters = electorate(abc=2, bca=2)
     assert margins(voters, "abc")["a", "b"] == 0
     assert copeland(voters, "abc") == ("b",)
 
 
-def test_runoff_removes_all_with_the_fewest_first_places_together() -> None:
+def test_runoff_removes_all_with_the_fewest_first_places_together():
     # a 3, b 2, c 2: b and c leave together, and a is left although c could have beaten it.
     voters = electorate(abc=3, bca=2, cba=2)
     assert instant_runoff(voters, "abc") == ("a",)
 
 
-def test_bucklin_takes_the_largest_count_and_not_every_majority() -> None:
+def test_bucklin_takes_the_largest_count_and_not_every_majority():
     # First places: a 2, b 2, c 1. With second places: a 2, b 5, c 3 of 5.
     voters = electorate(abc=2, bca=2, cba=1)
     assert bucklin(voters, "abc") == ("b",)
 
 
-def test_nobody_votes_and_everybody_is_tied() -> None:
+def test_nobody_votes_and_everybody_is_tied():
     for target in TARGETS:
         expected = () if target == "condorcet" else ("a", "b", "c")
         assert winners(target, candidates="abc") == expected
 
 
-def test_one_candidate_wins_under_every_target() -> None:
+def test_one_candidate_wins_under_every_target():
     for target in TARGETS:
         assert winners(target, ballots=[{"a": 1}], rankings=[strict("a")], candidates="a") == ("a",)
 
 
-def test_a_level_counts_as_the_average_over_its_orders() -> None:
+def test_a_level_counts_as_the_average_over_its_orders():
     # One vote, a and b share the first place: half each, and c leaves.
     shared: Ranking = (("a", "b"), ("c",))
     assert instant_runoff([shared], "abc") == ("a", "b")
@@ -107,25 +107,25 @@ def test_a_level_counts_as_the_average_over_its_orders() -> None:
     }
 
 
-def test_masses_show_a_weak_order() -> None:
+def test_masses_show_a_weak_order():
     assert ranking_of({"a": 5, "b": 10, "c": 10, "d": 0}) == (("b", "c"), ("a",), ("d",))
 
 
-def test_the_protocols_share_one_count() -> None:
+def test_the_protocols_share_one_count():
     ballots = [{"a": 25, "b": 0}, {"a": 0, "b": 25}]
     assert {mass_winners(ballots, "ab")} == {
         winners(target, ballots=ballots, candidates="ab") for target in PROTOCOLS
     }
 
 
-def test_unknown_targets_are_refused_by_name() -> None:
+def test_unknown_targets_are_refused_by_name():
     assert check_targets(["schulze", "simple"]) == ("simple", "schulze")
     with pytest.raises(UsageError, match="'plurality' is not a rule"):
         check_targets(["plurality"])
 
 
 @pytest.mark.costly
-def test_an_independent_library_names_the_same_winners() -> None:
+def test_an_independent_library_names_the_same_winners():
     methods = pytest.importorskip("pref_voting.voting_methods")
     profiles = pytest.importorskip("pref_voting.profiles")
     theirs = {
@@ -151,7 +151,7 @@ def test_an_independent_library_names_the_same_winners() -> None:
 
 
 @pytest.mark.costly
-def test_borda_agrees_with_an_independent_library() -> None:
+def test_borda_agrees_with_an_independent_library():
     methods = pytest.importorskip("pref_voting.voting_methods")
     profiles = pytest.importorskip("pref_voting.profiles")
     random = Random(4)
@@ -183,7 +183,7 @@ def test_every_ranking_rule_has_a_convention_and_sums_need_none():
 
 
 @pytest.mark.parametrize(("rule", "by"), [("score", "mean"), ("median_score", "median")])
-def test_scores_of_some_agree_with_an_independent_library(rule: str, by: str) -> None:
+def test_scores_of_some_agree_with_an_independent_library(rule, by):
     """Means of dyadic lengths, so that the library's floats are exact too."""
     methods = pytest.importorskip("pref_voting.grade_methods")
     profiles = pytest.importorskip("pref_voting.grade_profiles")

@@ -6,13 +6,13 @@ import numpy as np
 import pytest
 
 from tests.reference.projection import project
-from tutorsim.analysis.ballots.vote_arrays import LEFT_OUT, DistinctPanels, Masses, Profile
+from tutorsim.analysis.ballots.vote_arrays import LEFT_OUT, DistinctPanels, Profile
 from tutorsim.analysis.counting.format_conversion import projected_winners
 from tutorsim.analysis.counting.rule_definitions import TARGETS
 from tutorsim.analysis.counting.rules_in_arrays import ProjectedPanels
 
 
-def drawn_ballot(random: Random, protocol: str, m: int) -> Masses | None:
+def drawn_ballot(random, protocol, m):
     if random.random() < 0.2:
         return None
     if protocol == "ranked":
@@ -25,7 +25,7 @@ def drawn_ballot(random: Random, protocol: str, m: int) -> Masses | None:
     return tuple(marks.count(c) for c in range(m))
 
 
-def projected(profiles: list[Profile], target: str) -> list[list[bool]]:
+def projected(profiles, target):
     m, rule = profiles[0].size, profiles[0].rule
     cast = np.array([[b is not None for b in p.ballots] for p in profiles])
     masses = np.array([[b or (0,) * m for b in p.ballots] for p in profiles])

@@ -1,7 +1,6 @@
 """Turns at once say what turns one by one say: the plain definitions are the oracles."""
 
 from collections import Counter
-from collections.abc import Iterator
 from dataclasses import replace
 from fractions import Fraction
 from math import isnan
@@ -18,7 +17,6 @@ from tests.reference.cases import Case, decided
 from tests.reference.turns import DecidedTurn, decided_turns, read_turns, vote_shift
 from tutorsim.analysis.ballots.recount_source import Source
 from tutorsim.analysis.ballots.table_to_arrays import read_votes
-from tutorsim.analysis.ballots.vote_arrays import Votes
 from tutorsim.analysis.counting.turns import turn_table
 from tutorsim.analysis.systems.panel.diagnostics import chance_baselines
 from tutorsim.analysis.systems.panel.voting_power import effective_votes, pivotality
@@ -28,7 +26,7 @@ from tutorsim.voting import leaders, tally
 NAMES = ("ann", "bob", "cid", "dee", "eve")
 
 
-def one_ballot(random: Random, protocol: str, among: tuple[str, ...]) -> dict[str, int | None]:
+def one_ballot(random, protocol, among):
     if random.random() < 0.15:
         return dict.fromkeys(among)
     if protocol == "simple":
@@ -43,13 +41,11 @@ def one_ballot(random: Random, protocol: str, among: tuple[str, ...]) -> dict[st
     return {c: 3 * (c == first) + 2 * (c == other) for c in among}
 
 
-def a_round(
-    random: Random, protocol: str, among: tuple[str, ...], voters: tuple[str, ...]
-) -> dict[str, dict[str, int | None]]:
+def a_round(random, protocol, among, voters):
     return {voter: one_ballot(random, protocol, among) for voter in voters}
 
 
-def rows_of(random: Random, episode: int, turn: int) -> Iterator[tuple[Any, ...]]:
+def rows_of(random, episode, turn):
     """One turn: two or three stages, now and then with other candidates or voters before."""
     protocol = PROTOCOLS[episode % 4]
     among = tuple(random.sample(NAMES, random.choice([2, 3, 3])))
@@ -72,7 +68,7 @@ def rows_of(random: Random, episode: int, turn: int) -> Iterator[tuple[Any, ...]
 COLUMNS = ("episode_id", "turn", "stage", "voter", "candidate", "mass", "protocol")
 
 
-def source_of(seed: int, *, shuffled: bool, order: tuple[str, ...] | None) -> Source:
+def source_of(seed, *, shuffled, order):
     random = Random(seed)
     rows = [row for e in range(8) for t in range(1, 3) for row in rows_of(random, e, t)]
     if shuffled:
@@ -92,7 +88,7 @@ sources = st.builds(
 )
 
 
-def stages_of(votes: Votes, stage: str) -> dict[Any, Any]:
+def stages_of(votes, stage):
     keys = votes.turns.rows()
     return {
         keys[rounds.turn[i]]: (
@@ -109,7 +105,7 @@ def stages_of(votes: Votes, stage: str) -> dict[Any, Any]:
 
 @settings(max_examples=15, deadline=None)
 @given(sources)
-def test_rounds_hold_the_ballots_that_turns_hold(source: Source) -> None:
+def test_rounds_hold_the_ballots_that_turns_hold(source):
     votes = read_votes(source.ballots, fallback_order=source.fallback_order)
     turns = read_turns(source.ballots, fallback_order=source.fallback_order)
     assert votes.order == turns.order
@@ -123,7 +119,7 @@ def test_rounds_hold_the_ballots_that_turns_hold(source: Source) -> None:
 
 @settings(max_examples=15, deadline=None)
 @given(sources)
-def test_every_turn_is_decided_as_it_is_alone(source: Source) -> None:
+def test_every_turn_is_decided_as_it_is_alone(source):
     table, alone = turn_table(source), decided_turns(source)
     assert len(table.winner) == len(alone)
     for i, turn in enumerate(alone):
@@ -148,7 +144,7 @@ def test_every_turn_is_decided_as_it_is_alone(source: Source) -> None:
                 assert table.shift[i] == float(shift)
 
 
-def test_turns_before_a_branch_keep_the_logged_order() -> None:
+def test_turns_before_a_branch_keep_the_logged_order():
     """From turn 2 on the branch decides by another order; its ties go to the other end."""
     logged, changed = NAMES, NAMES[::-1]
     study = SimpleNamespace(branch=SimpleNamespace(fallback_order=changed), fallback_order=logged)
@@ -177,7 +173,7 @@ def test_turns_before_a_branch_keep_the_logged_order() -> None:
 @pytest.mark.costly
 @settings(max_examples=10, deadline=None)
 @given(sources)
-def test_a_voter_is_dropped_as_from_the_plain_ballots(source: Source) -> None:
+def test_a_voter_is_dropped_as_from_the_plain_ballots(source):
     counts: Counter[tuple[str, str, str]] = Counter()
     for turn in decided_turns(source):
         cast = zip(turn.final.voters, turn.final.profile.ballots, strict=True)
@@ -197,7 +193,7 @@ def test_a_voter_is_dropped_as_from_the_plain_ballots(source: Source) -> None:
     assert not counts
 
 
-def shares(turn: DecidedTurn, stage: str) -> dict[str, Fraction]:
+def shares(turn, stage):
     cast = getattr(turn, stage)
     totals = tally(cast.cast(), cast.candidates)
     mass = sum(totals.values())
@@ -207,7 +203,7 @@ def shares(turn: DecidedTurn, stage: str) -> dict[str, Fraction]:
 @pytest.mark.costly
 @settings(max_examples=6, deadline=None)
 @given(sources)
-def test_chance_is_the_mean_over_all_pairs_of_turns(source: Source) -> None:
+def test_chance_is_the_mean_over_all_pairs_of_turns(source):
     for row in chance_baselines(source):
         turns = [t for t in decided_turns(source) if t.key.protocol == row.protocol and t.initial]
         if len(turns) < 2:
@@ -238,7 +234,7 @@ def test_chance_is_the_mean_over_all_pairs_of_turns(source: Source) -> None:
             assert row.shift_expected == pytest.approx(float(gaps / weight))
 
 
-def test_a_table_without_rows_has_no_turns() -> None:
+def test_a_table_without_rows_has_no_turns():
     source = source_of(1, shuffled=False, order=NAMES)
     empty = Source("empty", source.ballots.clear(), NAMES, 5, None, ())
     table = turn_table(empty)
@@ -246,9 +242,7 @@ def test_a_table_without_rows_has_no_turns() -> None:
     assert effective_votes(empty) == chance_baselines(empty) == []
 
 
-def test_the_work_on_a_table_grows_with_its_sizes_and_not_with_its_turns(
-    monkeypatch: pytest.MonkeyPatch,
-) -> None:
+def test_the_work_on_a_table_grows_with_its_sizes_and_not_with_its_turns(monkeypatch):
     """Arrays made for twice the turns are as many."""
     from tutorsim.analysis.counting import turns as module
 

@@ -1,6 +1,5 @@
 """Random profiles, and the plain enumeration of everything that their voters may have cast."""
 
-from collections.abc import Callable, Sequence
 from math import prod
 from random import Random
 
@@ -14,22 +13,18 @@ from tests.reference.completions import (
     possible_by_enumeration,
     sets_by_enumeration,
 )
-from tutorsim.analysis.ballots.vote_arrays import DistinctPanels, Masses, Profile
-from tutorsim.analysis.counting.rule_definitions import Target
-from tutorsim.analysis.identify.possible_winners import PanelAnswers, answer_panels, table_ends
-from tutorsim.vocabularies import Protocol
+from tutorsim.analysis.ballots.vote_arrays import DistinctPanels, Profile
+from tutorsim.analysis.identify.possible_winners import answer_panels, table_ends
 
 
-def count_completions(profile: Profile, target: Target, budget: int, exempt: int) -> int:
+def count_completions(profile, target, budget, exempt):
     return sum(
         prod(len(set(own)) for own in options)
         for options in completions(profile, target, budget, exempt)
     )
 
 
-def draw_profile(
-    random: Random, protocol: Protocol, m: int, n: int, budget: int, abstain: float = 0.1
-) -> Profile:
+def draw_profile(random, protocol, m, n, budget, abstain=0.1):
     """Uniform ballots; at most two distinct ones in half of the profiles, so that ties occur."""
     every = every_ballot(protocol, m, budget)
     pool = random.sample(every, min(len(every), 2)) if random.random() < 0.5 else every
@@ -38,40 +33,40 @@ def draw_profile(
 
 
 @pytest.fixture
-def enumerate_sets() -> Callable[..., set[frozenset[int]]]:
+def enumerate_sets():
     """`sets_by_enumeration(profile, target, budget=, exempt=)`."""
     return sets_by_enumeration
 
 
 @pytest.fixture
-def enumerate_possible() -> Callable[..., tuple[int, ...]]:
+def enumerate_possible():
     """`possible_by_enumeration(sets, reading, m)`."""
     return possible_by_enumeration
 
 
 @pytest.fixture
-def completions_of() -> Callable[..., int]:
+def completions_of():
     """`count_completions(profile, target, budget, exempt)`."""
     return count_completions
 
 
 @pytest.fixture
-def random_profile() -> Callable[..., Profile]:
+def random_profile():
     """`draw_profile(random, protocol, m, n, budget)`."""
     return draw_profile
 
 
 @pytest.fixture
-def table_of_ballots() -> tuple[Callable[..., bool], Callable[..., tuple[Masses, ...]]]:
+def table_of_ballots():
     """`agrees(ballot, logged, other, target)` and `every_ballot(protocol, m, budget)`."""
     return agrees, every_ballot
 
 
-def draw_votes(protocol: Protocol, m: int, n: int, budget: int = 25) -> Profile:
+def draw_votes(protocol, m, n, budget=25):
     """Ballots of many candidates, drawn one mark or point at a time."""
     random = Random(f"{protocol} {m} {n}")
 
-    def ballot() -> Masses:
+    def ballot():
         if protocol == "ranked":
             return tuple(random.sample(range(m), m))
         if protocol == "approval":
@@ -83,19 +78,12 @@ def draw_votes(protocol: Protocol, m: int, n: int, budget: int = 25) -> Profile:
 
 
 @pytest.fixture
-def random_votes() -> Callable[..., Profile]:
+def random_votes():
     """`draw_votes(protocol, m, n)`."""
     return draw_votes
 
 
-def answer_profiles(
-    profiles: Sequence[Profile],
-    target: Target,
-    *,
-    exempt: Sequence[int] = (0,),
-    budget: int = 25,
-    tables: bool = True,
-) -> tuple[PanelAnswers, list[int]]:
+def answer_profiles(profiles, target, *, exempt=(0,), budget=25, tables=True):
     """The answers about profiles of one size and format, and the panel of each."""
     m, n = profiles[0].size, len(profiles[0].ballots)
     cast = np.array([[b is not None for b in p.ballots] for p in profiles])
@@ -107,6 +95,6 @@ def answer_profiles(
 
 
 @pytest.fixture
-def answers_of() -> Callable[..., tuple[PanelAnswers, list[int]]]:
+def answers_of():
     """`answer_profiles(profiles, target, exempt=, budget=, tables=)`."""
     return answer_profiles

@@ -1,6 +1,5 @@
 """How many a voter approves of: bounds are those over every approval of so many candidates."""
 
-from collections.abc import Iterator
 from math import prod
 from random import Random
 
@@ -13,7 +12,7 @@ from tests.reference.completions import (
     possible_by_enumeration,
     sets_by_enumeration,
 )
-from tutorsim.analysis.ballots.vote_arrays import LEFT_OUT, DistinctPanels, Masses, Profile
+from tutorsim.analysis.ballots.vote_arrays import LEFT_OUT, DistinctPanels, Profile
 from tutorsim.analysis.counting.rule_definitions import ANY_NUMBER, Approvals
 from tutorsim.analysis.identify import READINGS_OF_TIES
 from tutorsim.analysis.identify.consistent_ballots import any_set, approval_options, domain_of
@@ -27,7 +26,7 @@ MOST = 2_000
 """Completions of a vote that are counted one by one."""
 
 
-def a_ballot(random: Random, protocol: Protocol, m: int) -> Masses:
+def a_ballot(random, protocol, m):
     order = random.sample(range(m), m)
     if protocol == "simple":
         return tuple(int(c == order[0]) for c in range(m))
@@ -43,7 +42,7 @@ def a_ballot(random: Random, protocol: Protocol, m: int) -> Masses:
     return tuple(LEFT_OUT if random.random() < missing else random.randint(0, TOP) for _ in order)
 
 
-def drawn_votes(seed: int, votes: int) -> Iterator[tuple[Profile, Approvals]]:
+def drawn_votes(seed, votes):
     """Votes of up to five voters over up to five candidates, and a range of approvals."""
     random = Random(seed)
     formats: tuple[Protocol, ...] = ("simple", "ranked", "cumulative", "score", "approval")
@@ -57,7 +56,7 @@ def drawn_votes(seed: int, votes: int) -> Iterator[tuple[Profile, Approvals]]:
         yield Profile(protocol, m, tuple(cast)), Approvals(least, most)
 
 
-def panels_of(profile: Profile) -> DistinctPanels:
+def panels_of(profile):
     cast = np.array([[ballot is not None for ballot in profile.ballots]])
     nothing = (0,) * profile.size
     masses = np.array([[ballot or nothing for ballot in profile.ballots]], dtype=np.int64)
@@ -68,7 +67,7 @@ def panels_of(profile: Profile) -> DistinctPanels:
     ("seed", "votes"),
     [(1, 300), *(pytest.param(s, 2_500, marks=pytest.mark.slow) for s in range(2, 12))],
 )
-def test_bounds_are_those_over_every_approval_of_so_many(seed: int, votes: int) -> None:
+def test_bounds_are_those_over_every_approval_of_so_many(seed, votes):
     asked = 0
     for profile, number in drawn_votes(seed, votes):
         panels = panels_of(profile)
@@ -90,7 +89,7 @@ def test_bounds_are_those_over_every_approval_of_so_many(seed: int, votes: int) 
 
 
 @pytest.mark.parametrize("protocol", ["simple", "ranked", "cumulative", "score"])
-def test_exactly_one_approval_is_a_vote_for_one(protocol: Protocol) -> None:
+def test_exactly_one_approval_is_a_vote_for_one(protocol):
     random = Random(protocol)
     for _ in range(20):
         profile = Profile(protocol, 4, tuple(a_ballot(random, protocol, 4) for _ in range(3)))
@@ -103,7 +102,7 @@ def test_exactly_one_approval_is_a_vote_for_one(protocol: Protocol) -> None:
         assert (one.breakdown == plurality.breakdown).all()
 
 
-def test_any_number_is_the_rule_without_a_range() -> None:
+def test_any_number_is_the_rule_without_a_range():
     random = Random(3)
     for protocol in ("simple", "ranked", "cumulative", "score", "approval"):
         for m in (4, 5):
@@ -115,7 +114,7 @@ def test_any_number_is_the_rule_without_a_range() -> None:
             assert (plain.breakdown == ranged.breakdown).all()
 
 
-def test_equal_candidates_are_cut_only_where_no_approval_has_so_many() -> None:
+def test_equal_candidates_are_cut_only_where_no_approval_has_so_many():
     """Points 10, 10, 5, 0: one alone cuts the two; two or three need no cut."""
     ballot = (10, 10, 5, 0)
     by_number = {
@@ -130,7 +129,7 @@ def test_equal_candidates_are_cut_only_where_no_approval_has_so_many() -> None:
     assert rows == [[-1, 0, 0], [0, -1, 0]]  # against 0, 1 and 3: one of the two is approved
 
 
-def test_approvals_left_out_lie_within_the_bounds() -> None:
+def test_approvals_left_out_lie_within_the_bounds():
     for number in (Approvals(2, 3), Approvals(3, 3), Approvals(4, None)):
         for c in range(6):
             every = approval_options(any_set(6), c, 6, (TOP, number))
@@ -152,7 +151,7 @@ def test_approvals_left_out_lie_within_the_bounds() -> None:
         ("3..", 3, None, "3 or more"),
     ],
 )
-def test_a_range_is_read_as_people_write_it(text, least, most, words) -> None:
+def test_a_range_is_read_as_people_write_it(text, least, most, words):
     found = Approvals.read(text)
     assert (found, found.words) == (Approvals(least, most), words)
     assert Approvals.read(str(found)) == found
@@ -161,7 +160,7 @@ def test_a_range_is_read_as_people_write_it(text, least, most, words) -> None:
 @pytest.mark.parametrize(
     "text", ["", "..", "two", "1-2", "1..2..3", "0", "0..2", "3..2", "-1", "1.5"]
 )
-def test_what_is_no_range_is_refused(text: str) -> None:
+def test_what_is_no_range_is_refused(text):
     with pytest.raises(UsageError) as error:
         Approvals.read(text)
     assert error.value.hint

@@ -5,18 +5,16 @@ from random import Random
 
 import pytest
 
-from tutorsim.analysis.ballots.vote_arrays import Masses, Profile
-from tutorsim.analysis.counting.rule_definitions import TARGETS, Target
+from tutorsim.analysis.ballots.vote_arrays import Profile
+from tutorsim.analysis.counting.rule_definitions import TARGETS
 from tutorsim.analysis.identify import NEVER, NOBODY, NOT_SETTLED, Identifier, breakdown_point
-from tutorsim.vocabularies import PROTOCOLS, Protocol
+from tutorsim.vocabularies import PROTOCOLS
 
 Enumerate = Callable[..., set[frozenset[int]]]
 Draw = Callable[..., Profile]
 
 
-def possible(
-    protocol: Protocol, target: Target, *ballots: Masses | None, exempt: int = 0, budget: int = 25
-) -> tuple[int, ...]:
+def possible(protocol, target, *ballots, exempt=0, budget=25):
     """Possible winners when the order breaks ties."""
     profile = Profile(protocol, len(next(b for b in ballots if b)), ballots)
     found = Identifier(budget=budget).possible(profile, target, exempt=exempt, reading="fallback")
@@ -24,14 +22,14 @@ def possible(
     return found.winners
 
 
-def test_a_ranking_tells_its_top_and_points_tell_their_largest() -> None:
+def test_a_ranking_tells_its_top_and_points_tell_their_largest():
     assert possible("ranked", "simple", (0, 2, 1), (1, 2, 0), (2, 1, 0)) == (1,)
     assert possible("cumulative", "simple", (5, 20, 0), (5, 20, 0), (20, 5, 0)) == (1,)
     # Two largest: the voter may name either.
     assert possible("cumulative", "simple", (10, 10, 5)) == (0, 1)
 
 
-def test_a_single_choice_leaves_the_rest_of_the_ranking_open() -> None:
+def test_a_single_choice_leaves_the_rest_of_the_ranking_open():
     # One ballot: its choice is first whatever follows.
     assert possible("simple", "ranked", (0, 1, 0)) == (1,)
     # Two ballots for 0 and 1: 2 is second on both at best, 1 + 1 points, a tie with 0 at 2 + 0.
@@ -44,33 +42,33 @@ def test_a_single_choice_leaves_the_rest_of_the_ranking_open() -> None:
     assert possible("simple", "ranked", *swapped) == (0, 1, 2)
 
 
-def test_points_may_tie_along_a_ranking() -> None:
+def test_points_may_tie_along_a_ranking():
     # Even points 9, 8, 8 agree with the ranking; nobody but the first can lead.
     assert possible("ranked", "cumulative", (2, 1, 0)) == (0,)
     # 24 points split 8, 8, 8: all tie, the order decides, and it favours 0, the last-ranked.
     assert possible("ranked", "cumulative", (0, 1, 2), budget=24) == (0, 1, 2)
 
 
-def test_an_empty_approval_may_stand_for_any_vote() -> None:
+def test_an_empty_approval_may_stand_for_any_vote():
     assert possible("approval", "simple", (0, 0, 0)) == (0, 1, 2)
     assert possible("approval", "ranked", (0, 0, 0)) == (0, 1, 2)
     assert possible("approval", "approval", (0, 0, 0)) == (0,)
 
 
-def test_a_ranking_approves_a_prefix_of_one_or_more() -> None:
+def test_a_ranking_approves_a_prefix_of_one_or_more():
     # 1, then 2, then 0: {1} and {1, 2} leave 1 the first of the order, {0, 1, 2} leaves 0.
     assert possible("ranked", "approval", (0, 2, 1)) == (0, 1)
     # Where the first voter approves of all, the second decides.
     assert possible("ranked", "approval", (1, 2, 0), (1, 0, 2)) == (0, 1, 2)
 
 
-def test_abstentions_cast_nothing_under_any_target() -> None:
+def test_abstentions_cast_nothing_under_any_target():
     for target in TARGETS:
         with_abstention = possible("ranked", target, (2, 1, 0), (0, 2, 1), None)
         assert with_abstention == possible("ranked", target, (2, 1, 0), (0, 2, 1))
 
 
-def test_where_all_abstain_everybody_is_tied() -> None:
+def test_where_all_abstain_everybody_is_tied():
     nobody = Profile("ranked", 3, (None, None))
     identifier = Identifier(budget=25)
     for target in TARGETS:
@@ -80,7 +78,7 @@ def test_where_all_abstain_everybody_is_tied() -> None:
         assert first == ((NOBODY,) if target == "condorcet" else (0,))
 
 
-def test_an_exempt_voter_may_have_cast_anything() -> None:
+def test_an_exempt_voter_may_have_cast_anything():
     unanimous = [(1, 0, 0)] * 3
     assert possible("simple", "simple", *unanimous, exempt=1) == (0,)
     assert possible("simple", "simple", *unanimous, exempt=2) == (0, 1, 2)
@@ -90,7 +88,7 @@ def test_an_exempt_voter_may_have_cast_anything() -> None:
     assert found.winners == (0, 1, 2)
 
 
-def test_sets_grow_with_the_exempt_voters(random_profile: Draw) -> None:
+def test_sets_grow_with_the_exempt_voters(random_profile):
     random = Random(11)
     identifier = Identifier(budget=5)
     for _ in range(60):
@@ -104,7 +102,7 @@ def test_sets_grow_with_the_exempt_voters(random_profile: Draw) -> None:
             assert sets[0] <= sets[1] <= sets[2] <= sets[3]
 
 
-def breakdown(profile: Profile, target: Target, winner: int) -> int:
+def breakdown(profile, target, winner):
     identifier = Identifier(budget=25)
     return breakdown_point(
         lambda k: identifier.contested(
@@ -114,7 +112,7 @@ def breakdown(profile: Profile, target: Target, winner: int) -> int:
     )
 
 
-def test_the_breakdown_point_is_the_first_loss_of_the_necessary_winner() -> None:
+def test_the_breakdown_point_is_the_first_loss_of_the_necessary_winner():
     # Two of four changed: 0 ties 2:2 and stands first in the order.
     assert breakdown(Profile("simple", 3, ((0, 1, 0),) * 4), "simple", 1) == 2
     # One changed ballot makes it 1:2.
@@ -123,7 +121,7 @@ def test_the_breakdown_point_is_the_first_loss_of_the_necessary_winner() -> None
     assert breakdown(Profile("simple", 1, ((1,), (1,))), "ranked", 0) == NEVER
 
 
-def test_a_breakdown_point_behind_an_unsettled_question_is_unknown() -> None:
+def test_a_breakdown_point_behind_an_unsettled_question_is_unknown():
     answers = {1: False, 2: None, 3: True}
     assert breakdown_point(answers.__getitem__, voters=3) == NOT_SETTLED
     answers[2] = False
@@ -131,7 +129,7 @@ def test_a_breakdown_point_behind_an_unsettled_question_is_unknown() -> None:
     assert breakdown_point(answers.__getitem__, voters=2) == NEVER
 
 
-def test_contested_says_whether_another_outcome_is_possible(random_profile: Draw) -> None:
+def test_contested_says_whether_another_outcome_is_possible(random_profile):
     random = Random(13)
     identifier = Identifier(budget=4)
     for _ in range(60):
@@ -145,7 +143,7 @@ def test_contested_says_whether_another_outcome_is_possible(random_profile: Draw
                 ) == bool(set(found) - {winner})
 
 
-def test_too_costly_is_said_and_never_guessed() -> None:
+def test_too_costly_is_said_and_never_guessed():
     profile = Profile("simple", 5, tuple(tuple(int(c == v) for c in range(5)) for v in range(5)))
     full = Identifier(budget=25).possible(profile, "copeland", exempt=0, reading="set")
     starved = Identifier(budget=25, limit=30).possible(profile, "copeland", exempt=0, reading="set")
@@ -158,13 +156,8 @@ def test_too_costly_is_said_and_never_guessed() -> None:
 @pytest.mark.parametrize("target", TARGETS)
 @pytest.mark.parametrize("protocol", PROTOCOLS)
 def test_a_plain_enumeration_finds_the_same_winners(
-    protocol: Protocol,
-    target: Target,
-    random_profile: Draw,
-    completions_of: Callable[..., int],
-    enumerate_sets: Enumerate,
-    enumerate_possible: Callable[..., tuple[int, ...]],
-) -> None:
+    protocol, target, random_profile, completions_of, enumerate_sets, enumerate_possible
+):
     random = Random(f"{protocol} {target}")
     compared = 0
     while compared < 30:

@@ -1,7 +1,5 @@
 """Voters with known preferences: the sets always hold what they would have elected."""
 
-from collections.abc import Callable
-
 import numpy as np
 import pytest
 
@@ -13,9 +11,7 @@ pytestmark = pytest.mark.costly
 
 @pytest.mark.parametrize(("candidates", "voters"), [(3, 5), (4, 4), (5, 3)])
 @pytest.mark.parametrize("correlation", [0.0, 0.5])
-def test_the_true_winner_is_always_possible(
-    candidates: int, voters: int, correlation: float, record_property: Callable[[str, object], None]
-) -> None:
+def test_the_true_winner_is_always_possible(candidates, voters, correlation, record_property):
     found = truth_experiment(
         profiles=8, seed=9, candidates=candidates, voters=voters, correlation=correlation
     )
@@ -29,7 +25,7 @@ def test_the_true_winner_is_always_possible(
 
 
 @pytest.mark.parametrize("size", range(3, 9))
-def test_panels_of_every_size_are_settled_within_the_work_bound(size: int) -> None:
+def test_panels_of_every_size_are_settled_within_the_work_bound(size):
     found = truth_experiment(
         profiles=2, seed=9, candidates=size, voters=size, targets=PROTOCOLS, correlation=0.5
     )
@@ -37,14 +33,14 @@ def test_panels_of_every_size_are_settled_within_the_work_bound(size: int) -> No
     assert found["contained"].to_list() == [2] * 16
 
 
-def test_the_logged_format_itself_leaves_nothing_open() -> None:
+def test_the_logged_format_itself_leaves_nothing_open():
     found = truth_experiment(profiles=5, seed=2, targets=("simple", "ranked"))
     own = found.filter(found["logged_protocol"] == found["target"])
     assert own["identified"].to_list() == [1.0, 1.0]
     assert own["hit_rate"].to_list() == [1.0, 1.0]
 
 
-def test_sincere_ballots_by_hand() -> None:
+def test_sincere_ballots_by_hand():
     # Above the worst: 3, 1, 0, so 25 x 3/4 and 1/4: 18.75 and 6.25.
     ballots = sincere_ballots(np.array([[2.0, 0.0, -1.0]]))
     assert ballots == {
@@ -55,6 +51,6 @@ def test_sincere_ballots_by_hand() -> None:
     }
 
 
-def test_no_profiles_give_no_rates() -> None:
+def test_no_profiles_give_no_rates():
     found = truth_experiment(profiles=0, seed=1, targets=("simple",))
     assert found["identified"].to_list() == [None] * 4

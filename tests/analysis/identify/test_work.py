@@ -2,17 +2,16 @@
 
 from collections.abc import Callable
 from random import Random
-from typing import Any
 
 import pytest
 
 from tutorsim.analysis.ballots.vote_arrays import Profile
-from tutorsim.analysis.counting.rule_definitions import TARGETS, Target
+from tutorsim.analysis.counting.rule_definitions import TARGETS
 from tutorsim.analysis.identify import NOT_SETTLED, READINGS_OF_TIES, Identifier, breakdown_point
 from tutorsim.analysis.identify import possible_winners as panel_search
 from tutorsim.analysis.identify.possible_winners import PanelSearch, query_of
 from tutorsim.analysis.identify.reachable_vote_sums import WORK_LIMIT, WorkBudget
-from tutorsim.vocabularies import PROTOCOLS, Protocol
+from tutorsim.vocabularies import PROTOCOLS
 
 pytestmark = pytest.mark.costly
 
@@ -22,18 +21,18 @@ OVERSHOOT = 1.3
 """Work is counted as it is done, so that the last step may pass the limit."""
 
 
-def rankings(seed: int, m: int, n: int) -> Profile:
+def rankings(seed, m, n):
     random = Random(seed)
     return Profile("ranked", m, tuple(tuple(random.sample(range(m), m)) for _ in range(n)))
 
 
 @pytest.fixture
-def budgets(monkeypatch: pytest.MonkeyPatch) -> list[WorkBudget]:
+def budgets(monkeypatch):
     """Every budget that is opened."""
     opened: list[WorkBudget] = []
 
     class Watched(WorkBudget):
-        def __init__(self, left: int) -> None:
+        def __init__(self, left):
             super().__init__(left)
             self.given = left
             opened.append(self)
@@ -42,7 +41,7 @@ def budgets(monkeypatch: pytest.MonkeyPatch) -> list[WorkBudget]:
     return opened
 
 
-def spent(budgets: list[Any]) -> int:
+def spent(budgets):
     return sum(budget.given - budget.left for budget in budgets)
 
 
@@ -51,9 +50,7 @@ UNTOLD = ("cumulative", "approval", "score", "median_score")
 
 
 @pytest.mark.parametrize("target", [t for t in TARGETS if t not in UNTOLD])
-def test_known_ballots_are_counted_and_not_searched(
-    target: Target, budgets: list[WorkBudget]
-) -> None:
+def test_known_ballots_are_counted_and_not_searched(target, budgets):
     found = Identifier(budget=25, limit=1).possible(
         rankings(1, 20, 300), target, exempt=0, reading="fallback"
     )
@@ -64,9 +61,7 @@ def test_known_ballots_are_counted_and_not_searched(
 
 @pytest.mark.parametrize("target", TARGETS)
 @pytest.mark.parametrize(("m", "n"), [(4, 100), (5, 60)])
-def test_many_voters_with_few_candidates_settle(
-    target: Target, m: int, n: int, budgets: list[WorkBudget]
-) -> None:
+def test_many_voters_with_few_candidates_settle(target, m, n, budgets):
     profile, identifier = rankings(2, m, n), Identifier(budget=25)
     for reading in ("set", "fallback"):
         found = [identifier.possible(profile, target, exempt=k, reading=reading) for k in range(3)]
@@ -85,9 +80,7 @@ def test_many_voters_with_few_candidates_settle(
 
 @pytest.mark.costly
 @pytest.mark.parametrize("target", ["ranked", pytest.param("copeland", marks=pytest.mark.slow)])
-def test_too_many_voters_are_left_open_within_the_budget(
-    target: Target, budgets: list[Any]
-) -> None:
+def test_too_many_voters_are_left_open_within_the_budget(target, budgets):
     profile, identifier = rankings(3, 20, 1000), Identifier(budget=25)
     found = {k: identifier.possible(profile, target, exempt=k, reading="set") for k in (0, 60)}
     assert found[0].settled
@@ -98,13 +91,13 @@ def test_too_many_voters_are_left_open_within_the_budget(
     assert spent(budgets) < OVERSHOOT * WORK_LIMIT
 
 
-def test_an_empty_budget_leaves_a_question_open() -> None:
+def test_an_empty_budget_leaves_a_question_open():
     profile = rankings(4, 4, 12)
     found = Identifier(budget=25, limit=0).possible(profile, "copeland", exempt=6, reading="set")
     assert not found.settled
 
 
-def test_settled_answers_stay_when_the_budget_runs_out(budgets: list[WorkBudget]) -> None:
+def test_settled_answers_stay_when_the_budget_runs_out(budgets):
     profile, identifier = rankings(5, 4, 30), Identifier(budget=25)
     before = identifier.possible(profile, "minimax", exempt=1, reading="set")
     for budget in budgets:
@@ -113,7 +106,7 @@ def test_settled_answers_stay_when_the_budget_runs_out(budgets: list[WorkBudget]
     assert identifier.possible(profile, "minimax", exempt=1, reading="set") == before
 
 
-def test_paths_and_positions_of_an_instant_runoff_agree(random_profile: Draw) -> None:
+def test_paths_and_positions_of_an_instant_runoff_agree(random_profile):
     random = Random(6)
     for _ in range(60):
         m, n = random.randint(2, 4), random.randint(1, 6)
@@ -129,16 +122,14 @@ def test_paths_and_positions_of_an_instant_runoff_agree(random_profile: Draw) ->
                 assert by_paths.possible(**asked) == by_positions.possible(**asked), profile
 
 
-def test_options_left_out_never_settle_a_refusal(
-    random_profile: Draw, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_options_left_out_never_settle_a_refusal(random_profile, monkeypatch):
     random = Random(7)
     drawn = [
         (random_profile(random, random.choice(PROTOCOLS), 4, 3, 6), random.choice(TARGETS))
         for _ in range(80)
     ]
 
-    def answers() -> list[Any]:
+    def answers():
         from tutorsim.analysis.identify import consistent_ballots, win_conditions
 
         for module in (consistent_ballots, win_conditions):
@@ -167,9 +158,7 @@ def test_options_left_out_never_settle_a_refusal(
 @pytest.mark.parametrize(
     ("protocol", "m", "n"), [("cumulative", 10, 10), ("approval", 8, 4), ("simple", 20, 40)]
 )
-def test_work_stays_within_its_budget(
-    protocol: Protocol, target: Target, m: int, n: int, random_votes: Draw, budgets: list[Any]
-) -> None:
+def test_work_stays_within_its_budget(protocol, target, m, n, random_votes, budgets):
     search = PanelSearch(query_of(random_votes(protocol, m, n), target, 25))
     for reading in READINGS_OF_TIES:
         for k in range(3):
@@ -179,13 +168,13 @@ def test_work_stays_within_its_budget(
     assert spent(budgets) < OVERSHOOT * 2 * WORK_LIMIT
 
 
-def test_a_breakdown_point_that_takes_too_much_is_not_settled() -> None:
+def test_a_breakdown_point_that_takes_too_much_is_not_settled():
     search = PanelSearch(query_of(rankings(8, 6, 9), "copeland", 25), limit=10)
     [winner] = search.possible(exempt=0, reading="fallback").winners
     assert search.breakdown(winner=winner, reading="fallback") == NOT_SETTLED
 
 
-def test_one_hundred_alike_voters_lose_their_winner_to_half_of_them() -> None:
+def test_one_hundred_alike_voters_lose_their_winner_to_half_of_them():
     alike = Profile("ranked", 4, ((3, 2, 1, 0),) * 100)
     found = {t: PanelSearch(query_of(alike, t, 25)) for t in ("simple", "schulze", "bucklin")}
     points = {t: one.breakdown(winner=0, reading="fallback") for t, one in found.items()}

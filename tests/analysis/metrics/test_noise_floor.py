@@ -36,12 +36,12 @@ ONE, TWO = "sciq.t1.novice.simple", "sciq.t2.novice.simple"
 Make = Callable[..., Any]
 
 
-def votes(*choices: Any) -> dict[str, Any]:
+def votes(*choices):
     return dict(zip(ROLES, choices, strict=True))
 
 
 @pytest.fixture
-def two_turns(panel_turn: Make, panel_episode: Make, panel_source: Make) -> Any:
+def two_turns(panel_turn, panel_episode, panel_source):
     """Simple voting, one turn in each of two tasks.
 
     t1: first S 2, MI 2 (the order picks S), final MI 4.  Flip; shares move by ½.
@@ -53,7 +53,7 @@ def two_turns(panel_turn: Make, panel_episode: Make, panel_source: Make) -> Any:
 
 
 @pytest.fixture
-def asked_again(two_turns: Any, with_retest: Make) -> Any:
+def asked_again(two_turns, with_retest):
     """Once more. t1: the second voter turns to MI; the fourth abstains from the final vote.
     t2: the fourth abstains from the first vote."""
     return with_retest(
@@ -65,24 +65,24 @@ def asked_again(two_turns: Any, with_retest: Make) -> Any:
     )
 
 
-def floor_of(source: Any) -> NoiseFloor:
+def floor_of(source):
     found = noise_floor(source)
     assert isinstance(found, NoiseFloor)
     return found
 
 
-def value(found: Estimate | NotEstimable) -> float:
+def value(found):
     assert isinstance(found, Estimate)
     return found.value
 
 
-def test_the_noise_floor_is_unknown_without_a_retest(two_turns: Any) -> None:
+def test_the_noise_floor_is_unknown_without_a_retest(two_turns):
     found = noise_floor(two_turns)
     assert isinstance(found, NotEstimable)
     assert "only a retest shows" in found.reason
 
 
-def test_agreement_is_over_pairs_without_abstentions(asked_again: Any) -> None:
+def test_agreement_is_over_pairs_without_abstentions(asked_again):
     first, final = floor_of(asked_again).ballots
     # 8 pairs, one with an abstention; of the other 7 the second voter's of t1 differs.
     assert (first.form, first.stage, first.votes) == ("simple", "vote_initial", 2)
@@ -97,7 +97,7 @@ def test_agreement_is_over_pairs_without_abstentions(asked_again: Any) -> None:
     assert value(final.same) == 1.0
 
 
-def test_stability_is_over_all_panels_of_answers(asked_again: Any) -> None:
+def test_stability_is_over_all_panels_of_answers(asked_again):
     first, final = floor_of(asked_again).winners
     # t1: with the second voter's S the order picks S, with MI the leader is MI. t2: always MO.
     assert (first.stage, first.turns, first.sampled) == ("vote_initial", 2, 0)
@@ -105,7 +105,7 @@ def test_stability_is_over_all_panels_of_answers(asked_again: Any) -> None:
     assert (final.stage, value(final.elects_logged), value(final.agree)) == ("vote_final", 1.0, 1.0)
 
 
-def test_what_is_left_is_logged_less_floor(asked_again: Any) -> None:
+def test_what_is_left_is_logged_less_floor(asked_again):
     found = {row.quantity: row for row in floor_of(asked_again).beside}
     figures = {
         name: (value(row.logged), value(row.floor), value(row.left)) for name, row in found.items()
@@ -127,8 +127,8 @@ def test_what_is_left_is_logged_less_floor(asked_again: Any) -> None:
 
 
 def test_a_tie_round_moves_the_winner_and_not_the_leader(
-    panel_turn: Make, panel_episode: Make, panel_source: Make, with_retest: Make
-) -> None:
+    panel_turn, panel_episode, panel_source, with_retest
+):
     turn = panel_turn(
         "simple", votes(S, S, MI, MI), initial=votes(S, S, S, S), tie=votes(MI, MI, MI, MI)
     )
@@ -142,9 +142,7 @@ def test_a_tie_round_moves_the_winner_and_not_the_leader(
     assert floor_of(source).repeats == 2
 
 
-def test_where_only_the_final_vote_was_asked_again_the_floor_is_of_that(
-    two_turns: Any, with_retest: Make
-) -> None:
+def test_where_only_the_final_vote_was_asked_again_the_floor_is_of_that(two_turns, with_retest):
     source = with_retest(two_turns, (ONE, 1, "vote_final", [votes(MI, MI, S, S)]))
     found = floor_of(source)
     assert {row.stage for row in found.beside} == {"vote_final"}
@@ -159,8 +157,8 @@ def test_where_only_the_final_vote_was_asked_again_the_floor_is_of_that(
 
 
 def test_voters_that_all_abstained_agree_on_nothing(
-    panel_turn: Make, panel_episode: Make, panel_source: Make, with_retest: Make
-) -> None:
+    panel_turn, panel_episode, panel_source, with_retest
+):
     nobody = votes(None, None, None, None)
     source = panel_source(panel_episode(panel_turn("simple", nobody)))
     found = floor_of(with_retest(source, (ONE, 1, "vote_initial", [nobody])))
@@ -173,13 +171,13 @@ def test_voters_that_all_abstained_agree_on_nothing(
     assert figures["shift"].left == NotEstimable("no observations")
 
 
-def test_a_retest_of_nothing_has_no_floor(two_turns: Any, with_retest: Make) -> None:
+def test_a_retest_of_nothing_has_no_floor(two_turns, with_retest):
     nothing = with_retest(two_turns)
     assert noise_floor(nothing) == NotEstimable("no vote of a complete episode was asked again")
     assert noise_floor(with_retest(two_turns, (ONE, 1, "vote_initial", []))) == noise_floor(nothing)
 
 
-def test_votes_may_differ_in_how_often_they_were_asked(two_turns: Any, with_retest: Make) -> None:
+def test_votes_may_differ_in_how_often_they_were_asked(two_turns, with_retest):
     again = votes(S, S, MI, MI)
     source = with_retest(
         two_turns,
@@ -200,7 +198,7 @@ def test_votes_may_differ_in_how_often_they_were_asked(two_turns: Any, with_rete
     assert floor["flip"] == pytest.approx((4 / 6 + 0) / 2)
 
 
-def test_ties_go_to_the_order_that_decided(asked_again: Any) -> None:
+def test_ties_go_to_the_order_that_decided(asked_again):
     """A tied lead of S and MI is MI's where MI stands first: then no re-asked panel differs."""
     order = (MI, S, MO, ME)
     study = asked_again.run.study.model_copy(update={"fallback_order": order})
@@ -212,14 +210,14 @@ def test_ties_go_to_the_order_that_decided(asked_again: Any) -> None:
     assert value(found.winners[0].elects_logged) == 1.0
 
 
-def test_failed_episodes_are_left_out(asked_again: Any, two_turns: Any) -> None:
+def test_failed_episodes_are_left_out(asked_again, two_turns):
     failed = asked_again.episodes[1].model_copy(update={"status": "failed"})
     left = two_turns.ballots.filter(two_turns.ballots["task"] == "t1")
     source = replace(asked_again, episodes=(asked_again.episodes[0], failed), rows=left)
     assert {row.turns for row in floor_of(source).beside} == {1}
 
 
-def test_a_retest_of_another_log_is_refused(asked_again: Any, with_retest: Make) -> None:
+def test_a_retest_of_another_log_is_refused(asked_again, with_retest):
     with pytest.raises(LogError, match="do not belong together"):
         noise_floor(replace(asked_again, episodes=asked_again.episodes[:1]))
     others = with_retest(asked_again, (ONE, 1, "vote_initial", [{"somebody": S}]))
@@ -227,19 +225,19 @@ def test_a_retest_of_another_log_is_refused(asked_again: Any, with_retest: Make)
         noise_floor(others)
 
 
-def test_a_floor_becomes_json(asked_again: Any) -> None:
+def test_a_floor_becomes_json(asked_again):
     made = to_json(floor_of(asked_again))
     assert made["answered_by"] == "stand-in: asked again"
     assert made["beside"][0]["left"]["value"] == pytest.approx(0.5)  # type: ignore[index]
 
 
-def ballot(form: str, parsed: Any) -> BallotRecord:
+def ballot(form, parsed):
     return BallotRecord.model_validate(
         {"voter": S, "protocol": form, "labels": {}, "parsed": parsed, "mass": {}}
     )
 
 
-def test_a_set_of_approved_has_no_order_and_a_ranking_has() -> None:
+def test_a_set_of_approved_has_no_order_and_a_ranking_has():
     assert said(ballot("approval", (S, MI))) == said(ballot("approval", (MI, S)))
     assert said(ballot("ranked", ROLES)) != said(ballot("ranked", ROLES[::-1]))
     assert said(ballot("cumulative", {S: 1, MI: 2})) == said(ballot("cumulative", {MI: 2, S: 1}))
@@ -247,14 +245,14 @@ def test_a_set_of_approved_has_no_order_and_a_ranking_has() -> None:
     assert said(ballot("approval", ())) is not None
 
 
-def test_rich_ballots_are_the_same_only_where_every_part_is() -> None:
+def test_rich_ballots_are_the_same_only_where_every_part_is():
     one = RichBallot(points={S: 10, MI: 10, MO: 5}, order=(S, MI, MO), approved=(S, MI))
     assert said(ballot("rich", one)) == said(ballot("rich", one.model_copy()))
     for change in ({"order": (MI, S, MO)}, {"approved": (S, MI, MO)}):
         assert said(ballot("rich", one)) != said(ballot("rich", one.model_copy(update=change)))
 
 
-def test_whom_a_ballot_puts_first() -> None:
+def test_whom_a_ballot_puts_first():
     assert top_of(ballot("cumulative", {S: 9, MI: 9, MO: 7}), ROLES) == {S, MI}
     assert top_of(ballot("ranked", ROLES), ROLES) == {S}
     assert top_of(ballot("approval", ()), ROLES) == top_of(ballot("simple", None), ROLES) == set()

@@ -110,20 +110,20 @@ def test_a_model_of_a_folder_is_opened_and_asked(small_model):
 Make = Callable[..., Any]
 
 
-def test_the_same_words_are_one_and_other_words_are_nought() -> None:
+def test_the_same_words_are_one_and_other_words_are_nought():
     assert text_similarities([["Alpha, beta!", "beta alpha"], ["gamma", "delta x"]]) == [
         pytest.approx(1),
         0.0,
     ]
 
 
-def test_a_shared_word_counts_by_its_rarity() -> None:
+def test_a_shared_word_counts_by_its_rarity():
     # "aa" in both of two texts: weight ln(3/3) + 1 = 1; "bb", "cc" in one: ln(3/2) + 1.
     rare = log(3 / 2) + 1
     assert text_similarities([["aa bb", "aa cc"]]) == [pytest.approx(1 / (1 + rare**2))]
 
 
-def test_texts_without_words_are_left_out_and_one_text_has_no_similarity() -> None:
+def test_texts_without_words_are_left_out_and_one_text_has_no_similarity():
     assert text_similarities([["words here", "", "!"], [], ["one", "one", ""]]) == [
         None,
         None,
@@ -131,9 +131,7 @@ def test_texts_without_words_are_left_out_and_one_text_has_no_similarity() -> No
     ]
 
 
-def test_role_collapse_is_per_condition_with_its_change(
-    panel_turn: Make, panel_episode: Make, panel_source: Make
-) -> None:
+def test_role_collapse_is_per_condition_with_its_change(panel_turn, panel_episode, panel_source):
     same = dict.fromkeys(
         ("scaffolding", "misconception", "motivation", "metacognitive"), "the same"
     )
@@ -152,6 +150,6 @@ def test_role_collapse_is_per_condition_with_its_change(
     assert (change.value, change.n) == (0, 2)
 
 
-def test_a_run_without_panels_has_no_role_collapse(panel_episode: Make, panel_source: Make) -> None:
+def test_a_run_without_panels_has_no_role_collapse(panel_episode, panel_source):
     assert role_collapse(panel_source(panel_episode())) == {}
     assert role_collapse(panel_source()) == {}

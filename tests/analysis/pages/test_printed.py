@@ -1,5 +1,3 @@
-from pathlib import Path
-
 import pytest
 
 from tutorsim.analysis.pages.printed import Printed, printed, read_printed
@@ -7,20 +5,20 @@ from tutorsim.analysis.systems.panel.published import PUBLISHED
 from tutorsim.errors import UsageError
 
 
-def figure(quantity: str, condition: str | None = None) -> Printed | None:
+def figure(quantity, condition=None):
     """The bundled figure of a quantity and condition, of all benchmarks and roles together."""
     cell = {} if condition is None else {"condition": condition}
     return next((f for f in printed(PUBLISHED) if (f.quantity, f.cell) == (quantity, cell)), None)
 
 
-def test_every_bundled_figure_says_where_it_is_printed() -> None:
+def test_every_bundled_figure_says_where_it_is_printed():
     figures = printed(PUBLISHED)
     assert figures
     assert all(figure.where for figure in figures)
     assert len({(f.quantity, *sorted(f.cell.items())) for f in figures}) == len(figures)
 
 
-def test_the_printed_tables_add_up() -> None:
+def test_the_printed_tables_add_up():
     for condition, turns in {
         "simple": 222,
         "ranked": 223,
@@ -37,7 +35,7 @@ def test_the_printed_tables_add_up() -> None:
         assert (len(wins), sum(wins), stated.value) == (4, turns, turns)
 
 
-def test_the_design_and_the_results_are_known() -> None:
+def test_the_design_and_the_results_are_known():
     grid = figure("episodes")
     assert isinstance(grid, Printed)
     assert grid.value == 1200
@@ -47,7 +45,7 @@ def test_the_design_and_the_results_are_known() -> None:
     assert figure("flip", "rich") is None
 
 
-def test_a_readers_own_file_adds_figures_of_a_cell(tmp_path: Path) -> None:
+def test_a_readers_own_file_adds_figures_of_a_cell(tmp_path):
     file = tmp_path / "mine.toml"
     file.write_text(
         '[[figure]]\nquantity = "flip"\nvalue = 0.5\nwhere = "Table X"\ncondition = "ranked"\n'
@@ -64,14 +62,14 @@ def test_a_readers_own_file_adds_figures_of_a_cell(tmp_path: Path) -> None:
         '[[figure]]\nquantity="x"\nvalue=1\nwhere=""\n',
     ],
 )
-def test_entries_that_are_no_figure_are_refused(tmp_path: Path, text: str) -> None:
+def test_entries_that_are_no_figure_are_refused(tmp_path, text):
     file = tmp_path / "mine.toml"
     file.write_text(text)
     with pytest.raises(UsageError):
         read_printed(file)
 
 
-def test_an_unknown_quantity_and_a_missing_file_are_refused(tmp_path: Path) -> None:
+def test_an_unknown_quantity_and_a_missing_file_are_refused(tmp_path):
     file = tmp_path / "mine.toml"
     file.write_text('[[figure]]\nquantity = "flop"\nvalue = 1\nwhere = "Table X"\n')
     with pytest.raises(UsageError, match="'flop'"):

@@ -1,11 +1,9 @@
 """Approval voting along how many candidates each voter approves of; what logged ones say of it."""
 
-from pathlib import Path
-
 import polars as pl
 import pytest
 
-from tutorsim.analysis.ballots.recount_source import Source, open_source
+from tutorsim.analysis.ballots.recount_source import open_source
 from tutorsim.analysis.counting.rule_definitions import ANY_NUMBER, Approvals
 from tutorsim.analysis.recount import recount
 from tutorsim.analysis.recount.tables import approvals_table
@@ -20,7 +18,7 @@ APPROVALS = ("a", "ab", "abcd")
 
 
 @pytest.fixture
-def source(tmp_path: Path) -> Source:
+def source(tmp_path):
     ranked = [
         ("r", 1, "vote_final", voter, name, 3 - order.index(name), "ranked")
         for voter, order in zip("uvw", RANKINGS, strict=True)
@@ -40,7 +38,7 @@ def rows_of(found, protocol="ranked"):
     return [row for row in found.approvals if row.logged_protocol == protocol and not row.exempt]
 
 
-def test_one_alone_keeps_the_winner_and_more_leave_it_open(source: Source) -> None:
+def test_one_alone_keeps_the_winner_and_more_leave_it_open(source):
     found = recount(source, targets=["approval"], exempt=[0])
     told = [(row.approves, row.agreement.lower, row.changes) for row in rows_of(found)]
     assert told == [
@@ -55,13 +53,13 @@ def test_one_alone_keeps_the_winner_and_more_leave_it_open(source: Source) -> No
     assert sets[ANY_NUMBER] == {4: 1}
 
 
-def test_what_was_logged_as_approvals_is_as_logged_with_any_number(source: Source) -> None:
+def test_what_was_logged_as_approvals_is_as_logged_with_any_number(source):
     found = recount(source, targets=["approval"], exempt=[0])
     assert {row.agreement.lower for row in rows_of(found, "approval")} == {1}
     assert found.approved == {1: 1, 2: 1, 4: 1}
 
 
-def test_a_range_that_is_given_holds_in_every_table(source: Source) -> None:
+def test_a_range_that_is_given_holds_in_every_table(source):
     one = recount(source, targets=["approval", "simple"], exempt=[0], approves=Approvals(1, 1))
     [row] = [r for r in one.rules if (r.target, r.logged_protocol) == ("approval", "ranked")]
     assert (row.approves, row.agreement.lower) == (Approvals(1, 1), 1)
@@ -73,7 +71,7 @@ def test_a_range_that_is_given_holds_in_every_table(source: Source) -> None:
     assert "approve of exactly 1." in " ".join(recount_verdict(one))
 
 
-def test_the_verdict_and_the_table_say_the_answer_along_the_number(source: Source) -> None:
+def test_the_verdict_and_the_table_say_the_answer_along_the_number(source):
     found = recount(source, targets=["approval"], exempt=[0])
     said = " ".join(recount_verdict(found))
     assert "exactly 1, up to 2, up to 3 and any number, it surely keeps 1, 0, 0, 0." in said
@@ -83,7 +81,7 @@ def test_the_verdict_and_the_table_say_the_answer_along_the_number(source: Sourc
     assert "The 3 approval ballots logged here approve of 1 to 4" in table.caption
 
 
-def test_few_candidates_have_few_numbers(source: Source, tmp_path: Path) -> None:
+def test_few_candidates_have_few_numbers(source, tmp_path):
     assert recount(source, targets=["simple"]).approvals == ()
     path = tmp_path / "two.csv"
     path.write_text("question,voter,ranking\nq,u,a > b\nq,v,b > a\n")
@@ -91,12 +89,12 @@ def test_few_candidates_have_few_numbers(source: Source, tmp_path: Path) -> None
     assert {row.approves for row in found.approvals} == {Approvals(1, 1), ANY_NUMBER}
 
 
-def test_a_range_that_is_none_is_refused(source: Source) -> None:
+def test_a_range_that_is_none_is_refused(source):
     with pytest.raises(UsageError):
         recount(source, approves=Approvals(3, 2))
 
 
-def test_nobody_is_no_other_winner(tmp_path: Path) -> None:
+def test_nobody_is_no_other_winner(tmp_path):
     """Three rankings in a circle: a leads with a tie, and no candidate beats every other one."""
     rows = [
         ("e", 1, "vote_final", voter, name, 2 - order.index(name), "ranked")

@@ -1,7 +1,6 @@
 """Tie policies and other electorates, by hand."""
 
 from collections.abc import Callable
-from pathlib import Path
 from typing import Any
 
 import pytest
@@ -11,34 +10,34 @@ from tests.reference.turns import read_turns
 from tutorsim.analysis.ballots.long_format import read_own
 from tutorsim.analysis.ballots.reading_options import Hints
 from tutorsim.analysis.ballots.recount_source import open_source
-from tutorsim.analysis.recount import ElectorateRow, RecountResult, recount
+from tutorsim.analysis.recount import recount
 
 S, M, V, C = "scaffolding", "misconception", "motivation", "metacognitive"
 
 Make = Callable[..., Any]
 
 
-def panel_votes(*choices: str | None) -> dict[str, str | None]:
+def panel_votes(*choices):
     """One simple vote per role, in role order."""
     return dict(zip((S, M, V, C), choices, strict=True))
 
 
-def scenario(result: RecountResult, name: str, voter: str | None = None) -> ElectorateRow:
+def scenario(result, name, voter=None):
     [row] = [
         r for r in result.electorates if (r.scenario, r.voter, r.protocol) == (name, voter, None)
     ]
     return row
 
 
-def bounds(row: ElectorateRow) -> tuple[int, int | None, int]:
+def bounds(row):
     return row.changed.lower, row.changed.point, row.changed.upper
 
 
 @pytest.fixture
-def recounted(panel_turn: Make, panel_episode: Make, panel_source: Make) -> Make:
+def recounted(panel_turn, panel_episode, panel_source):
     """Recount one episode of turns under no target."""
 
-    def run(*turns: Any, **settings: Any) -> RecountResult:
+    def run(*turns, **settings):
         numbered = [turn.model_copy(update={"turn": i}) for i, turn in enumerate(turns, start=1)]
         scores = [0.1] * (len(turns) + 1)
         return recount(
@@ -48,7 +47,7 @@ def recounted(panel_turn: Make, panel_episode: Make, panel_source: Make) -> Make
     return run
 
 
-def test_tie_policies_by_hand(panel_turn: Make, recounted: Make) -> None:
+def test_tie_policies_by_hand(panel_turn, recounted):
     # Turn 1: m and v tie 2:2, the tie round elects v. Turn 2: the same tie, tied again, m by order.
     tied = panel_votes(M, M, V, V)
     decided = panel_turn("simple", tied, tie=panel_votes(V, V, V, M))
@@ -71,7 +70,7 @@ def test_tie_policies_by_hand(panel_turn: Make, recounted: Make) -> None:
     }
 
 
-def test_without_deliberation_is_the_first_vote(panel_turn: Make, recounted: Make) -> None:
+def test_without_deliberation_is_the_first_vote(panel_turn, recounted):
     # First vote for v, final for m: changed for certain.
     flipped = panel_turn("simple", panel_votes(M, M, M, M), initial=panel_votes(V, V, V, M))
     # First vote tied between s and m, never put to a round; the order would pick s.
@@ -84,9 +83,7 @@ def test_without_deliberation_is_the_first_vote(panel_turn: Make, recounted: Mak
     assert row.wins[V].lower == 1
 
 
-def test_leaving_a_voter_out_can_open_a_tie_or_change_the_winner(
-    panel_turn: Make, recounted: Make
-) -> None:
+def test_leaving_a_voter_out_can_open_a_tie_or_change_the_winner(panel_turn, recounted):
     # m 2, s 1, v 1. Without s's vote (for m): m, s, v tie, which nobody voted on; order: s.
     result = recounted(panel_turn("simple", panel_votes(M, M, S, V)))
     assert bounds(scenario(result, "leave_one_out", S)) == (0, 1, 1)
@@ -96,7 +93,7 @@ def test_leaving_a_voter_out_can_open_a_tie_or_change_the_winner(
     assert bounds(scenario(result, "leave_one_out")) == (0, 1, 1)
 
 
-def test_a_tie_round_counts_again_without_the_voter(panel_turn: Make, recounted: Make) -> None:
+def test_a_tie_round_counts_again_without_the_voter(panel_turn, recounted):
     # m and v tie 1:1 with two abstentions; the round elects v 3:1, also without s.
     # Without the abstaining s the tied set is the same, and so is the round without s: v 2:1.
     turn = panel_turn("simple", panel_votes(None, M, V, None), tie=panel_votes(V, M, V, V))
@@ -105,9 +102,7 @@ def test_a_tie_round_counts_again_without_the_voter(panel_turn: Make, recounted:
     assert row.open_ties == 0
 
 
-def test_own_votes_lose_their_mass_and_the_others_keep_theirs(
-    panel_turn: Make, recounted: Make
-) -> None:
+def test_own_votes_lose_their_mass_and_the_others_keep_theirs(panel_turn, recounted):
     # s and m vote for themselves, v and c for m: m 3. Without own votes m 2, s 0.
     keeps = panel_turn("simple", panel_votes(S, M, M, M))
     # s, m for s; v, c for v and itself: s 2 own 1, v 2 (v own), c votes v. s 1 by m, v 1 by c.
@@ -118,9 +113,7 @@ def test_own_votes_lose_their_mass_and_the_others_keep_theirs(
     assert bounds(row) == (0, 0, 0)
 
 
-def test_a_ranking_keeps_its_points_when_the_own_place_is_not_counted(
-    panel_turn: Make, recounted: Make
-) -> None:
+def test_a_ranking_keeps_its_points_when_the_own_place_is_not_counted(panel_turn, recounted):
     own_first = {S: (S, M, V, C), M: (M, S, V, C), V: (S, M, V, C), C: (S, V, M, C)}
     # s 3+2+3+3 = 11, m 2+3+2+1 = 8. Own mass off: s 8, m 5, v 1+1+0+2 = 4, c 0.
     row = scenario(recounted(panel_turn("ranked", own_first)), "no_own_votes")
@@ -128,7 +121,7 @@ def test_a_ranking_keeps_its_points_when_the_own_place_is_not_counted(
     assert bounds(row) == (0, 0, 0)
 
 
-def test_votes_weighed_by_stated_confidence(panel_turn: Make, recounted: Make) -> None:
+def test_votes_weighed_by_stated_confidence(panel_turn, recounted):
     votes = panel_votes(S, S, S, V)
     sure = panel_turn("simple", votes, confidence={S: 10, M: 10, V: 10, C: 90})
     silent = panel_turn("simple", votes, confidence={S: 10, M: 10, V: 10})
@@ -139,7 +132,7 @@ def test_votes_weighed_by_stated_confidence(panel_turn: Make, recounted: Make) -
     assert bounds(row) == (1, 1, 1)
 
 
-def test_all_confidences_zero_tie_everybody(panel_turn: Make, recounted: Make) -> None:
+def test_all_confidences_zero_tie_everybody(panel_turn, recounted):
     turn = panel_turn("simple", panel_votes(V, V, V, V), confidence={S: 0, M: 0, V: 0, C: 0})
     row = scenario(recounted(turn), "confidence_weighted")
     assert row.open_ties == 1
@@ -147,8 +140,8 @@ def test_all_confidences_zero_tie_everybody(panel_turn: Make, recounted: Make) -
 
 
 def test_leaving_each_voter_out_is_leaving_out_one_after_the_other(
-    panel_turn: Make, panel_episode: Make, panel_source: Make
-) -> None:
+    panel_turn, panel_episode, panel_source
+):
     tied = panel_votes(S, M, S, M)
     turns = (
         panel_turn("simple", panel_votes(S, S, M, None)),
@@ -171,7 +164,7 @@ def test_leaving_each_voter_out_is_leaving_out_one_after_the_other(
 
 
 @pytest.mark.parametrize("said", ["column", "file", "file of votes", "nothing"])
-def test_own_votes_go_by_what_the_user_says_is_whose(tmp_path: Path, said: str) -> None:
+def test_own_votes_go_by_what_the_user_says_is_whose(tmp_path, said):
     """p is a tie of A and B that the order gives to A; without gpt's vote for its A it is B's."""
     rows = ("p,gpt,A,A", "p,bard,A,B", "p,claude,B,C", "p,other,B,", "q,gpt,B,A", "q,bard,B,C")
     file, own = tmp_path / "b.csv", tmp_path / "own.csv"

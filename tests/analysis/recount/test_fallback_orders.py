@@ -12,7 +12,7 @@ from tutorsim.voting import first_in_order
 ABC = ("a", "b", "c")
 
 
-def tied_sets(**counts: int) -> TiedSets:
+def tied_sets(**counts):
     """`tied_sets(ab=2, c=1)`: two turns tied between a and b, one won by c."""
     found = {
         TiedSet("simple", "fallback" if len(names) > 1 else "vote", tuple(names)): n
@@ -21,7 +21,7 @@ def tied_sets(**counts: int) -> TiedSets:
     return TiedSets(found)
 
 
-def test_a_hand_count_of_all_six_orders() -> None:
+def test_a_hand_count_of_all_six_orders():
     # a won 3 alone, b 1; 2 turns tied a b, 4 tied b c.
     table = order_table(tied_sets(a=3, b=1, ab=2, bc=4), order=ABC, protocol=None)
     assert (table.turns, table.decided_by_order, table.orders) == (10, 6, 6)
@@ -50,7 +50,7 @@ def test_a_hand_count_of_all_six_orders() -> None:
     assert (table.changed_expected.exact, table.changed_most) == ("3", 6)
 
 
-def test_the_sweep_agrees_with_picking_first_in_order_turn_by_turn() -> None:
+def test_the_sweep_agrees_with_picking_first_in_order_turn_by_turn():
     random = Random(1)
     names = "abcde"
     for _ in range(20):
@@ -70,14 +70,14 @@ def test_the_sweep_agrees_with_picking_first_in_order_turn_by_turn() -> None:
 
 
 @pytest.mark.costly
-def test_eight_candidates_are_swept_and_summarised_but_not_listed() -> None:
+def test_eight_candidates_are_swept_and_summarised_but_not_listed():
     names = tuple("abcdefgh")
     table = order_table(tied_sets(abcdefgh=5, h=2), order=names, protocol=None)
     assert (table.orders, table.listed, table.changed_most) == (40_320, (), 5)
     assert table.candidates[-1].most == 7
 
 
-def test_with_many_candidates_the_extremes_are_still_exact() -> None:
+def test_with_many_candidates_the_extremes_are_still_exact():
     names = tuple("abcdefghijkl")
     table = order_table(tied_sets(ab=3, kl=1, c=2), order=names, protocol=None)
     assert (table.changed_most, table.listed) == (None, ())
@@ -85,19 +85,19 @@ def test_with_many_candidates_the_extremes_are_still_exact() -> None:
     assert (by_name["b"].logged, by_name["b"].most, by_name["l"].expected.exact) == (0, 3, "1/2")
 
 
-def test_the_cost_of_a_sweep_does_not_depend_on_the_number_of_turns() -> None:
+def test_the_cost_of_a_sweep_does_not_depend_on_the_number_of_turns():
     few, many = tied_sets(ab=1, abc=2), tied_sets(ab=10**9, abc=2 * 10**9)
     scaled = sweep_orders(few, order=ABC).wins * 10**9
     assert (sweep_orders(many, order=ABC).wins == scaled).all()
 
 
-def test_no_turns_give_a_table_of_zeros() -> None:
+def test_no_turns_give_a_table_of_zeros():
     table = order_table(TiedSets({}), order=ABC, protocol=None)
     assert (table.turns, table.changed_most, table.candidates[0].share_by_order) == (0, 0, None)
     assert table.changed_expected.exact == "0"
 
 
-def test_tables_per_protocol_add_up_to_that_of_all() -> None:
+def test_tables_per_protocol_add_up_to_that_of_all():
     tied = TiedSets(
         {
             TiedSet("simple", "fallback", ("a", "b")): 2,

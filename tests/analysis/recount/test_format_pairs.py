@@ -21,12 +21,12 @@ BOTH = BY_ORDER.model_copy(update={"approved": (S, MI)})
 OTHER_POINTS = BY_ORDER.model_copy(update={"points": {S: 11, MI: 7, MO: 5, ME: 2}})
 
 
-def votes(*choices: Any) -> dict[str, Any]:
+def votes(*choices):
     return dict(zip(ROLES, choices, strict=True))
 
 
 @pytest.fixture
-def ranked_turn(panel_turn: Make) -> Any:
+def ranked_turn(panel_turn):
     """A ranked vote, and three more formats on the same proposals.
 
     voter | ranked      | simple | approval | rich, by its order
@@ -46,20 +46,18 @@ def ranked_turn(panel_turn: Make) -> Any:
     )
 
 
-def found_in(source: Any) -> FormatInvariance:
+def found_in(source):
     found = format_invariance(source)
     assert isinstance(found, FormatInvariance)
     return found
 
 
-def counts(found: Estimate | NotEstimable | None) -> tuple[int, int] | None:
+def counts(found):
     """Hits and n of a share."""
     return (round(found.value * found.n), found.n) if isinstance(found, Estimate) else None
 
 
-def test_pairs_are_consistent_as_the_table_reads(
-    ranked_turn: Any, panel_episode: Make, panel_source: Make
-) -> None:
+def test_pairs_are_consistent_as_the_table_reads(ranked_turn, panel_episode, panel_source):
     found = found_in(panel_source(panel_episode(ranked_turn)))
     assert {(p.given, p.other): (p.abstained, counts(p.consistent)) for p in found.pairs} == {
         ("simple", "ranked"): (2, (1, 2)),  # MI put itself first
@@ -77,9 +75,7 @@ def test_pairs_are_consistent_as_the_table_reads(
     assert counts(found.from_vote) == (4, 7)
 
 
-def test_rich_ballots_tell_whether_voters_choose_the_same(
-    ranked_turn: Any, panel_episode: Make, panel_source: Make
-) -> None:
+def test_rich_ballots_tell_whether_voters_choose_the_same(ranked_turn, panel_episode, panel_source):
     found = {
         (p.given, p.other): p for p in found_in(panel_source(panel_episode(ranked_turn))).pairs
     }
@@ -92,9 +88,7 @@ def test_rich_ballots_tell_whether_voters_choose_the_same(
     assert found["ranked", "approval"].same_winner is None
 
 
-def test_rich_points_are_to_be_the_cumulative_ones(
-    panel_turn: Make, panel_episode: Make, panel_source: Make
-) -> None:
+def test_rich_points_are_to_be_the_cumulative_ones(panel_turn, panel_episode, panel_source):
     points = votes(*[BY_ORDER.points] * 4)
     rich = votes(BY_ORDER, BY_ORDER, BOTH, OTHER_POINTS)
     turn = panel_turn("cumulative", points, others={"rich": rich})
@@ -104,8 +98,8 @@ def test_rich_points_are_to_be_the_cumulative_ones(
 
 
 def test_two_askings_of_one_format_stand_beside(
-    ranked_turn: Any, panel_turn: Make, panel_episode: Make, panel_source: Make, with_retest: Make
-) -> None:
+    ranked_turn, panel_turn, panel_episode, panel_source, with_retest
+):
     points, even = {S: 10, MI: 8, MO: 5, ME: 2}, {S: 9, MI: 9, MO: 5, ME: 2}
     turned = {S: 8, MI: 10, MO: 5, ME: 2}
     second = panel_turn("cumulative", votes(*[points] * 4))
@@ -128,9 +122,7 @@ def test_two_askings_of_one_format_stand_beside(
     assert (counts(found.again), counts(found.again_consistent)) == ((3, 6), (4, 6))
 
 
-def test_two_runs_are_matched_on_what_their_voters_saw(
-    panel_turn: Make, panel_episode: Make, panel_source: Make
-) -> None:
+def test_two_runs_are_matched_on_what_their_voters_saw(panel_turn, panel_episode, panel_source):
     simple = panel_turn("simple", votes(S, S, MI, None))
     ranked = panel_turn("ranked", votes(ROLES, (MI, S, MO, ME), (MI, S, MO, ME), ROLES))
     other = panel_turn("ranked", votes(*[ROLES] * 4), texts={S: "Another reply."})
@@ -145,9 +137,7 @@ def test_two_runs_are_matched_on_what_their_voters_saw(
     assert found.askings == []
 
 
-def test_without_two_formats_the_assumption_is_untested(
-    panel_turn: Make, panel_episode: Make, panel_source: Make
-) -> None:
+def test_without_two_formats_the_assumption_is_untested(panel_turn, panel_episode, panel_source):
     source = panel_source(panel_episode(panel_turn("simple", votes(S, S, S, S))), panel_episode())
     for found in (
         format_invariance(source),
@@ -159,17 +149,15 @@ def test_without_two_formats_the_assumption_is_untested(
 
 
 def test_ballots_that_count_under_another_rule_are_no_second_format(
-    panel_turn: Make, panel_episode: Make, panel_source: Make
-) -> None:
+    panel_turn, panel_episode, panel_source
+):
     """A branch that counts rankings as votes keeps the same rankings as those of the log."""
     turn = panel_turn("ranked", votes(*[ROLES] * 4))
     turn = turn.model_copy(update={"ballots_as": {"ranked": turn.ballots_final}})
     assert isinstance(format_invariance(panel_source(panel_episode(turn))), NotEstimable)
 
 
-def test_voters_who_all_abstained_have_no_share(
-    panel_turn: Make, panel_episode: Make, panel_source: Make
-) -> None:
+def test_voters_who_all_abstained_have_no_share(panel_turn, panel_episode, panel_source):
     nobody = votes(None, None, None, None)
     turn = panel_turn("simple", nobody, others={"rich": nobody})
     [pair] = found_in(panel_source(panel_episode(turn))).pairs
@@ -177,7 +165,7 @@ def test_voters_who_all_abstained_have_no_share(
     assert pair.consistent == pair.same_top == pair.same_winner == NotEstimable("no observations")
 
 
-def test_invariance_becomes_json(ranked_turn: Any, panel_episode: Make, panel_source: Make) -> None:
+def test_invariance_becomes_json(ranked_turn, panel_episode, panel_source):
     made = to_json(found_in(panel_source(panel_episode(ranked_turn))))
     assert made["from_vote"]["n"] == 7  # type: ignore[index]
     assert made["again"] == {"not_estimable": "no observations"}

@@ -1,10 +1,8 @@
 """Ballots that leave candidates out: bounds over every completion, and points by convention."""
 
-from collections.abc import Iterator
 from dataclasses import replace
 from itertools import product
 from math import prod
-from pathlib import Path
 from random import Random
 
 import polars as pl
@@ -13,17 +11,16 @@ import pytest
 from tests.reference.completions import agreeing, possible_by_enumeration, tied_winners
 from tutorsim.analysis.ballots.reading_options import Hints
 from tutorsim.analysis.ballots.recount_source import open_source
-from tutorsim.analysis.ballots.vote_arrays import LEFT_OUT, Masses
-from tutorsim.analysis.counting.rule_definitions import TARGETS, Target, ballot_format
+from tutorsim.analysis.ballots.vote_arrays import LEFT_OUT
+from tutorsim.analysis.counting.rule_definitions import TARGETS, ballot_format
 from tutorsim.analysis.recount import recount
 from tutorsim.analysis.runs.written_tables import export
-from tutorsim.vocabularies import Protocol
 
 MOST = 800
 """Completions of a vote that are counted one by one."""
 
 
-def shortened(random: Random, m: int) -> Masses:
+def shortened(random, m):
     """A ranking of some candidates, at least one."""
     order, named = random.sample(range(m), m), random.randint(1, m)
     return tuple(m - 1 - order.index(c) if c in order[:named] else LEFT_OUT for c in range(m))
@@ -33,14 +30,14 @@ TOP = 4
 """The end of the scale of scores, and points of a cumulative ballot."""
 
 
-def scored(random: Random, m: int) -> Masses:
+def scored(random, m):
     """Scores of some candidates, at least one."""
     left_out = random.choice((0.0, 0.0, 0.3))
     scores = [LEFT_OUT if random.random() < left_out else random.randint(0, TOP) for _ in range(m)]
     return tuple(scores) if max(scores) > LEFT_OUT else scored(random, m)
 
 
-def drawn_votes(seed: int, votes: int, protocol: Protocol = "ranked") -> Iterator[list[Masses]]:
+def drawn_votes(seed, votes, protocol="ranked"):
     """Votes of up to five voters over up to five candidates; somebody names each of them."""
     random, draw = Random(seed), {"ranked": shortened, "score": scored}[protocol]
     while votes:
@@ -51,7 +48,7 @@ def drawn_votes(seed: int, votes: int, protocol: Protocol = "ranked") -> Iterato
             yield ballots
 
 
-def as_scores(votes: list[list[Masses]], file: Path) -> Path:
+def as_scores(votes, file):
     lines = [
         ",".join([f"e{i:06}", str(voter), *("" if x < 0 else str(x) for x in ballot)])
         + "," * (5 - len(ballot))
@@ -62,7 +59,7 @@ def as_scores(votes: list[list[Masses]], file: Path) -> Path:
     return file
 
 
-def as_file(votes: list[list[Masses]], file: Path) -> Path:
+def as_file(votes, file):
     names = "abcde"
     lines = []
     for i, ballots in enumerate(votes):
@@ -75,9 +72,7 @@ def as_file(votes: list[list[Masses]], file: Path) -> Path:
     return file
 
 
-def enumerated(
-    ballots: list[Masses], target: Target, protocol: Protocol, budget: int
-) -> set[frozenset[int]] | None:
+def enumerated(ballots, target, protocol, budget):
     """Every set of tied winners; `None` where completions are too many to count."""
     m = len(ballots[0])
     options = [agreeing(b, protocol, ballot_format(target), budget) for b in ballots]
@@ -87,7 +82,7 @@ def enumerated(
     return {tied_winners(target, cast, m) for cast in every}
 
 
-def test_rankings_come_back_from_every_export_as_they_were(tmp_path: Path) -> None:
+def test_rankings_come_back_from_every_export_as_they_were(tmp_path):
     source = open_source(as_file(list(drawn_votes(1, 20)), tmp_path / "r.csv"))
     exported = export(source, tmp_path / "out")
     keys = ("episode_id", "voter", "candidate")
@@ -107,9 +102,7 @@ def test_rankings_come_back_from_every_export_as_they_were(tmp_path: Path) -> No
     ("seed", "votes"),
     [(1, 30), *(pytest.param(s, 2_000, marks=pytest.mark.slow) for s in range(2, 12))],
 )
-def test_bounds_are_those_over_every_completion(
-    tmp_path: Path, seed: int, votes: int, protocol: Protocol
-) -> None:
+def test_bounds_are_those_over_every_completion(tmp_path, seed, votes, protocol):
     drawn = list(drawn_votes(seed, votes, protocol))
     write = as_file if protocol == "ranked" else as_scores
     hints = Hints(budget=TOP, protocol=protocol, scale=(0, TOP))

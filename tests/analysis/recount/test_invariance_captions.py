@@ -9,11 +9,11 @@ from tutorsim.analysis.statistics.intervals_and_tests import Estimate, NotEstima
 NONE = NotEstimable("no observations")
 
 
-def share(hits: int, n: int) -> Estimate:
+def share(hits, n):
     return Estimate(hits / n, n, NONE)
 
 
-def found(again: Estimate | NotEstimable) -> FormatInvariance:
+def found(again):
     pair = FormatPair("simple", "ranked", 12, 0, share(9, 12), share(9, 12), 3, None)
     silent = FormatPair("simple", "approval", 4, 4, NONE, NONE, 1, None)
     return FormatInvariance([pair, silent], share(9, 12), [], again, again)

@@ -16,12 +16,12 @@ COLUMNS = ["episode_id", "turn", "stage", "protocol", "voter", "candidate", "mas
 Cells = tuple[str, int, str, str, str, str, int | None]
 
 
-def ballots_frame(rows: list[Cells]) -> pl.DataFrame:
+def ballots_frame(rows):
     schema = {name: pl.String() for name in COLUMNS} | {"turn": pl.Int64(), "mass": pl.Int64()}
     return pl.DataFrame(rows, schema=schema, orient="row")
 
 
-def random_turns(seed: int, turns: int) -> tuple[list[Cells], list[dict[str, object]]]:
+def random_turns(seed, turns):
     """Rows, and for each turn its masses in the final vote and in a tie round or none."""
     random = Random(seed)
     rows: list[Cells] = []
@@ -42,19 +42,13 @@ def random_turns(seed: int, turns: int) -> tuple[list[Cells], list[dict[str, obj
     return rows, asked
 
 
-def _ballot(random: Random, candidates: list[str] | tuple[str, ...]) -> dict[str, int]:
+def _ballot(random, candidates):
     if random.random() < 0.15:
         return {}
     return {c: random.randint(0, 2) for c in candidates}
 
 
-def _rows(
-    place: tuple[str, int],
-    stage: str,
-    protocol: str,
-    candidates: list[str] | tuple[str, ...],
-    ballots: list[dict[str, int]],
-) -> list[Cells]:
+def _rows(place, stage, protocol, candidates, ballots):
     return [
         (*place, stage, protocol, f"voter {v}", c, ballot.get(c) if ballot else None)
         for v, ballot in enumerate(ballots)
@@ -62,14 +56,14 @@ def _rows(
     ]
 
 
-def tied_sets(table: pl.DataFrame) -> TiedSets:
+def tied_sets(table):
     """As a recount counts them."""
     every = all_votes(read_votes(table, fallback_order=ROLES), None, ROLES)
     groups = turn_groups(every, ROLES)
     return sum((policy_counts(group)[1] for group in groups), TiedSets({}))
 
 
-def test_counts_of_tied_sets_are_those_of_the_plain_decisions() -> None:
+def test_counts_of_tied_sets_are_those_of_the_plain_decisions():
     rows, asked = random_turns(6, 300)
     expected: dict[TiedSet, int] = {}
     for turn in asked:
@@ -80,7 +74,7 @@ def test_counts_of_tied_sets_are_those_of_the_plain_decisions() -> None:
     assert tied_sets(ballots_frame(rows)).counts == expected
 
 
-def test_counts_add_up_over_partitions() -> None:
+def test_counts_add_up_over_partitions():
     rows, _ = random_turns(7, 200)
     table = ballots_frame(rows)
     parts = [
@@ -93,5 +87,5 @@ def test_counts_add_up_over_partitions() -> None:
     assert TiedSets({}) + total == total
 
 
-def test_a_table_without_ballots_has_no_tied_sets() -> None:
+def test_a_table_without_ballots_has_no_tied_sets():
     assert tied_sets(ballots_frame([])) == TiedSets({})

@@ -20,7 +20,7 @@ ROLES = ("ann", "bob", "cyd")
 TARGETS = ("ranked", "cumulative", "condorcet")
 
 
-def a_ballot(random: Random, protocol: str, among: tuple[str, ...]) -> dict[str, int]:
+def a_ballot(random, protocol, among):
     if random.random() < 0.1:
         return {}
     m = len(among)
@@ -32,8 +32,8 @@ def a_ballot(random: Random, protocol: str, among: tuple[str, ...]) -> dict[str,
     return {c: cast.count(c) for c in among}
 
 
-def rows_of_turn(random: Random, place: tuple[str, int], protocol: str) -> list[tuple[object, ...]]:
-    def cast(stage: str, among: tuple[str, ...]) -> list[dict[str, int]]:
+def rows_of_turn(random, place, protocol):
+    def cast(stage, among):
         ballots = [a_ballot(random, protocol, among) for _ in ROLES]
         for voter, ballot in zip(ROLES, ballots, strict=True):
             rows.extend((*place, stage, protocol, voter, c, ballot.get(c)) for c in among)
@@ -49,7 +49,7 @@ def rows_of_turn(random: Random, place: tuple[str, int], protocol: str) -> list[
     return rows
 
 
-def a_table(seed: int, episodes: int) -> pl.DataFrame:
+def a_table(seed, episodes):
     random = Random(seed)
     rows = [
         row
@@ -62,11 +62,11 @@ def a_table(seed: int, episodes: int) -> pl.DataFrame:
 
 
 @pytest.fixture(scope="module")
-def table() -> pl.DataFrame:
+def table():
     return a_table(4, 24)
 
 
-def in_parts(table: pl.DataFrame, folder, sizes):
+def in_parts(table, folder, sizes):
     """Files of so many episodes each, the last with the rest."""
     names = table["episode_id"].unique(maintain_order=True)
     start, files = 0, []
@@ -91,7 +91,7 @@ def counted(path, *, run=None, order=None, **asked):
     return recount(source, **asked, run=run)
 
 
-def same(one, other) -> bool:
+def same(one, other):
     left_out = {"source", "provenance", "notes"}
     return one.model_dump(exclude=left_out) == other.model_dump(exclude=left_out)
 
@@ -208,7 +208,7 @@ def test_a_batch_is_checked_like_rows_and_names_the_row(row, reason, table, tmp_
     assert f"part-7.parquet, row {table.height + 1}:" in found.value.what
 
 
-def of_points(*ballots: tuple[int, int]) -> pl.DataFrame:
+def of_points(*ballots):
     rows = [
         ("e", 1, "vote_final", "cumulative", f"v{i}", c, mass)
         for i, ballot in enumerate(ballots)

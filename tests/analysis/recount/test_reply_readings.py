@@ -12,7 +12,7 @@ ROLES = DEFAULT_ROLES
 LABELS = dict(zip("ABCD", ROLES, strict=True))
 
 
-def replied(raw: str, *, first: str | None = None, protocol: str = "simple") -> BallotRecord:
+def replied(raw, *, first=None, protocol="simple"):
     return BallotRecord.model_validate(
         {
             "voter": "v",
@@ -28,11 +28,11 @@ def replied(raw: str, *, first: str | None = None, protocol: str = "simple") -> 
     )
 
 
-def read(ballot: BallotRecord, reading: Any) -> dict[str, int]:
+def read(ballot, reading):
     return read_again(ballot, candidates=ROLES, reading=reading, budget=25)
 
 
-def test_each_reader_forgives_more_than_the_one_before() -> None:
+def test_each_reader_forgives_more_than_the_one_before():
     exact, quoted, chatty = replied("B"), replied("**b.**"), replied("I think so.\nVote: B")
     vote = {role: int(role == ROLES[1]) for role in ROLES}
     assert [read(b, "strict") for b in (exact, quoted, chatty)] == [vote, {}, {}]
@@ -40,19 +40,19 @@ def test_each_reader_forgives_more_than_the_one_before() -> None:
     assert [read(b, "lenient") for b in (exact, quoted, chatty)] == [vote, vote, vote]
 
 
-def test_the_first_reply_that_reads_counts() -> None:
+def test_the_first_reply_that_reads_counts():
     ballot = replied("A", first="Vote: B")
     assert read(ballot, "standard")[ROLES[0]] == 1
     assert read(ballot, "lenient")[ROLES[1]] == 1
 
 
-def test_points_with_another_sum_are_rescaled_but_never_strictly() -> None:
+def test_points_with_another_sum_are_rescaled_but_never_strictly():
     ballot = replied("A=5,B=5,C=0,D=0", first="none of them", protocol="cumulative")
     assert read(ballot, "strict") == {}
     assert list(read(ballot, "standard").values()) == [13, 12, 0, 0]
 
 
-def test_a_ballot_counts_again_under_the_protocol_that_a_branch_counted_it_under() -> None:
+def test_a_ballot_counts_again_under_the_protocol_that_a_branch_counted_it_under():
     ranked = replied("B,A,C,D", protocol="ranked").model_copy(update={"counted_as": "simple"})
     assert list(read(ranked, "standard").values()) == [0, 1, 0, 0]
     # The points of A and B are equal: nobody can say whom a simple ballot would have named.
@@ -60,9 +60,7 @@ def test_a_ballot_counts_again_under_the_protocol_that_a_branch_counted_it_under
     assert read(points.model_copy(update={"counted_as": "simple"}), "standard") == {}
 
 
-def test_winners_that_another_reader_changes(
-    panel_turn: Make, panel_episode: Make, panel_source: Make
-) -> None:
+def test_winners_that_another_reader_changes(panel_turn, panel_episode, panel_source):
     s, m, v, c = ROLES
     turn = panel_turn("simple", {s: m, m: m, v: v, c: None})
     raws = {s: "B", m: "b.", v: "C", c: "my vote: C"}
@@ -80,9 +78,7 @@ def test_winners_that_another_reader_changes(
     assert (rows["lenient"].abstained, rows["lenient"].open_ties) == (0, 1)
 
 
-def test_turns_without_replies_are_counted_and_not_guessed(
-    panel_turn: Make, panel_episode: Make, panel_source: Make
-) -> None:
+def test_turns_without_replies_are_counted_and_not_guessed(panel_turn, panel_episode, panel_source):
     turn = panel_turn("simple", dict.fromkeys(ROLES, ROLES[0]))
     silent = tuple(b.model_copy(update={"raw": ""}) for b in turn.ballots_final)
     episode = panel_episode(turn.model_copy(update={"ballots_final": silent}))

@@ -31,7 +31,7 @@ WINNERS |= {"minimax": S, "condorcet": "none"}
 misconception, behind which it stands in no order used here."""
 
 
-def rich_ballot(voter: str, choice: RichBallot | None, rule: str) -> BallotRecord:
+def rich_ballot(voter, choice, rule):
     return BallotRecord(
         voter=voter,
         protocol="rich",

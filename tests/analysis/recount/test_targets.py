@@ -15,18 +15,17 @@ from tutorsim.analysis.counting.rule_definitions import TARGETS
 from tutorsim.analysis.recount import (
     PER_TURN_SCHEMA,
     RecountResult,
-    RuleRow,
     recount,
 )
 from tutorsim.analysis.recount import possible_winners_by_rule as rule_answers
 from tutorsim.errors import UsageError
-from tutorsim.vocabularies import DEFAULT_ROLES, PROTOCOLS, Protocol
+from tutorsim.vocabularies import DEFAULT_ROLES, PROTOCOLS
 
 Make = Callable[..., Any]
 S, M, V, C = DEFAULT_ROLES
 
 
-def random_choice(random: Random, protocol: Protocol, among: tuple[str, ...]) -> Any:
+def random_choice(random, protocol, among):
     """A ballot over candidates; one in ten abstains."""
     if random.random() < 0.1:
         return None
@@ -40,10 +39,10 @@ def random_choice(random: Random, protocol: Protocol, among: tuple[str, ...]) ->
     return {c: cuts.count(c) for c in among}
 
 
-def random_turn(random: Random, protocol: Protocol, panel_turn: Make, turn: int) -> Any:
+def random_turn(random, protocol, panel_turn, turn):
     """A turn with first votes, and a tie round wherever the final vote was tied."""
 
-    def cast(among: tuple[str, ...]) -> dict[str, Any]:
+    def cast(among):
         return {role: random_choice(random, protocol, among) for role in DEFAULT_ROLES}
 
     final, initial = cast(DEFAULT_ROLES), cast(DEFAULT_ROLES)
@@ -55,10 +54,10 @@ def random_turn(random: Random, protocol: Protocol, panel_turn: Make, turn: int)
 
 
 @pytest.fixture
-def random_source(panel_turn: Make, panel_episode: Make, panel_source: Make) -> Make:
+def random_source(panel_turn, panel_episode, panel_source):
     """`random_source(seed, episodes per protocol)`: two turns in each episode."""
 
-    def make(seed: int, each: int, protocols: tuple[Protocol, ...] = PROTOCOLS) -> Any:
+    def make(seed, each, protocols=PROTOCOLS):
         random = Random(seed)
         episodes = [
             panel_episode(
@@ -74,7 +73,7 @@ def random_source(panel_turn: Make, panel_episode: Make, panel_source: Make) -> 
     return make
 
 
-def rule_row(result: RecountResult, logged: str, target: str, **wanted: Any) -> RuleRow:
+def rule_row(result, logged, target, **wanted):
     wanted = {"reading": "fallback", "exempt": 0} | wanted
     [row] = [
         r
@@ -85,15 +84,13 @@ def rule_row(result: RecountResult, logged: str, target: str, **wanted: Any) -> 
     return row
 
 
-def logged_decisions(source: Any) -> dict[tuple[str, int], Any]:
+def logged_decisions(source):
     return {(e.episode_id, t.turn): t.decision for e in source.episodes for t in e.turns}
 
 
 @pytest.mark.costly
 @pytest.mark.parametrize("protocol", PROTOCOLS)
-def test_each_turn_under_its_own_rule_and_order_is_as_logged(
-    protocol: Protocol, random_source: Make
-) -> None:
+def test_each_turn_under_its_own_rule_and_order_is_as_logged(protocol, random_source):
     source = random_source(1, 40, (protocol,))
     decisions = logged_decisions(source)
     result = recount(source, targets=[protocol], exempt=[0])
@@ -108,9 +105,7 @@ def test_each_turn_under_its_own_rule_and_order_is_as_logged(
     assert row.agreement.lower == row.agreement.upper == row.turns == row.identified
 
 
-def test_the_per_turn_table_has_one_row_per_question_in_the_ballots_order(
-    random_source: Make,
-) -> None:
+def test_the_per_turn_table_has_one_row_per_question_in_the_ballots_order(random_source):
     source = random_source(2, 2)
     frame = recount(source, targets=["ranked", "condorcet"], exempt=[0, 1]).per_turn
     assert dict(frame.schema) == dict(PER_TURN_SCHEMA)
@@ -120,9 +115,7 @@ def test_the_per_turn_table_has_one_row_per_question_in_the_ballots_order(
     assert turns.rows() == list(logged_decisions(source))
 
 
-def test_turns_that_voted_alike_keep_their_own_places(
-    panel_turn: Make, panel_episode: Make, panel_source: Make
-) -> None:
+def test_turns_that_voted_alike_keep_their_own_places(panel_turn, panel_episode, panel_source):
     alike, other = dict.fromkeys(DEFAULT_ROLES, V), dict.fromkeys(DEFAULT_ROLES, M)
     turns = [panel_turn("simple", votes, turn=i) for i, votes in ((1, alike), (2, other))]
     episodes = [panel_episode(*turns, task=task, scores=(0.1, 0.2, 0.3)) for task in ("t1", "t2")]
@@ -137,7 +130,7 @@ def test_turns_that_voted_alike_keep_their_own_places(
 
 
 @pytest.mark.costly
-def test_bounds_hold_the_point_and_add_up(random_source: Make) -> None:
+def test_bounds_hold_the_point_and_add_up(random_source):
     result = recount(random_source(3, 3), exempt=[0, 1])
     assert len(result.rules) == 4 * len(TARGETS) * 2 * 2
     for row in result.rules:
@@ -160,7 +153,7 @@ def test_bounds_hold_the_point_and_add_up(random_source: Make) -> None:
 
 
 @pytest.mark.costly
-def test_the_point_winner_is_always_a_possible_one(random_source: Make) -> None:
+def test_the_point_winner_is_always_a_possible_one(random_source):
     frame = recount(random_source(4, 6), exempt=[0]).per_turn
     outside = frame.filter(
         pl.col("point_winner").is_not_null()
@@ -170,8 +163,8 @@ def test_the_point_winner_is_always_a_possible_one(random_source: Make) -> None:
 
 
 def test_a_tie_under_the_target_alone_stays_a_set_or_goes_to_the_order(
-    panel_turn: Make, panel_episode: Make, panel_source: Make
-) -> None:
+    panel_turn, panel_episode, panel_source
+):
     # Points: m 26, s 25, v 25, c 24. Largest on each ballot: s, s, m, m: tied under simple.
     turn = panel_turn(
         "cumulative",
@@ -199,9 +192,7 @@ def test_a_tie_under_the_target_alone_stays_a_set_or_goes_to_the_order(
     )
 
 
-def test_without_a_condorcet_winner_the_outcome_is_none(
-    panel_turn: Make, panel_episode: Make, panel_source: Make
-) -> None:
+def test_without_a_condorcet_winner_the_outcome_is_none(panel_turn, panel_episode, panel_source):
     # s > m > v, m > v > s, v > s > m, c last: a cycle; the fourth voter abstains.
     cycle = {S: (S, M, V, C), M: (M, V, S, C), V: (V, S, M, C), C: None}
     source = panel_source(panel_episode(panel_turn("ranked", cycle)))
@@ -212,9 +203,7 @@ def test_without_a_condorcet_winner_the_outcome_is_none(
     assert rule_row(result, "ranked", "condorcet").wins["none"].lower == 1
 
 
-def test_another_order_changes_only_what_the_order_decides(
-    panel_turn: Make, panel_episode: Make, panel_source: Make
-) -> None:
+def test_another_order_changes_only_what_the_order_decides(panel_turn, panel_episode, panel_source):
     tied = panel_turn("simple", {S: S, M: M, V: S, C: M}, tie={S: S, M: M, V: S, C: M})
     clear = panel_turn("simple", dict.fromkeys(DEFAULT_ROLES, V), turn=2)
     source = panel_source(panel_episode(tied, clear, scores=(0.1, 0.2, 0.3)))
@@ -226,9 +215,7 @@ def test_another_order_changes_only_what_the_order_decides(
 
 
 @pytest.mark.parametrize("target", ["copeland", "condorcet"])
-def test_unsettled_turns_are_marked_and_counted_as_open(
-    random_source: Make, monkeypatch: pytest.MonkeyPatch, target: str
-) -> None:
+def test_unsettled_turns_are_marked_and_counted_as_open(random_source, monkeypatch, target):
     monkeypatch.setattr(rule_answers, "table_ends", lambda *_, **__: {})  # everything is searched
     source = random_source(6, 3)
     result = recount(source, targets=[target], exempt=[0], limit=1)
@@ -243,7 +230,7 @@ def test_unsettled_turns_are_marked_and_counted_as_open(
         assert interval.upper >= exact.wins[name].upper
 
 
-def test_the_json_form_reads_back_and_says_what_is_held_fixed(random_source: Make) -> None:
+def test_the_json_form_reads_back_and_says_what_is_held_fixed(random_source):
     result = recount(random_source(7, 2), targets=["simple", "schulze"], exempt=[0, 1])
     data = result.model_dump(mode="json")
     assert data["schema_version"] == 1
@@ -261,13 +248,13 @@ def test_the_json_form_reads_back_and_says_what_is_held_fixed(random_source: Mak
 
 
 @pytest.mark.costly
-def test_the_same_source_gives_the_same_bytes(random_source: Make) -> None:
+def test_the_same_source_gives_the_same_bytes(random_source):
     first, second = (recount(random_source(8, 2), targets=TARGETS[:5]) for _ in range(2))
     assert first.model_dump_json() == second.model_dump_json()
     assert first.per_turn.equals(second.per_turn)
 
 
-def test_no_ballots_give_empty_tables(panel_source: Make) -> None:
+def test_no_ballots_give_empty_tables(panel_source):
     result = recount(panel_source())
     assert result.turns == 0
     assert (result.rules, result.per_turn.height) == ((), 0)
@@ -282,14 +269,12 @@ def test_no_ballots_give_empty_tables(panel_source: Make) -> None:
         ({"order": [S, S]}, "cannot be used"),
     ],
 )
-def test_what_cannot_be_recounted_is_refused(
-    settings: dict[str, Any], message: str, random_source: Make
-) -> None:
+def test_what_cannot_be_recounted_is_refused(settings, message, random_source):
     with pytest.raises(UsageError, match=message):
         recount(random_source(9, 1), **settings)
 
 
-def test_a_candidate_may_not_be_called_as_nobody_is(tmp_path: Path) -> None:
+def test_a_candidate_may_not_be_called_as_nobody_is(tmp_path):
     file = tmp_path / "ballots.csv"
     file.write_text(
         "episode_id,turn,stage,voter,candidate,mass,protocol\n"
@@ -302,7 +287,7 @@ def test_a_candidate_may_not_be_called_as_nobody_is(tmp_path: Path) -> None:
 
 
 @pytest.mark.skipif("TUTORSIM_PUBLISHED_DATA" not in os.environ, reason="no published data")
-def test_real_ballots_from_elsewhere_are_recounted() -> None:
+def test_real_ballots_from_elsewhere_are_recounted():
     folder = Path(os.environ["TUTORSIM_PUBLISHED_DATA"])
     hints = Hints(namesakes=True)
     result = recount(open_source(folder / "mallm_ballots.csv", hints=hints), exempt=[0])
@@ -311,7 +296,7 @@ def test_real_ballots_from_elsewhere_are_recounted() -> None:
     assert rule_row(result, "approval", "simple", reading="set").identified == 0
 
 
-def test_the_rules_alone_are_those_of_the_whole_recount(random_source: Make) -> None:
+def test_the_rules_alone_are_those_of_the_whole_recount(random_source):
     source = random_source(11, 2)
     asked: dict[str, Any] = {"targets": ("ranked", "copeland"), "exempt": (0, 1)}
     assert recount(source, **asked, tables=("rules",)).rules == recount(source, **asked).rules

@@ -1,7 +1,5 @@
 """Ballots without a logged order: a tie that counting leaves is nobody's win."""
 
-from pathlib import Path
-
 import polars as pl
 import pytest
 
@@ -28,7 +26,7 @@ CHOICES = {
 
 
 @pytest.fixture
-def file(tmp_path: Path) -> Path:
+def file(tmp_path):
     rows = [
         ("e", turn, stage, voter, name, int(name == choice), "simple")
         for (turn, stage), choices in CHOICES.items()
@@ -40,7 +38,7 @@ def file(tmp_path: Path) -> Path:
     return path
 
 
-def test_a_tied_turn_has_no_logged_winner(file: Path) -> None:
+def test_a_tied_turn_has_no_logged_winner(file):
     found = recount(open_source(file), targets=["simple", "ranked"], exempt=[0])
     assert found.fallback_order == ()
     assert NO_ORDER in found.notes
@@ -52,7 +50,7 @@ def test_a_tied_turn_has_no_logged_winner(file: Path) -> None:
     assert winners.rows() == [(1, "a"), (2, None)]
 
 
-def test_under_the_own_rule_a_tie_stays_one(file: Path) -> None:
+def test_under_the_own_rule_a_tie_stays_one(file):
     found = recount(open_source(file), targets=["simple"], exempt=[0])
     [row] = found.rules
     # turn 1 is a's; in turn 2 each may have won, and nobody did for certain
@@ -70,7 +68,7 @@ def test_under_the_own_rule_a_tie_stays_one(file: Path) -> None:
     )
 
 
-def test_only_lots_break_ties(file: Path) -> None:
+def test_only_lots_break_ties(file):
     found = recount(open_source(file), targets=["simple"], exempt=[0])
     assert {row.policy for row in found.policies} == {"random", "random_no_tie_round"}
     row = next(row for row in found.policies if row.protocol is None and row.policy == "random")
@@ -83,14 +81,14 @@ def test_only_lots_break_ties(file: Path) -> None:
     assert (row.changed.exact, row.compared) == ("0", 1)
 
 
-def test_orders_are_counted_against_none(file: Path) -> None:
+def test_orders_are_counted_against_none(file):
     [every, _] = recount(open_source(file), targets=["simple"], exempt=[0]).orders
     assert (every.logged_order, every.changed_expected, every.changed_most) == ((), None, None)
     spans = {row.candidate: (row.least, row.most, row.logged) for row in every.candidates}
     assert spans == {"a": (1, 2, None), "b": (0, 1, None), "c": (0, 1, None)}
 
 
-def test_diagnostics_leave_the_tie_open(file: Path) -> None:
+def test_diagnostics_leave_the_tie_open(file):
     source = open_source(file)
     [row] = diagnostics(source)
     assert row.decided_by == {"vote": 1, "tie_round": 0, "open": 1}
@@ -104,7 +102,7 @@ def test_diagnostics_leave_the_tie_open(file: Path) -> None:
     assert turns.rows() == [(1, "b", "a", True), (2, "a", None, False)]
 
 
-def test_an_order_that_the_user_gives_decides(tutorsim_json, file: Path) -> None:
+def test_an_order_that_the_user_gives_decides(tutorsim_json, file):
     given = open_source(file, hints=Hints(fallback_order=("c",)))
     assert given.fallback_order == ("c", "a", "b")
     value = tutorsim_json("recount", file, "--targets", "simple", "--fallback-order", "c")
@@ -115,7 +113,7 @@ def test_an_order_that_the_user_gives_decides(tutorsim_json, file: Path) -> None
 
 
 @pytest.mark.parametrize("command", ["recount", "summary"])
-def test_the_sequence_of_rows_changes_no_answer(tutorsim_json, file: Path, command: str) -> None:
+def test_the_sequence_of_rows_changes_no_answer(tutorsim_json, file, command):
     table = pl.read_csv(file, infer_schema=False)
     expected = tutorsim_json(command, file)
     for changed in (table.reverse(), table.sample(fraction=1, shuffle=True, seed=4)):
@@ -132,7 +130,7 @@ def tutorsim_json():
 
     from tutorsim.cli import cli
 
-    def run(*arguments: object) -> dict[str, object]:
+    def run(*arguments):
         done = CliRunner().invoke(cli, [*map(str, arguments), "--json"], catch_exceptions=False)
         assert done.exit_code == 0
         value: dict[str, object] = json.loads(done.stdout)

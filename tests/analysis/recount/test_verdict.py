@@ -1,8 +1,6 @@
 """The sentences that a view opens with."""
 
 from dataclasses import replace
-from pathlib import Path
-from typing import Any
 
 from tests.analysis.made import report_of
 from tutorsim.analysis.ballots.reading_options import Hints
@@ -18,11 +16,11 @@ from tutorsim.vocabularies import DEFAULT_ROLES, PROTOCOLS
 S, MI, MO, ME = DEFAULT_ROLES
 
 
-def votes(*choices: Any) -> dict[str, Any]:
+def votes(*choices):
     return dict(zip(DEFAULT_ROLES, choices, strict=True))
 
 
-def run_of(panel_turn: Any, panel_episode: Any, panel_source: Any, *, last: float = 0.8) -> Any:
+def run_of(panel_turn, panel_episode, panel_source, *, last=0.8):
     """A turn that voting decides and one that the order does."""
     clear = panel_turn("simple", votes(MI, MI, MI, S))
     tied = panel_turn("simple", votes(S, S, MI, MI), tie=votes(S, S, MI, MI))
@@ -33,8 +31,8 @@ def run_of(panel_turn: Any, panel_episode: Any, panel_source: Any, *, last: floa
 
 
 def test_a_summary_says_what_was_run_and_what_the_order_decided(
-    panel_turn: Any, panel_episode: Any, panel_source: Any
-) -> None:
+    panel_turn, panel_episode, panel_source
+):
     source = run_of(panel_turn, panel_episode, panel_source)
     made = report_of(source, brief=True)
     assert made.summary.startswith("2 episodes of 2 tasks under 1 condition (simple);")
@@ -46,9 +44,7 @@ def test_a_summary_says_what_was_run_and_what_the_order_decided(
     assert report_of(panel_source(), brief=True).summary == "The run has no episode."
 
 
-def test_a_recount_says_what_is_sure_and_what_stays_open(
-    panel_turn: Any, panel_episode: Any, panel_source: Any
-) -> None:
+def test_a_recount_says_what_is_sure_and_what_stays_open(panel_turn, panel_episode, panel_source):
     source = run_of(panel_turn, panel_episode, panel_source)
     order, *rules, untested = recount_verdict(recount(source, exempt=(0, 1)))
     assert order.startswith("The fallback order decided 1 of 2 turns")
@@ -60,8 +56,8 @@ def test_a_recount_says_what_is_sure_and_what_stays_open(
 
 
 def test_every_rule_that_is_asked_is_answered_in_a_sentence_and_no_other(
-    panel_turn: Any, panel_episode: Any, panel_source: Any
-) -> None:
+    panel_turn, panel_episode, panel_source
+):
     source = run_of(panel_turn, panel_episode, panel_source)
     for target in TARGETS:
         said = recount_verdict(recount(source, targets=[target], exempt=(0,)))
@@ -75,18 +71,14 @@ def test_every_rule_that_is_asked_is_answered_in_a_sentence_and_no_other(
         ]
 
 
-def test_a_run_does_not_differ_from_itself(
-    panel_turn: Any, panel_episode: Any, panel_source: Any
-) -> None:
+def test_a_run_does_not_differ_from_itself(panel_turn, panel_episode, panel_source):
     source = run_of(panel_turn, panel_episode, panel_source)
     headline, words = comparison_words(compare_runs(source, source))
     assert headline == "Nothing differs"
     assert words.startswith("Every paired outcome is equal")
 
 
-def test_opposite_differences_are_no_equality(
-    panel_turn: Any, panel_episode: Any, panel_source: Any
-) -> None:
+def test_opposite_differences_are_no_equality(panel_turn, panel_episode, panel_source):
     """One pair up and one down by as much: the mean is 0, and still they differ."""
     one = run_of(panel_turn, panel_episode, panel_source)
     up, down = one.episodes
@@ -99,9 +91,7 @@ def test_opposite_differences_are_no_equality(
     assert "cannot show a difference between runs" in words
 
 
-def test_nothing_stays_sure_of_nothing(
-    panel_turn: Any, panel_episode: Any, panel_source: Any
-) -> None:
+def test_nothing_stays_sure_of_nothing(panel_turn, panel_episode, panel_source):
     """Everybody may approve of everybody, so no winner is surely kept."""
     source = run_of(panel_turn, panel_episode, panel_source)
     untested = recount_verdict(recount(source, targets=["approval"], exempt=(0, 1)))[-1]
@@ -115,7 +105,7 @@ UNANIMOUS = "episode_id,turn,stage,voter,candidate,mass,protocol\n" + "".join(
 )
 
 
-def test_the_verdict_names_both_readings_of_a_tie(tmp_path: Path) -> None:
+def test_the_verdict_names_both_readings_of_a_tie(tmp_path):
     """Everybody may approve of blue too: a tie, which only an order gives to red."""
     path = tmp_path / "votes.csv"
     path.write_text(UNANIMOUS)

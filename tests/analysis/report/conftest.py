@@ -1,24 +1,17 @@
 """One run with something of everything, built once: it takes seconds."""
 
-from collections.abc import Callable
 from typing import Any
 
 import pytest
 
 from tests.analysis.made import report_of
-from tutorsim.analysis.pages.document import Document
 from tutorsim.analysis.report.html import to_html
 
 BUILT: dict[str, Any] = {}
 
 
 @pytest.fixture
-def rich_source(
-    panel_turn: Callable[..., Any],
-    panel_episode: Callable[..., Any],
-    panel_source: Callable[..., Any],
-    with_retest: Callable[..., Any],
-) -> Any:
+def rich_source(panel_turn, panel_episode, panel_source, with_retest):
     """Four episodes: a fallback that flipped, a tie round, an abstention, a single tutor.
 
     The first vote of the first was asked again.
@@ -31,7 +24,7 @@ def rich_source(
     """
     s, i, o, e = roles = ("scaffolding", "misconception", "motivation", "metacognitive")
 
-    def cast(*choices: Any) -> dict[str, Any]:
+    def cast(*choices):
         return dict(zip(roles, choices, strict=True))
 
     split = cast(s, s, i, i)
@@ -50,14 +43,14 @@ def rich_source(
 
 
 @pytest.fixture
-def rich_document(rich_source: Any) -> Document:
+def rich_document(rich_source):
     if "document" not in BUILT:
         BUILT["document"] = report_of(rich_source)
     return BUILT["document"]
 
 
 @pytest.fixture
-def rich_page(rich_document: Document) -> str:
+def rich_page(rich_document):
     if "page" not in BUILT:
         BUILT["page"] = to_html(rich_document)
     return BUILT["page"]

@@ -18,14 +18,14 @@ BUILT: list[Document] = []
 
 
 @pytest.fixture
-def document(panel_turn: Make, panel_episode: Make, panel_source: Make) -> Document:
+def document(panel_turn, panel_episode, panel_source):
     """Built once: it takes seconds."""
     if not BUILT:
         BUILT.append(_built(panel_turn, panel_episode, panel_source))
     return BUILT[0]
 
 
-def _built(panel_turn: Make, panel_episode: Make, panel_source: Make) -> Document:
+def _built(panel_turn, panel_episode, panel_source):
     turn = panel_turn("simple", dict.fromkeys(ROLES, ROLES[0]))
     kept, taken_up = panel_episode(turn, task="a"), panel_episode(turn, task="b")
     name = taken_up.episode_id
@@ -46,12 +46,12 @@ def _built(panel_turn: Make, panel_episode: Make, panel_source: Make) -> Documen
     return report_of(source, episodes=(draws[0].episode_id,))
 
 
-def test_the_summary_tells_what_the_figures_are_of(document: Document) -> None:
+def test_the_summary_tells_what_the_figures_are_of(document):
     assert "1 logged episode and 1 episode re-simulated" in document.summary
     assert "branch of first under tie policy no_tie_round" in document.summary
 
 
-def test_every_caption_names_the_branch(document: Document) -> None:
+def test_every_caption_names_the_branch(document):
     assert "branch of first" in document.provenance
     leads = [section.lead for section in document.sections[:2]]
     assert all(lead.startswith("Logged and re-simulated together") for lead in leads)
@@ -60,13 +60,13 @@ def test_every_caption_names_the_branch(document: Document) -> None:
     assert not any("As logged" in caption for caption in captions)
 
 
-def test_the_facts_name_the_parent(document: Document) -> None:
+def test_the_facts_name_the_parent(document):
     facts = dict(document.facts)
     assert (facts["Branch of"], facts["Under"]) == ("first", "tie policy no_tie_round")
     assert facts["Parent's recording digest"] == "d" * 64
 
 
-def test_the_trace_says_from_where_on_a_draw_is_the_branchs(document: Document) -> None:
+def test_the_trace_says_from_where_on_a_draw_is_the_branchs(document):
     [shown] = document.episodes
     told = "Draw 1 of sciq.b.novice.simple; turn 1 is the first that the branch decides."
     assert (shown.why, shown.facts) == ("", (("Re-simulated", told),))
@@ -74,20 +74,18 @@ def test_the_trace_says_from_where_on_a_draw_is_the_branchs(document: Document) 
 
 
 @pytest.mark.slow
-def test_the_page_says_it_too(document: Document) -> None:
+def test_the_page_says_it_too(document):
     page = to_html(document)
     assert page.count("branch of first") > 5
 
 
-def test_a_run_of_its_own_says_nothing_of_branches(
-    panel_turn: Make, panel_episode: Make, panel_source: Make
-) -> None:
+def test_a_run_of_its_own_says_nothing_of_branches(panel_turn, panel_episode, panel_source):
     source = panel_source(panel_episode(panel_turn("simple", dict.fromkeys(ROLES, ROLES[0]))))
     assert "branch" not in provenance_of(source)
     assert figure_of(source, "decided-by").caption.count("As logged;") == 1
 
 
-def test_a_success_in_one_of_two_draws_is_half_of_one(document: Document) -> None:
+def test_a_success_in_one_of_two_draws_is_half_of_one(document):
     [personas] = [figure for figure in document.figures() if figure.name == "personas"]
     # The covered episode does not succeed, the other does in one draw of two.
     assert personas.data["successes"].to_list() == [0.5]

@@ -25,7 +25,7 @@ STALE = (
 
 
 @pytest.mark.costly
-def test_the_built_report_is_not_stale(tmp_path: Path) -> None:
+def test_the_built_report_is_not_stale(tmp_path):
     recording = bundled_recording()
     if recording is None or not BUILT.exists():
         pytest.skip("the checkout's recording and report are not here")
@@ -39,6 +39,6 @@ def test_the_built_report_is_not_stale(tmp_path: Path) -> None:
     assert same, STALE
 
 
-def test_the_built_report_is_small_enough_to_send() -> None:
+def test_the_built_report_is_small_enough_to_send():
     assert BUILT.stat().st_size < 5_000_000
     assert CLAIMS.stat().st_size < 1_200_000

@@ -1,7 +1,6 @@
 """The first screen against hand counts."""
 
 from itertools import permutations
-from pathlib import Path
 
 import polars as pl
 
@@ -85,7 +84,7 @@ CHANGED = ("abc",) * 3 + ("bca",) * 2
 TIED = ("abc", "bca", "cab", "abc", "bac")
 
 
-def test_agreement_is_that_of_the_per_turn_table(tmp_path: Path) -> None:
+def test_agreement_is_that_of_the_per_turn_table(tmp_path):
     rows = [
         (f"e{e}", 1, "vote_final", voter, candidate, 2 - order.index(candidate), "ranked")
         for e, orders in enumerate((AGREEING, CHANGED, TIED, CHANGED))

@@ -1,7 +1,6 @@
 import csv
 import json
 from collections.abc import Callable
-from pathlib import Path
 from typing import Any
 
 import polars as pl
@@ -29,7 +28,7 @@ Make = Callable[..., Any]
 
 
 @pytest.fixture
-def source(panel_turn: Make, panel_episode: Make, panel_source: Make) -> Any:
+def source(panel_turn, panel_episode, panel_source):
     """All protocols; ties, a tie round, an abstention, another order than the roles'."""
     even = {S: S, MI: S, MO: MI, ME: MI}
     turns = [
@@ -42,9 +41,7 @@ def source(panel_turn: Make, panel_episode: Make, panel_source: Make) -> Any:
 
 
 @pytest.mark.parametrize("form", EXPORT_FORMATS)
-def test_exported_ballots_read_back_give_the_same_decisions(
-    source: Any, tmp_path: Path, form: Any
-) -> None:
+def test_exported_ballots_read_back_give_the_same_decisions(source, tmp_path, form):
     written = export(source, tmp_path / "out", form)
     assert [path.name for path in written[: len(TABLES)]] == [f"{name}.{form}" for name in TABLES]
     hints = Hints(fallback_order=source.fallback_order)
@@ -55,7 +52,7 @@ def test_exported_ballots_read_back_give_the_same_decisions(
     assert turn_diagnostics(again).sort(turn).equals(turn_diagnostics(source).sort(turn))
 
 
-def test_tables_of_lists_are_json_in_csv(source: Any, tmp_path: Path) -> None:
+def test_tables_of_lists_are_json_in_csv(source, tmp_path):
     export(source, tmp_path, "csv")
     frame = pl.read_csv(tmp_path / "turns.csv")
     assert [json.loads(cell) for cell in frame["tied_set"]] == [[S, MI], [], [], []]
@@ -67,7 +64,7 @@ def test_tables_of_lists_are_json_in_csv(source: Any, tmp_path: Path) -> None:
 
 
 @pytest.mark.filterwarnings("ignore")
-def test_preflib_files_hold_the_ballots_of_each_round(source: Any, tmp_path: Path) -> None:
+def test_preflib_files_hold_the_ballots_of_each_round(source, tmp_path):
     instances = pytest.importorskip("preflibtools.instances")
     files = {path.name: path for path in export_preflib(source.ballots, tmp_path)}
     assert list(files) == [
@@ -87,7 +84,7 @@ def test_preflib_files_hold_the_ballots_of_each_round(source: Any, tmp_path: Pat
     assert dict(tallies.iter_rows()) == {S: 2, MO: 1, MI: 0, ME: 0}
 
 
-def test_an_episode_of_any_name_stays_in_the_folder(tmp_path: Path) -> None:
+def test_an_episode_of_any_name_stays_in_the_folder(tmp_path):
     names = ["../../up", "a/b", "a_b", "..", "long" * 100, "ä"]
     rows = [f'"{name}",1,final,v,{c},{m},ranked' for name in names for c, m in (("x", 1), ("y", 0))]
     file = tmp_path / "b.csv"
@@ -98,7 +95,7 @@ def test_an_episode_of_any_name_stays_in_the_folder(tmp_path: Path) -> None:
     assert "a_b.t1.vote_final.soc" in {path.name for path in written}
 
 
-def test_ballots_from_elsewhere_export_as_ballots_only(tmp_path: Path) -> None:
+def test_ballots_from_elsewhere_export_as_ballots_only(tmp_path):
     (tmp_path / "v.soc").write_text("2: 1,2\n")
     written = export(open_source(tmp_path / "v.soc"), tmp_path / "out")
     assert [path.name for path in written] == ["ballots.parquet", "v.t1.vote_final.soc"]
@@ -107,7 +104,7 @@ def test_ballots_from_elsewhere_export_as_ballots_only(tmp_path: Path) -> None:
 NAMES = ("=HYPERLINK(x)", "'=x", "+1", "-2", "@a", "\t=b", "''-c", "'d", "＝e", "plain -f")
 
 
-def test_no_name_is_a_formula_in_csv_and_each_reads_back(tmp_path: Path) -> None:
+def test_no_name_is_a_formula_in_csv_and_each_reads_back(tmp_path):
     rows = [
         f'{{"episode_id": "e", "turn": 1, "stage": "final", "voter": "v", "candidate": '
         f'{json.dumps(name)}, "mass": {int(name == "+1")}, "protocol": "simple"}}'
@@ -126,16 +123,14 @@ def test_no_name_is_a_formula_in_csv_and_each_reads_back(tmp_path: Path) -> None
     assert any("apostrophe" in note for note in again.notes)
 
 
-def test_the_same_source_gives_the_same_bytes(source: Any, tmp_path: Path) -> None:
+def test_the_same_source_gives_the_same_bytes(source, tmp_path):
     for form in EXPORT_FORMATS:
         one = export(source, tmp_path / "one", form)
         two = export(source, tmp_path / "two", form)
         assert [p.read_bytes() for p in one] == [p.read_bytes() for p in two]
 
 
-def test_an_unknown_format_and_an_unwritable_folder_are_refused(
-    source: Any, tmp_path: Path
-) -> None:
+def test_an_unknown_format_and_an_unwritable_folder_are_refused(source, tmp_path):
     with pytest.raises(UsageError, match="'xlsx'"):
         export(source, tmp_path, "xlsx")  # type: ignore[arg-type]
     with pytest.raises(UsageError, match="no known format"):
@@ -147,8 +142,8 @@ def test_an_unknown_format_and_an_unwritable_folder_are_refused(
 
 @pytest.mark.parametrize("form", EXPORT_FORMATS)
 def test_a_log_written_piece_by_piece_gives_the_same_tables_as_a_whole_one(
-    source: Any, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, form: Any
-) -> None:
+    source, tmp_path, monkeypatch, form
+):
     log = tmp_path / "log"
     log.mkdir()
     (log / RUN_FILE).write_text(to_line(source.run))
@@ -166,7 +161,7 @@ def test_a_log_written_piece_by_piece_gives_the_same_tables_as_a_whole_one(
             assert (pieces / name).read_bytes() == (whole / name).read_bytes()
 
 
-def test_a_log_without_episodes_gives_tables_without_rows(source: Any, tmp_path: Path) -> None:
+def test_a_log_without_episodes_gives_tables_without_rows(source, tmp_path):
     (tmp_path / RUN_FILE).write_text(to_line(source.run))
     (tmp_path / EPISODES_FILE).write_text("")
     written = export_run(tmp_path, tmp_path / "out")

@@ -4,7 +4,7 @@ Task a is covered. Turn 2 of task b is the first that the alternative decides, a
 wins it instead of scaffolding: its two continuations share turns 1 and 2.
 """
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from typing import Any
 
 import polars as pl
@@ -36,7 +36,7 @@ from tutorsim.analysis.systems.panel.student_outcomes import (
     success_rates,
     successes,
 )
-from tutorsim.records import Branch, BranchPoint, EpisodeRecord, Turn
+from tutorsim.records import Branch, BranchPoint, Turn
 
 ROLES = ("scaffolding", "misconception", "motivation", "metacognitive")
 S, MI, MO, ME = ROLES
@@ -44,9 +44,7 @@ ALL = dict.fromkeys
 Make = Callable[..., Any]
 
 
-def continued(
-    episode: EpisodeRecord, number: int, *, turn: int, left: int | None, **more: Any
-) -> EpisodeRecord:
+def continued(episode, number, *, turn, left, **more):
     point = BranchPoint(
         parent_episode=episode.episode_id, turn=turn, continuation=number, left=left
     )
@@ -54,7 +52,7 @@ def continued(
     return episode.model_copy(update={"episode_id": name, "branch": point, **more})
 
 
-def branch_of(*covered: str, continuations: int = 2, **changes: Any) -> Branch:
+def branch_of(*covered, continuations=2, **changes):
     return Branch(
         parent="first",
         parent_study="a" * 64,
@@ -66,10 +64,10 @@ def branch_of(*covered: str, continuations: int = 2, **changes: Any) -> Branch:
 
 
 @pytest.fixture
-def child(panel_turn: Make, panel_episode: Make, panel_source: Make) -> Any:
+def child(panel_turn, panel_episode, panel_source):
     """a succeeds at once; of b's draws, one succeeds after three turns and one never does."""
 
-    def end(episode: EpisodeRecord, scores: Sequence[float]) -> EpisodeRecord:
+    def end(episode, scores):
         return episode.model_copy(update={"success": scores[-1] >= 0.75})
 
     one = panel_turn("simple", ALL(ROLES, S))
@@ -85,14 +83,14 @@ def child(panel_turn: Make, panel_episode: Make, panel_source: Make) -> Any:
     return panel_source(kept, *draws, branch=branch_of(kept.episode_id))
 
 
-def test_continuations_of_an_episode_belong_together(child: Any) -> None:
+def test_continuations_of_an_episode_belong_together(child):
     a, one, two = child.episodes
     assert origin_of(a) == a.episode_id
     assert origin_of(one) == origin_of(two) == "sciq.b.novice.simple"
     assert by_origin(child.episodes) == [[a], [one, two]]
 
 
-def test_turns_are_shared_up_to_the_one_where_the_path_was_left(child: Any) -> None:
+def test_turns_are_shared_up_to_the_one_where_the_path_was_left(child):
     _, one, two = child.episodes
     assert shared_turns(child.episodes) == {
         (two.episode_id, 1): one.episode_id,
@@ -103,8 +101,8 @@ def test_turns_are_shared_up_to_the_one_where_the_path_was_left(child: Any) -> N
 
 
 def test_a_turn_that_came_out_the_same_after_the_path_was_left_is_a_draw_of_its_own(
-    panel_turn: Make, panel_episode: Make
-) -> None:
+    panel_turn, panel_episode
+):
     turns = [panel_turn("simple", ALL(ROLES, S), turn=n) for n in (1, 2)]
     episode = panel_episode(*turns, scores=(0.1, 0.1, 0.1))
     draws = [continued(episode, n, turn=1, left=1) for n in (1, 2)]
@@ -113,21 +111,21 @@ def test_a_turn_that_came_out_the_same_after_the_path_was_left_is_a_draw_of_its_
     assert len(shared_turns(stayed)) == 2
 
 
-def test_a_failed_continuation_shares_nothing(panel_turn: Make, panel_episode: Make) -> None:
+def test_a_failed_continuation_shares_nothing(panel_turn, panel_episode):
     episode = panel_episode(panel_turn("simple", ALL(ROLES, S)))
     failed = continued(episode, 1, turn=1, left=None, status="failed")
     draws = [failed, *(continued(episode, n, turn=1, left=None) for n in (2, 3))]
     assert shared_turns(draws) == {(draws[2].episode_id, 1): draws[1].episode_id}
 
 
-def test_a_run_of_its_own_is_left_as_it_is(panel_turn: Make, panel_episode: Make) -> None:
+def test_a_run_of_its_own_is_left_as_it_is(panel_turn, panel_episode):
     turn = panel_turn("simple", ALL(ROLES, S))
     episodes = (panel_episode(turn, task="a"), panel_episode(turn, task="b"))
     assert shared_turns(episodes) == {}
     assert without_shared_turns(episodes) == episodes
 
 
-def test_a_shared_vote_is_counted_once(child: Any) -> None:
+def test_a_shared_vote_is_counted_once(child):
     # simple: turn 1 of a and of b. ranked: turn 2 of b, and turn 3 of each draw.
     wins = {(row["protocol"], row["role"]): row["wins"] for row in _rows(winning_roles(child))}
     assert {key: n for key, n in wins.items() if n} == {
@@ -145,7 +143,7 @@ def test_a_shared_vote_is_counted_once(child: Any) -> None:
     }
 
 
-def test_a_vote_under_another_rule_has_no_shift_and_no_flip(child: Any) -> None:
+def test_a_vote_under_another_rule_has_no_shift_and_no_flip(child):
     first = {(t.key.episode_id[-3:], t.key.turn): t.initial for t in decided_turns(child)}
     # Turn 2 of b: first vote simple, decided as ranked.
     assert first["c01", 2] is None
@@ -159,7 +157,7 @@ def test_a_vote_under_another_rule_has_no_shift_and_no_flip(child: Any) -> None:
     assert (ranked.shift.value, ranked.shift.n) == (0.0, 2)
 
 
-def test_outcomes_count_an_episode_once_by_the_mean_of_its_draws(child: Any) -> None:
+def test_outcomes_count_an_episode_once_by_the_mean_of_its_draws(child):
     # a succeeds, b in one of two draws: (1 + 1/2)/2.
     [rate] = success_rates(child)
     assert isinstance(rate.rate, Estimate)
@@ -179,7 +177,7 @@ def test_outcomes_count_an_episode_once_by_the_mean_of_its_draws(child: Any) -> 
     assert pairs == {("sciq", "a", "novice"): 1.0, ("sciq", "b", "novice"): 0.5}
 
 
-def test_thresholds_and_score_curves_count_it_once_too(child: Any) -> None:
+def test_thresholds_and_score_curves_count_it_once_too(child):
     [row] = at_threshold(child, 0.4)
     # 0.8, 0.9 and 0.5 all reach 0.4: two episodes, both exact.
     assert (row.episodes, row.exact, row.success.low) == (2, 2, 1.0)
@@ -191,9 +189,7 @@ def test_thresholds_and_score_curves_count_it_once_too(child: Any) -> None:
     assert (last["mean"], last["n"], last["running"]) == (pytest.approx(0.75), 2, 1)
 
 
-def test_a_run_of_its_own_counts_every_episode(
-    panel_turn: Make, panel_episode: Make, panel_source: Make
-) -> None:
+def test_a_run_of_its_own_counts_every_episode(panel_turn, panel_episode, panel_source):
     turn = panel_turn("simple", ALL(ROLES, S))
     repeats = [panel_episode(turn, repeat=n, scores=(0.0, n / 2)) for n in (1, 2)]
     [rate] = success_rates(panel_source(*repeats))
@@ -201,7 +197,7 @@ def test_a_run_of_its_own_counts_every_episode(
     assert successes(panel_source(*repeats))[0].successes == 1
 
 
-def test_an_episode_diverges_by_every_turn_on_its_path(child: Any) -> None:
+def test_an_episode_diverges_by_every_turn_on_its_path(child):
     holder = child.episodes[1].episode_id
     held = (pl.col("episode_id") == holder) & (pl.col("turn") == 1)
     winners = pl.when(held).then([MO]).otherwise("winners").alias("winners")
@@ -213,8 +209,8 @@ def test_an_episode_diverges_by_every_turn_on_its_path(child: Any) -> None:
 
 
 def test_a_branch_under_another_order_is_decided_by_it_from_the_cursor_on(
-    panel_turn: Make, panel_episode: Make, panel_source: Make
-) -> None:
+    panel_turn, panel_episode, panel_source
+):
     tied = ALL(ROLES[:2], MI) | ALL(ROLES[2:], MO)
     logged = panel_turn("simple", tied, tie=tied)
     changed = panel_turn("simple", tied, tie=tied, order=ROLES[::-1])
@@ -228,8 +224,8 @@ def test_a_branch_under_another_order_is_decided_by_it_from_the_cursor_on(
 
 
 def test_before_the_cursor_a_tied_first_vote_is_led_by_the_logged_order(
-    panel_turn: Make, panel_episode: Make, panel_source: Make
-) -> None:
+    panel_turn, panel_episode, panel_source
+):
     tied = ALL(ROLES[:2], MI) | ALL(ROLES[2:], MO)
     first = panel_turn("simple", ALL(ROLES, S), initial=tied)
     second = panel_turn("simple", tied, tie=tied, order=ROLES[::-1], turn=2)
@@ -240,8 +236,8 @@ def test_before_the_cursor_a_tied_first_vote_is_led_by_the_logged_order(
 
 
 def test_rich_ballots_that_a_branch_counts_otherwise_have_no_first_vote(
-    panel_turn: Make, panel_episode: Make, panel_source: Make
-) -> None:
+    panel_turn, panel_episode, panel_source
+):
     from tutorsim.kernel.scene import counted_as
     from tutorsim.voting import RichBallot, decide
 
@@ -251,7 +247,7 @@ def test_rich_ballots_that_a_branch_counts_otherwise_have_no_first_vote(
     as_points = [b.model_copy(update={"counted_as": "cumulative"}) for b in plain]
     as_ranks = [counted_as(b, "ranked") for b in as_points]
 
-    def turn(number: int, first: list[Any], last: list[Any]) -> Turn:
+    def turn(number, first, last):
         decision = decide([b.mass for b in last], ROLES, order=ROLES)
         changed = {"turn": number, "ballots_initial": first, "ballots_final": last}
         made: Turn = cast.model_copy(update={**changed, "decision": decision})
@@ -269,7 +265,7 @@ def test_rich_ballots_that_a_branch_counts_otherwise_have_no_first_vote(
     assert [t.initial is not None for t in turns] == [True, False, True]
 
 
-def test_what_a_branch_is_stands_in_every_caption(child: Any) -> None:
+def test_what_a_branch_is_stands_in_every_caption(child):
     words = branch_words(child.run.study.branch)
     assert words.startswith("branch of first under rule ranked: covered episodes as logged")
     assert "re-simulated from their first divergent turn, 2 draws each" in words
@@ -280,7 +276,7 @@ def test_what_a_branch_is_stands_in_every_caption(child: Any) -> None:
     assert caption.endswith("Each draw of a branch counts as an episode.")
 
 
-def test_every_change_is_named() -> None:
+def test_every_change_is_named():
     branch = branch_of(
         rule="simple",
         fallback_order=(MO, S),
@@ -296,19 +292,19 @@ def test_every_change_is_named() -> None:
     assert branch_words(branch).endswith("1 draw each")
 
 
-def test_an_order_that_leaves_roles_out_is_completed(run_record: Make) -> None:
+def test_an_order_that_leaves_roles_out_is_completed(run_record):
     assert deciding_order(run_record().study) == ROLES
     study = run_record(branch=branch_of(fallback_order=(MO, S))).study
     assert deciding_order(study) == (MO, S, MI, ME)
 
 
-def test_a_branch_is_counted(child: Any) -> None:
+def test_a_branch_is_counted(child):
     failed = child.episodes[2].model_copy(update={"status": "failed"})
     found = branch_counts(child.run.study.branch, [*child.episodes[:2], failed])
     assert found == BranchCounts(covered=1, continued=1, draws=2, failed=1, cursors={2: 1})
 
 
-def test_the_episodes_table_says_what_is_logged_and_what_a_draw(child: Any) -> None:
+def test_the_episodes_table_says_what_is_logged_and_what_a_draw(child):
     table = TABLES["episodes"].frame(child.episodes, child.run)
     assert table.select("branch_turn", "continuation", "left").rows() == [
         (None, None, None),
@@ -317,5 +313,5 @@ def test_the_episodes_table_says_what_is_logged_and_what_a_draw(child: Any) -> N
     ]
 
 
-def _rows(frame: Any) -> list[dict[str, Any]]:
+def _rows(frame):
     return list(frame.to_dicts())

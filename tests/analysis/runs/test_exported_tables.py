@@ -17,7 +17,7 @@ Make = Callable[..., Any]
 
 
 @pytest.fixture
-def log(panel_turn: Make, panel_episode: Make) -> list[Any]:
+def log(panel_turn, panel_episode):
     """A tied ranked turn with a tie round and an abstention, a single tutor, a failed episode."""
     turn = panel_turn(
         "ranked",
@@ -33,9 +33,7 @@ def log(panel_turn: Make, panel_episode: Make) -> list[Any]:
     ]
 
 
-def test_ballots_are_long_with_labels_as_shown_and_no_mass_for_abstentions(
-    log: list[Any], run_record: Make
-) -> None:
+def test_ballots_are_long_with_labels_as_shown_and_no_mass_for_abstentions(log, run_record):
     frame = ballots_table(log, run=run_record())
     assert frame.schema == BALLOTS_SCHEMA
     # First and final vote: 3 ballots of 4 candidates; tie round: 2 of 2.
@@ -55,12 +53,12 @@ def test_ballots_are_long_with_labels_as_shown_and_no_mass_for_abstentions(
     assert tie == [(S, S, 0), (S, MI, 1), (MI, S, 0), (MI, MI, 1)]
 
 
-def test_candidates_stand_in_the_fallback_order(log: list[Any], run_record: Make) -> None:
+def test_candidates_stand_in_the_fallback_order(log, run_record):
     frame = ballots_table(log, run=run_record(fallback_order=ROLES[::-1]))
     assert frame["candidate"].unique(maintain_order=True).to_list() == list(ROLES[::-1])
 
 
-def test_a_failed_episode_is_listed_and_adds_no_turns(log: list[Any], run_record: Make) -> None:
+def test_a_failed_episode_is_listed_and_adds_no_turns(log, run_record):
     run = run_record()
     episodes = TABLES["episodes"].frame(log, run)
     assert episodes.select("task", "status", "success", "failure", "scores").rows() == [
@@ -75,7 +73,7 @@ def test_a_failed_episode_is_listed_and_adds_no_turns(log: list[Any], run_record
     ]
 
 
-def test_a_turn_says_how_it_was_decided_and_what_followed(log: list[Any], run_record: Make) -> None:
+def test_a_turn_says_how_it_was_decided_and_what_followed(log, run_record):
     [row] = TABLES["turns"].frame(log, run_record()).rows(named=True)
     assert row["run_id"] == "made-up-bbbbbbbbbbbb" == run_id(run_record())
     # S 5, MI 5 in the final vote; MI in the tie round. The attempt after it is unscored.
@@ -89,7 +87,7 @@ def test_a_turn_says_how_it_was_decided_and_what_followed(log: list[Any], run_re
     assert row["delivered"] == f"Think about {MI}."
 
 
-def test_only_the_winners_revision_is_marked(log: list[Any], run_record: Make) -> None:
+def test_only_the_winners_revision_is_marked(log, run_record):
     frame = TABLES["proposals"].frame(log, run_record())
     assert frame.height == 8
     assert frame.filter("winner").select("version", "role", "confidence").rows() == [
@@ -97,9 +95,7 @@ def test_only_the_winners_revision_is_marked(log: list[Any], run_record: Make) -
     ]
 
 
-def test_diagnostic_ballots_have_a_table_of_their_own(
-    panel_turn: Make, panel_episode: Make, run_record: Make
-) -> None:
+def test_diagnostic_ballots_have_a_table_of_their_own(panel_turn, panel_episode, run_record):
     rich = RichBallot(points={S: 15, MI: 6, MO: 4, ME: 0}, order=(S, MI, MO, ME), approved=(S,))
     turn = panel_turn(
         "simple", dict.fromkeys(ROLES, S), others={"approval": {S: (S, MI)}, "rich": {MI: rich}}
@@ -120,7 +116,7 @@ def test_diagnostic_ballots_have_a_table_of_their_own(
     assert set(decided["stage"]) == {"vote_initial", "vote_final"}
 
 
-def test_an_empty_log_keeps_every_column(run_record: Make) -> None:
+def test_an_empty_log_keeps_every_column(run_record):
     for table in TABLES.values():
         frame = table.frame([], run_record())
         assert frame.schema == table.schema

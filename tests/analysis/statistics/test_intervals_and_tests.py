@@ -35,12 +35,12 @@ RNG = np.random.default_rng(24)
 SIZES = [3, 1, 7, 12, 5, 5, 2]
 
 
-def estimate(value: object) -> Estimate:
+def estimate(value):
     assert isinstance(value, Estimate)
     return value
 
 
-def uneven() -> tuple[list[float], list[str]]:
+def uneven():
     """Values of tasks of unequal size."""
     tasks = [f"t{i}" for i, size in enumerate(SIZES) for _ in range(size)]
     return RNG.normal(size=len(tasks)).tolist(), tasks

@@ -3,7 +3,6 @@
 `python -m tests.reference.simulated_studies 300` prints the tables of the guide.
 """
 
-from collections.abc import Iterator
 from itertools import product
 
 import pytest
@@ -25,12 +24,12 @@ CELLS = list(product(TASKS, SPREADS, (1, 6), (1, 3)))
 
 
 @pytest.fixture(autouse=True)
-def draws() -> Iterator[None]:
+def draws():
     with fewer_draws():
         yield
 
 
-def error(share: float, studies: int) -> float:
+def error(share, studies):
     """Three standard errors of a share of so many studies."""
     return 3 * (share * (1 - share) / studies) ** 0.5
 

@@ -1,7 +1,5 @@
 """The file of a recording's wordings: every text comes back as it was."""
 
-from pathlib import Path
-
 import pytest
 from hypothesis import example, given
 from hypothesis import strategies as st
@@ -38,12 +36,12 @@ def test_a_prompt_of_several_lines_can_be_read_as_such(tmp_path):
     assert "Use exactly this form:\nPROPOSAL: <the reply to the student>\n" in text
 
 
-def test_a_folder_without_the_file_has_no_wordings(tmp_path: Path):
+def test_a_folder_without_the_file_has_no_wordings(tmp_path):
     assert read_wordings(tmp_path) is None
 
 
 @pytest.mark.parametrize("data", [b"\xff", b"prompts = [", b"prompts = 3\n"])
-def test_a_damaged_file_is_refused(tmp_path: Path, data: bytes):
+def test_a_damaged_file_is_refused(tmp_path, data):
     (tmp_path / WORDINGS_FILE).write_bytes(data)
     with pytest.raises(RecordingError, match="does not hold the wordings") as caught:
         read_wordings(tmp_path)

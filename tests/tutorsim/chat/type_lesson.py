@@ -50,7 +50,7 @@ TYPED = (
 )
 
 
-def type_lesson(folder: Path) -> None:
+def type_lesson(folder):
     """Record the study into a folder."""
     with StandIn(seed=7) as standin, tempfile.TemporaryDirectory() as scratch:
         study = Path(scratch) / "group.toml"
@@ -72,14 +72,14 @@ def type_lesson(folder: Path) -> None:
             raise SystemExit(served.returncode)
 
 
-def _write_duels(path: Path) -> None:
+def _write_duels(path):
     """One scenario of each kind: every other one of the shipped set."""
     from tutorsim.systems.group.tasks import builtin_scenarios, tasks_text
 
     path.write_text(tasks_text(builtin_scenarios()[::2]), encoding="utf-8")
 
 
-def _type(browser: Browser, url: str) -> None:
+def _type(browser, url):
     tab = browser.tab()
     tab.open(url)
     tab.until("document.getElementById('start').open")

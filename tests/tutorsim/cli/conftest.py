@@ -2,7 +2,7 @@
 
 import hashlib
 import sys
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any, NamedTuple
@@ -11,10 +11,9 @@ import pytest
 
 from tutorsim.cli import main
 from tutorsim.errors import CallFailed
-from tutorsim.kernel.flow import CodeResult, CodeRun, drive, scripted
+from tutorsim.kernel.flow import CodeResult, drive, scripted
 from tutorsim.kernel.load import load_study
 from tutorsim.kernel.study import EpisodeSpec
-from tutorsim.kernel.system import LoadedStudy
 from tutorsim.model import Call
 from tutorsim.records import (
     EPISODES_FILE,
@@ -51,13 +50,13 @@ HOSTILE = (
 )
 
 
-def draw(*parts: object) -> int:
+def draw(*parts):
     """A number that depends on the parts alone."""
     text = "/".join(str(part) for part in parts)
     return int.from_bytes(hashlib.sha256(text.encode()).digest()[:4])
 
 
-def usual_reply(spec: EpisodeSpec, call: Call) -> str:
+def usual_reply(spec, call):
     """Replies that fit the stage: votes vary, some are unreadable, scores rise with turns."""
     key = call.key
     chance = draw(spec.episode_id, key)
@@ -79,7 +78,7 @@ def usual_reply(spec: EpisodeSpec, call: Call) -> str:
             return _ballot(spec.condition, chance)
 
 
-def _ballot(protocol: str, chance: int) -> str:
+def _ballot(protocol, chance):
     if chance % 23 == 0:
         return "I cannot choose."
     first = "AB"[chance % 2]
@@ -103,12 +102,10 @@ class Outcome(NamedTuple):
 
 
 @pytest.fixture
-def tutorsim(
-    capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
-) -> Callable[..., Outcome]:
+def tutorsim(capsys, monkeypatch):
     """Run the command line in this process, as the installed program does."""
 
-    def run(*args: object, columns: int | None = None) -> Outcome:
+    def run(*args, columns=None):
         monkeypatch.delenv("COLUMNS", raising=False)
         if columns:
             monkeypatch.setenv("COLUMNS", str(columns))
@@ -132,14 +129,14 @@ class BuiltRun:
 
 
 def write_run(
-    folder: Path,
+    folder,
     *,
-    study: str = STUDY,
-    replies: Replies = usual_reply,
-    fail: Callable[[EpisodeSpec, Call], bool] = lambda spec, call: False,
-    keep: Callable[[EpisodeSpec], bool] = lambda spec: True,
-    kind: Any = "stand-in",
-) -> BuiltRun:
+    study=STUDY,
+    replies=usual_reply,
+    fail=lambda spec, call: False,
+    keep=lambda spec: True,
+    kind="stand-in",
+):
     """Run the study against canned replies and write its log."""
     folder.mkdir(parents=True, exist_ok=True)
     (folder / "study.toml").write_text(study, encoding="utf-8")
@@ -163,25 +160,20 @@ def write_run(
     return BuiltRun(folder, run, episodes)
 
 
-def write_records(folder: Path, run: RunRecord, episodes: Sequence[EpisodeRecord]) -> None:
+def write_records(folder, run, episodes):
     folder.mkdir(parents=True, exist_ok=True)
     lines = "".join(to_line(record) + "\n" for record in episodes)
     (folder / EPISODES_FILE).write_text(lines, encoding="utf-8")
     (folder / RUN_FILE).write_text(to_line(run) + "\n", encoding="utf-8")
 
 
-def _episode(
-    loaded: LoadedStudy,
-    spec: EpisodeSpec,
-    replies: Replies,
-    fail: Callable[[EpisodeSpec, Call], bool],
-) -> EpisodeRecord:
-    def reply(call: Call) -> str:
+def _episode(loaded, spec, replies, fail):
+    def reply(call):
         if fail(spec, call):
             raise CallFailed(f"Call {call.key} failed: HTTP 500.", key=str(call.key))
         return replies(spec, call)
 
-    def judge_code(run: CodeRun) -> CodeResult:
+    def judge_code(run):
         outcome = "pass" if draw(spec.episode_id, run.turn) % 2 else "fail"
         return CodeResult("def f():\n    pass", VerdictRecord(outcome=outcome, reason="tested"))
 
@@ -189,16 +181,16 @@ def _episode(
 
 
 @pytest.fixture(scope="session")
-def built(tmp_path_factory: pytest.TempPathFactory) -> BuiltRun:
+def built(tmp_path_factory):
     """Twenty episodes under every condition, with ties, abstentions and repairs."""
     return write_run(tmp_path_factory.mktemp("built"))
 
 
 @pytest.fixture(scope="session")
-def several_formats(tmp_path_factory: pytest.TempPathFactory) -> BuiltRun:
+def several_formats(tmp_path_factory):
     """Panel episodes under two conditions, asked for three more formats on the same proposals."""
 
-    def reply(spec: EpisodeSpec, call: Call) -> str:
+    def reply(spec, call):
         if not call.key.stage.startswith("vote_as_"):
             return usual_reply(spec, call)
         form = call.key.stage.removeprefix("vote_as_")
@@ -213,10 +205,10 @@ def several_formats(tmp_path_factory: pytest.TempPathFactory) -> BuiltRun:
 
 
 @pytest.fixture(scope="session")
-def hostile(tmp_path_factory: pytest.TempPathFactory) -> BuiltRun:
+def hostile(tmp_path_factory):
     """Panel episodes in which every text is hostile."""
 
-    def reply(spec: EpisodeSpec, call: Call) -> str:
+    def reply(spec, call):
         return usual_reply(spec, call).replace("step", HOSTILE).replace("answer", HOSTILE)
 
     return write_run(
@@ -227,7 +219,7 @@ def hostile(tmp_path_factory: pytest.TempPathFactory) -> BuiltRun:
 
 
 @pytest.fixture(scope="session")
-def with_failures(tmp_path_factory: pytest.TempPathFactory) -> BuiltRun:
+def with_failures(tmp_path_factory):
     """Episodes of which one persona's fail at the judge."""
     return write_run(
         tmp_path_factory.mktemp("failures"),
@@ -241,7 +233,7 @@ class Branched(NamedTuple):
 
 
 @pytest.fixture(scope="session")
-def branched(tmp_path_factory: pytest.TempPathFactory) -> Branched:
+def branched(tmp_path_factory):
     """A run, and a branch of it that decides the simple votes by ranked ballots, in two draws.
 
     The last simple episode with turns is left out of the branch.
@@ -250,20 +242,20 @@ def branched(tmp_path_factory: pytest.TempPathFactory) -> Branched:
 
 
 @pytest.fixture(scope="session")
-def hostile_branch(tmp_path_factory: pytest.TempPathFactory) -> Branched:
+def hostile_branch(tmp_path_factory):
     """Such a branch in which every text is hostile."""
 
-    def reply(spec: EpisodeSpec, call: Call) -> str:
+    def reply(spec, call):
         return usual_reply(spec, call).replace("step", HOSTILE).replace("answer", HOSTILE)
 
     return write_branch(tmp_path_factory.mktemp("hostile-branch"), reply)
 
 
-def write_branch(folder: Path, replies: Replies) -> Branched:
+def write_branch(folder, replies):
     """Run a study and a branch of it, whose calls get the parent's replies to equal prompts."""
     said: dict[tuple[str, str, str], str] = {}
 
-    def first(spec: EpisodeSpec, call: Call) -> str:
+    def first(spec, call):
         prompt = (spec.parent_id, str(call.key), call.request.user)
         return said.setdefault(prompt, replies(spec, call))
 
@@ -272,7 +264,7 @@ def write_branch(folder: Path, replies: Replies) -> Branched:
     parent = write_run(folder / "parent", study=study, replies=first)
     asked = dict(said)
 
-    def again(spec: EpisodeSpec, call: Call) -> str:
+    def again(spec, call):
         prompt = (spec.parent_id, str(call.key), call.request.user)
         if prompt in asked:
             return asked[prompt]
@@ -312,20 +304,20 @@ def write_branch(folder: Path, replies: Replies) -> Branched:
     return Branched(parent, BuiltRun(folder / "child", run, episodes))
 
 
-def _winners(episode: EpisodeRecord) -> Iterator[str]:
+def _winners(episode):
     for turn in episode.turns:
         if turn.decision is not None:
             yield turn.decision.winner
 
 
 @pytest.fixture(scope="session")
-def empty_run(tmp_path_factory: pytest.TempPathFactory) -> BuiltRun:
+def empty_run(tmp_path_factory):
     """A run folder without an episode."""
     return write_run(tmp_path_factory.mktemp("empty"), keep=lambda spec: False)
 
 
 @pytest.fixture(scope="session")
-def one_episode(tmp_path_factory: pytest.TempPathFactory) -> BuiltRun:
+def one_episode(tmp_path_factory):
     """A run of a single panel episode with turns."""
     wanted = ("sciq", "low_confidence_novice", "approval")
     return write_run(

@@ -2,9 +2,6 @@
 
 import json
 import time
-from collections.abc import Callable, Iterator
-from pathlib import Path
-from typing import Any
 
 import pytest
 
@@ -24,18 +21,18 @@ from tutorsim.systems.oversight.audit import audit_study
 from tutorsim.vocabularies import PROTOCOLS
 
 
-def studied(run: Path, *, all_proposals: bool = False, **changed: Any) -> Any:
+def studied(run, *, all_proposals=False, **changed):
     return audit_study(run, possible=possible_in if all_proposals else None, **changed)
 
 
-def test_every_delivered_reply_is_an_item(built: Any) -> None:
+def test_every_delivered_reply_is_an_item(built):
     loaded = studied(built.folder)
     turns = sum(len(episode.turns) for episode in built.episodes)
     assert len(loaded.tasks["audit"]) == turns
     assert all(item.audited.delivered for item in loaded.tasks["audit"])
 
 
-def test_all_proposals_come_with_who_could_have_won_under_each_rule(built: Any) -> None:
+def test_all_proposals_come_with_who_could_have_won_under_each_rule(built):
     items = studied(built.folder, all_proposals=True).tasks["audit"]
     voted = [item.audited for item in items if item.audited.condition != "baseline"]
     panels = [e for e in built.episodes if e.condition != "baseline"]
@@ -52,7 +49,7 @@ def test_all_proposals_come_with_who_could_have_won_under_each_rule(built: Any) 
             assert logged == (winner,)
 
 
-def test_what_gave_the_replies_and_its_digest_are_kept(built: Any) -> None:
+def test_what_gave_the_replies_and_its_digest_are_kept(built):
     audited = read_run(built.folder)
     loaded = studied(built.folder)
     given = RunRecord(study=loaded.settings()).inputs
@@ -62,19 +59,19 @@ def test_what_gave_the_replies_and_its_digest_are_kept(built: Any) -> None:
     assert loaded.study_table()["inputs"]["recording_digest"] == audited.recording_digest
 
 
-def test_a_sample_is_of_whole_turns(built: Any) -> None:
+def test_a_sample_is_of_whole_turns(built):
     items = studied(built.folder, all_proposals=True, sample=3).tasks["audit"]
     assert len({(item.audited.episode, item.audited.turn) for item in items}) == 3
 
 
-def test_a_dry_run_says_the_calls_and_sends_nothing(built: Any, tutorsim: Any) -> None:
+def test_a_dry_run_says_the_calls_and_sends_nothing(built, tutorsim):
     args = ("--dry-run", "--json", "--condition", "hpo", "--condition", "single")
     said = tutorsim("audit", built.folder, *args)
     turns = sum(len(episode.turns) for episode in built.episodes)
     assert json.loads(said.stdout)["calls"]["least"] == 15 * turns
 
 
-def test_a_recording_is_audited_as_the_run_that_it_replays_to(tutorsim: Any) -> None:
+def test_a_recording_is_audited_as_the_run_that_it_replays_to(tutorsim):
     recording = bundled_recording("claude")
     said = tutorsim("audit", recording, "--dry-run", "--json")
     assert said.exit_code == 0, said.stderr
@@ -82,7 +79,7 @@ def test_a_recording_is_audited_as_the_run_that_it_replays_to(tutorsim: Any) -> 
     assert "its 30 episodes were replayed first" in said.stderr
 
 
-def test_ballots_are_refused_with_what_is_missing(tmp_path: Path) -> None:
+def test_ballots_are_refused_with_what_is_missing(tmp_path):
     (tmp_path / "ballots.csv").write_text("x")
     for path, named in (
         (tmp_path / "ballots.csv", "what was said to whom"),
@@ -94,7 +91,7 @@ def test_ballots_are_refused_with_what_is_missing(tmp_path: Path) -> None:
         assert error.value.hint
 
 
-def run_of(system: str, folder: Path) -> Path:
+def run_of(system, folder):
     folder.mkdir()
     head = RunRecord(study=SystemSettings(system=system, conditions=("x",)))
     (folder / "run.json").write_text(to_line(head), encoding="utf-8")
@@ -102,7 +99,7 @@ def run_of(system: str, folder: Path) -> Path:
     return folder
 
 
-def test_runs_without_replies_of_a_tutor_are_refused_by_their_system(tmp_path: Path) -> None:
+def test_runs_without_replies_of_a_tutor_are_refused_by_their_system(tmp_path):
     with pytest.raises(UsageError, match="system 'debate'") as error:
         studied(run_of("debate", tmp_path / "debate"))
     assert error.value.hint
@@ -118,7 +115,7 @@ def test_runs_without_replies_of_a_tutor_are_refused_by_their_system(tmp_path: P
 
 
 @pytest.fixture
-def steady(monkeypatch: pytest.MonkeyPatch) -> Iterator[StandIn]:
+def steady(monkeypatch):
     """Voters who prefer the same under every ballot format."""
     monkeypatch.setenv("ANTHROPIC_API_KEY", "sk-ant-test-0123456789-credential")
     with StandIn(seed=3, steady=True) as server:
@@ -130,8 +127,8 @@ def steady(monkeypatch: pytest.MonkeyPatch) -> Iterator[StandIn]:
 @pytest.mark.loopback
 @pytest.mark.filterwarnings("ignore::DeprecationWarning")
 def test_the_range_of_every_rule_holds_what_a_branch_delivers(
-    steady: StandIn, record: Callable[..., Any], write_grid: Any, shell: Any, tmp_path: Path
-) -> None:
+    steady, record, write_grid, shell, tmp_path
+):
     panels = ["simple", "ranked", "cumulative", "approval", "rich"]
     assert record(write_grid(conditions=panels, max_turns=2)).code == 0
     log, audit = tmp_path / "one" / "log", tmp_path / "audit"
@@ -173,7 +170,7 @@ def test_the_range_of_every_rule_holds_what_a_branch_delivers(
 # --- An audit is recorded like any study -------------------------------------------------------
 
 
-def audited(folder: Path) -> bytes:
+def audited(folder):
     """The log of an audit."""
     return (folder / "episodes.jsonl").read_bytes()
 
@@ -182,8 +179,8 @@ def audited(folder: Path) -> bytes:
 @pytest.mark.loopback
 @pytest.mark.filterwarnings("ignore::DeprecationWarning")
 def test_an_audit_killed_and_given_again_ends_with_the_same_bytes(
-    steady: StandIn, built: Any, shell: Any, launch: Any, tmp_path: Path
-) -> None:
+    steady, built, shell, launch, tmp_path
+):
     whole, killed = tmp_path / "whole", tmp_path / "killed"
     command = ("audit", built.folder, "--condition", "hpo", "--sample", 3)
     assert shell(*command, "-o", whole).code == 0
@@ -207,9 +204,7 @@ def test_an_audit_killed_and_given_again_ends_with_the_same_bytes(
 @pytest.mark.costly
 @pytest.mark.loopback
 @pytest.mark.filterwarnings("ignore::DeprecationWarning")
-def test_an_audit_in_batches_gives_the_log_of_direct_calls(
-    steady: StandIn, built: Any, shell: Any, tmp_path: Path
-) -> None:
+def test_an_audit_in_batches_gives_the_log_of_direct_calls(steady, built, shell, tmp_path):
     direct, batch = tmp_path / "direct", tmp_path / "batch"
     command = ("audit", built.folder, "--all-proposals", "--sample", 2)
     assert shell(*command, "-o", direct).code == 0

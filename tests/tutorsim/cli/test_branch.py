@@ -4,9 +4,8 @@ import hashlib
 import json
 import os
 import shutil
-from collections.abc import Callable
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 import pytest
 
@@ -38,26 +37,24 @@ class Made(NamedTuple):
 
 
 @pytest.fixture(scope="session")
-def kept(tmp_path_factory: pytest.TempPathFactory) -> Path:
+def kept(tmp_path_factory):
     """Where the parent with the usual settings is kept, once it has been recorded."""
     return tmp_path_factory.mktemp("parent") / "one"
 
 
 @pytest.fixture
-def parent(
-    endpoint: Any, write_grid: Any, record: Any, tmp_path: Path, kept: Path
-) -> Callable[..., Made]:
+def parent(endpoint, write_grid, record, tmp_path, kept):
     """Record the grid of one turn, in which every vote ties; keywords replace settings."""
     folder = tmp_path / "one"
     made = Made(folder / "cassettes", folder / "log")
 
-    def copy(old: Path, new: Path) -> None:
+    def copy(old, new):
         """A run folder names its recording."""
         shutil.copytree(old, new)
         timings = new / "log" / "timings.jsonl"
         timings.write_text(timings.read_text().replace(str(old), str(new)))
 
-    def make(votes: Any = None, **settings: Any) -> Made:
+    def make(votes=None, **settings):
         endpoint.votes = {**TIED, **(votes or {})}
         study = write_grid(**settings)
         usual = not (votes or settings or endpoint.fault("", 0))
@@ -74,17 +71,17 @@ def parent(
 
 
 @pytest.fixture
-def new(tmp_path: Path) -> Path:
+def new(tmp_path):
     return tmp_path / "new"
 
 
-def plan_of(shell: Any, *args: object) -> Any:
+def plan_of(shell, *args):
     said = shell("branch", *args, "--plan", "--json")
     assert said.code == 0, said.err
     return json.loads(said.out)
 
 
-def calls(*keys: str, episodes: Any = EPISODES, draws: int = 1) -> set[str]:
+def calls(*keys, episodes=EPISODES, draws=1):
     return {f"{one}.c{n:02d}/{k}" for one in episodes for n in range(1, draws + 1) for k in keys}
 
 
@@ -172,7 +169,7 @@ def test_covered_episodes_are_the_parent_s_own_files(parent, shell, new):
 
 
 def test_cassettes_are_copied_where_there_are_no_hard_links(parent, shell, new, monkeypatch):
-    def refuse(*_: object) -> None:
+    def refuse(*_):
         raise OSError(18, "Invalid cross-device link")
 
     made = parent()
@@ -351,7 +348,7 @@ def test_verdicts_of_the_prefix_are_taken_over_and_only_new_programs_judged(
 
     judge = Sandbox.judge
 
-    def watch(self: Sandbox, run: Any) -> Any:
+    def watch(self, run):
         judged.append(run.message)
         return judge(self, run)
 
@@ -612,7 +609,7 @@ HOSTILE = "\x1b[31m\u202e[bold]<script>\x07"
 def test_hostile_text_of_the_parent_reaches_no_terminal(parent, shell, endpoint, new, monkeypatch):
     text = type(endpoint)._text
 
-    def hostile(self: Any, call: str, user: str) -> str:
+    def hostile(self, call, user):
         return text(self, call, user) + (HOSTILE if "/student/" in call else "")
 
     monkeypatch.setattr(type(endpoint), "_text", hostile)

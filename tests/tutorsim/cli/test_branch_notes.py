@@ -1,8 +1,6 @@
 """Every view of a branch says what is logged in it and what re-simulated."""
 
 import json
-from pathlib import Path
-from typing import Any
 
 from tutorsim.records import EpisodeRecord
 
@@ -12,13 +10,13 @@ HEAD = "A branch of built under rule ranked. Episodes: 18 as logged, 5 re-simula
 QUICK = ("recount", "--targets", "simple", "--exempt", "0")
 
 
-def left_at(branched: Any, turn: int | None) -> EpisodeRecord:
+def left_at(branched, turn):
     """A draw that left the path at a turn."""
     draws: list[EpisodeRecord] = [e for e in branched.child.episodes if e.branch]
     return next(e for e in draws if e.branch and e.branch.left == turn)
 
 
-def test_a_recount_of_a_branch_begins_with_what_it_is(tutorsim: Any, branched: Any) -> None:
+def test_a_recount_of_a_branch_begins_with_what_it_is(tutorsim, branched):
     name, *options = QUICK
     shown = tutorsim(name, branched.child.folder, *options)
     assert shown.exit_code == 0, shown.stderr
@@ -28,7 +26,7 @@ def test_a_recount_of_a_branch_begins_with_what_it_is(tutorsim: Any, branched: A
     assert "re-simulated" not in own
 
 
-def test_the_summary_says_it_beside_the_figures_and_the_cost(tutorsim: Any, branched: Any) -> None:
+def test_the_summary_says_it_beside_the_figures_and_the_cost(tutorsim, branched):
     brief = tutorsim("summary", branched.child.folder).stdout
     said = "Logged and re-simulated together: 18 as logged, 5 re-simulated in 10 draws, 0 of which"
     assert said in brief
@@ -49,7 +47,7 @@ def test_the_summary_says_it_beside_the_figures_and_the_cost(tutorsim: Any, bran
     assert own["branch"] is None
 
 
-def test_captions_of_a_recount_and_of_a_divergence_say_it(tutorsim: Any, branched: Any) -> None:
+def test_captions_of_a_recount_and_of_a_divergence_say_it(tutorsim, branched):
     for command in (QUICK, ("diverge", "--tie-policy", "random")):
         name, *options = command
         done = tutorsim(name, branched.child.folder, *options, "--json")
@@ -58,7 +56,7 @@ def test_captions_of_a_recount_and_of_a_divergence_say_it(tutorsim: Any, branche
     assert "Logged and re-simulated together: 18 as logged" in shown
 
 
-def test_a_recount_of_a_branch_counts_every_vote_once(tutorsim: Any, branched: Any) -> None:
+def test_a_recount_of_a_branch_counts_every_vote_once(tutorsim, branched):
     from tutorsim.analysis.runs.branch_continuations import shared_turns
 
     turns = sum(bool(t.decision) for e in branched.child.episodes for t in e.turns)
@@ -69,8 +67,8 @@ def test_a_recount_of_a_branch_counts_every_vote_once(tutorsim: Any, branched: A
 
 
 def test_an_export_keeps_every_turn_and_tells_draws_from_logged_episodes(
-    tutorsim: Any, branched: Any, tmp_path: Path
-) -> None:
+    tutorsim, branched, tmp_path
+):
     done = tutorsim("export", branched.child.folder, "--format", "jsonl", "-o", tmp_path)
     assert done.exit_code == 0, done.stderr
     assert "A branch of built under rule ranked: covered episodes as logged" in done.stderr
@@ -84,7 +82,7 @@ def test_an_export_keeps_every_turn_and_tells_draws_from_logged_episodes(
     assert len(votes) == sum(len(e.turns) for e in branched.child.episodes)
 
 
-def test_an_episode_says_where_it_is_no_log_any_more(tutorsim: Any, branched: Any) -> None:
+def test_an_episode_says_where_it_is_no_log_any_more(tutorsim, branched):
     record = left_at(branched, 2)
     shown = tutorsim("show", branched.child.folder, record.episode_id).stdout
     assert record.branch
@@ -100,7 +98,7 @@ def test_an_episode_says_where_it_is_no_log_any_more(tutorsim: Any, branched: An
     assert at == sorted(at)
 
 
-def test_the_votes_of_a_branched_turn_are_told_apart(tutorsim: Any, branched: Any) -> None:
+def test_the_votes_of_a_branched_turn_are_told_apart(tutorsim, branched):
     record = left_at(branched, 1)
     shown = tutorsim("show", branched.child.folder, record.episode_id, "--turn", 1).stdout
     assert "━━ Turn 1  ranked vote" in shown
@@ -108,13 +106,13 @@ def test_the_votes_of_a_branched_turn_are_told_apart(tutorsim: Any, branched: An
     assert "first drafts, simple" in shown
 
 
-def test_a_covered_episode_and_a_parents_are_shown_as_logged(tutorsim: Any, branched: Any) -> None:
+def test_a_covered_episode_and_a_parents_are_shown_as_logged(tutorsim, branched):
     covered = next(e for e in branched.child.episodes if not e.branch)
     for folder in (branched.child.folder, branched.parent.folder):
         assert "re-simulated" not in tutorsim("show", folder, covered.episode_id).stdout.lower()
 
 
-def test_after_the_path_was_left_a_turn_is_all_the_draws(tutorsim: Any, branched: Any) -> None:
+def test_after_the_path_was_left_a_turn_is_all_the_draws(tutorsim, branched):
     draws = [e for e in branched.child.episodes if e.branch and e.branch.left]
     record = next(e for e in draws if e.branch and len(e.turns) > (e.branch.left or 9))
     assert record.branch

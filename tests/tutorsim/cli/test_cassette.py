@@ -3,7 +3,6 @@
 import json
 import re
 from pathlib import Path
-from typing import Any
 
 import orjson
 import pytest
@@ -20,7 +19,7 @@ EPISODE = "sciq.ice.help_avoidant.simple"
 ONE_OF_THEM = "humaneval.running-max.low_confidence_novice.approval"
 
 
-def test_recordings_are_listed_with_what_answered_them(recorded: Any, shell: Any) -> None:
+def test_recordings_are_listed_with_what_answered_them(recorded, shell):
     said = shell("cassette", "list", recorded.cassettes.parent)
     assert said.code == 0
     assert str(recorded.cassettes) in said.out
@@ -31,16 +30,14 @@ def test_recordings_are_listed_with_what_answered_them(recorded: Any, shell: Any
     assert value["problem"] is None
 
 
-def test_an_unfinished_recording_is_listed_with_its_problem(recorded: Any, shell: Any) -> None:
+def test_an_unfinished_recording_is_listed_with_its_problem(recorded, shell):
     (recorded.cassettes / "manifest.json").unlink()
     assert "(unfinished)" in shell("cassette", "list", recorded.cassettes).out
     [value] = json.loads(shell("cassette", "list", recorded.cassettes, "--json").out)
     assert "no manifest.json" in value["problem"]
 
 
-def test_a_manifest_that_its_cassettes_contradict_does_not_say_what_answered(
-    recorded: Any, shell: Any
-) -> None:
+def test_a_manifest_that_its_cassettes_contradict_does_not_say_what_answered(recorded, shell):
     path = recorded.cassettes / "manifest.json"
     text = path.read_text()
     assert text.count('"kind": "relay"') == 1
@@ -53,12 +50,12 @@ def test_a_manifest_that_its_cassettes_contradict_does_not_say_what_answered(
     assert "says that api answered" in value["problem"]
 
 
-def test_a_folder_without_recordings_says_so(shell: Any, tmp_path: Path) -> None:
+def test_a_folder_without_recordings_says_so(shell, tmp_path):
     assert "No recordings here." in shell("cassette", "list", tmp_path).out
     assert shell("cassette", "list", tmp_path / "none").code == 2
 
 
-def test_a_recording_that_a_study_uses_is_no_orphan(recorded: Any, shell: Any) -> None:
+def test_a_recording_that_a_study_uses_is_no_orphan(recorded, shell):
     said = shell("cassette", "list", recorded.cassettes, "--orphans", "--study", recorded.study)
     assert said.code == 0
     assert "No orphans." in said.err
@@ -66,8 +63,8 @@ def test_a_recording_that_a_study_uses_is_no_orphan(recorded: Any, shell: Any) -
 
 
 def test_orphans_are_recordings_cassettes_and_episodes_that_belong_to_nothing(
-    recorded: Any, shell: Any, write_grid: Any
-) -> None:
+    recorded, shell, write_grid
+):
     path = recorded.cassettes / f"{EPISODE}.json"
     path.rename(recorded.cassettes / "sciq.stray.help_avoidant.simple.json")
     said = shell("cassette", "list", recorded.cassettes, "--orphans", "--study", recorded.study)
@@ -82,7 +79,7 @@ def test_orphans_are_recordings_cassettes_and_episodes_that_belong_to_nothing(
     assert len(value["episodes"]) == 4
 
 
-def test_a_recording_an_episode_and_a_call_are_shown(recorded: Any, shell: Any) -> None:
+def test_a_recording_an_episode_and_a_call_are_shown(recorded, shell):
     whole = shell("cassette", "show", recorded.cassettes)
     assert "Study grid, digest " in whole.out
     assert EPISODE in whole.out
@@ -103,15 +100,13 @@ def test_a_recording_an_episode_and_a_call_are_shown(recorded: Any, shell: Any) 
         (("../../secret",), 2, "is not an episode id"),
     ],
 )
-def test_what_is_not_there_is_named(
-    more: tuple[str, ...], code: int, named: str, recorded: Any, shell: Any
-) -> None:
+def test_what_is_not_there_is_named(more, code, named, recorded, shell):
     said = shell("cassette", "show", recorded.cassettes, *more)
     assert said.code == code
     assert named in said.err
 
 
-def test_hostile_text_in_a_reply_is_shown_and_not_obeyed(recorded: Any, shell: Any) -> None:
+def test_hostile_text_in_a_reply_is_shown_and_not_obeyed(recorded, shell):
     path = recorded.cassettes / f"{EPISODE}.json"
     content = orjson.loads(path.read_bytes())
     body = content["interactions"][0]["response"]["body"]
@@ -130,7 +125,7 @@ def test_hostile_text_in_a_reply_is_shown_and_not_obeyed(recorded: Any, shell: A
 
 
 @pytest.mark.parametrize("body", ["{", "[]"])
-def test_a_request_that_is_no_json_object_is_told(body: str, recorded: Any, shell: Any) -> None:
+def test_a_request_that_is_no_json_object_is_told(body, recorded, shell):
     path = recorded.cassettes / f"{EPISODE}.json"
     content = orjson.loads(path.read_bytes())
     content["interactions"][0]["request"]["body"] = body
@@ -146,7 +141,7 @@ def test_a_request_that_is_no_json_object_is_told(body: str, recorded: Any, shel
         assert shell("verify", recorded.cassettes).code == 4
 
 
-def test_files_are_held_against_the_manifest(recorded: Any, shell: Any) -> None:
+def test_files_are_held_against_the_manifest(recorded, shell):
     assert shell("cassette", "verify", recorded.cassettes).code == 0
     path = recorded.cassettes / f"{EPISODE}.json"
     path.write_bytes(path.read_bytes().replace(b"I think", b"I know", 1))
@@ -158,21 +153,21 @@ def test_files_are_held_against_the_manifest(recorded: Any, shell: Any) -> None:
     assert "2 file(s) of" in said.err
 
 
-def test_a_damaged_manifest_is_called_damaged(recorded: Any, shell: Any) -> None:
+def test_a_damaged_manifest_is_called_damaged(recorded, shell):
     (recorded.cassettes / "manifest.json").write_text("{")
     text = shell("cassette", "list", recorded.cassettes).out
     assert "(damaged)" in text
     assert "(unfinished)" not in text
 
 
-def test_a_log_without_its_head_is_refused_alike_everywhere(recorded: Any, shell: Any) -> None:
+def test_a_log_without_its_head_is_refused_alike_everywhere(recorded, shell):
     (recorded.log / "run.json").unlink()
     for command in (("summary",), ("show", EPISODE), ("recount",)):
         assert shell(command[0], recorded.log, *command[1:]).code == 4
 
 
 @pytest.fixture
-def own_panel(tmp_path: Path) -> Path:
+def own_panel(tmp_path):
     """Two cassettes of a panel of one's own beside a library's JSON of a recording's names."""
     interactions = read_cassette(CLAUDE, ONE_OF_THEM).interactions.values()
     folder = tmp_path / "cassettes"
@@ -189,9 +184,7 @@ def own_panel(tmp_path: Path) -> Path:
 
 
 @pytest.mark.parametrize("ending", [".json", ".json.zst"])
-def test_cassettes_of_a_panel_of_one_s_own_are_listed_shown_and_verified(
-    ending: str, own_panel: Path, shell: Any
-) -> None:
+def test_cassettes_of_a_panel_of_one_s_own_are_listed_shown_and_verified(ending, own_panel, shell):
     path = own_panel / "release-note.json"
     if ending == ".json.zst":
         path.with_name(path.name + ".zst").write_bytes(compressed(path.read_bytes()))
@@ -215,7 +208,7 @@ def test_cassettes_of_a_panel_of_one_s_own_are_listed_shown_and_verified(
     assert "can be read and holds no key" in shell("cassette", "verify", own_panel).out
 
 
-def test_what_is_wrong_with_cassettes_of_one_s_own_is_named(own_panel: Path, shell: Any) -> None:
+def test_what_is_wrong_with_cassettes_of_one_s_own_is_named(own_panel, shell):
     path = own_panel / "release-note.json"
     whole = path.read_text()
     for text, problem in (
@@ -230,9 +223,7 @@ def test_what_is_wrong_with_cassettes_of_one_s_own_is_named(own_panel: Path, she
 
 
 @pytest.mark.loopback
-def test_cassettes_of_other_apis_are_shown_and_told_by_age(
-    tmp_path: Path, shell: Any, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_cassettes_of_other_apis_are_shown_and_told_by_age(tmp_path, shell, monkeypatch):
     """A count of tokens, a chat completion, the same as a stream; the first on an earlier day."""
     asked = {"model": "m", "messages": [{"role": "user", "content": "Hello?"}]}
     folder = tmp_path / "cassettes"

@@ -1,13 +1,11 @@
 """`tutorsim check`: what a file of ballots is read as, before anything is counted."""
 
 import json
-from pathlib import Path
-from typing import Any
 
 import pytest
 
 
-def test_check_says_what_was_read_and_assumed(tutorsim: Any, tmp_path: Path) -> None:
+def test_check_says_what_was_read_and_assumed(tutorsim, tmp_path):
     file = tmp_path / "b.csv"
     file.write_text("Wähler;ann;ben\nv;2,5;7,5\nw;10;0\n")
     done = tutorsim("check", file, "--map", "voter=Wähler")
@@ -21,9 +19,7 @@ def test_check_says_what_was_read_and_assumed(tutorsim: Any, tmp_path: Path) -> 
     assert [v["ballots"] for v in value["votes"]] == [2]
 
 
-def test_check_of_an_imported_run_lists_its_votes_and_what_its_logs_leave_open(
-    tutorsim: Any, tmp_path: Path
-) -> None:
+def test_check_of_an_imported_run_lists_its_votes_and_what_its_logs_leave_open(tutorsim, tmp_path):
     answers = [{"model": name, "response": f"{name} says"} for name in ("ann", "ben", "cyd")]
     ranks = [{"model": "ann", "ranking": "", "parsed_ranking": ["Response B", "Response A"]}]
     ranks += [
@@ -49,9 +45,7 @@ def test_check_of_an_imported_run_lists_its_votes_and_what_its_logs_leave_open(
 
 @pytest.mark.parametrize("command", ["check", "recount", "summary", "report", "export", "diverge"])
 @pytest.mark.parametrize("name", ["b.csv", "b.jsonl", "b.soc"])
-def test_a_heading_without_ballots_is_refused_by_every_command(
-    tutorsim: Any, tmp_path: Path, command: str, name: str
-) -> None:
+def test_a_heading_without_ballots_is_refused_by_every_command(tutorsim, tmp_path, command, name):
     file = tmp_path / name
     heading = "episode_id,turn,stage,voter,candidate,mass,protocol\n"
     file.write_text({"b.csv": heading, "b.jsonl": "\n", "b.soc": "# TITLE: x\n"}[name])
@@ -63,9 +57,7 @@ def test_a_heading_without_ballots_is_refused_by_every_command(
 
 @pytest.mark.costly
 @pytest.mark.parametrize("command", ["recount", "summary", "report", "export", "diverge"])
-def test_turns_without_a_final_vote_end_no_command(
-    tutorsim: Any, tmp_path: Path, command: str
-) -> None:
+def test_turns_without_a_final_vote_end_no_command(tutorsim, tmp_path, command):
     file = tmp_path / "b.csv"
     file.write_text("voter,stage,choice\nv,initial,a\nw,initial,b\n")
     out = tmp_path / "out"
@@ -75,7 +67,7 @@ def test_turns_without_a_final_vote_end_no_command(
     assert done.exit_code == 0, done.stderr
 
 
-def test_check_of_a_run_lists_its_votes_and_names_no_order(tutorsim: Any, built: Any) -> None:
+def test_check_of_a_run_lists_its_votes_and_names_no_order(tutorsim, built):
     done = tutorsim("check", built.folder)
     assert done.exit_code == 0
     assert "vote_final" in done.stdout
@@ -83,7 +75,7 @@ def test_check_of_a_run_lists_its_votes_and_names_no_order(tutorsim: Any, built:
     assert "with the same options" not in done.stdout
 
 
-def test_an_option_that_maps_nothing_is_refused(tutorsim: Any, tmp_path: Path) -> None:
+def test_an_option_that_maps_nothing_is_refused(tutorsim, tmp_path):
     file = tmp_path / "b.csv"
     file.write_text("voter,choice\nv,a\nw,b\n")
     done = tutorsim("check", file, "--map", "voters=Wähler")

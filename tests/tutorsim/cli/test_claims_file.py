@@ -5,7 +5,6 @@ import re
 from collections import Counter
 from io import StringIO
 from pathlib import Path
-from typing import Any
 
 import pytest
 
@@ -26,7 +25,7 @@ FLIP = "summary.table-diagnostics.simple.turns"
 
 
 @pytest.fixture(scope="session")
-def claims_once(recorded_once: Any, tmp_path_factory: pytest.TempPathFactory) -> str:
+def claims_once(recorded_once, tmp_path_factory):
     """The claims of the summary of the small recording."""
     from tutorsim.analysis.claims import to_text
 
@@ -34,14 +33,14 @@ def claims_once(recorded_once: Any, tmp_path_factory: pytest.TempPathFactory) ->
 
 
 @pytest.fixture
-def claims(claims_once: str, tmp_path: Path) -> Path:
+def claims(claims_once, tmp_path):
     """A file of them, to be changed."""
     path = tmp_path / "page.claims.json"
     path.write_text(claims_once, encoding="utf-8")
     return path
 
 
-def change(path: Path, id_: str = FLIP, **values: Any) -> None:
+def change(path, id_=FLIP, **values):
     """Alter a claim, or the head of the file if no claim is named."""
     found = json.loads(path.read_text(encoding="utf-8"))
     [what] = [one for one in found["claims"] if one["id"] == id_] if id_ else [found]
@@ -49,7 +48,7 @@ def change(path: Path, id_: str = FLIP, **values: Any) -> None:
     path.write_text(json.dumps(found), encoding="utf-8")
 
 
-def printed_in(*texts: str) -> Counter[str]:
+def printed_in(*texts):
     """How often each number is printed; digits of names are none."""
     names = re.compile("|".join(NAMES.values()))
     return Counter(
@@ -57,7 +56,7 @@ def printed_in(*texts: str) -> Counter[str]:
     )
 
 
-def test_a_full_summary_prints_no_number_that_is_no_claim(built: Any) -> None:
+def test_a_full_summary_prints_no_number_that_is_no_claim(built):
     """Compared by how often each is printed."""
     found = document_of(opened(built.folder, asked=Asked(load_prices())), brief=True)
     written = StringIO()
@@ -73,7 +72,7 @@ def test_a_full_summary_prints_no_number_that_is_no_claim(built: Any) -> None:
 @pytest.mark.costly
 @pytest.mark.parametrize("page", ["report", "summary"])
 @pytest.mark.parametrize("run", ["branched", "with_failures", "empty_run", "several_formats"])
-def test_ids_are_unique_whatever_the_run(page: Any, run: str, request: Any) -> None:
+def test_ids_are_unique_whatever_the_run(page, run, request):
     built = request.getfixturevalue(run)
     folder = built.child.folder if run == "branched" else built.folder
     claims = page_claims(folder, page, Options()).claims
@@ -82,9 +81,7 @@ def test_ids_are_unique_whatever_the_run(page: Any, run: str, request: Any) -> N
 
 
 @pytest.mark.costly
-def test_the_report_writes_claims_beside_itself_and_nowhere_else(
-    tutorsim: Any, built: Any, tmp_path: Path
-) -> None:
+def test_the_report_writes_claims_beside_itself_and_nowhere_else(tutorsim, built, tmp_path):
     before = sorted(built.folder.iterdir())
     told = tutorsim("report", built.folder, "-o", tmp_path / "a.md", "--json")
     value = json.loads(told.stdout)
@@ -102,8 +99,8 @@ def test_the_report_writes_claims_beside_itself_and_nowhere_else(
 
 
 def test_options_that_cannot_be_met_are_refused_before_anything_is_written(
-    tutorsim: Any, built: Any, tmp_path: Path
-) -> None:
+    tutorsim, built, tmp_path
+):
     page, claims = tmp_path / "a.html", tmp_path / "c.json"
     refused = [
         ("report", built.folder, "-o", page, "--claims", claims, "--no-claims"),
@@ -128,7 +125,7 @@ def test_options_that_cannot_be_met_are_refused_before_anything_is_written(
 
 
 @pytest.mark.costly
-def test_claims_of_a_recording_hold(recorded_once: Any, claims: Path, shell: Any) -> None:
+def test_claims_of_a_recording_hold(recorded_once, claims, shell):
     told = shell("verify", recorded_once.cassettes, "--claims", claims)
     assert told.code == 0
     number = len(json.loads(claims.read_text())["claims"])
@@ -150,9 +147,7 @@ def test_claims_of_a_recording_hold(recorded_once: Any, claims: Path, shell: Any
         ("", {"digest": "0" * 64}, "claims numbers of another recording"),
     ],
 )
-def test_an_altered_claim_is_named(
-    recorded_once: Any, claims: Path, shell: Any, id_: str, values: Any, said: str
-) -> None:
+def test_an_altered_claim_is_named(recorded_once, claims, shell, id_, values, said):
     change(claims, id_, **values)
     told = shell("verify", recorded_once.cassettes, "--claims", claims)
     assert told.code == 1
@@ -161,7 +156,7 @@ def test_an_altered_claim_is_named(
         assert values.get("id", FLIP) in told.out
 
 
-def test_what_differs_is_listed_as_json(recorded_once: Any, claims: Path, shell: Any) -> None:
+def test_what_differs_is_listed_as_json(recorded_once, claims, shell):
     change(claims, value=99)
     told = shell("verify", recorded_once.cassettes, "--claims", claims, "--json")
     value = json.loads(told.out)["claims"]
@@ -182,8 +177,8 @@ def test_what_differs_is_listed_as_json(recorded_once: Any, claims: Path, shell:
     ],
 )
 def test_claims_of_a_command_hold_and_an_altered_one_is_named(
-    tutorsim: Any, built: Any, tmp_path: Path, command: str, options: Any
-) -> None:
+    tutorsim, built, tmp_path, command, options
+):
     """Under the options that it was asked with; of two runs, beside the second."""
     two, claims = options == ("second",), tmp_path / "c.json"
     asked = (built.folder,) if two else options
@@ -207,9 +202,7 @@ def test_claims_of_a_command_hold_and_an_altered_one_is_named(
 
 
 @pytest.mark.costly
-def test_a_removed_claim_is_missing_unless_the_file_is_an_excerpt(
-    recorded_once: Any, claims: Path, shell: Any
-) -> None:
+def test_a_removed_claim_is_missing_unless_the_file_is_an_excerpt(recorded_once, claims, shell):
     found = json.loads(claims.read_text(encoding="utf-8"))
     found["claims"] = [one for one in found["claims"] if one["id"] != FLIP]
     claims.write_text(json.dumps(found), encoding="utf-8")
@@ -220,9 +213,7 @@ def test_a_removed_claim_is_missing_unless_the_file_is_an_excerpt(
     assert shell("verify", recorded_once.cassettes, "--claims", claims).code == 0
 
 
-def test_one_number_is_asked_for_by_its_citation(
-    recorded_once: Any, claims: Path, shell: Any
-) -> None:
+def test_one_number_is_asked_for_by_its_citation(recorded_once, claims, shell):
     digest = json.loads(claims.read_text(encoding="utf-8"))["digest"]
     told = shell("verify", recorded_once.cassettes, "--claim", f"tutorsim:{digest[:12]}#{FLIP}")
     assert told.code == 0
@@ -237,7 +228,7 @@ def test_one_number_is_asked_for_by_its_citation(
 
 
 @pytest.mark.costly
-def test_one_claim_of_a_file_is_checked_alone(recorded_once: Any, claims: Path, shell: Any) -> None:
+def test_one_claim_of_a_file_is_checked_alone(recorded_once, claims, shell):
     change(claims, value=99)
     other = "summary.table-diagnostics.simple.final-vote-tied"
     asked = ("verify", recorded_once.cassettes, "--claims", claims, "--claim")
@@ -247,7 +238,7 @@ def test_one_claim_of_a_file_is_checked_alone(recorded_once: Any, claims: Path, 
 
 
 @pytest.mark.costly
-def test_a_damaged_recording_computes_no_claim(recorded: Any, claims: Path, shell: Any) -> None:
+def test_a_damaged_recording_computes_no_claim(recorded, claims, shell):
     (recorded.cassettes / "sciq.ice.help_avoidant.simple.json").unlink()
     told = shell("verify", recorded.cassettes, "--claims", claims)
     assert told.code == 3
@@ -255,7 +246,7 @@ def test_a_damaged_recording_computes_no_claim(recorded: Any, claims: Path, shel
     assert "claims hold" not in told.out
 
 
-def test_ballots_from_elsewhere_are_their_own_recording(tutorsim: Any, tmp_path: Path) -> None:
+def test_ballots_from_elsewhere_are_their_own_recording(tutorsim, tmp_path):
     ballots, claims = tmp_path / "b.csv", tmp_path / "c.json"
     head = "episode_id,turn,stage,wer,candidate,mass\n"
     ballots.write_text(head + "e,1,vote_final,a,x,1\ne,1,vote_final,b,y,1\n", encoding="utf-8")
@@ -277,9 +268,7 @@ def test_ballots_from_elsewhere_are_their_own_recording(tutorsim: Any, tmp_path:
 
 @pytest.mark.costly
 @pytest.mark.parametrize("name", ["claude", "debate", "group", "oversight", "oversight-audit"])
-def test_a_summary_of_any_system_prints_no_number_that_is_no_claim(
-    tutorsim: Any, tmp_path: Path, name: str
-) -> None:
+def test_a_summary_of_any_system_prints_no_number_that_is_no_claim(tutorsim, tmp_path, name):
     claims = tmp_path / "c.json"
     wide = 1000  # a table in parts would print the names of its rows in each
     told = tutorsim("summary", bundled_recording(name), "--full", "--claims", claims, columns=wide)
@@ -290,9 +279,7 @@ def test_a_summary_of_any_system_prints_no_number_that_is_no_claim(
 
 
 @pytest.mark.costly
-def test_the_bundled_report_s_claims_hold_and_an_altered_one_is_named(
-    shell: Any, tmp_path: Path
-) -> None:
+def test_the_bundled_report_s_claims_hold_and_an_altered_one_is_named(shell, tmp_path):
     recording, bundled = bundled_recording(), ROOT / "reports" / "demo.claims.json"
     assert recording is not None
     held = shell("verify", recording, "--claims", bundled)
@@ -310,9 +297,7 @@ def test_the_bundled_report_s_claims_hold_and_an_altered_one_is_named(
 @pytest.mark.costly
 @pytest.mark.parametrize("form", ["html", "md"])
 @pytest.mark.parametrize("bound", [True, False])
-def test_a_number_that_is_altered_in_the_page_is_named(
-    tutorsim: Any, tmp_path: Path, form: str, bound: bool
-) -> None:
+def test_a_number_that_is_altered_in_the_page_is_named(tutorsim, tmp_path, form, bound):
     """Also where nothing in the claims says what the page's bytes were."""
     run, page = bundled_recording("group"), tmp_path / f"p.{form}"
     claims = tmp_path / "p.claims.json"

@@ -1,13 +1,11 @@
 """`tutorsim compare PARENT BRANCH`: logged, bounded and re-simulated figures stand apart."""
 
 import json
-from pathlib import Path
-from typing import Any
 
 import pytest
 
 
-def test_a_branch_is_set_beside_its_parent(tutorsim: Any, branched: Any) -> None:
+def test_a_branch_is_set_beside_its_parent(tutorsim, branched):
     done = tutorsim("compare", branched.parent.folder, branched.child.folder)
     assert done.exit_code == 0, done.stderr
     lines = done.stdout.splitlines()
@@ -18,7 +16,7 @@ def test_a_branch_is_set_beside_its_parent(tutorsim: Any, branched: Any) -> None
     assert "a 95 % interval over tasks; the spread between draws" in done.stdout
 
 
-def test_json_holds_every_cell_and_path(tutorsim: Any, branched: Any) -> None:
+def test_json_holds_every_cell_and_path(tutorsim, branched):
     done = tutorsim("compare", branched.parent.folder, branched.child.folder, "--json")
     value = json.loads(done.stdout)["values"]
     assert (value["parent"], value["child"], value["changes"]) == ("parent", "child", "rule ranked")
@@ -37,7 +35,7 @@ def test_json_holds_every_cell_and_path(tutorsim: Any, branched: Any) -> None:
         assert ("value" in cell["outcomes"][0]["estimate"]) == (cell["left_out"] == 0)
 
 
-def test_calls_taken_over_and_paid_for_are_all_calls(tutorsim: Any, branched: Any) -> None:
+def test_calls_taken_over_and_paid_for_are_all_calls(tutorsim, branched):
     done = tutorsim("compare", branched.parent.folder, branched.child.folder, "--json")
     calls = [cell["calls"] for cell in json.loads(done.stdout)["values"]["cells"]]
     draws = [e for e in branched.child.episodes if e.branch]
@@ -47,7 +45,7 @@ def test_calls_taken_over_and_paid_for_are_all_calls(tutorsim: Any, branched: An
 
 
 @pytest.mark.costly
-def test_a_way_of_leaving_the_path_and_an_episode_are_told(tutorsim: Any, branched: Any) -> None:
+def test_a_way_of_leaving_the_path_and_an_episode_are_told(tutorsim, branched):
     shown = tutorsim("compare", branched.parent.folder, branched.child.folder).stdout
     left = sum(e.branch.left is not None for e in branched.child.episodes if e.branch)
     done = tutorsim("compare", branched.parent.folder, branched.child.folder, "--json")
@@ -58,7 +56,7 @@ def test_a_way_of_leaving_the_path_and_an_episode_are_told(tutorsim: Any, branch
     assert "Logged, and re-simulated: each draw, and their mean" in shown
 
 
-def test_single_draws_come_with_their_warning(tutorsim: Any, branched: Any, tmp_path: Path) -> None:
+def test_single_draws_come_with_their_warning(tutorsim, branched, tmp_path):
     child = branched.child
     branch = child.run.study.branch.model_copy(update={"continuations": 1})
     study = child.run.study.model_copy(update={"branch": branch})
@@ -74,15 +72,13 @@ def test_single_draws_come_with_their_warning(tutorsim: Any, branched: Any, tmp_
     assert "a single draw does not give" in shown
 
 
-def test_two_runs_that_are_no_parent_and_branch_are_paired_as_ever(
-    tutorsim: Any, branched: Any
-) -> None:
+def test_two_runs_that_are_no_parent_and_branch_are_paired_as_ever(tutorsim, branched):
     shown = tutorsim("compare", branched.child.folder, branched.parent.folder).stdout
     assert "23 pairs in both runs. Only in the first: 0; only in the second: 1" in shown
     assert "a branch of" not in shown.partition("Do the runs differ?")[2]
 
 
-def test_the_comparison_fits_80_columns(tutorsim: Any, branched: Any) -> None:
+def test_the_comparison_fits_80_columns(tutorsim, branched):
     done = tutorsim("compare", branched.parent.folder, branched.child.folder, columns=80)
     rules = [line for line in done.stdout.splitlines() if line.startswith("───")]
     assert rules

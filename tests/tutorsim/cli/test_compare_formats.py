@@ -1,14 +1,13 @@
 """Wherever voters were asked in two formats, comparisons say how far they choose the same."""
 
 import json
-from typing import Any
 
 import pytest
 
 pytestmark = pytest.mark.costly
 
 
-def test_a_comparison_looks_within_each_run_and_across(tutorsim: Any, several_formats: Any) -> None:
+def test_a_comparison_looks_within_each_run_and_across(tutorsim, several_formats):
     folder = several_formats.folder
     done = tutorsim("compare", folder, folder, "--json")
     assert done.exit_code == 0, done.stderr
@@ -22,7 +21,7 @@ def test_a_comparison_looks_within_each_run_and_across(tutorsim: Any, several_fo
     assert "not_estimable" in found["first"]["again"]
 
 
-def test_a_comparison_shows_pairs_of_formats(tutorsim: Any, several_formats: Any) -> None:
+def test_a_comparison_shows_pairs_of_formats(tutorsim, several_formats):
     shown = tutorsim("compare", several_formats.folder, several_formats.folder, "--full").stdout
     assert "One voter, the same drafts, two formats" in shown
     assert "across" not in shown
@@ -31,15 +30,13 @@ def test_a_comparison_shows_pairs_of_formats(tutorsim: Any, several_formats: Any
 
 
 def test_without_two_formats_a_comparison_says_that_nothing_tests_it(
-    tutorsim: Any, built: Any, with_failures: Any
-) -> None:
+    tutorsim, built, with_failures
+):
     shown = tutorsim("compare", built.folder, with_failures.folder, "--full").stdout
     assert shown.count("the assumption is untested.") == 2  # in each run
 
 
-def test_a_recount_quotes_how_far_the_sets_can_be_trusted(
-    tutorsim: Any, several_formats: Any
-) -> None:
+def test_a_recount_quotes_how_far_the_sets_can_be_trusted(tutorsim, several_formats):
     done = tutorsim(
         "recount", several_formats.folder, "--targets", "simple", "--exempt", "0", "--full"
     )
@@ -53,9 +50,7 @@ def test_a_recount_quotes_how_far_the_sets_can_be_trusted(
     assert value["format_invariance"]["from_vote"]["n"] > 0
 
 
-def test_a_recount_without_such_ballots_says_that_its_assumption_is_untested(
-    tutorsim: Any, built: Any
-) -> None:
+def test_a_recount_without_such_ballots_says_that_its_assumption_is_untested(tutorsim, built):
     options = ("--targets", "simple", "--exempt", "0", "--full")
     shown = tutorsim("recount", built.folder, *options).stdout
     assert "preferences are the same in every format" in shown
@@ -63,9 +58,7 @@ def test_a_recount_without_such_ballots_says_that_its_assumption_is_untested(
     assert "untested" not in tutorsim("recount", built.folder, "--section", "orders").stdout
 
 
-def test_a_branch_that_asked_for_another_rules_ballots_is_evidence(
-    tutorsim: Any, branched: Any
-) -> None:
+def test_a_branch_that_asked_for_another_rules_ballots_is_evidence(tutorsim, branched):
     """At its first turn it holds the logged ballots and those of the rule, on the same proposals.
 
     The continuations of an episode share that turn, which counts once.

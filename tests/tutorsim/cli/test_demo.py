@@ -1,16 +1,13 @@
 """`tutorsim demo`: the bundled study, replayed and summarised."""
 
-from pathlib import Path
-from typing import Any
-
 import pytest
 
 from tutorsim.bundled_recordings import bundled_recording
 
 
 def test_the_bundled_study_is_replayed_summarised_and_reported(
-    recorded_once: Any, shell: Any, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
-) -> None:
+    recorded_once, shell, monkeypatch, tmp_path
+):
     monkeypatch.setattr("tutorsim.bundled_recordings.BUNDLED", "x")
     monkeypatch.setattr("tutorsim.cli.demo.bundled_recording", lambda *_: recorded_once.cassettes)
     said = shell("demo", "--log-dir", tmp_path / "log", "-o", tmp_path / "out.md")
@@ -21,7 +18,7 @@ def test_the_bundled_study_is_replayed_summarised_and_reported(
     assert "tutorsim show" in said.err
 
 
-def test_an_installation_without_it_says_so(shell: Any, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_an_installation_without_it_says_so(shell, monkeypatch):
     monkeypatch.setattr("tutorsim.cli.demo.bundled_recording", lambda *_: None)
     said = shell("demo")
     assert said.code == 4
@@ -29,7 +26,7 @@ def test_an_installation_without_it_says_so(shell: Any, monkeypatch: pytest.Monk
 
 
 @pytest.mark.costly
-def test_another_recording_is_named_and_its_limits_are_said(shell: Any, tmp_path: Path) -> None:
+def test_another_recording_is_named_and_its_limits_are_said(shell, tmp_path):
     page = tmp_path / "claude.md"
     said = shell("demo", "--recording", "claude", "--log-dir", tmp_path / "log", "-o", page)
     assert said.code == 0
@@ -45,7 +42,7 @@ def test_another_recording_is_named_and_its_limits_are_said(shell: Any, tmp_path
     assert "Bundled are" in refused.err
 
 
-def test_the_recording_in_real_language_gives_its_bytes_and_is_small(shell: Any) -> None:
+def test_the_recording_in_real_language_gives_its_bytes_and_is_small(shell):
     folder = bundled_recording("claude")
     assert folder is not None
     said = shell("verify", folder)

@@ -1,7 +1,6 @@
 """`tutorsim doctor`: facts, and never a credential."""
 
 import json
-from typing import Any
 
 import pytest
 
@@ -18,13 +17,11 @@ REPORT = {
 
 
 @pytest.fixture
-def working(monkeypatch: pytest.MonkeyPatch) -> None:
+def working(monkeypatch):
     monkeypatch.setattr(Sandbox, "report", lambda self: REPORT)
 
 
-def test_what_there_is_is_told_without_the_credential(
-    working: None, shell: Any, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_what_there_is_is_told_without_the_credential(working, shell, monkeypatch):
     monkeypatch.setenv("ANTHROPIC_API_KEY", "sk-ant-secret-secret")
     monkeypatch.setenv("CI", "1")
     said = shell("doctor")
@@ -38,10 +35,8 @@ def test_what_there_is_is_told_without_the_credential(
     assert "sk-ant" not in said.out + said.err + value.out
 
 
-def test_a_machine_without_a_sandbox_level_gives_exit_code_6(
-    shell: Any, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    def report(self: Sandbox) -> None:
+def test_a_machine_without_a_sandbox_level_gives_exit_code_6(shell, monkeypatch):
+    def report(self):
         raise SandboxUnavailable("Too few layers.", hint="Use --sandbox unsafe.")
 
     monkeypatch.setattr(Sandbox, "report", report)
@@ -52,9 +47,7 @@ def test_a_machine_without_a_sandbox_level_gives_exit_code_6(
     assert json.loads(shell("doctor", "--json").out)["sandbox"]["problem"]
 
 
-def test_an_installation_without_its_analysis_is_named(
-    working: None, shell: Any, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_an_installation_without_its_analysis_is_named(working, shell, monkeypatch):
     assert json.loads(shell("doctor", "--json").out)["analysis"] is True
     monkeypatch.setattr("tutorsim.cli.doctor.find_spec", lambda name: None)
     said = shell("doctor")

@@ -1,8 +1,6 @@
 """`tutorsim export` writes tables that open again as the same ballots."""
 
 import json
-from pathlib import Path
-from typing import Any
 
 import pytest
 
@@ -13,9 +11,7 @@ TABLES = {"episodes", "turns", "ballots", "diagnostic_ballots", "proposals", "ca
 
 
 @pytest.mark.parametrize("format_", ["parquet", "csv", "jsonl"])
-def test_exported_ballots_open_as_the_run_s_ballots(
-    tutorsim: Any, built: Any, tmp_path: Path, format_: str
-) -> None:
+def test_exported_ballots_open_as_the_run_s_ballots(tutorsim, built, tmp_path, format_):
     done = tutorsim("export", built.folder, "-o", tmp_path / "out", "--format", format_)
     assert done.exit_code == 0
     assert {p.stem for p in (tmp_path / "out").glob(f"*.{format_}")} == TABLES
@@ -25,9 +21,7 @@ def test_exported_ballots_open_as_the_run_s_ballots(
 
 @pytest.mark.costly
 @pytest.mark.parametrize("format_", ["parquet", "csv", "jsonl"])
-def test_what_answered_travels_with_every_file_and_back(
-    tutorsim: Any, built: Any, tmp_path: Path, format_: str
-) -> None:
+def test_what_answered_travels_with_every_file_and_back(tutorsim, built, tmp_path, format_):
     run = open_source(built.folder)
     tutorsim("export", built.folder, "-o", tmp_path / "a", "--format", format_)
     tutorsim("export", tmp_path / "a", "-o", tmp_path / "b", "--format", format_)
@@ -48,7 +42,7 @@ def test_what_answered_travels_with_every_file_and_back(
     assert value["provenance"]["stated"] == [run.provenance]
 
 
-def test_every_file_written_is_named(tutorsim: Any, built: Any, tmp_path: Path) -> None:
+def test_every_file_written_is_named(tutorsim, built, tmp_path):
     done = tutorsim("export", built.folder, "-o", tmp_path, "--json")
     value = json.loads(done.stdout)
     assert value["format"] == "parquet"
@@ -58,27 +52,23 @@ def test_every_file_written_is_named(tutorsim: Any, built: Any, tmp_path: Path) 
     assert any(name.endswith(".cat") for name in files)
 
 
-def test_ballots_from_elsewhere_give_one_table(tutorsim: Any, built: Any, tmp_path: Path) -> None:
+def test_ballots_from_elsewhere_give_one_table(tutorsim, built, tmp_path):
     tutorsim("export", built.folder, "-o", tmp_path / "a")
     done = tutorsim("export", tmp_path / "a/ballots.parquet", "-o", tmp_path / "b")
     assert done.exit_code == 0
     assert [p.name for p in (tmp_path / "b").glob("*.parquet")] == ["ballots.parquet"]
 
 
-def test_an_empty_run_gives_tables_without_rows(
-    tutorsim: Any, empty_run: Any, tmp_path: Path
-) -> None:
+def test_an_empty_run_gives_tables_without_rows(tutorsim, empty_run, tmp_path):
     done = tutorsim("export", empty_run.folder, "-o", tmp_path, "--format", "csv")
     assert done.exit_code == 0
     assert (tmp_path / "ballots.csv").read_text().count("\n") == 1
 
 
-def test_a_folder_that_is_a_file_is_a_usage_error(
-    tutorsim: Any, built: Any, tmp_path: Path
-) -> None:
+def test_a_folder_that_is_a_file_is_a_usage_error(tutorsim, built, tmp_path):
     (tmp_path / "x").write_text("")
     assert tutorsim("export", built.folder, "-o", tmp_path / "x").exit_code == 2
 
 
-def test_an_unknown_format_is_a_usage_error(tutorsim: Any, built: Any, tmp_path: Path) -> None:
+def test_an_unknown_format_is_a_usage_error(tutorsim, built, tmp_path):
     assert tutorsim("export", built.folder, "-o", tmp_path, "--format", "xls").exit_code == 2

@@ -1,8 +1,6 @@
 """Step summaries in Markdown."""
 
 import shutil
-from pathlib import Path
-from typing import Any
 
 import pytest
 
@@ -11,7 +9,7 @@ from tutorsim.cli.options import plain
 
 
 @pytest.mark.costly
-def test_verify_and_summary_append_to_one_file(shell: Any, tmp_path: Path) -> None:
+def test_verify_and_summary_append_to_one_file(shell, tmp_path):
     page, folder = tmp_path / "step.md", bundled_recording("claude")
     assert shell("verify", folder, "--markdown", page).code == 0
     shell("replay", folder, "--log-dir", tmp_path / "log")
@@ -22,7 +20,7 @@ def test_verify_and_summary_append_to_one_file(shell: Any, tmp_path: Path) -> No
     assert "The calls were not independent" in text
 
 
-def test_what_differs_is_a_table(shell: Any, tmp_path: Path) -> None:
+def test_what_differs_is_a_table(shell, tmp_path):
     folder = tmp_path / "broken"
     shutil.copytree(str(bundled_recording("claude")), folder)
     (folder / "sciq.seasons.low_confidence_novice.simple.json.zst").unlink()
@@ -35,11 +33,11 @@ def test_what_differs_is_a_table(shell: Any, tmp_path: Path) -> None:
     assert any("the recording has no cassette for this episode" in line for line in lines)
 
 
-def test_a_file_that_cannot_be_written_is_refused(shell: Any, tmp_path: Path) -> None:
+def test_a_file_that_cannot_be_written_is_refused(shell, tmp_path):
     said = shell("verify", bundled_recording("claude"), "--markdown", tmp_path / "no" / "step.md")
     assert said.code == 2
     assert "cannot be written" in said.err
 
 
-def test_nothing_in_a_name_is_read_as_markdown() -> None:
+def test_nothing_in_a_name_is_read_as_markdown():
     assert plain("a|b <i> *c*\n`d`") == r"a\|b \<i\> \*c\* \`d\`"

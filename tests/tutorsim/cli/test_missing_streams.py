@@ -21,7 +21,7 @@ CLOSED = [set(some) for size in range(4) for some in combinations((0, 1, 2), siz
 
 
 @pytest.mark.parametrize("closed", CLOSED, ids=str)
-def test_no_other_file_takes_the_number_of_a_closed_stream(closed: set[int]) -> None:
+def test_no_other_file_takes_the_number_of_a_closed_stream(closed):
     shut = " ".join(f"{number}{'<' if number == 0 else '>'}&-" for number in closed)
     ended = subprocess.run(
         ["sh", "-c", f'exec "$0" -c "$1" {shut}', sys.executable, CHECK],

@@ -1,7 +1,5 @@
 """How far long work is, in words; and the options that silence it."""
 
-from typing import Any
-
 import click
 import pytest
 
@@ -21,13 +19,11 @@ from tutorsim.cli.progress import counted, pace
         (10, 0, 5.0, "2.0 a second"),
     ],
 )
-def test_rate_and_expected_end(done: int, left: int, seconds: float, said: str) -> None:
+def test_rate_and_expected_end(done, left, seconds, said):
     assert pace(done, left, seconds) == said
 
 
-def test_what_was_there_before_does_not_count_for_the_pace(
-    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
-) -> None:
+def test_what_was_there_before_does_not_count_for_the_pace(monkeypatch, capsys):
     now = [0.0]
     monkeypatch.setattr("tutorsim.cli.progress.progress_shown", lambda: True)
     monkeypatch.setattr("tutorsim.cli.progress.time.monotonic", lambda: now[0])
@@ -40,13 +36,13 @@ def test_what_was_there_before_does_not_count_for_the_pace(
     assert "1.0 a second · 0 min 40 s left" in capsys.readouterr().err
 
 
-def test_without_a_terminal_nothing_is_drawn(capsys: pytest.CaptureFixture[str]) -> None:
+def test_without_a_terminal_nothing_is_drawn(capsys):
     with counted("episodes") as count, console.working("Counting …"):
         count(1, 2)
     assert capsys.readouterr().err == ""
 
 
-def test_every_command_can_be_told_to_be_silent() -> None:
+def test_every_command_can_be_told_to_be_silent():
     context = click.Context(cli)
     waiting = [cli.get_command(context, name) for name in COMMANDS]
     while waiting:
@@ -57,9 +53,7 @@ def test_every_command_can_be_told_to_be_silent() -> None:
 
 
 @pytest.mark.parametrize("quiet_first", [True, False])
-def test_quiet_may_stand_before_a_command_or_among_its_options(
-    shell: Any, quiet_first: bool
-) -> None:
+def test_quiet_may_stand_before_a_command_or_among_its_options(shell, quiet_first):
     folder = bundled_recording("claude")
     words = ["--quiet", "show", folder] if quiet_first else ["show", folder, "--quiet"]
     said = shell(*words)
@@ -68,7 +62,7 @@ def test_quiet_may_stand_before_a_command_or_among_its_options(
 
 
 @pytest.mark.costly
-def test_quiet_keeps_results_and_errors(shell: Any, tmp_path: Any) -> None:
+def test_quiet_keeps_results_and_errors(shell, tmp_path):
     folder = bundled_recording("claude")
     loud = shell("replay", folder, "--log-dir", tmp_path / "one")
     assert "30 episodes replayed" in loud.err
@@ -80,9 +74,7 @@ def test_quiet_keeps_results_and_errors(shell: Any, tmp_path: Any) -> None:
     assert "is not a recording" in refused.err
 
 
-def test_no_progress_draws_none_on_a_terminal(
-    shell: Any, tmp_path: Any, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_no_progress_draws_none_on_a_terminal(shell, tmp_path, monkeypatch):
     monkeypatch.setenv("TTY_COMPATIBLE", "1")
     monkeypatch.setenv("TTY_INTERACTIVE", "1")
     folder = bundled_recording("claude")

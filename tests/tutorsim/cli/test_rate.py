@@ -5,9 +5,7 @@ import io
 import json
 import shutil
 from collections import Counter
-from collections.abc import Callable
 from pathlib import Path
-from typing import Any
 
 import polars as pl
 import pytest
@@ -32,14 +30,14 @@ threshold = 2.5
 """
 
 
-def blind_reply(spec: Any, call: Any) -> str:
+def blind_reply(spec, call):
     """Replies in which no model writes its role; a draft differs by its role's length alone."""
     said = usual_reply(spec, call)
     return said.replace(f"{call.key.agent} suggests", f"Try {'very ' * len(call.key.agent)}hard:")
 
 
 @pytest.fixture(scope="module")
-def rateable(tmp_path_factory: pytest.TempPathFactory) -> Any:
+def rateable(tmp_path_factory):
     """A run of panels and single tutors whose texts name nobody."""
     return write_run(tmp_path_factory.mktemp("rateable"), study=STUDY, replies=blind_reply)
 
@@ -47,47 +45,42 @@ def rateable(tmp_path_factory: pytest.TempPathFactory) -> Any:
 class Folder:
     """A run of one's own, a rubric, and the command in it."""
 
-    def __init__(self, path: Path, run: Path, tutorsim: Callable[..., Any]) -> None:
+    def __init__(self, path, run, tutorsim):
         self.path, self.run, self._tutorsim = path, path / "run", tutorsim
         shutil.copytree(run, self.run)
         (path / "rubric.toml").write_text(RUBRIC)
 
-    def export(self, *options: object, name: str = "sheet.csv") -> Any:
+    def export(self, *options, name="sheet.csv"):
         given = ("--export", self.path / name, "--rubric", self.path / "rubric.toml", *options)
         return self._tutorsim("rate", self.run, *given)
 
-    def join(self, *files: Path, options: tuple[str, ...] = ()) -> Any:
+    def join(self, *files, options=()):
         return self._tutorsim("rate", self.run, "--import", *files, *options)
 
-    def sheets(self, *options: object) -> list[Path]:
+    def sheets(self, *options):
         said = self.export(*options)
         assert said.exit_code == 0, said.stderr
         return [Path(line) for line in said.stdout.splitlines()]
 
-    def found(self) -> Any:
+    def found(self):
         """What a summary has under `ratings`."""
         ratings = ratings_of(open_run(self.run))
         return None if ratings is None else json.loads(json.dumps(to_json(ratings)))
 
 
 @pytest.fixture
-def folder(
-    tmp_path: Path,
-    rateable: Any,
-    tutorsim: Callable[..., Any],
-    monkeypatch: pytest.MonkeyPatch,
-) -> Folder:
+def folder(tmp_path, rateable, tutorsim, monkeypatch):
     """A folder to rate in; no recording is looked for, for the run was built without one."""
     monkeypatch.setattr("tutorsim.cli.rate.check_logs", lambda run: None)
     return Folder(tmp_path, rateable.folder, tutorsim)
 
 
-def rows_of(path: Path) -> list[dict[str, str]]:
+def rows_of(path):
     with path.open(newline="", encoding="utf-8") as file:
         return list(csv.DictReader(file))
 
 
-def write_rows(path: Path, rows: list[dict[str, str]], delimiter: str = ",") -> Path:
+def write_rows(path, rows, delimiter=","):
     text = io.StringIO(newline="")
     writer = csv.DictWriter(text, list(rows[0]), delimiter=delimiter)
     writer.writeheader()
@@ -96,19 +89,19 @@ def write_rows(path: Path, rows: list[dict[str, str]], delimiter: str = ",") -> 
     return path
 
 
-def fill(path: Path, scores: dict[str, object]) -> Path:
+def fill(path, scores):
     """A copy of a sheet with scores by item; items left out stay empty."""
     rows = [{**row, "score": str(scores.get(row["item"], ""))} for row in rows_of(path)]
     return write_rows(path.with_name(f"{path.stem}-filled.csv"), rows)
 
 
-def three_parts(said: Any, what: str) -> None:
+def three_parts(said, what):
     assert said.exit_code == 2
     assert len(told(said)) == 3, said.stderr
     assert what in said.stderr
 
 
-def told(said: Any) -> list[str]:
+def told(said):
     """Lines of an error; a run without a recording is noted before."""
     return [one for one in said.stderr.strip().splitlines() if not one.startswith("Note:")]
 
@@ -205,7 +198,7 @@ def test_a_turn_that_continuations_share_is_at_one_place(branched):
 # --- What joins ----------------------------------------------------------------------------------
 
 
-def hand_made(folder: Folder) -> list[Path]:
+def hand_made(folder):
     """Two sheets of four replies: rater 1 gives 1, 2, 3, 3 and rater 2 gives 1, 2, 3, 2."""
     first, second = folder.sheets("--items", 4)
     items = sorted(row["item"] for row in rows_of(first))
@@ -317,7 +310,7 @@ def test_outcomes_by_peoples_scores_hold_the_counted_ones(folder, rateable):
         assert row["score"]["low"] <= row["delivered"] <= row["score"]["high"]
 
 
-def answer_shown(episode: Any, text: str) -> str:
+def answer_shown(episode, text):
     head = f"Task:\n{episode.question}\n\nReference answer:\n{episode.reference}"
     return f"{head}\n\nThe student's answer to rate:\n{text}"
 
@@ -409,31 +402,31 @@ def test_a_rubric_that_cannot_be_used_is_refused(folder, text, what):
     three_parts(folder.export(), what)
 
 
-def changed(path: Path, change: Callable[[list[dict[str, str]]], Any]) -> Path:
+def changed(path, change):
     rows = rows_of(path)
     change(rows)
     return write_rows(path.with_name("changed.csv"), rows)
 
 
-def set_(column: str, value: str, place: int | None = 0) -> Callable[[list[dict[str, str]]], Any]:
-    def change(rows: list[dict[str, str]]) -> None:
+def set_(column, value, place=0):
+    def change(rows):
         for row in rows if place is None else [rows[place]]:
             row[column] = value
 
     return change
 
 
-def another_rubric(rows: list[dict[str, str]]) -> None:
+def another_rubric(rows):
     for row in rows:
         row["survey"] = row["survey"].replace("Does the reply help?", "Is the reply short?")
 
 
-def another_study(rows: list[dict[str, str]]) -> None:
+def another_study(rows):
     for row in rows:
         row["survey"] = row["survey"].replace('"recording_digest": "0', '"recording_digest": "f')
 
 
-def unknown_item(rows: list[dict[str, str]]) -> None:
+def unknown_item(rows):
     """A text and its digest that fit each other, and that the run does not have."""
     rows[0]["shown"] += " More."
     rows[0]["item"] = digest_of(rows[0]["shown"])

@@ -3,7 +3,6 @@
 import csv
 import json
 import re
-from pathlib import Path
 from typing import Any
 
 import pytest
@@ -23,27 +22,27 @@ FOREIGN = "episode_id,turn,stage,voter,candidate,mass,protocol\n" + "".join(
 )
 
 
-def value_of(tutorsim: Any, command: str, run: Path, *options: Any) -> dict[str, Any]:
+def value_of(tutorsim, command, run, *options):
     done = tutorsim(command, run, "--json", *options)
     assert done.exit_code == 0, done.stderr
     value: dict[str, Any] = json.loads(done.stdout)
     return value["values"] if command == "diverge" else value
 
 
-def rows_of(path: Path) -> list[dict[str, str]]:
+def rows_of(path):
     with path.open() as file:
         return list(csv.DictReader(file))
 
 
 @pytest.fixture(scope="module")
-def foreign(tmp_path_factory: pytest.TempPathFactory) -> Path:
+def foreign(tmp_path_factory):
     """One ranked vote of three voters from elsewhere: b wins with 5, a has 3, c has 1."""
     path = tmp_path_factory.mktemp("foreign") / "ballots.csv"
     path.write_text(FOREIGN)
     return path
 
 
-def test_the_logged_rule_gives_the_logged_winners(tutorsim: Any, built: Any) -> None:
+def test_the_logged_rule_gives_the_logged_winners(tutorsim, built):
     protocols = ("simple", "ranked", "cumulative", "approval")
     options = ("--targets", ",".join(protocols), "--exempt", "0")
     value = value_of(tutorsim, "recount", built.folder, *options)
@@ -53,14 +52,14 @@ def test_the_logged_rule_gives_the_logged_winners(tutorsim: Any, built: Any) -> 
         assert row["agreement"] == dict.fromkeys(("lower", "point", "upper"), row["turns"])
 
 
-def test_every_order_has_every_turn_won_once(tutorsim: Any, built: Any) -> None:
+def test_every_order_has_every_turn_won_once(tutorsim, built):
     value = value_of(tutorsim, "recount", built.folder, "--targets", "simple", "--exempt", "0")
     for orders in value["orders"]:
         assert len(orders["listed"]) == orders["orders"] == 24
         assert {sum(row["wins"].values()) for row in orders["listed"]} == {orders["turns"]}
 
 
-def test_every_table_says_that_the_dialogue_is_held_fixed(tutorsim: Any, built: Any) -> None:
+def test_every_table_says_that_the_dialogue_is_held_fixed(tutorsim, built):
     done = tutorsim("recount", built.folder, "--targets", "ranked", "--threshold", "0.5", "--full")
     lines = done.stdout.splitlines()
     tables = [at for at, line in enumerate(lines) if line.startswith("─")]
@@ -70,7 +69,7 @@ def test_every_table_says_that_the_dialogue_is_held_fixed(tutorsim: Any, built: 
         assert any(at < caption < following for caption in captions), lines[at - 2]
 
 
-def test_provenance_comes_first(tutorsim: Any, built: Any) -> None:
+def test_provenance_comes_first(tutorsim, built):
     for command in (("recount", "--targets", "simple"), ("diverge", "--rule", "simple")):
         done = tutorsim(command[0], built.folder, *command[1:])
         assert any("stand-in" in line for line in done.stdout.splitlines()[:3])
@@ -78,9 +77,7 @@ def test_provenance_comes_first(tutorsim: Any, built: Any) -> None:
 
 
 @pytest.mark.parametrize("ending", ["csv", "parquet", "jsonl"])
-def test_turns_go_to_a_file_by_its_ending(
-    tutorsim: Any, built: Any, tmp_path: Path, ending: str
-) -> None:
+def test_turns_go_to_a_file_by_its_ending(tutorsim, built, tmp_path, ending):
     from tutorsim.analysis.runs.written_tables import EXPORT_FORMATS
 
     assert ending in EXPORT_FORMATS
@@ -99,7 +96,7 @@ def test_turns_go_to_a_file_by_its_ending(
         assert sum(not row["fallback_order"] for row in rows) == len(rows) / 2
 
 
-def test_ballots_from_elsewhere_are_recounted(tutorsim: Any, foreign: Path) -> None:
+def test_ballots_from_elsewhere_are_recounted(tutorsim, foreign):
     value = value_of(tutorsim, "recount", foreign, "--targets", "simple,condorcet")
     wins = {
         row["target"]: row["wins"]
@@ -111,9 +108,7 @@ def test_ballots_from_elsewhere_are_recounted(tutorsim: Any, foreign: Path) -> N
     assert value["readings"] == []
 
 
-def test_what_is_single_names_the_convention_under_which_it_is(
-    tutorsim: Any, foreign: Path, built: Any
-) -> None:
+def test_what_is_single_names_the_convention_under_which_it_is(tutorsim, foreign, built):
     asked = ("--targets", "simple,instant_runoff", "--exempt", "0")
     value = value_of(tutorsim, "recount", foreign, *asked)
     said = {row["target"]: row["convention"] for row in value["rules"]}
@@ -127,9 +122,7 @@ def test_what_is_single_names_the_convention_under_which_it_is(
         assert "fewest first places leave together" in " ".join(page.stdout.split())
 
 
-def test_approval_is_answered_along_how_many_a_voter_approves_of(
-    tutorsim: Any, foreign: Path
-) -> None:
+def test_approval_is_answered_along_how_many_a_voter_approves_of(tutorsim, foreign):
     value = value_of(tutorsim, "recount", foreign, "--targets", "approval", "--exempt", "0")
     assert [row["approves"] for row in value["approvals"]] == [[1, 1], [1, 2], [1, None]]
     assert "approves" not in value["rules"][0]
@@ -140,9 +133,7 @@ def test_approval_is_answered_along_how_many_a_voter_approves_of(
     assert one["rules"][0]["identified"] == value["approvals"][0]["identified"]
 
 
-def test_scores_by_rank_are_counted_beside_the_targets(
-    tutorsim: Any, foreign: Path, tmp_path: Path
-) -> None:
+def test_scores_by_rank_are_counted_beside_the_targets(tutorsim, foreign, tmp_path):
     turns = tmp_path / "turns.csv"
     options = ("--targets", "ranked", "--exempt", "0", "--turns", turns)
     scores = ("--score", "borda = 2, 1, 0", "--score", "veto=1,1,0", "--score", "odd=1,0.5,1/3")
@@ -162,7 +153,7 @@ def test_scores_by_rank_are_counted_beside_the_targets(
 
 
 @pytest.mark.parametrize("ordered", [(), ("--fallback-order", "b,a,c")])
-def test_scores_by_rank_are_in_every_table(tutorsim: Any, foreign: Path, ordered: Any) -> None:
+def test_scores_by_rank_are_in_every_table(tutorsim, foreign, ordered):
     scores = ("--targets", "veto", "--score", "veto=1,1,0", "--exempt", "0,1", *ordered)
     brief = tutorsim("recount", foreign, *scores).stdout
     assert "The rule veto surely keeps the winner of " in brief
@@ -187,9 +178,7 @@ def test_scores_by_rank_are_in_every_table(tutorsim: Any, foreign: Path, ordered
         ("ranked=2,1,0", "cannot be called 'ranked'"),
     ],
 )
-def test_scores_that_are_none_are_usage_errors(
-    tutorsim: Any, foreign: Path, score: str, message: str
-) -> None:
+def test_scores_that_are_none_are_usage_errors(tutorsim, foreign, score, message):
     done = tutorsim("recount", foreign, "--score", score)
     assert done.exit_code == 2
     told = " ".join(done.stderr.split())
@@ -197,13 +186,13 @@ def test_scores_that_are_none_are_usage_errors(
     assert score.partition("=")[0] in told
 
 
-def test_a_rule_is_given_once(tutorsim: Any, foreign: Path) -> None:
+def test_a_rule_is_given_once(tutorsim, foreign):
     done = tutorsim("recount", foreign, "--score", "a=2,1,0", "--score", "a=1,1,0")
     assert done.exit_code == 2
     assert "gives 'a' twice" in done.stderr
 
 
-def test_another_order_is_counted_against_the_logged_winners(tutorsim: Any, built: Any) -> None:
+def test_another_order_is_counted_against_the_logged_winners(tutorsim, built):
     options = ("--targets", "simple", "--exempt", "0", "--fallback-order", "metacognitive")
     value = value_of(tutorsim, "recount", built.folder, *options)
     assert value["fallback_order"][0] == "metacognitive"
@@ -213,19 +202,19 @@ def test_another_order_is_counted_against_the_logged_winners(tutorsim: Any, buil
     assert again["changed"]["value"] == order["changed"]
 
 
-def test_thresholds_are_exact_downwards(tutorsim: Any, built: Any) -> None:
+def test_thresholds_are_exact_downwards(tutorsim, built):
     options = ("--targets", "simple", "--exempt", "0", "--threshold", "0.7")
     value = value_of(tutorsim, "recount", built.folder, *options)
     assert all(row["exact"] == row["episodes"] for row in value["thresholds"])
 
 
-def test_sections_choose_what_is_shown(tutorsim: Any, built: Any) -> None:
+def test_sections_choose_what_is_shown(tutorsim, built):
     done = tutorsim("recount", built.folder, "--targets", "simple", "--section", "readings")
     assert "Ballots read again" in done.stdout
     assert "Wins under every fallback order" not in done.stdout
 
 
-def test_an_empty_run_has_nothing_to_recount(tutorsim: Any, empty_run: Any) -> None:
+def test_an_empty_run_has_nothing_to_recount(tutorsim, empty_run):
     done = tutorsim("recount", empty_run.folder)
     assert done.exit_code == 0
     assert "no voting turn" in done.stdout
@@ -247,20 +236,20 @@ def test_an_empty_run_has_nothing_to_recount(tutorsim: Any, empty_run: Any) -> N
         ("-o", "out.csv"),
     ],
 )
-def test_wrong_options_are_usage_errors(tutorsim: Any, built: Any, options: Any) -> None:
+def test_wrong_options_are_usage_errors(tutorsim, built, options):
     done = tutorsim("recount", built.folder, *options)
     assert done.exit_code == 2
     assert done.stdout == ""
 
 
-def test_the_logged_rule_covers_every_episode(tutorsim: Any, one_episode: Any) -> None:
+def test_the_logged_rule_covers_every_episode(tutorsim, one_episode):
     value = value_of(tutorsim, "diverge", one_episode.folder, "--rule", "approval")
     [row] = value["coverage"]
     assert row["covered"] == row["episodes"] == 1
     assert row["on_covered"]["success"] == row["logged"]["success"]
 
 
-def test_an_order_diverges_where_the_order_decided(tutorsim: Any, built: Any) -> None:
+def test_an_order_diverges_where_the_order_decided(tutorsim, built):
     order = ("metacognitive", "motivation", "misconception", "scaffolding")
     value = value_of(tutorsim, "diverge", built.folder, "--fallback-order", ",".join(order))
     first = {
@@ -280,14 +269,14 @@ def test_an_order_diverges_where_the_order_decided(tutorsim: Any, built: Any) ->
     assert any(turn is not None for turn in first.values())
 
 
-def test_uncovered_outcomes_are_bounded(tutorsim: Any, built: Any) -> None:
+def test_uncovered_outcomes_are_bounded(tutorsim, built):
     value = value_of(tutorsim, "diverge", built.folder, "--tie-policy", "random")
     for row in value["coverage"]:
         bounds = row["bounds"]["success"]
         assert bounds["high"] - bounds["low"] == pytest.approx(1 - row["covered"] / row["episodes"])
 
 
-def test_episodes_of_a_divergence_go_to_a_file(tutorsim: Any, built: Any, tmp_path: Path) -> None:
+def test_episodes_of_a_divergence_go_to_a_file(tutorsim, built, tmp_path):
     path = tmp_path / "episodes.csv"
     done = tutorsim("diverge", built.folder, "--tie-policy", "no_tie_round", "--episodes", path)
     assert done.exit_code == 0
@@ -304,18 +293,18 @@ def test_episodes_of_a_divergence_go_to_a_file(tutorsim: Any, built: Any, tmp_pa
         ("--tie-policy", "random", "--ties", "fallback"),
     ],
 )
-def test_a_divergence_needs_one_alternative(tutorsim: Any, built: Any, options: Any) -> None:
+def test_a_divergence_needs_one_alternative(tutorsim, built, options):
     assert tutorsim("diverge", built.folder, *options).exit_code == 2
 
 
-def test_ballots_from_elsewhere_diverge_without_outcomes(tutorsim: Any, foreign: Path) -> None:
+def test_ballots_from_elsewhere_diverge_without_outcomes(tutorsim, foreign):
     done = tutorsim("diverge", foreign, "--rule", "approval")
     assert done.exit_code == 0
     assert "No outcome is logged" in done.stdout
 
 
 @pytest.mark.costly
-def test_tables_keep_to_eighty_columns(tutorsim: Any, one_episode: Any) -> None:
+def test_tables_keep_to_eighty_columns(tutorsim, one_episode):
     for command in (("recount", "--full"), ("diverge", "--rule", "simple")):
         shown = tutorsim(command[0], one_episode.folder, *command[1:], columns=80).stdout
         rules = [line for line in shown.splitlines() if line.startswith("─")]
@@ -326,9 +315,7 @@ def test_tables_keep_to_eighty_columns(tutorsim: Any, one_episode: Any) -> None:
 @pytest.mark.parametrize(
     "command", [("recount", "--full"), ("diverge", "--rule", "ranked", "--exempt", "2")]
 )
-def test_hostile_names_reach_the_terminal_only_escaped(
-    tutorsim: Any, tmp_path: Path, command: tuple[str, ...]
-) -> None:
+def test_hostile_names_reach_the_terminal_only_escaped(tutorsim, tmp_path, command):
     path = tmp_path / "ballots.jsonl"
     bad = "\x1b[31m\u202e[bold]x[/bold] " + "w" * 300
     row = {"episode_id": bad, "turn": 1, "stage": "final", "protocol": "approval"}

@@ -1,7 +1,5 @@
 """`tutorsim replay` and its check of verdicts; bytes and refusals are proved with the runner."""
 
-from typing import Any
-
 import pytest
 
 from tutorsim.kernel.flow import CodeResult
@@ -11,14 +9,8 @@ from tutorsim.sandbox import Sandbox
 
 @pytest.mark.loopback
 def test_verdicts_are_run_again_when_asked_and_a_change_is_told(
-    endpoint: Any,
-    write_grid: Any,
-    record: Any,
-    shell: Any,
-    files: Any,
-    tmp_path: Any,
-    monkeypatch: pytest.MonkeyPatch,
-) -> None:
+    endpoint, write_grid, record, shell, files, tmp_path, monkeypatch
+):
     monkeypatch.setattr(Sandbox, "report", lambda self: {"level": "none"})
     verdict = VerdictRecord(outcome="fail", reason="wrong answer")
     monkeypatch.setattr(Sandbox, "judge", lambda self, run: CodeResult("code", verdict))
@@ -46,7 +38,7 @@ def test_verdicts_are_run_again_when_asked_and_a_change_is_told(
     assert "is not the file of verdicts that was recorded" in gone.err
 
 
-def test_a_sandbox_level_that_is_none_is_a_usage_error(recorded: Any, shell: Any) -> None:
+def test_a_sandbox_level_that_is_none_is_a_usage_error(recorded, shell):
     said = shell(
         *("replay", recorded.cassettes, "--log-dir", recorded.log),
         *("--reexecute", "--sandbox", "bubblewrap"),
@@ -54,7 +46,7 @@ def test_a_sandbox_level_that_is_none_is_a_usage_error(recorded: Any, shell: Any
     assert said.code == 2
 
 
-def test_what_is_no_folder_is_refused(shell: Any, tmp_path: Any) -> None:
+def test_what_is_no_folder_is_refused(shell, tmp_path):
     said = shell("replay", tmp_path / "none", "--log-dir", tmp_path / "log")
     assert said.code == 4
     assert "is not a recording" in said.err

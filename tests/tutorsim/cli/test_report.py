@@ -4,20 +4,18 @@ import json
 import os
 import subprocess
 import sys
-from pathlib import Path
-from typing import Any
 
 import pytest
 
 
 @pytest.fixture(autouse=True)
-def one_core(monkeypatch: pytest.MonkeyPatch) -> None:
+def one_core(monkeypatch):
     """Charts are drawn by this process, which has its renderer already."""
     monkeypatch.setattr(os, "cpu_count", lambda: 1)
 
 
 @pytest.mark.costly
-def test_a_page_is_written_and_named(tutorsim: Any, empty_run: Any, tmp_path: Path) -> None:
+def test_a_page_is_written_and_named(tutorsim, empty_run, tmp_path):
     path = tmp_path / "new folder" / "page.html"
     done = tutorsim("report", empty_run.folder, "-o", path)
     assert done.exit_code == 0
@@ -27,8 +25,8 @@ def test_a_page_is_written_and_named(tutorsim: Any, empty_run: Any, tmp_path: Pa
 
 @pytest.mark.costly
 def test_without_a_file_the_page_goes_to_the_reports_folder(
-    tutorsim: Any, empty_run: Any, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+    tutorsim, empty_run, tmp_path, monkeypatch
+):
     monkeypatch.chdir(tmp_path)
     done = tutorsim("report", empty_run.folder)
     assert done.exit_code == 0
@@ -36,7 +34,7 @@ def test_without_a_file_the_page_goes_to_the_reports_folder(
 
 
 @pytest.mark.costly
-def test_json_names_charts_and_episodes(tutorsim: Any, built: Any, tmp_path: Path) -> None:
+def test_json_names_charts_and_episodes(tutorsim, built, tmp_path):
     wanted = built.episodes[0].episode_id, built.episodes[1].episode_id
     done = tutorsim(
         "report", built.folder, "-o", tmp_path / "page.md", "--episodes", ",".join(wanted), "--json"
@@ -53,9 +51,7 @@ def test_json_names_charts_and_episodes(tutorsim: Any, built: Any, tmp_path: Pat
 @pytest.mark.parametrize(
     ("suffix", "start"), [(".svg", b"<svg "), (".png", b"\x89PNG"), (".json", b"{")]
 )
-def test_one_chart_is_written_in_each_format(
-    tutorsim: Any, built: Any, tmp_path: Path, suffix: str, start: bytes
-) -> None:
+def test_one_chart_is_written_in_each_format(tutorsim, built, tmp_path, suffix, start):
     path = tmp_path / f"chart{suffix}"
     done = tutorsim("report", built.folder, "-o", path, "--chart", "decided-by")
     assert done.exit_code == 0
@@ -63,7 +59,7 @@ def test_one_chart_is_written_in_each_format(
 
 
 @pytest.mark.costly
-def test_the_same_run_gives_the_same_chart(tutorsim: Any, built: Any, tmp_path: Path) -> None:
+def test_the_same_run_gives_the_same_chart(tutorsim, built, tmp_path):
     for name in ("a.svg", "b.svg"):
         tutorsim("report", built.folder, "-o", tmp_path / name, "--chart", "movement")
     assert (tmp_path / "a.svg").read_bytes() == (tmp_path / "b.svg").read_bytes()
@@ -81,13 +77,8 @@ def test_the_same_run_gives_the_same_chart(tutorsim: Any, built: Any, tmp_path: 
     ],
 )
 def test_what_cannot_be_done_is_refused_with_a_way_out(
-    tutorsim: Any,
-    built: Any,
-    tmp_path: Path,
-    monkeypatch: pytest.MonkeyPatch,
-    options: list[str],
-    said: str,
-) -> None:
+    tutorsim, built, tmp_path, monkeypatch, options, said
+):
     monkeypatch.chdir(tmp_path)
     done = tutorsim("report", built.folder, *options)
     assert done.exit_code == 2
@@ -95,25 +86,21 @@ def test_what_cannot_be_done_is_refused_with_a_way_out(
     assert not list(tmp_path.iterdir())
 
 
-def test_a_chart_that_the_data_do_not_allow_says_why(
-    tutorsim: Any, empty_run: Any, tmp_path: Path
-) -> None:
+def test_a_chart_that_the_data_do_not_allow_says_why(tutorsim, empty_run, tmp_path):
     done = tutorsim("report", empty_run.folder, "-o", tmp_path / "x.svg", "--chart", "orders")
     assert done.exit_code == 2
     assert "No turn was put to a vote" in done.stderr
 
 
 @pytest.mark.costly
-def test_a_file_that_cannot_be_written_is_a_usage_error(
-    tutorsim: Any, empty_run: Any, tmp_path: Path
-) -> None:
+def test_a_file_that_cannot_be_written_is_a_usage_error(tutorsim, empty_run, tmp_path):
     (tmp_path / "file").write_text("")
     done = tutorsim("report", empty_run.folder, "-o", tmp_path / "file" / "page.html")
     assert done.exit_code == 2
     assert "cannot be written" in done.stderr
 
 
-def test_help_loads_no_charts() -> None:
+def test_help_loads_no_charts():
     code = (
         "import sys; from tutorsim.cli import cli; cli.main(['report', '--help'], "
         "standalone_mode=False); sys.exit('altair' in sys.modules)"

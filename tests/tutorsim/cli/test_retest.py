@@ -2,8 +2,6 @@
 
 import json
 import shutil
-from pathlib import Path
-from typing import Any
 
 import pytest
 
@@ -11,9 +9,7 @@ EPISODE = "sciq.ice.help_avoidant.simple"
 REPEAT = "1/vote_final/scaffolding/1/r02"
 
 
-def test_a_plan_says_what_it_takes_and_sends_nothing(
-    recorded: Any, shell: Any, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_a_plan_says_what_it_takes_and_sends_nothing(recorded, shell, monkeypatch):
     monkeypatch.delenv("ANTHROPIC_API_KEY", raising=False)
     prices = ("--prices", recorded.study.with_name("prices.toml"))
     said = shell("retest", recorded.log, "--repeats", 3, "--plan", *prices)
@@ -40,7 +36,7 @@ def test_a_plan_says_what_it_takes_and_sends_nothing(
     }
 
 
-def test_the_price_of_an_unknown_model_is_said_to_be_unknown(recorded: Any, shell: Any) -> None:
+def test_the_price_of_an_unknown_model_is_said_to_be_unknown(recorded, shell):
     said = shell("retest", recorded.log, "--repeats", 1, "--dry-run")
     assert "unknown: no price for tutor-model" in said.out
 
@@ -55,17 +51,13 @@ def test_the_price_of_an_unknown_model_is_said_to_be_unknown(recorded: Any, shel
         (("--repeats", 1, "--sample", 0), "0 is not in the range"),
     ],
 )
-def test_what_cannot_be_asked_is_refused(
-    args: tuple[object, ...], words: str, recorded: Any, shell: Any
-) -> None:
+def test_what_cannot_be_asked_is_refused(args, words, recorded, shell):
     said = shell("retest", recorded.log, *args, "--plan")
     assert said.code == 2
     assert words in said.err
 
 
-def test_a_log_without_its_recording_names_the_option_to_give(
-    recorded: Any, shell: Any, tmp_path: Path
-) -> None:
+def test_a_log_without_its_recording_names_the_option_to_give(recorded, shell, tmp_path):
     shutil.move(recorded.cassettes, tmp_path / "moved")
     said = shell("retest", recorded.log, "--repeats", 1, "--plan")
     assert (said.code, "--cassette-dir" in said.err) == (2, True)
@@ -76,7 +68,7 @@ def test_a_log_without_its_recording_names_the_option_to_give(
 # --- A retest where recordings are shown ------------------------------------------------------
 
 
-def test_a_retest_is_listed_with_its_recording_and_is_no_orphan(retested: Path, shell: Any) -> None:
+def test_a_retest_is_listed_with_its_recording_and_is_no_orphan(retested, shell):
     said = shell("cassette", "list", retested.parent)
     assert "2 ×, 35 calls" in said.out
     [value] = json.loads(shell("cassette", "list", retested.parent, "--json").out)
@@ -88,7 +80,7 @@ def test_a_retest_is_listed_with_its_recording_and_is_no_orphan(retested: Path, 
     assert "(damaged)" in shell("cassette", "list", retested).out
 
 
-def test_calls_of_a_retest_are_shown_behind_the_others(retested: Path, shell: Any) -> None:
+def test_calls_of_a_retest_are_shown_behind_the_others(retested, shell):
     calls = json.loads(shell("cassette", "show", retested, EPISODE, "--json").out)
     keys = [call["key"] for call in calls]
     assert len(set(keys)) == len(keys)
@@ -101,7 +93,7 @@ def test_calls_of_a_retest_are_shown_behind_the_others(retested: Path, shell: An
     assert shown["request"] == first["request"]
 
 
-def test_the_files_of_a_retest_are_held_against_their_manifest(retested: Path, shell: Any) -> None:
+def test_the_files_of_a_retest_are_held_against_their_manifest(retested, shell):
     assert shell("cassette", "verify", retested).code == 0
     folder = retested / "retest"
     path = folder / f"{EPISODE}.json"
@@ -117,9 +109,7 @@ def test_the_files_of_a_retest_are_held_against_their_manifest(retested: Path, s
     assert "retest/retest.manifest.json" in shell("cassette", "verify", retested).err
 
 
-def test_a_retest_is_converted_with_its_recording(
-    retested: Path, shell: Any, files: Any, tmp_path: Path
-) -> None:
+def test_a_retest_is_converted_with_its_recording(retested, shell, files, tmp_path):
     packed, back = tmp_path / "packed" / "cassettes", tmp_path / "back" / "cassettes"
     assert shell("cassette", "convert", retested, "--to", "compressed", "-o", packed).code == 0
     assert shell("verify", packed).code == 0

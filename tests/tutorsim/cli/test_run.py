@@ -5,8 +5,6 @@ import re
 import subprocess
 import sys
 import tomllib
-from pathlib import Path
-from typing import Any
 
 import pytest
 
@@ -17,8 +15,8 @@ SMALL = ("--limit", 1, "--condition", "simple", "--max-turns", 1)
 
 
 def test_a_plan_counts_calls_and_prices_them_and_sends_nothing(
-    endpoint: Any, write_grid: Any, shell: Any, tmp_path: Path
-) -> None:
+    endpoint, write_grid, shell, tmp_path
+):
     study = write_grid()
     prices = ("--prices", study.with_name("prices.toml"))
     said = shell("run", study, "--dry-run", *prices)
@@ -48,14 +46,14 @@ def test_a_plan_counts_calls_and_prices_them_and_sends_nothing(
     assert shows["tasks_for_0_3"] == tasks_for(0.3, spread_to_expect(1), 2)
 
 
-def test_the_price_of_an_unknown_model_is_shown_as_unknown(write_grid: Any, shell: Any) -> None:
+def test_the_price_of_an_unknown_model_is_shown_as_unknown(write_grid, shell):
     said = shell("run", write_grid(), "--dry-run")
     assert "tutor-model:" in said.out
     assert "(price unknown)" in said.out
     assert "unknown: no price for judge-model, student-model, tutor-model" in said.out
 
 
-def test_a_shipped_study_is_found_by_name(shell: Any) -> None:
+def test_a_shipped_study_is_found_by_name(shell):
     said = shell("run", "published", "--dry-run")
     assert said.code == 0
     assert "1,200 episodes" in said.out
@@ -66,9 +64,7 @@ def test_a_shipped_study_is_found_by_name(shell: Any) -> None:
     "text",
     ['as_of = "x"', "models = 3", "not toml", 'as_of = "x"\n[models.m]\ninput = -1\noutput = 1'],
 )
-def test_a_wrong_price_table_is_refused(
-    text: str, write_grid: Any, shell: Any, tmp_path: Path
-) -> None:
+def test_a_wrong_price_table_is_refused(text, write_grid, shell, tmp_path):
     path = tmp_path / "prices.toml"
     path.write_text(text)
     said = shell("run", write_grid(), "--dry-run", "--prices", path)
@@ -77,9 +73,7 @@ def test_a_wrong_price_table_is_refused(
     assert shell("run", write_grid(), "--dry-run", "--prices", tmp_path / "none").code == 2
 
 
-def test_recording_is_refused_in_ci_unless_asked_for(
-    endpoint: Any, write_grid: Any, record: Any, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_recording_is_refused_in_ci_unless_asked_for(endpoint, write_grid, record, monkeypatch):
     monkeypatch.setenv("CI", "true")
     said = record(write_grid(), *SMALL)
     assert said.code == 2
@@ -90,8 +84,8 @@ def test_recording_is_refused_in_ci_unless_asked_for(
 
 
 def test_options_override_the_study_and_the_recording_keeps_them(
-    endpoint: Any, write_grid: Any, record: Any, shell: Any, tmp_path: Path
-) -> None:
+    endpoint, write_grid, record, shell, tmp_path
+):
     said = record(
         write_grid(),
         *SMALL,
@@ -127,8 +121,8 @@ def test_options_override_the_study_and_the_recording_keeps_them(
     ],
 )
 def test_a_study_that_cannot_be_run_is_refused_with_a_message(
-    settings: Any, named: str, endpoint: Any, write_grid: Any, record: Any, tmp_path: Path
-) -> None:
+    settings, named, endpoint, write_grid, record, tmp_path
+):
     study = write_grid(**settings)
     (study.parent / "empty.jsonl").write_text("")
     said = record(study)
@@ -148,29 +142,27 @@ def test_a_study_that_cannot_be_run_is_refused_with_a_message(
         (("--max-connections", 0), "--max-connections"),
     ],
 )
-def test_wrong_options_are_refused(
-    more: tuple[object, ...], named: str, write_grid: Any, record: Any
-) -> None:
+def test_wrong_options_are_refused(more, named, write_grid, record):
     said = record(write_grid(), *more)
     assert said.code == 2
     assert named in said.err
 
 
-def test_folders_are_needed_to_record(write_grid: Any, shell: Any) -> None:
+def test_folders_are_needed_to_record(write_grid, shell):
     said = shell("run", write_grid())
     assert said.code == 2
     assert "--log-dir and --cassette-dir" in said.err
 
 
-def test_a_study_that_is_not_there_names_the_shipped_ones(shell: Any) -> None:
+def test_a_study_that_is_not_there_names_the_shipped_ones(shell):
     said = shell("run", "nowhere.toml", "--dry-run")
     assert said.code == 2
     assert "published" in said.err
 
 
 def test_on_a_terminal_a_bar_counts_episodes_calls_tokens_and_cost(
-    endpoint: Any, write_grid: Any, record: Any, monkeypatch: pytest.MonkeyPatch
-) -> None:
+    endpoint, write_grid, record, monkeypatch
+):
     monkeypatch.setenv("FORCE_COLOR", "1")
     monkeypatch.setenv("COLUMNS", "150")
     said = record(write_grid(), *SMALL)
@@ -180,9 +172,7 @@ def test_on_a_terminal_a_bar_counts_episodes_calls_tokens_and_cost(
     assert f"episodes · {calls} calls · {calls * 120:,} tokens · US$ 0.00 + unpriced" in said.err
 
 
-def test_where_there_is_no_terminal_there_is_no_bar(
-    endpoint: Any, write_grid: Any, record: Any
-) -> None:
+def test_where_there_is_no_terminal_there_is_no_bar(endpoint, write_grid, record):
     said = record(write_grid(), *SMALL)
     assert "\x1b" not in said.err
     assert len(said.err.splitlines()) == 3
@@ -192,7 +182,7 @@ def test_where_there_is_no_terminal_there_is_no_bar(
 HEAVY = ("polars", "altair", "rich", "anthropic", "vcr", "pydantic", "scipy", "numpy")
 
 
-def test_help_of_the_program_imports_nothing_heavy() -> None:
+def test_help_of_the_program_imports_nothing_heavy():
     program = (
         "import sys, runpy\n"
         "from tutorsim.cli import main\n"
@@ -207,7 +197,7 @@ def test_help_of_the_program_imports_nothing_heavy() -> None:
     assert "Replay the bundled study" in done.stdout
 
 
-def test_every_command_has_help(shell: Any) -> None:
+def test_every_command_has_help(shell):
     from tutorsim.cli import COMMANDS
 
     for name in COMMANDS:
@@ -218,13 +208,13 @@ def test_every_command_has_help(shell: Any) -> None:
         assert shell(*path, "--help").code == 0
 
 
-def test_an_unknown_command_names_the_nearest(shell: Any) -> None:
+def test_an_unknown_command_names_the_nearest(shell):
     said = shell("reply")
     assert said.code == 2
     assert "Did you mean 'replay'?" in said.err
 
 
-def own_persona(name: str) -> dict[str, Any]:
+def own_persona(name):
     """A `[catalog]` with one persona."""
     traits = [
         "prior_knowledge",
@@ -236,9 +226,7 @@ def own_persona(name: str) -> dict[str, Any]:
     return {"personas": {name: {"character": "Drums on the table.", **dict.fromkeys(traits, 0.5)}}}
 
 
-def test_own_personas_and_roles_need_no_code(
-    endpoint: Any, write_grid: Any, record: Any, tmp_path: Path
-) -> None:
+def test_own_personas_and_roles_need_no_code(endpoint, write_grid, record, tmp_path):
     catalog = own_persona("drummer")
     said = record(write_grid(personas=["drummer"], catalog=catalog), *SMALL)
     assert said.code == 0
@@ -248,8 +236,8 @@ def test_own_personas_and_roles_need_no_code(
 
 @pytest.mark.parametrize("characters", [230, 231])
 def test_an_episode_whose_files_cannot_be_named_is_refused_by_the_dry_run(
-    characters: int, endpoint: Any, write_grid: Any, record: Any, shell: Any, tmp_path: Path
-) -> None:
+    characters, endpoint, write_grid, record, shell, tmp_path
+):
     """The longest that a dry run accepts is recorded, verified and converted."""
     benchmark, persona = "b" * 80, "p" * 80
     task = "t" * (characters - len(f"{benchmark}..{persona}.simple"))

@@ -2,7 +2,6 @@
 
 import json
 from pathlib import Path
-from typing import Any
 
 import pytest
 
@@ -11,7 +10,7 @@ DEMO = Path(__file__).parents[3] / "cassettes" / "demo"
 
 @pytest.mark.costly
 @pytest.mark.parametrize("command", ["summary", "recount", "show", "compare"])
-def test_a_recording_is_replayed_first(tutorsim: Any, tmp_path: Path, command: str) -> None:
+def test_a_recording_is_replayed_first(tutorsim, tmp_path, command):
     tutorsim("replay", DEMO, "--log-dir", tmp_path / "demo")
     of_run = tutorsim(command, tmp_path / "demo", "--json")
     of_recording = tutorsim(command, DEMO, "--json")
@@ -20,7 +19,7 @@ def test_a_recording_is_replayed_first(tutorsim: Any, tmp_path: Path, command: s
     assert "is a recording; its 120 episodes were replayed first" in of_recording.stderr
 
 
-def test_a_folder_that_is_neither_is_refused(tutorsim: Any, tmp_path: Path) -> None:
+def test_a_folder_that_is_neither_is_refused(tutorsim, tmp_path):
     done = tutorsim("summary", tmp_path)
     assert done.exit_code == 2
     assert "neither a run nor ballots" in done.stderr

@@ -5,7 +5,6 @@ import os
 import subprocess
 import sys
 from collections import Counter
-from pathlib import Path
 from typing import Any
 
 import pytest
@@ -16,20 +15,20 @@ from tutorsim.bundled_recordings import bundled_recording
 from tutorsim.kernel.cost_plan import Price, PriceTable
 
 
-def value_of(tutorsim: Any, run: Path, *options: Any) -> dict[str, Any]:
+def value_of(tutorsim, run, *options):
     done = tutorsim("summary", run, "--json", *options)
     assert done.exit_code == 0, done.stderr
     value: dict[str, Any] = json.loads(done.stdout)["values"]
     return value
 
 
-def test_provenance_stands_before_every_figure(tutorsim: Any, built: Any) -> None:
+def test_provenance_stands_before_every_figure(tutorsim, built):
     lines = tutorsim("summary", built.folder).stdout.splitlines()
     assert lines[2].startswith("Answered by: stand-in (built by a test)")
     assert "say nothing about any language model" in lines[3]
 
 
-def test_a_section_with_nothing_in_it_says_so(tutorsim: Any, tmp_path: Path) -> None:
+def test_a_section_with_nothing_in_it_says_so(tutorsim, tmp_path):
     path = tmp_path / "ballots.csv"
     path.write_text(
         "episode_id,turn,stage,voter,candidate,mass,protocol\n"
@@ -40,14 +39,14 @@ def test_a_section_with_nothing_in_it_says_so(tutorsim: Any, tmp_path: Path) -> 
     assert "there is nothing" not in tutorsim("summary", path, "--full").stdout
 
 
-def test_the_grid_counts_episodes(tutorsim: Any, built: Any) -> None:
+def test_the_grid_counts_episodes(tutorsim, built):
     grid = value_of(tutorsim, built.folder)["grid"]
     assert grid["episodes"] == grid["complete"] == 20
     assert grid["failed"] == 0
     assert grid["tasks"] == {"humaneval": 1, "sciq": 1}
 
 
-def test_wins_add_up_to_turns_and_to_their_steps(tutorsim: Any, built: Any) -> None:
+def test_wins_add_up_to_turns_and_to_their_steps(tutorsim, built):
     value = value_of(tutorsim, built.folder)
     wins: Counter[str] = Counter()
     for row in value["winning_roles"]:
@@ -56,7 +55,7 @@ def test_wins_add_up_to_turns_and_to_their_steps(tutorsim: Any, built: Any) -> N
     assert wins == {row["protocol"]: row["turns"] for row in value["diagnostics"]}
 
 
-def test_winning_roles_are_the_logged_winners(tutorsim: Any, built: Any) -> None:
+def test_winning_roles_are_the_logged_winners(tutorsim, built):
     logged = Counter(
         (record.condition, turn.decision.winner)
         for record in built.episodes
@@ -67,7 +66,7 @@ def test_winning_roles_are_the_logged_winners(tutorsim: Any, built: Any) -> None
     assert {(r["protocol"], r["role"]): r["wins"] for r in rows if r["wins"]} == logged
 
 
-def test_ballots_are_counted_by_status(tutorsim: Any, built: Any) -> None:
+def test_ballots_are_counted_by_status(tutorsim, built):
     logged: Counter[str] = Counter()
     for record in built.episodes:
         for turn in record.turns:
@@ -80,7 +79,7 @@ def test_ballots_are_counted_by_status(tutorsim: Any, built: Any) -> None:
     assert logged["repaired"] > 0
 
 
-def test_success_is_shown_for_every_condition(tutorsim: Any, built: Any) -> None:
+def test_success_is_shown_for_every_condition(tutorsim, built):
     value = value_of(tutorsim, built.folder)
     won = {(row["benchmark"], row["condition"]): row["rate"]["value"] for row in value["success"]}
     for (benchmark, condition), rate in won.items():
@@ -92,7 +91,7 @@ def test_success_is_shown_for_every_condition(tutorsim: Any, built: Any) -> None
         assert rate == pytest.approx(sum(outcomes) / len(outcomes))
 
 
-def test_failed_episodes_are_named_and_left_out(tutorsim: Any, with_failures: Any) -> None:
+def test_failed_episodes_are_named_and_left_out(tutorsim, with_failures):
     value = value_of(tutorsim, with_failures.folder)
     assert value["grid"]["failed"] == 10
     assert sum(row["episodes"] for row in value["success"]) == 10
@@ -101,7 +100,7 @@ def test_failed_episodes_are_named_and_left_out(tutorsim: Any, with_failures: An
     assert all(e.episode_id in shown for e in with_failures.episodes if e.failure is not None)
 
 
-def test_an_empty_run_is_summarised_without_a_number(tutorsim: Any, empty_run: Any) -> None:
+def test_an_empty_run_is_summarised_without_a_number(tutorsim, empty_run):
     done = tutorsim("summary", empty_run.folder)
     assert done.exit_code == 0
     assert "The run has no episode." in done.stdout
@@ -110,12 +109,12 @@ def test_an_empty_run_is_summarised_without_a_number(tutorsim: Any, empty_run: A
     assert value["usage"]["cost_usd"] == 0
 
 
-def test_one_episode_has_no_interval_over_tasks(tutorsim: Any, one_episode: Any) -> None:
+def test_one_episode_has_no_interval_over_tasks(tutorsim, one_episode):
     [row] = value_of(tutorsim, one_episode.folder)["success"]
     assert "not_estimable" in row["rate"]["interval"]
 
 
-def test_ballots_from_elsewhere_are_summarised(tutorsim: Any, built: Any, tmp_path: Path) -> None:
+def test_ballots_from_elsewhere_are_summarised(tutorsim, built, tmp_path):
     path = tmp_path / "ballots.csv"
     path.write_text(
         "episode_id,turn,stage,voter,candidate,mass,protocol\n"
@@ -131,7 +130,7 @@ def test_ballots_from_elsewhere_are_summarised(tutorsim: Any, built: Any, tmp_pa
     assert value["diagnostics"][0]["decided_by"] == {"vote": 1, "tie_round": 0, "open": 0}
 
 
-def test_cost_comes_from_the_price_table(built: Any) -> None:
+def test_cost_comes_from_the_price_table(built):
     prices = PriceTable(
         as_of="2026-01-01", models={"claude-sonnet-4-5": Price(input=1_000_000, output=0)}
     )
@@ -143,7 +142,7 @@ def test_cost_comes_from_the_price_table(built: Any) -> None:
     assert found["calls"] == sum(len(record.calls) for record in built.episodes)
 
 
-def test_a_missing_price_is_shown_as_unknown(tutorsim: Any, built: Any, tmp_path: Path) -> None:
+def test_a_missing_price_is_shown_as_unknown(tutorsim, built, tmp_path):
     table = tmp_path / "prices.toml"
     table.write_text('as_of = "2026-01-01"\n[models.other]\ninput = 1\noutput = 1\n')
     last = tutorsim("summary", built.folder, "--full", "--prices", table).stdout.splitlines()
@@ -153,7 +152,7 @@ def test_a_missing_price_is_shown_as_unknown(tutorsim: Any, built: Any, tmp_path
     ]
 
 
-def test_output_goes_to_a_file_by_its_ending(tutorsim: Any, built: Any, tmp_path: Path) -> None:
+def test_output_goes_to_a_file_by_its_ending(tutorsim, built, tmp_path):
     for name in ("a.json", "a.txt"):
         done = tutorsim("summary", built.folder, "-o", tmp_path / name)
         assert (done.exit_code, done.stdout) == (0, "")
@@ -162,15 +161,13 @@ def test_output_goes_to_a_file_by_its_ending(tutorsim: Any, built: Any, tmp_path
     assert (tmp_path / "a.txt").read_text() == tutorsim("summary", built.folder).stdout
 
 
-def test_an_unknown_ending_is_a_usage_error(tutorsim: Any, built: Any, tmp_path: Path) -> None:
+def test_an_unknown_ending_is_a_usage_error(tutorsim, built, tmp_path):
     done = tutorsim("summary", built.folder, "-o", tmp_path / "a.doc")
     assert done.exit_code == 2
     assert not (tmp_path / "a.doc").exists()
 
 
-def test_hostile_names_reach_the_terminal_only_escaped(
-    tutorsim: Any, built: Any, tmp_path: Path
-) -> None:
+def test_hostile_names_reach_the_terminal_only_escaped(tutorsim, built, tmp_path):
     path = tmp_path / "ballots.jsonl"
     row = {"episode_id": "e", "turn": 1, "stage": "final", "voter": "v", "mass": 1}
     name = "\x1b[31m[bold]x\u202e"
@@ -182,7 +179,7 @@ def test_hostile_names_reach_the_terminal_only_escaped(
         assert "[bold]x" in done.stdout
 
 
-def test_narrow_output_keeps_to_its_columns(tutorsim: Any, built: Any) -> None:
+def test_narrow_output_keeps_to_its_columns(tutorsim, built):
     shown = tutorsim("summary", built.folder, columns=80).stdout
     rules = [line for line in shown.splitlines() if line.startswith("─")]
     assert rules
@@ -190,7 +187,7 @@ def test_narrow_output_keeps_to_its_columns(tutorsim: Any, built: Any) -> None:
 
 
 @pytest.mark.costly
-def test_figures_have_the_same_last_digit_on_every_processor() -> None:
+def test_figures_have_the_same_last_digit_on_every_processor():
     """NumPy's library for products of matrices adds in another order on another processor."""
     words = [sys.executable, "-m", "tutorsim", "summary", bundled_recording("demo"), "--json"]
     said = {
@@ -204,7 +201,7 @@ def test_figures_have_the_same_last_digit_on_every_processor() -> None:
 
 @pytest.mark.costly
 @pytest.mark.parametrize("name", ["debate", "group", "oversight", "oversight-audit"])
-def test_no_number_of_a_system_s_summary_is_a_text(shell: Any, name: str) -> None:
+def test_no_number_of_a_system_s_summary_is_a_text(shell, name):
     """Cells are values in JSON; what has digits and is text is a name."""
     value = json.loads(shell("summary", bundled_recording(name), "--json").out)
     assert value["schema_version"] == 3

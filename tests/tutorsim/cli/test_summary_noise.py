@@ -2,8 +2,6 @@
 
 import json
 import shutil
-from pathlib import Path
-from typing import Any
 
 import pytest
 
@@ -19,7 +17,7 @@ from tutorsim.records import (
 
 
 @pytest.fixture
-def retested(built: Any, tmp_path: Path) -> Path:
+def retested(built, tmp_path):
     """A run of which every first vote was asked again, with the same answers in another order.
 
     Each voter's answers are those of the next voter, so that some change.
@@ -52,7 +50,7 @@ def retested(built: Any, tmp_path: Path) -> Path:
     return folder
 
 
-def test_without_a_retest_the_floor_is_said_to_be_unknown(tutorsim: Any, built: Any) -> None:
+def test_without_a_retest_the_floor_is_said_to_be_unknown(tutorsim, built):
     assert (
         "the noise floor, is unknown: each vote was asked for once."
         in tutorsim("summary", built.folder, "--full").stdout
@@ -61,9 +59,7 @@ def test_without_a_retest_the_floor_is_said_to_be_unknown(tutorsim: Any, built: 
     assert "not_estimable" in value["noise_floor"]
 
 
-def test_logged_and_re_asked_figures_have_columns_of_their_own(
-    tutorsim: Any, retested: Path
-) -> None:
+def test_logged_and_re_asked_figures_have_columns_of_their_own(tutorsim, retested):
     text = tutorsim("summary", retested, "--full").stdout
     assert "is unknown" not in text
     [heads] = [line for line in text.splitlines() if "re-asked" in line and "left" in line]
@@ -80,7 +76,7 @@ def test_logged_and_re_asked_figures_have_columns_of_their_own(
     assert "Asked again 1 × by stand-in: asked again, model-c." in text
 
 
-def test_the_floor_is_in_the_summarys_json(tutorsim: Any, retested: Path) -> None:
+def test_the_floor_is_in_the_summarys_json(tutorsim, retested):
     floor = json.loads(tutorsim("summary", retested, "--json").stdout)["values"]["noise_floor"]
     assert (floor["repeats"], floor["stages"]) == (1, ["vote_initial"])
     assert {row["quantity"] for row in floor["beside"]} == {"flip", "flip_set", "leader", "shift"}

@@ -12,9 +12,7 @@ from tutorsim.cli.terminal_documents import document_shown
 from tutorsim.errors import UsageError
 
 
-def drawn(
-    document: Document, width: int, sections: tuple[str, ...] = (), full: bool = False
-) -> str:
+def drawn(document, width, sections=(), full=False):
     text = io.StringIO()
     console = Console(file=text, width=width)
     for part in document_shown(document, sections, full=full):
@@ -22,7 +20,7 @@ def drawn(
     return text.getvalue()
 
 
-def with_table(data: pl.DataFrame) -> Document:
+def with_table(data):
     section = Section("s", "Section", "", tables=(Table("t", "Wide", "", data),))
     answer = Answer("Is it so?", "yes", "It is.", "s")
     return Document("Title", "Sum.", "stand-in", "Beware.", (answer,), (section,), (), "", ())
@@ -47,7 +45,7 @@ def test_the_answer_stands_before_the_sections():
     assert "Beware." in text
 
 
-def sectioned(*heights: int) -> Document:
+def sectioned(*heights):
     sections = tuple(
         Section(f"s{i}", f"Section {i}", "", tables=(Table("t", f"Table {i}", "", rows(height)),))
         for i, height in enumerate(heights)
@@ -56,7 +54,7 @@ def sectioned(*heights: int) -> Document:
     return Document("Title", "Sum.", "stand-in", "Beware.", (answer,), sections, (), "", ())
 
 
-def rows(height: int) -> pl.DataFrame:
+def rows(height):
     return pl.DataFrame({"n": range(height)})
 
 

@@ -5,18 +5,18 @@ import io
 import pytest
 from rich.console import Console
 
-from tutorsim.analysis.pages.cells import Table, table
+from tutorsim.analysis.pages.cells import table
 from tutorsim.cli.output_elements import print_all
 from tutorsim.cli.terminal_documents import parts_shown, table_shown
 
 
-def drawn(made: Table, width: int, *, every_row: bool = False) -> str:
+def drawn(made, width, *, every_row=False):
     text = io.StringIO()
     print_all(Console(file=text, width=width), table_shown(made, every_row=every_row))
     return text.getvalue()
 
 
-def made(*rows: tuple[object, ...], secondary: tuple[str, ...] = ()) -> Table:
+def made(*rows, secondary=()):
     columns = ["name", "share", "n", "left out first"]
     found = table("t", "Title", "Caption.", columns, rows, secondary=secondary)
     assert found is not None
@@ -33,7 +33,7 @@ def made(*rows: tuple[object, ...], secondary: tuple[str, ...] = ()) -> Table:
         (18, True, "Left out, for want of room: left out first, n. Caption."),
     ],
 )
-def test_what_does_not_fit_goes_below_then_out(width: int, below: bool, left_out: str) -> None:
+def test_what_does_not_fit_goes_below_then_out(width, below, left_out):
     text = drawn(made(("a", "0.50 [0.1, 0.9]", 10, 3), secondary=("left out first", "n")), width)
     assert ("0.50 [0.1, 0.9]" not in text) == below
     assert "[0.1, 0.9]" in text
@@ -41,7 +41,7 @@ def test_what_does_not_fit_goes_below_then_out(width: int, below: bool, left_out
     assert ("Left out" in text) == bool(left_out)
 
 
-def test_a_remark_that_is_no_interval_is_said_once_below() -> None:
+def test_a_remark_that_is_no_interval_is_said_once_below():
     text = drawn(made(*((name, "0.50 [too few]", 1, 2) for name in "ab")), 60)
     assert text.count("0.50†") == 2
     assert text.count("too few") == 1
@@ -49,18 +49,18 @@ def test_a_remark_that_is_no_interval_is_said_once_below() -> None:
     assert "[0.1]" in drawn(made(("a", "0.50 [0.1]", 1, 2)), 60)
 
 
-def test_names_with_brackets_or_controls_stay_whole() -> None:
+def test_names_with_brackets_or_controls_stay_whole():
     text = drawn(made(("\x1b[31m[bold]漢字", "1.00", 1, 2)), 60)
     assert r"\x1b[31m[bold]漢字  " in text
 
 
-def test_rows_beyond_a_screen_are_counted_and_shown_when_asked_for() -> None:
+def test_rows_beyond_a_screen_are_counted_and_shown_when_asked_for():
     long = made(*((f"r{i}", "1", i, 2) for i in range(50)))
     assert "10 more rows" in drawn(long, 60)
     assert "r49" in drawn(long, 60, every_row=True)
 
 
-def test_texts_and_tables_come_one_below_the_other() -> None:
+def test_texts_and_tables_come_one_below_the_other():
     text = io.StringIO()
     for part in parts_shown(["  indented", None, made(("a", "1", 1, 2))]):
         Console(file=text, width=60).print(part)

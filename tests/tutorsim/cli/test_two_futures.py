@@ -2,8 +2,6 @@
 
 import io
 import json
-from pathlib import Path
-from typing import Any
 
 import pytest
 from rich.console import Console
@@ -12,7 +10,7 @@ from tutorsim.cli.episode_trace import futures
 from tutorsim.records import EpisodeRecord
 
 
-def pair_of(branched: Any, *, left: int | None) -> tuple[EpisodeRecord, list[EpisodeRecord]]:
+def pair_of(branched, *, left):
     """A parent's episode with a draw that left the path at a turn, and all its draws."""
     draws = [e for e in branched.child.episodes if e.branch]
     name = next(e.branch.parent_episode for e in draws if e.branch.left == left)
@@ -20,7 +18,7 @@ def pair_of(branched: Any, *, left: int | None) -> tuple[EpisodeRecord, list[Epi
     return logged, [e for e in draws if e.branch.parent_episode == name]
 
 
-def on_terminal(branched: Any, width: int, *, left: int | None = 1) -> str:
+def on_terminal(branched, width, *, left=1):
     text = io.StringIO()
     console = Console(
         file=text, force_terminal=True, width=width, color_system=None, highlight=False
@@ -30,7 +28,7 @@ def on_terminal(branched: Any, width: int, *, left: int | None = 1) -> str:
     return text.getvalue()
 
 
-def test_the_parents_id_shows_every_draw_beside_the_log(tutorsim: Any, branched: Any) -> None:
+def test_the_parents_id_shows_every_draw_beside_the_log(tutorsim, branched):
     logged, draws = pair_of(branched, left=1)
     done = tutorsim(
         "show", branched.child.folder, logged.episode_id, "--beside", branched.parent.folder
@@ -48,9 +46,7 @@ def test_the_parents_id_shows_every_draw_beside_the_log(tutorsim: Any, branched:
     assert "not what would have happened" in done.stdout
 
 
-def test_what_the_futures_share_is_told_once_and_before_the_mark(
-    tutorsim: Any, branched: Any
-) -> None:
+def test_what_the_futures_share_is_told_once_and_before_the_mark(tutorsim, branched):
     logged, _ = pair_of(branched, left=1)
     shown = tutorsim(
         "show", branched.child.folder, logged.episode_id, "--beside", branched.parent.folder
@@ -64,7 +60,7 @@ def test_what_the_futures_share_is_told_once_and_before_the_mark(
     assert at == sorted(at)
 
 
-def test_a_draws_id_shows_that_draw_alone(tutorsim: Any, branched: Any) -> None:
+def test_a_draws_id_shows_that_draw_alone(tutorsim, branched):
     logged, draws = pair_of(branched, left=1)
     done = tutorsim(
         *("show", branched.child.folder, draws[1].episode_id, "--json"),
@@ -75,9 +71,7 @@ def test_a_draws_id_shows_that_draw_alone(tutorsim: Any, branched: Any) -> None:
     assert [EpisodeRecord.model_validate(draw) for draw in value["draws"]] == [draws[1]]
 
 
-def test_parts_that_only_draws_of_one_episode_have_name_them_all(
-    tutorsim: Any, branched: Any
-) -> None:
+def test_parts_that_only_draws_of_one_episode_have_name_them_all(tutorsim, branched):
     logged, draws = pair_of(branched, left=1)
     parts = logged.episode_id.split(".")
     done = tutorsim(
@@ -91,9 +85,7 @@ def test_parts_that_only_draws_of_one_episode_have_name_them_all(
     assert none.exit_code == 2
 
 
-def test_a_draw_that_left_the_path_says_where_and_whom_the_log_had(
-    tutorsim: Any, branched: Any
-) -> None:
+def test_a_draw_that_left_the_path_says_where_and_whom_the_log_had(tutorsim, branched):
     logged, draws = pair_of(branched, left=1)
     shown = tutorsim(
         "show", branched.child.folder, logged.episode_id, "--beside", branched.parent.folder
@@ -104,20 +96,20 @@ def test_a_draw_that_left_the_path_says_where_and_whom_the_log_had(
     assert shown.count("leaves the logged path") == len(left)
 
 
-def test_futures_stand_side_by_side_where_there_is_room(branched: Any) -> None:
+def test_futures_stand_side_by_side_where_there_is_room(branched):
     wide = on_terminal(branched, 130)
     [head] = [line for line in wide.splitlines() if "draw 1 of 2" in line and "logged" in line]
     assert head.index("logged") < head.index("draw 1 of 2") < head.index("draw 2 of 2")
 
 
-def test_futures_stand_one_after_the_other_where_there_is_none(branched: Any) -> None:
+def test_futures_stand_one_after_the_other_where_there_is_none(branched):
     narrow = on_terminal(branched, 80)
     assert all(len(line.rstrip()) <= 80 for line in narrow.splitlines())
     assert not [line for line in narrow.splitlines() if "draw 1 of 2" in line and "logged" in line]
     assert narrow.count("Turn 1:") == 3
 
 
-def test_two_futures_fit_80_columns_side_by_side(branched: Any) -> None:
+def test_two_futures_fit_80_columns_side_by_side(branched):
     logged, draws = pair_of(branched, left=1)
     text = io.StringIO()
     console = Console(file=text, force_terminal=True, width=80, color_system=None)
@@ -128,7 +120,7 @@ def test_two_futures_fit_80_columns_side_by_side(branched: Any) -> None:
     assert [line for line in lines if "draw 1 of 2" in line and "logged" in line]
 
 
-def test_a_covered_episode_has_one_future(tutorsim: Any, branched: Any) -> None:
+def test_a_covered_episode_has_one_future(tutorsim, branched):
     covered = next(e for e in branched.child.episodes if not e.branch and e.turns)
     done = tutorsim(
         "show", branched.child.folder, covered.episode_id, "--beside", branched.parent.folder
@@ -139,7 +131,7 @@ def test_a_covered_episode_has_one_future(tutorsim: Any, branched: Any) -> None:
     assert covered.attempts[-1].text in done.stdout
 
 
-def test_a_failed_draw_says_so(branched: Any) -> None:
+def test_a_failed_draw_says_so(branched):
     from tutorsim.records import Failure
 
     logged, draws = pair_of(branched, left=1)
@@ -152,9 +144,7 @@ def test_a_failed_draw_says_so(branched: Any) -> None:
     assert "failed at call 2/judge/judge/1" in text.getvalue()
 
 
-def test_a_run_that_is_no_branch_of_the_other_is_refused(
-    tutorsim: Any, branched: Any, built: Any
-) -> None:
+def test_a_run_that_is_no_branch_of_the_other_is_refused(tutorsim, branched, built):
     name = branched.parent.episodes[0].episode_id
     own = tutorsim("show", branched.parent.folder, name, "--beside", branched.child.folder)
     assert (own.exit_code, "is no branch." in own.stderr) == (2, True)
@@ -167,15 +157,13 @@ def test_a_run_that_is_no_branch_of_the_other_is_refused(
 
 
 @pytest.mark.parametrize("width", [80, 140])
-def test_hostile_text_reaches_the_terminal_only_escaped(hostile_branch: Any, width: int) -> None:
+def test_hostile_text_reaches_the_terminal_only_escaped(hostile_branch, width):
     shown = on_terminal(hostile_branch, width, left=1)
     assert not set("\x1b\x07\x9b\u202e\u2028") & set(shown)
     assert "\\x1b[31mred" in shown
 
 
-def test_hostile_text_reaches_a_file_only_escaped(
-    tutorsim: Any, hostile_branch: Any, tmp_path: Path
-) -> None:
+def test_hostile_text_reaches_a_file_only_escaped(tutorsim, hostile_branch, tmp_path):
     logged, _ = pair_of(hostile_branch, left=1)
     beside = ("--beside", hostile_branch.parent.folder)
     for name in ("a.txt", "a.json"):

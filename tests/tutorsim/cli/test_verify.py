@@ -1,15 +1,11 @@
 """`tutorsim verify`: its reports. What it finds is proved with the runner."""
 
 import json
-from pathlib import Path
-from typing import Any
 
 EPISODE = "sciq.ice.help_avoidant.simple"
 
 
-def test_junit_of_a_good_recording_has_no_failure(
-    recorded: Any, shell: Any, tmp_path: Path
-) -> None:
+def test_junit_of_a_good_recording_has_no_failure(recorded, shell, tmp_path):
     assert shell("verify", recorded.cassettes, "--junit", tmp_path / "j.xml").code == 0
     assert b"<failure" not in (tmp_path / "j.xml").read_bytes()
     nowhere = shell("verify", recorded.cassettes, "--junit", tmp_path / "no" / "j.xml")
@@ -17,9 +13,7 @@ def test_junit_of_a_good_recording_has_no_failure(
     assert "cannot be written" in nowhere.err
 
 
-def test_every_finding_is_gone_through_and_the_first_gives_the_exit_code(
-    recorded: Any, shell: Any
-) -> None:
+def test_every_finding_is_gone_through_and_the_first_gives_the_exit_code(recorded, shell):
     (recorded.cassettes / f"{EPISODE}.json").unlink()
     moon = recorded.cassettes / "sciq.moon.help_avoidant.simple.json"
     moon.write_bytes(moon.read_bytes()[:100])
@@ -30,7 +24,7 @@ def test_every_finding_is_gone_through_and_the_first_gives_the_exit_code(
     assert "2 of 4 episodes" in said.out
 
 
-def test_the_report_as_json_lists_findings(recorded: Any, shell: Any) -> None:
+def test_the_report_as_json_lists_findings(recorded, shell):
     path = recorded.cassettes / f"{EPISODE}.json"
     path.write_bytes(path.read_bytes().replace(b"I think", b"I know", 1))
     said = shell("verify", recorded.cassettes, "--json")

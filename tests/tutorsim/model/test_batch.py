@@ -2,8 +2,6 @@
 
 import asyncio
 import json
-from collections.abc import Callable
-from typing import Any
 
 import httpx2
 import pytest
@@ -28,11 +26,11 @@ SHOWN = {"id": "b1", "processing_status": "ended", "request_counts": COUNTS}
 class Answers(httpx2.AsyncBaseTransport):
     """Gives one answer after the other, the last for ever."""
 
-    def __init__(self, *answers: Any) -> None:
+    def __init__(self, *answers):
         self.answers = list(answers)
         self.seen: list[httpx2.Request] = []
 
-    async def handle_async_request(self, request: httpx2.Request) -> httpx2.Response:
+    async def handle_async_request(self, request):
         await request.aread()
         self.seen.append(request)
         answer = self.answers.pop(0) if len(self.answers) > 1 else self.answers[0]
@@ -44,14 +42,14 @@ class Answers(httpx2.AsyncBaseTransport):
 
 
 @pytest.fixture(autouse=True)
-def _environment(monkeypatch: pytest.MonkeyPatch) -> None:
+def _environment(monkeypatch):
     monkeypatch.setenv("ANTHROPIC_API_KEY", "none")
     monkeypatch.delenv("ANTHROPIC_BASE_URL", raising=False)
     monkeypatch.setattr("anthropic._base_client.INITIAL_RETRY_DELAY", 0.0)
 
 
-def ask(transport: Answers, what: Callable[[BatchEndpoint], Any]) -> Any:
-    async def asked() -> Any:
+def ask(transport, what):
+    async def asked():
         endpoint = BatchEndpoint(transport, max_retries=2, timeout=5)
         try:
             return await what(endpoint)
@@ -61,11 +59,11 @@ def ask(transport: Answers, what: Callable[[BatchEndpoint], Any]) -> Any:
     return asyncio.run(asked())
 
 
-def test_a_request_is_written_as_the_sdk_writes_it() -> None:
+def test_a_request_is_written_as_the_sdk_writes_it():
     request = Request("m", 'say "é"\n', "\U0001f600 \u2028", 5, (("temperature", 0.5),))
     transport = Answers((500, {}))
 
-    async def direct() -> None:
+    async def direct():
         async with SdkModel(transport=transport, max_retries=0) as model:
             await model._client.post("/v1/messages", cast_to=httpx2.Response, body=request.body())
 
@@ -74,7 +72,7 @@ def test_a_request_is_written_as_the_sdk_writes_it() -> None:
     assert transport.seen[0].content.decode() == request_text(request)
 
 
-def test_a_batch_is_sent_once_and_read_back() -> None:
+def test_a_batch_is_sent_once_and_read_back():
     transport = Answers((200, SHOWN))
     found = ask(transport, lambda endpoint: endpoint.send([Entry("a", "{}"), Entry("b", "{}")]))
     assert found == Batch("b1", ended=True, entries=3)
@@ -89,20 +87,20 @@ def test_a_batch_is_sent_once_and_read_back() -> None:
 @pytest.mark.parametrize(
     "answer", [(500, {}), (429, {}), (200, b"<html>"), (200, []), (200, {"id": "b1"})]
 )
-def test_without_a_usable_answer_a_batch_is_not_sent_again_by_itself(answer: Any) -> None:
+def test_without_a_usable_answer_a_batch_is_not_sent_again_by_itself(answer):
     transport = Answers(answer)
     with pytest.raises(BatchTrouble):
         ask(transport, lambda endpoint: endpoint.send([Entry("a", "{}")]))
     assert len(transport.seen) == 1
 
 
-def test_other_requests_are_the_clients_to_repeat() -> None:
+def test_other_requests_are_the_clients_to_repeat():
     transport = Answers((500, {}), httpx2.ConnectError("no"), (200, SHOWN))
     assert ask(transport, lambda endpoint: endpoint.find("b1")).ended
     assert len(transport.seen) == 3
 
 
-def test_what_is_not_there_is_none_but_a_missing_endpoint_is_told() -> None:
+def test_what_is_not_there_is_none_but_a_missing_endpoint_is_told():
     missing = (404, {"type": "error", "error": {"type": "not_found_error", "message": "no"}})
     assert ask(Answers(missing), lambda endpoint: endpoint.find("b1")) is None
     assert ask(Answers(missing), lambda endpoint: endpoint.results("b1")) is None
@@ -111,15 +109,15 @@ def test_what_is_not_there_is_none_but_a_missing_endpoint_is_told() -> None:
             ask(Answers(missing), what)
 
 
-def test_a_refusal_and_an_error_that_only_passes_through_keep_their_kind() -> None:
+def test_a_refusal_and_an_error_that_only_passes_through_keep_their_kind():
     with pytest.raises(UsageError, match="refused a request"):
         ask(Answers((400, {})), lambda endpoint: endpoint.send([Entry("a", "{}")]))
     with pytest.raises(RecordingRefused, match="mine"):
         ask(Answers(RecordingRefused("mine")), lambda endpoint: endpoint.find("b1"))
 
 
-def test_all_newer_batches_are_listed_over_pages() -> None:
-    def page(*ids: str, more: bool) -> Any:
+def test_all_newer_batches_are_listed_over_pages():
+    def page(*ids, more):
         return 200, {"data": [{**SHOWN, "id": one} for one in ids], "has_more": more}
 
     transport = Answers(page("e", "d", more=True), page("c", "b", more=True))
@@ -130,7 +128,7 @@ def test_all_newer_batches_are_listed_over_pages() -> None:
     assert [batch.id for batch in everything] == ["b", "a"]
 
 
-def test_results_become_exchanges_of_direct_calls() -> None:
+def test_results_become_exchanges_of_direct_calls():
     line = {"custom_id": "x", "result": {"type": "succeeded", "message": {"id": 1, "t": "é"}}}
     transport = Answers((200, json.dumps(line).encode() + b"\n"))
     results: BatchResults = ask(transport, lambda endpoint: endpoint.results("b1"))
@@ -143,7 +141,7 @@ def test_results_become_exchanges_of_direct_calls() -> None:
     assert response.content == '{"id":1,"t":"é"}'.encode()
 
 
-def test_results_that_are_cut_or_no_results_are_trouble() -> None:
+def test_results_that_are_cut_or_no_results_are_trouble():
     for data in (b'{"custom_id": "x", "resu', b"<html>", b'{"result": {}}'):
         with pytest.raises(BatchTrouble, match="cannot be read"):
             ask(Answers((200, data)), lambda endpoint: endpoint.results("b1"))
@@ -159,9 +157,7 @@ def test_results_that_are_cut_or_no_results_are_trouble() -> None:
         ("some_new_error", 500, False),
     ],
 )
-def test_an_entrys_error_has_the_status_of_a_direct_call(
-    kind: str, status: int, lasting: bool
-) -> None:
+def test_an_entrys_error_has_the_status_of_a_direct_call(kind, status, lasting):
     error = {"type": "error", "error": {"type": kind, "message": "no\nmore"}}
     found = EntryError.of({"type": "errored", "error": error})
     assert (found.status, found.lasting) == (status, lasting)

@@ -18,7 +18,7 @@ CAUSES = {
 }
 
 
-def test_no_two_causes_share_their_words_and_none_names_a_host() -> None:
+def test_no_two_causes_share_their_words_and_none_names_a_host():
     texts = {name: connection_text(cause) for name, cause in CAUSES.items()}
     assert len(set(texts.values())) == len(CAUSES)
     assert texts["page"] == "The reply is not a message but a page"
@@ -27,12 +27,12 @@ def test_no_two_causes_share_their_words_and_none_names_a_host() -> None:
 
 
 @pytest.mark.parametrize("name", CAUSES)
-def test_what_never_reached_the_endpoint_is_known_by_its_words(name: str) -> None:
+def test_what_never_reached_the_endpoint_is_known_by_its_words(name):
     reached = name in ("page", "other")
     assert connection_text(CAUSES[name]).startswith(OF_THE_MOMENT) is not reached
 
 
-def test_why_a_call_may_be_answered_later_is_known_by_its_cause_or_status() -> None:
+def test_why_a_call_may_be_answered_later_is_known_by_its_cause_or_status():
     broken = dict.fromkeys(("closed", "cut", "reset"), "broken")
     assert {name: why for name, cause in CAUSES.items() if (why := away(cause))} == {
         "dead server": "nobody",

@@ -38,15 +38,15 @@ BEHIND = st.sampled_from([b"", b"\n", b"\x00", b"{}", b"\xff"])
 
 
 class Answering(httpx2.AsyncBaseTransport):
-    def __init__(self, body: bytes) -> None:
+    def __init__(self, body):
         self.body = body
 
-    async def handle_async_request(self, request: httpx2.Request) -> httpx2.Response:
+    async def handle_async_request(self, request):
         return httpx2.Response(200, content=self.body)
 
 
-def live(body: bytes) -> Reply | None:
-    async def ask() -> Reply:
+def live(body):
+    async def ask():
         async with SdkModel(transport=Answering(body), placeholder="x", max_retries=0) as model:
             return await model.reply("e", CALL)
 
@@ -56,7 +56,7 @@ def live(body: bytes) -> Reply | None:
         return None
 
 
-def replayed(body: bytes) -> Reply | None:
+def replayed(body):
     """As a recording keeps it: text, in a JSON file and read back."""
     try:
         text = json.loads(json.dumps(body.decode()))
@@ -70,8 +70,8 @@ def replayed(body: bytes) -> Reply | None:
 @example("a", 2**64, 4, b"", b"", True)
 @example("a", 3, 10**400, b"", b"", True)
 def test_live_and_replay_read_the_same_body_alike(
-    text: str, asked: Any, answered: Any, before: bytes, behind: bytes, ascii_only: bool
-) -> None:
+    text, asked, answered, before, behind, ascii_only
+):
     usage = {"input_tokens": asked, "output_tokens": answered}
     value = {**MESSAGE, "content": [{"type": "text", "text": text}], "usage": usage}
     written = json.dumps(value, ensure_ascii=ascii_only)
@@ -79,20 +79,20 @@ def test_live_and_replay_read_the_same_body_alike(
     assert live(body) == replayed(body)
 
 
-def test_a_byte_order_mark_does_not_count() -> None:
+def test_a_byte_order_mark_does_not_count():
     body = b"\xef\xbb\xbf" + json.dumps(MESSAGE).encode()
     assert json_value(body) == json_value(body.decode()) == MESSAGE
     assert live(body) == Reply("fine", "m", "end_turn", 3, 4)
 
 
 @pytest.mark.parametrize("tokens", [2**63, -(2**63), 10**30, 1e30])
-def test_more_tokens_than_tables_hold_are_no_message(tokens: float) -> None:
+def test_more_tokens_than_tables_hold_are_no_message(tokens):
     usage = {"input_tokens": 1, "output_tokens": tokens}
     with pytest.raises(ValueError, match="not a message"):
         Reply.from_body({**MESSAGE, "usage": usage})
 
 
 @pytest.mark.parametrize("body", [b"NaN", b"[" * 100_000, b"\xff", b"", "{'a': 1}"])
-def test_what_is_no_json_is_refused(body: bytes | str) -> None:
+def test_what_is_no_json_is_refused(body):
     with pytest.raises(ValueError):
         json_value(body)

@@ -4,9 +4,6 @@ import asyncio
 import json
 import os
 import warnings
-from collections.abc import Callable
-from pathlib import Path
-from typing import Any
 
 import httpx2
 import pytest
@@ -32,11 +29,11 @@ MESSAGE = {
 class Scripted(httpx2.AsyncBaseTransport):
     """Answers with the given responses or exceptions, the last one for ever."""
 
-    def __init__(self, *answers: httpx2.Response | Exception) -> None:
+    def __init__(self, *answers):
         self.answers = list(answers)
         self.requests: list[httpx2.Request] = []
 
-    async def handle_async_request(self, request: httpx2.Request) -> httpx2.Response:
+    async def handle_async_request(self, request):
         await request.aread()
         self.requests.append(request)
         answer = self.answers.pop(0) if len(self.answers) > 1 else self.answers[0]
@@ -45,13 +42,13 @@ class Scripted(httpx2.AsyncBaseTransport):
         return answer
 
 
-def error_response(status: int, kind: str, text: str, **headers: str) -> httpx2.Response:
+def error_response(status, kind, text, **headers):
     body = {"type": "error", "error": {"type": kind, "message": text}, "request_id": "req_1"}
     return httpx2.Response(status, json=body, headers={"request-id": "req_1", **headers})
 
 
 @pytest.fixture(autouse=True)
-def environment(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+def environment(monkeypatch, tmp_path):
     for name in [name for name in os.environ if name.startswith("ANTHROPIC_")]:
         monkeypatch.delenv(name)
     monkeypatch.setenv("HOME", str(tmp_path))
@@ -60,15 +57,15 @@ def environment(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
     monkeypatch.setattr("anthropic._base_client.INITIAL_RETRY_DELAY", 0.001)
 
 
-def ask(transport: httpx2.AsyncBaseTransport, call: Call = CALL, **options: Any) -> Reply:
-    async def run() -> Reply:
+def ask(transport, call=CALL, **options):
+    async def run():
         async with SdkModel(transport=transport, **options) as model:
             return await model.reply("sciq.q.p.simple", call)
 
     return asyncio.run(run())
 
 
-def test_what_is_sent_is_the_request_body_and_the_call_header() -> None:
+def test_what_is_sent_is_the_request_body_and_the_call_header():
     transport = Scripted(httpx2.Response(200, json=MESSAGE))
 
     assert ask(transport) == Reply("fine", "model-1", "end_turn", 7, 3)
@@ -81,7 +78,7 @@ def test_what_is_sent_is_the_request_body_and_the_call_header() -> None:
 
 
 @pytest.mark.parametrize("spelling", [{}, {"indent": 2}])
-def test_a_request_from_a_recording_is_sent_again_in_its_own_bytes(spelling: Any) -> None:
+def test_a_request_from_a_recording_is_sent_again_in_its_own_bytes(spelling):
     transport = Scripted(httpx2.Response(200, json=MESSAGE))
     text = json.dumps(CALL.request.body(), **spelling)
 
@@ -104,7 +101,7 @@ def test_a_request_from_a_recording_is_sent_again_in_its_own_bytes(spelling: Any
     ],
     ids=["429", "529", "500", "dropped", "slow"],
 )
-def test_a_passing_fault_is_retried(fault: httpx2.Response | Exception) -> None:
+def test_a_passing_fault_is_retried(fault):
     transport = Scripted(fault, fault, httpx2.Response(200, json=MESSAGE))
 
     assert ask(transport).text == "fine"
@@ -136,11 +133,9 @@ def test_a_passing_fault_is_retried(fault: httpx2.Response | Exception) -> None:
         (lambda: httpx2.Response(200, text="{"), 1, "The reply is not a message."),
     ],
 )
-def test_a_lasting_fault_is_told_in_stable_words(
-    fault: Callable[[], httpx2.Response | Exception], attempts: int, what: str
-) -> None:
+def test_a_lasting_fault_is_told_in_stable_words(fault, attempts, what):
     class Again(Scripted):
-        async def handle_async_request(self, request: httpx2.Request) -> httpx2.Response:
+        async def handle_async_request(self, request):
             self.answers = [fault()]
             return await super().handle_async_request(request)
 
@@ -154,14 +149,14 @@ def test_a_lasting_fault_is_told_in_stable_words(
     assert len(transport.requests) == attempts
 
 
-def test_a_long_message_of_the_endpoint_is_cut() -> None:
+def test_a_long_message_of_the_endpoint_is_cut():
     with pytest.raises(CallFailed) as caught:
         ask(Scripted(error_response(400, "invalid_request_error", "x" * 5000)))
 
     assert len(caught.value.what) < 350
 
 
-def test_refused_credentials_end_the_run() -> None:
+def test_refused_credentials_end_the_run():
     with pytest.raises(UsageError, match="HTTP 401, authentication_error: no") as caught:
         ask(Scripted(error_response(401, "authentication_error", "no")))
 
@@ -170,9 +165,7 @@ def test_refused_credentials_end_the_run() -> None:
 
 
 @pytest.mark.parametrize("error", [RecordingError("broken", why="because"), KeyError("a defect")])
-def test_an_error_that_is_not_the_networks_comes_out_as_it_is_and_is_not_retried(
-    error: Exception,
-) -> None:
+def test_an_error_that_is_not_the_networks_comes_out_as_it_is_and_is_not_retried(error):
     transport = Scripted(error)
 
     with pytest.raises(type(error)) as caught:
@@ -183,9 +176,7 @@ def test_an_error_that_is_not_the_networks_comes_out_as_it_is_and_is_not_retried
 
 
 @pytest.mark.parametrize("base_url", [None, "http://127.0.0.1:9"])
-def test_missing_credentials_are_told_before_anything_is_sent(
-    monkeypatch: pytest.MonkeyPatch, base_url: str | None
-) -> None:
+def test_missing_credentials_are_told_before_anything_is_sent(monkeypatch, base_url):
     monkeypatch.delenv("ANTHROPIC_API_KEY")
     if base_url:
         monkeypatch.setenv("ANTHROPIC_BASE_URL", base_url)
@@ -200,16 +191,14 @@ def test_missing_credentials_are_told_before_anything_is_sent(
     ("name", "value"),
     [("ANTHROPIC_AUTH_TOKEN", "token"), ("ANTHROPIC_CUSTOM_HEADERS", "X-Api-Key: one")],
 )
-def test_other_credentials_of_the_environment_do_too(
-    monkeypatch: pytest.MonkeyPatch, name: str, value: str
-) -> None:
+def test_other_credentials_of_the_environment_do_too(monkeypatch, name, value):
     monkeypatch.delenv("ANTHROPIC_API_KEY")
     monkeypatch.setenv(name, value)
 
     assert ask(Scripted(httpx2.Response(200, json=MESSAGE))).text == "fine"
 
 
-def test_an_unusable_profile_is_told() -> None:
+def test_an_unusable_profile_is_told():
     with pytest.MonkeyPatch.context() as patch:
         patch.delenv("ANTHROPIC_API_KEY")
         patch.setenv("ANTHROPIC_PROFILE", "absent")
@@ -217,7 +206,7 @@ def test_an_unusable_profile_is_told() -> None:
             SdkModel(transport=Scripted(httpx2.Response(200)))
 
 
-def test_a_placeholder_needs_no_environment(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_placeholder_needs_no_environment(monkeypatch):
     monkeypatch.delenv("ANTHROPIC_API_KEY")
     monkeypatch.setenv("ANTHROPIC_BASE_URL", "http://127.0.0.1:9")
     transport = Scripted(httpx2.Response(200, json=MESSAGE))
@@ -227,11 +216,11 @@ def test_a_placeholder_needs_no_environment(monkeypatch: pytest.MonkeyPatch) -> 
     assert transport.requests[0].url.host == "api.anthropic.com"
 
 
-def test_a_retiring_model_is_told_once_and_never_as_a_warning() -> None:
+def test_a_retiring_model_is_told_once_and_never_as_a_warning():
     told: list[str] = []
     retiring = Call(CALL.key, Request("claude-sonnet-4-5", "", "?", 8))
 
-    async def run() -> None:
+    async def run():
         answer = {**MESSAGE, "model": "claude-sonnet-4-5-20250929"}
         transport = Scripted(httpx2.Response(200, json=answer))
         async with SdkModel(transport=transport, on_warning=told.append) as model:
@@ -249,10 +238,10 @@ def test_a_retiring_model_is_told_once_and_never_as_a_warning() -> None:
     ("answered", "told"),
     [("model-1", 0), ("model-1-20260101", 0), ("model-1-latest", 0), ("model-2", 1), ("", 1)],
 )
-def test_another_model_than_asked_is_told_once(answered: str, told: int) -> None:
+def test_another_model_than_asked_is_told_once(answered, told):
     said: list[str] = []
 
-    async def run() -> None:
+    async def run():
         transport = Scripted(httpx2.Response(200, json={**MESSAGE, "model": answered}))
         async with SdkModel(transport=transport, on_warning=said.append) as model:
             for _ in range(3):
@@ -278,15 +267,15 @@ def test_another_model_than_asked_is_told_once(answered: str, told: int) -> None
         (b"<html>", None),
     ],
 )
-def test_an_error_that_came_as_a_success_has_its_status(body: bytes, status: int | None) -> None:
+def test_an_error_that_came_as_a_success_has_its_status(body, status):
     assert status_told_in(body) == status
 
 
-def test_no_more_calls_are_in_flight_than_allowed() -> None:
+def test_no_more_calls_are_in_flight_than_allowed():
     class Counting(httpx2.AsyncBaseTransport):
         now = most = 0
 
-        async def handle_async_request(self, request: httpx2.Request) -> httpx2.Response:
+        async def handle_async_request(self, request):
             self.now += 1
             self.most = max(self.most, self.now)
             await asyncio.sleep(0.002)
@@ -295,7 +284,7 @@ def test_no_more_calls_are_in_flight_than_allowed() -> None:
 
     transport = Counting()
 
-    async def run() -> None:
+    async def run():
         async with SdkModel(transport=transport, max_connections=3) as model:
             await asyncio.gather(*(model.reply("sciq.q.p.simple", CALL) for _ in range(12)))
 
@@ -303,9 +292,7 @@ def test_no_more_calls_are_in_flight_than_allowed() -> None:
     assert transport.most == 3
 
 
-def test_a_proxy_of_the_environment_is_used_but_not_for_this_machine(
-    monkeypatch: pytest.MonkeyPatch,
-) -> None:
+def test_a_proxy_of_the_environment_is_used_but_not_for_this_machine(monkeypatch):
     from tutorsim.model.sdk import proxy_for
 
     monkeypatch.setenv("https_proxy", "http://proxy.example:3128")

@@ -5,16 +5,15 @@ import http.server
 import json
 import socket
 import threading
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable
 from dataclasses import dataclass, field
-from pathlib import Path
 from typing import Any
 
 import pytest
 
-from tutorsim.model import CALL_HEADER, Call, CallKey, Reply, Request
+from tutorsim.model import CALL_HEADER, Call, CallKey, Request
 from tutorsim.model.sdk import HttpTransport, SdkModel
-from tutorsim.replay import Cassette, read_cassette
+from tutorsim.replay import read_cassette
 from tutorsim.replay.cassette_file import write_cassette
 from tutorsim.replay.episode_recorder import CassetteStore
 from tutorsim.replay.recorded_call import Interaction
@@ -24,7 +23,7 @@ KEY = "sk-ant-test-0123456789-credential"
 DIGEST = "0" * 64
 
 
-def _message(text: str, **fields: Any) -> dict[str, Any]:
+def _message(text, **fields):
     return {
         "id": "msg_1",
         "type": "message",
@@ -38,18 +37,18 @@ def _message(text: str, **fields: Any) -> dict[str, Any]:
     }
 
 
-def _call(text: str, *, agent: str = "motivation", turn: int = 1) -> Call:
+def _call(text, *, agent="motivation", turn=1):
     key = CallKey(turn, "propose", agent, 1)
     return Call(key, Request("model-1", "You tutor.", text, 64, (("temperature", 0.5),)))
 
 
-def _answered(ended: Reply | BaseException) -> Reply:
+def _answered(ended):
     if isinstance(ended, BaseException):
         raise ended
     return ended
 
 
-def _interaction(call: Call, body: Any, episode_id: str = EPISODE) -> Interaction:
+def _interaction(call, body, episode_id=EPISODE):
     return Interaction(
         key=str(call.key),
         kind="relay",
@@ -65,36 +64,34 @@ def _interaction(call: Call, body: Any, episode_id: str = EPISODE) -> Interactio
 
 
 @pytest.fixture
-def episode() -> str:
+def episode():
     """An episode id."""
     return EPISODE
 
 
 @pytest.fixture
-def message() -> Callable[..., dict[str, Any]]:
+def message():
     """Builds the body of a Messages API response with a text."""
     return _message
 
 
 @pytest.fixture
-def call() -> Callable[..., Call]:
+def call():
     """Builds a call with a user message."""
     return _call
 
 
 @pytest.fixture
-def interaction() -> Callable[..., Interaction]:
+def interaction():
     """Builds what a recorder would keep of a call and a response body."""
     return _interaction
 
 
 @pytest.fixture
-def write() -> Callable[..., Cassette]:
+def write():
     """Writes a cassette without a server and reads it back."""
 
-    def written(
-        folder: Path, interactions: Sequence[Interaction], episode_id: str = EPISODE
-    ) -> Cassette:
+    def written(folder, interactions, episode_id=EPISODE):
         write_cassette(
             folder,
             episode_id,
@@ -109,13 +106,11 @@ def write() -> Callable[..., Cassette]:
 
 
 @pytest.fixture
-def record(server: "Answering") -> Callable[..., list[Reply]]:
+def record(server):
     """Records calls of one episode from the server, side by side, and writes the cassette."""
 
-    def recorded(
-        folder: Path, calls: Sequence[Call], *, finish: bool = True, **options: Any
-    ) -> list[Reply]:
-        async def run() -> list[Reply]:
+    def recorded(folder, calls, *, finish=True, **options):
+        async def run():
             store = CassetteStore(folder, study_digest=DIGEST, packages={"tutorsim": "1"})
             transport = store.transport(HttpTransport())
             async with SdkModel(transport=transport, **options) as live:
@@ -148,7 +143,7 @@ class Answering:
 
 
 @pytest.fixture
-def server(monkeypatch: pytest.MonkeyPatch) -> Iterator[Answering]:
+def server(monkeypatch):
     """A running server; the SDK's environment points at it."""
     state = Answering()
 
@@ -156,16 +151,16 @@ def server(monkeypatch: pytest.MonkeyPatch) -> Iterator[Answering]:
         protocol_version = "HTTP/1.1"
         disable_nagle_algorithm = True
 
-        def do_GET(self) -> None:
+        def do_GET(self):
             self.do_POST()
 
-        def do_POST(self) -> None:
+        def do_POST(self):
             body = json.loads(self.rfile.read(int(self.headers["content-length"] or 0)) or "{}")
             state.seen.append(body)
             state.headers.append({k.lower(): v for k, v in self.headers.items()})
             self._send(state.respond(body))
 
-        def _send(self, answer: Any) -> None:
+        def _send(self, answer):
             if answer is None:
                 self.close_connection = True
                 self.connection.shutdown(socket.SHUT_RDWR)
@@ -189,7 +184,7 @@ def server(monkeypatch: pytest.MonkeyPatch) -> Iterator[Answering]:
             if int(headers["content-length"]) != len(data):
                 self.close_connection = True
 
-        def log_message(self, *_: Any) -> None:
+        def log_message(self, *_):
             pass
 
     class Server(http.server.ThreadingHTTPServer):

@@ -14,7 +14,7 @@ AGENTS = ("a", "b", "c", "d")
 ROUNDS = 4
 
 
-def rounds(episode: str) -> list[list[Call]]:
+def rounds(episode):
     return [
         [
             Call(
@@ -27,11 +27,11 @@ def rounds(episode: str) -> list[list[Call]]:
     ]
 
 
-async def record(folder: Path) -> None:
+async def record(folder):
     store = CassetteStore(folder, study_digest="0" * 64, packages={"tutorsim": "1"})
     async with SdkModel(transport=store.transport(HttpTransport()), max_connections=8) as live:
 
-        async def one(episode: str) -> None:
+        async def one(episode):
             order = []
             with store.open(episode, live) as tape:
                 for calls in rounds(episode):

@@ -7,7 +7,6 @@ import subprocess
 import sys
 import threading
 from collections.abc import Callable
-from pathlib import Path
 from typing import Any
 
 import anthropic
@@ -29,7 +28,7 @@ Build = Callable[..., Any]
 KEY = "sk-ant-test-0123456789-credential"
 
 
-def ask(client: Any, text: str, **more: Any) -> Any:
+def ask(client, text, **more):
     return client.messages.create(
         model="model-1",
         max_tokens=64,
@@ -38,23 +37,23 @@ def ask(client: Any, text: str, **more: Any) -> Any:
     )
 
 
-def say(client: Any, text: str, **more: Any) -> str:
+def say(client, text, **more):
     return str(ask(client, text, **more).content[0].text)
 
 
 @pytest.fixture(autouse=True)
-def _only_replaying(monkeypatch: pytest.MonkeyPatch) -> None:
+def _only_replaying(monkeypatch):
     monkeypatch.delenv("TUTORSIM_RECORD", raising=False)
 
 
 @pytest.fixture
-def offline(monkeypatch: pytest.MonkeyPatch) -> Callable[[], None]:
+def offline(monkeypatch):
     """Takes the credentials away and refuses every socket from here on."""
 
-    def refuse(*_: object, **__: object) -> None:
+    def refuse(*_, **__):
         raise AssertionError("a connection was tried")
 
-    def cut() -> None:
+    def cut():
         for name in ("ANTHROPIC_API_KEY", "ANTHROPIC_BASE_URL"):
             monkeypatch.delenv(name, raising=False)
         monkeypatch.setattr(socket.socket, "connect", refuse)
@@ -64,9 +63,7 @@ def offline(monkeypatch: pytest.MonkeyPatch) -> Callable[[], None]:
 
 
 @pytest.mark.loopback
-def test_what_one_client_records_another_plays_without_network_or_key(
-    tmp_path: Path, server: Any, offline: Build
-) -> None:
+def test_what_one_client_records_another_plays_without_network_or_key(tmp_path, server, offline):
     path = tmp_path / "cassettes" / "note.json"
     with tutorsim.recorded(path, mode="once") as client:
         assert isinstance(client, anthropic.Anthropic)
@@ -82,14 +79,12 @@ def test_what_one_client_records_another_plays_without_network_or_key(
 
 
 @pytest.mark.loopback
-def test_the_asynchronous_client_plays_what_the_synchronous_one_recorded(
-    tmp_path: Path, server: Any, offline: Build
-) -> None:
+def test_the_asynchronous_client_plays_what_the_synchronous_one_recorded(tmp_path, server, offline):
     path = tmp_path / "note.json"
     with tutorsim.recorded(path, mode="once") as client:
         say(client, "one")
 
-    async def play() -> str:
+    async def play():
         async with tutorsim.recorded(path) as client:
             assert isinstance(client, anthropic.AsyncAnthropic)
             return str((await ask(client, "one")).content[0].text)
@@ -99,16 +94,14 @@ def test_the_asynchronous_client_plays_what_the_synchronous_one_recorded(
 
 
 @pytest.mark.loopback
-def test_agents_that_ask_side_by_side_have_keys_of_their_own(
-    tmp_path: Path, server: Any, offline: Build
-) -> None:
+def test_agents_that_ask_side_by_side_have_keys_of_their_own(tmp_path, server, offline):
     path = tmp_path / "panel.json"
     names = ("writer", "checker", "editor")
 
-    async def panel(order: tuple[str, ...]) -> dict[str, list[str]]:
+    async def panel(order):
         async with tutorsim.recorded(path, mode="once") as client:
 
-            async def agent(name: str, delay: float) -> list[str]:
+            async def agent(name, delay):
                 mine = client.with_options(default_headers=tutorsim.keyed(name))
                 said = []
                 for turn in (1, 2):
@@ -128,7 +121,7 @@ def test_agents_that_ask_side_by_side_have_keys_of_their_own(
 
 
 @pytest.mark.loopback
-def test_the_caller_may_give_whole_keys(tmp_path: Path, server: Any) -> None:
+def test_the_caller_may_give_whole_keys(tmp_path, server):
     path = tmp_path / "note.json"
     with tutorsim.recorded(path, mode="once") as client:
         say(client, "b", extra_headers=tutorsim.keyed("critic", stage="review", turn=2))
@@ -145,7 +138,7 @@ def test_the_caller_may_give_whole_keys(tmp_path: Path, server: Any) -> None:
 
 
 @pytest.mark.loopback
-def test_misses_have_the_types_and_words_of_a_replay(tmp_path: Path, server: Any) -> None:
+def test_misses_have_the_types_and_words_of_a_replay(tmp_path, server):
     path = tmp_path / "note.json"
     with pytest.raises(MissingCallError, match=r"note\.json") as nothing, tutorsim.recorded(path):
         pass
@@ -173,8 +166,8 @@ def test_misses_have_the_types_and_words_of_a_replay(tmp_path: Path, server: Any
 
 @pytest.mark.loopback
 def test_new_asks_only_what_is_not_there_and_all_asks_everything(
-    tmp_path: Path, server: Any, monkeypatch: pytest.MonkeyPatch, message: Build
-) -> None:
+    tmp_path, server, monkeypatch, message
+):
     path = tmp_path / "note.json"
     with tutorsim.recorded(path, mode="once") as client:
         say(client, "one")
@@ -193,9 +186,7 @@ def test_new_asks_only_what_is_not_there_and_all_asks_everything(
 
 
 @pytest.mark.loopback
-def test_a_cassette_says_which_of_its_calls_the_last_recording_did_not_ask_for(
-    tmp_path: Path, server: Any
-) -> None:
+def test_a_cassette_says_which_of_its_calls_the_last_recording_did_not_ask_for(tmp_path, server):
     path = tmp_path / "note.json"
     with tutorsim.recorded(path, mode="once") as client:
         assert [say(client, word) for word in ("one", "two")]
@@ -211,7 +202,7 @@ def test_a_cassette_says_which_of_its_calls_the_last_recording_did_not_ask_for(
 
 
 @pytest.mark.loopback
-def test_new_needs_no_key_where_nothing_is_new(tmp_path: Path, server: Any, offline: Build) -> None:
+def test_new_needs_no_key_where_nothing_is_new(tmp_path, server, offline):
     path = tmp_path / "note.json"
     with tutorsim.recorded(path, mode="once") as client:
         say(client, "one")
@@ -223,9 +214,7 @@ def test_new_needs_no_key_where_nothing_is_new(tmp_path: Path, server: Any, offl
 
 
 @pytest.mark.loopback
-def test_a_block_that_fails_leaves_the_cassette_alone_and_pays_for_nothing_twice(
-    tmp_path: Path, server: Any
-) -> None:
+def test_a_block_that_fails_leaves_the_cassette_alone_and_pays_for_nothing_twice(tmp_path, server):
     path = tmp_path / "note.json"
     with pytest.raises(KeyError), tutorsim.recorded(path, mode="once") as client:
         raise KeyError(say(client, "one"))
@@ -237,7 +226,7 @@ def test_a_block_that_fails_leaves_the_cassette_alone_and_pays_for_nothing_twice
 
 
 @pytest.mark.loopback
-def test_a_retried_call_keeps_its_number(tmp_path: Path, server: Any, message: Build) -> None:
+def test_a_retried_call_keeps_its_number(tmp_path, server, message):
     path = tmp_path / "note.json"
     answers = iter([(529, {}, b"{}"), message("first"), message("second")])
     server.respond = lambda body: next(answers)
@@ -248,9 +237,7 @@ def test_a_retried_call_keeps_its_number(tmp_path: Path, server: Any, message: B
 
 
 @pytest.mark.loopback
-def test_the_endpoint_s_errors_are_the_sdk_s_and_are_not_recorded(
-    tmp_path: Path, server: Any
-) -> None:
+def test_the_endpoint_s_errors_are_the_sdk_s_and_are_not_recorded(tmp_path, server):
     path = tmp_path / "note.json"
     refusal = {"type": "error", "error": {"type": "invalid_request_error", "message": "no"}}
     server.respond = lambda body: (400, {}, refusal)
@@ -260,7 +247,7 @@ def test_the_endpoint_s_errors_are_the_sdk_s_and_are_not_recorded(
 
 
 @pytest.mark.loopback
-def test_nothing_secret_is_written(tmp_path: Path, server: Any) -> None:
+def test_nothing_secret_is_written(tmp_path, server):
     path = tmp_path / "note.json"
     with tutorsim.recorded(path, mode="once") as client:
         say(client, "one")
@@ -275,9 +262,7 @@ def test_nothing_secret_is_written(tmp_path: Path, server: Any) -> None:
 
 
 @pytest.mark.loopback
-def test_recording_is_refused_in_ci(
-    tmp_path: Path, server: Any, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_recording_is_refused_in_ci(tmp_path, server, monkeypatch):
     monkeypatch.setenv("CI", "true")
     path = tmp_path / "note.json"
     with tutorsim.recorded(path, mode="once") as client:
@@ -290,9 +275,7 @@ def test_recording_is_refused_in_ci(
 
 
 @pytest.mark.loopback
-def test_what_a_cassette_does_not_keep_is_refused_before_it_is_sent(
-    tmp_path: Path, server: Any
-) -> None:
+def test_what_a_cassette_does_not_keep_is_refused_before_it_is_sent(tmp_path, server):
     form = {"file": ("note.txt", b"one")}
     with tutorsim.recorded(tmp_path / "note.json", mode="once") as client:
         with pytest.raises(
@@ -304,7 +287,7 @@ def test_what_a_cassette_does_not_keep_is_refused_before_it_is_sent(
 
 
 @pytest.mark.loopback
-def test_one_client_records_a_cassette_at_a_time(tmp_path: Path, server: Any) -> None:
+def test_one_client_records_a_cassette_at_a_time(tmp_path, server):
     path = tmp_path / "note.json"
     with (
         tutorsim.recorded(path, mode="once"),
@@ -318,7 +301,7 @@ def test_one_client_records_a_cassette_at_a_time(tmp_path: Path, server: Any) ->
 
 
 @pytest.mark.loopback
-def test_compressed_cassettes_are_played_and_not_recorded_over(tmp_path: Path, server: Any) -> None:
+def test_compressed_cassettes_are_played_and_not_recorded_over(tmp_path, server):
     from tutorsim.replay.cassette_file import write_cassette_file
 
     path = tmp_path / "note.json"
@@ -333,7 +316,7 @@ def test_compressed_cassettes_are_played_and_not_recorded_over(tmp_path: Path, s
 
 
 @pytest.mark.parametrize("name", ["note", "note.yaml", "a b.json", "..json", "é.json"])
-def test_other_names_are_refused(tmp_path: Path, name: str) -> None:
+def test_other_names_are_refused(tmp_path, name):
     with (
         pytest.raises(UsageError, match="is not the name of a cassette"),
         tutorsim.recorded(tmp_path / name, mode="once"),
@@ -342,7 +325,7 @@ def test_other_names_are_refused(tmp_path: Path, name: str) -> None:
 
 
 @pytest.mark.loopback
-def test_a_renamed_cassette_is_refused_with_its_name(tmp_path: Path, server: Any) -> None:
+def test_a_renamed_cassette_is_refused_with_its_name(tmp_path, server):
     with tutorsim.recorded(tmp_path / "note.json", mode="once") as client:
         say(client, "one")
     (tmp_path / "note.json").rename(tmp_path / "letter.json")
@@ -352,7 +335,7 @@ def test_a_renamed_cassette_is_refused_with_its_name(tmp_path: Path, server: Any
     assert "note.json" in refused.value.hint
 
 
-def test_unknown_modes_and_keys_are_refused(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_unknown_modes_and_keys_are_refused(monkeypatch):
     monkeypatch.setenv("TUTORSIM_RECORD", "always")
     with pytest.raises(UsageError, match="There is no record mode 'always'"):
         tutorsim.recorded("note.json")
@@ -363,17 +346,15 @@ def test_unknown_modes_and_keys_are_refused(monkeypatch: pytest.MonkeyPatch) -> 
 
 @pytest.mark.costly
 @pytest.mark.loopback
-def test_fifty_cassettes_are_recorded_and_played_side_by_side(
-    tmp_path: Path, server: Any, offline: Build
-) -> None:
+def test_fifty_cassettes_are_recorded_and_played_side_by_side(tmp_path, server, offline):
     """In one loop; each client hears its own cassette only."""
 
-    async def panel(number: int, mode: Any) -> list[str]:
+    async def panel(number, mode):
         async with tutorsim.recorded(tmp_path / f"p{number}.json", mode=mode) as client:
             asked = (ask(client, f"{number} {turn}") for turn in range(3))
             return [(await one).content[0].text for one in asked]
 
-    async def fifty(mode: Any) -> list[list[str]]:
+    async def fifty(mode):
         return await asyncio.gather(*(panel(number, mode) for number in range(50)))
 
     expected = [[f"re: {number} {turn}" for turn in range(3)] for number in range(50)]
@@ -386,14 +367,14 @@ def test_fifty_cassettes_are_recorded_and_played_side_by_side(
 
 @pytest.mark.costly
 @pytest.mark.loopback
-def test_threads_play_cassettes_of_their_own(tmp_path: Path, server: Any, offline: Build) -> None:
+def test_threads_play_cassettes_of_their_own(tmp_path, server, offline):
     for number in range(8):
         with tutorsim.recorded(tmp_path / f"p{number}.json", mode="once") as client:
             say(client, f"from {number}")
     offline()
     heard: dict[int, str] = {}
 
-    def play(number: int) -> None:
+    def play(number):
         with tutorsim.recorded(tmp_path / f"p{number}.json") as client:
             heard[number] = say(client, f"from {number}")
 
@@ -405,7 +386,7 @@ def test_threads_play_cassettes_of_their_own(tmp_path: Path, server: Any, offlin
     assert heard == {number: f"re: from {number}" for number in range(8)}
 
 
-def test_importing_the_package_loads_nothing_heavy() -> None:
+def test_importing_the_package_loads_nothing_heavy():
     code = (
         "import sys, tutorsim\n"
         "heavy = {'anthropic', 'vcr', 'polars', 'httpx2', 'pydantic', 'tutorsim.replay'}\n"
@@ -414,6 +395,6 @@ def test_importing_the_package_loads_nothing_heavy() -> None:
     subprocess.run([sys.executable, "-c", code], check=True, timeout=60)
 
 
-def test_the_package_has_no_other_late_names() -> None:
+def test_the_package_has_no_other_late_names():
     with pytest.raises(AttributeError, match="no attribute 'record'"):
         _ = tutorsim.record  # type: ignore[attr-defined]

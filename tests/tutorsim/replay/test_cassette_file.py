@@ -3,7 +3,6 @@
 import json
 import os
 from collections.abc import Callable
-from pathlib import Path
 from typing import Any
 
 import anthropic
@@ -28,14 +27,8 @@ NASTY = "é \U0001f600 \u2028\u2029\x85\x7f\x9f\ufeff\ufffe\uffff \x00\x1b[31m\t
 @pytest.mark.loopback
 @pytest.mark.parametrize("serializer", ["json", "yaml"])
 def test_stock_vcrpy_and_the_stock_sdk_play_a_cassette(
-    serializer: str,
-    tmp_path: Path,
-    episode: str,
-    call: Build,
-    record: Build,
-    server: Any,
-    monkeypatch: pytest.MonkeyPatch,
-) -> None:
+    serializer, tmp_path, episode, call, record, server, monkeypatch
+):
     calls = [call(NASTY + str(number), agent=f"a{number}") for number in range(3)]
     replies: list[Reply] = record(tmp_path, calls)
     monkeypatch.delenv("ANTHROPIC_BASE_URL")
@@ -60,9 +53,7 @@ def test_stock_vcrpy_and_the_stock_sdk_play_a_cassette(
     assert (tmp_path / f"{episode}.json").read_bytes() == before
 
 
-def test_a_cassette_says_what_it_is(
-    tmp_path: Path, call: Build, interaction: Build, message: Build, write: Build
-) -> None:
+def test_a_cassette_says_what_it_is(tmp_path, call, interaction, message, write):
     cassette: Cassette = write(tmp_path, [interaction(call("a"), message("b"))])
 
     data = json.loads((tmp_path / cassette.name).read_text(encoding="utf-8"))
@@ -77,9 +68,7 @@ def test_a_cassette_says_what_it_is(
     assert [*cassette.interactions] == ["1/propose/motivation/1"]
 
 
-def test_interactions_stand_in_the_order_given(
-    tmp_path: Path, call: Build, interaction: Build, message: Build, write: Build
-) -> None:
+def test_interactions_stand_in_the_order_given(tmp_path, call, interaction, message, write):
     agents = ["d", "a", "c", "b"]
     cassette = write(tmp_path, [interaction(call("x", agent=a), message("y")) for a in agents])
 
@@ -89,8 +78,8 @@ def test_interactions_stand_in_the_order_given(
 @pytest.mark.costly
 @settings(max_examples=60, deadline=None)
 @given(prompt=st.text(), reply=st.text())
-def test_any_text_survives_under_both_serializers(prompt: str, reply: str) -> None:
-    def entry(text: str, other: str) -> dict[str, Any]:
+def test_any_text_survives_under_both_serializers(prompt, reply):
+    def entry(text, other):
         return {
             "request": {"method": "POST", "uri": "x", "body": text, "headers": {}},
             "response": {"body": {"string": other}},
@@ -110,15 +99,13 @@ def test_any_text_survives_under_both_serializers(prompt: str, reply: str) -> No
     assert all(line.isprintable() or not line.isascii() for line in text.split("\n"))
 
 
-def test_the_file_does_not_depend_on_the_locale(
-    tmp_path: Path, call: Build, interaction: Build, message: Build, write: Build
-) -> None:
+def test_the_file_does_not_depend_on_the_locale(tmp_path, call, interaction, message, write):
     cassette = write(tmp_path, [interaction(call("ü\U0001f600"), message("é"))])
 
     assert "ü\U0001f600" in (tmp_path / cassette.name).read_bytes().decode("utf-8")
 
 
-def test_the_digest_of_requests_ignores_replies_and_spelling_but_not_order() -> None:
+def test_the_digest_of_requests_ignores_replies_and_spelling_but_not_order():
     one, two = ("1/propose/a/1", '{"a":1,"b":"é"}'), ("1/propose/b/1", "{}")
     respelled = ("1/propose/a/1", '{"b": "\\u00e9", "a": 1}')
 
@@ -127,19 +114,19 @@ def test_the_digest_of_requests_ignores_replies_and_spelling_but_not_order() -> 
     assert requests_digest([one, two]) != requests_digest([one])
 
 
-def test_a_cassette_that_is_not_there_is_a_missing_call(tmp_path: Path, episode: str) -> None:
+def test_a_cassette_that_is_not_there_is_a_missing_call(tmp_path, episode):
     with pytest.raises(MissingCallError, match=f"{episode}.json") as caught:
         read_cassette(tmp_path, episode)
 
     assert caught.value.exit_code == 3
 
 
-def _cut(text: str) -> str:
+def _cut(text):
     return text[: len(text) // 2]
 
 
-def _edit(change: Callable[[Any], None]) -> Callable[[str], str]:
-    def edited(text: str) -> str:
+def _edit(change):
+    def edited(text):
         data = json.loads(text)
         change(data)
         return json.dumps(data)
@@ -147,8 +134,8 @@ def _edit(change: Callable[[Any], None]) -> Callable[[str], str]:
     return edited
 
 
-def _set(*path: Any, value: Any) -> Callable[[Any], None]:
-    def change(data: Any) -> None:
+def _set(*path, value):
+    def change(data):
         for step in path[:-1]:
             data = data[step]
         data[path[-1]] = value
@@ -185,15 +172,8 @@ CALL_PATH = ("interactions", 0, "request", "headers", "x-tutorsim-call")
     ],
 )
 def test_a_damaged_cassette_is_refused(
-    damage: Callable[[str], str],
-    why: str,
-    tmp_path: Path,
-    call: Build,
-    interaction: Build,
-    message: Build,
-    write: Build,
-    episode: str,
-) -> None:
+    damage, why, tmp_path, call, interaction, message, write, episode
+):
     path = tmp_path / write(tmp_path, [interaction(call("a"), message("b"))]).name
     path.write_text(damage(path.read_text(encoding="utf-8")), encoding="utf-8")
 
@@ -205,8 +185,8 @@ def test_a_damaged_cassette_is_refused(
 
 
 def test_a_cassette_that_leads_out_of_its_folder_is_refused(
-    tmp_path: Path, call: Build, interaction: Build, message: Build, write: Build, episode: str
-) -> None:
+    tmp_path, call, interaction, message, write, episode
+):
     outside, inside = tmp_path / "outside", tmp_path / "inside"
     outside.mkdir()
     inside.mkdir()
@@ -217,16 +197,14 @@ def test_a_cassette_that_leads_out_of_its_folder_is_refused(
         read_cassette(inside, episode)
 
 
-def test_a_cassette_that_cannot_be_read_is_refused(tmp_path: Path, episode: str) -> None:
+def test_a_cassette_that_cannot_be_read_is_refused(tmp_path, episode):
     (tmp_path / f"{episode}.json").mkdir()
 
     with pytest.raises(RecordingError, match="is no regular file"):
         read_cassette(tmp_path, episode)
 
 
-def test_a_reply_with_a_lone_surrogate_can_be_read(
-    tmp_path: Path, call: Build, interaction: Build, message: Build, write: Build
-) -> None:
+def test_a_reply_with_a_lone_surrogate_can_be_read(tmp_path, call, interaction, message, write):
     one: Interaction = interaction(call("a"), message("b"))
     body = one.response.replace('"b"', '"\\ud83d!"')
     cassette = write(tmp_path, [one._replace(response=body)])
@@ -235,17 +213,12 @@ def test_a_reply_with_a_lone_surrogate_can_be_read(
 
 
 def test_a_cassette_that_cannot_be_written_leaves_the_old_one(
-    tmp_path: Path,
-    call: Build,
-    interaction: Build,
-    message: Build,
-    write: Build,
-    monkeypatch: pytest.MonkeyPatch,
-) -> None:
+    tmp_path, call, interaction, message, write, monkeypatch
+):
     one: Call = call("a")
     before = write(tmp_path, [interaction(one, message("old"))])
 
-    def full(_handle: int) -> None:
+    def full(_handle):
         raise OSError(28, "No space left on device")
 
     monkeypatch.setattr(os, "fsync", full)
@@ -257,8 +230,8 @@ def test_a_cassette_that_cannot_be_written_leaves_the_old_one(
 
 
 def test_a_cassette_keeps_what_was_on_the_wire(
-    tmp_path: Path, episode: str, call: Build, interaction: Build, message: Build, write: Build
-) -> None:
+    tmp_path, episode, call, interaction, message, write
+):
     one: Interaction = interaction(call("é"), message("b"))
     write(tmp_path, [one])
 

@@ -3,8 +3,6 @@
 import hashlib
 import json
 from dataclasses import replace
-from pathlib import Path
-from typing import Any
 
 import pytest
 
@@ -18,11 +16,11 @@ PASS = CodeResult("x = 1\n", VerdictRecord(outcome="pass", reason="", near_limit
 FAIL = CodeResult(None, VerdictRecord(outcome="no_code", reason="no block", unsafe=True))
 
 
-def judged(message: str) -> CodeRun:
+def judged(message):
     return CodeRun(turn=2, message=message, prompt="p", entry_point="f", test="t")
 
 
-def test_a_verdict_survives_a_kill_right_after_it_was_added(tmp_path: Path) -> None:
+def test_a_verdict_survives_a_kill_right_after_it_was_added(tmp_path):
     store = VerdictStore(tmp_path, fingerprint="here")
     store.add(RUN, PASS, fingerprint="here")
     store.add(judged("b"), FAIL, fingerprint="here")
@@ -33,7 +31,7 @@ def test_a_verdict_survives_a_kill_right_after_it_was_added(tmp_path: Path) -> N
     assert again.find(judged("c")) is None
 
 
-def test_the_turn_does_not_count_but_all_that_is_judged_does(tmp_path: Path) -> None:
+def test_the_turn_does_not_count_but_all_that_is_judged_does(tmp_path):
     store = VerdictStore(tmp_path, fingerprint="here")
     store.add(RUN, PASS, fingerprint="here")
 
@@ -42,7 +40,7 @@ def test_the_turn_does_not_count_but_all_that_is_judged_does(tmp_path: Path) -> 
         assert store.find(replace(RUN, **{field: "other"})) is None
 
 
-def test_a_recording_reuses_only_what_the_same_sandbox_judged(tmp_path: Path) -> None:
+def test_a_recording_reuses_only_what_the_same_sandbox_judged(tmp_path):
     VerdictStore(tmp_path, fingerprint="there").add(RUN, PASS, fingerprint="there")
 
     assert VerdictStore(tmp_path, fingerprint="here").find(RUN) is None
@@ -50,7 +48,7 @@ def test_a_recording_reuses_only_what_the_same_sandbox_judged(tmp_path: Path) ->
     assert VerdictStore(tmp_path).find(RUN) == PASS  # a replay takes it on any machine
 
 
-def test_another_recording_s_verdict_is_kept_once_as_it_was_judged_there(tmp_path: Path) -> None:
+def test_another_recording_s_verdict_is_kept_once_as_it_was_judged_there(tmp_path):
     other = VerdictStore(tmp_path / "other", fingerprint="there")
     (tmp_path / "other").mkdir()
     other.add(RUN, PASS, fingerprint="there")
@@ -62,7 +60,7 @@ def test_another_recording_s_verdict_is_kept_once_as_it_was_judged_there(tmp_pat
     assert (tmp_path / "own" / VERDICTS_FILE).read_bytes() == line
 
 
-def test_the_finished_file_does_not_depend_on_the_order_of_judging(tmp_path: Path) -> None:
+def test_the_finished_file_does_not_depend_on_the_order_of_judging(tmp_path):
     runs = [judged(str(n)) for n in range(5)]
     contents = []
     for order in (runs, runs[::-1]):
@@ -80,7 +78,7 @@ def test_the_finished_file_does_not_depend_on_the_order_of_judging(tmp_path: Pat
     assert len(VerdictStore(tmp_path / "0")) == 5
 
 
-def test_a_later_verdict_takes_the_place_of_an_earlier_one(tmp_path: Path) -> None:
+def test_a_later_verdict_takes_the_place_of_an_earlier_one(tmp_path):
     store = VerdictStore(tmp_path, fingerprint="here")
     store.add(RUN, FAIL, fingerprint="there")
     store.add(RUN, PASS, fingerprint="here")
@@ -90,7 +88,7 @@ def test_a_later_verdict_takes_the_place_of_an_earlier_one(tmp_path: Path) -> No
     assert VerdictStore(tmp_path).find(RUN) == PASS
 
 
-def test_adding_goes_on_after_a_rewrite(tmp_path: Path) -> None:
+def test_adding_goes_on_after_a_rewrite(tmp_path):
     store = VerdictStore(tmp_path, fingerprint="here")
     store.add(RUN, PASS, fingerprint="here")
     store.finish()
@@ -100,12 +98,12 @@ def test_adding_goes_on_after_a_rewrite(tmp_path: Path) -> None:
     assert len(VerdictStore(tmp_path)) == 2
 
 
-def test_a_study_without_programs_has_no_file(tmp_path: Path) -> None:
+def test_a_study_without_programs_has_no_file(tmp_path):
     assert VerdictStore(tmp_path, fingerprint="here").finish() is None
     assert list(tmp_path.iterdir()) == []
 
 
-def test_a_torn_last_line_counts_as_never_written(tmp_path: Path) -> None:
+def test_a_torn_last_line_counts_as_never_written(tmp_path):
     store = VerdictStore(tmp_path, fingerprint="here")
     store.add(RUN, PASS, fingerprint="here")
     store.add(judged("b"), FAIL, fingerprint="here")
@@ -123,7 +121,7 @@ def test_a_torn_last_line_counts_as_never_written(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("field", "value"), [("fingerprint", "other"), ("outcome", 3), ("program", "x"), ("new", 1)]
 )
-def test_an_edited_line_is_refused(field: str, value: Any, tmp_path: Path) -> None:
+def test_an_edited_line_is_refused(field, value, tmp_path):
     VerdictStore(tmp_path, fingerprint="here").add(RUN, PASS, fingerprint="here")
     path = tmp_path / VERDICTS_FILE
     path.write_text(json.dumps({**json.loads(path.read_text()), field: value}) + "\n")
@@ -132,7 +130,7 @@ def test_an_edited_line_is_refused(field: str, value: Any, tmp_path: Path) -> No
         VerdictStore(tmp_path)
 
 
-def test_a_link_to_a_file_elsewhere_is_not_followed(tmp_path: Path) -> None:
+def test_a_link_to_a_file_elsewhere_is_not_followed(tmp_path):
     (tmp_path / "elsewhere").write_text("")
     (tmp_path / VERDICTS_FILE).symlink_to(tmp_path / "elsewhere")
 
@@ -140,7 +138,7 @@ def test_a_link_to_a_file_elsewhere_is_not_followed(tmp_path: Path) -> None:
         VerdictStore(tmp_path)
 
 
-def test_a_folder_that_is_gone_is_told(tmp_path: Path) -> None:
+def test_a_folder_that_is_gone_is_told(tmp_path):
     store = VerdictStore(tmp_path / "gone", fingerprint="here")
 
     with pytest.raises(FolderError, match="cannot be written"):

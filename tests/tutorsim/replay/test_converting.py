@@ -2,7 +2,6 @@
 
 import shutil
 from pathlib import Path
-from typing import Any
 
 import pytest
 
@@ -13,7 +12,7 @@ TO_COMPRESSED = ("--to", "compressed", "-o")
 
 
 @pytest.fixture
-def converted(recorded: Any, shell: Any, tmp_path: Path) -> Path:
+def converted(recorded, shell, tmp_path):
     """The recording in compressed form."""
     into = tmp_path / "packed" / "cassettes"
     said = shell("cassette", "convert", recorded.cassettes, *TO_COMPRESSED, into)
@@ -22,9 +21,7 @@ def converted(recorded: Any, shell: Any, tmp_path: Path) -> Path:
     return into
 
 
-def test_to_and_fro_gives_the_same_files(
-    recorded: Any, converted: Path, shell: Any, files: Any, tmp_path: Path
-) -> None:
+def test_to_and_fro_gives_the_same_files(recorded, converted, shell, files, tmp_path):
     names = {path.name for path in converted.iterdir()}
     assert f"{EPISODE}.json.zst" in names
     assert f"{EPISODE}.json" not in names
@@ -37,8 +34,8 @@ def test_to_and_fro_gives_the_same_files(
 
 
 def test_both_readers_replay_the_compressed_form(
-    reader: str, recorded: Any, converted: Path, shell: Any, files: Any, tmp_path: Path
-) -> None:
+    reader, recorded, converted, shell, files, tmp_path
+):
     into = tmp_path / "replay" / "log"
     said = shell("replay", converted, "--log-dir", into)
     assert said.code == 0
@@ -46,9 +43,7 @@ def test_both_readers_replay_the_compressed_form(
     assert shell("verify", converted).code == 0
 
 
-def test_the_compressed_form_is_listed_shown_and_verified(
-    recorded: Any, converted: Path, shell: Any
-) -> None:
+def test_the_compressed_form_is_listed_shown_and_verified(recorded, converted, shell):
     for command in ("list", "show", "verify"):
         assert shell("cassette", command, converted).code == 0
     shown = shell("cassette", "show", converted, EPISODE, "--json").out
@@ -59,9 +54,7 @@ def test_the_compressed_form_is_listed_shown_and_verified(
     assert f"{EPISODE}.json: it is there in text and compressed" in said.err.replace("\n", " ")
 
 
-def test_what_was_edited_or_is_missing_is_not_converted(
-    recorded: Any, shell: Any, tmp_path: Path
-) -> None:
+def test_what_was_edited_or_is_missing_is_not_converted(recorded, shell, tmp_path):
     path = recorded.cassettes / f"{EPISODE}.json"
     text = path.read_bytes()
     path.write_bytes(text.replace(b"I think", b"I know"))
@@ -74,7 +67,7 @@ def test_what_was_edited_or_is_missing_is_not_converted(
     assert not (tmp_path / "b" / "manifest.json").exists()
 
 
-def test_a_folder_that_holds_anything_is_refused(recorded: Any, shell: Any) -> None:
+def test_a_folder_that_holds_anything_is_refused(recorded, shell):
     said = shell("cassette", "convert", recorded.cassettes, *TO_COMPRESSED, recorded.cassettes)
     assert said.code == 2
     assert "is not empty" in said.err
@@ -82,8 +75,8 @@ def test_a_folder_that_holds_anything_is_refused(recorded: Any, shell: Any) -> N
 
 @pytest.mark.loopback
 def test_a_compressed_recording_is_not_recorded_into(
-    recorded: Any, converted: Path, endpoint: Any, files: Any, shell: Any, tmp_path: Path
-) -> None:
+    recorded, converted, endpoint, files, shell, tmp_path
+):
     before = files(converted)
     said = shell(
         *("run", recorded.study, "--cassette-dir", converted, "--log-dir", tmp_path / "new")
@@ -95,8 +88,8 @@ def test_a_compressed_recording_is_not_recorded_into(
 
 
 def test_an_interrupted_conversion_is_gone_on_with_by_the_same_command(
-    recorded: Any, shell: Any, files: Any, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+    recorded, shell, files, tmp_path, monkeypatch
+):
     into = tmp_path / "new"
     with monkeypatch.context() as patch:
         patch.setattr(Path, "replace", lambda *_: 1 / 0)  # while it writes its mark

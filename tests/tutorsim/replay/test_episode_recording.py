@@ -20,10 +20,10 @@ from tutorsim.errors import (
     UsageError,
 )
 from tutorsim.kernel.flow import at_once
-from tutorsim.model import Call, CallKey, Reply
+from tutorsim.model import CallKey, Reply
 from tutorsim.model.sdk import HttpTransport, SdkModel
 from tutorsim.replay import FastReader
-from tutorsim.replay.episode_recorder import CassetteStore, Tape, combined_kind
+from tutorsim.replay.episode_recorder import CassetteStore, combined_kind
 
 Build = Callable[..., Any]
 DIGEST = "0" * 64
@@ -34,17 +34,17 @@ loopback = pytest.mark.loopback
 class Nobody:
     """A live model that must not be asked."""
 
-    async def reply(self, episode_id: str, call: Call) -> Reply:
+    async def reply(self, episode_id, call):
         raise AssertionError(f"{call.key} was asked again")
 
 
-def open_tape(folder: Path, episode: str, digest: str = DIGEST) -> Tape:
+def open_tape(folder, episode, digest=DIGEST):
     return CassetteStore(folder, study_digest=digest, packages={"tutorsim": "1"}).open(
         episode, Nobody()
     )
 
 
-def content(folder: Path) -> dict[str, bytes]:
+def content(folder):
     return {path.name: path.read_bytes() for path in sorted(folder.iterdir())}
 
 
@@ -212,7 +212,7 @@ def test_a_torn_journal_costs_the_torn_call_only(
         assert sorted(json_of(folder, episode)) == sorted(json_of(tmp_path / "whole", episode))
 
 
-def json_of(folder: Path, episode: str) -> list[str]:
+def json_of(folder, episode):
     data = json.loads((folder / f"{episode}.json").read_bytes())
     return [json.dumps(entry) for entry in data["interactions"]]
 
@@ -274,7 +274,7 @@ def test_a_full_disk_loses_nothing(
     before = content(tmp_path)
     write = os.write
 
-    def half(handle: int, data: bytes) -> int:
+    def half(handle, data):
         if Path(f"/proc/self/fd/{handle}").readlink().name.endswith(".journal.jsonl"):
             write(handle, bytes(data[:20]))
             raise OSError(28, "No space left on device")
@@ -301,7 +301,7 @@ def test_a_cassette_that_cannot_be_written_keeps_the_journal(
     server: Any,
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    def full(*_: Any) -> None:
+    def full(*_):
         raise OSError(28, "No space left on device")
 
     with monkeypatch.context() as patch:
@@ -321,11 +321,11 @@ def test_many_episodes_record_side_by_side_each_into_its_own_cassette(
 ) -> None:
     names = [f"sciq.q{n}.p.simple" for n in range(20)]
 
-    async def run() -> None:
+    async def run():
         store = CassetteStore(tmp_path, study_digest=DIGEST, packages={})
         async with SdkModel(transport=store.transport(HttpTransport())) as live:
 
-            async def one(name: str) -> None:
+            async def one(name):
                 calls = [call(f"{name} {n}", agent=f"a{n}") for n in range(4)]
                 with store.open(name, live) as tape:
                     await asyncio.gather(*(tape.reply(name, c) for c in calls))
@@ -347,7 +347,7 @@ def test_many_episodes_record_side_by_side_each_into_its_own_cassette(
 def test_nothing_is_sent_that_no_open_tape_would_record(
     tmp_path: Path, episode: str, call: Build, server: Any
 ) -> None:
-    async def run() -> None:
+    async def run():
         store = CassetteStore(tmp_path, study_digest=DIGEST, packages={})
         async with SdkModel(transport=store.transport(HttpTransport())) as live:
             store.open(episode, live).close()
@@ -360,8 +360,8 @@ def test_nothing_is_sent_that_no_open_tape_would_record(
 
 @pytest.mark.parametrize("order", [[], ["1/propose/a/1"] * 2, ["1/propose/b/1"]])
 def test_the_order_must_name_every_recorded_call_once(
-    order: list[str], tmp_path: Path, episode: str, call: Build, interaction: Build, message: Build
-) -> None:
+    order, tmp_path, episode, call, interaction, message
+):
     tape = open_tape(tmp_path, episode)
     tape.add(interaction(call("x", agent="a"), message("y")))
 
@@ -369,18 +369,14 @@ def test_the_order_must_name_every_recorded_call_once(
         asyncio.run(tape.finish([CallKey.parse(key) for key in order]))
 
 
-def test_what_a_tape_holds_can_be_counted(
-    tmp_path: Path, episode: str, call: Build, interaction: Build, message: Build
-) -> None:
+def test_what_a_tape_holds_can_be_counted(tmp_path, episode, call, interaction, message):
     tape = open_tape(tmp_path, episode)
     tape.add(interaction(call("x"), message("y", model="model-1-dated")))
 
     assert list(tape.replies()) == [("model-1", Reply("y", "model-1-dated", "end_turn", 7, 3))]
 
 
-def test_a_call_is_answered_once(
-    tmp_path: Path, episode: str, call: Build, interaction: Build, message: Build
-) -> None:
+def test_a_call_is_answered_once(tmp_path, episode, call, interaction, message):
     tape = open_tape(tmp_path, episode)
     tape.add(interaction(call("x"), message("y")))
 
@@ -389,16 +385,14 @@ def test_a_call_is_answered_once(
     assert tape.paid == 1
 
 
-def test_an_episode_without_any_reply_has_an_empty_cassette(tmp_path: Path, episode: str) -> None:
+def test_an_episode_without_any_reply_has_an_empty_cassette(tmp_path, episode):
     cassette = asyncio.run(open_tape(tmp_path, episode).finish([]))
 
     assert len(cassette.interactions) == 0
     assert FastReader(tmp_path).open(episode).unused() == ()
 
 
-def test_a_tape_of_another_study_is_refused(
-    tmp_path: Path, episode: str, call: Build, interaction: Build, message: Build
-) -> None:
+def test_a_tape_of_another_study_is_refused(tmp_path, episode, call, interaction, message):
     tape = open_tape(tmp_path, episode)
     tape.add(interaction(call("x"), message("y")))
     with pytest.raises(RecordingError, match=r"journal\.jsonl"):
@@ -410,8 +404,8 @@ def test_a_tape_of_another_study_is_refused(
 
 
 def test_a_cassette_and_a_journal_that_disagree_are_refused(
-    tmp_path: Path, episode: str, call: Build, interaction: Build, message: Build, write: Build
-) -> None:
+    tmp_path, episode, call, interaction, message, write
+):
     open_tape(tmp_path, episode).add(interaction(call("x"), message("y")))
     write(tmp_path, [interaction(call("x"), message("z"))])
 
@@ -420,14 +414,14 @@ def test_a_cassette_and_a_journal_that_disagree_are_refused(
 
 
 @pytest.mark.parametrize("name", ["../x.y.z.w", "a/b.c.d.e", "sciq.q..p.simple", "", "manifest"])
-def test_no_episode_id_leaves_the_folder(name: str, tmp_path: Path) -> None:
+def test_no_episode_id_leaves_the_folder(name, tmp_path):
     with pytest.raises(UsageError, match="is not an episode id"):
         open_tape(tmp_path, name)
 
 
 def test_a_link_in_place_of_a_journal_is_not_followed(
-    tmp_path: Path, episode: str, call: Build, interaction: Build, message: Build
-) -> None:
+    tmp_path, episode, call, interaction, message
+):
     victim = tmp_path / "victim"
     victim.write_text("untouched")
     folder = tmp_path / "recording"
@@ -446,7 +440,7 @@ def test_a_link_in_place_of_a_journal_is_not_followed(
     ("kinds", "combined"),
     [(["api"], "api"), (["stand-in"], "stand-in"), (["api", "relay"], "relay"), ([], "relay")],
 )
-def test_a_mixture_of_sources_counts_as_a_relay(kinds: list[Any], combined: str) -> None:
+def test_a_mixture_of_sources_counts_as_a_relay(kinds, combined):
     assert combined_kind(kinds) == combined
 
 
@@ -464,21 +458,15 @@ def test_a_stand_in_tells_its_name_and_is_recorded_as_one(
     assert one.response_headers["x-tutorsim-standin"] == "stand-in 1"
 
 
-def test_the_real_endpoint_is_recorded_as_such(
-    tmp_path: Path,
-    episode: str,
-    call: Build,
-    message: Build,
-    monkeypatch: pytest.MonkeyPatch,
-) -> None:
+def test_the_real_endpoint_is_recorded_as_such(tmp_path, episode, call, message, monkeypatch):
     class Real(httpx2.AsyncBaseTransport):
-        async def handle_async_request(self, request: httpx2.Request) -> httpx2.Response:
+        async def handle_async_request(self, request):
             return httpx2.Response(200, json=message("x"))
 
     monkeypatch.delenv("ANTHROPIC_BASE_URL", raising=False)
     monkeypatch.setenv("ANTHROPIC_API_KEY", KEY)
 
-    async def run() -> None:
+    async def run():
         store = CassetteStore(tmp_path, study_digest=DIGEST, packages={})
         async with SdkModel(transport=store.transport(Real())) as live:
             with store.open(episode, live) as tape:

@@ -2,7 +2,6 @@
 
 import asyncio
 from collections.abc import Callable
-from pathlib import Path
 from typing import Any
 
 import orjson
@@ -20,8 +19,8 @@ Build = Callable[..., Any]
 Outcome = list[Reply | tuple[type, str]]
 
 
-def play_fast(folder: Path, episode: str, calls: list[Call]) -> tuple[Outcome, tuple[str, ...]]:
-    async def run() -> tuple[Outcome, tuple[str, ...]]:
+def play_fast(folder, episode, calls):
+    async def run():
         reader = FastReader(folder)
         playback = reader.open(episode)
         outcome = [await _outcome(playback.reply(episode, one)) for one in calls]
@@ -31,8 +30,8 @@ def play_fast(folder: Path, episode: str, calls: list[Call]) -> tuple[Outcome, t
     return asyncio.run(run())
 
 
-def play_sdk(folder: Path, episode: str, calls: list[Call]) -> tuple[Outcome, tuple[str, ...]]:
-    async def run() -> tuple[Outcome, tuple[str, ...]]:
+def play_sdk(folder, episode, calls):
+    async def run():
         async with SdkReader(folder) as reader:
             playback = reader.open(episode)
             outcome = [await _outcome(playback.reply(episode, one)) for one in calls]
@@ -42,7 +41,7 @@ def play_sdk(folder: Path, episode: str, calls: list[Call]) -> tuple[Outcome, tu
     return asyncio.run(run())
 
 
-async def _outcome(coroutine: Any) -> Reply | tuple[type, str]:
+async def _outcome(coroutine):
     try:
         reply: Reply = await coroutine
         return reply
@@ -51,7 +50,7 @@ async def _outcome(coroutine: Any) -> Reply | tuple[type, str]:
 
 
 @pytest.fixture(params=[play_fast, play_sdk], ids=["fast", "sdk"])
-def play(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> Any:
+def play(request, monkeypatch):
     """One of the readers, in an environment without credentials or a reachable endpoint."""
     for name in ("ANTHROPIC_API_KEY", "ANTHROPIC_AUTH_TOKEN"):
         monkeypatch.delenv(name, raising=False)
@@ -60,18 +59,14 @@ def play(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> Any
 
 
 @pytest.fixture
-def two(
-    call: Build, interaction: Build, message: Build, write: Build, tmp_path: Path
-) -> list[Call]:
+def two(call, interaction, message, write, tmp_path):
     """Two recorded calls."""
     calls = [call("first prompt, é", agent="a"), call("second prompt", agent="b")]
     write(tmp_path, [interaction(one, message(f"reply {n}")) for n, one in enumerate(calls)])
     return calls
 
 
-def test_a_replay_gives_the_recorded_replies_in_any_order(
-    play: Build, tmp_path: Path, episode: str, two: list[Call]
-) -> None:
+def test_a_replay_gives_the_recorded_replies_in_any_order(play, tmp_path, episode, two):
     outcome, unused = play(tmp_path, episode, two[::-1])
 
     assert outcome == [
@@ -81,17 +76,13 @@ def test_a_replay_gives_the_recorded_replies_in_any_order(
     assert unused == ()
 
 
-def test_what_was_not_asked_for_is_told(
-    play: Build, tmp_path: Path, episode: str, two: list[Call]
-) -> None:
+def test_what_was_not_asked_for_is_told(play, tmp_path, episode, two):
     _, unused = play(tmp_path, episode, two[1:])
 
     assert unused == ("1/propose/a/1",)
 
 
-def test_a_key_that_is_not_in_the_recording_is_missing(
-    play: Build, tmp_path: Path, episode: str, two: list[Call], call: Build
-) -> None:
+def test_a_key_that_is_not_in_the_recording_is_missing(play, tmp_path, episode, two, call):
     [(kind, text)], unused = play(tmp_path, episode, [call("third", agent="c")])
 
     assert kind is MissingCallError
@@ -100,7 +91,7 @@ def test_a_key_that_is_not_in_the_recording_is_missing(
     assert len(unused) == 2
 
 
-def test_a_reply_is_given_once(play: Build, tmp_path: Path, episode: str, two: list[Call]) -> None:
+def test_a_reply_is_given_once(play, tmp_path, episode, two):
     [first, (kind, text)], _ = play(tmp_path, episode, [two[0], two[0]])
 
     assert isinstance(first, Reply)
@@ -127,8 +118,8 @@ def test_a_reply_is_given_once(play: Build, tmp_path: Path, episode: str, two: l
     ],
 )
 def test_a_changed_call_names_cassette_key_field_and_place(
-    change: dict[str, Any], why: str, play: Build, tmp_path: Path, episode: str, two: list[Call]
-) -> None:
+    change, why, play, tmp_path, episode, two
+):
     changed = Call(two[0].key, two[0].request._replace(**change))
 
     [(kind, text), second], unused = play(tmp_path, episode, [changed, two[1]])
@@ -141,13 +132,8 @@ def test_a_changed_call_names_cassette_key_field_and_place(
 
 
 def test_a_recorded_reply_that_is_no_message_is_an_invalid_recording(
-    play: Build,
-    tmp_path: Path,
-    episode: str,
-    call: Build,
-    interaction: Build,
-    write: Build,
-) -> None:
+    play, tmp_path, episode, call, interaction, write
+):
     write(tmp_path, [interaction(call("x"), {"type": "completion"})])
 
     [(kind, text)], _ = play(tmp_path, episode, [call("x")])
@@ -156,12 +142,12 @@ def test_a_recorded_reply_that_is_no_message_is_an_invalid_recording(
     assert "the reply to call 1/propose/motivation/1 cannot be read" in text
 
 
-def test_a_missing_cassette_is_a_missing_call(play: Build, tmp_path: Path, episode: str) -> None:
+def test_a_missing_cassette_is_a_missing_call(play, tmp_path, episode):
     with pytest.raises(MissingCallError, match=f"{episode}.json: the recording has no cassette"):
         play(tmp_path, episode, [])
 
 
-def test_unused_entries_fail_a_check(tmp_path: Path, episode: str, two: list[Call]) -> None:
+def test_unused_entries_fail_a_check(tmp_path, episode, two):
     playback = FastReader(tmp_path).open(episode)
     at_once(playback.reply(episode, two[0]))
     with pytest.raises(UnusedCallError, match=r"1 recorded call\(s\) .* 1/propose/b/1") as caught:
@@ -172,7 +158,7 @@ def test_unused_entries_fail_a_check(tmp_path: Path, episode: str, two: list[Cal
     check_all_used(playback)
 
 
-def requests(draw: Any) -> Call:
+def requests(draw):
     text = st.text(max_size=40)
     extra = st.lists(
         st.tuples(st.sampled_from(["temperature", "top_p"]), st.floats(0, 1)),
@@ -189,13 +175,8 @@ def requests(draw: Any) -> Call:
 @settings(max_examples=25, suppress_health_check=[HealthCheck.function_scoped_fixture])
 @given(data=st.data())
 def test_both_readers_agree_on_any_calls_and_any_replies(
-    data: st.DataObject,
-    tmp_path: Path,
-    episode: str,
-    interaction: Build,
-    message: Build,
-    write: Build,
-) -> None:
+    data, tmp_path, episode, interaction, message, write
+):
     call = st.composite(requests)()
     recorded = {str(one.key): one for one in data.draw(st.lists(call, max_size=4))}
     texts = data.draw(st.lists(st.text(), min_size=len(recorded), max_size=len(recorded)))
@@ -212,21 +193,15 @@ def test_both_readers_agree_on_any_calls_and_any_replies(
 
 
 def test_the_fast_reader_parses_a_file_once_and_each_body_of_an_answered_call_once(
-    tmp_path: Path,
-    episode: str,
-    call: Build,
-    interaction: Build,
-    message: Build,
-    write: Build,
-    monkeypatch: pytest.MonkeyPatch,
-) -> None:
+    tmp_path, episode, call, interaction, message, write, monkeypatch
+):
     """The cost of a replay grows with its calls, not with calls × entries."""
     calls = [call("x", agent=f"a{n}") for n in range(50)]
     write(tmp_path, [interaction(one, message("y")) for one in calls])
     parsed: list[int] = []
     loads = orjson.loads
 
-    def counted(data: Any) -> Any:
+    def counted(data):
         parsed.append(len(data))
         return loads(data)
 

@@ -1,7 +1,5 @@
 """The first difference of two JSON values, in one sentence."""
 
-from typing import Any
-
 import pytest
 
 from tutorsim.replay.recorded_call import first_difference
@@ -23,5 +21,5 @@ from tutorsim.replay.recorded_call import first_difference
         ({"a": ["z" * 500]}, {"a": 1}, "…, now 1."),
     ],
 )
-def test_the_first_difference_is_described(recorded: Any, asked: Any, told: str) -> None:
+def test_the_first_difference_is_described(recorded, asked, told):
     assert first_difference(recorded, asked).endswith(told)

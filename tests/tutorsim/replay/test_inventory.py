@@ -1,7 +1,6 @@
 """What recordings there are, and what belongs to nothing."""
 
 from collections.abc import Callable
-from pathlib import Path
 from typing import Any
 
 import pytest
@@ -24,7 +23,7 @@ ONE, TWO = "sciq.q1.p.simple", "sciq.q2.p.simple"
 
 
 @pytest.fixture
-def recording(tmp_path: Path, call: Build, interaction: Build, message: Build, write: Build) -> Any:
+def recording(tmp_path, call, interaction, message, write):
     """A finished recording of two episodes in a folder below."""
     folder = tmp_path / "below" / "small"
     folder.mkdir(parents=True)
@@ -69,7 +68,7 @@ def recording(tmp_path: Path, call: Build, interaction: Build, message: Build, w
     return folder
 
 
-def test_recordings_are_found_below_a_folder(tmp_path: Path, recording: Path) -> None:
+def test_recordings_are_found_below_a_folder(tmp_path, recording):
     unfinished = tmp_path / "unfinished"
     unfinished.mkdir()
     (unfinished / f"{ONE}.journal.jsonl").write_text("")
@@ -87,13 +86,11 @@ def test_recordings_are_found_below_a_folder(tmp_path: Path, recording: Path) ->
     assert found[1].journals == (ONE,)
 
 
-def test_no_folder_holds_no_recordings(tmp_path: Path) -> None:
+def test_no_folder_holds_no_recordings(tmp_path):
     assert list_recordings(tmp_path / "absent") == ()
 
 
-def test_calls_are_summarised(
-    tmp_path: Path, call: Build, interaction: Build, message: Build, write: Build
-) -> None:
+def test_calls_are_summarised(tmp_path, call, interaction, message, write):
     one = interaction(call("é"), message("b"))
     [summary] = list_calls(write(tmp_path, [one]))
 
@@ -103,20 +100,18 @@ def test_calls_are_summarised(
     assert summary.request_bytes == len(one.request.encode())
 
 
-def test_calls_of_an_unreadable_reply_are_refused(
-    tmp_path: Path, call: Build, interaction: Build, write: Build
-) -> None:
+def test_calls_of_an_unreadable_reply_are_refused(tmp_path, call, interaction, write):
     cassette = write(tmp_path, [interaction(call("x"), {})])
 
     with pytest.raises(RecordingError, match="cannot be read"):
         list_calls(cassette)
 
 
-def test_an_untouched_recording_verifies(recording: Path) -> None:
+def test_an_untouched_recording_verifies(recording):
     assert verify_files(recording) == ()
 
 
-def test_what_is_wrong_with_a_recording_is_named_file_by_file(recording: Path) -> None:
+def test_what_is_wrong_with_a_recording_is_named_file_by_file(recording):
     one, two = recording / f"{ONE}.json", recording / f"{TWO}.json"
     one.write_text(one.read_text().replace('\\"b\\"', '\\"c\\"'))
     stray = "sciq.q3.p.simple"
@@ -134,22 +129,22 @@ def test_what_is_wrong_with_a_recording_is_named_file_by_file(recording: Path) -
     )
 
 
-def test_an_edited_request_is_told_apart_from_an_edited_reply(recording: Path) -> None:
+def test_an_edited_request_is_told_apart_from_an_edited_reply(recording):
     one = recording / f"{ONE}.json"
     one.write_text(one.read_text().replace("You tutor.", "You teach."))
 
     assert verify_files(recording) == (Finding(one.name, "its requests were edited"),)
 
 
-def test_nothing_is_orphaned_when_study_and_recording_fit(tmp_path: Path, recording: Path) -> None:
+def test_nothing_is_orphaned_when_study_and_recording_fit(tmp_path, recording):
     found = orphans(list_recordings(tmp_path), [StudyEpisodes("small", STUDY, (ONE, TWO))])
 
     assert (found.recordings, found.cassettes, found.episodes) == ((), (), ())
 
 
 def test_orphans_are_recordings_without_a_study_and_episodes_without_a_recording(
-    tmp_path: Path, recording: Path
-) -> None:
+    tmp_path, recording
+):
     (recording / "sciq.q9.p.simple.json").write_bytes((recording / f"{ONE}.json").read_bytes())
     (recording / f"{TWO}.json").unlink()
     studies = [StudyEpisodes("small", STUDY, (ONE, TWO)), StudyEpisodes("new", "9" * 64, (ONE,))]

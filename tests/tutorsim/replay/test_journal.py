@@ -2,27 +2,23 @@
 
 import json
 from collections.abc import Callable
-from pathlib import Path
 from typing import Any
 
 import pytest
 
 from tutorsim.errors import RecordingError
 from tutorsim.replay.episode_recorder import Journal, journal_path
-from tutorsim.replay.recorded_call import Interaction
 
 Build = Callable[..., Any]
 DIGEST = "0" * 64
 
 
 @pytest.fixture
-def entries(call: Build, interaction: Build, message: Build) -> list[Interaction]:
+def entries(call, interaction, message):
     return [interaction(call("x\n\u2028", agent=name), message("y")) for name in "ab"]
 
 
-def test_what_was_appended_is_read_back(
-    tmp_path: Path, episode: str, entries: list[Interaction]
-) -> None:
+def test_what_was_appended_is_read_back(tmp_path, episode, entries):
     journal = Journal(tmp_path, episode, DIGEST)
     assert journal.read() == {}
     for one in entries:
@@ -32,9 +28,7 @@ def test_what_was_appended_is_read_back(
     assert list(Journal(tmp_path, episode, DIGEST).read().values()) == entries
 
 
-def test_lines_that_name_no_method_and_address_are_messages(
-    tmp_path: Path, episode: str, entries: list[Interaction]
-) -> None:
+def test_lines_that_name_no_method_and_address_are_messages(tmp_path, episode, entries):
     """As journals were written before they could hold calls of other APIs."""
     journal = Journal(tmp_path, episode, DIGEST)
     journal.append(entries[0])
@@ -47,7 +41,7 @@ def test_lines_that_name_no_method_and_address_are_messages(
     assert [*Journal(tmp_path, episode, DIGEST).read().values()] == entries[:1]
 
 
-def test_nothing_is_on_disk_before_the_first_reply(tmp_path: Path, episode: str) -> None:
+def test_nothing_is_on_disk_before_the_first_reply(tmp_path, episode):
     Journal(tmp_path, episode, DIGEST).read()
 
     assert list(tmp_path.iterdir()) == []
@@ -67,13 +61,7 @@ def test_nothing_is_on_disk_before_the_first_reply(tmp_path: Path, episode: str)
         (lambda lines: [lines[0], b"\x00" * 40], "Line 2"),
     ],
 )
-def test_anything_but_a_torn_last_line_is_refused(
-    damage: Callable[[list[bytes]], list[bytes]],
-    why: str,
-    tmp_path: Path,
-    episode: str,
-    entries: list[Interaction],
-) -> None:
+def test_anything_but_a_torn_last_line_is_refused(damage, why, tmp_path, episode, entries):
     journal = Journal(tmp_path, episode, DIGEST)
     for one in entries:
         journal.append(one)

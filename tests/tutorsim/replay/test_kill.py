@@ -8,9 +8,7 @@ import subprocess
 import sys
 import time
 from collections import Counter
-from collections.abc import Callable
 from pathlib import Path
-from typing import Any
 
 import orjson
 import pytest
@@ -21,15 +19,15 @@ PROGRAM = Path(__file__).with_name("record_rounds.py")
 CALLS = 6 * 4 * 4
 
 
-def run_here(folder: Path) -> None:
+def run_here(folder):
     asyncio.run(runpy.run_path(str(PROGRAM))["record"](folder))
 
 
-def start(folder: Path) -> subprocess.Popen[bytes]:
+def start(folder):
     return subprocess.Popen([sys.executable, str(PROGRAM), str(folder)], env=os.environ.copy())
 
 
-def recorded(folder: Path) -> set[str]:
+def recorded(folder):
     """Calls that are on disk in full, each as `<episode>/<key>`."""
     found = set()
     for path in folder.glob("*.journal.jsonl"):
@@ -41,16 +39,16 @@ def recorded(folder: Path) -> set[str]:
     return found
 
 
-def content(folder: Path) -> dict[str, bytes]:
+def content(folder):
     return {path.name: path.read_bytes() for path in folder.iterdir()}
 
 
 @pytest.mark.slow
 @pytest.mark.loopback
 def test_after_a_kill_no_recorded_call_is_sent_again_and_the_bytes_are_those_of_one_run(
-    tmp_path: Path, server: Any, message: Callable[..., dict[str, Any]]
-) -> None:
-    def slowly(body: dict[str, Any]) -> dict[str, Any]:
+    tmp_path, server, message
+):
+    def slowly(body):
         time.sleep(0.005)
         return message("re: " + body["messages"][0]["content"])
 

@@ -2,10 +2,7 @@
 
 import json
 import tomllib
-from collections.abc import Callable
 from hashlib import sha256
-from pathlib import Path
-from typing import Any
 
 import pytest
 import tomli_w
@@ -19,7 +16,7 @@ OTHER = "sk-ant-api03-" + "Ab3_" * 10
 EPISODE = "sciq.ice.help_avoidant.simple"
 
 
-def escaped(text: str) -> str:
+def escaped(text):
     return "".join(f"\\u{ord(char):04x}" for char in text)
 
 
@@ -36,7 +33,7 @@ def escaped(text: str) -> str:
         "-----BEGIN PRIVATE KEY-----",
     ],
 )
-def test_a_key_is_known_by_its_shape_and_never_shown_whole(text: str) -> None:
+def test_a_key_is_known_by_its_shape_and_never_shown_whole(text):
     [shown] = key_shaped(f"before {text} behind")
     assert text.startswith(shown.removesuffix("…"))
     assert len(shown) < len(text)
@@ -46,11 +43,11 @@ def test_a_key_is_known_by_its_shape_and_never_shown_whole(text: str) -> None:
 @pytest.mark.parametrize(
     "text", ["sk-ant-", "ask-and-answer", "sk-learn is a library", "0" * 64, "task-ant-hill", ""]
 )
-def test_ordinary_text_is_no_key(text: str) -> None:
+def test_ordinary_text_is_no_key(text):
     assert key_shaped(text) == []
 
 
-def test_the_place_of_a_key_is_named() -> None:
+def test_the_place_of_a_key_is_named():
     with pytest.raises(RecordingRefused, match=r"Its tasks\.sciq\[1\]\.question contains the cred"):
         refuse_keys({"Its tasks": {"sciq": [{"question": "x"}, {"question": f"a {KEY}"}]}}, [KEY])
     with pytest.raises(RecordingRefused, match="a string like a key, sk-ant-a…"):
@@ -58,7 +55,7 @@ def test_the_place_of_a_key_is_named() -> None:
     refuse_keys({"The study": {"name": "n", "seed": 3, "roles": ["a"]}}, [KEY])
 
 
-def test_a_body_keeps_its_text_unless_it_hides_a_credential() -> None:
+def test_a_body_keeps_its_text_unless_it_hides_a_credential():
     plain = '{"a" : "b\\n", "n": 1e3}'
     assert redacted(plain, [KEY]) == plain
     hidden = f'{{"a": "x {escaped(KEY)}", "{escaped(KEY)}": [1]}}'
@@ -66,7 +63,7 @@ def test_a_body_keeps_its_text_unless_it_hides_a_credential() -> None:
     assert redacted(hidden, []) == hidden
 
 
-def test_headers_are_redacted() -> None:
+def test_headers_are_redacted():
     found = without_secrets({"content-type": f"text/{KEY}", "a": "b"}, [KEY])
     assert found == {"content-type": "text/[credential]", "a": "b"}
 
@@ -74,12 +71,12 @@ def test_headers_are_redacted() -> None:
 # --- Recording ----------------------------------------------------------------------------------
 
 
-def in_task(study: Path) -> None:
+def in_task(study):
     path = study.with_name("questions.jsonl")
     path.write_text(path.read_text().replace("because of ice", f"because of {KEY}"))
 
 
-def in_setting(**settings: Any) -> Callable[[Path], None]:
+def in_setting(**settings):
     return lambda study: study.write_text(study.read_text() + tomli_w.dumps(settings))
 
 
@@ -95,8 +92,8 @@ HIDDEN = {
 @pytest.mark.loopback
 @pytest.mark.parametrize("hide", HIDDEN.values(), ids=HIDDEN)
 def test_a_study_with_a_key_is_refused_before_anything_is_written_or_sent(
-    hide: Callable[[Path], None], endpoint: Any, write_grid: Any, shell: Any, tmp_path: Path
-) -> None:
+    hide, endpoint, write_grid, shell, tmp_path
+):
     study = write_grid()
     hide(study)
     said = shell("run", study, "--log-dir", tmp_path / "l", "--cassette-dir", tmp_path / "c")
@@ -115,9 +112,7 @@ def test_a_study_with_a_key_is_refused_before_anything_is_written_or_sent(
     [("--relay", f"my {KEY}"), ("--set", f'vote_criterion="{KEY}"')],
     ids=["name", "setting"],
 )
-def test_a_key_in_an_option_is_refused(
-    options: tuple[str, str], endpoint: Any, write_grid: Any, shell: Any, tmp_path: Path
-) -> None:
+def test_a_key_in_an_option_is_refused(options, endpoint, write_grid, shell, tmp_path):
     folders = ("--log-dir", tmp_path / "l", "--cassette-dir", tmp_path / "c")
     said = shell("run", write_grid(), *folders, *options)
     assert said.code == 2
@@ -131,8 +126,8 @@ def test_a_key_in_an_option_is_refused(
     "setting", [{"name": "@ !"}, {"@": 1}, {"personas": ["@"]}, {"benchmarks": {"@": {}}}]
 )
 def test_what_is_wrong_with_a_study_is_told_without_the_keys_in_it(
-    setting: dict[str, Any], key: str, write_grid: Any, shell: Any, monkeypatch: pytest.MonkeyPatch
-) -> None:
+    setting, key, write_grid, shell, monkeypatch
+):
     monkeypatch.setenv("ANTHROPIC_AUTH_TOKEN", "a relay's own password")
     study = write_grid()
     table = tomllib.loads(study.read_text())
@@ -144,10 +139,8 @@ def test_what_is_wrong_with_a_study_is_told_without_the_keys_in_it(
 
 
 @pytest.mark.loopback
-def test_an_echo_in_a_header_or_behind_escapes_is_redacted(
-    endpoint: Any, write_grid: Any, shell: Any, tmp_path: Path
-) -> None:
-    def echo(call: str, data: bytes) -> bytes:
+def test_an_echo_in_a_header_or_behind_escapes_is_redacted(endpoint, write_grid, shell, tmp_path):
+    def echo(call, data):
         hidden = f"I think it is {escaped(KEY)}".encode()
         return data.replace(b"I think it is", hidden) if "/student/" in call else data
 
@@ -170,9 +163,7 @@ def test_an_echo_in_a_header_or_behind_escapes_is_redacted(
 
 
 @pytest.mark.parametrize("form", ["text", "compressed"])
-def test_a_check_of_the_files_finds_a_key_that_is_not_in_use(
-    form: str, recorded: Any, shell: Any, tmp_path: Path
-) -> None:
+def test_a_check_of_the_files_finds_a_key_that_is_not_in_use(form, recorded, shell, tmp_path):
     assert shell("cassette", "verify", recorded.cassettes).code == 0
     path = recorded.cassettes / f"{EPISODE}.json"
     path.write_text(path.read_text().replace("I think", f"I {OTHER} think", 1))
@@ -195,7 +186,7 @@ def test_a_check_of_the_files_finds_a_key_that_is_not_in_use(
 
 
 @pytest.mark.parametrize("name", ["study.toml", "wordings.toml", "tasks.sciq.jsonl"])
-def test_every_file_of_a_recording_is_looked_at(name: str, recorded: Any, shell: Any) -> None:
+def test_every_file_of_a_recording_is_looked_at(name, recorded, shell):
     path = recorded.cassettes / name
     path.write_text(path.read_text() + f"# {OTHER}\n")
     said = shell("cassette", "verify", recorded.cassettes)

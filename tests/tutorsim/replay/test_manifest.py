@@ -2,7 +2,6 @@
 
 import json
 from collections.abc import Callable
-from pathlib import Path
 from typing import Any
 
 import pytest
@@ -11,7 +10,6 @@ from tutorsim.errors import RecordingError
 from tutorsim.records import EpisodeRecord, Failure, Provenance, to_line
 from tutorsim.replay import (
     Cassette,
-    EpisodeEntry,
     Manifest,
     check_cassette,
     episode_entry,
@@ -28,7 +26,7 @@ PROVENANCE = Provenance(
 )
 
 
-def record_of(episode_id: str, **fields: Any) -> EpisodeRecord:
+def record_of(episode_id, **fields):
     benchmark, task, persona, condition = episode_id.split(".")[:4]
     values: dict[str, Any] = {
         "episode_id": episode_id,
@@ -53,21 +51,19 @@ def record_of(episode_id: str, **fields: Any) -> EpisodeRecord:
 
 
 @pytest.fixture
-def cassette(
-    tmp_path: Path, call: Build, interaction: Build, message: Build, write: Build
-) -> Cassette:
+def cassette(tmp_path, call, interaction, message, write):
     written: Cassette = write(tmp_path, [interaction(call("a"), message("b"))])
     return written
 
 
 @pytest.fixture
-def entry(cassette: Cassette, episode: str) -> EpisodeEntry:
+def entry(cassette, episode):
     record = record_of(episode)
     return episode_entry(record, to_line(record), cassette, outcome(record))
 
 
 @pytest.fixture
-def manifest(entry: EpisodeEntry) -> Manifest:
+def manifest(entry):
     return Manifest(
         study_name="small",
         study_digest="1" * 64,
@@ -81,7 +77,7 @@ def manifest(entry: EpisodeEntry) -> Manifest:
     )
 
 
-def test_a_manifest_comes_back_as_it_was_written(tmp_path: Path, manifest: Manifest) -> None:
+def test_a_manifest_comes_back_as_it_was_written(tmp_path, manifest):
     write_manifest(tmp_path, manifest)
     first = (tmp_path / "manifest.json").read_bytes()
     assert read_manifest(tmp_path) == manifest
@@ -92,14 +88,14 @@ def test_a_manifest_comes_back_as_it_was_written(tmp_path: Path, manifest: Manif
     assert len(lines) == 1
 
 
-def test_a_manifest_without_episodes_comes_back(tmp_path: Path, manifest: Manifest) -> None:
+def test_a_manifest_without_episodes_comes_back(tmp_path, manifest):
     empty = manifest.model_copy(update={"episodes": ()})
     write_manifest(tmp_path, empty)
 
     assert read_manifest(tmp_path) == empty
 
 
-def test_an_entry_says_what_came_of_the_episode(entry: EpisodeEntry, cassette: Cassette) -> None:
+def test_an_entry_says_what_came_of_the_episode(entry, cassette):
     assert entry.calls == 1
     assert entry.cassette_sha256 == cassette.sha256
     assert entry.outcome["success"] is True
@@ -115,30 +111,28 @@ def test_an_entry_says_what_came_of_the_episode(entry: EpisodeEntry, cassette: C
         {"episodes": ()},
     ],
 )
-def test_the_recording_digest_changes_with_what_is_played(
-    change: dict[str, Any], manifest: Manifest
-) -> None:
+def test_the_recording_digest_changes_with_what_is_played(change, manifest):
     assert manifest.model_copy(update=change).recording_digest() != manifest.recording_digest()
 
 
-def test_the_recording_digest_ignores_who_recorded_it(manifest: Manifest) -> None:
+def test_the_recording_digest_ignores_who_recorded_it(manifest):
     other = manifest.model_copy(update={"packages": {"tutorsim": "2"}, "log_sha256": "c" * 64})
 
     assert other.recording_digest() == manifest.recording_digest()
 
 
-def test_the_recording_digest_depends_on_failures(manifest: Manifest, entry: EpisodeEntry) -> None:
+def test_the_recording_digest_depends_on_failures(manifest, entry):
     failed = entry.model_copy(update={"failure": Failure(key="0/student/student/1", error="x")})
     other = manifest.model_copy(update={"episodes": (failed,)})
 
     assert other.recording_digest() != manifest.recording_digest()
 
 
-def _edit(**fields: Any) -> Callable[[dict[str, Any]], str]:
+def _edit(**fields):
     return lambda data: json.dumps({**data, **fields})
 
 
-def _entry(**fields: Any) -> Callable[[dict[str, Any]], str]:
+def _entry(**fields):
     return lambda data: json.dumps({**data, "episodes": [{**data["episodes"][0], **fields}]})
 
 
@@ -159,9 +153,7 @@ def _entry(**fields: Any) -> Callable[[dict[str, Any]], str]:
         (lambda data: json.dumps({**data, "episodes": data["episodes"] * 2}), "twice"),
     ],
 )
-def test_a_damaged_or_hostile_manifest_is_refused(
-    damage: Callable[[dict[str, Any]], str], told: str, tmp_path: Path, manifest: Manifest
-) -> None:
+def test_a_damaged_or_hostile_manifest_is_refused(damage, told, tmp_path, manifest):
     write_manifest(tmp_path, manifest)
     path = tmp_path / "manifest.json"
     path.write_text(damage(json.loads(path.read_bytes())))
@@ -173,19 +165,17 @@ def test_a_damaged_or_hostile_manifest_is_refused(
     assert caught.value.exit_code == 4
 
 
-def test_a_folder_without_a_manifest_is_no_recording(tmp_path: Path) -> None:
+def test_a_folder_without_a_manifest_is_no_recording(tmp_path):
     with pytest.raises(RecordingError, match="is not a recording"):
         read_manifest(tmp_path)
 
 
-def test_an_untouched_cassette_passes_its_check(entry: EpisodeEntry, cassette: Cassette) -> None:
+def test_an_untouched_cassette_passes_its_check(entry, cassette):
     assert check_cassette(entry, cassette) is None
 
 
 @pytest.mark.parametrize("edit", [('\\"b\\"', '\\"c\\"'), ('"version": 1', '"version":  1')])
-def test_an_edited_reply_is_found_before_the_replay(
-    edit: tuple[str, str], entry: EpisodeEntry, cassette: Cassette, tmp_path: Path
-) -> None:
+def test_an_edited_reply_is_found_before_the_replay(edit, entry, cassette, tmp_path):
     path = tmp_path / cassette.name
     text = path.read_text(encoding="utf-8")
     assert edit[0] in text
@@ -195,9 +185,7 @@ def test_an_edited_reply_is_found_before_the_replay(
         check_cassette(entry, read_cassette(tmp_path, cassette.episode_id))
 
 
-def test_an_edited_request_is_left_to_the_replay_to_explain(
-    entry: EpisodeEntry, cassette: Cassette, tmp_path: Path
-) -> None:
+def test_an_edited_request_is_left_to_the_replay_to_explain(entry, cassette, tmp_path):
     path = tmp_path / cassette.name
     text = path.read_text(encoding="utf-8").replace("You tutor.", "You teach.")
     path.write_text(text, encoding="utf-8")

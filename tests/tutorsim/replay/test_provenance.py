@@ -1,7 +1,6 @@
 """What answered a recording, as its own replies tell."""
 
 from collections.abc import Callable
-from pathlib import Path
 from typing import Any
 
 import pytest
@@ -22,9 +21,7 @@ Build = Callable[..., Any]
         ([], None, ("relay", "unnamed")),
     ],
 )
-def test_provenance_is_what_the_replies_tell(
-    kinds: list[Any], relay_name: str | None, expected: tuple[str, str]
-) -> None:
+def test_provenance_is_what_the_replies_tell(kinds, relay_name, expected):
     answered_by = AnsweredBy(kinds=set(kinds), models={"b", "a"}, standins={"1.0"})
 
     told = answered_by.provenance(
@@ -36,9 +33,7 @@ def test_provenance_is_what_the_replies_tell(
     assert (told.recorded_from, told.recorded_to) == ("2026-01-02", "2026-01-03")
 
 
-def test_a_witness_reads_sources_from_cassettes(
-    tmp_path: Path, call: Build, interaction: Build, message: Build, write: Build
-) -> None:
+def test_a_witness_reads_sources_from_cassettes(tmp_path, call, interaction, message, write):
     answered_by = AnsweredBy()
     answered_by.note(write(tmp_path, []))
     answered_by.note(write(tmp_path, [interaction(call("a"), message("b"))]))
@@ -46,5 +41,5 @@ def test_a_witness_reads_sources_from_cassettes(
     assert answered_by == AnsweredBy(kinds={"relay"}, silent=True)
 
 
-def test_package_versions_name_what_shapes_a_recording() -> None:
+def test_package_versions_name_what_shapes_a_recording():
     assert [*package_versions()] == ["anthropic", "httpx2", "python", "tutorsim", "vcrpy"]

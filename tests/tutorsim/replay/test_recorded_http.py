@@ -6,7 +6,6 @@ import socket
 import sys
 from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
-from pathlib import Path
 from typing import Any
 
 import anthropic
@@ -31,37 +30,37 @@ ASKED = {"model": "model-1", "messages": [{"role": "user", "content": "one"}]}
 
 
 @pytest.fixture(autouse=True)
-def _only_replaying(monkeypatch: pytest.MonkeyPatch) -> None:
+def _only_replaying(monkeypatch):
     for name in ("TUTORSIM_RECORD", "GOOGLE_API_KEY", "GEMINI_API_KEY", "OPENAI_BASE_URL"):
         monkeypatch.delenv(name, raising=False)
 
 
 @pytest.fixture
-def offline(monkeypatch: pytest.MonkeyPatch) -> Callable[[], None]:
+def offline(monkeypatch):
     """Refuses every socket from here on."""
 
-    def refuse(*_: object, **__: object) -> None:
+    def refuse(*_, **__):
         raise AssertionError("a connection was tried")
 
-    def cut() -> None:
+    def cut():
         monkeypatch.setattr(socket.socket, "connect", refuse)
         monkeypatch.setattr(socket, "getaddrinfo", refuse)
 
     return cut
 
 
-def events(*data: Any, last: str = "data: [DONE]\n\n") -> tuple[int, dict[str, str], bytes]:
+def events(*data, last="data: [DONE]\n\n"):
     sent = "".join(f"data: {json.dumps(one, ensure_ascii=False)}\n\n" for one in data)
     return 200, EVENTS, (sent + last).encode()
 
 
-def chunk(text: str, reason: str | None = None) -> dict[str, Any]:
+def chunk(text, reason=None):
     choice = {"index": 0, "delta": {"role": "assistant", "content": text}, "finish_reason": reason}
     head = {"id": "c", "object": "chat.completion.chunk", "created": 1, "model": "model-1"}
     return {**head, "choices": [choice]}
 
 
-def chat(body: dict[str, Any]) -> Any:
+def chat(body):
     """What an endpoint of chat completions answers; every word is an event of its stream."""
     said = f"ré: {body['messages'][0]['content']}"
     if body.get("stream"):
@@ -73,10 +72,10 @@ def chat(body: dict[str, Any]) -> Any:
     return {**head, "choices": [choice], "usage": usage}
 
 
-def gemini(body: dict[str, Any]) -> Any:
+def gemini(body):
     said = f"ré: {body['contents'][0]['parts'][0]['text']}"
 
-    def part(text: str) -> dict[str, Any]:
+    def part(text):
         return {"candidates": [{"content": {"role": "model", "parts": [{"text": text}]}}]}
 
     whole = part(said)
@@ -84,13 +83,13 @@ def gemini(body: dict[str, Any]) -> Any:
     return whole
 
 
-def respond(body: dict[str, Any]) -> Any:
+def respond(body):
     if not body:
         return {"object": "list", "data": []}
     return chat(body) if "messages" in body else gemini(body)
 
 
-def by_openai(tape: Any, url: str, asynchronous: bool) -> Any:
+def by_openai(tape, url, asynchronous):
     openai = pytest.importorskip("openai")
     made = openai.AsyncOpenAI if asynchronous else openai.OpenAI
     http = tape.async_client if asynchronous else tape.client
@@ -98,51 +97,51 @@ def by_openai(tape: Any, url: str, asynchronous: bool) -> Any:
     return client.chat.completions.create
 
 
-def openai_asks(tape: Any, url: str) -> list[str]:
+def openai_asks(tape, url):
     ask = by_openai(tape, url, False)
     whole = ask(**ASKED).choices[0].message.content
     streamed = [one.choices[0].delta.content for one in ask(**ASKED, stream=True)]
     return [whole, *streamed]
 
 
-async def openai_async(tape: Any, url: str) -> list[str]:
+async def openai_async(tape, url):
     ask = by_openai(tape, url, True)
     whole = (await ask(**ASKED)).choices[0].message.content
     return [whole] + [one.choices[0].delta.content async for one in await ask(**ASKED, stream=True)]
 
 
-def mistral(tape: Any, url: str) -> Any:
+def mistral(tape, url):
     client = pytest.importorskip("mistralai.client")
     both = {"client": tape.client, "async_client": tape.async_client}
     return client.Mistral(api_key=KEY, server_url=url, **both).chat
 
 
-def mistral_asks(tape: Any, url: str) -> list[str]:
+def mistral_asks(tape, url):
     chat = mistral(tape, url)
     whole = chat.complete(**ASKED).choices[0].message.content
     with chat.stream(**ASKED) as stream:
         return [whole, *(one.data.choices[0].delta.content for one in stream)]
 
 
-async def mistral_async(tape: Any, url: str) -> list[str]:
+async def mistral_async(tape, url):
     chat = mistral(tape, url)
     whole = (await chat.complete_async(**ASKED)).choices[0].message.content
     async with await chat.stream_async(**ASKED) as stream:
         return [whole] + [one.data.choices[0].delta.content async for one in stream]
 
 
-def google(tape: Any, url: str) -> Any:
+def google(tape, url):
     genai = pytest.importorskip("google.genai")
     both = {"httpx_client": tape.client, "httpx_async_client": tape.async_client}
     return genai.Client(api_key=KEY, http_options=genai.types.HttpOptions(base_url=url, **both))
 
 
-def google_asks(tape: Any, url: str) -> list[str]:
+def google_asks(tape, url):
     models = google(tape, url).models
     return [models.generate_content(model="gemini-1", contents="one").text]
 
 
-async def google_async(tape: Any, url: str) -> list[str]:
+async def google_async(tape, url):
     models = google(tape, url).aio.models
     return [(await models.generate_content(model="gemini-1", contents="one")).text]
 
@@ -161,19 +160,13 @@ WORDS = ["ré: one", "ré: ", "one ", ""]
     ids=["openai", "mistralai", "google-genai"],
 )
 def test_any_sdk_records_and_plays_with_both_of_its_faces(
-    tmp_path: Path,
-    server: Any,
-    offline: Build,
-    asks: Build,
-    asks_async: Build,
-    expected: list[str],
-    calls: int,
-) -> None:
+    tmp_path, server, offline, asks, asks_async, expected, calls
+):
     """Half of the calls are made by the synchronous client, half by the other, over one session."""
     server.respond = respond
     path = tmp_path / "c.json"
 
-    async def both(mode: Any) -> list[list[str]]:
+    async def both(mode):
         tape = tutorsim.recorded_http(path, mode=mode)
         async with tape:
             return [asks(tape, server.url), await asks_async(tape, server.url)]
@@ -199,7 +192,7 @@ class JsonOfVcr:
     deserialize = staticmethod(jsonserializer.deserialize)
 
 
-def stream(http: httpx2.Client, url: str, **headers: str) -> list[bytes]:
+def stream(http, url, **headers):
     body = {**ASKED, "stream": True}
     with http.stream("POST", url + CHAT, json=body, headers=headers) as response:
         return list(response.iter_bytes())
@@ -215,9 +208,7 @@ def stream(http: httpx2.Client, url: str, **headers: str) -> list[bytes]:
     ],
     ids=["no last event", "error event", "cut off"],
 )
-def test_a_stream_that_is_not_whole_is_no_success(
-    tmp_path: Path, server: Any, answer: Any, words: str
-) -> None:
+def test_a_stream_that_is_not_whole_is_no_success(tmp_path, server, answer, words):
     answers = iter([answer, events(chunk("one"), chunk("", "stop"))])
     server.respond = lambda body: next(answers)
     path = tmp_path / "c.json"
@@ -231,8 +222,8 @@ def test_a_stream_that_is_not_whole_is_no_success(
 @pytest.mark.loopback
 @pytest.mark.parametrize("closes", [True, False], ids=["closed", "left open"])
 def test_of_a_stream_that_its_reader_left_the_events_read_are_kept_and_marked(
-    tmp_path: Path, server: Any, monkeypatch: pytest.MonkeyPatch, closes: bool
-) -> None:
+    tmp_path, server, monkeypatch, closes
+):
     sent = [f"data: {json.dumps(chunk(str(n)))}\n\n".encode() for n in range(3)]
     server.respond = lambda body: (200, {**EVENTS, "content-length": "9999"}, b"".join(sent) + b"d")
     path = tmp_path / "c.json"
@@ -257,10 +248,10 @@ def test_of_a_stream_that_its_reader_left_the_events_read_are_kept_and_marked(
 
 
 @pytest.mark.loopback
-def test_a_block_that_fails_keeps_no_part_of_a_stream(tmp_path: Path, server: Any) -> None:
+def test_a_block_that_fails_keeps_no_part_of_a_stream(tmp_path, server):
     server.respond = chat
 
-    def left(http: httpx2.Client) -> None:
+    def left(http):
         asked = http.build_request("POST", server.url + CHAT, json={**ASKED, "stream": True})
         http.send(asked, stream=True).close()
         raise KeyError
@@ -276,19 +267,19 @@ def test_a_block_that_fails_keeps_no_part_of_a_stream(tmp_path: Path, server: An
 @pytest.mark.loopback
 @pytest.mark.parametrize("named", [True, False], ids=["named", "unnamed"])
 def test_calls_side_by_side_find_their_replies_whatever_their_order(
-    tmp_path: Path, server: Any, offline: Build, named: bool
-) -> None:
+    tmp_path, server, offline, named
+):
     server.respond = chat
     path = tmp_path / "c.json"
     headers = tutorsim.keyed("voter") if named else {}
 
-    def question(number: int) -> dict[str, Any]:
+    def question(number):
         return {**ASKED, "messages": [{"role": "user", "content": str(number)}]}
 
-    def said(response: httpx2.Response) -> str:
+    def said(response):
         return str(response.json()["choices"][0]["message"]["content"])
 
-    async def fifty(order: range) -> dict[int, str]:
+    async def fifty(order):
         async with tutorsim.recorded_http(path, mode="once") as http:
             asked = (http.post(server.url + CHAT, json=question(n), headers=headers) for n in order)
             return dict(zip(order, map(said, await asyncio.gather(*asked)), strict=True))
@@ -306,9 +297,7 @@ def test_calls_side_by_side_find_their_replies_whatever_their_order(
 
 
 @pytest.mark.loopback
-def test_a_request_that_is_sent_again_or_redirected_has_one_key(
-    tmp_path: Path, server: Any
-) -> None:
+def test_a_request_that_is_sent_again_or_redirected_has_one_key(tmp_path, server):
     answers = iter([(307, {"location": f"{server.url}/v2/chat"}, b""), chat(ASKED), chat(ASKED)])
     server.respond = lambda body: next(answers)
     path = tmp_path / "c.json"
@@ -327,9 +316,7 @@ def test_a_request_that_is_sent_again_or_redirected_has_one_key(
 @pytest.mark.parametrize(
     "where", ["x-goog-api-key", "api-key", "authorization", "?key=", "?access_token="]
 )
-def test_no_credential_is_kept_and_none_is_sent_as_a_question(
-    tmp_path: Path, server: Any, where: str
-) -> None:
+def test_no_credential_is_kept_and_none_is_sent_as_a_question(tmp_path, server, where):
     server.respond = chat
     url, headers = server.url + CHAT, {where: KEY}
     if where.startswith("?"):
@@ -350,9 +337,7 @@ def test_no_credential_is_kept_and_none_is_sent_as_a_question(
 
 
 @pytest.mark.loopback
-def test_what_is_no_text_is_refused_and_paths_and_methods_count(
-    tmp_path: Path, server: Any
-) -> None:
+def test_what_is_no_text_is_refused_and_paths_and_methods_count(tmp_path, server):
     path = tmp_path / "c.json"
     server.respond = respond
     with tutorsim.recorded_http(path, mode="once") as http:
@@ -375,9 +360,7 @@ def test_what_is_no_text_is_refused_and_paths_and_methods_count(
 
 
 @pytest.mark.loopback
-def test_a_client_of_the_sdk_that_renames_errors_lets_ours_through(
-    tmp_path: Path, server: Any
-) -> None:
+def test_a_client_of_the_sdk_that_renames_errors_lets_ours_through(tmp_path, server):
     """One that the user made, over our HTTP client, which knows nothing of it."""
     path = tmp_path / "c.json"
     one = {**ASKED, "max_tokens": 5}
@@ -393,7 +376,7 @@ def test_a_client_of_the_sdk_that_renames_errors_lets_ours_through(
 
 
 @pytest.mark.parametrize("enter", [False, True])
-def test_clients_are_there_inside_one_block(tmp_path: Path, enter: bool) -> None:
+def test_clients_are_there_inside_one_block(tmp_path, enter):
     tape = tutorsim.recorded_http(tmp_path / "c.json", mode="once")
     if enter:
         with tape, pytest.raises(TutorsimError, match="is entered already"), tape:
@@ -404,7 +387,7 @@ def test_clients_are_there_inside_one_block(tmp_path: Path, enter: bool) -> None
 
 
 @pytest.mark.loopback
-def test_what_a_recording_hands_on_is_what_its_replay_hands_on(tmp_path: Path, server: Any) -> None:
+def test_what_a_recording_hands_on_is_what_its_replay_hands_on(tmp_path, server):
     """Our patience, no compression, and no header that the cassette does not keep."""
     server.respond = chat
     path = tmp_path / "c.json"
@@ -420,7 +403,7 @@ def test_what_a_recording_hands_on_is_what_its_replay_hands_on(tmp_path: Path, s
     assert headers["accept-encoding"] == "identity"
 
 
-def by_httpx1(tape: Any, url: str) -> list[str]:
+def by_httpx1(tape, url):
     """A program over httpx 1 and an SDK over it: whole, and as a stream."""
     httpx = pytest.importorskip("httpx")
     openai = pytest.importorskip("openai")
@@ -432,7 +415,7 @@ def by_httpx1(tape: Any, url: str) -> list[str]:
     return [whole, *(one.choices[0].delta.content for one in streamed)]
 
 
-async def by_httpx1_async(tape: Any, url: str) -> list[str]:
+async def by_httpx1_async(tape, url):
     openai = pytest.importorskip("openai")
     client = tape.httpx1_async_client
     whole = (await client.post(url + CHAT, json=ASKED)).json()["choices"][0]["message"]["content"]
@@ -444,9 +427,7 @@ async def by_httpx1_async(tape: Any, url: str) -> list[str]:
 
 
 @pytest.mark.loopback
-def test_clients_of_httpx_1_play_and_record_as_those_of_httpx2_do(
-    tmp_path: Path, server: Any, offline: Build
-) -> None:
+def test_clients_of_httpx_1_play_and_record_as_those_of_httpx2_do(tmp_path, server, offline):
     pytest.importorskip("httpx")
     server.respond = respond
     path = tmp_path / "c.json"
@@ -466,7 +447,7 @@ def test_clients_of_httpx_1_play_and_record_as_those_of_httpx2_do(
 
 
 @pytest.mark.loopback
-def test_what_the_network_does_has_the_names_of_httpx_1_there(tmp_path: Path, server: Any) -> None:
+def test_what_the_network_does_has_the_names_of_httpx_1_there(tmp_path, server):
     httpx = pytest.importorskip("httpx")
     tape = tutorsim.recorded_http(tmp_path / "c.json", mode="once")
     server.respond = lambda body: None
@@ -477,9 +458,7 @@ def test_what_the_network_does_has_the_names_of_httpx_1_there(tmp_path: Path, se
         tape.httpx1_client.post(server.url + CHAT, json={**ASKED, "stream": True})
 
 
-def test_without_that_package_its_clients_are_refused(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_without_that_package_its_clients_are_refused(tmp_path, monkeypatch):
     monkeypatch.setitem(sys.modules, "httpx", None)
     monkeypatch.delitem(sys.modules, "tutorsim.replay.httpx1_clients", raising=False)
     tape = tutorsim.recorded_http(tmp_path / "c.json", mode="once")

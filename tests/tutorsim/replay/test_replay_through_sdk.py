@@ -14,14 +14,12 @@ CASSETTES = Path(__file__).parents[3] / "cassettes"
 Build = Callable[..., Any]
 
 
-def test_episodes_of_one_sdk_reader_do_not_mix(
-    tmp_path: Path, call: Build, interaction: Build, message: Build, write: Build
-) -> None:
+def test_episodes_of_one_sdk_reader_do_not_mix(tmp_path, call, interaction, message, write):
     names = [f"sciq.q{n}.p.simple" for n in range(10)]
     for name in names:
         write(tmp_path, [interaction(call("same"), message(name), name)], name)
 
-    async def run() -> list[str]:
+    async def run():
         async with replay_through_sdk.SdkReader(tmp_path) as reader:
             opened = [reader.open(name) for name in names]
             replies = await asyncio.gather(
@@ -33,26 +31,20 @@ def test_episodes_of_one_sdk_reader_do_not_mix(
 
 
 def test_the_sdk_reader_holds_a_call_against_one_entry_only(
-    tmp_path: Path,
-    episode: str,
-    call: Build,
-    interaction: Build,
-    message: Build,
-    write: Build,
-    monkeypatch: pytest.MonkeyPatch,
-) -> None:
+    tmp_path, episode, call, interaction, message, write, monkeypatch
+):
     calls = [call("x", agent=f"a{n}") for n in range(30)]
     write(tmp_path, [interaction(one, message("y")) for one in calls])
     compared: list[str] = []
     matches = replay_through_sdk.requests_match
 
-    def counted(asked: Any, recorded: Any, matchers: Any) -> Any:
+    def counted(asked, recorded, matchers):
         compared.append(recorded.headers["x-tutorsim-call"])
         return matches(asked, recorded, matchers)
 
     monkeypatch.setattr(replay_through_sdk, "requests_match", counted)
 
-    async def run() -> None:
+    async def run():
         async with replay_through_sdk.SdkReader(tmp_path) as reader:
             playback = reader.open(episode)
             for one in calls:
@@ -67,7 +59,7 @@ def test_the_sdk_reader_holds_a_call_against_one_entry_only(
 @pytest.mark.parametrize(
     "name", sorted(path.parent.name for path in CASSETTES.glob("*/manifest.json"))
 )
-def test_the_sdk_and_vcrpy_give_the_bytes_of_every_bundled_recording(name: str) -> None:
+def test_the_sdk_and_vcrpy_give_the_bytes_of_every_bundled_recording(name):
     with replay_through_sdk.through_the_sdk():
         done = verify(CASSETTES / name)
     assert done.findings == ()

@@ -1,7 +1,5 @@
 """The manifest of a retest: the same bytes each time, and nothing in it leads elsewhere."""
 
-from pathlib import Path
-
 import pytest
 
 from tutorsim.errors import RecordingError
@@ -17,7 +15,7 @@ from tutorsim.replay.manifest import (
 DIGEST = "0123456789abcdef" * 4
 
 
-def manifest(*episodes: str) -> RetestManifest:
+def manifest(*episodes):
     return RetestManifest(
         study_name="s",
         study_digest="d",
@@ -43,7 +41,7 @@ def manifest(*episodes: str) -> RetestManifest:
     )
 
 
-def test_a_manifest_survives_its_file_and_has_an_episode_a_line(tmp_path: Path) -> None:
+def test_a_manifest_survives_its_file_and_has_an_episode_a_line(tmp_path):
     written = manifest("b.t.p.c", "b.u.p.c")
     write_manifest(tmp_path, written)
     assert read_retest_manifest(tmp_path) == written
@@ -51,15 +49,13 @@ def test_a_manifest_survives_its_file_and_has_an_episode_a_line(tmp_path: Path) 
     assert sum('"episode_id"' in line for line in lines) == 2
 
 
-def test_a_folder_without_a_manifest_holds_no_finished_retest(tmp_path: Path) -> None:
+def test_a_folder_without_a_manifest_holds_no_finished_retest(tmp_path):
     assert read_retest_manifest(tmp_path) is None
     assert read_retest_manifest(retest_folder(tmp_path)) is None
 
 
 @pytest.mark.parametrize("names", [("../x.t.p.c",), ("b.t.p.c", "b.t.p.c")])
-def test_names_that_could_leave_the_folder_or_stand_twice_are_refused(
-    names: tuple[str, ...], tmp_path: Path
-) -> None:
+def test_names_that_could_leave_the_folder_or_stand_twice_are_refused(names, tmp_path):
     write_manifest(tmp_path, manifest(*names))
     with pytest.raises(RecordingError):
         read_retest_manifest(tmp_path)

@@ -6,7 +6,6 @@ import os
 import subprocess
 import sys
 from pathlib import Path
-from typing import Any
 
 import pytest
 from hypothesis import given
@@ -17,7 +16,7 @@ from tutorsim.replay import FolderLock, folder_error, make_folder, write_atomic
 from tutorsim.replay.safe_files import LOCK_FILE, AppendFile
 
 
-def test_two_runs_cannot_share_a_folder(tmp_path: Path) -> None:
+def test_two_runs_cannot_share_a_folder(tmp_path):
     folder = tmp_path / "new" / "folder"
     with FolderLock(folder):
         with pytest.raises(FolderError, match="Another run is using"), FolderLock(folder):
@@ -28,7 +27,7 @@ def test_two_runs_cannot_share_a_folder(tmp_path: Path) -> None:
         pass
 
 
-def test_a_folder_that_cannot_be_made_is_told(tmp_path: Path) -> None:
+def test_a_folder_that_cannot_be_made_is_told(tmp_path):
     (tmp_path / "file").write_text("")
 
     with pytest.raises(FolderError, match="cannot be written"), FolderLock(tmp_path / "file"):
@@ -37,9 +36,7 @@ def test_a_folder_that_cannot_be_made_is_told(tmp_path: Path) -> None:
         make_folder(tmp_path / "file" / "below")
 
 
-def test_a_lock_that_a_killed_run_left_behind_does_not_keep_the_next_one_out(
-    tmp_path: Path,
-) -> None:
+def test_a_lock_that_a_killed_run_left_behind_does_not_keep_the_next_one_out(tmp_path):
     (tmp_path / LOCK_FILE).write_text("")
 
     with FolderLock(tmp_path):
@@ -58,7 +55,7 @@ with FolderLock(Path(sys.argv[1])):
 """
 
 
-def test_a_child_that_outlives_a_killed_run_does_not_keep_its_folder(tmp_path: Path) -> None:
+def test_a_child_that_outlives_a_killed_run_does_not_keep_its_folder(tmp_path):
     command = [sys.executable, "-c", KILLED, str(tmp_path)]
     with subprocess.Popen(command, stdin=subprocess.PIPE) as killed:
         killed.wait(timeout=60)
@@ -67,12 +64,10 @@ def test_a_child_that_outlives_a_killed_run_does_not_keep_its_folder(tmp_path: P
             pass
 
 
-def test_a_lock_is_not_taken_on_a_file_that_its_last_holder_removed(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_a_lock_is_not_taken_on_a_file_that_its_last_holder_removed(tmp_path, monkeypatch):
     flock, calls = fcntl.flock, []
 
-    def late(handle: int, operation: int) -> None:
+    def late(handle, operation):
         calls.append(handle)
         if len(calls) == 1:
             (tmp_path / LOCK_FILE).unlink()
@@ -84,7 +79,7 @@ def test_a_lock_is_not_taken_on_a_file_that_its_last_holder_removed(
         assert (tmp_path / LOCK_FILE).exists()
 
 
-def test_a_file_is_written_whole(tmp_path: Path) -> None:
+def test_a_file_is_written_whole(tmp_path):
     path = tmp_path / "file"
     write_atomic(path, b"old, and longer")
     write_atomic(path, b"new")
@@ -95,9 +90,7 @@ def test_a_file_is_written_whole(tmp_path: Path) -> None:
 
 @pytest.mark.parametrize("name", ["file", "file.tmp"])
 @pytest.mark.parametrize("link", [Path.symlink_to, Path.hardlink_to])
-def test_a_link_in_place_of_a_file_is_replaced_and_not_followed(
-    link: Any, name: str, tmp_path: Path
-) -> None:
+def test_a_link_in_place_of_a_file_is_replaced_and_not_followed(link, name, tmp_path):
     (tmp_path / "victim").write_text("untouched")
     link(tmp_path / name, tmp_path / "victim")
     write_atomic(tmp_path / "file", b"new")
@@ -108,9 +101,7 @@ def test_a_link_in_place_of_a_file_is_replaced_and_not_followed(
 
 
 @given(lines=st.lists(st.binary().filter(lambda data: b"\n" not in data)), cut=st.integers(0, 99))
-def test_appended_lines_come_back_and_a_torn_one_does_not(
-    lines: list[bytes], cut: int, tmp_path: Path
-) -> None:
+def test_appended_lines_come_back_and_a_torn_one_does_not(lines, cut, tmp_path):
     path = tmp_path / "lines"
     path.unlink(missing_ok=True)
     file = AppendFile(path)
@@ -132,9 +123,7 @@ def test_appended_lines_come_back_and_a_torn_one_does_not(
     assert path.read_bytes().split(b"\n") == [*lines[:whole], b"more", b""]
 
 
-def test_syncing_happens_only_after_something_was_added(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_syncing_happens_only_after_something_was_added(tmp_path, monkeypatch):
     synced: list[int] = []
     monkeypatch.setattr(os, "fsync", synced.append)
     file = AppendFile(tmp_path / "lines")
@@ -154,8 +143,8 @@ def test_syncing_happens_only_after_something_was_added(
     assert list(tmp_path.iterdir()) == []
 
 
-def test_a_failing_sync_is_told(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    def failing(_: Any) -> None:
+def test_a_failing_sync_is_told(tmp_path, monkeypatch):
+    def failing(_):
         raise OSError(errno.EIO, "Input/output error")
 
     file = AppendFile(tmp_path / "lines")
@@ -176,7 +165,7 @@ def test_a_failing_sync_is_told(tmp_path: Path, monkeypatch: pytest.MonkeyPatch)
         (errno.EIO, "another folder"),
     ],
 )
-def test_each_reason_for_not_writing_says_what_to_do(number: int, hint: str) -> None:
+def test_each_reason_for_not_writing_says_what_to_do(number, hint):
     error = folder_error(Path("x"), OSError(number, os.strerror(number)))
 
     assert hint in error.hint

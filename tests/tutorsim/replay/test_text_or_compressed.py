@@ -1,8 +1,6 @@
 """Cassettes as files: one text, two forms, and nothing that is not whole."""
 
 import os
-from pathlib import Path
-from typing import Any
 
 import pytest
 import zstandard
@@ -25,12 +23,12 @@ TEXT = b'{"a": "\xc3\xa9"}\n' * 50
 
 
 @pytest.fixture
-def packed(tmp_path: Path, episode: str) -> Path:
+def packed(tmp_path, episode):
     write_cassette_file(tmp_path, episode, TEXT, "compressed")
     return cassette_file(tmp_path, episode, "compressed")
 
 
-def test_both_forms_hold_the_same_text(tmp_path: Path, episode: str, packed: Path) -> None:
+def test_both_forms_hold_the_same_text(tmp_path, episode, packed):
     assert packed.name == f"{episode}.json.zst"
     assert packed.stat().st_size < len(TEXT) / 4
     assert read_cassette_file(tmp_path, episode) == TEXT
@@ -39,8 +37,8 @@ def test_both_forms_hold_the_same_text(tmp_path: Path, episode: str, packed: Pat
 
 
 def test_a_compressed_cassette_has_the_digest_of_its_text(
-    tmp_path: Path, episode: str, call: Any, interaction: Any, message: Any, write: Any
-) -> None:
+    tmp_path, episode, call, interaction, message, write
+):
     plain = write(tmp_path, [interaction(call("a"), message("b"))])
     path = cassette_file(tmp_path, episode, "text")
     write_cassette_file(tmp_path, episode, path.read_bytes(), "compressed")
@@ -48,7 +46,7 @@ def test_a_compressed_cassette_has_the_digest_of_its_text(
     assert read_cassette(tmp_path, episode) == plain
 
 
-def test_names_of_cassettes_are_told_from_others() -> None:
+def test_names_of_cassettes_are_told_from_others():
     names = ["manifest.json", "sciq.a.p.simple.json", "sciq.b.p.simple.json.zst", "x.json.zst"]
     assert list(cassette_files(names)) == [
         ("sciq.a.p.simple", "text"),
@@ -56,7 +54,7 @@ def test_names_of_cassettes_are_told_from_others() -> None:
     ]
 
 
-def _unsized() -> bytes:
+def _unsized():
     packer = zstandard.ZstdCompressor(write_content_size=False)
     return packer.compress(TEXT)
 
@@ -74,21 +72,19 @@ def _unsized() -> bytes:
     ],
     ids=["nothing", "text", "cut", "edited", "more", "twice", "no size"],
 )
-def test_what_is_no_whole_frame_is_refused(packed: Path, episode: str, data: bytes) -> None:
+def test_what_is_no_whole_frame_is_refused(packed, episode, data):
     packed.write_bytes(data)
     with pytest.raises(RecordingError, match=r"\.json\.zst is not a whole compressed cassette"):
         read_cassette_file(packed.parent, episode)
 
 
-def test_a_frame_that_claims_to_hold_too_much_is_not_unpacked(
-    monkeypatch: pytest.MonkeyPatch,
-) -> None:
+def test_a_frame_that_claims_to_hold_too_much_is_not_unpacked(monkeypatch):
     monkeypatch.setattr("tutorsim.replay.cassette_file._LARGEST", len(TEXT) - 1)
     with pytest.raises(RecordingError, match=f"it holds {len(TEXT)} bytes"):
         decompressed(compressed(TEXT), "x.json.zst")
 
 
-def test_a_link_that_leads_out_is_refused_in_either_form(packed: Path, episode: str) -> None:
+def test_a_link_that_leads_out_is_refused_in_either_form(packed, episode):
     outside = packed.parent.parent / "outside.zst"
     packed.replace(outside)
     packed.symlink_to(outside)
@@ -96,12 +92,12 @@ def test_a_link_that_leads_out_is_refused_in_either_form(packed: Path, episode: 
         read_cassette_file(packed.parent, episode)
 
 
-def test_an_episode_without_either_form_is_missing(tmp_path: Path, episode: str) -> None:
+def test_an_episode_without_either_form_is_missing(tmp_path, episode):
     with pytest.raises(MissingCallError, match="has no cassette"):
         read_cassette_file(tmp_path, episode)
 
 
-def test_nothing_is_recorded_into_a_folder_of_compressed_cassettes(packed: Path) -> None:
+def test_nothing_is_recorded_into_a_folder_of_compressed_cassettes(packed):
     with pytest.raises(RecordingError, match="holds compressed cassettes"):
         check_recordable(packed.parent)
     packed.unlink()
@@ -109,16 +105,14 @@ def test_nothing_is_recorded_into_a_folder_of_compressed_cassettes(packed: Path)
     check_recordable(packed.parent / "none")
 
 
-def test_a_pipe_is_refused_before_it_is_read(tmp_path: Path) -> None:
+def test_a_pipe_is_refused_before_it_is_read(tmp_path):
     os.mkfifo(tmp_path / "manifest.json")
     with pytest.raises(RecordingError, match="no regular file"):
         check_regular(tmp_path, links=False)
 
 
 @pytest.mark.parametrize("kind", ["pipe", "folder", "link to a pipe", "link outside"])
-def test_what_is_no_file_of_the_folder_is_refused_before_it_is_read(
-    kind: str, tmp_path: Path
-) -> None:
+def test_what_is_no_file_of_the_folder_is_refused_before_it_is_read(kind, tmp_path):
     folder = tmp_path / "recording"
     folder.mkdir()
     path, pipe = folder / "a.json", folder / "pipe"
@@ -133,7 +127,7 @@ def test_what_is_no_file_of_the_folder_is_refused_before_it_is_read(
         check_inside(path)
 
 
-def test_a_file_of_the_folder_or_none_is_let_through(tmp_path: Path) -> None:
+def test_a_file_of_the_folder_or_none_is_let_through(tmp_path):
     (tmp_path / "a.json").write_text("{}")
     (tmp_path / "b.json").symlink_to(tmp_path / "a.json")
     (tmp_path / "c.json").symlink_to(tmp_path / "gone")

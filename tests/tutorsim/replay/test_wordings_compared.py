@@ -2,11 +2,8 @@
 
 import json
 import re
-from collections.abc import Callable
 from dataclasses import replace
 from hashlib import sha256
-from pathlib import Path
-from typing import Any
 
 import pytest
 
@@ -22,7 +19,7 @@ AGAIN = "Your last reply could not be read as a ballot."
 
 
 @pytest.fixture
-def reworded_today(monkeypatch: pytest.MonkeyPatch) -> None:
+def reworded_today(monkeypatch):
     """Every template, role and persona that ships is worded otherwise than when recorded."""
     shipped = load_panel_catalog()
     prompts = {name: f"TODAY {text}" for name, text in shipped.prompts.items()}
@@ -35,10 +32,10 @@ def reworded_today(monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 @pytest.fixture
-def in_first_form(monkeypatch: pytest.MonkeyPatch) -> Callable[[Path], None]:
+def in_first_form(monkeypatch):
     """Make a recording one of the first form: without wordings, its digest over all templates."""
 
-    def make(folder: Path) -> None:
+    def make(folder):
         loaded = load_recorded_study(folder)
         settings = loaded.study.model_copy(update=BaseStudy.later)
         old = replace(loaded, catalog=load_panel_catalog(), study=settings).in_first_form()
@@ -56,7 +53,7 @@ def in_first_form(monkeypatch: pytest.MonkeyPatch) -> Callable[[Path], None]:
     return make
 
 
-def _seal(folder: Path) -> None:
+def _seal(folder):
     """Give the manifest the digests of the cassettes as they are."""
     path = folder / "manifest.json"
     manifest = json.loads(path.read_bytes())
@@ -69,7 +66,7 @@ def _seal(folder: Path) -> None:
 # --- The comparison ----------------------------------------------------------------------------
 
 
-def test_an_entry_that_differs_is_named_with_its_line_and_both_texts() -> None:
+def test_an_entry_that_differs_is_named_with_its_line_and_both_texts():
     recorded = {"prompts": {"a": "one\ntwo", "b": "b"}, "roles": {"r": {"title": "t", "x": 1}}}
     today = {"prompts": {"a": "one\ntoo", "b": "b"}, "roles": {"r": {"title": "u", "x": 1}}}
     names = {"prompts": ["b", "a"], "roles": ["r"]}
@@ -79,11 +76,11 @@ def test_an_entry_that_differs_is_named_with_its_line_and_both_texts() -> None:
     )
 
 
-def test_an_entry_that_is_not_used_is_not_compared() -> None:
+def test_an_entry_that_is_not_used_is_not_compared():
     assert reworded({"prompts": {"a": "x"}}, {"prompts": {"a": "y"}}, {"prompts": []}) == ()
 
 
-def test_an_entry_that_is_gone_says_so() -> None:
+def test_an_entry_that_is_gone_says_so():
     [found] = reworded({"prompts": {"a": "x"}}, {"prompts": {}}, {"prompts": ["a"]})
     assert str(found) == "prompts.a, line 1: recorded 'x', today there is none."
 
@@ -92,22 +89,15 @@ def test_an_entry_that_is_gone_says_so() -> None:
 
 
 def test_a_recording_replays_in_its_own_words(
-    reader: str,
-    recorded: Any,
-    shell: Any,
-    files: Any,
-    tmp_path: Path,
-    reworded_today: None,
-) -> None:
+    reader, recorded, shell, files, tmp_path, reworded_today
+):
     assert shell("verify", recorded.cassettes).code == 0
     log = tmp_path / "again" / "log"
     assert shell("replay", recorded.cassettes, "--log-dir", log).code == 0
     assert files(log) == files(recorded.log)
 
 
-def test_todays_wordings_are_compared_when_asked_for(
-    recorded: Any, shell: Any, reworded_today: None
-) -> None:
+def test_todays_wordings_are_compared_when_asked_for(recorded, shell, reworded_today):
     said = shell("verify", recorded.cassettes, "--wordings", "current", "--json")
     assert said.code == 1
     value = json.loads(said.out)
@@ -120,20 +110,20 @@ def test_todays_wordings_are_compared_when_asked_for(
     )
 
 
-def test_equal_wordings_are_said_to_be_equal(recorded: Any, shell: Any) -> None:
+def test_equal_wordings_are_said_to_be_equal(recorded, shell):
     said = shell("verify", recorded.cassettes, "--wordings", "current")
     assert said.code == 0
     assert "none of those used differ" in said.out
 
 
-def test_a_damaged_cassette_stays_a_fault_under_todays_wordings(recorded: Any, shell: Any) -> None:
+def test_a_damaged_cassette_stays_a_fault_under_todays_wordings(recorded, shell):
     path = recorded.cassettes / f"{EPISODE}.json"
     path.write_bytes(path.read_bytes().replace(b"I think", b"I know"))
     assert shell("verify", recorded.cassettes, "--wordings", "current").code == 4
 
 
 @pytest.mark.parametrize("name", EDITS)
-def test_an_edited_wording_is_refused(name: str, recorded: Any, shell: Any, tmp_path: Path) -> None:
+def test_an_edited_wording_is_refused(name, recorded, shell, tmp_path):
     path = recorded.cassettes / "wordings.toml"
     text = load_panel_catalog().prompts[name].strip().splitlines()[-1]
     assert path.read_text().count(text) == 1
@@ -153,9 +143,7 @@ def test_an_edited_wording_is_refused(name: str, recorded: Any, shell: Any, tmp_
         (lambda text: text + "[", "wordings of a recording"),
     ],
 )
-def test_wordings_that_are_not_whole_are_refused(
-    edit: Callable[[str], str], words: str, recorded: Any, shell: Any
-) -> None:
+def test_wordings_that_are_not_whole_are_refused(edit, words, recorded, shell):
     path = recorded.cassettes / "wordings.toml"
     path.write_text(edit(path.read_text()))
     said = shell("verify", recorded.cassettes)
@@ -163,7 +151,7 @@ def test_wordings_that_are_not_whole_are_refused(
     assert words in said.err.replace("\n", " ")
 
 
-def test_an_edited_entry_of_the_study_file_is_refused(recorded: Any, shell: Any) -> None:
+def test_an_edited_entry_of_the_study_file_is_refused(recorded, shell):
     path = recorded.cassettes / "study.toml"
     path.write_text(path.read_text() + '\n[catalog.prompts]\njudge_reminder = "Once more."\n')
     said = shell("verify", recorded.cassettes)
@@ -173,8 +161,8 @@ def test_an_edited_entry_of_the_study_file_is_refused(recorded: Any, shell: Any)
 
 @pytest.mark.loopback
 def test_the_same_command_goes_on_in_the_recorded_words(
-    recorded: Any, shell: Any, endpoint: Any, files: Any, reworded_today: None
-) -> None:
+    recorded, shell, endpoint, files, reworded_today
+):
     before = files(recorded.cassettes, recorded.log)
     (recorded.cassettes / f"{EPISODE}.json").unlink()
     (recorded.cassettes / "manifest.json").rename(recorded.cassettes / "kept")
@@ -195,9 +183,7 @@ def test_the_same_command_goes_on_in_the_recorded_words(
 
 
 @pytest.mark.loopback
-def test_other_words_in_the_study_file_are_another_study(
-    recorded: Any, shell: Any, endpoint: Any
-) -> None:
+def test_other_words_in_the_study_file_are_another_study(recorded, shell, endpoint):
     path = recorded.study.with_name("other.toml")
     text = recorded.study.read_text() + '\n[catalog.prompts]\njudge_reminder = "Once more."\n'
     path.write_text(text)
@@ -210,9 +196,7 @@ def test_other_words_in_the_study_file_are_another_study(
 
 
 @pytest.mark.loopback
-def test_a_retest_asks_again_in_the_recorded_words(
-    recorded: Any, shell: Any, endpoint: Any, reworded_today: None
-) -> None:
+def test_a_retest_asks_again_in_the_recorded_words(recorded, shell, endpoint, reworded_today):
     endpoint.votes = {"vote_final/scaffolding": "none of them"}
     assert shell("retest", recorded.cassettes, "--repeats", 1).code == 0
     bodies = b"\n".join(endpoint.bodies.values())
@@ -223,8 +207,8 @@ def test_a_retest_asks_again_in_the_recorded_words(
 
 @pytest.mark.loopback
 def test_a_branch_goes_on_in_the_recorded_words(
-    recorded: Any, shell: Any, endpoint: Any, tmp_path: Path, reworded_today: None
-) -> None:
+    recorded, shell, endpoint, tmp_path, reworded_today
+):
     """Only what the recording does not have, the ballots of another rule, is today's."""
     new = tmp_path / "new"
     changed = ("--rule", "ranked")
@@ -245,8 +229,8 @@ def test_a_branch_goes_on_in_the_recorded_words(
 
 
 def test_a_recording_of_the_first_form_is_read_in_todays_words(
-    reader: str, recorded: Any, shell: Any, in_first_form: Any
-) -> None:
+    reader, recorded, shell, in_first_form
+):
     in_first_form(recorded.cassettes)
     said = shell("verify", recorded.cassettes)
     assert said.code == 0, said.err
@@ -255,8 +239,8 @@ def test_a_recording_of_the_first_form_is_read_in_todays_words(
 
 @pytest.mark.loopback
 def test_a_recording_of_the_first_form_is_gone_on_with(
-    recorded: Any, shell: Any, in_first_form: Any, endpoint: Any, tmp_path: Path
-) -> None:
+    recorded, shell, in_first_form, endpoint, tmp_path
+):
     in_first_form(recorded.cassettes)
     args = ("--cassette-dir", recorded.cassettes, "--log-dir", tmp_path / "new")
     assert shell("run", recorded.study, *args).code == 0
@@ -264,8 +248,8 @@ def test_a_recording_of_the_first_form_is_gone_on_with(
 
 
 def test_converting_adds_the_wordings_and_then_no_rewording_matters(
-    recorded: Any, shell: Any, in_first_form: Any, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+    recorded, shell, in_first_form, tmp_path, monkeypatch
+):
     in_first_form(recorded.cassettes)
     into = tmp_path / "new"
     said = shell("cassette", "convert", recorded.cassettes, "--to", "text", "-o", into)
@@ -283,8 +267,8 @@ def test_converting_adds_the_wordings_and_then_no_rewording_matters(
 
 
 def test_wordings_that_are_not_the_recorded_ones_are_not_added(
-    recorded: Any, shell: Any, tmp_path: Path, reworded_today: None
-) -> None:
+    recorded, shell, tmp_path, reworded_today
+):
     (recorded.cassettes / "wordings.toml").unlink()
     into = tmp_path / "new"
     said = shell("cassette", "convert", recorded.cassettes, "--to", "text", "-o", into)

@@ -6,9 +6,7 @@ import signal
 import subprocess
 import sys
 import time
-from collections.abc import Callable, Iterator
-from pathlib import Path
-from typing import Any
+from collections.abc import Callable
 
 import orjson
 import pytest
@@ -30,19 +28,19 @@ Serve = Callable[..., StandIn]
 class Hook:
     """Called for every request about batches: with its number, method and path."""
 
-    def __init__(self) -> None:
+    def __init__(self):
         self.before: Callable[[int, str, str], None] = lambda number, method, target: None
         self.after = self.before
         self.seen: list[tuple[str, str]] = []
 
     @property
-    def sent(self) -> int:
+    def sent(self):
         """Batches that arrived."""
         return sum(one == ("POST", "/v1/messages/batches") for one in self.seen)
 
 
 @pytest.fixture
-def serve(monkeypatch: pytest.MonkeyPatch) -> Iterator[Serve]:
+def serve(monkeypatch):
     """Start a stand-in with faults; the SDK's environment points at the last one started."""
     running: list[StandIn] = []
     monkeypatch.setenv("ANTHROPIC_API_KEY", "sk-ant-test-0123456789-credential")
@@ -51,7 +49,7 @@ def serve(monkeypatch: pytest.MonkeyPatch) -> Iterator[Serve]:
     for name in ("FIRST_POLL", "LONGEST_POLL", "FIRST_RETRY"):
         monkeypatch.setattr(f"tutorsim.runner.batches.{name}", 0.01)
 
-    def start(*faults: str) -> StandIn:
+    def start(*faults):
         server = StandIn(seed=SEED, faults=faults)
         server.__enter__()
         running.append(server)
@@ -64,12 +62,12 @@ def serve(monkeypatch: pytest.MonkeyPatch) -> Iterator[Serve]:
 
 
 @pytest.fixture
-def hook(monkeypatch: pytest.MonkeyPatch) -> Hook:
+def hook(monkeypatch):
     """Watches what the stand-ins of this process are asked about batches."""
     hook = Hook()
     answer = Batches.answer
 
-    def watch(self: Batches, method: str, target: str, host: str | None, content: bytes) -> Any:
+    def watch(self, method, target, host, content):
         hook.seen.append((method, target))
         hook.before(len(hook.seen), method, target)
         response = answer(self, method, target, host, content)
@@ -80,22 +78,20 @@ def hook(monkeypatch: pytest.MonkeyPatch) -> Hook:
     return hook
 
 
-def folders(tmp_path: Path, name: str) -> tuple[Path, Path]:
+def folders(tmp_path, name):
     return tmp_path / name / "cassettes", tmp_path / name / "log"
 
 
-def options(tmp_path: Path, name: str) -> list[str]:
+def options(tmp_path, name):
     cassettes, log = folders(tmp_path, name)
     return ["--cassette-dir", str(cassettes), "--log-dir", str(log)]
 
 
 @pytest.fixture
-def direct(
-    serve: Serve, write_grid: Any, record: Any, files: Any, tmp_path: Path
-) -> Callable[..., tuple[Path, Files]]:
+def direct(serve, write_grid, record, files, tmp_path):
     """Record a study by direct calls; gives the study and the bytes."""
 
-    def make(**settings: Any) -> tuple[Path, Files]:
+    def make(**settings):
         study = write_grid(**{"benchmarks": SCIENCE, "conditions": ALL, **settings})
         serve()
         assert record(study, name="direct").code == 0
@@ -111,8 +107,8 @@ SCIENCE = {"sciq": {"tasks": "questions.jsonl"}}
 
 @pytest.mark.costly
 def test_waves_of_batches_give_the_bytes_of_direct_calls(
-    serve: Serve, direct: Any, record: Any, files: Any, hook: Hook, tmp_path: Path
-) -> None:
+    serve, direct, record, files, hook, tmp_path
+):
     study, whole = direct(benchmarks=BOTH)
     server = serve()
     said = record(study, "--batch", name="batch")
@@ -125,8 +121,8 @@ def test_waves_of_batches_give_the_bytes_of_direct_calls(
 
 @pytest.mark.costly
 def test_what_expires_or_fails_for_the_moment_is_asked_again_and_no_batch_is_sent_twice(
-    serve: Serve, direct: Any, record: Any, files: Any, hook: Hook, tmp_path: Path
-) -> None:
+    serve, direct, record, files, hook, tmp_path
+):
     study, whole = direct()
     serve("expired:0.2", "errored:0.2", "500:0.3", "garbage:0.2", "cut:0.3", "drop:0.2")
     said = record(study, "--batch", name="batch")
@@ -137,14 +133,8 @@ def test_what_expires_or_fails_for_the_moment_is_asked_again_and_no_batch_is_sen
 
 @pytest.mark.costly
 def test_a_batch_is_split_where_the_endpoint_has_its_limits(
-    serve: Serve,
-    direct: Any,
-    record: Any,
-    files: Any,
-    hook: Hook,
-    monkeypatch: pytest.MonkeyPatch,
-    tmp_path: Path,
-) -> None:
+    serve, direct, record, files, hook, monkeypatch, tmp_path
+):
     study, whole = direct()
     serve()
     monkeypatch.setattr("tutorsim.runner.batches.MOST_ENTRIES", 4)
@@ -164,8 +154,8 @@ ONCE_MORE = ("--max-retries", 1, "--max-outage", 0)
 @pytest.mark.costly
 @pytest.mark.parametrize("fault", ["500", "expired"])
 def test_a_call_that_fails_for_good_marks_its_episode_as_a_direct_one_does(
-    fault: str, serve: Serve, write_grid: Any, record: Any, files: Any, tmp_path: Path
-) -> None:
+    fault, serve, write_grid, record, files, tmp_path
+):
     study = write_grid(conditions=["baseline"], benchmarks=SCIENCE)
     serve("500:1:persist")
     assert record(study, *ONCE_MORE, name="direct").code == 1
@@ -187,22 +177,13 @@ def test_a_call_that_fails_for_good_marks_its_episode_as_a_direct_one_does(
     [(400, 1, "HTTP 400, invalid_request_error: no."), (404, 2, "has no model 'student-model'")],
 )
 def test_an_entry_that_is_refused_is_not_asked_again(
-    status: int,
-    code: int,
-    words: str,
-    serve: Serve,
-    write_grid: Any,
-    record: Any,
-    on_disk: Any,
-    hook: Hook,
-    monkeypatch: pytest.MonkeyPatch,
-    tmp_path: Path,
-) -> None:
+    status, code, words, serve, write_grid, record, on_disk, hook, monkeypatch, tmp_path
+):
     study = write_grid(conditions=["baseline"], benchmarks=SCIENCE)
     ask = Endpoint._entry
     first = call_digest("sciq.ice.help_avoidant.baseline/0/student/student/1")
 
-    def refuse(self: Endpoint, params: object, occurrence: str) -> Any:
+    def refuse(self, params, occurrence):
         return entry_error(status, "no") if occurrence == first else ask(self, params, occurrence)
 
     monkeypatch.setattr(Endpoint, "_entry", refuse)
@@ -216,9 +197,7 @@ def test_an_entry_that_is_refused_is_not_asked_again(
     )
 
 
-def test_an_endpoint_without_batches_is_told(
-    endpoint: Any, write_grid: Any, record: Any, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_an_endpoint_without_batches_is_told(endpoint, write_grid, record, monkeypatch):
     study = write_grid(conditions=["baseline"])
     with StandIn() as server:
         monkeypatch.setenv("ANTHROPIC_BASE_URL", f"{server.url}/elsewhere")
@@ -229,8 +208,8 @@ def test_an_endpoint_without_batches_is_told(
 
 
 def test_an_endpoint_that_does_not_answer_is_given_up_and_the_same_command_goes_on(
-    serve: Serve, direct: Any, record: Any, files: Any, tmp_path: Path
-) -> None:
+    serve, direct, record, files, tmp_path
+):
     study, whole = direct(conditions=["baseline"])
     serve("500:1:persist")
     said = record(study, "--batch", *ONCE_MORE, name="batch")
@@ -245,21 +224,14 @@ def test_an_endpoint_that_does_not_answer_is_given_up_and_the_same_command_goes_
 @pytest.mark.costly
 @pytest.mark.parametrize("first", [3, 5])  # it is asked after; another one is sent
 def test_an_outage_in_the_middle_is_waited_out_and_no_batch_is_sent_twice(
-    first: int,
-    serve: Serve,
-    direct: Any,
-    record: Any,
-    files: Any,
-    hook: Hook,
-    monkeypatch: pytest.MonkeyPatch,
-    tmp_path: Path,
-) -> None:
+    first, serve, direct, record, files, hook, monkeypatch, tmp_path
+):
     monkeypatch.setattr("tutorsim.runner.stops.SHORTEST", 0.05)
     study, whole = direct(conditions=["baseline"])
     serve()
     answer, began = Batches.answer, []
 
-    def away(self: Batches, method: str, target: str, host: str | None, content: bytes) -> Any:
+    def away(self, method, target, host, content):
         if len(hook.seen) == first - 1:
             began.append(time.monotonic())
         if began and time.monotonic() < began[0] + 0.5:
@@ -282,14 +254,12 @@ def test_an_outage_in_the_middle_is_waited_out_and_no_batch_is_sent_twice(
     assert record(study, "--batch", *retries, 0, name="not waited for").code == 1
 
 
-def killed_at(
-    hook: Hook, launch: Any, command: list[Any], number: int, *, when: str = "after"
-) -> Any:
+def killed_at(hook, launch, command, number, *, when="after"):
     """Run a command that is killed around its request of this number; returns its process."""
     hook.seen.clear()
     child = launch(*command)
 
-    def kill(seen: int, method: str, target: str) -> None:
+    def kill(seen, method, target):
         if seen == number:
             child.kill()
             child.wait()
@@ -311,17 +281,8 @@ def killed_at(
     ],
 )
 def test_after_a_kill_no_batch_is_sent_twice_and_the_bytes_are_those_of_direct_calls(
-    number: int,
-    when: str,
-    batches: int,
-    serve: Serve,
-    direct: Any,
-    launch: Any,
-    record: Any,
-    files: Any,
-    hook: Hook,
-    tmp_path: Path,
-) -> None:
+    number, when, batches, serve, direct, launch, record, files, hook, tmp_path
+):
     study, whole = direct(conditions=["baseline"])
     serve()
     command = ["run", study, "--batch", *options(tmp_path, "batch")]
@@ -337,16 +298,7 @@ def test_after_a_kill_no_batch_is_sent_twice_and_the_bytes_are_those_of_direct_c
 
 @pytest.mark.slow
 @pytest.mark.parametrize("seed", range(8))
-def test_after_kills_at_many_moments(
-    seed: int,
-    serve: Serve,
-    direct: Any,
-    launch: Any,
-    record: Any,
-    files: Any,
-    hook: Hook,
-    tmp_path: Path,
-) -> None:
+def test_after_kills_at_many_moments(seed, serve, direct, launch, record, files, hook, tmp_path):
     study, whole = direct(benchmarks=BOTH)
     serve("expired:0.1", "errored:0.1", "pending:0.3:0.2", "500:0.1", "cut:0.1")
     chance = random.Random(seed)
@@ -363,14 +315,8 @@ def test_after_kills_at_many_moments(
 
 @pytest.mark.costly
 def test_direct_calls_go_on_after_batches_and_use_what_these_brought(
-    serve: Serve,
-    direct: Any,
-    launch: Any,
-    record: Any,
-    files: Any,
-    hook: Hook,
-    tmp_path: Path,
-) -> None:
+    serve, direct, launch, record, files, hook, tmp_path
+):
     study, whole = direct()
     server = serve("pending:1:60")
     command = ["run", study, "--batch", *options(tmp_path, "batch")]
@@ -385,7 +331,7 @@ def test_direct_calls_go_on_after_batches_and_use_what_these_brought(
     assert server.requests - before == calls - 3 + 3  # three brought; cancel, find and read
 
 
-def whole_calls(cassettes: Path) -> list[Any]:
+def whole_calls(cassettes):
     return [
         entry
         for path in cassettes.glob("*.*.*.*.json")
@@ -394,15 +340,7 @@ def whole_calls(cassettes: Path) -> list[Any]:
 
 
 @pytest.mark.slow
-def test_batches_go_on_after_direct_calls(
-    serve: Serve,
-    direct: Any,
-    launch: Any,
-    record: Any,
-    files: Any,
-    hook: Hook,
-    tmp_path: Path,
-) -> None:
+def test_batches_go_on_after_direct_calls(serve, direct, launch, record, files, hook, tmp_path):
     study, whole = direct()
     server = serve("slow:0.5:0.05")
     child = launch("run", study, *options(tmp_path, "batch"), "--max-connections", 2)
@@ -417,14 +355,8 @@ def test_batches_go_on_after_direct_calls(
 
 @pytest.mark.slow
 def test_batches_that_a_restarted_server_does_not_know_are_sent_again(
-    serve: Serve,
-    direct: Any,
-    launch: Any,
-    record: Any,
-    files: Any,
-    hook: Hook,
-    tmp_path: Path,
-) -> None:
+    serve, direct, launch, record, files, hook, tmp_path
+):
     study, whole = direct(conditions=["baseline"])
     serve("pending:1:60")
     command = ["run", study, "--batch", *options(tmp_path, "batch")]
@@ -438,13 +370,8 @@ def test_batches_that_a_restarted_server_does_not_know_are_sent_again(
 
 @pytest.mark.slow
 def test_a_recording_outlives_a_server_that_is_killed_and_comes_back_without_its_batches(
-    serve: Serve,
-    direct: Any,
-    launch: Any,
-    files: Any,
-    monkeypatch: pytest.MonkeyPatch,
-    tmp_path: Path,
-) -> None:
+    serve, direct, launch, files, monkeypatch, tmp_path
+):
     study, whole = direct(conditions=["baseline"])
     faults = ("--seed", SEED, "--fault", "pending:3:1.5")
     server = launch("standin", "serve", *faults)
@@ -468,15 +395,8 @@ def test_a_recording_outlives_a_server_that_is_killed_and_comes_back_without_its
     "number", [pytest.param(signal.SIGINT, marks=pytest.mark.slow), signal.SIGTERM]
 )
 def test_an_interrupt_leaves_the_batch_to_the_next_command(
-    number: int,
-    serve: Serve,
-    direct: Any,
-    launch: Any,
-    record: Any,
-    files: Any,
-    hook: Hook,
-    tmp_path: Path,
-) -> None:
+    number, serve, direct, launch, record, files, hook, tmp_path
+):
     study, whole = direct(conditions=["baseline"])
     serve("pending:2:2")
     child = launch("run", study, "--batch", *options(tmp_path, "batch"))
@@ -495,8 +415,8 @@ def test_an_interrupt_leaves_the_batch_to_the_next_command(
 
 @pytest.mark.costly
 def test_a_cap_is_never_passed_by_a_wave_and_a_higher_one_goes_on(
-    serve: Serve, direct: Any, record: Any, files: Any, tmp_path: Path
-) -> None:
+    serve, direct, record, files, tmp_path
+):
     study, whole = direct()
     prices = ("--prices", study.with_name("prices.toml"))
     serve()
@@ -522,9 +442,7 @@ def test_a_cap_is_never_passed_by_a_wave_and_a_higher_one_goes_on(
     assert files(*folders(tmp_path, "batch")) == whole
 
 
-def test_a_credential_in_a_prompt_is_not_sent(
-    serve: Serve, write_grid: Any, record: Any, hook: Hook, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_a_credential_in_a_prompt_is_not_sent(serve, write_grid, record, hook, monkeypatch):
     study = write_grid(conditions=["baseline"])
     serve()
     monkeypatch.setenv("ANTHROPIC_API_KEY", "student-model")
@@ -536,8 +454,8 @@ def test_a_credential_in_a_prompt_is_not_sent(
 
 @pytest.mark.slow
 def test_more_episodes_are_under_way_than_files_may_be_open(
-    serve: Serve, write_grid: Any, launch: Any, record: Any, files: Any, tmp_path: Path
-) -> None:
+    serve, write_grid, launch, record, files, tmp_path
+):
     study = write_grid(conditions=["baseline", "simple"], repeats=75, max_turns=1)
     serve()
     assert record(study, name="direct").code == 0

@@ -2,8 +2,7 @@
 
 import asyncio
 from dataclasses import replace
-from pathlib import Path
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 import pytest
 
@@ -32,7 +31,7 @@ class Case(NamedTuple):
 
 
 @pytest.fixture
-def case(recorded: Any) -> Case:
+def case(recorded):
     recording = open_recording(recorded.cassettes)
     branch = Branch(
         parent="grid",
@@ -45,7 +44,7 @@ def case(recorded: Any) -> Case:
     calls: dict[str, Call] = {}
     held = read_cassette(recording.folder, EPISODE).interactions
 
-    def world(effect: Any) -> Any:
+    def world(effect):
         assert isinstance(effect, Round)
         calls.update((str(call.key), call) for call in effect.calls)
         return tuple(held[str(call.key)].reply() for call in effect.calls)
@@ -56,12 +55,12 @@ def case(recorded: Any) -> Case:
     return Case(recording, parent, prior, calls)
 
 
-def changed(call: Call, *, key: str | None = None) -> Call:
+def changed(call, *, key=None):
     request = call.request._replace(user=call.request.user + " And why?")
     return Call(CallKey.parse(key) if key else call.key, request)
 
 
-def test_the_parent_answers_its_own_requests_in_the_branch_s_name(case: Case) -> None:
+def test_the_parent_answers_its_own_requests_in_the_branch_s_name(case):
     for key, call in case.calls.items():
         one = case.prior.answer(call, fresh=False)
         assert one is not None
@@ -70,7 +69,7 @@ def test_the_parent_answers_its_own_requests_in_the_branch_s_name(case: Case) ->
         assert (one.response, one.request) == (own.response, own.request)
 
 
-def test_past_a_left_path_it_answers_nothing_even_where_the_request_is_equal(case: Case) -> None:
+def test_past_a_left_path_it_answers_nothing_even_where_the_request_is_equal(case):
     assert not any(case.prior.answer(call, fresh=True) for call in case.calls.values())
 
 
@@ -84,9 +83,7 @@ AFTER = ("1/student/student/1", "1/judge/judge/1")
 
 
 @pytest.mark.parametrize("key", BEFORE)
-def test_before_the_cursor_another_request_is_an_error_and_never_paid_for(
-    case: Case, key: str
-) -> None:
+def test_before_the_cursor_another_request_is_an_error_and_never_paid_for(case, key):
     assert case.prior.is_before_cursor(CallKey.parse(key))
     with pytest.raises(ChangedCallError, match=f"call {key} was recorded with another request"):
         case.prior.answer(changed(case.calls[key]), fresh=False)
@@ -96,25 +93,25 @@ def test_before_the_cursor_another_request_is_an_error_and_never_paid_for(
 
 
 @pytest.mark.parametrize("key", AFTER)
-def test_after_the_cursor_another_request_is_one_to_pay_for(case: Case, key: str) -> None:
+def test_after_the_cursor_another_request_is_one_to_pay_for(case, key):
     assert not case.prior.is_before_cursor(CallKey.parse(key))
     assert case.prior.answer(changed(case.calls[key]), fresh=False) is None
     assert case.prior.answer(changed(case.calls[key], key="2/judge/judge/1"), fresh=False) is None
 
 
 @pytest.mark.parametrize("stage", ["tie_critique", "tie_vote", "vote_as_ranked"])
-def test_what_decides_comes_after_the_cursor(case: Case, stage: str) -> None:
+def test_what_decides_comes_after_the_cursor(case, stage):
     assert not case.prior.is_before_cursor(CallKey.parse(f"1/{stage}/motivation/1"))
 
 
-def test_a_covered_episode_is_before_the_cursor_to_its_end(case: Case) -> None:
+def test_a_covered_episode_is_before_the_cursor_to_its_end(case):
     [spec] = [one for one in case.recording.specs if one.episode_id == COVERED]
     prior = case.parent.episode(spec)
     assert prior.cursor is None
     assert prior.is_before_cursor(CallKey.parse("9/judge/judge/1"))
 
 
-def test_an_answer_is_put_on_the_tape_once_and_a_paid_one_stays(case: Case, tmp_path: Path) -> None:
+def test_an_answer_is_put_on_the_tape_once_and_a_paid_one_stays(case, tmp_path):
     call = case.calls["1/judge/judge/1"]
     store = CassetteStore(tmp_path / "new", study_digest="d", packages={})
     with store.open(f"{EPISODE}.c01", live=None) as tape:  # type: ignore[arg-type]
@@ -133,14 +130,14 @@ def test_an_answer_is_put_on_the_tape_once_and_a_paid_one_stays(case: Case, tmp_
         asyncio.run(tape.rest())
 
 
-def test_covered_cassettes_are_linked_once(case: Case, tmp_path: Path) -> None:
+def test_covered_cassettes_are_linked_once(case, tmp_path):
     for _ in range(2):
         case.parent.link_covered(tmp_path / "new")
     [link] = (tmp_path / "new").iterdir()
     assert link.samefile(case.recording.folder / f"{COVERED}.json")
 
 
-def test_a_linked_file_of_the_parent_is_written_out(case: Case, tmp_path: Path) -> None:
+def test_a_linked_file_of_the_parent_is_written_out(case, tmp_path):
     own = case.recording.folder / f"{COVERED}.json"
     text = own.read_bytes()
     own.rename(own.with_name("kept.text"))
@@ -151,7 +148,7 @@ def test_a_linked_file_of_the_parent_is_written_out(case: Case, tmp_path: Path) 
     assert copy.read_bytes() == text
 
 
-def test_another_file_in_the_place_of_a_covered_one_is_refused(case: Case, tmp_path: Path) -> None:
+def test_another_file_in_the_place_of_a_covered_one_is_refused(case, tmp_path):
     (tmp_path / "new").mkdir()
     (tmp_path / "new" / f"{COVERED}.json").write_text("{}")
     with pytest.raises(RecordingError, match="not the cassette that the parent recorded"):
@@ -159,13 +156,13 @@ def test_another_file_in_the_place_of_a_covered_one_is_refused(case: Case, tmp_p
     assert (tmp_path / "new" / f"{COVERED}.json").read_text() == "{}"
 
 
-def test_a_folder_that_cannot_be_written_is_named(case: Case, tmp_path: Path) -> None:
+def test_a_folder_that_cannot_be_written_is_named(case, tmp_path):
     (tmp_path / "new").write_text("a file")
     with pytest.raises(FolderError, match="new cannot be written"):
         case.parent.link_covered(tmp_path / "new")
 
 
-def test_an_edited_cassette_of_the_parent_is_refused(case: Case, tmp_path: Path) -> None:
+def test_an_edited_cassette_of_the_parent_is_refused(case, tmp_path):
     for name in (EPISODE, COVERED):
         path = case.recording.folder / f"{name}.json"
         path.write_bytes(path.read_bytes() + b" ")

@@ -11,19 +11,19 @@ PRICES = PriceTable(as_of="2026-01-01", models={"m": Price(input=1_000_000, outp
 """One dollar a token in, two a token out."""
 
 
-def call(text: str = "", *, model: str = "m", most: int = 10) -> Call:
+def call(text="", *, model="m", most=10):
     return Call(CallKey(1, "propose", "motivation", 1), Request(model, "", text, most))
 
 
-def reply(asked: int, answered: int) -> Reply:
+def reply(asked, answered):
     return Reply("", "m", "end_turn", asked, answered)
 
 
-def test_a_call_is_reserved_at_a_token_a_byte_and_all_that_it_may_answer() -> None:
+def test_a_call_is_reserved_at_a_token_a_byte_and_all_that_it_may_answer():
     assert Budget(PRICES, 1000).reserve(call("äb")) == (3 + 64) + 2 * 10
 
 
-def test_reservations_and_payments_together_stay_below_the_cap() -> None:
+def test_reservations_and_payments_together_stay_below_the_cap():
     budget = Budget(PRICES, 170)
     first = budget.reserve(call())  # 64 + 20 = 84
     second = budget.reserve(call())  # 168
@@ -40,7 +40,7 @@ def test_reservations_and_payments_together_stay_below_the_cap() -> None:
     assert budget.spent == 23
 
 
-def test_what_earlier_sessions_paid_counts_towards_the_cap_once() -> None:
+def test_what_earlier_sessions_paid_counts_towards_the_cap_once():
     budget = Budget(PRICES, 100)
     budget.count_earlier("m", reply(20, 0))
     budget.count("m", reply(20, 0), new=False)
@@ -49,7 +49,7 @@ def test_what_earlier_sessions_paid_counts_towards_the_cap_once() -> None:
         budget.reserve(call())  # 20 + 84
 
 
-def test_without_a_cap_models_without_a_price_are_named() -> None:
+def test_without_a_cap_models_without_a_price_are_named():
     budget = Budget(PRICES)
     assert budget.reserve(call(model="other")) == 0
     budget.count("other", reply(5, 5), new=True)

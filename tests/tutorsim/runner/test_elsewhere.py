@@ -14,7 +14,7 @@ ELSEWHERE = Path(__file__).with_name("elsewhere.py")
 
 
 @pytest.mark.costly
-def test_a_recording_replays_to_the_same_bytes_without_what_linux_has(tmp_path: Path) -> None:
+def test_a_recording_replays_to_the_same_bytes_without_what_linux_has(tmp_path):
     folder = bundled_recording("claude")
     here = [sys.executable, "-m", "tutorsim"]
     for name, program in (("here", here), ("elsewhere", [sys.executable, str(ELSEWHERE)])):
@@ -28,9 +28,7 @@ def test_a_recording_replays_to_the_same_bytes_without_what_linux_has(tmp_path: 
     assert not list((tmp_path / "elsewhere").glob("*.lock"))
 
 
-def test_without_file_locks_one_run_at_a_time_has_a_folder(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_without_file_locks_one_run_at_a_time_has_a_folder(tmp_path, monkeypatch):
     monkeypatch.setitem(sys.modules, "fcntl", None)
     with FolderLock(tmp_path):
         with (

@@ -2,10 +2,7 @@
 
 import errno
 import os
-from pathlib import Path
-from typing import Any
 
-import pytest
 from click.testing import CliRunner
 
 from tutorsim.cli.run import run
@@ -13,21 +10,19 @@ from tutorsim.errors import SandboxError
 from tutorsim.runner.job import run_in_loop
 
 
-def _refuse(*_: Any, **__: Any) -> Any:
+def _refuse(*_, **__):
     raise OSError(errno.EMFILE, os.strerror(errno.EMFILE))
 
 
-async def _seven() -> int:
+async def _seven():
     return 7
 
 
-def test_work_runs_to_its_end() -> None:
+def test_work_runs_to_its_end():
     assert run_in_loop(_seven()) == 7
 
 
-def test_a_run_without_a_pair_of_sockets_is_told_so_in_three_parts(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_a_run_without_a_pair_of_sockets_is_told_so_in_three_parts(tmp_path, monkeypatch):
     study = tmp_path / "pilot.toml"
     study.write_text(
         'name = "pilot"\nconditions = ["simple"]\npersonas = ["help_avoidant"]\n'

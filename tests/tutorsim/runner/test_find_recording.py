@@ -2,7 +2,6 @@
 
 import shutil
 from pathlib import Path
-from typing import Any
 
 import pytest
 
@@ -13,21 +12,19 @@ from tutorsim.runner.open_recording import find_recording
 from tutorsim.runner.replay import replay
 
 
-def test_a_recording_is_its_own(recorded_once: Any) -> None:
+def test_a_recording_is_its_own(recorded_once):
     assert find_recording(recorded_once.cassettes, cassette_dir=None) == recorded_once.cassettes
 
 
-def test_the_log_of_a_run_and_of_a_replay_say_where_they_come_from(
-    recorded_once: Any, tmp_path: Path
-) -> None:
+def test_the_log_of_a_run_and_of_a_replay_say_where_they_come_from(recorded_once, tmp_path):
     replay(recorded_once.cassettes, log_dir=tmp_path / "log")
     for log in (recorded_once.log, tmp_path / "log"):
         assert find_recording(log, cassette_dir=None) == recorded_once.cassettes.resolve()
 
 
 def test_a_recording_that_moved_is_found_by_its_digest_below_the_usual_folder(
-    recorded: Any, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+    recorded, tmp_path, monkeypatch
+):
     home = tmp_path / "home"
     shutil.copytree(recorded.cassettes, home / "cassettes" / "mine")
     (recorded.log / TIMINGS_FILE).unlink()
@@ -38,7 +35,7 @@ def test_a_recording_that_moved_is_found_by_its_digest_below_the_usual_folder(
     assert find_recording(recorded.log, cassette_dir=None) == Path("cassettes/mine")
 
 
-def test_a_folder_that_is_given_is_the_only_place(recorded: Any, tmp_path: Path) -> None:
+def test_a_folder_that_is_given_is_the_only_place(recorded, tmp_path):
     for given in (recorded.cassettes, recorded.cassettes.parent):
         found = find_recording(recorded.log, cassette_dir=given)
         assert found == recorded.cassettes
@@ -46,9 +43,7 @@ def test_a_folder_that_is_given_is_the_only_place(recorded: Any, tmp_path: Path)
         find_recording(recorded.log, cassette_dir=recorded.log)
 
 
-def test_a_path_that_now_holds_another_recording_is_not_believed(
-    recorded: Any, tmp_path: Path
-) -> None:
+def test_a_path_that_now_holds_another_recording_is_not_believed(recorded, tmp_path):
     bundled = bundled_recording()
     assert bundled is not None
     lines = (recorded.log / TIMINGS_FILE).read_text().splitlines()
@@ -58,7 +53,7 @@ def test_a_path_that_now_holds_another_recording_is_not_believed(
         find_recording(recorded.log, cassette_dir=None)
 
 
-def test_a_damaged_log_leads_nowhere(recorded: Any) -> None:
+def test_a_damaged_log_leads_nowhere(recorded):
     with (recorded.log / "episodes.jsonl").open("ab") as file:
         file.write(b"{}\n")
     with pytest.raises(LogError):

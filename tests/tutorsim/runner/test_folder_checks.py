@@ -1,8 +1,6 @@
 """Nothing of others is overwritten or followed, and nothing is paid twice by a slip."""
 
 import os
-from pathlib import Path
-from typing import Any
 
 import pytest
 
@@ -22,9 +20,7 @@ OURS = (
 )
 
 
-def test_a_study_file_beside_which_it_would_record_stays(
-    endpoint: Any, write_grid: Any, shell: Any, tmp_path: Path
-) -> None:
+def test_a_study_file_beside_which_it_would_record_stays(endpoint, write_grid, shell, tmp_path):
     study = write_grid()
     before = study.read_bytes()
     said = shell("run", study, "--log-dir", tmp_path / "log", "--cassette-dir", study.parent)
@@ -35,7 +31,7 @@ def test_a_study_file_beside_which_it_would_record_stays(
 
 
 @pytest.mark.parametrize("name", OURS)
-def test_a_foreign_file_of_a_name_of_ours_is_never_overwritten(name: str, tmp_path: Path) -> None:
+def test_a_foreign_file_of_a_name_of_ours_is_never_overwritten(name, tmp_path):
     (tmp_path / name).write_text("mine")
     with pytest.raises(FolderError, match=name):
         check_folders(tmp_path, tmp_path / "log", anew=False)
@@ -43,7 +39,7 @@ def test_a_foreign_file_of_a_name_of_ours_is_never_overwritten(name: str, tmp_pa
     check_folders(tmp_path, tmp_path / "log", anew=False)
 
 
-def test_timings_without_a_log_are_another_s(tmp_path: Path) -> None:
+def test_timings_without_a_log_are_another_s(tmp_path):
     (tmp_path / "timings.jsonl").write_text("mine")
     with pytest.raises(FolderError, match=r"timings\.jsonl, and no log"):
         check_folders(tmp_path / "new", tmp_path, anew=False)
@@ -51,8 +47,8 @@ def test_timings_without_a_log_are_another_s(tmp_path: Path) -> None:
 
 @pytest.mark.parametrize("kind", ["pipe", "folder", "link"])
 def test_what_is_no_regular_file_is_refused_and_not_waited_for(
-    kind: str, recorded: Any, shell: Any, endpoint: Any, tmp_path: Path
-) -> None:
+    kind, recorded, shell, endpoint, tmp_path
+):
     path = recorded.cassettes / "sciq.ice.help_avoidant.simple.json"
     kept = tmp_path / "kept.json"
     path.rename(kept)
@@ -72,9 +68,7 @@ def test_what_is_no_regular_file_is_refused_and_not_waited_for(
 
 
 @pytest.mark.parametrize("name", ["manifest.json", ".recording.json"])
-def test_a_recording_is_not_begun_beside_a_pipe(
-    name: str, endpoint: Any, write_grid: Any, shell: Any, tmp_path: Path
-) -> None:
+def test_a_recording_is_not_begun_beside_a_pipe(name, endpoint, write_grid, shell, tmp_path):
     folder = tmp_path / "cassettes"
     folder.mkdir()
     os.mkfifo(folder / name)
@@ -83,9 +77,7 @@ def test_a_recording_is_not_begun_beside_a_pipe(
 
 
 @pytest.mark.parametrize("name", ["run.json", "episodes.jsonl"])
-def test_a_pipe_in_a_run_folder_is_refused(
-    name: str, endpoint: Any, recorded: Any, shell: Any
-) -> None:
+def test_a_pipe_in_a_run_folder_is_refused(name, endpoint, recorded, shell):
     (recorded.log / name).unlink()
     os.mkfifo(recorded.log / name)
     for command in (
@@ -99,8 +91,8 @@ def test_a_pipe_in_a_run_folder_is_refused(
 @pytest.mark.parametrize("kind", ["pipe", "link"])
 @pytest.mark.parametrize("name", ["manifest.json", "study.toml"])
 def test_the_files_of_a_recording_are_looked_at_and_not_followed(
-    kind: str, name: str, recorded: Any, shell: Any, tmp_path: Path
-) -> None:
+    kind, name, recorded, shell, tmp_path
+):
     path = recorded.cassettes / name
     path.rename(tmp_path / name)
     if kind == "pipe":
@@ -114,8 +106,8 @@ def test_the_files_of_a_recording_are_looked_at_and_not_followed(
 
 
 def test_a_mistyped_folder_beside_a_whole_log_is_not_paid_for_again(
-    recorded: Any, shell: Any, endpoint: Any, tmp_path: Path
-) -> None:
+    recorded, shell, endpoint, tmp_path
+):
     args = ("run", recorded.study, "--log-dir", recorded.log, "--cassette-dir", tmp_path / "typo")
     said = shell(*args)
     assert said.code == 2
@@ -127,8 +119,8 @@ def test_a_mistyped_folder_beside_a_whole_log_is_not_paid_for_again(
 
 @pytest.mark.parametrize("name", ["episodes.jsonl.partial", "run.json.partial", ".study.tmp"])
 def test_what_gathers_under_another_name_is_not_written_through_a_link(
-    name: str, endpoint: Any, write_grid: Any, shell: Any, tmp_path: Path
-) -> None:
+    name, endpoint, write_grid, shell, tmp_path
+):
     victim = tmp_path / "victim"
     folder = tmp_path / ("cassettes" if name == ".study.tmp" else "log")
     folder.mkdir()

@@ -5,10 +5,8 @@ import io
 import json
 import os
 from collections import Counter
-from collections.abc import Callable, Iterator
 from contextlib import contextmanager
-from pathlib import Path
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 import orjson
 import pytest
@@ -33,14 +31,14 @@ class Counted(NamedTuple):
 
 
 @contextmanager
-def counting(monkeypatch: pytest.MonkeyPatch) -> Iterator[Counter[str]]:
+def counting(monkeypatch):
     """Count, while the block runs, how often the functions below are called."""
     done: Counter[str] = Counter()
 
-    def watch(owner: Any, name: str, kind: str) -> None:
+    def watch(owner, name, kind):
         function = getattr(owner, name)
 
-        def counted(*args: Any, **kwargs: Any) -> Any:
+        def counted(*args, **kwargs):
             done[kind] += 1
             return function(*args, **kwargs)
 
@@ -66,15 +64,15 @@ def counting(monkeypatch: pytest.MonkeyPatch) -> Iterator[Counter[str]]:
 class _Watched:
     """A module whose parser and writer are counted."""
 
-    def __init__(self, module: Any, done: Counter[str]) -> None:
+    def __init__(self, module, done):
         self._module, self._done = module, done
 
-    def __getattr__(self, name: str) -> Any:
+    def __getattr__(self, name):
         found = getattr(self._module, name)
         if name not in ("loads", "dumps"):
             return found
 
-        def counted(*args: Any, **kwargs: Any) -> Any:
+        def counted(*args, **kwargs):
             self._done["parsed" if name == "loads" else "written"] += 1
             return found(*args, **kwargs)
 
@@ -82,12 +80,10 @@ class _Watched:
 
 
 @pytest.fixture
-def counted(
-    endpoint: Any, write_grid: Any, record: Any, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> Callable[..., Counted]:
+def counted(endpoint, write_grid, record, tmp_path, monkeypatch):
     """Record a study from the endpoint and count what its replay does."""
 
-    def run(**settings: Any) -> Counted:
+    def run(**settings):
         name, sent = f"recording-{len(endpoint.sent)}", len(endpoint.sent)
         assert record(write_grid(**settings), name=name).code == 0
         folder = tmp_path / name
@@ -100,7 +96,7 @@ def counted(
 
 @pytest.mark.costly
 @pytest.mark.loopback
-def test_the_work_of_a_replay_grows_with_its_calls_alone(counted: Any) -> None:
+def test_the_work_of_a_replay_grows_with_its_calls_alone(counted):
     """A cassette is opened and parsed once, a reply parsed once, a request compared as text.
 
     Of the files that are read and written whole there are no more for more episodes; the file of

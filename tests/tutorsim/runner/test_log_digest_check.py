@@ -2,10 +2,7 @@
 
 import json
 import shutil
-from collections.abc import Iterator
 from hashlib import sha256
-from pathlib import Path
-from typing import Any
 
 import pytest
 
@@ -23,7 +20,7 @@ COMMANDS = (
 )
 
 
-def leaves(value: Any, path: tuple[Any, ...] = ()) -> Iterator[tuple[Any, ...]]:
+def leaves(value, path=()):
     """Every place in a JSON value that holds no further ones."""
     inner = value.items() if isinstance(value, dict) else enumerate(value)
     for key, child in inner:
@@ -33,7 +30,7 @@ def leaves(value: Any, path: tuple[Any, ...] = ()) -> Iterator[tuple[Any, ...]]:
             yield (*path, key)
 
 
-def altered(value: Any) -> Any:
+def altered(value):
     match value:
         case bool():
             return not value
@@ -49,7 +46,7 @@ def altered(value: Any) -> Any:
             return "2030-01-01"
 
 
-def test_no_field_of_the_head_can_be_altered(recorded: Any) -> None:
+def test_no_field_of_the_head_can_be_altered(recorded):
     path = recorded.log / "run.json"
     head = json.loads(path.read_bytes())
     places = list(leaves(head))
@@ -70,7 +67,7 @@ def test_no_field_of_the_head_can_be_altered(recorded: Any) -> None:
     assert passed == []
 
 
-def test_lines_that_the_recording_does_not_give_are_refused(recorded: Any, shell: Any) -> None:
+def test_lines_that_the_recording_does_not_give_are_refused(recorded, shell):
     lines, head = recorded.log / "episodes.jsonl", recorded.log / "run.json"
     data = lines.read_bytes()
     edited = data.replace(b"I think", b"I guess", 1)
@@ -85,8 +82,8 @@ def test_lines_that_the_recording_does_not_give_are_refused(recorded: Any, shell
 
 @pytest.mark.parametrize("command", COMMANDS, ids=[command[0] for command in COMMANDS])
 def test_every_command_that_reads_a_log_holds_it_against_its_recording(
-    command: tuple[str, ...], recorded: Any, shell: Any, tmp_path: Path
-) -> None:
+    command, recorded, shell, tmp_path
+):
     path = recorded.log / "run.json"
     path.write_text(path.read_text().replace('"kind": "relay"', '"kind": "api"'))
     more = [word.format(tmp=tmp_path) for word in command[1:]]
@@ -95,9 +92,7 @@ def test_every_command_that_reads_a_log_holds_it_against_its_recording(
     assert "provenance.kind: the log says 'api'" in said.err.replace("\n", " ")
 
 
-def test_a_log_whose_recording_is_gone_says_so_and_is_read(
-    recorded: Any, shell: Any, tmp_path: Path
-) -> None:
+def test_a_log_whose_recording_is_gone_says_so_and_is_read(recorded, shell, tmp_path):
     assert shell("summary", recorded.log).err == ""
     recorded.cassettes.rename(tmp_path / "elsewhere")
     said = shell("summary", recorded.log)
@@ -109,7 +104,7 @@ def test_a_log_whose_recording_is_gone_says_so_and_is_read(
     assert "it names none" in shell("summary", recorded.log).err
 
 
-def test_no_field_of_the_head_of_a_retest_can_be_altered(retested: Path, shell: Any) -> None:
+def test_no_field_of_the_head_of_a_retest_can_be_altered(retested, shell):
     """Another digest of the lines is another retest, which is said and not refused."""
     log = retested.with_name("log")
     assert shell("replay", retested, "--log-dir", log).code == 0

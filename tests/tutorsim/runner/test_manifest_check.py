@@ -15,24 +15,24 @@ EPISODE = "sciq.ice.help_avoidant.simple"
 Edit = Callable[[dict[str, Any]], None]
 
 
-def head(**fields: Any) -> Edit:
+def head(**fields):
     return lambda manifest: manifest.update(fields)
 
 
-def provenance(**fields: Any) -> Edit:
+def provenance(**fields):
     return lambda manifest: manifest["provenance"].update(fields)
 
 
-def entry(**fields: Any) -> Edit:
-    def edit(manifest: dict[str, Any]) -> None:
+def entry(**fields):
+    def edit(manifest):
         [one] = (e for e in manifest["episodes"] if e["episode_id"] == EPISODE)
         one.update(fields)
 
     return edit
 
 
-def outcome(**fields: Any) -> Edit:
-    def edit(manifest: dict[str, Any]) -> None:
+def outcome(**fields):
+    def edit(manifest):
         [one] = (e for e in manifest["episodes"] if e["episode_id"] == EPISODE)
         one["outcome"].update(fields)
 
@@ -61,8 +61,8 @@ FALSE = {
 
 
 @pytest.fixture
-def edit_manifest(recorded: Any) -> Callable[[Edit], None]:
-    def edit(change: Edit) -> None:
+def edit_manifest(recorded):
+    def edit(change):
         path: Path = recorded.cassettes / "manifest.json"
         manifest = json.loads(path.read_bytes())
         before = json.dumps(manifest)
@@ -74,9 +74,7 @@ def edit_manifest(recorded: Any) -> Callable[[Edit], None]:
 
 
 @pytest.mark.parametrize("change", FALSE.values(), ids=FALSE)
-def test_a_false_manifest_is_refused(
-    change: Edit, edit_manifest: Any, recorded: Any, shell: Any
-) -> None:
+def test_a_false_manifest_is_refused(change, edit_manifest, recorded, shell):
     edit_manifest(change)
     said = shell("verify", recorded.cassettes)
     assert said.code == 4
@@ -86,8 +84,8 @@ def test_a_false_manifest_is_refused(
 
 
 def test_a_replay_writes_no_log_that_names_another_who_answered(
-    reader: str, edit_manifest: Any, recorded: Any, shell: Any, tmp_path: Path
-) -> None:
+    reader, edit_manifest, recorded, shell, tmp_path
+):
     edit_manifest(FALSE["the API answered"])
     into = tmp_path / "again"
     said = shell("replay", recorded.cassettes, "--log-dir", into)
@@ -97,11 +95,11 @@ def test_a_replay_writes_no_log_that_names_another_who_answered(
 
 
 def test_what_cassettes_from_before_do_not_say_rests_on_the_manifest_and_is_named(
-    edit_manifest: Any, recorded: Any, shell: Any
-) -> None:
+    edit_manifest, recorded, shell
+):
     assert "Only the manifest says" not in shell("verify", recorded.cassettes).out
 
-    def as_before(manifest: Any) -> None:
+    def as_before(manifest):
         manifest["provenance"] |= {"name": "my proxy", "recorded_from": "2020-01-01"}
         for one in manifest["episodes"]:
             path = recorded.cassettes / f"{one['episode_id']}.json"
@@ -140,7 +138,7 @@ FILES: dict[str, tuple[Callable[[Path], object], str]] = {
 
 
 @pytest.mark.parametrize("change", FILES)
-def test_files_that_are_gone_or_too_many_are_named(change: str, retested: Path, shell: Any) -> None:
+def test_files_that_are_gone_or_too_many_are_named(change, retested, shell):
     do, words = FILES[change]
     assert shell("verify", retested).code == 0
     do(retested)
@@ -149,7 +147,7 @@ def test_files_that_are_gone_or_too_many_are_named(change: str, retested: Path, 
     assert words in said.err.replace("\n", " ")
 
 
-def test_the_requests_of_two_recordings_do_not_mix(recorded: Any, shell: Any) -> None:
+def test_the_requests_of_two_recordings_do_not_mix(recorded, shell):
     """A cassette names the packages that recorded it, as the manifest does."""
     path = recorded.cassettes / f"{EPISODE}.json"
     text = path.read_text()

@@ -2,10 +2,7 @@
 
 import asyncio
 import time
-from collections.abc import Callable
 from itertools import pairwise
-from pathlib import Path
-from typing import Any
 
 import pytest
 
@@ -20,11 +17,11 @@ ODD = CallFailed("HTTP 400.")
 
 
 @pytest.fixture
-def clock(monkeypatch: pytest.MonkeyPatch) -> Callable[[], float]:
+def clock(monkeypatch):
     """Pauses pass at once, on a clock of their own."""
     now = [0.0]
 
-    async def pause(self: Stop, seconds: float) -> None:
+    async def pause(self, seconds):
         now[0] += seconds
         self.check()
 
@@ -33,22 +30,22 @@ def clock(monkeypatch: pytest.MonkeyPatch) -> Callable[[], float]:
     return lambda: now[0]
 
 
-def outage(limit: float = 600.0) -> tuple[Outage, list[str]]:
+def outage(limit=600.0):
     said: list[str] = []
     return Outage(limit, Stop(), said.append), said
 
 
-def again(one: Outage, error: CallFailed, attempts: Attempts | None = None) -> bool:
+def again(one, error, attempts=None):
     """Whether a call is made again; without attempts, one since whose making nobody answered."""
     return asyncio.run(one.may_be_over(error, attempts or Attempts(one.answers)))
 
 
-def test_pauses_grow_until_the_limit_and_then_the_recording_ends(clock: Any) -> None:
+def test_pauses_grow_until_the_limit_and_then_the_recording_ends(clock):
     one, said = outage(limit=300)
     one.answered()
     times = [0.0]
 
-    def all_pauses() -> None:
+    def all_pauses():
         while again(one, AWAY):
             times.append(clock())
 
@@ -63,7 +60,7 @@ def test_pauses_grow_until_the_limit_and_then_the_recording_ends(clock: Any) -> 
     assert said == ["Nothing answers. Waiting for it, at most 300 seconds."]
 
 
-def test_the_end_of_an_outage_is_told_and_the_next_one_begins_anew(clock: Any) -> None:
+def test_the_end_of_an_outage_is_told_and_the_next_one_begins_anew(clock):
     one, said = outage()
     one.answered()
     assert again(one, AWAY)
@@ -74,7 +71,7 @@ def test_the_end_of_an_outage_is_told_and_the_next_one_begins_anew(clock: Any) -
 
 
 @pytest.mark.parametrize("error", [AWAY, BROKEN, BUSY])
-def test_a_call_under_way_when_an_outage_begins_is_made_again(error: Any, clock: Any) -> None:
+def test_a_call_under_way_when_an_outage_begins_is_made_again(error, clock):
     """Others were answered between its beginning and its failure, and none afterwards."""
     one, said = outage()
     one.answered()
@@ -84,7 +81,7 @@ def test_a_call_under_way_when_an_outage_begins_is_made_again(error: Any, clock:
     assert len(said) == 1
 
 
-def test_a_call_that_fails_twice_while_others_are_answered_fails_on_its_own(clock: Any) -> None:
+def test_a_call_that_fails_twice_while_others_are_answered_fails_on_its_own(clock):
     """Failures while nobody was answered say nothing of the call."""
     one, _ = outage()
     one.answered()
@@ -95,9 +92,7 @@ def test_a_call_that_fails_twice_while_others_are_answered_fails_on_its_own(cloc
     assert not again(one, ODD, Attempts(0))
 
 
-def test_an_endpoint_with_too_much_to_do_is_asked_for_as_long_as_an_outage_may_last(
-    clock: Any,
-) -> None:
+def test_an_endpoint_with_too_much_to_do_is_asked_for_as_long_as_an_outage_may_last(clock):
     one, said = outage(limit=100)
     assert again(one, BUSY)  # from the start too: it answers, if only that
     assert said == ["HTTP 529. Waiting for it, at most 100 seconds."]
@@ -110,22 +105,20 @@ def test_an_endpoint_with_too_much_to_do_is_asked_for_as_long_as_an_outage_may_l
     assert clock() == began + 100
 
 
-def test_without_a_limit_nothing_is_waited_for(clock: Any) -> None:
+def test_without_a_limit_nothing_is_waited_for(clock):
     one, _ = outage(limit=0)
     one.answered()
     assert [again(one, error) for error in (AWAY, BROKEN, BUSY)] == [False] * 3
 
 
-def test_where_nothing_has_answered_yet_the_first_such_failure_ends_it(clock: Any) -> None:
+def test_where_nothing_has_answered_yet_the_first_such_failure_ends_it(clock):
     with pytest.raises(TutorsimError, match="Nothing answers") as ended:
         again(outage()[0], AWAY)
     assert "ANTHROPIC_BASE_URL" in ended.value.hint
 
 
 @pytest.mark.parametrize(("error", "meanwhile"), [(ODD, False), (BROKEN, True)])
-def test_where_every_call_fails_alike_it_ends_early(
-    error: Any, meanwhile: bool, clock: Any
-) -> None:
+def test_where_every_call_fails_alike_it_ends_early(error, meanwhile, clock):
     one, _ = outage()
     assert [again(one, error) for _ in range(ALIKE - 1)] == [meanwhile] * (ALIKE - 1)
     with pytest.raises(TutorsimError, match=error.what):
@@ -135,7 +128,7 @@ def test_where_every_call_fails_alike_it_ends_early(
         assert not again(mixed, CallFailed(f"HTTP {400 + number % 2}."))
 
 
-def test_a_stop_ends_a_pause() -> None:
+def test_a_stop_ends_a_pause():
     one, _ = outage()
     one.answered()
     one.stop.because(Interrupted("stopped"))
@@ -149,8 +142,8 @@ FOLDERS = ("--log-dir", "{tmp}/log", "--cassette-dir", "{tmp}/cassettes")
 
 
 @pytest.fixture
-def run(shell: Any, tmp_path: Path) -> Callable[..., Any]:
-    def record(study: Path, *options: object) -> Any:
+def run(shell, tmp_path):
+    def record(study, *options):
         folders = [word.format(tmp=tmp_path) for word in FOLDERS]
         return shell("run", study, *folders, *options)
 
@@ -161,19 +154,12 @@ def run(shell: Any, tmp_path: Path) -> Callable[..., Any]:
 @pytest.mark.loopback
 @pytest.mark.parametrize("kind", ["529", "500", "429", "503", "drop", "reset"])
 def test_an_outage_in_the_middle_fails_no_episode(
-    kind: str,
-    endpoint: Any,
-    write_grid: Any,
-    run: Any,
-    monkeypatch: pytest.MonkeyPatch,
-    files: Any,
-    recorded_once: Any,
-    tmp_path: Path,
-) -> None:
+    kind, endpoint, write_grid, run, monkeypatch, files, recorded_once, tmp_path
+):
     monkeypatch.setattr(module, "SHORTEST", 0.05)
     began: list[float] = []
 
-    def away(call: str, attempt: int) -> str | None:
+    def away(call, attempt):
         if len(endpoint.sent) == 9:
             began.append(time.monotonic())
         return kind if began and time.monotonic() < began[0] + 1 else None
@@ -189,9 +175,7 @@ def test_an_outage_in_the_middle_fails_no_episode(
 
 
 @pytest.mark.loopback
-def test_an_outage_fails_no_call_that_was_under_way_when_it_began(
-    endpoint: Any, write_grid: Any, run: Any
-) -> None:
+def test_an_outage_fails_no_call_that_was_under_way_when_it_began(endpoint, write_grid, run):
     """Other calls are answered between the two attempts, both of which fail."""
     early = "sciq.ice.help_avoidant.simple/0/student/student/1"
     endpoint.fault = lambda call, attempt: "500" if call == early and attempt < 2 else None
@@ -202,9 +186,7 @@ def test_an_outage_fails_no_call_that_was_under_way_when_it_began(
 
 @pytest.mark.loopback
 @pytest.mark.parametrize("kind", ["503", "529", "500", "429", "drop"])
-def test_what_an_outage_failed_is_taken_up_by_the_same_command(
-    kind: str, endpoint: Any, write_grid: Any, run: Any
-) -> None:
+def test_what_an_outage_failed_is_taken_up_by_the_same_command(kind, endpoint, write_grid, run):
     endpoint.fault = lambda call, attempt: kind if "ice" in call else None
     study = write_grid()
     assert run(study, "--max-retries", 0, "--max-outage", 0).code == 1
@@ -216,8 +198,8 @@ def test_what_an_outage_failed_is_taken_up_by_the_same_command(
 
 @pytest.mark.loopback
 def test_a_key_with_a_line_break_is_refused_before_anything_is_sent(
-    endpoint: Any, write_grid: Any, run: Any, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
-) -> None:
+    endpoint, write_grid, run, monkeypatch, tmp_path
+):
     monkeypatch.setenv("ANTHROPIC_API_KEY", "sk-ant-test-0123456789\n")
     said = run(write_grid())
     assert said.code == 2
@@ -234,9 +216,7 @@ def test_a_key_with_a_line_break_is_refused_before_anything_is_sent(
         *("https://u:pa55word@host:port", "https://u:pa55word@[::1", "https://u:pa55word\x01@host"),
     ],
 )
-def test_a_base_url_that_is_none_is_refused(
-    url: str, write_grid: Any, run: Any, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_a_base_url_that_is_none_is_refused(url, write_grid, run, monkeypatch):
     monkeypatch.setenv("ANTHROPIC_API_KEY", "unused")
     monkeypatch.setenv("ANTHROPIC_BASE_URL", url)
     said = run(write_grid())
@@ -256,8 +236,8 @@ def test_a_base_url_that_is_none_is_refused(
     ],
 )
 def test_where_no_call_works_the_cause_is_named_and_little_is_sent(
-    kind: str, words: str, endpoint: Any, write_grid: Any, run: Any, tmp_path: Path
-) -> None:
+    kind, words, endpoint, write_grid, run, tmp_path
+):
     endpoint.fault = lambda call, attempt: kind
     said = run(write_grid(repeats=9), "--max-retries", 0, "--max-connections", 2)
     assert said.code == 1
@@ -268,9 +248,7 @@ def test_where_no_call_works_the_cause_is_named_and_little_is_sent(
 
 
 @pytest.mark.loopback
-def test_a_dead_server_ends_it_at_once(
-    endpoint: Any, write_grid: Any, run: Any, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_a_dead_server_ends_it_at_once(endpoint, write_grid, run, monkeypatch):
     monkeypatch.setenv("ANTHROPIC_BASE_URL", "http://127.0.0.1:9")
     said = run(write_grid(), "--max-retries", 0)
     assert said.code == 1

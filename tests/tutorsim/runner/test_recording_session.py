@@ -4,7 +4,6 @@ import errno
 import json
 import os
 from pathlib import Path
-from typing import Any
 
 import pytest
 
@@ -15,15 +14,13 @@ from tutorsim.runner.recording_session import open_session
 
 
 @pytest.fixture
-def folder(tmp_path: Path) -> Path:
+def folder(tmp_path):
     path = tmp_path / "cassettes"
     path.mkdir()
     return path
 
 
-def test_a_session_is_gone_on_with_and_remembers_its_days_and_packages(
-    write_grid: Any, folder: Path
-) -> None:
+def test_a_session_is_gone_on_with_and_remembers_its_days_and_packages(write_grid, folder):
     loaded = load_study(write_grid())
     first = open_session(loaded, folder)
     path = folder / SESSION_FILE
@@ -42,9 +39,7 @@ def test_a_session_is_gone_on_with_and_remembers_its_days_and_packages(
     ]
 
 
-def test_a_folder_in_which_nothing_was_recorded_takes_another_study(
-    write_grid: Any, folder: Path
-) -> None:
+def test_a_folder_in_which_nothing_was_recorded_takes_another_study(write_grid, folder):
     open_session(load_study(write_grid()), folder)
     open_session(load_study(write_grid(seed=6)), folder)
     assert "seed = 6" in (folder / "study.toml").read_text()
@@ -55,7 +50,7 @@ def test_a_folder_in_which_nothing_was_recorded_takes_another_study(
 
 
 @pytest.mark.parametrize("content", ["", "{", "[]", "{}"])
-def test_a_damaged_session_file_is_told(content: str, write_grid: Any, folder: Path) -> None:
+def test_a_damaged_session_file_is_told(content, write_grid, folder):
     (folder / SESSION_FILE).write_text(content)
     with pytest.raises(RecordingError, match="cannot be read"):
         open_session(load_study(write_grid()), folder)
@@ -63,12 +58,10 @@ def test_a_damaged_session_file_is_told(content: str, write_grid: Any, folder: P
 
 
 @pytest.mark.parametrize("number", [errno.EROFS, errno.EACCES])
-def test_a_folder_that_may_not_be_written_is_told(
-    number: int, write_grid: Any, folder: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_a_folder_that_may_not_be_written_is_told(number, write_grid, folder, monkeypatch):
     loaded = load_study(write_grid())
 
-    def refuse(*args: Any, **kwargs: Any) -> None:
+    def refuse(*args, **kwargs):
         raise OSError(number, os.strerror(number))
 
     monkeypatch.setattr(Path, "mkdir", refuse)
@@ -76,14 +69,12 @@ def test_a_folder_that_may_not_be_written_is_told(
         open_session(loaded, folder)
 
 
-def test_a_study_that_cannot_be_written_whole_leaves_the_old_one(
-    write_grid: Any, folder: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_a_study_that_cannot_be_written_whole_leaves_the_old_one(write_grid, folder, monkeypatch):
     open_session(load_study(write_grid()), folder)
     before = (folder / "study.toml").read_text()
     other = load_study(write_grid(seed=6))
 
-    def refuse(*args: Any, **kwargs: Any) -> None:
+    def refuse(*args, **kwargs):
         raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
 
     with monkeypatch.context() as patch:
@@ -97,8 +88,8 @@ def test_a_study_that_cannot_be_written_whole_leaves_the_old_one(
 @pytest.mark.costly
 @pytest.mark.loopback
 def test_an_interrupted_retry_is_gone_on_with_and_nothing_is_called_edited(
-    endpoint: Any, write_grid: Any, shell: Any, files: Any, recorded_once: Any, tmp_path: Path
-) -> None:
+    endpoint, write_grid, shell, files, recorded_once, tmp_path
+):
     study, log, cassettes = write_grid(), tmp_path / "log", tmp_path / "cassettes"
     args = ("run", study, "--log-dir", log, "--cassette-dir", cassettes, "--max-retries", 0)
     endpoint.fault = lambda call, attempt: "400" if "/1/propose/" in call else None

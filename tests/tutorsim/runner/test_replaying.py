@@ -4,8 +4,6 @@ import os
 import pickle
 import subprocess
 import sys
-from pathlib import Path
-from typing import Any
 
 import orjson
 import pytest
@@ -31,27 +29,25 @@ if __name__ == "__main__":
 
 
 @pytest.fixture
-def replayed(recorded: Any, shell: Any, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Any:
+def replayed(recorded, shell, tmp_path, monkeypatch):
     """Replay the copied recording, without a key, into a folder named like the recording's log."""
     monkeypatch.delenv("ANTHROPIC_API_KEY", raising=False)
 
-    def run(*more: object) -> Any:
+    def run(*more):
         into = tmp_path / "replay" / "log"
         return shell("replay", recorded.cassettes, "--log-dir", into, *more), into
 
     return run
 
 
-def edit(path: Path, change: Any) -> None:
+def edit(path, change):
     """Change a JSON file through its value."""
     value = orjson.loads(path.read_bytes())
     change(value)
     path.write_bytes(orjson.dumps(value))
 
 
-def test_both_readers_give_the_bytes_of_the_recording(
-    reader: str, replayed: Any, recorded: Any, files: Any
-) -> None:
+def test_both_readers_give_the_bytes_of_the_recording(reader, replayed, recorded, files):
     said, into = replayed()
     assert said.code == 0
     assert "4 episodes replayed" in said.err
@@ -59,7 +55,7 @@ def test_both_readers_give_the_bytes_of_the_recording(
 
 
 @pytest.mark.parametrize("system", system_names())
-def test_another_process_can_be_given_a_recording_of_any_system(system: str) -> None:
+def test_another_process_can_be_given_a_recording_of_any_system(system):
     folder = bundled_recording(load(system, "system").demo)
     assert folder is not None
     recording = open_recording(folder)
@@ -71,8 +67,8 @@ def test_another_process_can_be_given_a_recording_of_any_system(system: str) -> 
 @pytest.mark.costly
 @pytest.mark.parametrize("workers", [2, pytest.param(4, marks=pytest.mark.slow)])
 def test_worker_processes_beside_a_process_with_threads_give_the_same_bytes(
-    workers: int, replayed: Any, recorded: Any, files: Any, monkeypatch: pytest.MonkeyPatch
-) -> None:
+    workers, replayed, recorded, files, monkeypatch
+):
     monkeypatch.setattr(replaying, "CHUNK", 1)
     monkeypatch.setattr(replaying, "_threads", lambda: 2)
     said, into = replayed("--workers", workers)
@@ -89,14 +85,8 @@ def test_worker_processes_beside_a_process_with_threads_give_the_same_bytes(
     ],
 )
 def test_no_environment_changes_the_bytes_and_no_socket_is_used(
-    workers: str,
-    zone: str,
-    locale: str,
-    seed: str,
-    recorded: Any,
-    files: Any,
-    tmp_path: Path,
-) -> None:
+    workers, zone, locale, seed, recorded, files, tmp_path
+):
     program, into = tmp_path / "audited.py", tmp_path / "again" / "log"
     program.write_text(AUDITED)
     environment = {k: v for k, v in os.environ.items() if not k.startswith("ANTHROPIC")}
@@ -115,21 +105,21 @@ def test_no_environment_changes_the_bytes_and_no_socket_is_used(
     assert files(into) == files(recorded.log)
 
 
-def _reply(value: Any) -> None:
+def _reply(value):
     one = value["interactions"][0]["response"]["body"]
     one["string"] = one["string"].replace("I think", "I know")
 
 
-def _request(value: Any) -> None:
+def _request(value):
     one = value["interactions"][-1]["request"]
     one["body"] = one["body"].replace("Reference answer", "Preference answer")
 
 
-def _removed(value: Any) -> None:
+def _removed(value):
     del value["interactions"][3]
 
 
-def _extra(value: Any) -> None:
+def _extra(value):
     import copy
 
     more = copy.deepcopy(value["interactions"][-1])
@@ -138,7 +128,7 @@ def _extra(value: Any) -> None:
     value["interactions"].append(more)
 
 
-def _version(value: Any) -> None:
+def _version(value):
     value["version"] = 2
 
 
@@ -161,14 +151,8 @@ def _version(value: Any) -> None:
     ],
 )
 def test_an_edited_cassette_is_refused_by_name(
-    change: Any,
-    code: int,
-    named: tuple[str, ...],
-    reader: str,
-    replayed: Any,
-    recorded: Any,
-    files: Any,
-) -> None:
+    change, code, named, reader, replayed, recorded, files
+):
     edit(recorded.cassettes / f"{EPISODE}.json", change)
     before = files(recorded.cassettes)
     said, into = replayed()
@@ -180,17 +164,17 @@ def test_an_edited_cassette_is_refused_by_name(
     assert list(into.iterdir()) == []
 
 
-def _cut(folder: Path) -> None:
+def _cut(folder):
     path = folder / f"{EPISODE}.json"
     path.write_bytes(path.read_bytes()[:-500])
 
 
-def _gone(folder: Path) -> None:
+def _gone(folder):
     (folder / f"{EPISODE}.json").unlink()
 
 
-def _linked(name: str) -> Any:
-    def link(folder: Path) -> None:
+def _linked(name):
+    def link(folder):
         path = folder / name
         outside = folder.parent / "elsewhere"
         path.replace(outside)
@@ -199,33 +183,33 @@ def _linked(name: str) -> Any:
     return link
 
 
-def _leading_out(folder: Path) -> None:
+def _leading_out(folder):
     edit(folder / "manifest.json", lambda value: value["episodes"][0].update(episode_id="../x"))
 
 
-def _other_manifest(folder: Path) -> None:
+def _other_manifest(folder):
     edit(folder / "manifest.json", lambda value: value.update(schema_version=7))
 
 
-def _tasks_elsewhere(folder: Path) -> None:
+def _tasks_elsewhere(folder):
     path = folder / "study.toml"
     path.write_text(path.read_text().replace('"tasks.sciq.jsonl"', '"../study/questions.jsonl"'))
 
 
-def _other_seed(folder: Path) -> None:
+def _other_seed(folder):
     path = folder / "study.toml"
     path.write_text(path.read_text().replace("seed = 5", "seed = 6"))
 
 
-def _no_study(folder: Path) -> None:
+def _no_study(folder):
     (folder / "study.toml").unlink()
 
 
-def _verdicts(folder: Path) -> None:
+def _verdicts(folder):
     (folder / "verdicts.jsonl").write_text("{}\n")
 
 
-def _no_manifest(folder: Path) -> None:
+def _no_manifest(folder):
     (folder / "manifest.json").unlink()
 
 
@@ -247,9 +231,7 @@ def _no_manifest(folder: Path) -> None:
         (_no_manifest, 4, "is not a recording"),
     ],
 )
-def test_a_damaged_recording_is_refused_and_kept(
-    damage: Any, code: int, named: str, replayed: Any, recorded: Any, files: Any
-) -> None:
+def test_a_damaged_recording_is_refused_and_kept(damage, code, named, replayed, recorded, files):
     damage(recorded.cassettes)
     before = files(recorded.cassettes)
     said, into = replayed()
@@ -261,9 +243,7 @@ def test_a_damaged_recording_is_refused_and_kept(
     assert not into.exists() or list(into.iterdir()) == []
 
 
-def test_a_changed_prompt_shows_what_differs(
-    reader: str, replayed: Any, recorded: Any, files: Any
-) -> None:
+def test_a_changed_prompt_shows_what_differs(reader, replayed, recorded, files):
     (recorded.cassettes / "wordings.toml").unlink()
     path = recorded.cassettes / "study.toml"
     path.write_text(
@@ -279,7 +259,7 @@ def test_a_changed_prompt_shows_what_differs(
     assert files(recorded.cassettes) == before
 
 
-def test_a_prompt_that_changed_where_no_call_used_it_is_told(replayed: Any, recorded: Any) -> None:
+def test_a_prompt_that_changed_where_no_call_used_it_is_told(replayed, recorded):
     (recorded.cassettes / "wordings.toml").unlink()
     path = recorded.cassettes / "study.toml"
     path.write_text(path.read_text() + '\n[catalog.prompts]\njudge_reminder = "Once more."\n')
@@ -291,9 +271,7 @@ def test_a_prompt_that_changed_where_no_call_used_it_is_told(replayed: Any, reco
         check_drift(open_recording(recorded.cassettes))
 
 
-def test_a_replay_goes_over_its_own_log_and_leaves_nothing_else(
-    replayed: Any, recorded: Any, files: Any
-) -> None:
+def test_a_replay_goes_over_its_own_log_and_leaves_nothing_else(replayed, recorded, files):
     first, into = replayed()
     second, _ = replayed()
     assert first.code == second.code == 0
@@ -304,16 +282,14 @@ def test_a_replay_goes_over_its_own_log_and_leaves_nothing_else(
     ]
 
 
-def test_one_episode_can_be_replayed_alone(recorded: Any) -> None:
+def test_one_episode_can_be_replayed_alone(recorded):
     recording = open_recording(recorded.cassettes)
     assert replay_episode(recording, EPISODE).episode_id == EPISODE
     with pytest.raises(MissingCallError, match=r"no episode 'sciq\.none'"):
         replay_episode(recording, "sciq.none")
 
 
-def test_workers_are_counted_where_the_system_does_not_tell(
-    monkeypatch: pytest.MonkeyPatch,
-) -> None:
+def test_workers_are_counted_where_the_system_does_not_tell(monkeypatch):
     monkeypatch.delattr(os, "sched_getaffinity", raising=False)
     monkeypatch.setattr(os, "cpu_count", lambda: 3)
     assert [default_workers(n) for n in (0, 399, 400, 9999)] == [1, 1, 2, 3]

@@ -2,9 +2,6 @@
 
 import json
 import shutil
-from collections.abc import Callable
-from pathlib import Path
-from typing import Any
 
 import orjson
 import pytest
@@ -16,9 +13,7 @@ from tutorsim.records import RETEST_FILE, RETEST_HEAD_FILE, read_retest, read_ru
 EPISODE = "sciq.ice.help_avoidant.simple"
 
 
-def test_a_replay_writes_the_retest_beside_the_log(
-    retested: Path, recorded: Any, shell: Any, files: Any, tmp_path: Path
-) -> None:
+def test_a_replay_writes_the_retest_beside_the_log(retested, recorded, shell, files, tmp_path):
     seen = []
     for name, workers in (("one", 1), ("two", 2)):
         log = tmp_path / name / "log"
@@ -44,9 +39,7 @@ def test_a_replay_writes_the_retest_beside_the_log(
     assert str(tmp_path).encode() not in text
 
 
-def test_the_retest_of_a_log_that_has_none_any_more_is_taken_away(
-    retested: Path, shell: Any, tmp_path: Path
-) -> None:
+def test_the_retest_of_a_log_that_has_none_any_more_is_taken_away(retested, shell, tmp_path):
     log = tmp_path / "log"
     assert shell("replay", retested, "--log-dir", log).code == 0
     shutil.rmtree(retested / "retest")
@@ -54,16 +47,14 @@ def test_the_retest_of_a_log_that_has_none_any_more_is_taken_away(
     assert read_retest(log) is None
 
 
-def test_a_retest_as_it_was_made_is_confirmed(
-    reader: str, retested: Path, recorded: Any, shell: Any
-) -> None:
+def test_a_retest_as_it_was_made_is_confirmed(reader, retested, recorded, shell):
     said = shell("verify", retested)
     assert said.code == 0
     paid = 2 * 16 - 1 + 2 * 2  # one call failed; two voters were asked twice, both times
     assert f"4 of 4 episodes ({recorded.calls + paid} calls)" in said.out
 
 
-def change(folder: Path, edit: Callable[[list[Any]], None]) -> None:
+def change(folder, edit):
     """Edit the calls of a retest's cassette."""
     path = folder / "retest" / f"{EPISODE}.json"
     content = orjson.loads(path.read_bytes())
@@ -71,27 +62,27 @@ def change(folder: Path, edit: Callable[[list[Any]], None]) -> None:
     path.write_bytes(orjson.dumps(content))
 
 
-def another_reply(calls: list[Any]) -> None:
+def another_reply(calls):
     body = calls[3]["response"]["body"]
     body["string"] = body["string"].replace("end_turn", "other_turn")
 
 
-def another_request(calls: list[Any]) -> None:
+def another_request(calls):
     request = calls[3]["request"]
     request["body"] = request["body"].replace("tutor-model", "other-model")
 
 
-def another_key(calls: list[Any]) -> None:
+def another_key(calls):
     headers = calls[-1]["request"]["headers"]
     headers["x-tutorsim-call"] = [headers["x-tutorsim-call"][0][:-2] + "09"]
 
 
-def cut(folder: Path) -> None:
+def cut(folder):
     path = folder / "retest" / f"{EPISODE}.json"
     path.write_bytes(path.read_bytes()[:-100])
 
 
-def other_recording(folder: Path) -> None:
+def other_recording(folder):
     path = folder / "retest" / "retest.manifest.json"
     head = json.loads(path.read_text())
     path.write_text(json.dumps({**head, "recording_digest": "0" * 64}))
@@ -111,14 +102,7 @@ def other_recording(folder: Path) -> None:
     ],
     ids=["missing", "request", "key", "reply", "no file", "cut", "other", "head"],
 )
-def test_a_retest_that_was_changed_is_told(
-    damage: Callable[[Path], None],
-    code: int,
-    words: str,
-    retested: Path,
-    shell: Any,
-    tmp_path: Path,
-) -> None:
+def test_a_retest_that_was_changed_is_told(damage, code, words, retested, shell, tmp_path):
     damage(retested)
     for args in (("verify", retested), ("replay", retested, "--log-dir", tmp_path / "log")):
         said = shell(*args)
@@ -126,8 +110,8 @@ def test_a_retest_that_was_changed_is_told(
     assert read_retest(tmp_path / "log") is None
 
 
-def test_a_call_that_no_prompt_asks_for_is_told(retested: Path, shell: Any) -> None:
-    def one_more(calls: list[Any]) -> None:
+def test_a_call_that_no_prompt_asks_for_is_told(retested, shell):
+    def one_more(calls):
         extra = orjson.loads(orjson.dumps(calls[-1]))
         another_key([extra])
         calls.append(extra)
@@ -138,9 +122,7 @@ def test_a_call_that_no_prompt_asks_for_is_told(retested: Path, shell: Any) -> N
     assert "r09" in said.err
 
 
-def test_another_reading_of_ballots_is_drift_of_the_retest(
-    retested: Path, shell: Any, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_another_reading_of_ballots_is_drift_of_the_retest(retested, shell, monkeypatch):
     monkeypatch.setattr(
         "tutorsim.kernel.retest.ballot_question",
         lambda call, labels, *, form, budget, reminder: Question(call, lambda _: None, reminder),
@@ -154,9 +136,7 @@ def test_another_reading_of_ballots_is_drift_of_the_retest(
     }
 
 
-def test_a_retest_that_leads_elsewhere_is_refused(
-    retested: Path, shell: Any, tmp_path: Path
-) -> None:
+def test_a_retest_that_leads_elsewhere_is_refused(retested, shell, tmp_path):
     (retested / "retest").rename(tmp_path / "elsewhere")
     (retested / "retest").symlink_to(tmp_path / "elsewhere")
     said = shell("verify", retested)
@@ -176,9 +156,7 @@ def test_a_retest_that_leads_elsewhere_is_refused(
         ("provenance", {"kind": "api", "name": "Anthropic API"}, 4),
     ],
 )
-def test_an_edited_number_of_the_head_is_named(
-    field: str, value: Any, code: int, retested: Path, shell: Any
-) -> None:
+def test_an_edited_number_of_the_head_is_named(field, value, code, retested, shell):
     path = retested / "retest" / "retest.manifest.json"
     head = json.loads(path.read_text())
     path.write_text(json.dumps({**head, field: value}))
@@ -190,7 +168,7 @@ def test_an_edited_number_of_the_head_is_named(
 
 
 @pytest.mark.loopback
-def test_an_edited_seed_of_a_sample_is_named(recorded: Any, endpoint: Any, shell: Any) -> None:
+def test_an_edited_seed_of_a_sample_is_named(recorded, endpoint, shell):
     assert shell("retest", recorded.log, "--repeats", 1, "--sample", 1).code == 0
     path = recorded.cassettes / "retest" / "retest.manifest.json"
     text = path.read_text()
@@ -203,7 +181,7 @@ def test_an_edited_seed_of_a_sample_is_named(recorded: Any, endpoint: Any, shell
 
 
 @pytest.mark.parametrize(("field", "value"), [("calls", 1), ("failures", [])])
-def test_an_edited_entry_is_named(field: str, value: Any, retested: Path, shell: Any) -> None:
+def test_an_edited_entry_is_named(field, value, retested, shell):
     path = retested / "retest" / "retest.manifest.json"
     head = json.loads(path.read_text())
     entry = next(e for e in head["episodes"] if e["failures"])

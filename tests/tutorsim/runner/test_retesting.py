@@ -5,14 +5,11 @@ import random
 import shutil
 import signal
 import time
-from collections.abc import Callable, Iterator
-from pathlib import Path
-from typing import Any
 
 import orjson
 import pytest
 
-from tutorsim.records import BallotRecord, read_episodes, read_retest
+from tutorsim.records import read_episodes, read_retest
 from tutorsim.replay import FolderLock, read_cassette
 from tutorsim.replay.manifest import read_retest_manifest
 from tutorsim.standin import StandIn
@@ -25,7 +22,7 @@ PROMPTS = 2 * 2 * 4
 FAILING = f"{EPISODES[0]}/1/vote_final/motivation/1/r02"
 
 
-def keys_of(repeats: int, *stages: str) -> set[str]:
+def keys_of(repeats, *stages):
     roles = ("scaffolding", "misconception", "motivation", "metacognitive")
     return {
         f"{episode}/1/{stage}/{role}/1/r{repeat:02d}"
@@ -36,15 +33,15 @@ def keys_of(repeats: int, *stages: str) -> set[str]:
     }
 
 
-def announced(shell: Any, *args: object) -> Any:
+def announced(shell, *args):
     said = shell("retest", *args, "--plan", "--json")
     assert said.code == 0
     return json.loads(said.out)
 
 
 def test_exactly_the_announced_calls_are_sent_with_the_recorded_bytes(
-    endpoint: Any, recorded: Any, shell: Any, files: Any
-) -> None:
+    endpoint, recorded, shell, files
+):
     before = files(recorded.cassettes)
     planned = announced(shell, recorded.log, "--repeats", 2)
     assert (planned["prompts"], planned["calls"], planned["recorded"]) == (PROMPTS, 32, 0)
@@ -68,7 +65,7 @@ def test_exactly_the_announced_calls_are_sent_with_the_recorded_bytes(
     assert {name: data for name, data in after.items() if "/retest/" not in name} == before
 
 
-def test_a_retest_that_is_gone_is_missed(endpoint: Any, recorded: Any, shell: Any) -> None:
+def test_a_retest_that_is_gone_is_missed(endpoint, recorded, shell):
     assert shell("verify", recorded.cassettes).code == 0
     assert shell("retest", recorded.log, "--repeats", 1).code == 0
     assert shell("verify", recorded.cassettes).code == 0
@@ -82,9 +79,7 @@ def test_a_retest_that_is_gone_is_missed(endpoint: Any, recorded: Any, shell: An
     assert shell("verify", recorded.cassettes).code == 0
 
 
-def test_every_answer_is_a_ballot_beside_the_logged_one(
-    endpoint: Any, recorded: Any, shell: Any
-) -> None:
+def test_every_answer_is_a_ballot_beside_the_logged_one(endpoint, recorded, shell):
     assert shell("retest", recorded.log, "--repeats", 2).code == 0
     found = read_retest(recorded.log)
     assert found is not None
@@ -110,8 +105,8 @@ def test_every_answer_is_a_ballot_beside_the_logged_one(
 
 @pytest.mark.costly
 def test_more_repeats_later_pay_for_what_is_missing_and_give_the_same_bytes(
-    endpoint: Any, recorded: Any, shell: Any, files: Any, tmp_path: Path
-) -> None:
+    endpoint, recorded, shell, files, tmp_path
+):
     import shutil
 
     copy = tmp_path / "copy"
@@ -133,7 +128,7 @@ def test_more_repeats_later_pay_for_what_is_missing_and_give_the_same_bytes(
     assert announced(shell, copy / "cassettes", *args)["calls"] == 0
 
 
-def test_less_than_was_paid_for_is_refused(endpoint: Any, recorded: Any, shell: Any) -> None:
+def test_less_than_was_paid_for_is_refused(endpoint, recorded, shell):
     assert shell("retest", recorded.log, "--repeats", 2).code == 0
     paid = len(endpoint.sent)
     for args in (
@@ -148,9 +143,7 @@ def test_less_than_was_paid_for_is_refused(endpoint: Any, recorded: Any, shell: 
     assert len(endpoint.sent) == paid
 
 
-def test_what_cannot_be_read_is_asked_once_more_with_the_reminder(
-    endpoint: Any, recorded: Any, shell: Any
-) -> None:
+def test_what_cannot_be_read_is_asked_once_more_with_the_reminder(endpoint, recorded, shell):
     endpoint.votes = {"1/vote_initial/motivation": "no idea"}
     planned = announced(shell, recorded.log, "--repeats", 1)
     assert (planned["calls"], planned["most_calls"]) == (16, 32)
@@ -172,8 +165,8 @@ def test_what_cannot_be_read_is_asked_once_more_with_the_reminder(
 
 @pytest.mark.costly
 def test_a_call_that_fails_for_good_is_marked_and_asked_again_on_request(
-    endpoint: Any, recorded: Any, shell: Any, files: Any, tmp_path: Path
-) -> None:
+    endpoint, recorded, shell, files, tmp_path
+):
     endpoint.fault = lambda call, attempt: "400" if call == FAILING else None
     said = shell("retest", recorded.log, "--repeats", 2, "--max-retries", 0)
     assert said.code == 1
@@ -202,8 +195,8 @@ def test_a_call_that_fails_for_good_is_marked_and_asked_again_on_request(
 
 @pytest.mark.costly
 def test_a_log_that_is_of_another_recording_now_loses_its_retest_until_it_is_asked_again(
-    endpoint: Any, write_grid: Any, record: Any, shell: Any, tmp_path: Path
-) -> None:
+    endpoint, write_grid, record, shell, tmp_path
+):
     study, log = write_grid(), tmp_path / "one" / "log"
     failing = f"{EPISODES[0]}/1/judge/judge/1"
     endpoint.fault = lambda call, attempt: "400" if call == failing else None
@@ -224,12 +217,10 @@ def test_a_log_that_is_of_another_recording_now_loses_its_retest_until_it_is_ask
     assert shell("verify", log.with_name("cassettes")).code == 0
 
 
-def test_faults_that_pass_are_retried_and_leave_no_trace(
-    endpoint: Any, recorded: Any, shell: Any
-) -> None:
+def test_faults_that_pass_are_retried_and_leave_no_trace(endpoint, recorded, shell):
     kinds = ("429", "529", "500", "overloaded", "drop", "cut", "garbage")
 
-    def fault(call: str, attempt: int) -> str | None:
+    def fault(call, attempt):
         return random.Random(call).choice(kinds) if attempt == 0 else None
 
     endpoint.fault = fault
@@ -241,9 +232,7 @@ def test_faults_that_pass_are_retried_and_leave_no_trace(
 
 
 @pytest.mark.costly
-def test_the_cap_is_kept_over_all_commands_and_what_was_paid_for_stays(
-    endpoint: Any, recorded: Any, shell: Any
-) -> None:
+def test_the_cap_is_kept_over_all_commands_and_what_was_paid_for_stays(endpoint, recorded, shell):
     prices = ("--prices", recorded.study.with_name("prices.toml"))
     each = (100 * 1.0 + 20 * 10.0) / 1e6
     sent = []
@@ -265,8 +254,8 @@ def test_the_cap_is_kept_over_all_commands_and_what_was_paid_for_stays(
 
 
 def test_an_unfinished_extension_leaves_the_finished_retest_as_it_is(
-    endpoint: Any, recorded: Any, shell: Any, files: Any
-) -> None:
+    endpoint, recorded, shell, files
+):
     prices = ("--prices", recorded.study.with_name("prices.toml"))
     assert shell("retest", recorded.log, "--repeats", 1).code == 0
     before = files(recorded.log)
@@ -277,9 +266,7 @@ def test_an_unfinished_extension_leaves_the_finished_retest_as_it_is(
     assert files(recorded.log) == before
 
 
-def kill_and_ask_again(
-    seed: int, kills: int, endpoint: Any, recorded: Any, tools: tuple[Any, Any, Any]
-) -> None:
+def kill_and_ask_again(seed, kills, endpoint, recorded, tools):
     """Kill a retest of four repeats at random moments, then finish it."""
     launch, shell, on_disk = tools
     chance, folder = random.Random(seed), recorded.cassettes / "retest"
@@ -305,16 +292,8 @@ def kill_and_ask_again(
     ("seed", "kills"), [(1, 1), *(pytest.param(s, 3, marks=pytest.mark.slow) for s in range(2, 10))]
 )
 def test_after_kills_the_same_command_asks_what_no_tape_holds(
-    seed: int,
-    kills: int,
-    endpoint: Any,
-    recorded: Any,
-    launch: Any,
-    shell: Any,
-    on_disk: Any,
-    files: Any,
-    tmp_path: Path,
-) -> None:
+    seed, kills, endpoint, recorded, launch, shell, on_disk, files, tmp_path
+):
     import shutil
 
     copy = recorded._replace(cassettes=tmp_path / "copy" / "cassettes")
@@ -327,9 +306,7 @@ def test_after_kills_the_same_command_asks_what_no_tape_holds(
 
 
 @pytest.mark.slow
-def test_ctrl_c_keeps_replies_under_way(
-    endpoint: Any, recorded: Any, launch: Any, shell: Any, on_disk: Any
-) -> None:
+def test_ctrl_c_keeps_replies_under_way(endpoint, recorded, launch, shell, on_disk):
     endpoint.delay = 0.2
     child = launch("retest", recorded.log, "--repeats", 2, "--max-connections", 3)
     endpoint.wait_for(4)
@@ -345,8 +322,8 @@ def test_ctrl_c_keeps_replies_under_way(
 
 
 def test_nothing_is_sent_in_ci_without_a_key_or_into_folders_in_use(
-    endpoint: Any, recorded: Any, shell: Any, monkeypatch: pytest.MonkeyPatch
-) -> None:
+    endpoint, recorded, shell, monkeypatch
+):
     for folder in (recorded.cassettes, recorded.log):
         with FolderLock(folder):
             said = shell("retest", recorded.log, "--repeats", 1)
@@ -363,18 +340,14 @@ def test_nothing_is_sent_in_ci_without_a_key_or_into_folders_in_use(
     assert not (recorded.cassettes / "retest").exists()
 
 
-def test_a_prompt_that_contains_the_credential_is_not_sent(
-    endpoint: Any, recorded: Any, shell: Any, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_a_prompt_that_contains_the_credential_is_not_sent(endpoint, recorded, shell, monkeypatch):
     monkeypatch.setenv("ANTHROPIC_API_KEY", "MARK-motivation-")
     said = shell("retest", recorded.log, "--repeats", 1)
     assert (said.code, "contains the credential" in said.err) == (2, True)
     assert endpoint.sent == []
 
 
-def test_a_recording_that_does_not_replay_is_not_paid_for(
-    endpoint: Any, recorded: Any, shell: Any
-) -> None:
+def test_a_recording_that_does_not_replay_is_not_paid_for(endpoint, recorded, shell):
     path = recorded.cassettes / f"{EPISODES[0]}.json"
     path.write_bytes(path.read_bytes().replace(b"because of turn", b"because of burn", 1))
     assert shell("retest", recorded.log, "--repeats", 1).code == 4
@@ -382,15 +355,15 @@ def test_a_recording_that_does_not_replay_is_not_paid_for(
 
 
 def test_a_recording_without_a_vote_cannot_be_retested(
-    endpoint: Any, write_grid: Any, record: Any, shell: Any, tmp_path: Path
-) -> None:
+    endpoint, write_grid, record, shell, tmp_path
+):
     assert record(write_grid(conditions=["baseline"])).code == 0
     said = shell("retest", tmp_path / "one" / "log", "--repeats", 1, "--plan")
     assert said.code == 2
     assert "nothing that could be asked again" in said.err
 
 
-def edited(path: Path, old: bytes, new: bytes) -> None:
+def edited(path, old, new):
     data = path.read_bytes()
     assert old in data
     path.write_bytes(data.replace(old, new, 1))
@@ -404,14 +377,7 @@ def edited(path: Path, old: bytes, new: bytes) -> None:
         (lambda f: (f / ".retest.json").write_bytes(b"{"), "cannot be read"),
     ],
 )
-def test_a_damaged_retest_is_never_written_over(
-    damage: Callable[[Path], None],
-    message: str,
-    endpoint: Any,
-    recorded: Any,
-    shell: Any,
-    files: Any,
-) -> None:
+def test_a_damaged_retest_is_never_written_over(damage, message, endpoint, recorded, shell, files):
     assert shell("retest", recorded.log, "--repeats", 1).code == 0
     damage(recorded.cassettes / "retest")
     before, sent = files(recorded.cassettes), len(endpoint.sent)
@@ -427,12 +393,12 @@ FORMATS = ["simple", "ranked", "cumulative", "approval", "rich"]
 
 
 @pytest.fixture
-def standin(monkeypatch: pytest.MonkeyPatch) -> Iterator[Callable[..., StandIn]]:
+def standin(monkeypatch):
     """Start stand-ins that the SDK's environment then points at."""
     running: list[StandIn] = []
     monkeypatch.setenv("ANTHROPIC_API_KEY", "none-is-needed")
 
-    def start(**options: Any) -> StandIn:
+    def start(**options):
         server = StandIn(seed=4, **options).__enter__()
         running.append(server)
         monkeypatch.setenv("ANTHROPIC_BASE_URL", server.url)
@@ -443,7 +409,7 @@ def standin(monkeypatch: pytest.MonkeyPatch) -> Iterator[Callable[..., StandIn]]
         server.__exit__(None, None, None)
 
 
-def ballots_of(log: Path) -> Iterator[tuple[BallotRecord, list[BallotRecord]]]:
+def ballots_of(log):
     """Every logged ballot with its further askings."""
     found = read_retest(log)
     assert found is not None
@@ -459,8 +425,8 @@ def ballots_of(log: Path) -> Iterator[tuple[BallotRecord, list[BallotRecord]]]:
 @pytest.mark.costly
 @pytest.mark.parametrize("steady", [True, pytest.param(False, marks=pytest.mark.slow)])
 def test_voters_of_every_format_answer_alike_exactly_where_they_are_steady(
-    steady: bool, standin: Any, write_grid: Any, record: Any, shell: Any, tmp_path: Path
-) -> None:
+    steady, standin, write_grid, record, shell, tmp_path
+):
     server = standin(steady=steady)
     study = write_grid(conditions=FORMATS, benchmarks={"sciq": {"limit": 1}}, success_threshold=1.0)
     assert record(study).code == 0
@@ -477,8 +443,8 @@ def test_voters_of_every_format_answer_alike_exactly_where_they_are_steady(
 
 
 def test_a_retest_in_waves_gives_the_bytes_of_one_call_at_a_time(
-    standin: Any, recorded: Any, shell: Any, files: Any, tmp_path: Path
-) -> None:
+    standin, recorded, shell, files, tmp_path
+):
     import shutil
 
     standin()

@@ -1,22 +1,19 @@
 """Run folders: a whole log under its names, or none."""
 
-from pathlib import Path
-from typing import Any
-
 import pytest
 
 from tutorsim.errors import FolderError, LogError
-from tutorsim.records import RUN_FILE, RunRecord, read_episodes, read_run
+from tutorsim.records import RUN_FILE, read_episodes, read_run
 from tutorsim.runner.run_log import LogWriter, check_log_folder
 
 
 @pytest.fixture
-def logged(recorded_once: Any) -> tuple[RunRecord, list[str]]:
+def logged(recorded_once):
     lines = (recorded_once.log / "episodes.jsonl").read_text().splitlines()
     return read_run(recorded_once.log), lines
 
 
-def written(folder: Path, run: RunRecord, lines: list[str]) -> None:
+def written(folder, run, lines):
     with LogWriter(folder) as log:
         for number, line in enumerate(lines):
             log.add(line, str(number), 0.1)
@@ -24,13 +21,13 @@ def written(folder: Path, run: RunRecord, lines: list[str]) -> None:
         log.finish(run, {"command": "test"})
 
 
-def begun(folder: Path, line: str) -> None:
+def begun(folder, line):
     with LogWriter(folder) as log:
         log.add(line, "0", 0.1)
         assert (folder / "episodes.jsonl.partial").exists()
 
 
-def test_a_log_has_its_names_only_when_it_is_whole(logged: Any, tmp_path: Path) -> None:
+def test_a_log_has_its_names_only_when_it_is_whole(logged, tmp_path):
     run, lines = logged
     begun(tmp_path, lines[0])
     assert list(tmp_path.iterdir()) == []
@@ -45,14 +42,14 @@ def test_a_log_has_its_names_only_when_it_is_whole(logged: Any, tmp_path: Path) 
     check_log_folder(tmp_path, run.study_digest)
 
 
-def test_a_new_log_that_is_not_finished_leaves_the_old_one(logged: Any, tmp_path: Path) -> None:
+def test_a_new_log_that_is_not_finished_leaves_the_old_one(logged, tmp_path):
     run, lines = logged
     written(tmp_path, run, lines)
     begun(tmp_path, "{}")
     assert read_run(tmp_path) == run
 
 
-def test_a_log_of_another_study_is_refused(logged: Any, tmp_path: Path) -> None:
+def test_a_log_of_another_study_is_refused(logged, tmp_path):
     run, lines = logged
     written(tmp_path, run, lines)
     with pytest.raises(FolderError, match="log of another study"):
@@ -60,9 +57,7 @@ def test_a_log_of_another_study_is_refused(logged: Any, tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize("partial", [b"{", b"{}", b'{"episodes_sha256": "0"}', b"[]"])
-def test_a_head_that_does_not_fit_the_lines_does_not_get_its_name(
-    partial: bytes, logged: Any, tmp_path: Path
-) -> None:
+def test_a_head_that_does_not_fit_the_lines_does_not_get_its_name(partial, logged, tmp_path):
     run, lines = logged
     written(tmp_path, run, lines)
     (tmp_path / RUN_FILE).unlink()
@@ -72,7 +67,7 @@ def test_a_head_that_does_not_fit_the_lines_does_not_get_its_name(
     assert not (tmp_path / RUN_FILE).exists()
 
 
-def test_a_folder_in_the_place_of_a_file_is_told(logged: Any, tmp_path: Path) -> None:
+def test_a_folder_in_the_place_of_a_file_is_told(logged, tmp_path):
     run, lines = logged
     (tmp_path / "episodes.jsonl").mkdir()
     (tmp_path / "episodes.jsonl" / "x").touch()

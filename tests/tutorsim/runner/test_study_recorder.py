@@ -4,9 +4,6 @@ import os
 import random
 import signal
 import time
-from collections.abc import Callable
-from pathlib import Path
-from typing import Any
 
 import orjson
 import pytest
@@ -19,16 +16,16 @@ from tutorsim.sandbox import Sandbox
 pytestmark = pytest.mark.loopback
 
 
-def folders(tmp_path: Path, name: str = "one") -> tuple[Path, Path]:
+def folders(tmp_path, name="one"):
     return tmp_path / name / "cassettes", tmp_path / name / "log"
 
 
-def options(tmp_path: Path, name: str) -> list[str]:
+def options(tmp_path, name):
     cassettes, log = folders(tmp_path, name)
     return ["--cassette-dir", str(cassettes), "--log-dir", str(log)]
 
 
-def statuses(tmp_path: Path, name: str = "one") -> dict[str, str]:
+def statuses(tmp_path, name="one"):
     lines = (folders(tmp_path, name)[1] / "episodes.jsonl").read_bytes().splitlines()
     return {one["episode_id"]: one["status"] for one in map(orjson.loads, lines)}
 
@@ -44,8 +41,8 @@ ALL = ["baseline", "simple", "ranked", "cumulative", "approval"]
 
 @pytest.mark.costly
 def test_another_bound_on_concurrent_calls_gives_the_same_bytes_and_is_respected(
-    endpoint: Any, write_grid: Any, record: Any, files: Any, tmp_path: Path
-) -> None:
+    endpoint, write_grid, record, files, tmp_path
+):
     endpoint.delay = 0.004
     study = write_grid(
         conditions=ALL, benchmarks={"sciq": {"tasks": "questions.jsonl", "limit": 1}}
@@ -69,8 +66,8 @@ def test_another_bound_on_concurrent_calls_gives_the_same_bytes_and_is_respected
     ("repeats", "personas"), [(3, 1), pytest.param(75, 4, marks=pytest.mark.slow)]
 )
 def test_all_episodes_of_a_grid_record_side_by_side(
-    repeats: int, personas: int, endpoint: Any, write_grid: Any, record: Any, tmp_path: Path
-) -> None:
+    repeats, personas, endpoint, write_grid, record, tmp_path
+):
     episodes = repeats * personas
     endpoint.delay = 0.002 * episodes
     study = write_grid(
@@ -88,8 +85,8 @@ def test_all_episodes_of_a_grid_record_side_by_side(
 
 
 def test_a_finished_recording_is_run_again_without_a_call_and_nothing_changes(
-    endpoint: Any, recorded: Any, shell: Any, files: Any
-) -> None:
+    endpoint, recorded, shell, files
+):
     before = files(recorded.cassettes, recorded.log)
     (recorded.log / "run.json").unlink()
     (recorded.log / "episodes.jsonl").unlink()
@@ -101,16 +98,7 @@ def test_a_finished_recording_is_run_again_without_a_call_and_nothing_changes(
     assert files(recorded.cassettes, recorded.log) == before
 
 
-def kill_and_resume(
-    seed: int,
-    endpoint: Any,
-    study: Path,
-    tools: tuple[Any, Any, Any],
-    tmp_path: Path,
-    *,
-    calls: int,
-    kills: int,
-) -> int:
+def kill_and_resume(seed, endpoint, study, tools, tmp_path, *, calls, kills):
     """Kill a recording at random moments until it is done; returns how often it was killed."""
     launch, record, on_disk = tools
     chance = random.Random(seed)
@@ -138,15 +126,8 @@ def kill_and_resume(
 
 @pytest.mark.costly
 def test_after_kills_the_same_command_sends_no_recorded_call_and_ends_with_the_same_bytes(
-    endpoint: Any,
-    write_grid: Any,
-    recorded_once: Any,
-    launch: Any,
-    record: Any,
-    on_disk: Any,
-    files: Any,
-    tmp_path: Path,
-) -> None:
+    endpoint, write_grid, recorded_once, launch, record, on_disk, files, tmp_path
+):
     endpoint.delay = 0.005
     tools = launch, record, on_disk
     kill_and_resume(1, endpoint, write_grid(), tools, tmp_path, calls=recorded_once.calls, kills=1)
@@ -157,15 +138,8 @@ def test_after_kills_the_same_command_sends_no_recorded_call_and_ends_with_the_s
 @pytest.mark.slow
 @pytest.mark.parametrize("seed", range(2, 14))
 def test_after_kills_at_many_moments(
-    seed: int,
-    endpoint: Any,
-    write_grid: Any,
-    launch: Any,
-    record: Any,
-    on_disk: Any,
-    files: Any,
-    tmp_path: Path,
-) -> None:
+    seed, endpoint, write_grid, launch, record, on_disk, files, tmp_path
+):
     endpoint.delay = 0.003
     study = write_grid(benchmarks={"sciq": {"tasks": "questions.jsonl"}, "humaneval": {"limit": 1}})
     assert record(study, name="whole").code == 0
@@ -179,16 +153,8 @@ def test_after_kills_at_many_moments(
 @pytest.mark.costly
 @pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM])
 def test_a_signal_keeps_replies_under_way_and_the_same_command_goes_on(
-    number: int,
-    endpoint: Any,
-    write_grid: Any,
-    launch: Any,
-    record: Any,
-    on_disk: Any,
-    files: Any,
-    recorded_once: Any,
-    tmp_path: Path,
-) -> None:
+    number, endpoint, write_grid, launch, record, on_disk, files, recorded_once, tmp_path
+):
     endpoint.delay = 0.2
     cassettes, log = folders(tmp_path)
     study = write_grid()
@@ -216,18 +182,10 @@ def test_a_signal_keeps_replies_under_way_and_the_same_command_goes_on(
     "number", [signal.SIGTERM, pytest.param(signal.SIGHUP, marks=pytest.mark.slow)]
 )
 def test_a_signal_that_ends_gives_up_replies_that_do_not_come_and_loses_no_other(
-    number: int,
-    endpoint: Any,
-    write_grid: Any,
-    launch: Any,
-    record: Any,
-    on_disk: Any,
-    files: Any,
-    recorded_once: Any,
-    tmp_path: Path,
-) -> None:
+    number, endpoint, write_grid, launch, record, on_disk, files, recorded_once, tmp_path
+):
 
-    def held_back(call: str, attempt: int) -> None:
+    def held_back(call, attempt):
         endpoint.delay = 60 if "/critique/" in call else 0
 
     endpoint.fault = held_back
@@ -255,9 +213,7 @@ def test_a_signal_that_ends_gives_up_replies_that_do_not_come_and_loses_no_other
 
 
 @pytest.mark.slow
-def test_a_second_ctrl_c_waits_for_nothing(
-    endpoint: Any, write_grid: Any, launch: Any, tmp_path: Path
-) -> None:
+def test_a_second_ctrl_c_waits_for_nothing(endpoint, write_grid, launch, tmp_path):
     endpoint.delay = 90
     child = launch("run", write_grid(), *options(tmp_path, "one"))
     endpoint.wait_for(4)
@@ -277,13 +233,8 @@ FAULTS = ("429", "529", "500", "overloaded", "drop", "cut", "garbage")
 
 
 def test_faults_that_pass_leave_no_trace(
-    endpoint: Any,
-    write_grid: Any,
-    record: Any,
-    files: Any,
-    recorded_once: Any,
-    tmp_path: Path,
-) -> None:
+    endpoint, write_grid, record, files, recorded_once, tmp_path
+):
     endpoint.fault = lambda call, attempt: FAULTS[hash(call) % len(FAULTS)] if attempt < 2 else None
     assert record(write_grid()).code == 0
     assert files(*folders(tmp_path)) == files(recorded_once.cassettes, recorded_once.log)
@@ -294,14 +245,8 @@ FAILING = "sciq.ice.help_avoidant.simple/1/critique/motivation/1"
 
 
 def test_an_episode_whose_call_fails_stays_failed_until_it_is_taken_up_again(
-    endpoint: Any,
-    write_grid: Any,
-    record: Any,
-    shell: Any,
-    files: Any,
-    recorded_once: Any,
-    tmp_path: Path,
-) -> None:
+    endpoint, write_grid, record, shell, files, recorded_once, tmp_path
+):
     study, (cassettes, log) = write_grid(), folders(tmp_path)
     endpoint.fault = lambda call, attempt: "400" if call == FAILING else None
     first = record(study)
@@ -349,8 +294,8 @@ SAID = {
 
 @pytest.mark.costly
 def test_every_kind_of_fault_that_lasts_is_named_in_the_log(
-    endpoint: Any, write_grid: Any, record: Any, shell: Any, files: Any, tmp_path: Path
-) -> None:
+    endpoint, write_grid, record, shell, files, tmp_path
+):
     study = write_grid(
         conditions=["baseline"],
         repeats=len(SAID),
@@ -360,7 +305,7 @@ def test_every_kind_of_fault_that_lasts_is_named_in_the_log(
     endpoint.sent.clear()
     places = {f"sciq.ice.help_avoidant.baseline.r{n:02d}": kind for n, kind in enumerate(SAID, 1)}
 
-    def fault(call: str, attempt: int) -> str | None:
+    def fault(call, attempt):
         episode, _, key = call.partition("/")
         return places[episode] if key == "1/propose/baseline/1" else None
 
@@ -383,8 +328,8 @@ def test_every_kind_of_fault_that_lasts_is_named_in_the_log(
 
 
 def test_a_first_call_that_fails_leaves_an_empty_cassette_that_replays(
-    endpoint: Any, write_grid: Any, record: Any, shell: Any, tmp_path: Path
-) -> None:
+    endpoint, write_grid, record, shell, tmp_path
+):
     endpoint.fault = lambda call, attempt: "400" if "ice" in call else None
     assert record(write_grid(), "--max-retries", 0).code == 1
     assert list(statuses(tmp_path).values()).count("failed") == 2
@@ -394,14 +339,8 @@ def test_a_first_call_that_fails_leaves_an_empty_cassette_that_replays(
 
 @pytest.mark.slow
 def test_a_retry_that_is_killed_goes_on(
-    endpoint: Any,
-    write_grid: Any,
-    record: Any,
-    launch: Any,
-    files: Any,
-    recorded_once: Any,
-    tmp_path: Path,
-) -> None:
+    endpoint, write_grid, record, launch, files, recorded_once, tmp_path
+):
     endpoint.fault = lambda call, attempt: "400" if "/1/propose/m" in call else None
     study = write_grid()
     assert record(study, "--max-retries", 0).code == 1
@@ -415,9 +354,7 @@ def test_a_retry_that_is_killed_goes_on(
     assert files(*folders(tmp_path)) == files(recorded_once.cassettes, recorded_once.log)
 
 
-def test_refused_credentials_stop_everything_at_once(
-    endpoint: Any, write_grid: Any, record: Any, tmp_path: Path
-) -> None:
+def test_refused_credentials_stop_everything_at_once(endpoint, write_grid, record, tmp_path):
     endpoint.fault = lambda call, attempt: "401"
     said = record(write_grid(), "--max-connections", 4)
     assert said.code == 2
@@ -436,16 +373,8 @@ def test_refused_credentials_stop_everything_at_once(
     ],
 )
 def test_a_model_that_cannot_be_called_stops_everything_and_what_is_paid_for_is_kept(
-    status: str,
-    words: str,
-    endpoint: Any,
-    write_grid: Any,
-    record: Any,
-    on_disk: Any,
-    files: Any,
-    recorded_once: Any,
-    tmp_path: Path,
-) -> None:
+    status, words, endpoint, write_grid, record, on_disk, files, recorded_once, tmp_path
+):
     endpoint.fault = lambda call, attempt: status if "/propose/" in call else None
     study, (cassettes, log) = write_grid(), folders(tmp_path)
     said = record(study, "--max-connections", 1)
@@ -460,9 +389,7 @@ def test_a_model_that_cannot_be_called_stops_everything_and_what_is_paid_for_is_
     assert endpoint.counts()[endpoint.sent[0]] == 1
 
 
-def test_without_credentials_no_folder_is_made(
-    endpoint: Any, write_grid: Any, record: Any, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
-) -> None:
+def test_without_credentials_no_folder_is_made(endpoint, write_grid, record, monkeypatch, tmp_path):
     monkeypatch.delenv("ANTHROPIC_API_KEY")
     monkeypatch.setenv("HOME", str(tmp_path))
     said = record(write_grid())
@@ -472,8 +399,8 @@ def test_without_credentials_no_folder_is_made(
 
 
 def test_the_credential_and_the_endpoints_private_headers_are_in_no_file(
-    endpoint: Any, write_grid: Any, record: Any, tmp_path: Path
-) -> None:
+    endpoint, write_grid, record, tmp_path
+):
     key = os.environ["ANTHROPIC_API_KEY"]
     endpoint.credential = key
     endpoint.fault = lambda call, attempt: "400" if "moon" in call and "simple" in call else None
@@ -487,13 +414,8 @@ def test_the_credential_and_the_endpoints_private_headers_are_in_no_file(
 
 
 def test_a_cap_is_never_passed_and_a_higher_one_goes_on(
-    endpoint: Any,
-    write_grid: Any,
-    record: Any,
-    files: Any,
-    recorded_once: Any,
-    tmp_path: Path,
-) -> None:
+    endpoint, write_grid, record, files, recorded_once, tmp_path
+):
     study = write_grid()
     prices = ("--prices", study.with_name("prices.toml"))
     each = (100 * 1.0 + 20 * 10.0) / 1e6
@@ -511,7 +433,7 @@ def test_a_cap_is_never_passed_and_a_higher_one_goes_on(
     assert files(*folders(tmp_path)) == files(recorded_once.cassettes, recorded_once.log)
 
 
-def test_a_cap_needs_the_price_of_every_model(endpoint: Any, write_grid: Any, record: Any) -> None:
+def test_a_cap_needs_the_price_of_every_model(endpoint, write_grid, record):
     said = record(write_grid(), "--max-usd", 1)
     assert said.code == 2
     assert "the price of 'judge-model' is unknown" in said.err
@@ -520,8 +442,8 @@ def test_a_cap_needs_the_price_of_every_model(endpoint: Any, write_grid: Any, re
 
 @pytest.mark.parametrize("which", [0, 1])
 def test_a_second_run_into_a_folder_in_use_is_refused(
-    which: int, endpoint: Any, write_grid: Any, record: Any, tmp_path: Path
-) -> None:
+    which, endpoint, write_grid, record, tmp_path
+):
     with FolderLock(folders(tmp_path)[which]):
         said = record(write_grid())
     assert said.code == 2
@@ -531,11 +453,11 @@ def test_a_second_run_into_a_folder_in_use_is_refused(
     assert record(write_grid()).code == 0
 
 
-def failing_writes(monkeypatch: pytest.MonkeyPatch, number: int, after: int) -> Callable[[], None]:
+def failing_writes(monkeypatch, number, after):
     """The system refuses to write once `after` writes were done; returns what ends that."""
     write, done = os.write, [0]
 
-    def refuse(handle: int, data: Any) -> int:
+    def refuse(handle, data):
         done[0] += 1
         if done[0] > after:
             raise OSError(number, os.strerror(number))
@@ -547,15 +469,8 @@ def failing_writes(monkeypatch: pytest.MonkeyPatch, number: int, after: int) -> 
 
 @pytest.mark.parametrize("after", [0, 9, 60])
 def test_a_full_disk_is_told_and_the_same_command_goes_on(
-    after: int,
-    endpoint: Any,
-    write_grid: Any,
-    record: Any,
-    files: Any,
-    recorded_once: Any,
-    monkeypatch: pytest.MonkeyPatch,
-    tmp_path: Path,
-) -> None:
+    after, endpoint, write_grid, record, files, recorded_once, monkeypatch, tmp_path
+):
     import errno
 
     space = failing_writes(monkeypatch, errno.ENOSPC, after)
@@ -572,25 +487,19 @@ def test_a_full_disk_is_told_and_the_same_command_goes_on(
 
 
 def test_a_log_that_cannot_be_written_stops_the_recording_with_a_message(
-    endpoint: Any,
-    write_grid: Any,
-    record: Any,
-    files: Any,
-    recorded_once: Any,
-    monkeypatch: pytest.MonkeyPatch,
-    tmp_path: Path,
-) -> None:
+    endpoint, write_grid, record, files, recorded_once, monkeypatch, tmp_path
+):
     from tutorsim.runner.run_log import LogWriter
 
     class Full:
-        def write(self, data: bytes) -> int:
+        def write(self, data):
             raise OSError(28, "No space left on device")
 
         close = flush = write
 
     entered = LogWriter.__enter__
 
-    def enter(self: LogWriter) -> LogWriter:
+    def enter(self):
         entered(self)
         assert self._file is not None
         self._file.close()
@@ -610,9 +519,7 @@ def test_a_log_that_cannot_be_written_stops_the_recording_with_a_message(
     assert files(*folders(tmp_path)) == files(recorded_once.cassettes, recorded_once.log)
 
 
-def test_a_folder_that_cannot_be_made_is_told(
-    endpoint: Any, write_grid: Any, shell: Any, tmp_path: Path
-) -> None:
+def test_a_folder_that_cannot_be_made_is_told(endpoint, write_grid, shell, tmp_path):
     (tmp_path / "file").write_text("")
     said = shell(
         *("run", write_grid(), "--log-dir", tmp_path / "log"),
@@ -623,9 +530,7 @@ def test_a_folder_that_cannot_be_made_is_told(
     assert endpoint.sent == []
 
 
-def test_one_folder_can_hold_both(
-    endpoint: Any, write_grid: Any, shell: Any, recorded_once: Any, tmp_path: Path
-) -> None:
+def test_one_folder_can_hold_both(endpoint, write_grid, shell, recorded_once, tmp_path):
     both = tmp_path / "both"
     assert shell("run", write_grid(), "--log-dir", both, "--cassette-dir", both).code == 0
     assert shell("verify", both).code == 0
@@ -635,8 +540,8 @@ def test_one_folder_can_hold_both(
 
 
 def test_the_folder_of_another_study_is_refused_and_kept(
-    endpoint: Any, write_grid: Any, recorded: Any, shell: Any, files: Any, tmp_path: Path
-) -> None:
+    endpoint, write_grid, recorded, shell, files, tmp_path
+):
     before = files(recorded.cassettes, recorded.log)
     other = write_grid(seed=6)
     into_log = shell("run", other, "--log-dir", recorded.log, "--cassette-dir", tmp_path / "new")
@@ -652,8 +557,8 @@ def test_the_folder_of_another_study_is_refused_and_kept(
 
 
 def test_the_folder_of_another_study_is_refused_while_it_is_half_recorded(
-    endpoint: Any, write_grid: Any, record: Any, files: Any, tmp_path: Path
-) -> None:
+    endpoint, write_grid, record, files, tmp_path
+):
     study = write_grid()
     prices = ("--prices", study.with_name("prices.toml"))
     assert record(study, *prices, "--max-usd", 0.014).code == 5
@@ -674,9 +579,7 @@ def test_the_folder_of_another_study_is_refused_while_it_is_half_recorded(
     ],
     ids=["edited", "truncated head", "no head", "no lines"],
 )
-def test_a_damaged_log_is_never_written_over(
-    damage: Any, recorded: Any, endpoint: Any, shell: Any, files: Any
-) -> None:
+def test_a_damaged_log_is_never_written_over(damage, recorded, endpoint, shell, files):
     damage(recorded.log)
     before = files(recorded.cassettes, recorded.log)
     into = ("--log-dir", recorded.log)
@@ -692,8 +595,8 @@ def test_a_damaged_log_is_never_written_over(
 
 @pytest.mark.parametrize("head", ["new", "old"])
 def test_a_kill_between_the_names_of_a_logs_two_files_is_made_good(
-    head: str, recorded: Any, endpoint: Any, shell: Any, files: Any
-) -> None:
+    head, recorded, endpoint, shell, files
+):
     before = files(recorded.cassettes, recorded.log)
     run = recorded.log / "run.json"
     (recorded.log / "run.json.partial").write_bytes(run.read_bytes())
@@ -711,9 +614,7 @@ def test_a_kill_between_the_names_of_a_logs_two_files_is_made_good(
 
 
 @pytest.mark.parametrize("edit", ["reply", "entry", "verdicts"])
-def test_an_edited_recording_is_not_gone_on_with(
-    edit: str, recorded: Any, endpoint: Any, shell: Any, files: Any
-) -> None:
+def test_an_edited_recording_is_not_gone_on_with(edit, recorded, endpoint, shell, files):
     path = recorded.cassettes / "sciq.ice.help_avoidant.simple.json"
     if edit == "reply":
         path.write_bytes(path.read_bytes().replace(b"I think", b"I know", 1))
@@ -733,8 +634,8 @@ def test_an_edited_recording_is_not_gone_on_with(
 
 
 def test_a_cassette_that_was_removed_is_recorded_again_and_nothing_else(
-    endpoint: Any, recorded: Any, shell: Any, files: Any
-) -> None:
+    endpoint, recorded, shell, files
+):
     before = files(recorded.cassettes, recorded.log)
     (recorded.cassettes / "sciq.moon.help_avoidant.simple.json").unlink()
     said = shell(
@@ -746,8 +647,8 @@ def test_a_cassette_that_was_removed_is_recorded_again_and_nothing_else(
 
 
 def test_a_reply_that_holds_the_credential_stops_the_recording(
-    endpoint: Any, write_grid: Any, record: Any, tmp_path: Path
-) -> None:
+    endpoint, write_grid, record, tmp_path
+):
     key = os.environ["ANTHROPIC_API_KEY"]
     endpoint.votes = {"vote_final": key}
     said = record(write_grid(conditions=["simple"]))
@@ -763,17 +664,11 @@ def test_a_reply_that_holds_the_credential_stops_the_recording(
 
 @pytest.mark.costly
 def test_a_program_has_one_verdict_in_all_episodes_of_a_recording(
-    endpoint: Any,
-    write_grid: Any,
-    record: Any,
-    shell: Any,
-    files: Any,
-    monkeypatch: pytest.MonkeyPatch,
-    tmp_path: Path,
-) -> None:
+    endpoint, write_grid, record, shell, files, monkeypatch, tmp_path
+):
     judged = []
 
-    def judge(self: Sandbox, run: Any) -> CodeResult:
+    def judge(self, run):
         judged.append(run.message)
         time.sleep(0.02)
         return CodeResult("code", VerdictRecord(outcome="fail", reason=f"number {len(judged)}"))
@@ -811,8 +706,8 @@ UNSOUND = {
 @pytest.mark.costly
 @pytest.mark.parametrize("kind", UNSOUND)
 def test_a_task_that_proves_nothing_is_refused_by_name_before_the_first_call(
-    kind: str, endpoint: Any, write_grid: Any, record: Any, tmp_path: Path
-) -> None:
+    kind, endpoint, write_grid, record, tmp_path
+):
     study = write_grid(benchmarks={"humaneval": {"tasks": "programs.jsonl"}}, max_turns=0)
     programs = study.with_name("programs.jsonl")
     programs.write_text(f"{orjson.dumps(SOUND).decode()}\n{orjson.dumps(UNSOUND[kind]).decode()}\n")
@@ -830,8 +725,8 @@ def test_a_task_that_proves_nothing_is_refused_by_name_before_the_first_call(
 
 
 def test_a_finished_recording_is_taken_up_without_a_sandbox(
-    endpoint: Any, write_grid: Any, record: Any, monkeypatch: pytest.MonkeyPatch
-) -> None:
+    endpoint, write_grid, record, monkeypatch
+):
     study = write_grid(benchmarks={"humaneval": {"limit": 1}}, conditions=["baseline"], max_turns=0)
     assert record(study).code == 0
     monkeypatch.setattr(Sandbox, "_start", None)
@@ -842,19 +737,14 @@ def test_a_finished_recording_is_taken_up_without_a_sandbox(
 @pytest.mark.costly
 @pytest.mark.parametrize("proven", [True, False])
 def test_a_sandbox_that_cannot_be_started_is_told_in_three_parts(
-    proven: bool,
-    endpoint: Any,
-    write_grid: Any,
-    record: Any,
-    monkeypatch: pytest.MonkeyPatch,
-    tmp_path: Path,
-) -> None:
+    proven, endpoint, write_grid, record, monkeypatch, tmp_path
+):
     study = write_grid(benchmarks={"humaneval": {"limit": 1}}, conditions=["baseline"], max_turns=0)
     monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path / "cache"))
     if proven:
         assert record(study, name="earlier").code == 0
 
-    def refuse(*_: Any, **__: Any) -> Any:
+    def refuse(*_, **__):
         raise BlockingIOError(11, "Resource temporarily unavailable")
 
     with monkeypatch.context() as patch:

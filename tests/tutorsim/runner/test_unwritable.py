@@ -3,7 +3,6 @@
 import builtins
 import errno
 import os
-from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
@@ -18,33 +17,33 @@ from tutorsim.replay.recorded_call import Interaction
 pytestmark = pytest.mark.loopback
 
 
-def folders(tmp_path: Path, name: str = "one") -> tuple[Path, Path]:
+def folders(tmp_path, name="one"):
     return tmp_path / name / "cassettes", tmp_path / name / "log"
 
 
 @contextmanager
-def unwritable(folder: Path, when: Callable[[], bool]) -> Iterator[None]:
+def unwritable(folder, when):
     """What a system answers whose user may no longer create, rename or delete in a folder."""
 
-    def refuse(path: Any) -> None:
+    def refuse(path):
         inside = isinstance(path, str | Path) and Path(path).parent == folder
         if inside and when():
             raise PermissionError(errno.EACCES, os.strerror(errno.EACCES), str(path))
 
     plain_open, plain_os_open = builtins.open, os.open
 
-    def open_file(file: Any, mode: str = "r", *rest: Any, **more: Any) -> Any:
+    def open_file(file, mode="r", *rest, **more):
         if any(letter in mode for letter in "wax+") and not os.path.exists(file):  # noqa: PTH110
             refuse(file)
         return plain_open(file, mode, *rest, **more)
 
-    def os_open(path: Any, flags: int, *rest: Any, **more: Any) -> int:
+    def os_open(path, flags, *rest, **more):
         if flags & os.O_CREAT and not os.path.exists(path):  # noqa: PTH110
             refuse(path)
         return plain_os_open(path, flags, *rest, **more)
 
-    def refusing(plain: Callable[..., Any]) -> Callable[..., Any]:
-        def call(path: Any, *rest: Any, **more: Any) -> Any:
+    def refusing(plain):
+        def call(path, *rest, **more):
             refuse(path)
             return plain(path, *rest, **more)
 
@@ -67,16 +66,8 @@ OTHERS = [(CASSETTES, 0), (CASSETTES, 3), (CASSETTES, 21), (LOG, 0), (LOG, 9), (
     [(CASSETTES, 9), *(pytest.param(*other, marks=pytest.mark.costly) for other in OTHERS)],
 )
 def test_a_folder_that_can_no_longer_be_written_is_told_and_nothing_is_lost(
-    which: int,
-    after: int,
-    endpoint: Any,
-    write_grid: Any,
-    record: Any,
-    files: Any,
-    on_disk: Any,
-    recorded_once: Any,
-    tmp_path: Path,
-) -> None:
+    which, after, endpoint, write_grid, record, files, on_disk, recorded_once, tmp_path
+):
     folder = folders(tmp_path)[which]
     study = write_grid()
     with unwritable(folder, lambda: len(endpoint.sent) >= after):
@@ -133,7 +124,7 @@ DAMAGES: dict[str, Any] = {
 }
 
 
-def journal_of(folder: Path, **changed: Any) -> Journal:
+def journal_of(folder, **changed):
     journal = Journal(folder, EPISODE, "0" * 64)
     head = {"schema": 1, "episode_id": EPISODE, "study_digest": "0" * 64}
     lines = b"".join(orjson.dumps(line) + b"\n" for line in (head, WHOLE | changed))
@@ -141,12 +132,12 @@ def journal_of(folder: Path, **changed: Any) -> Journal:
     return journal
 
 
-def test_a_whole_line_of_a_journal_is_read(tmp_path: Path) -> None:
+def test_a_whole_line_of_a_journal_is_read(tmp_path):
     assert journal_of(tmp_path).read() == {KEY: Interaction(**WHOLE)}
 
 
 @pytest.mark.parametrize("damage", DAMAGES)
-def test_a_line_that_is_no_recorded_call_is_told(damage: str, tmp_path: Path) -> None:
+def test_a_line_that_is_no_recorded_call_is_told(damage, tmp_path):
     with pytest.raises(RecordingError, match="is not a journal of this recording") as caught:
         journal_of(tmp_path, **DAMAGES[damage]).read()
     assert caught.value.why.startswith("Line 2: ")
@@ -155,13 +146,8 @@ def test_a_line_that_is_no_recorded_call_is_told(damage: str, tmp_path: Path) ->
 
 @pytest.mark.costly
 def test_a_journal_with_an_unreadable_reply_is_told_kept_and_can_be_moved_away(
-    endpoint: Any,
-    write_grid: Any,
-    record: Any,
-    files: Any,
-    recorded_once: Any,
-    tmp_path: Path,
-) -> None:
+    endpoint, write_grid, record, files, recorded_once, tmp_path
+):
     cassettes, log = folders(tmp_path)
     study = write_grid()
     with unwritable(cassettes, lambda: len(endpoint.sent) >= 9):

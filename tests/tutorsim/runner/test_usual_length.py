@@ -1,8 +1,5 @@
 """Where a recording's calls lie between the fewest and the most that its study could make."""
 
-from pathlib import Path
-from typing import Any
-
 import pytest
 
 from tutorsim.bundled_recordings import bundled_recording
@@ -11,7 +8,7 @@ from tutorsim.kernel.load import system_named
 from tutorsim.runner.open_recording import length_of, usual_length
 
 
-def test_the_share_is_that_of_the_calls_made() -> None:
+def test_the_share_is_that_of_the_calls_made():
     folder = bundled_recording("demo")
     assert folder is not None
     found = length_of(folder)
@@ -22,12 +19,12 @@ def test_the_share_is_that_of_the_calls_made() -> None:
     assert usual_length(system_named("panel")) == found
 
 
-def test_what_is_no_recording_has_no_length(tmp_path: Path) -> None:
+def test_what_is_no_recording_has_no_length(tmp_path):
     with pytest.raises(RecordingError):
         length_of(tmp_path)
 
 
-def test_the_plan_says_what_it_expects_and_assumes(shell: Any) -> None:
+def test_the_plan_says_what_it_expects_and_assumes(shell):
     import json
 
     said = shell("run", "demo", "--dry-run").out

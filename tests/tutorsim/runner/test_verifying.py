@@ -1,22 +1,20 @@
 """Verifying: exit codes, reports, and what differs."""
 
-from pathlib import Path
-from typing import Any
 from xml.etree import ElementTree
 
 import pytest
 
-from tutorsim.records import EpisodeRecord, to_line
+from tutorsim.records import to_line
 from tutorsim.runner import playback as piece_playback
 
 EPISODE = "sciq.ice.help_avoidant.simple"
 
 
 @pytest.fixture
-def drifting(monkeypatch: pytest.MonkeyPatch) -> None:
+def drifting(monkeypatch):
     """This version of the code gives other records than the recording did."""
 
-    def changed(record: EpisodeRecord) -> str:
+    def changed(record):
         if record.episode_id != EPISODE:
             return to_line(record)
         return to_line(record.model_copy(update={"final_correctness": 0.125}))
@@ -24,16 +22,14 @@ def drifting(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(piece_playback, "to_line", changed)
 
 
-def test_a_recording_as_it_was_made_is_confirmed(reader: str, recorded: Any, shell: Any) -> None:
+def test_a_recording_as_it_was_made_is_confirmed(reader, recorded, shell):
     said = shell("verify", recorded.cassettes)
     assert said.code == 0
     assert f"4 of 4 episodes ({recorded.calls} calls) give the recorded bytes." in said.out
     assert "relay: unnamed" in said.out
 
 
-def test_other_records_are_drift_and_name_what_differs(
-    drifting: None, recorded: Any, shell: Any
-) -> None:
+def test_other_records_are_drift_and_name_what_differs(drifting, recorded, shell):
     said = shell("verify", recorded.cassettes)
     assert said.code == 1
     assert f"{EPISODE}: the replay gives another record" in said.err
@@ -42,10 +38,8 @@ def test_other_records_are_drift_and_name_what_differs(
     assert "3 of 4 episodes" in said.out
 
 
-def test_a_log_to_compare_with_names_the_field(
-    recorded: Any, shell: Any, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    def changed(record: EpisodeRecord) -> str:
+def test_a_log_to_compare_with_names_the_field(recorded, shell, monkeypatch):
+    def changed(record):
         first = record.attempts[0].model_copy(update={"text": record.attempts[0].text + "!"})
         return to_line(record.model_copy(update={"attempts": (first, *record.attempts[1:])}))
 
@@ -58,9 +52,7 @@ def test_a_log_to_compare_with_names_the_field(
 
 
 @pytest.mark.parametrize("content", [None, b"[1]\n", b"{\n", b"\xff\n"])
-def test_a_folder_without_a_log_to_compare_with_is_refused(
-    content: bytes | None, recorded: Any, shell: Any, tmp_path: Path
-) -> None:
+def test_a_folder_without_a_log_to_compare_with_is_refused(content, recorded, shell, tmp_path):
     (tmp_path / "other").mkdir()
     if content is not None:
         (tmp_path / "other" / "episodes.jsonl").write_bytes(content)
@@ -69,9 +61,7 @@ def test_a_folder_without_a_log_to_compare_with_is_refused(
     assert "holds no whole log" in said.err
 
 
-def test_junit_holds_a_case_per_episode_and_hostile_text_is_harmless(
-    recorded: Any, shell: Any, tmp_path: Path
-) -> None:
+def test_junit_holds_a_case_per_episode_and_hostile_text_is_harmless(recorded, shell, tmp_path):
     path = recorded.cassettes / f"{EPISODE}.json"
     path.write_bytes(
         path.read_bytes().replace(b"Why is ice", rb"Why \\u001b[31m</failure>&\\u0000 ice", 1)
@@ -87,7 +77,7 @@ def test_junit_holds_a_case_per_episode_and_hostile_text_is_harmless(
     assert root.find("testsuite").attrib["failures"] == "1"  # type: ignore[union-attr]
 
 
-def test_changed_prompts_are_a_finding_of_their_own(recorded: Any, shell: Any) -> None:
+def test_changed_prompts_are_a_finding_of_their_own(recorded, shell):
     (recorded.cassettes / "wordings.toml").unlink()
     path = recorded.cassettes / "study.toml"
     path.write_text(path.read_text() + '\n[catalog.prompts]\njudge_reminder = "Once more."\n')

@@ -1,22 +1,20 @@
 """Everyone waits: exactly when each episode does, or a call in its place."""
 
 import asyncio
-from collections.abc import Callable, Coroutine
 from functools import wraps
-from typing import Any
 
 from tutorsim.runner.batches import WaveBarrier
 
 
-def in_a_loop(test: Callable[[], Coroutine[Any, Any, None]]) -> Callable[[], None]:
+def in_a_loop(test):
     @wraps(test)
-    def run() -> None:
+    def run():
         asyncio.run(asyncio.wait_for(test(), 5))
 
     return run
 
 
-async def complete(barrier: WaveBarrier) -> bool:
+async def complete(barrier):
     """Whether nobody is on the way."""
     waiting = asyncio.ensure_future(barrier.complete())
     await asyncio.sleep(0)
@@ -59,7 +57,7 @@ async def test_a_round_is_complete_when_each_of_its_calls_has_come_back_or_waits
     barrier.moves(1)
     answer: asyncio.Future[None] = asyncio.get_running_loop().create_future()
 
-    async def waits() -> None:
+    async def waits():
         with barrier.waiting():
             await answer
 

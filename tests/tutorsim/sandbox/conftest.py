@@ -1,16 +1,13 @@
 """Sandboxes at every level that this machine offers, opened once, and a task to judge for."""
 
 import tomllib
-from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
 import pytest
 
 from tutorsim.errors import SandboxUnavailable
-from tutorsim.kernel.flow import CodeResult
 from tutorsim.sandbox import Limits, Sandbox
-from tutorsim.sandbox.sandbox import Usage
 
 SHORT = Limits(cpu=0.4, wall=6.0, tests_cpu=0.4, output=64 << 10)
 PROMPT = """import math
@@ -44,12 +41,12 @@ COSTLY = frozenset({"filter alone, same user", "filter-only"})
 """Ways that are left to CI."""
 
 
-def _marks(way: str) -> list[pytest.MarkDecorator]:
+def _marks(way):
     slow, costly = way in LONG, way in COSTLY
     return [pytest.mark.slow] * slow + [pytest.mark.costly] * costly
 
 
-def programs(name: str) -> dict[str, dict[str, Any]]:
+def programs(name):
     """A file of programs beside this one."""
     return tomllib.loads((Path(__file__).parent / f"{name}.toml").read_text(encoding="utf-8"))
 
@@ -57,11 +54,11 @@ def programs(name: str) -> dict[str, dict[str, Any]]:
 class Bench:
     """One open sandbox and the task that every program here is for."""
 
-    def __init__(self, sandbox: Sandbox) -> None:
+    def __init__(self, sandbox):
         self.sandbox = sandbox
         self.right = programs("honest")["right"]["program"]
 
-    def __call__(self, program: str, **terms: str) -> tuple[CodeResult, Usage]:
+    def __call__(self, program, **terms):
         return self.sandbox.judge_program(program, **{**TERMS, **terms})
 
 
@@ -69,7 +66,7 @@ class Bench:
     scope="session",
     params=[pytest.param(way, marks=_marks(way)) for way in WAYS],
 )
-def bench(request: pytest.FixtureRequest) -> Iterator[Bench]:
+def bench(request):
     """A sandbox in each way that this machine offers."""
     with Sandbox(limits=SHORT, workers=2, **WAYS[request.param]) as sandbox:
         try:
@@ -80,13 +77,13 @@ def bench(request: pytest.FixtureRequest) -> Iterator[Bench]:
 
 
 @pytest.fixture(scope="session")
-def best() -> Iterator[Bench]:
+def best():
     """A sandbox at the strongest level that this machine offers."""
     with Sandbox(limits=SHORT, workers=2) as sandbox:
         yield Bench(sandbox)
 
 
 @pytest.fixture(scope="session")
-def corpus() -> Any:
+def corpus():
     """Reads a file of programs by name."""
     return programs

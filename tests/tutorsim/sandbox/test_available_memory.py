@@ -10,7 +10,7 @@ MIB = 1 << 20
 MACHINE = memory_ceiling(Path("/nowhere"))
 
 
-def _root(folder: Path, groups: str, limits: dict[str, str]) -> Path:
+def _root(folder, groups, limits):
     (folder / "proc/self").mkdir(parents=True)
     (folder / "proc/self/cgroup").write_text(groups, encoding="utf-8")
     for place, limit in limits.items():
@@ -32,9 +32,7 @@ def _root(folder: Path, groups: str, limits: dict[str, str]) -> Path:
     ],
     ids=["group", "above", "the least", "container", "first version", "container, first version"],
 )
-def test_the_limit_of_a_control_group_is_found(
-    groups: str, limits: dict[str, str], expected: int, tmp_path: Path
-) -> None:
+def test_the_limit_of_a_control_group_is_found(groups, limits, expected, tmp_path):
     assert memory_ceiling(_root(tmp_path, groups, limits)) == expected * MIB
 
 
@@ -47,7 +45,5 @@ def test_the_limit_of_a_control_group_is_found(
     ],
     ids=["no limit", "nothing in sight", "no limit, first version"],
 )
-def test_without_a_limit_the_machine_is_what_there_is(
-    groups: str, limits: dict[str, str], tmp_path: Path
-) -> None:
+def test_without_a_limit_the_machine_is_what_there_is(groups, limits, tmp_path):
     assert memory_ceiling(_root(tmp_path, groups, limits)) == MACHINE

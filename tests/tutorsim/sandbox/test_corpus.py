@@ -7,10 +7,7 @@ try to disturb what comes next an honest program is judged.
 import os
 import socket
 import stat
-from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
-from pathlib import Path
-from typing import Any
 
 import pytest
 
@@ -20,7 +17,7 @@ KEY = "sk-watched-key-0123456789"
 class Targets:
     """A file, listeners and a key that no program may reach."""
 
-    def __init__(self, folder: Path) -> None:
+    def __init__(self, folder):
         self.folder = folder
         self.file = folder / "watched"
         self.file.write_text("watched", encoding="utf-8")
@@ -37,7 +34,7 @@ class Targets:
         for listener in (self.tcp, self.udp, self.abstract):
             listener.setblocking(False)
 
-    def aimed(self, program: str) -> str:
+    def aimed(self, program):
         """The program with these targets in the place of their names."""
         places = {
             "@FILE@": str(self.file),
@@ -52,7 +49,7 @@ class Targets:
             program = program.replace(place, target)
         return program
 
-    def traces(self) -> list[str]:
+    def traces(self):
         """What was done to them."""
         found = []
         if [path.name for path in self.folder.iterdir()] != ["watched"]:
@@ -75,7 +72,7 @@ class Targets:
 
 
 @pytest.fixture(scope="session")
-def targets(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Targets]:
+def targets(tmp_path_factory):
     made = Targets(tmp_path_factory.mktemp("targets"))
     # Set before the zygotes start: a key that they inherited would be found.
     os.environ["TUTORSIM_TEST_KEY"] = KEY
@@ -85,7 +82,7 @@ def targets(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Targets]:
         listener.close()
 
 
-def _agree(bench: Any, targets: Targets, name: str, case: dict[str, Any]) -> None:
+def _agree(bench, targets, name, case):
     result, usage = bench(targets.aimed(case["program"]))
     verdict = result.verdict
     assert verdict.outcome in case["may"], (name, verdict, usage)
@@ -96,21 +93,19 @@ def _agree(bench: Any, targets: Targets, name: str, case: dict[str, Any]) -> Non
         assert bench(bench.right)[0].verdict.outcome == "pass", name
 
 
-def _cases(corpus: Any, *, slow: bool) -> dict[str, dict[str, Any]]:
+def _cases(corpus, *, slow):
     every = {**corpus("honest"), **corpus("hostile")}
     return {name: case for name, case in every.items() if case.get("slow", False) is slow}
 
 
 @pytest.mark.costly
-def test_every_quick_program_gets_its_verdict_and_leaves_no_trace(
-    targets: Targets, bench: Any, corpus: Any
-) -> None:
+def test_every_quick_program_gets_its_verdict_and_leaves_no_trace(targets, bench, corpus):
     for name, case in _cases(corpus, slow=False).items():
         _agree(bench, targets, name, case)
         assert targets.traces() == [], name
 
 
-def _use_up_limits(bench: Any, targets: Targets, corpus: Any) -> None:
+def _use_up_limits(bench, targets, corpus):
     cases = _cases(corpus, slow=True)
     with ThreadPoolExecutor(2) as pool:
         list(pool.map(lambda name: _agree(bench, targets, name, cases[name]), cases))
@@ -118,21 +113,17 @@ def _use_up_limits(bench: Any, targets: Targets, corpus: Any) -> None:
 
 
 @pytest.mark.costly
-def test_programs_that_use_up_a_limit_get_the_same_verdict_at_the_best_level(
-    targets: Targets, best: Any, corpus: Any
-) -> None:
+def test_programs_that_use_up_a_limit_get_the_same_verdict_at_the_best_level(targets, best, corpus):
     _use_up_limits(best, targets, corpus)
 
 
 @pytest.mark.slow
-def test_programs_that_use_up_a_limit_get_the_same_verdict_on_every_level(
-    targets: Targets, bench: Any, corpus: Any
-) -> None:
+def test_programs_that_use_up_a_limit_get_the_same_verdict_on_every_level(targets, bench, corpus):
     _use_up_limits(bench, targets, corpus)
 
 
 @pytest.mark.slow
-def test_twenty_runs_give_one_verdict(targets: Targets, bench: Any, corpus: Any) -> None:
+def test_twenty_runs_give_one_verdict(targets, bench, corpus):
     for slow in (False, True):
         for name, case in _cases(corpus, slow=slow).items():
             program = targets.aimed(case["program"])

@@ -15,7 +15,7 @@ IN_TEXT = 'def solve(n):\n    """\n    ```\n    >>> solve(1)\n    ```\n    """\n
 AT_MARGIN = 'TEXT = """\n```\nexample\n```\n"""\ndef solve(n):\n    return n'
 
 
-def fenced(code: str, tag: str = "python", mark: str = "```") -> str:
+def fenced(code, tag="python", mark="```"):
     return f"{mark}{tag}\n{code}\n{mark}"
 
 
@@ -83,7 +83,7 @@ FOUND = {
 
 
 @pytest.mark.parametrize("name", FOUND)
-def test_the_program_is_found(name: str) -> None:
+def test_the_program_is_found(name):
     message, *rest = FOUND[name]
     expected = rest[0]
     if expected == message:
@@ -112,11 +112,11 @@ NOT_FOUND = {
 
 
 @pytest.mark.parametrize("name", NOT_FOUND)
-def test_no_program_is_found_and_the_reason_is_given(name: str) -> None:
+def test_no_program_is_found_and_the_reason_is_given(name):
     message, reason = NOT_FOUND[name]
     assert extract(message, "solve") == Extraction(None, reason)
 
 
-def test_a_message_of_more_fences_than_anybody_writes_says_so() -> None:
+def test_a_message_of_more_fences_than_anybody_writes_says_so():
     message = "```python\n(\n" * 10_000 + fenced(GOOD)
     assert extract(message, "solve") == Extraction(None, "more than 500 code fences")

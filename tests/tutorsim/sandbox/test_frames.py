@@ -19,7 +19,7 @@ from tutorsim.sandbox.inner.frames import (
 )
 
 
-def _piped(sent: bytes) -> int:
+def _piped(sent):
     reader, writer = os.pipe()
     os.write(writer, sent)
     os.close(writer)
@@ -28,7 +28,7 @@ def _piped(sent: bytes) -> int:
 
 @pytest.mark.costly
 @given(st.lists(st.dictionaries(st.text(), st.integers()), max_size=4), st.integers(1, 7))
-def test_frames_are_put_together_however_they_were_cut(values: list[object], size: int) -> None:
+def test_frames_are_put_together_however_they_were_cut(values, size):
     sent = b"".join(map(frame_bytes, values))
     frames = Frames()
     for start in range(0, len(sent), size):
@@ -37,14 +37,14 @@ def test_frames_are_put_together_however_they_were_cut(values: list[object], siz
 
 
 @given(st.binary(max_size=200))
-def test_any_bytes_are_a_frame_or_refused(sent: bytes) -> None:
+def test_any_bytes_are_a_frame_or_refused(sent):
     reader = _piped(sent)
     with suppress(Malformed, Closed):
         json.dumps(read_frame(reader))
     os.close(reader)
 
 
-def test_one_frame_is_read_and_the_next_one_left() -> None:
+def test_one_frame_is_read_and_the_next_one_left():
     reader = _piped(frame_bytes(1) + frame_bytes(2))
     assert [read_frame(reader), read_frame(reader)] == [1, 2]
     with pytest.raises(Closed):
@@ -53,14 +53,14 @@ def test_one_frame_is_read_and_the_next_one_left() -> None:
 
 
 @pytest.mark.parametrize("body", [b"", b"x", b"[" * 100_000])
-def test_a_frame_that_is_no_data_is_malformed(body: bytes) -> None:
+def test_a_frame_that_is_no_data_is_malformed(body):
     reader = _piped(len(body).to_bytes(4, "big") + body[:60_000])
     with pytest.raises((Malformed, Closed)):
         read_frame(reader)
     os.close(reader)
 
 
-def test_a_frame_above_the_cap_is_neither_sent_nor_read() -> None:
+def test_a_frame_above_the_cap_is_neither_sent_nor_read():
     with pytest.raises(Malformed):
         frame_bytes("x" * FRAME_CAP)
     assert frame_bytes("x" * FRAME_CAP, cap=2 * FRAME_CAP)
@@ -68,7 +68,7 @@ def test_a_frame_above_the_cap_is_neither_sent_nor_read() -> None:
         Frames().feed((FRAME_CAP + 1).to_bytes(4, "big"))
 
 
-def test_writing_to_nobody_says_so() -> None:
+def test_writing_to_nobody_says_so():
     reader, writer = os.pipe()
     os.close(reader)
     with pytest.raises(Closed):

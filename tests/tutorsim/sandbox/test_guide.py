@@ -33,11 +33,11 @@ LIMITS = Limits()
         f"at most {EAGER_CAP:,} items",
     ],
 )
-def test_limits_are_those_of_the_code(said: str) -> None:
+def test_limits_are_those_of_the_code(said):
     assert said in TEXT
 
 
-def test_every_layer_and_level_is_described_with_what_it_needs() -> None:
+def test_every_layer_and_level_is_described_with_what_it_needs():
     rows = {row[0]: row[1] for row in re.findall(r"^\| `([\w-]+)` \| (.+) \|$", TEXT, re.MULTILINE)}
     assert set(LAYERS) <= set(rows)
     for level, layers in LEVELS.items():
@@ -45,7 +45,7 @@ def test_every_layer_and_level_is_described_with_what_it_needs() -> None:
             assert set(rows[level].split(", ")) == layers
 
 
-def test_what_may_be_imported_is_loaded() -> None:
+def test_what_may_be_imported_is_loaded():
     listed = TEXT[TEXT.index("among it") : TEXT.index("Nothing else can be imported")]
     loaded = {module.partition(".")[0] for module in MODULES} | set(MODULES)
     assert set(re.findall(r"`([\w.]+)`", listed)) <= loaded

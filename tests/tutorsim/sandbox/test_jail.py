@@ -1,7 +1,5 @@
 """Each layer is seen to hold by itself; one that was made to do nothing is named."""
 
-from typing import Any
-
 import pytest
 
 from tutorsim.errors import SandboxUnavailable
@@ -27,7 +25,7 @@ PARTLY = {
 """Layer → what takes a part of it away."""
 
 
-def _with(monkeypatch: pytest.MonkeyPatch, change: str, **terms: Any) -> Sandbox:
+def _with(monkeypatch, change, **terms):
     from tutorsim.sandbox import zygote_process
 
     boot = zygote_process._BOOT.replace("main()", f"{change}; main()")
@@ -36,23 +34,23 @@ def _with(monkeypatch: pytest.MonkeyPatch, change: str, **terms: Any) -> Sandbox
 
 
 @pytest.fixture(scope="module")
-def report() -> Any:
+def report():
     with Sandbox(workers=1) as sandbox:
         return sandbox.report()
 
 
-def _skip_unless_on(report: Any, layer: str) -> None:
+def _skip_unless_on(report, layer):
     if report["layers"][layer] != "ok":
         pytest.skip(f"{layer} is not on here: {report['layers'][layer]}")
 
 
-def test_every_layer_that_is_on_stopped_something_alone(report: Any) -> None:
+def test_every_layer_that_is_on_stopped_something_alone(report):
     for layer, status in report["layers"].items():
         assert (status == "ok") == bool(report["proven"].get(layer))
         assert set(report["proven"].get(layer, ())) <= set(PROBES)
 
 
-def test_what_each_layer_is_there_for_is_what_it_stops(report: Any) -> None:
+def test_what_each_layer_is_there_for_is_what_it_stops(report):
     expected = {
         "seccomp": {"read a file", "connect over TCP", "fork", "start a thread"},
         "namespaces": {"read a file", "connect over TCP", "send over UDP", "signal a parent"},
@@ -66,9 +64,7 @@ def test_what_each_layer_is_there_for_is_what_it_stops(report: Any) -> None:
 
 @pytest.mark.costly
 @pytest.mark.parametrize("layer", LAYERS)
-def test_a_layer_that_does_nothing_is_named(
-    layer: str, report: Any, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_a_layer_that_does_nothing_is_named(layer, report, monkeypatch):
     _skip_unless_on(report, layer)
     with _with(monkeypatch, GUTTED[layer], level="unsafe") as sandbox:
         found = sandbox.report()
@@ -79,9 +75,7 @@ def test_a_layer_that_does_nothing_is_named(
 
 @pytest.mark.costly
 @pytest.mark.parametrize("layer", PARTLY)
-def test_a_layer_that_does_less_than_it_should_is_named(
-    layer: str, report: Any, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_a_layer_that_does_less_than_it_should_is_named(layer, report, monkeypatch):
     _skip_unless_on(report, layer)
     with _with(monkeypatch, PARTLY[layer], level="unsafe") as sandbox:
         assert sandbox.report()["layers"][layer].startswith("does not hold: ")
@@ -89,9 +83,7 @@ def test_a_layer_that_does_less_than_it_should_is_named(
 
 @pytest.mark.costly
 @pytest.mark.parametrize("layer", ["namespaces", "landlock"])
-def test_the_level_drops_with_a_layer_that_does_nothing(
-    layer: str, report: Any, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_the_level_drops_with_a_layer_that_does_nothing(layer, report, monkeypatch):
     _skip_unless_on(report, layer)
     with _with(monkeypatch, GUTTED[layer]) as sandbox:
         assert layer not in LEVELS[sandbox.level]
@@ -99,9 +91,7 @@ def test_the_level_drops_with_a_layer_that_does_nothing(
 
 
 @pytest.mark.parametrize("layer", ["seccomp", "rlimits"])
-def test_without_a_layer_that_every_level_needs_programs_are_refused(
-    layer: str, report: Any, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_without_a_layer_that_every_level_needs_programs_are_refused(layer, report, monkeypatch):
     _skip_unless_on(report, layer)
     with (
         _with(monkeypatch, GUTTED[layer]) as sandbox,
@@ -110,7 +100,7 @@ def test_without_a_layer_that_every_level_needs_programs_are_refused(
         assert sandbox.level
 
 
-def test_a_processor_without_a_filter_table_is_refused(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_processor_without_a_filter_table_is_refused(monkeypatch):
     change = "import inner.jail; inner.jail.machine = lambda: None"
     with (
         _with(monkeypatch, change) as sandbox,

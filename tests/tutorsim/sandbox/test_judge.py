@@ -50,12 +50,12 @@ REPLY = st.one_of(
 @pytest.mark.costly
 @settings(max_examples=40)
 @given(st.lists(REPLY, min_size=1, max_size=3))
-def test_no_reply_is_a_pass_or_a_failure_of_the_sandbox(best: Any, replies: list[bytes]) -> None:
+def test_no_reply_is_a_pass_or_a_failure_of_the_sandbox(best, replies):
     result, _ = best(REPLIES.replace("{sent}", b"".join(replies).hex()))
     assert result.verdict.outcome in ("fail", "error")
 
 
-def _test(body: str) -> str:
+def _test(body):
     return f"def check(candidate):\n    {body}\n"
 
 
@@ -76,9 +76,7 @@ UNFIT = "answer unfit for the tests: TypeError (call 1)"
         ("return object()", "assert candidate(1) == candidate(1)", "wrong answer (call 2)"),
     ],
 )  # fmt: skip
-def test_answers_are_compared_as_plain_values(
-    best: Any, program: str, body: str, reason: str
-) -> None:
+def test_answers_are_compared_as_plain_values(best, program, body, reason):
     result, _ = best(f"def solve(n):\n    {program}\n", test=_test(body))
     assert result.verdict.reason == reason
 
@@ -129,7 +127,7 @@ ITEMS = "(x for x in range(n))"
          "        assert len(str(e)) == 2000"),
     ],
 )  # fmt: skip
-def test_what_plain_python_accepts_is_accepted(best: Any, program: str, body: str) -> None:
+def test_what_plain_python_accepts_is_accepted(best, program, body):
     indented = f"def solve(n):\n    {program}\n"
     # The case holds where nothing is sent from one process to another.
     names: dict[str, Any] = {}
@@ -152,7 +150,7 @@ def test_what_plain_python_accepts_is_accepted(best: Any, program: str, body: st
          "from collections import OrderedDict\n    assert candidate(1) == OrderedDict(a=2, b=1)"),
     ],
 )  # fmt: skip
-def test_what_plain_python_fails_fails(best: Any, program: str, body: str) -> None:
+def test_what_plain_python_fails_fails(best, program, body):
     result, _ = best(f"def solve(n):\n    {program}\n", test=_test(body), prompt="")
     assert result.verdict.reason == "wrong answer (call 1)"
 
@@ -174,7 +172,7 @@ def test_what_plain_python_fails_fails(best: Any, program: str, body: str) -> No
     ],
     ids=["asyncio", "concurrent.futures", "xml", "zoneinfo"],
 )
-def test_more_of_the_library_can_be_imported_and_works(best: Any, program: str) -> None:
+def test_more_of_the_library_can_be_imported_and_works(best, program):
     result, usage = best(program)
     assert result.verdict.reason == "all tests passed", usage
 
@@ -199,7 +197,7 @@ def solve(n):
     [ENDLESS, "import itertools\ndef solve(n):\n    return itertools.repeat(1)\n"],
     ids=["forged", "honest"],
 )
-def test_an_iterator_without_end_uses_up_a_limit(best: Any, program: str) -> None:
+def test_an_iterator_without_end_uses_up_a_limit(best, program):
     result, _ = best(program, test=_test("list(candidate(1))"))
     assert result.verdict.outcome == "timeout"
 
@@ -237,7 +235,7 @@ def solve(n):
         {"raised": "_Stopped", "nodes": [], "changed": []},
     ],
 )
-def test_a_forged_answer_is_an_error_of_the_student(best: Any, reply: dict[str, Any]) -> None:
+def test_a_forged_answer_is_an_error_of_the_student(best, reply):
     program = FORGED.format(reply=repr(reply))
     result, _ = best(program, test=_test("candidate('no list')"))
     assert result.verdict.outcome == "error", result
@@ -282,9 +280,7 @@ def check(candidate):
 @pytest.mark.costly
 @settings(max_examples=60)
 @given(ANSWER)
-def test_no_forged_answer_is_a_pass_or_a_failure_of_the_sandbox(
-    best: Any, answer: dict[str, Any]
-) -> None:
+def test_no_forged_answer_is_a_pass_or_a_failure_of_the_sandbox(best, answer):
     result, _ = best(FORGED.format(reply=f"json.loads({json.dumps(answer)!r})"), test=USING)
     assert result.verdict.outcome in ("fail", "error"), result
 
@@ -300,7 +296,7 @@ RAISING = "def solve(n):\n    raise ValueError('no')\n"
         ("try:\n        candidate(1)\n    except Exception:\n        pass", "pass"),
     ],
 )  # fmt: skip
-def test_the_tests_may_expect_an_exception(best: Any, body: str, outcome: str) -> None:
+def test_the_tests_may_expect_an_exception(best, body, outcome):
     result, _ = best(RAISING, test=_test(body))
     assert result.verdict.outcome == outcome
 
@@ -311,19 +307,19 @@ SWALLOWING = _test("try:\n        candidate(1)\n    except BaseException:\n     
 @pytest.mark.parametrize(
     "body", ["import os; os._exit(0)", "raise SystemExit", "raise KeyboardInterrupt"]
 )
-def test_a_program_that_breaks_off_has_lost_whatever_the_tests_catch(best: Any, body: str) -> None:
+def test_a_program_that_breaks_off_has_lost_whatever_the_tests_catch(best, body):
     result, _ = best(f"def solve(n):\n    {body}\n", test=SWALLOWING)
     assert result.verdict.outcome == "error"
 
 
-def test_an_exception_cannot_end_a_loop_of_the_tests(best: Any) -> None:
+def test_an_exception_cannot_end_a_loop_of_the_tests(best):
     body = "assert all(map(lambda c: candidate(c) == c, [1, 2]))"
     for name in ("StopIteration", "StopAsyncIteration", "GeneratorExit"):
         result, _ = best(f"def solve(n):\n    raise {name}\n", test=_test(body))
         assert result.verdict.outcome == "error"
 
 
-def test_a_prompt_that_ends_after_its_signature_is_completed(best: Any) -> None:
+def test_a_prompt_that_ends_after_its_signature_is_completed(best):
     result, _ = best(
         "def solve(n):\n    return helper(n)\n",
         prompt="def helper(n):\n    return n\n\ndef solve(n):\n",
@@ -332,12 +328,12 @@ def test_a_prompt_that_ends_after_its_signature_is_completed(best: Any) -> None:
     assert result.verdict.outcome == "pass"
 
 
-def test_the_prompts_own_stub_is_no_answer(best: Any) -> None:
+def test_the_prompts_own_stub_is_no_answer(best):
     result, _ = best("x = 1\n")
     assert result.verdict.reason == "missing function"
 
 
-def test_what_a_program_used_and_wrote_is_told_beside_the_verdict(best: Any) -> None:
+def test_what_a_program_used_and_wrote_is_told_beside_the_verdict(best):
     result, usage = best('def solve(n):\n    print("é", n)\n    raise ValueError("why")\n')
     assert result.verdict.reason == "exception ValueError (call 1)"
     assert (usage.calls, usage.output, usage.written, usage.detail) == (1, "é 3\n", 5, "why")
@@ -346,7 +342,7 @@ def test_what_a_program_used_and_wrote_is_told_beside_the_verdict(best: Any) -> 
 
 
 @pytest.mark.slow
-def test_the_tests_may_take_longer_than_a_program() -> None:
+def test_the_tests_may_take_longer_than_a_program():
     limits = Limits(cpu=0.2, tests_cpu=4)
     busy = _test("import time\n    while time.process_time() < 3.5: pass\n    assert candidate(1)")
     with Sandbox(limits=limits, workers=1) as sandbox:

@@ -9,7 +9,6 @@ import threading
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import suppress
 from pathlib import Path
-from typing import Any
 
 import pytest
 
@@ -26,15 +25,15 @@ TERMS = {
 RIGHT = "def twice(n):\n    return 2 * n\n"
 
 
-def coderun(message: str, **terms: str) -> CodeRun:
+def coderun(message, **terms):
     return CodeRun(turn=0, message=message, **{**TERMS, **terms})
 
 
-def fenced_run(code: str) -> CodeRun:
+def fenced_run(code):
     return coderun(f"Maybe:\n```python\n{code}```\nor not?")
 
 
-def test_a_message_gets_its_program_and_verdict(best: Any) -> None:
+def test_a_message_gets_its_program_and_verdict(best):
     result = best.sandbox.judge(fenced_run(RIGHT))
     assert result.code == RIGHT
     assert (result.verdict.outcome, result.verdict.reason) == ("pass", "all tests passed")
@@ -50,26 +49,26 @@ def test_a_message_gets_its_program_and_verdict(best: Any) -> None:
         ("\ud800 \x00", "no fenced Python block"),
     ],
 )
-def test_a_message_without_a_program_says_why(best: Any, message: str, reason: str) -> None:
+def test_a_message_without_a_program_says_why(best, message, reason):
     result = best.sandbox.judge(coderun(message))
     assert result.code is None
     assert (result.verdict.outcome, result.verdict.reason) == ("no_code", reason)
 
 
 @pytest.mark.parametrize("text", ["x" * (1 << 20), "\U0001f600" * 700_000])
-def test_a_message_too_long_to_read_is_no_code(best: Any, text: str) -> None:
+def test_a_message_too_long_to_read_is_no_code(best, text):
     result = best.sandbox.judge(coderun(text))
     assert result.verdict.reason == "the message is too long"
 
 
-def test_a_message_that_takes_too_long_to_read_is_ended(best: Any) -> None:
+def test_a_message_that_takes_too_long_to_read_is_ended(best):
     slow = "\n".join(f"```python\n{'x = 1' + chr(10)}{'(1,' * 900}" for _ in range(499))
     result = best.sandbox.judge(coderun(slow + "\n```"))
     assert result.verdict.outcome in ("no_code", "timeout", "error")
 
 
 @pytest.mark.parametrize("text", ["x = 1\n" * 20_000, f"x = '{chr(0x1F600) * 710_000}'"])
-def test_a_program_too_long_is_no_code(best: Any, text: str) -> None:
+def test_a_program_too_long_is_no_code(best, text):
     result, _ = best.sandbox.judge_program(text, **TERMS)
     assert (result.verdict.outcome, result.verdict.reason) == (
         "no_code",
@@ -77,7 +76,7 @@ def test_a_program_too_long_is_no_code(best: Any, text: str) -> None:
     )
 
 
-def test_the_module_is_cheap_to_import_and_opening_starts_nothing() -> None:
+def test_the_module_is_cheap_to_import_and_opening_starts_nothing():
     with Sandbox() as sandbox:
         assert sandbox._started is None
     source = "import sys, tutorsim.sandbox; sys.exit('ctypes' in sys.modules)"
@@ -85,7 +84,7 @@ def test_the_module_is_cheap_to_import_and_opening_starts_nothing() -> None:
 
 
 @pytest.mark.costly
-def test_programs_are_judged_side_by_side_from_threads() -> None:
+def test_programs_are_judged_side_by_side_from_threads():
     with Sandbox(workers=2) as sandbox, ThreadPoolExecutor(6) as pool:
         outcomes = list(
             pool.map(
@@ -97,7 +96,7 @@ def test_programs_are_judged_side_by_side_from_threads() -> None:
 
 
 @pytest.mark.costly
-def test_a_zygote_that_was_killed_is_replaced_and_the_program_judged() -> None:
+def test_a_zygote_that_was_killed_is_replaced_and_the_program_judged():
     with Sandbox(workers=1) as sandbox:
         assert sandbox.judge(fenced_run(RIGHT)).verdict.outcome == "pass"
         zygote = sandbox._slots.get()
@@ -109,12 +108,10 @@ def test_a_zygote_that_was_killed_is_replaced_and_the_program_judged() -> None:
 
 
 @pytest.mark.costly
-def test_a_failure_of_the_sandbox_is_retried_once_and_never_scored(
-    monkeypatch: pytest.MonkeyPatch,
-) -> None:
+def test_a_failure_of_the_sandbox_is_retried_once_and_never_scored(monkeypatch):
     tries = []
 
-    def fail(self: Zygote, job: object) -> None:
+    def fail(self, job):
         tries.append(job)
         raise Broken("the judge ended with status -9")
 
@@ -125,7 +122,7 @@ def test_a_failure_of_the_sandbox_is_retried_once_and_never_scored(
     assert error.value.exit_code == 6
 
 
-def test_a_zygote_that_does_not_start_says_why(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_zygote_that_does_not_start_says_why(monkeypatch):
     monkeypatch.setattr("tutorsim.sandbox.zygote_process._BOOT", "raise OSError('no room: {}')")
     with Sandbox(workers=1) as sandbox, pytest.raises(SandboxError, match="no room") as error:
         sandbox.judge(fenced_run(RIGHT))
@@ -137,7 +134,7 @@ SLEEPS = "import signal\ndef twice(n):\n    signal.pause()\n"
 
 @pytest.mark.costly
 @pytest.mark.parametrize("victim", ["worker", "judge"])
-def test_a_process_killed_from_outside_is_no_verdict(victim: str) -> None:
+def test_a_process_killed_from_outside_is_no_verdict(victim):
     with Sandbox("filter-only", workers=1, limits=Limits(wall=1.5)) as sandbox:
         sandbox.judge(fenced_run(RIGHT))
         zygote = sandbox._slots.get()
@@ -160,7 +157,7 @@ def twice(n):
 
 
 @pytest.mark.costly
-def test_a_program_that_was_killed_for_its_memory_has_an_error() -> None:
+def test_a_program_that_was_killed_for_its_memory_has_an_error():
     """As in a container smaller than the limits, where the kernel ends the largest process."""
     with Sandbox("filter-only", workers=1, limits=Limits(wall=60)) as sandbox:
         sandbox.judge(fenced_run(RIGHT))
@@ -175,7 +172,7 @@ def test_a_program_that_was_killed_for_its_memory_has_an_error() -> None:
         assert sandbox.judge(fenced_run(RIGHT)).verdict.outcome == "pass"
 
 
-def _kill_the_largest(zygote: int) -> None:
+def _kill_the_largest(zygote):
     for _ in range(6000):
         for child in Path(f"/proc/{zygote}/task/{zygote}/children").read_text().split():
             with suppress(OSError, IndexError):
@@ -185,7 +182,7 @@ def _kill_the_largest(zygote: int) -> None:
         threading.Event().wait(0.01)
 
 
-def test_the_limit_on_memory_follows_the_container(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_the_limit_on_memory_follows_the_container(monkeypatch):
     monkeypatch.setattr("tutorsim.sandbox.sandbox.memory_ceiling", lambda: 300 << 20)
     with Sandbox() as sandbox:
         assert sandbox.workers == 1
@@ -195,7 +192,7 @@ def test_the_limit_on_memory_follows_the_container(monkeypatch: pytest.MonkeyPat
             assert sandbox.judge(fenced_run(code)).verdict.reason == reason
 
 
-def test_a_small_limit_on_messages_cuts_no_program() -> None:
+def test_a_small_limit_on_messages_cuts_no_program():
     """A program that was cut off after an eighth of the limit lost what makes it fail."""
     long = f"{RIGHT}{'# more' + chr(10)}" * 400 + "def twice(n):\n    return 0\n"
     with Sandbox(limits=Limits(message=100_000), workers=1) as sandbox:
@@ -205,7 +202,7 @@ def test_a_small_limit_on_messages_cuts_no_program() -> None:
 
 
 @pytest.mark.costly
-def test_the_wall_limit_is_one_limit() -> None:
+def test_the_wall_limit_is_one_limit():
     """Time of the processor adds nothing to it, on either side."""
     busy = "import time\nwhile time.process_time() < 1.5: pass\n"
     with Sandbox(limits=Limits(wall=1.0), workers=1) as sandbox:
@@ -213,13 +210,13 @@ def test_the_wall_limit_is_one_limit() -> None:
     assert (result.verdict.outcome, result.verdict.reason) == ("timeout", "wall limit")
 
 
-def test_a_mark_before_the_program_is_no_part_of_it(best: Any) -> None:
+def test_a_mark_before_the_program_is_no_part_of_it(best):
     result, _ = best.sandbox.judge_program(f"\ufeff{RIGHT}", **TERMS)
     assert (result.verdict.outcome, result.code) == ("pass", RIGHT)
     assert best.sandbox.judge(coderun(f"\ufeff```python\n\ufeff{RIGHT}```")).code == RIGHT
 
 
-def _kill_child(zygote: Zygote, which: str) -> None:
+def _kill_child(zygote, which):
     """Kill a process of the working pair: of the zygote's four children the older two."""
     zygote_pid = zygote._process.pid
     children = Path(f"/proc/{zygote_pid}/task/{zygote_pid}/children").read_text().split()
@@ -228,7 +225,7 @@ def _kill_child(zygote: Zygote, which: str) -> None:
 
 
 @pytest.mark.costly
-def test_a_closed_sandbox_refuses_and_leaves_nothing() -> None:
+def test_a_closed_sandbox_refuses_and_leaves_nothing():
     before = _descriptors()
     sandbox = Sandbox(workers=2)
     with sandbox, ThreadPoolExecutor(2) as pool:
@@ -243,12 +240,12 @@ def test_a_closed_sandbox_refuses_and_leaves_nothing() -> None:
         sandbox.judge(fenced_run(RIGHT))
 
 
-def _descriptors() -> set[str]:
+def _descriptors():
     with os.scandir("/proc/self/fd") as entries:
         return {entry.name for entry in entries}
 
 
-def _descendants(pid: int) -> list[int]:
+def _descendants(pid):
     found = []
     for task in Path(f"/proc/{pid}/task").iterdir():
         for child in (task / "children").read_text().split():
@@ -256,7 +253,7 @@ def _descendants(pid: int) -> list[int]:
     return found
 
 
-def _alive(pid: int) -> bool:
+def _alive(pid):
     try:
         return Path(f"/proc/{pid}/stat").read_text().rsplit(")", 1)[1].split()[0] != "Z"
     except OSError:
@@ -264,7 +261,7 @@ def _alive(pid: int) -> bool:
 
 
 @pytest.mark.costly
-def test_nothing_outlives_an_owner_that_was_killed() -> None:
+def test_nothing_outlives_an_owner_that_was_killed():
     source = (
         "import sys, time; from tutorsim.sandbox import Sandbox\n"
         "s = Sandbox('filter-only', workers=1); s.level\n"
@@ -283,7 +280,7 @@ def test_nothing_outlives_an_owner_that_was_killed() -> None:
 
 
 @pytest.mark.costly
-def test_memory_and_descriptors_stay_flat_over_many_programs(best: Any) -> None:
+def test_memory_and_descriptors_stay_flat_over_many_programs(best):
     best.sandbox.judge(fenced_run(RIGHT))
     before = len(_descriptors()), _resident()
     for _ in range(100):
@@ -293,7 +290,7 @@ def test_memory_and_descriptors_stay_flat_over_many_programs(best: Any) -> None:
 
 
 @pytest.mark.slow
-def test_memory_stays_flat_over_ten_thousand_programs() -> None:
+def test_memory_stays_flat_over_ten_thousand_programs():
     batch = [fenced_run(RIGHT)] * 200
     with Sandbox() as sandbox, ThreadPoolExecutor(sandbox.workers) as pool:
         assert all(pool.map(sandbox.judge, batch))
@@ -305,16 +302,16 @@ def test_memory_stays_flat_over_ten_thousand_programs() -> None:
     assert after[1] - before[1] < 1 << 20
 
 
-def _resident(pid: int | str = "self") -> int:
+def _resident(pid="self"):
     return int(Path(f"/proc/{pid}/statm").read_text().split()[1]) * os.sysconf("SC_PAGE_SIZE")
 
 
-def _residents(sandbox: Sandbox) -> int:
+def _residents(sandbox):
     zygotes = [z._process.pid for z in list(sandbox._slots.queue) if z is not None]
     return sum(_resident(pid) for zygote in zygotes for pid in [zygote, *_descendants(zygote)[:1]])
 
 
-def test_the_report_says_what_holds_and_is_plain_data(bench: Any) -> None:
+def test_the_report_says_what_holds_and_is_plain_data(bench):
     report = json.loads(json.dumps(bench.sandbox.report()))
     assert report["level"] in LEVELS
     on = {layer for layer, status in report["layers"].items() if status == "ok"}
@@ -324,7 +321,7 @@ def test_the_report_says_what_holds_and_is_plain_data(bench: Any) -> None:
     assert report["fixed_loop_seconds"] > 0
 
 
-def test_the_fingerprint_names_limits_and_interpreter_and_nothing_of_the_machine() -> None:
+def test_the_fingerprint_names_limits_and_interpreter_and_nothing_of_the_machine():
     with Sandbox("auto") as one, Sandbox("unsafe", workers=7) as other:
         assert one.fingerprint == other.fingerprint
         assert sorted(one.fingerprint) == ["interpreter", "limits", "rules"]
@@ -334,7 +331,7 @@ def test_the_fingerprint_names_limits_and_interpreter_and_nothing_of_the_machine
 
 
 @pytest.mark.costly
-def test_too_few_layers_are_refused_by_name() -> None:
+def test_too_few_layers_are_refused_by_name():
     with (
         Sandbox(without=frozenset({"seccomp"})) as sandbox,
         pytest.raises(SandboxUnavailable, match="seccomp: off") as error,
@@ -343,7 +340,7 @@ def test_too_few_layers_are_refused_by_name() -> None:
     assert "--sandbox unsafe" in str(error.value)
 
 
-def test_a_level_whose_layer_is_missing_is_refused() -> None:
+def test_a_level_whose_layer_is_missing_is_refused():
     with (
         Sandbox("strong", without=frozenset({"landlock"})) as sandbox,
         pytest.raises(SandboxUnavailable, match="landlock: off"),
@@ -351,10 +348,10 @@ def test_a_level_whose_layer_is_missing_is_refused() -> None:
         assert sandbox.level
 
 
-def test_layers_that_do_not_hold_are_refused(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_layers_that_do_not_hold_are_refused(monkeypatch):
     start = Zygote.__init__
 
-    def leaky(self: Zygote, *arguments: Any) -> None:
+    def leaky(self, *arguments):
         start(self, *arguments)
         self.started["probes"]["read a file"] = "allowed"
 
@@ -364,7 +361,7 @@ def test_layers_that_do_not_hold_are_refused(monkeypatch: pytest.MonkeyPatch) ->
 
 
 @pytest.mark.costly
-def test_unsafe_runs_without_layers_and_marks_every_verdict() -> None:
+def test_unsafe_runs_without_layers_and_marks_every_verdict():
     none = frozenset({"seccomp", "namespaces", "landlock", "uid"})
     with Sandbox("unsafe", without=none, workers=1) as sandbox:
         assert sandbox.level == "unsafe"
@@ -376,19 +373,19 @@ def test_unsafe_runs_without_layers_and_marks_every_verdict() -> None:
         assert sandbox.judge(fenced_run(killer)).verdict.reason == "killed by SIGKILL"
 
 
-def test_an_unknown_level_is_refused() -> None:
+def test_an_unknown_level_is_refused():
     with pytest.raises(UsageError, match="very-safe"):
         Sandbox("very-safe")  # type: ignore[arg-type]
 
 
 @pytest.mark.parametrize("platform", ["darwin", "win32"])
-def test_other_systems_are_refused_in_words(monkeypatch: pytest.MonkeyPatch, platform: str) -> None:
+def test_other_systems_are_refused_in_words(monkeypatch, platform):
     monkeypatch.setattr(sys, "platform", platform)
     with Sandbox() as sandbox, pytest.raises(SandboxUnavailable, match="cannot be judged"):
         sandbox.judge(fenced_run(RIGHT))
 
 
-def test_the_level_is_the_one_that_this_machine_is_known_for() -> None:
+def test_the_level_is_the_one_that_this_machine_is_known_for():
     expected = os.environ.get("TUTORSIM_EXPECT_SANDBOX")
     if not expected:
         pytest.skip("TUTORSIM_EXPECT_SANDBOX is not set")

@@ -1,7 +1,6 @@
 """The filter, first as a program that is interpreted here, then as the kernel applies it."""
 
 import struct
-from typing import Any
 
 import pytest
 
@@ -13,7 +12,7 @@ MMAP, MPROTECT, FCNTL = {"x86_64": 9, "aarch64": 222}, {"x86_64": 10, "aarch64":
     "x86_64": 72, "aarch64": 25}  # fmt: skip
 
 
-def _ruling(program: bytes, arch: int, number: int, *arguments: int) -> int:
+def _ruling(program, arch, number, *arguments):
     """Run a classic BPF program over one system call."""
     padded = [*arguments, *[0] * (6 - len(arguments))]
     data = struct.pack("<IIQ6Q", number, arch, 0, *padded)
@@ -37,12 +36,12 @@ def _ruling(program: bytes, arch: int, number: int, *arguments: int) -> int:
 
 
 @pytest.fixture(params=sorted(ARCH))
-def kind(request: pytest.FixtureRequest) -> str:
+def kind(request):
     name: str = request.param
     return name
 
 
-def test_only_named_calls_are_allowed(kind: str) -> None:
+def test_only_named_calls_are_allowed(kind):
     program = syscalls.build_filter(kind)
     named = set(vars(syscalls)[f"_{kind.upper()}"].values())
     guarded = {table[kind] for table in (MMAP, MPROTECT, FCNTL)}
@@ -54,7 +53,7 @@ def test_only_named_calls_are_allowed(kind: str) -> None:
             assert ruling == (ENOSYS if number == 435 else EPERM), number
 
 
-def test_memory_cannot_be_made_executable(kind: str) -> None:
+def test_memory_cannot_be_made_executable(kind):
     program = syscalls.build_filter(kind)
     for table in (MMAP, MPROTECT):
         assert _ruling(program, ARCH[kind], table[kind], 0, 4096, 3) == ALLOW
@@ -62,19 +61,19 @@ def test_memory_cannot_be_made_executable(kind: str) -> None:
             assert _ruling(program, ARCH[kind], table[kind], 0, 4096, protection) == EPERM
 
 
-def test_descriptors_cannot_be_made_to_send_signals(kind: str) -> None:
+def test_descriptors_cannot_be_made_to_send_signals(kind):
     program = syscalls.build_filter(kind)
     for command in range(2048):
         expected = ALLOW if command in (0, 1, 2, 3, 1030) else EPERM
         assert _ruling(program, ARCH[kind], FCNTL[kind], 1, command) == expected
 
 
-def test_calls_of_another_architecture_end_the_process(kind: str) -> None:
+def test_calls_of_another_architecture_end_the_process(kind):
     program = syscalls.build_filter(kind)
     assert _ruling(program, 0x40000003, 0) == KILL
 
 
-def test_calls_of_the_x32_kind_are_refused() -> None:
+def test_calls_of_the_x32_kind_are_refused():
     program = syscalls.build_filter("x86_64")
     assert _ruling(program, ARCH["x86_64"], 0x40000000) == EPERM
 
@@ -98,7 +97,7 @@ EXEMPT = {"x86_64": {335, 336}, "aarch64": set[int]()}
 NOTHING = "def check(candidate):\n    assert candidate(0) == []\n"
 
 
-def test_the_kernel_refuses_every_call_that_is_not_named(bench: Any) -> None:
+def test_the_kernel_refuses_every_call_that_is_not_named(bench):
     if bench.sandbox.report()["layers"]["seccomp"] != "ok":
         pytest.skip("no filter in this sandbox")
     kind = syscalls.machine()
@@ -133,7 +132,7 @@ def solve(n):
 """
 
 
-def test_the_kernel_refuses_what_the_filter_looks_into(bench: Any) -> None:
+def test_the_kernel_refuses_what_the_filter_looks_into(bench):
     if bench.sandbox.report()["layers"]["seccomp"] != "ok":
         pytest.skip("no filter in this sandbox")
     result, _ = bench(GUARDED_CALLS, test=NOTHING)

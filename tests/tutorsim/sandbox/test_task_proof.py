@@ -3,7 +3,6 @@
 import os
 from dataclasses import replace
 from pathlib import Path
-from typing import Any
 
 import pytest
 
@@ -21,19 +20,19 @@ TASK = CodeTask(
 )
 
 
-def _code_tasks(tasks: Any) -> list[CodeTask]:
+def _code_tasks(tasks):
     return [task for task in tasks if isinstance(task, CodeTask)]
 
 
 @pytest.mark.costly
-def test_every_task_that_ships_is_sound(best: Any) -> None:
+def test_every_task_that_ships_is_sound(best):
     tasks = _code_tasks(builtin("humaneval"))
     assert tasks
     assert prove_tasks(best.sandbox, tasks) == []
 
 
 @pytest.mark.costly
-def test_tasks_that_cannot_be_judged_are_named_in_order(best: Any) -> None:
+def test_tasks_that_cannot_be_judged_are_named_in_order(best):
     wrong = replace(TASK, task_id="wrong", canonical_solution="    return n\n")
     idle = replace(TASK, task_id="idle", test="def check(candidate):\n    candidate(1)\n")
     calls = replace(
@@ -56,13 +55,13 @@ IDLE = replace(TASK, task_id="idle", test="def check(candidate):\n    candidate(
 
 
 @pytest.fixture
-def cache(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> Path:
+def cache(monkeypatch, tmp_path):
     """A cache folder of the test's own."""
     monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path))
     return tmp_path / "tutorsim" / "proven-tasks.txt"
 
 
-def test_tasks_that_cannot_be_judged_are_refused_by_name(best: Any, cache: Path) -> None:
+def test_tasks_that_cannot_be_judged_are_refused_by_name(best, cache):
     with pytest.raises(TaskFileError) as error:
         require_provable(best.sandbox, [TASK, WRONG, IDLE])
     assert error.value.exit_code == 2
@@ -72,7 +71,7 @@ def test_tasks_that_cannot_be_judged_are_refused_by_name(best: Any, cache: Path)
     assert "tutorsim judge" in error.value.hint
 
 
-def test_many_tasks_that_cannot_be_judged_are_counted(best: Any, cache: Path) -> None:
+def test_many_tasks_that_cannot_be_judged_are_counted(best, cache):
     with pytest.raises(TaskFileError, match=r"And 2 more\.") as error:
         require_provable(best.sandbox, [replace(WRONG, task_id=f"w{n}") for n in range(7)])
     assert "7 programming" in error.value.what
@@ -83,13 +82,13 @@ class Counting(Sandbox):
 
     judged = 0
 
-    def judge_program(self, *arguments: Any, **terms: Any) -> Any:
+    def judge_program(self, *arguments, **terms):
         self.judged += 1
         return super().judge_program(*arguments, **terms)
 
 
 @pytest.mark.costly
-def test_a_proof_is_kept_by_content(cache: Path) -> None:
+def test_a_proof_is_kept_by_content(cache):
     """Not by name; and what was not proven is tried again."""
     with Counting(workers=1) as sandbox:
         for task, judged in (
@@ -108,7 +107,7 @@ def test_a_proof_is_kept_by_content(cache: Path) -> None:
     assert len(cache.read_text().split()) == 3
 
 
-def test_without_a_cache_folder_tasks_are_proven_each_time(cache: Path) -> None:
+def test_without_a_cache_folder_tasks_are_proven_each_time(cache):
     cache.parent.write_text("no folder")
     with Counting(workers=1) as sandbox:
         for _ in range(2):
@@ -116,14 +115,14 @@ def test_without_a_cache_folder_tasks_are_proven_each_time(cache: Path) -> None:
         assert sandbox.judged == 4
 
 
-def test_a_study_without_programs_needs_no_sandbox(cache: Path) -> None:
+def test_a_study_without_programs_needs_no_sandbox(cache):
     with Sandbox() as sandbox:
         require_provable(sandbox, builtin("sciq"))
         assert sandbox._started is None
 
 
 @pytest.mark.costly
-def test_every_published_task_is_sound() -> None:
+def test_every_published_task_is_sound():
     folder = Path(os.environ.get("TUTORSIM_PUBLISHED_DATA", BESIDE))
     if not (folder / "HumanEval.jsonl.gz").exists():
         pytest.skip("HumanEval.jsonl.gz is not there; see TUTORSIM_PUBLISHED_DATA")

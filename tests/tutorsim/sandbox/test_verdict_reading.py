@@ -1,7 +1,5 @@
 """From ends to verdicts, also from ends that no program here can bring about."""
 
-from typing import Any
-
 import pytest
 
 from tutorsim.sandbox import Limits
@@ -14,7 +12,7 @@ ENDS = {"killed": "", "worker": 0, "judge": 3, "cpu": 0.1, "wall": 0.1, "rss": 4
         "judge_rss": 40 * MIB}  # fmt: skip
 
 
-def _verdict(frames: tuple[dict[str, Any], ...] = (), **ends: Any) -> tuple[str, str]:
+def _verdict(frames=(), **ends):
     aftermath = Aftermath(frames=[FOUND, *frames], ends={**ENDS, **ends})
     result, _ = read_aftermath(
         aftermath, limits=Limits(), baseline=30 * MIB, unsafe=False, may_kill_itself=False
@@ -38,21 +36,19 @@ GONE = {"verdict": {"outcome": "gone", "reason": "", "detail": ""}}
         ({"worker": 0}, ("error", "early exit")),
     ],
 )  # fmt: skip
-def test_the_end_of_a_program_tells_its_verdict(
-    ends: dict[str, Any], expected: tuple[str, str]
-) -> None:
+def test_the_end_of_a_program_tells_its_verdict(ends, expected):
     assert _verdict((GONE,), **ends) == expected
 
 
 @pytest.mark.parametrize(
     "ends", [{"worker": -9}, {"judge": -9}, {"judge": -11}, {"judge": 1}, {"killed": "owner"}]
 )
-def test_what_no_program_did_is_no_verdict(ends: dict[str, Any]) -> None:
+def test_what_no_program_did_is_no_verdict(ends):
     with pytest.raises(Broken):
         _verdict((), **ends)
 
 
 @pytest.mark.parametrize("word", ["infra_error", "passed", "", None])
-def test_no_other_word_of_the_judge_is_an_outcome(word: object) -> None:
+def test_no_other_word_of_the_judge_is_an_outcome(word):
     said = {"verdict": {"outcome": word, "reason": "x", "detail": ""}}
     assert _verdict((said,)) == ("error", "early exit")

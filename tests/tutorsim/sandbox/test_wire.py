@@ -66,7 +66,7 @@ NODES = st.lists(
 )
 
 
-def _over(value: object) -> Any:
+def _over(value):
     """The value as it arrives, through JSON."""
     encoder = Encoder()
     item = encoder.item(value)
@@ -76,20 +76,20 @@ def _over(value: object) -> Any:
 
 @pytest.mark.costly
 @given(VALUES)
-def test_a_value_arrives_equal_and_of_the_same_type(value: object) -> None:
+def test_a_value_arrives_equal_and_of_the_same_type(value):
     arrived = _over(value)
     assert arrived == value
     assert type(arrived) is type(value)
 
 
 @given(NODES)
-def test_any_data_is_objects_or_malformed(nodes: list[Any]) -> None:
+def test_any_data_is_objects_or_malformed(nodes):
     with suppress(Malformed):
         assert len(decode(nodes)) == len(nodes)
 
 
 @pytest.mark.parametrize("nodes", [None, 1, {}, [1], [[]], [[1]], [["list", [7]]], [["list", {}]]])
-def test_what_is_no_list_of_nodes_is_malformed(nodes: object) -> None:
+def test_what_is_no_list_of_nodes_is_malformed(nodes):
     with pytest.raises(Malformed):
         decode(nodes)
 
@@ -105,17 +105,17 @@ class Odd(NamedTuple("Odd", [("a", int)])):
 
 
 class Loud(str):
-    def __str__(self) -> str:
+    def __str__(self):
         return "loud"
 
-    def __eq__(self, other: object) -> bool:
+    def __eq__(self, other):
         return True
 
     __hash__ = str.__hash__
 
 
 class Stack(list):  # type: ignore[type-arg]
-    def __iter__(self) -> Any:
+    def __iter__(self):
         raise RuntimeError
 
 
@@ -136,7 +136,7 @@ SUMMER = datetime(2024, 7, 1, 12, 30, 15, 7)
         ("\udc80", "\udc80"),
     ],
 )
-def test_a_subclass_arrives_as_its_base(value: object, plain: object) -> None:
+def test_a_subclass_arrives_as_its_base(value, plain):
     arrived = _over(value)
     assert arrived == plain
     assert type(arrived) is type(plain)
@@ -173,26 +173,26 @@ def test_a_subclass_arrives_as_its_base(value: object, plain: object) -> None:
     ],
     ids=lambda value: type(value).__name__,
 )
-def test_a_value_of_the_library_arrives_as_one(value: object) -> None:
+def test_a_value_of_the_library_arrives_as_one(value):
     arrived = _over(value)
     assert arrived == value
     assert type(arrived) is type(value)
 
 
-def test_the_order_of_an_ordered_dictionary_travels() -> None:
+def test_the_order_of_an_ordered_dictionary_travels():
     moved = OrderedDict(a=1, b=2)
     moved.move_to_end("a")
     assert _over(moved) == OrderedDict(b=2, a=1)
     assert list(_over(moved.keys())) == ["b", "a"]
 
 
-def test_the_values_of_a_dictionary_arrive_as_a_view() -> None:
+def test_the_values_of_a_dictionary_arrive_as_a_view():
     arrived = _over({"a": 1, "b": 1}.values())
     assert list(arrived) == [1, 1]
     assert type(arrived) is type({}.values())
 
 
-def test_a_named_tuple_keeps_its_names() -> None:
+def test_a_named_tuple_keeps_its_names():
     arrived = _over(Pair(1, [2]))
     assert arrived == (1, [2])
     assert (arrived.a, arrived.b, arrived._fields) == (1, [2], ("a", "b"))
@@ -201,18 +201,18 @@ def test_a_named_tuple_keeps_its_names() -> None:
     assert type(_over(keyword(1))) is tuple
 
 
-def test_a_zone_travels_by_its_key() -> None:
+def test_a_zone_travels_by_its_key():
     moment = SUMMER.replace(tzinfo=ZoneInfo("Europe/Berlin"))
     assert _over(moment).utcoffset() == moment.utcoffset()
 
 
-def test_what_is_held_twice_arrives_as_one_object() -> None:
+def test_what_is_held_twice_arrives_as_one_object():
     row: list[int] = []
     first, second = _over([row] * 2)
     assert first is second
 
 
-def test_a_list_that_holds_itself_arrives_so() -> None:
+def test_a_list_that_holds_itself_arrives_so():
     loop: list[object] = []
     loop.append((loop, {"again": loop}))
     arrived = _over(loop)
@@ -220,7 +220,7 @@ def test_a_list_that_holds_itself_arrives_so() -> None:
     assert arrived[0][1]["again"] is arrived
 
 
-def _nested(levels: int, wrap: Any) -> Any:
+def _nested(levels, wrap):
     value = wrap(())
     for _ in range(levels):
         value = wrap((value,))
@@ -229,7 +229,7 @@ def _nested(levels: int, wrap: Any) -> Any:
 
 @pytest.mark.costly
 @pytest.mark.parametrize(("levels", "wrap"), [(100_000, list), (9_000, tuple)])
-def test_deep_values_travel(levels: int, wrap: Any) -> None:
+def test_deep_values_travel(levels, wrap):
     arrived, depth = _over(_nested(levels, wrap)), 0
     while arrived:
         (arrived,) = arrived
@@ -237,12 +237,12 @@ def test_deep_values_travel(levels: int, wrap: Any) -> None:
     assert depth == levels
 
 
-def test_tuples_too_deep_for_the_stack_are_malformed() -> None:
+def test_tuples_too_deep_for_the_stack_are_malformed():
     with pytest.raises(Malformed):
         _over(_nested(20_000, tuple))
 
 
-def test_a_small_value_of_many_paths_is_small_on_its_way() -> None:
+def test_a_small_value_of_many_paths_is_small_on_its_way():
     value: list[Any] = []
     for _ in range(60):
         value = [value, value]
@@ -251,18 +251,18 @@ def test_a_small_value_of_many_paths_is_small_on_its_way() -> None:
     assert len(encoder.nodes) == 61
 
 
-def test_an_iterator_arrives_as_what_it_yields() -> None:
+def test_an_iterator_arrives_as_what_it_yields():
     assert list(_over(n * n for n in range(3))) == [0, 1, 4]
 
 
-def test_an_iterator_without_end_cannot_be_an_argument() -> None:
+def test_an_iterator_without_end_cannot_be_an_argument():
     assert isinstance(_over(iter(int, 1)), Opaque)
 
 
 @pytest.mark.parametrize(
     "value", [object(), len, Ellipsis, int, lambda: 1, memoryview(bytes(4)).cast("B", (2, 2))]
 )
-def test_what_cannot_travel_equals_nothing_and_keeps_its_truth(value: object) -> None:
+def test_what_cannot_travel_equals_nothing_and_keeps_its_truth(value):
     arrived = _over(value)
     assert isinstance(arrived, Opaque)
     assert arrived not in (value, None, 0)
@@ -270,7 +270,7 @@ def test_what_cannot_travel_equals_nothing_and_keeps_its_truth(value: object) ->
     assert bool(arrived) is True
 
 
-def test_values_within_an_opaque_set_stay_apart() -> None:
+def test_values_within_an_opaque_set_stay_apart():
     assert len(_over({len, int})) == 2
 
 
@@ -281,7 +281,7 @@ MUTABLES = [
 
 
 @pytest.mark.parametrize("value", MUTABLES, ids=lambda value: type(value).__name__)
-def test_what_changed_on_one_side_is_changed_on_the_other(value: Any) -> None:
+def test_what_changed_on_one_side_is_changed_on_the_other(value):
     encoder = Encoder()
     (number,) = encoder.item(value)
     emptied = type(value)() if not isinstance(value, array.array) else array.array("i")
@@ -296,7 +296,7 @@ def test_what_changed_on_one_side_is_changed_on_the_other(value: Any) -> None:
 
 
 @pytest.mark.parametrize("value", MUTABLES, ids=lambda value: type(value).__name__)
-def test_content_of_another_kind_is_malformed(value: Any) -> None:
+def test_content_of_another_kind_is_malformed(value):
     (tag, *_) = Encoder().node(value)
     with pytest.raises(Malformed):
         refill(value, [tag, 1.5, [9]], [])

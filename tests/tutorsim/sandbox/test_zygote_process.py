@@ -7,7 +7,6 @@ import socket
 import subprocess
 import sys
 from pathlib import Path
-from typing import Any
 
 import pytest
 
@@ -45,7 +44,7 @@ COSTLY = {"every signal blocked", "standard input closed"}
     "heritage",
     [pytest.param(name, marks=[pytest.mark.costly] * (name in COSTLY)) for name in HERITAGE],
 )
-def test_programs_are_judged_whatever_the_owner_left(heritage: str) -> None:
+def test_programs_are_judged_whatever_the_owner_left(heritage):
     hard = resource.getrlimit(resource.RLIMIT_NOFILE)[1]
     if heritage == "thousands of open files" and hard < 8192:
         pytest.skip("this machine allows fewer open files")
@@ -54,14 +53,12 @@ def test_programs_are_judged_whatever_the_owner_left(heritage: str) -> None:
     assert ended.returncode == 0, ended.stderr.decode()
 
 
-def _refuse(*_: Any, **__: Any) -> Any:
+def _refuse(*_, **__):
     raise OSError(errno.EAGAIN, os.strerror(errno.EAGAIN))
 
 
 @pytest.mark.parametrize("name", ["subprocess.Popen", "socket.socketpair"])
-def test_what_the_kernel_refuses_is_told_in_three_parts(
-    name: str, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_what_the_kernel_refuses_is_told_in_three_parts(name, monkeypatch):
     monkeypatch.setattr(f"tutorsim.sandbox.zygote_process.{name}", _refuse)
     before = _open_files()
     with Sandbox(workers=1) as sandbox, pytest.raises(SandboxError) as error:
@@ -72,7 +69,7 @@ def test_what_the_kernel_refuses_is_told_in_three_parts(
     assert _open_files() == before
 
 
-def test_an_interpreter_that_is_gone_is_told(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_an_interpreter_that_is_gone_is_told(monkeypatch):
     monkeypatch.setattr("tutorsim.sandbox.zygote_process._interpreter", lambda: "/nowhere/python")
     with Sandbox(workers=1) as sandbox, pytest.raises(SandboxError, match="No such file") as error:
         assert sandbox.level
@@ -80,10 +77,10 @@ def test_an_interpreter_that_is_gone_is_told(monkeypatch: pytest.MonkeyPatch) ->
 
 
 @pytest.mark.costly
-def test_no_room_for_the_descriptors_of_a_program_is_told(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_no_room_for_the_descriptors_of_a_program_is_told(monkeypatch):
     received = socket.recv_fds
 
-    def without(*arguments: Any) -> Any:
+    def without(*arguments):
         part, ends, flags, address = received(*arguments)
         for end in ends:
             os.close(end)
@@ -95,14 +92,14 @@ def test_no_room_for_the_descriptors_of_a_program_is_told(monkeypatch: pytest.Mo
 
 
 @pytest.mark.costly
-def test_a_task_too_large_to_be_sent_is_told(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_task_too_large_to_be_sent_is_told(monkeypatch):
     monkeypatch.setattr("tutorsim.sandbox.zygote_process.TASK_CAP", 1 << 20)
     with Sandbox(workers=1) as sandbox, pytest.raises(SandboxError, match="more than 1 MiB"):
         sandbox.judge_program(**{**RIGHT, "test": "#" * (1 << 20)})
 
 
 @pytest.mark.costly
-def test_tests_of_many_megabytes_are_no_hindrance() -> None:
+def test_tests_of_many_megabytes_are_no_hindrance():
     test = f"{RIGHT['test']}NOTE = {'x' * (12 << 20)!r}\n"
     with Sandbox(workers=1) as sandbox:
         result, _ = sandbox.judge_program(**{**RIGHT, "test": test})
@@ -110,7 +107,7 @@ def test_tests_of_many_megabytes_are_no_hindrance() -> None:
 
 
 @pytest.mark.costly
-def test_the_interpreters_own_memory_is_not_the_owners() -> None:
+def test_the_interpreters_own_memory_is_not_the_owners():
     """What a process held at most outlives its exec, so the owner's size would count as its own."""
     held = bytearray(b"x") * (300 << 20)
     with Sandbox("filter-only", workers=1) as sandbox:
@@ -122,7 +119,7 @@ def test_the_interpreters_own_memory_is_not_the_owners() -> None:
     assert held
 
 
-def _open_files() -> int:
+def _open_files():
     return sum(1 for _ in Path("/proc/self/fd").iterdir())
 
 
@@ -135,7 +132,7 @@ COMMANDS = {
 @pytest.mark.costly
 @pytest.mark.parametrize("command", COMMANDS)
 @pytest.mark.parametrize("closed", ["<&-", ">&-", "2>&-", "<&- >&- 2>&-"])
-def test_commands_work_with_closed_streams(command: str, closed: str, tmp_path: Path) -> None:
+def test_commands_work_with_closed_streams(command, closed, tmp_path):
     """The shell starts them as a user would, with a stream that is closed from the start."""
     message = tmp_path / "message"
     message.write_text("no program", encoding="utf-8")

@@ -1,16 +1,13 @@
 """Requests to the stand-in."""
 
-from collections.abc import Callable
-from typing import Any
-
 import pytest
 
 
 @pytest.fixture
-def body() -> Callable[..., dict[str, Any]]:
+def body():
     """Build a request body: a simple vote over four replies unless told otherwise."""
 
-    def build(**fields: Any) -> dict[str, Any]:
+    def build(**fields):
         drafts = "\n\n".join(f"{label}: Reply number {label}." for label in "ABCD")
         user = f"Question:\nWhy?\n\n{drafts}\n\nVote for the one best reply."
         return {

@@ -1,7 +1,6 @@
 """A system of another package, installed for the test alone, and a model that answers it."""
 
 import shutil
-from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
@@ -23,7 +22,7 @@ greeter = "claude-haiku-4-5"
 
 
 @pytest.fixture
-def greeting(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Path]:
+def greeting(tmp_path, monkeypatch):
     """A study file of the system, which is found through its entry point."""
     site = tmp_path / "site"
     info = site / "greeting-1.0.dist-info"
@@ -43,7 +42,7 @@ def greeting(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Path]:
 
 
 @pytest.fixture
-def model(monkeypatch: pytest.MonkeyPatch, greeting: Path) -> Iterator[StandIn]:
+def model(monkeypatch, greeting):
     """The stand-in, where the SDK's environment points."""
     with StandIn(seed=3) as server:
         monkeypatch.setenv("ANTHROPIC_BASE_URL", server.url)

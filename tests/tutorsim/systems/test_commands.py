@@ -33,7 +33,7 @@ COMMANDS = {
 
 
 @pytest.fixture(scope="module")
-def runs(tmp_path_factory: pytest.TempPathFactory) -> dict[str, Path]:
+def runs(tmp_path_factory):
     """System → a run folder of its bundled study."""
     from tutorsim.runner.replay import replay
 
@@ -68,7 +68,7 @@ def test_a_command_answers_or_says_why_it_does_not_apply(runs, shell, tmp_path, 
             assert list(tmp_path.iterdir()) != [rubric]
 
 
-def on_recording(recording: Path, out: Path) -> dict[str, tuple[object, ...]]:
+def on_recording(recording, out):
     """Command → its arguments, of what is done with a recording or its study."""
     return {
         "run": (recording / "study.toml", "--dry-run", "--json"),

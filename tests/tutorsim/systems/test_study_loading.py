@@ -1,8 +1,6 @@
 """Benchmarks under names of their own."""
 
 import json
-from pathlib import Path
-from typing import Any
 
 import pytest
 
@@ -29,10 +27,10 @@ ROW = {
 
 
 @pytest.fixture
-def written(tmp_path: Path) -> Any:
+def written(tmp_path):
     """Writes a study of one benchmark, and a file of tasks beside it."""
 
-    def write(name: str, settings: str) -> Path:
+    def write(name, settings):
         (tmp_path / "own.jsonl").write_text(json.dumps(ROW) + "\n", encoding="utf-8")
         path = tmp_path / "own.toml"
         path.write_text(STUDY.format(name=name, settings=settings), encoding="utf-8")
@@ -44,7 +42,7 @@ def written(tmp_path: Path) -> Any:
 OWN = 'format = "sciq"\ntasks = "own.jsonl"'
 
 
-def test_an_own_file_stands_under_its_own_name(written: Any) -> None:
+def test_an_own_file_stands_under_its_own_name(written):
     own = load_study(written("trivia", OWN))
     [spec] = own.grid()
     assert spec.episode_id == "trivia.sciq-0001.help_avoidant.simple"
@@ -65,9 +63,7 @@ def test_an_own_file_stands_under_its_own_name(written: Any) -> None:
         ('"../x"', OWN, "String should match pattern"),
     ],
 )
-def test_names_and_formats_that_do_not_fit_are_refused(
-    written: Any, name: str, settings: str, said: str
-) -> None:
+def test_names_and_formats_that_do_not_fit_are_refused(written, name, settings, said):
     with pytest.raises(StudyError, match=said):
         load_study(written(name, settings))
 
@@ -75,8 +71,8 @@ def test_names_and_formats_that_do_not_fit_are_refused(
 @pytest.mark.costly
 @pytest.mark.loopback
 def test_a_recording_of_it_replays_and_every_view_names_it(
-    written: Any, record: Any, shell: Any, endpoint: Any, tmp_path: Path
-) -> None:
+    written, record, shell, endpoint, tmp_path
+):
     said = record(written("trivia", OWN))
     assert said.code == 0, said.err
     folder, log = next(tmp_path.rglob("manifest.json")).parent, next(tmp_path.rglob("run.json"))

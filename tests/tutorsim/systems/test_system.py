@@ -7,7 +7,6 @@ import subprocess
 import sys
 import time
 from pathlib import Path
-from typing import Any
 
 import pytest
 
@@ -20,7 +19,7 @@ GREETING = Path(__file__).with_name("greeting.py")
 
 
 @pytest.fixture
-def recorded(greeting: Path, model: Any, shell: Any, tmp_path: Path) -> Path:
+def recorded(greeting, model, shell, tmp_path):
     """A recording of the system; its log is in the folder `log` beside it."""
     folder = tmp_path / "rec"
     said = shell("run", greeting, "--log-dir", tmp_path / "log", "--cassette-dir", folder)

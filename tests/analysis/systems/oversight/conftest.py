@@ -1,14 +1,10 @@
 """Items with stated labels, and a run of the built-in items as the scripted mind plays it."""
 
-from collections.abc import Sequence
-from typing import Any
-
 import pytest
 
 from tutorsim.analysis.systems.system_view import SystemRun
 from tutorsim.kernel.flow import drive, scripted
 from tutorsim.kernel.scripted_mind import Asking, Chance
-from tutorsim.kernel.study import EpisodeSpec
 from tutorsim.records import Provenance, RunRecord
 from tutorsim.records.oversight import (
     Judgment,
@@ -26,11 +22,11 @@ from tutorsim.systems.oversight.study import OversightStudy, builtin_items
 Pair = tuple[int, int] | None
 
 
-def labels(pair: Pair) -> Labels | None:
+def labels(pair):
     return None if pair is None else Labels(mistake=pair[0], guidance=pair[1])
 
 
-def answer(pair: Pair, confidence: float | None) -> LeadLabels:
+def answer(pair, confidence):
     sure = None if pair is None else confidence
     return LeadLabels(agent="lead", raw="", labels=labels(pair), confidence=sure)
 
@@ -40,18 +36,18 @@ def debated():
     """Build an item after a debate from what each agent says."""
 
     def build(
-        permissive: Pair,
-        strict: Pair,
-        judge: Pair,
-        stress: Pair,
-        lead: Pair,
+        permissive,
+        strict,
+        judge,
+        stress,
+        lead,
         *,
-        gold: Pair = (1, 2),
-        quick: tuple[Pair, float] | None = None,
-        sure: tuple[int, float] = (80, 0.8),
-        name: str = "item",
-        condition: str = "hpo",
-    ) -> OversightRecord:
+        gold=(1, 2),
+        quick=None,
+        sure=(80, 0.8),
+        name="item",
+        condition="hpo",
+    ):
         said = {"permissive": permissive, "strict": strict}
         outcome, actual = labels(lead), labels(gold)
         assert actual is not None
@@ -100,8 +96,8 @@ def debated():
     return build
 
 
-def play(loaded: OversightStudy, spec: EpisodeSpec) -> OversightRecord:
-    def reply(call: Any) -> str:
+def play(loaded, spec):
+    def reply(call):
         chance = Chance(loaded.study.seed, spec.episode_id, str(call.key))
         text = recognise(Asking(call.request.system, call.request.user), chance, None)
         assert text is not None
@@ -114,9 +110,7 @@ def play(loaded: OversightStudy, spec: EpisodeSpec) -> OversightRecord:
 def make_run():
     """Play a study with the scripted mind, into a run."""
 
-    def build(
-        conditions: Sequence[str] = CONDITIONS, items: Sequence[Any] = (), **settings: Any
-    ) -> SystemRun:
+    def build(conditions=CONDITIONS, items=(), **settings):
         chosen = tuple(items) or builtin_items()
         benchmark = chosen[0].benchmark
         study = Study(

@@ -25,8 +25,6 @@ from tutorsim.analysis.statistics.intervals_and_tests import (
     to_json,
 )
 from tutorsim.analysis.systems.panel.branches import (
-    BranchCell,
-    BranchOutcome,
     Move,
     PaidCalls,
     Tokens,
@@ -45,7 +43,7 @@ Make = Callable[..., Any]
 class Small:
     """The parent above, and branches of it."""
 
-    def __init__(self, turn: Make, episode: Make, source: Make) -> None:
+    def __init__(self, turn, episode, source):
         self.turn, self.episode, self.source = turn, episode, source
         won = turn("simple", dict.fromkeys(ROLES, S))
         self.parent = source(
@@ -55,12 +53,10 @@ class Small:
             episode(task="d", condition="simple", scores=(0.9,)),
         )
 
-    def name(self, task: str) -> str:
+    def name(self, task):
         return f"sciq.{task}.novice.simple"
 
-    def draw(
-        self, task: str, number: int, end: float | None, *, winner: str = MI, **more: Any
-    ) -> EpisodeRecord:
+    def draw(self, task, number, end, *, winner=MI, **more):
         """A continuation whose first turn a role wins; `left` follows from the winner."""
         first = self.turn("ranked", dict.fromkeys(ROLES, (winner, *(set(ROLES) - {winner}))))
         episode: EpisodeRecord = self.episode(
@@ -75,7 +71,7 @@ class Small:
         name = f"{self.name(task)}.c{number:02d}"
         return episode.model_copy(update={"episode_id": name, "branch": point})
 
-    def child(self, *draws: EpisodeRecord, continuations: int = 2, **changes: Any) -> Any:
+    def child(self, *draws, continuations=2, **changes):
         at_first = BranchedEpisode(turn=1, winners=(S,))
         tasks = dict.fromkeys(d.task_id for d in draws)
         branch = Branch(
@@ -93,20 +89,20 @@ class Small:
 
 
 @pytest.fixture
-def small(panel_turn: Make, panel_episode: Make, panel_source: Make) -> Small:
+def small(panel_turn, panel_episode, panel_source):
     return Small(panel_turn, panel_episode, panel_source)
 
 
-def cell_of(small: Small, child: Any) -> BranchCell:
+def cell_of(small, child):
     [cell] = compare_branch(small.parent, child).cells
     return cell
 
 
-def row_of(small: Small, child: Any, outcome: str) -> BranchOutcome:
+def row_of(small, child, outcome):
     return next(r for r in cell_of(small, child).outcomes if r.outcome == outcome)
 
 
-def share_of(*values: float) -> Interval:
+def share_of(*values):
     """The interval of a mean of shares, one a task."""
     found = mean_over_tasks(values, range(len(values)), ends=(0, 1))
     assert isinstance(found, Estimate)
@@ -114,7 +110,7 @@ def share_of(*values: float) -> Interval:
     return found.interval
 
 
-def whole(small: Small) -> Any:
+def whole(small):
     """Two draws of b, one of which succeeds, and two of c, which both do."""
     return small.child(
         small.draw("b", 1, 1.0),
@@ -124,7 +120,7 @@ def whole(small: Small) -> Any:
     )
 
 
-def test_logged_bounded_and_resimulated_figures_stand_apart(small: Small) -> None:
+def test_logged_bounded_and_resimulated_figures_stand_apart(small):
     row = row_of(small, whole(small), "success")
     # Logged: a, c, d of four. Bounds: a and d for certain, b and c anything.
     assert (row.logged, row.before) == (0.75, Bounds(0.5, 1.0, 4))
@@ -142,7 +138,7 @@ def test_logged_bounded_and_resimulated_figures_stand_apart(small: Small) -> Non
     assert (score.after.low, score.after.high) == pytest.approx((0.8375, 0.8375))
 
 
-def test_differences_are_paired_by_episode_over_the_continued_ones(small: Small) -> None:
+def test_differences_are_paired_by_episode_over_the_continued_ones(small):
     row = row_of(small, whole(small), "success")
     # b: 1/2 − 0, c: 1 − 1.
     assert (row.continued_logged, row.continued_resimulated) == (0.5, 0.75)
@@ -154,7 +150,7 @@ def test_differences_are_paired_by_episode_over_the_continued_ones(small: Small)
     assert row.p_holm == 1.0
 
 
-def test_an_episode_that_was_left_out_keeps_its_bounds(small: Small) -> None:
+def test_an_episode_that_was_left_out_keeps_its_bounds(small):
     child = small.child(small.draw("b", 1, 1.0), small.draw("b", 2, 0.5))
     cell = cell_of(small, child)
     assert (cell.covered, cell.continued, cell.left_out) == (2, 1, 1)
@@ -167,7 +163,7 @@ def test_an_episode_that_was_left_out_keeps_its_bounds(small: Small) -> None:
     assert (row.interval.low, row.interval.high) == (worst.low, best.high)
 
 
-def test_a_failed_draw_is_open_beside_the_others_of_its_episode(small: Small) -> None:
+def test_a_failed_draw_is_open_beside_the_others_of_its_episode(small):
     child = small.child(
         small.draw("b", 1, 1.0),
         small.draw("b", 2, 0.5, status="failed"),
@@ -180,7 +176,7 @@ def test_a_failed_draw_is_open_beside_the_others_of_its_episode(small: Small) ->
     assert row_of(small, child, "success").after == Bounds(3.5 / 4, 1.0, 4)
 
 
-def test_an_unscored_draw_is_never_a_zero(small: Small) -> None:
+def test_an_unscored_draw_is_never_a_zero(small):
     child = small.child(small.draw("b", 1, None), small.draw("c", 1, 0.8), continuations=1)
     row = row_of(small, child, "final_score")
     assert isinstance(row.after, Bounds)
@@ -190,7 +186,7 @@ def test_an_unscored_draw_is_never_a_zero(small: Small) -> None:
     assert row.difference.n == 1
 
 
-def test_a_single_draw_is_no_episodes_estimate(small: Small) -> None:
+def test_a_single_draw_is_no_episodes_estimate(small):
     child = small.child(small.draw("b", 1, 1.0), small.draw("c", 1, 0.8), continuations=1)
     found = compare_branch(small.parent, child)
     for path in found.paths:
@@ -201,7 +197,7 @@ def test_a_single_draw_is_no_episodes_estimate(small: Small) -> None:
     assert cell.outcomes[0].interval == share_of(1, 1, 1, 1)
 
 
-def test_several_draws_average_to_an_episodes_estimate(small: Small) -> None:
+def test_several_draws_average_to_an_episodes_estimate(small):
     first, second = compare_branch(small.parent, whole(small)).paths
     assert (first.episode_id, first.turn) == (small.name("b"), 1)
     assert first.logged["success"] == 0.0
@@ -211,14 +207,14 @@ def test_several_draws_average_to_an_episodes_estimate(small: Small) -> None:
     assert (first.left, second.left) == ((1, 1), (1, None))
 
 
-def test_where_and_for_whom_the_path_was_left(small: Small) -> None:
+def test_where_and_for_whom_the_path_was_left(small):
     cell = cell_of(small, whole(small))
     # b left it in both draws, c in one of two: (1 + 1/2)/2.
     assert cell.left == 0.75
     assert cell.moves == (Move(1, S, MI, 2), Move(1, S, MO, 1))
 
 
-def test_an_alternative_that_covers_every_episode_changes_nothing(small: Small) -> None:
+def test_an_alternative_that_covers_every_episode_changes_nothing(small):
     parent = small.parent
     branch = Branch(
         parent="made-up",
@@ -239,9 +235,7 @@ def test_an_alternative_that_covers_every_episode_changes_nothing(small: Small) 
     assert found.paths == ()
 
 
-def test_code_verdicts_are_compared_for_programming_tasks_only(
-    small: Small, panel_turn: Make, panel_episode: Make
-) -> None:
+def test_code_verdicts_are_compared_for_programming_tasks_only(small, panel_turn, panel_episode):
     assert [r.outcome for r in cell_of(small, whole(small)).outcomes] == ["success", "final_score"]
     won = panel_turn("simple", dict.fromkeys(ROLES, S))
     code = panel_episode(won, benchmark="humaneval", scores=(0.1, 0.9), codes=(False, True))
@@ -257,14 +251,12 @@ def test_code_verdicts_are_compared_for_programming_tasks_only(
     assert cell.outcomes[2].after == Bounds(1.0, 1.0, 1)
 
 
-def test_the_single_tutor_is_not_part_of_it(
-    small: Small, panel_episode: Make, panel_source: Make
-) -> None:
+def test_the_single_tutor_is_not_part_of_it(small, panel_episode, panel_source):
     parent = panel_source(*small.parent.episodes, panel_episode(task="a"))
     assert [c.condition for c in compare_branch(parent, whole(small)).cells] == ["simple"]
 
 
-def test_a_run_that_is_no_branch_of_the_other_is_refused(small: Small) -> None:
+def test_a_run_that_is_no_branch_of_the_other_is_refused(small):
     with pytest.raises(UsageError, match="made-up is no branch"):
         compare_branch(small.parent, small.parent)
     stranger = small.child(small.draw("b", 1, 1.0), parent_recording="c" * 64)
@@ -276,7 +268,7 @@ def test_a_run_that_is_no_branch_of_the_other_is_refused(small: Small) -> None:
     assert is_branch_of(small.parent, whole(small))
 
 
-def test_the_result_says_what_was_changed_and_what_answered(small: Small) -> None:
+def test_the_result_says_what_was_changed_and_what_answered(small):
     found = compare_branch(small.parent, whole(small))
     assert (found.parent, found.child, found.changes) == ("made-up", "branch", "rule ranked")
     assert found.caption.count("stand-in") == 2
@@ -293,12 +285,12 @@ def test_the_result_says_what_was_changed_and_what_answered(small: Small) -> Non
 S, MI = ROLES[:2]
 
 
-def call_of(key: str) -> CallRecord:
+def call_of(key):
     call = {"key": key, "stage": key.split("/")[1], "model": "m", "stop_reason": "end_turn"}
     return CallRecord.model_validate({**call, "input_tokens": 100, "output_tokens": 7})
 
 
-def with_calls(episode: Any, *keys: str, left: int | None = None, branched: bool = True) -> Any:
+def with_calls(episode, *keys, left=None, branched=True):
     point = BranchPoint(parent_episode="p", turn=1, continuation=1, left=left)
     calls = tuple(map(call_of, keys))
     return episode.model_copy(update={"calls": calls, "branch": point if branched else None})
@@ -308,9 +300,7 @@ START = ("0/student/student/1", "0/judge/judge/1", "1/vote_final/motivation/1")
 END = ("1/student/student/1", "1/judge/judge/1", "2/propose/motivation/1")
 
 
-def test_after_the_path_was_left_every_call_is_paid_for(
-    panel_turn: Make, panel_episode: Make
-) -> None:
+def test_after_the_path_was_left_every_call_is_paid_for(panel_turn, panel_episode):
     episode = panel_episode(panel_turn("simple", dict.fromkeys(ROLES, S)))
     parent = with_calls(episode, *START, *END, branched=False)
     asked = "1/vote_as_ranked/motivation/1"
@@ -319,9 +309,7 @@ def test_after_the_path_was_left_every_call_is_paid_for(
     assert found == PaidCalls(reused=3, paid=4, tokens={"m": Tokens(400, 28)})
 
 
-def test_on_the_logged_path_only_calls_that_the_parent_lacks_are(
-    panel_turn: Make, panel_episode: Make
-) -> None:
+def test_on_the_logged_path_only_calls_that_the_parent_lacks_are(panel_turn, panel_episode):
     episode = panel_episode(panel_turn("simple", dict.fromkeys(ROLES, S)))
     parent = with_calls(episode, *START, *END, branched=False)
     asked = "1/vote_as_ranked/motivation/1"
@@ -330,8 +318,8 @@ def test_on_the_logged_path_only_calls_that_the_parent_lacks_are(
 
 
 def test_calls_of_a_tie_round_are_the_parents_only_where_it_held_the_same_round(
-    panel_turn: Make, panel_episode: Make
-) -> None:
+    panel_turn, panel_episode
+):
     final = dict(zip(ROLES, (S, S, MI, MI), strict=True))
     one = panel_episode(panel_turn("simple", final, tie=dict.fromkeys(ROLES, S)))
     other = panel_episode(panel_turn("simple", final, tie=dict.fromkeys(ROLES, MI)))
@@ -341,7 +329,7 @@ def test_calls_of_a_tie_round_are_the_parents_only_where_it_held_the_same_round(
     assert paid_calls(parent, with_calls(other, *keys)).paid == 2
 
 
-def test_costs_add_up() -> None:
+def test_costs_add_up():
     one = PaidCalls(1, 2, {"m": Tokens(3, 4), "n": Tokens(5, 6)})
     total = sum([one, PaidCalls(10, 20, {"m": Tokens(30, 40)})], PaidCalls())
     assert total.to_json() == {

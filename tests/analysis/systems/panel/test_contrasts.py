@@ -16,9 +16,7 @@ from tutorsim.analysis.systems.panel.contrasts import (
 Make = Callable[..., Any]
 
 
-def test_contrasts_pair_task_and_persona_and_correct_over_the_family(
-    panel_episode: Make, panel_source: Make
-) -> None:
+def test_contrasts_pair_task_and_persona_and_correct_over_the_family(panel_episode, panel_source):
     base = (0.1, 0.2, 0.3, 0.1, 0.2, 0.3)
     ends = {"baseline": base, "simple": (0.2, 0.4, 0.6, 0.2, 0.4, 0.6), "ranked": base}
     episodes = [
@@ -45,8 +43,8 @@ def test_contrasts_pair_task_and_persona_and_correct_over_the_family(
 
 
 def test_pairs_of_one_task_flip_together_and_all_outcomes_are_one_family(
-    panel_episode: Make, panel_source: Make
-) -> None:
+    panel_episode, panel_source
+):
     """Six personas of two tasks all gain: 2 of 2^12 patterns by pair, half of them by task."""
     source = panel_source(
         *(
@@ -66,9 +64,7 @@ def test_pairs_of_one_task_flip_together_and_all_outcomes_are_one_family(
     assert row.p_holm == 0.5
 
 
-def test_a_reference_is_always_the_first_of_a_contrast(
-    panel_episode: Make, panel_source: Make
-) -> None:
+def test_a_reference_is_always_the_first_of_a_contrast(panel_episode, panel_source):
     episodes = [
         panel_episode(condition=c, task=t, scores=(0.1, 0.4))
         for c in ("simple", "baseline", "ranked")
@@ -78,7 +74,7 @@ def test_a_reference_is_always_the_first_of_a_contrast(
     assert [(c.first, c.second) for c in found] == [("baseline", "simple"), ("baseline", "ranked")]
 
 
-def test_repeats_of_a_pair_are_averaged(panel_episode: Make, panel_source: Make) -> None:
+def test_repeats_of_a_pair_are_averaged(panel_episode, panel_source):
     episodes = [
         panel_episode(task="a", condition="simple", scores=(0.1, 0.4)),
         panel_episode(task="a", condition="ranked", scores=(0.1, 0.2)),
@@ -92,9 +88,7 @@ def test_repeats_of_a_pair_are_averaged(panel_episode: Make, panel_source: Make)
     assert found.test.difference == pytest.approx(-0.05)
 
 
-def test_conditions_without_a_shared_pair_have_no_contrast(
-    panel_episode: Make, panel_source: Make
-) -> None:
+def test_conditions_without_a_shared_pair_have_no_contrast(panel_episode, panel_source):
     source = panel_source(
         panel_episode(task="a", condition="simple"), panel_episode(task="b", condition="ranked")
     )
@@ -107,14 +101,14 @@ def test_conditions_without_a_shared_pair_have_no_contrast(
     )
 
 
-def test_a_run_without_episodes_has_no_contrasts(panel_source: Make) -> None:
+def test_a_run_without_episodes_has_no_contrasts(panel_source):
     assert contrasts(panel_source(), ["success"]) == []
 
 
 # --- Conditions against one another, in a table and a sentence ------------------------------------
 
 
-def run_of(panel_episode: Any, panel_source: Any, tasks: int, *, gain: float) -> Any:
+def run_of(panel_episode, panel_source, tasks, *, gain):
     """Each task once under the single tutor and once under simple voting."""
     scores = [0.1 + 0.05 * (i % 3) for i in range(tasks)]
     return panel_source(
@@ -126,9 +120,7 @@ def run_of(panel_episode: Any, panel_source: Any, tasks: int, *, gain: float) ->
     )
 
 
-def test_a_difference_beyond_chance_is_told_with_its_size(
-    panel_episode: Any, panel_source: Any
-) -> None:
+def test_a_difference_beyond_chance_is_told_with_its_size(panel_episode, panel_source):
     found = contrasts_of(run_of(panel_episode, panel_source, 8, gain=0.2), ["final_score"])
     [row] = found
     # Eight differences of 0.2: 2 of 2^8 sign patterns are as large.
@@ -144,13 +136,13 @@ def test_a_difference_beyond_chance_is_told_with_its_size(
     assert table.data["p"][0] == "0.008"
 
 
-def test_no_difference_is_never_told_as_an_absence(panel_episode: Any, panel_source: Any) -> None:
+def test_no_difference_is_never_told_as_an_absence(panel_episode, panel_source):
     words = contrast_words(contrasts_of(run_of(panel_episode, panel_source, 8, gain=0.0)))
     assert "No difference between conditions is beyond chance over tasks (2 contrasts" in words
     assert "which does not show that there is none." in words
 
 
-def test_too_few_tasks_are_told(panel_episode: Any, panel_source: Any) -> None:
+def test_too_few_tasks_are_told(panel_episode, panel_source):
     found = contrasts_of(run_of(panel_episode, panel_source, 2, gain=0.2), ["final_score"])
     table = contrast_table(found)
     assert table is not None
@@ -163,7 +155,7 @@ def test_too_few_tasks_are_told(panel_episode: Any, panel_source: Any) -> None:
     )
 
 
-def test_one_task_speaks_of_itself_alone(panel_episode: Any, panel_source: Any) -> None:
+def test_one_task_speaks_of_itself_alone(panel_episode, panel_source):
     """One task under six personas, all of which gain: a claim about them alone."""
     source = panel_source(
         *(
@@ -178,9 +170,7 @@ def test_one_task_speaks_of_itself_alone(panel_episode: Any, panel_source: Any) 
     assert alone in words
 
 
-def test_a_run_of_one_condition_has_nothing_to_contrast(
-    panel_episode: Any, panel_source: Any
-) -> None:
+def test_a_run_of_one_condition_has_nothing_to_contrast(panel_episode, panel_source):
     found = contrasts_of(panel_source(panel_episode(condition="simple")))
     assert contrast_table(found) is None
     assert contrast_words(found) == "No two conditions share enough pairs to be compared."

@@ -23,12 +23,12 @@ ROLES = (S, MI, MO, ME)
 Make = Callable[..., Any]
 
 
-def votes(*choices: Any) -> dict[str, Any]:
+def votes(*choices):
     return dict(zip(ROLES, choices, strict=True))
 
 
 @pytest.fixture
-def three_turns(panel_turn: Make, panel_episode: Make, panel_source: Make) -> Any:
+def three_turns(panel_turn, panel_episode, panel_source):
     """Simple voting, one turn in each of three episodes.
 
     t1: first 4 S.      final S 1, MI 3.            Winner MI by vote.
@@ -43,13 +43,13 @@ def three_turns(panel_turn: Make, panel_episode: Make, panel_source: Make) -> An
     return panel_source(*(panel_episode(t, task=f"t{i}") for i, t in enumerate((one, two, three))))
 
 
-def values(row: object, *names: str) -> dict[str, float]:
+def values(row, *names):
     return {
         name: value.value for name in names if isinstance(value := getattr(row, name), Estimate)
     }
 
 
-def test_diagnostics_match_the_hand_count(three_turns: Any) -> None:
+def test_diagnostics_match_the_hand_count(three_turns):
     [row] = diagnostics(three_turns)
     assert (row.protocol, row.turns, row.episodes, row.abstentions, row.ballots) == (
         "simple",
@@ -71,7 +71,7 @@ def test_diagnostics_match_the_hand_count(three_turns: Any) -> None:
     assert row.decided_by == {"vote": 1, "tie_round": 1, "fallback": 1}
 
 
-def test_a_turns_row_says_who_led_won_and_by_which_step(three_turns: Any) -> None:
+def test_a_turns_row_says_who_led_won_and_by_which_step(three_turns):
     frame = turn_diagnostics(three_turns)
     assert frame.select(
         "task", "initial_leaders", "initial_leader", "winner", "decided_by", "tied_set", "undecided"
@@ -82,7 +82,7 @@ def test_a_turns_row_says_who_led_won_and_by_which_step(three_turns: Any) -> Non
     ]
 
 
-def test_winning_roles_sum_to_the_turns_and_split_by_step(three_turns: Any) -> None:
+def test_winning_roles_sum_to_the_turns_and_split_by_step(three_turns):
     assert winning_roles(three_turns).rows() == [
         ("simple", S, 0, 0, 0, 0),
         ("simple", MI, 2, 1, 1, 0),
@@ -91,7 +91,7 @@ def test_winning_roles_sum_to_the_turns_and_split_by_step(three_turns: Any) -> N
     ]
 
 
-def test_the_chance_baseline_is_the_mean_over_all_pairings_of_turns(three_turns: Any) -> None:
+def test_the_chance_baseline_is_the_mean_over_all_pairings_of_turns(three_turns):
     [row] = chance_baselines(three_turns)
     # Leaders S, S, MO; winners MI, MI, MO: one of nine pairings agrees.
     assert row.flip_expected == float(Fraction(8, 9))
@@ -106,8 +106,8 @@ def test_the_chance_baseline_is_the_mean_over_all_pairings_of_turns(three_turns:
 
 
 def test_an_abstention_counts_no_mass_and_a_vote_of_nobody_has_no_shift(
-    panel_turn: Make, panel_episode: Make, panel_source: Make
-) -> None:
+    panel_turn, panel_episode, panel_source
+):
     silent = panel_turn("approval", votes(None, None, None, None), initial=votes((S,), (), (), ()))
     half = panel_turn("approval", votes((S,), (S, MI), None, None), initial=votes((S,), (), (), ()))
     source = panel_source(panel_episode(silent), panel_episode(half, task="t2"))
@@ -123,8 +123,8 @@ def test_an_abstention_counts_no_mass_and_a_vote_of_nobody_has_no_shift(
 
 
 def test_failed_episodes_and_the_single_tutor_have_no_voting_turns(
-    panel_turn: Make, panel_episode: Make, panel_source: Make
-) -> None:
+    panel_turn, panel_episode, panel_source
+):
     turn = panel_turn("simple", votes(S, S, S, S))
     source = panel_source(panel_episode(), panel_episode(turn, status="failed"))
     assert diagnostics(source) == []
@@ -133,8 +133,8 @@ def test_failed_episodes_and_the_single_tutor_have_no_voting_turns(
 
 
 def test_one_turn_has_values_but_no_chance_and_no_interval_of_its_mean(
-    panel_turn: Make, panel_episode: Make, panel_source: Make
-) -> None:
+    panel_turn, panel_episode, panel_source
+):
     source = panel_source(panel_episode(panel_turn("ranked", votes(*[ROLES] * 4))))
     [row] = diagnostics(source)
     assert isinstance(row.shift, Estimate)
@@ -143,9 +143,7 @@ def test_one_turn_has_values_but_no_chance_and_no_interval_of_its_mean(
     assert isinstance(chance.kappa, NotEstimable)
 
 
-def test_agreement_without_variation_has_no_kappa(
-    panel_turn: Make, panel_episode: Make, panel_source: Make
-) -> None:
+def test_agreement_without_variation_has_no_kappa(panel_turn, panel_episode, panel_source):
     turn = panel_turn("simple", votes(S, S, S, S))
     source = panel_source(panel_episode(turn), panel_episode(turn, task="t2"))
     [row] = chance_baselines(source)
@@ -153,6 +151,6 @@ def test_agreement_without_variation_has_no_kappa(
     assert row.kappa == NotEstimable("every first leader and every winner is the same")
 
 
-def test_diagnostics_become_json(three_turns: Any) -> None:
+def test_diagnostics_become_json(three_turns):
     assert to_json(diagnostics(three_turns)[0])["flip"]["value"] == pytest.approx(2 / 3)  # type: ignore[index]
     assert to_json(chance_baselines(three_turns)[0])["kappa"] == pytest.approx(0.25)

@@ -1,5 +1,4 @@
 from collections.abc import Callable
-from pathlib import Path
 from typing import Any
 
 import polars as pl
@@ -21,12 +20,12 @@ ROLES = (S, MI, MO, ME)
 Make = Callable[..., Any]
 
 
-def votes(*choices: Any) -> dict[str, Any]:
+def votes(*choices):
     return dict(zip(ROLES, choices, strict=True))
 
 
 @pytest.fixture
-def source(panel_turn: Make, panel_episode: Make, panel_source: Make) -> Any:
+def source(panel_turn, panel_episode, panel_source):
     """Simple voting.
 
     a: turn 1 S by vote; turn 2 {S, MI} after a tied tie round, S by fallback. Fails, 0.5.
@@ -51,12 +50,12 @@ def source(panel_turn: Make, panel_episode: Make, panel_source: Make) -> Any:
     )
 
 
-def paths(found: Any) -> list[tuple[Any, ...]]:
+def paths(found):
     frame = found.episodes.select("path", "first_possible", "first_certain", "alternatives")
     return [tuple(row) for row in frame.rows()]
 
 
-def test_another_order_diverges_where_the_order_decided(source: Any) -> None:
+def test_another_order_diverges_where_the_order_decided(source):
     found = diverge(source, under_order(source, (MI, S)), question="MI first")
     assert paths(found) == [
         ("divergent", 2, 2, [MI]),
@@ -84,7 +83,7 @@ def test_another_order_diverges_where_the_order_decided(source: Any) -> None:
     assert "stand-in" in found.caption
 
 
-def test_without_tie_rounds_the_order_picks_from_the_final_tie(source: Any) -> None:
+def test_without_tie_rounds_the_order_picks_from_the_final_tie(source):
     found = diverge(source, without_tie_round(source), question="no tie round")
     assert [row[:3] for row in paths(found)] == [
         ("covered", None, None),
@@ -95,8 +94,8 @@ def test_without_tie_rounds_the_order_picks_from_the_final_tie(source: Any) -> N
 
 
 def test_a_tie_that_the_tie_round_narrowed_was_the_whole_tie_before_it(
-    panel_turn: Make, panel_episode: Make, panel_source: Make
-) -> None:
+    panel_turn, panel_episode, panel_source
+):
     # Final S, MI, MO, ME 1 each; tie round MO 2, ME 2. Straight to the order: S. Logged: MO.
     turn = panel_turn("simple", votes(*ROLES), tie=votes(MO, MO, ME, ME))
     source = panel_source(panel_episode(turn))
@@ -105,7 +104,7 @@ def test_a_tie_that_the_tie_round_narrowed_was_the_whole_tie_before_it(
     assert under_order(source, (S, ME))["winners"].to_list() == [[ME]]
 
 
-def test_a_random_pick_may_diverge_and_counts_as_not_covered(source: Any) -> None:
+def test_a_random_pick_may_diverge_and_counts_as_not_covered(source):
     found = diverge(source, with_random_ties(source), question="random ties")
     assert paths(found)[0] == ("possible", 2, None, [MI])
     [cell] = found.coverage
@@ -113,9 +112,7 @@ def test_a_random_pick_may_diverge_and_counts_as_not_covered(source: Any) -> Non
     assert cell.bounds["success"] == Bounds(0.5, 0.75, 4)
 
 
-def test_a_turn_that_is_not_settled_may_diverge_and_a_later_one_diverge_for_certain(
-    source: Any,
-) -> None:
+def test_a_turn_that_is_not_settled_may_diverge_and_a_later_one_diverge_for_certain(source):
     turns = pl.DataFrame(
         {
             "episode_id": ["sciq.a.novice.simple"] * 2 + ["sciq.b.novice.simple"],
@@ -134,14 +131,14 @@ def test_a_turn_that_is_not_settled_may_diverge_and_a_later_one_diverge_for_cert
     assert found.to_json()["coverage"][0]["divergent"] == 1  # type: ignore[index]
 
 
-def test_the_logged_rule_itself_covers_everything(source: Any) -> None:
+def test_the_logged_rule_itself_covers_everything(source):
     found = diverge(source, under_order(source, ROLES), question="as logged")
     assert set(found.episodes["path"]) == {"covered"}
     [cell] = found.coverage
     assert cell.bounds["success"] == Bounds(0.5, 0.5, 4)
 
 
-def test_ballots_from_elsewhere_have_coverage_and_no_outcomes(tmp_path: Path) -> None:
+def test_ballots_from_elsewhere_have_coverage_and_no_outcomes(tmp_path):
     (tmp_path / "v.soc").write_text("1: 1,2,3\n1: 2,1,3\n")
     open_ = open_source(tmp_path / "v.soc")
     assert diverge(open_, under_order(open_, ("2",)), question="no winner yet").coverage == ()
@@ -152,7 +149,7 @@ def test_ballots_from_elsewhere_have_coverage_and_no_outcomes(tmp_path: Path) ->
     assert cell.bounds["success"] == NotEstimable("no episode with a logged outcome")
 
 
-def test_no_episodes_have_no_coverage(panel_source: Make) -> None:
+def test_no_episodes_have_no_coverage(panel_source):
     source = panel_source()
     found = diverge(source, without_tie_round(source), question="nothing")
     assert (found.coverage, found.episodes.height) == ((), 0)

@@ -38,10 +38,10 @@ PANELS = {
 
 
 @pytest.fixture
-def source(panel_turn: Make, panel_episode: Make, panel_source: Make) -> Any:
+def source(panel_turn, panel_episode, panel_source):
     """Three tasks on each panel under single choices, and one by the single tutor."""
 
-    def taught(panel: str, task: str, choices: str, score: float) -> Any:
+    def taught(panel, task, choices, score):
         made = PANELS[panel]
         order = made["fallback_order"]
         cast = dict(zip(order, (order[int(c)] for c in choices), strict=True))
@@ -62,7 +62,7 @@ def source(panel_turn: Make, panel_episode: Make, panel_source: Make) -> Any:
     )
 
 
-def test_each_panel_has_its_own_rates_beside_those_of_random_ballots(source: Any) -> None:
+def test_each_panel_has_its_own_rates_beside_those_of_random_ballots(source):
     three, copies = panel_votes(source)
     assert (three.panel, three.size, copies.panel, copies.size) == ("three", 3, "copies", 3)
     tied = [(r.value, r.n) for r in (three.share("tied"), copies.share("tied"))]  # type: ignore[union-attr]
@@ -70,7 +70,7 @@ def test_each_panel_has_its_own_rates_beside_those_of_random_ballots(source: Any
     assert three.chance.tied == pytest.approx(6 / 27)  # type: ignore[union-attr]
 
 
-def test_ties_go_to_the_first_in_the_panels_own_order(source: Any) -> None:
+def test_ties_go_to_the_first_in_the_panels_own_order(source):
     table = turn_table(source)
     won = table.names(table.winner).to_list()
     assert won == [THREE[0], THREE[1], THREE[0], COPIES[0], COPIES[0], COPIES[2]]
@@ -79,14 +79,14 @@ def test_ties_go_to_the_first_in_the_panels_own_order(source: Any) -> None:
     assert own.names(own.winner).to_list() == won[3:]
 
 
-def test_outcomes_are_per_panel_and_leave_the_single_tutor_out(source: Any) -> None:
+def test_outcomes_are_per_panel_and_leave_the_single_tutor_out(source):
     three, copies = panel_outcomes(source)
     assert [row.panel for row in (three, copies)] == ["three", "copies"]
     assert [row.success.value for row in (three, copies)] == pytest.approx([1 / 3, 0])  # type: ignore[union-attr]
     assert three.score.value == pytest.approx(1.3 / 3)  # type: ignore[union-attr]
 
 
-def test_panels_are_contrasted_with_the_first_over_shared_tasks(source: Any) -> None:
+def test_panels_are_contrasted_with_the_first_over_shared_tasks(source):
     found = {row.measure: row for row in panel_contrasts(source)}
     assert {(row.first, row.second, row.condition) for row in found.values()} == {
         ("three", "copies", "simple")
@@ -101,7 +101,7 @@ def test_panels_are_contrasted_with_the_first_over_shared_tasks(source: Any) -> 
     assert all(row.p_holm == 1.0 for row in found.values())
 
 
-def test_a_single_pair_is_counted(source: Any) -> None:
+def test_a_single_pair_is_counted(source):
     one = replace(source, episodes=tuple(e for e in source.episodes if e.task_id == "t1"))
     made = PanelsView(one, seed=0).contrast_table("success")
     assert made is not None
@@ -109,9 +109,7 @@ def test_a_single_pair_is_counted(source: Any) -> None:
     assert row["pairs"] == 1
 
 
-def test_tables_name_the_panel_only_where_there_are_several(
-    source: Any, panel_episode: Make, panel_source: Make
-) -> None:
+def test_tables_name_the_panel_only_where_there_are_several(source, panel_episode, panel_source):
     for table in TABLES.values():
         frame = table.frame(source.episodes, source.run)
         assert frame.columns[5:7] == ["condition", "panel"]
@@ -121,7 +119,7 @@ def test_tables_name_the_panel_only_where_there_are_several(
         assert "panel" not in table.frame(plain.episodes, plain.run).columns
 
 
-def test_a_panel_is_a_source_of_its_own_with_the_single_tutor_beside_it(source: Any) -> None:
+def test_a_panel_is_a_source_of_its_own_with_the_single_tutor_beside_it(source):
     own = of_panel(source, "three")
     assert [e.panel for e in own.episodes] == ["three"] * 3 + [None]
     assert (own.run.panel.roles, own.fallback_order, own.run.panels) == (THREE, THREE, {})
@@ -131,7 +129,7 @@ def test_a_panel_is_a_source_of_its_own_with_the_single_tutor_beside_it(source: 
         of_panel(own, "three")
 
 
-def test_two_runs_are_paired_on_the_panel_too(source: Any) -> None:
+def test_two_runs_are_paired_on_the_panel_too(source):
     found = compare_runs(source, source)
     assert found.pairs == 7
     assert {row.condition for row in found.outcomes} == {
@@ -143,8 +141,8 @@ def test_two_runs_are_paired_on_the_panel_too(source: Any) -> None:
 
 @pytest.mark.costly
 def test_the_report_has_a_section_of_panels_where_a_run_compares_some(
-    source: Any, panel_episode: Make, panel_source: Make
-) -> None:
+    source, panel_episode, panel_source
+):
     [section] = [s for s in report_of(source).sections if s.id == "panels"]
     assert isinstance(section, Section)
     names = [table.name for table in section.tables]
@@ -157,7 +155,7 @@ def test_the_report_has_a_section_of_panels_where_a_run_compares_some(
     assert not PanelsView(panel_source(panel_episode()))
 
 
-def test_who_sits_where_and_what_differs_is_said_in_words(source: Any) -> None:
+def test_who_sits_where_and_what_differs_is_said_in_words(source):
     view = PanelsView(source)
     [roster] = [table for table in view.tables() if table.name == "panels"]
     assert roster.data.rows() == [

@@ -1,7 +1,6 @@
 """A run's figures beside printed ones, never without what answered the run."""
 
 import io
-from typing import Any
 
 from rich.console import Console
 
@@ -14,15 +13,15 @@ from tutorsim.vocabularies import DEFAULT_ROLES
 S, MI, MO, ME = DEFAULT_ROLES
 
 
-def table_of(panel_turn: Any, panel_episode: Any, panel_source: Any, *figures: Any) -> Any:
+def table_of(panel_turn, panel_episode, panel_source, *figures):
     turn = panel_turn("simple", dict(zip(DEFAULT_ROLES, (MI, MI, MI, S), strict=True)))
     source = panel_source(panel_episode(turn))
     return Evidence(source, Asked(published=figures or None)).published_table
 
 
 def test_printed_figures_stand_beside_a_stand_in_with_its_label(
-    panel_turn: Any, panel_episode: Any, panel_source: Any
-) -> None:
+    panel_turn, panel_episode, panel_source
+):
     table = table_of(panel_turn, panel_episode, panel_source)
     assert table.data.columns[3] == "this run (stand-in)"
     assert "nothing about any language model" in table.caption
@@ -33,9 +32,7 @@ def test_printed_figures_stand_beside_a_stand_in_with_its_label(
     assert rows["score initial", "sciq", "simple"][1:] == ("0.54", "Table 4")
 
 
-def test_the_table_stays_in_one_part_on_a_narrow_terminal(
-    panel_turn: Any, panel_episode: Any, panel_source: Any
-) -> None:
+def test_the_table_stays_in_one_part_on_a_narrow_terminal(panel_turn, panel_episode, panel_source):
     """Where a figure is printed goes first: alone it would stand beside no condition."""
     table = table_of(panel_turn, panel_episode, panel_source)
     console = Console(width=76, file=io.StringIO())
@@ -45,17 +42,13 @@ def test_the_table_stays_in_one_part_on_a_narrow_terminal(
     assert "Left out, for want of room: where." in shown
 
 
-def test_a_readers_figures_take_their_place(
-    panel_turn: Any, panel_episode: Any, panel_source: Any
-) -> None:
+def test_a_readers_figures_take_their_place(panel_turn, panel_episode, panel_source):
     mine = Printed("flip", 0.5, "Table X", {"condition": "simple"})
     table = table_of(panel_turn, panel_episode, panel_source, mine)
     assert table.data.height == 1
     assert table.data.row(0)[-2:] == ("0.50", "Table X")
 
 
-def test_figures_of_other_cells_give_no_table(
-    panel_turn: Any, panel_episode: Any, panel_source: Any
-) -> None:
+def test_figures_of_other_cells_give_no_table(panel_turn, panel_episode, panel_source):
     other = Printed("flip", 0.5, "Table X", {"condition": "ranked"})
     assert table_of(panel_turn, panel_episode, panel_source, other) is None

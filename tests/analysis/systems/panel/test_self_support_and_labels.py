@@ -20,8 +20,8 @@ Make = Callable[..., Any]
 
 
 def test_self_support_of_readers_with_labels_of_their_own_is_exact(
-    panel_turn: Make, panel_episode: Make, panel_source: Make
-) -> None:
+    panel_turn, panel_episode, panel_source
+):
     source = panel_source(panel_episode(panel_turn("simple", {r: r for r in ROLES})))
     [found] = self_support(source)
     assert isinstance(found, SelfSupport)
@@ -31,8 +31,8 @@ def test_self_support_of_readers_with_labels_of_their_own_is_exact(
 
 
 def test_self_support_under_shared_labels_counts_one_draw_a_turn(
-    panel_turn: Make, panel_episode: Make, panel_source: Make
-) -> None:
+    panel_turn, panel_episode, panel_source
+):
     turn = panel_turn("simple", {r: r for r in ROLES})
     [found] = self_support(panel_source(panel_episode(turn), blinding="shared"))
     assert isinstance(found, SelfSupport)
@@ -40,9 +40,7 @@ def test_self_support_under_shared_labels_counts_one_draw_a_turn(
     assert found.p_value == pytest.approx(1 / 24)
 
 
-def test_an_exact_p_value_is_never_nought(
-    panel_turn: Make, panel_episode: Make, panel_source: Make
-) -> None:
+def test_an_exact_p_value_is_never_nought(panel_turn, panel_episode, panel_source):
     turn = panel_turn("simple", {r: r for r in ROLES})
     source = panel_source(*(panel_episode(turn, task=f"t{i}") for i in range(20)))
     [found] = self_support(source)
@@ -51,9 +49,7 @@ def test_an_exact_p_value_is_never_nought(
     assert (found.own, found.p_value) == (80, 1e-12)
 
 
-def test_self_support_of_points_agrees_with_all_draws(
-    panel_turn: Make, panel_episode: Make, panel_source: Make
-) -> None:
+def test_self_support_of_points_agrees_with_all_draws(panel_turn, panel_episode, panel_source):
     masses = [(10, 5, 5, 5), (0, 25, 0, 0), (7, 7, 6, 5), (1, 2, 3, 19)]
     cast = {r: dict(zip(ROLES, m, strict=True)) for r, m in zip(ROLES, masses, strict=True)}
     [found] = self_support(panel_source(panel_episode(panel_turn("cumulative", cast))))
@@ -66,8 +62,8 @@ def test_self_support_of_points_agrees_with_all_draws(
 
 
 def test_two_votes_for_one_label_are_tested_against_all_shuffles(
-    panel_turn: Make, panel_episode: Make, panel_source: Make
-) -> None:
+    panel_turn, panel_episode, panel_source
+):
     first, second, *_ = ROLES
     swapped = (second, first, *ROLES[2:])
     # Both voters choose what they saw as A: different roles.
@@ -83,9 +79,7 @@ def test_two_votes_for_one_label_are_tested_against_all_shuffles(
     assert found.p_values == pytest.approx({"A": 0.25, "B": 1, "C": 1, "D": 1})
 
 
-def test_shared_labels_shuffle_a_turns_ballots_together(
-    panel_turn: Make, panel_episode: Make, panel_source: Make
-) -> None:
+def test_shared_labels_shuffle_a_turns_ballots_together(panel_turn, panel_episode, panel_source):
     turn = panel_turn("simple", dict.fromkeys(ROLES, ROLES[0]))
     [shared] = label_positions(panel_source(panel_episode(turn), blinding="shared"))
     [own] = label_positions(panel_source(panel_episode(turn)))
@@ -98,8 +92,8 @@ def test_shared_labels_shuffle_a_turns_ballots_together(
 
 
 def test_the_drawn_test_repeats_itself_and_agrees_with_enumeration(
-    panel_turn: Make, panel_episode: Make, panel_source: Make
-) -> None:
+    panel_turn, panel_episode, panel_source
+):
     masses = [(2, 1, 0), (2, 1, 0), (1, 2, 0), (2, 0, 1), (2, 1, 0), (2, 1, 0), (0, 1, 2)]
     roles = ROLES[:3]
     turns = [
@@ -118,7 +112,7 @@ def test_the_drawn_test_repeats_itself_and_agrees_with_enumeration(
     assert isinstance(found, LabelPosition)
     assert found == label_positions(source, seed=4)[0]
 
-    def deviation(sums: tuple[int, ...]) -> int:
+    def deviation(sums):
         return sum((3 * s - sum(sums)) ** 2 for s in sums)
 
     reached = Counter({(0, 0, 0): 1})
@@ -140,8 +134,8 @@ def test_the_drawn_test_repeats_itself_and_agrees_with_enumeration(
 
 
 def test_unknown_labels_and_voters_that_do_not_stand_are_not_estimable(
-    panel_turn: Make, panel_episode: Make, panel_source: Make
-) -> None:
+    panel_turn, panel_episode, panel_source
+):
     turn = panel_turn("simple", {"a judge": ROLES[0]})
     source = panel_source(panel_episode(turn))
     [found] = self_support(source)
@@ -152,9 +146,7 @@ def test_unknown_labels_and_voters_that_do_not_stand_are_not_estimable(
     assert isinstance(abstained, NotEstimable)
 
 
-def test_a_sum_of_very_many_units_has_the_tails_that_convolution_gives(
-    monkeypatch: pytest.MonkeyPatch,
-) -> None:
+def test_a_sum_of_very_many_units_has_the_tails_that_convolution_gives(monkeypatch):
     units = [((0, 0, 0, 1), 900), ((0, 1, 2, 3), 700), ((1, 2, 9, 13), 300)]
     # Means ¼, 1½ and 6¼ a unit: 225 + 1050 + 1875.
     observed = [3150, 3200, 3300, 3000]
@@ -165,7 +157,7 @@ def test_a_sum_of_very_many_units_has_the_tails_that_convolution_gives(
     )
 
 
-def test_equal_units_are_shuffled_together_as_they_are_one_by_one() -> None:
+def test_equal_units_are_shuffled_together_as_they_are_one_by_one():
     unit, times = (0, 1, 1, 4), 60
     sums = {}
     for together in (False, True):

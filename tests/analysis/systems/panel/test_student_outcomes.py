@@ -16,14 +16,12 @@ from tutorsim.analysis.systems.panel.student_outcomes import (
 Make = Callable[..., Any]
 
 
-def mean(value: object) -> float:
+def mean(value):
     assert isinstance(value, Estimate)
     return value.value
 
 
-def test_gains_are_over_tutored_episodes_and_from_unrounded_means(
-    panel_episode: Make, panel_source: Make
-) -> None:
+def test_gains_are_over_tutored_episodes_and_from_unrounded_means(panel_episode, panel_source):
     source = panel_source(
         panel_episode(task="a", scores=(0.125, 0.4, 0.75)),
         panel_episode(task="b", scores=(0.25, 0.5)),
@@ -51,8 +49,8 @@ def test_gains_are_over_tutored_episodes_and_from_unrounded_means(
 
 
 def test_programs_have_verdicts_beside_scores_and_a_missing_verdict_is_no_failure(
-    panel_episode: Make, panel_source: Make
-) -> None:
+    panel_episode, panel_source
+):
     code = {"benchmark": "humaneval", "condition": "simple"}
     source = panel_source(
         panel_episode(task="a", scores=(0.1, 0.9), codes=(False, True), **code),
@@ -70,9 +68,7 @@ def test_programs_have_verdicts_beside_scores_and_a_missing_verdict_is_no_failur
     assert (mean(verdict.initial), mean(verdict.final), mean(verdict.gain)) == (0, 0.5, 0.5)
 
 
-def test_an_unscored_end_is_not_in_the_success_rate(
-    panel_episode: Make, panel_source: Make
-) -> None:
+def test_an_unscored_end_is_not_in_the_success_rate(panel_episode, panel_source):
     source = panel_source(
         panel_episode(task="a", scores=(0.9,)),
         panel_episode(task="b", scores=(0.4, 0.4)),
@@ -94,8 +90,8 @@ def test_an_unscored_end_is_not_in_the_success_rate(
 
 
 def test_success_by_condition_is_over_all_personas_and_leaves_out_what_is_not_known(
-    panel_episode: Make, panel_source: Make
-) -> None:
+    panel_episode, panel_source
+):
     source = panel_source(
         panel_episode(task="a", scores=(0.9,)),
         panel_episode(task="b", scores=(0.4, 0.4)),
@@ -108,10 +104,8 @@ def test_success_by_condition_is_over_all_personas_and_leaves_out_what_is_not_kn
     assert mean(row.rate) == pytest.approx(2 / 3)
 
 
-def test_a_failed_program_settles_success_and_a_missing_verdict_does_not(
-    panel_episode: Make,
-) -> None:
-    def success(score: float | None, code: bool | None) -> float | None:
+def test_a_failed_program_settles_success_and_a_missing_verdict_does_not(panel_episode):
+    def success(score, code):
         e = panel_episode(benchmark="humaneval", scores=(0.1, score), codes=(False, code))
         return outcome_of(e, "success")
 
@@ -119,7 +113,7 @@ def test_a_failed_program_settles_success_and_a_missing_verdict_does_not(
     assert [success(0.9, None), success(None, True)] == [None, None]
 
 
-def test_rounds_count_untutored_episodes_as_none(panel_episode: Make, panel_source: Make) -> None:
+def test_rounds_count_untutored_episodes_as_none(panel_episode, panel_source):
     source = panel_source(
         panel_episode(task="a", scores=(0.9,)),
         panel_episode(task="b", scores=(0.1, 0.4, 0.9)),
@@ -129,13 +123,13 @@ def test_rounds_count_untutored_episodes_as_none(panel_episode: Make, panel_sour
     assert (row.episodes, row.fired, mean(row.mean), mean(row.mean_fired)) == (3, 2, 1.0, 1.5)
 
 
-def test_nothing_to_report_is_reported_as_nothing(panel_source: Make) -> None:
+def test_nothing_to_report_is_reported_as_nothing(panel_source):
     empty = panel_source()
     assert gains(empty) == successes(empty) == success_rates(empty) == rounds(empty) == []
     assert episode_counts(empty)["episodes"] == 0
 
 
-def test_all_missing_scores_are_not_estimable(panel_episode: Make, panel_source: Make) -> None:
+def test_all_missing_scores_are_not_estimable(panel_episode, panel_source):
     [row] = gains(
         panel_source(
             panel_episode(scores=(None, None)), panel_episode(task="b", scores=(None, None))

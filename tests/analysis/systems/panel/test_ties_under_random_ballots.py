@@ -8,13 +8,13 @@ import pytest
 
 from tutorsim.analysis.systems.panel import panels_compared as ties_under_random_ballots
 from tutorsim.analysis.systems.panel.panels_compared import leaders_by_chance, uniform_chance
-from tutorsim.vocabularies import PROTOCOLS, Protocol
+from tutorsim.vocabularies import PROTOCOLS
 from tutorsim.voting import decide
 
 BUDGET = 3
 
 
-def ballots(protocol: Protocol, m: int) -> list[tuple[int, ...]]:
+def ballots(protocol, m):
     """Every ballot that a protocol allows, as masses."""
     if protocol == "ranked":
         return list(permutations(range(m)))
@@ -24,7 +24,7 @@ def ballots(protocol: Protocol, m: int) -> list[tuple[int, ...]]:
     return [s for s in sets if protocol == "approval" or sum(s) == 1]
 
 
-def totals(protocol: Protocol, n: int, m: int) -> Counter[tuple[int, ...]]:
+def totals(protocol, n, m):
     """How often each vector of totals comes about."""
     found = Counter({(0,) * m: 1})
     for _ in range(n):
@@ -38,9 +38,7 @@ def totals(protocol: Protocol, n: int, m: int) -> Counter[tuple[int, ...]]:
 
 @pytest.mark.parametrize("protocol", PROTOCOLS)
 @pytest.mark.parametrize(("n", "m"), [(3, 3), (4, 2), (4, 4)])
-def test_leaders_are_those_of_every_vote_that_can_be_cast(
-    protocol: Protocol, n: int, m: int
-) -> None:
+def test_leaders_are_those_of_every_vote_that_can_be_cast(protocol, n, m):
     counts = totals(protocol, n, m)
     led = Counter[int]()
     for vector, ways in counts.items():
@@ -50,9 +48,7 @@ def test_leaders_are_those_of_every_vote_that_can_be_cast(
     assert found.shares == pytest.approx([led[s] / counts.total() for s in range(1, m + 1)])
 
 
-def winners(
-    protocol: Protocol, size: int, *, tie_round: bool
-) -> tuple[Counter[str], Counter[str], Fraction]:
+def winners(protocol, size, *, tie_round):
     """Chance of each first leader and each winner, and of a fallback, by the deciding rule."""
     order = tuple("abcdefgh"[:size])
     led, won, fallback = Counter[str](), Counter[str](), Fraction(0)
@@ -79,9 +75,7 @@ def winners(
 
 @pytest.mark.parametrize("protocol", PROTOCOLS)
 @pytest.mark.parametrize("tie_round", [True, False])
-def test_flip_and_fallback_are_those_of_the_deciding_rule(
-    protocol: Protocol, tie_round: bool
-) -> None:
+def test_flip_and_fallback_are_those_of_the_deciding_rule(protocol, tie_round):
     led, won, fallback = winners(protocol, 3, tie_round=tie_round)
     found = uniform_chance(protocol, 3, budget=BUDGET, tie_round=tie_round)
     assert found.fallback == pytest.approx(float(fallback))
@@ -89,16 +83,14 @@ def test_flip_and_fallback_are_those_of_the_deciding_rule(
     assert tie_round or found.tied == pytest.approx(found.fallback)
 
 
-def test_by_hand_for_three_single_choices() -> None:
+def test_by_hand_for_three_single_choices():
     # All three differ in 6 of 27 votes; then the round among three ties again in 6 of 27.
     found = uniform_chance("simple", 3)
     assert (found.tied, found.fallback) == pytest.approx((6 / 27, (6 / 27) ** 2))
 
 
 @pytest.mark.parametrize("protocol", ["ranked", "cumulative"])
-def test_drawn_votes_come_near_the_counted_ones(
-    protocol: Protocol, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_drawn_votes_come_near_the_counted_ones(protocol, monkeypatch):
     counted = leaders_by_chance(protocol, 4, 3)
     monkeypatch.setattr(ties_under_random_ballots, "_CELLS", 0)
     drawn = leaders_by_chance.__wrapped__(protocol, 4, 3)
@@ -108,7 +100,7 @@ def test_drawn_votes_come_near_the_counted_ones(
 
 @pytest.mark.parametrize("protocol", ["simple", "approval"])
 @pytest.mark.parametrize("size", range(3, 9))
-def test_choices_and_sets_are_counted_exactly_for_every_size(protocol: Protocol, size: int) -> None:
+def test_choices_and_sets_are_counted_exactly_for_every_size(protocol, size):
     found = uniform_chance(protocol, size)
     assert found.exact
     assert sum(leaders_by_chance(protocol, size, size).shares) == pytest.approx(1)

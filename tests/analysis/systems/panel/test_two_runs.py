@@ -12,10 +12,8 @@ ROLES = (S, MI, MO, ME)
 Make = Callable[..., Any]
 
 
-def test_runs_are_paired_on_their_place_in_the_grid(
-    panel_turn: Make, panel_episode: Make, panel_source: Make
-) -> None:
-    def run(winner: str, ends: dict[str, float]) -> Any:
+def test_runs_are_paired_on_their_place_in_the_grid(panel_turn, panel_episode, panel_source):
+    def run(winner, ends):
         turn = panel_turn("simple", dict.fromkeys(ROLES, winner))
         return panel_source(
             *(panel_episode(turn, task=task, scores=(0.0, end)) for task, end in ends.items()),
@@ -48,9 +46,7 @@ def test_runs_are_paired_on_their_place_in_the_grid(
     assert found.caption.count("stand-in") == 2
 
 
-def test_a_run_compared_with_itself_differs_in_nothing(
-    panel_turn: Make, panel_episode: Make, panel_source: Make
-) -> None:
+def test_a_run_compared_with_itself_differs_in_nothing(panel_turn, panel_episode, panel_source):
     turn = panel_turn("ranked", dict.fromkeys(ROLES, ROLES))
     run = panel_source(panel_episode(turn), panel_episode(turn, task="t2"))
     found = compare_runs(run, run)
@@ -63,7 +59,7 @@ def test_a_run_compared_with_itself_differs_in_nothing(
     assert same.value == 1.0
 
 
-def test_runs_that_share_nothing_are_refused(panel_episode: Make, panel_source: Make) -> None:
+def test_runs_that_share_nothing_are_refused(panel_episode, panel_source):
     one, other = panel_source(panel_episode()), panel_source(panel_episode(task="other"))
     for second in (other, panel_source()):
         with pytest.raises(UsageError, match="share no episode that both have complete"):

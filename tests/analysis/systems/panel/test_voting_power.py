@@ -1,4 +1,4 @@
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from itertools import combinations, permutations, product
 from random import Random
 from typing import Any
@@ -7,7 +7,7 @@ import pytest
 
 from tutorsim.analysis.statistics.intervals_and_tests import NotEstimable, share_over_tasks
 from tutorsim.analysis.systems.panel.voting_power import effective_votes, margins, pivotality
-from tutorsim.vocabularies import PROTOCOLS, Protocol
+from tutorsim.vocabularies import PROTOCOLS
 from tutorsim.voting import decide, masses_of
 
 S, MI, MO, ME = "scaffolding", "misconception", "motivation", "metacognitive"
@@ -16,19 +16,19 @@ Make = Callable[..., Any]
 
 
 @pytest.fixture
-def one_turn(panel_turn: Make, panel_episode: Make, panel_source: Make) -> Make:
-    def build(*args: Any, source: dict[str, Any] | None = None, **turn: Any) -> Any:
+def one_turn(panel_turn, panel_episode, panel_source):
+    def build(*args, source=None, **turn):
         return panel_source(panel_episode(panel_turn(*args, **turn)), **(source or {}))
 
     return build
 
 
-def test_voters_that_always_agree_are_one_vote(one_turn: Make) -> None:
+def test_voters_that_always_agree_are_one_vote(one_turn):
     [row] = effective_votes(one_turn("ranked", dict.fromkeys(ROLES, ROLES)))
     assert (row.voters, row.correlation, row.votes) == (4, pytest.approx(1), pytest.approx(1))
 
 
-def test_two_that_agree_and_one_that_does_not_are_worth_three(one_turn: Make) -> None:
+def test_two_that_agree_and_one_that_does_not_are_worth_three(one_turn):
     three = ROLES[:3]
     source = one_turn(
         "simple",
@@ -42,9 +42,7 @@ def test_two_that_agree_and_one_that_does_not_are_worth_three(one_turn: Make) ->
     assert row.votes == pytest.approx(3)
 
 
-def test_opposites_and_ballots_that_tell_nothing_apart_have_no_number_of_votes(
-    one_turn: Make,
-) -> None:
+def test_opposites_and_ballots_that_tell_nothing_apart_have_no_number_of_votes(one_turn):
     [row] = effective_votes(one_turn("ranked", {S: ROLES, MI: ROLES[::-1]}))
     assert row.correlation == pytest.approx(-1)
     assert isinstance(row.votes, NotEstimable)
@@ -53,7 +51,7 @@ def test_opposites_and_ballots_that_tell_nothing_apart_have_no_number_of_votes(
     assert row.votes == row.correlation
 
 
-def test_a_dropped_ballot_can_leave_a_tie_that_only_the_order_breaks(one_turn: Make) -> None:
+def test_a_dropped_ballot_can_leave_a_tie_that_only_the_order_breaks(one_turn):
     order = (MI, S, MO, ME)
     source = one_turn(
         "simple",
@@ -70,7 +68,7 @@ def test_a_dropped_ballot_can_leave_a_tie_that_only_the_order_breaks(one_turn: M
     ]
 
 
-def test_a_voter_is_dropped_from_the_tie_round_too(one_turn: Make) -> None:
+def test_a_voter_is_dropped_from_the_tie_round_too(one_turn):
     source = one_turn(
         "approval",
         {S: (S, MI), MI: (S, MI), MO: (S, MI), ME: (S, MI)},
@@ -86,7 +84,7 @@ def test_a_voter_is_dropped_from_the_tie_round_too(one_turn: Make) -> None:
     ]
 
 
-def test_a_ballot_that_breaks_the_final_tie_is_pivotal_for_certain(one_turn: Make) -> None:
+def test_a_ballot_that_breaks_the_final_tie_is_pivotal_for_certain(one_turn):
     source = one_turn("simple", {S: S, MI: S, MO: MI, ME: MI}, tie={S: S, MI: MI, MO: MI, ME: MI})
     # Delivered MI by tie round. Without MO or ME it is S 2, MI 1; without S or MI, MI wins anyway.
     found = {row[1]: row[3:5] for row in pivotality(source).rows()}
@@ -94,8 +92,8 @@ def test_a_ballot_that_breaks_the_final_tie_is_pivotal_for_certain(one_turn: Mak
 
 
 def test_a_share_of_pivotal_turns_has_its_interval_over_tasks(
-    panel_turn: Make, panel_episode: Make, panel_source: Make
-) -> None:
+    panel_turn, panel_episode, panel_source
+):
     # S alone leads by its own ballot, in two of the three turns of every second task.
     own, clear = {S: S, MI: S, MO: MI, ME: ME}, dict.fromkeys((S, MI, MO, ME), S)
     order = (MI, S, MO, ME)
@@ -113,13 +111,13 @@ def test_a_share_of_pivotal_turns_has_its_interval_over_tasks(
     assert (row["low"], row["high"]) == (share.low, share.high)  # type: ignore[union-attr]
 
 
-def test_a_turn_with_a_tied_final_vote_hangs_on_one_ballot(one_turn: Make) -> None:
+def test_a_turn_with_a_tied_final_vote_hangs_on_one_ballot(one_turn):
     even = {S: S, MI: S, MO: MI, ME: MI}
     [row] = margins(one_turn("simple", even, tie=even)).rows(named=True)
     assert (row["winner"], row["margin"], row["margin_clear"], row["ballots"]) == (S, 1, 1, 4)
 
 
-def test_without_ballots_there_is_no_margin(one_turn: Make) -> None:
+def test_without_ballots_there_is_no_margin(one_turn):
     [row] = margins(one_turn("simple", dict.fromkeys(ROLES))).rows(named=True)
     assert (row["margin"], row["margin_clear"], row["ballots"]) == (None, None, 0)
 
@@ -127,7 +125,7 @@ def test_without_ballots_there_is_no_margin(one_turn: Make) -> None:
 BUDGET = 3
 
 
-def every_mass(protocol: Protocol, m: int) -> Iterator[tuple[int, ...]]:
+def every_mass(protocol, m):
     if protocol == "simple":
         yield from (tuple(int(i == c) for i in range(m)) for c in range(m))
     elif protocol == "ranked":
@@ -141,7 +139,7 @@ def every_mass(protocol: Protocol, m: int) -> Iterator[tuple[int, ...]]:
         )
 
 
-def choice_of(protocol: Protocol, mass: dict[str, int]) -> Any:
+def choice_of(protocol, mass):
     by_mass = sorted(mass, key=lambda c: -mass[c])
     return {
         "simple": by_mass[0],
@@ -151,9 +149,7 @@ def choice_of(protocol: Protocol, mass: dict[str, int]) -> Any:
     }[protocol]
 
 
-def fewest_by_trying(
-    masses: list[dict[str, int]], roles: tuple[str, ...], protocol: Protocol, clear: bool
-) -> int | None:
+def fewest_by_trying(masses, roles, protocol, clear):
     logged = decide(masses, roles, order=roles).winner
     every = [dict(zip(roles, mass, strict=True)) for mass in every_mass(protocol, len(roles))]
     for k in range(1, len(masses) + 1):
@@ -171,7 +167,7 @@ def fewest_by_trying(
 
 @pytest.mark.costly
 @pytest.mark.parametrize("protocol", PROTOCOLS)
-def test_margins_agree_with_trying_every_change(one_turn: Make, protocol: Protocol) -> None:
+def test_margins_agree_with_trying_every_change(one_turn, protocol):
     random = Random(protocol)
     roles = ROLES[:3]
     every = list(every_mass(protocol, 3))

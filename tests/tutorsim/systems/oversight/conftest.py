@@ -2,10 +2,8 @@
 
 import json
 import os
-from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
 
 import pytest
 
@@ -15,7 +13,6 @@ from tutorsim.kernel.study import EpisodeSpec
 from tutorsim.model import Request
 from tutorsim.records.oversight import OversightRecord
 from tutorsim.systems.oversight import OVERSIGHT
-from tutorsim.systems.oversight.items import Item
 from tutorsim.systems.oversight.scene import ItemScene
 from tutorsim.systems.oversight.scripted_replies import recognise
 from tutorsim.systems.oversight.settings import CONDITIONS, Study
@@ -28,7 +25,7 @@ SHARED = Path(os.environ.get("TUTORSIM_PUBLISHED_DATA", "nowhere"))
 def published():
     """Path of a published data file; skips the test if it is not on this machine."""
 
-    def path(name: str) -> Path:
+    def path(name):
         if not (SHARED / name).is_file():
             pytest.skip(f"{name} is not on this machine")
         return SHARED / name
@@ -36,7 +33,7 @@ def published():
     return path
 
 
-def annotation(mistake: str = "Yes", guidance: str = "Yes", **others: str) -> dict[str, str]:
+def annotation(mistake="Yes", guidance="Yes", **others):
     return {
         "Mistake_Identification": mistake,
         "Mistake_Location": "Yes",
@@ -50,7 +47,7 @@ def annotation(mistake: str = "Yes", guidance: str = "Yes", **others: str) -> di
     }
 
 
-def row(conversation: str = "one", replies: Mapping[str, Any] | None = None) -> dict[str, Any]:
+def row(conversation="one", replies=None):
     return {
         "conversation_id": conversation,
         "conversation_history": "Tutor: What is 2 + 2? \n\xa0Student: It is 5.\nI am sure.",
@@ -64,7 +61,7 @@ def row(conversation: str = "one", replies: Mapping[str, Any] | None = None) -> 
 def bench(tmp_path):
     """Write rows as a file of the benchmark, and give its path."""
 
-    def write(*rows: Any, text: str | None = None) -> Path:
+    def write(*rows, text=None):
         path = tmp_path / "bench.json"
         path.write_text(json.dumps(rows) if text is None else text, encoding="utf-8")
         return path
@@ -86,13 +83,7 @@ def make_annotation():
 def study():
     """Build a study of the built-in items, or of given ones."""
 
-    def build(
-        items: Sequence[Item] = (),
-        seed: int = 7,
-        models: Any = None,
-        conditions: Any = CONDITIONS,
-        **settings: Any,
-    ):
+    def build(items=(), seed=7, models=None, conditions=CONDITIONS, **settings):
         chosen = Study(
             name="small",
             seed=seed,
@@ -111,7 +102,7 @@ def study():
 def scene(study):
     """Build a scene of a built-in item, or of a given one."""
 
-    def build(condition: str = "hpo", item: Item | int = 0, seed: int = 7, **settings: Any):
+    def build(condition="hpo", item=0, seed=7, **settings):
         chosen = builtin_items()[item] if isinstance(item, int) else item
         name = f"mrbench.{chosen.task_id}.none.{condition}"
         spec = EpisodeSpec("mrbench", chosen, "none", condition, 1, name, name)
@@ -142,7 +133,7 @@ class Played:
 def play():
     """Run a scene; the scripted mind answers, except what is given by call key."""
 
-    def run(scene: ItemScene, replies: Mapping[str, str] | None = None) -> Played:
+    def run(scene, replies=None):
         requests: dict[str, Request] = {}
 
         def reply(call):

@@ -1,7 +1,6 @@
 """What is bundled: the oversight study, and the audit of the panel's."""
 
 import json
-from pathlib import Path
 
 import pytest
 
@@ -23,7 +22,7 @@ FIRST_ASKINGS = {
 }
 
 
-def bodies(folder: Path, episode_id: str) -> dict[str, str]:
+def bodies(folder, episode_id):
     """Call key → system text and message as they were sent."""
     playback = FastReader(folder).open(episode_id)
     found = {}

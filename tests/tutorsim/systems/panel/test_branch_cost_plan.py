@@ -1,9 +1,7 @@
 """Plans of branches: what is taken over for certain, and the range of what is paid for."""
 
 import json
-from collections.abc import Callable, Iterator
-from pathlib import Path
-from typing import Any
+from collections.abc import Callable
 
 import pytest
 
@@ -20,13 +18,13 @@ Serve = Callable[..., StandIn]
 
 
 @pytest.fixture
-def serve(monkeypatch: pytest.MonkeyPatch) -> Iterator[Serve]:
+def serve(monkeypatch):
     """Start a stand-in; the SDK's environment points at the last one started."""
     running: list[StandIn] = []
     monkeypatch.setenv("ANTHROPIC_API_KEY", "sk-ant-test-0123456789-credential")
     monkeypatch.setattr("tutorsim.runner.batches.FIRST_POLL", 0.01)
 
-    def start(**options: Any) -> StandIn:
+    def start(**options):
         server = StandIn(**options)
         server.__enter__()
         running.append(server)
@@ -38,9 +36,7 @@ def serve(monkeypatch: pytest.MonkeyPatch) -> Iterator[Serve]:
         server.__exit__(None, None, None)
 
 
-def planned_and_paid(
-    shell: Any, server: StandIn, log: Path, new: Path, *args: object
-) -> tuple[dict[str, int], int]:
+def planned_and_paid(shell, server, log, new, *args):
     said = shell("branch", log, *args, "--plan", "--json")
     assert said.code == 0, said.err
     before = server.requests
@@ -56,7 +52,7 @@ def planned_and_paid(
 PANELS = ["simple", "ranked", "cumulative", "approval", "rich"]
 
 
-def record_parent(serve: Serve, record: Any, write_grid: Any, **settings: Any) -> StandIn:
+def record_parent(serve, record, write_grid, **settings):
     steady, seed = settings.pop("steady", True), settings.pop("seed", 3)
     server = serve(seed=seed, steady=steady)
     models = {"models": {"tutor": "claude-sonnet-4-5"}}
@@ -68,8 +64,8 @@ def record_parent(serve: Serve, record: Any, write_grid: Any, **settings: Any) -
 @pytest.mark.loopback
 @pytest.mark.filterwarnings("ignore::DeprecationWarning")
 def test_what_is_paid_is_in_the_range_announced_and_the_same_in_batches(
-    serve: Serve, record: Any, write_grid: Any, shell: Any, files: Any, tmp_path: Path
-) -> None:
+    serve, record, write_grid, shell, files, tmp_path
+):
     limit = {"sciq": {"tasks": "questions.jsonl", "limit": 1}}
     server = record_parent(serve, record, write_grid, benchmarks=limit)
     log, new, other = (tmp_path / "one" / "log", tmp_path / "new", tmp_path / "other" / "new")
@@ -88,9 +84,9 @@ def test_what_is_paid_is_in_the_range_announced_and_the_same_in_batches(
     "settings", [{}, {"vote_formats": ["rich", "simple"]}, {"roles": list(DEFAULT_ROLES[:3])}]
 )
 def test_what_is_paid_is_always_in_the_range(
-    steady: bool, seed: int, settings: Any, serve: Serve, record: Any, write_grid: Any,
-    shell: Any, tmp_path: Path,
-) -> None:  # fmt: skip
+    steady, seed, settings, serve, record, write_grid,
+    shell, tmp_path
+):  # fmt: skip
     server = record_parent(serve, record, write_grid, steady=steady, seed=seed, **settings)
     roles = settings.get("roles", DEFAULT_ROLES)
     order = ("--fallback-order", ",".join(reversed(roles)))
@@ -107,9 +103,7 @@ def test_what_is_paid_is_always_in_the_range(
 TURNS = 3
 
 
-def priced(
-    make_scene: Any, first: str, turn: int, *, n: int = 4, settings: Any = None, **changed: Any
-) -> CallRange:
+def priced(make_scene, first, turn, *, n=4, settings=None, **changed):
     scene: Scene = make_scene(max_turns=TURNS, **(settings or {}))
     branch = Branch(parent="p", parent_study="", parent_recording="", **changed)
     agents = ("student",) if first == "student" else scene.study.roles[:n]
@@ -141,16 +135,12 @@ FULL = 4 * 7 + 2
         ("student", 1, {"roles": DEFAULT_ROLES[:3]}, (2, 2 + 2 * 23)),
     ],
 )
-def test_the_range_from_the_first_call_that_is_paid_for(
-    make_scene: Any, first: str, turn: int, changed: Any, expected: tuple[int, int]
-) -> None:
+def test_the_range_from_the_first_call_that_is_paid_for(make_scene, first, turn, changed, expected):
     found = priced(make_scene, first, turn, **changed)
     assert (found.least, found.most) == expected
 
 
-def test_staying_on_the_path_can_take_more_calls_than_a_small_panel_that_goes_on(
-    make_scene: Any,
-) -> None:
+def test_staying_on_the_path_can_take_more_calls_than_a_small_panel_that_goes_on(make_scene):
     roles = [f"tutor_{n}" for n in "abcdefgh"]
     entry = {"title": "tutor", "objective": "help", "means": "Say more."}
     settings = {"roles": roles, "catalog": {"roles": dict.fromkeys(roles, entry)}}
@@ -171,14 +161,12 @@ def test_staying_on_the_path_can_take_more_calls_than_a_small_panel_that_goes_on
         (["simple", "approval"], 2 + 2 * (FULL + 8)),
     ],
 )
-def test_further_formats_are_asked_beside_the_rule_s(
-    make_scene: Any, formats: list[str], most: int
-) -> None:
+def test_further_formats_are_asked_beside_the_rule_s(make_scene, formats, most):
     found = priced(make_scene, "student", 1, settings={"vote_formats": formats}, rule="ranked")
     assert (found.least, found.most) == (2, most)
 
 
-def plan_of(name: str, *, shrinks: float, calls: int, cost: float | None, reused: int) -> Any:
+def plan_of(name, *, shrinks, calls, cost, reused):
     return EpisodePlan(
         episode_id=name,
         benchmark="sciq",
@@ -194,13 +182,13 @@ def plan_of(name: str, *, shrinks: float, calls: int, cost: float | None, reused
     )
 
 
-def test_an_episode_is_worth_the_width_that_a_dollar_or_else_a_call_buys() -> None:
+def test_an_episode_is_worth_the_width_that_a_dollar_or_else_a_call_buys():
     assert plan_of("a", shrinks=0.5, calls=2, cost=0.25, reused=0).worth == 2.0
     assert plan_of("a", shrinks=0.5, calls=2, cost=None, reused=0).worth == 0.25
     assert plan_of("a", shrinks=0.5, calls=0, cost=0.0, reused=0).worth == 0.5
 
 
-def test_a_limited_plan_sums_what_is_left_and_keeps_what_was_begun() -> None:
+def test_a_limited_plan_sums_what_is_left_and_keeps_what_was_begun():
     plans = tuple(
         plan_of(name, shrinks=0.5, calls=n, cost=0.1 * n, reused=10 * n)
         for n, name in enumerate("abc", start=1)

@@ -6,9 +6,6 @@ import signal
 import subprocess
 import sys
 import time
-from collections.abc import Iterator
-from pathlib import Path
-from typing import Any
 
 import polars as pl
 import pytest
@@ -56,7 +53,7 @@ EPISODES = 2 * (1 + 5)
 
 
 @pytest.fixture
-def model(monkeypatch: pytest.MonkeyPatch) -> Iterator[StandIn]:
+def model(monkeypatch):
     with StandIn(seed=3) as server:
         monkeypatch.setenv("ANTHROPIC_BASE_URL", server.url)
         monkeypatch.setenv("ANTHROPIC_API_KEY", "unused")
@@ -64,15 +61,13 @@ def model(monkeypatch: pytest.MonkeyPatch) -> Iterator[StandIn]:
 
 
 @pytest.fixture
-def study(tmp_path: Path) -> Path:
+def study(tmp_path):
     path = tmp_path / "sizes.toml"
     path.write_text(STUDY)
     return path
 
 
-def test_the_study_goes_through_every_command(
-    study: Path, model: StandIn, shell: Any, tmp_path: Path
-) -> None:
+def test_the_study_goes_through_every_command(study, model, shell, tmp_path):
     rec, log = tmp_path / "rec", tmp_path / "log"
     command = ["run", study, "--log-dir", log, "--cassette-dir", rec]
     killed = subprocess.Popen(
@@ -106,7 +101,7 @@ def test_the_study_goes_through_every_command(
     _what_follows(log, rec, tmp_path, shell)
 
 
-def _views(log: Path, tmp_path: Path, shell: Any) -> None:
+def _views(log, tmp_path, shell):
     found = json.loads(shell("summary", log, "--json").out)["panels"]
     assert [len(made["roles"]) for made in found["panels"].values()] == [3, 4, 6, 4, 3]
     assert {row["panel"] for row in found["outcomes"]} == set(found["panels"])
@@ -131,7 +126,7 @@ def _views(log: Path, tmp_path: Path, shell: Any) -> None:
     )
 
 
-def _what_follows(log: Path, rec: Path, tmp_path: Path, shell: Any) -> None:
+def _what_follows(log, rec, tmp_path, shell):
     assert "Nothing differs" in shell("compare", log, tmp_path / "again1").out
     whole = json.loads(shell("recount", log, "--targets", "simple", "--json").out)
     names = ("three", "four", "six", "copies", "lot")

@@ -219,7 +219,7 @@ COPIES = tuple(f"{V}-{i}" for i in (1, 2, 3))
 OWN = {"title": "t", "objective": "o", "means": "m"}
 
 
-def test_panels_stand_behind_the_condition_and_the_single_tutor_has_none(make_study: Make) -> None:
+def test_panels_stand_behind_the_condition_and_the_single_tutor_has_none(make_study):
     loaded = make_study(conditions=["baseline", "simple"], repeats=2, panels=PANELS)
     ids = [spec.episode_id.removeprefix("sciq.ice.help_avoidant.") for spec in loaded.grid()]
     assert ids == [
@@ -228,7 +228,7 @@ def test_panels_stand_behind_the_condition_and_the_single_tutor_has_none(make_st
     ]
 
 
-def test_a_study_of_one_panel_says_nothing_of_panels(make_study: Make) -> None:
+def test_a_study_of_one_panel_says_nothing_of_panels(make_study):
     loaded = make_study()
     assert "panels" not in loaded.study_table()
     assert "panels" not in loaded.settings().model_dump(mode="json")
@@ -237,7 +237,7 @@ def test_a_study_of_one_panel_says_nothing_of_panels(make_study: Make) -> None:
     assert "panel" not in record.model_dump()  # type: ignore[attr-defined]
 
 
-def test_calls_are_counted_for_each_panels_own_size(make_study: Make) -> None:
+def test_calls_are_counted_for_each_panels_own_size(make_study):
     loaded = make_study(max_turns=1, panels=PANELS)
     sizes = [3, 6, 3, 4]
     # Student and judge twice; five stages and the tie round's two for each tutor.
@@ -245,7 +245,7 @@ def test_calls_are_counted_for_each_panels_own_size(make_study: Make) -> None:
     assert [len(panel.roles) for panel in loaded.settings().panels.values()] == sizes
 
 
-def test_roles_are_drawn_by_the_seed_and_stay_drawn(make_study: Make, tmp_path: Any) -> None:
+def test_roles_are_drawn_by_the_seed_and_stay_drawn(make_study, tmp_path):
     loaded = make_study(panels=PANELS)
     drawn = loaded.study.panels["lot"].roles
     assert len(set(drawn)) == 4
@@ -260,7 +260,7 @@ def test_roles_are_drawn_by_the_seed_and_stay_drawn(make_study: Make, tmp_path: 
     assert (again.study.panels["lot"].roles, again.digest()) == (drawn, loaded.digest())
 
 
-def test_the_order_of_a_run_has_every_panels_order_in_it(make_study: Make) -> None:
+def test_the_order_of_a_run_has_every_panels_order_in_it(make_study):
     panels = {
         "a": {"roles": [S, M, V], "fallback_order": [V, S, M]},
         "b": {"roles": [C, V, M]},
@@ -271,9 +271,9 @@ def test_the_order_of_a_run_has_every_panels_order_in_it(make_study: Make) -> No
     assert set(settings.roles) == {*DEFAULT_ROLES, *COPIES}
 
 
-def test_copies_are_told_apart_in_records_and_by_no_prompt(make_study: Make, script: Any) -> None:
+def test_copies_are_told_apart_in_records_and_by_no_prompt(make_study, script):
     class Bare(script):  # type: ignore[misc]
-        def _usual(self, call: Any) -> str:
+        def _usual(self, call):
             return re.sub(r"-[0-9]\b", "", super()._usual(call))
 
     loaded = make_study(max_turns=1, panels={"copies": PANELS["copies"]})
@@ -313,9 +313,7 @@ def test_copies_are_told_apart_in_records_and_by_no_prompt(make_study: Make, scr
         ({"roles": [S, M, "judge"]}, "'judge'", "", "start from"),
     ],
 )
-def test_a_panel_that_cannot_sit_is_refused_in_three_parts(
-    make_study: Make, panel: dict[str, Any], what: str, why: str, hint: str
-) -> None:
+def test_a_panel_that_cannot_sit_is_refused_in_three_parts(make_study, panel, what, why, hint):
     with pytest.raises(StudyError) as caught:
         make_study(panels={"odd": panel})
     assert "study.toml" in caught.value.what
@@ -335,9 +333,7 @@ def test_a_panel_that_cannot_sit_is_refused_in_three_parts(
         ({"panels": {"big": {"placebo": "random", "size": 8}}, "baseline_role": S}, "cannot be"),
     ],
 )
-def test_settings_that_contradict_panels_are_refused_in_three_parts(
-    make_study: Make, settings: dict[str, Any], said: str
-) -> None:
+def test_settings_that_contradict_panels_are_refused_in_three_parts(make_study, settings, said):
     with pytest.raises(StudyError) as caught:
         make_study(**{"panels": PANELS, **settings})
     assert said in caught.value.what

@@ -5,7 +5,6 @@ from dataclasses import replace
 import pytest
 
 from tutorsim.kernel.flow import drive, scripted
-from tutorsim.kernel.system import LoadedStudy
 from tutorsim.records import Branch
 from tutorsim.systems.panel.settings import FIRST_FORM_PROMPTS, PanelCatalog, load_panel_catalog
 
@@ -26,10 +25,10 @@ STUDIES = {
 
 
 @pytest.fixture
-def filled(monkeypatch: pytest.MonkeyPatch):
+def filled(monkeypatch):
     """The templates that a study fills; by default no reply can be read and every vote ties."""
 
-    def of(loaded: LoadedStudy, reply: str = "?") -> set[str]:
+    def of(loaded, reply="?"):
         names: set[str] = set()
 
         def noting(filled):

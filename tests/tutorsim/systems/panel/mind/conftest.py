@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from tutorsim.kernel.flow import CodeResult, CodeRun, drive, scripted
+from tutorsim.kernel.flow import CodeResult, drive, scripted
 from tutorsim.kernel.load import load_study
 from tutorsim.kernel.scripted_mind import Chance
 from tutorsim.kernel.study import EpisodeSpec
@@ -16,7 +16,6 @@ from tutorsim.standin.endpoint import read_request, think
 from tutorsim.systems.panel.scene import Scene
 from tutorsim.systems.panel.scripted_prompt_reading import Asked
 from tutorsim.systems.panel.study import episode
-from tutorsim.tasks import CodeTask
 
 STUDY = """
 name = "played"
@@ -39,7 +38,7 @@ class Played:
 
 
 @pytest.fixture(scope="session")
-def played(tmp_path_factory: pytest.TempPathFactory) -> Played:
+def played(tmp_path_factory):
     """Two tasks of each benchmark, all personas and conditions."""
     path: Path = tmp_path_factory.mktemp("played") / "study.toml"
     path.write_text(STUDY)
@@ -48,7 +47,7 @@ def played(tmp_path_factory: pytest.TempPathFactory) -> Played:
     records = []
     for spec in loaded.grid():
 
-        def reply(call: Call, spec: EpisodeSpec = spec) -> str:
+        def reply(call, spec=spec):
             chance = Chance(0, spec.episode_id, str(call.key))
             text = think(call.request.body(), chance).text
             calls.append((spec, call, text))
@@ -59,7 +58,7 @@ def played(tmp_path_factory: pytest.TempPathFactory) -> Played:
     return Played(tuple(records), tuple(calls))
 
 
-def verdict(run: CodeRun, task: CodeTask) -> CodeResult:
+def verdict(run, task):
     """Only the reference passes: every slip fails, as another test proves."""
     passed = task.canonical_solution.rstrip() in run.message
     outcome = "pass" if passed else "fail"
@@ -70,10 +69,10 @@ Ask = Callable[..., Asked]
 
 
 @pytest.fixture
-def ask() -> Ask:
+def ask():
     """Build what the mind reads from a system text and a user text."""
 
-    def build(system: str, user: str) -> Asked:
+    def build(system, user):
         body = {"system": system, "messages": [{"role": "user", "content": user}]}
         return Asked(*read_request(body))
 

@@ -21,8 +21,14 @@ import polars as pl
 from tutorsim.analysis.ballots.ballot_checks import approving_nobody, budget_of, check_ballots
 from tutorsim.analysis.ballots.outside_files import REQUIRED, typed_columns
 from tutorsim.analysis.ballots.reading_options import NO_HINTS, Hints, spellings
-from tutorsim.analysis.ballots.table_to_arrays import Piece, VoteReader, read_votes, whole_turns
-from tutorsim.analysis.ballots.valid_ballots import sound_turns, without_empty
+from tutorsim.analysis.ballots.table_to_arrays import (
+    Piece,
+    VoteReader,
+    read_votes,
+    sound_turns,
+    whole_turns,
+    without_empty,
+)
 from tutorsim.analysis.ballots.vote_arrays import RICH, STAGES, TURN, Place, Rounds, Votes, joined
 from tutorsim.analysis.statistics.arrays import Bools
 from tutorsim.errors import BallotFileError

@@ -280,7 +280,7 @@ def recount(
         "exempt": exempt,
         "approves": approves,
         "order": fallback_order,
-        "tables": tuple(table for table in TABLES if table in (of_votes or TABLES)),
+        "tables": _tables(of_votes, every=full),
     }
     opened, found = _counted(source, system, hints, panel, engine, turns, asked)
     at = {threshold: at_threshold(opened, threshold) for threshold in thresholds}
@@ -296,6 +296,18 @@ def recount(
         shown,
         lambda: {"episodes": _value_of_whole(whole, system, changes), **value},
     )
+
+
+def _tables(sections: Sequence[str], *, every: bool) -> tuple[RecountTable, ...]:
+    """What has to be counted: the sections asked for, or what is shown without any."""
+    asked = click.get_current_context().params
+    output: Path | None = asked["output"]
+    every |= asked["as_json"] or (output is not None and output.suffix == ".json")
+    shown = sections or (TABLES if every else _FIRST_SCREEN)
+    return tuple(table for table in TABLES if table in shown)
+
+
+_FIRST_SCREEN: Final = ("orders", "rules")
 
 
 def _value_of_whole(

@@ -11,8 +11,7 @@ from tutorsim.analysis.ballots import parquet_batches
 from tutorsim.analysis.ballots.parquet_batches import batched
 from tutorsim.analysis.ballots.reading_options import Hints
 from tutorsim.analysis.ballots.recount_source import open_source
-from tutorsim.analysis.ballots.table_to_arrays import read_votes, whole_turns
-from tutorsim.analysis.ballots.valid_ballots import without_empty
+from tutorsim.analysis.ballots.table_to_arrays import read_votes, whole_turns, without_empty
 from tutorsim.analysis.ballots.vote_arrays import Rounds, joined
 from tutorsim.analysis.counting.turns import places_of
 from tutorsim.errors import BallotFileError

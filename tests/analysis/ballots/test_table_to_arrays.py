@@ -9,7 +9,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from tutorsim.analysis.ballots import ballot_checks
-from tutorsim.analysis.ballots.valid_ballots import plain_budget
+from tutorsim.analysis.ballots.table_to_arrays import plain_budget
 from tutorsim.analysis.runs.exported_tables import BALLOTS_SCHEMA
 from tutorsim.errors import BallotFileError
 from tutorsim.vocabularies import PROTOCOLS

@@ -255,9 +255,7 @@ STAND_APART = {
     "tutorsim.analysis.systems.debate.figures",
     "tutorsim.analysis.systems.panel.published",
     "tutorsim.analysis.systems.panel.two_runs",
-    "tutorsim.replay.cassette_transport",
     "tutorsim.sandbox.inner.judge",
-    "tutorsim.sandbox.inner.syscalls",
     "tutorsim.sandbox.inner.worker",
 }
 """Modules that the next rule would make a section of another; the list may only shrink."""

@@ -8,7 +8,7 @@ from tests.tutorsim.cli.conftest import draw, usual_reply, write_records, write_
 from tutorsim.kernel.flow import PersonInput, drive, scripted
 from tutorsim.kernel.load import load_study
 from tutorsim.kernel.retest import askings, retest_flow
-from tutorsim.kernel.scripted_mind import Chance
+from tutorsim.kernel.system import Chance
 from tutorsim.records import (
     RETEST_FILE,
     RETEST_HEAD_FILE,

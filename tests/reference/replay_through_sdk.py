@@ -29,8 +29,8 @@ from tutorsim.replay.cassette_file import (
     parse_cassette,
     read_cassette,
     read_cassette_file,
+    unreadable_reply,
 )
-from tutorsim.replay.cassette_reader import unreadable_reply
 from tutorsim.replay.recorded_call import (
     check_episode_id,
     check_same,
@@ -46,7 +46,7 @@ def through_the_sdk():
         def reader(folder):
             return _AtOnce(folder, opened.enter_context(asyncio.Runner()))
 
-        for module in ("open_recording", "retest_playback"):
+        for module in ("open_recording", "playback"):
             patch.setattr(f"tutorsim.runner.{module}.FastReader", reader)
         patch.setattr("tutorsim.runner.replay.default_workers", lambda episodes: 1)
         yield

@@ -18,7 +18,7 @@ from typing import NamedTuple
 import pytest
 import tomli_w
 
-from tutorsim.catalog.wordings_kept_with_recording import wordings_text
+from tutorsim.catalog import wordings_text
 from tutorsim.kernel.load import load_recorded_study, system_named
 from tutorsim.replay import read_manifest
 from tutorsim.systems.panel.settings import FIRST_FORM_PROMPTS, FIRST_TEXTS

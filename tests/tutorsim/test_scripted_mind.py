@@ -1,6 +1,6 @@
 from collections import Counter
 
-from tutorsim.kernel.scripted_mind import Chance
+from tutorsim.kernel.system import Chance
 
 
 def test_draws_are_the_same_on_every_machine():

@@ -334,8 +334,13 @@ def _count(figure: int | None) -> str:
 
 
 def _show_call(folder: Path, episode: str, key: str, *, as_json: bool) -> None:
-    from tutorsim.replay.event_streams import is_event_stream, response_values
-    from tutorsim.replay.recorded_call import MESSAGES_URI, cassette_name, request_value
+    from tutorsim.replay.recorded_call import (
+        MESSAGES_URI,
+        cassette_name,
+        is_event_stream,
+        request_value,
+        response_values,
+    )
 
     held = [found.interactions for found in _cassettes(folder, episode)]
     one = next((calls[key] for calls in held if key in calls), None)

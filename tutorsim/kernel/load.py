@@ -8,10 +8,10 @@ from typing import Any, Final, Literal
 import tomli_w
 from pydantic import ValidationError
 
-from tutorsim.catalog import with_overrides
-from tutorsim.catalog.wordings_kept_with_recording import (
+from tutorsim.catalog import (
     WORDINGS_FILE,
     read_wordings,
+    with_overrides,
     wordings_text,
 )
 from tutorsim.errors import FolderError, RecordingError, StudyError, UsageError

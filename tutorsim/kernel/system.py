@@ -8,19 +8,18 @@ by an entry point of the group `tutorsim.systems`.
 
 import hashlib
 import json
+import math
 from collections.abc import Callable, Hashable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import cached_property, partial
 from itertools import product
 from pathlib import Path
-from typing import Any, ClassVar, Final, NamedTuple, Self
+from typing import Any, ClassVar, Final, NamedTuple, Self, TypeVar
 
-from tutorsim.catalog import BaseCatalog, overlaid
-from tutorsim.catalog.wordings_kept_with_recording import WordingNames, Wordings
+from tutorsim.catalog import BaseCatalog, WordingNames, Wordings, overlaid
 from tutorsim.errors import LogError, UsageError
 from tutorsim.kernel.flow import CallLog, CodeResult, CodeRun, Flow, PersonInput, drive, scripted
 from tutorsim.kernel.retest import AskedTogether, BallotReading, votes_again
-from tutorsim.kernel.scripted_mind import Recogniser
 from tutorsim.kernel.study import BaseModels, BaseStudy, EpisodeSpec
 from tutorsim.model import Call, CallKey, Request
 from tutorsim.records import (
@@ -36,6 +35,63 @@ from tutorsim.records import (
 from tutorsim.system_registry import load
 from tutorsim.tasks import Task, TaskFormat, safe_id, tasks_digest
 from tutorsim.vocabularies import TURN_VOTES
+
+# --- Mind of the scripted model ------------------------------------------------------------------
+
+T = TypeVar("T")
+
+
+class Chance:
+    """Draws that depend on nothing but `parts` and the name of each draw.
+
+    Args:
+        parts: What the draws belong to, such as a seed and a request.
+    """
+
+    def __init__(self, *parts: str | int) -> None:
+        self._base = "\x1f".join(map(str, parts)).encode("utf-8", "surrogatepass")
+
+    def digest(self, name: str) -> bytes:
+        """The 32 bytes behind one draw."""
+        return hashlib.sha256(self._base + b"\x1e" + name.encode("utf-8", "surrogatepass")).digest()
+
+    def unit(self, name: str) -> float:
+        """A number from 0 up to, and without, 1."""
+        return int.from_bytes(self.digest(name)[:6]) / 2**48
+
+    def happens(self, name: str, probability: float) -> bool:
+        """Whether an event of this probability happens."""
+        return self.unit(name) < probability
+
+    def pick(self, name: str, options: Sequence[T]) -> T:
+        """One of the options, all equally likely."""
+        return options[int(self.unit(name) * len(options))]
+
+    def bell(self, name: str) -> float:
+        """A nearly normal number of mean 0 and deviation 1, between -3.5 and 3.5."""
+        found = self.digest(name)
+        total = sum(int.from_bytes(found[i : i + 8]) for i in (0, 8, 16, 24)) / 2**64
+        return (total - 2) * math.sqrt(3)
+
+
+class Asking(NamedTuple):
+    """The texts of a request."""
+
+    system: str
+    user: str
+
+    @property
+    def again(self) -> bool:
+        """Whether the last reply could not be used and is asked for once more."""
+        return "Your last reply" in self.user[-400:]
+
+
+Recogniser = Callable[[Asking, Chance, Chance | None], str | None]
+"""From texts, the request's draws and, for steady voters, the seed's draws to the reply's text;
+`None` for a request that is not of the system."""
+
+
+# --- System --------------------------------------------------------------------------------------
 
 CUT_OFF_REMINDER: Final = "cut_off_reminder"
 """The template of what a second asking adds where the first reply was cut off."""

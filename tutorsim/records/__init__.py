@@ -27,18 +27,10 @@ from tutorsim.records.episode import (
     VotedTurn,
     VotingTurn,
 )
-from tutorsim.records.retest import (
-    RETEST_FILE,
-    RETEST_HEAD_FILE,
-    Retest,
-    RetestHead,
-    RetestRecord,
-    RetestReply,
-    RetestVote,
-    read_retest,
-)
 from tutorsim.records.run import (
     EPISODES_FILE,
+    RETEST_FILE,
+    RETEST_HEAD_FILE,
     RUN_FILE,
     TIMINGS_FILE,
     Branch,
@@ -46,6 +38,11 @@ from tutorsim.records.run import (
     Inputs,
     PanelMakeup,
     Provenance,
+    Retest,
+    RetestHead,
+    RetestRecord,
+    RetestReply,
+    RetestVote,
     RunRecord,
     StopCount,
     StudyHead,
@@ -55,6 +52,7 @@ from tutorsim.records.run import (
     odd_stops,
     read_episodes,
     read_lines,
+    read_retest,
     read_run,
     stop_counts,
 )

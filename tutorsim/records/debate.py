@@ -5,7 +5,7 @@ from typing import ClassVar, Literal
 
 from tutorsim.records.base_record import Record
 from tutorsim.records.episode import BallotRecord, BaseRecord, VotedTurn
-from tutorsim.tasks.answer_scores import AnswerScore, score_answer
+from tutorsim.tasks.task import AnswerScore, score_answer
 from tutorsim.vocabularies import CUMULATIVE_BUDGET, AnswerKind, ReadStatus, Scoring
 from tutorsim.voting import Agreement, AgreementReading, Majority
 

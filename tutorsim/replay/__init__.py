@@ -5,13 +5,15 @@ What replays without the SDK and vcrpy can be had from here. Recording is in
 `tutorsim.replay.inventory`; importing those takes longer.
 """
 
-from tutorsim.replay.cassette_file import Cassette, check_recordable, read_cassette
-from tutorsim.replay.cassette_reader import (
+from tutorsim.replay.cassette_file import (
+    Cassette,
     FastPlayback,
     FastReader,
     Playback,
     Reader,
     check_all_used,
+    check_recordable,
+    read_cassette,
 )
 from tutorsim.replay.manifest import (
     MANIFEST_FILE,

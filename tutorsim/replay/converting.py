@@ -8,7 +8,7 @@ import hashlib
 from pathlib import Path
 from typing import Literal, NamedTuple
 
-from tutorsim.catalog.wordings_kept_with_recording import (
+from tutorsim.catalog import (
     WORDINGS_FILE,
     read_wordings,
     wordings_text,

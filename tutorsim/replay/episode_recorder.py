@@ -30,27 +30,25 @@ from tutorsim.replay.cassette_file import (
     cassette_file,
     parse_cassette,
     read_cassette_file,
+    unreadable_reply,
     write_cassette,
-)
-from tutorsim.replay.cassette_reader import unreadable_reply
-from tutorsim.replay.event_streams import (
-    STOPPED_HEADER,
-    is_event_stream,
-    redacted_events,
-    said_in_parts,
-    why_not_whole,
 )
 from tutorsim.replay.recorded_call import (
     MESSAGES_URI,
     REQUEST_HEADERS,
     RESPONSE_HEADERS,
     STANDIN_HEADER,
+    STOPPED_HEADER,
     Interaction,
     cassette_name,
     check_episode_id,
     check_same,
+    is_event_stream,
     kept,
     missing,
+    redacted_events,
+    said_in_parts,
+    why_not_whole,
 )
 from tutorsim.replay.safe_files import AppendFile, make_folder, redacted, without_secrets
 from tutorsim.vocabularies import ProvenanceKind

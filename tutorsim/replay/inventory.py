@@ -20,9 +20,8 @@ from tutorsim.replay.cassette_file import (
     check_inside,
     decompressed,
     read_cassette,
+    unreadable_reply,
 )
-from tutorsim.replay.cassette_reader import unreadable_reply
-from tutorsim.replay.event_streams import response_values
 from tutorsim.replay.manifest import (
     MANIFEST_FILE,
     RETEST_FOLDER,
@@ -36,7 +35,12 @@ from tutorsim.replay.manifest import (
     read_retest_manifest,
     retest_folder,
 )
-from tutorsim.replay.recorded_call import MESSAGES_URI, cassette_name, is_episode_id
+from tutorsim.replay.recorded_call import (
+    MESSAGES_URI,
+    cassette_name,
+    is_episode_id,
+    response_values,
+)
 from tutorsim.replay.safe_files import key_shaped
 from tutorsim.replay.verdicts_and_inputs import VERDICTS_FILE
 

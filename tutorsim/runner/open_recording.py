@@ -15,7 +15,7 @@ from typing import Any, Final, NamedTuple
 from pydantic import BaseModel
 
 from tutorsim.bundled_recordings import bundled_recording
-from tutorsim.catalog.wordings_kept_with_recording import WORDINGS_FILE
+from tutorsim.catalog import WORDINGS_FILE
 from tutorsim.errors import (
     CatalogError,
     FalseManifest,

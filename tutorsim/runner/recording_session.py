@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any, ClassVar, Final, NamedTuple
 
 from pydantic import ValidationError
 
-from tutorsim.catalog.wordings_kept_with_recording import (
+from tutorsim.catalog import (
     WORDINGS_FILE,
     WordingNames,
     Wordings,

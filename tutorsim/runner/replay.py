@@ -22,8 +22,7 @@ from tutorsim.replay import MANIFEST_FILE, AnsweredBy, FolderLock, VerdictStore
 from tutorsim.replay.verdicts_and_inputs import InputStore
 from tutorsim.runner.job import Lines, study_piece
 from tutorsim.runner.open_recording import Recording, check_drift, check_provenance, open_recording
-from tutorsim.runner.playback import Replayed, Source, VerdictChange, play, played
-from tutorsim.runner.retest_playback import open_retest
+from tutorsim.runner.playback import Replayed, Source, VerdictChange, open_retest, play, played
 from tutorsim.runner.run_log import (
     LogWriter,
     RetestLog,

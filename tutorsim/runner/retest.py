@@ -28,7 +28,7 @@ from tutorsim.replay.manifest import (
 from tutorsim.runner.calls_in_flight import RecordingOptions, check_credentials
 from tutorsim.runner.job import run_in_loop
 from tutorsim.runner.open_recording import Recording, check_drift, open_recording
-from tutorsim.runner.playback import recorded_prefix
+from tutorsim.runner.playback import asked_again, askings_in, recorded_prefix, retest_piece
 from tutorsim.runner.record import Job, Recorder
 from tutorsim.runner.recording_session import (
     BaseSession,
@@ -37,7 +37,6 @@ from tutorsim.runner.recording_session import (
     locked,
 )
 from tutorsim.runner.replay import replay_each
-from tutorsim.runner.retest_playback import asked_again, askings_in, retest_piece
 from tutorsim.runner.run_log import RetestLog
 from tutorsim.runner.stops import Budget
 

@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import Any, Final, Literal
 from xml.etree import ElementTree
 
-from tutorsim.catalog.wordings_kept_with_recording import WordingNames, Wordings
+from tutorsim.catalog import WordingNames, Wordings
 from tutorsim.errors import CheckFailed, FalseManifest, LogError, ReplayError, TutorsimError
 from tutorsim.kernel.system import System
 from tutorsim.records import EPISODES_FILE
@@ -26,9 +26,8 @@ from tutorsim.runner.open_recording import (
     check_provenance,
     open_recording,
 )
-from tutorsim.runner.playback import Replayed
+from tutorsim.runner.playback import Replayed, RetestFacts, RetestPlayer, open_retest
 from tutorsim.runner.replay import OnProgress, replay_each
-from tutorsim.runner.retest_playback import RetestFacts, RetestPlayer, open_retest
 
 # --- Wordings compared ---------------------------------------------------------------------------
 

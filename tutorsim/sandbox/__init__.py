@@ -7,10 +7,16 @@ anything: by a seccomp filter, namespaces, Landlock, limits and a user of their 
 the machine has them. `inner` is what runs in those processes; the rest is the near side.
 """
 
-from tutorsim.sandbox.inner.layers import LAYERS, Layer
+from tutorsim.sandbox.inner.both_sides import LAYERS, Layer
 from tutorsim.sandbox.protection_levels import LEVELS, SETTINGS, Level, Limits, Setting
-from tutorsim.sandbox.sandbox import RULES_VERSION, Sandbox, Usage
-from tutorsim.sandbox.task_proof import TaskProblem, prove_tasks, require_provable
+from tutorsim.sandbox.sandbox import (
+    RULES_VERSION,
+    Sandbox,
+    TaskProblem,
+    Usage,
+    prove_tasks,
+    require_provable,
+)
 
 __all__ = [
     "LAYERS",

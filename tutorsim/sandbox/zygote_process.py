@@ -11,8 +11,14 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
-from tutorsim.sandbox.inner.frames import TASK_CAP, Closed, Frames, Malformed, write_frame
-from tutorsim.sandbox.inner.layers import Layer
+from tutorsim.sandbox.inner.both_sides import (
+    TASK_CAP,
+    Closed,
+    Frames,
+    Layer,
+    Malformed,
+    write_frame,
+)
 from tutorsim.sandbox.protection_levels import Limits
 
 _BOOT = (

@@ -13,7 +13,7 @@ from typing import Any, Final, NamedTuple
 
 import orjson
 
-from tutorsim.kernel.scripted_mind import Asking, Chance, Recogniser
+from tutorsim.kernel.system import Asking, Chance, Recogniser
 from tutorsim.model import CALL_HEADER
 from tutorsim.model.batch import call_digest
 from tutorsim.standin.batch_endpoint import BATCHES_PATH, Batches, entry_error

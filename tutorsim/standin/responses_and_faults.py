@@ -33,7 +33,7 @@ from typing import Literal, get_args
 import orjson
 
 from tutorsim.errors import UsageError
-from tutorsim.kernel.scripted_mind import Chance
+from tutorsim.kernel.system import Chance
 
 # --- Responses -----------------------------------------------------------------------------------
 

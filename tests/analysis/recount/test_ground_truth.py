@@ -4,7 +4,7 @@ import pytest
 
 from tutorsim.analysis.recount.format_invariance import format_invariance
 from tutorsim.kernel.flow import drive, scripted
-from tutorsim.kernel.scripted_mind import Chance
+from tutorsim.kernel.system import Chance
 from tutorsim.standin.endpoint import think
 from tutorsim.systems.panel.study import episode
 

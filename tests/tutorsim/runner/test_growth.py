@@ -13,7 +13,7 @@ import pytest
 
 from tutorsim.model import call as json_bodies
 from tutorsim.replay import cassette_file, recorded_call
-from tutorsim.replay import cassette_reader as fast_reader
+from tutorsim.replay import cassette_file as fast_reader
 from tutorsim.replay import recorded_call as first_difference
 from tutorsim.runner.replay import replay
 from tutorsim.systems.panel.settings import PanelCatalog

@@ -6,11 +6,9 @@ from pathlib import Path
 import pytest
 
 from tutorsim.sandbox import LAYERS, LEVELS, Limits
-from tutorsim.sandbox.inner.decoding import DEPTH_CAP
-from tutorsim.sandbox.inner.encoding import EAGER_CAP
+from tutorsim.sandbox.inner.both_sides import CODE_CAP, FRAME_CAP
 from tutorsim.sandbox.inner.extract import FENCE_CAP
-from tutorsim.sandbox.inner.frames import FRAME_CAP
-from tutorsim.sandbox.inner.largest_program import CODE_CAP
+from tutorsim.sandbox.inner.plain_values import DEPTH_CAP, EAGER_CAP
 from tutorsim.sandbox.inner.preload import MODULES
 
 GUIDE = Path(__file__).parents[3] / "tutorsim" / "guide" / "sandbox.md"

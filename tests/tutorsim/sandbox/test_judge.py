@@ -8,7 +8,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from tutorsim.sandbox import Limits, Sandbox
-from tutorsim.sandbox.inner.decoding import MAKERS, MUTABLE
+from tutorsim.sandbox.inner.plain_values import MAKERS, MUTABLE
 
 REPLIES = """
 import os

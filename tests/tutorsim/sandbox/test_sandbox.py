@@ -8,14 +8,17 @@ import sys
 import threading
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import suppress
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
 
-from tutorsim.errors import SandboxError, SandboxUnavailable, UsageError
+from tutorsim.errors import SandboxError, SandboxUnavailable, TaskFileError, UsageError
 from tutorsim.kernel.flow import CodeRun
-from tutorsim.sandbox import LEVELS, Limits, Sandbox
-from tutorsim.sandbox.zygote_process import Broken, Zygote
+from tutorsim.sandbox import LEVELS, Limits, Sandbox, prove_tasks, require_provable
+from tutorsim.sandbox.sandbox import memory_ceiling, read_aftermath
+from tutorsim.sandbox.zygote_process import Aftermath, Broken, Zygote
+from tutorsim.tasks import CodeTask, builtin, load_tasks
 
 TERMS = {
     "prompt": "def twice(n):\n",
@@ -391,3 +394,221 @@ def test_the_level_is_the_one_that_this_machine_is_known_for():
         pytest.skip("TUTORSIM_EXPECT_SANDBOX is not set")
     with Sandbox() as sandbox:
         assert sandbox.level == expected, sandbox.report()
+
+
+# --- Proof of tasks ------------------------------------------------------------------------------
+
+BESIDE = Path(__file__).parents[4] / "shared" / "data"
+TASK = CodeTask(
+    task_id="twice",
+    prompt='def twice(n):\n    """Two times n."""\n',
+    entry_point="twice",
+    canonical_solution="    return 2 * n\n",
+    test="def check(candidate):\n    assert candidate(4) == 8\n",
+)
+
+
+def _code_tasks(tasks):
+    return [task for task in tasks if isinstance(task, CodeTask)]
+
+
+@pytest.mark.costly
+def test_every_task_that_ships_is_sound(best):
+    tasks = _code_tasks(builtin("humaneval"))
+    assert tasks
+    assert prove_tasks(best.sandbox, tasks) == []
+
+
+@pytest.mark.costly
+def test_tasks_that_cannot_be_judged_are_named_in_order(best):
+    wrong = replace(TASK, task_id="wrong", canonical_solution="    return n\n")
+    idle = replace(TASK, task_id="idle", test="def check(candidate):\n    candidate(1)\n")
+    calls = replace(
+        TASK,
+        task_id="takes a function",
+        canonical_solution="    return n(4)\n",
+        test="def check(candidate):\n    assert candidate(lambda n: 2 * n) == 8\n",
+    )
+    problems = prove_tasks(best.sandbox, [TASK, wrong, idle, calls, TASK])
+    assert [p.task_id for p in problems] == ["wrong", "idle", "takes a function"]
+    assert problems[0].problem == (
+        "its reference solution does not pass: fail, wrong answer (call 1)"
+    )
+    assert problems[1].problem == "a function that returns nothing passes its tests"
+    assert "exception TypeError" in problems[2].problem
+
+
+WRONG = replace(TASK, task_id="wrong", canonical_solution="    return n\n")
+IDLE = replace(TASK, task_id="idle", test="def check(candidate):\n    candidate(1)\n")
+
+
+@pytest.fixture
+def cache(monkeypatch, tmp_path):
+    """A cache folder of the test's own."""
+    monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path))
+    return tmp_path / "tutorsim" / "proven-tasks.txt"
+
+
+def test_tasks_that_cannot_be_judged_are_refused_by_name(best, cache):
+    with pytest.raises(TaskFileError) as error:
+        require_provable(best.sandbox, [TASK, WRONG, IDLE])
+    assert error.value.exit_code == 2
+    assert error.value.what == "2 programming task(s) cannot be judged."
+    assert "wrong: its reference solution does not pass: fail" in error.value.why
+    assert "idle: a function that returns nothing passes its tests" in error.value.why
+    assert "tutorsim judge" in error.value.hint
+
+
+def test_many_tasks_that_cannot_be_judged_are_counted(best, cache):
+    with pytest.raises(TaskFileError, match=r"And 2 more\.") as error:
+        require_provable(best.sandbox, [replace(WRONG, task_id=f"w{n}") for n in range(7)])
+    assert "7 programming" in error.value.what
+
+
+class Counting(Sandbox):
+    """Counts what is judged."""
+
+    judged = 0
+
+    def judge_program(self, *arguments, **terms):
+        self.judged += 1
+        return super().judge_program(*arguments, **terms)
+
+
+@pytest.mark.costly
+def test_a_proof_is_kept_by_content(cache):
+    """Not by name; and what was not proven is tried again."""
+    with Counting(workers=1) as sandbox:
+        for task, judged in (
+            (TASK, 2), (TASK, 2), (replace(TASK, task_id="other"), 2),
+            (replace(TASK, prompt=TASK.prompt + "    # more\n"), 4),
+        ):  # fmt: skip
+            require_provable(sandbox, [task])
+            assert sandbox.judged == judged
+        for _ in range(2):
+            with pytest.raises(TaskFileError):
+                require_provable(sandbox, [TASK, IDLE])
+        assert sandbox.judged == 8
+    with Counting(workers=1, limits=Limits(cpu=1)) as sandbox:
+        require_provable(sandbox, [TASK])
+        assert sandbox.judged == 2
+    assert len(cache.read_text().split()) == 3
+
+
+def test_without_a_cache_folder_tasks_are_proven_each_time(cache):
+    cache.parent.write_text("no folder")
+    with Counting(workers=1) as sandbox:
+        for _ in range(2):
+            require_provable(sandbox, [TASK])
+        assert sandbox.judged == 4
+
+
+def test_a_study_without_programs_needs_no_sandbox(cache):
+    with Sandbox() as sandbox:
+        require_provable(sandbox, builtin("sciq"))
+        assert sandbox._started is None
+
+
+@pytest.mark.costly
+def test_every_published_task_is_sound():
+    folder = Path(os.environ.get("TUTORSIM_PUBLISHED_DATA", BESIDE))
+    if not (folder / "HumanEval.jsonl.gz").exists():
+        pytest.skip("HumanEval.jsonl.gz is not there; see TUTORSIM_PUBLISHED_DATA")
+    tasks = _code_tasks(load_tasks("humaneval", folder / "HumanEval.jsonl.gz"))
+    assert len(tasks) == 164
+    with Sandbox() as sandbox:
+        assert prove_tasks(sandbox, tasks) == []
+
+
+# --- What is read of a verdict -------------------------------------------------------------------
+
+MIB = 1 << 20
+FOUND = {"found": {"code": "x", "reason": ""}}
+ENDS = {"killed": "", "worker": 0, "judge": 3, "cpu": 0.1, "wall": 0.1, "rss": 40 * MIB,
+        "judge_rss": 40 * MIB}  # fmt: skip
+
+
+def _verdict(frames=(), **ends):
+    aftermath = Aftermath(frames=[FOUND, *frames], ends={**ENDS, **ends})
+    result, _ = read_aftermath(
+        aftermath, limits=Limits(), baseline=30 * MIB, unsafe=False, may_kill_itself=False
+    )
+    return result.verdict.outcome, result.verdict.reason
+
+
+GONE = {"verdict": {"outcome": "gone", "reason": "", "detail": ""}}
+
+
+@pytest.mark.parametrize(
+    ("ends", "expected"),
+    [
+        ({"worker": -9, "rss": 300 * MIB}, ("error", "memory limit")),
+        ({"worker": -9, "rss": 300 * MIB, "cpu": 3.0}, ("timeout", "cpu limit")),
+        ({"judge": -9, "judge_rss": 300 * MIB}, ("error", "memory limit in the tests")),
+        ({"judge": -9, "judge_rss": 300 * MIB, "killed": "tests"},
+         ("timeout", "cpu limit in the tests")),
+        ({"worker": -9, "killed": "wall"}, ("timeout", "wall limit")),
+        ({"worker": -11}, ("error", "killed by SIGSEGV")),
+        ({"worker": 0}, ("error", "early exit")),
+    ],
+)  # fmt: skip
+def test_the_end_of_a_program_tells_its_verdict(ends, expected):
+    assert _verdict((GONE,), **ends) == expected
+
+
+@pytest.mark.parametrize(
+    "ends", [{"worker": -9}, {"judge": -9}, {"judge": -11}, {"judge": 1}, {"killed": "owner"}]
+)
+def test_what_no_program_did_is_no_verdict(ends):
+    with pytest.raises(Broken):
+        _verdict((), **ends)
+
+
+@pytest.mark.parametrize("word", ["infra_error", "passed", "", None])
+def test_no_other_word_of_the_judge_is_an_outcome(word):
+    said = {"verdict": {"outcome": word, "reason": "x", "detail": ""}}
+    assert _verdict((said,)) == ("error", "early exit")
+
+
+# --- Available memory ----------------------------------------------------------------------------
+
+MACHINE = memory_ceiling(Path("/nowhere"))
+
+
+def _root(folder, groups, limits):
+    (folder / "proc/self").mkdir(parents=True)
+    (folder / "proc/self/cgroup").write_text(groups, encoding="utf-8")
+    for place, limit in limits.items():
+        path = folder / "sys/fs/cgroup" / place
+        path.parent.mkdir(parents=True, exist_ok=True)
+        path.write_text(f"{limit}\n", encoding="ascii")
+    return folder
+
+
+@pytest.mark.parametrize(
+    ("groups", "limits", "expected"),
+    [
+        ("0::/a/b\n", {"a/b/memory.max": str(64 * MIB)}, 64),
+        ("0::/a/b\n", {"a/b/memory.max": "max", "a/memory.max": str(48 * MIB + 5)}, 48),
+        ("0::/a/b\n", {"memory.max": str(32 * MIB), "a/memory.max": str(48 * MIB)}, 32),
+        ("0::/\n", {"memory.max": str(96 * MIB)}, 96),
+        ("4:memory:/x\n1:cpu:/x\n", {"memory/x/memory.limit_in_bytes": str(20 * MIB)}, 20),
+        ("4:cpu,memory:/of/the/host\n", {"memory/memory.limit_in_bytes": str(20 * MIB)}, 20),
+    ],
+    ids=["group", "above", "the least", "container", "first version", "container, first version"],
+)
+def test_the_limit_of_a_control_group_is_found(groups, limits, expected, tmp_path):
+    assert memory_ceiling(_root(tmp_path, groups, limits)) == expected * MIB
+
+
+@pytest.mark.parametrize(
+    ("groups", "limits"),
+    [
+        ("0::/a\n", {"a/memory.max": "max"}),
+        ("0::/a\n", {}),
+        ("4:memory:/x\n", {"memory/x/memory.limit_in_bytes": str(2**63 - 4096)}),
+    ],
+    ids=["no limit", "nothing in sight", "no limit, first version"],
+)
+def test_without_a_limit_the_machine_is_what_there_is(groups, limits, tmp_path):
+    assert memory_ceiling(_root(tmp_path, groups, limits)) == MACHINE

@@ -2,7 +2,7 @@ import json
 
 import pytest
 
-from tutorsim.kernel.scripted_mind import Chance
+from tutorsim.kernel.system import Chance
 from tutorsim.model import Reply
 from tutorsim.standin.endpoint import Endpoint, read_request, think, tokens
 from tutorsim.standin.responses_and_faults import Fault

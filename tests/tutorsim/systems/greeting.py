@@ -24,9 +24,8 @@ from tutorsim.catalog import BaseCatalog
 from tutorsim.kernel.flow import CallLog, Flow, ask, run_to_failure
 from tutorsim.kernel.retest import BallotReading
 from tutorsim.kernel.scene import Scene, draw_labels, vote
-from tutorsim.kernel.scripted_mind import Asking, Chance
 from tutorsim.kernel.study import BaseModels, BaseStudy, EpisodeSpec, Settings
-from tutorsim.kernel.system import LoadedStudy, System
+from tutorsim.kernel.system import Asking, Chance, LoadedStudy, System
 from tutorsim.model import Call, Question
 from tutorsim.records import BaseRecord, VotedTurn, VotingSettings
 from tutorsim.tasks import TaskFormat

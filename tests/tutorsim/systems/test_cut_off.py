@@ -6,9 +6,8 @@ import pytest
 
 from tutorsim.kernel.flow import PersonInput, Round, drive, scripted
 from tutorsim.kernel.load import load_study, system_named
-from tutorsim.kernel.scripted_mind import Chance
 from tutorsim.kernel.study import shipped_studies
-from tutorsim.kernel.system import CUT_OFF_REMINDER
+from tutorsim.kernel.system import CUT_OFF_REMINDER, Chance
 from tutorsim.standin.endpoint import think
 from tutorsim.system_registry import system_names
 

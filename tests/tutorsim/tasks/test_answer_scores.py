@@ -2,7 +2,7 @@
 
 import pytest
 
-from tutorsim.tasks.answer_scores import (
+from tutorsim.tasks.task import (
     AnswerScore,
     chosen_letter,
     exact_match,

@@ -14,11 +14,10 @@ from collections.abc import Iterator
 from contextlib import suppress
 from typing import Any, NoReturn
 
-from .decoding import MUTABLE, Decoded, decode, item_of, refill
-from .encoding import Encoder
+from .both_sides import TASK_CAP, Closed, Malformed, read_frame, write_frame
 from .extract import compile_head
-from .frames import TASK_CAP, Closed, Malformed, read_frame, write_frame
 from .jail import Jail
+from .plain_values import MUTABLE, Decoded, Encoder, decode, item_of, refill
 
 WORKER_GONE = 3
 """Exit status that says: ask the worker's own end what happened."""

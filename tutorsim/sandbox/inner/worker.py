@@ -15,12 +15,10 @@ from contextlib import suppress
 from itertools import islice
 from typing import Any
 
-from .decoding import MUTABLE, decode, item_of
-from .encoding import Encoder
+from .both_sides import TASK_CAP, Closed, Malformed, read_frame, write_frame
 from .extract import Extraction, compile_head, extract, without_mark
-from .frames import TASK_CAP, Closed, Malformed, read_frame, write_frame
 from .jail import Jail
-from .wire import Node
+from .plain_values import MUTABLE, Encoder, Node, decode, item_of
 
 _SOCKET = 3
 _TEXT_CAP = 64 * 1024

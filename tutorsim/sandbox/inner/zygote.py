@@ -26,7 +26,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from .frames import frame_bytes
+from .both_sides import frame_bytes
 from .jail import Jail
 from .judge import WORKER_GONE, run_judge
 from .probes import open_targets

@@ -31,7 +31,7 @@ from tutorsim.records.debate import (
 )
 from tutorsim.systems.debate.scene import agent_names
 from tutorsim.tasks import safe_id
-from tutorsim.tasks.answer_scores import LETTERS, chosen_letter
+from tutorsim.tasks.task import LETTERS, chosen_letter
 from tutorsim.vocabularies import AnswerKind, Protocol
 from tutorsim.voting import Choice, Decision, decide, leaders, masses_of, tally
 

@@ -13,9 +13,9 @@ from functools import cache, cached_property, lru_cache
 from importlib import resources
 from typing import Any, Final
 
-from tutorsim.kernel.scripted_mind import Asking, Chance
+from tutorsim.kernel.system import Asking, Chance
 from tutorsim.systems.debate.tasks import BENCHMARKS, BUILTIN, DebateTask, builtin_tasks
-from tutorsim.tasks.answer_scores import LETTERS
+from tutorsim.tasks.task import LETTERS
 from tutorsim.voting import RULES
 
 _PARAGRAPH: Final = r"(.*(?:\n  .*)*)"

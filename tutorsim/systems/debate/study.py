@@ -13,8 +13,7 @@ from typing import Any, ClassVar, Final, Literal, NamedTuple
 
 from pydantic import Field, model_validator
 
-from tutorsim.catalog import BaseCatalog, templates_of
-from tutorsim.catalog.wordings_kept_with_recording import WordingNames
+from tutorsim.catalog import BaseCatalog, WordingNames, templates_of
 from tutorsim.errors import StudyError
 from tutorsim.kernel.flow import CallLog, Flow, ask, run_to_failure
 from tutorsim.kernel.retest import BallotReading

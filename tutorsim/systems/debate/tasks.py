@@ -29,7 +29,6 @@ from typing import Any, Final, Literal, get_args
 
 from tutorsim.errors import TaskFileError
 from tutorsim.tasks import Task
-from tutorsim.tasks.answer_scores import LETTERS, AnswerScore, score_answer
 from tutorsim.tasks.files import (
     Row,
     check_ids,
@@ -42,7 +41,7 @@ from tutorsim.tasks.files import (
     refuse,
     text_of,
 )
-from tutorsim.tasks.task import TaskFormat
+from tutorsim.tasks.task import LETTERS, AnswerScore, TaskFormat, score_answer
 from tutorsim.vocabularies import AnswerKind
 
 DebateBenchmark = Literal["mmlu", "mmlu_pro", "gpqa", "strategyqa", "musr", "squad2"]

@@ -9,7 +9,7 @@ from itertools import product
 from pathlib import Path
 from typing import Any, ClassVar, Final, NamedTuple
 
-from tutorsim.catalog.wordings_kept_with_recording import WordingNames
+from tutorsim.catalog import WordingNames
 from tutorsim.errors import StudyError, TaskFileError
 from tutorsim.kernel.flow import CallLog, Flow, ask, run_to_failure
 from tutorsim.kernel.retest import AskedTogether

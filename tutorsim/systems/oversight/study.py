@@ -14,8 +14,7 @@ from importlib import resources
 from pathlib import Path
 from typing import Any, ClassVar, Final
 
-from tutorsim.catalog import BaseCatalog, templates_of
-from tutorsim.catalog.wordings_kept_with_recording import WordingNames
+from tutorsim.catalog import BaseCatalog, WordingNames, templates_of
 from tutorsim.errors import StudyError
 from tutorsim.kernel.flow import CallLog, Flow, ask, run_to_failure
 from tutorsim.kernel.retest import AskedTogether

@@ -2,8 +2,7 @@
 
 from typing import Any, Final
 
-from tutorsim.kernel.scripted_mind import Asking, Chance
-from tutorsim.kernel.system import System
+from tutorsim.kernel.system import Asking, Chance, System
 from tutorsim.records import EpisodeRecord
 from tutorsim.systems.panel.settings import (
     FIRST_TEXTS,

@@ -6,7 +6,7 @@ from collections.abc import Callable, Mapping
 from fractions import Fraction
 from typing import NamedTuple
 
-from tutorsim.kernel.scripted_mind import Asking, Chance
+from tutorsim.kernel.system import Asking, Chance
 from tutorsim.systems.panel.scripted_prompt_reading import (
     Asked,
     Kind,

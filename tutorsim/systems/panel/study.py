@@ -11,8 +11,7 @@ from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any, ClassVar
 
-from tutorsim.catalog import overlaid, templates_of
-from tutorsim.catalog.wordings_kept_with_recording import WordingNames
+from tutorsim.catalog import WordingNames, overlaid, templates_of
 from tutorsim.errors import StudyError
 from tutorsim.kernel.flow import CallLog, CodeResult, CodeRun, Flow, ask, run_to_failure
 from tutorsim.kernel.retest import BallotReading

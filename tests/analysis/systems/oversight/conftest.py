@@ -4,7 +4,7 @@ import pytest
 
 from tutorsim.analysis.systems.system_view import SystemRun
 from tutorsim.kernel.flow import drive, scripted
-from tutorsim.kernel.scripted_mind import Asking, Chance
+from tutorsim.kernel.system import Asking, Chance
 from tutorsim.records import Provenance, RunRecord
 from tutorsim.records.oversight import (
     Judgment,

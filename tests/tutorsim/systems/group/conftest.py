@@ -6,7 +6,7 @@ from collections import Counter
 import pytest
 
 from tutorsim.kernel.flow import drive, scripted
-from tutorsim.kernel.scripted_mind import Asking, Chance
+from tutorsim.kernel.system import Asking, Chance
 from tutorsim.systems.group import GROUP
 from tutorsim.systems.group.scripted_replies import group_reply
 from tutorsim.systems.group.settings import Study, load_group_catalog

@@ -10,7 +10,7 @@ from tests.tutorsim.systems.group.conftest import play, standin, study_of
 from tests.tutorsim.systems.group.test_lesson_flow import bounded, quiet
 from tutorsim.kernel.cost_plan import estimate_tokens, total_tokens
 from tutorsim.kernel.flow import PersonInput
-from tutorsim.kernel.scripted_mind import Chance
+from tutorsim.kernel.system import Chance
 from tutorsim.systems.group.settings import GroupSettings
 from tutorsim.systems.group.study import lesson_calls
 from tutorsim.systems.group.tasks import builtin_lessons, builtin_scenarios

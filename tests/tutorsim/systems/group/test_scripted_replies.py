@@ -3,7 +3,7 @@
 from collections import Counter
 
 from tests.tutorsim.systems.group.conftest import play
-from tutorsim.kernel.scripted_mind import Asking, Chance
+from tutorsim.kernel.system import Asking, Chance
 from tutorsim.systems.group.scripted_replies import group_reply
 from tutorsim.systems.group.tasks import builtin_lessons, builtin_scenarios
 

@@ -8,8 +8,8 @@ from pathlib import Path
 import pytest
 
 from tutorsim.kernel.flow import drive, scripted
-from tutorsim.kernel.scripted_mind import Asking, Chance
 from tutorsim.kernel.study import EpisodeSpec
+from tutorsim.kernel.system import Asking, Chance
 from tutorsim.model import Request
 from tutorsim.records.oversight import OversightRecord
 from tutorsim.systems.oversight import OVERSIGHT

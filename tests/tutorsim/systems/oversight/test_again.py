@@ -6,7 +6,7 @@ import pytest
 
 from tutorsim.kernel.flow import Round, drive, scripted
 from tutorsim.kernel.retest import askings, retest_flow
-from tutorsim.kernel.scripted_mind import Asking, Chance
+from tutorsim.kernel.system import Asking, Chance
 from tutorsim.model import Reply
 from tutorsim.records import Failure
 from tutorsim.records.oversight import CANDIDATES, LABELS

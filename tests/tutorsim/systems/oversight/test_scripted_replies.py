@@ -2,7 +2,7 @@ from collections import Counter
 
 import pytest
 
-from tutorsim.kernel.scripted_mind import Asking, Chance
+from tutorsim.kernel.system import Asking, Chance
 from tutorsim.systems.oversight.scripted_replies import recognise
 from tutorsim.systems.oversight.settings import CONDITIONS
 from tutorsim.systems.oversight.study import builtin_items

@@ -8,8 +8,8 @@ import pytest
 
 from tutorsim.kernel.flow import CodeResult, drive, scripted
 from tutorsim.kernel.load import load_study
-from tutorsim.kernel.scripted_mind import Chance
 from tutorsim.kernel.study import EpisodeSpec
+from tutorsim.kernel.system import Chance
 from tutorsim.model import Call
 from tutorsim.records import EpisodeRecord, VerdictRecord
 from tutorsim.standin.endpoint import read_request, think

@@ -1,6 +1,6 @@
 import pytest
 
-from tutorsim.kernel.scripted_mind import Chance
+from tutorsim.kernel.system import Chance
 from tutorsim.systems.panel.reply_reading import read_score
 from tutorsim.systems.panel.scripted_prompt_reading import knowledge_of
 from tutorsim.systems.panel.scripted_replies import judge_reply

@@ -1,6 +1,6 @@
 import pytest
 
-from tutorsim.kernel.scripted_mind import Chance
+from tutorsim.kernel.system import Chance
 from tutorsim.standin.endpoint import think
 
 

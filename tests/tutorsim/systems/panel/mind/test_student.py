@@ -2,7 +2,7 @@ import re
 
 import pytest
 
-from tutorsim.kernel.scripted_mind import Chance
+from tutorsim.kernel.system import Chance
 from tutorsim.systems.panel.scripted_prompt_reading import knowledge_of, level_of, mood_of_text
 from tutorsim.systems.panel.scripted_replies import student_reply
 from tutorsim.systems.panel.settings import load_panel_catalog

@@ -3,7 +3,7 @@ from collections import Counter
 
 import pytest
 
-from tutorsim.kernel.scripted_mind import Chance
+from tutorsim.kernel.system import Chance
 from tutorsim.systems.panel.scripted_replies import vote_reply
 from tutorsim.voting import cast_as, read_ballot, repair_ballot
 

@@ -1,7 +1,21 @@
-"""Frames between processes: four bytes of length and that many of JSON."""
+"""What both sides of the sandbox agree on: frames, the names of the layers, the longest program.
+
+A frame is four bytes of length and that many of JSON.
+"""
 
 import json
 import os
+from typing import Final, Literal, get_args
+
+CODE_CAP = 64 * 1024
+"""Characters of a program."""
+
+Layer = Literal["seccomp", "namespaces", "landlock", "rlimits", "uid"]
+"""One mechanism of the kernel; `uid` gives up root for a user that nobody else is."""
+
+LAYERS: Final[tuple[Layer, ...]] = get_args(Layer)
+
+# --- Frames --------------------------------------------------------------------------------------
 
 FRAME_CAP = 8 << 20
 """Bytes of a frame that a student's program may send."""

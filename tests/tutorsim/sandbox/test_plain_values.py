@@ -25,10 +25,16 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from tutorsim.sandbox.inner.decoding import MAKERS, MUTABLE, decode, item_of, refill
-from tutorsim.sandbox.inner.encoding import Encoder
-from tutorsim.sandbox.inner.frames import Malformed
-from tutorsim.sandbox.inner.wire import Opaque
+from tutorsim.sandbox.inner.both_sides import Malformed
+from tutorsim.sandbox.inner.plain_values import (
+    MAKERS,
+    MUTABLE,
+    Encoder,
+    Opaque,
+    decode,
+    item_of,
+    refill,
+)
 
 SCALARS = st.one_of(
     st.none(),

@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from tutorsim.sandbox.inner.frames import (
+from tutorsim.sandbox.inner.both_sides import (
     FRAME_CAP,
     Closed,
     Frames,

@@ -24,9 +24,9 @@ from tutorsim.guide import TOPICS, page
 ROOT = Path(__file__).parents[2]
 README = (ROOT / "README.md").read_text(encoding="utf-8")
 PAGES = {"README": README} | {topic: page(topic) for topic in TOPICS}
-FROM_NOTHING = ("claims", "futures", "python", "recounts", "replay")
+FROM_NOTHING = ("claims", "extending", "futures", "python", "recounts", "replay")
 """Pages that run from top to bottom in an empty folder; their first command is the demo."""
-ORDER = ("recording", "ballots", "panel", "extending")
+ORDER = ("recording", "ballots", "panel")
 """Pages in the order in which they build on each other's files; the others follow."""
 BLOCK = re.compile(r"^```(\w+)(?: ([^\n]+))?\n(.*?)^```$", re.MULTILINE | re.DOTALL)
 PORT = "8808"
@@ -174,7 +174,7 @@ def scratch(tmp_path, monkeypatch):
     port = free_port()
     for name in ("CI", "TUTORSIM_RECORD", "COLUMNS"):
         monkeypatch.delenv(name, raising=False)
-    monkeypatch.setenv("PYTHONPATH", str(site))
+    monkeypatch.setenv("PYTHONPATH", f"{folder}{os.pathsep}{site}")
     monkeypatch.setenv("ANTHROPIC_BASE_URL", f"http://127.0.0.1:{port}")
     monkeypatch.setenv("ANTHROPIC_API_KEY", "unused")
     monkeypatch.setenv("PATH", f"{Path(sys.executable).parent}{os.pathsep}{os.environ['PATH']}")

@@ -1,7 +1,4 @@
-"""A small system of another package: three greeters greet a guest, then vote on one greeting.
-
-Only the tests register it.
-"""
+"""A small system of another package: three greeters greet a guest, then vote on one greeting."""
 
 import json
 from collections import Counter

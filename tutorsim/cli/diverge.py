@@ -48,6 +48,7 @@ from tutorsim.cli.terminal_documents import check_applies, document_shown
     help="With --rule: voters that may have cast any ballot at all.",
 )
 @panel_option
+@click.option("--full", is_flag=True, help="Show the first turn of every episode.")
 @table_option("--episodes", "one row per episode")
 @claims_option(
     "Also write every number that is printed here, to be checked by `tutorsim verify --claims`."
@@ -61,6 +62,7 @@ def diverge(
     ties: str,
     exempt: int,
     panel: str | None,
+    full: bool,
     episodes: Path | None,
     **_: Any,
 ) -> None:
@@ -90,4 +92,4 @@ def diverge(
         told = "; ".join(what.source.answered_by)
         tell_rows(write_frame(with_provenance(found.episodes, told), episodes), episodes)
     document = found.document()
-    publish_claimed(source, document_shown(document), lambda: to_value(document))
+    publish_claimed(source, document_shown(document, full=full), lambda: to_value(document))

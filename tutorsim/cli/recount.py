@@ -31,7 +31,7 @@ from tutorsim.analysis.recount.success_threshold import (
     threshold_table,
 )
 from tutorsim.analysis.recount.tables import SECTIONS, approvals_table, protocols_table
-from tutorsim.analysis.recount.verdict import recount_verdict, told_rules
+from tutorsim.analysis.recount.verdict import recount_verdict, told_rules, verdict_table
 from tutorsim.analysis.runs.exported_tables import CountedTable, Table
 from tutorsim.analysis.runs.written_tables import with_provenance, write_frame, write_turns
 from tutorsim.analysis.statistics.intervals_and_tests import NotEstimable, to_json
@@ -492,6 +492,7 @@ def _shown(
     yield Text()
     for sentence in recount_verdict(found):
         yield Prose(sentence)
+    yield from parts_shown([verdict_table(found)])
     if sections and found.turns:
         yield Text()
         yield Prose(styled(found.caption, "yellow"))

@@ -28,6 +28,7 @@ from tutorsim.analysis.recount.tables import (
     policies_table,
     readings_table,
 )
+from tutorsim.analysis.recount.verdict import verdict_table
 from tutorsim.analysis.runs.branch_continuations import branch_changes, branch_counts, branch_words
 from tutorsim.analysis.runs.exported_tables import makeup_words, panels_of, sizes_of
 from tutorsim.analysis.statistics.intervals_and_tests import Estimate, NotEstimable, to_json
@@ -226,8 +227,8 @@ def _decided(evidence: Evidence) -> Answer:
         share(found.decided_by_order, found.turns, "turn"),
         f"Another fallback order could change these, and a random one would change "
         f"{drawn:.1f} on average. {widest.candidate} wins "
-        f"{widest.least:,} to {counted(widest.most, 'turn')} depending on the order, and "
-        f"{widest.logged:,} as logged.",
+        f"{widest.least:,} to {counted(widest.most, 'turn')} depending on the order. As logged it "
+        f"wins {widest.logged:,}.",
         section,
     )
 
@@ -254,7 +255,8 @@ def _open(evidence: Evidence) -> Answer:
         question,
         f"The winner under another protocol, in {share(open_, cases, 'case')}",
         "A case is a turn and another protocol, under which a tie stays a tie. Several winners are "
-        f"possible there: in {_missing(least)}, but in {_missing(most)}.{_given(evidence, cases)} "
+        f"possible there: least often in {_missing(least)}. Most often they are in "
+        f"{_missing(most)}.{_given(evidence, cases)} "
         "What the student would have said to another reply is never identified.",
         "rules",
     )
@@ -401,6 +403,7 @@ RULES: Final = section(
     "cast in another. What is certain and what is possible stand side by side.",
     _figure("agreement"),
     _figure("identification"),
+    lambda of: verdict_table(of.recount),
     _dial,
     lambda of: approvals_table(of.recount),
     lambda of: invariance_table({"": of.invariance}),
@@ -585,7 +588,7 @@ def divergence_document(opened: Opened, found: Divergence) -> Document:
     open_ = "" if source.ordered else f" {_OPEN}"
     tables = present(coverage_table(found), first_turns_table(found))
     return Document(
-        title=f"Report of {run.study.name if run else source.name}",
+        title=f"Divergence of {run.study.name if run else source.name}",
         summary=f"{found.question}. {_ran_in_short(evidence)}{open_}",
         provenance=provenance_of(source),
         warning=warning_of(run.provenance) if run else _warning_elsewhere(source),
@@ -614,7 +617,7 @@ def _first_rows(made: Table) -> Table:
     left = made.data.height - _LISTED
     if made.name != "first-turns" or left <= 0:
         return made
-    caption = f"{made.caption} {left:,} more: --json has them, and --episodes FILE writes them."
+    caption = f"{made.caption} {left:,} more: --full shows them, and --episodes FILE writes them."
     return replace(made, data=made.data.head(_LISTED), caption=caption)
 
 

@@ -1,5 +1,6 @@
-"""The sentences that a view opens with."""
+"""What a recount says first: its sentences, and a row for every rule."""
 
+import re
 from dataclasses import replace
 
 from tests.analysis.made import report_of
@@ -7,13 +8,15 @@ from tutorsim.analysis.ballots.reading_options import Hints
 from tutorsim.analysis.ballots.recount_source import open_source
 from tutorsim.analysis.counting.rule_definitions import TARGETS
 from tutorsim.analysis.recount import recount
-from tutorsim.analysis.recount.verdict import (
-    recount_verdict,
-)
+from tutorsim.analysis.recount.verdict import recount_verdict, verdict_table
 from tutorsim.analysis.systems.panel.two_runs import compare_runs, comparison_words
 from tutorsim.vocabularies import DEFAULT_ROLES, PROTOCOLS
 
 S, MI, MO, ME = DEFAULT_ROLES
+
+
+def split(text):
+    return text.split(". ")
 
 
 def votes(*choices):
@@ -46,12 +49,16 @@ def test_a_summary_says_what_was_run_and_what_the_order_decided(
 
 def test_a_recount_says_what_is_sure_and_what_stays_open(panel_turn, panel_episode, panel_source):
     source = run_of(panel_turn, panel_episode, panel_source)
-    order, *rules, untested = recount_verdict(recount(source, exempt=(0, 1)))
+    found = recount(source, exempt=(0, 1))
+    order, *rules, untested = recount_verdict(found)
     assert order.startswith("The fallback order decided 1 of 2 turns")
     ranked = next(text for text in rules if text.startswith("Ranked"))
     # MI has 3 of 4 first places: at least 3 × 3 points, S at most 3 + 3 × 2 of 9; so a tie is open.
-    assert "keeps the winner of 0 of 2 turns logged under another protocol;" in ranked
-    assert "it surely changes 0, and 2 are open." in ranked
+    assert ranked == "Ranked voting surely keeps the winner of 0 of 2 turns."
+    table = verdict_table(found)
+    assert table is not None
+    assert table.data.filter(rule="ranked").row(0)[1:5] == (2, 0, 0, 2)
+    assert all(len(re.findall(r"\d+", s)) <= 2 for t in (order, *rules, untested) for s in split(t))
     assert "which these ballots do not test" in untested
 
 
@@ -105,17 +112,16 @@ UNANIMOUS = "episode_id,turn,stage,voter,candidate,mass,protocol\n" + "".join(
 )
 
 
-def test_the_verdict_names_both_readings_of_a_tie(tmp_path):
+def test_the_table_has_both_readings_of_a_tie(tmp_path):
     """Everybody may approve of blue too: a tie, which only an order gives to red."""
     path = tmp_path / "votes.csv"
     path.write_text(UNANIMOUS)
     ordered = open_source(path, hints=Hints(fallback_order=("red", "blue")))
-    said = " ".join(recount_verdict(recount(ordered, targets=["approval"], exempt=[0])))
-    assert "surely keeps the winner of 0 of 1 turn logged under another protocol;" in said
-    assert "and 1 are open. A tie counts here as nobody's win." in said
-    assert "With ties given to the fallback order it surely keeps 1." in said
-    without = " ".join(
-        recount_verdict(recount(open_source(path), targets=["approval"], exempt=[0]))
-    )
-    assert "and 1 are open" in without
-    assert "With ties given" not in without
+    found = recount(ordered, targets=["approval"], exempt=[0])
+    assert recount_verdict(found)[0] == "Approval voting surely keeps the winner of 0 of 1 turn."
+    table = verdict_table(found)
+    assert table is not None
+    assert table.data.row(-1) == ("approval, any number", 1, 0, 0, 1, 1)
+    without = verdict_table(recount(open_source(path), targets=["approval"], exempt=[0]))
+    assert without is not None
+    assert without.data.row(-1) == ("approval, any number", 1, 0, 0, 1)

@@ -5,7 +5,6 @@ import json
 import os
 import re
 import socket
-from collections.abc import Callable
 
 import pytest
 import tomli_w
@@ -14,7 +13,6 @@ from hypothesis import HealthCheck, settings
 from tests import rewriting  # noqa: F401 - before the first module of the product
 from tutorsim.kernel.flow import drive, scripted
 from tutorsim.kernel.load import load_study
-from tutorsim.kernel.system import LoadedStudy
 from tutorsim.model import Call
 from tutorsim.systems.panel.scene import Scene
 from tutorsim.systems.panel.study import episode
@@ -115,10 +113,6 @@ def _is_loopback(address):
         return ipaddress.ip_address(host).is_loopback
     except ValueError:
         return host == "localhost"
-
-
-MakeStudy = Callable[..., LoadedStudy]
-MakeScene = Callable[..., Scene]
 
 
 @pytest.fixture

@@ -289,7 +289,7 @@ def test_a_module_that_one_sibling_alone_imports_is_a_section_of_it():
     found = {
         name for name, reader in alone.items() if lines[name] < SHORTEST or is_section(name, reader)
     }
-    assert found - STAND_APART == set()
+    assert found == STAND_APART
 
 
 def test_public_names_are_listed_in_order():

@@ -1,6 +1,5 @@
 """Small made-up runs for the tests of the analysis."""
 
-from collections.abc import Mapping
 from dataclasses import replace
 from typing import Any
 
@@ -24,10 +23,7 @@ from tutorsim.records import (
     Turn,
 )
 from tutorsim.vocabularies import DEFAULT_ROLES, Protocol
-from tutorsim.voting import Choice, decide, masses_of
-
-Cast = Mapping[str, Choice | None]
-"""Voter → what it chose; `None` abstains."""
+from tutorsim.voting import decide, masses_of
 
 LETTERS = "ABCDEFGH"
 

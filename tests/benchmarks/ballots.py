@@ -9,7 +9,6 @@ from typing import Final
 
 import numpy as np
 import polars as pl
-from numpy.typing import NDArray
 
 from tutorsim.analysis.runs.exported_tables import BALLOTS_SCHEMA
 from tutorsim.vocabularies import DEFAULT_ROLES, LABELS, PROTOCOLS
@@ -18,8 +17,6 @@ __all__ = ["ballots_frame", "masses"]
 
 VOTERS: Final = 4
 STAGES: Final = ("vote_initial", "vote_final", "tie_vote")
-
-Ints = NDArray[np.int64]
 
 
 def masses(protocol, turns, random, *, m=4):

@@ -1,14 +1,11 @@
 """Plain oracle of scores by rank: every choice of rankings that voters may have cast."""
 
-from collections.abc import Sequence
 from fractions import Fraction
 from functools import lru_cache
 from itertools import combinations, pairwise, permutations, product
 
 __all__ = ["breakdown", "elected", "leaders", "point", "rankings_of", "winner_sets"]
 
-Ballot = tuple[int, ...] | None
-Scores = Sequence[Fraction | int]
 Ranking = tuple[int, ...]
 
 

@@ -14,7 +14,6 @@ from itertools import product
 from unittest.mock import patch
 
 import numpy as np
-import numpy.typing as npt
 
 from tutorsim.analysis.statistics import intervals_and_tests
 from tutorsim.analysis.statistics.intervals_and_tests import (
@@ -31,7 +30,6 @@ SPREADS = (0.0, 0.75, 1.5)
 RATES = (0.05, 0.2, 0.5, 0.8)
 CONDITIONS = ("baseline", "simple", "ranked", "cumulative", "approval")
 
-Floats = npt.NDArray[np.float64]
 _NODES, _WEIGHTS = np.polynomial.hermite_e.hermegauss(61)
 
 

@@ -273,9 +273,6 @@ class Said(NamedTuple):
     err: str
 
 
-Shell = Callable[..., Said]
-
-
 @pytest.fixture
 def shell(capsys, monkeypatch):
     """Run the command line in this process, with no terminal to ask for its width."""
@@ -363,9 +360,6 @@ def on_disk():
         return found
 
     return read
-
-
-Launch = Callable[..., "subprocess.Popen[bytes]"]
 
 
 @pytest.fixture

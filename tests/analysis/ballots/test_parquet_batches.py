@@ -79,7 +79,6 @@ def test_parts_together_are_the_whole(batch, together, tmp_path, monkeypatch):
     table = a_table(batch)
     table.write_parquet(tmp_path / "b.parquet")
     batches = open_source(tmp_path / "b.parquet").batches
-    assert batches is not None
     parts = list(batches.parts(together=together, shown=True))
     assert not any(part.looked_at for part in parts)
     found = joined([part.votes for part in parts])

@@ -1,13 +1,8 @@
-from collections.abc import Callable
-from typing import Any
-
 import pytest
 
 from tutorsim.analysis.ballots.recount_source import open_source
 from tutorsim.errors import BallotFileError, LogError
 from tutorsim.records import to_line
-
-Make = Callable[..., Any]
 
 
 def test_a_run_folder_opens_with_its_order_episodes_and_provenance(

@@ -18,7 +18,6 @@ from tutorsim.voting import leaders, tally
 pytestmark = pytest.mark.costly
 
 FILE = Path("made.parquet")
-Row = list[object]
 
 
 def masses(random, protocol, among):

@@ -1,6 +1,5 @@
 """Possible winners: hand cases of the consistency table, and a plain enumeration."""
 
-from collections.abc import Callable
 from random import Random
 
 import pytest
@@ -9,9 +8,6 @@ from tutorsim.analysis.ballots.vote_arrays import Profile
 from tutorsim.analysis.counting.rule_definitions import TARGETS
 from tutorsim.analysis.identify import NEVER, NOBODY, NOT_SETTLED, Identifier, breakdown_point
 from tutorsim.vocabularies import PROTOCOLS
-
-Enumerate = Callable[..., set[frozenset[int]]]
-Draw = Callable[..., Profile]
 
 
 def possible(protocol, target, *ballots, exempt=0, budget=25):

@@ -1,6 +1,5 @@
 """Elections of many voters: what is counted, what is searched, and what is left open."""
 
-from collections.abc import Callable
 from random import Random
 
 import pytest
@@ -15,7 +14,6 @@ from tutorsim.vocabularies import PROTOCOLS
 
 pytestmark = pytest.mark.costly
 
-Draw = Callable[..., Profile]
 
 OVERSHOOT = 1.3
 """Work is counted as it is done, so that the last step may pass the limit."""

@@ -1,9 +1,7 @@
 from collections import Counter
-from collections.abc import Callable
 from dataclasses import replace
 from fractions import Fraction
 from itertools import permutations, product
-from typing import Any
 
 import pytest
 from hypothesis import given
@@ -32,8 +30,6 @@ from tutorsim.voting import RichBallot
 S, MI, MO, ME = "scaffolding", "misconception", "motivation", "metacognitive"
 ROLES = (S, MI, MO, ME)
 ONE, TWO = "sciq.t1.novice.simple", "sciq.t2.novice.simple"
-
-Make = Callable[..., Any]
 
 
 def votes(*choices):
@@ -88,7 +84,6 @@ def test_agreement_is_over_pairs_without_abstentions(asked_again):
     assert (first.form, first.stage, first.votes) == ("simple", "vote_initial", 2)
     assert (first.pairs, first.one_abstained, first.both_abstained) == (8, 1, 0)
     assert value(first.same) == value(first.same_top) == pytest.approx(6 / 7)
-    assert isinstance(first.same, Estimate)
     assert first.same.n == 7
     # One voter's ballots in t1 and t2: S S with S S, S MI with MO MO, MI MI with MO MO, and
     # MI MI with MO alone: 4 of 4 + 4 + 4 + 2 combinations are the same.

@@ -7,7 +7,6 @@ from tutorsim.systems.panel.settings import load_panel_catalog
 def test_the_shipped_judge_s_anchors_are_the_rubric_in_tenths():
     prompt = load_panel_catalog().prompts["judge_system"]
     found = judge_rubric(prompt, threshold=0.75)
-    assert found is not None
     assert found.anchors == {
         "0": "no credit",
         "0.1": "mostly incorrect",
@@ -21,7 +20,6 @@ def test_the_shipped_judge_s_anchors_are_the_rubric_in_tenths():
 
 def test_anchors_between_tenths_join_the_scale():
     found = judge_rubric("Grade.\n0.25: poor\n  1 - good\n", threshold=0.5)
-    assert found is not None
     assert found.anchors == {"0.25": "poor", "1": "good"}
     assert 0.25 in found.scale
 

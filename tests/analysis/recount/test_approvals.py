@@ -79,7 +79,6 @@ def test_the_tables_say_the_answer_along_the_number(source):
     assert kept.data["rule"].to_list() == [f"approval, {number}" for number in numbers]
     assert kept.data["surely kept"].to_list() == [1, 0, 0, 0]
     table = approvals_table(found)
-    assert table is not None
     assert table.data["logged ballots"].to_list() == ["1 of 3", "2 of 3", "2 of 3", "3 of 3"]
     assert "The 3 approval ballots logged here approve of 1 to 4" in table.caption
 

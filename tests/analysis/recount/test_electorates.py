@@ -1,8 +1,5 @@
 """Tie policies and other electorates, by hand."""
 
-from collections.abc import Callable
-from typing import Any
-
 import pytest
 
 from tests.reference.cases import decided, decided_without_each, gather
@@ -13,8 +10,6 @@ from tutorsim.analysis.ballots.recount_source import open_source
 from tutorsim.analysis.recount import recount
 
 S, M, V, C = "scaffolding", "misconception", "motivation", "metacognitive"
-
-Make = Callable[..., Any]
 
 
 def panel_votes(*choices):

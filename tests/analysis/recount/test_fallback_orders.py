@@ -44,7 +44,6 @@ def test_a_hand_count_of_all_six_orders():
     )
     assert (b.least, b.most, b.expected.exact) == (1, 7, "4")
     assert (c.least, c.most, c.expected.exact, c.robust) == (0, 4, "2", 0)
-    assert a.share_by_order is not None
     assert a.share_by_order.exact == "2/5"
     assert c.share_by_order is None
     assert (table.changed_expected.exact, table.changed_most) == ("3", 6)

@@ -1,6 +1,3 @@
-from collections.abc import Callable
-from typing import Any
-
 import pytest
 
 from tutorsim.analysis.recount.format_invariance import (
@@ -14,7 +11,6 @@ from tutorsim.voting import RichBallot
 S, MI, MO, ME = "scaffolding", "misconception", "motivation", "metacognitive"
 ROLES = (S, MI, MO, ME)
 
-Make = Callable[..., Any]
 
 BY_ORDER = RichBallot(points={S: 10, MI: 8, MO: 5, ME: 2}, order=ROLES, approved=(S,))
 BOTH = BY_ORDER.model_copy(update={"approved": (S, MI)})

@@ -1,13 +1,9 @@
 """Raw replies read again: strict, standard, lenient."""
 
-from collections.abc import Callable
-from typing import Any
-
 from tutorsim.analysis.recount import read_again, recount
 from tutorsim.records import BallotRecord
 from tutorsim.vocabularies import DEFAULT_ROLES
 
-Make = Callable[..., Any]
 ROLES = DEFAULT_ROLES
 LABELS = dict(zip("ABCD", ROLES, strict=True))
 

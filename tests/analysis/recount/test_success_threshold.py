@@ -1,14 +1,9 @@
-from collections.abc import Callable
-from typing import Any
-
 import pytest
 
 from tutorsim.analysis.ballots.recount_source import open_source
 from tutorsim.analysis.recount.success_threshold import at_threshold, episode_at_threshold
 from tutorsim.analysis.statistics.intervals_and_tests import Bounds, NotEstimable, to_json
 from tutorsim.errors import UsageError
-
-Make = Callable[..., Any]
 
 
 def point(value):

@@ -1,7 +1,6 @@
 """Every logged protocol under every target: identity, bounds, readings, tables."""
 
 import os
-from collections.abc import Callable
 from pathlib import Path
 from random import Random
 from typing import Any
@@ -21,7 +20,6 @@ from tutorsim.analysis.recount import possible_winners_by_rule as rule_answers
 from tutorsim.errors import UsageError
 from tutorsim.vocabularies import DEFAULT_ROLES, PROTOCOLS
 
-Make = Callable[..., Any]
 S, M, V, C = DEFAULT_ROLES
 
 
@@ -145,7 +143,6 @@ def test_bounds_hold_the_point_and_add_up(random_source):
             i.upper for i in row.wins.values()
         )
         assert sum(row.breakdown.values()) == row.turns
-        assert row.flips is not None
         assert row.flips.lower <= row.flips.upper <= row.flip_turns == row.turns
         if row.reading == "fallback":
             assert row.flips.lower <= row.flips.point <= row.flips.upper  # type: ignore[operator]

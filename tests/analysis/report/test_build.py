@@ -1,8 +1,5 @@
 """A report of a branch says in every place that part of it is re-simulated."""
 
-from collections.abc import Callable
-from typing import Any
-
 import pytest
 
 from tests.analysis.made import figure_of, report_of
@@ -13,7 +10,6 @@ from tutorsim.analysis.systems.panel.page import provenance_of
 from tutorsim.records import Branch, BranchPoint
 
 ROLES = ("scaffolding", "misconception", "motivation", "metacognitive")
-Make = Callable[..., Any]
 BUILT: list[Document] = []
 
 

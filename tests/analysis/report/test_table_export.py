@@ -1,7 +1,5 @@
 import csv
 import json
-from collections.abc import Callable
-from typing import Any
 
 import polars as pl
 import pytest
@@ -24,7 +22,6 @@ from tutorsim.records import EPISODES_FILE, RUN_FILE, to_line
 S, MI, MO, ME = "scaffolding", "misconception", "motivation", "metacognitive"
 ROLES = (S, MI, MO, ME)
 ORDER = (MO, ME, MI, S)
-Make = Callable[..., Any]
 
 
 @pytest.fixture

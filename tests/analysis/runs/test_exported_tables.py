@@ -1,6 +1,3 @@
-from collections.abc import Callable
-from typing import Any
-
 import pytest
 
 from tutorsim.analysis.runs.exported_tables import (
@@ -13,7 +10,6 @@ from tutorsim.voting import RichBallot
 
 S, MI, MO, ME = "scaffolding", "misconception", "motivation", "metacognitive"
 ROLES = (S, MI, MO, ME)
-Make = Callable[..., Any]
 
 
 @pytest.fixture

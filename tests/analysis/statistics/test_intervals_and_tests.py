@@ -150,7 +150,6 @@ def test_a_statistic_has_the_spread_of_its_values_without_a_task():
     half = stats.t.ppf(0.975, dense_variance(values, tasks)[2]) * sqrt(variance)
     assert (found.low, found.high) == pytest.approx((given.mean() - half, given.mean() + half))
     held = statistic_over_tasks(mean, tasks, ends=(given.mean() - 0.01, inf))
-    assert isinstance(held, Interval)
     assert held.low == given.mean() - 0.01
 
 
@@ -183,7 +182,6 @@ def test_counted_signs_are_those_of_every_pattern_one_by_one(tasks):
     differences = RNG.integers(-3, 4, 3 * tasks).tolist()
     names = [i % tasks for i in range(3 * tasks)]
     found = flips_by_task(differences, names, seed=0)
-    assert isinstance(found, PermutationTest)
     assert found.p_value == flips_one_by_one(differences, names)
     assert found.p_value >= 2.0 ** (1 - tasks)
 

@@ -53,7 +53,6 @@ def test_what_gave_the_replies_and_its_digest_are_kept(built):
     audited = read_run(built.folder)
     loaded = studied(built.folder)
     given = RunRecord(study=loaded.settings()).inputs
-    assert given is not None
     assert given.provenance == audited.provenance
     assert given.recording_digest == audited.recording_digest
     assert loaded.study_table()["inputs"]["recording_digest"] == audited.recording_digest
@@ -145,7 +144,6 @@ def test_the_range_of_every_rule_holds_what_a_branch_delivers(
                 continue
             turn = turns[episode.branch.parent_episode, episode.branch.turn]
             decision = episode.turns[turn.turn - 1].decision
-            assert decision is not None
             assert decision.winner in turn.possible[rule]
             decided[turn] = decision.winner
             differs += decision.winner != turn.winner

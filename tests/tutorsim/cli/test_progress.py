@@ -47,7 +47,6 @@ def test_every_command_can_be_told_to_be_silent():
     waiting = [cli.get_command(context, name) for name in COMMANDS]
     while waiting:
         command = waiting.pop()
-        assert command is not None
         assert {"--quiet", "--no-progress"} <= {o for p in command.params for o in p.opts}
         waiting += command.commands.values() if isinstance(command, click.Group) else []
 

@@ -6,8 +6,6 @@ import socket
 import subprocess
 import sys
 import threading
-from collections.abc import Callable
-from typing import Any
 
 import anthropic
 import pytest
@@ -24,7 +22,6 @@ from tutorsim.errors import (
 )
 from tutorsim.replay import read_cassette
 
-Build = Callable[..., Any]
 KEY = "sk-ant-test-0123456789-credential"
 
 

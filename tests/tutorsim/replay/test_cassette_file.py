@@ -2,8 +2,6 @@
 
 import json
 import os
-from collections.abc import Callable
-from typing import Any
 
 import anthropic
 import pytest
@@ -20,7 +18,6 @@ from tutorsim.replay import Cassette, read_cassette
 from tutorsim.replay.cassette_file import JsonText
 from tutorsim.replay.recorded_call import Interaction, requests_digest
 
-Build = Callable[..., Any]
 NASTY = "é \U0001f600 \u2028\u2029\x85\x7f\x9f\ufeff\ufffe\uffff \x00\x1b[31m\t'\"\\ [b] : - # {"
 
 

@@ -1,8 +1,6 @@
 """Both readers: the same answers and the same errors, and no socket."""
 
 import asyncio
-from collections.abc import Callable
-from typing import Any
 
 import orjson
 import pytest
@@ -14,9 +12,6 @@ from tutorsim.errors import ChangedCallError, MissingCallError, RecordingError, 
 from tutorsim.kernel.flow import at_once
 from tutorsim.model import Call, CallKey, Reply, Request
 from tutorsim.replay import FastReader, check_all_used
-
-Build = Callable[..., Any]
-Outcome = list[Reply | tuple[type, str]]
 
 
 def play_fast(folder, episode, calls):

@@ -1,8 +1,5 @@
 """What recordings there are, and what belongs to nothing."""
 
-from collections.abc import Callable
-from typing import Any
-
 import pytest
 
 from tutorsim.errors import RecordingError
@@ -17,7 +14,6 @@ from tutorsim.replay.inventory import (
     verify_files,
 )
 
-Build = Callable[..., Any]
 STUDY = "1" * 64
 ONE, TWO = "sciq.q1.p.simple", "sciq.q2.p.simple"
 

@@ -1,15 +1,12 @@
 """The journal: what it holds, and what it refuses."""
 
 import json
-from collections.abc import Callable
-from typing import Any
 
 import pytest
 
 from tutorsim.errors import RecordingError
 from tutorsim.replay.episode_recorder import Journal, journal_path
 
-Build = Callable[..., Any]
 DIGEST = "0" * 64
 
 

@@ -1,7 +1,6 @@
 """The manifest: deterministic, checked, and unable to lead out of its folder."""
 
 import json
-from collections.abc import Callable
 from typing import Any
 
 import pytest
@@ -19,7 +18,6 @@ from tutorsim.replay import (
 )
 from tutorsim.systems.panel import outcome
 
-Build = Callable[..., Any]
 HASH = "a" * 64
 PROVENANCE = Provenance(
     kind="relay", name="unnamed", models=("model-1",), recorded_from=None, recorded_to=None

@@ -1,13 +1,8 @@
 """What answered a recording, as its own replies tell."""
 
-from collections.abc import Callable
-from typing import Any
-
 import pytest
 
 from tutorsim.replay import AnsweredBy, package_versions
-
-Build = Callable[..., Any]
 
 
 @pytest.mark.parametrize(

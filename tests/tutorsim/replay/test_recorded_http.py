@@ -4,9 +4,7 @@ import asyncio
 import json
 import socket
 import sys
-from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
-from typing import Any
 
 import anthropic
 import httpx2
@@ -22,7 +20,6 @@ from tutorsim.errors import (
     UsageError,
 )
 
-Build = Callable[..., Any]
 KEY = "sk-test-0123456789-credential"
 CHAT = "/v1/chat/completions"
 EVENTS = {"content-type": "text/event-stream"}

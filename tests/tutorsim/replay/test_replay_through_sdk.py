@@ -1,9 +1,7 @@
 """The reader through the real SDK and vcrpy's playback; its answers are in test_reader."""
 
 import asyncio
-from collections.abc import Callable
 from pathlib import Path
-from typing import Any
 
 import pytest
 
@@ -11,7 +9,6 @@ from tests.reference import replay_through_sdk
 from tutorsim.runner.verify import verify
 
 CASSETTES = Path(__file__).parents[3] / "cassettes"
-Build = Callable[..., Any]
 
 
 def test_episodes_of_one_sdk_reader_do_not_mix(tmp_path, call, interaction, message, write):

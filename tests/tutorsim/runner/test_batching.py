@@ -21,8 +21,6 @@ pytestmark = pytest.mark.loopback
 
 SEED = 4
 RUN = "from tutorsim.cli import main; main()"
-Files = dict[str, bytes]
-Serve = Callable[..., StandIn]
 
 
 class Hook:

@@ -4,15 +4,12 @@ import json
 from collections.abc import Callable
 from hashlib import sha256
 from pathlib import Path
-from typing import Any
 
 import pytest
 
 from tutorsim.replay.cassette_file import JsonText
 
 EPISODE = "sciq.ice.help_avoidant.simple"
-
-Edit = Callable[[dict[str, Any]], None]
 
 
 def head(**fields):

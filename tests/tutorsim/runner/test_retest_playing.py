@@ -28,7 +28,6 @@ def test_a_replay_writes_the_retest_beside_the_log(retested, recorded, shell, fi
     assert seen[0].keys() - run.keys() == names
     assert {name: data for name, data in seen[0].items() if name in run} == run
     found = read_retest(tmp_path / "one" / "log")
-    assert found is not None
     assert found.head.recording_digest == read_run(recorded.log).recording_digest
     first, final = found.episodes[0].votes
     assert [[b.ballot_status for b in panel] for panel in first.repeats] == [

@@ -82,7 +82,6 @@ def test_a_retest_that_is_gone_is_missed(endpoint, recorded, shell):
 def test_every_answer_is_a_ballot_beside_the_logged_one(endpoint, recorded, shell):
     assert shell("retest", recorded.log, "--repeats", 2).code == 0
     found = read_retest(recorded.log)
-    assert found is not None
     assert (found.head.repeats, found.head.provenance.kind) == (2, "relay")
     logged = {one.episode_id: one for one in read_episodes(recorded.log)}
     assert [one.episode_id for one in found.episodes] == list(EPISODES)
@@ -173,7 +172,6 @@ def test_a_call_that_fails_for_good_is_marked_and_asked_again_on_request(
     assert "1/vote_final/motivation/1/r02: HTTP 400" in said.err
     assert len(endpoint.sent) == 32
     found = read_retest(recorded.log)
-    assert found is not None
     vote = found.episodes[0].votes[1]
     assert [len(panel) for panel in vote.repeats] == [4]
     assert [failure.key for failure in vote.failures] == ["1/vote_final/motivation/1/r02"]

@@ -12,7 +12,6 @@ def test_the_share_is_that_of_the_calls_made():
     folder = bundled_recording("demo")
     assert folder is not None
     found = length_of(folder)
-    assert found is not None
     # 5,880 calls of the study and none of the retest, between 240 and 9,096
     assert found.share == pytest.approx(0.56, abs=0.07)
     assert found.recording == "demo (stand-in: tutorsim stand-in 2)"

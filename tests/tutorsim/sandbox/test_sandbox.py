@@ -271,7 +271,6 @@ def test_nothing_outlives_an_owner_that_was_killed():
         "print(next(iter(s._slots.queue))._process.pid, flush=True); time.sleep(60)"
     )
     with subprocess.Popen([sys.executable, "-c", source], stdout=subprocess.PIPE) as owner:
-        assert owner.stdout is not None
         zygote = int(owner.stdout.readline())
         below = [zygote, *_descendants(zygote)]
         owner.kill()

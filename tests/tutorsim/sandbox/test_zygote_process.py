@@ -114,7 +114,6 @@ def test_the_interpreters_own_memory_is_not_the_owners():
         sandbox.judge_program(**RIGHT)
         zygote = sandbox._slots.get()
         sandbox._slots.put(zygote)
-        assert zygote is not None
         assert 10 << 20 < zygote.started["resident"] < 150 << 20
     assert held
 

@@ -19,8 +19,6 @@ from tutorsim.systems.oversight.scripted_replies import recognise
 from tutorsim.systems.oversight.settings import CONDITIONS, Study
 from tutorsim.systems.oversight.study import OversightStudy, builtin_items
 
-Pair = tuple[int, int] | None
-
 
 def labels(pair):
     return None if pair is None else Labels(mistake=pair[0], guidance=pair[1])

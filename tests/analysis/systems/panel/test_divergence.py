@@ -1,6 +1,3 @@
-from collections.abc import Callable
-from typing import Any
-
 import polars as pl
 import pytest
 
@@ -17,7 +14,6 @@ from tutorsim.analysis.systems.panel.divergence import (
 
 S, MI, MO, ME = "scaffolding", "misconception", "motivation", "metacognitive"
 ROLES = (S, MI, MO, ME)
-Make = Callable[..., Any]
 
 
 def votes(*choices):

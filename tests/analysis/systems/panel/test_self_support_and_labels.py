@@ -1,7 +1,5 @@
 from collections import Counter
-from collections.abc import Callable
 from itertools import permutations, product
-from typing import Any
 
 import numpy as np
 import pytest
@@ -16,7 +14,6 @@ from tutorsim.analysis.systems.panel.self_support_and_labels import (
 )
 
 ROLES = ("scaffolding", "misconception", "motivation", "metacognitive")
-Make = Callable[..., Any]
 
 
 def test_self_support_of_readers_with_labels_of_their_own_is_exact(

@@ -1,6 +1,3 @@
-from collections.abc import Callable
-from typing import Any
-
 import pytest
 
 from tutorsim.analysis.statistics.intervals_and_tests import Estimate, NotEstimable
@@ -12,8 +9,6 @@ from tutorsim.analysis.systems.panel.student_outcomes import (
     success_rates,
     successes,
 )
-
-Make = Callable[..., Any]
 
 
 def mean(value):

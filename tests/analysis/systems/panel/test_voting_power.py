@@ -1,7 +1,5 @@
-from collections.abc import Callable
 from itertools import combinations, permutations, product
 from random import Random
-from typing import Any
 
 import pytest
 
@@ -12,7 +10,6 @@ from tutorsim.voting import decide, masses_of
 
 S, MI, MO, ME = "scaffolding", "misconception", "motivation", "metacognitive"
 ROLES = (S, MI, MO, ME)
-Make = Callable[..., Any]
 
 
 @pytest.fixture

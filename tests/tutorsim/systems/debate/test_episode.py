@@ -77,7 +77,6 @@ def test_a_tied_vote_is_held_and_a_turn_follows():
     )
     record = play(make_context("simple"), replies)
     third, fourth = record.turns[2], record.turns[3]
-    assert third.held is not None
     assert third.held.tied == ("agent_1", "agent_2", "agent_3")
     assert (third.decision, third.ballots_final) == (None, ())
     assert (fourth.decision.winner, fourth.held) == ("agent_2", None)

@@ -136,7 +136,6 @@ def test_a_lead_reply_gives_the_listed_labels_or_none(reply, first, second):
 def test_a_json_object_quoted_in_the_reasoning_is_no_answer():
     inner = json.dumps({**GOOD, "guidance_quality": 0})
     read = read_lead(answer(reasoning=f"The tutor wrote {inner}"))
-    assert read is not None
     assert read.labels == ONE_TWO
 
 
@@ -161,7 +160,6 @@ def test_what_the_lead_quotes_is_not_its_verdict(quoted):
     assert read_lead(quoted) is None
     for reply in (f"{answer()}\n{quoted}", f"{quoted}\n{answer()}"):
         read = read_lead(reply)
-        assert read is not None
         assert read.labels == ONE_TWO
 
 
@@ -201,7 +199,6 @@ def test_an_indented_field_belongs_to_the_text_before_it():
         "LABELS: mistake=1 guidance=2\nCONFIDENCE: 70%",
         sides=("permissive", "strict"),
     )
-    assert read is not None
     assert read.winner == "strict"
     assert "WINNER: permissive" in read.why
 

@@ -112,7 +112,6 @@ def test_the_advocate_is_always_asked_for_verdicts_and_a_press_is_there_exactly_
         ),
     ):
         record, requests = good(scene(), {"press/advocate": verdicts})
-        assert record.press is not None
         assert list(record.press.presses) == pressed
         assert [c for c, v in record.press.verdicts.items() if v == "unmet"] == pressed
         for critic in ("permissive", "strict"):

@@ -1,7 +1,6 @@
 """Plans of branches: what is taken over for certain, and the range of what is paid for."""
 
 import json
-from collections.abc import Callable
 
 import pytest
 
@@ -13,8 +12,6 @@ from tutorsim.standin import StandIn
 from tutorsim.systems.panel.branch import calls_to_pay
 from tutorsim.systems.panel.scene import Scene
 from tutorsim.vocabularies import DEFAULT_ROLES
-
-Serve = Callable[..., StandIn]
 
 
 @pytest.fixture

@@ -36,7 +36,6 @@ def test_a_branch_has_covered_episodes_and_continuations_in_the_parent_s_order(r
     parents = [spec.parent_id for spec in loaded.grid()]
     assert parents == [BASELINES[0], ICE, BASELINES[1], MOON, MOON]
     branch = loaded.study.branch
-    assert branch is not None
     assert branch.covered == (BASELINES[0], ICE, BASELINES[1])
     [logged] = [one for one in episodes if one.episode_id == MOON]
     assert branch.episodes[MOON].turn == 1

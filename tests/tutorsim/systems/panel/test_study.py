@@ -1,7 +1,6 @@
 """Studies that compare panels: the grid, the draw, what tutors see, and what is refused."""
 
 import re
-from collections.abc import Callable
 from typing import Any
 
 import pytest
@@ -207,7 +206,6 @@ def test_other_errors_are_not_swallowed(make_scene):
 
 # --- Panels --------------------------------------------------------------------------------------
 
-Make = Callable[..., PanelStudy]
 S, M, V, C = DEFAULT_ROLES
 PANELS: dict[str, Any] = {
     "three": {"roles": [S, M, V]},

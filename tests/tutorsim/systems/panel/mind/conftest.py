@@ -1,6 +1,5 @@
 """Episodes played by the panel's mind without a server, and requests to it."""
 
-from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -63,9 +62,6 @@ def verdict(run, task):
     passed = task.canonical_solution.rstrip() in run.message
     outcome = "pass" if passed else "fail"
     return CodeResult(None, VerdictRecord(outcome=outcome, reason="compared"))
-
-
-Ask = Callable[..., Asked]
 
 
 @pytest.fixture

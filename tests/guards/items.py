@@ -196,6 +196,7 @@ GUARDED: Final[Mapping[str, Guarded]] = {
             *_show(*(f"mrbench.cookies-1-Hammer.none.{c}" for c in ("hpo", "self_consistency"))),
         ),
     ),
+    "two runs of panels": Guarded(sources.two_panels, _OF_TWO),
     "two runs of debates": _two(systems.DEBATE),
     "two runs of lessons": _two(systems.GROUP),
     "two runs of labels": _two(systems.OVERSIGHT),

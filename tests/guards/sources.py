@@ -37,6 +37,7 @@ __all__ = [
     "rich",
     "several_formats",
     "three_lines",
+    "two_panels",
 ]
 
 NAMES: Final = ("ann", "bob", "cyd", "dan", "eve", "fay", "gil", "hal")
@@ -100,6 +101,20 @@ def parent_and_branch(folder):
     """A run, and such a branch of it."""
     both = write_branch(folder, usual_reply)
     return both.parent.folder, both.child.folder
+
+
+def two_panels(folder):
+    """Two runs of one study: votes for A are votes for B in the other, and no score is full."""
+
+    def others(spec, call):
+        swapped = usual_reply(spec, call).translate(str.maketrans("AB", "BA"))
+        return swapped.replace("SCORE: 1.0", "SCORE: 0.9")
+
+    first, second = (
+        write_run(folder / name, replies=replies).folder
+        for name, replies in (("first", usual_reply), ("second", others))
+    )
+    return first, second
 
 
 def generated(folder, turns):

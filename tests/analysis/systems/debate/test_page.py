@@ -17,7 +17,7 @@ from tutorsim.analysis.statistics.intervals_and_tests import Estimate, Interval,
 from tutorsim.analysis.systems.debate import VIEW
 from tutorsim.analysis.systems.debate.evidence import PUBLISHED, as_printed, published
 from tutorsim.analysis.systems.debate.figures import rounds
-from tutorsim.analysis.systems.debate.page import document
+from tutorsim.analysis.systems.debate.page import challenge, document
 from tutorsim.analysis.systems.debate.protocols import recount_document
 from tutorsim.analysis.systems.debate.scores import Slope, agents_slopes, rounds_slopes
 from tutorsim.analysis.systems.debate.trace import trace
@@ -145,6 +145,28 @@ def test_challenges_and_agents_have_sections_of_their_own(make_run):
     both = run.__class__(run.name, run.head, (*run.episodes, *other))
     [row] = rows_of(tables_of(document(both, False))["agents"])
     assert {"3", "5", "slope"} <= set(row)
+
+
+def test_a_challenge_is_held_against_the_delivered_answer():
+    """Five judgements of one setting: one rises, one falls, two stay (no answer is worth 0)."""
+    judged = [  # worth of the delivered answer, whether it is challenged, worth of the other
+        (0.5, True, 1.0),
+        (1.0, True, 0.0),
+        (1.0, True, 1.0),
+        (None, True, None),
+        (1.0, False, None),
+        (1.0, None, None),
+    ]
+    complete = [
+        SimpleNamespace(
+            score=before,
+            challenges=[SimpleNamespace(setting="solution", challenged=said, score=after)],
+        )
+        for before, said, after in judged
+    ]
+    [row] = rows_of(challenge(SimpleNamespace(complete=complete)))
+    counts = ("judged", "unreadable", "rate", "rises", "falls", "stays")
+    assert [row[name] for name in counts] == [5, 1, "80.0", 1, 1, 2]
 
 
 def test_debates_of_other_settings_are_not_pooled(make_run):

@@ -8,6 +8,7 @@ from tests.tutorsim.systems.group.conftest import play, standin
 from tutorsim.analysis.pages.printed import printed
 from tutorsim.analysis.systems.group.evidence import PUBLISHED, Evidence, published
 from tutorsim.analysis.systems.group.page import (
+    agreement,
     balance,
     best_system,
     categories,
@@ -102,6 +103,25 @@ def test_a_share_of_task_acts_is_told_at_both_ends_of_a_lesson(lessons):
     assert row["task_share_first"] == 1
     assert row["task_share_last"] == max(2 * WINDOW - len(said), 0) / WINDOW < 1
     assert row["change"] < 0
+
+
+def test_coders_agree_over_the_messages_that_both_gave_a_category(lessons):
+    """Two of four in the same of twelve, all four in the same area; one that one coder left."""
+    lesson = lessons[0]
+    said = [event.number for event in lesson.events if event.kind == "message"]
+    given = {"coder_1": (4, 4, 1, None, 12), "coder_2": (4, 5, 1, 4, 10)}
+    codes = tuple(
+        CodeRecord(event=event, coder=coder, category=category)
+        for coder, categories in given.items()
+        for event, category in zip(said, categories, strict=False)
+    )
+    made = agreement(of([lesson.model_copy(update={"codes": codes})]))
+    assert f"{len(said) - 4} messages that a coder" in made.caption
+    # By chance 3/16 of twelve categories: (1/2 - 3/16) / (1 - 3/16).
+    assert made.data.rows() == [
+        ("twelve", 4, 0.5, pytest.approx(5 / 13)),
+        ("two areas", 4, 1.0, 1.0),
+    ]
 
 
 # --- Duels ----------------------------------------------------------------------------------------

@@ -1,6 +1,6 @@
 import pytest
 
-from tutorsim.analysis.systems.panel.two_runs import compare_runs
+from tutorsim.analysis.systems.panel.two_runs import compare_runs, comparison_words
 from tutorsim.errors import UsageError
 
 S, MI, MO, ME = "scaffolding", "misconception", "motivation", "metacognitive"
@@ -36,6 +36,11 @@ def test_runs_are_paired_on_their_place_in_the_grid(panel_turn, panel_episode, p
     same = found.same_winner["simple"]
     assert (same.value, same.n) == (0.0, 2)
     assert found.caption.count("stand-in") == 2
+    assert comparison_words(found) == (
+        "Means differ in 3 of 4 outcomes",
+        "2 tasks cannot show a difference between runs: signs flipped by task give no p below "
+        "0.5, and 4 contrasts need 8.",
+    )
 
 
 def test_a_run_compared_with_itself_differs_in_nothing(panel_turn, panel_episode, panel_source):
@@ -47,6 +52,10 @@ def test_a_run_compared_with_itself_differs_in_nothing(panel_turn, panel_episode
         assert (row.difference.value, row.p_holm) == (0, 1.0)
     same = found.same_winner["ranked"]
     assert same.value == 1.0
+    assert comparison_words(found) == (
+        "Nothing differs",
+        "Every paired outcome is equal and every first turn has the same winner.",
+    )
 
 
 def test_runs_that_share_nothing_are_refused(panel_episode, panel_source):

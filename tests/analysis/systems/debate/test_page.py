@@ -13,12 +13,18 @@ from tutorsim.analysis.pages.printed import printed
 from tutorsim.analysis.report.html import to_html
 from tutorsim.analysis.report.markdown import to_markdown
 from tutorsim.analysis.runs.exported_tables import ballots_table
-from tutorsim.analysis.statistics.intervals_and_tests import Estimate, Interval, NotEstimable
+from tutorsim.analysis.statistics.intervals_and_tests import (
+    Estimate,
+    Interval,
+    NotEstimable,
+    PermutationTest,
+)
 from tutorsim.analysis.systems.debate import VIEW
 from tutorsim.analysis.systems.debate.evidence import PUBLISHED, as_printed, published
 from tutorsim.analysis.systems.debate.figures import rounds
 from tutorsim.analysis.systems.debate.page import challenge, document
-from tutorsim.analysis.systems.debate.protocols import recount_document
+from tutorsim.analysis.systems.debate.protocols import protocol_chance, recount_document
+from tutorsim.analysis.systems.debate.recounted import Contrast
 from tutorsim.analysis.systems.debate.scores import Slope, agents_slopes, rounds_slopes
 from tutorsim.analysis.systems.debate.trace import trace
 from tutorsim.analysis.systems.system_view import open_run
@@ -182,8 +188,25 @@ def test_debates_of_other_settings_are_not_pooled(make_run):
         for variant in ("a", "b")
         for one in make_run(["full"]).episodes
     ]
-    names = {one.name for one in rounds_slopes(full, ("simple",))}
-    assert names == {"simple (a)", "simple (b)"}
+    found = rounds_slopes(full, ("simple",))
+    assert [one.name for one in found] == ["simple (a)", "simple (b)"]
+    fewest = min(record.turns_taken for record in full)
+    assert [list(one.points) for one in found] == [[*range(1, fewest + 1)]] * 2
+
+
+def test_protocols_that_differ_beyond_chance_are_named_with_points():
+    """The least likely by chance first, with a real minus."""
+
+    def contrast(second, difference, p):
+        test = PermutationTest(difference, p, 20, exact=True, tasks=20)
+        return Contrast("approval", second, test, p_holm=p)
+
+    rows = [contrast("ranked", 4.0, 0.5), contrast("simple", 9.0, 0.02)]
+    words = protocol_chance(SimpleNamespace(contrasts=[*rows, contrast("majority", -12.25, 0.01)]))
+    assert words.startswith(
+        "Beyond chance over tasks: approval − majority −12.2 points, p = 0.010; "
+        "approval − simple +9.0 points, p = 0.020 (of 3 contrasts, Holm"
+    )
 
 
 @pytest.mark.parametrize(

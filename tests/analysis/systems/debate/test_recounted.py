@@ -2,11 +2,13 @@
 
 import random
 from collections import Counter
+from types import SimpleNamespace
 
 import pytest
 
 from tests.reference.debates import Draws, make_context, play
-from tutorsim.analysis.systems.debate.recounted import Changes, recounted
+from tutorsim.analysis.systems.debate import recounted as module
+from tutorsim.analysis.systems.debate.recounted import Changes, possible_outcomes, recounted
 from tutorsim.vocabularies import PROTOCOLS
 from tutorsim.voting import CONSENSUS_RULES
 
@@ -198,3 +200,13 @@ def test_a_vote_over_merged_answers_was_never_held():
     same = play(make_context("full", **settings), reply)
     told = recounted(same, "simple", Changes(merge_identical=True))
     assert (told.certainty, told.answers) == ("exact", ("A",))
+
+
+def test_a_question_that_is_too_costly_leaves_every_candidate(monkeypatch):
+    """Ranked ballots say all of a simple vote, unless nobody works it out."""
+    ballots = [SimpleNamespace(rule="ranked", mass={"x": 2, "y": 1, "z": 0})] * 2
+    assert possible_outcomes(ballots, "xyz", "simple", budget=25) == ("x",)
+    open_question = SimpleNamespace(settled=False)
+    searched = SimpleNamespace(possible=lambda *_, **__: open_question)
+    monkeypatch.setattr(module, "_identifier", lambda budget: searched)
+    assert possible_outcomes(ballots, "xyz", "simple", budget=25) == ("x", "y", "z")

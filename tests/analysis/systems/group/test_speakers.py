@@ -91,6 +91,20 @@ def test_arrays_choose_as_the_definition_does(cycles, rule):
     assert speakers(arrays, rule).tolist() == expected
 
 
+@pytest.mark.parametrize(
+    ("silent", "speaks"), [((1, 5, 3), "bob"), ((5, 1, 5), "alice"), ((0, 0, 0), "alice")]
+)
+def test_of_equal_bids_the_longest_silent_speaks_then_the_first(silent, speaks):
+    rule, moment = Rule(silence="off"), Moment("learner", False, ())
+    made = [
+        Bid(agent, True, False, turns, dict.fromkeys(CRITERIA, 40))
+        for agent, turns in zip(AGENTS, silent, strict=True)
+    ]
+    arrays = cycles_of(pl.DataFrame([*rows("e", 1, made, moment)], schema=EMPTY.schema))
+    assert speakers(arrays, rule).tolist() == [AGENTS.index(speaks)]
+    assert select_speaker(made, moment, rule).chosen == speaks
+
+
 def test_no_thought_is_no_cycle():
     arrays = cycles_of(EMPTY)
     assert speakers(arrays, Rule()).tolist() == []

@@ -56,14 +56,14 @@ def test_a_debate_with_ties_replays_to_the_same_bytes(recorded, shell, tmp_path)
 
 def test_questions_with_equal_options_are_recorded_told_once_and_verified(model, shell, tmp_path):
     (tmp_path / "mmlu").mkdir()
-    (tmp_path / "mmlu" / "art_test.csv").write_text("Q?,w,x,x,v,C\n")
+    (tmp_path / "mmlu" / "art_test.csv").write_text("Q?,w,x,x,v,C\nR?,a,b,c,d,A\n")
     changes = {"conditions": ["baseline"], "benchmarks": {"mmlu": {"tasks": "mmlu"}}}
     (tmp_path / "study.toml").write_text(tomli_w.dumps(STUDY | changes), encoding="utf-8")
     folders = ("--log-dir", tmp_path / "log", "--cassette-dir", tmp_path / "rec")
     said = shell("run", tmp_path / "study.toml", *folders)
     told = " ".join(said.err.split())
-    assert (said.code, told.count("1 of 1 tasks of mmlu have equal options, 'art-0001'")) == (0, 1)
-    stored = json.loads((tmp_path / "rec" / "tasks.mmlu.jsonl").read_text())
+    assert (said.code, told.count("1 of 2 tasks of mmlu have equal options, 'art-0001'")) == (0, 1)
+    stored, _ = map(json.loads, (tmp_path / "rec" / "tasks.mmlu.jsonl").read_text().splitlines())
     assert (stored["options"], stored["gold"]) == (["w", "x", "x", "v"], ["C"])
     said = shell("verify", tmp_path / "rec")
     assert (said.code, "equal options" in said.err) == (0, False)

@@ -46,7 +46,8 @@ from tutorsim.analysis.systems.system_view import (
 )
 from tutorsim.errors import FolderError, UsageError
 from tutorsim.kernel.load import system_named
-from tutorsim.runner.replay import is_recording, replay_into
+from tutorsim.runner.open_recording import is_recording
+from tutorsim.runner.replay import replay_into
 
 __all__ = ["CastBallots", "RankScores", "Recount", "Run", "open_path"]
 

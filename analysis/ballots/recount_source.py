@@ -30,7 +30,7 @@ from tutorsim.analysis.runs.branch_continuations import (
     deciding_order,
     without_shared_turns,
 )
-from tutorsim.analysis.runs.exported_tables import ballots_table, of_one_panel, panels_of
+from tutorsim.analysis.runs.exported_tables import ballots_table
 from tutorsim.errors import BallotFileError, UsageError
 from tutorsim.records import (
     RUN_FILE,
@@ -45,6 +45,7 @@ from tutorsim.records import (
     read_run,
 )
 from tutorsim.records.ratings import RatedSheet, read_ratings
+from tutorsim.records.run import of_one_panel, panels_of
 from tutorsim.system_registry import load
 from tutorsim.vocabularies import CUMULATIVE_BUDGET, TOP_SCORE, ProvenanceKind
 

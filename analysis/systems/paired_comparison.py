@@ -9,8 +9,8 @@ from typing import Any, Final, NamedTuple, Protocol, TypeVar
 import polars as pl
 
 from tutorsim.analysis.pages.cells import DASH, Table, Written, p_value
-from tutorsim.analysis.pages.document import Answer, Document, Section, warning_of_run
-from tutorsim.analysis.pages.words import counted, listed
+from tutorsim.analysis.pages.document import Answer, Document, Section
+from tutorsim.analysis.pages.words import counted, listed, warning_of_run
 from tutorsim.analysis.statistics.intervals_and_tests import (
     ALPHA,
     Estimate,

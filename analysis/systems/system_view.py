@@ -22,11 +22,10 @@ from tutorsim.analysis.pages.document import (
     Answer,
     Document,
     Section,
-    answered_words,
-    warning_of_run,
 )
 from tutorsim.analysis.pages.episodes import NO_EPISODES, Episode, Episodes, Telling
 from tutorsim.analysis.pages.printed import Printed
+from tutorsim.analysis.pages.words import answered_words, warning_of_run
 from tutorsim.analysis.ratings.items import Passage
 from tutorsim.analysis.runs.exported_tables import (
     SHARED_TABLES,

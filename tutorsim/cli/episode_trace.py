@@ -10,7 +10,6 @@ from rich.text import Text
 
 from tutorsim.analysis.pages.words import step_sentence
 from tutorsim.analysis.runs.branch_continuations import branch_changes, deciding_order
-from tutorsim.analysis.runs.exported_tables import of_one_panel, taught_by
 from tutorsim.cli.console import safe
 from tutorsim.cli.output_elements import Prose, heading, listing, number, provenance, styled, table
 from tutorsim.cli.source_head import draw_name, from_here
@@ -28,7 +27,7 @@ from tutorsim.records import (
     odd_stops,
     stop_counts,
 )
-from tutorsim.records.run import WITHOUT_TEXT
+from tutorsim.records.run import WITHOUT_TEXT, of_one_panel, taught_by
 from tutorsim.voting import Decision, RichBallot, leaders, tally
 
 # --- Episode trace -------------------------------------------------------------------------------

@@ -135,7 +135,7 @@ def number(value: float | None, digits: int = 2) -> str:
 
 def provenance(stated: Provenance) -> Prose:
     """What answered the calls of a recording; the first thing that every view says."""
-    from tutorsim.analysis.pages.document import warning_of
+    from tutorsim.analysis.pages.words import warning_of
 
     models = ", ".join(stated.models) or "no model named"
     days = stated.recorded_from or "no reply recorded"
@@ -149,7 +149,7 @@ def provenance(stated: Provenance) -> Prose:
 
 def elsewhere(stated: Sequence[str], kinds: Sequence[ProvenanceKind]) -> Prose:
     """What is known of ballots from elsewhere: what their export said of itself, if it did."""
-    from tutorsim.analysis.pages.document import WARNINGS
+    from tutorsim.analysis.pages.words import WARNINGS
 
     if not stated:
         return Prose("Ballots from elsewhere: nothing is known of what cast them.")

@@ -1,8 +1,8 @@
 """The head of a view of a source: its name, what answered, tokens used, what a branch changes."""
 
 from collections.abc import Iterator, Sequence
+from typing import TYPE_CHECKING
 
-from tutorsim.analysis.ballots.recount_source import Source
 from tutorsim.analysis.runs.branch_continuations import branch_changes, branch_counts
 from tutorsim.cli.console import safe
 from tutorsim.cli.output_elements import (
@@ -15,6 +15,9 @@ from tutorsim.cli.output_elements import (
     styled,
 )
 from tutorsim.records import Branch, BranchPoint, EpisodeRecord
+
+if TYPE_CHECKING:  # `show` looks at no table
+    from tutorsim.analysis.ballots.recount_source import Source
 
 # --- Branch notes --------------------------------------------------------------------------------
 
@@ -60,7 +63,7 @@ def from_here(point: BranchPoint, branch: Branch | None, *, turn: int) -> str:
 # --- Source head ---------------------------------------------------------------------------------
 
 
-def source_shown(source: Source) -> Iterator[Prose]:
+def source_shown(source: "Source") -> Iterator[Prose]:
     """What is looked at, and what answered its calls: the head of every view."""
     yield heading(source.name)
     if source.run is None:

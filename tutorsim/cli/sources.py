@@ -27,7 +27,7 @@ class RunPath(click.Path):
         path = Path(str(super().convert(value, param, ctx)))
         if ctx is None or not path.is_dir():
             return path
-        from tutorsim.runner.replay import is_recording  # a file of ballots needs none
+        from tutorsim.runner.open_recording import is_recording  # a file of ballots needs none
 
         return _replayed(path, ctx) if is_recording(path) else path
 

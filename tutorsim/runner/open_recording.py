@@ -73,6 +73,11 @@ USUAL = Path("cassettes")
 """Where recordings are below the working directory."""
 
 
+def is_recording(path: Path) -> bool:
+    """Whether a folder is a recording, and not a run folder too."""
+    return (path / MANIFEST_FILE).is_file() and not (path / RUN_FILE).is_file()
+
+
 def find_recording(run: Path, *, cassette_dir: Path | None) -> Path:
     """The folder of the recording that a log was written from, known by its digest.
 

@@ -16,9 +16,9 @@ from typing import TYPE_CHECKING, Any
 from tutorsim.errors import MissingCallError
 from tutorsim.kernel.flow import at_once
 from tutorsim.kernel.study import EpisodeSpec
-from tutorsim.records import RUN_FILE, EpisodeLine, RunRecord, uncollected
+from tutorsim.records import EpisodeLine, RunRecord, uncollected
 from tutorsim.records.ratings import RATINGS_FILE
-from tutorsim.replay import MANIFEST_FILE, AnsweredBy, FolderLock, VerdictStore
+from tutorsim.replay import AnsweredBy, FolderLock, VerdictStore
 from tutorsim.replay.verdicts_and_inputs import InputStore
 from tutorsim.runner.job import Lines, study_piece
 from tutorsim.runner.open_recording import Recording, check_drift, check_provenance, open_recording
@@ -286,11 +286,6 @@ def _cores() -> int:
 
 
 # --- Recording as run ----------------------------------------------------------------------------
-
-
-def is_recording(path: Path) -> bool:
-    """Whether a folder is a recording, and not a run folder too."""
-    return (path / MANIFEST_FILE).is_file() and not (path / RUN_FILE).is_file()
 
 
 def replay_into(recording: Path, folder: Path, *, workers: int | None = None) -> Path:

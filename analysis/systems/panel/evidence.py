@@ -15,8 +15,8 @@ from tutorsim.analysis.identify import TieReading
 from tutorsim.analysis.metrics.noise_floor import BesideFloor, NoiseFloor, noise_floor
 from tutorsim.analysis.metrics.text_similarity import role_collapse
 from tutorsim.analysis.pages.cells import Table, estimate, plain, table
-from tutorsim.analysis.pages.document import WARNINGS
 from tutorsim.analysis.pages.printed import printed
+from tutorsim.analysis.pages.words import WARNINGS
 from tutorsim.analysis.recount import (
     TABLES,
     OrderTable,

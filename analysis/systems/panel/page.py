@@ -11,9 +11,9 @@ import polars as pl
 from tutorsim.analysis.ballots.recount_source import Source
 from tutorsim.analysis.pages.cells import DASH, Table, Written, number, present
 from tutorsim.analysis.pages.declared import DeclaredSection, Row, section, sections_of, table
-from tutorsim.analysis.pages.document import WARNINGS, Answer, Document, Section, warning_of
+from tutorsim.analysis.pages.document import Answer, Document, Section
 from tutorsim.analysis.pages.episodes import NO_EPISODES, Episodes
-from tutorsim.analysis.pages.words import counted, listed, share
+from tutorsim.analysis.pages.words import WARNINGS, counted, listed, share, warning_of
 from tutorsim.analysis.recount import RuleRow
 from tutorsim.analysis.recount.format_invariance import (
     askings_by_format_table,
@@ -30,7 +30,6 @@ from tutorsim.analysis.recount.tables import (
 )
 from tutorsim.analysis.recount.verdict import verdict_table
 from tutorsim.analysis.runs.branch_continuations import branch_changes, branch_counts, branch_words
-from tutorsim.analysis.runs.exported_tables import makeup_words, panels_of, sizes_of
 from tutorsim.analysis.statistics.intervals_and_tests import Estimate, NotEstimable, to_json
 from tutorsim.analysis.systems.paired_comparison import contrast_headline
 from tutorsim.analysis.systems.panel.contrasts import contrast_table, contrast_words
@@ -58,6 +57,7 @@ from tutorsim.analysis.systems.panel.student_outcomes import (
 from tutorsim.analysis.systems.panel.voting_power import panel_table
 from tutorsim.analysis.systems.system_view import Opened
 from tutorsim.records import Provenance, RunRecord, stop_counts
+from tutorsim.records.run import makeup_words, panels_of, sizes_of
 from tutorsim.vocabularies import PROTOCOLS
 
 # --- First screen answers ------------------------------------------------------------------------

@@ -12,7 +12,6 @@ import polars as pl
 
 from tutorsim.analysis.ballots.recount_source import Source, of_panel
 from tutorsim.analysis.pages.cells import Table, estimate, part_of, plain, table
-from tutorsim.analysis.runs.exported_tables import makeup_words, panels_of
 from tutorsim.analysis.statistics.arrays import Floats, Ints
 from tutorsim.analysis.statistics.intervals_and_tests import (
     Estimate,
@@ -43,6 +42,7 @@ from tutorsim.analysis.systems.panel.student_outcomes import (
     unit_means,
 )
 from tutorsim.records import EpisodeRecord
+from tutorsim.records.run import makeup_words, panels_of
 from tutorsim.vocabularies import BALLOT_FORMATS, CUMULATIVE_BUDGET, PROTOCOLS, Protocol
 
 # --- Ties under random ballots -------------------------------------------------------------------

@@ -18,7 +18,7 @@ ROOMS = (
         "tasks",
         "voting",
     ),
-    *("records", "model", "kernel", "replay", "sandbox", "bundled_recordings", "runner"),
+    *("records", "model", "kernel", "replay", "sandbox", "runner"),
     *("systems", "standin", "pytest_plugin", "chat", "guide", "opened_run", "cli", "__main__"),
 )
 """A room imports only rooms that stand before it."""

@@ -22,8 +22,7 @@ from vcr.serialize import deserialize
 from vcr.stubs.httpx_stubs import vcr_handle_async_request
 
 from tutorsim.errors import CallFailed, RecordingError
-from tutorsim.model import CALL_HEADER
-from tutorsim.model.call import json_value
+from tutorsim.model import CALL_HEADER, json_value
 from tutorsim.model.sdk import SdkModel
 from tutorsim.replay.cassette_file import (
     parse_cassette,

@@ -40,9 +40,9 @@ def doctor(level: Setting, as_json: bool) -> None:
 
 
 def _facts(level: Setting) -> dict[str, Any]:
-    from tutorsim.bundled_recordings import bundled_recording
     from tutorsim.kernel.study import shipped_studies
     from tutorsim.replay import package_versions
+    from tutorsim.runner.open_recording import bundled_recording
 
     bundled = bundled_recording()
     return {

@@ -15,7 +15,7 @@ import httpx2
 import orjson
 
 from tutorsim.errors import Away, UsageError
-from tutorsim.model.call import CALL_HEADER, Request
+from tutorsim.model import CALL_HEADER, Request
 from tutorsim.model.sdk import (
     MESSAGES_PATH,
     STATUS_OF_ERROR,

@@ -15,7 +15,7 @@ import httpx2
 from anthropic.resources.messages import DEPRECATED_MODELS
 
 from tutorsim.errors import Away, CallFailed, UsageError
-from tutorsim.model.call import CALL_HEADER, Call, Reply, json_value
+from tutorsim.model import CALL_HEADER, Call, Reply, json_value
 
 # --- Failure causes ------------------------------------------------------------------------------
 

@@ -13,7 +13,7 @@ from typing import Any, ClassVar, Final, Protocol, TypeVar
 from pydantic import BaseModel, ConfigDict, Field, ValidationError
 
 from tutorsim.errors import RecordingError
-from tutorsim.model.call import json_value
+from tutorsim.model import json_value
 from tutorsim.records import EpisodeLine, Failure, Provenance, RetestRecord, to_line
 from tutorsim.replay.cassette_file import Cassette, read_inside
 from tutorsim.replay.recorded_call import STANDIN_HEADER, cassette_name, is_episode_id

@@ -17,7 +17,7 @@ import httpx2
 import orjson
 
 from tutorsim.errors import CallFailed, RecordingError, TutorsimError
-from tutorsim.model import Call, Model, Reply
+from tutorsim.model import Call, Model, Reply, json_value
 from tutorsim.model.batch import (
     LARGEST_BATCH,
     MOST_ENTRIES,
@@ -30,7 +30,6 @@ from tutorsim.model.batch import (
     new_mark,
     request_text,
 )
-from tutorsim.model.call import json_value
 from tutorsim.model.sdk import ToldOnce, another_model, call_failed, refusal, retirement
 from tutorsim.replay.episode_recorder import CassetteStore
 from tutorsim.replay.safe_files import AppendFile

@@ -8,13 +8,13 @@ import tomllib
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from functools import cached_property
+from importlib import resources
 from itertools import zip_longest
 from pathlib import Path
 from typing import Any, Final, NamedTuple
 
 from pydantic import BaseModel
 
-from tutorsim.bundled_recordings import bundled_recording
 from tutorsim.catalog import WORDINGS_FILE
 from tutorsim.errors import (
     CatalogError,
@@ -66,6 +66,39 @@ from tutorsim.replay.manifest import (
 )
 from tutorsim.replay.verdicts_and_inputs import INPUTS_FILE, inputs_digest
 from tutorsim.runner.run_log import RECORDING, retest_head, run_record
+
+# --- Bundled recordings --------------------------------------------------------------------------
+
+BUNDLED = "demo"
+"""Folder of the panel's bundled study."""
+
+
+def bundled_recordings() -> dict[str, Path]:
+    """Every bundled recording: name → folder."""
+    folders = (root for root in _bundled_roots() if root.is_dir())
+    found = (path.parent for root in folders for path in sorted(root.glob("*/manifest.json")))
+    return {path.name: path for path in reversed(list(found))}
+
+
+def _bundled_roots() -> tuple[Path, Path]:
+    package = Path(str(resources.files("tutorsim")))
+    return (package.parent / "cassettes", package / "cassettes")
+
+
+def bundled_recording(name: str = BUNDLED) -> Path | None:
+    """A bundled recording's folder: in the checkout, or in the installed package.
+
+    Args:
+        name: The folder's name.
+
+    Returns:
+        The folder; `None` where neither has it.
+    """
+    for root in _bundled_roots():
+        if (root / name / "manifest.json").is_file():
+            return root / name
+    return None
+
 
 # --- Find recording ------------------------------------------------------------------------------
 

@@ -10,8 +10,8 @@ from tutorsim.analysis.claims import to_text
 from tutorsim.analysis.claims.drawn_pages import drawn_as
 from tutorsim.analysis.pages.values import document_parts
 from tutorsim.analysis.report.html import to_html
-from tutorsim.bundled_recordings import bundled_recording
 from tutorsim.cli.claims_file import Options, claims_of
+from tutorsim.runner.open_recording import bundled_recording
 from tutorsim.runner.replay import replay
 
 BUILT = Path(__file__).parents[3] / "reports" / "demo.html"

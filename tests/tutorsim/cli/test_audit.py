@@ -12,10 +12,10 @@ from tutorsim.analysis.systems.oversight.audit import (
     predicted,
 )
 from tutorsim.analysis.systems.system_view import open_run
-from tutorsim.bundled_recordings import bundled_recording
 from tutorsim.cli.audit import possible_in
 from tutorsim.errors import UsageError
 from tutorsim.records import RunRecord, SystemSettings, read_episodes, read_run, to_line
+from tutorsim.runner.open_recording import bundled_recording
 from tutorsim.standin import StandIn
 from tutorsim.systems.oversight.audit import audit_study
 from tutorsim.vocabularies import PROTOCOLS

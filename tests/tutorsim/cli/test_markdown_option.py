@@ -4,8 +4,8 @@ import shutil
 
 import pytest
 
-from tutorsim.bundled_recordings import bundled_recording
 from tutorsim.cli.options import plain
+from tutorsim.runner.open_recording import bundled_recording
 
 
 @pytest.mark.costly

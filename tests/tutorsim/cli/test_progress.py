@@ -3,9 +3,9 @@
 import click
 import pytest
 
-from tutorsim.bundled_recordings import bundled_recording
 from tutorsim.cli import COMMANDS, cli, console
 from tutorsim.cli.progress import counted, pace
+from tutorsim.runner.open_recording import bundled_recording
 
 
 @pytest.mark.parametrize(

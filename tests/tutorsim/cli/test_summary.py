@@ -11,8 +11,8 @@ import pytest
 
 from tutorsim.analysis.claims.claims_of_printed_numbers import numbers_in
 from tutorsim.analysis.systems.panel.evidence import usage
-from tutorsim.bundled_recordings import bundled_recording
 from tutorsim.kernel.cost_plan import Price, PriceTable
+from tutorsim.runner.open_recording import bundled_recording
 
 
 def value_of(tutorsim, run, *options):

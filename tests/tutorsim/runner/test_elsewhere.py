@@ -6,9 +6,9 @@ from pathlib import Path
 
 import pytest
 
-from tutorsim.bundled_recordings import bundled_recording
 from tutorsim.errors import FolderError
 from tutorsim.replay import FolderLock
+from tutorsim.runner.open_recording import bundled_recording
 
 ELSEWHERE = Path(__file__).with_name("elsewhere.py")
 

@@ -5,10 +5,9 @@ from pathlib import Path
 
 import pytest
 
-from tutorsim.bundled_recordings import bundled_recording
 from tutorsim.errors import LogError, UsageError
 from tutorsim.records import TIMINGS_FILE
-from tutorsim.runner.open_recording import find_recording
+from tutorsim.runner.open_recording import bundled_recording, find_recording
 from tutorsim.runner.replay import replay
 
 

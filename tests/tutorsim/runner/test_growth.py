@@ -11,7 +11,7 @@ from typing import NamedTuple
 import orjson
 import pytest
 
-from tutorsim.model import call as json_bodies
+from tutorsim import model as json_bodies
 from tutorsim.replay import cassette_file, recorded_call
 from tutorsim.replay import cassette_file as fast_reader
 from tutorsim.replay import recorded_call as first_difference

@@ -8,10 +8,9 @@ import sys
 import orjson
 import pytest
 
-from tutorsim.bundled_recordings import bundled_recording
 from tutorsim.errors import MissingCallError, RecordingError
 from tutorsim.runner import replay as replaying
-from tutorsim.runner.open_recording import check_drift, open_recording
+from tutorsim.runner.open_recording import bundled_recording, check_drift, open_recording
 from tutorsim.runner.replay import default_workers, replay_episode
 from tutorsim.system_registry import load, system_names
 

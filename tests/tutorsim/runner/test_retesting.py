@@ -296,7 +296,7 @@ def test_after_kills_the_same_command_asks_what_no_tape_holds(
 
     copy = recorded._replace(cassettes=tmp_path / "copy" / "cassettes")
     shutil.copytree(recorded.cassettes, copy.cassettes)
-    endpoint.delay = 0.005
+    endpoint.delay = 0.02  # all 64 calls take longer than the wait before a kill
     kill_and_ask_again(seed, kills, endpoint, recorded, (launch, shell, on_disk))
     endpoint.delay = 0
     assert shell("retest", copy.cassettes, "--repeats", 4).code == 0

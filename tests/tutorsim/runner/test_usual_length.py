@@ -2,10 +2,9 @@
 
 import pytest
 
-from tutorsim.bundled_recordings import bundled_recording
 from tutorsim.errors import RecordingError
 from tutorsim.kernel.load import system_named
-from tutorsim.runner.open_recording import length_of, usual_length
+from tutorsim.runner.open_recording import bundled_recording, length_of, usual_length
 
 
 def test_the_share_is_that_of_the_calls_made():

@@ -4,9 +4,9 @@ from pathlib import Path
 
 import pytest
 
-from tutorsim.bundled_recordings import bundled_recording
 from tutorsim.cli import main
 from tutorsim.runner import replay as replaying
+from tutorsim.runner.open_recording import bundled_recording
 from tutorsim.standin import StandIn
 from tutorsim.system_registry import load, system_names
 

@@ -4,8 +4,8 @@ import pytest
 
 from tests.reference.debates import Draws, make_context, play
 from tutorsim.analysis.systems.system_view import SystemRun, open_run
-from tutorsim.bundled_recordings import bundled_recording
 from tutorsim.records import Provenance, RunRecord, SystemSettings
+from tutorsim.runner.open_recording import bundled_recording
 from tutorsim.runner.replay import replay
 
 

@@ -11,8 +11,8 @@ import time
 import pytest
 import tomli_w
 
-from tutorsim.bundled_recordings import bundled_recording
 from tutorsim.replay import read_manifest
+from tutorsim.runner.open_recording import bundled_recording
 
 pytestmark = pytest.mark.loopback
 

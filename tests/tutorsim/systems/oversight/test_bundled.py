@@ -6,10 +6,10 @@ import pytest
 
 from tutorsim.analysis.systems.oversight.audit import audited_turns
 from tutorsim.analysis.systems.system_view import open_run
-from tutorsim.bundled_recordings import bundled_recording
 from tutorsim.kernel.load import load_recorded_study
 from tutorsim.records.oversight import OversightRecord
 from tutorsim.replay import FastReader
+from tutorsim.runner.open_recording import bundled_recording
 from tutorsim.runner.replay import replay
 from tutorsim.systems.oversight import OVERSIGHT
 

@@ -287,7 +287,8 @@ def test_memory_and_descriptors_stay_flat_over_many_programs(best):
     before = len(_descriptors()), _resident()
     for _ in range(100):
         best.sandbox.judge(fenced_run(RIGHT))
-    assert len(_descriptors()) == before[0]
+    next_pairs = 2 * best.sandbox.workers  # the ends of a pair that waits may have come or not
+    assert abs(len(_descriptors()) - before[0]) <= next_pairs
     assert _resident() - before[1] < 4 << 20
 
 

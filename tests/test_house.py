@@ -253,7 +253,6 @@ def test_no_modules_import_one_another_in_a_circle():
 
 STAND_APART = {
     "tutorsim.analysis.systems.debate.figures",
-    "tutorsim.analysis.systems.panel.published",
     "tutorsim.analysis.systems.panel.two_runs",
     "tutorsim.sandbox.inner.judge",
     "tutorsim.sandbox.inner.worker",

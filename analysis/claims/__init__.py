@@ -1,11 +1,7 @@
 """Numbers that are printed, as claims: each with an id, a question and what gave it.
 
-* numbers_in_text: the numbers of a text, and what looks like one and is a name
-* claim_ids: ids of places in a page, and of cells in a table
-* claims_in_tables: from texts and tables that are printed to claims
-* claims_file: the file of claims
-* recomputation: claims of a file beside the same numbers, computed again
-* drawn_pages: the numbers of the page itself beside them
+* claims_of_printed_numbers: the numbers of a text or a table as claims, and those of a page
+* claims_file: the file of claims, and its claims beside the same numbers, computed again
 """
 
 from tutorsim.analysis.claims.claims_file import (

@@ -19,7 +19,11 @@ from tutorsim.analysis.claims import (
     read_claims,
 )
 from tutorsim.analysis.claims.claims_file import Citation, Difference, PageName
-from tutorsim.analysis.claims.drawn_pages import bytes_differ, numbers_differ, text_differs
+from tutorsim.analysis.claims.claims_of_printed_numbers import (
+    bytes_differ,
+    numbers_differ,
+    text_differs,
+)
 from tutorsim.analysis.pages.document import Document
 from tutorsim.analysis.report.markdown import to_markdown
 from tutorsim.cli.claims_file import (

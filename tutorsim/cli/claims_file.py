@@ -26,8 +26,7 @@ from tutorsim.analysis.claims.claims_file import (
     to_text,
 )
 from tutorsim.analysis.claims.claims_of_printed_numbers import Printed as Part
-from tutorsim.analysis.claims.claims_of_printed_numbers import Words, claims_in
-from tutorsim.analysis.claims.drawn_pages import drawn_as
+from tutorsim.analysis.claims.claims_of_printed_numbers import Words, claims_in, drawn_as
 from tutorsim.analysis.pages.document import Document
 from tutorsim.analysis.pages.printed import Printed, printed_of
 from tutorsim.analysis.pages.values import cells_of, document_parts

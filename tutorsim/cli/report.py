@@ -215,7 +215,7 @@ def _claims(
     wanted: _Wanted, page: Path, content: bytes, document: Document, options: Options
 ) -> Path | None:
     """Write the claims of a page; `None` where none are wanted."""
-    from tutorsim.analysis.claims.drawn_pages import drawn_as
+    from tutorsim.analysis.claims.claims_of_printed_numbers import drawn_as
     from tutorsim.analysis.pages.values import document_parts
     from tutorsim.cli.claims_file import ENDING, claims_of, write_claims
 

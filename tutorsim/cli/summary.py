@@ -6,7 +6,7 @@ import click
 
 from tutorsim.analysis.ballots.reading_options import Hints
 from tutorsim.analysis.claims.claims_file import DrawnFile
-from tutorsim.analysis.claims.drawn_pages import drawn_as
+from tutorsim.analysis.claims.claims_of_printed_numbers import drawn_as
 from tutorsim.analysis.pages.printed import Printed
 from tutorsim.analysis.pages.values import document_parts, to_value
 from tutorsim.analysis.report.markdown import to_markdown

@@ -15,7 +15,7 @@ from tutorsim.analysis.pages.episodes import (
     usual_marks,
 )
 from tutorsim.analysis.pages.words import counted, step_sentence
-from tutorsim.analysis.systems.panel.diagnostics import turn_diagnostics
+from tutorsim.analysis.systems.panel.shifts_flips_and_ties import turn_diagnostics
 from tutorsim.records import (
     Attempt,
     BallotRecord,

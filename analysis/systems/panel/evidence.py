@@ -1,7 +1,7 @@
 """Everything a panel's report rests on, each thing computed once, when it is asked for."""
 
 from collections import Counter
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from typing import Any, Final
@@ -15,7 +15,7 @@ from tutorsim.analysis.identify import TieReading
 from tutorsim.analysis.metrics.noise_floor import BesideFloor, NoiseFloor, noise_floor
 from tutorsim.analysis.metrics.text_similarity import role_collapse
 from tutorsim.analysis.pages.cells import Table, estimate, plain, table
-from tutorsim.analysis.pages.printed import printed
+from tutorsim.analysis.pages.printed import Printed, printed
 from tutorsim.analysis.pages.words import WARNINGS
 from tutorsim.analysis.recount import (
     TABLES,
@@ -28,15 +28,6 @@ from tutorsim.analysis.recount.format_invariance import FormatInvariance, format
 from tutorsim.analysis.recount.success_threshold import AtThreshold, at_threshold
 from tutorsim.analysis.statistics.intervals_and_tests import Estimate, NotEstimable
 from tutorsim.analysis.systems.panel.contrasts import HEAD_OUTCOMES, Contrast, contrasts_of
-from tutorsim.analysis.systems.panel.diagnostics import (
-    ChanceBaseline,
-    Diagnostics,
-    chance_baselines,
-    diagnostics,
-    diagnostics_table,
-    winners_table,
-    winning_roles,
-)
 from tutorsim.analysis.systems.panel.divergence import (
     Divergence,
     alternatives_of,
@@ -46,7 +37,15 @@ from tutorsim.analysis.systems.panel.divergence import (
     without_tie_round,
 )
 from tutorsim.analysis.systems.panel.panels_compared import PanelsView
-from tutorsim.analysis.systems.panel.published import PUBLISHED, beside_published
+from tutorsim.analysis.systems.panel.shifts_flips_and_ties import (
+    ChanceBaseline,
+    Diagnostics,
+    chance_baselines,
+    diagnostics,
+    diagnostics_table,
+    winners_table,
+    winning_roles,
+)
 from tutorsim.analysis.systems.panel.student_outcomes import (
     OUTCOMES,
     Gain,
@@ -65,7 +64,13 @@ from tutorsim.analysis.systems.panel.student_outcomes import (
 from tutorsim.analysis.systems.panel.voting_power import pivotality
 from tutorsim.analysis.systems.system_view import NOTHING_ASKED, Asked, Prices
 from tutorsim.records import EpisodeRecord
-from tutorsim.vocabularies import BALLOT_FORMATS, BALLOT_STATUSES, MAX_ROLES, PROTOCOLS
+from tutorsim.vocabularies import (
+    BALLOT_FORMATS,
+    BALLOT_STATUSES,
+    MAX_ROLES,
+    PROTOCOLS,
+    ProvenanceKind,
+)
 
 # --- Noise floor ---------------------------------------------------------------------------------
 
@@ -158,6 +163,110 @@ def askings_table(found: NoiseFloor | NotEstimable) -> Table | None:
         ],
         secondary=("same by chance", "pairs with abstentions"),
     )
+
+
+# --- Beside published ----------------------------------------------------------------------------
+
+PUBLISHED: Final = "tutorsim.analysis:data/published.toml"
+"""Printed figures of the study."""
+
+_UNKNOWN: Final = "nothing is known of what answered it."
+
+_Row = tuple[str, str, str, str, str, str]
+
+_SHARES: Final = ("shift", "flip", "tie_rate", "fallback_rate")
+
+
+def beside_published(
+    diagnostics: Sequence[Diagnostics],
+    winners: Sequence[Mapping[str, Any]],
+    gains: Sequence[Gain],
+    *,
+    figures: Sequence[Printed],
+    kinds: Sequence[ProvenanceKind],
+    label: str,
+) -> Table | None:
+    """Every cell that is both in the run and in print; `None` without any.
+
+    Args:
+        diagnostics: Of the run, by protocol.
+        winners: Of the run, one row a protocol and role, as `winning_roles` has them.
+        gains: Of the run, by benchmark and condition.
+        figures: The printed ones.
+        kinds: What answered the run; part of its column's name.
+        label: What that means for figures; part of the caption.
+    """
+    places = ("benchmark", "condition", "role")
+    printed = {(f.quantity, *map(f.cell.get, places)): f for f in figures}
+    rows = [
+        *_decision_rows(diagnostics, printed),
+        *_win_rows(winners, printed),
+        *_gain_rows(gains, printed),
+    ]
+    return table(
+        "published",
+        "Beside the published study",
+        "This run's figures, with 95 % intervals, and the printed ones. This run: "
+        f"{label or _UNKNOWN} Shift, flip and fallback are per turn; wins are shares of the turns "
+        "of a protocol; scores "
+        "and tests are means over tutored episodes. The published fallback rate may mean ties, or "
+        "ties that the order decided.",
+        [
+            "quantity",
+            "of",
+            "condition",
+            f"this run ({', '.join(kinds) or 'unknown'})",
+            "published",
+            "where",
+        ],
+        rows,
+        secondary=("where",),
+    )
+
+
+_Figures = Mapping[tuple[str | None, ...], Printed]
+
+
+def _decision_rows(diagnostics: Sequence[Diagnostics], printed: _Figures) -> Iterator[_Row]:
+    for row in diagnostics:
+        own = dict(
+            zip(_SHARES, (row.shift, row.flip, row.tie_rate, row.fallback_rate), strict=True)
+        )
+        for quantity in _SHARES:
+            found = printed.get((quantity, None, row.protocol, None))
+            if found is not None:
+                yield _row(quantity, "", row.protocol, estimate(own[quantity]), found)
+
+
+def _win_rows(winners: Sequence[Mapping[str, Any]], printed: _Figures) -> Iterator[_Row]:
+    turns = Counter[str]()
+    for row in winners:
+        turns[row["protocol"]] += row["wins"]
+    for row in winners:
+        protocol, role = row["protocol"], row["role"]
+        found = printed.get(("wins", None, protocol, role))
+        of = printed.get(("turns", None, protocol, None))
+        if found is not None and of is not None:
+            own = f"{row['wins']} of {turns[protocol]}, {_percent(row['wins'], turns[protocol])}"
+            theirs = f"{found.value:g} of {of.value:g}, {_percent(found.value, of.value)}"
+            yield ("wins", role, protocol, own, theirs, found.where)
+
+
+def _percent(part: float, whole: float) -> str:
+    return f"{100 * part / whole:.0f} %" if whole else "–"
+
+
+def _gain_rows(gains: Sequence[Gain], printed: _Figures) -> Iterator[_Row]:
+    for row in gains:
+        for part, own in (("initial", row.initial), ("final", row.final), ("gain", row.gain)):
+            quantity = f"{row.measure}_{part}"
+            found = printed.get((quantity, row.benchmark, row.condition, None))
+            if found is not None:
+                yield _row(quantity, row.benchmark, row.condition, estimate(own), found)
+
+
+def _row(quantity: str, of: str, condition: str, own: str, found: Printed) -> _Row:
+    return (quantity.replace("_", " "), of, condition, own, f"{found.value:.2f}", found.where)
 
 
 # --- Report inputs -------------------------------------------------------------------------------

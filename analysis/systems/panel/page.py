@@ -33,7 +33,6 @@ from tutorsim.analysis.runs.branch_continuations import branch_changes, branch_c
 from tutorsim.analysis.statistics.intervals_and_tests import Estimate, NotEstimable, to_json
 from tutorsim.analysis.systems.paired_comparison import contrast_headline
 from tutorsim.analysis.systems.panel.contrasts import contrast_table, contrast_words
-from tutorsim.analysis.systems.panel.diagnostics import ballots_table, chance_table
 from tutorsim.analysis.systems.panel.divergence import (
     Divergence,
     alternatives_table,
@@ -49,6 +48,7 @@ from tutorsim.analysis.systems.panel.evidence import (
 )
 from tutorsim.analysis.systems.panel.panels_compared import certain_table
 from tutorsim.analysis.systems.panel.self_support_and_labels import self_support_table
+from tutorsim.analysis.systems.panel.shifts_flips_and_ties import ballots_table, chance_table
 from tutorsim.analysis.systems.panel.student_outcomes import (
     few_tasks_words,
     persona_tables,
@@ -338,7 +338,7 @@ def _mixed_words(evidence: Evidence) -> str:
 
 def _figure(name: str) -> Callable[[Evidence], Any]:
     def make(of: Evidence) -> Any:
-        from tutorsim.analysis.systems.panel.figures import FIGURES  # loads a library that draws
+        from tutorsim.analysis.systems.panel.charts import FIGURES  # loads a library that draws
 
         return FIGURES[name](of)
 

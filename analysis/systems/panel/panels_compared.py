@@ -26,7 +26,7 @@ from tutorsim.analysis.systems.paired_comparison import (
     contrast_headline,
     p_words,
 )
-from tutorsim.analysis.systems.panel.diagnostics import (
+from tutorsim.analysis.systems.panel.shifts_flips_and_ties import (
     Diagnostics,
     diagnostics,
     turn_diagnostics,

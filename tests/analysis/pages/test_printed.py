@@ -1,7 +1,7 @@
 import pytest
 
 from tutorsim.analysis.pages.printed import Printed, printed, read_printed
-from tutorsim.analysis.systems.panel.published import PUBLISHED
+from tutorsim.analysis.systems.panel.evidence import PUBLISHED
 from tutorsim.errors import UsageError
 
 

@@ -16,7 +16,7 @@ import pytest
 from tests.analysis.made import report_of
 from tutorsim.analysis.ballots.recount_source import open_source
 from tutorsim.analysis.report.html import to_html
-from tutorsim.analysis.systems.panel.figures import CHART_NAMES
+from tutorsim.analysis.systems.panel.charts import CHART_NAMES
 
 HOSTILE = (
     "<script>alert(1)</script><img src=x onerror=alert(2)> {{ 7*7 }} {% raw %} ]]> </style>"

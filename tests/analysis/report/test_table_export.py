@@ -15,7 +15,7 @@ from tutorsim.analysis.runs.written_tables import (
     export_run,
     write_frame,
 )
-from tutorsim.analysis.systems.panel.diagnostics import turn_diagnostics
+from tutorsim.analysis.systems.panel.shifts_flips_and_ties import turn_diagnostics
 from tutorsim.errors import FolderError, UsageError
 from tutorsim.records import EPISODES_FILE, RUN_FILE, to_line
 

@@ -12,18 +12,18 @@ from tutorsim.analysis.charts.image_formats import drawn, to_page_svg
 from tutorsim.analysis.statistics.intervals_and_tests import Estimate, Interval, NotEstimable
 from tutorsim.analysis.systems.debate.figures import protocols
 from tutorsim.analysis.systems.debate.recounted import ProtocolRow
-from tutorsim.analysis.systems.panel import voters_page as voters
-from tutorsim.analysis.systems.panel.figures import personas_figure, scores_figure
-from tutorsim.analysis.systems.panel.rule_figures import (
-    agreement_figure,
-    identification_figure,
-    noise_figure,
-)
-from tutorsim.analysis.systems.panel.vote_figures import (
+from tutorsim.analysis.systems.panel import charts_of_voters as voters
+from tutorsim.analysis.systems.panel.charts import personas_figure, scores_figure
+from tutorsim.analysis.systems.panel.charts_of_decisions import (
     decided_figure,
     movement_figure,
     orders_figure,
     span_figure,
+)
+from tutorsim.analysis.systems.panel.charts_of_rules import (
+    agreement_figure,
+    identification_figure,
+    noise_figure,
 )
 
 

@@ -21,24 +21,24 @@ from tutorsim.analysis.charts.figure import (
 )
 from tutorsim.analysis.pages.words import SMALL, counted, listed, percent
 from tutorsim.analysis.statistics.intervals_and_tests import FEWEST_TASKS, Estimate, NotEstimable
-from tutorsim.analysis.systems.panel.evidence import Evidence
-from tutorsim.analysis.systems.panel.rule_figures import (
-    UNSETTLED,
-    agreement_figure,
-    identification_figure,
-    noise_figure,
-)
-from tutorsim.analysis.systems.panel.vote_figures import (
+from tutorsim.analysis.systems.panel.charts_of_decisions import (
     decided_figure,
     movement_figure,
     orders_figure,
     span_figure,
 )
-from tutorsim.analysis.systems.panel.voters_page import (
+from tutorsim.analysis.systems.panel.charts_of_rules import (
+    UNSETTLED,
+    agreement_figure,
+    identification_figure,
+    noise_figure,
+)
+from tutorsim.analysis.systems.panel.charts_of_voters import (
     labels_figure,
     margins_figure,
     pivotal_figure,
 )
+from tutorsim.analysis.systems.panel.evidence import Evidence
 
 # --- Student outcomes ----------------------------------------------------------------------------
 

@@ -8,7 +8,7 @@ from tutorsim.analysis.statistics.intervals_and_tests import (
     to_json,
     too_few_tasks,
 )
-from tutorsim.analysis.systems.panel.diagnostics import (
+from tutorsim.analysis.systems.panel.shifts_flips_and_ties import (
     chance_baselines,
     diagnostics,
     turn_diagnostics,

@@ -180,7 +180,7 @@ def check_ballots(
     """Check that the rows make ballots, and bring them into the table's shape.
 
     Args:
-        columns: From `analysis.ballots.column_types.read_columns`.
+        columns: From `outside_files.typed_columns`.
         file: Named in errors; or the files whose rows stand one after the other.
         budget: What a cumulative ballot must sum to. By default what most of them sum to.
         namesakes: Whether several whole ballots under one name come from several voters.

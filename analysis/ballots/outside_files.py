@@ -31,32 +31,23 @@ _WORDS: Final = {"true": True, "1": True, "false": False, "0": False}
 _LARGEST: Final = 10**9
 
 
-def read_columns(file: Path) -> pl.DataFrame:
-    """The ballots table's columns of a file, with the data row's number (from 1) as `row`.
-
-    Optional columns that the file lacks are null, but `run_id`, which is the file's name.
-
-    Raises:
-        BallotFileError: If the file cannot be read, is empty, lacks a column that nothing
-            else tells, misses a value, or has something else than numbers in a number column.
-    """
-    return typed_columns(read_laid(file).frame, file)
-
-
 def read_laid(file: Path, hints: Hints = NO_HINTS, frame: pl.DataFrame | None = None) -> Laid:
     """The rows of a file, or of a frame, in the long shape, with what that assumed.
 
     Types are as they come.
 
     Raises:
-        BallotFileError: As `read_columns`.
+        BallotFileError: If the file cannot be read, is empty, or lacks a column that nothing else
+            tells.
         UsageError: If a hint names a column that the file has not.
     """
     return lay_out(read_cells(file, frame), file, hints)
 
 
 def typed_columns(frame: pl.DataFrame, file: Path | Places) -> pl.DataFrame:
-    """Columns of a file in the ballots table's types.
+    """Columns of a file in the ballots table's types, with the data row's number as `row`.
+
+    Optional columns that the file lacks are null, but `run_id`, which is the file's name.
 
     Args:
         frame: Columns of the ballots table, the required ones among them, and as `row`, the
@@ -64,7 +55,8 @@ def typed_columns(frame: pl.DataFrame, file: Path | Places) -> pl.DataFrame:
         file: Named in errors; or the files whose rows stand one after the other.
 
     Raises:
-        BallotFileError: As `read_columns`, for what rows hold.
+        BallotFileError: If a row misses a value, or has something else than a number in a number
+            column.
     """
     frame = frame.filter(~pl.all_horizontal(pl.exclude("row").is_null()))
     for name in frame.columns[1:]:

@@ -125,33 +125,6 @@ def turn_starts(frame: pl.DataFrame) -> Ints:
     return np.flatnonzero(new)
 
 
-class TurnOrder:
-    """Whether each turn came once, in one piece: each episode does, and its turns count up."""
-
-    def __init__(self) -> None:
-        self._episodes: list[pl.Series] = []
-        self._last: tuple[str, int] | None = None
-
-    def keeps(self, turns: pl.DataFrame) -> bool:
-        """Note the turns; whether within each episode they count up."""
-        episode, turn = turns.get_column("episode_id"), turns.get_column("turn").to_numpy()
-        same = np.zeros(turns.height, dtype=np.bool_)
-        same[1:] = (episode.head(-1) == episode.slice(1)).to_numpy()
-        up = np.ones(turns.height, dtype=np.bool_)
-        up[1:] = np.diff(turn) > 0
-        if self._last is not None and self._last[0] == episode[0]:
-            same[0], up[0] = True, int(turn[0]) > self._last[1]
-        self._last = (episode[-1], int(turn[-1]))
-        self._episodes.append(episode.filter(~same))
-        return bool((up | ~same).all())
-
-    def repeats(self) -> bool:
-        """Whether an episode came, went and came again."""
-        if not self._episodes:
-            return False
-        return bool(pl.concat(self._episodes).is_duplicated().any())
-
-
 # --- Table to arrays -----------------------------------------------------------------------------
 
 _LARGEST: Final = 2**63 - 1
@@ -454,7 +427,7 @@ def plain_budget(frame: pl.DataFrame, budget: int | None) -> int | None:
     exactly those who were tied, if any.
 
     Args:
-        frame: From `analysis.ballots.column_types.read_columns`.
+        frame: From `outside_files.typed_columns`.
         budget: As for `analysis.ballots.ballot_checks.check_ballots`.
     """
     status = frame.get_column("ballot_status")

@@ -227,11 +227,6 @@ def run_id(run: RunRecord) -> str:
     return f"{run.study.name}-{run.recording_digest[:12]}"
 
 
-def no_ballots() -> pl.DataFrame:
-    """A ballots table without rows."""
-    return pl.DataFrame(schema=BALLOTS_SCHEMA)
-
-
 def ballots_table(episodes: Iterable[EpisodeLine], *, run: RunRecord) -> pl.DataFrame:
     """Every ballot of every complete episode, long: see `BALLOTS_SCHEMA`."""
     return TABLES["ballots"].frame(episodes, run)

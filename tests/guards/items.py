@@ -318,16 +318,19 @@ def _content(file):
     if file.suffix == ".parquet":
         frame = pl.read_parquet(file)
         return f"{frame.schema}\n{frame.write_ndjson()}"
-    return _PACK.sub(_unpacked, file.read_text(encoding="utf-8"))
+    return unpacked(file.read_text(encoding="utf-8"))
 
 
 _PACK: Final = re.compile(r'(<script type="application/octet-stream"[^>]*>)([^<]*)')
 
 
-def _unpacked(found):
-    """The data of a page, whatever library deflated them."""
-    text: str = zlib.decompress(base64.b64decode(found[2]), -zlib.MAX_WBITS).decode()
-    return found[1] + text
+def unpacked(page):
+    """A page with its data as text, whatever library deflated them."""
+    return _PACK.sub(lambda found: found[1] + _inflated(found[2]), page)
+
+
+def _inflated(data):
+    return zlib.decompress(base64.b64decode(data), -zlib.MAX_WBITS).decode()
 
 
 def said(command):

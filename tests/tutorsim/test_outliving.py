@@ -70,21 +70,16 @@ def copy(tmp_path):
 
 
 def unused_template(copy):
-    path = copy.folder / "tutorsim" / "catalog" / "prompts.toml"
-    path.write_text(path.read_text(encoding="utf-8") + '\nfarewell = "Say goodbye, $name."\n')
+    added = '\n["rich"]\n'
+    copy.replace("systems/panel/prompts.toml", added, f'{added}farewell = "Goodbye, $name."\n')
 
 
 def defaulted_settings(copy):
     """One of the study, which the log's head has too, and one of its models."""
     copy.replace(
-        "systems/panel/study.py",
+        "systems/panel/settings.py",
         "    max_turns: int = Field(",
         "    patience: int = 3\n    max_turns: int = Field(",
-    )
-    copy.replace(
-        "systems/panel/study.py",
-        "            max_turns=study.max_turns,\n",
-        "            max_turns=study.max_turns,\n            patience=study.patience,\n",
     )
     copy.replace(
         "kernel/study.py",
@@ -153,9 +148,17 @@ def reworded(copy):
     assert len(shipped) == 4
     for path in shipped:
         prompts = tomllib.loads(path.read_text(encoding="utf-8"))
-        turned = {name: f"In other words. {text}" for name, text in prompts.items()}
+        turned = in_other_words(prompts)
         path.write_text(tomli_w.dumps(turned, multiline_strings=True), encoding="utf-8")
     return copy
+
+
+def in_other_words(prompts):
+    """Templates, those under headings too, each in other words."""
+    return {
+        name: in_other_words(text) if isinstance(text, dict) else f"In other words. {text}"
+        for name, text in prompts.items()
+    }
 
 
 @pytest.mark.costly

@@ -122,7 +122,7 @@ def test_the_end_of_a_run_warns_and_every_view_tells(cut_off, shell, tmp_path):
     assert "Warning: 2 replies were refused (critique 2); 2 of them were taken" in said.err
     text = shell("summary", log, "--section", "replies").out
     assert "Replies without text or an end of their own" in text
-    value = json.loads(shell("summary", log, "--json").out)
+    value = json.loads(shell("summary", log, "--json").out)["values"]
     assert {"stage": "propose", "stop_reason": "max_tokens", "calls": 10, "taken": 0} in value[
         "stop_reasons"
     ]

@@ -555,7 +555,7 @@ def taught_by(episode: EpisodeRecord, run: RunRecord) -> str:
 
 
 def of_one_panel(run: RunRecord, name: str) -> RunRecord:
-    """The head of a run as if its study had one of its panels alone."""
+    """The head of a run as if its study had one of its panels alone, and were named so."""
     study, makeup = run.study, run.panels[name]
     assert isinstance(study, StudySettings)
     branch = study.branch
@@ -564,6 +564,7 @@ def of_one_panel(run: RunRecord, name: str) -> RunRecord:
         order = tuple(role for role in branch.fallback_order if role in seated)
         branch = branch.model_copy(update={"fallback_order": order})
     changed: dict[str, object] = {
+        "name": f"{study.name}, panel {name}",
         "roles": makeup.roles,
         "fallback_order": makeup.fallback_order,
         "panels": {},

@@ -11,7 +11,7 @@ from tutorsim.vocabularies import PROTOCOLS
 
 
 def columns(protocol, masses):
-    """One ballot of one voter, as `read_columns` gives it."""
+    """One ballot of one voter, as `typed_columns` gives it."""
     n = len(masses)
     given = {
         "episode_id": ["e"] * n,

@@ -37,9 +37,9 @@ def test_what_answered_travels_with_every_file_and_back(tutorsim, built, tmp_pat
     preflib = next((tmp_path / "b").rglob("*.soc"))
     assert open_source(preflib).stated == (run.provenance,)
     done = tutorsim("summary", tmp_path / "b" / f"ballots.{format_}")
-    assert "say nothing about any language model" in done.stdout.splitlines()[1]
+    assert "say nothing about any language model" in done.stdout.partition("\n\n")[0]
     value = json.loads(tutorsim("summary", preflib, "--json").stdout)
-    assert value["provenance"]["stated"] == [run.provenance]
+    assert value["provenance"].startswith(run.provenance)
 
 
 def test_every_file_written_is_named(tutorsim, built, tmp_path):

@@ -229,7 +229,8 @@ def test_a_summary_and_a_report_show_ratings_and_say_who_gave_them(folder, tutor
         said = tutorsim(*args)
         assert "A script filled in sheets in the place of people." in said.stdout
         assert "0.79" in said.stdout
-    [found] = json.loads(tutorsim("summary", folder.run, "--json").stdout)["ratings"]["agreement"]
+    values = json.loads(tutorsim("summary", folder.run, "--json").stdout)["values"]
+    [found] = values["ratings"]["agreement"]
     assert found["ordinal"]["value"] == pytest.approx(0.79)
     page = folder.path / "report.md"
     assert tutorsim("report", folder.run, "-o", page).exit_code == 0

@@ -81,7 +81,7 @@ def test_a_report_has_every_section_of_its_run_and_a_page(bundled):
         *("performance", "turns", "rounds", "similarity", "answerable"),
         *("cost", "protocols", "deciding"),
     ]
-    assert made.dialogues
+    assert made.episodes
     page = to_html(made)
     assert "Every protocol on the same debates" in page
 

@@ -82,7 +82,7 @@ def test_the_study_goes_through_every_command(study, model, shell, tmp_path):
     before = model.requests
     said = shell(*command)
     assert said.code == 0, said.err
-    calls = json.loads(shell("summary", log, "--json").out)["usage"]["calls"]
+    calls = json.loads(shell("summary", log, "--json").out)["values"]["usage"]["calls"]
     assert on_disk > 0
     assert model.requests - before <= calls - on_disk
 
@@ -102,7 +102,7 @@ def test_the_study_goes_through_every_command(study, model, shell, tmp_path):
 
 
 def _views(log, tmp_path, shell):
-    found = json.loads(shell("summary", log, "--json").out)["panels"]
+    found = json.loads(shell("summary", log, "--json").out)["values"]["panels"]
     assert [len(made["roles"]) for made in found["panels"].values()] == [3, 4, 6, 4, 3]
     assert {row["panel"] for row in found["outcomes"]} == set(found["panels"])
     drawn = shell("summary", log, "--section", "panels").out

@@ -465,6 +465,11 @@ def _of_lists(rows: Rows, protocol: str) -> Rows:
     standing: dict[tuple[object, ...], set[str]] = {}
     for vote, names in zip(votes, lists, strict=True):
         standing.setdefault(vote, set()).update(names)
+    told = rows.has("candidates") or rows.hints.candidates or rows.hints.candidates_of
+    if len(set(map(frozenset, standing.values()))) > 1 and not told:
+        rows = rows.note(
+            "in each vote those stand whom its ballots name (--candidates says who else)"
+        )
     every = [sorted(standing[vote]) for vote in votes]
     mass_in = _mass_in_order if protocol == "ranked" else _mass_in_set
     masses = [

@@ -7,6 +7,7 @@ import pytest
 
 import tutorsim
 from tutorsim.analysis.ballots.long_format import read_candidates
+from tutorsim.analysis.ballots.outside_files import read_laid
 from tutorsim.analysis.ballots.reading_options import Hints
 from tutorsim.analysis.ballots.recount_source import open_source
 from tutorsim.errors import BallotFileError, UsageError
@@ -859,3 +860,16 @@ def test_text_that_is_not_utf_8_is_read_and_noted(tmp_path):
     source = open_source(file)
     assert set(source.ballots["candidate"]) == {"Jürgen", "Ann"}
     assert "Windows-1252" in source.notes[0]
+
+
+@pytest.mark.parametrize(
+    ("second", "told"), [("e2,v,b\ne2,w,b\n", True), ("e2,v,b\ne2,w,a\n", False)]
+)
+def test_votes_whose_ballots_name_others_are_told(tmp_path, second, told):
+    """A candidate without a vote does not stand in it, unless somebody says so."""
+    file = tmp_path / "b.csv"
+    file.write_text(f"episode_id,voter,choice\ne1,v,a\ne1,w,b\n{second}", encoding="utf-8")
+    note = "in each vote those stand whom its ballots name"
+    assert any(one.startswith(note) for one in read_laid(file).assumed) is told
+    named = read_laid(file, Hints(candidates=("a", "b")))
+    assert not any(one.startswith(note) for one in named.assumed)

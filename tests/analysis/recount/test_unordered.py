@@ -94,8 +94,13 @@ def test_diagnostics_leave_the_tie_open(file):
     assert row.decided_by == {"vote": 1, "tie_round": 0, "open": 1}
     # the one turn that counting decided: b led the first vote alone, a won
     assert (row.flip_set.value, row.flip_set.n) == (1.0, 1)  # type: ignore[union-attr]
-    wins = dict(winning_roles(source).select("role", "wins").iter_rows())
-    assert wins == {"a": 1, "b": 0, "c": 0, LEFT_TIED: 1}
+    wins = winning_roles(source).select("role", "wins", "by_vote", "by_tie_round", "by_fallback")
+    assert wins.rows() == [
+        ("a", 1, 1, 0, 0),
+        ("b", 0, 0, 0, 0),
+        ("c", 0, 0, 0, 0),
+        (LEFT_TIED, 1, 0, 0, 0),
+    ]
     turns = (
         turn_table(source).turns(ordered=False).select("turn", "initial_leader", "winner", "flip")
     )

@@ -20,7 +20,9 @@ from tutorsim.analysis.systems.group.speakers import (
     recounted,
     speakers,
 )
+from tutorsim.analysis.systems.system_view import SystemRun
 from tutorsim.errors import UsageError
+from tutorsim.records import Provenance, RunRecord, SystemSettings
 from tutorsim.systems.group.settings import GroupSettings
 from tutorsim.systems.group.speaker_selection import CRITERIA, Bid, Moment, Rule, select_speaker
 from tutorsim.systems.group.tasks import builtin_lessons
@@ -234,3 +236,21 @@ def test_each_event_has_its_speaker_under_each_setting(logged):
     assert frame.filter(pl.col("setting") == "threshold=5")["speaker"].null_count()
     with pytest.raises(UsageError, match="no setting 'colour'"):
         VIEW.outcomes_under({"colour": ("1",)})
+
+
+def test_the_first_five_settings_of_a_recount_are_answered(logged):
+    """The table has them all."""
+    run = SystemRun(
+        "made",
+        RunRecord(
+            study=SystemSettings(name="made", system="group", conditions=("self_select",)),
+            provenance=Provenance(kind="stand-in", name="script"),
+        ),
+        tuple(logged.values()),
+    )
+    values = ("3", "3.5", "4", "4.5", "4.75", "5")
+    made = VIEW.recount(run, {"threshold": values})
+    assert [one.question for one in made.answers] == [f"With threshold={x}?" for x in values[:5]]
+    assert made.answers[1].headline == "0 of 2 lessons would have gone another way"
+    [table] = made.sections[0].tables
+    assert set(table.data["setting"]) == {f"threshold={x}" for x in values}

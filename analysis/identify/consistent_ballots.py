@@ -8,9 +8,9 @@ strict ranking, points, or the approved above the others. Consistent ballots fol
 * cumulative: points that never rise from a level to the next
 * approval: an upper set of levels, at least one; where the ballot was a single choice or a
   ranking, the last level of an upper set may be cut, since such a ballot does not say that those
-  whom it leaves out are equal. Where voters are taken to approve of so many candidates only, those
-  sets that have so many; if none has, a level is cut, anywhere, that these numbers fall into
-
+  whom it leaves out are equal. Where voters are taken to approve of so many candidates only, any
+  set of so many in which nobody stands below an outsider: a level may be split, so that what is
+  possible can only grow with the range
 * score: scores that never rise from a level to the next, where as much as the whole scale may lie
   between two levels, or nothing
 
@@ -38,7 +38,12 @@ import numpy as np
 
 from tutorsim.analysis.ballots.ballot_formats import FORMATS
 from tutorsim.analysis.ballots.vote_arrays import LEFT_OUT, Masses
-from tutorsim.analysis.counting.rule_definitions import Approvals, Rule, ballot_format
+from tutorsim.analysis.counting.rule_definitions import (
+    ANY_NUMBER,
+    Approvals,
+    Rule,
+    ballot_format,
+)
 from tutorsim.analysis.statistics.arrays import Ints
 from tutorsim.vocabularies import Protocol
 
@@ -206,23 +211,22 @@ ApprovedSets = tuple[frozenset[int], frozenset[int]]
 
 
 @lru_cache(maxsize=1 << 16)
-def approved_sets(domain: Domain, m: int, top: int, number: tuple[int, int]) -> list[ApprovedSets]:
+def approved_sets(domain: Domain, m: int, top: int, number: Approvals) -> list[ApprovedSets]:
     """What a voter may approve of, as long as it is so many candidates.
 
     Of an open ballot, candidates without a score may be above or below any threshold between two
-    scores, but not above the end of the scale, and not below 0. They may also stand on the level
-    that has to be cut, and only enlarge it.
+    scores, but not above the end of the scale, and not below 0. They may also stand on a level
+    that is split, and only enlarge it.
 
     Args:
         domain: What the voter may have cast.
         m: How many candidates there are.
         top: The end of the scale of scores.
-        number: The least and the most of candidates that a voter approves of.
+        number: How many a voter approves of; a level is never split where that is any number.
     """
     if domain.kind == "exact":
         approved = frozenset(c for c, mass in enumerate(domain.data) if mass)
         return [(approved, frozenset())]
-    least, most = number
     levels, unscored = domain.levels, frozenset[int]()
     first, last = False, True
     if domain.kind == "open":
@@ -233,8 +237,7 @@ def approved_sets(domain: Domain, m: int, top: int, number: tuple[int, int]) -> 
     if first:
         found.append((above, unscored))
     for level in map(frozenset, levels):
-        cut = len(above) < least and len(above | level | unscored) > most
-        if domain.kind == "choice" or cut:
+        if domain.kind == "choice" or number != ANY_NUMBER:
             found.append((above, level | unscored))
         above |= level
         if len(above | unscored) < m or last:
@@ -259,10 +262,8 @@ def approval_options(
         many: Options up to which all are listed.
     """
     top, approvals = of
-    number = approvals.of(m)
-    sets = approved_sets(domain, m, top, number)
-    if domain.kind == "exact":
-        number = (0, m)
+    sets = approved_sets(domain, m, top, approvals)
+    number = (0, m) if domain.kind == "exact" else approvals.of(m)
     ways = [(core | {c}, free - {c}) for core, free in sets if c in core | free]
     ways = [way for way in ways if _fits(*way, number)]
     own = 1 if ways else 0

@@ -96,7 +96,7 @@ def allowed(domain: Domain, target: Rule, m: int) -> Ints:
     sets = np.arange(1 << m)
     within = [
         (sets & _bits(core) == _bits(core)) & (sets & ~_bits(core | free) == 0)
-        for core, free in approved_sets(domain, m, 0, (least, most))
+        for core, free in approved_sets(domain, m, 0, approvals)
     ]
     size = np.bitwise_count(sets)
     return np.flatnonzero(np.logical_or.reduce(within) & (size >= least) & (size <= most))

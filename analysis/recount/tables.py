@@ -330,8 +330,8 @@ def approvals_table(found: RecountResult) -> Table | None:
         "approvals",
         "Approval voting, by how many candidates each voter approves of",
         "Turns; a tie stays a tie. Who may approve of everybody says little, so the number is an "
-        "assumption of its own. Of equal candidates a voter approves of all or of none, unless "
-        f"that makes too many or too few. {_approved_words(found)}{HELD}",
+        "assumption of its own. A range may split equal candidates; any number never does, so it "
+        f"is no larger range. {_approved_words(found)}{HELD}",
         [
             *("ballots", "each approves of", "turns", "surely kept", "surely changed", "open"),
             *(("logged ballots",) if ballots else ()),

@@ -5,6 +5,7 @@ from itertools import combinations, permutations, product
 
 from tutorsim.analysis.ballots.vote_arrays import LEFT_OUT, Masses
 from tutorsim.analysis.counting.rule_definitions import (
+    ANY_NUMBER,
     Approvals,
     ballot_format,
     ranking_of,
@@ -63,22 +64,23 @@ def agrees(ballot, logged, other, target):
 
 
 @cache
-def approvals_agreeing(ballot, logged, least, most, top):
-    """Every approval of `least` to `most` candidates that a sincere voter may cast.
+def approvals_agreeing(ballot, logged, number, top):
+    """Every approval of so many candidates that a sincere voter may cast.
 
-    Equal candidates are approved together or not at all, unless no such set has so many: then any
-    of them.
+    Of any number, equal candidates are approved together or not at all; in a range, a set may
+    split them, as long as no outsider is preferred to a member.
     """
     if logged == "approval":
         return (ballot,)
     m = len(ballot)
-    least, most = min(least, m), min(most, m)
+    least, most = number.of(m)
     sets = [s for s in every_ballot("approval", m, 1) if least <= sum(s) <= most]
     open_ = [range(top + 1) if mass == LEFT_OUT else (mass,) for mass in ballot]
     found: dict[Masses, None] = {}
     for meant in product(*open_) if logged == "score" else (ballot,):
-        agree = [s for s in sets if agrees(meant, logged, s, "approval")]
-        if not agree:
+        if number == ANY_NUMBER:
+            agree = [s for s in sets if agrees(meant, logged, s, "approval")]
+        else:
             above = [(a, b) for a in range(m) for b in range(m) if meant[a] > meant[b]]
             agree = [s for s in sets if all(s[a] >= s[b] for a, b in above)]
         found.update(dict.fromkeys(agree))
@@ -100,7 +102,7 @@ def agreeing(ballot, logged, target, budget):
 def completions(profile, target, budget, exempt):
     """For each choice of exempt voters, what each voter may have cast."""
     if isinstance(target, Approvals):
-        yield from _approved(profile, *target.of(profile.size), budget, exempt)
+        yield from _approved(profile, target, budget, exempt)
         return
     form = ballot_format(target)
     for freed in combinations(range(len(profile.ballots)), min(exempt, len(profile.ballots))):
@@ -112,11 +114,12 @@ def completions(profile, target, budget, exempt):
         yield options
 
 
-def _approved(profile, least, most, top, exempt):
+def _approved(profile, number, top, exempt):
+    least, most = number.of(profile.size)
     sets = every_ballot("approval", profile.size, 1)
     every = tuple(s for s in sets if least <= sum(s) <= most)
     own = [
-        (None,) if b is None else approvals_agreeing(b, profile.protocol, least, most, top)
+        (None,) if b is None else approvals_agreeing(b, profile.protocol, number, top)
         for b in profile.ballots
     ]
     for freed in combinations(range(len(own)), min(exempt, len(own))):

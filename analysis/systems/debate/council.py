@@ -256,8 +256,8 @@ def rules(of: Councils) -> Rows:
 @table("approvals", "Approval voting, by how many a member approves of")
 def approvals(of: Councils) -> Rows:
     """The same, if each member approves of its first alone, of one or two, of up to three, or of
-    any number: who may approve of everybody says little. Of equal answers a member approves of all
-    or of none, unless that makes too many."""
+    any number: who may approve of everybody says little. A range may split equal answers; any
+    number never does, so it is no larger range."""
     for over in of.kinds:
         for number, kept in _kept_along(of, over).items():
             yield {

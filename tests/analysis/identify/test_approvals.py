@@ -114,19 +114,35 @@ def test_any_number_is_the_rule_without_a_range():
             assert (plain.breakdown == ranged.breakdown).all()
 
 
-def test_equal_candidates_are_cut_only_where_no_approval_has_so_many():
-    """Points 10, 10, 5, 0: one alone cuts the two; two or three need no cut."""
+def test_equal_candidates_are_split_in_a_range_alone():
+    """Points 10, 10, 5, 0: of any number of approvals the first two have one both or neither."""
     ballot = (10, 10, 5, 0)
-    by_number = {
-        most: approvals_agreeing(ballot, "cumulative", least, most, 25)
-        for least, most in ((1, 1), (1, 2), (3, 3))
+    one, other, both = (1, 0, 0, 0), (0, 1, 0, 0), (1, 1, 0, 0)
+    cast = {
+        number: set(approvals_agreeing(ballot, "cumulative", number, 25))
+        for number in (Approvals(1, 1), Approvals(1, 2), Approvals(3, 3), ANY_NUMBER)
     }
-    assert set(by_number[1]) == {(1, 0, 0, 0), (0, 1, 0, 0)}
-    assert by_number[2] == ((1, 1, 0, 0),)
-    assert by_number[3] == ((1, 1, 1, 0),)
+    assert cast[Approvals(1, 1)] == {one, other}
+    assert cast[Approvals(1, 2)] == {one, other, both}
+    assert cast[Approvals(3, 3)] == {(1, 1, 1, 0)}
+    assert cast[ANY_NUMBER] == {both, (1, 1, 1, 0), (1, 1, 1, 1)}
     domain = domain_of(ballot, protocol="cumulative", target=Approvals(1, 1))
     rows = approval_options(domain, 2, 4, (25, Approvals(1, 1))).rows.tolist()
     assert rows == [[-1, 0, 0], [0, -1, 0]]  # against 0, 1 and 3: one of the two is approved
+
+
+def test_what_is_possible_grows_with_the_range():
+    """So what is kept for certain never rises from exactly 1 to up to all."""
+    for profile, _ in drawn_votes(12, 300):
+        panels = panels_of(profile)
+        along = [Approvals(1, most) for most in range(1, profile.size + 1)]
+        tables = table_ends(panels, along, budget=TOP)
+        before = np.zeros(1, dtype=bool)
+        for number in along:
+            asked = {"exempt": (0, 1), "budget": TOP, "ends": tables.get(number)}
+            found = answer_panels(panels, number, **asked)
+            assert (found.possible | ~before).all(), (profile, number)
+            before = found.possible
 
 
 def test_approvals_left_out_lie_within_the_bounds():

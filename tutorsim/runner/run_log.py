@@ -269,7 +269,8 @@ def import_logs(
         for done, file in enumerate(files, start=1):
             on_progress(done, len(files))
             try:
-                _refuse_twice(file, first.setdefault(digests[file], file))
+                said = _content_of(file, digests[file])
+                _refuse_twice(file, first.setdefault(said, file))
                 found = list(form.read(file, gathering.repeat_of))
             except LogError as error:
                 skipped.append(error)
@@ -361,7 +362,7 @@ def _refuse_twice(path: Path, first: Path) -> None:
     if path != first:
         raise LogError(
             f"{path} is left out.",
-            why=f"It is the same as {first}, byte for byte.",
+            why=f"It says the same as {first}.",
             hint="Leave it out, or give the two runs of one question different files.",
         )
 
@@ -373,6 +374,17 @@ def _digest_of(path: Path) -> bytes:
             return hashlib.file_digest(file, "sha256").digest()
     except OSError:
         return f"unreadable: {path}".encode()
+
+
+def _content_of(path: Path, digest: bytes) -> bytes:
+    """SHA-256 of the value of a JSON file, which spaces and the order of keys leave as it is; of
+    any other file that of its bytes, which is given."""
+    try:
+        with open_named(path) as file:
+            value = json.load(file)
+        return hashlib.sha256(json.dumps(value, sort_keys=True).encode()).digest()
+    except (OSError, ValueError, RecursionError):
+        return digest
 
 
 # --- Retest log ----------------------------------------------------------------------------------

@@ -358,14 +358,15 @@ def test_a_folder_is_read_past_what_is_no_council_and_past_what_was_read(tmp_pat
     text = json.dumps(conversation([ranking(A, ["A", "B", "C"])]))
     for name in ("one.json", "same.json"):
         (folder / name).write_text(text)
+    (folder / "spaced.json").write_text(json.dumps(json.loads(text), indent=2, sort_keys=True))
     (folder / "settings.json").write_text("{}")
     (folder / "notes.txt").write_text("none")
     files = log_files([folder])
     found = import_logs(DEBATE, DEBATE.logs["council"], files, tmp_path / "run")
     assert found.episodes == 1
     left = {Path(error.what.split()[0]).name: error.why for error in found.skipped}
-    assert left.keys() == {"same.json", "settings.json", "notes.txt"}
-    assert "one.json" in (left["same.json"] or "")
+    assert left.keys() == {"same.json", "spaced.json", "settings.json", "notes.txt"}
+    assert all("one.json" in (left[again] or "") for again in ("same.json", "spaced.json"))
 
 
 @pytest.mark.skipif(not REAL.is_dir(), reason="the published trials are not here")

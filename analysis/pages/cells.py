@@ -26,7 +26,8 @@ class Written(str):
     """A cell: the text that readers see, and the value that it writes."""
 
     value: Any
-    """A number, `Estimate`, `Bounds`, `Share`, `NotEstimable`, or `None` for what is missing."""
+    """A number, `Estimate`, `Bounds`, `Share`, `NotEstimable`, `None` for what is missing, or
+    several counts by name, in the order in which the text has them."""
     __slots__ = ("value",)
 
     def __new__(cls, text: str, value: Any) -> Self:
@@ -39,7 +40,8 @@ class Written(str):
 class Share:
     """A part of a whole."""
 
-    part: int
+    part: float
+    """No whole number where an episode counts by the mean of its draws."""
     whole: int
 
 
@@ -64,6 +66,11 @@ Part = str | Table
 def part_of(part: int, whole: int) -> Written:
     """`3 of 47`."""
     return Written(f"{part} of {whole}", Share(part, whole))
+
+
+def sum_of(**counts: int) -> Written:
+    """`3 + 2`, by what each count is of."""
+    return Written(" + ".join(map(str, counts.values())), counts)
 
 
 def number(value: float | None, *, digits: int, unit: str = "", signed: bool = False) -> Written:

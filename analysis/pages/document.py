@@ -17,6 +17,10 @@ if TYPE_CHECKING:
 # --- Document ------------------------------------------------------------------------------------
 
 
+Fact = tuple[str, str | float]
+"""A setting, digest or version by its name."""
+
+
 @dataclass(frozen=True)
 class Answer:
     """One question of the first screen."""
@@ -93,7 +97,7 @@ class Document:
     """What that means for the figures."""
     answers: tuple[Answer, ...]
     sections: Sequence[Section]
-    facts: tuple[tuple[str, str], ...]
+    facts: tuple[Fact, ...]
     """Name → value: settings, digests, versions of the recording."""
     episodes: Episodes = field(default=NO_EPISODES, repr=False)
     """The episodes, message by message."""

@@ -140,7 +140,7 @@ def document_parts(document: Document, page: PageName) -> Iterator[Printed]:
         yield from _section(section, places)
     for index, (name, value) in enumerate(document.facts):
         if not is_version(name):
-            yield Words(places.fact(index), name, value)
+            yield Words(places.fact(index), name, str(value))
 
 
 def is_version(fact: str) -> bool:
@@ -202,6 +202,8 @@ def _said(value: object) -> list[Written] | None:
             return []
         case int() | float():
             return [(value, None)]
+        case Mapping():
+            return [(count, None) for count in value.values()]
         case Share(part, whole):
             return [(part, None), (whole, None)]
         case Estimate(number, _, Interval(low, high)):

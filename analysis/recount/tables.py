@@ -228,7 +228,7 @@ def readings_table(rows: Sequence[ReadingRow], protocol: str | None = None) -> T
         ["reading", "turns", "ballots read otherwise", "unreadable ballots", "winners changed"],
         [
             (
-                *(r.reading, r.turns, f"{r.ballots_changed} of {r.ballots}", r.abstained),
+                *(r.reading, r.turns, part_of(r.ballots_changed, r.ballots), r.abstained),
                 bounds_of(r.changed.lower, r.changed.upper),
             )
             for r in rows

@@ -43,7 +43,7 @@ def _blocks(document: Document) -> Iterator[str]:
     for episode in document.episodes.told():  # the page has the others too
         yield from _episode(episode)
     yield "## Settings and record"
-    yield "\n".join(f"- {_plain(name)}: {_plain(value)}" for name, value in document.facts)
+    yield "\n".join(f"- {_plain(name)}: {_plain(str(value))}" for name, value in document.facts)
 
 
 def _section(section: Section, document: Document) -> Iterator[str]:

@@ -15,7 +15,7 @@ from tutorsim.analysis.metrics.noise_floor import (
     ballot_agreement,
     winner_stability,
 )
-from tutorsim.analysis.pages.cells import estimate, plain
+from tutorsim.analysis.pages.cells import estimate, plain, sum_of
 from tutorsim.analysis.pages.declared import Row, table
 from tutorsim.analysis.pages.document import Section
 from tutorsim.analysis.systems.system_view import SystemRun
@@ -44,7 +44,7 @@ def noise(of: Again) -> Iterator[Row]:
             "pairs of askings": own.pairs,
             "same ballot": estimate(own.same),
             "same by chance": plain(own.chance),
-            "pairs with abstentions": f"{own.one_abstained} + {own.both_abstained}",
+            "pairs with abstentions": sum_of(one=own.one_abstained, both=own.both_abstained),
             "panels with the logged winner": estimate(panels.elects_logged),
             "two panels agree": estimate(panels.agree),
         }

@@ -21,6 +21,7 @@ from tutorsim.analysis.pages.cells import Table as PageTable
 from tutorsim.analysis.pages.document import (
     Answer,
     Document,
+    Fact,
     Section,
 )
 from tutorsim.analysis.pages.episodes import NO_EPISODES, Episode, Episodes, Telling
@@ -245,7 +246,7 @@ def framed(
     answers: tuple[Answer, ...],
     sections: Sequence[Section],
     episodes: Episodes = NO_EPISODES,
-    facts: tuple[tuple[str, str], ...] = (),
+    facts: tuple[Fact, ...] = (),
     brief: tuple[PageTable, ...] = (),
     values: Callable[[], Mapping[str, Any]] = dict,
 ) -> Document:
@@ -273,7 +274,7 @@ def framed(
         facts=(
             ("Study", head.study.name),
             ("System", head.system),
-            ("Seed", str(head.study.seed)),
+            ("Seed", head.study.seed),
             *facts,
             *(
                 (

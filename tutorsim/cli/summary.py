@@ -75,7 +75,7 @@ def summary(
       sections: [{id title lead
         figures: [{name finding caption rows}]
         tables: [{name title caption rows: [{column: value}]}]}]
-      facts: {name: text}: settings, digests, versions
+      facts: {name: value}: settings, digests, versions
       values: what tables leave out, by name; of panels and ballots
         study, branch: {covered continued draws failed cursors}, or null
         grid: {episodes complete failed tasks: {benchmark: n} personas conditions}

@@ -8,7 +8,7 @@ from tutorsim.analysis.metrics.noise_floor import AskedVote
 from tutorsim.analysis.pages.cells import Written, bounds
 from tutorsim.analysis.pages.cells import number as plain_number
 from tutorsim.analysis.pages.declared import Row, number, table
-from tutorsim.analysis.pages.document import Answer, Document, Section
+from tutorsim.analysis.pages.document import Answer, Document, Fact, Section
 from tutorsim.analysis.pages.printed import value_printed
 from tutorsim.analysis.pages.words import counted
 from tutorsim.analysis.runs.exported_tables import (
@@ -716,12 +716,17 @@ def _told(row: Difference) -> str:
     return f"{row.first} − {row.second} {100 * value:+.1f} points".replace("-", "−")
 
 
-def _facts(of: Evidence) -> tuple[tuple[str, str], ...]:
+def _facts(of: Evidence) -> tuple[Fact, ...]:
     study = of.run.head.study
     assert isinstance(study, SystemSettings)
     settings = {**of.settings, **study.settings.get("models", {})}
     return (
         ("Conditions", ", ".join(study.conditions)),
-        *((name.replace("_", " ").capitalize(), str(value)) for name, value in settings.items()),
-        ("Seed of the draws", str(of.seed)),
+        *((name.replace("_", " ").capitalize(), _fact(value)) for name, value in settings.items()),
+        ("Seed of the draws", of.seed),
     )
+
+
+def _fact(value: object) -> str | float:
+    """A number as it is, anything else in words."""
+    return value if isinstance(value, int | float) and not isinstance(value, bool) else str(value)

@@ -14,7 +14,7 @@ from tutorsim.analysis.counting.turns import turn_table
 from tutorsim.analysis.identify import TieReading
 from tutorsim.analysis.metrics.noise_floor import BesideFloor, NoiseFloor, noise_floor
 from tutorsim.analysis.metrics.text_similarity import role_collapse
-from tutorsim.analysis.pages.cells import Table, estimate, plain, table
+from tutorsim.analysis.pages.cells import Table, estimate, number, plain, sum_of, table
 from tutorsim.analysis.pages.printed import Printed, printed
 from tutorsim.analysis.pages.words import WARNINGS
 from tutorsim.analysis.recount import (
@@ -156,7 +156,7 @@ def askings_table(found: NoiseFloor | NotEstimable) -> Table | None:
             (
                 *(own.form, _VOTES.get(own.stage, own.stage), own.pairs),
                 *(estimate(own.same), estimate(own.same_top), plain(own.chance)),
-                f"{own.one_abstained} + {own.both_abstained}",
+                sum_of(one=own.one_abstained, both=own.both_abstained),
                 *(estimate(panels.elects_logged), estimate(panels.agree)),
             )
             for own, panels in zip(found.ballots, found.winners, strict=True)
@@ -266,7 +266,8 @@ def _gain_rows(gains: Sequence[Gain], printed: _Figures) -> Iterator[_Row]:
 
 
 def _row(quantity: str, of: str, condition: str, own: str, found: Printed) -> _Row:
-    return (quantity.replace("_", " "), of, condition, own, f"{found.value:.2f}", found.where)
+    theirs = number(found.value, digits=2)
+    return (quantity.replace("_", " "), of, condition, own, theirs, found.where)
 
 
 # --- Report inputs -------------------------------------------------------------------------------

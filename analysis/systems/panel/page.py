@@ -11,7 +11,7 @@ import polars as pl
 from tutorsim.analysis.ballots.recount_source import Source
 from tutorsim.analysis.pages.cells import DASH, Table, Written, number, present
 from tutorsim.analysis.pages.declared import DeclaredSection, Row, section, sections_of, table
-from tutorsim.analysis.pages.document import Answer, Document, Section
+from tutorsim.analysis.pages.document import Answer, Document, Fact, Section
 from tutorsim.analysis.pages.episodes import NO_EPISODES, Episodes
 from tutorsim.analysis.pages.words import WARNINGS, counted, listed, share, warning_of
 from tutorsim.analysis.recount import RuleRow
@@ -727,21 +727,21 @@ def _mixed(source: Source, run: RunRecord) -> str:
     )
 
 
-def _facts(evidence: Evidence, run: RunRecord | None) -> tuple[tuple[str, str], ...]:
+def _facts(evidence: Evidence, run: RunRecord | None) -> tuple[Fact, ...]:
     """Settings, digests and versions; what a reader needs to find the same recording again."""
     source = evidence.source
     if run is None:
         return (
             ("Source", source.name),
             ("What answered", _UNKNOWN),
-            ("Points of a cumulative ballot", str(source.budget)),
+            ("Points of a cumulative ballot", source.budget),
             *(("Reader's note", note) for note in source.notes),
         )
     study, stated = run.panel, run.provenance
     return (
         ("Study", study.name),
         *_branch_facts(run),
-        ("Seed", str(study.seed)),
+        ("Seed", study.seed),
         ("What answered", f"{stated.kind}: {stated.name}"),
         ("Models that replied", listed(stated.models)),
         ("Models asked for", listed([f"{who} {name}" for who, name in study.models.items()])),
@@ -751,8 +751,8 @@ def _facts(evidence: Evidence, run: RunRecord | None) -> tuple[tuple[str, str], 
         ("Fallback order", " › ".join(study.fallback_order)),
         ("Labels", f"drawn {study.blinding.replace('_', ' ')}"),
         ("Success", f"judge score of at least {study.success_threshold:g}; programs also pass"),
-        ("Points of a cumulative ballot", str(study.cumulative_budget)),
-        ("Repeats", str(study.repeats)),
+        ("Points of a cumulative ballot", study.cumulative_budget),
+        ("Repeats", study.repeats),
         ("Study digest", run.study_digest),
         ("Recording digest", run.recording_digest),
         *((f"Package {name}", version) for name, version in run.packages.items()),

@@ -13,7 +13,7 @@ from tutorsim.analysis.ballots.recount_source import Source
 from tutorsim.analysis.ballots.vote_arrays import Rounds
 from tutorsim.analysis.counting.decisions_in_arrays import DecidedTurns, largest, leaders_of
 from tutorsim.analysis.counting.turns import TurnTable, clusters_of, places_of, turn_table
-from tutorsim.analysis.pages.cells import Table, absent, estimate, plain, table
+from tutorsim.analysis.pages.cells import Table, Written, absent, estimate, part_of, plain, table
 from tutorsim.analysis.statistics.arrays import Bools, Floats, Ints
 from tutorsim.analysis.statistics.intervals_and_tests import (
     Estimate,
@@ -468,7 +468,7 @@ def diagnostics_table(
             (
                 *(d.protocol, d.turns, d.episodes, estimate(d.shift)),
                 *map(estimate, (d.flip, d.flip_set, d.tie_rate, d.fallback_rate)),
-                f"{d.abstentions} of {d.ballots}",
+                part_of(d.abstentions, d.ballots),
             )
             for d in found
         ],
@@ -491,7 +491,7 @@ def _unordered_table(found: Sequence[Diagnostics], notes: Sequence[str]) -> Tabl
             (
                 *(d.protocol, d.turns, d.episodes, estimate(d.shift)),
                 *map(estimate, (d.flip_set, d.tie_rate, d.left_tied)),
-                f"{d.abstentions} of {d.ballots}",
+                part_of(d.abstentions, d.ballots),
             )
             for d in found
         ],
@@ -548,12 +548,15 @@ def winners_table(
     )
 
 
-def _wins(cell: Mapping[str, int] | None, ordered: bool) -> str:
+def _wins(cell: Mapping[str, int] | None, ordered: bool) -> str | Written:
     if cell is None:
         return "no candidate"
     by = ("by_vote", "by_tie_round", *(("by_fallback",) if ordered else ()))
-    steps = [cell[step] for step in by]
-    return f"{cell['wins']} ({'+'.join(map(str, steps))})" if any(steps) else f"{cell['wins']}"
+    steps = {step: cell[step] for step in by}
+    if not any(steps.values()):
+        return Written(str(cell["wins"]), {"wins": cell["wins"]})
+    text = f"{cell['wins']} ({'+'.join(map(str, steps.values()))})"
+    return Written(text, {"wins": cell["wins"], **steps})
 
 
 def ballots_table(counts: Sequence[Mapping[str, Any]]) -> Table | None:

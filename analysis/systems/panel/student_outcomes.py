@@ -11,7 +11,9 @@ import polars as pl
 from tutorsim.analysis.ballots.recount_source import Source
 from tutorsim.analysis.pages.cells import (
     BENCHMARKS,
+    Share,
     Table,
+    Written,
     absent,
     bar,
     estimate,
@@ -406,8 +408,9 @@ def _persona_tables(successes: Sequence[Success]) -> Iterator[Table | None]:
         own = [row for row in successes if row.benchmark == benchmark]
         conditions = list(dict.fromkeys(row.condition for row in own))
         cells = {
-            (row.persona, row.condition): f"{row.successes}/{getattr(row.rate, 'n', 0)}"
+            (row.persona, row.condition): Written(f"{row.successes}/{n}", Share(row.successes, n))
             for row in own
+            for n in [row.rate.n if isinstance(row.rate, Estimate) else 0]
         }
         yield table(
             f"personas-{benchmark}",

@@ -2,6 +2,7 @@
 
 import json
 import os
+import re
 import subprocess
 import sys
 from collections import Counter
@@ -20,6 +21,37 @@ def value_of(tutorsim, run, *options):
     assert done.exit_code == 0, done.stderr
     value: dict[str, Any] = json.loads(done.stdout)["values"]
     return value
+
+
+ONLY_A_NUMBER = re.compile(
+    r"[<>≤≥~±]? ?[+−-]?[\d,.]+ ?%?( \[.*\]| to [\d.]+ ?%?| (\+|of) \d+|/\d+)?"
+)
+
+
+def texts(value, place=""):
+    """Every text of a JSON value at its place."""
+    if isinstance(value, dict | list):
+        for key, item in value.items() if isinstance(value, dict) else enumerate(value):
+            yield from texts(item, f"{place}/{key}")
+    elif isinstance(value, str):
+        yield place, value
+
+
+@pytest.mark.parametrize("command", ["summary", "recount"])
+@pytest.mark.parametrize(
+    "name",
+    [
+        *(pytest.param(name, marks=pytest.mark.costly) for name in ("claude", "demo", "oversight")),
+        *("debate", "group", "oversight-audit"),
+    ],
+)
+def test_no_number_is_a_text_in_json(tutorsim, name, command):
+    """Headlines are words; exact fractions, for which JSON has no number, stand beside one."""
+    done = tutorsim(command, bundled_recording(name), "--json")
+    assert done.exit_code == 0, done.stderr
+    numbers = {k: v for k, v in texts(json.loads(done.stdout)) if ONLY_A_NUMBER.fullmatch(v)}
+    words = re.compile(r".*/(facts/Package .*|exact|headline)")
+    assert {k: v for k, v in numbers.items() if not words.fullmatch(k)} == {}
 
 
 def test_provenance_stands_before_every_figure(tutorsim, built):

@@ -277,8 +277,8 @@ CONVENTIONS: Final[Mapping[str, str]] = {
 Margins = dict[tuple[str, str], int]
 
 
-def check_targets(names: Sequence[str]) -> tuple[Target, ...]:
-    """The targets named, in the order of `TARGETS`.
+def check_targets(names: Sequence[str], others: Sequence[str] = ()) -> tuple[Target, ...]:
+    """The targets named, in the order of `TARGETS`; a refusal names rules of others too.
 
     Raises:
         UsageError: If a name is no target.
@@ -287,7 +287,7 @@ def check_targets(names: Sequence[str]) -> tuple[Target, ...]:
         if name not in TARGETS:
             raise UsageError(
                 f"{name!r} is not a rule that ballots can be recounted under.",
-                hint=f"Choose from {', '.join(TARGETS)}.",
+                hint=f"Choose from {', '.join((*TARGETS, *others))}.",
             )
     return tuple(target for target in TARGETS if target in names)
 

@@ -418,7 +418,8 @@ def make_plan(
         UsageError: As `analysis.recount.recount`.
     """
     named = checked_rules({**installed_rules(targets), **rules})
-    wanted = (*check_targets([name for name in targets if name not in named]), *named)
+    others = [point.name for point in entry_points(group=RULES)]
+    wanted = (*check_targets([n for n in targets if n not in named], others), *named)
     used = _checked_order(order, own_order)
     _check(wanted, exempt, own_order)
     own = tuple(own_order) if logged else None if order is None else used

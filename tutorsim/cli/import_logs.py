@@ -48,7 +48,7 @@ def import_logs(program: str, files: tuple[Path, ...], output: Path, as_json: bo
     for error in found.skipped:
         show_error(error)
     if as_json:
-        skipped = [error.what for error in found.skipped]
+        skipped = [" ".join(filter(None, (e.what, e.why))) for e in found.skipped]
         told = {"written": str(output), "episodes": found.episodes, "skipped": skipped}
         emit_json({**told, "notes": found.notes})
     else:

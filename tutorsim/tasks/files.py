@@ -7,6 +7,7 @@ import gzip
 import json
 import re
 import zlib
+from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
 from functools import cache, partial
@@ -259,7 +260,7 @@ def load_tasks(
         )
     form = (FORMATS if formats is None else formats)[benchmark]
     if source != "builtin":
-        return tuple(form.read(source)[:limit])
+        return _read(form, source)[:limit]
     if form.builtin is None:
         raise TaskFileError(
             f"There is no built-in set of {benchmark}.",
@@ -267,6 +268,27 @@ def load_tasks(
             hint=f"Give the published file: [benchmarks.{benchmark}] tasks = FILE.",
         )
     return tuple(form.builtin()[:limit])
+
+
+def _read(form: TaskFormat, file: Path) -> tuple[Task, ...]:
+    """The tasks of a file, each of its own name, whatever package reads them."""
+    try:
+        tasks = tuple(form.read(file))
+    except OSError as error:
+        raise TaskFileError(
+            f"{file} cannot be read.",
+            why=error.strerror or str(error),
+            hint="Give the path of a file of tasks, seen from where the command is given.",
+        ) from error
+    names = Counter(safe_id(task.task_id).casefold() for task in tasks)
+    for task in tasks:
+        if names[safe_id(task.task_id).casefold()] > 1:
+            raise TaskFileError(
+                f"{file} has several tasks with the id {task.task_id!r}.",
+                why="An id names the files of a task's episodes; letter case does not count.",
+                hint="Give every task an id of its own.",
+            )
+    return tasks
 
 
 def read_sciq(path: Path) -> tuple[ScienceTask, ...]:

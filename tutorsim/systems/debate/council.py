@@ -40,6 +40,8 @@ EMPTY: Final = "a ranking is empty or cannot be read; its voter abstains"
 NO_ANSWER: Final = "a member gave no answer that can be read; it abstains"
 FAILED: Final = "a member gave no answer; it is no candidate"
 NO_VOTE: Final = "a member failed to rank; it is no voter"
+NO_STEP: Final = "nobody ranked or voted"
+OUTSIDER: Final = "a voter is none of the members that were asked; its ranking counts"
 NO_LABEL: Final = "an answer has no label, so that no ranking can name it; it is no candidate"
 CONTRADICTED: Final = "scores contradict the ranking beside them; the ranking counts"
 BAD_SCORES: Final = "scores are no whole numbers; they are left out"
@@ -238,6 +240,7 @@ class _Vote:
         read = {_text(voter, of): _ranking(one) for voter, one in by_voter.items()}
         self.rankings = {voter: one for voter, one in read.items() if one is not None}
         self.notes += [NO_VOTE] * (len(read) - len(self.rankings))
+        self.notes += [OUTSIDER] * sum(voter not in members for voter in self.rankings)
         answered = [member in self.responses for member in members]
         if stated:
             self.labels = stated[0]
@@ -245,6 +248,21 @@ class _Vote:
             if any(later > earlier for earlier, later in pairwise(answered)):
                 raise ValueError("No map of labels, and a member failed before one that answered")
             self.labels = {chr(ord("A") + at): member for at, member in enumerate(self.responses)}
+            self._refuse_labels_of_nobody()
+
+    def _refuse_labels_of_nobody(self) -> None:
+        """Refuse labels that several rankings name and no answer has: which answer is lost?"""
+        named = [
+            {label for label in map(_label, one.order) if _LABEL.fullmatch(label)}
+            for one in (self.rankings or {}).values()
+        ]
+        times = Counter(label for labels in named for label in labels if label not in self.labels)
+        lost = [label for label, number in times.items() if number > 1]
+        if lost:
+            raise ValueError(
+                f"No map of labels, and rankings name {_shown(lost[0])} beside those of the "
+                "answers, so whose answer a label is is open"
+            )
 
     def member(self, named: str, labels: Mapping[str, str]) -> str | None:
         """Whose answer a label, or a member's own name, stands for; `None` for nobody's."""
@@ -303,6 +321,8 @@ def _message(message: Mapping[str, Any], question: Any) -> _Vote:
         ranked = ranked["rankings"]
     if ranked is not None:
         vote.rank(ranked, list(said), [one.get("label_to_model") for one in holders], "`stage2`")
+    else:
+        vote.notes.append(NO_STEP)
     return vote
 
 
@@ -326,9 +346,9 @@ def _ranking(said: Any) -> _Ranking | None:
         parsed, text = text, None
     text = _text(text, "A ranking's text")
     scores: Any = {}
-    if isinstance(parsed, Mapping):
+    if isinstance(parsed, Mapping) and not parsed.keys().isdisjoint(("ranking", "scores")):
         scores, parsed = parsed.get("scores") or {}, parsed.get("ranking")
-    listed = _order_of(text)
+    listed = _order_of(text) if parsed is None or isinstance(parsed, list) else ()
     if parsed is None:
         parsed, listed = listed, ()
     order = parsed if isinstance(parsed, Sequence) and not isinstance(parsed, str) else ()

@@ -18,8 +18,10 @@ from tutorsim.systems.debate.council import (
     LEFT_OUT,
     NO_ANSWER,
     NO_LABEL,
+    NO_STEP,
     NO_VOTE,
     OTHER_TEXT,
+    OUTSIDER,
     REPEATED,
     UNKNOWN,
     read_council,
@@ -104,6 +106,7 @@ ABC = ["A", "B", "C"]
         (None, None, EMPTY),
         ("A > C > B", None, EMPTY),
         ({"A": 1, "B": 2}, None, EMPTY),
+        ({"1": "Response A", "2": "Response C", "3": "Response B"}, None, EMPTY),
         ([["A", "B"], ["C"]], None, UNKNOWN),
         ([1, 2, 3], None, UNKNOWN),
         (["Antwort A", None, True], None, UNKNOWN),
@@ -116,6 +119,33 @@ def test_a_damaged_ranking_is_told_and_never_guessed(tmp_path, parsed, order, to
     [one] = read(tmp_path, conversation([ranking(A, parsed), ranking(B, ABC)]))
     assert orders(one) == {A: order, B: MODELS}
     assert one.notes == ((told,) if order or told == EMPTY else (told, EMPTY))
+
+
+@pytest.mark.parametrize("parsed", [{"Response A": 2, "Response C": 1}, "C > A > B"])
+def test_a_parsed_form_that_is_no_list_is_not_replaced_by_the_text(tmp_path, parsed):
+    [one] = read(tmp_path, conversation([ranking(A, parsed, "FINAL RANKING\n1. C\n2. B\n3. A")]))
+    assert orders(one) == {A: None}
+    assert one.notes == (EMPTY,)
+
+
+def test_labels_that_slid_as_an_answer_is_lost_are_given_to_nobody(tmp_path):
+    """Without a map the first answer is A: if one of four is lost, nobody knows which."""
+    four = [ranking(m, ["D", "A", "B", "C"]) for m in MODELS]
+    [left] = read(tmp_path, conversation(four))
+    assert "rankings name 'D' beside those of the answers" in left.why
+    [one] = read(tmp_path, conversation([four[0], ranking(B, ABC)]))
+    assert one.notes == (UNKNOWN,)
+
+
+def test_a_voter_who_was_not_asked_is_told(tmp_path):
+    [one] = read(tmp_path, conversation([ranking("maker/delta", ABC), ranking(B, ABC)]))
+    assert orders(one) == {"maker/delta": MODELS, B: MODELS}
+    assert one.notes == (OUTSIDER,)
+
+
+def test_a_conversation_without_rankings_is_told(tmp_path):
+    [one] = read(tmp_path, conversation(None))
+    assert one.notes == (NO_STEP,)
 
 
 @pytest.mark.parametrize(

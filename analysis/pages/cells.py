@@ -57,6 +57,8 @@ class Table:
     """Columns left out where there is no room for all, in the order in which they go."""
     written: Mapping[str, Mapping[int, Any]] = field(default_factory=dict, repr=False)
     """Column → row → value, of the cells that are a text and its value."""
+    folded: bool = False
+    """A page shows the title alone until somebody opens it, as a chart says the same."""
 
 
 Part = str | Table

@@ -103,6 +103,8 @@ class Document:
     """The episodes, message by message."""
     without_episodes: str = "No episode is shown here; see `tutorsim show`."
     """Why there is none, where there is none."""
+    lead: str = ""
+    """Name of the chart that answers the title: it stands on the first screen."""
     digest: str = ""
     """What a citation of a number names: the recording's digest, or that of the log or file;
     "" where nothing can be cited."""

@@ -55,11 +55,18 @@ def to_html(document: Document, *, run: Run = map, printed: bool = False) -> str
             script=Markup(script),
             policy=_POLICY.format(style=_digest(style), script=_digest(script)),
             drawing=lambda figure: drawings[figure.name],
+            lead=_lead(document),
             drawn=_drawn_when_opened(document),
             printed=printed,
         )
     )
     return page
+
+
+def _lead(document: Document) -> Figure | None:
+    """The chart of the first screen, if there is one to draw."""
+    drawn = (figure for figure in document.figures() if figure.chart is not None)
+    return next((figure for figure in drawn if figure.name == document.lead), None)
 
 
 @cache

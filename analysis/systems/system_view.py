@@ -246,6 +246,7 @@ def framed(
     answers: tuple[Answer, ...],
     sections: Sequence[Section],
     episodes: Episodes = NO_EPISODES,
+    lead: str = "",
     facts: tuple[Fact, ...] = (),
     brief: tuple[PageTable, ...] = (),
     values: Callable[[], Mapping[str, Any]] = dict,
@@ -258,6 +259,7 @@ def framed(
         answers: Questions of the first screen.
         sections: The parts.
         episodes: The episodes, message by message.
+        lead: Name of the chart that answers the title.
         facts: Settings of the system, name → value.
         brief: As of `Document`.
         values: Likewise.
@@ -293,6 +295,7 @@ def framed(
             *((f"Package {name}", version) for name, version in head.packages.items()),
         ),
         episodes=episodes,
+        lead=lead,
         digest=head.recording_digest,
         brief=brief,
         values=values,

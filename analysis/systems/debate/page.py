@@ -436,5 +436,6 @@ def document(run: SystemRun, brief: bool) -> Document:
         answers=tuple(best_protocol(one) for one in of.variants[:1]),
         sections=(*sections, *([noise] if noise else [])),
         episodes=episodes_of(run, TELLING),
+        lead="protocols",
         facts=overview.facts(),
     )

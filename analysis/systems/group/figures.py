@@ -5,7 +5,16 @@ from collections.abc import Iterator
 import altair as alt
 import polars as pl
 
-from tutorsim.analysis.charts.figure import ACCENT, INK, Drawing, inline, unchecked
+from tutorsim.analysis.charts.figure import (
+    ACCENT,
+    INK,
+    NAMES,
+    Drawing,
+    faceted,
+    inline,
+    tips,
+    unchecked,
+)
 from tutorsim.analysis.pages.declared import Row, figure
 from tutorsim.analysis.systems.group.evidence import Evidence, published_share
 from tutorsim.analysis.systems.group.speakers import THRESHOLDS, at_thresholds
@@ -25,6 +34,49 @@ def _lines(rows: pl.DataFrame, x: str, title: str, colour: str) -> Drawing:
         shape=alt.Shape(colour, legend=None),
     )
     return alt.layer(base.mark_line(), base.mark_point(filled=True, size=55))
+
+
+def _most_said(rows: pl.DataFrame, of: Evidence) -> str:
+    """Who speaks most, and how far that is from an even share."""
+    most = rows.row(rows["share"].arg_max() or 0, named=True)
+    return (
+        f"{most['who']} writes {100 * most['share']:.0f} % of messages under {most['condition']}; "
+        f"an even share is {100 * most['even']:.0f} %"
+    )
+
+
+@unchecked
+def _beside_even(rows: pl.DataFrame, of: Evidence) -> Drawing:
+    base = alt.Chart().encode(y=alt.Y("who:N", sort=None, title=None, axis=NAMES))
+    bars = base.mark_bar(height=14, color=ACCENT).encode(
+        x=alt.X("share:Q", title="share of messages", axis=_PERCENT, scale=_SHARE),
+        tooltip=tips("condition:N", "who:N", "share:Q|.1%", "messages:Q"),
+    )
+    even = alt.Chart().mark_rule(color=INK, strokeDash=[4, 3]).encode(x=alt.X("even:Q"))
+    order = rows["condition"].unique(maintain_order=True).to_list()
+    return faceted(bars, even, data=rows, by="condition", order=order)
+
+
+@figure(
+    "speakers",
+    finding=_most_said,
+    method="Messages of the log, silences left out.",
+    alternative="{condition}, {who}: {share:.2f}",
+    draw=_beside_even,
+)
+def speakers(of: Evidence) -> Iterator[Row]:
+    """Who writes the messages of lessons; the dashed line is an even share of all who may."""
+    for condition, some in of.conditions.items():
+        said = [event.who for one in some for event in one.events if event.kind == "message"]
+        names = (*some[0].agents, "learner")
+        for who in names if said else ():
+            yield {
+                "condition": condition,
+                "who": who,
+                "share": said.count(who) / len(said),
+                "even": 1 / len(names),
+                "messages": said.count(who),
+            }
 
 
 def _ends(rows: pl.DataFrame, of: Evidence) -> str:

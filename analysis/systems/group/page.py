@@ -487,6 +487,7 @@ def document(run: SystemRun, brief: bool) -> Document:
             Section("calls", "Calls", "", tables=present(calls(of))),
         ),
         episodes=episodes_of(run, TELLING),
+        lead="speakers",
     )
 
 
@@ -526,7 +527,9 @@ def _answers(of: Evidence) -> Iterator[Answer]:
 def _sections(of: Evidence, brief: bool) -> Iterator[Section]:
     if of.lessons:
         first = present(lessons(of), participation(of), reasons(of))
-        yield Section("lessons", "Lessons", "As logged; the lesson is the unit.", tables=first)
+        lead = "As logged; the lesson is the unit."
+        who = () if brief else tuple(one for one in _drawn("speakers", of) if one is not None)
+        yield Section("lessons", "Lessons", lead, figures=who, tables=first)
     if of.lessons and not brief:
         coded = (agreement, categories, adherence, balance, phases)
         yield Section(

@@ -9,6 +9,7 @@ import polars as pl
 from tutorsim.analysis.charts.figure import (
     ACCENT,
     CASCADE,
+    GRID,
     INK,
     LOSS,
     MUTED,
@@ -235,9 +236,53 @@ def rules(of: Evidence) -> Iterator[Row]:
                 }
 
 
+_DOES: Final = {"guides": ACCENT, "hints": PLAIN, "no guidance": LOSS, "no label": GRID}
+"""What a delivered reply does, by the label of its guidance."""
+
+
+def _says_of_replies(data: pl.DataFrame, of: Evidence) -> str:
+    without = data.filter(pl.col("does") == "no guidance")["replies"].sum()
+    return f"{without} of {int(data['replies'].sum())} labelled replies give no guidance"
+
+
+@unchecked
+def _bars_of_replies(data: pl.DataFrame, of: Evidence) -> Drawing:
+    names = list(_DOES)
+    base = alt.Chart(inline(data)).encode(
+        y=alt.Y("voted:N", sort=None, title=None, axis=NAMES),
+        x=alt.X("replies:Q", stack="zero", axis=alt.Axis(tickMinStep=1)),
+        order=alt.Order("place:Q"),
+        color=alt.Color(
+            "does:N", title=None, scale=alt.Scale(domain=names, range=list(_DOES.values()))
+        ),
+        tooltip=tips("voted:N", "does:N", "replies:Q"),
+    )
+    return alt.layer(base.mark_bar(height=22)).properties(height=alt.Step(34))
+
+
+@figure(
+    "delivered",
+    finding=_says_of_replies,
+    method="By this audit's labels, of replies that were delivered and of drafts that were not.",
+    alternative="voted {voted}, {does}: {replies}",
+    draw=_bars_of_replies,
+)
+def delivered(of: Evidence) -> Iterator[Row]:
+    """Labelled replies by what the student's tutors voted by, and by what the reply does: it guides
+    (2), hints (1), or gives no guidance (0: none, or the answer itself)."""
+    audited = [one for some in of.conditions.values() for one in some if one.audited is not None]
+    names = {0: "no guidance", 1: "hints", 2: "guides"}
+    for voted in dict.fromkeys(one.audited.condition for one in audited if one.audited):
+        some = [one.label for one in audited if one.audited and one.audited.condition == voted]
+        said = [names[label.guidance] if label else "no label" for label in some]
+        for place, does in enumerate(_DOES):
+            if does in said:
+                yield {"voted": voted, "does": does, "replies": said.count(does), "place": place}
+
+
 FIGURES: Final[Mapping[str, Any]] = {
     "scores": (scores,),
-    "audit": (rules,),
+    "audit": (delivered, rules),
     "aggregation": (adaptive,),
     "debates": (calibration,),
 }

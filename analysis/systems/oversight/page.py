@@ -540,6 +540,7 @@ def document(run: SystemRun, brief: bool) -> Document:
             *([noise] if noise else []),
         ),
         episodes=episodes_of(run, TELLING),
+        lead="scores" if of.has_gold else "delivered",
         facts=_facts(of),
     )
 

@@ -16,11 +16,15 @@ from tutorsim.analysis.charts.figure import (
     Figure,
     absent,
     condition_colors,
+    faceted,
     inline,
+    tips,
     unchecked,
 )
+from tutorsim.analysis.counting.rule_definitions import TARGETS
 from tutorsim.analysis.pages.words import SMALL, counted, listed, percent
 from tutorsim.analysis.statistics.intervals_and_tests import FEWEST_TASKS, Estimate, NotEstimable
+from tutorsim.analysis.systems.paired_comparison import contrast_headline
 from tutorsim.analysis.systems.panel.charts_of_decisions import (
     decided_figure,
     movement_figure,
@@ -28,9 +32,11 @@ from tutorsim.analysis.systems.panel.charts_of_decisions import (
     span_figure,
 )
 from tutorsim.analysis.systems.panel.charts_of_rules import (
+    PARTS,
     UNSETTLED,
     agreement_figure,
     identification_figure,
+    kept_figure,
     noise_figure,
 )
 from tutorsim.analysis.systems.panel.charts_of_voters import (
@@ -38,6 +44,7 @@ from tutorsim.analysis.systems.panel.charts_of_voters import (
     margins_figure,
     pivotal_figure,
 )
+from tutorsim.analysis.systems.panel.contrasts import OUTCOME_NAMES
 from tutorsim.analysis.systems.panel.evidence import Evidence
 
 # --- Student outcomes ----------------------------------------------------------------------------
@@ -418,6 +425,28 @@ def _wins(evidence: Evidence) -> Figure:
     return span_figure(frame, orders=found.orders, turns=found.turns)
 
 
+def _kept(evidence: Evidence) -> Figure:
+    counts: dict[str, Counter[str]] = {}
+    for r in evidence.rule_rows:
+        if r.reading == "set" and r.target != r.logged_protocol and r.turns and not r.point_only:
+            turns = r.turns if r.compared is None else r.compared
+            sure = (r.agreement.lower, turns - r.agreement.lower - r.changes, r.changes)
+            counts.setdefault(r.target, Counter()).update(dict(zip(PARTS, sure, strict=True)))
+    rows = [
+        (target.replace("_", " "), part, found[part], PARTS.index(part))
+        for target, found in sorted(counts.items(), key=lambda one: _place(one[0]))
+        for part in PARTS
+        if found[part]
+    ]
+    frame = _frame(rows, protocol=pl.String, part=pl.String, turns=pl.Int64, place=pl.Int64)
+    return kept_figure(frame, without=evidence.no_winner)
+
+
+def _place(target: str) -> int:
+    """Own rules stand after the shipped ones."""
+    return TARGETS.index(target) if target in TARGETS else len(TARGETS)
+
+
 def _agreement(evidence: Evidence) -> Figure:
     open_ties = {
         (r.logged_protocol, r.target): r.agreement for r in evidence.rule_rows if r.reading == "set"
@@ -471,16 +500,72 @@ def _identification(evidence: Evidence) -> Figure:
     return identification_figure(frame, ordered=not evidence.unordered)
 
 
+def _contrasts(evidence: Evidence) -> Figure | None:
+    rows = [
+        (
+            f"{OUTCOME_NAMES[one.outcome]} ({one.benchmark})",
+            f"{one.second} − {one.first}",
+            one.difference.value,
+            one.difference.low,
+            one.difference.high,
+        )
+        for one in evidence.contrasts
+        if isinstance(one.difference, Estimate)
+    ]
+    if not rows:
+        return None
+    frame = _frame(
+        rows,
+        outcome=pl.String,
+        contrast=pl.String,
+        difference=pl.Float64,
+        lower=pl.Float64,
+        upper=pl.Float64,
+    )
+    few = frame.get_column("lower").is_null().all()
+    bars = "No bars: tasks are too few for an interval." if few else "Bars are 95 % intervals."
+    return Figure(
+        name="contrasts",
+        finding=f"Do the conditions differ? {contrast_headline(evidence.contrasts)}",
+        caption=f"Mean difference over pairs of the same task and persona, about zero. {bars} "
+        f"{evidence.as_logged}.",
+        method="The table has pairs, tasks and p-values, corrected together.",
+        data=frame,
+        chart=_about_zero(frame),
+        alternative="; ".join(
+            f"{outcome}, {contrast}: {value:+.2f}" for outcome, contrast, value, *_ in rows
+        ),
+    )
+
+
+@unchecked
+def _about_zero(frame: pl.DataFrame) -> Drawing:
+    scale = alt.Scale(domain=[-1, 1])
+    base = alt.Chart().encode(y=alt.Y("contrast:N", sort=None, title=None))
+    zero = alt.Chart().mark_rule().encode(x=alt.datum(0))
+    bar = base.mark_bar(height=6, opacity=0.4, color=ACCENT).encode(
+        x=alt.X("lower:Q", title="difference", scale=scale), x2=alt.X2("upper:Q")
+    )
+    dot = base.mark_point(filled=True, size=50, color=INK, opacity=1).encode(
+        x=alt.X("difference:Q", scale=scale),
+        tooltip=tips("outcome:N", "contrast:N", *(f"{n}:Q|.2f" for n in frame.columns[2:])),
+    )
+    order = frame.get_column("outcome").unique(maintain_order=True).to_list()
+    return faceted(zero, bar, dot, data=frame, by="outcome", order=order)
+
+
 FIGURES: Final[Mapping[str, Callable[[Evidence], Figure | None]]] = {
+    "orders": _orders,
+    "wins": _wins,
+    "kept": _kept,
+    "agreement": _agreement,
+    "identification": _identification,
+    "contrasts": _contrasts,
     "scores": _scores,
     "personas": _personas,
     "decided-by": _decided,
     "movement": _movement,
     "noise": _noise,
-    "orders": _orders,
-    "wins": _wins,
-    "agreement": _agreement,
-    "identification": _identification,
     "margins": margins_figure,
     "pivotal": pivotal_figure,
     "labels": labels_figure,

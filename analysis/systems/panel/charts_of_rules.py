@@ -16,6 +16,7 @@ from tutorsim.analysis.charts.figure import (
     absent,
     inline,
     shades,
+    stacked,
     unchecked,
 )
 from tutorsim.analysis.counting.rule_definitions import conventions_of
@@ -27,6 +28,40 @@ from tutorsim.vocabularies import PROTOCOLS
 NO_VOTE: Final = "No turn was put to a vote"
 UNSETTLED: Final = "not settled"
 """Named so wherever the exact set was too costly to find."""
+
+
+def kept_figure(frame: pl.DataFrame, *, without: str = NO_VOTE) -> Figure:
+    """Bars: what each rule makes of the winners of ballots cast for another one.
+
+    Args:
+        frame: `protocol` (the rule), `part` (what it does, as `PARTS`), `turns`, `place`.
+        without: Why there is no turn to compare.
+    """
+    if frame.is_empty():
+        return absent("kept", f"{without}, so no rule can keep a winner.")
+    cases = int(frame.get_column("turns").sum())
+    sums = dict(frame.group_by("part").agg(pl.col("turns").sum()).iter_rows())
+    kept, _, changed = (sums.get(part, 0) for part in PARTS)
+    return Figure(
+        name="kept",
+        finding=f"Another rule surely keeps {percent(kept / cases)} of winners and surely changes "
+        f"{percent(changed / cases)}; the others stay open",
+        caption=f"Turns voted in another format than the rule's own, {counted(cases, 'case')} in "
+        "all, by whether the rule surely elects the logged winner, surely elects somebody else, or "
+        f"may do either as far as the ballots tell. A tie stays a tie. {CASCADE}",
+        method="A ballot fixes only part of what its voter would have cast in another format; what "
+        "every completion elects is sure.",
+        data=frame.drop("place"),
+        chart=stacked(frame, "part", title="winner"),
+        alternative="; ".join(
+            f"{row['protocol']}, {row['part']}: {row['turns']}"
+            for row in frame.iter_rows(named=True)
+        ),
+    )
+
+
+PARTS: Final = ("surely kept", "open", "surely changed")
+"""What a rule makes of a logged winner."""
 
 
 def agreement_figure(

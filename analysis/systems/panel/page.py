@@ -336,6 +336,11 @@ def _mixed_words(evidence: Evidence) -> str:
     )
 
 
+def _folded(found: Table | None) -> Table | None:
+    """A table whose chart says the same."""
+    return None if found is None else replace(found, folded=True)
+
+
 def _figure(name: str) -> Callable[[Evidence], Any]:
     def make(of: Evidence) -> Any:
         from tutorsim.analysis.systems.panel.charts import FIGURES  # loads a library that draws
@@ -349,7 +354,8 @@ CONDITIONS: Final[DeclaredSection[Evidence]] = section(
     "conditions",
     "One condition against another",
     lambda of: contrast_words(of.contrasts),
-    lambda of: contrast_table(of.contrasts),
+    _figure("contrasts"),
+    lambda of: _folded(contrast_table(of.contrasts)),
 )
 PANELS: Final = section(
     "panels",
@@ -401,6 +407,7 @@ RULES: Final = section(
     "What other rules would have chosen",
     "Mostly not exact: a ballot in one format says only part of what its voter would have "
     "cast in another. What is certain and what is possible stand side by side.",
+    _figure("kept"),
     _figure("agreement"),
     _figure("identification"),
     lambda of: verdict_table(of.recount),
@@ -422,7 +429,7 @@ VOTERS: Final = section(
     self_support_table,
 )
 
-WHOLE: Final = (CONDITIONS, PANELS, OUTCOMES, DECISIONS, ORDERS, RULES, VOTERS)
+WHOLE: Final = (ORDERS, RULES, CONDITIONS, PANELS, OUTCOMES, DECISIONS, VOTERS)
 """Sections of a report."""
 
 
@@ -563,6 +570,7 @@ def document(opened: Opened, brief: bool) -> Document:
         sections=sections_of(evidence, declared),
         episodes=NO_EPISODES if brief else _episodes(evidence),
         without_episodes=_without_episodes(source),
+        lead="kept",
         facts=_facts(evidence, run),
         digest=run.recording_digest if run else "",
         brief=present(*(part(evidence) for part in tables)),

@@ -384,7 +384,12 @@ class Evidence:
 
     @cached_property
     def published_table(self) -> Table | None:
-        """The run's figures beside the printed ones; `None` where no cell is in both."""
+        """The run's figures beside the printed ones; `None` where no cell is in both.
+
+        Ballots from elsewhere stand beside no study, unless figures of one were given.
+        """
+        if self.source.run is None and self.asked.published is None:
+            return None
         return beside_published(
             self.diagnostics,
             self.winners.to_dicts(),

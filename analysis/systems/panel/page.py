@@ -79,8 +79,7 @@ def _ran(evidence: Evidence) -> Answer | None:
             counted(turns.height, "vote"),
             f"Ballots from elsewhere: {counted(episodes, 'episode')}, "
             f"{counted(len(evidence.candidates), 'candidate')}, protocols "
-            f"{listed([d.protocol for d in evidence.diagnostics])}. "
-            "No students, drafts or scores are in the file.",
+            f"{listed([d.protocol for d in evidence.diagnostics])}.",
             "record",
         )
     counts = evidence.episodes
@@ -183,7 +182,7 @@ def _agreed(evidence: Evidence) -> Answer | None:
     keeps, changes, n = evidence.recount.agreed("set")
     detail = (
         f"A tie under another protocol stays a tie here. In {share(changes, n, 'turn')} at least "
-        "one other protocol would surely elect another draft. In the other "
+        "one other protocol would surely elect somebody else. In the other "
         f"{n - keeps - changes:,} it depends on what the voters would have cast in the other "
         "formats, which their ballots do not say, or on who breaks a tie."
     )
@@ -422,8 +421,8 @@ RULES: Final = section(
 VOTERS: Final = section(
     "voters",
     "How far to trust the votes",
-    "Signs that ballots follow something else than the drafts, and how many ballots each decision "
-    "hangs on.",
+    "Signs that ballots follow something else than what is voted on, and how many ballots each "
+    "decision hangs on.",
     *map(_figure, ("margins", "pivotal", "labels")),
     panel_table,
     self_support_table,
@@ -550,8 +549,7 @@ BRIEF: Final[tuple[DeclaredSection[Evidence], ...]] = (
 
 _UNKNOWN = "unknown: ballots from elsewhere"
 _UNKNOWN_WARNING = (
-    "The file does not say who voted, or on what. Everything about episodes, drafts and students "
-    "is absent, and labelled as absent."
+    "The file says how they voted, and nothing of what was said before or came of it."
 )
 
 
@@ -579,7 +577,9 @@ def document(opened: Opened, brief: bool) -> Document:
 
 
 def _is_there(id_: str, evidence: Evidence) -> bool:
-    """Whether a section has something to show."""
+    """Whether a section has something to show; ballots from elsewhere have no outcomes or calls."""
+    if evidence.source.run is None and id_ in ("outcomes", "cost"):
+        return False
     if id_ == "conditions":
         return bool(evidence.contrasts)
     return id_ != "panels" or bool(evidence.panels)
@@ -664,7 +664,7 @@ def _warning_elsewhere(source: Source) -> str:
     said = [WARNINGS[kind] for kind in source.kinds]
     if not source.stated:
         return _UNKNOWN_WARNING
-    absent = "Everything about episodes, drafts and students is absent, and labelled as absent."
+    absent = "The file says how they voted, and nothing of what was said before or came of it."
     return " ".join([*said, absent])
 
 
@@ -700,7 +700,7 @@ def _ran_in_short(evidence: Evidence) -> str:
     if run is None:
         votes = counted(evidence.turns.height, "vote")
         notes = "".join(f" {note}" for note in source.notes)
-        return f"{votes} without episodes: nothing says what became of anybody.{notes}"
+        return f"{votes} from elsewhere.{notes}"
     episodes, stated = source.episodes, run.provenance
     if not episodes:
         return "The run has no episode."

@@ -540,7 +540,7 @@ def winners_table(
         )
     return table(
         "winners",
-        "Winning drafts, and the step that made them win",
+        "Who won, and the step that made them win",
         "Turns won, as logged; in brackets by final vote + tie round"
         f"{' + fallback order' * ordered}.",
         ["winner", "all", *protocols],

@@ -54,7 +54,7 @@ def test_rules_surely_agree_where_all_voters_rank_one_candidate_first(
     agreed = screen(panel_source(panel_episode(same)))["What do the rules agree on?"]
     assert agreed.headline == "All four protocols surely agree in 0 of 1 turn"
     assert "With ties given to the fallback order, all agree in 1 of 1 turn." in agreed.detail
-    assert "In 0 of 1 turn at least one other protocol would surely elect another" in agreed.detail
+    assert "In 0 of 1 turn at least one other protocol would surely elect somebody" in agreed.detail
     # The card beside it reads ties alike. Of the three other protocols, simple alone leaves one
     # winner while a tie stays a tie: two cases are open; the order settles both.
     open_ = screen(panel_source(panel_episode(same)))["What is not identified?"]
@@ -69,7 +69,7 @@ def test_rules_disagree_for_sure_where_first_places_and_points_part(
     split = panel_turn("ranked", cast((S, I, O, E), (S, I, E, O), (I, O, E, S), (O, I, E, S)))
     agreed = screen(panel_source(panel_episode(split)))["What do the rules agree on?"]
     assert agreed.headline == "All four protocols surely agree in 0 of 1 turn"
-    assert "In 1 of 1 turn at least one other protocol would surely elect another" in agreed.detail
+    assert "In 1 of 1 turn at least one other protocol would surely elect somebody" in agreed.detail
 
 
 def test_nothing_is_claimed_without_votes(panel_source):

@@ -202,6 +202,8 @@ def _said(value: object) -> list[Written] | None:
             return []
         case int() | float():
             return [(value, None)]
+        case {"lower": low, "point": point, "upper": high}:
+            return None if point is None else [(point, (low, high))]
         case Mapping():
             return [(count, None) for count in value.values()]
         case Share(part, whole):

@@ -149,8 +149,10 @@ def test_nothing_is_waited_for_after_the_last_retry_or_a_success(waited):
 
 @pytest.mark.parametrize("number", [signal.SIGTERM, signal.SIGHUP])
 def test_a_signal_that_ends_gives_replies_under_way_seconds_and_no_more(number, monkeypatch):
+    """Also where the tests were started with the signal ignored, as by nohup."""
     monkeypatch.setattr(recording_stop, "GRACE", 0.05)
     said: list[str] = []
+    before = signal.signal(number, signal.SIG_DFL)
 
     async def recording():
         stop = Stop()
@@ -158,8 +160,11 @@ def test_a_signal_that_ends_gives_replies_under_way_seconds_and_no_more(number, 
             os.kill(os.getpid(), number)
             await asyncio.sleep(60)
 
-    with pytest.raises(Interrupted, match="Interrupted"):
-        asyncio.run(asyncio.wait_for(recording(), 10))
+    try:
+        with pytest.raises(Interrupted, match="Interrupted"):
+            asyncio.run(asyncio.wait_for(recording(), 10))
+    finally:
+        signal.signal(number, before)
     assert said == ["stopping"]
 
 

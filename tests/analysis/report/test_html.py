@@ -251,9 +251,9 @@ def test_ballots_from_elsewhere_say_what_is_absent_and_why(tmp_path):
     document = report_of(open_source(tmp_path / "votes.csv"))
     page = Page(to_html(document))
     missing = {f.name for f in document.figures() if f.chart is None}
-    assert missing == {"scores", "personas", "movement", "noise", "labels", "orders"}
+    assert missing == {"movement", "noise", "labels", "orders"}
     assert "unknown: ballots from elsewhere" in page.text
-    assert "No scores by turn: ballots from elsewhere" in page.text
+    assert "What became of the students" not in page.text
     assert "Ballots from elsewhere hold no messages" in page.text
 
 
@@ -274,7 +274,7 @@ def test_panels_of_other_sizes_are_drawn(panel_turn, panel_episode, panel_source
     source = panel_source(panel_episode(turn), roles=roles, fallback_order=roles)
     document = report_of(source)
     drawn = {f.name for f in document.figures() if f.chart is not None}
-    assert drawn == set(CHART_NAMES) - {"noise"}  # nothing was asked again
+    assert drawn == set(CHART_NAMES) - {"noise", "contrasts"}  # one condition, asked once
     to_html(document)
 
 

@@ -178,8 +178,8 @@ unchecked = debug_mode(False)
 which takes longer than to draw it; tests check the whole."""
 
 CASCADE: Final = (
-    "Single logged turns with the logged dialogue held fixed: another winner would have meant "
-    "another next message of the student, which nobody recorded."
+    "Single logged turns with the logged dialogue held fixed: what would have followed another "
+    "winner, nobody recorded."
 )
 """The warning that goes with every counterfactual about single turns."""
 
@@ -328,24 +328,26 @@ def steps(data: pl.DataFrame, *, x: alt.X, y: alt.Y, colours: Mapping[str, str])
 
 
 @unchecked
-def stacked(data: pl.DataFrame, part: str, *, title: str) -> Drawing:
+def stacked(data: pl.DataFrame, part: str, *, title: str, parts: Sequence[str] = ()) -> Drawing:
     """Turns as bars, one a protocol, in shades of their parts; counts stand in them.
 
     Args:
         data: `protocol`, `turns`, the part's name, and `place`, by which parts lie in a bar.
         part: The column of the part's name.
         title: Of the legend.
+        parts: All that there may be, each with one shade whichever are there; else those there are.
     """
     protocols = data.get_column("protocol").unique(maintain_order=True).to_list()
     data = data.sort("place", maintain_order=True)
-    names = data.get_column(part).unique(maintain_order=True).to_list()
+    names = list(parts) or data.get_column(part).unique(maintain_order=True).to_list()
     middle = pl.col("turns").cum_sum().over("protocol") - pl.col("turns") / 2
     data = data.with_columns(middle=middle).with_columns(strong=pl.col(part) == names[0])
+    whole = alt.Axis(tickMinStep=1, tickCount=8)
     base = alt.Chart(inline(data)).encode(
         y=alt.Y("protocol:N", sort=protocols, title=None, axis=NAMES)
     )
     bars = base.mark_bar(height=24, stroke=PAPER, strokeWidth=1.5).encode(
-        x=alt.X("turns:Q", title="turns", stack="zero", axis=alt.Axis(tickMinStep=1, tickCount=8)),
+        x=alt.X("turns:Q", title="turns", stack="zero", axis=whole),
         order=alt.Order("place:Q"),
         color=alt.Color(
             f"{part}:N",
@@ -356,7 +358,7 @@ def stacked(data: pl.DataFrame, part: str, *, title: str) -> Drawing:
         tooltip=tips("protocol:N", f"{part}:N={title}", "turns:Q"),
     )
     text = base.mark_text(fontSize=11, aria=False).encode(
-        x=alt.X("middle:Q"),
+        x=alt.X("middle:Q", title="turns", axis=whole),
         text=alt.Text("turns:Q"),
         color=alt.ColorValue(INK, condition={"test": "datum.strong", "value": PAPER}),
     )

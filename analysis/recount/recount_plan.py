@@ -132,6 +132,11 @@ def installed_rules(names: Iterable[str]) -> dict[str, RankScores | ScoreFunctio
     return {point.name: point.load() for point in found if point.name in wanted}
 
 
+def _others(names: Sequence[str]) -> list[str]:
+    """What a refusal names beside the shipped targets; not looked for where all are shipped."""
+    return [one.name for one in entry_points(group=RULES)] if set(names).difference(TARGETS) else []
+
+
 def checked_rules(rules: Mapping[str, RankScores | ScoreFunction]) -> dict[str, OwnRule]:
     """Rules as they are asked.
 
@@ -418,8 +423,8 @@ def make_plan(
         UsageError: As `analysis.recount.recount`.
     """
     named = checked_rules({**installed_rules(targets), **rules})
-    others = [point.name for point in entry_points(group=RULES)]
-    wanted = (*check_targets([n for n in targets if n not in named], others), *named)
+    shipped = [name for name in targets if name not in named]
+    wanted = (*check_targets(shipped, _others(shipped)), *named)
     used = _checked_order(order, own_order)
     _check(wanted, exempt, own_order)
     own = tuple(own_order) if logged else None if order is None else used

@@ -97,6 +97,7 @@ class LogWriter:
     """
 
     def __init__(self, folder: Path) -> None:
+        self._made = not folder.exists()
         make_folder(folder)
         self._folder = folder
         self._partial = folder / f"{EPISODES_FILE}{PARTIAL}"
@@ -124,6 +125,9 @@ class LogWriter:
                 self._file.close()
             self._partial.unlink(missing_ok=True)
             self._head.unlink(missing_ok=True)
+            if error is not None and self._made:
+                with suppress(OSError):  # something else may lie there by now
+                    self._folder.rmdir()
 
     def add(self, line: str, episode_id: str, seconds: float) -> None:
         """Add the next episode's line, without its line end."""

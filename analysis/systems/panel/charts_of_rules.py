@@ -52,7 +52,7 @@ def kept_figure(frame: pl.DataFrame, *, without: str = NO_VOTE) -> Figure:
         method="A ballot fixes only part of what its voter would have cast in another format; what "
         "every completion elects is sure.",
         data=frame.drop("place"),
-        chart=stacked(frame, "part", title="winner"),
+        chart=stacked(frame, "part", title="winner", parts=PARTS),
         alternative="; ".join(
             f"{row['protocol']}, {row['part']}: {row['turns']}"
             for row in frame.iter_rows(named=True)

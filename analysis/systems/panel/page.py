@@ -236,11 +236,14 @@ def _open(evidence: Evidence) -> Answer:
     question = "What is not identified?"
     if not evidence.voted:
         return _no_votes(question, "decisions" if evidence.brief else "rules")
+    said = ""
+    if evidence.source.run is not None:
+        said = " What a student would have said to another reply is never identified."
     if evidence.brief:
-        said = "`tutorsim recount` bounds the winners."
-        if evidence.source.run is not None:
-            said += " What a student would have said to another reply is never identified."
-        return Answer(question, "Who would have won under another ballot format", said, "decisions")
+        bounded = f"`tutorsim recount` bounds the winners.{said}"
+        return Answer(
+            question, "Who would have won under another ballot format", bounded, "decisions"
+        )
     every = [r for r in evidence.rule_rows if r.target in PROTOCOLS]
     other = [r for r in every if r.target != r.logged_protocol and r.reading == "set"]
     cases = sum(r.turns for r in other)
@@ -254,9 +257,8 @@ def _open(evidence: Evidence) -> Answer:
         question,
         f"The winner under another protocol, in {share(open_, cases, 'case')}",
         "A case is a turn and another protocol, under which a tie stays a tie. Several winners are "
-        f"possible there: least often in {_missing(least)}. Most often they are in "
-        f"{_missing(most)}.{_given(evidence, cases)} "
-        "What the student would have said to another reply is never identified.",
+        f"possible there: most often in {_missing(least)}. Least often they are in "
+        f"{_missing(most)}.{_given(evidence, cases)}{said}",
         "rules",
     )
 

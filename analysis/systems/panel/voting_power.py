@@ -251,19 +251,29 @@ def _summed(pair: Ints, sums: Floats) -> tuple[Ints, Floats]:
 # --- Table ---------------------------------------------------------------------------------------
 
 
-@table("panel", "How many votes the panel is worth")
+def _alike(of: Any) -> str:
+    """What the columns of drafts mean; empty where nobody drafted."""
+    return _SIMILARITY if of.similarity else ""
+
+
+_SIMILARITY: Final = (
+    " Similarity of drafts: mean TF–IDF cosine of two drafts of a turn, 1 for the same words, with "
+    "a 95 % interval over tasks."
+)
+
+
+@table("panel", "How many votes the panel is worth", similarity=_alike)
 def panel_table(of: Any) -> Iterator[Row]:
     """Effective votes: n / (1 + (n − 1) ρ) with ρ the mean correlation of two voters' final
-    ballots; four voters who think alike are not four votes. Similarity of drafts: mean TF–IDF
-    cosine of two drafts of a turn, 1 for the same words, with a 95 % interval over tasks."""
+    ballots; four voters who think alike are not four votes.{similarity}"""
     for votes in effective_votes(of.source):
         alike = of.similarity.get(votes.protocol, {})
         first, last = (alike.get(v, NotEstimable("no drafts")) for v in ("initial", "final"))
-        yield {
+        row: dict[str, object] = {
             "protocol": votes.protocol,
             "voters": number(votes.voters, digits=1),
             "correlation ρ": plain(votes.correlation),
             "effective votes": plain(votes.votes),
-            "first drafts alike": estimate(first),
-            "revised drafts alike": estimate(last),
         }
+        drafts = {"first drafts alike": estimate(first), "revised drafts alike": estimate(last)}
+        yield row | drafts if of.similarity else row

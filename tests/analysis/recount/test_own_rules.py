@@ -274,3 +274,6 @@ def test_a_rule_of_another_package_is_a_target_by_its_name(tmp_path, monkeypatch
     veto = RankScores(lambda m: [*[1] * (m - 1), 0])
     own = recount(source, targets=["ranked"], rules={"veto": veto})
     assert recount(source, targets=["veto", "ranked"]).rules == own.rules
+    with pytest.raises(UsageError) as refused:
+        recount(source, targets=["vetto"])
+    assert "veto" in refused.value.hint

@@ -60,6 +60,10 @@ def test_rules_surely_agree_where_all_voters_rank_one_candidate_first(
     open_ = screen(panel_source(panel_episode(same)))["What is not identified?"]
     assert open_.headline == "The winner under another protocol, in 2 of 3 cases"
     assert "With ties given to the fallback order it is" in open_.detail
+    assert "most often in 1 of 1 turns when ranked ballots are counted as cumul" in open_.detail
+    assert (
+        "Least often they are in 0 of 1 turns when ranked ballots are counted as s" in open_.detail
+    )
 
 
 def test_rules_disagree_for_sure_where_first_places_and_points_part(

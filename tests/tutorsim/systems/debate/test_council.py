@@ -372,13 +372,14 @@ def test_conversations_of_one_name_in_two_folders_are_two_questions(tmp_path):
     assert [json.loads(line)["task_id"] for line in lines] == ["talk-1", "talk-1.r02"]
 
 
-def test_if_nothing_can_be_read_every_file_is_told(tmp_path):
+def test_if_nothing_can_be_read_every_file_is_told_and_nothing_is_written(tmp_path):
     for name in ("one.json", "two.json"):
         (tmp_path / name).write_text(name)
     with pytest.raises(LogError) as told:
         import_logs(DEBATE, DEBATE.logs["council"], log_files([tmp_path]), tmp_path / "run")
     assert "one.json" in told.value.why
     assert "two.json" in told.value.why
+    assert not (tmp_path / "run").exists()
 
 
 def test_a_folder_is_read_past_what_is_no_council_and_past_what_was_read(tmp_path):

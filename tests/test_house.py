@@ -12,7 +12,7 @@ ROOMS = (
         "vocabularies",
         "errors",
         "dask_cluster",
-        "named_files",
+        "files_given_by_user",
         "system_registry",
         "catalog",
         "tasks",
@@ -23,7 +23,7 @@ ROOMS = (
 )
 """A room imports only rooms that stand before it."""
 
-FOR_ANALYSIS = {"voting", "records", "vocabularies", "errors", "named_files", "system_registry"}
+FOR_ANALYSIS = {"voting", "records", "vocabularies", "errors", "files_given_by_user", "system_registry"}
 """What `analysis` may import of `tutorsim`."""
 
 RULES_FOR_ANALYSIS = {
@@ -412,10 +412,10 @@ def test_no_file_mentions_a_path_of_a_machine():
 
 
 def test_array_types_are_declared_once():
-    """`Ints`, `Floats` and `Bools` of `analysis/statistics/arrays.py`, and no others beside."""
+    """`Ints`, `Floats` and `Bools` of `statistics/array_types.py`, and no others beside."""
 
     def declared(module):
-        if module.name != "tutorsim.analysis.statistics.arrays":
+        if module.name != "tutorsim.analysis.statistics.array_types":
             yield from re.findall(r"NDArray\[np\.(?:int64|float64|bool_)", module.text)
 
     assert broken(declared) == {}

@@ -34,7 +34,7 @@ from tutorsim.analysis.recount.per_turn_table import turns_table
 from tutorsim.analysis.recount.verdict import recount_verdict
 from tutorsim.analysis.report.html import to_html
 from tutorsim.analysis.report.markdown import to_markdown
-from tutorsim.analysis.runs.written_tables import RATINGS, with_provenance
+from tutorsim.analysis.runs.write_tables import RATINGS, with_provenance
 from tutorsim.analysis.systems.documents import document_of
 from tutorsim.analysis.systems.system_view import (
     Asked,

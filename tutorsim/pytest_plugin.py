@@ -28,7 +28,7 @@ from tutorsim.errors import TutorsimError
 
 if TYPE_CHECKING:
     from tutorsim.records import EpisodeLine, RunRecord
-    from tutorsim.replay.cassette_client import BoundCassette, Recorded, RecordedHttp
+    from tutorsim.replay.any_sdk_client import BoundCassette, Recorded, RecordedHttp
 
 __all__ = ["ReplayedStudy", "recorded", "recorded_http", "replayed_episode", "replayed_study"]
 
@@ -90,7 +90,7 @@ def replayed_episode(request: pytest.FixtureRequest) -> Any:
 @pytest.fixture
 def recorded(request: pytest.FixtureRequest) -> "Iterator[Recorded]":
     """A client of the SDK bound to the test's cassette; enter it with `with` or `async with`."""
-    from tutorsim.replay.cassette_client import recorded as bound
+    from tutorsim.replay.any_sdk_client import recorded as bound
 
     with _bound(bound, request) as found:
         yield found
@@ -99,7 +99,7 @@ def recorded(request: pytest.FixtureRequest) -> "Iterator[Recorded]":
 @pytest.fixture
 def recorded_http(request: pytest.FixtureRequest) -> "Iterator[RecordedHttp]":
     """An HTTP client bound to the test's cassette; enter it with `with` or `async with`."""
-    from tutorsim.replay.cassette_client import recorded_http as bound
+    from tutorsim.replay.any_sdk_client import recorded_http as bound
 
     with _bound(bound, request) as found:
         yield found
@@ -108,7 +108,7 @@ def recorded_http(request: pytest.FixtureRequest) -> "Iterator[RecordedHttp]":
 @contextmanager
 def _bound(bound: "Callable[..., B]", request: pytest.FixtureRequest) -> "Iterator[B]":
     """What is bound to the test's cassette; without sockets while it plays."""
-    from tutorsim.replay.cassette_client import record_mode
+    from tutorsim.replay.any_sdk_client import record_mode
 
     wanted = request.config.getoption("--tutorsim-record")
     with _told_briefly():

@@ -8,8 +8,8 @@ from typing import Any, Final, NamedTuple
 
 import polars as pl
 
-from tutorsim.analysis.ballots.ballot_formats import FORMATS, MAY_LEAVE_OUT, MUST_GIVE
 from tutorsim.analysis.ballots.table_to_arrays import plain_budget
+from tutorsim.analysis.ballots.valid_ballots_by_format import FORMATS, MAY_LEAVE_OUT, MUST_GIVE
 from tutorsim.analysis.ballots.vote_arrays import (
     LEFT_OUT,
     RICH,

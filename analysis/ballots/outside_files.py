@@ -8,12 +8,12 @@ from typing import Final, NamedTuple
 import polars as pl
 
 from tutorsim.analysis.ballots.ballot_checks import EXAMPLE, Places, check_ballots, refuse
-from tutorsim.analysis.ballots.long_format import Laid, lay_out
+from tutorsim.analysis.ballots.convert_to_long_format import Laid, lay_out
 from tutorsim.analysis.ballots.preflib import PREFLIB_SUFFIXES, read_preflib
 from tutorsim.analysis.ballots.raw_tables import CELL_SUFFIXES, read_cells
 from tutorsim.analysis.ballots.reading_options import NO_HINTS, Hints, protocol_named
 from tutorsim.analysis.ballots.vote_arrays import STAGES
-from tutorsim.analysis.runs.exported_tables import BALLOTS_SCHEMA
+from tutorsim.analysis.runs.run_tables import BALLOTS_SCHEMA
 from tutorsim.errors import BallotFileError
 from tutorsim.vocabularies import CUMULATIVE_BUDGET, TOP_SCORE
 
@@ -124,7 +124,7 @@ class BallotsFound(NamedTuple):
     """Checked ballots, and what reading them took."""
 
     ballots: pl.DataFrame
-    """`analysis.runs.exported_tables.BALLOTS_SCHEMA`, sorted by name."""
+    """`analysis.runs.run_tables.BALLOTS_SCHEMA`, sorted by name."""
     budget: int
     notes: tuple[str, ...]
     files: tuple[FileShape, ...]

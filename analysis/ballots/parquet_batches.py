@@ -30,9 +30,9 @@ from tutorsim.analysis.ballots.table_to_arrays import (
     without_empty,
 )
 from tutorsim.analysis.ballots.vote_arrays import RICH, STAGES, TURN, Place, Rounds, Votes, joined
-from tutorsim.analysis.statistics.arrays import Bools
+from tutorsim.analysis.statistics.array_types import Bools
 from tutorsim.errors import BallotFileError
-from tutorsim.named_files import open_named
+from tutorsim.files_given_by_user import open_named
 from tutorsim.vocabularies import CUMULATIVE_BUDGET, PROTOCOLS
 
 Runner = Callable[[Callable[[Any], Any], Iterable[Any]], Iterable[Any]]

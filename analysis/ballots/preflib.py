@@ -25,9 +25,9 @@ from typing import Final, NamedTuple
 
 import polars as pl
 
-from tutorsim.analysis.runs.exported_tables import BALLOTS_SCHEMA
+from tutorsim.analysis.runs.run_tables import BALLOTS_SCHEMA
 from tutorsim.errors import BallotFileError
-from tutorsim.named_files import read_named
+from tutorsim.files_given_by_user import read_named
 from tutorsim.vocabularies import Protocol
 
 PREFLIB_SUFFIXES: Final = (".soc", ".soi", ".toc", ".toi", ".cat")
@@ -44,7 +44,7 @@ class PrefLibRead(NamedTuple):
     """The ballots of one file."""
 
     ballots: pl.DataFrame
-    """`analysis.runs.exported_tables.BALLOTS_SCHEMA`."""
+    """`analysis.runs.run_tables.BALLOTS_SCHEMA`."""
     budget: int | None
     """What its points sum to; `None` without points."""
     assumed: tuple[str, ...]

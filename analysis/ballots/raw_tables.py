@@ -18,7 +18,7 @@ import polars as pl
 
 from tutorsim.analysis.ballots.ballot_checks import unreadable
 from tutorsim.analysis.ballots.reading_options import COLUMN_WORDS, column_named, plain
-from tutorsim.named_files import open_named, read_named
+from tutorsim.files_given_by_user import open_named, read_named
 
 _SEPARATORS: Final = ",;\t|"
 _HEAD: Final = 1 << 16

@@ -30,7 +30,7 @@ from tutorsim.analysis.runs.branch_continuations import (
     deciding_order,
     without_shared_turns,
 )
-from tutorsim.analysis.runs.exported_tables import ballots_table
+from tutorsim.analysis.runs.run_tables import ballots_table
 from tutorsim.errors import BallotFileError, UsageError
 from tutorsim.records import (
     RUN_FILE,
@@ -86,7 +86,7 @@ class Source:
 
     @cached_property
     def ballots(self) -> pl.DataFrame:
-        """`analysis.runs.exported_tables.BALLOTS_SCHEMA`, complete episodes only.
+        """`analysis.runs.run_tables.BALLOTS_SCHEMA`, complete episodes only.
 
         A vote that continuations of one episode share is in it once, under the first of them.
         """
@@ -254,8 +254,8 @@ def open_source(
 
     Args:
         path: A run folder; a Parquet, CSV, TSV, JSONL or JSON file of ballots, in the ballots
-            table's shape or another that `analysis.ballots.long_format` names; a PrefLib `.soc`,
-            `.soi`, `.toc`, `.toi` or `.cat` file; or a folder of files of ballots, of which
+            table's shape or another that `ballots.convert_to_long_format` names; a PrefLib `.soc`, `.soi`,
+            `.toc`, `.toi` or `.cat` file; or a folder of files of ballots, of which
             `ballots.*` alone is read where there is one (an export); or a folder of folders of
             Parquet files.
         budget: Points of a cumulative ballot, as in `hints`.

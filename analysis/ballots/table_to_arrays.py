@@ -12,7 +12,7 @@ from typing import Final, NamedTuple
 import numpy as np
 import polars as pl
 
-from tutorsim.analysis.ballots.ballot_formats import FORMATS, MUST_GIVE, leaving_out
+from tutorsim.analysis.ballots.valid_ballots_by_format import FORMATS, MUST_GIVE, leaving_out
 from tutorsim.analysis.ballots.vote_arrays import (
     RICH,
     STAGES,
@@ -26,7 +26,7 @@ from tutorsim.analysis.ballots.vote_arrays import (
     standing_order,
     summed,
 )
-from tutorsim.analysis.statistics.arrays import Bools, Ints
+from tutorsim.analysis.statistics.array_types import Bools, Ints
 from tutorsim.vocabularies import CUMULATIVE_BUDGET, PROTOCOLS
 
 # --- Whole turn batches --------------------------------------------------------------------------

@@ -15,7 +15,7 @@ import numpy.typing as npt
 import polars as pl
 
 from tutorsim.analysis.ballots.reading_options import EVERY_VOTE
-from tutorsim.analysis.statistics.arrays import Bools, Ints
+from tutorsim.analysis.statistics.array_types import Bools, Ints
 from tutorsim.vocabularies import PROTOCOLS, BallotFormat, Protocol
 
 # --- Turn profiles -------------------------------------------------------------------------------

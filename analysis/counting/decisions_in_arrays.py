@@ -13,7 +13,7 @@ from functools import cached_property
 import numpy as np
 
 from tutorsim.analysis.ballots.vote_arrays import Rounds, count, fold, summed
-from tutorsim.analysis.statistics.arrays import Bools, Ints
+from tutorsim.analysis.statistics.array_types import Bools, Ints
 
 
 @dataclass(frozen=True, eq=False)

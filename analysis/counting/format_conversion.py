@@ -17,7 +17,7 @@ from tutorsim.analysis.counting.rule_definitions import (
     ballot_format,
     winners,
 )
-from tutorsim.analysis.identify.consistent_ballots import levels_of
+from tutorsim.analysis.identify.ballots_consistent_with_logged import levels_of
 from tutorsim.vocabularies import BallotFormat, Protocol
 
 AS_CAST: Final = "as cast"

@@ -24,8 +24,8 @@ from tutorsim.analysis.counting.format_conversion import (
     projected_winners,
 )
 from tutorsim.analysis.counting.rule_definitions import Approvals, RankVector, Rule
-from tutorsim.analysis.identify.consistent_ballots import levels_of
-from tutorsim.analysis.statistics.arrays import Bools, Ints
+from tutorsim.analysis.identify.ballots_consistent_with_logged import levels_of
+from tutorsim.analysis.statistics.array_types import Bools, Ints
 from tutorsim.vocabularies import Protocol
 
 _BITS: Final = 62

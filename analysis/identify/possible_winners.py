@@ -14,7 +14,7 @@ from tutorsim.analysis.counting.rule_definitions import (
     approvals_of,
     ballot_format,
 )
-from tutorsim.analysis.identify.consistent_ballots import domain_of, placements
+from tutorsim.analysis.identify.ballots_consistent_with_logged import domain_of, placements
 from tutorsim.analysis.identify.reachable_vote_sums import WORK_LIMIT, WorkBudget
 from tutorsim.analysis.identify.runoff_winners import path_sets, runoff_sets
 from tutorsim.analysis.identify.small_panel_winners import (
@@ -35,7 +35,7 @@ from tutorsim.analysis.identify.win_conditions import (
     feasible,
     too_large,
 )
-from tutorsim.analysis.statistics.arrays import Bools, Ints
+from tutorsim.analysis.statistics.array_types import Bools, Ints
 
 # --- Panel search --------------------------------------------------------------------------------
 

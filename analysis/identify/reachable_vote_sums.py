@@ -12,8 +12,8 @@ from typing import Final, NamedTuple
 
 import numpy as np
 
-from tutorsim.analysis.identify.consistent_ballots import Options
-from tutorsim.analysis.statistics.arrays import Bools, Ints
+from tutorsim.analysis.identify.ballots_consistent_with_logged import Options
+from tutorsim.analysis.statistics.array_types import Bools, Ints
 
 """Of 32 bits; sums of large scores by rank are of 64."""
 

@@ -8,14 +8,14 @@ from typing import Final
 
 import numpy as np
 
-from tutorsim.analysis.identify.consistent_ballots import Domain, Levels, Options, free
+from tutorsim.analysis.identify.ballots_consistent_with_logged import Domain, Levels, Options, free
 from tutorsim.analysis.identify.reachable_vote_sums import (
     OptionSums,
     VoterOptions,
     WorkBudget,
     linear_condition,
 )
-from tutorsim.analysis.statistics.arrays import Ints
+from tutorsim.analysis.statistics.array_types import Ints
 
 # --- Runoff winners strict rankings --------------------------------------------------------------
 

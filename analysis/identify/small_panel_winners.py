@@ -18,7 +18,7 @@ from tutorsim.analysis.counting.rule_definitions import (
     rank_scores,
 )
 from tutorsim.analysis.counting.rules_in_arrays import ProjectedPanels
-from tutorsim.analysis.identify.consistent_ballots import (
+from tutorsim.analysis.identify.ballots_consistent_with_logged import (
     Domain,
     any_set,
     approved_sets,
@@ -30,7 +30,7 @@ from tutorsim.analysis.identify.consistent_ballots import (
     score_options,
     single_minded,
 )
-from tutorsim.analysis.statistics.arrays import Ints
+from tutorsim.analysis.statistics.array_types import Ints
 from tutorsim.vocabularies import CUMULATIVE_BUDGET, Protocol
 
 # --- Small panel winners -------------------------------------------------------------------------

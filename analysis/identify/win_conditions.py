@@ -6,7 +6,7 @@ from typing import Any, Final, NamedTuple
 
 import numpy as np
 
-from tutorsim.analysis.ballots.ballot_formats import FORMATS
+from tutorsim.analysis.ballots.valid_ballots_by_format import FORMATS
 from tutorsim.analysis.ballots.vote_arrays import LEFT_OUT
 from tutorsim.analysis.counting.rule_definitions import (
     Rule,
@@ -15,8 +15,8 @@ from tutorsim.analysis.counting.rule_definitions import (
     rank_scores,
     winners,
 )
-from tutorsim.analysis.identify import consistent_ballots as dom
-from tutorsim.analysis.identify.consistent_ballots import Domain, Options, pairs
+from tutorsim.analysis.identify import ballots_consistent_with_logged as dom
+from tutorsim.analysis.identify.ballots_consistent_with_logged import Domain, Options, pairs
 from tutorsim.analysis.identify.reachable_vote_sums import (
     SUBSETS,
     OptionSums,
@@ -25,7 +25,7 @@ from tutorsim.analysis.identify.reachable_vote_sums import (
     linear_condition,
     with_subsets,
 )
-from tutorsim.analysis.statistics.arrays import Bools, Ints
+from tutorsim.analysis.statistics.array_types import Bools, Ints
 
 # --- Possible pairwise winners -------------------------------------------------------------------
 

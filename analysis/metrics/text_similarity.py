@@ -24,7 +24,7 @@ from tutorsim.analysis.statistics.intervals_and_tests import (
     mean_over_tasks,
 )
 from tutorsim.errors import UsageError
-from tutorsim.named_files import open_named, read_named
+from tutorsim.files_given_by_user import open_named, read_named
 
 # --- Proposal similarity -------------------------------------------------------------------------
 

@@ -10,8 +10,8 @@ import numpy as np
 import polars as pl
 
 from tutorsim.analysis.ratings.items import Item, items_of
-from tutorsim.analysis.runs.exported_tables import run_id
-from tutorsim.analysis.statistics.arrays import Floats, Ints
+from tutorsim.analysis.runs.run_tables import run_id
+from tutorsim.analysis.statistics.array_types import Floats, Ints
 from tutorsim.analysis.statistics.intervals_and_tests import (
     Estimate,
     Interval,

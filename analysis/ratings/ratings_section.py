@@ -38,7 +38,7 @@ from tutorsim.analysis.ratings.agreement import (
 )
 from tutorsim.analysis.ratings.items import Place
 from tutorsim.analysis.recount import HELD_FIXED, possible_winners
-from tutorsim.analysis.recount.success_threshold import episode_at_threshold
+from tutorsim.analysis.recount.other_success_thresholds import episode_at_threshold
 from tutorsim.analysis.runs.branch_continuations import by_origin
 from tutorsim.analysis.statistics.intervals_and_tests import (
     Bounds,

@@ -21,7 +21,7 @@ from pydantic import ValidationError
 
 from tutorsim.analysis.ratings.items import Item
 from tutorsim.errors import RatingFileError, UsageError
-from tutorsim.named_files import read_named
+from tutorsim.files_given_by_user import read_named
 from tutorsim.records import RunRecord
 from tutorsim.records.ratings import Rubric, Subject, Survey
 

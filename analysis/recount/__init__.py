@@ -51,24 +51,7 @@ from tutorsim.analysis.ballots.parquet_batches import ParquetBatches, Part, Runn
 from tutorsim.analysis.ballots.recount_source import Source
 from tutorsim.analysis.counting.rule_definitions import TARGETS, Approvals, RankScores
 from tutorsim.analysis.identify.reachable_vote_sums import WORK_LIMIT
-from tutorsim.analysis.recount.counted_turns import (
-    Electorate,
-    RecountCounts,
-    TurnGroup,
-    all_votes,
-    few,
-    turn_groups,
-)
-from tutorsim.analysis.recount.electorates import (
-    Weighted,
-    any_voter_counts,
-    electorate_counts,
-    electorate_rows,
-    policy_counts,
-    policy_rows,
-    weighted_counts,
-)
-from tutorsim.analysis.recount.fallback_orders import Sweep, order_table, sweep_orders
+from tutorsim.analysis.recount.every_fallback_order import Sweep, order_table, sweep_orders
 from tutorsim.analysis.recount.per_turn_table import PER_TURN_SCHEMA, per_turn_frames
 from tutorsim.analysis.recount.possible_winners_by_rule import (
     approval_rows,
@@ -87,7 +70,7 @@ from tutorsim.analysis.recount.recount_plan import (
     check_sizes,
     make_plan,
 )
-from tutorsim.analysis.recount.reply_readings import read_again, reading_rows
+from tutorsim.analysis.recount.reread_replies import read_again, reading_rows
 from tutorsim.analysis.recount.result_models import (
     HELD_FIXED,
     SCHEMA_VERSION,
@@ -101,6 +84,23 @@ from tutorsim.analysis.recount.result_models import (
     RecountResult,
     RoleWins,
     RuleRow,
+)
+from tutorsim.analysis.recount.tie_policies_and_electorates import (
+    Weighted,
+    any_voter_counts,
+    electorate_counts,
+    electorate_rows,
+    policy_counts,
+    policy_rows,
+    weighted_counts,
+)
+from tutorsim.analysis.recount.turn_groups import (
+    Electorate,
+    RecountCounts,
+    TurnGroup,
+    all_votes,
+    few,
+    turn_groups,
 )
 
 __all__ = [

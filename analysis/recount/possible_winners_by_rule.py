@@ -37,7 +37,15 @@ from tutorsim.analysis.identify.possible_winners import (
     table_ends,
 )
 from tutorsim.analysis.identify.small_panel_winners import Ends
-from tutorsim.analysis.recount.counted_turns import (
+from tutorsim.analysis.recount.recount_plan import (
+    NOBODY_NAME,
+    FunctionRule,
+    NamedVotes,
+    Plan,
+    named_votes,
+)
+from tutorsim.analysis.recount.result_models import Agreed, Interval, RuleRow
+from tutorsim.analysis.recount.turn_groups import (
     Answer,
     AnswerCount,
     FirstVotes,
@@ -47,15 +55,7 @@ from tutorsim.analysis.recount.counted_turns import (
     RuleKey,
     TurnGroup,
 )
-from tutorsim.analysis.recount.recount_plan import (
-    NOBODY_NAME,
-    FunctionRule,
-    NamedVotes,
-    Plan,
-    named_votes,
-)
-from tutorsim.analysis.recount.result_models import Agreed, Interval, RuleRow
-from tutorsim.analysis.statistics.arrays import Bools, Ints
+from tutorsim.analysis.statistics.array_types import Bools, Ints
 from tutorsim.vocabularies import BALLOT_FORMATS, Protocol
 
 # --- Rule answers --------------------------------------------------------------------------------

@@ -28,8 +28,8 @@ from tutorsim.analysis.counting.rule_definitions import (
 )
 from tutorsim.analysis.identify import READINGS_OF_TIES, TieReading
 from tutorsim.analysis.identify.reachable_vote_sums import WORK_LIMIT
-from tutorsim.analysis.recount.counted_turns import TurnGroup
-from tutorsim.analysis.statistics.arrays import Bools, Ints
+from tutorsim.analysis.recount.turn_groups import TurnGroup
+from tutorsim.analysis.statistics.array_types import Bools, Ints
 from tutorsim.errors import UsageError
 from tutorsim.vocabularies import TOP_SCORE, BallotFormat, Protocol
 

@@ -23,8 +23,8 @@ from tutorsim.analysis.charts.svg_worker import Run
 from tutorsim.analysis.claims.claims_file import citation
 from tutorsim.analysis.claims.claims_of_printed_numbers import Number, Words
 from tutorsim.analysis.pages.document import Document, cell, heading
-from tutorsim.analysis.pages.episodes import Episode, EpisodePart, Grid, Message
-from tutorsim.analysis.pages.values import Places, cells_of, is_version
+from tutorsim.analysis.pages.document_as_json import Places, cells_of, is_version
+from tutorsim.analysis.pages.episode_messages import Episode, EpisodePart, Grid, Message
 from tutorsim.analysis.pages.words import shown
 
 _POLICY: Final = (

@@ -14,7 +14,7 @@ from zlib import crc32
 
 import numpy as np
 
-from tutorsim.analysis.statistics.arrays import Floats, Ints
+from tutorsim.analysis.statistics.array_types import Floats, Ints
 
 # --- Intervals and tests -------------------------------------------------------------------------
 

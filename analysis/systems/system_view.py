@@ -24,11 +24,11 @@ from tutorsim.analysis.pages.document import (
     Fact,
     Section,
 )
-from tutorsim.analysis.pages.episodes import NO_EPISODES, Episode, Episodes, Telling
-from tutorsim.analysis.pages.printed import Printed
+from tutorsim.analysis.pages.episode_messages import NO_EPISODES, Episode, Episodes, Telling
+from tutorsim.analysis.pages.published_figures import Printed
 from tutorsim.analysis.pages.words import answered_words, warning_of_run
 from tutorsim.analysis.ratings.items import Passage
-from tutorsim.analysis.runs.exported_tables import (
+from tutorsim.analysis.runs.run_tables import (
     SHARED_TABLES,
     CountedTable,
     Gathered,

@@ -221,7 +221,7 @@ def make_source(*episodes, **settings):
     """A run's `Source` without a folder."""
     from tutorsim.analysis.ballots.recount_source import Source
     from tutorsim.analysis.runs.branch_continuations import deciding_order, without_shared_turns
-    from tutorsim.analysis.runs.exported_tables import ballots_table
+    from tutorsim.analysis.runs.run_tables import ballots_table
 
     run = make_run(**settings)
     return Source(

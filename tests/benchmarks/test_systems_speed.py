@@ -18,7 +18,7 @@ import tomli_w
 from tests.benchmarks.cost import Cost, cost_of
 from tests.benchmarks.making import log_stand_in
 from tutorsim.analysis.systems.oversight.scores import Judged, evaluate
-from tutorsim.cli.audit import possible_in
+from tutorsim.cli.audit_replies import possible_in
 from tutorsim.kernel.load import load_study
 from tutorsim.runner.replay import replay
 from tutorsim.systems.oversight.audit import audit_study

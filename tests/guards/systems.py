@@ -7,7 +7,7 @@ from typing import Any, Final
 from tests.tutorsim.cli.conftest import draw, usual_reply, write_records, write_run
 from tutorsim.kernel.flow import PersonInput, drive, scripted
 from tutorsim.kernel.load import load_study
-from tutorsim.kernel.retest import askings, retest_flow
+from tutorsim.kernel.retest_flow import askings, retest_flow
 from tutorsim.kernel.system import Chance
 from tutorsim.records import (
     RETEST_FILE,

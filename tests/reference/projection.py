@@ -2,7 +2,7 @@
 
 from tutorsim.analysis.counting.format_conversion import Projected, counted_form, projected_masses
 from tutorsim.analysis.counting.rule_definitions import ballot_format
-from tutorsim.analysis.identify.consistent_ballots import levels_of
+from tutorsim.analysis.identify.ballots_consistent_with_logged import levels_of
 
 __all__ = ["project"]
 

@@ -42,7 +42,7 @@ from tutorsim.replay.cassette_file import cassette_file
 from tutorsim.runner.calls_in_flight import RecordingOptions
 from tutorsim.runner.job import Person, RefusedMessage, run_in_loop
 from tutorsim.runner.record import record, record_episode
-from tutorsim.runner.recording_session import Session, recording
+from tutorsim.runner.resume_recording import Session, recording
 from tutorsim.runner.stops import Budget, Stop, stop_on_interrupt
 from tutorsim.sandbox import Sandbox
 from tutorsim.system_registry import named, system_names

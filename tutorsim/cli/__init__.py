@@ -68,8 +68,14 @@ COMMANDS = {
 }
 """Name → one line of help, in the order shown."""
 
-_MODULES = {"import": "import_logs"}
-"""Command → its module and function, if Python has no such name."""
+_MODULES = {
+    "check": "check_ballot_file",
+    "diverge": "diverge_under_rule",
+    "audit": "audit_replies",
+    "import": "import_logs",
+    "judge": "judge_program",
+}
+"""Command → its module and function, where the verb alone says too little, or is Python's."""
 
 
 _SILENCE = {

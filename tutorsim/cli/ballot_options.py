@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any, Final
 
 import click
 
-from tutorsim.analysis.ballots.long_format import read_candidates, read_own
+from tutorsim.analysis.ballots.convert_to_long_format import read_candidates, read_own
 from tutorsim.analysis.ballots.reading_options import COLUMN_WORDS, Hints
 from tutorsim.errors import UsageError
 

@@ -92,7 +92,7 @@ def _study_episodes(found: Sequence[Recording], studies: Sequence[Path]) -> Iter
 
 def _in_words_of(loaded: "LoadedStudy", found: Sequence[Recording]) -> "LoadedStudy":
     """The study in the wordings of the recording that is of it; as it is where none is."""
-    from tutorsim.runner.recording_session import as_begun
+    from tutorsim.runner.resume_recording import as_begun
 
     for recording in found:
         begun = as_begun(loaded, recording.folder)
@@ -458,7 +458,7 @@ def convert_command(folder: Path, form: CassetteForm, output: Path) -> None:
     A recording without wordings of its own gets them, as long as this tutorsim has them; so does
     one that was made before some of the words were held with it.
     """
-    from tutorsim.replay.converting import convert
+    from tutorsim.replay.convert_cassette_form import convert
 
     done = convert(folder, output, form)
     err().print(safe(f"Cassettes of {done.size / 1e6:,.1f} MB ({form}) written to {output}."))

@@ -26,7 +26,7 @@ from tutorsim.analysis.claims.claims_of_printed_numbers import (
 )
 from tutorsim.analysis.pages.document import Document
 from tutorsim.analysis.report.markdown import to_markdown
-from tutorsim.cli.claims_file import (
+from tutorsim.cli.claims_of_commands import (
     ENDING,
     Options,
     digest_of,
@@ -38,7 +38,7 @@ from tutorsim.cli.options import plain
 from tutorsim.cli.output_elements import Prose, caption, styled
 from tutorsim.cli.sources import check_logs
 from tutorsim.errors import CheckFailed, ClaimsError, UsageError
-from tutorsim.named_files import read_named
+from tutorsim.files_given_by_user import read_named
 from tutorsim.replay import read_manifest
 from tutorsim.runner.replay import replay_into
 

@@ -5,10 +5,10 @@ from typing import Any
 
 import click
 
-from tutorsim.analysis.pages.values import to_value
+from tutorsim.analysis.pages.document_as_json import to_value
 from tutorsim.analysis.systems.paired_comparison import compared
 from tutorsim.analysis.systems.system_view import Asked, opened
-from tutorsim.cli.claims_file import publish_claimed
+from tutorsim.cli.claims_of_commands import publish_claimed
 from tutorsim.cli.options import Remembering, claims_option, report_options
 from tutorsim.cli.sources import RunPath, check_logs
 from tutorsim.cli.terminal_documents import check_applies, document_shown

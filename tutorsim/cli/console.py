@@ -129,7 +129,7 @@ def show_error(error: TutorsimError) -> None:
 
     No credential is shown, wherever the error has it from.
     """
-    from tutorsim.replay.safe_files import without_keys
+    from tutorsim.replay.durable_files_and_key_leaks import without_keys
 
     credentials = [
         os.environ.get(name, "") for name in ("ANTHROPIC_API_KEY", "ANTHROPIC_AUTH_TOKEN")

@@ -56,7 +56,7 @@ def demo(
     """
     from tutorsim.cli.report import report
     from tutorsim.cli.summary import summary
-    from tutorsim.replay.converting import convert
+    from tutorsim.replay.convert_cassette_form import convert
     from tutorsim.runner.replay import replay
 
     folder = bundled = _bundled(recording or system_named(system).demo or system)

@@ -80,7 +80,7 @@ def published_option(command: Command) -> Command:
     def read(_: click.Context, __: click.Parameter, path: Path | None) -> Any:
         if path is None:
             return None
-        from tutorsim.analysis.pages.printed import read_printed
+        from tutorsim.analysis.pages.published_figures import read_printed
 
         return read_printed(path)
 

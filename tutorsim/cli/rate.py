@@ -14,7 +14,7 @@ from tutorsim.cli.options import json_option
 from tutorsim.cli.output_elements import listing
 from tutorsim.cli.sources import RunPath, check_logs
 from tutorsim.errors import FolderError, UsageError
-from tutorsim.named_files import read_named
+from tutorsim.files_given_by_user import read_named
 from tutorsim.records import RUN_FILE, StudySettings, to_line
 from tutorsim.records.ratings import RATINGS_FILE
 

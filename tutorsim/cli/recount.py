@@ -17,7 +17,7 @@ from tutorsim.analysis.ballots.reading_options import Hints
 from tutorsim.analysis.ballots.recount_source import Source, open_source, provenance_words
 from tutorsim.analysis.counting.rule_definitions import TARGETS, Approvals, RankScores
 from tutorsim.analysis.pages.document import Document, section_ids
-from tutorsim.analysis.pages.values import to_value
+from tutorsim.analysis.pages.document_as_json import to_value
 from tutorsim.analysis.recount import NO_ORDER, TABLES, RecountResult, RecountTable
 from tutorsim.analysis.recount import recount as recount_source
 from tutorsim.analysis.recount.format_invariance import (
@@ -25,19 +25,19 @@ from tutorsim.analysis.recount.format_invariance import (
     format_invariance,
     invariance_words,
 )
-from tutorsim.analysis.recount.success_threshold import (
+from tutorsim.analysis.recount.other_success_thresholds import (
     AtThreshold,
     at_threshold,
     threshold_table,
 )
 from tutorsim.analysis.recount.tables import SECTIONS, approvals_table, protocols_table
 from tutorsim.analysis.recount.verdict import recount_verdict, told_rules, verdict_table
-from tutorsim.analysis.runs.exported_tables import CountedTable, Table
-from tutorsim.analysis.runs.written_tables import with_provenance, write_frame, write_turns
+from tutorsim.analysis.runs.run_tables import CountedTable, Table
+from tutorsim.analysis.runs.write_tables import with_provenance, write_frame, write_turns
 from tutorsim.analysis.statistics.intervals_and_tests import NotEstimable, to_json
 from tutorsim.analysis.systems.system_view import SystemRun, view_of
 from tutorsim.cli.ballot_options import ballot_options, of_panel_asked, panel_option, refuse_panel
-from tutorsim.cli.claims_file import publish_claimed
+from tutorsim.cli.claims_of_commands import publish_claimed
 from tutorsim.cli.options import (
     Remembering,
     check_sections,

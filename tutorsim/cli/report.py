@@ -22,9 +22,9 @@ if TYPE_CHECKING:
     from tutorsim.analysis.charts.figure import Figure
     from tutorsim.analysis.charts.svg_worker import Run
     from tutorsim.analysis.pages.document import Document
-    from tutorsim.analysis.pages.printed import Printed
+    from tutorsim.analysis.pages.published_figures import Printed
     from tutorsim.analysis.systems.system_view import Opened, SystemRun
-    from tutorsim.cli.claims_file import Options
+    from tutorsim.cli.claims_of_commands import Options
 
 
 DEFAULT_FOLDER: Final = Path("reports")
@@ -105,7 +105,7 @@ def report(
       written, bytes, charts: [name], episodes: [id], claims: the file, or null
     """
     from tutorsim.analysis.systems.system_view import Asked, opened
-    from tutorsim.cli.claims_file import Options
+    from tutorsim.cli.claims_of_commands import Options
 
     _check_claims(output, claims, no_claims=no_claims, embeddings=embeddings)
     check_logs(run)
@@ -216,8 +216,8 @@ def _claims(
 ) -> Path | None:
     """Write the claims of a page; `None` where none are wanted."""
     from tutorsim.analysis.claims.claims_of_printed_numbers import drawn_as
-    from tutorsim.analysis.pages.values import document_parts
-    from tutorsim.cli.claims_file import ENDING, claims_of, write_claims
+    from tutorsim.analysis.pages.document_as_json import document_parts
+    from tutorsim.cli.claims_of_commands import ENDING, claims_of, write_claims
 
     if wanted.no_claims:
         return None
@@ -292,7 +292,7 @@ def _figure(document: Document, chart: str, source: str) -> Figure:
 
 def _with_digest(document: Document, run: Path) -> Document:
     """A document with what a citation of its numbers names."""
-    from tutorsim.cli.claims_file import digest_of
+    from tutorsim.cli.claims_of_commands import digest_of
 
     return replace(document, digest=digest_of(run)[0])
 

@@ -20,11 +20,11 @@ from tutorsim.cli.recording import (
     spending,
 )
 from tutorsim.kernel.cost_plan import load_prices
-from tutorsim.kernel.retest import Design
+from tutorsim.kernel.retest_flow import Design
 from tutorsim.records import RUN_FILE
 
 if TYPE_CHECKING:
-    from tutorsim.runner.retest import Retested, RetestPlan, Survey
+    from tutorsim.runner.retest_of_recording import Retested, RetestPlan, Survey
     from tutorsim.runner.stops import Budget
 
 
@@ -88,7 +88,7 @@ def retest(
     or changed · 4 a folder holds a damaged recording · 5 the cap is reached · 130 interrupted.
     """
     from tutorsim.runner.open_recording import find_recording
-    from tutorsim.runner.retest import plan_retest, survey
+    from tutorsim.runner.retest_of_recording import plan_retest, survey
     from tutorsim.runner.stops import Budget
 
     if stages == ():
@@ -140,7 +140,7 @@ def _cost(planned: "RetestPlan") -> str:
 def _asked(
     found: "Survey", log_dir: Path | None, budget: "Budget", options: dict[str, Any]
 ) -> "Retested":
-    from tutorsim.runner.retest import retest as ask
+    from tutorsim.runner.retest_of_recording import retest as ask
 
     with recording_progress(budget) as (on_progress, on_warning):
         return ask(

@@ -7,12 +7,12 @@ import click
 from tutorsim.analysis.ballots.reading_options import Hints
 from tutorsim.analysis.claims.claims_file import DrawnFile
 from tutorsim.analysis.claims.claims_of_printed_numbers import drawn_as
-from tutorsim.analysis.pages.printed import Printed
-from tutorsim.analysis.pages.values import document_parts, to_value
+from tutorsim.analysis.pages.document_as_json import document_parts, to_value
+from tutorsim.analysis.pages.published_figures import Printed
 from tutorsim.analysis.report.markdown import to_markdown
 from tutorsim.analysis.systems.system_view import Asked, opened
 from tutorsim.cli.ballot_options import ballot_options, panel_option
-from tutorsim.cli.claims_file import Options, claims_of, write_claims
+from tutorsim.cli.claims_of_commands import Options, claims_of, write_claims
 from tutorsim.cli.options import (
     add_markdown,
     claims_option,

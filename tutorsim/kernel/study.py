@@ -16,7 +16,7 @@ from typing import Annotated, Any, ClassVar, Literal, Self, TypeVar, get_args, g
 from pydantic import BaseModel, ConfigDict, Field, ValidationError
 
 from tutorsim.errors import StudyError
-from tutorsim.named_files import read_named
+from tutorsim.files_given_by_user import read_named
 from tutorsim.system_registry import DEFAULT_SYSTEM
 from tutorsim.tasks import Task
 

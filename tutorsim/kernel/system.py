@@ -19,7 +19,7 @@ from typing import Any, ClassVar, Final, NamedTuple, Self, TypeVar
 from tutorsim.catalog import BaseCatalog, WordingNames, Wordings, overlaid
 from tutorsim.errors import LogError, UsageError
 from tutorsim.kernel.flow import CallLog, CodeResult, CodeRun, Flow, PersonInput, drive, scripted
-from tutorsim.kernel.retest import AskedTogether, BallotReading, votes_again
+from tutorsim.kernel.retest_flow import AskedTogether, BallotReading, votes_again
 from tutorsim.kernel.study import BaseModels, BaseStudy, EpisodeSpec
 from tutorsim.model import Call, CallKey, Request
 from tutorsim.records import (

@@ -12,7 +12,7 @@ from typing import Final, Literal
 from pydantic import ValidationError
 
 from tutorsim.errors import LogError
-from tutorsim.named_files import read_named
+from tutorsim.files_given_by_user import read_named
 from tutorsim.records.base_record import SCHEMA_VERSION, Record
 from tutorsim.records.run import RunRecord
 

@@ -22,7 +22,7 @@ from pydantic import BaseModel, SerializeAsAny, ValidationError, field_validator
 from pydantic_core import PydanticUndefined
 
 from tutorsim.errors import LogError
-from tutorsim.named_files import open_named, read_named
+from tutorsim.files_given_by_user import open_named, read_named
 from tutorsim.records.base_record import SCHEMA_VERSION, LastingRecord, Record
 from tutorsim.records.episode import BallotRecord, CallRecord, EpisodeLine, EpisodeRecord, Failure
 from tutorsim.system_registry import DEFAULT_SYSTEM

@@ -15,6 +15,12 @@ from tutorsim.replay.cassette_file import (
     check_recordable,
     read_cassette,
 )
+from tutorsim.replay.durable_files_and_key_leaks import (
+    FolderLock,
+    folder_error,
+    make_folder,
+    write_atomic,
+)
 from tutorsim.replay.manifest import (
     MANIFEST_FILE,
     SESSION_FILE,
@@ -27,7 +33,6 @@ from tutorsim.replay.manifest import (
     read_manifest,
     write_manifest,
 )
-from tutorsim.replay.safe_files import FolderLock, folder_error, make_folder, write_atomic
 from tutorsim.replay.verdicts_and_inputs import VERDICTS_FILE, VerdictStore
 
 __all__ = [

@@ -17,6 +17,7 @@ import orjson
 
 from tutorsim.errors import MissingCallError, RecordingError
 from tutorsim.model import CALL_HEADER, Call, Reply
+from tutorsim.replay.durable_files_and_key_leaks import write_atomic
 from tutorsim.replay.recorded_call import (
     MESSAGES_URI,
     Interaction,
@@ -28,7 +29,6 @@ from tutorsim.replay.recorded_call import (
     requests_digest,
     unused_error,
 )
-from tutorsim.replay.safe_files import write_atomic
 from tutorsim.vocabularies import ProvenanceKind
 
 # --- Text or compressed --------------------------------------------------------------------------

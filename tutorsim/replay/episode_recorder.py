@@ -33,6 +33,12 @@ from tutorsim.replay.cassette_file import (
     unreadable_reply,
     write_cassette,
 )
+from tutorsim.replay.durable_files_and_key_leaks import (
+    AppendFile,
+    make_folder,
+    redacted,
+    without_secrets,
+)
 from tutorsim.replay.recorded_call import (
     MESSAGES_URI,
     REQUEST_HEADERS,
@@ -50,7 +56,6 @@ from tutorsim.replay.recorded_call import (
     said_in_parts,
     why_not_whole,
 )
-from tutorsim.replay.safe_files import AppendFile, make_folder, redacted, without_secrets
 from tutorsim.vocabularies import ProvenanceKind
 
 # --- Journal -------------------------------------------------------------------------------------

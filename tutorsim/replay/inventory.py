@@ -22,6 +22,7 @@ from tutorsim.replay.cassette_file import (
     read_cassette,
     unreadable_reply,
 )
+from tutorsim.replay.durable_files_and_key_leaks import key_shaped
 from tutorsim.replay.manifest import (
     MANIFEST_FILE,
     RETEST_FOLDER,
@@ -41,7 +42,6 @@ from tutorsim.replay.recorded_call import (
     is_episode_id,
     response_values,
 )
-from tutorsim.replay.safe_files import key_shaped
 from tutorsim.replay.verdicts_and_inputs import VERDICTS_FILE
 
 JOURNAL_SUFFIX = ".journal.jsonl"

@@ -16,8 +16,8 @@ from tutorsim.errors import RecordingError
 from tutorsim.model import json_value
 from tutorsim.records import EpisodeLine, Failure, Provenance, RetestRecord, to_line
 from tutorsim.replay.cassette_file import Cassette, read_inside
+from tutorsim.replay.durable_files_and_key_leaks import write_atomic
 from tutorsim.replay.recorded_call import STANDIN_HEADER, cassette_name, is_episode_id
-from tutorsim.replay.safe_files import write_atomic
 from tutorsim.vocabularies import EpisodeStatus, ProvenanceKind
 
 # --- Manifest ------------------------------------------------------------------------------------

@@ -10,7 +10,7 @@ from pydantic import BaseModel, ConfigDict, Field, ValidationError
 from tutorsim.errors import ChangedCallError, RecordingError
 from tutorsim.kernel.flow import CodeResult, CodeRun, Listen, PersonInput
 from tutorsim.records import VerdictRecord, to_line
-from tutorsim.replay.safe_files import AppendFile, write_atomic
+from tutorsim.replay.durable_files_and_key_leaks import AppendFile, write_atomic
 
 # --- Code verdicts -------------------------------------------------------------------------------
 

@@ -31,8 +31,8 @@ from tutorsim.model.batch import (
     request_text,
 )
 from tutorsim.model.sdk import ToldOnce, another_model, call_failed, refusal, retirement
+from tutorsim.replay.durable_files_and_key_leaks import AppendFile
 from tutorsim.replay.episode_recorder import CassetteStore
-from tutorsim.replay.safe_files import AppendFile
 from tutorsim.runner.stops import Attempts, Outage, Stop
 
 # --- Batch submissions ---------------------------------------------------------------------------

@@ -24,7 +24,7 @@ from tutorsim.kernel.flow import (
     drive,
     drive_async,
 )
-from tutorsim.kernel.retest import (
+from tutorsim.kernel.retest_flow import (
     AskedTogether,
     Asking,
     Design,

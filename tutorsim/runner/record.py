@@ -30,7 +30,7 @@ from tutorsim.replay.verdicts_and_inputs import InputStore, program_digest
 from tutorsim.runner.branching import Parent, ParentEpisode, check_parent
 from tutorsim.runner.calls_in_flight import CallQueue, RecordingOptions
 from tutorsim.runner.job import Hearing, Lines, Piece, run_in_loop, study_piece
-from tutorsim.runner.recording_session import BaseSession, Session, keep_study, recording
+from tutorsim.runner.resume_recording import BaseSession, Session, keep_study, recording
 from tutorsim.runner.run_log import LogWriter, fingerprint_text, machine_facts, run_record
 from tutorsim.runner.stops import Budget
 from tutorsim.sandbox import Sandbox

@@ -15,8 +15,8 @@ from types import TracebackType
 from typing import TYPE_CHECKING, Any, BinaryIO, Final, NamedTuple
 
 from tutorsim.errors import FolderError, LogError
+from tutorsim.files_given_by_user import open_named
 from tutorsim.kernel.system import Imported, LoadedStudy, LogFormat, System
-from tutorsim.named_files import open_named
 from tutorsim.records import (
     EPISODES_FILE,
     RETEST_FILE,
@@ -35,8 +35,8 @@ from tutorsim.records import (
 )
 from tutorsim.replay import Manifest, folder_error, make_folder, package_versions, write_atomic
 from tutorsim.replay.cassette_file import check_regular
+from tutorsim.replay.durable_files_and_key_leaks import create_file
 from tutorsim.replay.manifest import RetestManifest
-from tutorsim.replay.safe_files import create_file
 
 if TYPE_CHECKING:
     from tutorsim.sandbox import Sandbox

@@ -17,7 +17,7 @@ from pathlib import Path
 from typing import Any, Final, Literal, NamedTuple, NoReturn
 
 from tutorsim.errors import TaskFileError
-from tutorsim.named_files import open_named, read_named
+from tutorsim.files_given_by_user import open_named, read_named
 from tutorsim.tasks.task import (
     CODE_FIELDS,
     DISTRACTORS,

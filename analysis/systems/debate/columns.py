@@ -3,7 +3,7 @@
 from collections.abc import Iterator
 from typing import Final
 
-from tutorsim.analysis.runs.exported_tables import (
+from tutorsim.analysis.runs.run_tables import (
     SHARED_TABLES,
     Parts,
     Table,

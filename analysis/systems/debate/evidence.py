@@ -8,9 +8,16 @@ from tutorsim.analysis.metrics.text_similarity import Embedding
 from tutorsim.analysis.pages.cells import Written
 from tutorsim.analysis.pages.cells import number as written_number
 from tutorsim.analysis.pages.declared import Row
-from tutorsim.analysis.pages.printed import Printed, printed
+from tutorsim.analysis.pages.published_figures import Printed, printed
 from tutorsim.analysis.pages.words import counted, listed
 from tutorsim.analysis.statistics.intervals_and_tests import Estimate, NotEstimable
+from tutorsim.analysis.systems.debate.accuracy_and_speed import (
+    Cell,
+    Slope,
+    agents_slopes,
+    cells,
+    rounds_slopes,
+)
 from tutorsim.analysis.systems.debate.recounted import (
     RULES,
     Contrast,
@@ -20,13 +27,6 @@ from tutorsim.analysis.systems.debate.recounted import (
     accounts_of,
     contrasts,
     told,
-)
-from tutorsim.analysis.systems.debate.scores import (
-    Cell,
-    Slope,
-    agents_slopes,
-    cells,
-    rounds_slopes,
 )
 from tutorsim.records.debate import DebateRecord, DebateSetup
 from tutorsim.vocabularies import PROTOCOLS

@@ -10,7 +10,15 @@ from tutorsim.analysis.pages.declared import Row, table
 from tutorsim.analysis.pages.document import Document, Section
 from tutorsim.analysis.pages.words import counted
 from tutorsim.analysis.statistics.intervals_and_tests import NotEstimable
-from tutorsim.analysis.systems.debate.council import council_document, is_council
+from tutorsim.analysis.systems.debate.accuracy_and_speed import (
+    Cell,
+    Slope,
+    cells,
+    grouped,
+    trivial_baselines,
+    turn_shares,
+)
+from tutorsim.analysis.systems.debate.council_of_models import council_document, is_council
 from tutorsim.analysis.systems.debate.evidence import (
     SOLO,
     STUDY_RULES,
@@ -33,14 +41,6 @@ from tutorsim.analysis.systems.debate.protocols import (
 )
 from tutorsim.analysis.systems.debate.recounted import (
     family,
-)
-from tutorsim.analysis.systems.debate.scores import (
-    Cell,
-    Slope,
-    cells,
-    grouped,
-    trivial_baselines,
-    turn_shares,
 )
 from tutorsim.analysis.systems.debate.trace import TELLING
 from tutorsim.analysis.systems.noise_floor import noise_section

@@ -11,7 +11,7 @@ from tutorsim.analysis.pages.cells import number as signed
 from tutorsim.analysis.pages.declared import DeclaredTable, Row, table
 from tutorsim.analysis.pages.document import Answer, Document, Section
 from tutorsim.analysis.pages.words import counted, listed
-from tutorsim.analysis.runs.exported_tables import (
+from tutorsim.analysis.runs.run_tables import (
     CountedTable,
     Parts,
     counted_of,
@@ -22,7 +22,14 @@ from tutorsim.analysis.runs.exported_tables import (
     yes,
 )
 from tutorsim.analysis.statistics.intervals_and_tests import Bounds, Estimate, PermutationTest
-from tutorsim.analysis.systems.debate.council import council_outcomes, council_recount, is_council
+from tutorsim.analysis.systems.debate.accuracy_and_speed import (
+    grouped,
+)
+from tutorsim.analysis.systems.debate.council_of_models import (
+    council_outcomes,
+    council_recount,
+    is_council,
+)
 from tutorsim.analysis.systems.debate.evidence import (
     STUDY_RULES,
     Evidence,
@@ -47,9 +54,6 @@ from tutorsim.analysis.systems.debate.recounted import (
     recounted,
     score_bounds,
     told,
-)
-from tutorsim.analysis.systems.debate.scores import (
-    grouped,
 )
 from tutorsim.analysis.systems.paired_comparison import chance_words
 from tutorsim.analysis.systems.system_view import SystemRun, framed

@@ -4,7 +4,7 @@ from collections.abc import Callable, Iterator
 from typing import Any, Final
 
 from tutorsim.analysis.ratings.items import Block, Passage, Place
-from tutorsim.analysis.runs.exported_tables import (
+from tutorsim.analysis.runs.run_tables import (
     SHARED_TABLES,
     Column,
     Parts,

@@ -4,7 +4,7 @@ from collections.abc import Iterable, Sequence
 from functools import cached_property
 from typing import Final
 
-from tutorsim.analysis.pages.printed import printed
+from tutorsim.analysis.pages.published_figures import printed
 from tutorsim.analysis.systems.group.speakers import Cycles, cycles_in
 from tutorsim.records import RunRecord
 from tutorsim.records.group import DuelRecord, GroupRecord, LessonRecord

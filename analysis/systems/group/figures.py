@@ -16,9 +16,9 @@ from tutorsim.analysis.charts.figure import (
     unchecked,
 )
 from tutorsim.analysis.pages.declared import Row, figure
+from tutorsim.analysis.systems.group.coded_talk import WINDOW, acts_of, rolling_task_share
 from tutorsim.analysis.systems.group.evidence import Evidence, published_share
 from tutorsim.analysis.systems.group.speakers import THRESHOLDS, at_thresholds
-from tutorsim.analysis.systems.group.talk import WINDOW, acts_of, rolling_task_share
 
 _PERCENT = alt.Axis(format=".0%")
 _SHARE = alt.Scale(domain=[0, 1])

@@ -23,6 +23,21 @@ from tutorsim.analysis.statistics.intervals_and_tests import (
     mean_over_tasks,
     share_over_tasks,
 )
+from tutorsim.analysis.systems.group.coded_talk import (
+    CATEGORIES,
+    KINDS,
+    PHASES,
+    WINDOW,
+    acts_of,
+    adherence_to,
+    area_of,
+    gini,
+    ideal_profiles,
+    kappa,
+    phase_shares,
+    rolling_task_share,
+    slope,
+)
 from tutorsim.analysis.systems.group.evidence import Evidence, published, published_share
 from tutorsim.analysis.systems.group.speaker_noise_floor import (
     speaking_answer,
@@ -38,21 +53,6 @@ from tutorsim.analysis.systems.group.speakers import (
     logged_rule,
     recounted,
     rules_under,
-)
-from tutorsim.analysis.systems.group.talk import (
-    CATEGORIES,
-    KINDS,
-    PHASES,
-    WINDOW,
-    acts_of,
-    adherence_to,
-    area_of,
-    gini,
-    ideal_profiles,
-    kappa,
-    phase_shares,
-    rolling_task_share,
-    slope,
 )
 from tutorsim.analysis.systems.group.trace import TELLING
 from tutorsim.analysis.systems.system_view import SystemRun, episodes_of, framed

@@ -11,14 +11,14 @@ import numpy as np
 import numpy.typing as npt
 import polars as pl
 
-from tutorsim.analysis.runs.exported_tables import (
+from tutorsim.analysis.runs.run_tables import (
     CountedTable,
     Parts,
     counted_of,
     text,
     whole,
 )
-from tutorsim.analysis.statistics.arrays import Bools, Floats, Ints
+from tutorsim.analysis.statistics.array_types import Bools, Floats, Ints
 from tutorsim.analysis.systems.group.columns import BIDS
 from tutorsim.errors import UsageError
 from tutorsim.records import RunRecord

@@ -5,7 +5,7 @@ from collections.abc import Callable, Iterator
 from hashlib import sha256
 from typing import Any, Final
 
-from tutorsim.analysis.runs.exported_tables import (
+from tutorsim.analysis.runs.run_tables import (
     SHARED_TABLES,
     Parts,
     Table,

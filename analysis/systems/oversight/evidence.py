@@ -9,13 +9,13 @@ from tutorsim.analysis.systems.oversight.audit import (
     audited_turns,
     predicted,
 )
-from tutorsim.analysis.systems.oversight.opinions import (
+from tutorsim.analysis.systems.oversight.effect_of_debate import (
     AdaptiveCurve,
     Calibration,
     adaptive_curve,
     calibration,
 )
-from tutorsim.analysis.systems.oversight.reply_readings import reread
+from tutorsim.analysis.systems.oversight.reread_replies import reread
 from tutorsim.analysis.systems.oversight.scores import (
     Difference,
     Evaluation,

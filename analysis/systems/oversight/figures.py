@@ -26,8 +26,8 @@ from tutorsim.analysis.charts.figure import (
 )
 from tutorsim.analysis.pages.declared import Row, figure
 from tutorsim.analysis.pages.words import counted, percent
+from tutorsim.analysis.systems.oversight.effect_of_debate import AdaptiveCurve, AdaptivePoint
 from tutorsim.analysis.systems.oversight.evidence import Evidence
-from tutorsim.analysis.systems.oversight.opinions import AdaptiveCurve, AdaptivePoint
 from tutorsim.analysis.systems.oversight.scores import HEADLINE
 
 

@@ -9,9 +9,9 @@ from tutorsim.analysis.pages.cells import Written, bounds
 from tutorsim.analysis.pages.cells import number as plain_number
 from tutorsim.analysis.pages.declared import Row, number, table
 from tutorsim.analysis.pages.document import Answer, Document, Fact, Section
-from tutorsim.analysis.pages.printed import value_printed
+from tutorsim.analysis.pages.published_figures import value_printed
 from tutorsim.analysis.pages.words import counted
-from tutorsim.analysis.runs.exported_tables import (
+from tutorsim.analysis.runs.run_tables import (
     Parts,
     real,
     table_of,
@@ -19,7 +19,7 @@ from tutorsim.analysis.runs.exported_tables import (
     whole,
     yes,
 )
-from tutorsim.analysis.runs.exported_tables import Table as RunTable
+from tutorsim.analysis.runs.run_tables import Table as RunTable
 from tutorsim.analysis.statistics.intervals_and_tests import (
     Bounds,
     Estimate,
@@ -31,8 +31,7 @@ from tutorsim.analysis.systems.oversight.audit import (
     delivered_shares,
     score_changes,
 )
-from tutorsim.analysis.systems.oversight.evidence import Evidence
-from tutorsim.analysis.systems.oversight.opinions import (
+from tutorsim.analysis.systems.oversight.effect_of_debate import (
     RULES,
     AdaptiveCurve,
     Aggregated,
@@ -43,7 +42,8 @@ from tutorsim.analysis.systems.oversight.opinions import (
     severity_errors,
     sycophancy,
 )
-from tutorsim.analysis.systems.oversight.reply_readings import reread, reread_label
+from tutorsim.analysis.systems.oversight.evidence import Evidence
+from tutorsim.analysis.systems.oversight.reread_replies import reread, reread_label
 from tutorsim.analysis.systems.oversight.scores import (
     BASELINES,
     HEADLINE,

@@ -20,7 +20,7 @@ from typing import Final, Literal, NamedTuple
 import numpy as np
 import numpy.typing as npt
 
-from tutorsim.analysis.statistics.arrays import Floats, Ints
+from tutorsim.analysis.statistics.array_types import Floats, Ints
 from tutorsim.analysis.statistics.intervals_and_tests import (
     Estimate,
     Interval,

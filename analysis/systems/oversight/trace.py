@@ -4,7 +4,7 @@ from collections.abc import Iterator
 from textwrap import shorten
 from typing import Final
 
-from tutorsim.analysis.pages.episodes import Episode, Message, Telling, usual_marks
+from tutorsim.analysis.pages.episode_messages import Episode, Message, Telling, usual_marks
 from tutorsim.analysis.systems.system_view import SystemRun
 from tutorsim.records.oversight import Labels, LeadLabels, OversightRecord, Spoken
 

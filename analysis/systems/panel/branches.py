@@ -10,7 +10,7 @@ from typing import Final, NamedTuple
 import polars as pl
 
 from tutorsim.analysis.ballots.recount_source import Source
-from tutorsim.analysis.counting.turns import turn_table
+from tutorsim.analysis.counting.all_voting_turns import turn_table
 from tutorsim.analysis.pages.cells import (
     Written,
     absent,

@@ -25,7 +25,7 @@ from tutorsim.analysis.counting.rule_definitions import TARGETS
 from tutorsim.analysis.pages.words import SMALL, counted, listed, percent
 from tutorsim.analysis.statistics.intervals_and_tests import FEWEST_TASKS, Estimate, NotEstimable
 from tutorsim.analysis.systems.paired_comparison import contrast_headline
-from tutorsim.analysis.systems.panel.charts_of_decisions import (
+from tutorsim.analysis.systems.panel.charts_of_fallback_orders import (
     decided_figure,
     movement_figure,
     orders_figure,

@@ -9,15 +9,15 @@ import numpy as np
 import polars as pl
 
 from tutorsim.analysis.ballots.recount_source import Source
+from tutorsim.analysis.counting.all_voting_turns import TurnTable, places_of, turn_table
 from tutorsim.analysis.counting.decisions_in_arrays import DecidedTurns, first_of, only
 from tutorsim.analysis.counting.rule_definitions import Target, conventions_of
-from tutorsim.analysis.counting.turns import TurnTable, places_of, turn_table
 from tutorsim.analysis.pages import cells
 from tutorsim.analysis.pages.cells import Table, Written, bounds, plain
 from tutorsim.analysis.pages.declared import Row, table
 from tutorsim.analysis.recount import make_plan, recount
 from tutorsim.analysis.runs.branch_continuations import shared_turns
-from tutorsim.analysis.statistics.arrays import Bools
+from tutorsim.analysis.statistics.array_types import Bools
 from tutorsim.analysis.statistics.intervals_and_tests import Bounds, NotEstimable, to_json
 from tutorsim.analysis.systems.panel.student_outcomes import outcome_of
 from tutorsim.analysis.systems.system_view import Leaving

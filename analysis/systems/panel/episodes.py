@@ -5,7 +5,7 @@ from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from typing import NamedTuple
 
 from tutorsim.analysis.ballots.recount_source import Source
-from tutorsim.analysis.pages.episodes import (
+from tutorsim.analysis.pages.episode_messages import (
     Episode,
     EpisodePart,
     Grid,

@@ -9,13 +9,13 @@ from typing import Any, Final
 import polars as pl
 
 from tutorsim.analysis.ballots.recount_source import Source
+from tutorsim.analysis.counting.all_voting_turns import turn_table
 from tutorsim.analysis.counting.rule_definitions import TARGETS
-from tutorsim.analysis.counting.turns import turn_table
 from tutorsim.analysis.identify import TieReading
 from tutorsim.analysis.metrics.noise_floor import BesideFloor, NoiseFloor, noise_floor
 from tutorsim.analysis.metrics.text_similarity import role_collapse
 from tutorsim.analysis.pages.cells import Table, estimate, number, plain, sum_of, table
-from tutorsim.analysis.pages.printed import Printed, printed
+from tutorsim.analysis.pages.published_figures import Printed, printed
 from tutorsim.analysis.pages.words import WARNINGS
 from tutorsim.analysis.recount import (
     TABLES,
@@ -25,7 +25,7 @@ from tutorsim.analysis.recount import (
     recount,
 )
 from tutorsim.analysis.recount.format_invariance import FormatInvariance, format_invariance
-from tutorsim.analysis.recount.success_threshold import AtThreshold, at_threshold
+from tutorsim.analysis.recount.other_success_thresholds import AtThreshold, at_threshold
 from tutorsim.analysis.statistics.intervals_and_tests import Estimate, NotEstimable
 from tutorsim.analysis.systems.panel.contrasts import HEAD_OUTCOMES, Contrast, contrasts_of
 from tutorsim.analysis.systems.panel.divergence import (

@@ -12,7 +12,7 @@ from tutorsim.analysis.ballots.recount_source import Source
 from tutorsim.analysis.pages.cells import DASH, Table, Written, number, present
 from tutorsim.analysis.pages.declared import DeclaredSection, Row, section, sections_of, table
 from tutorsim.analysis.pages.document import Answer, Document, Fact, Section
-from tutorsim.analysis.pages.episodes import NO_EPISODES, Episodes
+from tutorsim.analysis.pages.episode_messages import NO_EPISODES, Episodes
 from tutorsim.analysis.pages.words import WARNINGS, counted, listed, share, warning_of
 from tutorsim.analysis.recount import RuleRow
 from tutorsim.analysis.recount.format_invariance import (
@@ -20,7 +20,7 @@ from tutorsim.analysis.recount.format_invariance import (
     invariance_table,
     invariance_words,
 )
-from tutorsim.analysis.recount.success_threshold import threshold_table
+from tutorsim.analysis.recount.other_success_thresholds import threshold_table
 from tutorsim.analysis.recount.tables import (
     approvals_table,
     dial_table,

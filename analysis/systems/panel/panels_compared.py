@@ -12,7 +12,7 @@ import polars as pl
 
 from tutorsim.analysis.ballots.recount_source import Source, of_panel
 from tutorsim.analysis.pages.cells import Table, estimate, part_of, plain, table
-from tutorsim.analysis.statistics.arrays import Floats, Ints
+from tutorsim.analysis.statistics.array_types import Floats, Ints
 from tutorsim.analysis.statistics.intervals_and_tests import (
     Estimate,
     NotEstimable,

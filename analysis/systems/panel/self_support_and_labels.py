@@ -11,10 +11,10 @@ import numpy as np
 
 from tutorsim.analysis.ballots.recount_source import Source
 from tutorsim.analysis.ballots.vote_arrays import Rounds, Votes, fold, own_candidates, summed
-from tutorsim.analysis.counting.turns import turn_table
+from tutorsim.analysis.counting.all_voting_turns import turn_table
 from tutorsim.analysis.pages.cells import number, p_value
 from tutorsim.analysis.pages.declared import Row, table
-from tutorsim.analysis.statistics.arrays import Bools, Floats, Ints
+from tutorsim.analysis.statistics.array_types import Bools, Floats, Ints
 from tutorsim.analysis.statistics.intervals_and_tests import NotEstimable, holm
 from tutorsim.vocabularies import BallotFormat, Blinding
 

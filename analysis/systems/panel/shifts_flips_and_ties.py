@@ -11,10 +11,15 @@ import polars as pl
 
 from tutorsim.analysis.ballots.recount_source import Source
 from tutorsim.analysis.ballots.vote_arrays import Rounds
+from tutorsim.analysis.counting.all_voting_turns import (
+    TurnTable,
+    clusters_of,
+    places_of,
+    turn_table,
+)
 from tutorsim.analysis.counting.decisions_in_arrays import DecidedTurns, largest, leaders_of
-from tutorsim.analysis.counting.turns import TurnTable, clusters_of, places_of, turn_table
 from tutorsim.analysis.pages.cells import Table, Written, absent, estimate, part_of, plain, table
-from tutorsim.analysis.statistics.arrays import Bools, Floats, Ints
+from tutorsim.analysis.statistics.array_types import Bools, Floats, Ints
 from tutorsim.analysis.statistics.intervals_and_tests import (
     Estimate,
     NotEstimable,

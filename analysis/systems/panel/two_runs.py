@@ -7,7 +7,7 @@ from math import fsum
 import polars as pl
 
 from tutorsim.analysis.ballots.recount_source import Source
-from tutorsim.analysis.counting.turns import clusters_of, places_of, turn_table
+from tutorsim.analysis.counting.all_voting_turns import clusters_of, places_of, turn_table
 from tutorsim.analysis.pages.cells import absent, estimate, plain, present
 from tutorsim.analysis.pages.declared import Row, table
 from tutorsim.analysis.pages.document import Answer, Document, Section

@@ -11,7 +11,7 @@ import polars as pl
 from tutorsim.analysis.pages.document import Document
 from tutorsim.analysis.ratings.items import Block, Passage, Place
 from tutorsim.analysis.runs.branch_continuations import shared_turns
-from tutorsim.analysis.runs.exported_tables import TABLES
+from tutorsim.analysis.runs.run_tables import TABLES
 from tutorsim.analysis.systems.panel.episodes import trace
 from tutorsim.analysis.systems.system_view import Leaving, Left, Opened, SystemRun, View
 from tutorsim.records import EpisodeRecord, Turn

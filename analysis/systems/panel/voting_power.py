@@ -21,14 +21,19 @@ from typing import Any, Final
 import numpy as np
 import polars as pl
 
-from tutorsim.analysis.ballots.ballot_formats import FORMATS
 from tutorsim.analysis.ballots.recount_source import Source
+from tutorsim.analysis.ballots.valid_ballots_by_format import FORMATS
 from tutorsim.analysis.ballots.vote_arrays import Rounds, fold, rich_rule, summed
+from tutorsim.analysis.counting.all_voting_turns import (
+    TurnTable,
+    clusters_of,
+    places_of,
+    turn_table,
+)
 from tutorsim.analysis.counting.decisions_in_arrays import DecidedTurns
-from tutorsim.analysis.counting.turns import TurnTable, clusters_of, places_of, turn_table
 from tutorsim.analysis.pages.cells import estimate, number, plain
 from tutorsim.analysis.pages.declared import Row, table
-from tutorsim.analysis.statistics.arrays import Bools, Floats, Ints
+from tutorsim.analysis.statistics.array_types import Bools, Floats, Ints
 from tutorsim.analysis.statistics.intervals_and_tests import (
     Estimate,
     NotEstimable,

@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 
 from tutorsim.analysis.ballots.reading_options import Hints
 from tutorsim.analysis.ballots.recount_source import open_source
-from tutorsim.analysis.runs.exported_tables import BALLOTS_SCHEMA
+from tutorsim.analysis.runs.run_tables import BALLOTS_SCHEMA
 from tutorsim.errors import BallotFileError, UsageError
 from tutorsim.tasks.files import read_parquet
 

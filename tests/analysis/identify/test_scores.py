@@ -15,7 +15,7 @@ from tutorsim.analysis.counting.format_conversion import projected_winners
 from tutorsim.analysis.counting.rule_definitions import RankVector
 from tutorsim.analysis.counting.rules_in_arrays import ProjectedPanels
 from tutorsim.analysis.identify import NEVER, READINGS_OF_TIES, Identifier
-from tutorsim.analysis.identify.consistent_ballots import Domain, rank_options
+from tutorsim.analysis.identify.ballots_consistent_with_logged import Domain, rank_options
 from tutorsim.analysis.identify.possible_winners import answer_panels, table_ends
 from tutorsim.analysis.identify.small_panel_winners import outcomes
 

@@ -128,9 +128,9 @@ def test_options_left_out_never_settle_a_refusal(random_profile, monkeypatch):
     ]
 
     def answers():
-        from tutorsim.analysis.identify import consistent_ballots, win_conditions
+        from tutorsim.analysis.identify import ballots_consistent_with_logged, win_conditions
 
-        for module in (consistent_ballots, win_conditions):
+        for module in (ballots_consistent_with_logged, win_conditions):
             for cached in vars(module).values():
                 getattr(cached, "cache_clear", lambda: None)()
         identifier = Identifier(budget=6)
@@ -141,7 +141,7 @@ def test_options_left_out_never_settle_a_refusal(random_profile, monkeypatch):
         ]
 
     whole = answers()
-    monkeypatch.setattr("tutorsim.analysis.identify.consistent_ballots.MANY", 2)
+    monkeypatch.setattr("tutorsim.analysis.identify.ballots_consistent_with_logged.MANY", 2)
     monkeypatch.setattr("tutorsim.analysis.identify.win_conditions._SOME", 2)
     monkeypatch.setattr("tutorsim.analysis.identify.win_conditions._ALL_OPTIONS", 2)
     some = answers()

@@ -7,8 +7,8 @@ from tests.reference.turns import read_turns
 from tutorsim.analysis.ballots.recount_source import open_source
 from tutorsim.analysis.counting.rule_definitions import TARGETS, RankScores
 from tutorsim.analysis.recount import recount
-from tutorsim.analysis.runs.exported_tables import BALLOTS_SCHEMA
-from tutorsim.analysis.runs.written_tables import export
+from tutorsim.analysis.runs.run_tables import BALLOTS_SCHEMA
+from tutorsim.analysis.runs.write_tables import export
 from tutorsim.errors import BallotFileError
 from tutorsim.records import BallotRecord
 from tutorsim.vocabularies import DEFAULT_ROLES

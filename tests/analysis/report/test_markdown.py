@@ -2,7 +2,7 @@ import re
 from dataclasses import replace
 from types import SimpleNamespace
 
-from tutorsim.analysis.pages.episodes import Episode, Episodes, Message
+from tutorsim.analysis.pages.episode_messages import Episode, Episodes, Message
 from tutorsim.analysis.report.markdown import to_markdown
 
 

@@ -7,8 +7,8 @@ import pytest
 from tutorsim.analysis.ballots.outside_files import in_name_order
 from tutorsim.analysis.ballots.reading_options import Hints
 from tutorsim.analysis.ballots.recount_source import open_source
-from tutorsim.analysis.runs.exported_tables import TABLES
-from tutorsim.analysis.runs.written_tables import (
+from tutorsim.analysis.runs.run_tables import TABLES
+from tutorsim.analysis.runs.write_tables import (
     EXPORT_FORMATS,
     export,
     export_preflib,
@@ -146,7 +146,7 @@ def test_a_log_written_piece_by_piece_gives_the_same_tables_as_a_whole_one(
     (log / RUN_FILE).write_text(to_line(source.run))
     lines = "".join(to_line(episode) + "\n" for episode in source.episodes)
     (log / EPISODES_FILE).write_text(lines)
-    monkeypatch.setattr("tutorsim.analysis.runs.written_tables.PIECE", 1)
+    monkeypatch.setattr("tutorsim.analysis.runs.write_tables.PIECE", 1)
     whole, pieces = tmp_path / "whole", tmp_path / "pieces"
     names = [path.relative_to(whole) for path in export(source, whole, form)]
     assert [path.relative_to(pieces) for path in export_run(log, pieces, form)] == names

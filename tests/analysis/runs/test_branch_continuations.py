@@ -9,7 +9,7 @@ import pytest
 
 from tests.reference.turns import decided_turns
 from tutorsim.analysis.recount import recount
-from tutorsim.analysis.recount.success_threshold import at_threshold
+from tutorsim.analysis.recount.other_success_thresholds import at_threshold
 from tutorsim.analysis.runs.branch_continuations import (
     BranchCounts,
     branch_changes,
@@ -21,7 +21,7 @@ from tutorsim.analysis.runs.branch_continuations import (
     shared_turns,
     without_shared_turns,
 )
-from tutorsim.analysis.runs.exported_tables import TABLES
+from tutorsim.analysis.runs.run_tables import TABLES
 from tutorsim.analysis.statistics.intervals_and_tests import Estimate
 from tutorsim.analysis.systems.panel.divergence import diverge, under_order
 from tutorsim.analysis.systems.panel.shifts_flips_and_ties import diagnostics, winning_roles

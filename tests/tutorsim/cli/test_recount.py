@@ -78,7 +78,7 @@ def test_provenance_comes_first(tutorsim, built):
 
 @pytest.mark.parametrize("ending", ["csv", "parquet", "jsonl"])
 def test_turns_go_to_a_file_by_its_ending(tutorsim, built, tmp_path, ending):
-    from tutorsim.analysis.runs.written_tables import EXPORT_FORMATS
+    from tutorsim.analysis.runs.write_tables import EXPORT_FORMATS
 
     assert ending in EXPORT_FORMATS
     path = tmp_path / f"turns.{ending}"

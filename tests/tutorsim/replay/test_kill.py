@@ -13,7 +13,7 @@ from pathlib import Path
 import orjson
 import pytest
 
-from tutorsim.replay.safe_files import LOCK_FILE
+from tutorsim.replay.durable_files_and_key_leaks import LOCK_FILE
 
 PROGRAM = Path(__file__).with_name("record_rounds.py")
 CALLS = 6 * 4 * 4

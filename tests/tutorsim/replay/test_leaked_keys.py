@@ -9,7 +9,12 @@ import tomli_w
 
 from tests.reference.replay_through_sdk import through_the_sdk
 from tutorsim.errors import RecordingRefused
-from tutorsim.replay.safe_files import key_shaped, redacted, refuse_keys, without_secrets
+from tutorsim.replay.durable_files_and_key_leaks import (
+    key_shaped,
+    redacted,
+    refuse_keys,
+    without_secrets,
+)
 
 KEY = "sk-ant-test-0123456789-credential"
 OTHER = "sk-ant-api03-" + "Ab3_" * 10

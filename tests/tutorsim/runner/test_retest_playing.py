@@ -123,7 +123,7 @@ def test_a_call_that_no_prompt_asks_for_is_told(retested, shell):
 
 def test_another_reading_of_ballots_is_drift_of_the_retest(retested, shell, monkeypatch):
     monkeypatch.setattr(
-        "tutorsim.kernel.retest.ballot_question",
+        "tutorsim.kernel.retest_flow.ballot_question",
         lambda call, labels, *, form, budget, reminder: Question(call, lambda _: None, reminder),
     )
     said = shell("verify", retested, "--json")

@@ -463,8 +463,10 @@ def failing_writes(monkeypatch, number, after):
             raise OSError(number, os.strerror(number))
         return write(handle, data)
 
-    monkeypatch.setattr("tutorsim.replay.safe_files.os.write", refuse)
-    return lambda: monkeypatch.setattr("tutorsim.replay.safe_files.os.write", write)
+    monkeypatch.setattr("tutorsim.replay.durable_files_and_key_leaks.os.write", refuse)
+    return lambda: monkeypatch.setattr(
+        "tutorsim.replay.durable_files_and_key_leaks.os.write", write
+    )
 
 
 @pytest.mark.parametrize("after", [0, 9, 60])

@@ -16,7 +16,7 @@ from pydantic import Field, model_validator
 from tutorsim.catalog import BaseCatalog, WordingNames, templates_of
 from tutorsim.errors import StudyError
 from tutorsim.kernel.flow import CallLog, Flow, ask, run_to_failure
-from tutorsim.kernel.retest import BallotReading
+from tutorsim.kernel.retest_flow import BallotReading
 from tutorsim.kernel.scene import indented, vote
 from tutorsim.kernel.study import BaseModels, BaseStudy, BenchmarkSettings, EpisodeSpec
 from tutorsim.kernel.system import LoadedStudy

@@ -4,7 +4,7 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import Any, Final
 
 from tutorsim.kernel.flow import Flow, ask
-from tutorsim.kernel.retest import AskedTogether, reply_again
+from tutorsim.kernel.retest_flow import AskedTogether, reply_again
 from tutorsim.kernel.scene import indented
 from tutorsim.model import Answer, CallKey, Question
 from tutorsim.records.group import GroupRecord, PredictionRecord, ThoughtRecord, UtteranceRecord

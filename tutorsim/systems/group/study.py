@@ -12,7 +12,7 @@ from typing import Any, ClassVar, Final, NamedTuple
 from tutorsim.catalog import WordingNames
 from tutorsim.errors import StudyError, TaskFileError
 from tutorsim.kernel.flow import CallLog, Flow, ask, run_to_failure
-from tutorsim.kernel.retest import AskedTogether
+from tutorsim.kernel.retest_flow import AskedTogether
 from tutorsim.kernel.scene import indented
 from tutorsim.kernel.study import (
     EpisodeSpec,

@@ -17,7 +17,7 @@ from typing import Annotated, Any, Final, Literal, TypeVar, get_args
 from pydantic import BaseModel, ConfigDict, Field, ValidationError, model_validator
 
 from tutorsim.errors import TaskFileError
-from tutorsim.named_files import read_named
+from tutorsim.files_given_by_user import read_named
 from tutorsim.tasks import Task
 
 ScenarioKind = Literal[

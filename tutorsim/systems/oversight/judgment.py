@@ -4,7 +4,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from typing import Final
 
 from tutorsim.kernel.flow import Flow, ask
-from tutorsim.kernel.retest import AskedTogether, Prompt
+from tutorsim.kernel.retest_flow import AskedTogether, Prompt
 from tutorsim.kernel.scene import indented
 from tutorsim.model import Answer, CallKey, Question
 from tutorsim.records import BallotRecord, Failure, RetestVote, VotedTurn

@@ -17,7 +17,7 @@ from typing import Any, ClassVar, Final
 from tutorsim.catalog import BaseCatalog, WordingNames, templates_of
 from tutorsim.errors import StudyError
 from tutorsim.kernel.flow import CallLog, Flow, ask, run_to_failure
-from tutorsim.kernel.retest import AskedTogether
+from tutorsim.kernel.retest_flow import AskedTogether
 from tutorsim.kernel.study import EpisodeSpec
 from tutorsim.kernel.system import LoadedStudy
 from tutorsim.model import Answer, Call, Question

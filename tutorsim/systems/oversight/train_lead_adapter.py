@@ -22,7 +22,7 @@ from pathlib import Path
 from typing import Any, Final, NamedTuple
 
 from tutorsim.errors import FolderError, TaskFileError, TutorsimError, UsageError
-from tutorsim.named_files import read_named
+from tutorsim.files_given_by_user import read_named
 from tutorsim.tasks.files import Row, read_parquet, refuse
 
 PACKAGES: Final = ("torch", "transformers", "peft", "accelerate")

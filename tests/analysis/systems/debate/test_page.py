@@ -9,10 +9,10 @@ import polars as pl
 import pytest
 
 from tutorsim.analysis.metrics.text_similarity import Embedding
-from tutorsim.analysis.pages.printed import printed
+from tutorsim.analysis.pages.published_figures import printed
 from tutorsim.analysis.report.html import to_html
 from tutorsim.analysis.report.markdown import to_markdown
-from tutorsim.analysis.runs.exported_tables import ballots_table
+from tutorsim.analysis.runs.run_tables import ballots_table
 from tutorsim.analysis.statistics.intervals_and_tests import (
     Estimate,
     Interval,
@@ -20,12 +20,12 @@ from tutorsim.analysis.statistics.intervals_and_tests import (
     PermutationTest,
 )
 from tutorsim.analysis.systems.debate import VIEW
+from tutorsim.analysis.systems.debate.accuracy_and_speed import Slope, agents_slopes, rounds_slopes
 from tutorsim.analysis.systems.debate.evidence import PUBLISHED, as_printed, published
 from tutorsim.analysis.systems.debate.figures import rounds
 from tutorsim.analysis.systems.debate.page import challenge, document
 from tutorsim.analysis.systems.debate.protocols import protocol_chance, recount_document
 from tutorsim.analysis.systems.debate.recounted import Contrast
-from tutorsim.analysis.systems.debate.scores import Slope, agents_slopes, rounds_slopes
 from tutorsim.analysis.systems.debate.trace import trace
 from tutorsim.analysis.systems.system_view import open_run
 from tutorsim.errors import UsageError

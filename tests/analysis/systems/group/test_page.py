@@ -5,7 +5,8 @@ from types import SimpleNamespace
 import pytest
 
 from tests.tutorsim.systems.group.conftest import play, standin
-from tutorsim.analysis.pages.printed import printed
+from tutorsim.analysis.pages.published_figures import printed
+from tutorsim.analysis.systems.group.coded_talk import WINDOW
 from tutorsim.analysis.systems.group.evidence import PUBLISHED, Evidence, published
 from tutorsim.analysis.systems.group.page import (
     agreement,
@@ -18,7 +19,6 @@ from tutorsim.analysis.systems.group.page import (
     quality,
     reasons,
 )
-from tutorsim.analysis.systems.group.talk import WINDOW
 from tutorsim.records.group import (
     CodeRecord,
     CycleRecord,

@@ -1,6 +1,6 @@
 import pytest
 
-from tutorsim.analysis.systems.oversight.opinions import (
+from tutorsim.analysis.systems.oversight.effect_of_debate import (
     brier,
     calibration,
     debate_shares,

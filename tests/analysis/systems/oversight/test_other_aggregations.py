@@ -2,7 +2,7 @@ import math
 
 import pytest
 
-from tutorsim.analysis.systems.oversight.opinions import (
+from tutorsim.analysis.systems.oversight.effect_of_debate import (
     RULES,
     adaptive_curve,
     aggregated,

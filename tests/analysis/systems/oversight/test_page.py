@@ -4,13 +4,13 @@ from types import SimpleNamespace
 import polars as pl
 import pytest
 
-from tutorsim.analysis.pages.values import to_value
+from tutorsim.analysis.pages.document_as_json import to_value
 from tutorsim.analysis.report.html import to_html
 from tutorsim.analysis.report.markdown import to_markdown
 from tutorsim.analysis.statistics.intervals_and_tests import Estimate, NotEstimable
 from tutorsim.analysis.systems.oversight import VIEW
+from tutorsim.analysis.systems.oversight.effect_of_debate import RULES
 from tutorsim.analysis.systems.oversight.evidence import Evidence
-from tutorsim.analysis.systems.oversight.opinions import RULES
 from tutorsim.analysis.systems.oversight.page import below_trivial, document, recount
 from tutorsim.analysis.systems.oversight.scores import baselines, pair_of
 from tutorsim.errors import UsageError

@@ -14,7 +14,7 @@ from tutorsim.analysis.systems.debate.figures import protocols
 from tutorsim.analysis.systems.debate.recounted import ProtocolRow
 from tutorsim.analysis.systems.panel import charts_of_voters as voters
 from tutorsim.analysis.systems.panel.charts import personas_figure, scores_figure
-from tutorsim.analysis.systems.panel.charts_of_decisions import (
+from tutorsim.analysis.systems.panel.charts_of_fallback_orders import (
     decided_figure,
     movement_figure,
     orders_figure,

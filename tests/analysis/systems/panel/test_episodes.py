@@ -1,6 +1,6 @@
 import pytest
 
-from tutorsim.analysis.pages.episodes import Episodes, Grid, Group, Message
+from tutorsim.analysis.pages.episode_messages import Episodes, Grid, Group, Message
 from tutorsim.analysis.pages.words import step_sentence
 from tutorsim.analysis.systems.panel.episodes import (
     ballots_grid,

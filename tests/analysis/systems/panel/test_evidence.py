@@ -4,7 +4,7 @@ import io
 
 from rich.console import Console
 
-from tutorsim.analysis.pages.printed import Printed
+from tutorsim.analysis.pages.published_figures import Printed
 from tutorsim.analysis.systems.panel.evidence import Evidence
 from tutorsim.analysis.systems.system_view import Asked
 from tutorsim.cli.terminal_documents import table_shown

@@ -8,9 +8,9 @@ import pytest
 
 from tests.analysis.made import report_of
 from tutorsim.analysis.ballots.recount_source import of_panel
-from tutorsim.analysis.counting.turns import turn_table
+from tutorsim.analysis.counting.all_voting_turns import turn_table
 from tutorsim.analysis.pages.document import Section
-from tutorsim.analysis.runs.exported_tables import TABLES
+from tutorsim.analysis.runs.run_tables import TABLES
 from tutorsim.analysis.systems.panel.panels_compared import (
     PanelsView,
     panel_contrasts,

@@ -6,7 +6,7 @@ import pytest
 
 from tests.tutorsim.systems.group.conftest import play, standin, study_of
 from tutorsim.kernel.flow import drive, scripted
-from tutorsim.kernel.retest import askings, retest_flow
+from tutorsim.kernel.retest_flow import askings, retest_flow
 
 
 def again(task, played, reply, repeats=1):

@@ -12,7 +12,7 @@ from tests.tutorsim.test_guide import snippets
 from tutorsim.errors import StudyError, TaskFileError
 from tutorsim.kernel.load import load_recorded_study, load_study
 from tutorsim.records.group import JudgmentRecord
-from tutorsim.runner.recording_session import as_begun
+from tutorsim.runner.resume_recording import as_begun
 from tutorsim.systems.group.settings import GroupModels, GroupSettings
 from tutorsim.systems.group.study import duel_result
 from tutorsim.systems.group.tasks import (

@@ -5,7 +5,7 @@ import json
 import pytest
 
 from tutorsim.kernel.flow import Round, drive, scripted
-from tutorsim.kernel.retest import askings, retest_flow
+from tutorsim.kernel.retest_flow import askings, retest_flow
 from tutorsim.kernel.system import Asking, Chance
 from tutorsim.model import Reply
 from tutorsim.records import Failure

@@ -6,7 +6,7 @@ import sys
 import polars as pl
 import pytest
 
-from tutorsim.analysis.runs.written_tables import export_run
+from tutorsim.analysis.runs.write_tables import export_run
 from tutorsim.analysis.systems.system_view import open_run
 from tutorsim.runner.open_recording import bundled_recording
 from tutorsim.runner.replay import replay

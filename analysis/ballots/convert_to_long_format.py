@@ -1,0 +1,711 @@
+"""From the shape that a file has to one row a ballot and candidate, and what that assumed.
+
+Shapes, in the order in which they are looked for:
+
+* *long*: a row is one ballot and candidate, with a mass, or a rank from 1, the best;
+* *raw replies*: a row is one voter's reply, read as the study's ballots are;
+* *places*: columns rank1, rank2, … (or 1st, first choice, …) hold candidates;
+* *one cell*: a column holds one choice, all approved, or the whole order;
+* *wide*: every column that is none of ours is a candidate.
+
+A file that does not name its episode, turn, stage or protocol has one of each. What was assumed is
+said in one sentence; a file in the ballots table's own shape assumes nothing.
+"""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import replace
+from pathlib import Path
+from typing import Final, NamedTuple
+
+import polars as pl
+
+from tutorsim.analysis.ballots.ballot_checks import EXAMPLE, columns_missed, refuse, unreadable
+from tutorsim.analysis.ballots.ballots_in_one_row import (
+    KEYS,
+    Guess,
+    Rows,
+    as_numbers,
+    guess_protocol,
+    lists_in,
+    of_one_cell,
+    of_places,
+    of_wide,
+    place_columns,
+    read_replies,
+    whole_points,
+)
+from tutorsim.analysis.ballots.raw_tables import CELL_SUFFIXES, Cells, read_cells
+from tutorsim.analysis.ballots.reading_options import (
+    ABSTENTIONS,
+    EVERY_VOTE,
+    NO_HINTS,
+    Hints,
+    column_named,
+    plain,
+    protocol_named,
+    spellings,
+)
+from tutorsim.analysis.ballots.valid_ballots_by_format import MAY_LEAVE_OUT
+from tutorsim.analysis.runs.run_tables import BALLOTS_SCHEMA
+from tutorsim.errors import BallotFileError, UsageError
+
+_BALLOT: Final = ("episode_id", "turn", "stage", "voter")
+
+
+class Laid(NamedTuple):
+    """Rows in the long shape."""
+
+    frame: pl.DataFrame
+    """As `row`, the first column, the file's own row; then columns of the ballots table."""
+    shape: str
+    """`long`, `raw replies`, `places`, `one cell` or `wide`."""
+    columns: Mapping[str, str]
+    """Our column → the file's, of those that it has."""
+    assumed: tuple[str, ...]
+    """What the file does not say, in a few words each."""
+    provenance: tuple[str, ...]
+    """What the rows say answered the calls, each once."""
+    scale: int = 1
+    """What points with decimals were multiplied by, to be whole."""
+    own: Mapping[str, Mapping[str, str]] | None = None
+    """Vote → voter → the candidate that is its own, where the user says so."""
+    top: int | None = None
+    """The end of the scale of scores, which begins at 0; `None` without scores."""
+
+
+def lay_out(cells: Cells, file: Path, hints: Hints = NO_HINTS) -> Laid:
+    """Bring a file's rows into the long shape.
+
+    Args:
+        cells: From `analysis.ballots.raw_tables.read_cells`.
+        file: Named in errors.
+        hints: What the user says of the file.
+
+    Raises:
+        BallotFileError: If the columns fit no shape, or the file does not tell enough.
+        UsageError: If a hint names a column that the file has not.
+    """
+    rows = _named(cells, file, hints)
+    rows = replace(rows, assumed=(*cells.notes, *rows.assumed), frame=_decimal_commas(rows.frame))
+    shape, laid = _shaped(rows)
+    _refuse_totals(laid)
+    laid = _with_stages(_with_keys(laid, shape))
+    if shape in ("long", "wide", "voters") and not rows.has("episode_id", "stage", "protocol"):
+        _refuse_words_for_nobody(laid)
+    laid = _blanks_give_nothing(_with_protocol(laid, shape), shape)
+    laid = _with_stated_candidates(_spelled(laid), rows, shape)
+    laid, scale = _with_whole_points(laid)
+    laid, top = _on_scale(laid)
+    laid = _with_unused(_with_abstentions(_with_weights(laid), shape), rows)
+    frame = laid.frame.select(n for n in ("row", *BALLOTS_SCHEMA) if n in laid.frame.columns)
+    return Laid(
+        frame,
+        shape,
+        {
+            ours: theirs
+            for ours, theirs in rows.columns.items()
+            if ours in (*BALLOTS_SCHEMA, *_ALSO)
+        },
+        laid.assumed,
+        _stated(cells.frame),
+        scale,
+        _own(rows),
+        top,
+    )
+
+
+def _on_scale(rows: Rows) -> tuple[Rows, int | None]:
+    """Scores as whole numbers from 0, and the end of their scale; `None` without scores."""
+    scored = rows.frame.get_column("protocol") == "score" if rows.has("protocol") else None
+    numbers = as_numbers(rows.frame.get_column("mass")) if rows.has("mass") else None
+    if scored is None or not scored.any() or numbers is None:
+        return rows, None
+    given = numbers.filter(scored).drop_nulls()
+    seen = pl.Series([given.min(), given.max()], dtype=pl.Float64).to_list()
+    exported = all(rows.columns.get(name) == name for name in ("episode_id", "stage", "protocol"))
+    low, high = rows.hints.scale or ((min(seen[0], 0.0), seen[1]) if exported else seen)
+    frame = rows.frame.with_columns(numbers.alias("mass"))
+    refuse(
+        frame,
+        scored & ((pl.col("mass") < low) | (pl.col("mass") > high)),
+        rows.file,
+        lambda row: f"the score {row['mass']:g} is not on the scale from {low:g} to {high:g}",
+    )
+    times = whole_points(pl.concat([given, pl.Series([low, high], dtype=pl.Float64)]))
+    if times is None:
+        raise BallotFileError(
+            f"{rows.file}: scores have more than four digits behind the point.",
+            why="Means are compared exactly, as whole numbers.",
+            hint="Round them.",
+        )
+    counted = ((pl.col("mass") - low) * times).round()
+    frame = frame.with_columns(pl.when(scored).then(counted).otherwise("mass").alias("mass"))
+    found = "" if rows.hints.scale else ", the smallest and the largest seen"
+    finer = f", in steps of 1/{times}" if times != 1 else ""
+    note = f"a scale from {low:g} to {high:g}{found}, counted from 0{finer}"
+    return rows.with_frame(frame, note), round((high - low) * times)
+
+
+_TOTALS: Final = ("total", "totals", "sum", "all", "overall", "grand_total", "mean", "average")
+
+
+def _refuse_totals(rows: Rows) -> None:
+    """A row that sums the others up, which is no voter's."""
+    voters = rows.frame.get_column("voter").cast(pl.String) if rows.has("voter") else None
+    words = [] if voters is None else [v for v in voters.drop_nulls() if plain(v) in _TOTALS]
+    refuse(
+        rows.frame,
+        pl.col("voter").cast(pl.String).is_in(words) if words else pl.lit(False),
+        rows.file,
+        lambda row: f"{row['voter']!r} may be a voter, or what all others add up to",
+        hint="Take the row out; if it is a voter, give it another name.",
+    )
+
+
+def _with_abstentions(rows: Rows, shape: str) -> Rows:
+    """How many ballots of a file that does not say it are abstentions."""
+    if not rows.assumed or shape == "raw replies" or rows.has("ballot_status"):
+        return rows
+    silent = rows.frame.group_by(_BALLOT).agg(pl.col("mass").is_null().all())
+    n = int(silent.get_column("mass").sum())
+    return rows.note(f"{n} ballot(s) without a mark, which are abstentions") if n else rows
+
+
+def _refuse_words_for_nobody(rows: Rows) -> None:
+    """A column or row of numbers for “abstain”, who may be a candidate."""
+    names = rows.frame.get_column("candidate").cast(pl.String).drop_nulls().unique()
+    words = [n for n in names if plain(n) in ABSTENTIONS and n not in rows.hints.candidates]
+    refuse(
+        rows.frame,
+        pl.col("candidate").is_in(words),
+        rows.file,
+        lambda row: f"{row['candidate']!r} has numbers, and may be a candidate or nobody",
+        hint="If it is a candidate, name all: --candidates NAME,NAME,…; else take it out: a ballot "
+        "without a number is an abstention.",
+    )
+
+
+def _spelled(rows: Rows) -> Rows:
+    """Voters and candidates under one spelling each."""
+    for name, what in (("voter", "voters"), ("candidate", "candidates")):
+        column = rows.frame.get_column(name).cast(pl.String)
+        said = spellings(column.drop_nulls().unique(), what, rows.hints.spelling)
+        if said:
+            spelled = column.replace(said).alias(name)
+            rows = rows.with_frame(rows.frame.with_columns(spelled), f"one spelling of {what}")
+    return rows
+
+
+_MOST_ROWS: Final = 20_000_000
+"""Rows that ballots of some weight may become."""
+
+
+def _with_weights(rows: Rows) -> Rows:
+    """A ballot of weight w as those of w voters."""
+    if not rows.has("weight"):
+        return rows
+    said, weight = rows.columns["weight"], as_numbers(rows.frame.get_column("weight"))
+    if weight is None:
+        weight = pl.Series("weight", [None] * rows.frame.height, dtype=pl.Float64)
+    of = pl.col("weight").n_unique().over(_BALLOT) > 1
+    frame = rows.frame.with_columns(weight.alias("weight"))
+    bad = pl.col("weight").is_null() | (pl.col("weight") < 0) | of
+    refuse(
+        frame, bad, rows.file, f"“{said}” is no weight of a ballot: a number from 0, one a ballot"
+    )
+    scale = whole_points(weight)
+    times = (weight * (scale or 1)).round().cast(pl.Int64)
+    if scale is None or times.sum() > _MOST_ROWS:
+        raise BallotFileError(
+            f"{rows.file}: the weights in “{said}” cannot be counted.",
+            why="A ballot of weight 3 is counted as those of 3 voters, and this makes too many.",
+            hint="Divide all weights by one number, so that they are small and whole.",
+        )
+    several = pl.format("{} ({} of {})", "voter", "_copy", "_times")
+    every = frame.with_columns(times.alias("_times")).filter(pl.col("_times") > 0)
+    ballots = every.select(_BALLOT).unique().height
+    every = every.with_columns(_copy=pl.int_ranges(1, pl.col("_times") + 1)).explode("_copy")
+    voter = pl.when(pl.col("_times") > 1).then(several).otherwise("voter").alias("voter")
+    every = every.with_columns(voter)
+    count = every.select(_BALLOT).unique().height
+    by = f", times {scale}" if scale != 1 else ""
+    return rows.with_frame(
+        every, f"weights in “{said}”: {ballots} ballots count as those of {count} voters{by}"
+    )
+
+
+def _with_unused(laid: Rows, file: Rows) -> Rows:
+    """The columns that nothing was read from, in one line."""
+    used = {*file.columns.values(), *file.columns, *laid.used, file.hints.own, "row", "provenance"}
+    unused = [name for name in file.frame.columns if name not in used]
+    return laid.note(f"not used: {', '.join(unused)}") if unused else laid
+
+
+def _own(rows: Rows) -> Mapping[str, Mapping[str, str]] | None:
+    """Whose candidate is whose, as the user says."""
+    hints = rows.hints
+    if hints.own is None:
+        return hints.own_of or None
+    keys = [
+        rows.frame.get_column(name).cast(pl.String).to_list() if rows.has(name) else None
+        for name in ("episode_id", "voter")
+    ]
+    if hints.own not in rows.frame.columns:
+        raise UsageError(
+            f"{rows.file} has no column {hints.own!r}, which --own names.",
+            why="It is no file either.",
+            hint="Name a column of the ballots' file, or a file with the columns voter and "
+            "candidate.",
+        )
+    found: dict[str, dict[str, str]] = {}
+    numbers = rows.frame.get_column("row").to_list()
+    names = rows.frame.get_column(hints.own).cast(pl.String).to_list()
+    for i, name in enumerate(names):
+        vote = rows.file.stem if keys[0] is None else keys[0][i]
+        voter = str(numbers[i]) if keys[1] is None else keys[1][i]
+        if name is not None:
+            found.setdefault(vote, {})[voter] = name.strip()
+    return found
+
+
+def read_own(file: Path) -> dict[str, dict[str, str]]:
+    """Whose candidate is whose: a file with the columns voter and candidate, and perhaps the vote.
+
+    Raises:
+        BallotFileError: If the file cannot be read, or lacks a column.
+    """
+    frame = read_cells(file).frame
+    names = [name for name in frame.columns if name != "row"]
+    voter, candidate = (column_named(name, names) for name in ("voter", "candidate"))
+    if voter is None or candidate is None:
+        raise columns_missed(file, ["voter", "candidate"], names)
+    vote = column_named("episode_id", [n for n in names if n not in (voter, candidate)])
+    of = pl.lit(EVERY_VOTE) if vote is None else pl.col(vote).cast(pl.String)
+    found: dict[str, dict[str, str]] = {}
+    for one, who, what in frame.select(
+        of.alias("_of"), pl.col(voter).alias("_who"), pl.col(candidate).alias("_what")
+    ).iter_rows():
+        found.setdefault(str(one), {})[str(who)] = str(what)
+    return found
+
+
+def _stated(frame: pl.DataFrame) -> tuple[str, ...]:
+    """What rows say answered the calls: the column that `tutorsim export` adds."""
+    if "provenance" not in frame.columns:
+        return ()
+    return tuple(sorted(map(str, frame.get_column("provenance").drop_nulls().unique())))
+
+
+_ALSO: Final = ("choice", "approvals", "ranking", "reply", "candidates", "weight")
+
+
+def _named(cells: Cells, file: Path, hints: Hints) -> Rows:
+    """The file's columns under our names: by hint, by name, then by another word for it."""
+    theirs = [name for name in cells.frame.columns if name != "row"]
+    absent = [name for name in hints.columns.values() if name not in theirs]
+    if absent:
+        raise UsageError(
+            f"{file} has no column {absent[0]!r}, which --map names.",
+            why=f"Its columns are {', '.join(theirs)}.",
+            hint="Write --map OURS=THEIRS, for example --map voter=Wähler.",
+        )
+    found = dict(hints.columns)
+    if len(hints.candidates) == 1 and hints.candidates[0] in theirs:
+        found["candidates"], hints = hints.candidates[0], replace(hints, candidates=())
+    exact = [name for name in (*BALLOTS_SCHEMA, *_ALSO) if name in theirs]
+    if "mass" not in exact and "candidate" not in exact and "approved" in exact:
+        exact.remove("approved")  # a list of those approved: only long rows say true or false
+    if "mass" not in exact and "points" in exact and "rank" not in exact:
+        exact.remove("points")  # the masses of a file without rich ballots
+    if not {"mass", "rank"} & set(exact) and "position" in exact:
+        exact.remove("position")  # where a candidate came in, not where it was shown
+    others = [name for name in theirs if name != "task"]
+    if "task" in exact and "episode_id" not in found and not column_named("episode_id", others):
+        exact.remove("task")  # where nothing else names the vote, that is the task
+    found |= {name: name for name in exact if name not in found and name not in found.values()}
+    for name in _wanted(found):
+        free = [column for column in theirs if column not in found.values()]
+        column = column_named(name, free)
+        if name not in found and column is not None and _has_place(name, found):
+            found[name] = column
+    renamed = cells.frame.rename({theirs: ours for ours, theirs in found.items()})
+    rows = Rows(renamed, file, hints, found)
+    other = [f"{o} in “{t}”" for o, t in found.items() if o != t and o not in _OPTIONAL]
+    return rows.note(f"{', '.join(other)}") if other else rows
+
+
+_OPTIONAL: Final = ("candidates",)
+
+
+def _wanted(found: Mapping[str, str]) -> Sequence[str]:
+    """Columns to look for under other words: the keys, then what fits the shape."""
+    whole = {"candidate", "mass"} <= set(found)
+    return KEYS if whole else (*KEYS, "candidate", "mass", "rank", *_ALSO)
+
+
+def _has_place(name: str, found: Mapping[str, str]) -> bool:
+    """Whether a file with the columns found can have this one: a rank is a candidate's."""
+    return name != "rank" or ("candidate" in found and "mass" not in found)
+
+
+def _decimal_commas(frame: pl.DataFrame) -> pl.DataFrame:
+    """Numbers such as `2,5` with a point."""
+    texts = [n for n in frame.columns if frame.schema[n] == pl.String and n in ("mass", "points")]
+    number = r"^\s*(-?\d+),(\d+)\s*$"
+    return frame.with_columns(pl.col(name).str.replace(number, "$1.$2") for name in texts)
+
+
+def _shaped(rows: Rows) -> tuple[str, Rows]:
+    if rows.has("candidate") and (rows.has("mass") or rows.has("rank")):
+        return "long", _long(rows)
+    if rows.has("reply"):
+        return "raw replies", _replies(rows)
+    places = place_columns(rows)
+    if len(places) > 1:
+        return "places", of_places(rows, places)
+    if rows.has("candidate") and not rows.has("voter") and len(_number_columns(rows)) > 1:
+        return "voters", _numbers_of_voters(rows, _number_columns(rows))
+    for name in ("ranking", "approvals", "choice", "candidate", "list"):
+        if rows.has(name):
+            hint = _protocol_hint(rows) or _single_protocol(rows)
+            return "one cell", of_one_cell(rows, name, hint)
+    wide = _number_columns(rows)
+    if len(wide) > 1:
+        return "wide", of_wide(rows, wide)
+    voters = _voter_columns(rows)
+    if voters:
+        return "voters", _of_voters(rows, voters)
+    missed = [name for name in ("voter", "candidate", "mass", "protocol") if not rows.has(name)]
+    raise columns_missed(rows.file, missed, [n for n in rows.frame.columns if n != "row"])
+
+
+def _other_columns(rows: Rows) -> list[str]:
+    """Columns of the file that have none of our names."""
+    ours = {"row", "provenance", rows.hints.own, *BALLOTS_SCHEMA, *_ALSO}
+    return [name for name in rows.frame.columns if name not in ours]
+
+
+def _number_columns(rows: Rows) -> list[str]:
+    """Columns that hold numbers or marks; where some cells are X and others Y, those are names."""
+    names = [name for name in _other_columns(rows) if _holds_numbers(rows, name)]
+    words = {
+        name: set(rows.frame.get_column(name).drop_nulls().str.strip_chars().str.to_lowercase())
+        for name in names
+        if rows.frame.schema[name] == pl.String
+    }
+    if not {"x", "y"} <= set().union(*words.values()):
+        return names
+    return [name for name in names if not words.get(name, set()) & {"x", "y"}]
+
+
+def _voter_columns(rows: Rows) -> list[str]:
+    """Columns that hold a voter's choices each: two or more, in which some cells are alike."""
+    if rows.has("voter"):
+        return []
+    names = [n for n in _other_columns(rows) if plain(n) not in _NO_CANDIDATES]
+    cells = [set(rows.frame.get_column(n).cast(pl.String).drop_nulls()) for n in names]
+    shared = [any(one & other for other in cells if other is not one) for one in cells]
+    return [name for name, alike in zip(names, shared, strict=True) if alike]
+
+
+def _of_voters(rows: Rows, voters: Sequence[str]) -> Rows:
+    """One choice, or one list, for each row and voter."""
+    cells = pl.concat([rows.frame.get_column(name).cast(pl.String) for name in voters])
+    column = "ranking" if cells.str.contains(">", literal=True).any() else "choice"
+    long = _each_voter(rows, voters, column)
+    return of_one_cell(long, column, _protocol_hint(rows) or _single_protocol(rows))
+
+
+def _numbers_of_voters(rows: Rows, voters: Sequence[str]) -> Rows:
+    """One number for each row's candidate and voter."""
+    numbers = {name: as_numbers(rows.frame.get_column(name)) for name in voters}
+    cast = [column.alias(name) for name, column in numbers.items() if column is not None]
+    return _each_voter(rows.with_frame(rows.frame.with_columns(cast)), voters, "mass")
+
+
+def _each_voter(rows: Rows, voters: Sequence[str], column: str) -> Rows:
+    kept = [name for name in rows.frame.columns if name not in voters]
+    long = rows.frame.unpivot(on=voters, index=kept, variable_name="voter", value_name=column)
+    rows = replace(rows, used=tuple(voters))
+    text = f"one column a voter ({', '.join(voters)})"
+    if not rows.has("episode_id") and column != "mass" and rows.frame.height > 1:
+        long = long.with_columns(pl.format("row {}", "row").alias("episode_id"))
+        text += ", one row a vote"
+    return rows.with_frame(long.sort("row", maintain_order=True), text)
+
+
+def _holds_numbers(rows: Rows, name: str) -> bool:
+    """Whether a column of a wide table is a candidate's."""
+    if rows.hints.candidates:
+        return name in rows.hints.candidates
+    if plain(name) in _NO_CANDIDATES:
+        return False
+    return as_numbers(rows.frame.get_column(name)) is not None
+
+
+_NO_CANDIDATES: Final = frozenset(
+    {"id", "index", "no", "nr", "number", "total", "sum", "date", "time", "timestamp", "count"}
+    | {"week", "year", "month", "day", "age", "seed", "duration", "seconds", "tokens", "cost"}
+)
+"""Columns of numbers that count or name rows."""
+
+
+def _long(rows: Rows) -> Rows:
+    if rows.has("mass"):
+        return rows
+    return rows.with_frame(rows.frame, "ranks, 1 the best")
+
+
+def _replies(rows: Rows) -> Rows:
+    protocol = _protocol_hint(rows) or _single_protocol(rows)
+    if protocol is None:
+        raise BallotFileError(
+            f"{rows.file} has raw replies, and nothing says which ballots they are.",
+            why="A reply is read under one protocol.",
+            hint="Add --protocol simple, ranked, cumulative or approval.",
+        )
+    found = read_replies(rows.frame, rows.file, protocol=protocol, hints=rows.hints)
+    return rows.with_frame(found.frame, found.note)
+
+
+def _with_keys(rows: Rows, shape: str) -> Rows:
+    """Episode, turn, stage and voter of files that do not name them."""
+    if not rows.has("voter"):
+        if shape == "long":
+            raise columns_missed(rows.file, ["voter"], list(rows.columns.values()))
+        named = rows.frame.with_columns(pl.col("row").cast(pl.String).alias("voter"))
+        rows = rows.with_frame(named, "every row a voter")
+    stem = rows.file.stem
+    lacking: Mapping[str, tuple[pl.Expr, str]] = {
+        "episode_id": (pl.lit(stem), f"one episode, {stem}"),
+        "turn": (pl.lit(1, pl.Int64), "one turn"),
+        "stage": (pl.lit("vote_final"), "all final votes"),
+    }
+    for name, (value, text) in lacking.items():
+        if not rows.has(name):
+            rows = rows.with_frame(rows.frame.with_columns(value.alias(name)), text)
+    return rows
+
+
+def _with_stages(rows: Rows) -> Rows:
+    """Stages by our names, where the file has others."""
+    column = rows.frame.get_column("stage").cast(pl.String)
+    words = [word for word in column.unique(maintain_order=True).to_list() if word is not None]
+    named = {word: rows.stage_of(word) for word in words}
+    unknown = [word for word, stage in named.items() if stage is None]
+    if unknown == words and len(words) == 1:
+        named[words[0]] = "vote_final"
+        rows = rows.note(f"the stage {words[0]!r} is the final vote")
+    elif unknown:
+        refuse(
+            rows.frame,
+            pl.col("stage").cast(pl.String).is_in(unknown),
+            rows.file,
+            lambda row: f"unknown stage {row['stage']!r} (known: initial, final, tie)",
+            hint="Say which it is: --stage final=NAME, --stage initial=NAME or --stage tie=NAME.",
+        )
+    changes = {word: stage for word, stage in named.items() if stage != word}
+    if not changes:
+        return rows
+    return rows.with_frame(rows.frame.with_columns(column.replace(changes).alias("stage")))
+
+
+def _protocol_hint(rows: Rows) -> str | None:
+    if rows.hints.protocol is None:
+        return None
+    protocol = protocol_named(rows.hints.protocol)
+    if protocol is None:
+        raise UsageError(
+            f"{rows.hints.protocol!r} is no protocol.",
+            hint="Use simple (plurality), ranked (borda), cumulative (points), approval or score.",
+        )
+    return protocol
+
+
+def _single_protocol(rows: Rows) -> str | None:
+    """The protocol of a file whose column says one for all rows."""
+    if not rows.has("protocol"):
+        return None
+    words = {str(word) for word in rows.frame.get_column("protocol").drop_nulls().unique()}
+    named = {protocol_named(word) for word in words}
+    return named.pop() if len(named) == 1 else None
+
+
+def _with_protocol(rows: Rows, shape: str) -> Rows:
+    """Protocols by our names; found from the numbers where nothing says one."""
+    hint = _protocol_hint(rows)
+    if hint is not None:
+        rows = rows.with_frame(rows.frame.with_columns(pl.lit(hint).alias("protocol")))
+    if not rows.has("protocol"):
+        return _ranks_as_masses(_guessed(rows, shape))
+    column = rows.frame.get_column("protocol").cast(pl.String)
+    words = [word for word in column.unique(maintain_order=True).to_list() if word is not None]
+    named = {word: protocol_named(word) or word for word in words}
+    changes = {word: name for word, name in named.items() if word != name}
+    frame = rows.frame.with_columns(column.replace(changes).alias("protocol"))
+    borda = plain(rows.hints.protocol or next(iter(words), "")) == "borda"
+    rows = rows.with_frame(frame)
+    if borda and rows.has("mass") and _least(frame) == 1:
+        from_zero = pl.col("mass").cast(pl.Float64) - 1
+        return rows.with_frame(frame.with_columns(from_zero), "Borda points from 1")
+    return _ranks_as_masses(rows, ranks=shape == "wide" and not borda)
+
+
+def _guessed(rows: Rows, shape: str) -> Rows:
+    """The protocol that the numbers of all ballots fit."""
+    if not rows.has("mass"):
+        return rows.with_frame(rows.frame.with_columns(pl.lit("ranked").alias("protocol")))
+    numbers = as_numbers(rows.frame.get_column("mass"))
+    found = None
+    if numbers is not None:
+        ballot = ("row",) if shape == "wide" else _BALLOT
+        found = guess_protocol(rows.frame.with_columns(numbers.alias("mass")), ballot)
+    if found is None and numbers is not None:
+        found = Guess("score", "the numbers are neither 0 and 1, nor an order, nor of one sum")
+    if found is None:
+        raise BallotFileError(
+            f"{rows.file} does not say which ballots these are.",
+            why="There is no column protocol, and some masses are no numbers.",
+            hint="Add --protocol simple, ranked, cumulative, approval or score.\n" + EXAMPLE,
+        )
+    frame = rows.frame.with_columns(pl.lit(found.protocol).alias("protocol"))
+    note = f"{found.protocol} ballots, since {found.because}"
+    if found.ranks and shape == "long":  # a column of points, of which more is better
+        from_zero = pl.col("mass").cast(pl.Float64) - 1
+        return rows.with_frame(frame.with_columns(from_zero), f"{note}, the highest the best")
+    if found.ranks:
+        return rows.with_frame(frame.rename({"mass": "rank"}), f"{note}, 1 the best")
+    return rows.with_frame(frame, note)
+
+
+def _ranks_as_masses(rows: Rows, *, ranks: bool = False) -> Rows:
+    """Masses from m - 1 to 0 for the ranks 1 to m of ranked ballots."""
+    frame = rows.frame
+    if rows.has("mass") and ranks:
+        ranked = frame.filter(pl.col("protocol") == "ranked")
+        if ranked.height and _least(ranked) == 1:
+            frame = frame.with_columns(pl.col("mass").alias("rank")).drop("mass")
+            rows = rows.note("ranks, 1 the best")
+    if "mass" in frame.columns or "rank" not in frame.columns:
+        return rows.with_frame(frame)
+    number = as_numbers(frame.get_column("rank"))
+    if number is None:
+        raise columns_missed(rows.file, ["mass"], list(rows.columns.values()))
+    m = pl.col("candidate").n_unique().over("episode_id", "turn", "stage").cast(pl.Int64)
+    mass = (m - number).alias("mass")
+    kept = frame.drop("rank")
+    refuse(
+        frame.with_columns(number.alias("_rank"), m.alias("_m")),
+        (pl.col("_rank") < 1) | (pl.col("_rank") > pl.col("_m")),
+        rows.file,
+        lambda row: f"the rank {row['rank']} is none of 1 to {row['_m']}",
+    )
+    return rows.with_frame(kept.with_columns(mass))
+
+
+def _blanks_give_nothing(rows: Rows, shape: str) -> Rows:
+    """A wide ballot's empty cells as 0, where a ballot cannot leave a candidate out."""
+    if shape != "wide":
+        return rows
+    silent = pl.col("mass").is_null().all().over(*_BALLOT)
+    gives = ~silent & ~pl.col("protocol").is_in(MAY_LEAVE_OUT)
+    filled = pl.when(gives).then(pl.col("mass").fill_null(0)).otherwise("mass").alias("mass")
+    return rows.with_frame(rows.frame.with_columns(filled))
+
+
+def _with_stated_candidates(laid: Rows, file: Rows, shape: str) -> Rows:
+    """A row without mass for each candidate that the user or the file says stands in a vote."""
+    stated = _stated_candidates(file)
+    if not stated or shape == "raw replies":
+        return laid
+    names = pl.DataFrame(
+        [(episode, name) for episode, several in stated.items() for name in several],
+        schema={"_of": pl.String, "candidate": pl.String},
+        orient="row",
+    )
+    of = pl.lit(EVERY_VOTE) if EVERY_VOTE in stated else pl.col("episode_id").cast(pl.String)
+    ballots = laid.frame.filter(pl.col("stage") != "tie_vote").with_columns(_of=of)
+    strangers = ballots.filter(pl.col("_of").is_in(list(stated))).join(
+        names, on=["_of", "candidate"], how="anti"
+    )
+    refuse(
+        strangers,
+        pl.col("mass").is_not_null() & (pl.col("mass").cast(pl.String) != "0"),
+        laid.file,
+        lambda row: f"{row['candidate']!r} is none of the candidates that are said to stand",
+        hint="Add it to them, or correct the name.",
+    )
+    gives = pl.col("mass").is_not_null() & ~pl.col("protocol").is_in(MAY_LEAVE_OUT)
+    said = ballots.with_columns(gives.any().over(*_BALLOT).alias("_gives"))
+    first = said.unique(_BALLOT, keep="first", maintain_order=True)
+    every = first.drop("candidate").join(names, on="_of", how="inner")
+    added = every.join(laid.frame, on=[*_BALLOT, "candidate"], how="anti")
+    empty = pl.when("_gives").then(pl.lit(0)).cast(laid.frame.schema["mass"]).alias("mass")
+    frame = pl.concat([laid.frame, added.with_columns(empty).select(laid.frame.columns)])
+    return laid.with_frame(frame.sort("row", maintain_order=True))
+
+
+def read_candidates(file: Path) -> tuple[str, ...] | dict[str, tuple[str, ...]]:
+    """Who stands in all votes, or in each: one name a line, or columns of the vote and candidate.
+
+    Raises:
+        BallotFileError: If the file cannot be read, or has columns and none names a candidate.
+    """
+    if file.suffix.lower() not in CELL_SUFFIXES:
+        try:
+            lines = file.read_text(encoding="utf-8-sig").splitlines()
+        except (OSError, UnicodeDecodeError) as error:
+            raise unreadable(file, str(error)) from error
+        return tuple(dict.fromkeys(line.strip() for line in lines if line.strip()))
+    frame = read_cells(file).frame
+    names = [name for name in frame.columns if name != "row"]
+    candidate, vote = column_named("candidate", names), column_named("episode_id", names)
+    if candidate is None:
+        raise columns_missed(file, ["candidate"], names)
+    found: dict[str, dict[str, None]] = {}
+    votes = frame.get_column(vote).to_list() if vote else [""] * frame.height
+    for one, several in zip(votes, lists_in(frame.get_column(candidate))[0].to_list(), strict=True):
+        found.setdefault(str(one), {}).update(dict.fromkeys(several or ()))
+    if vote is None:
+        return tuple(found[""])
+    return {one: tuple(standing) for one, standing in found.items()}
+
+
+def _stated_candidates(rows: Rows) -> Mapping[str, tuple[str, ...]]:
+    """Vote, or all votes → who stands, as the user or a column of the file says."""
+    hints = rows.hints
+    if hints.candidates_of:
+        return hints.candidates_of
+    if not rows.has("candidates"):
+        return {EVERY_VOTE: hints.candidates} if hints.candidates else {}
+    found: dict[str, dict[str, None]] = {}
+    one = rows.file.stem
+    episodes = rows.frame.get_column("episode_id").to_list() if rows.has("episode_id") else None
+    for i, names in enumerate(lists_in(rows.frame.get_column("candidates"))[0].to_list()):
+        vote = one if episodes is None else str(episodes[i])
+        found.setdefault(vote, {}).update(dict.fromkeys(names or ()))
+    return {vote: tuple(names) for vote, names in found.items() if names}
+
+
+def _with_whole_points(rows: Rows) -> tuple[Rows, int]:
+    """Points with decimals times the power of ten that makes them whole."""
+    column = rows.frame.get_column("mass")
+    if column.dtype == pl.String:
+        bare = not column.str.contains(".", literal=True).any()
+    else:
+        bare = not column.dtype.is_float() or bool((column == column.floor()).all())
+    numbers = None if bare else as_numbers(column)
+    if numbers is None or "protocol" not in rows.frame.columns:
+        return rows, 1
+    points = (rows.frame.get_column("protocol") == "cumulative").fill_null(False)
+    given = numbers.filter(points).drop_nulls()
+    scale = whole_points(given)
+    if scale in (None, 1):
+        return rows, 1
+    scaled = pl.when(points).then((numbers * scale).round()).otherwise(numbers).alias("mass")
+    return rows.with_frame(rows.frame.with_columns(scaled), f"points times {scale}"), scale
+
+
+def _least(frame: pl.DataFrame) -> float | None:
+    numbers = as_numbers(frame.get_column("mass"))
+    return None if numbers is None else numbers.min()  # type: ignore[return-value]

@@ -1,0 +1,278 @@
+"""Every voting turn at once: who won, by which step and order, and how far votes moved."""
+
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass, field, replace
+from functools import lru_cache
+from typing import Final
+
+import numpy as np
+import numpy.typing as npt
+import polars as pl
+
+from tutorsim.analysis.ballots.recount_source import Source
+from tutorsim.analysis.ballots.vote_arrays import (
+    TURN,
+    Rounds,
+    TurnKey,
+    Votes,
+    count,
+    fold,
+    ranked,
+    standing_order,
+)
+from tutorsim.analysis.counting.decisions_in_arrays import (
+    DecidedTurns,
+    decide_turns,
+    first_of,
+    leaders_of,
+)
+from tutorsim.analysis.statistics.array_types import Bools, Floats, Ints
+from tutorsim.vocabularies import BALLOT_FORMATS, DECIDED_BY, BallotFormat
+
+# --- Fallback order of each turn -----------------------------------------------------------------
+
+Cluster = tuple[str | None, str]
+"""What intervals are over: benchmark and task, or the episode where no task is named."""
+
+Order = tuple[str, ...]
+
+
+def turn_orders(source: Source, order: Order) -> Callable[[TurnKey], Order]:
+    """The order of each turn: in a branch that changes it, the logged one before the change."""
+    branch = source.run.branch if source.run else None
+    if source.run is None or branch is None or branch.fallback_order is None:
+        return lambda _: order
+    logged = standing_order(source.ballots, source.run.panel.fallback_order)
+    cursors = {e.episode_id: e.branch.turn for e in source.episodes if e.branch}
+
+    def order_of(key: TurnKey) -> Order:
+        cursor = cursors.get(key.episode_id)
+        return logged if cursor is None or key.turn < cursor else order
+
+    return order_of
+
+
+# --- Turn table ----------------------------------------------------------------------------------
+
+
+_EXACT: Final = 2**20
+"""Totals below this have products that are exact in every step."""
+
+_NONE: Final = (np.zeros(0, dtype=np.int64),)
+_VOTE, _TIE_ROUND, _FALLBACK = range(len(DECIDED_BY))
+
+
+@dataclass(frozen=True, eq=False)
+class TurnTable:
+    """T turns in the order of their final ballots; candidates are places in the order."""
+
+    votes: Votes = field(repr=False)
+    panels: tuple[DecidedTurns, ...] = field(repr=False)
+    protocol: npt.NDArray[np.str_] = field(repr=False)
+    winner: Ints = field(repr=False)
+    decided_by: Ints = field(repr=False)
+    """Position in `DECIDED_BY`."""
+    leader: Ints = field(repr=False)
+    """Leader of the first vote, a tie going to the order; -1 without one."""
+    outside: Bools = field(repr=False)
+    """The winner is not among the leaders of the first vote."""
+    shift: Floats = field(repr=False)
+    """NaN where it is undefined."""
+
+    @property
+    def order(self) -> tuple[str, ...]:
+        """Candidates by place."""
+        return self.votes.order
+
+    @property
+    def tied(self) -> Bools:
+        """The final vote was tied."""
+        return np.asarray(self.decided_by != _VOTE)
+
+    @property
+    def fallback(self) -> Bools:
+        """The order decided."""
+        return np.asarray(self.decided_by == _FALLBACK)
+
+    @property
+    def voted(self) -> Bools:
+        """A first vote was held."""
+        return np.asarray(self.leader >= 0)
+
+    @property
+    def flip(self) -> Bools:
+        """The first leader did not win; false without a first vote."""
+        return np.asarray(self.voted & (self.leader != self.winner))
+
+    def protocols(self) -> Iterator[tuple[BallotFormat, Bools]]:
+        """Each format that has turns, in the order of `BALLOT_FORMATS`, and which turns."""
+        for form in BALLOT_FORMATS:
+            own = np.asarray(self.protocol == form)
+            if own.any():
+                yield form, own
+
+    def winners(self) -> pl.DataFrame:
+        """Every turn by `episode_id`, `turn` and `protocol`, with its `winner`."""
+        return self.votes.turns.with_columns(winner=self.names(self.winner))
+
+    def turns(self, *, ordered: bool) -> pl.DataFrame:
+        """Every turn with `initial_leader`, `winner` and `flip`, false without a first vote.
+
+        Args:
+            ordered: Whether an order decides; if not, what several lead or win is null.
+        """
+        leader, winner = self.leader, self.winner
+        if not ordered:
+            several = np.zeros(len(winner), dtype=np.bool_)
+            for first in self.votes.initial:
+                several[first.turn] = count(leaders_of(first), 1) > 1
+            leader = np.where(several, -1, leader)
+            winner = np.where(self.fallback, -1, winner)
+        flip = (leader >= 0) & (winner >= 0) & (leader != winner)
+        return self.votes.turns.with_columns(
+            initial_leader=self.names(leader), winner=self.names(winner), flip=pl.Series(flip)
+        )
+
+    def names(self, places: Ints) -> pl.Series:
+        """Candidates by name; null for -1."""
+        named = pl.Series(list(self.order), dtype=pl.String)
+        found = named.gather(pl.Series(np.maximum(places, 0)))
+        return found.zip_with(pl.Series(places >= 0), pl.Series([None], dtype=pl.String))
+
+    def lists(self, sets: Sequence[tuple[Rounds, Bools]]) -> pl.Series:
+        """Per turn the candidates of a set, by name and in order; null where there is no set."""
+        turns: list[Ints] = [np.zeros(0, dtype=np.int64)]
+        places = list(turns)
+        for rounds, members in sets:
+            row, position = np.nonzero(members)
+            turns.append(rounds.turn[row])
+            places.append(rounds.candidates[row, position])
+        names = self.names(np.concatenate(places))
+        frame = pl.DataFrame({"turn": np.concatenate(turns), "names": names})
+        lists = frame.group_by("turn", maintain_order=True).agg("names")
+        every = pl.DataFrame({"turn": np.arange(len(self.winner))})
+        return every.join(lists, on="turn", how="left", maintain_order="left").get_column("names")
+
+
+@lru_cache(maxsize=2)  # one run, or two side by side: every metric starts here
+def turn_table(source: Source) -> TurnTable:
+    """All voting turns of complete episodes, decided under their own rule and order."""
+    votes = _in_own_order(source.votes, source)
+    panels = tuple(decide_turns(final, votes.tie) for final in votes.final)
+    size = votes.turns.height
+    winner, by = np.zeros((2, size), dtype=np.int64)
+    for part in panels:
+        rows, position = np.arange(len(part.final.turn)), part.winner
+        winner[part.final.turn] = part.final.candidates[rows, position]
+        several = count(part.undecided, 1) > 1
+        again = part.held & (count(part.led, 1) > 1)
+        by[part.final.turn] = np.where(several, _FALLBACK, np.where(again, _TIE_ROUND, _VOTE))
+    leader, outside = _first_leaders(votes, winner)
+    return TurnTable(
+        votes=votes,
+        panels=panels,
+        protocol=votes.turns.get_column("protocol").to_numpy().astype(np.str_),
+        winner=winner,
+        decided_by=by,
+        leader=leader,
+        outside=outside,
+        shift=_shifts(votes),
+    )
+
+
+def _in_own_order(votes: Votes, source: Source) -> Votes:
+    """Each round's candidates in the order of its turn, where turns have several orders."""
+    if source.run is None or source.run.branch is None:
+        return votes
+    order_of = turn_orders(source, votes.order)
+    orders = [order_of(TurnKey(*key)) for key in votes.turns.iter_rows()]
+    for order in dict.fromkeys(orders):
+        rank = np.array([order.index(name) for name in votes.order], dtype=np.int64)
+        own = np.array([one == order for one in orders])
+        votes = replace(
+            votes,
+            initial=tuple(ranked(part, rank, own[part.turn]) for part in votes.initial),
+            final=tuple(ranked(part, rank, own[part.turn]) for part in votes.final),
+            tie=tuple(ranked(part, rank, own[part.turn]) for part in votes.tie),
+        )
+    return votes
+
+
+def _first_leaders(votes: Votes, winner: Ints) -> tuple[Ints, Bools]:
+    """Per turn: the leader of the first vote, and whether the winner led in no way."""
+    leader = np.full(len(winner), -1, dtype=np.int64)
+    outside = np.zeros(len(winner), dtype=np.bool_)
+    for first in votes.initial:
+        led = leaders_of(first)
+        rows = np.arange(len(first.turn))
+        leader[first.turn] = first.candidates[rows, first_of(led)]
+        won = first.candidates == winner[first.turn][:, None]
+        outside[first.turn] = ~fold(np.logical_or, won & led, 1)
+    return leader, outside
+
+
+def _shifts(votes: Votes) -> Floats:
+    """Half the distance between vote shares: each candidate's share before, minus after."""
+    shifts = np.full(votes.turns.height, np.nan)
+    alike = np.zeros(votes.turns.height, dtype=np.bool_)
+    for first in votes.initial:
+        for last in votes.final:
+            if first.candidates.shape[1] == last.candidates.shape[1]:
+                turns, one, two = np.intersect1d(
+                    first.turn, last.turn, assume_unique=True, return_indices=True
+                )
+                same = fold(np.logical_and, first.candidates[one] == last.candidates[two], 1)
+                before, after = first.totals[one[same]], last.totals[two[same]]
+                shifts[turns[same]] = _distances(before, after)
+                alike[turns[same]] = True
+    voted = [first.turn for first in votes.initial]
+    others = np.setdiff1d(np.concatenate([*voted, *_NONE]), np.flatnonzero(alike))
+    if len(others):
+        _join_others(shifts, votes, others)
+    return shifts
+
+
+def _distances(before: Ints, after: Ints) -> Floats:
+    """Row by row; NaN where a total is 0."""
+    a, b = (totals.sum(axis=1, keepdims=True) for totals in (before, after))
+    with np.errstate(invalid="ignore", divide="ignore"):
+        if max(a.max(initial=0), b.max(initial=0)) >= _EXACT:
+            return np.asarray(np.abs(before / a - after / b).sum(axis=1) / 2)
+        # whole numbers, and one division at the end
+        found = np.abs(before * b - after * a).sum(axis=1) / (2 * a * b)[:, 0]
+    return np.asarray(found)
+
+
+def _join_others(shifts: Floats, votes: Votes, turns: Ints) -> None:
+    """The shifts of turns whose candidates were not the same in both votes."""
+    before, after = (
+        frame.filter(pl.col("turn").is_in(turns))
+        for frame in (_mass(votes.initial), _mass(votes.final))
+    )
+    both = before.join(after, on=["turn", "candidate"], how="full", coalesce=True)
+    wide = both.with_columns(pl.col("mass", "mass_right").fill_null(0))
+    for (turn,), rows in wide.group_by("turn"):
+        masses = rows.select("mass", "mass_right").to_numpy().T
+        shifts[turn] = _distances(masses[:1], masses[1:])[0]
+
+
+def _mass(rounds: Sequence[Rounds]) -> pl.DataFrame:
+    """Turn, candidate and mass, one row for each candidate of each round."""
+    columns = {
+        "turn": [np.repeat(r.turn, r.candidates.shape[1]) for r in rounds],
+        "candidate": [r.candidates.reshape(-1) for r in rounds],
+        "mass": [r.totals.reshape(-1) for r in rounds],
+    }
+    return pl.DataFrame({name: np.concatenate(parts or _NONE) for name, parts in columns.items()})
+
+
+def places_of(votes: Votes) -> pl.DataFrame:
+    """The turns with their place in the grid, as the episode's first ballot states it."""
+    turns = votes.turns.select(TURN)
+    return turns.join(votes.episodes, on="episode_id", how="left", maintain_order="left")
+
+
+def clusters_of(places: pl.DataFrame) -> list[tuple[str | None, str]]:
+    """What intervals are over: benchmark and task, or the episode where no task is named."""
+    cluster = pl.coalesce(pl.col("task").replace("", None), "episode_id")
+    return places.select("benchmark", cluster).rows()

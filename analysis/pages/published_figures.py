@@ -1,0 +1,106 @@
+"""Printed figures of the studies, kept as data, to stand beside a run's with its provenance."""
+
+import tomllib
+from collections.abc import Mapping
+from dataclasses import dataclass, field, fields
+from functools import cache
+from importlib.resources import files
+from pathlib import Path
+from typing import Any, Final
+
+from tutorsim.errors import UsageError
+from tutorsim.files_given_by_user import read_named
+
+QUANTITIES: Final = (
+    "episodes",
+    "calls",
+    "success_threshold",
+    "max_turns",
+    "cumulative_budget",
+    "roles",
+    "printed_gains_that_differ",
+    "shift",
+    "flip",
+    "tie_rate",
+    "fallback_rate",
+    "turns",
+    "wins",
+    "score_initial",
+    "score_final",
+    "score_gain",
+    "code_initial",
+    "code_final",
+    "code_gain",
+    "success_rate",
+    "rounds",
+)
+"""What a figure of a reader's file may be of. From `shift` on they are results."""
+
+
+@dataclass(frozen=True)
+class Printed:
+    """One printed number."""
+
+    quantity: str
+    value: float
+    where: str
+    """Table, figure or section of the study."""
+    cell: Mapping[str, Any] = field(default_factory=dict)
+    """What it is of: names and values."""
+    sd: float | None = None
+    note: str = ""
+
+
+def printed_of(entry: Mapping[str, Any]) -> Printed:
+    """An entry of a data file as a figure; what is no field of one says what it is of."""
+    own = {one.name for one in fields(Printed)}
+    cell = {name: value for name, value in entry.items() if name not in own}
+    given = {name: value for name, value in entry.items() if name in own}
+    return Printed(**{**given, "cell": {**given.get("cell", {}), **cell}})
+
+
+@cache
+def printed(data: str) -> tuple[Printed, ...]:
+    """The figures of a data file, `package:file`."""
+    package, _, name = data.partition(":")
+    text = files(package).joinpath(name).read_text(encoding="utf-8")
+    return tuple(map(printed_of, tomllib.loads(text)["figure"]))
+
+
+def read_printed(path: Path) -> tuple[Printed, ...]:
+    """Read figures from a reader's TOML file, in the shape of those of the package.
+
+    Raises:
+        UsageError: If it cannot be read, or an entry is no figure.
+    """
+    try:
+        entries = tomllib.loads(read_named(path).decode()).get("figure", [])
+        found = tuple(map(printed_of, entries))
+    except (OSError, UnicodeDecodeError) as error:
+        raise UsageError(f"{path} cannot be read.", why=str(error)) from error
+    except (tomllib.TOMLDecodeError, TypeError, AttributeError) as error:
+        raise UsageError(
+            f"{path} does not hold published figures.",
+            why=str(error),
+            hint="Each `[[figure]]` has quantity, value and where.",
+        ) from error
+    for figure in found:
+        if figure.quantity not in QUANTITIES:
+            raise UsageError(
+                f"{path}: unknown quantity {figure.quantity!r}.",
+                hint=f"Known: {', '.join(QUANTITIES)}.",
+            )
+    return found
+
+
+def value_printed(data: str, quantity: str, *where: str, **cell: Any) -> float | None:
+    """The first figure of exactly this cell in any of these places; `None` if none is printed."""
+    return next(
+        (
+            figure.value
+            for place in where
+            for figure in printed(data)
+            if (figure.quantity, figure.where, figure.cell) == (quantity, place, cell)
+        ),
+        None,
+    )

@@ -1,0 +1,679 @@
+"""Councils: what other rules would have chosen, what own votes did, whether the winner was right.
+
+The candidates of a vote are its members or the different answers; nothing decided its ties, so a
+tie is a set. Where a right answer is known, what a rule would have delivered is known too: each
+candidate is right or wrong, whoever writes the reply.
+"""
+
+from collections.abc import Iterator, Mapping, Sequence
+from functools import cached_property, partial
+from itertools import chain
+from statistics import fmean
+from typing import Final, NamedTuple
+
+import polars as pl
+
+from tutorsim.analysis.ballots.recount_source import Source
+from tutorsim.analysis.counting.rule_definitions import Approvals, approvals_asked
+from tutorsim.analysis.pages.cells import bounds_of, estimate, part_of, plain, present
+from tutorsim.analysis.pages.declared import Row, table
+from tutorsim.analysis.pages.document import Answer, Document, Section
+from tutorsim.analysis.pages.words import counted, listed
+from tutorsim.analysis.recount import NOBODY_NAME, recount
+from tutorsim.analysis.recount.result_models import ElectorateRow, RecountResult
+from tutorsim.analysis.runs.run_tables import Parts
+from tutorsim.analysis.statistics.intervals_and_tests import (
+    Estimate,
+    NotEstimable,
+    mean_over_tasks,
+)
+from tutorsim.analysis.systems.debate.recounted import Certainty
+from tutorsim.analysis.systems.debate.trace import TELLING
+from tutorsim.analysis.systems.system_view import SystemRun, episodes_of, framed
+from tutorsim.records import BallotRecord, RunRecord
+from tutorsim.records.debate import CouncilVote, DebateRecord
+from tutorsim.vocabularies import CUMULATIVE_BUDGET
+
+Rows = Iterator[Row]
+_RULE: Final = {"members": "mean_position", "answers": "simple"}
+"""What the candidates are → the rule that councils go by."""
+_FORMAT: Final = {"members": "ranked", "answers": "simple"}
+"""What the candidates are → the format of the ballots, and its own rule."""
+_EXEMPT: Final = (0, 1, 2)
+
+
+class Asked(NamedTuple):
+    """A vote with what its log says besides."""
+
+    record: DebateRecord
+    council: CouncilVote
+    ballots: tuple[BallotRecord, ...]
+
+
+def is_council(episodes: Sequence[DebateRecord]) -> bool:
+    """Whether a run is an imported council's."""
+    return any(record.council is not None for record in episodes)
+
+
+class Councils:
+    """What a council's tables and answers are of.
+
+    Args:
+        run: An imported run.
+    """
+
+    def __init__(self, run: SystemRun) -> None:
+        self.run = run
+        self.records: list[DebateRecord] = list(run.episodes)
+
+    @cached_property
+    def votes(self) -> list[Asked]:
+        """Every vote, in the order of the log."""
+        return [
+            Asked(record, record.council, record.turns[0].ballots_final)
+            for record in self.records
+            if record.council is not None and record.turns and record.turns[0].ballots_final
+        ]
+
+    def of_kind(self, over: str) -> list[Asked]:
+        """Votes over members, or over answers."""
+        return [vote for vote in self.votes if vote.council.over == over]
+
+    @cached_property
+    def kinds(self) -> tuple[str, ...]:
+        """What candidates are: members first, where there are such votes."""
+        return tuple(over for over in _RULE if self.of_kind(over))
+
+    @cached_property
+    def found(self) -> dict[str, RecountResult]:
+        """What candidates are → their votes without some ballots, or with some that may be any."""
+        return {
+            over: recount(
+                self._source(over),
+                targets=(_FORMAT[over],),
+                exempt=_EXEMPT,
+                tables=("rules", "electorates"),
+            )
+            for over in self.kinds
+        }
+
+    def _source(self, over: str) -> Source:
+        ids = [vote.record.episode_id for vote in self.of_kind(over)]
+        return Source(
+            name=self.run.name,
+            rows=self.run.ballots.filter(pl.col("episode_id").is_in(ids)),
+            fallback_order=None,
+            budget=CUMULATIVE_BUDGET,
+            run=self.run.head,
+            episodes=(),
+        )
+
+    @cached_property
+    def winners(self) -> dict[str, dict[str, dict[str, "Possible"]]]:
+        """What candidates are → rule → vote → who may have won, ties left as ties."""
+        return {
+            over: self._possible(recount(self._source(over), exempt=(0,), tables=()))
+            for over in self.kinds
+        }
+
+    @cached_property
+    def approving(self) -> dict[str, dict[Approvals, dict[str, "Possible"]]]:
+        """What candidates are → how many each member approves of → vote → who may have won under
+        approval voting."""
+        asked = partial(recount, targets=("approval",), exempt=(0,), tables=())
+        sources = {over: self._source(over) for over in self.kinds}
+        return {
+            over: {
+                number: self._possible(asked(source, approves=number))["approval"]
+                for number in approvals_asked(len(source.votes.order))
+            }
+            for over, source in sources.items()
+        }
+
+    def _possible(self, found: RecountResult) -> dict[str, dict[str, "Possible"]]:
+        rows = found.per_turn.filter(pl.col("reading") == "set")
+        wanted = rows.select("target", "episode_id", "possible_winners", "tied_set", "point_winner")
+        by_rule: dict[str, dict[str, Possible]] = {}
+        for target, episode, possible, tied, point in wanted.iter_rows():
+            led = tuple(tied or ()) or ((point,) if point else ())
+            by_rule.setdefault(target, {})[episode] = Possible(
+                None if possible is None else frozenset(possible), frozenset(led)
+            )
+        return by_rule
+
+    @cached_property
+    def places(self) -> pl.DataFrame:
+        """A row for each answer that a ranking names, with its place, 1 the best."""
+        rows = [
+            (record.episode_id, _task(record), ballot.voter, name, labels.get(name), place)
+            for record, _, ballots in self.of_kind("members")
+            for ballot in ballots
+            for labels in [{member: label for label, member in ballot.labels.items()}]
+            for place, name in enumerate(_order(ballot), start=1)
+        ]
+        names = ("episode_id", "task", "voter", "candidate", "label", "place")
+        return pl.DataFrame(rows, schema=list(names), orient="row")
+
+    @cached_property
+    def told(self) -> dict[str, int]:
+        """What logs leave open or garble → votes that do."""
+        every = chain.from_iterable(r.council.told for r in self.records if r.council is not None)
+        found: dict[str, int] = {}
+        for note in every:
+            found[note] = found.get(note, 0) + 1
+        return found
+
+
+class Possible(NamedTuple):
+    """Who may have won a vote under a rule."""
+
+    winners: frozenset[str] | None
+    """`None` where the search did not settle it."""
+    led: frozenset[str]
+    """Who won under the rule's convention; several where they tie."""
+
+
+def _task(record: DebateRecord) -> str:
+    return f"{record.benchmark}/{record.task_id}"
+
+
+def _order(ballot: BallotRecord) -> tuple[str, ...]:
+    return ballot.parsed if isinstance(ballot.parsed, tuple) else ()
+
+
+# --- Other rules ----------------------------------------------------------------------------------
+
+
+class Kept(NamedTuple):
+    """What a rule does to the winners of the council's own rule."""
+
+    rule: str
+    votes: int
+    keeps: int
+    changes: int
+    nobody: int
+    """Votes in which the rule chooses nobody."""
+
+    @property
+    def open(self) -> int:
+        """Votes where the ballots do not say."""
+        return self.votes - self.keeps - self.changes - self.nobody
+
+
+def _kept(of: Councils, over: str) -> list[Kept]:
+    """Every rule beside the council's own, over votes that its own rule decides alone."""
+    return [
+        _kept_under(of, over, rule, votes)
+        for rule, votes in of.winners[over].items()
+        if rule != _RULE[over]
+    ]
+
+
+def _kept_along(of: Councils, over: str) -> dict[Approvals, Kept]:
+    """The same of approval voting, by how many each member approves of."""
+    return {
+        number: _kept_under(of, over, f"approval of {number.words}", votes)
+        for number, votes in of.approving[over].items()
+    }
+
+
+def _kept_under(of: Councils, over: str, rule: str, votes: Mapping[str, Possible]) -> Kept:
+    own = of.winners[over][_RULE[over]]
+    sole = {vote: next(iter(p.led)) for vote, p in own.items() if len(p.led) == 1}
+    sets = {vote: votes[vote].winners for vote in sole if vote in votes}
+    same = sum(p == frozenset({sole[vote]}) for vote, p in sets.items())
+    nobody = sum(p == _NOBODY for p in sets.values())
+    other = sum(p is not None and not p & (_NOBODY | {sole[vote]}) for vote, p in sets.items())
+    return Kept(rule, len(sets), same, other, nobody)
+
+
+_NOBODY: Final = frozenset({NOBODY_NAME})
+
+
+_VOTES_OVER: Final = {"members": "rankings of answers", "answers": "votes over answers"}
+
+
+@table("rules", "The same ballots under other rules")
+def rules(of: Councils) -> Rows:
+    """Keeps, changes, open: votes in which every completion and every sincere ballot of the other
+    format keeps the winner of the council's own rule, in which all of them change it, and in which
+    they differ. Nobody: votes in which the rule certainly chooses nobody, as Condorcet's may. Own
+    rules: mean position for rankings, most votes for answers; votes that tie there are left out. A
+    voter is assumed to prefer the same in every format."""
+    for over in of.kinds:
+        for kept in _kept(of, over):
+            yield {
+                "ballots": _VOTES_OVER[over],
+                "rule": kept.rule,
+                "votes": kept.votes,
+                "keeps": kept.keeps,
+                "changes": kept.changes,
+                "nobody": kept.nobody,
+                "open": kept.open,
+            }
+
+
+@table("approvals", "Approval voting, by how many a member approves of")
+def approvals(of: Councils) -> Rows:
+    """The same, if each member approves of its first alone, of one or two, of up to three, or of
+    any number: who may approve of everybody says little. A range may split equal answers; any
+    number never does, so it is no larger range."""
+    for over in of.kinds:
+        for number, kept in _kept_along(of, over).items():
+            yield {
+                "ballots": _VOTES_OVER[over],
+                "each_approves_of": number.words,
+                "votes": kept.votes,
+                "keeps": kept.keeps,
+                "changes": kept.changes,
+                "open": kept.open,
+            }
+
+
+# --- Own answers ----------------------------------------------------------------------------------
+
+
+class OwnPlaces(NamedTuple):
+    """Where members put their own answers, beside where others put the same ones."""
+
+    own: float
+    others: float
+    difference: Estimate | NotEstimable
+    rankings: int
+    """Rankings that name the voter's own answer."""
+
+
+def _own_places(of: Councils) -> OwnPlaces | None:
+    frame = of.places
+    own = frame.filter(pl.col("voter") == pl.col("candidate"))
+    if own.is_empty():
+        return None
+    others = frame.filter(pl.col("voter") != pl.col("candidate"))
+    theirs = others.group_by("episode_id", "candidate").agg(pl.col("place").mean().alias("theirs"))
+    paired = own.join(theirs, on=["episode_id", "candidate"], how="inner", maintain_order="left")
+    if paired.is_empty():
+        return None
+    differences = (paired["place"] - paired["theirs"]).to_list()
+    return OwnPlaces(
+        fmean(own["place"].to_list()),
+        fmean(paired["theirs"].to_list()),
+        mean_over_tasks(differences, paired["task"].to_list(), over="questions"),
+        own.height,
+    )
+
+
+@table("own", "Own answers")
+def own_answers(of: Councils) -> Rows:
+    """Mean place, 1 the best, that members give their own answer, and that others give the same
+    answers; their difference over answers that both place, with a 95 % interval over questions.
+    Below zero, members favour their own."""
+    found = _own_places(of)
+    if found is None:
+        return
+    yield {
+        "rankings": found.rankings,
+        "own_place": plain(found.own),
+        "others_place": plain(found.others),
+        "difference": estimate(found.difference, signed=True),
+    }
+
+
+@table("electorates", "Without some votes")
+def electorates(of: Councils) -> Rows:
+    """Votes whose winner, by Borda points of rankings or by most votes, changes when votes for
+    oneself, or one member's, are left out. A range where a tie leaves it open. Votes that tie
+    already, or lack the member, are not counted."""
+    for over in of.kinds:
+        for row in _electorates(of, over):
+            yield {
+                "ballots": _VOTES_OVER[over],
+                "without": row.voter or "votes for oneself",
+                "votes": row.compared if row.compared is not None else row.turns,
+                "changes": bounds_of(row.changed.lower, row.changed.upper),
+            }
+
+
+def _electorates(of: Councils, over: str) -> list[ElectorateRow]:
+    wanted = ("no_own_votes",) if over == "members" else ()
+    return [
+        row
+        for row in of.found[over].electorates
+        if row.protocol is None
+        and (row.scenario in wanted or (row.scenario == "leave_one_out" and row.voter))
+    ]
+
+
+# --- How sure, and whether right ------------------------------------------------------------------
+
+
+@table("exempt", "If some rankings may be anything")
+def exempt(of: Councils) -> Rows:
+    """Votes whose winner stays the only possible one if any so many of the voters may have cast
+    any ballot at all."""
+    for over in of.kinds:
+        for row in of.found[over].rules:
+            if row.reading == "set":
+                yield {
+                    "ballots": _VOTES_OVER[over],
+                    "voters_exempt": row.exempt,
+                    "votes": row.turns,
+                    "one_possible_winner": row.identified,
+                }
+
+
+class Right(NamedTuple):
+    """In how many votes a rule's winner is right."""
+
+    rule: str
+    votes: int
+    least: int
+    most: int
+
+
+def _right(of: Councils, over: str) -> list[Right]:
+    judged = {
+        vote.record.episode_id: vote.council.right
+        for vote in of.of_kind(over)
+        if vote.council.right is not None
+    }
+    found = []
+    for rule, votes in of.winners[over].items() if judged else ():
+        ends = [_ends(votes[vote], right) for vote, right in judged.items() if vote in votes]
+        found.append(Right(rule, len(ends), sum(e[0] for e in ends), sum(e[1] for e in ends)))
+    return found
+
+
+def _ends(possible: Possible, right: Mapping[str, bool]) -> tuple[bool, bool]:
+    """Whether the winner is right for certain, and whether it may be.
+
+    A tie is one of the tied; a candidate without a readable answer may be either.
+    """
+    names = possible.winners
+    if names is None:
+        return False, True
+    marks = [right.get(name) for name in names]
+    return all(mark is True for mark in marks) and bool(marks), any(m is not False for m in marks)
+
+
+@table("right", "Whether the winner was right")
+def winner_right(of: Councils) -> Rows:
+    """Votes whose winner is right under each rule, of those with a known right answer. A range
+    where the ballots leave the winner open, where a tie has both, or where a winner's answer cannot
+    be read. This is known, as each candidate is right or wrong: nothing has to be simulated."""
+    for over in of.kinds:
+        for row in _right(of, over):
+            yield {
+                "ballots": _VOTES_OVER[over],
+                "rule": row.rule,
+                "votes": row.votes,
+                "right": bounds_of(row.least, row.most),
+            }
+
+
+# --- Labels ---------------------------------------------------------------------------------------
+
+
+def _by_label(of: Councils) -> dict[str, Estimate | NotEstimable]:
+    """Label → mean distance from the middle place of its vote, below zero for a better one."""
+    frame = of.places.filter(pl.col("label").is_not_null())
+    middle = frame.group_by("episode_id", "voter").agg(pl.col("place").mean().alias("middle"))
+    joined = frame.join(middle, on=["episode_id", "voter"], maintain_order="left")
+    return {
+        label: mean_over_tasks(
+            (rows["place"] - rows["middle"]).to_list(), rows["task"].to_list(), over="questions"
+        )
+        for (label,), rows in sorted(joined.group_by("label"), key=lambda one: str(one[0][0]))
+    }
+
+
+@table("labels", "Places by label")
+def labels(of: Councils) -> Rows:
+    """How far above (below zero) or below the middle of its ranking an answer stands, by the label
+    that it had, with a 95 % interval over questions. If members always come in one order, a label
+    is a member, and this cannot tell the two apart."""
+    for label, found in _by_label(of).items():
+        rankings = of.places.filter(pl.col("label") == label).height
+        yield {"label": label, "rankings": rankings, "from_middle": estimate(found, signed=True)}
+
+
+@table("told", "What the logs leave open")
+def told(of: Councils) -> Rows:
+    """As read; nothing was guessed."""
+    for note, votes in of.told.items():
+        yield {"note": note, "votes": votes}
+
+
+# --- The page -------------------------------------------------------------------------------------
+
+_HELD: Final = "Each vote holds the logged answers fixed."
+_SECTIONS: Final = (
+    (
+        "rules",
+        "Other rules",
+        f"Would another rule have chosen another answer? {_HELD}",
+        (rules, approvals),
+    ),
+    ("own", "Votes for oneself", "What did votes for oneself do?", (own_answers, electorates)),
+    ("sure", "How sure the winner is", "How much may be wrong with the rankings?", (exempt,)),
+    ("right", "Right answers", "Was the winner right?", (winner_right,)),
+    ("labels", "Labels", "Do the rankings depend on the label?", (labels,)),
+    ("told", "What was read", "What the files say, and what they leave open.", (told,)),
+)
+
+
+def council_document(run: SystemRun, brief: bool) -> Document:
+    """The summary (brief) or the report (whole) of an imported council."""
+    of = Councils(run)
+    return framed(
+        run,
+        summary=_summary(of),
+        answers=tuple(_answers(of)),
+        sections=_sections(of, ("rules", "told") if brief else ()),
+        episodes=episodes_of(run, TELLING),
+        facts=(("Members", listed(_members(of))),),
+    )
+
+
+def council_recount(run: SystemRun) -> Document:
+    """What other rules make of a council: winners kept, and how many of them are right."""
+    of = Councils(run)
+    return framed(run, summary=_summary(of), answers=(), sections=_sections(of, ("rules", "right")))
+
+
+class CouncilOutcome(NamedTuple):
+    """What a rule makes of a vote."""
+
+    certainty: Certainty
+    answers: tuple[str, ...]
+    """Possible winners."""
+    author: str | None
+    turn: int = 1
+    decided: bool | None = None
+    ties: int | None = None
+    messages: int | None = None
+
+
+def council_outcomes(records: Sequence[DebateRecord], run: RunRecord) -> Iterator[Parts]:
+    """Each vote under each rule: record, no setting, rule, whether the winner is right, outcome."""
+    of = Councils(SystemRun("", run, records))
+    for over in of.kinds:
+        votes = {vote.record.episode_id: vote for vote in of.of_kind(over)}
+        for rule, found in of.winners[over].items():
+            for name, possible in found.items():
+                record, council, ballots = votes[name]
+                right = (None, None) if council.right is None else _ends(possible, council.right)
+                names = sorted(possible.winners or {n for one in ballots for n in one.mass})
+                sole = len(names) == 1
+                author = names[0] if over == "members" and sole else None
+                came = CouncilOutcome("exact" if sole else "open", tuple(names), author)
+                yield record, "", rule, [end and float(end) for end in right], came
+
+
+def _sections(of: Councils, names: Sequence[str]) -> tuple[Section, ...]:
+    made = (
+        Section(name, title, lead, (), present(*(declared(of) for declared in tables)))
+        for name, title, lead, tables in _SECTIONS
+        if not names or name in names
+    )
+    return tuple(section for section in made if section.tables)
+
+
+def _members(of: Councils) -> list[str]:
+    every = (r.council.members for r in of.records if r.council is not None)
+    return list(dict.fromkeys(chain.from_iterable(every)))
+
+
+def _summary(of: Councils) -> str:
+    kinds = [
+        f"{len(of.of_kind(over))} {'with rankings' if over == 'members' else 'over answers'}"
+        for over in of.kinds
+    ]
+    tasks = {_task(record) for record in of.records}
+    votes = f"{counted(len(of.votes), 'vote')} ({listed(kinds)})" if kinds else "no vote"
+    return (
+        f"{counted(len(of.records), 'council')} on {counted(len(tasks), 'question')}, "
+        f"{counted(len(_members(of)), 'member')}: {votes}.{_left_open(of)}"
+    )
+
+
+def _left_open(of: Councils) -> str:
+    """What logs leave open, in a sentence; empty where they leave nothing open."""
+    notes = [
+        f"{note.replace('; ', ', so ')} ({counted(votes, 'vote')})"
+        for note, votes in of.told.items()
+    ]
+    return f" Told, not guessed: {', and '.join(notes)}." if notes else ""
+
+
+def _answers(of: Councils) -> Iterator[Answer]:
+    """The questions of a council's owner."""
+    if not of.kinds:
+        return
+    over = of.kinds[0]
+    yield _other_rule(of, over)
+    if over == "members":
+        yield _own(of)
+    yield _one_member(of, over)
+    yield _sure(of, over)
+    yield _was_right(of)
+    if over == "members":
+        yield _position(of)
+
+
+def _other_rule(of: Councils, over: str) -> Answer:
+    kept = _kept(of, over)
+    votes = max((one.votes for one in kept), default=0)
+    safe = [one.rule for one in kept if one.keeps == one.votes]
+    turned = [one for one in kept if one.changes]
+    told = (
+        f"{listed(safe)} keep every winner." if safe else "No rule keeps every winner for certain."
+    )
+    if turned:
+        most = max(turned, key=lambda one: one.changes)
+        told += f" {most.rule} changes the most: {part_of(most.changes, most.votes)}."
+    unsure = [one.rule for one in kept if one.open and not one.changes and one.keeps < one.votes]
+    if unsure:
+        told += f" The ballots leave some open under {listed(unsure)}."
+    along = _kept_along(of, over)
+    numbers = listed([number.words for number in along])
+    keeps = ", ".join(str(one.keeps) for one in along.values())
+    told += f" If each member approves of {numbers}, approval keeps {keeps}."
+    ties = len(of.of_kind(over)) - votes
+    tied = f" Ties under it are left out: {ties}." if ties else ""
+    return Answer(
+        "Would another rule have chosen another answer?",
+        f"yes, under {len(turned)} of {len(kept)} rules" if turned else "under no rule for certain",
+        f"Beside {_RULE[over]}, over {counted(votes, 'vote')}: {told}{tied}",
+        "rules",
+    )
+
+
+def _own(of: Councils) -> Answer:
+    question = "What did votes for oneself do?"
+    found = _own_places(of)
+    changed = next((r for r in _electorates(of, "members") if r.voter is None), None)
+    if found is None or changed is None:
+        return Answer(question, "not known", "No ranking names the voter's own answer.", "own")
+    winners = bounds_of(changed.changed.lower, changed.changed.upper)
+    return Answer(
+        question,
+        f"without them {winners} of {changed.compared or changed.turns} winners change",
+        f"Members place their own answer at {plain(found.own)} on average, others place the same "
+        f"answers at {plain(found.others)}. The difference is "
+        f"{estimate(found.difference, signed=True)}, below zero if members favour their own.",
+        "own",
+    )
+
+
+def _one_member(of: Councils, over: str) -> Answer:
+    rows = [row for row in _electorates(of, over) if row.voter is not None]
+    most = max(rows, key=lambda row: row.changed.upper, default=None)
+    if most is None or not most.changed.upper:
+        words = "no winner changes without any one member" if rows else "not known"
+        return Answer("Does one member decide?", words, "By Borda points of rankings.", "own")
+    changed = bounds_of(most.changed.lower, most.changed.upper)
+    return Answer(
+        "Does one member decide?",
+        f"{most.voter}: {changed} of {most.compared or most.turns}",
+        "So many winners change without that member's vote, the most of all members; a range "
+        "where a tie would follow.",
+        "own",
+    )
+
+
+def _sure(of: Councils, over: str) -> Answer:
+    by = {row.exempt: row for row in of.found[over].rules if row.reading == "set"}
+    one = by[1]
+    rest = "; ".join(f"{by[k].identified} with {k} of them" for k in _EXEMPT[2:] if k in by)
+    return Answer(
+        "How sure is the winner?",
+        f"{part_of(one.identified, one.turns)} withstand one wrong ballot",
+        f"If any one voter may have cast anything, so many keep a single winner; {rest}. "
+        "A tie counts as no single winner.",
+        "sure",
+    )
+
+
+def _was_right(of: Councils) -> Answer:
+    question = "Was the winner right?"
+    told, first = [], ""
+    for over in of.kinds:
+        rows = {row.rule: row for row in _right(of, over)}
+        if not rows:
+            continue
+        own = rows[_RULE[over]]
+        right = f"{bounds_of(own.least, own.most)} of {own.votes}"
+        first = first or right
+        told.append(f"{_VOTES_OVER[over].capitalize()}: {right} under {_RULE[over]}")
+    if not told:
+        return Answer(question, "not known", "The files name no right answer.", "right")
+    delivered = [r.score for r in of.records if r.score is not None]
+    reply = f" Of all replies delivered, {part_of(int(sum(delivered)), len(delivered))} are right."
+    return Answer(question, first, f"{'. '.join(told)}.{reply}", "right")
+
+
+def _position(of: Councils) -> Answer:
+    question = "Do the rankings depend on the label?"
+    found = {name: one for name, one in _by_label(of).items() if isinstance(one, Estimate)}
+    if not found:
+        return Answer(question, "not known", "No ranking has labels.", "labels")
+    beyond = [name for name, one in found.items() if _beyond_chance(one)]
+    best = min(found, key=lambda name: found[name].value)
+    shown = {pair for v in of.of_kind("members") for b in v.ballots for pair in b.labels.items()}
+    fixed = len(shown) == len(dict(shown))
+    why = " Each label is always the same member, so the two cannot be told apart." if fixed else ""
+    return Answer(
+        question,
+        f"{best} stands best: {estimate(found[best], signed=True)} from the middle",
+        (
+            f"Beyond chance over questions: {listed(beyond)}."
+            if beyond
+            else "No label differs from the middle beyond chance over questions."
+        )
+        + why,
+        "labels",
+    )
+
+
+def _beyond_chance(found: Estimate) -> bool:
+    return found.low is not None and found.high is not None and found.low * found.high > 0

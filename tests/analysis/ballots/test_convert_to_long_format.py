@@ -1,0 +1,875 @@
+"""Files as people have them: what is read of each, what is assumed, and what is refused."""
+
+import json
+from typing import Any
+
+import pytest
+
+import tutorsim
+from tutorsim.analysis.ballots.convert_to_long_format import read_candidates
+from tutorsim.analysis.ballots.outside_files import read_laid
+from tutorsim.analysis.ballots.reading_options import Hints
+from tutorsim.analysis.ballots.recount_source import open_source
+from tutorsim.errors import BallotFileError, UsageError
+
+RANKED = {"v": {"ann": 2, "ben": 1, "cid": 0}, "w": {"ann": 0, "ben": 1, "cid": 2}}
+
+# name → file name, text, hints, protocol, voter → candidate → mass, words of the one note
+NATURAL: dict[str, tuple[str, str, Hints, str, dict[str, dict[str, int | None]], str]] = {
+    "one column a candidate": (
+        "b.csv",
+        "voter,ann,ben,cid\nv,1,0,0\nw,0,1,0\n",
+        Hints(),
+        "simple",
+        {"v": {"ann": 1, "ben": 0, "cid": 0}, "w": {"ann": 0, "ben": 1, "cid": 0}},
+        "one column a candidate (ann, ben, cid)",
+    ),
+    "ranks in columns of candidates": (
+        "b.tsv",
+        "voter\tann\tben\tcid\nv\t1\t2\t3\nw\t3\t2\t1\n",
+        Hints(),
+        "ranked",
+        RANKED,
+        "1 the best",
+    ),
+    "crosses": (
+        "b.csv",
+        "voter,ann,ben\nv,x,\nw,x,x\n",
+        Hints(),
+        "approval",
+        {"v": {"ann": 1, "ben": 0}, "w": {"ann": 1, "ben": 1}},
+        "every cell is 0 or 1",
+    ),
+    "columns of places": (
+        "b.csv",
+        "Voter,1st choice,2nd choice,3rd choice\nv,ann,ben,cid\nw,cid,ben,\n",
+        Hints(),
+        "ranked",
+        {"v": RANKED["v"], "w": {"ann": None, "ben": 1, "cid": 2}},
+        "orders in the columns 1st choice",
+    ),
+    "numbered columns of places": (
+        "b.csv",
+        "voter,rank1,rank2,rank3\nv,ann,ben,cid\nw,cid,ben,ann\n",
+        Hints(),
+        "ranked",
+        RANKED,
+        "orders in the columns rank1",
+    ),
+    "one choice in a cell": (
+        "b.csv",
+        "Agent,Vote\nv,ann\nw,ben\n",
+        Hints(),
+        "simple",
+        {"v": {"ann": 1, "ben": 0}, "w": {"ann": 0, "ben": 1}},
+        "voter in “Agent”, choice in “Vote”",
+    ),
+    "one order in a cell": (
+        "b.csv",
+        "voter,ranking\nv,ann > ben > cid\nw,cid > ben > ann\n",
+        Hints(),
+        "ranked",
+        RANKED,
+        "parted by '>'",
+    ),
+    "all approved in a cell": (
+        "b.csv",
+        "voter,approved\nv,ann;ben\nw,ben\nx,\n",
+        Hints(),
+        "approval",
+        {"v": {"ann": 1, "ben": 1}, "w": {"ann": 0, "ben": 1}, "x": {"ann": None, "ben": None}},
+        "all approved in “approved”",
+    ),
+    "a row for each approved": (
+        "b.csv",
+        "voter,candidate\nv,ann\nv,ben\nw,ben\n",
+        Hints(),
+        "approval",
+        {"v": {"ann": 1, "ben": 1}, "w": {"ben": 1, "ann": 0}},
+        "a voter approves of every",
+    ),
+    "ranks in rows": (
+        "b.csv",
+        "voter,candidate,rank\nv,ann,1\nv,ben,2\nv,cid,3\nw,cid,1\nw,ben,2\nw,ann,3\n",
+        Hints(),
+        "ranked",
+        RANKED,
+        "ranks, 1 the best",
+    ),
+    "ranks in rows, by another word": (
+        "b.tsv",
+        "POLL\tPerson\tOption\tPlace\n"
+        "p\tv\tann\t1\np\tv\tben\t2\np\tv\tcid\t3\np\tw\tcid\t1\np\tw\tben\t2\np\tw\tann\t3\n",
+        Hints(),
+        "ranked",
+        RANKED,
+        "ranks, 1 the best",
+    ),
+    "scores from one in rows": (
+        "b.csv",
+        "voter,candidate,score\nv,ann,3\nv,ben,2\nv,cid,1\nw,cid,3\nw,ben,2\nw,ann,1\n",
+        Hints(),
+        "ranked",
+        RANKED,
+        "the highest the best",
+    ),
+    "orders in JSON lists": (
+        "b.json",
+        '[{"voter": "v", "ranking": ["ann", "ben", "cid"]},'
+        ' {"voter": "w", "ranking": ["cid", "ben", "ann"]}]',
+        Hints(),
+        "ranked",
+        RANKED,
+        "order in “ranking”",
+    ),
+    "approvals in JSON lists, with a separator in a name": (
+        "b.json",
+        '[{"voter": "v", "approves": ["ann, the first", "ben"]},'
+        ' {"voter": "w", "approves": ["ben"]}, {"voter": "x", "approves": []}]',
+        Hints(),
+        "approval",
+        {
+            "v": {"ann, the first": 1, "ben": 1},
+            "w": {"ann, the first": 0, "ben": 1},
+            "x": {"ann, the first": None, "ben": None},
+        },
+        "all approved in “approves”",
+    ),
+    "semicolons, decimal commas and another language": (
+        "b.csv",
+        "Wähler;ann;ben\nv;2,5;7,5\nw;10;0\n",
+        Hints(columns={"voter": "Wähler"}),
+        "cumulative",
+        {"v": {"ann": 25, "ben": 75}, "w": {"ann": 100, "ben": 0}},
+        "points times 10",
+    ),
+    "Borda by name, from one": (
+        "b.csv",
+        "voter,candidate,points,rule\n"
+        "v,ann,3,Borda\nv,ben,2,Borda\nv,cid,1,Borda\nw,cid,3,Borda\nw,ben,2,Borda\nw,ann,1,Borda\n",
+        Hints(),
+        "ranked",
+        RANKED,
+        "Borda points from 1",
+    ),
+    "plurality by name": (
+        "b.csv",
+        "voter,ann,ben,protocol\nv,1,0,plurality\nw,0,1,Plurality\n",
+        Hints(),
+        "simple",
+        {"v": {"ann": 1, "ben": 0}, "w": {"ann": 0, "ben": 1}},
+        "one column a candidate",
+    ),
+    "raw replies": (
+        "b.json",
+        json.dumps(
+            [
+                {"voter": "v", "reply": "I would go with Ben here."},
+                {"voter": "w", "reply": "Vote: A"},
+                {"voter": "x", "reply": "cannot say"},
+            ]
+        ),
+        Hints(candidates=("ann", "ben"), protocol="plurality"),
+        "simple",
+        {"v": {"ann": 0, "ben": 1}, "w": {"ann": 1, "ben": 0}, "x": {"ann": None, "ben": None}},
+        "1 of them unreadable and so abstentions",
+    ),
+    "no voter column": (
+        "b.csv",
+        "choice\nann\nben\n",
+        Hints(),
+        "simple",
+        {"1": {"ann": 1, "ben": 0}, "2": {"ann": 0, "ben": 1}},
+        "every row a voter",
+    ),
+    "another stage": (
+        "b.csv",
+        "voter,stage,choice\nv,Stichwahl,ann\nw,Stichwahl,ben\n",
+        Hints(),
+        "simple",
+        {"v": {"ann": 1, "ben": 0}, "w": {"ann": 0, "ben": 1}},
+        "the stage 'Stichwahl' is the final vote",
+    ),
+    "columns beside the candidates": (
+        "b.csv",
+        "voter,age,ann,ben\nv,31,1,0\nw,44,0,1\n",
+        Hints(candidates=("ann", "ben")),
+        "simple",
+        {"v": {"ann": 1, "ben": 0}, "w": {"ann": 0, "ben": 1}},
+        "one column a candidate (ann, ben)",
+    ),
+}  # fmt: skip
+
+
+def written(folder, name, text):
+    file = folder / name
+    file.write_text(text, encoding="utf-8")
+    return file
+
+
+def masses(source):
+    found: dict[str, dict[str, Any]] = {}
+    for voter, candidate, mass in source.ballots.select("voter", "candidate", "mass").iter_rows():
+        found.setdefault(voter, {})[candidate] = mass
+    return found
+
+
+@pytest.mark.parametrize("case", NATURAL)
+def test_a_natural_file_is_read_and_one_note_says_what_was_assumed(tmp_path, case):
+    name, text, hints, protocol, expected, words = NATURAL[case]
+    source = open_source(written(tmp_path, name, text), hints=hints)
+    assert set(source.ballots["protocol"]) == {protocol}
+    assert masses(source) == expected
+    assumed = [note for note in source.notes if "was read as" in note]
+    assert len(assumed) == 1
+    assert words in assumed[0]
+
+
+AB = {"v": {"ann": 1, "ben": 0}, "w": {"ann": 0, "ben": 1}}
+RB = {"v": {"red": 1, "blue": 0}, "w": {"red": 0, "blue": 1}}
+PEOPLE = {"v": {"Smith, John": 1, "Doe, Jane": 1}, "w": {"Smith, John": 1, "Doe, Jane": 0}}
+
+# name → file name, text, hints, protocol, voter → candidate → mass, words told, or of the refusal
+PEOPLES: dict[str, tuple[str, str, dict[str, Any], str, Any, str]] = {
+    "weights of voters": (
+        "b.csv",
+        "voter,choice,weight\nv,ann,2\nw,ben,1\n",
+        {},
+        "simple",
+        {
+            "v (1 of 2)": {"ann": 1, "ben": 0},
+            "v (2 of 2)": {"ann": 1, "ben": 0},
+            "w": {"ann": 0, "ben": 1},
+        },
+        "2 ballots count as those of 3 voters",
+    ),
+    "orders with their numbers": (
+        "b.csv",
+        "ranking,count\nann>ben,1\nben>ann,2\n",
+        {},
+        "ranked",
+        {
+            "1": {"ann": 1, "ben": 0},
+            "2 (1 of 2)": {"ann": 0, "ben": 1},
+            "2 (2 of 2)": {"ann": 0, "ben": 1},
+        },
+        "weights in “count”",
+    ),
+    "weights with decimals": (
+        "b.csv",
+        "voter,weight,ann,ben\nv,0.1,1,0\nw,0.2,0,1\n",
+        {},
+        "simple",
+        {"v": AB["v"], "w (1 of 2)": AB["w"], "w (2 of 2)": AB["w"]},
+        "times 10",
+    ),
+    "weights of none": (
+        "b.csv",
+        "voter,choice,weight\nv,ann,\nw,ben,1\n",
+        {},
+        "",
+        None,
+        "is no weight of a ballot",
+    ),
+    "abstain as a choice": (
+        "b.csv",
+        "voter,choice\nv,ann\nw,ben\nx,abstain\n",
+        {},
+        "simple",
+        AB | {"x": {"ann": None, "ben": None}},
+        "abstentions by their words: 1 of “abstain”",
+    ),
+    "N/A and none as choices": (
+        "b.csv",
+        "voter,vote\nv,ann\nw,ben\nx,N/A\ny,None\n",
+        {},
+        "simple",
+        AB | {n: {"ann": None, "ben": None} for n in "xy"},
+        "1 of “N/A”, 1 of “None”",
+    ),
+    "none that is a candidate": (
+        "b.csv",
+        "voter,vote\nv,ann\nw,none\n",
+        {"candidates": ("ann", "none")},
+        "simple",
+        {"v": {"ann": 1, "none": 0}, "w": {"ann": 0, "none": 1}},
+        "one choice",
+    ),
+    "abstain with numbers": (
+        "b.csv",
+        "voter,ann,ben,abstain\nv,1,0,0\nw,0,0,1\n",
+        {},
+        "",
+        None,
+        "'abstain' has numbers",
+    ),
+    "abstain in a list": (
+        "b.csv",
+        "voter,ranking\nv,ann>none\nw,ben>ann\n",
+        {},
+        "",
+        None,
+        "'none' stands beside names",
+    ),
+    "names in three cases": (
+        "b.csv",
+        "voter,choice\nv,Red\nw,RED\nx,red\n",
+        {},
+        "",
+        None,
+        "'RED', 'Red', 'red' differ in case",
+    ),
+    "names in two cases, one": (
+        "b.csv",
+        "voter,choice\nv,Red\nw,red\nx,blue\n",
+        {"spelling": "one"},
+        "simple",
+        {"v": {"Red": 1, "blue": 0}, "w": {"Red": 1, "blue": 0}, "x": {"Red": 0, "blue": 1}},
+        "one choice",
+    ),
+    "names in two cases, apart": (
+        "b.csv",
+        "voter,choice\nv,Red\nw,red\n",
+        {"spelling": "apart"},
+        "simple",
+        {"v": {"Red": 1, "red": 0}, "w": {"Red": 0, "red": 1}},
+        "one choice",
+    ),
+    "names in two codings": (
+        "b.csv",
+        "voter,choice\nv,Zo\u00eb\nw,Zoe\u0308\n",
+        {},
+        "",
+        None,
+        r"'Zoe\u0308', 'Zoë' differ in case or spaces alone, or in how the same letters",
+    ),
+    "names with a character without width": (
+        "b.csv",
+        "voter,choice\nv,ann\nw,\u200bann\nx,ben\n",
+        {"spelling": "one"},
+        "simple",
+        {"v": {"ann": 1, "ben": 0}, "w": {"ann": 1, "ben": 0}, "x": {"ann": 0, "ben": 1}},
+        "one choice",
+    ),
+    "two in one place": (
+        "b.csv",
+        "voter,ranking\nv,ann > ben = cid\nw,ben > ann > cid\n",
+        {},
+        "",
+        None,
+        "'ben = cid' puts several candidates in one place",
+    ),
+    "two in one place of JSON": (
+        "b.json",
+        '[{"voter": "v", "ranking": ["ann", "ben"]}, {"voter": "w", "ranking": [["ann", "ben"]]}]',
+        {},
+        "",
+        None,
+        "several candidates in one place",
+    ),
+    "names with blanks in rows": (
+        "b.csv",
+        "voter,candidate,mass\nv,red,1\nv,blue,0\nw,red ,0\nw,blue,1\n",
+        {},
+        "",
+        None,
+        "differ in case or spaces",
+    ),
+    "voters in two cases": (
+        "b.csv",
+        "voter,candidate,mass\nAnn,red,1\nann,blue,1\n",
+        {},
+        "",
+        None,
+        "The voters 'Ann', 'ann'",
+    ),
+    "commas in names": (
+        "b.csv",
+        'voter,approves\nv,"Smith, John; Doe, Jane"\nw,"Smith, John"\n',
+        {},
+        "approval",
+        PEOPLE,
+        "parted by ';'",
+    ),
+    "commas in names or lists": (
+        "b.csv",
+        'voter,approves\nv,"Smith, John; Doe, Jane"\nw,"Roe, Jim"\n',
+        {},
+        "",
+        None,
+        "is a list of names, or one name",
+    ),
+    "commas in names, said": (
+        "b.csv",
+        'voter,approves\nv,"Smith, John"\nw,"Smith, John"\n',
+        {"separator": ";"},
+        "approval",
+        {n: {"Smith, John": 1} for n in "vw"},
+        "parted by ';'",
+    ),
+    "weeks and namesakes": (
+        "b.csv",
+        "week,voter,ann,ben\n1,v,1,0\n2,v,0,1\n",
+        {"namesakes": True},
+        "simple",
+        {"v #1": AB["v"], "v #2": AB["w"]},
+        "not used: week",
+    ),
+    "tasks": (
+        "b.csv",
+        "task,voter,choice,note\nt,v,ann,x\nt,w,ben,y\n",
+        {},
+        "simple",
+        AB,
+        "episode_id in “task”; one choice in “choice”; one turn; all final votes; not used: note",
+    ),
+    "questions by another word": (
+        "b.csv",
+        "question_id,judge,pick\nq,v,ann\nq,w,ben\n",
+        {},
+        "simple",
+        AB,
+        "episode_id in “question_id”",
+    ),
+    "one column a voter": (
+        "b.csv",
+        "question,v,w\nq1,ann,ben\n",
+        {},
+        "",
+        None,
+        "lacks the columns",
+    ),
+    "one column a voter, several votes": (
+        "b.csv",
+        "question,v,w\nq1,ann,ben\nq2,ben,ann\n",
+        {},
+        "simple",
+        {"v": {"ann": 0, "ben": 1}, "w": {"ann": 1, "ben": 0}},
+        "one column a voter (v, w)",
+    ),
+    "one column a voter, orders": (
+        "b.csv",
+        "poll,v,w\np,ann>ben,ben>ann\nq,ann>ben,ann>ben\n",
+        {},
+        "ranked",
+        {"v": {"ann": 1, "ben": 0}, "w": {"ann": 1, "ben": 0}},
+        "one column a voter",
+    ),
+    "one row a candidate": (
+        "b.csv",
+        "candidate,v,w\nann,1,2\nben,2,1\n",
+        {"protocol": "borda"},
+        "ranked",
+        AB | {"v": {"ann": 0, "ben": 1}, "w": {"ann": 1, "ben": 0}},
+        "one column a voter",
+    ),
+    "percent signs": (
+        "b.csv",
+        "voter,ann,ben\nv,60%,40 %\nw,10%,90%\n",
+        {},
+        "cumulative",
+        {"v": {"ann": 60, "ben": 40}, "w": {"ann": 10, "ben": 90}},
+        "every ballot sums to 100",
+    ),
+    "thousands": (
+        "b.tsv",
+        "voter\tann\tben\nv\t1,000\t2\nw\t2\t1,000\n",
+        {},
+        "",
+        None,
+        "lacks the columns",
+    ),
+    "scores": (
+        "b.csv",
+        "voter,ann,ben\nv,3,1\nw,5,\n",
+        {},
+        "score",
+        {"v": {"ann": 2, "ben": 0}, "w": {"ann": 4, "ben": None}},
+        "a scale from 1 to 5, the smallest and the largest seen",
+    ),
+    "scores with decimals on a scale": (
+        "b.csv",
+        "voter,ann,ben\nv,3.5,0\nw,5,-1\n",
+        {"scale": (-1, 5)},
+        "score",
+        {"v": {"ann": 45, "ben": 10}, "w": {"ann": 60, "ben": 0}},
+        "a scale from -1 to 5, counted from 0, in steps of 1/10",
+    ),
+    "missing numbers by a word": (
+        "b.csv",
+        "voter,ann,ben\nv,1,2\nw,N/A,N/A\n",
+        {},
+        "ranked",
+        {"v": {"ann": 1, "ben": 0}, "w": {"ann": None, "ben": None}},
+        "1 the best",
+    ),
+    "ranks of some": (
+        "b.csv",
+        "voter,ann,ben,cid\nv,1,2,\nw,2,3,1\n",
+        {},
+        "ranked",
+        {"v": {"ann": 2, "ben": 1, "cid": None}, "w": {"ann": 1, "ben": 0, "cid": 2}},
+        "1 the best",
+    ),
+    "comments before the heading": (
+        "b.csv",
+        "# made by hand\n# in June\nvoter,choice\nv,ann\nw,ben\n",
+        {},
+        "simple",
+        AB,
+        "2 line(s) of comment",
+    ),
+    "a comment between rows": (
+        "b.csv",
+        "voter,choice\nv,ann\n# late\nw,ben\n",
+        {},
+        "simple",
+        AB,
+        "1 line(s) of comment",
+    ),
+    "a voter called #1": (
+        "b.csv",
+        "voter,choice\n#1,ann\n#2,ben\n",
+        {},
+        "simple",
+        {"#1": AB["v"], "#2": AB["w"]},
+        "one choice",
+    ),
+    "an object of voters": ("b.json", '{"v": "red", "w": "blue"}', {}, "simple", RB, "one choice"),
+    "objects of votes and voters": (
+        "b.json",
+        '{"q1": {"v": "red", "w": "blue"}}',
+        {},
+        "simple",
+        RB,
+        "one choice",
+    ),
+    "votes in an object each": (
+        "b.json",
+        '[{"question": "q", "votes": {"v": "red", "w": "blue"}}]',
+        {},
+        "simple",
+        RB,
+        "episode_id in “question”",
+    ),
+    "ballots in a list each": (
+        "b.json",
+        '{"polls": [{"poll": "q", "ballots": [{"voter": "v", "choice": "red"},'
+        ' {"voter": "w", "choice": "blue"}]}]}',
+        {},
+        "simple",
+        RB,
+        "episode_id in “poll”",
+    ),
+    "scores in an object each": (
+        "b.jsonl",
+        '{"voter": "v", "scores": {"ann": 1, "ben": 0}}\n'
+        '{"voter": "w", "scores": {"ann": 0, "ben": 1}}\n',
+        {},
+        "simple",
+        AB,
+        "one column a candidate",
+    ),
+    "numbers of voters": (
+        "b.json",
+        '{"v": {"ann": 7, "ben": 3}, "w": {"ann": 2, "ben": 8}}',
+        {},
+        "cumulative",
+        {"v": {"ann": 7, "ben": 3}, "w": {"ann": 2, "ben": 8}},
+        "one column a candidate",
+    ),
+    "orders of voters": (
+        "b.json",
+        '{"rankings": {"v": ["ann", "ben"], "w": ["ben", "ann"]}}',
+        {},
+        "ranked",
+        {"v": {"ann": 1, "ben": 0}, "w": {"ann": 0, "ben": 1}},
+        "order in “ranking”",
+    ),
+    "lists of voters": (
+        "b.json",
+        '{"v": ["ann", "ben"], "w": ["ben", "ann"]}',
+        {},
+        "",
+        None,
+        "may be an order or a set",
+    ),
+}
+
+
+@pytest.mark.parametrize("case", PEOPLES)
+def test_ballots_as_people_have_them_are_read_right_or_asked_about(tmp_path, case):
+    name, text, hints, protocol, expected, words = PEOPLES[case]
+    file = written(tmp_path, name, text)
+    if expected is None:
+        with pytest.raises((BallotFileError, UsageError)) as asked:
+            open_source(file, hints=Hints(**hints))
+        assert words in asked.value.what
+        assert asked.value.hint
+        return
+    source = open_source(file, hints=Hints(**hints))
+    assert set(source.ballots["protocol"]) == {protocol}
+    assert masses(source) == expected
+    assert words in " ".join(source.notes)
+
+
+# file, text, and what is read of it: the protocol and the first ballot, or what is asked back
+FOUND = [
+    ("b.json", '{"i": {"v": {"a": 3, "b": 5}, "w": {"a": 4, "b": 0}}}', "score i v a=3 b=5"),
+    ("b.json", '[{"question": "q", "ballots": [{"voter": "v", "choice": "a"}]}]', "simple q v a=1"),
+    ("b.json", '{"polls": [{"id": "p", "votes": {"v": "a", "w": "b"}}]}', "simple p v a=1 b=0"),
+    ("b.json", '[["a", "b"], ["b", "a"]]', "cannot be read"),
+    (
+        "b.json",
+        '[{"voter": "v", "ranking": ["a", "b"], "weight": 2}]',
+        "ranked b v (1 of 2) a=1 b=0",
+    ),
+    ("b.jsonl", '{"task_id": 1, "model": "v", "vote": "a"}', "simple 1 v a=1"),
+    ("b.jsonl", '{"voter": "v", "points": {"a": 10, "b": 15}}', "cumulative b v a=10 b=15"),
+    (
+        "b.jsonl",
+        '{"voter": "v", "approvals": []}\n{"voter": "w", "approvals": ["a"]}',
+        "approval b v a=None",
+    ),
+    ("b.csv", "task,v,w\nt,X,Y\nu,Y,X\n", "simple t v X=1 Y=0"),
+    ("b.csv", "v,w\nX,Y\nY,X\n", "simple row 1 v X=1 Y=0"),
+    ("b.csv", "candidate,v,w\na,1,2\nb,2,1\n", "ranked b v a=1 b=0"),
+    ("b.csv", "question,v,w\nq,a>b,b>a\nr,b>a,b>a\n", "ranked q v a=1 b=0"),
+    ("b.csv", "n_voters,rank1,rank2\n2,X,Y\n1,Y,X\n", "ranked b 1 (1 of 2) X=1 Y=0"),
+    ("b.csv", "count,ranking\n1,a>b\n1,b>a\n", "ranked b 1 a=1 b=0"),
+    (
+        "b.csv",
+        "Timestamp,Rank [a],Rank [b]\n1,1st,2nd\n2,2nd,1st\n",
+        "ranked b 1 Rank [a]=1 Rank [b]=0",
+    ),
+    ("b.csv", "voter,a,b\nv,50%,50%\nw,100%,0%\n", "cumulative b v a=50 b=50"),
+    ("b.csv", "voter;a;b\nv;33,3%;66,7%\n", "cumulative b v a=333 b=667"),
+    ("b.csv", "voter,a,b\nv,5,3\nw,1,1\n", "score b v a=4 b=2"),
+    ("b.csv", "voter,a,b\nv,-1,1\nw,1,1\n", "score b v a=0 b=2"),
+    ("b.csv", "voter,choice,Weight\nv,a,0.5\nw,b,1\n", "simple b v (1 of 5) a=1 b=0"),
+    ("b.csv", "# by me\nvoter,choice\nv,a\nw,b\n", "simple b v a=1 b=0"),
+    ("b.csv", "poll,voter,pick\np,v,a\np,w,b\n", "simple p v a=1 b=0"),
+    ("b.csv", "voter,choice\nv,Ann\nw,ann\n", "differ in case"),
+    ("b.csv", "voter,choice\nv,Ann\nw,Ann \n", "simple b v Ann=1"),
+    ("b.csv", "voter,choice\nv,N/A\nw,a\n", "simple b v a=None"),
+    ("b.csv", "voter,a,b\nv,N/A,N/A\nw,1,0\n", "simple b v a=None b=None"),
+    ("b.csv", "voter,a,b\nv,yes,no\nw,Yes,Yes\n", "approval b v a=1 b=0"),
+    ("b.csv", "voter,a,b\nv,TRUE,FALSE\nw,TRUE,TRUE\n", "approval b v a=1 b=0"),
+    ("b.csv", "voter,a,b\nv,1,0\nTotal,1,0\n", "may be a voter, or what all others add up to"),
+    ("b.csv", "candidate,votes\na,10\nb,7\n", "lacks the column voter"),
+    ("b.csv", 'voter,choice\nv,"a, b"\nw,a\n', "is one choice, or several"),
+    ("b.csv", 'voter,choice\nv,"a, b"\nw,"c, d"\n', "simple b v a, b=1 c, d=0"),
+    ("b.csv", "voter,choice\nv,a\nv,b\n", "has a second ballot in one vote"),
+    ("b.csv", "voter,winner,loser\nv,a,b\n", "lacks the columns"),
+    ("b.csv", "voter,a,b\nv,8/10,5/10\n", "lacks the columns"),
+    ("b.csv", "voter,a,b\nv,agree,disagree\n", "lacks the columns"),
+    ("b.csv", "voter,option,rank\nv,a,1\nv,b,2\n", "ranked b v a=1 b=0"),
+    ("b.csv", "phase,voter,choice\nbefore,v,a\nafter,v,b\n", "simple b v a=0 b=1"),
+    ("b.csv", "voter,a,b,c\nv,1,2,NA\nw,1,2,3\n", "ranked b v a=2 b=1 c=None"),
+    ("b.csv", " Voter , Choice \nv,a\n", "simple b v a=1"),
+]
+
+
+@pytest.mark.parametrize(("name", "text", "read"), FOUND)
+def test_found_ballots_are_read_or_asked_about(tmp_path, name, text, read):
+    assert read in reading_of(written(tmp_path, name, text))
+
+
+def reading_of(file):
+    """Protocol and first ballot of a file; or why it is not read."""
+    try:
+        frame = open_source(file).ballots.filter(stage="vote_final")
+    except (BallotFileError, UsageError) as asked:
+        return asked.what
+    episode, voter = frame["episode_id"][0], frame["voter"][0]
+    own = frame.filter(episode_id=episode, voter=voter).sort("candidate")
+    masses = [f"{c}={mass}" for c, mass in own.select("candidate", "mass").rows()]
+    return " ".join((frame["protocol"][0], episode, voter, *masses))
+
+
+def test_ballots_without_a_mark_are_told(tmp_path):
+    file = written(tmp_path, "b.csv", "voter,choice\nv,\nw,none\nx,a\n")
+    assert "2 ballot(s) without a mark, which are abstentions" in open_source(file).notes[0]
+
+
+@pytest.mark.parametrize("encoding", ["utf-16", "utf-8-sig"])
+def test_text_in_other_encodings_is_read(tmp_path, encoding):
+    file = tmp_path / "b.csv"
+    file.write_bytes("voter,choice\nv,ann\nw,ben\n".encode(encoding))
+    assert masses(open_source(file)) == AB
+    assert ("its text is UTF-16" in open_source(file).notes[0]) == (encoding == "utf-16")
+
+
+@pytest.mark.parametrize("library", ["polars", "pandas"])
+def test_a_frame_is_opened_as_a_file_is(library):
+    frames = pytest.importorskip(library)
+    rows = {"voter": ["v", "w", "x"], "ann": [1, 0, None], "ben": [0, 1, None]}
+    run = tutorsim.open(frames.DataFrame(rows))
+    assert masses(run.source) == AB | {"x": {"ann": None, "ben": None}}
+    assert masses(run.source)["x"]["ann"] is None
+    with pytest.raises(UsageError, match="holds no ballots"):
+        tutorsim.open([1, 2])  # type: ignore[arg-type]
+
+
+STAND = {
+    "named by the ballots of each vote": (Hints(), {"p": {"a", "b"}, "q": {"b", "c"}}),
+    "said for all votes": (
+        Hints(candidates=("a", "b", "c")),
+        {"p": {"a", "b", "c"}, "q": {"a", "b", "c"}},
+    ),
+    "listed in a column": (
+        Hints(candidates=("standing",)),
+        {"p": {"a", "b", "d"}, "q": {"b", "c"}},
+    ),
+    "said for each vote": (
+        Hints(candidates_of={"p": ("a", "b"), "q": ("b", "c", "e")}),
+        {"p": {"a", "b"}, "q": {"b", "c", "e"}},
+    ),
+}
+
+
+@pytest.mark.parametrize("case", STAND)
+@pytest.mark.parametrize("shape", ["choice", "ranking", "rows"])
+def test_candidates_belong_to_a_vote_unless_somebody_says_who_stands(tmp_path, case, shape):
+    hints, expected = STAND[case]
+    votes = [
+        ("p", "v", "a", "a;d;b"),
+        ("p", "w", "b", ""),
+        ("q", "v", "b", "b;c"),
+        ("q", "w", "c", ""),
+    ]
+    lines = [f"{one},{voter},{name},{standing}" for one, voter, name, standing in votes]
+    heading = "poll,voter,ranking,standing"
+    if shape == "choice":
+        heading = "poll,voter,choice,standing"
+    if shape == "rows":
+        heading, lines = (
+            f"{heading},rank".replace("ranking", "candidate"),
+            [f"{x},1" for x in lines],
+        )
+    file = written(tmp_path, "b.csv", "\n".join([heading, *lines]))
+    if case == "said for each vote":
+        said = written(tmp_path, "c.csv", "poll,candidate\np,a\np,b\nq,b\nq,c\nq,e\n")
+        assert read_candidates(said) == hints.candidates_of
+    found: dict[str, set[str]] = {}
+    for episode, candidate in (
+        open_source(file, hints=hints).ballots.select("episode_id", "candidate").iter_rows()
+    ):
+        found.setdefault(episode, set()).add(candidate)
+    assert found == expected
+
+
+def test_a_file_in_the_tables_own_shape_assumes_nothing(tmp_path):
+    text = "episode_id,turn,stage,voter,candidate,mass,protocol\ne,1,final,v,a,1,simple\n"
+    source = open_source(written(tmp_path, "b.csv", text))
+    assert source.notes == ()
+    assert source.files[0].shape == "long"
+
+
+def test_stages_by_other_names_are_told_apart(tmp_path):
+    text = "voter,phase,choice\nv,before,ann\nw,before,ben\nv,after,ben\nw,after,ben\n"
+    source = open_source(written(tmp_path, "b.csv", text))
+    assert set(source.ballots["stage"]) == {"vote_initial", "vote_final"}
+    text = text.replace("before", "Runde 1").replace("after", "Runde 2")
+    file = written(tmp_path, "b.csv", text)
+    with pytest.raises(BallotFileError, match="unknown stage 'Runde 1'") as refused:
+        open_source(file)
+    assert "--stage" in refused.value.hint
+    hints = Hints(stages={"initial": "Runde 1", "final": "Runde 2"})
+    assert set(open_source(file, hints=hints).ballots["stage"]) == {"vote_initial", "vote_final"}
+
+
+REFUSED = {
+    "nothing of a ballot": ("voter,comment\nv,hello\n", Hints(), "lacks the columns candidate"),
+    "no voter in rows": (
+        "candidate,mass,protocol\nann,1,simple\n",
+        Hints(),
+        "lacks the column voter",
+    ),
+    "scores beside the scale": (
+        "voter,ann,ben\nv,3,3\nw,5,0\n",
+        Hints(scale=(0, 4)),
+        "row 2: the score 5 is not on the scale from 0 to 4",
+    ),
+    "a stranger": (
+        "voter,ranking\nv,ann>ben\nw,dan\n",
+        Hints(candidates=("ann", "ben")),
+        "row 2: 'dan' is none of the candidates",
+    ),
+    "an order with one twice": (
+        "voter,ranking\nv,ann>ben\nw,ann>ann\n",
+        Hints(),
+        "row 2: an order names a candidate twice",
+    ),
+    "replies without a protocol": ("voter,reply\nv,A\n", Hints(), "has raw replies"),
+    "replies without candidates": (
+        "voter,reply\nv,A\n",
+        Hints(protocol="simple"),
+        "nothing says what their labels stand for",
+    ),
+}
+
+
+@pytest.mark.parametrize("case", REFUSED)
+def test_a_refusal_says_what_is_missed_and_what_to_do(tmp_path, case):
+    text, hints, reason = REFUSED[case]
+    with pytest.raises(BallotFileError) as refused:
+        open_source(written(tmp_path, "b.csv", text), hints=hints)
+    assert reason in refused.value.what
+    assert refused.value.why
+    assert refused.value.hint
+
+
+def test_a_missing_column_is_refused_with_three_lines_to_copy(tmp_path):
+    with pytest.raises(BallotFileError) as refused:
+        open_source(written(tmp_path, "b.csv", "voter,comment\nv,hello\n"))
+    lines = refused.value.hint.splitlines()
+    example = "\n".join(line.strip() for line in lines[1:4])
+    assert example.startswith("voter,")
+    assert masses(open_source(written(tmp_path, "c.csv", example + "\n")))
+
+
+def test_a_second_ballot_is_refused_with_a_way_to_name_the_vote(tmp_path):
+    """What was voted on stands under a name that is not known."""
+    file = written(tmp_path, "b.csv", "matter,voter,ann,ben\np,v,1,0\nq,v,0,1\n")
+    with pytest.raises(BallotFileError, match="second ballot") as refused:
+        open_source(file)
+    assert "--map episode_id=" in refused.value.hint
+    hints = Hints(columns={"episode_id": "matter"})
+    assert set(open_source(file, hints=hints).ballots["episode_id"]) == {"p", "q"}
+
+
+@pytest.mark.parametrize("word", ["question", "debate_id", "Item"])
+def test_what_was_voted_on_has_several_names(tmp_path, word):
+    file = written(tmp_path, "b.csv", f"{word},user,ann,ben\np,v,1,0\nq,v,0,1\n")
+    assert set(open_source(file).ballots["episode_id"]) == {"p", "q"}
+    assert set(open_source(file).ballots["voter"]) == {"v"}
+
+
+def test_a_hint_that_names_no_column_is_refused(tmp_path):
+    file = written(tmp_path, "b.csv", "voter,choice\nv,ann\n")
+    with pytest.raises(UsageError, match="no column 'Wähler'"):
+        open_source(file, hints=Hints(columns={"voter": "Wähler"}))
+    with pytest.raises(UsageError, match="'dice' is no protocol"):
+        open_source(file, hints=Hints(protocol="dice"))
+
+
+def test_text_that_is_not_utf_8_is_read_and_noted(tmp_path):
+    file = tmp_path / "b.csv"
+    file.write_bytes("voter,choice\nv,Jürgen\nw,Ann\n".encode("cp1252"))
+    source = open_source(file)
+    assert set(source.ballots["candidate"]) == {"Jürgen", "Ann"}
+    assert "Windows-1252" in source.notes[0]
+
+
+@pytest.mark.parametrize(
+    ("second", "told"), [("e2,v,b\ne2,w,b\n", True), ("e2,v,b\ne2,w,a\n", False)]
+)
+def test_votes_whose_ballots_name_others_are_told(tmp_path, second, told):
+    """A candidate without a vote does not stand in it, unless somebody says so."""
+    file = tmp_path / "b.csv"
+    file.write_text(f"episode_id,voter,choice\ne1,v,a\ne1,w,b\n{second}", encoding="utf-8")
+    note = "in each vote those stand whom its ballots name"
+    assert any(one.startswith(note) for one in read_laid(file).assumed) is told
+    named = read_laid(file, Hints(candidates=("a", "b")))
+    assert not any(one.startswith(note) for one in named.assumed)

@@ -1,0 +1,119 @@
+import pytest
+
+from tutorsim.analysis.runs.run_tables import (
+    BALLOTS_SCHEMA,
+    TABLES,
+    ballots_table,
+    run_id,
+)
+from tutorsim.voting import RichBallot
+
+S, MI, MO, ME = "scaffolding", "misconception", "motivation", "metacognitive"
+ROLES = (S, MI, MO, ME)
+
+
+@pytest.fixture
+def log(panel_turn, panel_episode):
+    """A tied ranked turn with a tie round and an abstention, a single tutor, a failed episode."""
+    turn = panel_turn(
+        "ranked",
+        {S: (S, MI, MO, ME), MI: (MI, S, MO, ME), MO: None},
+        tie={S: (MI, S), MI: (MI, S)},
+        shown={S: (ME, MO, MI, S)},
+        confidence={MI: 80},
+    )
+    return [
+        panel_episode(turn, scores=(0.1, None)),
+        panel_episode(task="t2", scores=(0.9,)),
+        panel_episode(turn, task="t3", status="failed"),
+    ]
+
+
+def test_ballots_are_long_with_labels_as_shown_and_no_mass_for_abstentions(log, run_record):
+    frame = ballots_table(log, run=run_record())
+    assert frame.schema == BALLOTS_SCHEMA
+    # First and final vote: 3 ballots of 4 candidates; tie round: 2 of 2.
+    assert frame.height == 12 + 12 + 4
+    final = frame.filter(stage="vote_final")
+    assert final.filter(voter=S).select("candidate", "mass", "label", "position").rows() == [
+        (S, 3, "D", 4),
+        (MI, 2, "C", 3),
+        (MO, 1, "B", 2),
+        (ME, 0, "A", 1),
+    ]
+    assert (
+        final.filter(voter=MO).select("mass", "ballot_status", "attempts").rows()
+        == [(None, "abstained", 2)] * 4
+    )
+    tie = frame.filter(stage="tie_vote").select("voter", "candidate", "mass").rows()
+    assert tie == [(S, S, 0), (S, MI, 1), (MI, S, 0), (MI, MI, 1)]
+
+
+def test_candidates_stand_in_the_fallback_order(log, run_record):
+    frame = ballots_table(log, run=run_record(fallback_order=ROLES[::-1]))
+    assert frame["candidate"].unique(maintain_order=True).to_list() == list(ROLES[::-1])
+
+
+def test_a_failed_episode_is_listed_and_adds_no_turns(log, run_record):
+    run = run_record()
+    episodes = TABLES["episodes"].frame(log, run)
+    assert episodes.select("task", "status", "success", "failure", "scores").rows() == [
+        ("t1", "complete", False, None, [0.1, None]),
+        ("t2", "complete", True, None, [0.9]),
+        ("t3", "failed", None, "no reply", [0.1, 0.4]),
+    ]
+    for name in ("ballots", "turns", "proposals"):
+        assert set(TABLES[name].frame(log, run)["task"]) == {"t1"}
+    assert TABLES["calls"].frame(log, run).select("task", "key", "position").rows() == [
+        (task, "0/student/student/1", 1) for task in ("t1", "t2", "t3")
+    ]
+
+
+def test_a_turn_says_how_it_was_decided_and_what_followed(log, run_record):
+    [row] = TABLES["turns"].frame(log, run_record()).rows(named=True)
+    assert row["run_id"] == "made-up-bbbbbbbbbbbb" == run_id(run_record())
+    # S 5, MI 5 in the final vote; MI in the tie round. The attempt after it is unscored.
+    assert (row["protocol"], row["winner"], row["decided_by"], row["tie_round"]) == (
+        "ranked",
+        MI,
+        "tie_round",
+        True,
+    )
+    assert (row["tied_set"], row["undecided"], row["score"]) == ([S, MI], [MI], None)
+    assert row["delivered"] == f"Think about {MI}."
+
+
+def test_only_the_winners_revision_is_marked(log, run_record):
+    frame = TABLES["proposals"].frame(log, run_record())
+    assert frame.height == 8
+    assert frame.filter("winner").select("version", "role", "confidence").rows() == [
+        ("final", MI, 80)
+    ]
+
+
+def test_diagnostic_ballots_have_a_table_of_their_own(panel_turn, panel_episode, run_record):
+    rich = RichBallot(points={S: 15, MI: 6, MO: 4, ME: 0}, order=(S, MI, MO, ME), approved=(S,))
+    turn = panel_turn(
+        "simple", dict.fromkeys(ROLES, S), others={"approval": {S: (S, MI)}, "rich": {MI: rich}}
+    )
+    log = [panel_episode(turn)]
+    frame = TABLES["diagnostic_ballots"].frame(log, run_record())
+    assert frame.select("stage", "voter", "candidate", "mass", "protocol", "rank").rows() == [
+        ("vote_as_approval", S, S, 1, "approval", None),
+        ("vote_as_approval", S, MI, 1, "approval", None),
+        ("vote_as_approval", S, MO, 0, "approval", None),
+        ("vote_as_approval", S, ME, 0, "approval", None),
+        ("vote_as_rich", MI, S, 15, "rich", 1),
+        ("vote_as_rich", MI, MI, 6, "rich", 2),
+        ("vote_as_rich", MI, MO, 4, "rich", 3),
+        ("vote_as_rich", MI, ME, 0, "rich", 4),
+    ]
+    decided = ballots_table(log, run=run_record())
+    assert set(decided["stage"]) == {"vote_initial", "vote_final"}
+
+
+def test_an_empty_log_keeps_every_column(run_record):
+    for table in TABLES.values():
+        frame = table.frame([], run_record())
+        assert frame.schema == table.schema
+        assert frame.height == 0

@@ -1,0 +1,174 @@
+"""What a council's owner is told: six questions, from the bundled rankings and from small votes."""
+
+import json
+from pathlib import Path
+
+import pytest
+
+from tutorsim.analysis.systems.debate import VIEW
+from tutorsim.analysis.systems.debate.council_of_models import (
+    Councils,
+    council_document,
+    council_recount,
+)
+from tutorsim.analysis.systems.system_view import open_run
+from tutorsim.errors import UsageError
+from tutorsim.runner.run_log import import_logs, log_files
+from tutorsim.systems.debate import DEBATE
+
+BUNDLED = Path(__file__).parents[4] / "cassettes" / "council"
+A, B, C = MODELS = ("alpha", "beta", "gamma")
+
+
+def imported(paths, into):
+    import_logs(DEBATE, DEBATE.logs["council"], log_files(paths), into)
+    return open_run(into)
+
+
+@pytest.fixture(scope="module")
+def bundled(tmp_path_factory):
+    """12 rankings of four frontier models, each asked by itself."""
+    return imported([BUNDLED / "rankings.json"], tmp_path_factory.mktemp("council") / "run")
+
+
+@pytest.fixture
+def small(tmp_path):
+    """Runs of votes of three members, each vote by its rankings; the right answer is `7`."""
+
+    def make(*votes, said=("7", "8", "8")):
+        trials = [
+            {
+                "benchmark": "sums",
+                "question_id": f"q{number}",
+                "structure": "Independent → Rank → Synthesize",
+                "stage1_responses": {
+                    m: f"FINAL ANSWER: {text}" for m, text in zip(MODELS, said, strict=True)
+                },
+                "stage2_data": {
+                    "rankings": dict(zip(MODELS, rankings, strict=True)),
+                    "label_to_model": dict(zip("ABC", MODELS, strict=True)),
+                },
+                "stage3_data": {},
+                "expected": "7",
+                "is_correct": True,
+            }
+            for number, rankings in enumerate(votes)
+        ]
+        path = tmp_path / "trials.json"
+        path.write_text(json.dumps(trials))
+        return imported([path], tmp_path / "run")
+
+    return make
+
+
+def rows(document, name):
+    return [
+        row
+        for section in document.sections
+        for one in section.tables
+        if one.name == name
+        for row in one.data.to_dicts()
+    ]
+
+
+def test_six_questions_are_answered_without_an_option(bundled):
+    answers = {a.question: (a.headline, a.detail) for a in council_document(bundled, True).answers}
+    assert list(answers) == [
+        "Would another rule have chosen another answer?",
+        "What did votes for oneself do?",
+        "Does one member decide?",
+        "How sure is the winner?",
+        "Was the winner right?",
+        "Do the rankings depend on the label?",
+    ]
+    own = answers["What did votes for oneself do?"]
+    assert own[0] == "without them 0 of 11 winners change"
+    assert "own answer at 2.33 on average, others place the same answers at 2.56" in own[1]
+    assert "Each label is always the same member" in answers[list(answers)[-1]][1]
+
+
+def test_11_of_12_bundled_winners_are_single_and_no_rule_on_rankings_changes_one(bundled):
+    """`aimo_1` ties two; approval stays open, as everybody may approve of everybody, and along how
+    many a member approves of it keeps fewer and fewer."""
+    found = {row["rule"]: row for row in rows(council_recount(bundled), "rules")}
+    assert {row["votes"] for row in found.values()} == {11}
+    settled = ("simple", "ranked", "copeland", "minimax", "instant_runoff", "schulze", "bucklin")
+    assert {found[rule]["keeps"] for rule in settled} == {11}
+    assert (found["approval"]["keeps"], found["approval"]["open"]) == (0, 11)
+    along = rows(council_recount(bundled), "approvals")
+    assert [(row["each_approves_of"], row["keeps"], row["changes"]) for row in along] == [
+        ("exactly 1", 11, 0),
+        ("up to 2", 4, 0),
+        ("up to 3", 1, 0),
+        ("any number", 0, 0),
+    ]
+
+
+def test_a_vote_without_a_condorcet_winner_is_no_change(small):
+    """A B C and C A B: A has the best mean place, beats B, and ties C."""
+    run = small((["A", "B", "C"], ["C", "A", "B"], []))
+    found = {row["rule"]: row for row in rows(council_recount(run), "rules")}
+    counts = [found["condorcet"][name] for name in ("votes", "keeps", "changes", "nobody", "open")]
+    assert counts == [1, 0, 0, 1, 0]
+
+
+def test_an_incomplete_ranking_is_counted_with_every_completion(small):
+    """A B C, A B C and C alone: whatever the last voter has second, A leads 4 or 5 to 3 or 2."""
+    run = small((["A", "B", "C"], ["A", "B", "C"], ["C"]))
+    [possible] = Councils(run).winners["members"]["ranked"].values()
+    assert possible.winners == {A}
+    [mean] = Councils(run).winners["members"]["mean_position"].values()
+    assert mean.led == {A}  # places 1, 1; 2, 2; 3, 3, 1: A has mean 1
+
+
+def test_mean_position_leaves_borda_if_rankings_leave_somebody_out(small):
+    """One voter puts C first and names nobody else; two do not name C. Its mean place is 1."""
+    run = small((["A", "B"], ["A", "B"], ["C"]))
+    found = Councils(run).winners["members"]
+    [mean], [borda] = found["mean_position"].values(), found["ranked"].values()
+    assert mean.led == {A, C}
+    assert A in (borda.winners or ())
+
+
+def test_own_answers_are_set_beside_what_others_make_of_them(small):
+    """Everybody puts the own answer first; each answer is second once and third once for others."""
+    run = small((["A", "B", "C"], ["B", "C", "A"], ["C", "A", "B"]))
+    [own] = rows(council_document(run, False), "own")
+    assert (own["rankings"], own["own_place"], own["others_place"]) == (3, "1.00", "2.50")
+    assert own["difference"].startswith("−1.50")
+
+
+def test_whether_the_winner_is_right_is_known_under_every_rule(small):
+    """Alpha says 7, which is right. It wins the first vote and comes last in the second."""
+    run = small(
+        (["A", "B", "C"], ["A", "C", "B"], ["A", "B", "C"]),
+        (["B", "C", "A"], ["B", "C", "A"], ["B", "C", "A"]),
+    )
+    found = {row["rule"]: row for row in rows(council_recount(run), "right")}
+    assert (found["ranked"]["votes"], found["ranked"]["right"]) == (2, "1")
+    assert found["copeland"]["right"] == "1"
+
+
+def test_an_answer_that_cannot_be_read_may_be_right(small):
+    run = small((["A", "B", "C"],) * 3, said=("", "8", "8"))
+    found = {row["rule"]: row["right"] for row in rows(council_recount(run), "right")}
+    assert found["ranked"] == "0 to 1"
+
+
+def test_settings_of_debates_are_refused(bundled):
+    from tutorsim.analysis.systems.system_view import view_of
+
+    with pytest.raises(UsageError, match="--set does not apply"):
+        view_of("debate").recount(bundled, {"majority": ("at_least_half",)})
+
+
+def test_each_vote_has_its_winners_under_each_rule(small):
+    """Alpha says 7, which is right, and wins under every rule but those that ask for approval."""
+    run = small((["A", "B", "C"], ["A", "C", "B"], ["A", "B", "C"]))
+    frame = VIEW.tables["outcomes"].frame(run.episodes, run.head)
+    found = {row["protocol"]: row for row in frame.to_dicts()}
+    ranked, approval = found["ranked"], found["approval"]
+    assert (ranked["certainty"], ranked["answers"], ranked["author"]) == ("exact", [A], A)
+    assert (ranked["score_least"], ranked["score_most"]) == (1.0, 1.0)
+    assert (approval["certainty"], approval["author"]) == ("open", None)
+    assert (approval["score_least"], approval["score_most"]) == (0.0, 1.0)

@@ -1,0 +1,108 @@
+"""A recording converted to and fro has the same bytes, and each form replays."""
+
+import shutil
+from pathlib import Path
+
+import pytest
+
+from tutorsim.replay import convert_cassette_form
+
+EPISODE = "sciq.ice.help_avoidant.simple"
+TO_COMPRESSED = ("--to", "compressed", "-o")
+
+
+@pytest.fixture
+def converted(recorded, shell, tmp_path):
+    """The recording in compressed form."""
+    into = tmp_path / "packed" / "cassettes"
+    said = shell("cassette", "convert", recorded.cassettes, *TO_COMPRESSED, into)
+    assert said.code == 0
+    assert "(compressed) written to" in said.err.replace("\n", " ")
+    return into
+
+
+def test_to_and_fro_gives_the_same_files(recorded, converted, shell, files, tmp_path):
+    names = {path.name for path in converted.iterdir()}
+    assert f"{EPISODE}.json.zst" in names
+    assert f"{EPISODE}.json" not in names
+    back = tmp_path / "back" / "cassettes"
+    assert shell("cassette", "convert", converted, "--to", "text", "-o", back).code == 0
+    assert files(back) == files(recorded.cassettes)
+    again = tmp_path / "again" / "cassettes"
+    assert shell("cassette", "convert", back, *TO_COMPRESSED, again).code == 0
+    assert files(again) == files(converted)
+
+
+def test_both_readers_replay_the_compressed_form(
+    reader, recorded, converted, shell, files, tmp_path
+):
+    into = tmp_path / "replay" / "log"
+    said = shell("replay", converted, "--log-dir", into)
+    assert said.code == 0
+    assert files(into) == files(recorded.log)
+    assert shell("verify", converted).code == 0
+
+
+def test_the_compressed_form_is_listed_shown_and_verified(recorded, converted, shell):
+    for command in ("list", "show", "verify"):
+        assert shell("cassette", command, converted).code == 0
+    shown = shell("cassette", "show", converted, EPISODE, "--json").out
+    assert shown == shell("cassette", "show", recorded.cassettes, EPISODE, "--json").out
+    shutil.copy(recorded.cassettes / f"{EPISODE}.json", converted)
+    said = shell("cassette", "verify", converted)
+    assert said.code == 1
+    assert f"{EPISODE}.json: it is there in text and compressed" in said.err.replace("\n", " ")
+
+
+def test_what_was_edited_or_is_missing_is_not_converted(recorded, shell, tmp_path):
+    path = recorded.cassettes / f"{EPISODE}.json"
+    text = path.read_bytes()
+    path.write_bytes(text.replace(b"I think", b"I know"))
+    said = shell("cassette", "convert", recorded.cassettes, *TO_COMPRESSED, tmp_path / "a")
+    assert said.code == 4
+    assert "was edited after it was recorded" in said.err
+    path.unlink()
+    said = shell("cassette", "convert", recorded.cassettes, *TO_COMPRESSED, tmp_path / "b")
+    assert said.code == 3
+    assert not (tmp_path / "b" / "manifest.json").exists()
+
+
+def test_a_folder_that_holds_anything_is_refused(recorded, shell):
+    said = shell("cassette", "convert", recorded.cassettes, *TO_COMPRESSED, recorded.cassettes)
+    assert said.code == 2
+    assert "is not empty" in said.err
+
+
+@pytest.mark.loopback
+def test_a_compressed_recording_is_not_recorded_into(
+    recorded, converted, endpoint, files, shell, tmp_path
+):
+    before = files(converted)
+    said = shell(
+        *("run", recorded.study, "--cassette-dir", converted, "--log-dir", tmp_path / "new")
+    )
+    assert said.code == 4
+    assert "holds compressed cassettes" in said.err.replace("\n", " ")
+    assert files(converted) == before
+    assert endpoint.sent == []
+
+
+def test_an_interrupted_conversion_is_gone_on_with_by_the_same_command(
+    recorded, shell, files, tmp_path, monkeypatch
+):
+    into = tmp_path / "new"
+    with monkeypatch.context() as patch:
+        patch.setattr(Path, "replace", lambda *_: 1 / 0)  # while it writes its mark
+        with pytest.raises(ZeroDivisionError):
+            convert_cassette_form.convert(recorded.cassettes, into, "compressed")
+    assert [path.name for path in into.iterdir()] == [".converting.tmp"]
+    with monkeypatch.context() as patch:
+        patch.setattr(convert_cassette_form, "write_cassette_file", lambda *_: 1 / 0)
+        with pytest.raises(ZeroDivisionError):
+            convert_cassette_form.convert(recorded.cassettes, into, "compressed")
+    assert [path.name for path in into.iterdir()] == [".converting"]
+    said = shell("cassette", "convert", recorded.cassettes, "--to", "text", "-o", into)
+    assert said.code == 2  # another command
+    assert shell("cassette", "convert", recorded.cassettes, *TO_COMPRESSED, into).code == 0
+    assert not (into / ".converting").exists()
+    assert shell("verify", into).code == 0

@@ -1,0 +1,413 @@
+"""Logs of councils: three shapes, every damage told and never guessed, and published trials."""
+
+import json
+import os
+from collections import Counter
+from pathlib import Path
+
+import pytest
+
+from tutorsim.errors import LogError
+from tutorsim.runner.run_log import import_logs, log_files
+from tutorsim.systems.debate import DEBATE
+from tutorsim.systems.debate.council_logs import (
+    BAD_SCORES,
+    CONTRADICTED,
+    EMPTY,
+    FAILED,
+    LEFT_OUT,
+    NO_ANSWER,
+    NO_LABEL,
+    NO_STEP,
+    NO_VOTE,
+    OTHER_TEXT,
+    OUTSIDER,
+    REPEATED,
+    UNKNOWN,
+    read_council,
+)
+
+REAL = Path(os.environ.get("TUTORSIM_PUBLISHED_DATA", "nowhere")) / "council"
+MODELS = ("maker/alpha", "maker/beta", "maker/gamma")
+A, B, C = MODELS
+
+
+def conversation(rankings, *, meta=None, stage1=None, **more):
+    said = stage1 or [{"model": m, "response": f"I say {m}. FINAL ANSWER: {m}"} for m in MODELS]
+    message = {
+        "role": "assistant",
+        "stage1": said,
+        "stage2": rankings,
+        "stage3": {"model": A, "response": "So it is."},
+    }
+    return {
+        "id": "x",
+        "messages": [
+            {"role": "user", "content": "Which?"},
+            message | ({"metadata": meta} if meta else {}) | more,
+        ],
+    }
+
+
+def ranking(model, parsed, text=""):
+    return {"model": model, "ranking": text, "parsed_ranking": parsed}
+
+
+def read(tmp_path, value, name="talk.json"):
+    path = tmp_path / name
+    path.write_text(json.dumps(value))
+    return list(read_council(path, lambda _: 1))
+
+
+def orders(one):
+    return {b.voter: b.parsed for b in one.record.turns[0].ballots_final}
+
+
+@pytest.mark.parametrize(
+    "value",
+    [
+        conversation([ranking(A, ["Response C", "Response A", "Response B"])]),
+        {"council_deliberation": conversation([ranking(A, ["C", "A", "B"])])["messages"]},
+        {"wrapped": {"deep": [conversation([ranking(A, ["C", "A", "B"])])]}},
+        conversation([ranking(A, None, "B is weak.\n\nFINAL RANKING:\n1. Response C\n2. A\n3. B")]),
+        conversation(
+            [ranking(A, {"ranking": ["C", "A", "B"], "scores": {"C": 9, "A": 8, "B": 1}})]
+        ),
+        conversation(
+            [ranking(A, ["A", "B", "C"])],
+            meta={"label_to_model": {"Response A": C, "Response B": A, "Response C": B}},
+        ),
+        conversation(
+            [ranking(A, ["A", "B", "C"])],
+            meta={"label_to_model": {"A": {"model": C, "display_index": 0}, "B": A, "C": B}},
+        ),
+    ],
+    ids=["message", "other key", "wrapped", "text", "scores", "map", "map of objects"],
+)
+def test_a_conversation_of_any_fork_is_one_vote(tmp_path, value):
+    [one] = read(tmp_path, value)
+    assert orders(one) == {A: (C, A, B)}
+    assert one.notes == ()
+    assert one.record.episode_id == "council.talk-1.council.rank-synthesize"
+    assert (one.record.answer, one.record.answer_of) == ("So it is.", A)
+
+
+ABC = ["A", "B", "C"]
+
+
+@pytest.mark.parametrize(
+    ("parsed", "order", "told"),
+    [
+        (["A", "B", "A", "C"], (A, B, C), REPEATED),
+        (["A", "Response Z", "B", "C"], (A, B, C), UNKNOWN),
+        (["A", "the second", "B", "C"], (A, B, C), UNKNOWN),
+        (["B", "A"], (B, A), LEFT_OUT),
+        ([], None, EMPTY),
+        (None, None, EMPTY),
+        ("A > C > B", None, EMPTY),
+        ({"A": 1, "B": 2}, None, EMPTY),
+        ({"1": "Response A", "2": "Response C", "3": "Response B"}, None, EMPTY),
+        ([["A", "B"], ["C"]], None, UNKNOWN),
+        ([1, 2, 3], None, UNKNOWN),
+        (["Antwort A", None, True], None, UNKNOWN),
+        ({"ranking": ABC, "scores": {"A": 3, "B": 7, "C": 1}}, (A, B, C), CONTRADICTED),
+        ({"ranking": ABC, "scores": {"A": "9/10", "B": None}}, (A, B, C), BAD_SCORES),
+        ({"ranking": ABC, "scores": [9, 8, 7]}, (A, B, C), BAD_SCORES),
+    ],
+)
+def test_a_damaged_ranking_is_told_and_never_guessed(tmp_path, parsed, order, told):
+    [one] = read(tmp_path, conversation([ranking(A, parsed), ranking(B, ABC)]))
+    assert orders(one) == {A: order, B: MODELS}
+    assert one.notes == ((told,) if order or told == EMPTY else (told, EMPTY))
+
+
+@pytest.mark.parametrize("parsed", [{"Response A": 2, "Response C": 1}, "C > A > B"])
+def test_a_parsed_form_that_is_no_list_is_not_replaced_by_the_text(tmp_path, parsed):
+    [one] = read(tmp_path, conversation([ranking(A, parsed, "FINAL RANKING\n1. C\n2. B\n3. A")]))
+    assert orders(one) == {A: None}
+    assert one.notes == (EMPTY,)
+
+
+def test_labels_that_slid_as_an_answer_is_lost_are_given_to_nobody(tmp_path):
+    """Without a map the first answer is A: if one of four is lost, nobody knows which."""
+    four = [ranking(m, ["D", "A", "B", "C"]) for m in MODELS]
+    [left] = read(tmp_path, conversation(four))
+    assert "rankings name 'D' beside those of the answers" in left.why
+    [one] = read(tmp_path, conversation([four[0], ranking(B, ABC)]))
+    assert one.notes == (UNKNOWN,)
+
+
+def test_a_voter_who_was_not_asked_is_told(tmp_path):
+    [one] = read(tmp_path, conversation([ranking("maker/delta", ABC), ranking(B, ABC)]))
+    assert orders(one) == {"maker/delta": MODELS, B: MODELS}
+    assert one.notes == (OUTSIDER,)
+
+
+def test_a_conversation_without_rankings_is_told(tmp_path):
+    [one] = read(tmp_path, conversation(None))
+    assert one.notes == (NO_STEP,)
+
+
+@pytest.mark.parametrize(
+    ("text", "order"),
+    [
+        ("ßß final ranking\n\n**1. Response c** - best\n2. **a**\n 3) B: weak", (C, A, B)),
+        ("FINAL RANKING:\n1. A good one is C\n", None),
+        ("FINAL RANKING:\n3. A\n2. B\n1. C", None),
+        ("1. A\n2. B\n3. C", None),
+        ("FINAL RANKING:" + "\n" * 300_000, None),
+    ],
+    ids=["marks", "prose", "from the last", "no head", "long"],
+)
+def test_only_a_numbered_list_under_its_head_is_a_texts_ranking(tmp_path, text, order):
+    [one] = read(tmp_path, conversation([ranking(A, None, text)]))
+    assert orders(one) == {A: order}
+
+
+@pytest.mark.parametrize(
+    ("rankings", "more", "found", "told"),
+    [
+        ([ranking(A, ["c", "response a", " b "])], {}, {A: (C, A, B)}, ()),
+        ([ranking(A, [C, A, B])], {}, {A: (C, A, B)}, ()),
+        ({A: {"parsed_ranking": ["C", "A", "B"]}, B: None}, {}, {A: (C, A, B)}, (NO_VOTE,)),
+        (
+            {"rankings": {A: ABC}, "label_to_model": {"A": B, "B": A, "C": C}},
+            {},
+            {A: (B, A, C)},
+            (),
+        ),
+        (
+            [ranking(A, ABC, "FINAL RANKING\n1. C\n2. B\n3. A")],
+            {},
+            {A: MODELS},
+            (OTHER_TEXT,),
+        ),
+        ([{"model": A, "error": "timeout"}, ranking(B, ABC)], {}, {B: MODELS}, (NO_VOTE,)),
+        (
+            [ranking(A, [3, "1", "Response 2"])],
+            {"meta": {"label_to_model": {"1": A, "2": B, "3": C}}},
+            {A: (C, A, B)},
+            (),
+        ),
+        (
+            [ranking(A, ["Antwort C", "Antwort A"])],
+            {"meta": {"label_to_model": {"Antwort A": A, "Antwort C": C}}},
+            {A: (C, A)},
+            (NO_LABEL,),
+        ),
+        (
+            [ranking(A, ABC) | {"label_to_model": {"A": C, "B": B, "C": A}}, ranking(B, ABC)],
+            {"meta": {"label_to_model": dict(zip("ABC", MODELS, strict=True))}},
+            {A: (C, B, A), B: MODELS},
+            (),
+        ),
+    ],
+    ids=[
+        *("lower case", "by name", "by member", "by member with a map", "other text", "error"),
+        *("numbers", "other language", "labels of a voter"),
+    ],
+)
+def test_what_is_written_in_another_way_is_read_if_it_is_clear(
+    tmp_path, rankings, more, found, told
+):
+    [one] = read(tmp_path, conversation(rankings, **more))
+    assert (orders(one), one.notes) == (found, told)
+
+
+def said(*texts):
+    return [{"model": m, "response": text} for m, text in zip(MODELS, texts, strict=False)]
+
+
+@pytest.mark.parametrize(
+    ("change", "why"),
+    [
+        ({"stage1": None}, "Fewer than two members answered"),
+        ({"stage1": said("x")}, "Fewer than two members answered"),
+        ({"stage1": {A: "x", B: "y"}}, "`stage1` is no list"),
+        ({"stage1": [None, *said("x", "y")]}, "names no model"),
+        ({"stage1": [*said("x", "y"), {"model": A, "response": "z"}]}, "'maker/alpha' twice"),
+        ({"stage1": said("x", {"why": 1})}, "An answer is no text"),
+        ({"stage1": said("x", None, "y")}, "a member failed before one that answered"),
+        (
+            {"stage1": [said("x")[0], {"model": B, "response": "429", "error": True}]},
+            "Fewer than two members answered",
+        ),
+        ({"stage2": {"error": "timeout"}}, "by member, and 'error' is none"),
+        ({"stage2": ["C > A"]}, "An entry of `stage2` is no object"),
+        ({"stage2": [ranking(A, ABC), ranking(A, ABC[::-1])]}, "`stage2` has 'maker/alpha' twice"),
+        ({"metadata": [1]}, "`metadata` is no object"),
+        (
+            {"metadata": {"label_to_model": {"A": A}}, "label_to_model": {"A": B}},
+            "Two maps of labels differ",
+        ),
+        ({"metadata": {"label_to_model": {"A": A, "Response A": B}}}, "a label or a member twice"),
+        ({"metadata": {"label_to_model": {"A": A, "B": A}}}, "a label or a member twice"),
+        ({"metadata": {"label_to_model": {"A": "x", "B": "y"}}}, "two answers have a label"),
+        ({"stage3": {"response": [1]}}, "An answer is no text"),
+    ],
+)
+def test_a_vote_that_cannot_be_read_is_left_out_by_name_and_the_others_are_read(
+    tmp_path, change, why
+):
+    good = conversation([ranking(A, ABC)])["messages"][1]
+    left, one = read(tmp_path, [good | change, good])
+    assert left.what.startswith("Vote 1 of")
+    assert "talk.json" in left.what
+    assert why in left.why
+    assert orders(one) == {A: MODELS}
+
+
+def test_scores_beside_a_ranking_are_kept_as_diagnostic_ballots(tmp_path):
+    parsed = {"ranking": ["C", "A", "B"], "scores": {"C": 9, "Response A": 8.0}}
+    [one] = read(tmp_path, conversation([ranking(A, parsed), ranking(B, ABC)]))
+    [ballot] = one.record.turns[0].ballots_as["score"]
+    assert (ballot.voter, ballot.mass) == (A, {C: 9, A: 8})
+
+
+@pytest.mark.parametrize(
+    ("one", "other", "same"),
+    [
+        ("$70,000", "70000 dollars", True),
+        ("50%", "50", True),
+        ("x = 3", "3", True),
+        ("B) Paris", "b", True),
+        ("2x", "2", False),
+        ("√2", "2", False),
+        ("1/2", "1", False),
+        ("9" * 5000, "9" * 4999, False),
+    ],
+)
+def test_answers_are_equal_as_numbers_or_letters_and_no_further(tmp_path, one, other, same):
+    value = [trial(stage2_data={"extracted_answers": {A: one, B: other}})]
+    [vote] = read(tmp_path, value)
+    assert (len(vote.record.turns[0].candidates) == 1) == same
+
+
+def test_a_ranking_that_leaves_somebody_out_says_nothing_of_that_one(tmp_path):
+    """Of three, two are named: 2 and 1 points, and none, not zero, for the third."""
+    [one] = read(tmp_path, conversation([ranking(A, ["B", "A"])]))
+    [ballot] = one.record.turns[0].ballots_final
+    assert ballot.mass == {B: 2, A: 1}
+
+
+def test_a_member_that_failed_is_no_voter(tmp_path):
+    said = [{"model": m, "response": None if m == C else f"I say {m}"} for m in MODELS]
+    [one] = read(tmp_path, conversation([ranking(A, ["B", "A"])], stage1=said))
+    assert one.record.turns[0].candidates == (A, B)
+    assert one.notes == (FAILED,)
+
+
+def trial(**more):
+    return {
+        "benchmark": "GSM8K",
+        "question_id": "q",
+        "structure": "Independent → Majority Vote",
+        "stage1_responses": dict.fromkeys(MODELS, "an answer"),
+        "stage2_data": {},
+        "stage3_data": {},
+        "expected": "70000",
+        "is_correct": True,
+    } | more
+
+
+def test_equal_answers_are_one_candidate_and_a_known_answer_marks_it(tmp_path):
+    """70000 is written in three ways; the fourth member says nothing that can be read."""
+    answers = {A: "$70,000", B: "70000**", C: "65,000 dollars", "maker/delta": None}
+    said = dict.fromkeys(answers, "an answer")
+    value = [trial(stage1_responses=said, stage2_data={"extracted_answers": answers})]
+    [one] = read(tmp_path, value)
+    turn, council = one.record.turns[0], one.record.council
+    chosen = {b.voter: b.parsed for b in turn.ballots_final}
+    assert chosen == {A: "70,000", B: "70,000", C: "65,000 dollars", "maker/delta": None}
+    assert council.right == {"70,000": True, "65,000 dollars": False}
+    assert (council.over, one.notes, one.record.score) == ("answers", (NO_ANSWER,), 1.0)
+
+
+@pytest.mark.parametrize(
+    ("text", "why"),
+    [
+        ("{", "Expecting property name"),
+        ("[]", "Nothing in it"),
+        ('{"messages": [{"role": "user", "content": "Hi"}]}', "Nothing in it"),
+        ('{"stage1": [], "stage1": []}', "the key 'stage1' twice"),
+        ("[" * 100_000, "recursion"),
+    ],
+)
+def test_what_is_no_council_is_refused_by_name(tmp_path, text, why):
+    path = tmp_path / "other.json"
+    path.write_text(text)
+    with pytest.raises(LogError) as told:
+        list(read_council(path, lambda _: 1))
+    assert "other.json" in told.value.what
+    assert why in told.value.why
+
+
+@pytest.mark.parametrize(
+    ("change", "why"),
+    [
+        ({"stage1_responses": {A: "x"}}, "Fewer than two members answered"),
+        ({"stage1_responses": ["a"]}, "`stage1_responses` is no object"),
+        ({"stage2_data": "none"}, "`stage2_data` is no object"),
+        ({"stage2_data": {"rankings": [["A", "B"]]}}, "An entry of `rankings` is no object"),
+        ({"stage2_data": {"rankings": {"somebody": ABC}}}, "'somebody' is none"),
+        ({"stage2_data": {"extracted_answers": [1]}}, "`extracted_answers` is no object"),
+        ({"is_correct": "yes"}, "`is_correct` is neither true nor false"),
+        ({"expected": {"a": 1}}, "`expected` is no text"),
+    ],
+)
+def test_a_trial_that_cannot_be_read_is_left_out_by_name(tmp_path, change, why):
+    left, _ = read(tmp_path, [trial(**change), trial()])
+    assert "Vote 1 of" in left.what
+    assert why in left.why
+
+
+def test_conversations_of_one_name_in_two_folders_are_two_questions(tmp_path):
+    """They are no repeats of one question: nothing says so."""
+    for folder, parsed in (("a", ABC), ("b", ABC[::-1])):
+        (tmp_path / folder).mkdir()
+        talk = json.dumps(conversation([ranking(A, parsed)]))
+        (tmp_path / folder / "talk.json").write_text(talk)
+    import_logs(DEBATE, DEBATE.logs["council"], log_files([tmp_path]), tmp_path / "run")
+    lines = (tmp_path / "run" / "episodes.jsonl").read_text().splitlines()
+    assert [json.loads(line)["task_id"] for line in lines] == ["talk-1", "talk-1.r02"]
+
+
+def test_if_nothing_can_be_read_every_file_is_told_and_nothing_is_written(tmp_path):
+    for name in ("one.json", "two.json"):
+        (tmp_path / name).write_text(name)
+    with pytest.raises(LogError) as told:
+        import_logs(DEBATE, DEBATE.logs["council"], log_files([tmp_path]), tmp_path / "run")
+    assert "one.json" in told.value.why
+    assert "two.json" in told.value.why
+    assert not (tmp_path / "run").exists()
+
+
+def test_a_folder_is_read_past_what_is_no_council_and_past_what_was_read(tmp_path):
+    """What is left out is named, each file with its reason."""
+    folder = tmp_path / "logs"
+    folder.mkdir()
+    text = json.dumps(conversation([ranking(A, ["A", "B", "C"])]))
+    for name in ("one.json", "same.json"):
+        (folder / name).write_text(text)
+    (folder / "spaced.json").write_text(json.dumps(json.loads(text), indent=2, sort_keys=True))
+    (folder / "settings.json").write_text("{}")
+    (folder / "notes.txt").write_text("none")
+    files = log_files([folder])
+    found = import_logs(DEBATE, DEBATE.logs["council"], files, tmp_path / "run")
+    assert found.episodes == 1
+    left = {Path(error.what.split()[0]).name: error.why for error in found.skipped}
+    assert left.keys() == {"same.json", "spaced.json", "settings.json", "notes.txt"}
+    assert all("one.json" in (left[again] or "") for again in ("same.json", "spaced.json"))
+
+
+@pytest.mark.skipif(not REAL.is_dir(), reason="the published trials are not here")
+def test_the_published_trials_are_read_whole(tmp_path):
+    names = ("frontier_test", "hard_frontier", "mmlu_pro_frontier", "test")
+    every = [one for n in names for one in read_council(REAL / f"{n}.json", lambda _: 1)]
+    ranked = [one for one in every if one.record.council.over == "members"]
+    ranked = [one for one in ranked if one.record.turns[0].ballots_final]
+    ballots = [b for one in ranked for b in one.record.turns[0].ballots_final]
+    assert (len(every), len(ranked), len(ballots)) == (60, 15, 60)
+    [short] = [b for b in ballots if len(b.parsed) < 4]
+    assert short.voter == "mistralai/mistral-7b-instruct"
+    assert Counter(note for one in every for note in one.notes) == {LEFT_OUT: 1, NO_ANSWER: 3}

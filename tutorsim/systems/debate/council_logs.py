@@ -1,0 +1,585 @@
+"""Logs of councils: several models answer, rank one another's answers, and one writes the reply.
+
+Three shapes are found by their keys, wherever they stand in a file: a conversation whose assistant
+messages have `stage1`, `stage2` and `stage3`; the same with scores beside the rankings; a list of
+trials with `stage1_responses`, `stage2_data` and `stage3_data`. One vote is one episode of one
+turn. Members are voters and candidates under their own names; if they vote over answers, the
+different answers are the candidates. Nothing is guessed: what a ranking repeats, does not know or
+leaves out is told, and what it leaves out stays open.
+"""
+
+import json
+import re
+from collections import Counter
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+from fractions import Fraction
+from itertools import pairwise
+from pathlib import Path
+from typing import Any, Final, NamedTuple
+
+from tutorsim.errors import LogError
+from tutorsim.files_given_by_user import read_named
+from tutorsim.kernel.system import Imported
+from tutorsim.records import BallotRecord
+from tutorsim.records.debate import (
+    AnswerRecord,
+    CouncilVote,
+    DebateRecord,
+    DebateSetup,
+    DebateTurn,
+    Message,
+)
+from tutorsim.tasks import safe_id
+from tutorsim.voting import masses_of
+
+REPEATED: Final = "a ranking names an answer twice; the first place counts"
+UNKNOWN: Final = "a ranking names a label that no answer has; it is left out"
+LEFT_OUT: Final = "a ranking leaves answers out; they stand below, in an order that is not known"
+EMPTY: Final = "a ranking is empty or cannot be read; its voter abstains"
+NO_ANSWER: Final = "a member gave no answer that can be read; it abstains"
+FAILED: Final = "a member gave no answer; it is no candidate"
+NO_VOTE: Final = "a member failed to rank; it is no voter"
+NO_STEP: Final = "nobody ranked or voted"
+OUTSIDER: Final = "a voter is none of the members that were asked; its ranking counts"
+NO_LABEL: Final = "an answer has no label, so that no ranking can name it; it is no candidate"
+CONTRADICTED: Final = "scores contradict the ranking beside them; the ranking counts"
+BAD_SCORES: Final = "scores are no whole numbers; they are left out"
+OTHER_TEXT: Final = "a text ends in another ranking than its parsed form; the parsed form counts"
+
+_FINAL: Final = re.compile(r"FINAL ANSWER[ \t*_]*(?:is)?[ \t*_]*:(.*)", re.IGNORECASE)
+_MARKS: Final = " \t\r\n*_`\"'“”‘’()[]{}.,;:!\\$"
+_BOXED: Final = re.compile(r"\\boxed\{([^{}]*)\}")
+_CLOSING: Final = re.compile(r"\[/[A-Z]+\]")
+_ONE_NUMBER: Final = re.compile(
+    r"(?:[a-z]\s*=\s*)?[$€£]?\s*([-+−]?(?:\d{1,3}(?:,\d{3})+|\d+)(?:\.\d+)?)\s*%?(?:\s+[a-z]+)*",
+    re.IGNORECASE | re.ASCII,
+)
+_DIGITS: Final = 300
+"""A longer number is compared as a text."""
+_CHOICE: Final = re.compile(r"([A-J])[).:]\s.*", re.IGNORECASE | re.DOTALL)
+_FLAGS: Final = re.IGNORECASE | re.MULTILINE | re.ASCII
+_RANKED: Final = re.compile("FINAL RANKING", _FLAGS)
+_PLACE: Final = re.compile(
+    r"^[ \t*_]*(\d{1,3})[.)][ \t*_]*"
+    r"(?:Response[ \t]+([A-Z]|\d{1,3})\b|([A-Z])(?=[ \t*_\r]*(?:$|[:,;(–—]|- )))",
+    _FLAGS,
+)
+_LABEL: Final = re.compile(r"(?:Response\s+)?([A-Z]|\d{1,3})", _FLAGS)
+
+Namer = Callable[[str], int]
+
+
+def read_council(path: Path, repeat_of: Namer) -> Iterator[Imported | LogError]:
+    """The votes of a file, each with what it leaves open or garbles, or why it is left out.
+
+    Args:
+        path: A JSON file of a conversation, or of trials.
+        repeat_of: Numbers votes of one name.
+
+    Raises:
+        LogError: If the file is damaged, or holds nothing that a council wrote.
+    """
+    if path.suffix.lower() != ".json":
+        raise _foreign(path, "It is no JSON file.")
+    try:
+        text = read_named(path).decode("utf-8-sig")
+        votes = list(_votes(json.loads(text, object_pairs_hook=_no_key_twice)))
+    except (OSError, ValueError, RecursionError) as error:
+        raise _foreign(path, str(error)) from error
+    if not votes:
+        raise _foreign(path, "Nothing in it has the answers of several members (`stage1`).")
+    for number, (vote, question) in enumerate(votes, start=1):
+        try:
+            read = _trial(vote) if "stage1_responses" in vote else _message(vote, question)
+            yield _imported(read, path, number, repeat_of)
+        except ValueError as error:
+            yield LogError(
+                f"Vote {number} of {path} is left out.",
+                why=f"{error}.",
+                hint="Mend it, or go on without it: the other votes of the file are read.",
+            )
+
+
+def _foreign(path: Path, why: str) -> LogError:
+    return LogError(
+        f"{path} is no log of a council.",
+        why=why,
+        hint="Leave it out, or see `tutorsim guide council` for the forms that are read.",
+    )
+
+
+def _no_key_twice(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
+    """An object of JSON; one that has a key twice does not say which value is meant."""
+    found = dict(pairs)
+    if len(found) < len(pairs):
+        twice = next(key for key, times in Counter(k for k, _ in pairs).items() if times > 1)
+        raise ValueError(f"An object in it has the key {twice!r} twice.")
+    return found
+
+
+def _votes(value: Any, asked: Any = None) -> Iterator[tuple[Mapping[str, Any], Any]]:
+    """Every vote in a file, in order, with the question before it; forks wrap them differently."""
+    if isinstance(value, list):
+        for one in value:
+            if isinstance(one, dict) and one.get("role") == "user":
+                asked = one.get("content")
+            yield from _votes(one, asked)
+    elif isinstance(value, dict):
+        if "stage1" in value or "stage1_responses" in value:
+            yield value, asked
+            return
+        for one in value.values():
+            if isinstance(one, dict | list):
+                yield from _votes(one, asked)
+
+
+# --- Values as a file has them --------------------------------------------------------------------
+
+
+def _text(value: Any, of: str) -> str:
+    """A text, a number, or a list of parts of a text, as text; empty for `null`."""
+    if isinstance(value, list) and all(isinstance(one, Mapping) for one in value):
+        return "\n".join(_text(one.get("text", ()), of) for one in value)
+    if isinstance(value, bool) or not isinstance(value, str | int | float | None):
+        raise ValueError(f"{of} is no text: {_shown(value)}")
+    text = "" if value is None else str(value)
+    return text if text.isascii() else text.encode("utf-16", "replace").decode("utf-16")
+
+
+def _name(value: Any, of: str) -> str:
+    name = _text(value, f"A model's name in {of}")
+    if not name.strip():
+        raise ValueError(f"{of} has an entry that names no model")
+    return name
+
+
+def _object(value: Any, of: str) -> Mapping[str, Any]:
+    """An object, empty for `null`."""
+    if value is not None and not isinstance(value, Mapping):
+        raise ValueError(f"{of} is no object: {_shown(value)}")
+    return value or {}
+
+
+def _listed(value: Any, of: str) -> dict[str, Mapping[str, Any]]:
+    """Member → its entry in a list of objects."""
+    if not isinstance(value, list | None):
+        raise ValueError(f"{of} is no list: {_shown(value)}")
+    entries = [_object(one, f"An entry of {of}") for one in value or ()]
+    names = [_name(one.get("model"), of) for one in entries]
+    twice = [name for name, times in Counter(names).items() if times > 1]
+    if twice:
+        raise ValueError(f"{of} has {_shown(twice[0])} twice, so which of the two is meant is open")
+    return dict(zip(names, entries, strict=True))
+
+
+def _shown(value: Any) -> str:
+    text = repr(value)
+    return text if len(text) <= 60 else f"{text[:57]}..."
+
+
+# --- What a vote holds, whatever its form ---------------------------------------------------------
+
+
+class _Ranking(NamedTuple):
+    """What one member says of the answers."""
+
+    order: tuple[str, ...]
+    """Labels or members, best first."""
+    text: str = ""
+    text_order: tuple[str, ...] = ()
+    """The order that the text ends in, if it differs in form from `order`; else empty."""
+    scores: Mapping[str, Any] = {}
+    """Label or member → score."""
+    labels: Mapping[str, str] = {}
+    """Label → member, if this voter saw labels of its own; else empty."""
+
+
+@dataclass
+class _Vote:
+    """A vote as a file has it."""
+
+    responses: dict[str, str]
+    """Member → its first answer."""
+    structure: str
+    rankings: dict[str, _Ranking] | None = None
+    """Voter → ranking; `None` where nobody ranked."""
+    labels: Mapping[str, str] = field(default_factory=dict)
+    """Label → member, in the order shown."""
+    revised: dict[str, str] = field(default_factory=dict)
+    """Member → what it said after a deliberation."""
+    extracted: dict[str, str | None] | None = None
+    """Member → the answer that it votes for; `None` where nobody votes over answers."""
+    reply: str | None = None
+    chairman: str | None = None
+    expected: str | None = None
+    right: bool | None = None
+    benchmark: str = "council"
+    task: str = ""
+    question: str = ""
+    scored: list[BallotRecord] = field(default_factory=list)
+    """Scores beside rankings, as ballots of those who gave them."""
+    notes: list[str] = field(default_factory=list)
+
+    def rank(self, entries: Any, members: Sequence[str], maps: Sequence[Any], of: str) -> None:
+        """Take the rankings and the labels that they are in.
+
+        Args:
+            entries: Voter → ranking, or a list of objects that name their voter.
+            members: Who was asked, in order; labels follow it if no map states them.
+            maps: Label → member, wherever the file has such a map.
+            of: What the file calls the rankings.
+        """
+        stated = [_label_map(one) for one in maps if one]
+        if any(one != stated[0] for one in stated):
+            raise ValueError("Two maps of labels differ, so whose answer a label is is open")
+        by_voter = _listed(entries, of) if not isinstance(entries, Mapping) else entries
+        outsider = [name for name in by_voter if name not in members]
+        if outsider and by_voter is entries:
+            raise ValueError(f"{of} is by member, and {_shown(outsider[0])} is none")
+        read = {_text(voter, of): _ranking(one) for voter, one in by_voter.items()}
+        self.rankings = {voter: one for voter, one in read.items() if one is not None}
+        self.notes += [NO_VOTE] * (len(read) - len(self.rankings))
+        self.notes += [OUTSIDER] * sum(voter not in members for voter in self.rankings)
+        answered = [member in self.responses for member in members]
+        if stated:
+            self.labels = stated[0]
+        elif not any(one.labels for one in self.rankings.values()):
+            if any(later > earlier for earlier, later in pairwise(answered)):
+                raise ValueError("No map of labels, and a member failed before one that answered")
+            self.labels = {chr(ord("A") + at): member for at, member in enumerate(self.responses)}
+            self._refuse_labels_of_nobody()
+
+    def _refuse_labels_of_nobody(self) -> None:
+        """Refuse labels that several rankings name and no answer has: which answer is lost?"""
+        named = [
+            {label for label in map(_label, one.order) if _LABEL.fullmatch(label)}
+            for one in (self.rankings or {}).values()
+        ]
+        times = Counter(label for labels in named for label in labels if label not in self.labels)
+        lost = [label for label, number in times.items() if number > 1]
+        if lost:
+            raise ValueError(
+                f"No map of labels, and rankings name {_shown(lost[0])} beside those of the "
+                "answers, so whose answer a label is is open"
+            )
+
+    def member(self, named: str, labels: Mapping[str, str]) -> str | None:
+        """Whose answer a label, or a member's own name, stands for; `None` for nobody's."""
+        whose = labels.get(_label(named), named)
+        return whose if whose in self.responses else None
+
+
+def _trial(trial: Mapping[str, Any]) -> _Vote:
+    responses = _object(trial["stage1_responses"], "`stage1_responses`")
+    said = {_name(m, "`stage1_responses`"): _answer(one) for m, one in responses.items()}
+    data = _object(trial.get("stage2_data"), "`stage2_data`")
+    end = _object(trial.get("stage3_data"), "`stage3_data`")
+    words = re.findall(r"[a-z]+", _text(trial.get("structure"), "`structure`").lower())
+    right = trial.get("is_correct")
+    if not isinstance(right, bool | None):
+        raise ValueError(f"`is_correct` is neither true nor false: {_shown(right)}")
+    benchmark = _text(trial.get("benchmark"), "`benchmark`").lower()
+    vote = _Vote(
+        responses={model: text for model, text in said.items() if text},
+        structure="-".join(word for word in words if word != "independent") or "council",
+        reply=_text(end.get("synthesis") or trial.get("final_answer"), "The reply") or None,
+        expected=_text(trial.get("expected"), "`expected`") or None,
+        right=right,
+        benchmark=safe_id(benchmark or "council"),
+        task=_text(trial.get("question_id"), "`question_id`"),
+    )
+    vote.notes += [FAILED] * (len(said) - len(vote.responses))
+    if "rankings" in data:
+        vote.rank(data["rankings"], list(said), [data.get("label_to_model")], "`rankings`")
+    if "deliberation_responses" in data:
+        later = _object(data["deliberation_responses"], "`deliberation_responses`")
+        vote.revised = {model: _answer(one) for model, one in later.items()}
+    if "extracted_answers" in data:
+        answers = _object(data["extracted_answers"], "`extracted_answers`")
+        vote.extracted = {m: _bare(_text(one, "An answer")) or None for m, one in answers.items()}
+    return vote
+
+
+def _message(message: Mapping[str, Any], question: Any) -> _Vote:
+    said = {model: _answer(one) for model, one in _listed(message["stage1"], "`stage1`").items()}
+    last = message.get("stage3")
+    last = last if isinstance(last, Mapping) else {"response": last}
+    reply = _answer(last)
+    vote = _Vote(
+        responses={model: text for model, text in said.items() if text},
+        structure="rank-synthesize" if reply else "rank",
+        reply=reply or None,
+        chairman=_text(last.get("model"), "The chairman's name") or None,
+        question=_text(question, "The question"),
+    )
+    vote.notes += [FAILED] * (len(said) - len(vote.responses))
+    ranked = message.get("stage2")
+    holders = [message, *(_object(message.get(key), f"`{key}`") for key in ("metadata", "meta"))]
+    if isinstance(ranked, Mapping) and "rankings" in ranked:
+        holders.append(ranked)
+        ranked = ranked["rankings"]
+    if ranked is not None:
+        vote.rank(ranked, list(said), [one.get("label_to_model") for one in holders], "`stage2`")
+    else:
+        vote.notes.append(NO_STEP)
+    return vote
+
+
+def _answer(said: Any) -> str:
+    """What a member said: a text, or an object that has it; empty if the member failed."""
+    if isinstance(said, Mapping):
+        said = None if said.get("error") else said.get("response") or said.get("content")
+    return _text(said, "An answer")
+
+
+def _ranking(said: Any) -> _Ranking | None:
+    """A member's ranking: the parsed one, or the numbered list that its text ends in.
+
+    `None` if the member failed.
+    """
+    if said is None or (isinstance(said, Mapping) and said.get("error")):
+        return None
+    one = said if isinstance(said, Mapping) else {"parsed_ranking": said}
+    parsed, text = one.get("parsed_ranking"), one.get("ranking") or one.get("text")
+    if parsed is None and isinstance(text, list | Mapping):
+        parsed, text = text, None
+    text = _text(text, "A ranking's text")
+    scores: Any = {}
+    if isinstance(parsed, Mapping) and not parsed.keys().isdisjoint(("ranking", "scores")):
+        scores, parsed = parsed.get("scores") or {}, parsed.get("ranking")
+    listed = _order_of(text) if parsed is None or isinstance(parsed, list) else ()
+    if parsed is None:
+        parsed, listed = listed, ()
+    order = parsed if isinstance(parsed, Sequence) and not isinstance(parsed, str) else ()
+    labels = _label_map(one.get("label_to_model") or {})
+    named = tuple(map(_written, order))
+    return _Ranking(
+        named, text, listed, scores if isinstance(scores, Mapping) else {"": ""}, labels
+    )
+
+
+def _order_of(text: str) -> tuple[str, ...]:
+    """The list numbered 1, 2, 3, … under the last FINAL RANKING of a text; empty without one."""
+    heads = list(_RANKED.finditer(text))
+    places = _PLACE.findall(text, heads[-1].end()) if heads else []
+    in_order = [int(number) for number, _, _ in places] == list(range(1, len(places) + 1))
+    return tuple(label or letter for _, label, letter in places) if in_order else ()
+
+
+def _written(label: Any) -> str:
+    """A label as a file writes it; empty for what can be none."""
+    whole = isinstance(label, str | int) and not isinstance(label, bool)
+    return str(label).strip() if whole else ""
+
+
+def _label(text: str) -> str:
+    """`Response C`, `C` and `c` are one label; anything else stays what it is."""
+    found = _LABEL.fullmatch(text)
+    return found[1].upper() if found else text
+
+
+def _label_map(stated: Any) -> dict[str, str]:
+    """Label → member, as stated."""
+    entries = _object(stated, "`label_to_model`").items()
+    pairs = [
+        (_label(label.strip()), _name(one.get("model") if isinstance(one, Mapping) else one, "it"))
+        for label, one in entries
+    ]
+    found = dict(pairs)
+    if len(found) < len(pairs) or len(set(found.values())) < len(pairs):
+        raise ValueError("`label_to_model` has a label or a member twice")
+    return found
+
+
+# --- Answers --------------------------------------------------------------------------------------
+
+
+def _final_answer(text: str) -> str | None:
+    """The last line `FINAL ANSWER: …` of a text, without marks; `None` without one."""
+    found = [bare for bare in map(_bare, _FINAL.findall(text)) if bare]
+    return found[-1] if found else None
+
+
+def _bare(text: str) -> str:
+    boxed = _BOXED.search(text)
+    return _CLOSING.sub("", boxed[1] if boxed else text).strip(_MARKS)
+
+
+def _value(answer: str) -> Fraction | str:
+    """What two answers are compared by: a number as a number, a letter or text as it reads.
+
+    `$70,000` and `70000 dollars` are one number; `2x`, `√2` and `2 + i` are texts.
+    """
+    number = _ONE_NUMBER.fullmatch(answer)
+    if number and len(number[1]) <= _DIGITS:
+        return Fraction(number[1].replace(",", "").replace("−", "-"))
+    letter = _CHOICE.fullmatch(answer)
+    return letter[1].casefold() if letter else " ".join(answer.casefold().split())
+
+
+def _classes(answers: Mapping[str, str]) -> dict[str, str]:
+    """Member → the first form of its answer, in the order of the members."""
+    first: dict[Fraction | str, str] = {}
+    return {member: first.setdefault(_value(text), text) for member, text in answers.items()}
+
+
+# --- From a vote to an episode --------------------------------------------------------------------
+
+
+def _imported(vote: _Vote, path: Path, number: int, repeat_of: Namer) -> Imported:
+    if len(vote.responses) < 2:
+        raise ValueError("Fewer than two members answered, so that there is nothing to vote on")
+    place = f"{safe_id(path.stem)}-{number}"
+    name = ".".join((vote.benchmark, place, "council", vote.structure))
+    repeat = repeat_of(name)
+    members = tuple(dict.fromkeys((*vote.responses, *(vote.rankings or ()))))
+    said = vote.revised or vote.responses
+    answers = {
+        member: AnswerRecord(text=text, letter=None, attempts=0)
+        for member, text in said.items()
+        if text
+    }
+    final = vote.extracted or {m: _final_answer(text) for m, text in said.items()}
+    ballots, candidates = _ballots(vote, tuple(vote.responses))
+    known = {member: text for member, text in final.items() if text is not None}
+    turn = DebateTurn(
+        turn=1,
+        messages=tuple(_messages(vote)),
+        answers=answers,
+        candidates=candidates,
+        ballots_final=ballots,
+        ballots_as={"score": tuple(vote.scored)} if vote.scored else {},
+    )
+    council = CouncilVote(
+        structure=vote.structure,
+        members=members,
+        over="answers" if vote.extracted is not None else "members",
+        chairman=vote.chairman,
+        final_answers=_classes(known),
+        expected=vote.expected,
+        right=_right(vote, candidates, known),
+        told=tuple(dict.fromkeys(vote.notes)),
+    )
+    record = DebateRecord(
+        episode_id=name if repeat == 1 else f"{name}.r{repeat:02d}",
+        benchmark=vote.benchmark,
+        task_id=vote.task or (place if repeat == 1 else f"{place}.r{repeat:02d}"),
+        variant="council",
+        condition=vote.structure,
+        repeat=repeat,
+        question=vote.question,
+        answer_kind="passage",
+        setup=DebateSetup(agents=len(members), max_turns=1, vote_from=1),
+        turns=(turn,),
+        turns_taken=1,
+        ended_by="vote" if ballots else None,
+        answer=vote.reply,
+        answer_of=vote.chairman,
+        score=None if vote.right is None else float(vote.right),
+        council=council,
+    )
+    return Imported(record, members, council.told)
+
+
+def _right(
+    vote: _Vote, candidates: Sequence[str], final: Mapping[str, str]
+) -> dict[str, bool] | None:
+    """Candidate → whether it, or its answer, is the expected one; `None` where none is known."""
+    if vote.expected is None:
+        return None
+    wanted = _value(_bare(vote.expected))
+    answers = {c: c for c in candidates} if vote.extracted is not None else final
+    return {c: _value(answers[c]) == wanted for c in candidates if c in answers}
+
+
+def _messages(vote: _Vote) -> Iterator[Message]:
+    rounds = [("first", vote.responses), ("message", vote.revised)]
+    number = 0
+    for place, (kind, said) in enumerate(rounds, start=1):
+        shown = tuple(range(1, number + 1))
+        for member, text in said.items():
+            number += 1
+            yield Message(
+                number=number,
+                agent=member,
+                round=place,
+                kind="first" if kind == "first" else "message",
+                shown=shown,
+                text=text,
+                agreement="none",
+                attempts=0,
+            )
+
+
+def _ballots(
+    vote: _Vote, members: tuple[str, ...]
+) -> tuple[tuple[BallotRecord, ...], tuple[str, ...]]:
+    """The ballots, and whom they are about."""
+    if vote.rankings is not None:
+        maps = (vote.labels, *(one.labels for one in vote.rankings.values()))
+        shown = dict.fromkeys(member for labels in maps for member in labels.values())
+        candidates = tuple(member for member in shown if member in members)
+        vote.notes += [NO_LABEL] * (len(members) - len(candidates))
+        if len(candidates) < 2:
+            raise ValueError("Fewer than two answers have a label")
+        ranked = vote.rankings.items()
+        return tuple(_ranked(vote, voter, one, candidates) for voter, one in ranked), candidates
+    if vote.extracted is not None:
+        known = {member: text for member, text in vote.extracted.items() if text is not None}
+        vote.notes += [NO_ANSWER] * (len(vote.extracted) - len(known))
+        chosen = _classes(known)
+        answers = tuple(dict.fromkeys(chosen.values()))
+        return tuple(
+            _ballot(voter, "simple", chosen.get(voter), answers, {}, "") for voter in vote.extracted
+        ), answers
+    return (), ()
+
+
+def _ranked(vote: _Vote, voter: str, ranking: _Ranking, candidates: Sequence[str]) -> BallotRecord:
+    labels = ranking.labels or vote.labels
+    named = [vote.member(one, labels) for one in ranking.order]
+    known = [member for member in named if member in candidates]
+    order = tuple(dict.fromkeys(known))
+    faults = {
+        UNKNOWN: len(known) < len(named),
+        REPEATED: len(order) < len(known),
+        EMPTY: not order,
+        LEFT_OUT: 0 < len(order) < len(candidates),
+        OTHER_TEXT: bool(ranking.text_order)
+        and [vote.member(one, labels) for one in ranking.text_order] != named,
+    }
+    given = {vote.member(name, labels): _whole(one) for name, one in ranking.scores.items()}
+    scores = {member: n for member, n in given.items() if member in candidates and n is not None}
+    if None in given.values():
+        faults[BAD_SCORES], scores = True, {}
+    scored = [scores[member] for member in order if member in scores]
+    faults[CONTRADICTED] = any(later > earlier for earlier, later in pairwise(scored))
+    vote.notes += [note for note, shown in faults.items() if shown]
+    shown = {label: member for label, member in labels.items() if member in candidates}
+    if scores:
+        vote.scored.append(_ballot(voter, "score", scores, candidates, shown, ranking.text))
+    return _ballot(voter, "ranked", order or None, candidates, shown, ranking.text)
+
+
+def _whole(score: Any) -> int | None:
+    number = isinstance(score, int | float) and not isinstance(score, bool)
+    return int(score) if number and score == score // 1 else None
+
+
+def _ballot(
+    voter: str, protocol: Any, choice: Any, candidates: Sequence[str], labels: Any, raw: str
+) -> BallotRecord:
+    mass = masses_of(choice, candidates, protocol=protocol)
+    if protocol != "simple" and choice is not None:
+        mass = {member: mass[member] for member in choice}
+    return BallotRecord(
+        voter=voter,
+        protocol=protocol,
+        labels=labels,
+        raw=raw,
+        parsed=choice,
+        mass=mass,
+        ballot_status="valid" if choice is not None else "abstained",
+        attempts=0,
+    )

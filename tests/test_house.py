@@ -23,7 +23,14 @@ ROOMS = (
 )
 """A room imports only rooms that stand before it."""
 
-FOR_ANALYSIS = {"voting", "records", "vocabularies", "errors", "files_given_by_user", "system_registry"}
+FOR_ANALYSIS = {
+    "voting",
+    "records",
+    "vocabularies",
+    "errors",
+    "files_given_by_user",
+    "system_registry",
+}
 """What `analysis` may import of `tutorsim`."""
 
 RULES_FOR_ANALYSIS = {

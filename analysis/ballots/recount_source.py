@@ -254,8 +254,8 @@ def open_source(
 
     Args:
         path: A run folder; a Parquet, CSV, TSV, JSONL or JSON file of ballots, in the ballots
-            table's shape or another that `ballots.convert_to_long_format` names; a PrefLib `.soc`, `.soi`,
-            `.toc`, `.toi` or `.cat` file; or a folder of files of ballots, of which
+            table's shape or another that `ballots.convert_to_long_format` names; a PrefLib
+            `.soc`, `.soi`, `.toc`, `.toi` or `.cat` file; or a folder of files of ballots, of which
             `ballots.*` alone is read where there is one (an export); or a folder of folders of
             Parquet files.
         budget: Points of a cumulative ballot, as in `hints`.

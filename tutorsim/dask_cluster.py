@@ -108,10 +108,7 @@ def _started(workers: int) -> Iterator["Client"]:
 
     with (
         LocalCluster(
-            n_workers=workers,
-            threads_per_worker=1,
-            processes=True,
-            dashboard_address=None,
+            n_workers=workers, threads_per_worker=1, processes=True, dashboard_address=None
         ) as cluster,
         Client(cluster) as client,
     ):

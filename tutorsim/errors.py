@@ -148,13 +148,7 @@ class CallFailed(TutorsimError):
     """
 
     def __init__(
-        self,
-        what: str,
-        *,
-        why: str = "",
-        hint: str = "",
-        key: str = "",
-        away: Away | None = None,
+        self, what: str, *, why: str = "", hint: str = "", key: str = "", away: Away | None = None
     ) -> None:
         super().__init__(what, why=why, hint=hint)
         self.key = key

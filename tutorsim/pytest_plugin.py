@@ -61,8 +61,7 @@ def pytest_addoption(parser: pytest.Parser) -> None:
 def pytest_configure(config: pytest.Config) -> None:
     """Register the marker."""
     config.addinivalue_line(
-        "markers",
-        "tutorsim(folder, episode): the recording, and the episode of it, to replay",
+        "markers", "tutorsim(folder, episode): the recording, and the episode of it, to replay"
     )
 
 

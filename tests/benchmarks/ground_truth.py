@@ -155,11 +155,7 @@ def _branched(source, parent_folder, rule, folder, sandbox):
     first = {r["episode_id"]: r["first_possible"] for r in rows if r["path"] != "covered"}
     recording = open_recording(parent_folder)
     loaded = branch_study(
-        recording,
-        source.episodes,
-        Alternative(rule=rule),
-        first,
-        continuations=CONTINUATIONS,
+        recording, source.episodes, Alternative(rule=rule), first, continuations=CONTINUATIONS
     )
     assert loaded.study.branch is not None
     parent = Parent(recording, loaded.study.branch)

@@ -31,10 +31,7 @@ def packed(data):
 
 @pytest.mark.parametrize(
     ("reference", "target", "size"),
-    [
-        (f"{REFERENCE} with zstd", "at most 12", packed),
-        (REFERENCE, "at most 1.3", len),
-    ],
+    [(f"{REFERENCE} with zstd", "at most 12", packed), (REFERENCE, "at most 1.3", len)],
     ids=["zstd", "plain"],
 )
 def test_text(benchmark, cassettes, reference, target, size):

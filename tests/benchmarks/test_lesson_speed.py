@@ -115,8 +115,7 @@ def test_replay_costs_per_call_what_a_panels_does(side_by_side, lessons):
         panels = record_stand_in(lessons.folder.parent / "panels", published(tasks=1), sandbox)
     both = [open_recording(made.folder) for made in (panels, lessons)]
     found = side_by_side.time(
-        *((lambda recording=one: list(replay_each(recording, workers=1))) for one in both),
-        rounds=5,
+        *((lambda recording=one: list(replay_each(recording, workers=1))) for one in both), rounds=5
     )
     panel, lesson = (x / made.calls for x, made in zip(found, (panels, lessons), strict=True))
     side_by_side.note(

@@ -140,9 +140,7 @@ def test_possible_winners_beside_plain_enumeration(side_by_side, protocol, targe
         plain[:] = [enumerated(turn, protocol, target) for turn in cast[:SAMPLE]]
 
     found = side_by_side.time(
-        enumerate_sample,
-        lambda: last.append(possible_winners(cast, protocol, target)),
-        rounds=5,
+        enumerate_sample, lambda: last.append(possible_winners(cast, protocol, target)), rounds=5
     )
     assert last[-1][:SAMPLE].tolist() == plain
     per_turn = found.reference / SAMPLE

@@ -7,13 +7,7 @@ from typing import Any, Final
 import polars as pl
 
 from tests.benchmarks.ballots import ballots_frame
-from tests.tutorsim.cli.conftest import (
-    STUDY,
-    draw,
-    usual_reply,
-    write_branch,
-    write_run,
-)
+from tests.tutorsim.cli.conftest import STUDY, draw, usual_reply, write_branch, write_run
 from tutorsim.records import (
     RETEST_FILE,
     RETEST_HEAD_FILE,

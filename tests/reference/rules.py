@@ -7,13 +7,7 @@ from tests.reference.projection import project
 from tutorsim.analysis.ballots.vote_arrays import Profile, TurnKey
 from tutorsim.analysis.counting.format_conversion import projected_winners
 from tutorsim.analysis.counting.rule_definitions import Target
-from tutorsim.analysis.identify import (
-    NOBODY,
-    NOT_SETTLED,
-    Possible,
-    TieReading,
-    breakdown_point,
-)
+from tutorsim.analysis.identify import NOBODY, NOT_SETTLED, Possible, TieReading, breakdown_point
 
 __all__ = ["Answer", "Named", "Projection", "Recounter", "Shape", "gather_named", "shape_of"]
 

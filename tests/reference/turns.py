@@ -200,10 +200,7 @@ def place_of_episodes(ballots):
 
 def _decide(order, final, tie):
     return decide(
-        final.cast(),
-        final.candidates,
-        order=order,
-        tie_round=None if tie is None else tie.cast(),
+        final.cast(), final.candidates, order=order, tie_round=None if tie is None else tie.cast()
     )
 
 

@@ -400,9 +400,7 @@ def recorded_once(tmp_path_factory):
     found = Recorded(study, folder / "cassettes", folder / "log", 0)
     with pytest.MonkeyPatch.context() as patch, Serving(patch) as endpoint:
         patch.setattr(
-            sys,
-            "argv",
-            ["tutorsim", "run", str(study), *to_folders(found.cassettes, found.log)],
+            sys, "argv", ["tutorsim", "run", str(study), *to_folders(found.cassettes, found.log)]
         )
         main()
     return found._replace(calls=len(endpoint.sent))

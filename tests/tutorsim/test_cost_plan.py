@@ -73,8 +73,7 @@ def test_a_plan_says_each_condition_by_itself_in_the_study_s_order(make_study):
 
 def test_cost_is_tokens_times_price(make_study):
     prices = PriceTable(
-        as_of="2026-01-01",
-        models={"t": Price(input=1, output=10), "s": Price(input=2, output=20)},
+        as_of="2026-01-01", models={"t": Price(input=1, output=10), "s": Price(input=2, output=20)}
     )
     result = plan(make_study(models={"tutor": "t", "judge": "t", "student": "s"}), prices)
     (t_in, t_out), (s_in, s_out) = result.tokens["t"], result.tokens["s"]

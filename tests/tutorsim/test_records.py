@@ -105,7 +105,7 @@ def test_the_skeleton_of_the_contract_is_there(played):
         *("final_correctness", "initial_code_passed", "code_passed", "success", "status"),
     }
     assert set(data["attempts"][0]) >= {
-        *("turn", "text", "score", "score_rationale", "code", "code_passed"),
+        *("turn", "text", "score", "score_rationale", "code", "code_passed")
     }
     turn = data["turns"][1]
     assert set(turn) >= {

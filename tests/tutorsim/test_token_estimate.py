@@ -18,10 +18,7 @@ def tokens(make_study):
 
 def test_one_episode_stands_for_all_of_its_benchmark_and_condition(tokens):
     one = tokens()
-    six = tokens(
-        personas=["help_avoidant", "hint_seeking_dependent"],
-        repeats=3,
-    )
+    six = tokens(personas=["help_avoidant", "hint_seeking_dependent"], repeats=3)
     assert six == {model: (6 * asked, 6 * answered) for model, (asked, answered) in one.items()}
 
 

@@ -1,7 +1,7 @@
 """The command line. Only this package prints.
 
 Commands are loaded when they are called, so that `tutorsim --help` starts at once: command
-`NAME` is the click command `NAME` of module `tutorsim.cli.NAME`.
+`NAME` is the click command `NAME` of module `tutorsim.cli.NAME`, or of one named after two.
 """
 
 import gc
@@ -68,14 +68,21 @@ COMMANDS = {
 }
 """Name → one line of help, in the order shown."""
 
-_MODULES = {
+_FUNCTIONS = {
     "check": "check_ballot_file",
     "diverge": "diverge_under_rule",
     "audit": "audit_replies",
     "import": "import_logs",
     "judge": "judge_program",
 }
-"""Command → its module and function, where the verb alone says too little, or is Python's."""
+"""Command → its function, where the verb alone says too little, or is Python's."""
+_OF_TWO = (
+    *("branch_and_retest", "replay_and_verify", "chat_and_standin"),
+    *("summary_and_show", "compare_and_diverge", "import_and_export"),
+    "tasks_and_judge",
+)
+_MODULES = {name: module for module in _OF_TWO for name in module.split("_and_")}
+"""Command → its module, if another one stands there too; else that is named like the function."""
 
 
 _SILENCE = {
@@ -114,8 +121,9 @@ class _Commands(click.Group):
     def get_command(self, ctx: click.Context, cmd_name: str) -> click.Command | None:
         if cmd_name not in COMMANDS:
             return None
-        module = import_module(f"tutorsim.cli.{_MODULES.get(cmd_name, cmd_name)}")
-        command: click.Command = getattr(module, _MODULES.get(cmd_name, cmd_name))
+        function = _FUNCTIONS.get(cmd_name, cmd_name)
+        module = import_module(f"tutorsim.cli.{_MODULES.get(cmd_name, function)}")
+        command: click.Command = getattr(module, function)
         _add_whole_program_options(command)
         return command
 

@@ -16,8 +16,7 @@ from tutorsim.analysis.systems.system_view import Ballots, Opened, SystemRun, op
 from tutorsim.cli.ballot_options import ballot_options
 from tutorsim.cli.options import order_option, report_options
 from tutorsim.cli.output_elements import Prose, caption, heading, listing, publish, table
-from tutorsim.cli.source_head import source_shown
-from tutorsim.cli.sources import check_logs
+from tutorsim.cli.sources import check_logs, source_shown
 from tutorsim.cli.terminal_documents import parts_shown
 from tutorsim.errors import UsageError
 from tutorsim.records import RUN_FILE

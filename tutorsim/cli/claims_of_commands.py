@@ -1,14 +1,14 @@
-"""Numbers that a command prints, as a file of claims."""
+"""Numbers that a command prints as a file of claims, and claims beside what a recording gives."""
 
 import contextlib
 import hashlib
 import io
 import tempfile
 from collections import Counter
-from collections.abc import Callable, Iterable, Iterator, Mapping
-from dataclasses import asdict, dataclass
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from dataclasses import asdict, dataclass, replace
 from pathlib import Path
-from typing import Any, Final
+from typing import Any, Final, NamedTuple
 
 import click
 from pydantic import TypeAdapter, ValidationError
@@ -16,9 +16,12 @@ from rich.console import RenderableType
 
 from tutorsim import __version__
 from tutorsim.analysis.ballots.reading_options import NO_HINTS, Hints
+from tutorsim.analysis.claims import Checked, Claim, check_claims, chosen, citation, cited
 from tutorsim.analysis.claims.claims_file import (
     CLAIMS_VERSION,
+    Citation,
     ClaimsFile,
+    Difference,
     DrawnFile,
     PageName,
     SourceName,
@@ -26,18 +29,30 @@ from tutorsim.analysis.claims.claims_file import (
     to_text,
 )
 from tutorsim.analysis.claims.claims_of_printed_numbers import Printed as Part
-from tutorsim.analysis.claims.claims_of_printed_numbers import Words, claims_in, drawn_as
+from tutorsim.analysis.claims.claims_of_printed_numbers import (
+    Words,
+    bytes_differ,
+    claims_in,
+    drawn_as,
+    numbers_differ,
+    text_differs,
+)
 from tutorsim.analysis.pages.document import Document
 from tutorsim.analysis.pages.document_as_json import cells_of, document_parts
 from tutorsim.analysis.pages.published_figures import Printed, printed_of
+from tutorsim.analysis.report.markdown import to_markdown
 from tutorsim.analysis.systems.system_view import Asked, opened
 from tutorsim.cli.console import err, safe
-from tutorsim.cli.options import TYPED
-from tutorsim.cli.output_elements import Prose, publish
+from tutorsim.cli.options import TYPED, plain
+from tutorsim.cli.output_elements import Prose, caption, publish, styled
+from tutorsim.cli.sources import check_logs
 from tutorsim.cli.terminal_documents import TableShown, document_asked
-from tutorsim.errors import ClaimsError, FolderError, UsageError
+from tutorsim.errors import CheckFailed, ClaimsError, FolderError, UsageError
+from tutorsim.files_given_by_user import read_named
 from tutorsim.kernel.cost_plan import PriceTable, load_prices
 from tutorsim.records import EPISODES_FILE, RUN_FILE, RunRecord, read_run
+from tutorsim.replay import read_manifest
+from tutorsim.runner.replay import replay_into
 
 ENDING: Final = ".claims.json"
 Identity = tuple[str, SourceName]
@@ -306,3 +321,346 @@ def write_claims(path: Path, file: ClaimsFile) -> None:
             hint="Name a file in a folder that can be written.",
         ) from error
     err().print(safe(f"{len(file.claims):,} claims written to {path}."), soft_wrap=True)
+
+
+# --- Claims compared -----------------------------------------------------------------------------
+
+SHOWN = 20
+"""Claims of a kind that are named one by one; JSON has them all."""
+DIGITS = 12
+"""Of a digest, where it is shown."""
+_ANOTHER = {"recording": "another recording", "log": "another log", "ballots": "other ballots"}
+PAGES: dict[str, PageName] = {"report": "report", "summary": "summary"}
+
+
+class Wanted(NamedTuple):
+    """What to check."""
+
+    path: Path | None
+    """The file of claims; `None` where numbers are asked for by id alone."""
+    file: ClaimsFile | None
+    options: Options
+    citations: tuple[Citation, ...]
+    """The numbers asked for; none for all of the file."""
+    page: tuple[Path, bytes] | None = None
+    """The page that was written with the claims; `None` where none is at hand."""
+    second: Path | None = None
+    """The second run, of claims of a comparison of two."""
+
+
+class Claimed(NamedTuple):
+    """What came of it."""
+
+    checked: Checked | None
+    """`None` without a file of claims."""
+    claims: tuple[Claim, ...]
+    """The numbers asked for, as they are now."""
+    digest: str
+    provenance: str
+    """What answered the calls."""
+    page: str | None = None
+    """Name of the page whose numbers were held too."""
+    absent: str = ""
+    """Name of the page that was written with the claims, where it is not beside them."""
+
+    @property
+    def holds(self) -> bool:
+        """Whether nothing that is claimed differs."""
+        return self.checked is None or self.checked.holds
+
+    def shown(self) -> Iterator[RenderableType]:
+        """For readers."""
+        return _shown(self)
+
+    def markdown(self) -> str:
+        """As a step summary of CI."""
+        return _markdown(self)
+
+    def value(self) -> dict[str, Any]:
+        """As JSON."""
+        found: dict[str, Any] = {"digest": self.digest}
+        if self.checked is not None:
+            found |= {
+                "same": self.checked.same,
+                "differing": [one._asdict() for one in self.checked.differing],
+                "missing": [claim.id for claim in self.checked.missing],
+                "unknown": [claim.id for claim in self.checked.unknown],
+                "page": self.page,
+            }
+        return {**found, "asked": [claim.model_dump(mode="json") for claim in self.claims]}
+
+
+def wanted(
+    path: Path | None, asked: Sequence[str], page: Path | None = None, *, second: Path | None = None
+) -> Wanted:
+    """Read the file of claims, the ids and the page, before anything is replayed.
+
+    Args:
+        path: The file of claims.
+        asked: Ids or citations.
+        page: The page; `None` takes the one beside the claims that was written with them.
+        second: The second run, of claims of a comparison of two.
+
+    Raises:
+        UsageError: If a second run is missing, or given where there is none.
+        ClaimsError: If the page, the file, its options or a citation cannot be read, or an id
+            names no page.
+        CheckFailed: If the file has no claim of an id.
+    """
+    citations = tuple(cited(text) for text in asked)
+    if path is None:
+        for one in citations:
+            _page_of(one.id)
+        return Wanted(None, None, Options(), citations)
+    file = read_claims(path)
+    chosen(file, [one.id for one in citations])
+    for one in citations:
+        _check_digest(one, file.digest, f"the claims of {path}")
+    options = options_of(file.options, path)
+    _check_second(path, options, second)
+    return Wanted(path, file, options, citations, _page(path, file, page), second)
+
+
+def _check_second(path: Path, options: Options, second: Path | None) -> None:
+    if (second is None) != (options.beside is None):
+        raise UsageError(
+            f"{path} claims numbers of {'one run' if options.beside is None else 'two runs'}.",
+            why="Only claims that `tutorsim compare` wrote of two runs need both.",
+            hint="Leave --beside out." if second else "Name the second run: --beside RUN.",
+        )
+    if second is not None and digest_of(second)[0] != options.beside:
+        raise CheckFailed(
+            f"{second} is not the second run of {path}.",
+            why=f"That one's digest begins with {str(options.beside)[:DIGITS]}, and this one's "
+            f"with {digest_of(second)[0][:DIGITS]}.",
+            hint="Give the run that was compared.",
+        )
+
+
+def _page(path: Path, file: ClaimsFile, named: Path | None) -> tuple[Path, bytes] | None:
+    """The page that the claims are of: the one named, else the one that stands beside them."""
+    beside = [path.with_name(file.drawn.name)] if file.drawn else _of_that_name(path)
+    for page in [named] if named else [one for one in beside if one.is_file()]:
+        try:
+            return page, read_named(page)
+        except OSError as error:
+            raise ClaimsError(
+                f"{page} cannot be read as the page of the claims.",
+                why=str(error.strerror or error),
+                hint="Name the page that was written with them.",
+            ) from error
+    return None
+
+
+def _of_that_name(claims: Path) -> list[Path]:
+    """Pages that a report writes beside claims of a name."""
+    if not claims.name.endswith(ENDING):
+        return []
+    return [claims.with_name(claims.name.removesuffix(ENDING) + form) for form in (".html", ".md")]
+
+
+def claimed_of(wanted: Wanted, recording: Path, *, workers: int | None = None) -> Claimed:
+    """Compute numbers again from the run that a recording replays to.
+
+    Args:
+        wanted: What to check.
+        recording: The recording, which is replayed to a temporary folder.
+        workers: Processes; `None` takes as many as pay off.
+
+    Raises:
+        CheckFailed: If the claims are of another recording, or no number has an id.
+        ReplayError: If a call is missing or changed.
+    """
+    digest = read_manifest(recording).recording_digest()
+    for one in wanted.citations:
+        _check_digest(one, digest, "the recording")
+    if wanted.file is not None:
+        _check_recording(wanted.path, wanted.file, digest, "recording")
+    with tempfile.TemporaryDirectory(prefix="tutorsim-") as folder:
+        run = replay_into(recording, Path(folder), workers=workers)
+        return claimed(wanted, run)
+
+
+def claimed(wanted: Wanted, run: Path) -> Claimed:
+    """Compute numbers again from a run, and compare them with what is claimed.
+
+    Args:
+        wanted: What to check.
+        run: The run that the recording replayed to, or a run or ballots without a recording.
+
+    Raises:
+        CheckFailed: If the claims are of another recording, or no number has an id.
+    """
+    check_logs(run)
+    digest, kind = digest_of(run)
+    for one in wanted.citations:
+        _check_digest(one, digest, f"the {kind}")
+    ids = [one.id for one in wanted.citations]
+    if wanted.file is None:
+        pages = {name: page_claims(run, PAGES[name], Options()) for name in _pages(ids)}
+        found = tuple(chosen(pages[_page_of(id_)], [id_])[0] for id_ in ids)
+        kinds = [file.provenance for file in pages.values()]
+        return Claimed(None, found, digest, _answered(kinds[0]))
+    _check_recording(wanted.path, wanted.file, digest, kind)
+    now, document = made_again(run, wanted.file.page, wanted.options, second=wanted.second)
+    file = wanted.file
+    if ids:
+        file = file.model_copy(update={"claims": chosen(file, ids), "excerpt": True})
+    known = {claim.id for claim in now.claims}
+    asked = chosen(now, [id_ for id_ in ids if id_ in known])
+    checked = check_claims(file, now)
+    apart = tuple(_page_differs(wanted, now.claims, document, ids)) if wanted.page else ()
+    return Claimed(
+        replace(checked, differing=(*checked.differing, *apart)),
+        asked,
+        digest,
+        _answered(now.provenance),
+        wanted.page[0].name if wanted.page else None,
+        file.drawn.name if file.drawn and not wanted.page else "",
+    )
+
+
+def _page_differs(
+    wanted: Wanted, now: Sequence[Claim], document: Document | None, ids: Sequence[str]
+) -> Iterator[Difference]:
+    """What the page prints and the recording does not give."""
+    assert wanted.page is not None
+    assert wanted.file is not None
+    path, content = wanted.page
+    if wanted.file.drawn is not None:
+        yield from bytes_differ(path, content, wanted.file.drawn)
+    text = content.decode("utf-8", "replace")
+    if document is None or wanted.file.page != "report":
+        return
+    if path.suffix == ".md" and not ids:
+        yield from text_differs(text, to_markdown(document))
+    elif path.suffix == ".html":
+        yield from numbers_differ(text, now, ids)
+
+
+def _check_recording(path: Path | None, file: ClaimsFile, digest: str, kind: str) -> None:
+    """Refuse claims of another recording.
+
+    Raises:
+        CheckFailed: Naming both digests.
+    """
+    if (file.digest, file.digest_of) != (digest, kind):
+        raise CheckFailed(
+            f"{path} claims numbers of {_ANOTHER[file.digest_of]}.",
+            why=f"They are of the {file.digest_of} {file.digest[:DIGITS]}, and this is the {kind} "
+            f"{digest[:DIGITS]}.",
+            hint=f"Give the {file.digest_of} that they were written from.",
+        )
+
+
+def _check_digest(one: Citation, digest: str, what: str) -> None:
+    if not digest.startswith(one.digest):
+        raise CheckFailed(
+            f"{citation(one.digest, one.id)} cites another recording.",
+            why=f"The digest of {what} begins with {digest[:DIGITS]}.",
+            hint="Give the recording that is cited.",
+        )
+
+
+def _pages(ids: Sequence[str]) -> list[str]:
+    return list(dict.fromkeys(_page_of(id_) for id_ in ids))
+
+
+def _page_of(id_: str) -> str:
+    page = id_.partition(".")[0]
+    if page not in PAGES:
+        raise ClaimsError(
+            f"{id_} is no id of a number.",
+            why=f"An id begins with {' or '.join(f'{name}.' for name in PAGES)}",
+            hint="The report's section “Cite a number” shows ids.",
+        )
+    return page
+
+
+def _answered(provenance: dict[str, Any]) -> str:
+    name = provenance.get("name")
+    told = f"{provenance['kind']}: {name}" if name else str(provenance["kind"])
+    given = provenance.get("inputs")
+    return f"{told}, of texts by {_answered(given['provenance'])}" if given else told
+
+
+def _shown(found: Claimed) -> Iterator[RenderableType]:
+    """What differs, what is missing or unknown, the numbers asked for, and the verdict."""
+    checked = found.checked
+    for one in checked.differing[:SHOWN] if checked else ():
+        yield Prose(styled(f"{one.id} differs", "bold"))
+        yield Prose(one.question, indent=2)
+        yield Prose(f"claimed     {one.claimed}", indent=2)
+        yield Prose(f"recomputed  {one.recomputed}", indent=2)
+    if checked:
+        yield from _more(len(checked.differing))
+        yield from _listed("is claimed, and is no number of the page", checked.unknown)
+        yield from _listed("is printed, and not claimed", checked.missing)
+    differing = {one.id for one in checked.differing} if checked else set()
+    for claim in (claim for claim in found.claims if claim.id not in differing):
+        yield Prose(styled(citation(found.digest[:DIGITS], claim.id), "bold"))
+        yield Prose(claim.question, indent=2)
+        yield Prose(f"{claim.printed}{_beside(claim)}  ({claim.provenance})", indent=2)
+    if checked:
+        yield Prose(_verdict(found))
+    if found.absent:
+        yield caption(f"{found.absent} is not beside the claims, so it was not read: --page FILE.")
+
+
+def _beside(claim: Claim) -> str:
+    """An interval that is printed in columns of its own."""
+    if claim.interval is None or claim.value is None or "[" in claim.printed:
+        return ""
+    low, high = claim.interval
+    return f" [{low}, {high}]"
+
+
+def _listed(what: str, claims: Sequence[Claim]) -> Iterator[RenderableType]:
+    for claim in claims[:SHOWN]:
+        yield Prose(styled(f"{claim.id} {what}", "bold"))
+        yield Prose(f"{claim.question} → {claim.printed}", indent=2)
+    yield from _more(len(claims))
+
+
+def _more(number: int) -> Iterator[RenderableType]:
+    if number > SHOWN:
+        yield Prose(f"… and {number - SHOWN:,} more; --json names all.")
+
+
+def _verdict(found: Claimed) -> str:
+    """How many claims hold, and what answered the calls."""
+    checked = found.checked
+    assert checked is not None
+    heads = sum(one.id.startswith("(") for one in checked.differing)
+    claims = checked.same + len(checked.differing) - heads + len(checked.unknown)
+    apart = [
+        f"{len(part):,} {word}"
+        for part, word in (
+            (checked.differing, "differ" if len(checked.differing) != 1 else "differs"),
+            (checked.unknown, "unknown"),
+            (checked.missing, "missing"),
+        )
+        if part
+    ]
+    told = f"; {', '.join(apart)}" if apart else ""
+    if found.page and checked.holds:
+        told += f", and so does what {found.page} prints"
+    return f"{checked.same:,} of {claims:,} claims hold{told}. Answered by {found.provenance}."
+
+
+def _markdown(found: Claimed) -> str:
+    """The verdict on the claims, and a table of what differs."""
+    checked = found.checked
+    if checked is None:
+        return ""
+    lines = [f"### {'✅' if found.holds else '❌'} claims", "", plain(_verdict(found)), ""]
+    if checked.differing:
+        lines += ["| claim | claimed | recomputed |", "|---|---|---|"]
+        lines += [
+            f"| {plain(one.id)} | {plain(one.claimed)} | {plain(one.recomputed)} |"
+            for one in checked.differing[:SHOWN]
+        ]
+        lines.append("")
+    lines += [f"- unknown: {plain(claim.id)}" for claim in checked.unknown[:SHOWN]]
+    lines += [f"- missing: {plain(claim.id)}" for claim in checked.missing[:SHOWN]]
+    return "\n".join(lines).rstrip() + "\n"

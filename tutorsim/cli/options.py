@@ -100,10 +100,7 @@ def claims_option(told: str) -> Callable[[Command], Command]:
         told: What it is for, in this command.
     """
     return click.option(
-        "--claims",
-        type=click.Path(path_type=Path, dir_okay=False),
-        metavar="FILE",
-        help=told,
+        "--claims", type=click.Path(path_type=Path, dir_okay=False), metavar="FILE", help=told
     )
 
 

@@ -158,11 +158,7 @@ def elsewhere(stated: Sequence[str], kinds: Sequence[ProvenanceKind]) -> Prose:
 
 
 def publish(
-    shown: Iterable[RenderableType],
-    value: Callable[[], Any],
-    *,
-    as_json: bool,
-    output: Path | None,
+    shown: Iterable[RenderableType], value: Callable[[], Any], *, as_json: bool, output: Path | None
 ) -> None:
     """Give a result where it was asked for.
 

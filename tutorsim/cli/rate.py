@@ -214,9 +214,7 @@ def _rubric(
         recording = find_recording(source, cassette_dir=cassette_dir)
         prompt = load_recorded_study(recording).catalog.prompts[name]
         found = judge_rubric(
-            prompt,
-            threshold=study.success_threshold,
-            programs="humaneval" in study.benchmarks,
+            prompt, threshold=study.success_threshold, programs="humaneval" in study.benchmarks
         )
     if found is None:
         raise UsageError(

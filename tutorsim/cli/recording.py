@@ -8,8 +8,7 @@ from typing import TYPE_CHECKING, Any, Final
 
 import click
 
-from tutorsim.cli.console import err, safe
-from tutorsim.cli.progress import counted
+from tutorsim.cli.console import counted, err, safe
 from tutorsim.errors import BudgetReached, Interrupted, RecordingRefused
 from tutorsim.kernel.cost_plan import PriceTable
 from tutorsim.kernel.system import LoadedStudy

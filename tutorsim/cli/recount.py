@@ -38,6 +38,7 @@ from tutorsim.analysis.statistics.intervals_and_tests import NotEstimable, to_js
 from tutorsim.analysis.systems.system_view import SystemRun, view_of
 from tutorsim.cli.ballot_options import ballot_options, of_panel_asked, panel_option, refuse_panel
 from tutorsim.cli.claims_of_commands import publish_claimed
+from tutorsim.cli.console import counted
 from tutorsim.cli.options import (
     Remembering,
     check_sections,
@@ -50,9 +51,7 @@ from tutorsim.cli.options import (
     whole_numbers,
 )
 from tutorsim.cli.output_elements import Prose, caption, styled
-from tutorsim.cli.progress import counted
-from tutorsim.cli.source_head import source_shown
-from tutorsim.cli.sources import RunPath, check_logs
+from tutorsim.cli.sources import RunPath, check_logs, source_shown
 from tutorsim.cli.terminal_documents import document_shown, parts_shown, system_run
 from tutorsim.dask_cluster import Engine, connect, parse_engine, scattered
 from tutorsim.errors import UsageError

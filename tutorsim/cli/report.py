@@ -11,9 +11,8 @@ from typing import TYPE_CHECKING, Final, NamedTuple
 import click
 
 from tutorsim.cli.ballot_options import ballot_options, panel_option
-from tutorsim.cli.console import emit_json, err, out, safe
+from tutorsim.cli.console import counted, emit_json, err, out, safe
 from tutorsim.cli.options import claims_option, json_option, published_option
-from tutorsim.cli.progress import counted
 from tutorsim.cli.sources import RunPath, check_logs
 from tutorsim.errors import FolderError, UsageError
 
@@ -175,8 +174,7 @@ def _check_claims(
         )
     if claims is not None and claims == output:
         raise UsageError(
-            f"{claims} is the report's file and that of its claims.",
-            hint="Name two files.",
+            f"{claims} is the report's file and that of its claims.", hint="Name two files."
         )
 
 

@@ -8,12 +8,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 import click
 
-from tutorsim.cli.recording import (
-    check_may_record,
-    record_study,
-    recording_options,
-    say_remarks,
-)
+from tutorsim.cli.recording import check_may_record, record_study, recording_options, say_remarks
 from tutorsim.errors import StudyError
 from tutorsim.kernel.cost_plan import ConditionPlan, Plan, PriceTable, load_prices, plan
 from tutorsim.kernel.load import load_study

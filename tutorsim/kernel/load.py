@@ -8,12 +8,7 @@ from typing import Any, Final, Literal
 import tomli_w
 from pydantic import ValidationError
 
-from tutorsim.catalog import (
-    WORDINGS_FILE,
-    read_wordings,
-    with_overrides,
-    wordings_text,
-)
+from tutorsim.catalog import WORDINGS_FILE, read_wordings, with_overrides, wordings_text
 from tutorsim.errors import FolderError, RecordingError, StudyError, UsageError
 from tutorsim.kernel.study import (
     BaseStudy,

@@ -63,8 +63,7 @@ class AskedTogether(Generic[T]):
     prompts: tuple[Prompt[T], ...]
     """At least one."""
     records: Callable[
-        [Sequence[Sequence[Answer[T]]], tuple[Failure, ...]],
-        tuple[RetestVote | RetestReply, ...],
+        [Sequence[Sequence[Answer[T]]], tuple[Failure, ...]], tuple[RetestVote | RetestReply, ...]
     ]
     """From the repeats that count, each with an answer per prompt, and the failures to what the
     log of a retest holds."""
@@ -153,12 +152,7 @@ def _cast(
     logged: BallotRecord, answer: Answer[Choice], candidates: tuple[str, ...]
 ) -> BallotRecord:
     return ballot_from(
-        logged.voter,
-        logged.labels,
-        candidates,
-        answer,
-        form=logged.protocol,
-        rule=logged.rule,
+        logged.voter, logged.labels, candidates, answer, form=logged.protocol, rule=logged.rule
     )
 
 

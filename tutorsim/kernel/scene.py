@@ -282,10 +282,7 @@ class Scene:
         """
         shown = tuple(labels)
         ballot = self.wordings.fill(
-            f"ballot_{form}",
-            example=_example(form, shown, budget),
-            count=len(shown),
-            budget=budget,
+            f"ballot_{form}", example=_example(form, shown, budget), count=len(shown), budget=budget
         )
         return self.asking(
             *(turn, stage, agent, partial(read_ballot, labels=shown, form=form, budget=budget)),

@@ -500,9 +500,6 @@ def open_sync_client(
     limit = patience(timeout)
     http_client = httpx2.Client(transport=transport, timeout=limit)
     make = partial(
-        anthropic.Anthropic,
-        http_client=http_client,
-        timeout=limit,
-        max_retries=max_retries,
+        anthropic.Anthropic, http_client=http_client, timeout=limit, max_retries=max_retries
     )
     return with_credentials(make, placeholder)

@@ -12,9 +12,7 @@ from tutorsim.vocabularies import (
     ReadStatus,
     VotingStage,
 )
-from tutorsim.vocabularies import (
-    Protocol as VoteProtocol,
-)
+from tutorsim.vocabularies import Protocol as VoteProtocol
 from tutorsim.voting import Choice, Decision
 
 # --- Episode -------------------------------------------------------------------------------------

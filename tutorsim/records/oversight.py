@@ -41,11 +41,7 @@ _DEGREES: Final = ("Yes", "To some extent", "No")
 ANNOTATION_TEXTS: Final[Mapping[str, tuple[str, ...]]] = {
     MISTAKE: _DEGREES,
     "Mistake_Location": _DEGREES,
-    REVEALING: (
-        "Yes (and the answer is correct)",
-        "Yes (but the answer is incorrect)",
-        "No",
-    ),
+    REVEALING: ("Yes (and the answer is correct)", "Yes (but the answer is incorrect)", "No"),
     GUIDANCE: _DEGREES,
     "Actionability": _DEGREES,
     "humanlikeness": _DEGREES,

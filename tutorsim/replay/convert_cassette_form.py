@@ -8,11 +8,7 @@ import hashlib
 from pathlib import Path
 from typing import Literal, NamedTuple
 
-from tutorsim.catalog import (
-    WORDINGS_FILE,
-    read_wordings,
-    wordings_text,
-)
+from tutorsim.catalog import WORDINGS_FILE, read_wordings, wordings_text
 from tutorsim.errors import FolderError, RecordingError, TutorsimError
 from tutorsim.kernel.load import load_recorded_study, write_study
 from tutorsim.kernel.system import LoadedStudy

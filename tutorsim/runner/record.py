@@ -95,11 +95,7 @@ class Recorder(Generic[R, E, F]):
     """
 
     def __init__(
-        self,
-        job: Job[R, E, F],
-        session: BaseSession,
-        budget: Budget,
-        options: RecordingOptions,
+        self, job: Job[R, E, F], session: BaseSession, budget: Budget, options: RecordingOptions
     ) -> None:
         self.job = job
         self.session = session

@@ -134,11 +134,7 @@ def replay_each(
 
 
 def _replayed(
-    recording: Recording,
-    *,
-    workers: int | None,
-    sandbox: "Sandbox | None",
-    with_entries: bool,
+    recording: Recording, *, workers: int | None, sandbox: "Sandbox | None", with_entries: bool
 ) -> Iterator[Replayed]:
     if workers is None:
         workers = default_workers(len(recording.specs))

@@ -12,12 +12,7 @@ from typing import TYPE_CHECKING, Any, ClassVar, Final, NamedTuple
 
 from pydantic import ValidationError
 
-from tutorsim.catalog import (
-    WORDINGS_FILE,
-    WordingNames,
-    Wordings,
-    read_wordings,
-)
+from tutorsim.catalog import WORDINGS_FILE, WordingNames, Wordings, read_wordings
 from tutorsim.errors import FolderError, RecordingError
 from tutorsim.kernel.load import STUDY_FILE, write_study
 from tutorsim.kernel.system import LoadedStudy
@@ -333,13 +328,7 @@ def keep_study(loaded: LoadedStudy, folder: Path) -> None:
 # --- Folder checks -------------------------------------------------------------------------------
 
 _JOURNAL: Final = ".journal.jsonl"
-_OURS: Final = (
-    STUDY_FILE,
-    WORDINGS_FILE,
-    VERDICTS_FILE,
-    MANIFEST_FILE,
-    SESSION_FILE,
-)
+_OURS: Final = (STUDY_FILE, WORDINGS_FILE, VERDICTS_FILE, MANIFEST_FILE, SESSION_FILE)
 
 
 def is_begun(folder: Path) -> bool:

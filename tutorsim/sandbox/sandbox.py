@@ -361,9 +361,7 @@ class Sandbox:
     def _too_long(self, what: str) -> tuple[CodeResult, Usage]:
         """The verdict on what is not even sent to the sandbox; nothing of it is cut off."""
         record = VerdictRecord(
-            outcome="no_code",
-            reason=f"the {what} is too long",
-            unsafe=self._setting == "unsafe",
+            outcome="no_code", reason=f"the {what} is too long", unsafe=self._setting == "unsafe"
         )
         return CodeResult(None, record), Usage(0.0, 0.0, 0, 0, 0, "", "")
 

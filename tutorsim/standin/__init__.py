@@ -8,12 +8,4 @@ from tutorsim.standin.endpoint import STANDIN_VERSION, Endpoint
 from tutorsim.standin.responses_and_faults import FAULT_KINDS, Fault, parse_fault
 from tutorsim.standin.server import StandIn, serve
 
-__all__ = [
-    "FAULT_KINDS",
-    "STANDIN_VERSION",
-    "Endpoint",
-    "Fault",
-    "StandIn",
-    "parse_fault",
-    "serve",
-]
+__all__ = ["FAULT_KINDS", "STANDIN_VERSION", "Endpoint", "Fault", "StandIn", "parse_fault", "serve"]

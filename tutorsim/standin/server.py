@@ -12,8 +12,7 @@ from starlette.types import Receive, Scope, Send
 
 from tutorsim.errors import UsageError
 from tutorsim.replay.recorded_call import STANDIN_HEADER
-from tutorsim.standin.batch_endpoint import BATCHES_PATH, LARGEST_BATCH
-from tutorsim.standin.endpoint import STANDIN_VERSION, Endpoint
+from tutorsim.standin.endpoint import BATCHES_PATH, LARGEST_BATCH, STANDIN_VERSION, Endpoint
 from tutorsim.standin.responses_and_faults import Fault, Response, error_response, parse_fault
 
 if TYPE_CHECKING:
@@ -27,12 +26,7 @@ IDLE: Final = 3600
 
 
 async def serve(
-    endpoint: Endpoint,
-    *,
-    host: str,
-    port: int,
-    ready: Callable[[str], None],
-    stop: asyncio.Event,
+    endpoint: Endpoint, *, host: str, port: int, ready: Callable[[str], None], stop: asyncio.Event
 ) -> None:
     """Serve until `stop` is set, then close every connection.
 

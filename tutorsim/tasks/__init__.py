@@ -1,12 +1,6 @@
 """Tasks, and readers for the two published task files."""
 
-from tutorsim.tasks.files import (
-    FORMATS,
-    builtin,
-    load_tasks,
-    read_humaneval,
-    read_sciq,
-)
+from tutorsim.tasks.files import FORMATS, builtin, load_tasks, read_humaneval, read_sciq
 from tutorsim.tasks.task import (
     CodeTask,
     ScienceTask,

@@ -1,8 +1,17 @@
 """Ballots, tallies, ties and decisions. Pure: no input, no output, no clock, no chance."""
 
-from tutorsim.voting.ballot_masses import Choice, RichBallot, cast_as, masses_of, resolve
-from tutorsim.voting.ballot_parsing import RULES, FormatRule, read_ballot, repair_ballot
-from tutorsim.voting.decide_winner import Decision, Step, decide
+from tutorsim.voting.ballots import (
+    RULES,
+    Choice,
+    FormatRule,
+    RichBallot,
+    cast_as,
+    masses_of,
+    read_ballot,
+    repair_ballot,
+    resolve,
+)
+from tutorsim.voting.decide_winner import Decision, Step, decide, first_in_order, leaders, tally
 from tutorsim.voting.discussion_consensus import (
     CONSENSUS_RULES,
     MAJORITIES,
@@ -16,7 +25,6 @@ from tutorsim.voting.discussion_consensus import (
     read_agreement,
     support,
 )
-from tutorsim.voting.tally import first_in_order, leaders, tally
 
 __all__ = [
     "CONSENSUS_RULES",

@@ -41,11 +41,7 @@ def test_strict_orders_that_leave_candidates_out_are_rankings(tmp_path, suffix):
     file = write(tmp_path, suffix, "1: 2,1", "1: 3", "1: 1,2,3")
     assert profile(file) == (
         "ranked",
-        [
-            {"A": 1, "B": 2, "C": None},
-            {"A": None, "B": None, "C": 2},
-            {"A": 2, "B": 1, "C": 0},
-        ],
+        [{"A": 1, "B": 2, "C": None}, {"A": None, "B": None, "C": 2}, {"A": 2, "B": 1, "C": 0}],
     )
     assert open_source(file).notes[0].startswith("2 ranking(s) leave candidates out")
 

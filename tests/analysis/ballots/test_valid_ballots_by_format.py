@@ -16,8 +16,7 @@ from tutorsim.vocabularies import PROTOCOLS, Protocol
 MASSES = st.integers(1, 5).flatmap(
     lambda m: st.lists(
         st.one_of(
-            st.permutations(range(m)).map(list),
-            st.lists(st.integers(0, 4), min_size=m, max_size=m),
+            st.permutations(range(m)).map(list), st.lists(st.integers(0, 4), min_size=m, max_size=m)
         ),
         min_size=1,
         max_size=8,

@@ -3,11 +3,7 @@
 from tests.reference.projection import project
 from tests.reference.truth import apportioned
 from tutorsim.analysis.ballots.vote_arrays import Profile
-from tutorsim.analysis.counting.format_conversion import (
-    AS_CAST,
-    projected_winners,
-    projection_name,
-)
+from tutorsim.analysis.counting.format_conversion import AS_CAST, projected_winners, projection_name
 from tutorsim.analysis.counting.rule_definitions import TARGETS
 from tutorsim.vocabularies import PROTOCOLS
 

@@ -14,13 +14,7 @@ from tutorsim.analysis.pages.words import (
 
 @pytest.mark.parametrize(
     ("value", "said"),
-    [
-        (0, "0 %"),
-        (0.001, "under 1 %"),
-        (0.314, "31 %"),
-        (0.999, "over 99 %"),
-        (1, "100 %"),
-    ],
+    [(0, "0 %"), (0.001, "under 1 %"), (0.314, "31 %"), (0.999, "over 99 %"), (1, "100 %")],
 )
 def test_a_share_that_is_not_all_or_nothing_never_reads_as_such(value, said):
     assert percent(value) == said

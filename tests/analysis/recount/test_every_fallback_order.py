@@ -98,10 +98,7 @@ def test_no_turns_give_a_table_of_zeros():
 
 def test_tables_per_protocol_add_up_to_that_of_all():
     tied = TiedSets(
-        {
-            TiedSet("simple", "fallback", ("a", "b")): 2,
-            TiedSet("ranked", "fallback", ("a", "b")): 3,
-        }
+        {TiedSet("simple", "fallback", ("a", "b")): 2, TiedSet("ranked", "fallback", ("a", "b")): 3}
     )
     parts = [order_table(tied, order=ABC, protocol=p) for p in ("simple", "ranked")]
     both = order_table(tied, order=ABC, protocol=None)

@@ -11,11 +11,7 @@ import pytest
 from tutorsim.analysis.ballots.reading_options import Hints
 from tutorsim.analysis.ballots.recount_source import open_source
 from tutorsim.analysis.counting.rule_definitions import TARGETS
-from tutorsim.analysis.recount import (
-    PER_TURN_SCHEMA,
-    RecountResult,
-    recount,
-)
+from tutorsim.analysis.recount import PER_TURN_SCHEMA, RecountResult, recount
 from tutorsim.analysis.recount import possible_winners_by_rule as rule_answers
 from tutorsim.errors import UsageError
 from tutorsim.vocabularies import DEFAULT_ROLES, PROTOCOLS
@@ -182,11 +178,7 @@ def test_a_tie_under_the_target_alone_stays_a_set_or_goes_to_the_order(
         None,
         None,
     )
-    assert (goes["possible_winners"], goes["necessary_winner"], goes["point_winner"]) == (
-        [S],
-        S,
-        S,
-    )
+    assert (goes["possible_winners"], goes["necessary_winner"], goes["point_winner"]) == ([S], S, S)
 
 
 def test_without_a_condorcet_winner_the_outcome_is_none(panel_turn, panel_episode, panel_source):

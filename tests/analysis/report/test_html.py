@@ -99,13 +99,7 @@ def test_nothing_on_the_page_loads_and_one_script_of_its_own_runs(rich_page):
     page = Page(rich_page)
     assert [one for one in page.named("script") if "type" not in one] == [{}]
     assert {one.get("type") for one in page.named("script")} == {None, "application/octet-stream"}
-    assert not {tag for tag, _ in page.tags} & {
-        "iframe",
-        "object",
-        "embed",
-        "img",
-        "form",
-    }
+    assert not {tag for tag, _ in page.tags} & {"iframe", "object", "embed", "img", "form"}
     for tag, attrs in page.tags:
         assert not [name for name in attrs if name.startswith("on") or name == "style"], tag
         for name in ("href", "src", "xlink:href"):

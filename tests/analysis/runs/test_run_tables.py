@@ -1,11 +1,6 @@
 import pytest
 
-from tutorsim.analysis.runs.run_tables import (
-    BALLOTS_SCHEMA,
-    TABLES,
-    ballots_table,
-    run_id,
-)
+from tutorsim.analysis.runs.run_tables import BALLOTS_SCHEMA, TABLES, ballots_table, run_id
 from tutorsim.voting import RichBallot
 
 S, MI, MO, ME = "scaffolding", "misconception", "motivation", "metacognitive"

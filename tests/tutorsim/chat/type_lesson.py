@@ -22,10 +22,7 @@ STUDY = {
     "seed": 7,
     "conditions": ["self_select", "next_speaker"],
     "learners": ["tom_average", "person"],
-    "benchmarks": {
-        "lesson": {"tasks": "builtin", "limit": 2},
-        "scenario": {"tasks": "duels.json"},
-    },
+    "benchmarks": {"lesson": {"tasks": "builtin", "limit": 2}, "scenario": {"tasks": "duels.json"}},
     "group": {
         "person_lessons": 1,
         "person_note": "a script that typed through the page",

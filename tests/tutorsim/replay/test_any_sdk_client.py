@@ -27,10 +27,7 @@ KEY = "sk-ant-test-0123456789-credential"
 
 def ask(client, text, **more):
     return client.messages.create(
-        model="model-1",
-        max_tokens=64,
-        messages=[{"role": "user", "content": text}],
-        **more,
+        model="model-1", max_tokens=64, messages=[{"role": "user", "content": text}], **more
     )
 
 

@@ -106,10 +106,7 @@ def test_a_reply_is_given_once(play, tmp_path, episode, two):
         ({"model": "model-2"}, "model differs at character 6"),
         ({"max_tokens": 65}, "max_tokens: recorded 64, now 65."),
         ({"extra": ()}, "temperature is in the recording only: 0.5."),
-        (
-            {"extra": (("temperature", 0.5), ("top_p", 0.9))},
-            "top_p is in this call only: 0.9.",
-        ),
+        ({"extra": (("temperature", 0.5), ("top_p", 0.9))}, "top_p is in this call only: 0.9."),
     ],
 )
 def test_a_changed_call_names_cassette_key_field_and_place(

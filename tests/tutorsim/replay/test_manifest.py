@@ -102,12 +102,7 @@ def test_an_entry_says_what_came_of_the_episode(entry, cassette):
 
 
 @pytest.mark.parametrize(
-    "change",
-    [
-        {"verdicts_sha256": "b" * 64},
-        {"study_digest": "3" * 64},
-        {"episodes": ()},
-    ],
+    "change", [{"verdicts_sha256": "b" * 64}, {"study_digest": "3" * 64}, {"episodes": ()}]
 )
 def test_the_recording_digest_changes_with_what_is_played(change, manifest):
     assert manifest.model_copy(update=change).recording_digest() != manifest.recording_digest()

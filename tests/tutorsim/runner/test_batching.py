@@ -14,7 +14,7 @@ import pytest
 from tutorsim.model.batch import call_digest
 from tutorsim.runner.batches import BATCHES_FILE
 from tutorsim.standin import Endpoint, StandIn
-from tutorsim.standin.batch_endpoint import Batches, entry_error
+from tutorsim.standin.endpoint import Batches, entry_error
 from tutorsim.standin.responses_and_faults import Response
 
 pytestmark = pytest.mark.loopback

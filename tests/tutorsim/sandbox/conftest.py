@@ -62,10 +62,7 @@ class Bench:
         return self.sandbox.judge_program(program, **{**TERMS, **terms})
 
 
-@pytest.fixture(
-    scope="session",
-    params=[pytest.param(way, marks=_marks(way)) for way in WAYS],
-)
+@pytest.fixture(scope="session", params=[pytest.param(way, marks=_marks(way)) for way in WAYS])
 def bench(request):
     """A sandbox in each way that this machine offers."""
     with Sandbox(limits=SHORT, workers=2, **WAYS[request.param]) as sandbox:

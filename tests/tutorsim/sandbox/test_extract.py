@@ -58,10 +58,7 @@ FOUND = {
     "defined by import": (fenced("from math import floor as solve"),) * 2,
     "defined under a condition": (fenced("if True:\n    def solve(n): return n"),) * 2,
     "imported name only used": (fenced("print(solve)") + "\n" + fenced(HELPER), HELPER),
-    "a method is no definition": (
-        f"{fenced(GOOD)}\n{fenced(METHOD)}",
-        GOOD,
-    ),
+    "a method is no definition": (f"{fenced(GOOD)}\n{fenced(METHOD)}", GOOD),
     "a mark before the message": (f"\ufeff{fenced(GOOD)}", GOOD),
     "a mark before the fence": (f"So:\n\ufeff{fenced(GOOD)}", GOOD),
     "a mark before the closing fence": (f"```python\n{GOOD}\n\ufeff```\nRight?", GOOD),

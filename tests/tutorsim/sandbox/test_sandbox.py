@@ -73,10 +73,7 @@ def test_a_message_that_takes_too_long_to_read_is_ended(best):
 @pytest.mark.parametrize("text", ["x = 1\n" * 20_000, f"x = '{chr(0x1F600) * 710_000}'"])
 def test_a_program_too_long_is_no_code(best, text):
     result, _ = best.sandbox.judge_program(text, **TERMS)
-    assert (result.verdict.outcome, result.verdict.reason) == (
-        "no_code",
-        "the program is too long",
-    )
+    assert (result.verdict.outcome, result.verdict.reason) == ("no_code", "the program is too long")
 
 
 def test_the_module_is_cheap_to_import_and_opening_starts_nothing():

@@ -122,10 +122,7 @@ def _open_files():
     return sum(1 for _ in Path("/proc/self/fd").iterdir())
 
 
-COMMANDS = {
-    "judge": ("judge", "FILE", "--task", "vowel-runs"),
-    "doctor": ("doctor",),
-}
+COMMANDS = {"judge": ("judge", "FILE", "--task", "vowel-runs"), "doctor": ("doctor",)}
 
 
 @pytest.mark.costly

@@ -40,10 +40,7 @@ def test_the_clients_own_retry_gets_what_an_undisturbed_server_gives(body, fault
 
 
 def test_a_fault_that_persists_outlasts_every_retry(body):
-    with (
-        StandIn(faults=["429:1:0.01:persist"]) as server,
-        client(server, max_retries=2) as opened,
-    ):
+    with StandIn(faults=["429:1:0.01:persist"]) as server, client(server, max_retries=2) as opened:
         with pytest.raises(anthropic.RateLimitError) as caught:
             create(opened, body(), "one")
         assert caught.value.request_id.startswith("req_")

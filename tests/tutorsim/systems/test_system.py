@@ -41,10 +41,7 @@ def test_a_recording_of_it_replays_to_the_same_bytes(recorded, shell, tmp_path, 
     monkeypatch.setattr(replaying, "_threads", lambda: 2)
     lines = (tmp_path / "log" / "episodes.jsonl").read_bytes()
     head = (tmp_path / "log" / "run.json").read_bytes()
-    for name, options in {
-        "one": ("--workers", 1),
-        "two": ("--workers", 2),
-    }.items():
+    for name, options in {"one": ("--workers", 1), "two": ("--workers", 2)}.items():
         assert shell("replay", recorded, "--log-dir", tmp_path / name, *options).code == 0
         assert (tmp_path / name / "episodes.jsonl").read_bytes() == lines
         assert (tmp_path / name / "run.json").read_bytes() == head

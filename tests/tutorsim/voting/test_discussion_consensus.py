@@ -4,14 +4,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from tutorsim.voting import (
-    CONSENSUS_RULES,
-    MAJORITIES,
-    Support,
-    agreed,
-    newest_proposal,
-    support,
-)
+from tutorsim.voting import CONSENSUS_RULES, MAJORITIES, Support, agreed, newest_proposal, support
 
 Y, N, D = True, False, None
 

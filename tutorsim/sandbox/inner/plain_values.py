@@ -340,10 +340,7 @@ def _is_node(node: object) -> bool:
 
 
 def _build(
-    nodes: list[Node],
-    objects: Decoded,
-    first: int,
-    pulled: Callable[[int], Iterator[Any]] | None,
+    nodes: list[Node], objects: Decoded, first: int, pulled: Callable[[int], Iterator[Any]] | None
 ) -> None:
     """Make what cannot change once it is made, the innermost first."""
     depths: dict[int, int] = {}

@@ -69,11 +69,7 @@ def end_of(protocol: str, moment: Moment, setup: DebateSetup) -> End | None:
     rule = consensus_rule(protocol)
     if rule is not None:
         index = agreed(
-            moment.flags,
-            agents=setup.agents,
-            rule=rule,
-            turn=moment.turn,
-            majority=setup.majority,
+            moment.flags, agents=setup.agents, rule=rule, turn=moment.turn, majority=setup.majority
         )
         if index is not None:
             return End("consensus", True, message=index)

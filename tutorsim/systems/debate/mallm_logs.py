@@ -29,7 +29,7 @@ from tutorsim.records.debate import (
     Paradigm,
     PersonaRecord,
 )
-from tutorsim.systems.debate.scene import agent_names
+from tutorsim.systems.debate.discussion import agent_names
 from tutorsim.tasks import safe_id
 from tutorsim.tasks.task import LETTERS, chosen_letter
 from tutorsim.vocabularies import AnswerKind, Protocol
@@ -201,10 +201,7 @@ def _author(answer: str | None, turns: Sequence[DebateTurn]) -> str | None:
 
 
 def _turns(
-    log: Mapping[str, Any],
-    agents: Sequence[str],
-    names: Mapping[str, str],
-    options: Sequence[str],
+    log: Mapping[str, Any], agents: Sequence[str], names: Mapping[str, str], options: Sequence[str]
 ) -> tuple[DebateTurn, ...]:
     by_turn: dict[int, list[Message]] = {}
     for said in sorted(log["globalMemory"], key=lambda one: int(one["message_id"])):

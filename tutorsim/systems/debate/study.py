@@ -32,10 +32,9 @@ from tutorsim.records.debate import (
     PersonaRecord,
     different_answers,
 )
-from tutorsim.systems.debate.discussion import Discussion, speak
-from tutorsim.systems.debate.end_of_debate import End, consensus_rule
-from tutorsim.systems.debate.scene import (
+from tutorsim.systems.debate.discussion import (
     DebateContext,
+    Discussion,
     ReadAnswer,
     ReadPersona,
     agent_names,
@@ -44,7 +43,9 @@ from tutorsim.systems.debate.scene import (
     read_text,
     shown_description,
     shown_role,
+    speak,
 )
+from tutorsim.systems.debate.end_of_debate import End, consensus_rule
 from tutorsim.systems.debate.settings import (
     BASELINES,
     Condition,

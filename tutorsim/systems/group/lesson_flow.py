@@ -24,12 +24,6 @@ from tutorsim.records.group import (
     StepRecord,
     UtteranceRecord,
 )
-from tutorsim.systems.group.reply_reading import (
-    Contribution,
-    read_category,
-    read_contribution,
-    read_ruling,
-)
 from tutorsim.systems.group.scene import (
     LEARNER,
     Conversation,
@@ -40,7 +34,11 @@ from tutorsim.systems.group.scene import (
 )
 from tutorsim.systems.group.settings import PERSON
 from tutorsim.systems.group.speaking_cycle import (
+    Contribution,
     predicted_speaker,
+    read_category,
+    read_contribution,
+    read_ruling,
     self_selected_speaker,
     thoughts_after,
     utterance_of,
@@ -167,11 +165,7 @@ def _next_event(
                 return _person_spoke(state, heard)
         state.withdrawn = False
         return _post(
-            state,
-            utterance.agent,
-            utterance.text,
-            to=utterance.to,
-            continues=utterance.continues,
+            state, utterance.agent, utterance.text, to=utterance.to, continues=utterance.continues
         )
     if state.with_person:
         waits_on = state.timeline.silences() >= settings.max_silences
@@ -185,12 +179,7 @@ def _next_event(
 
 
 def _post(
-    state: LessonState,
-    who: str,
-    text: str,
-    *,
-    to: Sequence[str] = (),
-    continues: bool = False,
+    state: LessonState, who: str, text: str, *, to: Sequence[str] = (), continues: bool = False
 ) -> Event | None:
     stage = state.progress.stage
     event = state.timeline.add(
@@ -219,11 +208,7 @@ def _listen(
     sent = yield Listen(event.number, place, wait_s, shown=state.board())
     assert isinstance(sent, PersonInput)
     record = HeardRecord(
-        place=place,
-        wait_s=wait_s,
-        text=sent.text,
-        waited_ms=sent.waited_ms,
-        ended=sent.ended,
+        place=place, wait_s=wait_s, text=sent.text, waited_ms=sent.waited_ms, ended=sent.ended
     )
     trail = state.cycles[event.number]
     trail["heard"] = (*trail.get("heard", ()), record)
@@ -294,9 +279,7 @@ def _ask_learner(state: LessonState, event: Event, trail: dict[str, Any]) -> Flo
     )
     said = answer.value or Contribution("wait", "")
     trail["learner"] = LearnerRecord(
-        status=answer.status,
-        action=said.action,
-        attempts=answer.attempts,
+        status=answer.status, action=said.action, attempts=answer.attempts
     )
     return said
 
@@ -309,11 +292,7 @@ def _speaker(
 ) -> Flow[UtteranceRecord | None]:
     """The utterance that the condition brings about; `None` where nobody speaks."""
     moment = state.timeline.moment()
-    trail |= {
-        "speaker": moment.speaker,
-        "floor": moment.continues,
-        "addressed": moment.addressed,
-    }
+    trail |= {"speaker": moment.speaker, "floor": moment.continues, "addressed": moment.addressed}
     agent, thought = yield from _chosen(state, event, trail)
     trail["chosen"] = agent
     if agent is None:

@@ -223,12 +223,7 @@ def thought_of(prompt: Prompt, chance: Chance) -> str:
         return json.dumps(listening)
     thought = f"{_CUES[idea.cue]}. To {idea.to}, to help the group on: “{idea.line}”"
     return json.dumps(
-        {
-            "stimuli": stimuli,
-            "thought": thought,
-            "action": "speak",
-            "corrects": idea.corrects,
-        },
+        {"stimuli": stimuli, "thought": thought, "action": "speak", "corrects": idea.corrects},
         ensure_ascii=False,
     )
 

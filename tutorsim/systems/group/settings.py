@@ -8,13 +8,7 @@ from typing import Annotated, Any, ClassVar, Final, Literal
 from pydantic import BaseModel, ConfigDict, Field, model_validator
 
 from tutorsim.catalog import BaseCatalog, read_catalog
-from tutorsim.kernel.study import (
-    BaseModels,
-    BaseStudy,
-    BenchmarkSettings,
-    Name,
-    Settings,
-)
+from tutorsim.kernel.study import BaseModels, BaseStudy, BenchmarkSettings, Name, Settings
 from tutorsim.systems.group.speaker_selection import Rule, SelectionRule, Silence
 
 # --- Settings ------------------------------------------------------------------------------------
@@ -189,10 +183,7 @@ class Study(BaseStudy):
 
     later: ClassVar[Mapping[str, Any]] = {**BaseStudy.later, "group": {"withdraw": "always"}}
     system: Literal["group"] = "group"
-    conditions: tuple[Literal["self_select", "next_speaker"], ...] = (
-        "self_select",
-        "next_speaker",
-    )
+    conditions: tuple[Literal["self_select", "next_speaker"], ...] = ("self_select", "next_speaker")
     learners: tuple[Name, ...] = ("tom_average",)
     """Simulated learners of the catalog, or `person`."""
     benchmarks: Mapping[Literal["lesson", "scenario"], BenchmarkSettings]  # type: ignore[assignment]

@@ -14,10 +14,7 @@ from tutorsim.errors import StudyError, TaskFileError
 from tutorsim.kernel.flow import CallLog, Flow, ask, run_to_failure
 from tutorsim.kernel.retest_flow import AskedTogether
 from tutorsim.kernel.scene import indented
-from tutorsim.kernel.study import (
-    EpisodeSpec,
-    nearest,
-)
+from tutorsim.kernel.study import EpisodeSpec, nearest
 from tutorsim.kernel.system import CUT_OFF_REMINDER, CallRange, LoadedStudy
 from tutorsim.model import Answer, Call, Question
 from tutorsim.records import EpisodeLine, Failure
@@ -36,13 +33,16 @@ from tutorsim.records.group import (
     WarmUpRecord,
 )
 from tutorsim.systems.group.lesson_flow import NEXT_SPEAKER, SELF_SELECT, LessonState, run_lesson
-from tutorsim.systems.group.reply_reading import RATINGS, Verdict, read_ratings, read_verdict
 from tutorsim.systems.group.scene import LEARNER, Conversation, Group, GroupScene, Timeline
 from tutorsim.systems.group.settings import DUEL, PERSON, GroupCatalog, GroupSettings, Study
 from tutorsim.systems.group.speaker_selection import CRITERIA
 from tutorsim.systems.group.speaking_cycle import (
+    RATINGS,
+    Verdict,
     evaluations_again,
     predicted_speaker,
+    read_ratings,
+    read_verdict,
     self_selected_speaker,
     thoughts_after,
     utterance_of,

@@ -45,7 +45,13 @@ from tutorsim.systems.oversight.items import (
     read_mrbench,
     read_mrbench_text,
 )
-from tutorsim.systems.oversight.judgment import labels_again
+from tutorsim.systems.oversight.judgment import (
+    ItemScene,
+    Progress,
+    labels_again,
+    other_critic,
+    spoken,
+)
 from tutorsim.systems.oversight.reply_reading import (
     ReadThesis,
     fields_of,
@@ -57,7 +63,6 @@ from tutorsim.systems.oversight.reply_reading import (
     salvage_press,
     salvage_thesis,
 )
-from tutorsim.systems.oversight.scene import ItemScene, Progress, other_critic, spoken
 from tutorsim.systems.oversight.settings import (
     ANALYSTS,
     CRITICS,
@@ -218,12 +223,7 @@ def merge(scene: ItemScene, progress: Progress) -> Flow[None]:
 
 
 def _messages(
-    scene: ItemScene,
-    progress: Progress,
-    act: Act,
-    turn: int,
-    stage: str,
-    users: Mapping[str, str],
+    scene: ItemScene, progress: Progress, act: Act, turn: int, stage: str, users: Mapping[str, str]
 ) -> Flow[None]:
     """Ask critics or reviewers side by side for a thesis each."""
     questions = [

@@ -202,9 +202,7 @@ def _loaded(model: str, recipe: Recipe) -> tuple[Any, Any]:
         base = AutoModelForCausalLM.from_pretrained(
             model,
             quantization_config=BitsAndBytesConfig(
-                load_in_4bit=True,
-                bnb_4bit_quant_type="nf4",
-                bnb_4bit_compute_dtype=torch.bfloat16,
+                load_in_4bit=True, bnb_4bit_quant_type="nf4", bnb_4bit_compute_dtype=torch.bfloat16
             )
             if recipe.quantize
             else None,

@@ -100,10 +100,7 @@ def _known(task: ScienceTask | CodeTask, tables: dict[str, Any]) -> Knowledge:
     if isinstance(task, ScienceTask):
         said = tables["science"][task.task_id]
         return Knowledge(
-            question=task.question,
-            answer=task.correct_answer,
-            beliefs=task.distractors,
-            **said,
+            question=task.question, answer=task.correct_answer, beliefs=task.distractors, **said
         )
     return _known_program(task, tables["programs"][task.task_id])
 

@@ -16,10 +16,7 @@ from tutorsim.errors import StudyError
 from tutorsim.kernel.flow import CallLog, CodeResult, CodeRun, Flow, ask, run_to_failure
 from tutorsim.kernel.retest_flow import BallotReading
 from tutorsim.kernel.scene import indented
-from tutorsim.kernel.study import (
-    EpisodeSpec,
-    nearest,
-)
+from tutorsim.kernel.study import EpisodeSpec, nearest
 from tutorsim.kernel.system import LoadedStudy
 from tutorsim.model import Call, Question
 from tutorsim.records import (
@@ -34,8 +31,7 @@ from tutorsim.records import (
     Turn,
     lasting,
 )
-from tutorsim.systems.panel.reply_reading import Score, read_score
-from tutorsim.systems.panel.scene import Exchange, Scene, scene_of
+from tutorsim.systems.panel.scene import Exchange, Scene, Score, read_score, scene_of
 from tutorsim.systems.panel.settings import (
     FIRST_FORM_PROMPTS,
     FIRST_MODEL_SETTINGS,
@@ -49,16 +45,9 @@ from tutorsim.systems.panel.settings import (
     one_order,
     role_of_copies,
 )
-from tutorsim.systems.panel.turn import (
-    panel_format,
-    panel_turn,
-    panel_turn_decided_by,
-    single_turn,
-)
+from tutorsim.systems.panel.turn import panel_format, panel_turn, panel_turn_decided_by, single_turn
 from tutorsim.tasks import CodeTask, tasks_digest
-from tutorsim.vocabularies import (
-    LABELS,
-)
+from tutorsim.vocabularies import LABELS
 
 # --- Episode -------------------------------------------------------------------------------------
 
@@ -186,11 +175,7 @@ def _run_code(scene: Scene, turn: int, text: str) -> Flow[CodeResult | None]:
     if not isinstance(task, CodeTask):
         return None
     sent = yield CodeRun(
-        turn=turn,
-        message=text,
-        prompt=task.prompt,
-        entry_point=task.entry_point,
-        test=task.test,
+        turn=turn, message=text, prompt=task.prompt, entry_point=task.entry_point, test=task.test
     )
     assert isinstance(sent, CodeResult)
     return sent

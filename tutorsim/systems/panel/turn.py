@@ -13,13 +13,14 @@ from tutorsim.kernel.flow import Flow, ask
 from tutorsim.kernel.scene import counted_as, indented, vote
 from tutorsim.model import Question
 from tutorsim.records import BallotRecord, Note, Proposal, ReviewRecord, TieRound, Turn
-from tutorsim.systems.panel.reply_reading import (
+from tutorsim.systems.panel.scene import (
+    Exchange,
     ReadProposal,
+    Scene,
     read_proposal,
     read_reviews,
     salvage_proposal,
 )
-from tutorsim.systems.panel.scene import Exchange, Scene
 from tutorsim.systems.panel.settings import PanelCatalog
 from tutorsim.vocabularies import BALLOT_FORMATS, BallotFormat, Protocol
 from tutorsim.voting import Choice, decide

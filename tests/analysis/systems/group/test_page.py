@@ -56,10 +56,7 @@ def test_an_interruption_is_the_choice_of_somebody_whom_the_rule_let_back_in(les
     """Of three cycles in which it applied, its agent was chosen in the first alone."""
     lesson = lessons[0]
     [event, *_] = [e for e in lesson.events if e.cycle is not None and e.cycle.thoughts]
-    steps = (
-        StepRecord(rule="floor", kept=()),
-        StepRecord(rule="interruption", kept=("bob",)),
-    )
+    steps = (StepRecord(rule="floor", kept=()), StepRecord(rule="interruption", kept=("bob",)))
     events = tuple(
         event.model_copy(
             update={"cycle": event.cycle.model_copy(update={"chosen": who, "steps": steps})}

@@ -2,11 +2,7 @@ import math
 
 import pytest
 
-from tutorsim.analysis.systems.oversight.effect_of_debate import (
-    RULES,
-    adaptive_curve,
-    aggregated,
-)
+from tutorsim.analysis.systems.oversight.effect_of_debate import RULES, adaptive_curve, aggregated
 from tutorsim.analysis.systems.oversight.scores import Judged, evaluate, pair_of
 from tutorsim.records import CallRecord
 
@@ -100,10 +96,7 @@ HAND = [
         },
     ),
     # all but strict say 0
-    (
-        ((0, 0), (1, 1), (0, 0), (0, 0), (0, 0)),
-        {**dict.fromkeys(RULES, (0, 0))},
-    ),
+    (((0, 0), (1, 1), (0, 0), (0, 0), (0, 0)), {**dict.fromkeys(RULES, (0, 0))}),
     # a critic is unread: the other cannot agree with it
     (
         (None, (1, 2), (0, 1), (0, 1), (1, 2)),

@@ -32,12 +32,7 @@ def reply(guidance, text="{}"):
 def said(agent, *raws):
     first = raws[0] if len(raws) == 2 else None
     return LeadLabels(
-        agent=agent,
-        raw=raws[-1],
-        raw_first=first,
-        attempts=len(raws),
-        labels=None,
-        confidence=None,
+        agent=agent, raw=raws[-1], raw_first=first, attempts=len(raws), labels=None, confidence=None
     )
 
 

@@ -2,12 +2,7 @@ import pytest
 
 from tutorsim.analysis.pages.episode_messages import Episodes, Grid, Group, Message
 from tutorsim.analysis.pages.words import step_sentence
-from tutorsim.analysis.systems.panel.episodes import (
-    ballots_grid,
-    episode_rows,
-    telling,
-    trace,
-)
+from tutorsim.analysis.systems.panel.episodes import ballots_grid, episode_rows, telling, trace
 from tutorsim.records import CallRecord
 
 S, I, O, E = ROLES = ("scaffolding", "misconception", "motivation", "metacognitive")  # noqa: E741
@@ -125,10 +120,7 @@ def test_what_is_special_is_told(panel_turn, panel_episode, panel_source):
     assert rows["order"].special == ("the score fell", "the order decided turn 1")
     assert rows["order"].scores == "0.50 → 0.10"
     assert rows["round"].special == ("a tie round decided turn 1",)
-    assert rows["flip"].special == (
-        "deliberation changed the winner of turn 1",
-        "1 abstained",
-    )
+    assert rows["flip"].special == ("deliberation changed the winner of turn 1", "1 abstained")
     assert rows["once"].special == ("solved at once",)
     assert rows["plain"].special == ()
     assert (rows["flip"].winners, rows["flip"].decided_by) == (("misconception",), ("vote",))

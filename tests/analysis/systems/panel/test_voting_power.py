@@ -51,10 +51,7 @@ def test_opposites_and_ballots_that_tell_nothing_apart_have_no_number_of_votes(o
 def test_a_dropped_ballot_can_leave_a_tie_that_only_the_order_breaks(one_turn):
     order = (MI, S, MO, ME)
     source = one_turn(
-        "simple",
-        {S: S, MI: S, MO: MI, ME: ME},
-        order=order,
-        source={"fallback_order": order},
+        "simple", {S: S, MI: S, MO: MI, ME: ME}, order=order, source={"fallback_order": order}
     )
     # S 2, MI 1, ME 1. Without S's or MI's ballot S, MI and ME are tied and the order says MI.
     assert pivotality(source).drop("low", "high").rows() == [

@@ -176,12 +176,7 @@ def test_only_a_numbered_list_under_its_head_is_a_texts_ranking(tmp_path, text, 
             {A: (B, A, C)},
             (),
         ),
-        (
-            [ranking(A, ABC, "FINAL RANKING\n1. C\n2. B\n3. A")],
-            {},
-            {A: MODELS},
-            (OTHER_TEXT,),
-        ),
+        ([ranking(A, ABC, "FINAL RANKING\n1. C\n2. B\n3. A")], {}, {A: MODELS}, (OTHER_TEXT,)),
         ([{"model": A, "error": "timeout"}, ranking(B, ABC)], {}, {B: MODELS}, (NO_VOTE,)),
         (
             [ranking(A, [3, "1", "Response 2"])],

@@ -10,7 +10,7 @@ from tutorsim.errors import CallFailed
 from tutorsim.kernel.flow import Round, drive, scripted
 from tutorsim.records import to_line
 from tutorsim.records.debate import DebateRecord
-from tutorsim.systems.debate.scene import LABELS
+from tutorsim.systems.debate.discussion import LABELS
 from tutorsim.systems.debate.study import EpisodeName, debate_episode
 from tutorsim.systems.debate.tasks import DebateTask
 

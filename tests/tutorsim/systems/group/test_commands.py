@@ -117,10 +117,9 @@ def test_show_tells_thoughts_and_scores(log, shell):
 
 @pytest.mark.parametrize("command", ["diverge", "branch"])
 def test_commands_without_meaning_are_refused(log, shell, command):
-    options = {
-        "diverge": ("--rule", "approval"),
-        "branch": ("--rule", "approval", "--plan"),
-    }[command]
+    options = {"diverge": ("--rule", "approval"), "branch": ("--rule", "approval", "--plan")}[
+        command
+    ]
     said = shell(command, log, *options)
     assert said.code == 2
     assert "'group'" in said.err

@@ -320,8 +320,7 @@ moments = st.builds(
 
 
 @given(
-    st.lists(st.tuples(st.integers(10, 50), st.booleans(), st.integers(0, 20)), max_size=3),
-    moments,
+    st.lists(st.tuples(st.integers(10, 50), st.booleans(), st.integers(0, 20)), max_size=3), moments
 )
 def test_inner_thoughts_equals_a_plain_loop(values, moment):
     bids = [

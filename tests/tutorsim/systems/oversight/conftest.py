@@ -13,7 +13,7 @@ from tutorsim.kernel.system import Asking, Chance
 from tutorsim.model import Request
 from tutorsim.records.oversight import OversightRecord
 from tutorsim.systems.oversight import OVERSIGHT
-from tutorsim.systems.oversight.scene import ItemScene
+from tutorsim.systems.oversight.judgment import ItemScene
 from tutorsim.systems.oversight.scripted_replies import recognise
 from tutorsim.systems.oversight.settings import CONDITIONS, Study
 from tutorsim.systems.oversight.study import OversightStudy, builtin_items, item_flow

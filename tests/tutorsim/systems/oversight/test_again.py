@@ -32,10 +32,7 @@ def played(loaded, condition):
     return record, list(loaded.asked_again(spec, record)), bodies
 
 
-@pytest.mark.parametrize(
-    ("condition", "voters"),
-    [("self_consistency", 5), ("ensemble", 3)],
-)
+@pytest.mark.parametrize(("condition", "voters"), [("self_consistency", 5), ("ensemble", 3)])
 def test_the_same_replies_give_the_logged_ballots_on_both_labels(study, condition, voters):
     record, sets, bodies = played(study(), condition)
     asked = [a.question for a in askings(sets, bodies, 2, if_cut_off=None)]

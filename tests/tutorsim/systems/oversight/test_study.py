@@ -339,11 +339,7 @@ def test_the_range_of_calls_is_exact(write, condition, calls):
 
 @pytest.mark.parametrize(
     ("settings", "least", "most"),
-    [
-        ({"adaptive": "log"}, 15, 15),
-        ({"adaptive": "skip"}, 4, 15),
-        ({"judge_orders": 2}, 15, 15),
-    ],
+    [({"adaptive": "log"}, 15, 15), ({"adaptive": "skip"}, 4, 15), ({"judge_orders": 2}, 15, 15)],
 )
 def test_settings_that_ask_more_are_in_the_range(write, settings, least, most):
     loaded = load_study(write(conditions=["hpo"], oversight=settings))

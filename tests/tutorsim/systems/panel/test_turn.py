@@ -277,9 +277,7 @@ def test_notes_that_mention_a_label_reach_the_reviser_in_its_own_labels(make_sce
 def test_the_study_s_budget_is_what_ballots_spend(first_turn):
     whole, twice = f"{V}=4,{S}=3,{M}=3,{C}=0", f"{V}=8,{S}=6,{M}=6,{C}=0"
     turn, played = first_turn(
-        "cumulative",
-        {"vote_final": whole, f"vote_final/{S}": twice},
-        cumulative_budget=10,
+        "cumulative", {"vote_final": whole, f"vote_final/{S}": twice}, cumulative_budget=10
     )
     assert [ballot.ballot_status for ballot in turn.ballots_final] == ["repaired", *["valid"] * 3]
     assert turn.decision.tallies == {S: 12, M: 12, V: 16, C: 0}

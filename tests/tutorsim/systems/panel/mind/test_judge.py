@@ -1,7 +1,7 @@
 import pytest
 
 from tutorsim.kernel.system import Chance
-from tutorsim.systems.panel.reply_reading import read_score
+from tutorsim.systems.panel.scene import read_score
 from tutorsim.systems.panel.scripted_prompt_reading import knowledge_of
 from tutorsim.systems.panel.scripted_replies import judge_reply
 from tutorsim.tasks import builtin

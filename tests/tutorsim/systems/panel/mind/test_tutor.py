@@ -3,7 +3,7 @@ from collections import Counter
 
 import pytest
 
-from tutorsim.systems.panel.reply_reading import read_proposal, read_reviews
+from tutorsim.systems.panel.scene import read_proposal, read_reviews
 from tutorsim.systems.panel.scripted_prompt_reading import style_weights
 from tutorsim.systems.panel.scripted_replies import style_of_system
 from tutorsim.systems.panel.settings import load_panel_catalog

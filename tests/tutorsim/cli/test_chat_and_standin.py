@@ -6,7 +6,7 @@ import anthropic
 import pytest
 from click.testing import CliRunner
 
-from tutorsim.cli.standin import standin
+from tutorsim.cli.chat_and_standin import standin
 from tutorsim.errors import UsageError
 from tutorsim.standin import FAULT_KINDS
 

@@ -1,16 +1,78 @@
-"""`tutorsim verify`: does a recording still give the same bytes?"""
+"""`tutorsim replay` and `tutorsim verify`: a recording played again, and held to its bytes."""
+
+from __future__ import annotations
 
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import click
 
-from tutorsim.cli.console import emit_json, err, out, safe
+from tutorsim.cli.console import counted, emit_json, err, out, safe
 from tutorsim.cli.options import add_markdown, claims_option, markdown_option, plain
 from tutorsim.cli.output_elements import print_all
-from tutorsim.cli.progress import counted
 from tutorsim.cli.sources import RunPath
 from tutorsim.errors import CheckFailed, UsageError
+
+if TYPE_CHECKING:
+    from contextlib import AbstractContextManager
+
+    from tutorsim.sandbox import Sandbox
+    from tutorsim.sandbox.protection_levels import Setting
+
+
+@click.command()
+@click.argument("cassette_dir", type=click.Path(path_type=Path, file_okay=False))
+@click.option(
+    "--log-dir", type=click.Path(path_type=Path), required=True, help="Run folder to write."
+)
+@click.option(
+    "--workers",
+    type=click.IntRange(1, 256),
+    help="Processes; as many as pay off by default. The bytes written are the same.",
+)
+@click.option("--reexecute", is_flag=True, help="Run the recorded programs again and compare.")
+@click.option(
+    "--sandbox", "level", default="auto", show_default=True, help="Sandbox level for --reexecute."
+)
+def replay(
+    cassette_dir: Path, log_dir: Path, workers: int | None, reexecute: bool, level: Setting
+) -> None:
+    """Replay the recording in CASSETTE_DIR without a network or a key.
+
+    Exit codes: 0 done · 1 a verdict or a call differs · 3 a call is missing or changed · 4 the
+    recording or a log is damaged.
+    """
+    from contextlib import nullcontext
+
+    from tutorsim.runner.replay import replay as play
+
+    judge: AbstractContextManager[Sandbox | None] = nullcontext()
+    if reexecute:
+        from tutorsim.sandbox import Sandbox
+
+        judge = Sandbox(level)
+    with judge as sandbox, counted("episodes") as count:
+        run, changes = play(
+            cassette_dir, log_dir=log_dir, workers=workers, sandbox=sandbox, on_progress=count
+        )
+    provenance = run.provenance
+    err().print(
+        safe(
+            f"{run.episodes:,} episodes replayed into {log_dir} "
+            f"(recorded from {provenance.kind}: {provenance.name})."
+        )
+    )
+    if changes:
+        first = changes[0]
+        raise CheckFailed(
+            f"{len(changes)} verdict(s) differ when run again, the first in {first.episode_id}, "
+            f"turn {first.turn}: recorded {first.recorded}, now {first.now}.",
+            why="The log keeps the recorded verdicts.",
+            hint="Another interpreter or other limits can do this; `tutorsim doctor` shows yours.",
+        )
+
+
+# --- Verify --------------------------------------------------------------------------------------
 
 MANIFEST = "manifest.json"
 SHOWN = 20
@@ -109,7 +171,7 @@ def verify(
         )
     if claims is not None or ids:
         _check_fits(cassette_dir, junit, against, wordings)
-        from tutorsim.cli.claims_compared import wanted
+        from tutorsim.cli.claims_of_commands import wanted
 
         asked = wanted(claims, ids, page, second=beside)
         if not (cassette_dir / MANIFEST).is_file():
@@ -138,7 +200,7 @@ def verify(
         write_atomic(junit, junit_xml(result))
     found = None
     if asked is not None and not result.exit_code:
-        from tutorsim.cli.claims_compared import claimed_of
+        from tutorsim.cli.claims_of_commands import claimed_of
 
         found = claimed_of(asked, cassette_dir, workers=workers)
     if markdown is not None:
@@ -181,7 +243,7 @@ def _check_fits(target: Path, junit: Path | None, against: Path | None, wordings
 
 def _without_recording(asked: Any, run: Path, markdown: Path | None, *, as_json: bool) -> None:
     """Claims of a run or of ballots that no recording is named for."""
-    from tutorsim.cli.claims_compared import claimed
+    from tutorsim.cli.claims_of_commands import claimed
 
     found = claimed(asked, run)
     if markdown is not None:

@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from tutorsim.systems.group import reply_reading
+from tutorsim.systems.group import speaking_cycle
 from tutorsim.systems.group.speaker_selection import CRITERIA
 
 SIX = dict.fromkeys(CRITERIA, 3.5)
@@ -15,7 +15,7 @@ SIX = dict.fromkeys(CRITERIA, 3.5)
 def test_json_is_found_in_a_fence_and_between_words():
     body = '{"reason": "r", "signal": "next", "completed": ["1.1"]}'
     for reply in (body, f"```json\n{body}\n```", f"Sure! {body} Bye."):
-        assert reply_reading.read_ruling(reply) == ("r", "next", ("1.1",))
+        assert speaking_cycle.read_ruling(reply) == ("r", "next", ("1.1",))
 
 
 @pytest.mark.parametrize(
@@ -27,50 +27,50 @@ def test_json_is_found_in_a_fence_and_between_words():
     ],
 )  # fmt: skip
 def test_rulings_that_are_none(reply):
-    assert reply_reading.read_ruling(reply) is None
+    assert speaking_cycle.read_ruling(reply) is None
 
 
 def test_a_thought_needs_words_and_an_action():
     whole = {"stimuli": ["M1"], "thought": " t ", "action": "speak", "corrects": True}
-    assert reply_reading.read_thought(json.dumps(whole)) == (("M1",), "t", "speak", True)
+    assert speaking_cycle.read_thought(json.dumps(whole)) == (("M1",), "t", "speak", True)
     for change in ({"thought": ""}, {"action": "shout"}, {"thought": 5}):
-        assert reply_reading.read_thought(json.dumps(whole | change)) is None
+        assert speaking_cycle.read_thought(json.dumps(whole | change)) is None
     odd = whole | {"stimuli": "M1", "corrects": "yes"}
-    assert reply_reading.read_thought(json.dumps(odd)) == ((), "t", "speak", False)
+    assert speaking_cycle.read_thought(json.dumps(odd)) == ((), "t", "speak", False)
 
 
 @pytest.mark.parametrize("score", [0.9, 5.1, 3.55, "4", None, True, -1, 1e9, [4]])
 def test_a_score_out_of_form_is_no_score(score):
-    read = reply_reading.read_scores(["Bob"])
+    read = speaking_cycle.read_scores(["Bob"])
     assert read(json.dumps([{"agent": "Bob", **SIX, "impact": score}])) is None
 
 
 def test_scores_are_tenths_and_everybody_must_have_them():
     both = [{"agent": "bob", **SIX}, {"agent": "Alice", **SIX, "urgency": 5}]
-    found = reply_reading.read_scores(["Bob", "Alice"])(json.dumps(both))
+    found = speaking_cycle.read_scores(["Bob", "Alice"])(json.dumps(both))
     assert found["Bob"]["impact"] == 35
     assert found["Alice"]["urgency"] == 50
     one = json.dumps(both[:1])
-    assert reply_reading.read_scores(["Bob", "Alice"])(one) is None
-    assert set(reply_reading.salvage_scores(["Bob", "Alice"])(one)) == {"Bob"}
-    assert reply_reading.salvage_scores(["Bob"])("[]") is None
+    assert speaking_cycle.read_scores(["Bob", "Alice"])(one) is None
+    assert set(speaking_cycle.salvage_scores(["Bob", "Alice"])(one)) == {"Bob"}
+    assert speaking_cycle.salvage_scores(["Bob"])("[]") is None
 
 
 def test_the_first_of_two_entries_for_one_agent_counts():
     twice = [{"agent": "Bob", **SIX}, {"agent": "Bob", **SIX, "impact": 1.0}]
-    assert reply_reading.read_scores(["Bob"])(json.dumps(twice))["Bob"]["impact"] == 35
+    assert speaking_cycle.read_scores(["Bob"])(json.dumps(twice))["Bob"]["impact"] == 35
 
 
 def test_a_message_needs_a_text():
-    assert reply_reading.read_said('{"message": "Hi", "to": "Bob"}') == ("Hi", ("Bob",), False)
-    assert reply_reading.read_said('{"message": " ", "to": []}') is None
-    assert reply_reading.read_said("Hi") is None
+    assert speaking_cycle.read_said('{"message": "Hi", "to": "Bob"}') == ("Hi", ("Bob",), False)
+    assert speaking_cycle.read_said('{"message": " ", "to": []}') is None
+    assert speaking_cycle.read_said("Hi") is None
 
 
 def test_a_learner_writes_or_waits():
-    assert reply_reading.read_contribution('{"action": "wait", "message": "x"}') == ("wait", "")
-    assert reply_reading.read_contribution('{"action": "write", "message": "x"}') == ("write", "x")
-    assert reply_reading.read_contribution('{"action": "write", "message": ""}') is None
+    assert speaking_cycle.read_contribution('{"action": "wait", "message": "x"}') == ("wait", "")
+    assert speaking_cycle.read_contribution('{"action": "write", "message": "x"}') == ("write", "x")
+    assert speaking_cycle.read_contribution('{"action": "write", "message": ""}') is None
 
 
 @pytest.mark.parametrize(
@@ -78,7 +78,7 @@ def test_a_learner_writes_or_waits():
     [("Bob", "bob"), (" **bob**.\n", "bob"), ("Tom", "learner"), ("Bob, Tom", None)],
 )
 def test_a_prediction_is_exactly_one_name(reply, who):
-    assert reply_reading.read_name({"Bob": "bob", "Tom": "learner"})(reply) == who
+    assert speaking_cycle.read_name({"Bob": "bob", "Tom": "learner"})(reply) == who
 
 
 @pytest.mark.parametrize(
@@ -89,7 +89,7 @@ def test_a_prediction_is_exactly_one_name(reply, who):
     ],
 )  # fmt: skip
 def test_a_verdict_is_one_line(reply, better):
-    found = reply_reading.read_verdict(reply)
+    found = speaking_cycle.read_verdict(reply)
     assert (found and found.better) == better
 
 
@@ -99,11 +99,11 @@ def test_a_verdict_is_one_line(reply, better):
      ("CATEGORY: 4\nCATEGORY: 5", None), ("six", None)],
 )  # fmt: skip
 def test_a_category_is_one_of_twelve(reply, number):
-    assert reply_reading.read_category(reply) == number
+    assert speaking_cycle.read_category(reply) == number
 
 
 def test_ratings_need_every_criterion():
-    read = reply_reading.read_ratings(("correctness", "reasoning"))
+    read = speaking_cycle.read_ratings(("correctness", "reasoning"))
     assert read('{"correctness": 10, "reasoning": 1.5}') == {"correctness": 100, "reasoning": 15}
     assert read('{"correctness": 10}') is None
     assert read('{"correctness": 10.1, "reasoning": 1}') is None
@@ -111,16 +111,16 @@ def test_ratings_need_every_criterion():
 
 @given(st.text())
 def test_no_text_breaks_a_reader(reply):
-    reply_reading.read_ruling(reply)
-    reply_reading.read_thought(reply)
-    reply_reading.read_scores(["Bob"])(reply)
-    reply_reading.read_said(reply)
-    reply_reading.read_verdict(reply)
-    reply_reading.read_category(reply)
+    speaking_cycle.read_ruling(reply)
+    speaking_cycle.read_thought(reply)
+    speaking_cycle.read_scores(["Bob"])(reply)
+    speaking_cycle.read_said(reply)
+    speaking_cycle.read_verdict(reply)
+    speaking_cycle.read_category(reply)
 
 
 def test_half_surrogates_do_not_get_into_a_log():
-    said = reply_reading.read_said('{"message": "a\\ud800b", "to": []}')
+    said = speaking_cycle.read_said('{"message": "a\\ud800b", "to": []}')
     assert said.text.encode() == b"a?b"
 
 
@@ -136,4 +136,4 @@ def test_half_surrogates_do_not_get_into_a_log():
 )
 def test_formulas_are_read_as_they_are_written(written, read):
     """With one backslash or with two, `\\frac` is a fraction and never a form feed."""
-    assert reply_reading.read_said(f'{{"message": "{written}", "to": "all"}}').text == read
+    assert speaking_cycle.read_said(f'{{"message": "{written}", "to": "all"}}').text == read

@@ -1,0 +1,133 @@
+"""`tutorsim import` and `tutorsim export`: logs of other programs, and tables for them."""
+
+from pathlib import Path
+
+import click
+
+from tutorsim.analysis.ballots.reading_options import Hints
+from tutorsim.analysis.ballots.recount_source import open_source
+from tutorsim.analysis.runs.branch_continuations import branch_words
+from tutorsim.analysis.runs.write_tables import EXPORT_FORMATS, ExportFormat, export_run
+from tutorsim.analysis.runs.write_tables import export as write_tables
+from tutorsim.cli.ballot_options import ballot_options
+from tutorsim.cli.console import counted, emit_json, err, out, safe, show_error
+from tutorsim.cli.options import json_option
+from tutorsim.cli.sources import RunPath, check_logs
+from tutorsim.errors import UsageError
+from tutorsim.kernel.load import system_named
+from tutorsim.kernel.system import LogFormat, System
+from tutorsim.records import RUN_FILE, read_run
+from tutorsim.system_registry import system_names
+
+
+@click.command()
+@click.argument("run", type=RunPath())
+@click.option(
+    "-o",
+    "--output",
+    required=True,
+    type=click.Path(path_type=Path, file_okay=False),
+    help="Folder to write to; made where it does not exist.",
+)
+@click.option(
+    "--format",
+    "format_",
+    type=click.Choice(EXPORT_FORMATS),
+    default="parquet",
+    show_default=True,
+    help="Format of the tables.",
+)
+@ballot_options
+@json_option
+def export(run: Path, output: Path, format_: ExportFormat, hints: Hints, as_json: bool) -> None:
+    """Write the tables of a RUN folder, or of a file of ballots, into a folder.
+
+    The tables are episodes, turns, ballots, diagnostic_ballots (in further formats on the same
+    proposals, which decided nothing), proposals and calls; for ballots from elsewhere only
+    ballots. Ranked and approval ballots also go to the folder `preflib`, one .soc or .cat file
+    for every vote that was held. Names of the files written go to stdout.
+
+    Of a run that compares panels, every table has a `panel` behind `condition`.
+
+    Of a branch, `branch_turn`, `continuation` and `left` of the episodes are null for those kept
+    as logged. Every draw has rows of its own, those among them of votes that draws share.
+
+    \b
+    --json gives:
+      format, written: [path]
+    """
+    if (run / RUN_FILE).is_file():
+        check_logs(run)
+        branch = read_run(run).branch
+        if branch is not None:
+            err().print(safe(f"A {branch_words(branch)}."), soft_wrap=True)
+        written = [str(path) for path in export_run(run, output, format_)]
+    else:
+        source = open_source(run, hints=hints)
+        written = [str(path) for path in write_tables(source, output, format_)]
+        for note in source.notes:
+            err().print(safe(note))
+    if as_json:
+        emit_json({"format": format_, "written": written})
+        return
+    for path in written:
+        out().print(safe(path), soft_wrap=True)
+
+
+# --- Import logs ---------------------------------------------------------------------------------
+
+
+@click.command("import")
+@click.argument("program")
+@click.argument("files", nargs=-1, required=True, type=click.Path(path_type=Path))
+@click.option(
+    "-o",
+    "--output",
+    required=True,
+    type=click.Path(path_type=Path, file_okay=False),
+    help="Run folder to write.",
+)
+@json_option
+def import_logs(program: str, files: tuple[Path, ...], output: Path, as_json: bool) -> None:
+    """Make a run folder of the logs of PROGRAM in FILES, or in folders of them.
+
+    PROGRAM is `mallm`, or `council` for several models that answer, rank one another's answers and
+    have one of them write the reply. Summary, report, show, recount, compare and export then work
+    on the run. A file that is no log, a second copy of one, or a vote that is garbled is named and
+    left out; the exit code is then 1.
+
+    \b
+    --json gives:
+      written, episodes, skipped: [path and reason], notes: {fault of the program: episodes}
+    """
+    from tutorsim.runner import run_log as log_import
+
+    system, form = _format(program)
+    with counted("files read") as count:
+        found = log_import.import_logs(
+            system, form, log_import.log_files(files), output, on_progress=count
+        )
+    for note, votes in found.notes.items():
+        err().print(safe(f"Note: {note}: in {votes} of {found.episodes}."), soft_wrap=True)
+    for error in found.skipped:
+        show_error(error)
+    if as_json:
+        skipped = [" ".join(filter(None, (e.what, e.why))) for e in found.skipped]
+        told = {"written": str(output), "episodes": found.episodes, "skipped": skipped}
+        emit_json({**told, "notes": found.notes})
+    else:
+        written = f"{found.episodes} episode{'' if found.episodes == 1 else 's'}"
+        out().print(safe(f"{written} written to {output}."), soft_wrap=True)
+    if found.skipped:
+        raise click.exceptions.Exit(1)
+
+
+def _format(program: str) -> tuple[System, LogFormat]:
+    systems = [system_named(name) for name in system_names()]
+    known = {name: (system, form) for system in systems for name, form in system.logs.items()}
+    if program not in known:
+        raise UsageError(
+            f"There is no import of {program!r}.",
+            hint=f"Logs of these programs can be imported: {', '.join(sorted(known))}.",
+        )
+    return known[program]

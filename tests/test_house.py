@@ -51,7 +51,7 @@ ONLY_IN = {
     "distributed": ("tutorsim.dask_cluster.",),
     "click": ("tutorsim.cli.",),
     "rich": ("tutorsim.cli.",),
-    "fastembed": ("tutorsim.analysis.metrics.text_similarity.",),
+    "fastembed": ("tutorsim.analysis.statistics.text_similarity.",),
     "starlette": ("tutorsim.chat.", "tutorsim.standin."),
     "uvicorn": ("tutorsim.chat.", "tutorsim.standin."),
     "torch": ("tutorsim.systems.oversight.train_lead_adapter.",),
@@ -260,7 +260,6 @@ def test_no_modules_import_one_another_in_a_circle():
 
 STAND_APART = {
     "tutorsim.analysis.systems.debate.figures",
-    "tutorsim.analysis.systems.panel.two_runs",
     "tutorsim.sandbox.inner.judge",
     "tutorsim.sandbox.inner.worker",
 }

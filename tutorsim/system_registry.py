@@ -38,7 +38,7 @@ _SHIPPED: Final = {
     "panel": Shipped(
         "tutorsim.systems.panel:PANEL",
         "tutorsim.records:EpisodeRecord",
-        "tutorsim.analysis.systems.panel.view:VIEW",
+        "tutorsim.analysis.systems.panel:VIEW",
     ),
     "debate": Shipped(
         "tutorsim.systems.debate:DEBATE",

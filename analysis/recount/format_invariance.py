@@ -10,7 +10,6 @@ from tutorsim.analysis.ballots.recount_source import Source
 from tutorsim.analysis.ballots.vote_arrays import Masses
 from tutorsim.analysis.counting.all_voting_turns import Cluster
 from tutorsim.analysis.identify.ballots_consistent_with_logged import Domain, domain_of
-from tutorsim.analysis.metrics.noise_floor import AskedVote, asked_votes, leader_of, said, top_of
 from tutorsim.analysis.pages.cells import Table, estimate, present, table
 from tutorsim.analysis.pages.document import Section
 from tutorsim.analysis.runs.branch_continuations import without_shared_turns
@@ -19,6 +18,7 @@ from tutorsim.analysis.statistics.intervals_and_tests import (
     NotEstimable,
     share_over_tasks,
 )
+from tutorsim.analysis.statistics.noise_floor import AskedVote, asked_votes, leader_of, said, top_of
 from tutorsim.records import BallotRecord, Turn
 from tutorsim.vocabularies import BALLOT_FORMATS, PROTOCOLS, BallotFormat, Protocol
 from tutorsim.voting import masses_of

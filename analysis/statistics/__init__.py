@@ -1,1 +1,1 @@
-"""Estimates with their uncertainty."""
+"""Estimates with their uncertainty, the noise floor of votes, and how alike texts are."""

@@ -1,13 +1,29 @@
-"""The summary or report of whatever was opened: what its view says, and what every page says."""
+"""The summary or report of whatever was opened: what its view says, and what every page says.
 
+Pages of several systems have the noise floor of votes: what asking the same prompts again changes
+by itself, as `analysis.statistics.noise_floor` defines it. A floor under flips and shifts needs a
+first vote, which these systems do not hold; what can be said is how often a voter says the same,
+and how far the winners hang on the answers that voters happened to give.
+"""
+
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import replace
+from typing import Any, NamedTuple
 
-from tutorsim.analysis.pages.cells import table
+from tutorsim.analysis.pages.cells import estimate, plain, sum_of
+from tutorsim.analysis.pages.declared import Row, table
 from tutorsim.analysis.pages.document import Answer, Document, Section, with_section
 from tutorsim.analysis.pages.words import counted
 from tutorsim.analysis.ratings.ratings_section import with_ratings
+from tutorsim.analysis.statistics.noise_floor import (
+    AskedVote,
+    answered_by,
+    asked_votes,
+    ballot_agreement,
+    winner_stability,
+)
 from tutorsim.analysis.systems.system_view import Ballots, Opened, SystemRun, view_for
-from tutorsim.records import odd_stops, stop_counts
+from tutorsim.records import Retest, StopCount, odd_stops, stop_counts
 
 
 def document_of(opened: Opened, *, brief: bool) -> Document | None:
@@ -29,18 +45,24 @@ def document_of(opened: Opened, *, brief: bool) -> Document | None:
     return with_ratings(with_reply_endings(made, opened), opened)
 
 
+@table("stops", "Replies without text or an end of their own")
+def stops_table(of: Sequence[StopCount]) -> Iterator[Row]:
+    """Replies that had no text, were refused, or cut off at their limit of length. Where one was
+    asked for once more, the second reply was taken; the others were taken as they are."""
+    for count in of:
+        yield {
+            "stage": count.stage,
+            "ended": count.words,
+            "replies": count.calls,
+            "taken as they are": count.taken,
+        }
+
+
 def with_reply_endings(document: Document, run: SystemRun) -> Document:
     """The document, and how many replies were empty, refused or cut off; unchanged if none was."""
     counts = stop_counts(run.episodes)
     odd = odd_stops(counts)
-    stops = table(
-        "stops",
-        "Replies without text or an end of their own",
-        "Replies that had no text, were refused, or cut off at their limit of length. Where one "
-        "was asked for once more, the second reply was taken; the others were taken as they are.",
-        ["stage", "ended", "replies", "taken as they are"],
-        [(count.stage, count.words, count.calls, count.taken) for count in odd],
-    )
+    stops = stops_table(odd)
     if stops is None:
         return document
     calls, taken = sum(count.calls for count in odd), sum(count.taken for count in odd)
@@ -56,3 +78,80 @@ def with_reply_endings(document: Document, run: SystemRun) -> Document:
     brief = (*document.brief, stops) if document.brief else ()
     more = replace(document, answers=(*document.answers, answer), brief=brief)
     return with_section(more, "replies", lambda: section)
+
+
+# --- Noise floor of votes ------------------------------------------------------------------------
+
+
+class Again(NamedTuple):
+    """Votes that were asked again, by kind."""
+
+    kinds: dict[str, list[AskedVote]]
+    seed: int
+
+
+@table("noise", "One prompt, asked several times")
+def noise(of: Again) -> Iterator[Row]:
+    """Pairs: two askings of one voter's prompt, logged or re-asked; same: share of them with one
+    ballot; by chance: two ballots of one voter in different votes. Pairs with one abstention + with
+    two are in no share. Panels: one answer of each voter; how often their winner is that of the
+    logged ballots, and how often two of them agree. A tie goes to the fallback order. 95 %
+    intervals in brackets: over tasks, or what the system takes together with a task."""
+    for name, votes in of.kinds.items():
+        own, panels = ballot_agreement(votes), winner_stability(votes, seed=of.seed)
+        yield {
+            "vote": name,
+            "votes": own.votes,
+            "pairs of askings": own.pairs,
+            "same ballot": estimate(own.same),
+            "same by chance": plain(own.chance),
+            "pairs with abstentions": sum_of(one=own.one_abstained, both=own.both_abstained),
+            "panels with the logged winner": estimate(panels.elects_logged),
+            "two panels agree": estimate(panels.agree),
+        }
+
+
+def noise_section(
+    run: SystemRun,
+    kind: Callable[[AskedVote], str],
+    *,
+    cluster: Callable[[Any], str] = lambda record: str(record.task_id),
+) -> Section | None:
+    """How steady a run's votes are; `None` for a run whose votes were not asked again.
+
+    Args:
+        run: The run.
+        kind: What a vote is of; each kind is a row.
+        cluster: What a record is taken together with.
+
+    Raises:
+        LogError: If the retest is of votes that the log does not hold.
+    """
+    if run.retest is None or run.head.voting is None:
+        return None
+    kinds: dict[str, list[AskedVote]] = {}
+    clusters = {record.episode_id: cluster(record) for record in run.episodes}
+    for vote in asked_votes(run.source, run.episodes):
+        place = vote.turn.place._replace(task=clusters[vote.turn.key.episode_id])
+        together = vote._replace(turn=vote.turn._replace(place=place))
+        kinds.setdefault(kind(vote), []).append(together)
+    made = noise(Again(kinds, run.head.study.seed))
+    if made is None:
+        return None
+    lead = f"What re-asking alone changes. {asked_again_words(run.retest)}"
+    return Section("noise", "Noise floor of the votes", lead, tables=(made,))
+
+
+def asked_again_words(retest: Retest) -> str:
+    """How often what was asked again, and by whom it was answered, in a sentence."""
+    head = retest.head
+    drawn = "" if head.sample is None else f", in {head.sample} turns drawn for it"
+    failures = {
+        (episode.episode_id, failure.key)
+        for episode in retest.episodes
+        for vote in episode.votes
+        for failure in vote.failures
+    }
+    failed = f" {len(failures)} calls failed; repeats that lack an answer are left out."
+    said = f"Asked again {head.repeats} × by {answered_by(head.provenance)}{drawn}."
+    return said + failed * bool(failures)

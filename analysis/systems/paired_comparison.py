@@ -17,10 +17,11 @@ from tutorsim.analysis.statistics.intervals_and_tests import (
     Interval,
     NotEstimable,
     PermutationTest,
+    corrected,
     detectable_by,
     fewest_tasks,
+    paired_difference,
 )
-from tutorsim.analysis.statistics.paired import corrected, paired_difference
 from tutorsim.analysis.systems.system_view import Ballots, Opened, SystemRun, framed, view_for
 from tutorsim.errors import UsageError
 

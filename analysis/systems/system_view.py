@@ -49,7 +49,7 @@ from tutorsim.records.ratings import RatedSheet, Subject, read_ratings
 from tutorsim.system_registry import load, named
 
 if TYPE_CHECKING:
-    from tutorsim.analysis.metrics.text_similarity import Embedding
+    from tutorsim.analysis.statistics.text_similarity import Embedding
 
 
 # --- System view ---------------------------------------------------------------------------------
@@ -302,7 +302,7 @@ def framed(
     )
 
 
-BALLOTS: Final = "tutorsim.analysis.systems.panel.view:BALLOTS"
+BALLOTS: Final = "tutorsim.analysis.systems.panel:BALLOTS"
 """Where the view of ballots from elsewhere is."""
 
 

@@ -16,15 +16,20 @@ from rich.console import RenderableType
 
 from tutorsim import __version__
 from tutorsim.analysis.ballots.reading_options import NO_HINTS, Hints
-from tutorsim.analysis.claims import Checked, Claim, check_claims, chosen, citation, cited
 from tutorsim.analysis.claims.claims_file import (
     CLAIMS_VERSION,
+    Checked,
     Citation,
+    Claim,
     ClaimsFile,
     Difference,
     DrawnFile,
     PageName,
     SourceName,
+    check_claims,
+    chosen,
+    citation,
+    cited,
     read_claims,
     to_text,
 )

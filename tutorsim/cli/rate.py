@@ -302,7 +302,7 @@ def _join(
     run: SystemRun, source: Path, files: Sequence[Path], *, scripted: bool, as_json: bool
 ) -> None:
     from tutorsim.analysis.ratings.items import items_of
-    from tutorsim.analysis.ratings.join_to_run import joined
+    from tutorsim.analysis.ratings.sheet import joined
     from tutorsim.analysis.systems.system_view import view_of
     from tutorsim.replay import write_atomic
 

@@ -1,16 +1,116 @@
-"""Debates: tables, what every protocol would have decided, summary, report and traces."""
+"""Debates: tables for `export`, and what is shown of a run."""
 
+from collections.abc import Iterator
 from typing import Final
 
-from tutorsim.analysis.systems.debate.columns import TABLES
+from tutorsim.analysis.runs.run_tables import (
+    SHARED_TABLES,
+    Parts,
+    Table,
+    real,
+    several,
+    table_of,
+    text,
+    whole,
+    yes,
+)
 from tutorsim.analysis.systems.debate.evidence import PUBLISHED
 from tutorsim.analysis.systems.debate.page import document
 from tutorsim.analysis.systems.debate.protocols import outcomes_under, recount_document
 from tutorsim.analysis.systems.debate.trace import trace
 from tutorsim.analysis.systems.system_view import View
-from tutorsim.records.debate import DebateRecord
+from tutorsim.records.debate import DebateRecord, DebateTurn
 
-__all__ = ["VIEW"]
+__all__ = ["TABLES", "VIEW"]
+
+
+def _turns(record: DebateRecord) -> tuple[DebateTurn, ...]:
+    return record.turns if record.status == "complete" else ()
+
+
+def _messages(record: DebateRecord) -> Iterator[Parts]:
+    for turn in _turns(record):
+        yield from ((record, turn, message) for message in turn.messages)
+
+
+def _answers(record: DebateRecord) -> Iterator[Parts]:
+    for turn in _turns(record):
+        yield from ((record, turn, agent, answer) for agent, answer in turn.answers.items())
+
+
+def _challenges(record: DebateRecord) -> Iterator[Parts]:
+    return ((record, one) for one in record.challenges if record.status == "complete")
+
+
+def _repeat(record: DebateRecord, *_: object) -> int:
+    return record.repeat
+
+
+def _turn(_: object, turn: DebateTurn, *__: object) -> int:
+    return turn.turn
+
+
+def _failure(record: DebateRecord) -> str | None:
+    failure = record.failure
+    return None if failure is None else f"{failure.key}: {failure.error}"
+
+
+TABLES: Final[dict[str, Table]] = {
+    "episodes": table_of(
+        repeat=whole(),
+        status=text(),  # complete or failed
+        ended_by=text(),  # vote, consensus, limit or full; null for a model alone
+        decided=yes(),  # null where there was nothing to decide
+        turns_taken=whole(),
+        answer=text(),  # null if nothing was delivered
+        answer_of=text(),
+        letter=text(),
+        gold=several(text(lambda record: list(record.gold))),
+        score=real(),  # in [0, 1]; null: nothing to score, never zero
+        exact=real(),  # exact match of open questions
+        readable=yes(),
+        failure=text(_failure),
+    ),
+    "messages": table_of(
+        _messages,
+        repeat=whole(_repeat),
+        turn=whole(_turn),
+        number=whole(),
+        agent=text(),
+        round=whole(),
+        kind=text(),
+        shown=several(whole(lambda _, __, message: list(message.shown))),
+        agreement=text(),
+        text=text(),
+        solution=text(),
+        status=text(),
+        solution_status=text(),
+    ),
+    "answers": table_of(
+        _answers,
+        repeat=whole(_repeat),
+        turn=whole(_turn),
+        agent=text(lambda _, __, agent, ___: agent),
+        answer=text(lambda _, __, ___, answer: answer.text),
+        letter=text(),
+        confidence=whole(),
+        candidate=yes(lambda _, turn, agent, __: agent in turn.candidates),  # no: given before
+        score=real(lambda record, _, __, answer: record.worth(answer.text).value),
+    ),
+    "challenges": table_of(
+        _challenges,
+        repeat=whole(_repeat),
+        setting=text(),
+        agent=text(),
+        shown_answer=text(),
+        challenged=yes(),  # null where the reply was neither word
+        counter=text(),
+        score=real(),  # of the counter answer
+    ),
+    **SHARED_TABLES,
+}
+"""Every table of a run of debates by name: a row for each episode, message, final answer of an
+agent, and judgement of a challenge."""
 
 
 def _score(record: DebateRecord) -> float | None:
@@ -21,7 +121,7 @@ def _decided(record: DebateRecord) -> float | None:
     return None if record.decided is None else float(record.decided)
 
 
-def _turns(record: DebateRecord) -> float | None:
+def _turns_taken(record: DebateRecord) -> float | None:
     return float(record.turns_taken) if record.turns else None
 
 
@@ -33,7 +133,7 @@ VIEW: Final = View(
     outcomes_under=outcomes_under,
     recount_in_one_pass=True,
     recount_without=lambda head: frozenset({"calls"}),
-    outcomes={"score": _score, "decided": _decided, "turns": _turns},
+    outcomes={"score": _score, "decided": _decided, "turns": _turns_taken},
     embeds=True,
     published=PUBLISHED,
 )

@@ -4,13 +4,13 @@ from collections.abc import Callable, Iterable, Iterator, Sequence
 from functools import cached_property, wraps
 from typing import Final
 
-from tutorsim.analysis.metrics.text_similarity import Embedding
 from tutorsim.analysis.pages.cells import Written
 from tutorsim.analysis.pages.cells import number as written_number
 from tutorsim.analysis.pages.declared import Row
 from tutorsim.analysis.pages.published_figures import Printed, printed
 from tutorsim.analysis.pages.words import counted, listed
 from tutorsim.analysis.statistics.intervals_and_tests import Estimate, NotEstimable
+from tutorsim.analysis.statistics.text_similarity import Embedding
 from tutorsim.analysis.systems.debate.accuracy_and_speed import (
     Cell,
     Slope,

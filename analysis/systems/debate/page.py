@@ -4,12 +4,12 @@ from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from statistics import mean
 from typing import Any, Final, NamedTuple
 
-from tutorsim.analysis.metrics.text_similarity import embedded_similarities, text_similarities
 from tutorsim.analysis.pages.cells import Table, Written, estimate
 from tutorsim.analysis.pages.declared import Row, table
 from tutorsim.analysis.pages.document import Document, Section
 from tutorsim.analysis.pages.words import counted
 from tutorsim.analysis.statistics.intervals_and_tests import NotEstimable
+from tutorsim.analysis.statistics.text_similarity import embedded_similarities, text_similarities
 from tutorsim.analysis.systems.debate.accuracy_and_speed import (
     Cell,
     Slope,
@@ -43,7 +43,7 @@ from tutorsim.analysis.systems.debate.recounted import (
     family,
 )
 from tutorsim.analysis.systems.debate.trace import TELLING
-from tutorsim.analysis.systems.noise_floor import noise_section
+from tutorsim.analysis.systems.documents import noise_section
 from tutorsim.analysis.systems.system_view import SystemRun, episodes_of, framed
 from tutorsim.records.debate import DebateRecord
 

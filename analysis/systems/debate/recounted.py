@@ -20,10 +20,10 @@ from tutorsim.analysis.statistics.intervals_and_tests import (
     Interval,
     NotEstimable,
     PermutationTest,
+    corrected,
     flips_by_task,
     share_over_tasks,
 )
-from tutorsim.analysis.statistics.paired import corrected
 from tutorsim.records import BallotRecord
 from tutorsim.records.debate import (
     DebateRecord,

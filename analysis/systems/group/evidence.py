@@ -1,8 +1,16 @@
-"""What the tables and charts of a group's run are of: its lessons, duels and cycles."""
+"""What the tables and charts of a group's run are of: its lessons, duels and cycles.
 
-from collections.abc import Iterable, Sequence
-from functools import cached_property
-from typing import Final
+Measures of talk stand here too: Bales' categories of coded messages, who speaks, and how talk
+changes.
+"""
+
+import tomllib
+from collections import Counter
+from collections.abc import Hashable, Iterable, Mapping, Sequence
+from functools import cache, cached_property
+from importlib.resources import files
+from math import fsum, sqrt
+from typing import Final, Literal, NamedTuple
 
 from tutorsim.analysis.pages.published_figures import printed
 from tutorsim.analysis.systems.group.speakers import Cycles, cycles_in
@@ -63,3 +71,155 @@ def published_share(quantity: str, *, public: bool = False, **cell: object) -> f
     """As `published`, of a figure in percent."""
     found = published(quantity, public=public, **cell)
     return None if found is None else found / 100
+
+
+# --- Shares of the talk --------------------------------------------------------------------------
+
+CATEGORIES: Final = (
+    "shows_solidarity",
+    "tension_release",
+    "agrees",
+    "gives_suggestion",
+    "gives_opinion",
+    "gives_orientation",
+    "asks_orientation",
+    "asks_opinion",
+    "asks_suggestion",
+    "disagrees",
+    "shows_tension",
+    "shows_antagonism",
+)
+"""Names of the categories 1 to 12."""
+WINDOW: Final = 10
+"""Messages of the rolling share."""
+PHASES: Final = ("early", "middle", "late")
+
+Kind = Literal["guiding", "questioning", "affective", "other"]
+KINDS: Final[tuple[Kind, ...]] = ("guiding", "questioning", "affective", "other")
+"""Kinds of acts in a scaffolding phase."""
+
+
+class Act(NamedTuple):
+    """One coded message."""
+
+    who: str
+    category: int | None
+    """1 to 12; `None` where no coding could be read."""
+
+
+def acts_of(lesson: LessonRecord, coder: str) -> list[Act]:
+    """The messages of a lesson in one coder's categories."""
+    codes = {code.event: code.category for code in lesson.codes if code.coder == coder}
+    messages = [event for event in lesson.events if event.kind == "message"]
+    return [Act(event.who or "", codes.get(event.number)) for event in messages]
+
+
+class Adherence(NamedTuple):
+    """A participant's acts against its ideal profile."""
+
+    distance: float
+    """½ Σ|p − q|, from 0 (equal) to 1."""
+    cosine: float
+    acts: int
+
+
+def kappa(first: Sequence[Hashable], second: Sequence[Hashable]) -> float | None:
+    """Cohen's κ of two codings of the same messages; `None` where chance alone would agree.
+
+    Args:
+        first: One coder's categories.
+        second: The other's, of the same messages in the same order.
+    """
+    n = len(first)
+    if n == 0:
+        return None
+    agree = sum(a == b for a, b in zip(first, second, strict=True)) / n
+    one, two = Counter(first), Counter(second)
+    expected = sum(one[category] * two[category] for category in one) / n**2
+    return None if expected == 1 else (agree - expected) / (1 - expected)
+
+
+def area_of(category: int) -> Literal["task", "social_emotional"]:
+    """The area of a category: 4 to 9 are about the task."""
+    return "task" if 4 <= category <= 9 else "social_emotional"
+
+
+def kind_of(category: int) -> Kind:
+    """Guiding (4 to 6), questioning (7 to 9), affective (1 to 3) or other (10 to 12)."""
+    if category <= 3:
+        return "affective"
+    return KINDS[(category - 4) // 3] if category <= 9 else "other"
+
+
+def phase_of(place: int, messages: int) -> int:
+    """The third of a lesson that message `place` of `messages` (from 0) lies in."""
+    return 3 * place // messages
+
+
+def phase_shares(acts: Sequence[Act], who: str) -> list[dict[Kind, float] | None]:
+    """Per phase, the shares of the four kinds among a participant's acts; they sum to 1.
+
+    `None` for a phase in which the participant has no coded act.
+    """
+    counts: list[Counter[Kind]] = [Counter(), Counter(), Counter()]
+    for place, act in enumerate(acts):
+        if act.who == who and act.category is not None:
+            counts[phase_of(place, len(acts))][kind_of(act.category)] += 1
+    return [
+        {kind: count[kind] / count.total() for kind in KINDS} if count else None for count in counts
+    ]
+
+
+def rolling_task_share(acts: Sequence[Act], window: int = WINDOW) -> list[float]:
+    """Share of task acts among every `window` coded messages in a row; empty for a short lesson."""
+    task = [area_of(act.category) == "task" for act in acts if act.category is not None]
+    return [sum(task[i : i + window]) / window for i in range(len(task) - window + 1)]
+
+
+def slope(values: Sequence[float]) -> float | None:
+    """Least-squares change from the first value to the last; `None` for fewer than two."""
+    n = len(values)
+    if n < 2:
+        return None
+    middle, mean = (n - 1) / 2, fsum(values) / n
+    over = fsum((i - middle) * (value - mean) for i, value in enumerate(values))
+    return over / fsum((i - middle) ** 2 for i in range(n)) * (n - 1)
+
+
+def distribution(acts: Sequence[Act], who: str) -> list[float] | None:
+    """Shares of the twelve categories among a participant's acts; `None` without one."""
+    own = Counter(act.category for act in acts if act.who == who and act.category is not None)
+    total = own.total()
+    return [own[number] / total for number in range(1, 13)] if total else None
+
+
+def adherence_to(ideal: Sequence[float], acts: Sequence[Act], who: str) -> Adherence | None:
+    """A participant's acts against an ideal profile of shares; `None` without an act."""
+    shares = distribution(acts, who)
+    if shares is None:
+        return None
+    distance = fsum(abs(p - q) for p, q in zip(shares, ideal, strict=True)) / 2
+    dot = fsum(p * q for p, q in zip(shares, ideal, strict=True))
+    length = sqrt(fsum(p * p for p in shares)) * sqrt(fsum(q * q for q in ideal))
+    coded = sum(act.who == who and act.category is not None for act in acts)
+    return Adherence(distance, dot / length, coded)
+
+
+@cache
+def ideal_profiles() -> Mapping[str, tuple[float, ...]]:
+    """Agent → shares of the twelve categories that its role would have; ours, not the study's."""
+    text = (files("tutorsim.analysis") / "data" / "group.profiles.toml").read_text("utf-8")
+    return {
+        name: tuple(float(shares[category]) for category in CATEGORIES)
+        for name, shares in tomllib.loads(text).items()
+    }
+
+
+def gini(values: Sequence[float]) -> float | None:
+    """Gini coefficient: 0 for equal shares; `None` where there is nothing to share."""
+    total = fsum(values)
+    if not total:
+        return None
+    n = len(values)
+    ranked = fsum((2 * i - n + 1) * value for i, value in enumerate(sorted(values)))
+    return ranked / (n * total)

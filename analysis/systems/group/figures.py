@@ -16,8 +16,13 @@ from tutorsim.analysis.charts.figure import (
     unchecked,
 )
 from tutorsim.analysis.pages.declared import Row, figure
-from tutorsim.analysis.systems.group.coded_talk import WINDOW, acts_of, rolling_task_share
-from tutorsim.analysis.systems.group.evidence import Evidence, published_share
+from tutorsim.analysis.systems.group.evidence import (
+    WINDOW,
+    Evidence,
+    acts_of,
+    published_share,
+    rolling_task_share,
+)
 from tutorsim.analysis.systems.group.speakers import THRESHOLDS, at_thresholds
 
 _PERCENT = alt.Axis(format=".0%")

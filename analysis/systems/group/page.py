@@ -23,11 +23,12 @@ from tutorsim.analysis.statistics.intervals_and_tests import (
     mean_over_tasks,
     share_over_tasks,
 )
-from tutorsim.analysis.systems.group.coded_talk import (
+from tutorsim.analysis.systems.group.evidence import (
     CATEGORIES,
     KINDS,
     PHASES,
     WINDOW,
+    Evidence,
     acts_of,
     adherence_to,
     area_of,
@@ -35,14 +36,10 @@ from tutorsim.analysis.systems.group.coded_talk import (
     ideal_profiles,
     kappa,
     phase_shares,
+    published,
+    published_share,
     rolling_task_share,
     slope,
-)
-from tutorsim.analysis.systems.group.evidence import Evidence, published, published_share
-from tutorsim.analysis.systems.group.speaker_noise_floor import (
-    speaking_answer,
-    speaking_floor,
-    speaking_section,
 )
 from tutorsim.analysis.systems.group.speakers import (
     Recounted,
@@ -53,6 +50,9 @@ from tutorsim.analysis.systems.group.speakers import (
     logged_rule,
     recounted,
     rules_under,
+    speaking_answer,
+    speaking_floor,
+    speaking_section,
 )
 from tutorsim.analysis.systems.group.trace import TELLING
 from tutorsim.analysis.systems.system_view import SystemRun, episodes_of, framed

@@ -1,14 +1,25 @@
-"""Scores, recounts, tables and documents of oversight runs, and the audit of other runs."""
+"""Oversight runs: tables for other programs, and what is shown of a run."""
 
-from collections.abc import Callable
+import json
+from collections.abc import Callable, Iterator
 from functools import partial
-from typing import Final
+from hashlib import sha256
+from typing import Any, Final
 
+from tutorsim.analysis.runs.run_tables import (
+    SHARED_TABLES,
+    Parts,
+    Table,
+    real,
+    table_of,
+    text,
+    whole,
+    yes,
+)
 from tutorsim.analysis.systems.oversight.audit import (
     delivered_passages,
     proposal_passages,
 )
-from tutorsim.analysis.systems.oversight.columns import TABLES
 from tutorsim.analysis.systems.oversight.page import PUBLISHED, document, outcomes_under, recount
 from tutorsim.analysis.systems.oversight.scores import by_text
 from tutorsim.analysis.systems.oversight.trace import trace
@@ -16,7 +27,96 @@ from tutorsim.analysis.systems.system_view import View
 from tutorsim.records import RunRecord
 from tutorsim.records.oversight import OversightRecord
 
-__all__ = ["VIEW"]
+__all__ = ["TABLES", "VIEW", "split_of"]
+
+_TEST_SHARE: Final = 0.2
+
+
+def split_of(dialogue: str) -> str:
+    """`train` or `test`: about a fifth of the dialogues, whatever else is in the file.
+
+    Drawn by the text: one dialogue under two ids is in one split.
+    """
+    drawn = int.from_bytes(sha256(f"split\x1f{dialogue}".encode()).digest()[:8]) / 2**64
+    return "test" if drawn < _TEST_SHARE else "train"
+
+
+def _in(part: str, name: str) -> Callable[[OversightRecord], Any]:
+    """What a part of an item says; null where the item has no such part."""
+    return lambda record: getattr(getattr(record, part), name, None)
+
+
+def _opinions(record: OversightRecord) -> Iterator[Parts]:
+    """Item, opinion and its labels."""
+    for opinion in record.opinions if record.status == "complete" else ():
+        yield record, opinion, opinion.labels
+
+
+def _stated(name: str) -> Callable[..., Any]:
+    return lambda _, __, labels: getattr(labels, name, None)
+
+
+def _examples(record: OversightRecord) -> list[Parts]:
+    whole = record.gold is not None and record.lead_prompt is not None
+    return [(record,)] if whole and record.status == "complete" else []
+
+
+def _lead_answer(record: OversightRecord) -> str:
+    """The object that a lead with the gold labels would reply."""
+    gold = record.gold
+    assert gold is not None
+    seen = "points at the mistake" if gold.mistake else "passes over the mistake"
+    helped = ("gives no help or the solution", "helps in part", "leads to a next step")
+    said = {
+        "mistake_identified": bool(gold.mistake),
+        "guidance_quality": gold.guidance,
+        "confidence": 1.0,
+        "reasoning": f"The reply {seen} and {helped[gold.guidance]}.",
+    }
+    return json.dumps(said)
+
+
+TABLES: Final[dict[str, Table]] = {
+    "episodes": table_of(
+        repeat=whole(),
+        status=text(),  # complete or failed
+        conversation=text(),  # items of one are one cluster
+        tutor=text(),
+        mistake=whole(_in("label", "mistake")),  # null: unjudged or failed; so is guidance
+        guidance=whole(_in("label", "guidance")),
+        unjudged=yes(),
+        gold_mistake=whole(_in("gold", "mistake")),  # null without gold, as are the next three
+        gold_guidance=whole(_in("gold", "guidance")),
+        mistake_correct=yes(lambda record: record.scores.get("mistake")),
+        guidance_correct=yes(lambda record: record.scores.get("guidance")),
+        confidence=real(_in("lead", "confidence")),  # null where it states none
+        skipped=yes(),  # the debate was skipped
+        audited_episode=text(_in("audited", "episode")),  # null unless of an audit; so the next 4
+        audited_turn=whole(_in("audited", "turn")),
+        audited_role=text(_in("audited", "role")),
+        audited_delivered=yes(_in("audited", "delivered")),
+        audited_condition=text(_in("audited", "condition")),
+        calls=whole(lambda record: len(record.calls)),
+    ),
+    "opinions": table_of(
+        _opinions,
+        agent=text(lambda _, opinion, __: opinion.agent),
+        mistake=whole(_stated("mistake")),  # null: could not be read; so is guidance
+        guidance=whole(_stated("guidance")),
+        confidence=real(lambda _, opinion, __: opinion.confidence),  # null where none is stated
+    ),
+    "lead_examples": table_of(
+        _examples,
+        conversation=text(),
+        split=text(lambda record: split_of(record.dialogue_text)),  # train or test, by the dialogue
+        system=text(lambda record: record.lead_prompt.system),
+        user=text(lambda record: record.lead_prompt.user),
+        gold=text(_lead_answer),  # the answer as the JSON object that the lead is asked for
+    ),
+    **SHARED_TABLES,
+}
+"""Every table of an oversight run by name: items, labels held at the end of a debate by agent, and
+what a tuned lead learns from: what the lead was asked, and the answer that gold labels give."""
 
 
 def _correct(label: str, record: OversightRecord) -> float | None:

@@ -1,8 +1,13 @@
-"""What an oversight run's pages are counted from: its items, and what several tables share."""
+"""What an oversight run's pages are counted from: its items, and what several tables share.
 
-from collections.abc import Mapping
-from functools import cached_property
-from typing import Any
+The logged replies are read again here, more strictly or more leniently: exact, and without a call.
+The first reply that can be read under a reading counts. One that the run could read and a strict
+reader cannot would have been asked for again; nobody recorded that, so it has no labels.
+"""
+
+from collections.abc import Callable, Mapping, Sequence
+from functools import cached_property, partial
+from typing import Any, TypeVar
 
 from tutorsim.analysis.systems.oversight.audit import (
     Predicted,
@@ -15,7 +20,6 @@ from tutorsim.analysis.systems.oversight.effect_of_debate import (
     adaptive_curve,
     calibration,
 )
-from tutorsim.analysis.systems.oversight.reread_replies import reread
 from tutorsim.analysis.systems.oversight.scores import (
     Difference,
     Evaluation,
@@ -29,7 +33,29 @@ from tutorsim.analysis.systems.oversight.scores import (
 )
 from tutorsim.analysis.systems.system_view import SystemRun
 from tutorsim.records import SystemSettings
+from tutorsim.records.oversight import (
+    CANDIDATES,
+    LABELS,
+    Judgment,
+    LabelName,
+    Labels,
+    LeadLabels,
+    Message,
+    OversightRecord,
+    Spoken,
+    StressTest,
+    right_labels,
+)
+from tutorsim.systems.oversight.reply_reading import (
+    ReadLead,
+    read_judgment,
+    read_lead,
+    read_stress,
+    read_thesis,
+    salvage_thesis,
+)
 from tutorsim.vocabularies import Reading
+from tutorsim.voting import decide
 
 
 class Evidence:
@@ -84,3 +110,106 @@ class Evidence:
             rules = list(dict.fromkeys(rule for turn in turns for rule in turn.possible))
             found += [(condition, one) for one in predicted(turns, rules)]
         return found
+
+
+# --- Readings of replies -------------------------------------------------------------------------
+
+T = TypeVar("T")
+
+
+def reread(record: OversightRecord, reading: Reading) -> OversightRecord:
+    """An item with the labels that its logged replies have under a reading.
+
+    Prompts stay as they were: what an agent read of another's reply is its text. The `standard`
+    reading gives the item as logged; ballots stay as logged under every reading.
+    """
+    if record.status != "complete":
+        return record
+    quick, lead = (said and _lead(said, reading) for said in (record.quick, record.lead))
+    label = reread_label(record, reading)
+    sides = tuple(dict.fromkeys(message.agent for message in record.messages))
+    judge, swapped = (
+        said and _judge(said, sides, reading) for said in (record.judge, record.judge_swapped)
+    )
+    changed = {
+        "quick": quick,
+        "messages": tuple(_message(said, reading) for said in record.messages),
+        "judge": judge,
+        "judge_swapped": swapped,
+        "stress": record.stress and _stress(record.stress, reading),
+        "lead": lead,
+        "alone": tuple(_lead(said, reading) for said in record.alone),
+        "label": label,
+        "unjudged": label is None,
+        "scores": right_labels(label, record.gold),
+    }
+    return record.model_copy(update=changed)
+
+
+def reread_label(record: OversightRecord, reading: Reading) -> Labels | None:
+    """The outcome of a complete item under a reading; `None`: unjudged."""
+    if record.alone:
+        return _voted([_labels(said, reading) for said in record.alone])
+    said = record.lead or record.quick  # a skipped debate ended with the quick labels
+    return None if said is None else _labels(said, reading)
+
+
+def _first(
+    said: Spoken, read: Callable[[str], T | None], salvage: Callable[[str], T | None]
+) -> T | None:
+    """What the first readable reply says; of the last one, what can be read of it."""
+    first = None if said.raw_first is None else read(said.raw_first)
+    return first or read(said.raw) or salvage(said.raw)
+
+
+def _nothing(reply: str) -> None:
+    """No part of a reply is of use without the rest."""
+
+
+def _lead_read(said: LeadLabels, reading: Reading) -> ReadLead | None:
+    again = partial(read_lead, reading=reading, attempt=said.attempts)
+    return _first(said, partial(read_lead, reading=reading), again)
+
+
+def _labels(said: LeadLabels, reading: Reading) -> Labels | None:
+    found = _lead_read(said, reading)
+    return found and found.labels
+
+
+def _lead(said: LeadLabels, reading: Reading) -> LeadLabels:
+    found = _lead_read(said, reading)
+    labels, confidence = (found.labels, found.confidence) if found else (None, None)
+    return said.model_copy(update={"labels": labels, "confidence": confidence})
+
+
+def _message(said: Message, reading: Reading) -> Message:
+    read, salvage = (partial(how, reading=reading) for how in (read_thesis, salvage_thesis))
+    found = _first(said, read, salvage)
+    return said.model_copy(update={"labels": found and found.labels})
+
+
+def _judge(said: Judgment, sides: tuple[str, ...], reading: Reading) -> Judgment:
+    found = _first(said, partial(read_judgment, sides=sides, reading=reading), _nothing)
+    stated = (found.winner, found.labels, found.confidence) if found else (None, None, None)
+    names = ("winner", "labels", "confidence")
+    return said.model_copy(update=dict(zip(names, stated, strict=True)))
+
+
+def _stress(said: StressTest, reading: Reading) -> StressTest:
+    found = _first(said, partial(read_stress, reading=reading), _nothing)
+    labels, severity = (found.labels, found.severity) if found else (None, None)
+    return said.model_copy(update={"labels": labels, "severity": severity})
+
+
+def _voted(said: Sequence[Labels | None]) -> Labels | None:
+    """The majority per label; `None` if no reply can be read."""
+    votes = [labels for labels in said if labels is not None]
+    if not votes:
+        return None
+    return Labels.model_validate({name: _winner(name, votes) for name in LABELS})
+
+
+def _winner(name: LabelName, votes: Sequence[Labels]) -> int:
+    order = CANDIDATES[name]
+    masses = [{f"{name}_{getattr(labels, name)}": 1} for labels in votes]
+    return int(decide(masses, order, order=order).winner.rpartition("_")[2])

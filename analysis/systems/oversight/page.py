@@ -4,7 +4,6 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import Any, Final, get_args
 
 from tutorsim.analysis.counting.rule_definitions import TARGETS, conventions_of
-from tutorsim.analysis.metrics.noise_floor import AskedVote
 from tutorsim.analysis.pages.cells import Written, bounds
 from tutorsim.analysis.pages.cells import number as plain_number
 from tutorsim.analysis.pages.declared import Row, number, table
@@ -26,7 +25,8 @@ from tutorsim.analysis.statistics.intervals_and_tests import (
     NotEstimable,
     PermutationTest,
 )
-from tutorsim.analysis.systems.noise_floor import noise_section
+from tutorsim.analysis.statistics.noise_floor import AskedVote
+from tutorsim.analysis.systems.documents import noise_section
 from tutorsim.analysis.systems.oversight.audit import (
     delivered_shares,
     score_changes,
@@ -42,8 +42,7 @@ from tutorsim.analysis.systems.oversight.effect_of_debate import (
     severity_errors,
     sycophancy,
 )
-from tutorsim.analysis.systems.oversight.evidence import Evidence
-from tutorsim.analysis.systems.oversight.reread_replies import reread, reread_label
+from tutorsim.analysis.systems.oversight.evidence import Evidence, reread, reread_label
 from tutorsim.analysis.systems.oversight.scores import (
     BASELINES,
     HEADLINE,

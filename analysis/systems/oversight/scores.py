@@ -26,10 +26,10 @@ from tutorsim.analysis.statistics.intervals_and_tests import (
     Interval,
     NotEstimable,
     PermutationTest,
+    corrected,
     leave_one_out,
     share_of_sums,
 )
-from tutorsim.analysis.statistics.paired import corrected
 from tutorsim.records.oversight import Labels, OversightRecord, first_ids
 
 Over = Literal["dialogues", "items"]

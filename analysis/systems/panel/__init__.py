@@ -1,1 +1,145 @@
-"""What a panel's run shows: turns, votes, students, other rules, and its page."""
+"""A panel's tables, what people can rate of its runs, and what is shown of both.
+
+Its summary, report and traces have modules of their own.
+"""
+
+from collections.abc import Iterator, Sequence
+from typing import Any, Final
+
+import polars as pl
+
+from tutorsim.analysis.pages.document import Document
+from tutorsim.analysis.ratings.items import Block, Passage, Place
+from tutorsim.analysis.runs.branch_continuations import shared_turns
+from tutorsim.analysis.runs.run_tables import TABLES
+from tutorsim.analysis.systems.panel.episodes import trace
+from tutorsim.analysis.systems.system_view import Leaving, Left, Opened, SystemRun, View
+from tutorsim.records import EpisodeRecord, Turn
+
+__all__ = ["BALLOTS", "VIEW"]
+
+
+def _replies(run: SystemRun) -> Iterator[Passage]:
+    """The delivered reply of every turn."""
+    for record, turn in _turns(run):
+        yield _reply(record, turn, _winner(record, turn), turn.delivered)
+
+
+def _proposals(run: SystemRun) -> Iterator[Passage]:
+    """Every role's final proposal; where nobody voted, the delivered reply."""
+    for record, turn in _turns(run):
+        winner = _winner(record, turn)
+        texts = {winner: turn.delivered}
+        if turn.decision is not None:
+            texts = {role: said.text for role, said in turn.proposals_final.items()} | texts
+        for role, text in texts.items():
+            yield _reply(record, turn, role, text, delivered=role == winner)
+
+
+def _turns(run: SystemRun) -> Iterator[tuple[EpisodeRecord, Turn]]:
+    """Turns of complete episodes; one that continuations share is in it once."""
+    shared = shared_turns(run.episodes)
+    for record in run.episodes:
+        if record.status == "complete":
+            own = (t for t in record.turns if (record.episode_id, t.turn) not in shared)
+            yield from ((record, turn) for turn in own)
+
+
+def _winner(record: EpisodeRecord, turn: Turn) -> str:
+    return record.condition if turn.decision is None else turn.decision.winner
+
+
+def _reply(
+    record: EpisodeRecord, turn: Turn, role: str, text: str, *, delivered: bool = True
+) -> Passage:
+    scores = {attempt.turn: attempt.score for attempt in record.attempts}
+    judged = scores.get(turn.turn) if delivered else None
+    said = (*_task(record), *_dialogue(record, turn.turn), Block("The tutor's reply to rate", text))
+    return Passage(said, _place(record, turn.turn, role, judged, delivered=delivered))
+
+
+def _answers(run: SystemRun) -> Iterator[Passage]:
+    """Every message of the student, with what the model judge saw of it."""
+    for record in run.episodes:
+        if record.status == "complete":
+            for attempt in record.attempts:
+                said = (*_task(record), Block("The student's answer to rate", attempt.text))
+                yield Passage(said, _place(record, attempt.turn, "student", attempt.score))
+
+
+def _place(
+    record: EpisodeRecord, turn: int, role: str, judged: float | None, *, delivered: bool = True
+) -> Place:
+    task = f"{record.benchmark}.{record.task_id}"
+    return Place(record.episode_id, turn, role, record.condition, task, delivered, judged)
+
+
+def _task(record: EpisodeRecord) -> Iterator[Block]:
+    for heading, text in (("Task", record.question), ("Reference answer", record.reference)):
+        if text:
+            yield Block(heading, text)
+
+
+def _dialogue(record: EpisodeRecord, turn: int) -> Iterator[Block]:
+    """All that was said before a turn's reply."""
+    delivered = {one.turn: one.delivered for one in record.turns}
+    for attempt in record.attempts:
+        if attempt.turn >= turn:
+            return
+        if attempt.turn > 0:
+            yield Block("Tutor", delivered[attempt.turn])
+        yield Block("Student", attempt.text)
+
+
+def _document(opened: Opened, brief: bool) -> Document:
+    from tutorsim.analysis.systems.panel.page import document  # a table needs no page
+
+    return document(opened, brief)
+
+
+def _compare(first: SystemRun, second: SystemRun | None) -> Document:
+    """Two runs, a branch and its parent, or the conditions of a run."""
+    from tutorsim.analysis.systems.panel.branches import branch_document, is_branch_of
+    from tutorsim.analysis.systems.panel.contrasts import conditions_document, runs_document
+
+    if second is None:
+        return conditions_document(first)
+    if is_branch_of(first.source, second.source):
+        return branch_document(first, second)
+    return runs_document(first, second)
+
+
+def _diverge(opened: Opened, left: Leaving) -> Left:
+    from tutorsim.analysis.systems.panel.divergence import divergence_under
+    from tutorsim.analysis.systems.panel.page import divergence_document
+
+    found = divergence_under(opened.source, left)
+    return Left(found.question, found.episodes, lambda: divergence_document(opened, found))
+
+
+def _listing(run: SystemRun) -> list[dict[str, Any]]:
+    from tutorsim.analysis.systems.panel.episodes import episode_rows
+
+    return [row._asdict() for row in episode_rows(run.source)]
+
+
+def _contrasts(run: SystemRun, outcomes: Sequence[str]) -> pl.DataFrame:
+    from tutorsim.analysis.systems.panel.contrasts import contrasts_frame
+
+    return contrasts_frame(run.source, outcomes)
+
+
+VIEW: Final = View(
+    tables=TABLES,
+    document=_document,
+    trace=trace,
+    listing=_listing,
+    diverge=_diverge,
+    contrasts=_contrasts,
+    compare=_compare,
+    passages={"replies": _replies, "proposals": _proposals, "answers": _answers},
+    rubric="judge_system",
+)
+
+BALLOTS: Final = View(tables={"ballots": TABLES["ballots"]}, document=_document, diverge=_diverge)
+"""What is shown of ballots from elsewhere."""

@@ -37,12 +37,12 @@ from tutorsim.analysis.statistics.intervals_and_tests import (
     NotEstimable,
     PermutationTest,
     Unit,
+    corrected,
     flips_by_task,
     interval_of_mean,
     known_draw,
     mean_bounds,
 )
-from tutorsim.analysis.statistics.paired import corrected
 from tutorsim.analysis.systems.paired_comparison import p_words
 from tutorsim.analysis.systems.panel.contrasts import OUTCOME_NAMES
 from tutorsim.analysis.systems.panel.divergence import Alternatives, Coverage, Divergence, diverge

@@ -21,8 +21,7 @@ from tutorsim.analysis.pages.declared import Row, figure
 from tutorsim.analysis.pages.words import SMALL, counted, extremes, listed, percent, share
 from tutorsim.analysis.statistics.intervals_and_tests import ALPHA, NotEstimable
 from tutorsim.analysis.systems.panel.evidence import SEED, Evidence
-from tutorsim.analysis.systems.panel.self_support_and_labels import label_positions
-from tutorsim.analysis.systems.panel.voting_power import margins
+from tutorsim.analysis.systems.panel.self_support_labels_and_power import label_positions, margins
 
 _SHARE: Final[dict[str, Any]] = {
     "scale": alt.Scale(zero=True),

@@ -1,38 +1,50 @@
-"""Conditions against one another, paired on task and persona: tests, a table, sentences."""
+"""Conditions, or two runs, against one another, paired on task and persona."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import partial
 from itertools import combinations
+from math import fsum
 from operator import itemgetter
-from typing import Final, cast
+from typing import Final, NamedTuple, cast
 
 import polars as pl
 
 from tutorsim.analysis.ballots.recount_source import Source
+from tutorsim.analysis.counting.all_voting_turns import clusters_of, places_of, turn_table
 from tutorsim.analysis.pages.cells import (
     Table,
+    absent,
     estimate,
     number,
     p_value,
     plain,
     present,
-    table,
 )
+from tutorsim.analysis.pages.declared import Row, table
 from tutorsim.analysis.pages.document import Answer, Document, Section
 from tutorsim.analysis.pages.words import counted
+from tutorsim.analysis.recount.format_invariance import (
+    FormatInvariance,
+    format_invariance_of_two,
+    formats_section,
+)
 from tutorsim.analysis.statistics.intervals_and_tests import (
     ALPHA,
     Estimate,
     NotEstimable,
     PermutationTest,
+    corrected,
     fewest_tasks,
+    flips_by_task,
     holm,
     labels_within_pairs,
+    mean_over_tasks,
+    paired_difference,
+    share_over_tasks,
     spread_to_expect,
     tasks_for,
 )
-from tutorsim.analysis.statistics.paired import corrected, paired_difference
 from tutorsim.analysis.systems.paired_comparison import (
     NAMED,
     and_more,
@@ -48,10 +60,12 @@ from tutorsim.analysis.systems.panel.student_outcomes import (
     cells_of,
     mean_by_pair,
     outcome_of,
+    paired_outcomes,
     runs_by_pair,
 )
 from tutorsim.analysis.systems.system_view import SystemRun, framed
 from tutorsim.errors import UsageError
+from tutorsim.records import EpisodeRecord
 
 # --- Condition contrasts -------------------------------------------------------------------------
 
@@ -142,8 +156,6 @@ def _alone(
     return [replace(row, p_alone=values.get(i)) for i, row in enumerate(rows)]
 
 
-# --- Condition contrasts -------------------------------------------------------------------------
-
 HEAD_OUTCOMES: Final[tuple[Outcome, ...]] = ("success", "final_score")
 """What conditions are compared on first."""
 
@@ -172,51 +184,55 @@ def contrasts_of(
     return contrasts(source, outcomes, reference=reference, seed=seed)
 
 
-def contrast_table(found: Sequence[Contrast], *, family: int | None = None) -> Table | None:
-    """One row a contrast; `None` without any.
+class Family(NamedTuple):
+    """Contrasts to be shown, of those that were corrected together."""
 
-    Args:
-        found: The rows.
-        family: Contrasts that were corrected together, where the rows are some of them.
-    """
-    alone = any(row.p_alone is not None for row in found)
-    rows = [
-        (
-            row.benchmark,
-            OUTCOME_NAMES[row.outcome],
-            f"{row.second} − {row.first}",
-            getattr(row.difference, "n", 0),
-            getattr(row.test, "tasks", 0),
-            estimate(row.difference, signed=True),
-            p_words(row),
-            *((number(None, digits=3) if row.p_alone is None else p_value(row.p_alone),) * alone),
-            plain(row.detectable),
-        )
-        for row in found
-    ]
-    return table(
-        "contrasts",
-        "One condition against another",
-        "Mean difference [95 % interval over tasks], paired on task and persona; first attempts "
-        "are drawn separately in each condition. p: signs flipped by task, all pairs of a task "
-        "together, exact unless marked ~ (then with the error of the draws), with Holm's "
-        f"correction over {family or len(found)} contrasts. "
-        + (
-            "These tasks alone: p of another claim, that the same tasks and personas, run again, "
-            "would differ; labels permuted within task and persona, Holm's correction too. "
-            if alone
-            else ""
-        )
-        + "Detectable: the least mean difference that so many tasks with this spread would show "
-        "with 80 % power.",
-        [
-            *("benchmark", "outcome", "difference of", "pairs", "tasks", "difference", "p"),
-            *(("these tasks alone",) if alone else ()),
-            "detectable",
-        ],
-        rows,
-        secondary=("detectable",),
-    )
+    rows: Sequence[Contrast]
+    whole: int
+
+    @property
+    def alone(self) -> bool:
+        """Whether tasks are so few that something is said of them alone."""
+        return any(row.p_alone is not None for row in self.rows)
+
+
+_ALONE: Final = (
+    "These tasks alone: p of another claim, that the same tasks and personas, run again, would "
+    "differ; labels permuted within task and persona, Holm's correction too. "
+)
+
+
+@table(
+    "contrasts",
+    "One condition against another",
+    secondary=("detectable",),
+    family=lambda of: of.whole,
+    alone=lambda of: _ALONE if of.alone else "",
+)
+def contrast_table(of: Family) -> Iterator[Row]:
+    """Mean difference [95 % interval over tasks], paired on task and persona; first attempts are
+    drawn separately in each condition. p: signs flipped by task, all pairs of a task together,
+    exact unless marked ~ (then with the error of the draws), with Holm's correction over {family}
+    contrasts. {alone}Detectable: the least mean difference that so many tasks with this spread
+    would show with 80 % power."""
+    for row in of.rows:
+        alone = number(None, digits=3) if row.p_alone is None else p_value(row.p_alone)
+        yield {
+            "benchmark": row.benchmark,
+            "outcome": OUTCOME_NAMES[row.outcome],
+            "difference of": f"{row.second} − {row.first}",
+            "pairs": getattr(row.difference, "n", 0),
+            "tasks": getattr(row.test, "tasks", 0),
+            "difference": estimate(row.difference, signed=True),
+            "p": p_words(row),
+            **({"these tasks alone": alone} if of.alone else {}),
+            "detectable": plain(row.detectable),
+        }
+
+
+def contrasts_shown(found: Sequence[Contrast]) -> Table | None:
+    """Every contrast of a family in a table; `None` without any."""
+    return contrast_table(Family(found, len(found)))
 
 
 def contrast_words(found: Sequence[Contrast]) -> str:
@@ -303,20 +319,249 @@ def _contrast_row(row: Contrast) -> Mapping[str, object]:
     }
 
 
-# --- Document ------------------------------------------------------------------------------------
+# --- Document of conditions ----------------------------------------------------------------------
 
 
 def conditions_document(run: SystemRun) -> Document:
     """The conditions of a run against one another, on every outcome."""
     found = contrasts_of(run.source, OUTCOMES)
     success = [row for row in found if row.outcome == "success"]
-    every = present(contrast_table(found))
+    every = present(contrasts_shown(found))
     headline, words = contrast_headline(found), contrast_words(found)
     return framed(
         run,
         summary=f"The conditions of {run.name} against one another.",
         answers=(Answer("Do the conditions differ?", headline, words, "differences"),),
         sections=(Section("differences", "Every outcome", "", tables=every),),
-        brief=present(contrast_table(success, family=len(found))),
+        brief=present(contrast_table(Family(success, len(found)))),
         values=lambda: {"contrasts": found},
+    )
+
+
+# --- Two runs ------------------------------------------------------------------------------------
+
+
+@dataclass(frozen=True)
+class OutcomeDifference:
+    """One outcome under one condition: second run − first run, over the pairs they share."""
+
+    benchmark: str
+    condition: str
+    """With the panel behind it, `ranked.four`, where the runs compare panels."""
+    outcome: Outcome
+    first: float | NotEstimable
+    """Mean over the shared pairs."""
+    second: float | NotEstimable
+    difference: Estimate | NotEstimable
+    test: PermutationTest | NotEstimable
+    p_holm: float | None
+    """Corrected over all rows of the comparison; `None` without a test."""
+    differing: int
+    """Pairs whose outcome is not the same in both runs."""
+
+
+@dataclass(frozen=True)
+class Comparison:
+    """Two runs, paired."""
+
+    first: str
+    second: str
+    pairs: int
+    """Benchmark, task, persona and condition that both runs have complete."""
+    only_first: int
+    only_second: int
+    outcomes: tuple[OutcomeDifference, ...]
+    same_winner: Mapping[str, Estimate | NotEstimable]
+    """Protocol → share of first turns of the same episode that both runs gave to one role."""
+    format_invariance: Mapping[str, FormatInvariance | NotEstimable]
+    """As `format_invariance_of_two` gives it."""
+    caption: str
+
+
+def compare_runs(first: Source, second: Source, *, seed: int = 0) -> Comparison:
+    """Compare two sources, outcome by outcome and winner by winner.
+
+    Repeats of a pair are averaged. First attempts may differ between recordings, so the pairs
+    share their place in the grid and nothing else.
+
+    Raises:
+        UsageError: If they share no pair that both have complete.
+    """
+    if not _pairs(first) & _pairs(second):
+        raise UsageError(
+            f"{first.name} and {second.name} share no episode that both have complete.",
+            why="Runs are compared in pairs of the same benchmark, task, persona and condition.",
+            hint="Compare runs over the same tasks, or read the two with `tutorsim summary`.",
+        )
+    a, b = _cells(first), _cells(second)
+    rows = [
+        _difference(cell, outcome, a, b, seed)
+        for cell in a
+        if cell in b
+        for outcome in OUTCOMES
+        if cell[0] == "humaneval" or outcome not in ("final_code", "code_gain")
+    ]
+    one, two = _pairs(first), _pairs(second)
+    return Comparison(
+        first=first.name,
+        second=second.name,
+        pairs=len(one & two),
+        only_first=len(one - two),
+        only_second=len(two - one),
+        outcomes=tuple(corrected(rows)),
+        same_winner=_same_winner(first, second),
+        format_invariance=format_invariance_of_two(first, second),
+        caption=(
+            f"{second.name} − {first.name}, paired on benchmark, task, persona and condition. "
+            f"First: {first.provenance}. Second: {second.provenance}."
+        ),
+    )
+
+
+Cells = Mapping[tuple[str, str], Mapping[Outcome, Mapping[Pair, float]]]
+
+
+def _cells(source: Source) -> Cells:
+    """Benchmark and condition → outcome → pair → value."""
+    groups: dict[tuple[str, str], list[EpisodeRecord]] = {}
+    for e in source.episodes:
+        if e.status == "complete":
+            groups.setdefault((e.benchmark, e.arm), []).append(e)
+    return {
+        cell: {o: _only_arm(episodes, o) for o in OUTCOMES} for cell, episodes in groups.items()
+    }
+
+
+def _only_arm(episodes: Sequence[EpisodeRecord], outcome: Outcome) -> Mapping[Pair, float]:
+    """The outcomes of episodes of one arm."""
+    found = paired_outcomes(episodes, outcome)
+    return next(iter(found.values()), {})
+
+
+def _pairs(source: Source) -> set[tuple[str, ...]]:
+    return {
+        (e.benchmark, e.task_id, e.persona, e.arm)
+        for e in source.episodes
+        if e.status == "complete"
+    }
+
+
+def _difference(
+    cell: tuple[str, str], outcome: Outcome, a: Cells, b: Cells, seed: int
+) -> OutcomeDifference:
+    one, two = a[cell][outcome], b[cell][outcome]
+    shared = [pair for pair in one if pair in two]
+    differences = [two[pair] - one[pair] for pair in shared]
+    tasks = [task for _, task, _ in shared]
+    return OutcomeDifference(
+        *cell,
+        outcome,
+        _mean([one[pair] for pair in shared]),
+        _mean([two[pair] for pair in shared]),
+        mean_over_tasks(differences, tasks, ends=ENDS[outcome]),
+        flips_by_task(differences, tasks, seed=seed),
+        None,
+        sum(difference != 0 for difference in differences),
+    )
+
+
+def _mean(values: Sequence[float]) -> float | NotEstimable:
+    return (
+        fsum(values) / len(values) if values else NotEstimable("no pair with this outcome in both")
+    )
+
+
+def _same_winner(first: Source, second: Source) -> dict[str, Estimate | NotEstimable]:
+    one, other = (_first_winners(source) for source in (first, second))
+    both = other.join(one, on=["episode_id", "protocol"], maintain_order="left")
+    alike = both.with_columns(same=pl.col("winner") == pl.col("winner_right"))
+    return {
+        str(protocol): share_over_tasks(rows["same"].to_list(), clusters_of(rows))
+        for (protocol,), rows in alike.group_by("protocol", maintain_order=True)
+    }
+
+
+def _first_winners(source: Source) -> pl.DataFrame:
+    """The winner of each episode's first turn, with its benchmark and task."""
+    table = turn_table(source)
+    places = places_of(table.votes).select("benchmark", "task")
+    return pl.concat([table.winners(), places], how="horizontal").filter(turn=1)
+
+
+# --- Document of two runs ------------------------------------------------------------------------
+
+
+@table(
+    "differences",
+    "Second run − first run",
+    absent=lambda of: absent(row.difference for row in of.outcomes),
+)
+def differences_table(of: Comparison) -> Iterator[Row]:
+    """Means over the pairs that both runs share; difference [95 % interval over tasks]. p: signs
+    flipped by task, exact unless marked ~, with Holm's correction over all rows. Gains are of
+    tutored episodes.{absent}"""
+    places = list(OUTCOME_NAMES)
+    for row in sorted(of.outcomes, key=lambda row: places.index(row.outcome)):
+        yield {
+            "benchmark": row.benchmark,
+            "condition": row.condition,
+            "outcome": OUTCOME_NAMES[row.outcome],
+            "pairs": getattr(row.difference, "n", 0),
+            "first": plain(row.first),
+            "second": plain(row.second),
+            "difference": estimate(row.difference, signed=True),
+            "p": p_words(row),
+        }
+
+
+@table(
+    "same-winner",
+    "Same winner in the first turn",
+    of=lambda of: of.caption,
+    absent=lambda of: absent(of.same_winner.values()),
+)
+def same_winner_table(of: Comparison) -> Iterator[Row]:
+    """Share of shared episodes [95 % interval over tasks]. {of}{absent}"""
+    for protocol, share in of.same_winner.items():
+        yield {"protocol": protocol, "same winner": estimate(share)}
+
+
+def comparison_words(found: Comparison) -> tuple[str, str]:
+    """Whether two runs differ, in a few words, and where and how sure."""
+    apart = [row for row in found.outcomes if row.differing]
+    same = all(rate.value == 1 for rate in found.same_winner.values() if isinstance(rate, Estimate))
+    if not apart:
+        winners = " and every first turn has the same winner" if same else ""
+        return "Nothing differs", f"Every paired outcome is equal{winners}."
+    words = chance_words(found.outcomes, _run_difference, _run_outcome, between="runs")
+    return f"Means differ in {len(apart)} of {len(found.outcomes)} outcomes", words
+
+
+def _run_difference(row: OutcomeDifference) -> str:
+    value = row.difference.value if isinstance(row.difference, Estimate) else 0.0
+    return f"{value:+.2f} {_run_outcome(row)}".replace("-", "−")
+
+
+def _run_outcome(row: OutcomeDifference) -> str:
+    return f"in {OUTCOME_NAMES[row.outcome]} under {row.condition} ({row.benchmark})"
+
+
+def runs_document(first: SystemRun, second: SystemRun) -> Document:
+    """Two runs beside one another, outcome by outcome and winner by winner."""
+    found = compare_runs(first.source, second.source)
+    headline, words = comparison_words(found)
+    telling = [row for row in found.outcomes if row.outcome == "success" and row.differing]
+    brief = differences_table(replace(found, outcomes=tuple(telling)))
+    tables = present(differences_table(found), same_winner_table(found))
+    return framed(
+        second,
+        summary=f"{second.name} beside {first.name}: {counted(found.pairs, 'pair')} in both runs. "
+        f"Only in the first: {found.only_first}; only in the second: {found.only_second}.",
+        answers=(Answer("Do the runs differ?", headline, words, "differences"),),
+        sections=(
+            Section("differences", "Outcomes of both runs", found.caption, tables=tables),
+            formats_section(found.format_invariance),
+        ),
+        brief=present(brief),
+        values=lambda: vars(found),
     )

@@ -12,8 +12,6 @@ from tutorsim.analysis.ballots.recount_source import Source
 from tutorsim.analysis.counting.all_voting_turns import turn_table
 from tutorsim.analysis.counting.rule_definitions import TARGETS
 from tutorsim.analysis.identify import TieReading
-from tutorsim.analysis.metrics.noise_floor import BesideFloor, NoiseFloor, noise_floor
-from tutorsim.analysis.metrics.text_similarity import role_collapse
 from tutorsim.analysis.pages.cells import Table, estimate, number, plain, sum_of, table
 from tutorsim.analysis.pages.published_figures import Printed, printed
 from tutorsim.analysis.pages.words import WARNINGS
@@ -27,6 +25,8 @@ from tutorsim.analysis.recount import (
 from tutorsim.analysis.recount.format_invariance import FormatInvariance, format_invariance
 from tutorsim.analysis.recount.other_success_thresholds import AtThreshold, at_threshold
 from tutorsim.analysis.statistics.intervals_and_tests import Estimate, NotEstimable
+from tutorsim.analysis.statistics.noise_floor import BesideFloor, NoiseFloor, noise_floor
+from tutorsim.analysis.statistics.text_similarity import role_collapse
 from tutorsim.analysis.systems.panel.contrasts import HEAD_OUTCOMES, Contrast, contrasts_of
 from tutorsim.analysis.systems.panel.divergence import (
     Divergence,
@@ -37,6 +37,7 @@ from tutorsim.analysis.systems.panel.divergence import (
     without_tie_round,
 )
 from tutorsim.analysis.systems.panel.panels_compared import PanelsView
+from tutorsim.analysis.systems.panel.self_support_labels_and_power import pivotality
 from tutorsim.analysis.systems.panel.shifts_flips_and_ties import (
     ChanceBaseline,
     Diagnostics,
@@ -61,7 +62,6 @@ from tutorsim.analysis.systems.panel.student_outcomes import (
     success_rates,
     successes,
 )
-from tutorsim.analysis.systems.panel.voting_power import pivotality
 from tutorsim.analysis.systems.system_view import NOTHING_ASKED, Asked, Prices
 from tutorsim.records import EpisodeRecord
 from tutorsim.vocabularies import (

@@ -32,7 +32,7 @@ from tutorsim.analysis.recount.verdict import verdict_table
 from tutorsim.analysis.runs.branch_continuations import branch_changes, branch_counts, branch_words
 from tutorsim.analysis.statistics.intervals_and_tests import Estimate, NotEstimable, to_json
 from tutorsim.analysis.systems.paired_comparison import contrast_headline
-from tutorsim.analysis.systems.panel.contrasts import contrast_table, contrast_words
+from tutorsim.analysis.systems.panel.contrasts import contrast_words, contrasts_shown
 from tutorsim.analysis.systems.panel.divergence import (
     Divergence,
     alternatives_table,
@@ -47,14 +47,16 @@ from tutorsim.analysis.systems.panel.evidence import (
     grid_of,
 )
 from tutorsim.analysis.systems.panel.panels_compared import certain_table
-from tutorsim.analysis.systems.panel.self_support_and_labels import self_support_table
+from tutorsim.analysis.systems.panel.self_support_labels_and_power import (
+    panel_table,
+    self_support_table,
+)
 from tutorsim.analysis.systems.panel.shifts_flips_and_ties import ballots_table, chance_table
 from tutorsim.analysis.systems.panel.student_outcomes import (
     few_tasks_words,
     persona_tables,
     success_table,
 )
-from tutorsim.analysis.systems.panel.voting_power import panel_table
 from tutorsim.analysis.systems.system_view import Opened
 from tutorsim.records import Provenance, RunRecord, stop_counts
 from tutorsim.records.run import makeup_words, panels_of, sizes_of
@@ -356,7 +358,7 @@ CONDITIONS: Final[DeclaredSection[Evidence]] = section(
     "One condition against another",
     lambda of: contrast_words(of.contrasts),
     _figure("contrasts"),
-    lambda of: _folded(contrast_table(of.contrasts)),
+    lambda of: _folded(contrasts_shown(of.contrasts)),
 )
 PANELS: Final = section(
     "panels",
@@ -517,7 +519,7 @@ BRIEF: Final[tuple[DeclaredSection[Evidence], ...]] = (
         "contrasts",
         "One condition against another",
         "",
-        lambda of: contrast_table(of.contrasts),
+        lambda of: contrasts_shown(of.contrasts),
     ),
     PANELS,
     section(

@@ -17,10 +17,11 @@ from tutorsim.analysis.statistics.intervals_and_tests import (
     Estimate,
     NotEstimable,
     PermutationTest,
+    corrected,
     mean_over_tasks,
+    paired_difference,
     to_json,
 )
-from tutorsim.analysis.statistics.paired import corrected, paired_difference
 from tutorsim.analysis.systems.paired_comparison import (
     chance_words,
     contrast_headline,

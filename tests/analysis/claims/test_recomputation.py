@@ -2,7 +2,7 @@
 
 import pytest
 
-from tutorsim.analysis.claims import Claim, ClaimsFile, check_claims, chosen
+from tutorsim.analysis.claims.claims_file import Claim, ClaimsFile, check_claims, chosen
 from tutorsim.errors import CheckFailed
 
 NOW = ClaimsFile(

@@ -18,8 +18,11 @@ from tests.reference.turns import DecidedTurn, decided_turns, read_turns, vote_s
 from tutorsim.analysis.ballots.recount_source import Source
 from tutorsim.analysis.ballots.table_to_arrays import read_votes
 from tutorsim.analysis.counting.all_voting_turns import turn_table
+from tutorsim.analysis.systems.panel.self_support_labels_and_power import (
+    effective_votes,
+    pivotality,
+)
 from tutorsim.analysis.systems.panel.shifts_flips_and_ties import chance_baselines
-from tutorsim.analysis.systems.panel.voting_power import effective_votes, pivotality
 from tutorsim.vocabularies import DECIDED_BY, PROTOCOLS
 from tutorsim.voting import leaders, tally
 

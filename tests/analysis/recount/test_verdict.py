@@ -9,7 +9,7 @@ from tutorsim.analysis.ballots.recount_source import open_source
 from tutorsim.analysis.counting.rule_definitions import TARGETS
 from tutorsim.analysis.recount import recount
 from tutorsim.analysis.recount.verdict import recount_verdict, verdict_table
-from tutorsim.analysis.systems.panel.two_runs import compare_runs, comparison_words
+from tutorsim.analysis.systems.panel.contrasts import compare_runs, comparison_words
 from tutorsim.vocabularies import DEFAULT_ROLES, PROTOCOLS
 
 S, MI, MO, ME = DEFAULT_ROLES

@@ -8,8 +8,7 @@ from html.parser import HTMLParser
 import polars as pl
 import pytest
 
-from tutorsim.analysis.claims import claims_in
-from tutorsim.analysis.claims.claims_of_printed_numbers import NAMES
+from tutorsim.analysis.claims.claims_of_printed_numbers import NAMES, claims_in
 from tutorsim.analysis.pages.cells import Table, bounds, estimate, p_value, part_of, table
 from tutorsim.analysis.pages.document import Answer, Document, Section
 from tutorsim.analysis.pages.document_as_json import document_parts, table_parts

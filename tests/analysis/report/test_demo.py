@@ -6,7 +6,7 @@ import pytest
 
 from tests.analysis.made import report_of
 from tutorsim.analysis.ballots.recount_source import open_source
-from tutorsim.analysis.claims import to_text
+from tutorsim.analysis.claims.claims_file import to_text
 from tutorsim.analysis.claims.claims_of_printed_numbers import drawn_as
 from tutorsim.analysis.pages.document_as_json import document_parts
 from tutorsim.analysis.report.html import to_html

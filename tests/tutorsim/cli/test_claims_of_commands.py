@@ -8,8 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from tutorsim.analysis.claims import claims_in
-from tutorsim.analysis.claims.claims_of_printed_numbers import NAMES, numbers_in
+from tutorsim.analysis.claims.claims_of_printed_numbers import NAMES, claims_in, numbers_in
 from tutorsim.analysis.pages.document_as_json import document_parts
 from tutorsim.analysis.systems.documents import document_of
 from tutorsim.analysis.systems.system_view import Asked, opened
@@ -27,7 +26,7 @@ FLIP = "summary.table-diagnostics.simple.turns"
 @pytest.fixture(scope="session")
 def claims_once(recorded_once, tmp_path_factory):
     """The claims of the summary of the small recording."""
-    from tutorsim.analysis.claims import to_text
+    from tutorsim.analysis.claims.claims_file import to_text
 
     return to_text(page_claims(recorded_once.log, "summary", Options()))
 

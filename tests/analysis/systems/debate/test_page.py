@@ -8,7 +8,6 @@ import numpy as np
 import polars as pl
 import pytest
 
-from tutorsim.analysis.metrics.text_similarity import Embedding
 from tutorsim.analysis.pages.published_figures import printed
 from tutorsim.analysis.report.html import to_html
 from tutorsim.analysis.report.markdown import to_markdown
@@ -19,6 +18,7 @@ from tutorsim.analysis.statistics.intervals_and_tests import (
     NotEstimable,
     PermutationTest,
 )
+from tutorsim.analysis.statistics.text_similarity import Embedding
 from tutorsim.analysis.systems.debate import VIEW
 from tutorsim.analysis.systems.debate.accuracy_and_speed import Slope, agents_slopes, rounds_slopes
 from tutorsim.analysis.systems.debate.evidence import PUBLISHED, as_printed, published

@@ -6,8 +6,7 @@ import pytest
 
 from tests.tutorsim.systems.group.conftest import play, standin
 from tutorsim.analysis.pages.published_figures import printed
-from tutorsim.analysis.systems.group.coded_talk import WINDOW
-from tutorsim.analysis.systems.group.evidence import PUBLISHED, Evidence, published
+from tutorsim.analysis.systems.group.evidence import PUBLISHED, WINDOW, Evidence, published
 from tutorsim.analysis.systems.group.page import (
     agreement,
     balance,

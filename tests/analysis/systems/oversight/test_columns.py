@@ -3,7 +3,7 @@ import json
 import polars as pl
 import pytest
 
-from tutorsim.analysis.systems.oversight.columns import TABLES, split_of
+from tutorsim.analysis.systems.oversight import TABLES, split_of
 from tutorsim.records.oversight import LABELS
 from tutorsim.systems.oversight.reply_reading import read_lead
 from tutorsim.systems.oversight.settings import VOTING_CONDITIONS

@@ -4,11 +4,14 @@ import pytest
 
 from tutorsim.analysis.statistics.intervals_and_tests import NotEstimable, PermutationTest
 from tutorsim.analysis.systems.panel.contrasts import (
-    contrast_table,
+    compare_runs,
+    comparison_words,
     contrast_words,
     contrasts,
     contrasts_of,
+    contrasts_shown,
 )
+from tutorsim.errors import UsageError
 
 
 def test_contrasts_pair_task_and_persona_and_correct_over_the_family(panel_episode, panel_source):
@@ -123,7 +126,7 @@ def test_a_difference_beyond_chance_is_told_with_its_size(panel_episode, panel_s
         "Beyond chance over tasks: simple − baseline +0.20 in last judge score (sciq), p = 0.008 "
         "(of 1 contrast, Holm, signs flipped by task; 8 tasks)."
     )
-    table = contrast_table(found)
+    table = contrasts_shown(found)
     assert table.data.row(0)[2:5] == ("simple − baseline", 8, 8)
     assert table.data["p"][0] == "0.008"
 
@@ -136,7 +139,7 @@ def test_no_difference_is_never_told_as_an_absence(panel_episode, panel_source):
 
 def test_too_few_tasks_are_told(panel_episode, panel_source):
     found = contrasts_of(run_of(panel_episode, panel_source, 2, gain=0.2), ["final_score"])
-    table = contrast_table(found)
+    table = contrasts_shown(found)
     assert "[too few tasks]" in table.data["difference"][0]
     assert table.data["detectable"][0] == "not estimable"
     assert contrast_words(found) == (
@@ -163,5 +166,69 @@ def test_one_task_speaks_of_itself_alone(panel_episode, panel_source):
 
 def test_a_run_of_one_condition_has_nothing_to_contrast(panel_episode, panel_source):
     found = contrasts_of(panel_source(panel_episode(condition="simple")))
-    assert contrast_table(found) is None
+    assert contrasts_shown(found) is None
     assert contrast_words(found) == "No two conditions share enough pairs to be compared."
+
+
+# --- Two runs ------------------------------------------------------------------------------------
+
+S, MI, MO, ME = "scaffolding", "misconception", "motivation", "metacognitive"
+ROLES = (S, MI, MO, ME)
+
+
+def test_runs_are_paired_on_their_place_in_the_grid(panel_turn, panel_episode, panel_source):
+    def run(winner, ends):
+        turn = panel_turn("simple", dict.fromkeys(ROLES, winner))
+        return panel_source(
+            *(panel_episode(turn, task=task, scores=(0.0, end)) for task, end in ends.items()),
+            panel_episode(turn, task="failed", status="failed"),
+        )
+
+    first = run(S, {"a": 0.25, "b": 0.5, "only here": 0.5})
+    second = run(MI, {"b": 0.75, "a": 0.375})
+    found = compare_runs(first, second)
+    assert (found.pairs, found.only_first, found.only_second) == (2, 1, 0)
+    by_name = {row.outcome: row for row in found.outcomes}
+    assert list(by_name) == ["final_score", "score_gain", "success", "turns"]
+    row = by_name["final_score"]
+    assert (row.benchmark, row.condition, row.first, row.second) == (
+        "sciq",
+        "simple",
+        0.375,
+        0.5625,
+    )
+    # 0.125 and 0.25; ++ and -- of four sign patterns.
+    assert row.difference.value == 0.1875
+    assert (row.test.difference, row.test.p_value, row.test.tasks) == (0.1875, 0.5, 2)
+    # Four tests in the family: 0.5, 0.5, 1 (0 and +1 in success, none in turns).
+    assert row.p_holm == 1.0
+    same = found.same_winner["simple"]
+    assert (same.value, same.n) == (0.0, 2)
+    assert found.caption.count("stand-in") == 2
+    assert comparison_words(found) == (
+        "Means differ in 3 of 4 outcomes",
+        "2 tasks cannot show a difference between runs: signs flipped by task give no p below "
+        "0.5, and 4 contrasts need 8.",
+    )
+
+
+def test_a_run_compared_with_itself_differs_in_nothing(panel_turn, panel_episode, panel_source):
+    turn = panel_turn("ranked", dict.fromkeys(ROLES, ROLES))
+    run = panel_source(panel_episode(turn), panel_episode(turn, task="t2"))
+    found = compare_runs(run, run)
+    assert found.only_first == found.only_second == 0
+    for row in found.outcomes:
+        assert (row.difference.value, row.p_holm) == (0, 1.0)
+    same = found.same_winner["ranked"]
+    assert same.value == 1.0
+    assert comparison_words(found) == (
+        "Nothing differs",
+        "Every paired outcome is equal and every first turn has the same winner.",
+    )
+
+
+def test_runs_that_share_nothing_are_refused(panel_episode, panel_source):
+    one, other = panel_source(panel_episode()), panel_source(panel_episode(task="other"))
+    for second in (other, panel_source()):
+        with pytest.raises(UsageError, match="share no episode that both have complete"):
+            compare_runs(one, second)

@@ -11,13 +11,13 @@ from tutorsim.analysis.ballots.recount_source import of_panel
 from tutorsim.analysis.counting.all_voting_turns import turn_table
 from tutorsim.analysis.pages.document import Section
 from tutorsim.analysis.runs.run_tables import TABLES
+from tutorsim.analysis.systems.panel.contrasts import compare_runs
 from tutorsim.analysis.systems.panel.panels_compared import (
     PanelsView,
     panel_contrasts,
     panel_outcomes,
     panel_votes,
 )
-from tutorsim.analysis.systems.panel.two_runs import compare_runs
 from tutorsim.errors import UsageError
 
 THREE = ("scaffolding", "misconception", "motivation")

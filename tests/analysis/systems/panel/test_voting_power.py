@@ -4,7 +4,11 @@ from random import Random
 import pytest
 
 from tutorsim.analysis.statistics.intervals_and_tests import NotEstimable, share_over_tasks
-from tutorsim.analysis.systems.panel.voting_power import effective_votes, margins, pivotality
+from tutorsim.analysis.systems.panel.self_support_labels_and_power import (
+    effective_votes,
+    margins,
+    pivotality,
+)
 from tutorsim.vocabularies import PROTOCOLS
 from tutorsim.voting import decide, masses_of
 

@@ -5,8 +5,10 @@ import numpy as np
 import pytest
 
 from tutorsim.analysis.statistics.intervals_and_tests import NotEstimable
-from tutorsim.analysis.systems.panel import self_support_and_labels as self_support_and_label_tests
-from tutorsim.analysis.systems.panel.self_support_and_labels import (
+from tutorsim.analysis.systems.panel import (
+    self_support_labels_and_power as self_support_and_label_tests,
+)
+from tutorsim.analysis.systems.panel.self_support_labels_and_power import (
     LabelPosition,
     SelfSupport,
     label_positions,

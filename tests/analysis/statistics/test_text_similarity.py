@@ -7,7 +7,7 @@ from math import log
 import numpy as np
 import pytest
 
-from tutorsim.analysis.metrics.text_similarity import (
+from tutorsim.analysis.statistics.text_similarity import (
     Embedding,
     embedded_similarities,
     open_embedding,

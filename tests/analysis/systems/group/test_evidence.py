@@ -2,7 +2,7 @@
 
 import pytest
 
-from tutorsim.analysis.systems.group.coded_talk import (
+from tutorsim.analysis.systems.group.evidence import (
     Act,
     adherence_to,
     distribution,

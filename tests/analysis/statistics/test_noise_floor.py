@@ -7,8 +7,14 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from tutorsim.analysis.metrics import noise_floor as redrawn_panels
-from tutorsim.analysis.metrics.noise_floor import (
+from tutorsim.analysis.statistics import noise_floor as redrawn_panels
+from tutorsim.analysis.statistics.intervals_and_tests import (
+    Estimate,
+    NotEstimable,
+    to_json,
+    too_few_tasks,
+)
+from tutorsim.analysis.statistics.noise_floor import (
     NoiseFloor,
     leader_of,
     noise_floor,
@@ -16,12 +22,6 @@ from tutorsim.analysis.metrics.noise_floor import (
     said,
     stability_of,
     top_of,
-)
-from tutorsim.analysis.statistics.intervals_and_tests import (
-    Estimate,
-    NotEstimable,
-    to_json,
-    too_few_tasks,
 )
 from tutorsim.errors import LogError
 from tutorsim.records import BallotRecord, Failure

@@ -2,6 +2,8 @@
 
 import json
 
+import pytest
+
 from tutorsim.records import EPISODES_FILE
 
 
@@ -46,3 +48,86 @@ def test_a_missing_run_is_named(tutorsim, built, tmp_path):
     done = tutorsim("compare", built.folder, tmp_path / "absent")
     assert done.exit_code in (2, 4)
     assert "absent" in done.stderr
+
+
+# --- `tutorsim compare PARENT BRANCH`: logged, bounded and re-simulated figures stand apart -------
+
+
+def test_a_branch_is_set_beside_its_parent(tutorsim, branched):
+    done = tutorsim("compare", branched.parent.folder, branched.child.folder)
+    assert done.exit_code == 0, done.stderr
+    lines = done.stdout.splitlines()
+    assert any("under rule ranked: 2 draws of each episode taken up" in line for line in lines)
+    [heads] = [line.split() for line in lines if line.startswith("benchmark") and "bounds" in line]
+    assert heads[3:] == ["logged", "bounds", "re-simulated", "width", "width", "left"]
+    assert "every uncovered outcome 0 or 1" in done.stdout
+    assert "a 95 % interval over tasks; the spread between draws" in done.stdout
+
+
+def test_json_holds_every_cell_and_path(tutorsim, branched):
+    done = tutorsim("compare", branched.parent.folder, branched.child.folder, "--json")
+    value = json.loads(done.stdout)["values"]
+    assert (value["parent"], value["child"], value["changes"]) == ("parent", "child", "rule ranked")
+    cells = {(cell["benchmark"], cell["condition"]): cell for cell in value["cells"]}
+    assert "baseline" not in {condition for _, condition in cells}
+    branch = branched.child.run.study.branch
+    continued = sum(cell["continued"] for cell in cells.values())
+    assert (continued, len(branch.episodes)) == (5, 5)
+    assert sum(cell["left_out"] for cell in cells.values()) == 1
+    assert [path["episode_id"] for path in value["paths"] if path["turn"]] == list(branch.episodes)
+    for cell in cells.values():
+        assert cell["covered"] + cell["continued"] + cell["left_out"] == cell["episodes"]
+        for row in cell["outcomes"]:
+            assert row["before"]["low"] <= row["after"]["low"]
+            assert row["after"]["high"] <= row["before"]["high"]
+        assert ("value" in cell["outcomes"][0]["estimate"]) == (cell["left_out"] == 0)
+
+
+def test_calls_taken_over_and_paid_for_are_all_calls(tutorsim, branched):
+    done = tutorsim("compare", branched.parent.folder, branched.child.folder, "--json")
+    calls = [cell["calls"] for cell in json.loads(done.stdout)["values"]["cells"]]
+    draws = [e for e in branched.child.episodes if e.branch]
+    assert sum(c["reused"] + c["paid"] for c in calls) == sum(len(e.calls) for e in draws)
+    # Every draw takes over its start, and pays for four ranked ballots at least.
+    assert all(c["paid"] >= 4 for c in calls if c["reused"])
+
+
+@pytest.mark.costly
+def test_a_way_of_leaving_the_path_and_an_episode_are_told(tutorsim, branched):
+    shown = tutorsim("compare", branched.parent.folder, branched.child.folder).stdout
+    left = sum(e.branch.left is not None for e in branched.child.episodes if e.branch)
+    done = tutorsim("compare", branched.parent.folder, branched.child.folder, "--json")
+    value = json.loads(done.stdout)["values"]
+    assert sum(m["draws"] for cell in value["cells"] for m in cell["moves"]) == left > 0
+    for name in branched.child.run.study.branch.episodes:
+        assert name in shown
+    assert "Logged, and re-simulated: each draw, and their mean" in shown
+
+
+def test_single_draws_come_with_their_warning(tutorsim, branched, tmp_path):
+    child = branched.child
+    branch = child.run.study.branch.model_copy(update={"continuations": 1})
+    study = child.run.study.model_copy(update={"branch": branch})
+    kept = [e for e in child.episodes if not e.branch or e.branch.continuation == 1]
+    run = child.run.model_copy(update={"study": study})
+    (tmp_path / "run.json").write_text(run.model_dump_json() + "\n")
+    lines = "".join(e.model_dump_json() + "\n" for e in kept)
+    (tmp_path / "episodes.jsonl").write_text(lines)
+    shown = tutorsim("compare", branched.parent.folder, tmp_path).stdout
+    assert "a single draw of an episode is not what would" in shown
+    [draws] = [line for line in shown.splitlines() if line.startswith("episode")]
+    assert draws.split() == ["episode", "from", "turn", "logged", "draws", "mean", "draw"]
+    assert "a single draw does not give" in shown
+
+
+def test_two_runs_that_are_no_parent_and_branch_are_paired_as_ever(tutorsim, branched):
+    shown = tutorsim("compare", branched.child.folder, branched.parent.folder).stdout
+    assert "23 pairs in both runs. Only in the first: 0; only in the second: 1" in shown
+    assert "a branch of" not in shown.partition("Do the runs differ?")[2]
+
+
+def test_the_comparison_fits_80_columns(tutorsim, branched):
+    done = tutorsim("compare", branched.parent.folder, branched.child.folder, columns=80)
+    rules = [line for line in done.stdout.splitlines() if line.startswith("───")]
+    assert rules
+    assert max(map(len, rules)) <= 80

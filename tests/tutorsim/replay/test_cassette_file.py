@@ -1,21 +1,37 @@
 """Cassettes: vcrpy's own format, which stock vcrpy and the stock SDK can play."""
 
+import asyncio
 import json
 import os
 
 import anthropic
+import orjson
 import pytest
 import vcr
 import yaml
-from hypothesis import given, settings
+import zstandard
+from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 from vcr.serialize import deserialize
 from vcr.serializers import jsonserializer, yamlserializer
 
-from tutorsim.errors import MissingCallError, RecordingError
-from tutorsim.model import Call, Reply
-from tutorsim.replay import Cassette, read_cassette
-from tutorsim.replay.cassette_file import JsonText
+from tests.reference.replay_through_sdk import SdkReader
+from tutorsim.errors import ChangedCallError, MissingCallError, RecordingError, UnusedCallError
+from tutorsim.kernel.flow import at_once
+from tutorsim.model import Call, CallKey, Reply, Request
+from tutorsim.replay import Cassette, FastReader, check_all_used, read_cassette
+from tutorsim.replay.cassette_file import (
+    JsonText,
+    cassette_file,
+    cassette_files,
+    check_inside,
+    check_recordable,
+    check_regular,
+    compressed,
+    decompressed,
+    read_cassette_file,
+    write_cassette_file,
+)
 from tutorsim.replay.recorded_call import Interaction, requests_digest
 
 NASTY = "é \U0001f600 \u2028\u2029\x85\x7f\x9f\ufeff\ufffe\uffff \x00\x1b[31m\t'\"\\ [b] : - # {"
@@ -234,3 +250,315 @@ def test_a_cassette_keeps_what_was_on_the_wire(
 
     [read] = read_cassette(tmp_path, episode).interactions.values()
     assert read == one
+
+
+# --- Cassettes as files: one text, two forms, and nothing that is not whole -----------------------
+
+TEXT = b'{"a": "\xc3\xa9"}\n' * 50
+
+
+@pytest.fixture
+def packed(tmp_path, episode):
+    write_cassette_file(tmp_path, episode, TEXT, "compressed")
+    return cassette_file(tmp_path, episode, "compressed")
+
+
+def test_both_forms_hold_the_same_text(tmp_path, episode, packed):
+    assert packed.name == f"{episode}.json.zst"
+    assert packed.stat().st_size < len(TEXT) / 4
+    assert read_cassette_file(tmp_path, episode) == TEXT
+    write_cassette_file(tmp_path, episode, TEXT + b"\n", "text")
+    assert read_cassette_file(tmp_path, episode) == TEXT + b"\n"
+
+
+def test_a_compressed_cassette_has_the_digest_of_its_text(
+    tmp_path, episode, call, interaction, message, write
+):
+    plain = write(tmp_path, [interaction(call("a"), message("b"))])
+    path = cassette_file(tmp_path, episode, "text")
+    write_cassette_file(tmp_path, episode, path.read_bytes(), "compressed")
+    path.unlink()
+    assert read_cassette(tmp_path, episode) == plain
+
+
+def test_names_of_cassettes_are_told_from_others():
+    names = ["manifest.json", "sciq.a.p.simple.json", "sciq.b.p.simple.json.zst", "x.json.zst"]
+    assert list(cassette_files(names)) == [
+        ("sciq.a.p.simple", "text"),
+        ("sciq.b.p.simple", "compressed"),
+    ]
+
+
+def _unsized():
+    packer = zstandard.ZstdCompressor(write_content_size=False)
+    return packer.compress(TEXT)
+
+
+@pytest.mark.parametrize(
+    "data",
+    [
+        b"",
+        TEXT,
+        compressed(TEXT)[:-1],
+        compressed(TEXT)[:-4] + b"0000",
+        compressed(TEXT) + b"x",
+        compressed(TEXT) * 2,
+        _unsized(),
+    ],
+    ids=["nothing", "text", "cut", "edited", "more", "twice", "no size"],
+)
+def test_what_is_no_whole_frame_is_refused(packed, episode, data):
+    packed.write_bytes(data)
+    with pytest.raises(RecordingError, match=r"\.json\.zst is not a whole compressed cassette"):
+        read_cassette_file(packed.parent, episode)
+
+
+def test_a_frame_that_claims_to_hold_too_much_is_not_unpacked(monkeypatch):
+    monkeypatch.setattr("tutorsim.replay.cassette_file._LARGEST", len(TEXT) - 1)
+    with pytest.raises(RecordingError, match=f"it holds {len(TEXT)} bytes"):
+        decompressed(compressed(TEXT), "x.json.zst")
+
+
+def test_a_link_that_leads_out_is_refused_in_either_form(packed, episode):
+    outside = packed.parent.parent / "outside.zst"
+    packed.replace(outside)
+    packed.symlink_to(outside)
+    with pytest.raises(RecordingError, match="leads out of its folder"):
+        read_cassette_file(packed.parent, episode)
+
+
+def test_an_episode_without_either_form_is_missing(tmp_path, episode):
+    with pytest.raises(MissingCallError, match="has no cassette"):
+        read_cassette_file(tmp_path, episode)
+
+
+def test_nothing_is_recorded_into_a_folder_of_compressed_cassettes(packed):
+    with pytest.raises(RecordingError, match="holds compressed cassettes"):
+        check_recordable(packed.parent)
+    packed.unlink()
+    check_recordable(packed.parent)
+    check_recordable(packed.parent / "none")
+
+
+def test_a_pipe_is_refused_before_it_is_read(tmp_path):
+    os.mkfifo(tmp_path / "manifest.json")
+    with pytest.raises(RecordingError, match="no regular file"):
+        check_regular(tmp_path, links=False)
+
+
+@pytest.mark.parametrize("kind", ["pipe", "folder", "link to a pipe", "link outside"])
+def test_what_is_no_file_of_the_folder_is_refused_before_it_is_read(kind, tmp_path):
+    folder = tmp_path / "recording"
+    folder.mkdir()
+    path, pipe = folder / "a.json", folder / "pipe"
+    os.mkfifo(pipe)
+    (tmp_path / "outside").write_text("{}")
+    if kind == "folder":
+        path.mkdir()
+    else:
+        led = {"pipe": None, "link to a pipe": pipe, "link outside": tmp_path / "outside"}[kind]
+        os.mkfifo(path) if led is None else path.symlink_to(led)
+    with pytest.raises(RecordingError, match=r"no regular file|leads out of its folder"):
+        check_inside(path)
+
+
+def test_a_file_of_the_folder_or_none_is_let_through(tmp_path):
+    (tmp_path / "a.json").write_text("{}")
+    (tmp_path / "b.json").symlink_to(tmp_path / "a.json")
+    (tmp_path / "c.json").symlink_to(tmp_path / "gone")
+    for path in ("a.json", "b.json", "c.json", "d.json", "a.json/e"):
+        check_inside(tmp_path / path)
+
+
+# --- Both readers: the same answers and the same errors, and no socket ----------------------------
+
+
+def play_fast(folder, episode, calls):
+    async def run():
+        reader = FastReader(folder)
+        playback = reader.open(episode)
+        outcome = [await _outcome(playback.reply(episode, one)) for one in calls]
+        reader.close(playback)
+        return outcome, playback.unused()
+
+    return asyncio.run(run())
+
+
+def play_sdk(folder, episode, calls):
+    async def run():
+        async with SdkReader(folder) as reader:
+            playback = reader.open(episode)
+            outcome = [await _outcome(playback.reply(episode, one)) for one in calls]
+            reader.close(playback)
+            return outcome, playback.unused()
+
+    return asyncio.run(run())
+
+
+async def _outcome(coroutine):
+    try:
+        reply: Reply = await coroutine
+        return reply
+    except (MissingCallError, ChangedCallError, RecordingError) as error:
+        return type(error), str(error)
+
+
+@pytest.fixture(params=[play_fast, play_sdk], ids=["fast", "sdk"])
+def play(request, monkeypatch):
+    """One of the readers, in an environment without credentials or a reachable endpoint."""
+    for name in ("ANTHROPIC_API_KEY", "ANTHROPIC_AUTH_TOKEN"):
+        monkeypatch.delenv(name, raising=False)
+    monkeypatch.setenv("ANTHROPIC_BASE_URL", "http://127.0.0.1:9")
+    return request.param
+
+
+@pytest.fixture
+def two(call, interaction, message, write, tmp_path):
+    """Two recorded calls."""
+    calls = [call("first prompt, é", agent="a"), call("second prompt", agent="b")]
+    write(tmp_path, [interaction(one, message(f"reply {n}")) for n, one in enumerate(calls)])
+    return calls
+
+
+def test_a_replay_gives_the_recorded_replies_in_any_order(play, tmp_path, episode, two):
+    outcome, unused = play(tmp_path, episode, two[::-1])
+
+    assert outcome == [
+        Reply("reply 1", "model-1", "end_turn", 7, 3),
+        Reply("reply 0", "model-1", "end_turn", 7, 3),
+    ]
+    assert unused == ()
+
+
+def test_what_was_not_asked_for_is_told(play, tmp_path, episode, two):
+    _, unused = play(tmp_path, episode, two[1:])
+
+    assert unused == ("1/propose/a/1",)
+
+
+def test_a_key_that_is_not_in_the_recording_is_missing(play, tmp_path, episode, two, call):
+    [(kind, text)], unused = play(tmp_path, episode, [call("third", agent="c")])
+
+    assert kind is MissingCallError
+    assert f"{episode}.json: call 1/propose/c/1 is not in the recording." in text
+    assert "2 calls: 1/propose/a/1, 1/propose/b/1" in text
+    assert len(unused) == 2
+
+
+def test_a_reply_is_given_once(play, tmp_path, episode, two):
+    [first, (kind, text)], _ = play(tmp_path, episode, [two[0], two[0]])
+
+    assert isinstance(first, Reply)
+    assert kind is MissingCallError
+    assert "already used" in text
+
+
+@pytest.mark.parametrize(
+    ("change", "why"),
+    [
+        (
+            {"user": "first prompt, è"},
+            "messages[0].content differs at character 14 (of 15 recorded, 15 in this call): "
+            "recorded 'first prompt, é', now 'first prompt, è'.",
+        ),
+        ({"user": "first prompt, é!"}, "differs at character 15 (of 15 recorded, 16 in this call)"),
+        ({"model": "model-2"}, "model differs at character 6"),
+        ({"max_tokens": 65}, "max_tokens: recorded 64, now 65."),
+        ({"extra": ()}, "temperature is in the recording only: 0.5."),
+        ({"extra": (("temperature", 0.5), ("top_p", 0.9))}, "top_p is in this call only: 0.9."),
+    ],
+)
+def test_a_changed_call_names_cassette_key_field_and_place(
+    change, why, play, tmp_path, episode, two
+):
+    changed = Call(two[0].key, two[0].request._replace(**change))
+
+    [(kind, text), second], unused = play(tmp_path, episode, [changed, two[1]])
+
+    assert kind is ChangedCallError
+    assert text.startswith(f"{episode}.json: call 1/propose/a/1 was recorded with another request.")
+    assert why in text
+    assert isinstance(second, Reply)
+    assert unused == ("1/propose/a/1",)
+
+
+def test_a_recorded_reply_that_is_no_message_is_an_invalid_recording(
+    play, tmp_path, episode, call, interaction, write
+):
+    write(tmp_path, [interaction(call("x"), {"type": "completion"})])
+
+    [(kind, text)], _ = play(tmp_path, episode, [call("x")])
+
+    assert kind is RecordingError
+    assert "the reply to call 1/propose/motivation/1 cannot be read" in text
+
+
+def test_a_missing_cassette_is_a_missing_call(play, tmp_path, episode):
+    with pytest.raises(MissingCallError, match=f"{episode}.json: the recording has no cassette"):
+        play(tmp_path, episode, [])
+
+
+def test_unused_entries_fail_a_check(tmp_path, episode, two):
+    playback = FastReader(tmp_path).open(episode)
+    at_once(playback.reply(episode, two[0]))
+    with pytest.raises(UnusedCallError, match=r"1 recorded call\(s\) .* 1/propose/b/1") as caught:
+        check_all_used(playback)
+    assert caught.value.exit_code == 1
+
+    at_once(playback.reply(episode, two[1]))
+    check_all_used(playback)
+
+
+def requests(draw):
+    text = st.text(max_size=40)
+    extra = st.lists(
+        st.tuples(st.sampled_from(["temperature", "top_p"]), st.floats(0, 1)),
+        max_size=2,
+        unique_by=lambda pair: pair[0],
+    )
+    key = CallKey(draw(st.integers(0, 3)), "propose", draw(st.sampled_from("abcd")), 1)
+    return Call(
+        key, Request("m", draw(text), draw(text), draw(st.integers(1, 99)), tuple(draw(extra)))
+    )
+
+
+@pytest.mark.costly
+@settings(max_examples=25, suppress_health_check=[HealthCheck.function_scoped_fixture])
+@given(data=st.data())
+def test_both_readers_agree_on_any_calls_and_any_replies(
+    data, tmp_path, episode, interaction, message, write
+):
+    call = st.composite(requests)()
+    recorded = {str(one.key): one for one in data.draw(st.lists(call, max_size=4))}
+    texts = data.draw(st.lists(st.text(), min_size=len(recorded), max_size=len(recorded)))
+    asked = [
+        one._replace(key=data.draw(st.sampled_from([one.key, one.key._replace(attempt=2)])))
+        for one in [*recorded.values(), *data.draw(st.lists(call, max_size=2))]
+    ]
+    write(
+        tmp_path,
+        [interaction(one, message(t)) for one, t in zip(recorded.values(), texts, strict=True)],
+    )
+
+    assert play_fast(tmp_path, episode, asked) == play_sdk(tmp_path, episode, asked)
+
+
+def test_the_fast_reader_parses_a_file_once_and_each_body_of_an_answered_call_once(
+    tmp_path, episode, call, interaction, message, write, monkeypatch
+):
+    """The cost of a replay grows with its calls, not with calls × entries."""
+    calls = [call("x", agent=f"a{n}") for n in range(50)]
+    write(tmp_path, [interaction(one, message("y")) for one in calls])
+    parsed: list[int] = []
+    loads = orjson.loads
+
+    def counted(data):
+        parsed.append(len(data))
+        return loads(data)
+
+    monkeypatch.setattr(orjson, "loads", counted)
+    playback = FastReader(tmp_path).open(episode)
+    for one in calls:
+        at_once(playback.reply(episode, one))
+
+    assert len(parsed) == 1 + 2 * len(calls)

@@ -3,18 +3,26 @@
 import itertools
 import json
 import re
+from functools import partial
 from pathlib import Path
 
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 
-from tests.tutorsim.systems.group.conftest import message, play, scores, thought
+from tests.tutorsim.systems.group.conftest import message, play, scores, standin, study_of, thought
+from tests.tutorsim.systems.group.test_lesson_flow import bounded, quiet
 from tests.tutorsim.test_guide import snippets
 from tutorsim.errors import StudyError, TaskFileError
+from tutorsim.kernel.cost_plan import estimate_tokens, total_tokens
+from tutorsim.kernel.flow import PersonInput, drive, scripted
 from tutorsim.kernel.load import load_recorded_study, load_study
+from tutorsim.kernel.retest_flow import askings, retest_flow
+from tutorsim.kernel.system import Chance
 from tutorsim.records.group import JudgmentRecord
 from tutorsim.runner.resume_recording import as_begun
 from tutorsim.systems.group.settings import GroupModels, GroupSettings
-from tutorsim.systems.group.study import duel_result
+from tutorsim.systems.group.study import duel_result, lesson_calls
 from tutorsim.systems.group.tasks import (
     KINDS,
     builtin_lessons,
@@ -311,3 +319,133 @@ def test_ids_that_repeat_are_refused(tmp_path):
     path.write_text(json.dumps(value))
     with pytest.raises(TaskFileError, match="is there twice"):
         read_lessons(path)
+
+
+# --- The range of calls that a lesson or a duel can take ------------------------------------------
+
+
+def range_of(task, condition, **changed):
+    loaded = study_of(task, **changed)
+    [spec] = [one for one in loaded.grid() if one.condition in (condition, "duel")]
+    return loaded.call_range(spec)
+
+
+@pytest.mark.parametrize("condition", ["self_select", "next_speaker"])
+def test_a_lesson_in_which_nobody_speaks_takes_the_least(lesson, condition):
+    played = play(lesson, quiet, condition=condition)
+    assert len(played.calls) == range_of(lesson, condition).least
+
+
+def test_the_least_of_three_agents_is_a_hand_count():
+    # event 1: three thoughts; silences 1 and 2: the learner and three thoughts; silence 3 ends it
+    assert lesson_calls(GroupSettings(), predicted=False, person=False)[0] == 3 + 4 + 4
+    assert lesson_calls(GroupSettings(), predicted=True, person=False)[0] == 1 + 2 + 2
+
+
+def test_the_most_of_a_short_lesson_is_a_hand_count():
+    # three events: the first cycle ends in an agent's message with the floor, the second in any.
+    # 3 thoughts, scores, words, 2 codes; manager, learner asked by its name, 3 thoughts, scores,
+    # words, 2 codes
+    settings = GroupSettings(max_events=3)
+    assert lesson_calls(settings, predicted=False, person=False)[1] == (3 + 2 + 2) + (
+        1 + 1 + 3 + 2 + 2
+    )
+
+
+@pytest.mark.parametrize("condition", ["self_select", "next_speaker"])
+def test_a_talkative_lesson_stays_below_the_most(lesson, condition):
+    played = play(lesson, bounded, condition=condition)
+    bounds = range_of(lesson, condition)
+    assert bounds.least < len(played.calls) <= bounds.most
+
+
+@pytest.mark.parametrize("condition", ["self_select", "next_speaker"])
+def test_the_longest_lesson_with_a_person_has_the_tokens_of_all_its_calls(lesson, condition):
+    """The person stays to the end; on the shortest path they leave at once."""
+    loaded = study_of(lesson, learner="person", conditions=[condition])
+    [spec] = loaded.grid()
+    assert not total_tokens(estimate_tokens(loaded, longest=False).values())
+    tokens = total_tokens(estimate_tokens(loaded, longest=True).values())
+    played = play(
+        lesson, partial(loaded.usual_reply, spec, longest=True), condition=condition,
+        persona="person", listen=lambda _: PersonInput(None, 0),
+    )  # fmt: skip
+    assert len(played.calls) == loaded.call_range(spec).most
+    asked = sum(call.input_tokens for call in played.record.calls)
+    assert sum(asked for asked, _ in tokens.values()) == asked > 100_000
+
+
+@pytest.mark.costly
+@given(st.integers(0, 10_000))
+def test_lessons_of_any_course_stay_within_the_ceiling(seed):
+    answer, chance = standin(seed), Chance(seed)
+
+    def reply(call):
+        return "no" if chance.happens(str(call.key), 0.05) else answer(call)
+
+    lesson = builtin_lessons()[seed % 4]
+    played = play(lesson, reply, max_events=12)
+    bounds = range_of(lesson, "self_select", max_events=12)
+    first = [call for call in played.calls if call.key.attempt == 1]
+    assert bounds.least <= len(first) <= bounds.most
+    assert len(played.calls) <= bounds.ceiling
+
+
+@pytest.mark.parametrize("warm_up", [True, False])
+def test_duels_stay_within_their_range(warm_up):
+    for scenario in builtin_scenarios():
+        first = [c for c in play(scenario, warm_up=warm_up).calls if c.key.attempt == 1]
+        bounds = range_of(scenario, "duel", warm_up=warm_up)
+        assert bounds.least <= len(first) <= bounds.most
+
+
+# --- The evaluations of a group's thoughts are asked again and read as the lesson read them -------
+
+
+def again(task, played, reply, repeats=1):
+    """The record of a retest, whose calls `reply` answers."""
+    loaded = study_of(task)
+    [spec] = [one for one in loaded.grid() if one.condition in ("self_select", "duel")]
+    sets = list(loaded.asked_again(spec, played.record))
+    bodies = {str(call.key): json.dumps(call.request.body()) for call in played.calls}
+    asked = [a.question for a in askings(sets, bodies, repeats, if_cut_off=None)]
+    return drive(retest_flow(spec.episode_id, sets, repeats, asked), scripted(reply))
+
+
+@pytest.mark.parametrize("task", ["lesson", "scenario"])
+def test_the_same_reply_gives_the_logged_scores(task, request):
+    task, said = request.getfixturevalue(task), {}
+    canned = standin()
+
+    def reply(call):
+        return said.setdefault(str(call.key._replace(repeat=0)), canned(call))
+
+    played = play(task, reply)
+    found = again(task, played, reply)
+    cycles = {event.number: event.cycle for event in played.record.events if event.cycle}
+    evaluated = [turn for turn, one in cycles.items() if any(t.score_status for t in one.thoughts)]
+    assert [one.turn for one in found.votes] == evaluated
+    assert evaluated
+    for one in found.votes:
+        thoughts = cycles[one.turn].thoughts
+        assert (one.stage, one.agent) == ("evaluate", "evaluator")
+        assert one.values == ({t.agent: t.scores for t in thoughts if t.scores is not None},)
+
+
+def test_what_cannot_be_read_is_asked_once_more_and_then_scores_nobody(lesson):
+    played, asked = play(lesson), []
+
+    def reply(call):
+        asked.append(str(call.key))
+        return "no scores"
+
+    found = again(lesson, played, reply, repeats=2)
+    assert all(one.values == ({}, {}) for one in found.votes)
+    assert len(asked) == 4 * len(found.votes)
+
+
+def test_prediction_evaluates_nothing(lesson):
+    played = play(lesson, condition="next_speaker")
+    loaded = study_of(lesson)
+    spec = next(one for one in loaded.grid() if one.condition == "next_speaker")
+    assert list(loaded.asked_again(spec, played.record)) == []

@@ -1,4 +1,5 @@
 import json
+from collections import Counter
 from dataclasses import replace
 
 import pytest
@@ -11,9 +12,10 @@ from tutorsim.kernel.flow import drive, scripted
 from tutorsim.kernel.load import load_study, write_study
 from tutorsim.kernel.system import CallRange
 from tutorsim.records.oversight import Labels
+from tutorsim.systems.oversight import OVERSIGHT
 from tutorsim.systems.oversight.items import Item, SpeakerTurn, has_reference
-from tutorsim.systems.oversight.settings import FIRST_TEXTS
-from tutorsim.systems.oversight.study import builtin_items, item_flow
+from tutorsim.systems.oversight.settings import CONDITIONS, FIRST_TEXTS, SCRIPTS, Act, Script
+from tutorsim.systems.oversight.study import FORMATS, builtin_items, item_flow, sampled
 
 # --- Item flow -----------------------------------------------------------------------------------
 
@@ -420,3 +422,100 @@ def test_the_lead_s_model_answers_labels_and_the_agents_model_everything_else(wr
     asked = {stage: loaded.model_of("lead", stage) for stage in loaded.system.stages}
     assert {s for s, model in asked.items() if model == "large"} == {"lead", "quick", "sample"}
     assert set(loaded.model_names()) == {"large", "small"}
+
+
+# --- Tasks ----------------------------------------------------------------------------------------
+
+
+def test_the_built_in_set_has_eight_dialogues_with_two_replies_each_and_every_class():
+    items = builtin_items()
+    assert Counter(Counter(item.conversation for item in items).values()) == {2: 8}
+    texts = Counter(item.annotation["Providing_Guidance"] for item in items)
+    assert set(texts) == {"Yes", "To some extent", "No"}
+    assert len({item.annotation["Revealing_of_the_Answer"] for item in items}) == 3
+
+
+def test_a_draw_does_not_depend_on_the_order_or_on_what_else_there_is():
+    items = builtin_items()
+    drawn = sampled(items, 3, seed=1)
+    assert sampled(drawn, 3, seed=1) == drawn
+    assert {i.task_id for i in sampled(items[::-1], 3, seed=1)} == {i.task_id for i in drawn}
+    assert sampled(items, None, seed=1) == items
+    assert len({sampled(items, 3, seed=s)[0].task_id for s in range(8)}) > 1
+
+
+def test_items_are_written_as_a_published_file(tmp_path):
+    form = FORMATS["mrbench"]
+    path = tmp_path / "tasks.json"
+    path.write_text(form.write(builtin_items()), encoding="utf-8")
+    assert form.read(path) == builtin_items()
+
+
+# --- Settings -------------------------------------------------------------------------------------
+
+
+def test_every_condition_has_a_script():
+    assert set(SCRIPTS) == set(CONDITIONS)
+
+
+def test_the_whole_debate_has_its_five_acts_between_briefing_and_judgment():
+    assert SCRIPTS["hpo"].acts == (
+        Act.BRIEFING,
+        Act.OPENING,
+        Act.CROSS,
+        Act.REBUTTAL,
+        Act.PRESS,
+        Act.CLOSING,
+        Act.JUDGMENT,
+    )
+
+
+@pytest.mark.parametrize(
+    "acts",
+    [
+        (),
+        (Act.JUDGMENT,),
+        (Act.OPENING,),
+        (Act.OPENING, Act.PRESS, Act.CLOSING, Act.JUDGMENT),
+        (Act.OPENING, Act.REBUTTAL, Act.PRESS, Act.CLOSING, Act.JUDGMENT),
+        (Act.OPENING, Act.CROSS, Act.CLOSING, Act.JUDGMENT),
+        (Act.BRIEFING, Act.JUDGMENT),
+        (Act.ALONE, Act.JUDGMENT),
+        (Act.BRIEFING, Act.ASSESSMENT, Act.JUDGMENT),
+        (Act.JUDGMENT, Act.OPENING),
+    ],
+)
+def test_an_illegal_order_cannot_be_built(acts):
+    with pytest.raises(ValueError, match=r"begins|ends|follow|needs"):
+        Script(acts)
+
+
+# --- Wordings used --------------------------------------------------------------------------------
+
+
+@pytest.fixture
+def used(study):
+    def of(*conditions, **settings):
+        return study(conditions=conditions, **settings).used()["prompts"]
+
+    return of
+
+
+def test_all_conditions_and_settings_together_use_every_template(used):
+    everything = used(*CONDITIONS, adaptive="log", show_reference=True)
+    assert everything == set(OVERSIGHT.catalog().prompts)
+
+
+def test_each_condition_runs_on_the_wordings_that_it_is_said_to_use(scene, play):
+    # Scenes of the tests hold these wordings only, as a recording does.
+    for condition in CONDITIONS:
+        assert play(scene(condition, adaptive="skip", judge_orders=2)).record.status == "complete"
+
+
+def test_what_a_condition_does_not_ask_is_not_used(used):
+    assert "press" not in used("no_advocate")
+    assert "rebut" not in used("no_advocate")
+    assert "rebut_unchallenged" not in used("hpo")
+    assert "alone" not in used("hpo")
+    assert "alone" in used("hpo", adaptive="log")
+    assert not any(name.startswith("brief_") for name in used("no_briefing", "single"))

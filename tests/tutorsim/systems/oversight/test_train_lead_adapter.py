@@ -8,13 +8,14 @@ import pytest
 
 from tutorsim.analysis.runs.write_tables import export_run
 from tutorsim.analysis.systems.system_view import open_run
+from tutorsim.errors import TaskFileError
 from tutorsim.runner.open_recording import bundled_recording
 from tutorsim.runner.replay import replay
 from tutorsim.standin import StandIn
 from tutorsim.standin.endpoint import Thought, think, tokens
 from tutorsim.systems.oversight import OVERSIGHT
 from tutorsim.systems.oversight import train_lead_adapter as command
-from tutorsim.systems.oversight.train_lead_adapter import PACKAGES, Recipe, tune
+from tutorsim.systems.oversight.train_lead_adapter import PACKAGES, Recipe, read_examples, tune
 
 ROW = {"conversation": "bus", "split": "train", "system": "You label.", "user": "Hm?", "gold": "{}"}
 TEMPLATE = "{% for m in messages %}<{{ m.role }}>{{ m.content }}{% endfor %}<assistant>"
@@ -209,3 +210,48 @@ def test_a_tuned_model_behind_a_relay_leads_a_study_in_recorded_calls(
         assert record.judge is None or not record.judge.raw.startswith("tuned: ")
     assert asked == sum(len(record.calls) for record in records)
     assert shell("verify", recording).code == 0
+
+
+# --- Finetune examples ----------------------------------------------------------------------------
+
+
+@pytest.fixture
+def write(tmp_path):
+    def rows(*changes):
+        path = tmp_path / "lead_examples.parquet"
+        pl.DataFrame([{**ROW, **change} for change in changes]).write_parquet(path)
+        return path
+
+    return rows
+
+
+def test_examples_are_read_by_their_split(write):
+    found = read_examples(write({}, {"gold": "{1}"}, {"split": "test", "conversation": "ribbon"}))
+    assert [one.gold for one in found["train"]] == ["{}", "{1}"]
+    assert [one.conversation for one in found["test"]] == ["ribbon"]
+
+
+def test_a_dialogue_in_both_splits_is_refused_by_its_name(write):
+    with pytest.raises(TaskFileError, match="dialogue 'bus' are in both") as error:
+        read_examples(write({}, {"split": "test"}))
+    assert "labels that it has seen" in error.value.why
+
+
+@pytest.mark.parametrize(
+    ("change", "named"),
+    [
+        ({"split": "dev"}, "line 1, field split: 'dev' is neither"),
+        ({"gold": ""}, "line 1, field gold"),
+        ({"user": None}, "line 1, field user"),
+        ({"split": "test"}, "no example is of the split train"),
+    ],
+)
+def test_a_table_that_cannot_be_learnt_from_is_refused_by_line_and_field(write, change, named):
+    with pytest.raises(TaskFileError, match=named):
+        read_examples(write(change))
+
+
+def test_a_file_that_is_no_parquet_is_refused(tmp_path):
+    (tmp_path / "x.csv").write_text("conversation,split\n")
+    with pytest.raises(TaskFileError, match="cannot be read as Parquet"):
+        read_examples(tmp_path / "x.csv")

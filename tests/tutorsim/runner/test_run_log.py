@@ -4,7 +4,8 @@ import pytest
 
 from tutorsim.errors import FolderError, LogError
 from tutorsim.records import RUN_FILE, read_episodes, read_run
-from tutorsim.runner.run_log import LogWriter, check_log_folder
+from tutorsim.runner.run_log import LogWriter, check_log_folder, fingerprint_text, machine_facts
+from tutorsim.sandbox import Sandbox
 
 
 @pytest.fixture
@@ -74,3 +75,21 @@ def test_a_folder_in_the_place_of_a_file_is_told(logged, tmp_path):
     with pytest.raises(FolderError, match="cannot be written"):
         written(tmp_path, run, lines)
     assert [path.name for path in tmp_path.iterdir()] == ["episodes.jsonl"]
+
+
+# --- What did the work is told beside the log -----------------------------------------------------
+
+
+def test_a_sandbox_that_judged_nothing_is_not_started(tmp_path):
+    with Sandbox() as sandbox:
+        facts = machine_facts("run", tmp_path, sandbox, used=False)
+    assert facts["sandbox"] is None
+    assert facts["command"] == "run"
+    assert facts["recording"] == str(tmp_path)
+    assert {"python", "platform", "cores", "packages"} <= facts.keys()
+
+
+def test_a_fingerprint_is_one_line_and_the_same_each_time():
+    with Sandbox() as one, Sandbox() as two:
+        assert fingerprint_text(one) == fingerprint_text(two)
+        assert "\n" not in fingerprint_text(one)

@@ -1,14 +1,320 @@
-"""One episode of a branch: the parent up to the cursor, and what the alternative makes of it."""
+"""The study of a branch: its cursors, its grid, and what is refused."""
 
+import json
 from dataclasses import dataclass, field, replace
 
 import pytest
 
+from tutorsim.errors import RecordingError, UsageError
 from tutorsim.kernel.flow import Round, drive, scripted
-from tutorsim.records import Branch, BranchedEpisode, EpisodeRecord
+from tutorsim.kernel.load import load_study, write_study
+from tutorsim.kernel.system import CallRange
+from tutorsim.model import CallKey
+from tutorsim.records import Branch, BranchedEpisode, EpisodeRecord, Failure, read_episodes
+from tutorsim.runner.branching import Alternative, BranchPlan, EpisodePlan
+from tutorsim.runner.open_recording import open_recording
+from tutorsim.standin import StandIn
+from tutorsim.systems.panel.branch import branch_study, calls_to_pay
 from tutorsim.systems.panel.scene import Scene
 from tutorsim.systems.panel.study import episode
 from tutorsim.vocabularies import DEFAULT_ROLES
+
+ICE, MOON = (f"sciq.{task}.help_avoidant.simple" for task in ("ice", "moon"))
+BASELINES = tuple(f"sciq.{task}.help_avoidant.baseline" for task in ("ice", "moon"))
+ORDER = Alternative(fallback_order=("motivation", "misconception", "scaffolding", "metacognitive"))
+
+
+@pytest.fixture(scope="module")
+def recording(recorded_once):
+    return open_recording(recorded_once.cassettes)
+
+
+@pytest.fixture(scope="module")
+def episodes(recorded_once):
+    return tuple(read_episodes(recorded_once.log))
+
+
+def ids(loaded):
+    return [spec.episode_id for spec in loaded.grid()]
+
+
+def test_a_branch_has_covered_episodes_and_continuations_in_the_parent_s_order(recording, episodes):
+    loaded = branch_study(recording, episodes, ORDER, {MOON: 1}, continuations=2)
+    assert ids(loaded) == [BASELINES[0], ICE, BASELINES[1], f"{MOON}.c01", f"{MOON}.c02"]
+    parents = [spec.parent_id for spec in loaded.grid()]
+    assert parents == [BASELINES[0], ICE, BASELINES[1], MOON, MOON]
+    branch = loaded.study.branch
+    assert branch.covered == (BASELINES[0], ICE, BASELINES[1])
+    [logged] = [one for one in episodes if one.episode_id == MOON]
+    assert branch.episodes[MOON].turn == 1
+    assert branch.episodes[MOON].winners == tuple(t.decision.winner for t in logged.turns)
+    assert branch.parent_recording == recording.manifest.recording_digest()
+    assert branch.parent_study == recording.manifest.study_digest
+    assert (branch.parent, loaded.study.name) == ("grid", "grid-branch")
+
+
+def test_episodes_that_are_not_wanted_are_neither_covered_nor_taken_up(recording, episodes):
+    loaded = branch_study(recording, episodes, ORDER, {ICE: 1, MOON: 1}, only={ICE})
+    assert ids(loaded) == [BASELINES[0], f"{ICE}.c01", BASELINES[1]]
+
+
+def test_failed_episodes_are_left_out(recording, episodes):
+    failed = {"status": "failed", "failure": Failure(key="1/judge/judge/1", error="HTTP 400")}
+    log = [
+        one.model_copy(update=failed) if one.episode_id in (ICE, BASELINES[1]) else one
+        for one in episodes
+    ]
+    loaded = branch_study(recording, log, ORDER, {ICE: 1, MOON: 1})
+    assert ids(loaded) == [BASELINES[0], f"{MOON}.c01"]
+
+
+def test_the_study_file_of_a_branch_gives_the_branch_back(recording, episodes, tmp_path):
+    """Episode ids have dots in them, which a table of the file must not take for tables."""
+    panel = ("motivation", "scaffolding", "misconception")
+    changed = Alternative("ranked", ORDER.fallback_order, "no_tie_round", panel, "m")
+    for alternative in (ORDER, changed):
+        loaded = branch_study(recording, episodes, alternative, {MOON: 1}, continuations=3)
+        write_study(loaded, tmp_path)
+        read = load_study(tmp_path / "study.toml")
+        assert read.study.branch == loaded.study.branch
+        assert (read.digest(), ids(read)) == (loaded.digest(), ids(loaded))
+
+
+def test_a_branch_that_grows_keeps_its_digest_and_any_other_change_gives_another(
+    recording, episodes
+):
+    one = branch_study(recording, episodes, ORDER, {MOON: 1, ICE: 1}, only={MOON})
+    more = branch_study(recording, episodes, ORDER, {MOON: 1, ICE: 1}, continuations=5)
+    assert one.digest() == more.digest() != recording.loaded.digest()
+    others = [
+        branch_study(recording, episodes, replace(ORDER, model="m"), {MOON: 1, ICE: 1}),
+        branch_study(recording, episodes, Alternative(rule="ranked"), {MOON: 1, ICE: 1}),
+        branch_study(recording, episodes, ORDER, {MOON: 1}),
+    ]
+    assert len({one.digest(), *(other.digest() for other in others)}) == 4
+
+
+def test_a_long_name_stays_a_name(recording, episodes, tmp_path):
+    study = recording.loaded.study.model_copy(update={"name": "n" * 80})
+    long = replace(recording, loaded=replace(recording.loaded, study=study))
+    write_study(branch_study(long, episodes, ORDER, {MOON: 1}), tmp_path)
+    assert load_study(tmp_path / "study.toml").study.name == "n" * 73 + "-branch"
+
+
+def test_a_branch_of_a_branch_is_refused(recording, episodes):
+    loaded = branch_study(recording, episodes, ORDER, {MOON: 1})
+    with pytest.raises(UsageError, match="is a branch itself"):
+        branch_study(replace(recording, loaded=loaded), episodes, ORDER, {MOON: 1})
+
+
+def test_other_prompts_are_refused(recording, episodes):
+    with pytest.raises(RecordingError, match="prompts of this tutorsim are not the recorded"):
+        branch_study(replace(recording, drifted=True), episodes, ORDER, {MOON: 1})
+
+
+@pytest.mark.parametrize(
+    ("roles", "why"),
+    [
+        (("scaffolding", "motivation", "x"), "no role 'x'"),
+        (("scaffolding", "motivation", "baseline"), "no role 'baseline' for a panel"),
+        (("scaffolding",) * 3, "3 to 8 different roles"),
+        ((), "3 to 8 different roles"),
+    ],
+)
+def test_a_panel_that_cannot_go_on_is_refused(recording, episodes, roles, why):
+    with pytest.raises(UsageError, match=why):
+        branch_study(recording, episodes, replace(ORDER, roles=roles), {MOON: 1})
+
+
+# --- Plans of branches: what is taken over for certain, and the range of what is paid for ---------
+
+
+@pytest.fixture
+def serve(monkeypatch):
+    """Start a stand-in; the SDK's environment points at the last one started."""
+    running: list[StandIn] = []
+    monkeypatch.setenv("ANTHROPIC_API_KEY", "sk-ant-test-0123456789-credential")
+    monkeypatch.setattr("tutorsim.runner.batches.FIRST_POLL", 0.01)
+
+    def start(**options):
+        server = StandIn(**options)
+        server.__enter__()
+        running.append(server)
+        monkeypatch.setenv("ANTHROPIC_BASE_URL", server.url)
+        return server
+
+    yield start
+    for server in running:
+        server.__exit__(None, None, None)
+
+
+def planned_and_paid(shell, server, log, new, *args):
+    said = shell("branch", log, *args, "--plan", "--json")
+    assert said.code == 0, said.err
+    before = server.requests
+    done = shell("branch", log, *args, "-o", new)
+    assert done.code == 0, done.err
+    paid = server.requests - before
+    assert shell("branch", log, *args, "-o", new).code == 0
+    assert server.requests - before == paid
+    assert shell("verify", new).code == 0
+    return json.loads(said.out)["calls"], paid
+
+
+PANELS = ["simple", "ranked", "cumulative", "approval", "rich"]
+
+
+def record_parent(serve, record, write_grid, **settings):
+    steady, seed = settings.pop("steady", True), settings.pop("seed", 3)
+    server = serve(seed=seed, steady=steady)
+    models = {"models": {"tutor": "claude-sonnet-4-5"}}
+    assert record(write_grid(conditions=PANELS, max_turns=3, **models, **settings)).code == 0
+    return server
+
+
+@pytest.mark.costly
+@pytest.mark.loopback
+@pytest.mark.filterwarnings("ignore::DeprecationWarning")
+def test_what_is_paid_is_in_the_range_announced_and_the_same_in_batches(
+    serve, record, write_grid, shell, files, tmp_path
+):
+    limit = {"sciq": {"tasks": "questions.jsonl", "limit": 1}}
+    server = record_parent(serve, record, write_grid, benchmarks=limit)
+    log, new, other = (tmp_path / "one" / "log", tmp_path / "new", tmp_path / "other" / "new")
+    calls, paid = planned_and_paid(shell, server, log, new, "--rule", "simple")
+    assert 0 < calls["least"] <= paid <= calls["most"]
+    assert shell("branch", log, "--rule", "simple", "--batch", "-o", other).code == 0
+    assert files(other) == files(new)
+
+
+@pytest.mark.slow
+@pytest.mark.loopback
+@pytest.mark.filterwarnings("ignore::DeprecationWarning")
+@pytest.mark.parametrize("steady", [True, False])
+@pytest.mark.parametrize("seed", [1, 2])
+@pytest.mark.parametrize(
+    "settings", [{}, {"vote_formats": ["rich", "simple"]}, {"roles": list(DEFAULT_ROLES[:3])}]
+)
+def test_what_is_paid_is_always_in_the_range(
+    steady, seed, settings, serve, record, write_grid,
+    shell, tmp_path
+):  # fmt: skip
+    server = record_parent(serve, record, write_grid, steady=steady, seed=seed, **settings)
+    roles = settings.get("roles", DEFAULT_ROLES)
+    order = ("--fallback-order", ",".join(reversed(roles)))
+    alternatives = [("--rule", rule) for rule in PANELS[:4]]
+    for n, args in enumerate([*alternatives, order, ("--tie-policy", "no_tie_round")]):
+        calls, paid = planned_and_paid(
+            shell, server, tmp_path / "one" / "log", tmp_path / str(n), *args
+        )
+        assert calls["least"] <= paid <= calls["most" if steady else "ceiling"]
+        for one in read_episodes(tmp_path / str(n)):
+            assert one.branch is None or one.turns[one.branch.turn - 1 :]
+
+
+TURNS = 3
+
+
+def priced(make_scene, first, turn, *, n=4, settings=None, **changed):
+    scene: Scene = make_scene(max_turns=TURNS, **(settings or {}))
+    branch = Branch(parent="p", parent_study="", parent_recording="", **changed)
+    agents = ("student",) if first == "student" else scene.study.roles[:n]
+    missing = [CallKey(turn, first, agent, 1) for agent in agents]  # type: ignore[arg-type]
+    least, most = calls_to_pay(scene, branch, missing)
+    return CallRange(least.total(), most.total(), 0)
+
+
+FULL = 4 * 7 + 2
+"""A turn with a tie round, and the future behind it."""
+
+
+@pytest.mark.parametrize(
+    ("first", "turn", "changed", "expected"),
+    [
+        # Another winner is certain: one attempt, and a whole turn for every further one.
+        ("student", 3, {"fallback_order": DEFAULT_ROLES}, (2, 2)),
+        ("student", 2, {"fallback_order": DEFAULT_ROLES}, (2, 2 + FULL)),
+        ("student", 1, {"fallback_order": DEFAULT_ROLES}, (2, 2 + 2 * FULL)),
+        # Without a tie round a turn has five stages.
+        ("student", 1, {"tie_policy": "no_tie_round"}, (2, 2 + 2 * (4 * 5 + 2))),
+        # A tie round may confirm the logged winner.
+        ("tie_critique", 3, {"rule": "simple"}, (8, 8 + 2)),
+        ("tie_vote", 3, {"rule": "simple"}, (4, 4 + 2)),
+        # So may ballots that are asked for, which may tie as well.
+        ("vote_as_ranked", 3, {"rule": "ranked"}, (4, 4 + 8 + 2)),
+        ("vote_as_ranked", 2, {"rule": "ranked"}, (4, 4 + 8 + 2 + FULL)),
+        # A panel of three goes on: 3 x 7 + 2 for each turn behind the cursor.
+        ("student", 1, {"roles": DEFAULT_ROLES[:3]}, (2, 2 + 2 * 23)),
+    ],
+)
+def test_the_range_from_the_first_call_that_is_paid_for(make_scene, first, turn, changed, expected):
+    found = priced(make_scene, first, turn, **changed)
+    assert (found.least, found.most) == expected
+
+
+def test_staying_on_the_path_can_take_more_calls_than_a_small_panel_that_goes_on(make_scene):
+    roles = [f"tutor_{n}" for n in "abcdefgh"]
+    entry = {"title": "tutor", "objective": "help", "means": "Say more."}
+    settings = {"roles": roles, "catalog": {"roles": dict.fromkeys(roles, entry)}}
+    found = priced(
+        make_scene, "vote_as_ranked", 1, n=8, settings=settings, rule="ranked",
+        roles=tuple(roles[:3]),
+    )  # fmt: skip
+    # Eight ballots and sixteen calls of a tie round in each turn, then one attempt; leaving at
+    # once would take 24 + 2 + 2 x (3 x 7 + 2) = 72.
+    assert (found.least, found.most) == (8, 3 * 24 + 2)
+
+
+@pytest.mark.parametrize(
+    ("formats", "most"),
+    [
+        (["simple"], 2 + 2 * (FULL + 4)),  # asked beside the ranking, once that is the vote
+        (["ranked"], 2 + 2 * FULL),  # the vote itself from then on
+        (["simple", "approval"], 2 + 2 * (FULL + 8)),
+    ],
+)
+def test_further_formats_are_asked_beside_the_rule_s(make_scene, formats, most):
+    found = priced(make_scene, "student", 1, settings={"vote_formats": formats}, rule="ranked")
+    assert (found.least, found.most) == (2, most)
+
+
+def plan_of(name, *, shrinks, calls, cost, reused):
+    return EpisodePlan(
+        episode_id=name,
+        benchmark="sciq",
+        condition="simple",
+        turn=1,
+        first_paid="1/student/student/1",
+        reused=reused,
+        calls=CallRange(calls, calls, 2 * calls),
+        tokens=(10 * calls, calls),
+        least_cost=cost,
+        cost=cost,
+        shrinks=shrinks,
+    )
+
+
+def test_an_episode_is_worth_the_width_that_a_dollar_or_else_a_call_buys():
+    assert plan_of("a", shrinks=0.5, calls=2, cost=0.25, reused=0).worth == 2.0
+    assert plan_of("a", shrinks=0.5, calls=2, cost=None, reused=0).worth == 0.25
+    assert plan_of("a", shrinks=0.5, calls=0, cost=0.0, reused=0).worth == 0.5
+
+
+def test_a_limited_plan_sums_what_is_left_and_keeps_what_was_begun():
+    plans = tuple(
+        plan_of(name, shrinks=0.5, calls=n, cost=0.1 * n, reused=10 * n)
+        for n, name in enumerate("abc", start=1)
+    )
+    whole = BranchPlan(plans, 7, 160, CallRange(6, 6, 12), (60, 6), 0.6, 0.6, "2026-01-01")
+    found = whole.limited(1, also={"c"})
+    assert [one.episode_id for one in found.episodes] == ["a", "c"]
+    assert (found.covered, found.reused) == (7, 100 + 10 + 30)
+    assert (found.calls, found.tokens) == (CallRange(4, 4, 8), (40, 4))
+    assert found.cost == pytest.approx(0.4)
+    assert whole.limited(9, also=frozenset()) == whole.limited(3, also=frozenset())
+
+
+# --- One episode of a branch: the parent up to the cursor, and what the alternative makes of it ---
 
 S, M, V, C = DEFAULT_ROLES
 SWAPPED = (M, S, V, C)

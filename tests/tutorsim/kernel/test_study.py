@@ -363,7 +363,7 @@ def test_shipped_files_are_in_the_form_that_is_written(tmp_path):
 
 def test_the_bundled_study_recorded_anew_has_another_digest_for_what_came_after_it_alone():
     """A setting that its file does not name, and a form in which unused wordings count too."""
-    folder = Path(__file__).parents[2] / "cassettes" / "demo"
+    folder = Path(__file__).parents[3] / "cassettes" / "demo"
     recorded = json.loads((folder / "manifest.json").read_bytes())["study_digest"]
     today = load_study(folder / "study.toml")
     assert today.digest() != recorded

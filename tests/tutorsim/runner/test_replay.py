@@ -1,18 +1,30 @@
 """Replays: the same bytes by every reader, number of workers and environment, with no socket."""
 
+import builtins
+import io
+import json
 import os
 import pickle
 import subprocess
 import sys
+from collections import Counter
+from contextlib import contextmanager
+from pathlib import Path
+from typing import NamedTuple
 
 import orjson
 import pytest
 
-from tutorsim.errors import MissingCallError, RecordingError
+from tutorsim import model as json_bodies
+from tutorsim.errors import FolderError, MissingCallError, RecordingError
+from tutorsim.replay import FolderLock, cassette_file, recorded_call
+from tutorsim.replay import cassette_file as fast_reader
+from tutorsim.replay import recorded_call as first_difference
 from tutorsim.runner import replay as replaying
 from tutorsim.runner.open_recording import bundled_recording, check_drift, open_recording
-from tutorsim.runner.replay import default_workers, replay_episode
+from tutorsim.runner.replay import default_workers, replay, replay_episode
 from tutorsim.system_registry import load, system_names
+from tutorsim.systems.panel.settings import PanelCatalog
 
 EPISODE = "sciq.ice.help_avoidant.simple"
 AUDITED = """
@@ -294,3 +306,138 @@ def test_workers_are_counted_where_the_system_does_not_tell(monkeypatch):
     assert [default_workers(n) for n in (0, 399, 400, 9999)] == [1, 1, 2, 3]
     monkeypatch.setattr(os, "cpu_count", lambda: None)
     assert default_workers(9999) == 1
+
+
+# --- A replay needs neither file locks nor Linux --------------------------------------------------
+
+ELSEWHERE = Path(__file__).with_name("elsewhere.py")
+
+
+@pytest.mark.costly
+def test_a_recording_replays_to_the_same_bytes_without_what_linux_has(tmp_path):
+    folder = bundled_recording("claude")
+    here = [sys.executable, "-m", "tutorsim"]
+    for name, program in (("here", here), ("elsewhere", [sys.executable, str(ELSEWHERE)])):
+        command = [*program, "replay", str(folder), "--log-dir", str(tmp_path / name)]
+        said = subprocess.run(command, capture_output=True, text=True, timeout=120)
+        assert said.returncode == 0, said.stderr
+    for file in ("run.json", "episodes.jsonl"):
+        assert (tmp_path / "elsewhere" / file).read_bytes() == (
+            tmp_path / "here" / file
+        ).read_bytes()
+    assert not list((tmp_path / "elsewhere").glob("*.lock"))
+
+
+def test_without_file_locks_one_run_at_a_time_has_a_folder(tmp_path, monkeypatch):
+    monkeypatch.setitem(sys.modules, "fcntl", None)
+    with FolderLock(tmp_path):
+        with (
+            pytest.raises(FolderError, match="Another run is using") as refused,
+            FolderLock(tmp_path),
+        ):
+            pass
+        assert "remove" in refused.value.hint
+    with FolderLock(tmp_path):
+        pass
+    assert list(tmp_path.iterdir()) == []
+
+
+# --- What a replay does for each call, counted: as often in a large recording as in a small one ---
+
+SMALL = {"conditions": ["simple"], "max_turns": 1}
+LARGE = {"conditions": ["simple"], "max_turns": 3, "repeats": 2}
+
+
+class Counted(NamedTuple):
+    """Operations of one replay, and what it replayed."""
+
+    done: Counter[str]
+    calls: int
+    episodes: int
+
+
+@contextmanager
+def counting(monkeypatch):
+    """Count, while the block runs, how often the functions below are called."""
+    done: Counter[str] = Counter()
+
+    def watch(owner, name, kind):
+        function = getattr(owner, name)
+
+        def counted(*args, **kwargs):
+            done[kind] += 1
+            return function(*args, **kwargs)
+
+        patch.setattr(owner, name, counted)
+
+    with monkeypatch.context() as patch:
+        for module in (cassette_file, recorded_call, json_bodies):
+            patch.setattr(module, "orjson", _Watched(orjson, done))
+        watch(io, "open", "opened")
+        watch(builtins, "open", "opened")
+        watch(os, "open", "opened")
+        watch(json, "loads", "parsed otherwise")
+        watch(json, "dumps", "written otherwise")
+        watch(fast_reader, "check_same", "compared")
+        watch(recorded_call, "request_value", "requests parsed")
+        watch(recorded_call, "first_difference", "described")
+        watch(first_difference, "first_difference", "described")
+        watch(PanelCatalog, "fill", "filled")
+        watch(PanelCatalog, "part", "parts filled")
+        yield done
+
+
+class _Watched:
+    """A module whose parser and writer are counted."""
+
+    def __init__(self, module, done):
+        self._module, self._done = module, done
+
+    def __getattr__(self, name):
+        found = getattr(self._module, name)
+        if name not in ("loads", "dumps"):
+            return found
+
+        def counted(*args, **kwargs):
+            self._done["parsed" if name == "loads" else "written"] += 1
+            return found(*args, **kwargs)
+
+        return counted
+
+
+@pytest.fixture
+def counted(endpoint, write_grid, record, tmp_path, monkeypatch):
+    """Record a study from the endpoint and count what its replay does."""
+
+    def run(**settings):
+        name, sent = f"recording-{len(endpoint.sent)}", len(endpoint.sent)
+        assert record(write_grid(**settings), name=name).code == 0
+        folder = tmp_path / name
+        with counting(monkeypatch) as done:
+            run, _ = replay(folder / "cassettes", log_dir=folder / "again", workers=1)
+        return Counted(done, len(endpoint.sent) - sent, run.episodes)
+
+    return run
+
+
+@pytest.mark.costly
+@pytest.mark.loopback
+def test_the_work_of_a_replay_grows_with_its_calls_alone(counted):
+    """A cassette is opened and parsed once, a reply parsed once, a request compared as text.
+
+    Of the files that are read and written whole there are no more for more episodes; the file of
+    timings has a line for each.
+    """
+    small, large = counted(**SMALL), counted(**LARGE)
+    assert large.calls > 3 * small.calls
+    assert large.episodes == 2 * small.episodes
+    for one in (small, large):
+        done = one.done
+        assert done["compared"] == done["written"] == one.calls
+        assert done["parsed"] == one.calls + one.episodes + 1  # the manifest
+        assert done["requests parsed"] == done["described"] == 0
+        assert done["filled"] < 3 * one.calls
+        assert done["parts filled"] < 3 * one.calls
+    for kind, each in (("opened", 1), ("parsed otherwise", 0), ("written otherwise", 1)):
+        once = [one.done[kind] - each * one.episodes for one in (small, large)]
+        assert once[0] == once[1], kind

@@ -1,4 +1,4 @@
-"""The same bytes are read the same way live, from a journal and by both readers."""
+"""The first difference of two JSON values, in one sentence."""
 
 import asyncio
 import json
@@ -12,7 +12,30 @@ from hypothesis import strategies as st
 from tutorsim.errors import CallFailed
 from tutorsim.model import Call, CallKey, Reply, Request, json_value
 from tutorsim.model.sdk import SdkModel
-from tutorsim.replay.recorded_call import Interaction
+from tutorsim.replay.recorded_call import Interaction, first_difference
+
+
+@pytest.mark.parametrize(
+    ("recorded", "asked", "told"),
+    [
+        ({"a": [1, 2]}, {"a": [1, 3]}, "a[1]: recorded 2, now 3."),
+        ({"a": [1]}, {"a": [1, 2]}, "a has 1 items in the recording and 2 in this call."),
+        ({"a": "1"}, {"a": 1}, "a: recorded '1', now 1."),
+        ({"a": 1}, {"a": 1.0}, "The values are equal."),
+        ("\x1b[31m", "\x1b[32m", "recorded '\\x1b[31m', now '\\x1b[32m'."),
+        (
+            "x" * 99 + "a" + "y" * 99,
+            "x" * 99 + "b" + "y" * 99,
+            f"recorded …'{'x' * 30}a{'y' * 29}'…, now …'{'x' * 30}b{'y' * 29}'….",
+        ),
+        ({"a": ["z" * 500]}, {"a": 1}, "…, now 1."),
+    ],
+)
+def test_the_first_difference_is_described(recorded, asked, told):
+    assert first_difference(recorded, asked).endswith(told)
+
+
+# --- The same bytes are read the same way live, from a journal and by both readers ----------------
 
 MESSAGE: dict[str, Any] = {
     "type": "message",

@@ -389,16 +389,16 @@ def ratings_verdict(found: Ratings) -> Iterator[str]:
             else f"{alpha.value:.2f}{_bracketed(alpha)}".replace("-", "−")
         )
         yield (
-            f"{one.items} {one.kind} were rated by {_raters(one)} on the rubric {one.rubric!r}; "
-            f"on the {one.shared} that several rated, Krippendorff's alpha (ordinal) is {said}."
+            f"{one.items} {one.kind} were rated by {_raters(one)} on the rubric {one.rubric!r}. "
+            f"On the {one.shared} that several rated, Krippendorff's alpha (ordinal) is {said}."
         )
     for judged in found.judge:
         if isinstance(judged.bias, Estimate) and isinstance(judged.distance, Estimate):
             side = "above" if judged.bias.value > 0 else "below"
             yield (
                 f"{_JUDGE[judged.kind]} of {judged.items} {judged.kind} lie "
-                f"{abs(judged.bias.value):.2f} {side} theirs on average, and "
-                f"{judged.distance.value:.2f} away from them."
+                f"{abs(judged.bias.value):.2f} {side} theirs on average. The distance to theirs is "
+                f"{judged.distance.value:.2f}."
             )
     if "script" in found.by:
         yield _SCRIPTED
@@ -413,7 +413,7 @@ def _raters(one: Agreement) -> str:
 def _bracketed(alpha: Alpha) -> str:
     for found, unit in ((alpha.over_tasks, "tasks"), (alpha.over_items, "items")):
         if isinstance(found, Interval):
-            return f" [{found.low:.2f}, {found.high:.2f}; over {unit}]"
+            return f" [{found.low:.2f}, {found.high:.2f}] over {unit}"
     return ""
 
 

@@ -1,8 +1,8 @@
 """Runs and conditions of a system side by side, and differences that are tested together."""
 
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
-from itertools import combinations
+from itertools import combinations, product
 from math import fsum, inf
 from typing import Any, Final, NamedTuple, Protocol, TypeVar
 
@@ -10,7 +10,7 @@ import polars as pl
 
 from tutorsim.analysis.pages.cells import DASH, Table, Written, p_value
 from tutorsim.analysis.pages.document import Answer, Document, Section
-from tutorsim.analysis.pages.words import counted, listed, warning_of_run
+from tutorsim.analysis.pages.words import counted, warning_of_run
 from tutorsim.analysis.statistics.intervals_and_tests import (
     ALPHA,
     Estimate,
@@ -224,11 +224,10 @@ def _cells(row: _Row) -> tuple[object, ...]:
 
 
 def _beyond(rows: Sequence[_Row]) -> str:
-    """The differences beyond chance, the surest first."""
-    beyond = [row for row in rows if row.p_holm is not None and row.p_holm < ALPHA]
-    told = [_told(row) for row in sorted(beyond, key=lambda row: row.p_holm or 0)]
-    more = f" and {len(told) - NAMED} more" if len(told) > NAMED else ""
-    return "; ".join(told[:NAMED]) + more if told else "None"
+    """The surest of the differences beyond chance, and how many more there are."""
+    beyond = sorted(filter(beyond_chance, rows), key=lambda row: row.p_holm or 0)
+    more = f", and {len(beyond) - 1} more" if len(beyond) > 1 else ""
+    return f"{_told(beyond[0])}{more}" if beyond else "None"
 
 
 def _told(row: _Row) -> str:
@@ -346,6 +345,16 @@ class Tested(Protocol):
     def p_holm(self) -> float | None: ...
 
 
+class TestedPair(Tested, Protocol):
+    """A difference of two, first minus second."""
+
+    @property
+    def first(self) -> str: ...
+
+    @property
+    def second(self) -> str: ...
+
+
 class TestedTasks(Tested, Protocol):
     """What was tested on the tasks of a benchmark."""
 
@@ -368,11 +377,34 @@ def p_words(row: Tested) -> Written:
 
 def contrast_headline(found: Sequence[Tested]) -> str:
     """Whether any of the differences tested together is beyond chance, in a few words."""
-    tests = [row.test for row in found if isinstance(row.test, PermutationTest)]
-    if not tests or max(test.tasks for test in tests) < fewest_tasks(len(tests)):
-        return "Not known"
-    beyond = sum(row.p_holm is not None and row.p_holm < ALPHA for row in found)
-    return f"Yes, in {beyond} of {counted(len(tests), 'contrast')}" if beyond else "Not shown"
+    beyond, tests = sum(map(beyond_chance, found)), _tests(found)
+    return f"Yes, in {beyond} of {counted(len(tests), 'contrast')}" if beyond else not_shown(found)
+
+
+def not_shown(found: Sequence[Tested]) -> str:
+    """That no difference is beyond chance; or that it could not have been, on so few tasks."""
+    tests = _tests(found)
+    few = not tests or max(test.tasks for test in tests) < fewest_tasks(len(tests))
+    return "Not known" if few else "Not shown"
+
+
+def beyond_chance(row: Tested) -> bool:
+    """Whether a difference is beyond chance among all that were tested with it."""
+    return row.p_holm is not None and row.p_holm < ALPHA
+
+
+def _tests(found: Sequence[Tested]) -> list[PermutationTest]:
+    return [row.test for row in found if isinstance(row.test, PermutationTest)]
+
+
+def leads(found: Sequence[TestedPair], best: Collection[str], others: Collection[str]) -> bool:
+    """Whether each of the best is better than each of the others, all beyond chance."""
+    signs = {}
+    for row in filter(beyond_chance, found):
+        assert isinstance(row.test, PermutationTest)
+        signs[row.first, row.second] = row.test.difference > 0
+        signs[row.second, row.first] = row.test.difference < 0
+    return all(signs.get(pair, False) for pair in product(best, others))
 
 
 def chance_words(
@@ -401,32 +433,32 @@ def chance_words(
     if not tested:
         return f"No two {between} share enough pairs to be compared."
     number, tasks = len(tested), max(test.tasks for _, test in tested)
-    family = counted(number, "contrast")
+    family, flipped = counted(number, "contrast"), over.removesuffix("s")
     if tasks == 1:
         return (
-            f"One {over.removesuffix('s')} under each of the {between} compared: nothing here "
+            f"One {flipped} under each of the {between} compared: nothing here "
             f"speaks of other {over}, and there is no interval and no test."
         )
     if tasks < fewest_tasks(number):
         return (
-            f"{_tasks_words(tested, over)} cannot show a difference between {between}: signs "
-            f"flipped by {over.removesuffix('s')} give no p below {2.0 ** (1 - tasks):.2g}, and "
-            f"{family} need{'s' if number == 1 else ''} {fewest_tasks(number)}.{shown}"
+            f"{_tasks_words(tested, over)} cannot show a difference between {between}. Signs "
+            f"flipped by {flipped} give no p below {2.0 ** (1 - tasks):.2g}. For {family} at "
+            f"least {fewest_tasks(number)} {over} are needed.{shown}"
         )
-    how = f"{family}, Holm, signs flipped by {over.removesuffix('s')}"
-    beyond = [row for row, _ in tested if row.p_holm is not None and row.p_holm < ALPHA]
+    how = (
+        f"{family} {'was' if number == 1 else 'were'} tested over {_tasks_words(tested, over)}, by "
+        f"flipping signs of {over}, with Holm's correction."
+    )
+    beyond = [row for row, _ in tested if beyond_chance(row)]
     if beyond:
         beyond.sort(key=lambda row: row.p_holm or 0)
-        named = [f"{told(row)}, p = {p_words(row)}" for row in beyond[:NAMED]]
-        return (
-            f"Beyond chance over {over}: {and_more(named, len(beyond))} (of {how}; "
-            f"{_tasks_words(tested, over)})."
-        )
+        named = [f"{told(row)}, p = {p_value(row.p_holm or 0)}" for row in beyond[:NAMED]]
+        return f"Beyond chance over {over}: {and_more(named, len(beyond))} {how}"
     least = min(row.p_holm for row, _ in tested if row.p_holm is not None)
     return (
-        f"No difference between {between} is beyond chance over {over} ({how}; "
-        f"{_tasks_words(tested, over)}; least p {p_value(least)}), which does not show that there "
-        f"is none.{_power(tested, measured, over, largest)}"
+        f"No difference between {between} is beyond chance over {over}, which does not show that "
+        f"there is none. {how} The least p is {p_value(least)}."
+        f"{_power(tested, measured, over, largest)}"
     )
 
 
@@ -446,26 +478,26 @@ def _power(
     if not sizes:
         return f" With 80 % power so many {over} would show no difference {what} at all."
     ends = dict.fromkeys(f"{end:.2f}" for end in (min(sizes), max(sizes)))
-    never = f", and of {len(known) - len(sizes)} none" if len(sizes) < len(known) else ""
-    contrasts = counted(len(sizes), "contrast")
-    return (
-        f" With 80 % power so many {over} would show {' to '.join(ends)} {what} of "
-        f"{contrasts}{never}."
-    )
+    power = f" With 80 % power so many {over} would show {' to '.join(ends)} {what}"
+    if len(sizes) == len(known):
+        return f"{power}."
+    of = f"{len(sizes)} of {counted(len(known), 'contrast')}"
+    return f"{power}. That is of {of}; of the others they would show none."
 
 
 def _tasks_words(tested: Pairs[ShownRow], over: str) -> str:
-    """`20 tasks`, `2 tasks of each benchmark`, or the number of each."""
+    """`20 tasks`, `2 tasks of each benchmark`, or `2 to 20 tasks of each benchmark`."""
     of: dict[str, int] = {}
     for row, test in tested:
         of[row.benchmark] = max(of.get(row.benchmark, 0), test.tasks)
+    most = counted(max(of.values()), over.removesuffix("s"))
     if len(of) == 1 or not all(of):
-        return counted(max(of.values()), over.removesuffix("s"))
-    if len(set(of.values())) == 1:
-        return f"{counted(max(of.values()), over.removesuffix('s'))} of each benchmark"
-    return listed([f"{counted(n, over.removesuffix('s'))} of {name}" for name, n in of.items()])
+        return most
+    least = min(of.values())
+    return f"{'' if least == max(of.values()) else f'{least:,} to '}{most} of each benchmark"
 
 
 def and_more(named: Sequence[str], whole: int) -> str:
-    """What is named, and how many more there are."""
-    return "; ".join(named) + (f"; and {whole - len(named)} more" if whole > len(named) else "")
+    """What is named, a sentence each, and how many more there are."""
+    more = f" And {whole - len(named)} more." if whole > len(named) else ""
+    return "".join(f"{one}. " for one in named).rstrip() + more

@@ -529,10 +529,10 @@ def _summary(of: Councils) -> str:
         for over in of.kinds
     ]
     tasks = {_task(record) for record in of.records}
-    votes = f"{counted(len(of.votes), 'vote')} ({listed(kinds)})" if kinds else "no vote"
+    votes = f"Votes: {listed(kinds)}." if kinds else "No vote."
     return (
-        f"{counted(len(of.records), 'council')} on {counted(len(tasks), 'question')}, "
-        f"{counted(len(_members(of)), 'member')}: {votes}.{_left_open(of)}"
+        f"{counted(len(of.records), 'council')} on {counted(len(tasks), 'question')}. "
+        f"{counted(len(_members(of)), 'member')}. {votes}{_left_open(of)}"
     )
 
 
@@ -575,9 +575,9 @@ def _other_rule(of: Councils, over: str) -> Answer:
     if unsure:
         told += f" The ballots leave some open under {listed(unsure)}."
     along = _kept_along(of, over)
-    numbers = listed([number.words for number in along])
-    keeps = ", ".join(str(one.keeps) for one in along.values())
-    told += f" If each member approves of {numbers}, approval keeps {keeps}."
+    for number in (next(iter(along)), next(reversed(along))) if along else ():
+        keeps = along[number].keeps
+        told += f" If each member approves of {number.words}, approval keeps {keeps}."
     ties = len(of.of_kind(over)) - votes
     tied = f" Ties under it are left out: {ties}." if ties else ""
     return Answer(

@@ -203,10 +203,10 @@ class Overview:
     def summary(self) -> str:
         """How many episodes of what, in one sentence."""
         variants, conditions = list(self._setups), list(self._conditions)
+        several = f"Variants: {listed(variants)}. " if len(variants) > 1 else ""
         return (
-            f"{counted(self._episodes, 'episode')} of {counted(len(self._tasks), 'task')}: "
-            f"{counted(len(variants), 'variant')} ({listed(variants)}) under "
-            f"{counted(len(conditions), 'condition')} ({listed(conditions)})."
+            f"{counted(self._episodes, 'episode')} of {counted(len(self._tasks), 'task')}. "
+            f"{several}Conditions: {listed(conditions)}."
         )
 
     def facts(self) -> tuple[tuple[str, str], ...]:

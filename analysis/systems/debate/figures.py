@@ -17,7 +17,7 @@ from tutorsim.analysis.charts.figure import (
     unchecked,
 )
 from tutorsim.analysis.pages.declared import Row, figure
-from tutorsim.analysis.pages.words import counted, listed
+from tutorsim.analysis.pages.words import counted, extremes
 from tutorsim.analysis.statistics.intervals_and_tests import Estimate
 from tutorsim.analysis.systems.debate.evidence import Evidence
 from tutorsim.analysis.systems.debate.recounted import ProtocolRow, family
@@ -54,15 +54,13 @@ def _place(row: ProtocolRow) -> tuple[float | None, float, float]:
 def _protocols_finding(frame: pl.DataFrame, of: Evidence) -> str:
     rows = next(iter(of.protocols.values()))
     of_all = [row for row in rows if row.debates == max(row.debates for row in rows)]
-    same = f"{counted(of_all[0].debates, 'debate')} of {counted(of_all[0].tasks, 'task')}"
+    debates = counted(of_all[0].debates, "debate")
     if not _exact(of):
-        return f"What the recording leaves open for each protocol, on {same}"
-    scores = {row.rule.replace("_", " "): row.low or 0.0 for row in of_all}
-    low, high = min(scores.values()), max(scores.values())
+        return f"What the recording leaves open for each protocol, on {debates}"
+    low, high = extremes(row.low for row in of_all)
     if low == high:
-        return f"The same {same}: {low:.1f} percent under every protocol that applies to all"
-    ends = [listed([n for n, score in scores.items() if score == end]) for end in (low, high)]
-    return f"The same {same}: {low:.1f} percent right under {ends[0]}, {high:.1f} under {ends[1]}"
+        return f"Every protocol decides {low:.1f} percent of the same {debates} right"
+    return f"By protocol, {low:.1f} to {high:.1f} percent of the same {debates} are right"
 
 
 @unchecked

@@ -55,7 +55,7 @@ from tutorsim.analysis.systems.debate.recounted import (
     score_bounds,
     told,
 )
-from tutorsim.analysis.systems.paired_comparison import chance_words
+from tutorsim.analysis.systems.paired_comparison import chance_words, leads, not_shown
 from tutorsim.analysis.systems.system_view import SystemRun, framed
 from tutorsim.errors import UsageError
 from tutorsim.records import RunRecord
@@ -291,39 +291,37 @@ def best_protocol(of: Variant, under: str = "") -> Answer:
         under: The changed settings in words; empty for those of the log.
     """
     debates = len(of.told)
-    rows = [row for row in of.rows if row.debates == debates]
+    rows = [row for row in of.rows if row.debates == debates and row.rule in STUDY_RULES]
     least = max(row.low or 0.0 for row in rows)
     best = [row for row in rows if row.high is not None and row.high >= least]
     worse = [row for row in rows if row not in best]
     exact = all(row.low == row.high for row in rows)
     if exact and not worse:
-        headline = f"None, all {least:.1f} percent"
-    elif exact or len(best) == 1:
-        headline = f"{_named(best)}, {_score(best[0])}"
+        headline, scores = f"None, all {least:.1f} percent", ""
+    elif not exact and len(best) > 1:
+        headline = "Not known: the recording leaves it open"
+        scores = f"It may be {_named(best, 'or')}. "
     else:
-        headline = f"Not known: {_scores(best)}"
-    others = f"The others: {_scores(worse)}. " if worse else ""
-    bound = "" if exact else "A range holds every score that the recording leaves open. "
+        last = min(worse, key=lambda row: row.low or 0.0)
+        fewest = [row for row in worse if (row.low, row.high) == (last.low, last.high)]
+        scores = (
+            f"Most are right under {_named(best)} ({_score(best[0])}), fewest under "
+            f"{_named(fewest)} ({_score(last)}). "
+        )
+        led = leads(of.contrasts, [row.rule for row in best], [row.rule for row in worse])
+        headline = f"{_named(best)}, {_score(best[0])}" if led else not_shown(of.contrasts)
     same = f"{counted(debates, 'debate')} of {counted(rows[0].tasks, 'task')}"
     return Answer(
         f"Which protocol answers best on the same debates{under and f', with {under}'}?",
         headline,
-        f"{others}{bound}All were applied to the same {same}, variant {of.name}, after the "
+        f"{scores}All were applied to the same {same}, variant {of.name}, after the "
         f"recording. {protocol_chance(of)}",
         "protocols",
     )
 
 
-def _named(rows: Sequence[ProtocolRow]) -> str:
-    return listed([row.rule.replace("_", " ") for row in rows])
-
-
-def _scores(rows: Sequence[ProtocolRow]) -> str:
-    """Scores of protocols, those with the same ones together."""
-    by_score: dict[str, list[ProtocolRow]] = {}
-    for row in rows:
-        by_score.setdefault(_score(row), []).append(row)
-    return "; ".join(f"{_named(same)} ({score})" for score, same in by_score.items())
+def _named(rows: Sequence[ProtocolRow], last: str = "and") -> str:
+    return listed([row.rule.replace("_", " ") for row in rows]).replace(" and ", f" {last} ")
 
 
 def _score(row: ProtocolRow) -> str:

@@ -435,25 +435,25 @@ def best_system(of: Evidence) -> Answer:
     worth = [(duel.result == "win") - (duel.result == "loss") for duel in of.judged]
     tasks = [duel.task_id for duel in of.judged]
     test = flips_by_task(worth, tasks, seed=of.run.study.seed)
-    said = ", ".join(
-        counted(results[result], result, plural=plural)
-        for result, plural in (("win", "wins"), ("loss", "losses"), ("draw", "draws"))
-    )
-    verdict, tested = "Not shown", "No duel was judged"
+    won, lost, drawn = (results[result] for result in ("win", "loss", "draw"))
+    verdict, tested = "Not shown", "No duel was judged."
     if isinstance(test, PermutationTest):
         if test.p_value < ALPHA:
             verdict = "Yes" if test.difference > 0 else "No, worse"
         scenarios = counted(test.tasks, "scenario")
-        tested = f"Tested over {scenarios} by flipping signs, p {p_value(test.p_value)}"
+        tested = f"Tested over {scenarios} by flipping signs, p = {p_value(test.p_value)}."
         if test.tasks < fewest_tasks(1):
-            tested = f"{scenarios} cannot show it, {fewest_tasks(1)} are the fewest that could"
+            verdict = "Not known"
+            tested = f"{scenarios} cannot show it, {fewest_tasks(1)} are the fewest that could."
     dependent = sum(duel.order_dependent for duel in of.judged)
+    unread = len(of.duels) - len(of.judged)
+    read = f" The judge's verdict could not be read in {counted(unread, 'duel')}." if unread else ""
     return Answer(
         "Is self-selection better than prediction?",
-        f"{verdict}: {said}",
-        f"{tested}; "
-        f"{counted(dependent, 'duel')} {'depends' if dependent == 1 else 'depend'} on the order in "
-        f"which the judge reads, {len(of.duels) - len(of.judged)} had no readable verdict.",
+        verdict,
+        f"Duels won: {won}, lost: {lost}. A draw: {drawn}. "
+        f"{tested} The verdict of {counted(dependent, 'duel')} depends on the order in which the "
+        f"judge reads.{read}",
         "duels",
     )
 
@@ -495,11 +495,11 @@ def _summary(of: Evidence) -> str:
     persons = sum(lesson.variant == "person" for lesson in of.lessons)
     failed = len(of.records) - len(of.lessons) - len(of.duels)
     note = group_settings(of.run).get("person_note", "") if persons else ""
+    left_out = f" {counted(failed, 'episode')} failed." if failed else ""
     return (
-        f"{counted(len(of.lessons), 'group lesson')}, {persons} of them with a person and "
-        f"{len(of.lessons) - persons} with a simulated learner, and "
-        f"{counted(len(of.duels), 'duel')}; {counted(failed, 'episode')} failed."
-        f"{note and f' The person was {note}.'}"
+        f"{counted(len(of.lessons), 'group lesson')} and {counted(len(of.duels), 'duel')}. "
+        f"A person takes part in {persons} of the lessons, a simulated learner in "
+        f"{len(of.lessons) - persons}.{note and f' The person was {note}.'}{left_out}"
     )
 
 

@@ -269,7 +269,8 @@ def _bars_of_replies(data: pl.DataFrame, of: Evidence) -> Drawing:
 )
 def delivered(of: Evidence) -> Iterator[Row]:
     """Labelled replies by what the student's tutors voted by, and by what the reply does: it guides
-    (2), hints (1), or gives no guidance (0: none, or the answer itself)."""
+    (label 2), hints (label 1), or gives no guidance. Without guidance (label 0) is also a reply
+    that gives the answer itself."""
     audited = [one for some in of.conditions.values() for one in some if one.audited is not None]
     names = {0: "no guidance", 1: "hints", 2: "guides"}
     for voted in dict.fromkeys(one.audited.condition for one in audited if one.audited):

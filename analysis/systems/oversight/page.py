@@ -4,12 +4,12 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import Any, Final, get_args
 
 from tutorsim.analysis.counting.rule_definitions import TARGETS, conventions_of
-from tutorsim.analysis.pages.cells import Written, bounds
+from tutorsim.analysis.pages.cells import Written, bounds, p_value
 from tutorsim.analysis.pages.cells import number as plain_number
 from tutorsim.analysis.pages.declared import Row, number, table
 from tutorsim.analysis.pages.document import Answer, Document, Fact, Section
 from tutorsim.analysis.pages.published_figures import value_printed
-from tutorsim.analysis.pages.words import counted
+from tutorsim.analysis.pages.words import counted, listed
 from tutorsim.analysis.runs.run_tables import (
     Parts,
     real,
@@ -61,7 +61,12 @@ from tutorsim.analysis.systems.oversight.scores import (
     relabelled,
 )
 from tutorsim.analysis.systems.oversight.trace import TELLING
-from tutorsim.analysis.systems.paired_comparison import chance_words, p_words
+from tutorsim.analysis.systems.paired_comparison import (
+    beyond_chance,
+    chance_words,
+    leads,
+    not_shown,
+)
 from tutorsim.analysis.systems.system_view import SystemRun, episodes_of, framed
 from tutorsim.errors import UsageError
 from tutorsim.records import SystemSettings
@@ -657,8 +662,8 @@ def _summary(of: Evidence) -> str:
         unknown = "" if of.run.head.inputs else " (what gave them, this recording does not say)"
         what = f"{replies} of the recorded run {run}{unknown}, on {counted(dialogues, 'task')}"
     return (
-        f"Labels of {what}, under {counted(len(of.conditions), 'condition')}: did the reply "
-        "identify the student's mistake, and does it guide?"
+        f"Labels of {what}: did the reply identify the student's mistake, and does it guide? "
+        f"Conditions: {listed(list(of.conditions))}."
     )
 
 
@@ -669,20 +674,27 @@ def below_trivial(of: Evidence) -> str:
     for name, trivial in baselines(every).items() if every else ():
         label, _ = BASELINES[name]
         found = {c: one.metrics[f"{label}_accuracy"] for c, one in of.scores.items()}
-        below = [f"{c} {one.value:.3f}" for c, one in found.items() if one.value < trivial.accuracy]
+        below = [condition for condition, one in found.items() if one.value < trivial.accuracy]
         if below:
-            told.append(f"{label}, where “{name}” has {trivial.accuracy:.3f}: {', '.join(below)}")
-    return f" Accuracy below a trivial baseline: {'; '.join(told)}." if told else ""
+            told.append(
+                f" Labels of {label} are right less often than “{name}”, {trivial.accuracy:.3f}, "
+                f"under {listed(below)}."
+            )
+    return "".join(told)
 
 
 def _answers(of: Evidence) -> Iterator[Answer]:
     if of.has_gold:
         known = {name: one.metrics["headline"] for name, one in of.scores.items()}
-        best = max(known, key=lambda name: known[name].value)
+        first = max(found.value for found in known.values())
+        best = [name for name, found in known.items() if found.value == first]
+        others = [name for name in known if name not in best]
+        led = others and leads(of.differences, best, others)
+        highest = f"Highest is {listed(best)}, {number(known[best[0]])}: mean of both macro-F1"
         yield Answer(
             "Which condition labels best?",
-            f"{best}, headline {number(known[best])}",
-            f"Mean of both macro-F1, with its interval over {of.over}. {_chance(of.differences)}"
+            listed(best) if led else not_shown(of.differences),
+            f"{highest}, with its interval over {of.over}. {_chance(of.differences)}"
             f"{below_trivial(of)}",
             "scores",
         )
@@ -691,10 +703,16 @@ def _answers(of: Evidence) -> Iterator[Answer]:
         told = ("not estimable", f"{getattr(row.test, 'reason', '').capitalize()}.")
         if isinstance(row.test, PermutationTest):
             gain = row.test.difference * (1 if row.first == "hpo" else -1)
+            verdict = not_shown(of.differences)
+            if beyond_chance(row):
+                verdict = "Yes" if gain > 0 else "No, worse"
             told = (
-                f"{100 * gain:+.1f} points of the headline",
-                f"p = {p_words(row)} over {counted(row.test.tasks, 'dialogue')}, corrected over "
-                f"all pairs; {row.items} items in both.",
+                verdict,
+                f"{100 * gain:+.1f} points of the headline on {counted(row.items, 'item')} that "
+                f"both label. p = {p_value(row.p_holm or 0)} over "
+                f"{counted(row.test.tasks, 'dialogue')}, corrected over all pairs.".replace(
+                    "-", "−"
+                ),
             )
         yield Answer("Is the debate better than the lead alone?", *told, "scores")
     every = [record for records in of.conditions.values() for record in records]

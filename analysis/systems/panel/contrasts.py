@@ -245,8 +245,8 @@ def contrast_words(found: Sequence[Contrast]) -> str:
     named = [f"{_told(row)}, p = {p_value(row.p_alone or 0)}" for row in alone[:NAMED]]
     return (
         f"{told} On these tasks and personas alone, were they run again: "
-        f"{and_more(named, len(alone))} (labels permuted within task and persona, Holm over "
-        f"{counted(len(found), 'contrast')})."
+        f"{and_more(named, len(alone))} For that, labels are permuted within task and persona, "
+        f"with Holm's correction over {counted(len(found), 'contrast')}."
     )
 
 
@@ -257,8 +257,8 @@ def _shown(found: Sequence[Contrast]) -> str:
         return ""
     tasks = tasks_for(0.3, spread_to_expect(max(1, round(max(runs)))), len(runs))
     return (
-        f" About {tasks} would show one of 0.3 in success with 80 % power: see `tutorsim guide "
-        "statistics`."
+        f" About {tasks} would show a difference of 0.3 in success. That is with 80 % power: see "
+        "`tutorsim guide statistics`."
     )
 
 

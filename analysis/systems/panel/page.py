@@ -1,6 +1,6 @@
 """The summary and the report of a panel's run, or of ballots: first screen and sections."""
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import replace
 from fractions import Fraction
 from functools import partial
@@ -91,18 +91,22 @@ def _ran(evidence: Evidence) -> Answer | None:
     return Answer(
         "What was run?",
         f"{counted(counts['episodes'], 'episode')}, {counted(turns.height, 'voting turn')}",
-        f"{counted(len(tasks), 'task')} × {counted(len(study.personas), 'student persona')} × "
-        f"{counted(len(study.conditions), 'condition')} ({listed(study.conditions)}); "
-        f"{_seats(run)} tutors, at most {counted(study.max_turns, 'turn')}.{failed}",
+        f"{counted(len(tasks), 'task')} × {counted(len(study.personas), 'student persona')} under "
+        f"each of the conditions {listed(study.conditions)}. {_seats(run)} tutors and at most "
+        f"{counted(study.max_turns, 'turn')}.{failed}",
         "outcomes",
     )
 
 
 def _seats(run: RunRecord) -> str:
-    sizes = listed([str(size) for size in sizes_of(run)])
-    return (
-        f"{counted(len(run.panels), 'panel')} of {sizes}" if run.panels else f"a panel of {sizes}"
-    )
+    panels = f"{counted(len(run.panels), 'panel')} stand side by side. " if run.panels else ""
+    return f"{panels}A panel has {_span(run)}"
+
+
+def _span(run: RunRecord) -> str:
+    """How many tutors a panel has, from the smallest to the largest."""
+    least, *_, most = (*sizes_of(run), sizes_of(run)[-1])
+    return str(least) if least == most else f"{least} to {most}"
 
 
 def _answered(evidence: Evidence) -> Answer | None:
@@ -124,7 +128,7 @@ def _answered(evidence: Evidence) -> Answer | None:
     return Answer(
         question,
         _KINDS[stated.kind],
-        f"{stated.name}; {counted(calls, 'call')} {_ASKED[stated.kind]} {listed(stated.models)}, "
+        f"{stated.name}. {counted(calls, 'call')} {_ASKED[stated.kind]} {listed(stated.models)}, "
         f"{_days(stated)}.",
         "record",
     )
@@ -252,15 +256,11 @@ def _open(evidence: Evidence) -> Answer:
     open_ = cases - sum(r.identified for r in other)
     if not cases:
         return Answer(question, "Nothing was recounted", "No other rule was asked for.", "rules")
-    least, most = (
-        chosen(other, key=lambda r: Fraction(r.identified, r.turns)) for chosen in (min, max)
-    )
     return Answer(
         question,
         f"The winner under another protocol, in {share(open_, cases, 'case')}",
         "A case is a turn and another protocol, under which a tie stays a tie. Several winners are "
-        f"possible there: most often in {_missing(least)}. Least often they are in "
-        f"{_missing(most)}.{_given(evidence, cases)}{said}",
+        f"possible there: {_where_open(other)}{_given(evidence, cases)}{said}",
         "rules",
     )
 
@@ -272,6 +272,18 @@ def _given(evidence: Evidence, cases: int) -> str:
     given = [r for r in evidence.rules if r.target in PROTOCOLS and r.target != r.logged_protocol]
     left = sum(r.turns - r.identified for r in given)
     return f" With ties given to the fallback order it is {share(left, cases, 'case')}."
+
+
+def _where_open(other: Sequence[RuleRow]) -> str:
+    """Under which protocols most and fewest turns are open."""
+
+    def known(row: RuleRow) -> Fraction:
+        return Fraction(row.identified, row.turns)
+
+    least, most = min(other, key=known), max(other, key=known)
+    if known(least) == known(most):
+        return "equally often, whatever ballots are counted as."
+    return f"most often in {_missing(least)}. Least often they are in {_missing(most)}."
 
 
 def _missing(row: RuleRow) -> str:
@@ -691,9 +703,8 @@ def _summary(evidence: Evidence) -> str:
             f"What the ballots of {evidence.source.name} say about ties, orders and rules; "
             f"{counted(evidence.turns.height, 'vote')}."
         )
-    sizes = listed([str(size) for size in sizes_of(run)])
     words = (
-        f"How panels of {sizes} tutors chose what to tell a student, what became of "
+        f"How panels of {_span(run)} tutors chose what to tell a student, what became of "
         f"the students, and what other decision rules would have chosen from the same ballots."
     )
     return words if run.branch is None else f"{words} {_mixed(evidence.source, run)}"
@@ -711,19 +722,18 @@ def _ran_in_short(evidence: Evidence) -> str:
     failed = sum(e.status == "failed" for e in episodes)
     tasks = len({(e.benchmark, e.task_id) for e in episodes})
     conditions = list(dict.fromkeys(e.condition for e in episodes))
-    left = f"; {failed} failed and are in no figure" if failed else ""
+    left = f" {counted(failed, 'episode')} failed and are in no figure." if failed else ""
     mixed = ""
     if run.branch is not None:
         counts = branch_counts(run.branch, source.episodes)
         mixed = (
             f" Logged and re-simulated together: {counts.covered:,} as logged, "
-            f"{counts.continued:,} re-simulated in {counted(counts.draws, 'draw')}, "
-            f"{counts.failed:,} of which failed."
+            f"{counts.continued:,} re-simulated. These have {counted(counts.draws, 'draw')}, of "
+            f"which {counts.failed:,} failed."
         )
     return (
         f"{counted(len(episodes), 'episode')} of {counted(tasks, 'task')} under "
-        f"{counted(len(conditions), 'condition')} ({listed(conditions)}){left}; models "
-        f"{listed(stated.models)}, {_days(stated)}.{mixed}"
+        f"{listed(conditions)}.{left} Models: {listed(stated.models)}, {_days(stated)}.{mixed}"
     )
 
 

@@ -38,7 +38,7 @@ def test_a_summary_says_what_was_run_and_what_the_order_decided(
 ):
     source = run_of(panel_turn, panel_episode, panel_source)
     made = report_of(source, brief=True)
-    assert made.summary.startswith("2 episodes of 2 tasks under 1 condition (simple);")
+    assert made.summary.startswith("2 episodes of 2 tasks under simple. Models: ")
     decided, not_identified = made.answers[-2:]
     assert decided.question == "What did the fallback order decide?"
     assert decided.headline == "1 of 2 turns"

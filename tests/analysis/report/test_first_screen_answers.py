@@ -1,16 +1,25 @@
 """The first screen against hand counts."""
 
+import re
+from dataclasses import replace
 from itertools import permutations
 
 import polars as pl
+import pytest
 
 import tutorsim.analysis.recount as recount_module
 from tests.analysis.made import report_of
+from tests.guards import systems
 from tutorsim.analysis.ballots.recount_source import open_source
+from tutorsim.analysis.claims.claims_of_printed_numbers import numbers_in
 from tutorsim.analysis.counting.rule_definitions import TARGETS
 from tutorsim.analysis.recount import recount
+from tutorsim.analysis.systems.documents import document_of
 from tutorsim.analysis.systems.panel.evidence import Evidence
 from tutorsim.analysis.systems.panel.page import answers
+from tutorsim.analysis.systems.system_view import opened
+from tutorsim.runner.open_recording import bundled_recordings
+from tutorsim.runner.replay import replay_into
 
 RANKINGS = list(permutations((2, 1, 0)))
 S, I, O, E = ROLES = ("scaffolding", "misconception", "motivation", "metacognitive")  # noqa: E741
@@ -27,7 +36,7 @@ def screen(source):
 def test_what_was_run_counts_the_grid(rich_source):
     ran = screen(rich_source)["What was run?"]
     assert ran.headline == "4 episodes, 3 voting turns"
-    assert "2 tasks × 2 student personas × 5 conditions" in ran.detail
+    assert ran.detail.startswith("2 tasks × 2 student personas under each of the conditions base")
 
 
 def test_the_order_decided_what_counting_left_tied(rich_source):
@@ -133,3 +142,53 @@ def test_a_vote_that_ends_tied_without_an_order_is_counted_and_no_figure_denies_
     assert said["margins"].startswith("Counting left every turn tied, and no order is logged")
     assert "thin line" not in said["agreement"]
     assert "A tie stays a tie" in said["identification"]
+
+
+# --- Sentences -----------------------------------------------------------------------------------
+
+
+def too_many_numbers(document):
+    """Sentences of the first screen with more than two numbers.
+
+    A number is what a page cites as one: with its unit, and with an interval in brackets. So is
+    `a to b`. In `3 of 47` there are two. Days, names and versions are none.
+    """
+    lead = [figure for figure in document.figures() if figure.name == document.lead]
+    texts = [document.summary, *(f"{figure.finding}. {figure.caption}" for figure in lead)]
+    texts += [f"{one.question} {one.headline}. {one.detail}" for one in document.answers]
+    for text in texts:
+        for sentence in re.split(r"(?<=[.!?])\s+", text):
+            spans = re.sub(r"(?<![-\d])[\d.,]+ to (?=[+−]?\d)", "", sentence)
+            if len(list(numbers_in(spans))) > 2:
+                yield sentence
+
+
+def test_what_counts_as_a_number_of_a_sentence(rich_document):
+    def refused(text):
+        return list(too_many_numbers(replace(rich_document, summary=text, answers=(), lead="")))
+
+    assert not refused("Kept are 9 to 11 of 12. On 2026-11-21 hpo had 0.7 [0.5, 0.9] of 4 % or so.")
+    assert refused("Kept are 9 of 12, which is 75 %.")
+
+
+@pytest.mark.parametrize("study", ["DEBATE", "GROUP", "OVERSIGHT"])
+def test_no_sentence_of_a_first_screen_has_more_than_two_numbers(tmp_path, study):
+    run = opened(systems.played(tmp_path / "run", getattr(systems, study)))
+    for brief in (True, False):
+        assert list(too_many_numbers(document_of(run, brief=brief))) == []
+
+
+def test_neither_has_one_of_panels_or_of_ballots(rich_document, tmp_path):
+    (tmp_path / "b.csv").write_text(
+        "poll,voter,first,second,third\nlake,ann,a,b,c\nlake,ben,b,c,a\nlake,cem,a,c,b\n", "utf-8"
+    )
+    ballots = document_of(opened(tmp_path / "b.csv"), brief=False)
+    assert list(too_many_numbers(rich_document)) == list(too_many_numbers(ballots)) == []
+
+
+@pytest.mark.costly
+@pytest.mark.parametrize("name", sorted(bundled_recordings()))
+def test_neither_has_one_of_the_bundled_recordings(tmp_path, name):
+    run = opened(replay_into(bundled_recordings()[name], tmp_path / "run"))
+    for brief in (True, False):
+        assert list(too_many_numbers(document_of(run, brief=brief))) == []

@@ -105,11 +105,12 @@ def test_the_first_sentence_says_what_its_table_says(make_run):
     rows, [answer] = rows_of(tables_of(made)["protocols_default"]), made.answers
     ranges = {row["protocol"]: row["score"] for row in rows if " to " in row["score"]}
     assert {"simple", "ranked"} <= ranges.keys()
-    assert answer.headline.startswith("Not known: ")
-    assert all(f"({ranges[name]} percent)" in answer.headline for name in ranges)
+    assert answer.headline == "Not known: the recording leaves it open"
+    not_tested = {"hybrid", "solution counting"}
+    assert all(name in answer.detail for name in ranges.keys() - not_tested)
     assert "the same 6 debates of 3 tasks" in answer.detail
     [exact] = document(make_run(["full"], debates=2), True).answers
-    assert (exact.headline, "range" in exact.detail) == ("None, all 0.0 percent", False)
+    assert (exact.headline, "may be" in exact.detail) == ("None, all 0.0 percent", False)
 
 
 @pytest.mark.parametrize("conditions", [["baseline"], ["full"], ["unanimity"], ["self_refine"]])
@@ -204,8 +205,8 @@ def test_protocols_that_differ_beyond_chance_are_named_with_points():
     rows = [contrast("ranked", 4.0, 0.5), contrast("simple", 9.0, 0.02)]
     words = protocol_chance(SimpleNamespace(contrasts=[*rows, contrast("majority", -12.25, 0.01)]))
     assert words.startswith(
-        "Beyond chance over tasks: approval − majority −12.2 points, p = 0.010; "
-        "approval − simple +9.0 points, p = 0.020 (of 3 contrasts, Holm"
+        "Beyond chance over tasks: approval − majority −12.2 points, p = 0.010. "
+        "approval − simple +9.0 points, p = 0.020. 3 contrasts were tested over 20 tasks"
     )
 
 
@@ -256,7 +257,10 @@ def test_a_recount_begins_with_the_debates_that_never_stopped(bundled):
     made = recount_document(bundled, {})
     [answer] = made.answers
     assert answer.question == "Which protocol answers best on the same debates?"
-    assert answer.headline == "ranked and cumulative, 90.0 percent"
+    assert answer.headline == "Not shown"
+    assert answer.detail.startswith(
+        "Most are right under ranked and cumulative (90.0 percent), fewest under approval (63.3 per"
+    )
     assert answer.section == made.sections[0].id == "full"
     asked = recount_document(bundled, {"vote_from": tuple("123456")})
     assert [one.question[-14:-1] for one in asked.answers] == [
@@ -409,6 +413,5 @@ def test_the_chart_compares_protocols_that_apply_to_every_debate(bundled):
     """Solution counting takes eight of the ten, all right, and is no best of all."""
     [section] = [one for one in document(bundled, False).sections if one.id == "protocols"]
     assert section.figures[0].finding == (
-        "The same 10 debates of 10 tasks: 63.3 percent right under approval, 90.0 under ranked and "
-        "cumulative"
+        "By protocol, 63.3 to 90.0 percent of the same 10 debates are right"
     )

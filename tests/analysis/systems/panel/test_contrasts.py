@@ -123,8 +123,8 @@ def test_a_difference_beyond_chance_is_told_with_its_size(panel_episode, panel_s
     assert row.p_holm == pytest.approx(2 / 256)
     words = contrast_words(found)
     assert words == (
-        "Beyond chance over tasks: simple − baseline +0.20 in last judge score (sciq), p = 0.008 "
-        "(of 1 contrast, Holm, signs flipped by task; 8 tasks)."
+        "Beyond chance over tasks: simple − baseline +0.20 in last judge score (sciq), p = 0.008. "
+        "1 contrast was tested over 8 tasks, by flipping signs of tasks, with Holm's correction."
     )
     table = contrasts_shown(found)
     assert table.data.row(0)[2:5] == ("simple − baseline", 8, 8)
@@ -133,8 +133,8 @@ def test_a_difference_beyond_chance_is_told_with_its_size(panel_episode, panel_s
 
 def test_no_difference_is_never_told_as_an_absence(panel_episode, panel_source):
     words = contrast_words(contrasts_of(run_of(panel_episode, panel_source, 8, gain=0.0)))
-    assert "No difference between conditions is beyond chance over tasks (2 contrasts" in words
-    assert "which does not show that there is none." in words
+    assert words.startswith("No difference between conditions is beyond chance over tasks, which")
+    assert "which does not show that there is none. 2 contrasts were tested over 8 tasks" in words
 
 
 def test_too_few_tasks_are_told(panel_episode, panel_source):
@@ -143,9 +143,9 @@ def test_too_few_tasks_are_told(panel_episode, panel_source):
     assert "[too few tasks]" in table.data["difference"][0]
     assert table.data["detectable"][0] == "not estimable"
     assert contrast_words(found) == (
-        "2 tasks cannot show a difference between conditions: signs flipped by task give no p "
-        "below 0.5, and 1 contrast needs 6. About 40 would show one of 0.3 in success with 80 % "
-        "power: see `tutorsim guide statistics`."
+        "2 tasks cannot show a difference between conditions. Signs flipped by task give no p "
+        "below 0.5. For 1 contrast at least 6 tasks are needed. About 40 would show a difference "
+        "of 0.3 in success. That is with 80 % power: see `tutorsim guide statistics`."
     )
 
 
@@ -207,8 +207,8 @@ def test_runs_are_paired_on_their_place_in_the_grid(panel_turn, panel_episode, p
     assert found.caption.count("stand-in") == 2
     assert comparison_words(found) == (
         "Means differ in 3 of 4 outcomes",
-        "2 tasks cannot show a difference between runs: signs flipped by task give no p below "
-        "0.5, and 4 contrasts need 8.",
+        "2 tasks cannot show a difference between runs. Signs flipped by task give no p below "
+        "0.5. For 4 contrasts at least 8 tasks are needed.",
     )
 
 

@@ -156,8 +156,8 @@ def test_who_sits_where_and_what_differs_is_said_in_words(source):
         ("copies", "motivation, 3 times", 3),
     ]
     assert view.words() == (
-        "3 tasks cannot show a difference between panels: signs flipped by task give no p below "
-        "0.25, and 5 contrasts need 8."
+        "3 tasks cannot show a difference between panels. Signs flipped by task give no p below "
+        "0.25. For 5 contrasts at least 8 tasks are needed."
     )
     chances = [row["chance"] for row in json.loads(json.dumps(view.to_json()))["votes"]]
     assert [chance["size"] for chance in chances] == [3, 3]

@@ -43,11 +43,7 @@ class Engine:
 
 
 def parse_engine(text: str) -> Engine:
-    """Read an engine's address.
-
-    Raises:
-        EngineError: If it has neither of the two forms.
-    """
+    """Read an engine's address; `EngineError` if it has neither of the two forms."""
     try:
         parts = urlsplit(text)
         port = parts.port
@@ -85,8 +81,7 @@ def connect(engine: Engine) -> Iterator["Client"]:
 
     Workers started here are stopped here. A running cluster stays as it was.
 
-    Raises:
-        EngineError: If Dask is not installed, the scheduler does not answer, or has no worker.
+    Raises `EngineError` if Dask is not installed, the scheduler does not answer, or has no worker.
     """
     if find_spec("distributed") is None:
         raise EngineError(
@@ -146,10 +141,7 @@ def scattered(client: "Client", function: Any, pieces: Iterable[Any]) -> Iterato
     results pile up. The function and a piece travel by pickle. The first error of a piece is
     raised, and what is still out is cancelled.
 
-    Args:
-        client: From `connect`.
-        function: Called with one piece.
-        pieces: The pieces, taken as there is room for them.
+    `pieces`: the pieces, taken as there is room for them.
     """
     from distributed import as_completed
 

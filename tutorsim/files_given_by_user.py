@@ -19,11 +19,7 @@ _FLAGS: Final = os.O_RDONLY | sum(
 
 
 def open_named(path: Path) -> BufferedReader:
-    """Open a file for reading.
-
-    Raises:
-        OSError: If it cannot be opened, or is no regular file.
-    """
+    """Open a file for reading; `OSError` if it cannot be opened, or is no regular file."""
     handle = os.open(path, _FLAGS)
     if not stat.S_ISREG(os.fstat(handle).st_mode):
         os.close(handle)
@@ -32,10 +28,6 @@ def open_named(path: Path) -> BufferedReader:
 
 
 def read_named(path: Path) -> bytes:
-    """The bytes of a file.
-
-    Raises:
-        OSError: If it cannot be read, or is no regular file.
-    """
+    """The bytes of a file; `OSError` if it cannot be read, or is no regular file."""
     with open_named(path) as file:
         return file.read()

@@ -66,8 +66,7 @@ def system_names() -> tuple[str, ...]:
 def shipped(name: str) -> Shipped | None:
     """Where a system's parts are; `None` for a system of another package.
 
-    Raises:
-        UsageError: If there is no system of this name.
+    Raises `UsageError` if there is no system of this name.
     """
     if name not in _SHIPPED and name not in _others():
         raise UsageError(
@@ -85,8 +84,7 @@ def load(name: str, part: str) -> Any:
     Of another package's system the entry point gives the `System`, whose attributes `record` and
     `view` are the other parts; `view` is a text `module:name` there too.
 
-    Raises:
-        UsageError: If there is no system of this name.
+    Raises `UsageError` if there is no system of this name.
     """
     own = shipped(name)
     if own is not None:

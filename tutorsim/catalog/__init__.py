@@ -72,11 +72,8 @@ def wordings_text(wordings: Wordings) -> str:
 def read_wordings(folder: Path) -> Wordings | None:
     """Read the wordings of a recording.
 
-    Returns:
-        The wordings; `None` where the folder has none, as recordings of the first form.
-
-    Raises:
-        RecordingError: If the file cannot be read or does not have the form above.
+    Returns the wordings; `None` where the folder has none, as recordings of the first form. Raises
+    `RecordingError` if the file cannot be read or does not have the form above.
     """
     path = folder / WORDINGS_FILE
     try:
@@ -114,9 +111,8 @@ class BaseCatalog(BaseModel):
     def fill(self, template: str, **values: object) -> str:
         """Fill a template; surrounding white space goes.
 
-        Raises:
-            KeyError: If there is no such template, or a placeholder has no value.
-            ValueError: If a `$` in the template is neither doubled nor before a name.
+        Raises `KeyError` if there is no such template, or a placeholder has no value; `ValueError`
+        if a `$` in the template is neither doubled nor before a name.
         """
         form, to_fill = _form(self.prompts[template])
         return (form % values if to_fill else form).strip()
@@ -124,8 +120,7 @@ class BaseCatalog(BaseModel):
     def part(self, template: str, **values: object) -> str:
         """Fill a template that is a part of a prompt; white space at its ends stays.
 
-        Raises:
-            KeyError, ValueError: As `fill`.
+        Raises `KeyError` or `ValueError` as `fill`.
         """
         form, to_fill = _form(self.prompts[template])
         return form % values if to_fill else form
@@ -172,9 +167,7 @@ def _form(template: str) -> tuple[str, bool]:
 def read_catalog(model: type[C], package: str) -> C:
     """A system's shipped catalog: one TOML file for each part, named after it.
 
-    Args:
-        model: The catalog's parts.
-        package: The package whose folder has the files, such as `tutorsim.systems.debate`.
+    `package`: the package whose folder has the files, such as `tutorsim.systems.debate`.
     """
     parts = {part: _read_part(package, part) for part in model.model_fields}
     return model.model_validate({**parts, "prompts": dict(_templates(parts["prompts"]))})
@@ -198,9 +191,7 @@ def templates_of(package: str, parts: Collection[str]) -> frozenset[str]:
     A heading of `prompts.toml`, such as `["opening or argument"]`, says in which parts of a study
     the templates under it are used; those above all headings are used in every study.
 
-    Args:
-        package: The package whose folder has the file.
-        parts: The parts that the study has, in the words of the headings.
+    `parts`: the parts that the study has, in the words of the headings.
     """
     found = set[str]()
     for name, value in _read_part(package, "prompts").items():
@@ -214,8 +205,7 @@ def templates_of(package: str, parts: Collection[str]) -> frozenset[str]:
 def overlaid(catalog: C, entries: Mapping[str, Any]) -> C:
     """The catalog with entries added or put in place of its own.
 
-    Raises:
-        ValidationError: If an entry does not have the fields of its part.
+    Raises `ValidationError` if an entry does not have the fields of its part.
     """
     merged = {part: {**own, **entries.get(part, {})} for part, own in catalog.wordings().items()}
     return type(catalog).model_validate(merged)
@@ -224,14 +214,9 @@ def overlaid(catalog: C, entries: Mapping[str, Any]) -> C:
 def with_overrides(catalog: C, overrides: Mapping[str, Any], *, where: str) -> C:
     """The catalog with a study's own entries added or put in place of shipped ones.
 
-    Args:
-        catalog: What to start from.
-        overrides: The study's `[catalog]` table, by part.
-        where: The study file, for error texts.
-
-    Raises:
-        CatalogError: On an unknown part or template, a wrong value, or a placeholder that the
-            shipped template does not have.
+    `overrides`: the study's `[catalog]` table, by part. `where`: the study file, for error texts.
+    Raises `CatalogError` on an unknown part or template, a wrong value, or a placeholder that the
+    shipped template does not have.
     """
     parts = tuple(type(catalog).model_fields)
     unknown = set(overrides) - set(parts)

@@ -105,10 +105,8 @@ Endpoint = Callable[[Request], Awaitable[Response]]
 def chat_app(session: Page, *, token: str, port: int) -> Starlette:
     """The application of one lesson.
 
-    Args:
-        session: The lesson.
-        token: The path under which everything lies.
-        port: The port that it is served on, for checks of `Host` and `Origin`.
+    `token`: the path under which everything lies. `port`: the port that it is served on, for checks
+    of `Host` and `Origin`.
     """
     served = _Served(session, token, port)
     routes = {
@@ -238,8 +236,7 @@ async def _body(request: Request) -> bytes:
 def _message(body: bytes) -> tuple[str, str]:
     """Name and text of a message.
 
-    Raises:
-        RefusedMessage: If the body is not `{"id": …, "text": …}` with characters that exist.
+    Raises `RefusedMessage` if the body is not `{"id": …, "text": …}` with characters that exist.
     """
     try:
         value = json.loads(body)
@@ -318,12 +315,8 @@ def serve_lesson(
 ) -> str:
     """Serve the next unfinished lesson of a study; write the log when it was the last.
 
-    Returns:
-        The lesson's episode id.
-
-    Raises:
-        UsageError: If the study has no lesson with a person left, or the port is in use.
-        TutorsimError: As `tutorsim.runner.record.record`.
+    Returns the lesson's episode id. Raises `UsageError` if the study has no lesson with a person
+    left, or the port is in use; `TutorsimError` as `tutorsim.runner.record.record`.
     """
     page = chat_of(loaded).page
     with (
@@ -352,8 +345,7 @@ def serve_lesson(
 def chat_of(loaded: LoadedStudy) -> Chat:
     """How a person takes part in a study's episodes.
 
-    Raises:
-        UsageError: If nobody can, or the study has no such episode.
+    Raises `UsageError` if nobody can, or the study has no such episode.
     """
     if not loaded.system.chat or next(loaded.with_person(), None) is None:
         others = [name for name in system_names() if system_named(name).chat]
@@ -369,11 +361,7 @@ def chat_of(loaded: LoadedStudy) -> Chat:
 
 
 def next_lesson(loaded: LoadedStudy, folder: Path) -> EpisodeSpec:
-    """The first lesson with a person that is not on tape.
-
-    Raises:
-        UsageError: If there is none.
-    """
+    """The first lesson with a person that is not on tape; `UsageError` if there is none."""
     for spec in loaded.with_person():
         if not _on_tape(folder, spec):
             return spec
@@ -392,12 +380,8 @@ def _on_tape(folder: Path, spec: EpisodeSpec) -> bool:
 def _door(port: int, earlier: int) -> Iterator[socket.socket]:
     """A listening socket on the loopback address.
 
-    Args:
-        port: The port; 0 takes that of an earlier server, where it is free, or any other.
-        earlier: The port of an earlier server; 0 for none.
-
-    Raises:
-        UsageError: If the port is in use.
+    `port`: the port; 0 takes that of an earlier server, where it is free, or any other. `earlier`:
+    the port of an earlier server; 0 for none. Raises `UsageError` if the port is in use.
     """
     with ExitStack() as stack:
         try:

@@ -175,8 +175,7 @@ def panel_option(command: Callable[..., None]) -> Callable[..., None]:
 def of_panel_asked(source: Source, panel: str | None) -> Source:
     """The panel that is asked for; the source as it is where none is.
 
-    Raises:
-        UsageError: If the source has no such panel.
+    Raises `UsageError` if the source has no such panel.
     """
     from tutorsim.analysis.ballots.recount_source import of_panel
 
@@ -184,11 +183,7 @@ def of_panel_asked(source: Source, panel: str | None) -> Source:
 
 
 def refuse_panel(run: SystemRun | None, panel: str | None) -> None:
-    """Refuse `--panel` for a run of a system without panels.
-
-    Raises:
-        UsageError: Naming the system.
-    """
+    """Refuse `--panel` for a run of a system without panels; `UsageError` naming the system."""
     if run is not None and panel is not None:
         raise UsageError(
             f"{run.name} has no panel {panel!r}.",

@@ -216,13 +216,7 @@ LISTED = 12
 def branch_plan_shown(
     question: str, planned: BranchPlan, left_open: int
 ) -> Iterator[RenderableType]:
-    """A plan for the terminal.
-
-    Args:
-        question: The alternative in words.
-        planned: The plan.
-        left_open: Episodes that it does not take up.
-    """
+    """A plan for the terminal. `left_open`: episodes that it does not take up."""
     yield heading(f"Branch: {question}")
     taken_up = len(planned.episodes)
     yield Prose(
@@ -433,8 +427,7 @@ class _Begun:
 def _begun(output: Path) -> _Begun | None:
     """What a folder holds; `None` where it holds no study.
 
-    Raises:
-        StudyError, TaskFileError, CatalogError: If it cannot be read.
+    Raises `StudyError`, `TaskFileError` or `CatalogError` if it cannot be read.
     """
     path = output / "study.toml"
     if not path.exists():
@@ -453,8 +446,7 @@ def _begun(output: Path) -> _Begun | None:
 def _check_same_branch(output: Path, study: LoadedStudy, loaded: LoadedStudy) -> None:
     """Refuse a folder that holds something else, and say how it differs.
 
-    Raises:
-        UsageError: If it does.
+    Raises `UsageError` if it does.
     """
     here, wanted = study.branch, loaded.branch
     if here is None or wanted is None or here.parent_recording != wanted.parent_recording:
@@ -479,8 +471,7 @@ def _check_same_branch(output: Path, study: LoadedStudy, loaded: LoadedStudy) ->
 def _opened(recording: Recording, path: Path) -> Iterator[Source]:
     """The run, held against its recording; a recording without a log is replayed first.
 
-    Raises:
-        LogError: If the log is not the one that the recording gives.
+    Raises `LogError` if the log is not the one that the recording gives.
     """
     if (path / RUN_FILE).exists():
         check_log_of(path, recording)

@@ -114,12 +114,7 @@ _NOT_ASKED: Final = (
 def options_of(stated: dict[str, Any], path: Path) -> Options:
     """The options that a file of claims states.
 
-    Args:
-        stated: From the file.
-        path: The file, for errors.
-
-    Raises:
-        ClaimsError: If one of them is unknown, or has another form.
+    Raises `ClaimsError` if one of them is unknown, or has another form.
     """
     readers: dict[str, Callable[[Any], Any]] = {
         "published": lambda value: tuple(map(printed_of, _FIGURES.validate_python(value))),
@@ -150,11 +145,7 @@ def made_again(
 ) -> tuple[ClaimsFile, Document | None]:
     """Every number of a page of a run, computed from its log, and the page if it is a document.
 
-    Args:
-        run: A run folder, or ballots from elsewhere.
-        page: What printed them.
-        options: What changes its numbers.
-        second: The second run, of a comparison of two.
+    `second`: the second run, of a comparison of two.
     """
     if page not in ("report", "summary"):
         return _asked_again(run, page, options, second), None
@@ -167,8 +158,7 @@ def made_again(
 def _asked_again(run: Path, page: PageName, options: Options, second: Path | None) -> ClaimsFile:
     """The claims of a command that is given the same options again.
 
-    Raises:
-        ClaimsError: If its options are no longer known.
+    Raises `ClaimsError` if its options are no longer known.
     """
     group = click.get_current_context().find_root().command
 
@@ -203,14 +193,8 @@ def publish_claimed(
 ) -> None:
     """Give what a command found where it was asked for, and its claims if they were.
 
-    Args:
-        run: What it is of.
-        shown: The result for readers.
-        value: Gives the result as JSON.
-        second: The second run, of a comparison of two.
-
-    Raises:
-        UsageError: If one file is named for both.
+    `value`: gives the result as JSON. `second`: the second run, of a comparison of two. Raises
+    `UsageError` if one file is named for both.
     """
     context = click.get_current_context()
     claims, output = context.params["claims"], context.params["output"]
@@ -260,15 +244,7 @@ def claims_of(
     *,
     drawn: DrawnFile | None = None,
 ) -> ClaimsFile:
-    """The claims of what a page prints.
-
-    Args:
-        run: What it is of.
-        page: What prints it.
-        parts: What it prints.
-        options: What changes its numbers.
-        drawn: The file that it was written to.
-    """
+    """The claims of what a page prints. `drawn`: the file that it was written to."""
     head = read_run(run) if (run / RUN_FILE).is_file() else None
     digest, kind = digest_of(run)
     stated: dict[str, Any] = (
@@ -311,11 +287,7 @@ def _sha256(files: Iterable[Path]) -> str:
 
 
 def write_claims(path: Path, file: ClaimsFile) -> None:
-    """Write a file of claims, and say so on stderr.
-
-    Raises:
-        FolderError: If it cannot be written.
-    """
+    """Write a file of claims, and say so on stderr; `FolderError` if it cannot be written."""
     try:
         path.parent.mkdir(parents=True, exist_ok=True)
         path.write_text(to_text(file), encoding="utf-8", newline="\n")
@@ -400,17 +372,10 @@ def wanted(
 ) -> Wanted:
     """Read the file of claims, the ids and the page, before anything is replayed.
 
-    Args:
-        path: The file of claims.
-        asked: Ids or citations.
-        page: The page; `None` takes the one beside the claims that was written with them.
-        second: The second run, of claims of a comparison of two.
-
-    Raises:
-        UsageError: If a second run is missing, or given where there is none.
-        ClaimsError: If the page, the file, its options or a citation cannot be read, or an id
-            names no page.
-        CheckFailed: If the file has no claim of an id.
+    `page`: the page; `None` takes the one beside the claims that was written with them. Raises
+    `UsageError` if a second run is missing, or given where there is none; `ClaimsError` if the
+    page, the file, its options or a citation cannot be read, or an id names no page; `CheckFailed`
+    if the file has no claim of an id.
     """
     citations = tuple(cited(text) for text in asked)
     if path is None:
@@ -467,14 +432,8 @@ def _of_that_name(claims: Path) -> list[Path]:
 def claimed_of(wanted: Wanted, recording: Path, *, workers: int | None = None) -> Claimed:
     """Compute numbers again from the run that a recording replays to.
 
-    Args:
-        wanted: What to check.
-        recording: The recording, which is replayed to a temporary folder.
-        workers: Processes; `None` takes as many as pay off.
-
-    Raises:
-        CheckFailed: If the claims are of another recording, or no number has an id.
-        ReplayError: If a call is missing or changed.
+    Raises `CheckFailed` if the claims are of another recording, or no number has an id;
+    `ReplayError` if a call is missing or changed.
     """
     digest = read_manifest(recording).recording_digest()
     for one in wanted.citations:
@@ -489,12 +448,8 @@ def claimed_of(wanted: Wanted, recording: Path, *, workers: int | None = None) -
 def claimed(wanted: Wanted, run: Path) -> Claimed:
     """Compute numbers again from a run, and compare them with what is claimed.
 
-    Args:
-        wanted: What to check.
-        run: The run that the recording replayed to, or a run or ballots without a recording.
-
-    Raises:
-        CheckFailed: If the claims are of another recording, or no number has an id.
+    `run`: the run that the recording replayed to, or a run or ballots without a recording. Raises
+    `CheckFailed` if the claims are of another recording, or no number has an id.
     """
     check_logs(run)
     digest, kind = digest_of(run)
@@ -544,11 +499,7 @@ def _page_differs(
 
 
 def _check_recording(path: Path | None, file: ClaimsFile, digest: str, kind: str) -> None:
-    """Refuse claims of another recording.
-
-    Raises:
-        CheckFailed: Naming both digests.
-    """
+    """Refuse claims of another recording; `CheckFailed` naming both digests."""
     if (file.digest, file.digest_of) != (digest, kind):
         raise CheckFailed(
             f"{path} claims numbers of {_ANOTHER[file.digest_of]}.",

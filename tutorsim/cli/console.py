@@ -159,11 +159,7 @@ class Count(Protocol):
 
 @contextmanager
 def counted(what: str) -> Iterator[Count]:
-    """A bar with count, rate and expected end; nothing where no progress is drawn.
-
-    Args:
-        what: What is counted, in the plural.
-    """
+    """A bar of `what`, with count, rate and expected end; nothing where no progress is drawn."""
     if not progress_shown():
         yield lambda done, total, text="": None
         return
@@ -186,13 +182,7 @@ def counted(what: str) -> Iterator[Count]:
 
 
 def pace(done: int, left: int, seconds: float) -> str:
-    """Rate and expected end in words; empty before anything was done.
-
-    Args:
-        done: How many were done in the time.
-        left: How many are left.
-        seconds: The time.
-    """
+    """Rate and expected end in words, `done` being done in `seconds`; empty before anything was."""
     if done < 1 or seconds <= 0:
         return ""
     rate = done / seconds

@@ -84,11 +84,7 @@ def demo(
 
 
 def _bundled(name: str) -> Path:
-    """The folder of a bundled recording.
-
-    Raises:
-        RecordingError: If there is none of the name.
-    """
+    """The folder of a bundled recording; `RecordingError` if there is none of the name."""
     folder = bundled_recording(name)
     if folder is None:
         raise RecordingError(

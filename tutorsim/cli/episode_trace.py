@@ -49,10 +49,7 @@ REASONS = {
 def trace(run: RunRecord, record: EpisodeRecord, part: EpisodeRecord) -> Shown:
     """What an episode record holds, in the order in which it happened.
 
-    Args:
-        run: The run's head.
-        record: The episode, for its outcome.
-        part: The same episode with the attempts and turns to show.
+    `part`: the same episode with the attempts and turns to show.
     """
     yield heading(record.episode_id)
     yield provenance(run.provenance)
@@ -368,10 +365,7 @@ class _Future:
 def futures(run: RunRecord, logged: EpisodeRecord, draws: Sequence[EpisodeRecord]) -> Shown:
     """What an episode and its continuations share, once, and then each of its futures.
 
-    Args:
-        run: The branch's head.
-        logged: The parent's episode.
-        draws: Its continuations; none of an episode that the branch covers.
+    `draws`: its continuations; none of an episode that the branch covers.
     """
     branch = run.branch
     point = draws[0].branch if draws else None

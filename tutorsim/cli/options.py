@@ -50,11 +50,7 @@ def whole_numbers(ctx: click.Context, parameter: click.Parameter, given: str) ->
 
 
 def check_sections(chosen: Sequence[str], known: Iterable[str]) -> tuple[str, ...]:
-    """The sections that `--section` names.
-
-    Raises:
-        UsageError: If there is none of a name.
-    """
+    """The sections that `--section` names; `UsageError` if there is none of a name."""
     names_known = tuple(known)
     unknown = next((name for name in chosen if name not in names_known), None)
     if unknown is not None:
@@ -94,11 +90,7 @@ def published_option(command: Command) -> Command:
 
 
 def claims_option(told: str) -> Callable[[Command], Command]:
-    """Adds `--claims FILE`.
-
-    Args:
-        told: What it is for, in this command.
-    """
+    """Adds `--claims FILE`, with what it is for in this command."""
     return click.option(
         "--claims", type=click.Path(path_type=Path, dir_okay=False), metavar="FILE", help=told
     )
@@ -169,8 +161,7 @@ def markdown_option(command: Callable[..., None]) -> Callable[..., None]:
 def add_markdown(path: Path, text: str) -> None:
     """Append a text to a file, with an empty line before it where the file has any.
 
-    Raises:
-        FolderError: If it cannot be written.
+    Raises `FolderError` if it cannot be written.
     """
     try:
         with path.open("a", encoding="utf-8", newline="\n") as file:

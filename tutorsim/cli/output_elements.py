@@ -162,11 +162,8 @@ def publish(
 ) -> None:
     """Give a result where it was asked for.
 
-    Args:
-        shown: The result for readers.
-        value: Gives the result as JSON; not asked where readers get it.
-        as_json: Print JSON instead.
-        output: Write here instead: `.json`, or `.txt` for readers.
+    `value`: gives the result as JSON; not asked where readers get it. `output`: write here instead:
+    `.json`, or `.txt` for readers.
     """
     if output is None:
         if as_json:

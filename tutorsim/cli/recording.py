@@ -110,11 +110,7 @@ def sending(
 
 
 def check_may_record(record_in_ci: bool) -> None:
-    """Refuse to record where `CI` is set.
-
-    Raises:
-        RecordingRefused: Unless the user asked for it.
-    """
+    """Refuse to record where `CI` is set; `RecordingRefused` unless the user asked for it."""
     if os.environ.get("CI") and not record_in_ci:
         raise RecordingRefused(
             "Recording is refused because CI is set.",
@@ -140,16 +136,7 @@ def record_study(
 ) -> None:
     """Record a study and say how it went.
 
-    Args:
-        loaded: The study.
-        log_dir: The run folder.
-        cassette_dir: The recording's folder.
-        table: Prices.
-        options: Values of `recording_options`.
-        parent: The recording that a branch continues.
-
-    Raises:
-        Exit: With code 1, if episodes failed.
+    `parent`: the recording that a branch continues. Raises `Exit` with code 1, if episodes failed.
     """
     from tutorsim.records import odd_stops, read_lines, stop_counts
     from tutorsim.runner.record import record

@@ -181,8 +181,7 @@ def _check_claims(
 def _with(what: Opened, embeddings: Path | None, *, with_messages: bool) -> Opened:
     """What was opened, with the model of sentences that was named.
 
-    Raises:
-        UsageError: If there is nothing that it compares.
+    Raises `UsageError` if there is nothing that it compares.
     """
     from tutorsim.analysis.systems.system_view import Ballots, view_of
 
@@ -274,8 +273,7 @@ def _drawers(suffix: str) -> Iterator[Run | None]:
 def _figure(document: Document, chart: str, source: str) -> Figure:
     """A chart of a report, without making what other sections show.
 
-    Raises:
-        UsageError: If there is none of the name, or nothing to draw.
+    Raises `UsageError` if there is none of the name, or nothing to draw.
     """
     figures = {figure.name: figure for figure in document.figures()}
     if chart not in figures:
@@ -317,10 +315,7 @@ def _check(path: Path, chart: str | None) -> None:
 def _text_of(document: Document, draw: Run | None, *, printed: bool) -> bytes:
     """A document as a page, or as Markdown where nothing draws.
 
-    Args:
-        document: The report.
-        draw: Draws the charts of a page.
-        printed: The page's episodes are on paper too.
+    `printed`: the page's episodes are on paper too.
     """
     from tutorsim.analysis.report.html import to_html
     from tutorsim.analysis.report.markdown import to_markdown

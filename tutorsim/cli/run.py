@@ -180,8 +180,7 @@ class Shown(NamedTuple):
 def shown_by(loaded: LoadedStudy) -> list[Shown]:
     """What the planned tasks can show; nothing where there is nothing to compare.
 
-    Args:
-        loaded: The study, whose tasks are taken to be independent of one another.
+    `loaded`: the study, whose tasks are taken to be independent of one another.
     """
     from tutorsim.analysis.statistics.intervals_and_tests import (
         NotEstimable,

@@ -68,8 +68,7 @@ def check_logs(*paths: Path) -> None:
 
     Files of ballots, and folders of them, are passed over.
 
-    Raises:
-        LogError: If a log is damaged, or is not what its recording gives.
+    Raises `LogError` if a log is damaged, or is not what its recording gives.
     """
     from tutorsim.runner.open_recording import check_tied
 

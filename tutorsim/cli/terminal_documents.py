@@ -45,9 +45,7 @@ def parts_shown(
 ) -> Iterator[RenderableType]:
     """Texts and tables, one below the other.
 
-    Args:
-        parts: What to show; nothing for `None`. A text that begins with spaces is indented.
-        every_row: Show all rows of tables, however many.
+    `parts`: what to show; nothing for `None`. A text that begins with spaces is indented.
     """
     below_table = False
     for part in (part for part in parts if part is not None):
@@ -62,12 +60,7 @@ def parts_shown(
 
 
 def table_shown(made: Table, *, every_row: bool = False) -> Iterator[RenderableType]:
-    """A table with its title and caption.
-
-    Args:
-        made: The table.
-        every_row: Show all rows, however many.
-    """
+    """A table with its title and caption."""
     data = made.data if every_row else made.data.head(MOST_ROWS)
     texts = [[safe(cell(value)).plain for value in row] for row in data.iter_rows()]
     rows, notes = _noted(texts)
@@ -175,12 +168,7 @@ SCREEN = (80, 40)
 def system_run(path: Path, *, to_recount: bool = False) -> SystemRun | None:
     """A run of a system other than the panel, opened; `None` for anything else.
 
-    Args:
-        path: A run folder, or a file.
-        to_recount: As `open_run`.
-
-    Raises:
-        LogError: If it is a damaged run folder.
+    Raises `LogError` if it is a damaged run folder.
     """
     if not (path / RUN_FILE).is_file():
         return None
@@ -195,8 +183,7 @@ def system_run(path: Path, *, to_recount: bool = False) -> SystemRun | None:
 def check_applies(path: Path, command: str) -> None:
     """Refuse a command that does not apply to the system of a run.
 
-    Raises:
-        UsageError: Naming system and command.
+    Raises `UsageError` naming system and command.
     """
     if (path / RUN_FILE).is_file():
         from tutorsim.kernel.load import system_named
@@ -207,8 +194,7 @@ def check_applies(path: Path, command: str) -> None:
 def document_asked(opened: Opened, *, brief: bool, command: str) -> Document:
     """The summary (brief) or the report (whole) of what was opened.
 
-    Raises:
-        UsageError: If the run's system has none.
+    Raises `UsageError` if the run's system has none.
     """
     from tutorsim.analysis.systems.documents import document_of
 
@@ -226,14 +212,8 @@ def document_shown(
 ) -> Shown:
     """A document for readers: whole, or the sections named, or its answers and one screen.
 
-    Args:
-        document: What to show.
-        sections: Ids of sections; without any, what fits on a screen. `None` for a command
-            that lets nobody choose.
-        full: Show all sections.
-
-    Raises:
-        UsageError: If the document has no such section.
+    `sections`: ids of sections; without any, what fits on a screen. `None` for a command that lets
+    nobody choose. Raises `UsageError` if the document has no such section.
     """
     if full or sections:
         known = section_ids(document)
@@ -286,13 +266,7 @@ def _lines(shown: Iterable[RenderableType]) -> int:
 
 
 def sections_shown(document: Document, sections: Iterable[Section], *, every: bool) -> Shown:
-    """The head of a document and some of its sections.
-
-    Args:
-        document: The document.
-        sections: Those to show.
-        every: They are all that it has: those with nothing in them are left out.
-    """
+    """The head of a document and some of its sections."""
     yield from _head(document)
     for section in sections:
         if section.tables or section.figures or section.lead:

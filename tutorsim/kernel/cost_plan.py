@@ -62,8 +62,7 @@ def _shipped_prices() -> PriceTable:
 def load_prices(path: Path | None = None) -> PriceTable:
     """The shipped price table, or a replacement in the same form.
 
-    Raises:
-        CatalogError: If the file is missing or has another form.
+    Raises `CatalogError` if the file is missing or has another form.
     """
     if path is None:
         return _shipped_prices()
@@ -124,11 +123,7 @@ def plan(
 ) -> Plan:
     """Count calls exactly and estimate tokens and cost.
 
-    Args:
-        loaded: The study.
-        prices: By model.
-        share: Where the calls of a recording lay between the fewest and the most, 0 to 1.
-        share_of: That recording.
+    `share`: where the calls of a recording lay between the fewest and the most, 0 to 1.
     """
     low, high = (estimate_tokens(loaded, longest=longest) for longest in (False, True))
     specs: dict[str, list[EpisodeSpec]] = {}
@@ -188,9 +183,7 @@ def estimate_tokens(loaded: LoadedStudy, *, longest: bool) -> Mapping[str, Token
 
     One episode stands for all that are alike; see `LoadedStudy.alike`.
 
-    Args:
-        loaded: The study.
-        longest: Follow the longest path of an episode; otherwise the shortest.
+    `longest`: follow the longest path of an episode; otherwise the shortest.
     """
     specs = list(loaded.grid())
     shares = Counter(loaded.alike(spec) for spec in specs)

@@ -29,11 +29,7 @@ _LONGEST_ID: Final = 230
 
 
 def system_named(name: str) -> System:
-    """The system of a name.
-
-    Raises:
-        UsageError: If there is none.
-    """
+    """The system of a name; `UsageError` if there is none."""
     system: System = load(name, "system")
     return system
 
@@ -41,14 +37,10 @@ def system_named(name: str) -> System:
 def load_study(path: Path, *, overrides: Mapping[str, Any] | None = None) -> LoadedStudy:
     """Read a study file.
 
-    Args:
-        path: The TOML file; the bare name of a shipped study works where no such file exists.
-        overrides: Settings that take the file's place, as nested tables.
-
-    Raises:
-        StudyError: If the file cannot be read, a key is unknown or a value is wrong.
-        CatalogError: If an entry of `[catalog]` is wrong.
-        TaskFileError: If a file of tasks is wrong.
+    `path`: the TOML file; the bare name of a shipped study works where no such file exists.
+    `overrides`: settings that take the file's place, as nested tables. Raises `StudyError` if the
+    file cannot be read, a key is unknown or a value is wrong; `CatalogError` if an entry of
+    `[catalog]` is wrong; `TaskFileError` if a file of tasks is wrong.
     """
     path = path if path.is_file() else shipped_studies().get(str(path), path)
     system, study = _checked(read_study(path, overrides or {}), path)
@@ -80,9 +72,8 @@ def _in_todays_wordings(system: System, study: BaseStudy, path: Path) -> LoadedS
 def load_recorded_study(folder: Path) -> LoadedStudy:
     """Read the study of a recording, with the wordings stored there; today's where none are.
 
-    Raises:
-        StudyError, CatalogError, TaskFileError: As `load_study`.
-        RecordingError: If the stored wordings cannot be used.
+    Raises `StudyError`, `CatalogError` or `TaskFileError` as `load_study`; `RecordingError` if the
+    stored wordings cannot be used.
     """
     path = folder / STUDY_FILE
     wordings = read_wordings(folder)
@@ -201,8 +192,7 @@ def write_study(loaded: LoadedStudy, folder: Path) -> None:
 
     Its wordings and its tasks, in their published format, are written beside it.
 
-    Raises:
-        FolderError: If a file cannot be written.
+    Raises `FolderError` if a file cannot be written.
     """
     data = loaded.study_table()
     formats = {

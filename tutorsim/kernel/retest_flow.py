@@ -46,10 +46,8 @@ class Prompt(Generic[T]):
     def question(self, request: Request, repeat: int, *, if_cut_off: str | None) -> Question[T]:
         """Ask it for another time.
 
-        Args:
-            request: As recorded.
-            repeat: From 1.
-            if_cut_off: What a second asking adds where the first reply was cut off.
+        `request`: as recorded. `if_cut_off`: what a second asking adds where the first reply was
+        cut off.
         """
         return self.asked(Call(self.key._replace(repeat=repeat), request, if_cut_off))
 
@@ -75,12 +73,7 @@ class AskedTogether(Generic[T]):
 
 
 def votes_again(record: EpisodeLine, reading: BallotReading) -> Iterator[AskedTogether[Choice]]:
-    """The votes of an episode's decided turns, in the order of the log.
-
-    Args:
-        record: The episode.
-        reading: How its ballots are read.
-    """
+    """The votes of an episode's decided turns, in the order of the log."""
     recorded = {call.key for call in record.calls}
     for turn in record.turns:
         if turn.decision is None:
@@ -114,13 +107,7 @@ def vote_again(
 ) -> AskedTogether[Choice]:
     """One vote whose voters are asked for a ballot each.
 
-    Args:
-        turn: Of the vote.
-        stage: Of the vote.
-        ballots: As logged.
-        keys: The calls that they answered, in the same order.
-        candidates: Whom the ballots are about.
-        reading: How they are read.
+    `keys`: the calls that they answered, in the same order.
     """
     prompts = tuple(
         Prompt(key, _asker(ballot, reading)) for key, ballot in zip(keys, ballots, strict=True)
@@ -161,10 +148,7 @@ def reply_again(
 ) -> AskedTogether[T]:
     """One prompt whose reply is no ballot.
 
-    Args:
-        key: The recorded call.
-        asked: From a call to the question.
-        value: What the log of a retest holds of an answer, as JSON.
+    `value`: what the log of a retest holds of an answer, as JSON.
     """
 
     def records(
@@ -218,9 +202,7 @@ class Design:
 def drawn_turns(turns: Iterable[tuple[str, int]], design: Design) -> frozenset[tuple[str, int]]:
     """Draw turns, each by a digest of its own, so that neither order nor repeats matter.
 
-    Args:
-        turns: Episode and turn of every turn that can be asked again; one may come repeatedly.
-        design: How many to draw, and by which seed.
+    `turns`: episode and turn of every turn that can be asked again; one may come repeatedly.
     """
     if design.sample is None:
         return frozenset(turns)
@@ -234,12 +216,8 @@ def drawn_turns(turns: Iterable[tuple[str, int]], design: Design) -> frozenset[t
 def recorded_request(prompt: Prompt[Any], requests: Mapping[str, str]) -> Request:
     """The request of a prompt, as it was recorded.
 
-    Args:
-        prompt: The prompt.
-        requests: Call key → body, as recorded, of the whole episode.
-
-    Raises:
-        UsageError: If it cannot be sent again as it was.
+    `requests`: call key → body, as recorded, of the whole episode. Raises `UsageError` if it cannot
+    be sent again as it was.
     """
     try:
         return Request.from_text(requests[str(prompt.key)])
@@ -267,14 +245,9 @@ def askings(
 ) -> Iterator[Asking]:
     """Every prompt with every repeat, in call order: by set, repeat and prompt.
 
-    Args:
-        sets: What is asked again of an episode.
-        requests: Call key → body, as recorded, of the whole episode.
-        repeats: Further askings of each.
-        if_cut_off: What a second asking adds where the first reply was cut off.
-
-    Raises:
-        UsageError: If a prompt cannot be sent again as it was.
+    `requests`: call key → body, as recorded, of the whole episode. `if_cut_off`: what a second
+    asking adds where the first reply was cut off. Raises `UsageError` if a prompt cannot be sent
+    again as it was.
     """
     for one in sets:
         recorded = [recorded_request(prompt, requests) for prompt in one.prompts]
@@ -293,11 +266,7 @@ def retest_flow(
 
     A repeat counts where every prompt of a set was answered.
 
-    Args:
-        episode_id: The episode.
-        sets: What is asked again.
-        repeats: Further askings of each.
-        questions: Those of `askings`, in the same order.
+    `questions`: those of `askings`, in the same order.
     """
     coming = iter((yield from ask_each(questions)))
     votes = [record for one in sets for record in one.records(*_counting(one, repeats, coming))]

@@ -145,12 +145,8 @@ def shipped_studies() -> dict[str, Path]:
 def read_study(path: Path, overrides: Mapping[str, Any]) -> dict[str, Any]:
     """The tables of a study file, with overrides put in their places.
 
-    Args:
-        path: The TOML file.
-        overrides: Settings that take the file's place, as nested tables.
-
-    Raises:
-        StudyError: If the file cannot be read or is no TOML.
+    `overrides`: settings that take the file's place, as nested tables. Raises `StudyError` if the
+    file cannot be read or is no TOML.
     """
     return _merged(_read_toml(path), overrides)
 
@@ -161,14 +157,8 @@ S = TypeVar("S", bound=BaseStudy)
 def validated_study(data: Mapping[str, Any], model: type[S], path: Path, *, example: str) -> S:
     """Check the tables of a study file.
 
-    Args:
-        data: The tables.
-        model: The system's study.
-        path: The file, for error texts.
-        example: Name of a shipped study of the system, to start from; may be empty.
-
-    Raises:
-        StudyError: On an unknown key, with the nearest known one, or a wrong value.
+    `example`: name of a shipped study of the system, to start from; may be empty. Raises
+    `StudyError` on an unknown key, with the nearest known one, or a wrong value.
     """
     _refuse_unknown_keys(data, model, str(path))
     try:

@@ -221,9 +221,8 @@ class Model(Protocol):
     async def reply(self, episode_id: str, call: Call) -> Reply:
         """Answer one call.
 
-        Raises:
-            CallFailed: If no reply can be had; the episode is then marked failed.
-            ReplayError: If a recording does not hold the call.
+        Raises `CallFailed` if no reply can be had; the episode is then marked failed; `ReplayError`
+        if a recording does not hold the call.
         """
         ...
 

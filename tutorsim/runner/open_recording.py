@@ -88,11 +88,7 @@ def _bundled_roots() -> tuple[Path, Path]:
 def bundled_recording(name: str = BUNDLED) -> Path | None:
     """A bundled recording's folder: in the checkout, or in the installed package.
 
-    Args:
-        name: The folder's name.
-
-    Returns:
-        The folder; `None` where neither has it.
+    Returns the folder; `None` where neither has it.
     """
     for root in _bundled_roots():
         if (root / name / "manifest.json").is_file():

@@ -72,13 +72,7 @@ class _Batch:
 
 
 class Batches:
-    """All batches of a server.
-
-    Args:
-        ask: Answers one entry, from its parameters and its occurrence.
-        faults: Which batches take time.
-        clock: Seconds that pass.
-    """
+    """All batches of a server. `ask`: answers one entry, from its parameters and its occurrence."""
 
     def __init__(
         self, ask: Ask, faults: Faults, *, clock: Callable[[], float] = time.monotonic
@@ -96,14 +90,7 @@ class Batches:
     def answer(self, method: str, target: str, host: str | None, content: bytes) -> Response:
         """Answer a request below `BATCHES_PATH`.
 
-        Args:
-            method: The HTTP method.
-            target: Path and query as sent.
-            host: What the client calls the server.
-            content: The body.
-
-        Raises:
-            Problem: If it is refused.
+        `host`: what the client calls the server. Raises `Problem` if it is refused.
         """
         parts = urlsplit(target)
         match method, *parts.path.removeprefix(BATCHES_PATH).strip("/").split("/"):
@@ -242,10 +229,7 @@ class Thought(NamedTuple):
 def think(body: Mapping[str, Any], chance: Chance, *, steady: Chance | None = None) -> Thought:
     """Answer a checked request body; the same body and chances give the same reply.
 
-    Args:
-        body: The request.
-        chance: Draws of this call.
-        steady: What steady voters draw from; `None` for voters with moods and slips.
+    `steady`: what steady voters draw from; `None` for voters with moods and slips.
     """
     asked = read_request(body)
     replies = (recognise(asked, chance, steady) for recognise in _recognisers())
@@ -323,11 +307,8 @@ class Endpoint:
     it gets the reply of the direct call. Without a call's name it is the number of times that the
     body has come before.
 
-    Args:
-        seed: Another seed is another model.
-        faults: What shall go wrong.
-        steady: Voters prefer the same under every ballot format, and write every ballot well;
-            without it they have moods and slips.
+    `seed`: another seed is another model. `steady`: voters prefer the same under every ballot
+    format, and write every ballot well; without it they have moods and slips.
     """
 
     def __init__(self, *, seed: int, faults: Sequence[Fault] = (), steady: bool = False) -> None:
@@ -343,14 +324,7 @@ class Endpoint:
     def answer(
         self, method: str, target: str, headers: Mapping[str, str], content: bytes
     ) -> Response:
-        """Answer one request.
-
-        Args:
-            method: The HTTP method.
-            target: Path and query as sent.
-            headers: Names in lower case.
-            content: The body.
-        """
+        """Answer one request. `headers`: names in lower case."""
         self.requests += 1
         try:
             if target.startswith(BATCHES_PATH):

@@ -118,11 +118,7 @@ class Fault:
 
 
 def parse_fault(spec: str) -> Fault:
-    """Read `KIND[:HOW_OFTEN][:SECONDS][:persist]`.
-
-    Raises:
-        UsageError: If it is something else.
-    """
+    """Read `KIND[:HOW_OFTEN][:SECONDS][:persist]`; `UsageError` if it is something else."""
     kind, *rest = spec.split(":")
     persist = bool(rest) and rest[-1] == "persist"
     numbers = [_number(part, spec) for part in (rest[:-1] if persist else rest)]
@@ -161,10 +157,8 @@ def _unreadable(spec: str) -> UsageError:
 class Faults:
     """Decides which request meets which fault.
 
-    Args:
-        faults: In order of precedence: a request meets the first that applies.
-        seed: The server's seed.
-        kinds: The kinds that strike; others are left out.
+    `faults`: in order of precedence: a request meets the first that applies. `kinds`: the kinds
+    that strike; others are left out.
     """
 
     def __init__(
@@ -180,9 +174,8 @@ class Faults:
     def meets(self, request: str, sent_before: int) -> Fault | None:
         """The fault that a request meets.
 
-        Args:
-            request: What names the request: the same for each time that it is sent.
-            sent_before: How often it has been sent before.
+        `request`: what names the request: the same for each time that it is sent. `sent_before`:
+        how often it has been sent before.
         """
         self._arrived += sent_before == 0
         for place, fault in self._faults:

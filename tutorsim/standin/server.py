@@ -30,15 +30,8 @@ async def serve(
 ) -> None:
     """Serve until `stop` is set, then close every connection.
 
-    Args:
-        endpoint: What answers.
-        host: Address to listen on.
-        port: Port to listen on; 0 takes a free one.
-        ready: Called with the server's URL once it listens.
-        stop: Ends the server.
-
-    Raises:
-        UsageError: If the address cannot be used.
+    `port`: port to listen on; 0 takes a free one. `ready`: called with the server's URL once it
+    listens. `stop`: ends the server. Raises `UsageError` if the address cannot be used.
     """
     import uvicorn  # loaded by who serves, and by nobody who asks for help
     from uvicorn.server import ServerState
@@ -107,8 +100,7 @@ def _application(endpoint: Endpoint, state: "ServerState") -> Callable[..., Awai
 async def _answered(endpoint: Endpoint, request: Request) -> Response:
     """What the endpoint says, once the whole body is there.
 
-    Raises:
-        ClientDisconnect: If the client went away before.
+    Raises `ClientDisconnect` if the client went away before.
     """
     query = request.scope["query_string"].decode("latin-1")
     target = request.scope["raw_path"].decode("latin-1") + (f"?{query}" if query else "")

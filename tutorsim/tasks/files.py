@@ -48,8 +48,7 @@ class Row(NamedTuple):
 def read_text(path: Path) -> str:
     """The text of a file, decompressed where it is compressed.
 
-    Raises:
-        TaskFileError: If it cannot be read, or is no UTF-8 text.
+    Raises `TaskFileError` if it cannot be read, or is no UTF-8 text.
     """
     try:
         data = read_named(path)
@@ -65,8 +64,7 @@ def read_text(path: Path) -> str:
 def decode(data: bytes, file: str) -> str:
     """The text in the bytes of a file, decompressed where they are compressed.
 
-    Raises:
-        TaskFileError: If they are damaged, or no UTF-8 text.
+    Raises `TaskFileError` if they are damaged, or no UTF-8 text.
     """
     if data.startswith(b"\x1f\x8b") or file.endswith(".gz"):
         data = _decompressed(data, file)
@@ -101,8 +99,7 @@ def _damaged(place: str, how: str, error: Exception) -> TaskFileError:
 def read_rows(text: str, file: str) -> Iterator[Row]:
     """The records of a JSON list or of JSON Lines, at least one.
 
-    Raises:
-        TaskFileError: At the first line that is no record, or when there is none.
+    Raises `TaskFileError` at the first line that is no record, or when there is none.
     """
     values = _list_items(text, file) if text.lstrip()[:1] == "[" else _line_items(text, file)
     place = 0
@@ -176,11 +173,7 @@ def refuse(row: Row, field: str, reason: str) -> NoReturn:
 
 
 def text_of(row: Row, field: str, *, may_be_empty: bool = False) -> str:
-    """The text of a field.
-
-    Raises:
-        TaskFileError: As `checked_text`, and if the field is missing.
-    """
+    """The text of a field; `TaskFileError` as `checked_text`, and if the field is missing."""
     if field not in row.fields:
         refuse(row, field, "it is missing")
     return checked_text(row, field, row.fields[field], may_be_empty=may_be_empty)
@@ -189,8 +182,7 @@ def text_of(row: Row, field: str, *, may_be_empty: bool = False) -> str:
 def checked_text(row: Row, field: str, value: object, *, may_be_empty: bool = False) -> str:
     """A value of a field, if it is text that can be written.
 
-    Raises:
-        TaskFileError: If it is no text, empty, or holds what is no character.
+    Raises `TaskFileError` if it is no text, empty, or holds what is no character.
     """
     if not isinstance(value, str):
         refuse(row, field, f"it is {kind_of(value)}, not text")
@@ -206,8 +198,7 @@ def checked_text(row: Row, field: str, value: object, *, may_be_empty: bool = Fa
 def check_ids(rows: Sequence[Row], ids: Sequence[str], *, field: str = "task_id") -> None:
     """Ids must stay apart as file names, also where letter case does not count.
 
-    Raises:
-        TaskFileError: Naming both places of an id that repeats, or an id that is too long.
+    Raises `TaskFileError` naming both places of an id that repeats, or an id that is too long.
     """
     first: dict[str, Row] = {}
     for row, task_id in zip(rows, ids, strict=True):
@@ -244,14 +235,10 @@ def load_tasks(
 ) -> tuple[Task, ...]:
     """Read the tasks of a study.
 
-    Args:
-        benchmark: Which of the formats.
-        source: A file, or `"builtin"` for the original set.
-        limit: At most this many, from the start of the file; `None` for all.
-        formats: The benchmarks of a system; `None` stands for `sciq` and `humaneval`.
-
-    Raises:
-        TaskFileError: If the file cannot be used, or the limit leaves no task.
+    `source`: a file, or `"builtin"` for the original set. `limit`: at most this many, from the
+    start of the file; `None` for all. `formats`: the benchmarks of a system; `None` stands for
+    `sciq` and `humaneval`. Raises `TaskFileError` if the file cannot be used, or the limit leaves
+    no task.
     """
     if limit is not None and limit < 1:
         raise TaskFileError(
@@ -292,20 +279,12 @@ def _read(form: TaskFormat, file: Path) -> tuple[Task, ...]:
 
 
 def read_sciq(path: Path) -> tuple[ScienceTask, ...]:
-    """Read a SciQ file.
-
-    Raises:
-        TaskFileError: Naming file, line and field.
-    """
+    """Read a SciQ file; `TaskFileError` naming file, line and field."""
     return _science(read_text(path), str(path))
 
 
 def read_humaneval(path: Path) -> tuple[CodeTask, ...]:
-    """Read a HumanEval file.
-
-    Raises:
-        TaskFileError: Naming file, line and field.
-    """
+    """Read a HumanEval file; `TaskFileError` naming file, line and field."""
     return _programs(read_text(path), str(path))
 
 
@@ -368,8 +347,7 @@ FORMATS: Final[Mapping[str, TaskFormat]] = {
 def read_parquet(path: Path) -> list[Row]:
     """The records of a Parquet file; a record's line is its place, from 1.
 
-    Raises:
-        TaskFileError: If the file cannot be read or holds no record.
+    Raises `TaskFileError` if the file cannot be read or holds no record.
     """
     import polars as pl  # here, since it is slow to import and most studies need it not
 

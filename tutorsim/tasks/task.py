@@ -113,15 +113,8 @@ def dump_tasks(
     Reading the file gives equal tasks; the same tasks give the same bytes. Each SciQ question
     keeps its name in an added field `task_id`.
 
-    Args:
-        benchmark: What the tasks are of.
-        tasks: The tasks.
-        path: The file.
-        form: The benchmark's format, where its file is not JSON Lines.
-
-    Raises:
-        TaskFileError: If a task is not of the benchmark.
-        FolderError: If the file cannot be written.
+    `form`: the benchmark's format, where its file is not JSON Lines. Raises `TaskFileError` if a
+    task is not of the benchmark; `FolderError` if the file cannot be written.
     """
     strangers = [task.task_id for task in tasks if task.benchmark != benchmark]
     if strangers:
@@ -200,13 +193,9 @@ def score_answer(
 ) -> AnswerScore:
     """Score an answer.
 
-    Args:
-        text: The answer; `None` if nothing was delivered, which is worth 0.
-        kind: How the task is answered.
-        options: Option texts in order; empty for a passage.
-        gold: The right letter, the right name, or every right answer of a passage (none if it has
-            no answer).
-        scoring: Whose rules.
+    `text`: the answer; `None` if nothing was delivered, which is worth 0. `options`: option texts
+    in order; empty for a passage. `gold`: the right letter, the right name, or every right answer
+    of a passage (none if it has no answer).
     """
     if text is None:
         return AnswerScore(0.0, 0.0 if kind == "passage" else None, readable=False)

@@ -45,9 +45,7 @@ of these (rich)."""
 def resolve(choice: Choice, labels: Mapping[str, str]) -> Choice:
     """Replace labels by the roles that they stood for.
 
-    Args:
-        choice: A ballot over labels.
-        labels: Label → role, as shown to the voter.
+    `labels`: label → role, as shown to the voter.
     """
     if isinstance(choice, str):
         return labels[choice]
@@ -65,16 +63,9 @@ def resolve(choice: Choice, labels: Mapping[str, str]) -> Choice:
 def cast_as(choice: Choice, *, form: BallotFormat, protocol: Protocol) -> Choice | None:
     """The ballot under a protocol that a ballot in some format determines.
 
-    Args:
-        choice: The ballot.
-        form: Its format.
-        protocol: The protocol wanted.
-
-    Returns:
-        The one sincere ballot that fits; `None` where several do. A rich ballot determines
-        one under every protocol, a ranking its first, points their order where no two are
-        equal and an approval of everybody where all are, an approval of one candidate that
-        candidate.
+    Returns the one sincere ballot that fits; `None` where several do. A rich ballot determines one
+    under every protocol, a ranking its first, points their order where no two are equal and an
+    approval of everybody where all are, an approval of one candidate that candidate.
     """
     if form == protocol:
         return choice
@@ -373,8 +364,7 @@ def repair_ballot(
     stands first. Labels that a cumulative ballot leaves out have no points; a rich one must
     name every label.
 
-    Returns:
-        The repaired ballot; `None` where the reply holds nothing to repair.
+    Returns the repaired ballot; `None` where the reply holds nothing to repair.
     """
     [line] = _standard_lines(reply, form)
     return RULES[form].repair(line, labels, budget)

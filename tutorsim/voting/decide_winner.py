@@ -11,13 +11,9 @@ from tutorsim.vocabularies import DecidedBy
 def tally(masses: Iterable[Mapping[str, int]], candidates: Sequence[str]) -> dict[str, int]:
     """Sum the mass of each candidate over ballots.
 
-    Args:
-        masses: One mapping candidate → mass per ballot; absent candidates have no mass.
-            An abstention is an empty mapping.
-        candidates: Who stands, in the order that the result keeps.
-
-    Returns:
-        Candidate → total mass, every candidate present.
+    `masses`: one mapping candidate → mass per ballot; absent candidates have no mass. An abstention
+    is an empty mapping. `candidates`: who stands, in the order that the result keeps. Returns
+    candidate → total mass, every candidate present.
     """
     total = dict.fromkeys(candidates, 0)
     for mass in masses:
@@ -38,8 +34,7 @@ def leaders(tallies: Mapping[str, int]) -> tuple[str, ...]:
 def first_in_order(tied: Iterable[str], order: Sequence[str]) -> str:
     """The candidate of `tied` that stands first in the fallback `order`.
 
-    Raises:
-        ValueError: If no tied candidate is in `order`.
+    Raises `ValueError` if no tied candidate is in `order`.
     """
     members = set(tied)
     for candidate in order:
@@ -107,11 +102,9 @@ def decide(
     protocol among the tied candidates), and what is still tied then to the
     fallback order, which picks among *those* candidates only.
 
-    Args:
-        final: Masses of the final ballots, an empty mapping for an abstention.
-        candidates: All candidates, in role order.
-        order: The fallback order; every candidate is in it.
-        tie_round: Masses of the tie-round ballots, or `None` when no tie round was held.
+    `final`: masses of the final ballots, an empty mapping for an abstention. `order`: the fallback
+    order; every candidate is in it. `tie_round`: masses of the tie-round ballots, or `None` when no
+    tie round was held.
     """
     tallies = tally(final, candidates)
     standing = leaders(tallies)

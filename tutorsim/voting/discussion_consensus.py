@@ -40,10 +40,8 @@ _HYBRID_TURN: Final = 5
 def read_agreement(text: str, reading: AgreementReading = "tag") -> Agreement:
     """Whether a message agrees.
 
-    Args:
-        text: The reply.
-        reading: `tag` takes the first tag in any letter case, and no tag is `unclear`; `lenient`
-            agrees if the text contains "agree" and not "disagree".
+    `reading`: `tag` takes the first tag in any letter case, and no tag is `unclear`; `lenient`
+    agrees if the text contains "agree" and not "disagree".
     """
     if reading == "lenient":
         lower = text.lower()
@@ -66,9 +64,8 @@ class Support(NamedTuple):
 def newest_proposal(flags: Sequence[bool | None]) -> int | None:
     """Index of the newest message that does not agree; `None` if there is none.
 
-    Args:
-        flags: One per message, oldest first: `True` agrees, `False` does not, `None` is a draft
-            or a message that could not be read as either. Only `True` agrees.
+    `flags`: one per message, oldest first: `True` agrees, `False` does not, `None` is a draft or a
+    message that could not be read as either. Only `True` agrees.
     """
     for index in range(len(flags) - 1, -1, -1):
         if flags[index] is not True:
@@ -79,8 +76,7 @@ def newest_proposal(flags: Sequence[bool | None]) -> int | None:
 def support(flags: Sequence[bool | None], agents: int) -> Support | None:
     """The newest proposal among the last `agents` messages, across turns, and its support.
 
-    Returns:
-        `None` if none of these messages is a proposal: nothing is agreed on then.
+    Returns `None` if none of these messages is a proposal: nothing is agreed on then.
     """
     proposal = newest_proposal(flags)
     if proposal is None or len(flags) - proposal > agents:
@@ -98,12 +94,8 @@ def agreed(
 ) -> int | None:
     """Index of the message whose solution is agreed on; `None` while there is no consensus.
 
-    Args:
-        flags: As in `newest_proposal`: every message so far.
-        agents: Number of agents, from 1.
-        rule: The consensus rule.
-        turn: The current turn, from 1; only `hybrid` looks at it.
-        majority: What `majority` asks for.
+    `flags`: as in `newest_proposal`: every message so far. `agents`: number of agents, from 1.
+    `turn`: the current turn, from 1; only `hybrid` looks at it.
     """
     standing = support(flags, agents)
     if standing is None:

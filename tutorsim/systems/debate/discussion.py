@@ -50,8 +50,7 @@ def read_text(reply: str) -> str | None:
 def read_answer(reply: str, *, confidence: bool) -> ReadAnswer | None:
     """A final answer, with the line `CONFIDENCE:` taken off if one was asked for.
 
-    Returns:
-        `None` if nothing but that line is left.
+    Returns `None` if nothing but that line is left.
     """
     if not confidence:
         text = read_text(reply)
@@ -387,8 +386,7 @@ class _Part(NamedTuple):
 def speak(discussion: Discussion, turn: int) -> Flow[End | None]:
     """One turn of messages.
 
-    Returns:
-        How the debate ends before any vote of the turn; `None` if it goes on.
+    Returns how the debate ends before any vote of the turn; `None` if it goes on.
     """
     rounds = _rounds(discussion, turn)
     kinds = [part.kind for parts in rounds for part in parts]

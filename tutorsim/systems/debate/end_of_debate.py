@@ -49,9 +49,7 @@ def moments(kinds: Sequence[MessageKind], setup: DebateSetup) -> Sequence[int]:
 
     Drafts are written side by side, and a turn of paradigm `debate` is judged when it is over.
 
-    Args:
-        kinds: Kinds of the turn's messages, in order.
-        setup: The debate's settings.
+    `kinds`: kinds of the turn's messages, in order.
     """
     together = setup.paradigm == "debate" or all(kind == "draft" for kind in kinds)
     return (len(kinds),) if together else range(1, len(kinds) + 1)
@@ -60,10 +58,7 @@ def moments(kinds: Sequence[MessageKind], setup: DebateSetup) -> Sequence[int]:
 def end_of(protocol: str, moment: Moment, setup: DebateSetup) -> End | None:
     """How a debate ends at a moment; `None` if it goes on.
 
-    Args:
-        protocol: A voting protocol, a consensus rule, or `full`, which goes on to its limit.
-        moment: Where the debate is.
-        setup: The debate's settings.
+    `protocol`: a voting protocol, a consensus rule, or `full`, which goes on to its limit.
     """
     last = moment.over and moment.turn == setup.max_turns
     rule = consensus_rule(protocol)

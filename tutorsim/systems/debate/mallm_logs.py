@@ -75,12 +75,8 @@ Namer = Callable[[str], int]
 def read_mallm(path: Path, repeat_of: Namer) -> Iterator[Imported]:
     """The discussions of a file, each with the program's faults that it shows.
 
-    Args:
-        path: The file.
-        repeat_of: Numbers discussions of one task, paradigm and protocol.
-
-    Raises:
-        LogError: If the file is truncated or no log of the program.
+    `repeat_of`: numbers discussions of one task, paradigm and protocol. Raises `LogError` if the
+    file is truncated or no log of the program.
     """
     try:
         value = orjson.loads(read_named(path))

@@ -148,12 +148,8 @@ class DebateTable(DebateSettings):
     def resolved(self, conditions: tuple[Condition, ...]) -> tuple[DebateVariant, ...]:
         """Every variant with its settings and conditions.
 
-        Args:
-            conditions: Those of the study.
-
-        Raises:
-            ValueError: If a variant's settings are wrong, nothing is left of its conditions, or a
-                consensus rule meets a paradigm that asks for no agreement.
+        Raises `ValueError` if a variant's settings are wrong, nothing is left of its conditions, or
+        a consensus rule meets a paradigm that asks for no agreement.
         """
         changes = self.variants or {"default": {}}
         return tuple(

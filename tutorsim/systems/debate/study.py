@@ -270,11 +270,7 @@ class _Reached:
 
 
 def debate_episode(context: DebateContext, name: EpisodeName) -> Flow[DebateRecord]:
-    """Run one episode.
-
-    Returns:
-        The record, with `status` `failed` if a call failed for good.
-    """
+    """Run one episode. Returns the record, with `status` `failed` if a call failed for good."""
     reached, calls = _Reached(), CallLog()
     run = _alone if context.condition in BASELINES else _debate
     failure = yield from run_to_failure(run(context, reached), calls)

@@ -151,8 +151,7 @@ class DebateTask:
 def rows_of(path: Path, benchmark: str) -> list[Row]:
     """The rows of a file or folder, one for each task.
 
-    Raises:
-        TaskFileError: If it is not in the benchmark's published form.
+    Raises `TaskFileError` if it is not in the benchmark's published form.
     """
     if path.is_dir():
         return _folder_rows(path, benchmark)
@@ -197,8 +196,7 @@ def _csv_rows(text: str, file: str, benchmark: str) -> list[Row]:
 def json_rows(text: str, file: str, benchmark: str) -> list[Row]:
     """The rows of a JSON or JSON Lines text; `file` is its name in errors.
 
-    Raises:
-        TaskFileError: If it is not in the benchmark's published form.
+    Raises `TaskFileError` if it is not in the benchmark's published form.
     """
     head = text.lstrip()[:1]
     nested = {"strategyqa": "examples", "squad2": "data"}.get(benchmark)
@@ -230,11 +228,7 @@ def _nested_rows(text: str, file: str, benchmark: str, name: str) -> list[Row]:
 
 
 class _Lines:
-    """Line numbers of texts that come one after another in a file.
-
-    Args:
-        text: The whole file.
-    """
+    """Line numbers of texts that come one after another in a file."""
 
     def __init__(self, text: str) -> None:
         self._text, self._at, self._line = text, 0, 1
@@ -463,8 +457,7 @@ def _stored(row: Row, benchmark: DebateBenchmark) -> DebateTask:
 def task_of(row: Row, benchmark: DebateBenchmark) -> DebateTask:
     """A task from a row of its published file, or of a recording.
 
-    Raises:
-        TaskFileError: Naming file, line and field.
+    Raises `TaskFileError` naming file, line and field.
     """
     return _stored(row, benchmark) if "gold" in row.fields else _PUBLISHED[benchmark](row)
 
@@ -495,8 +488,7 @@ BUILTIN: Final[Mapping[str, str]] = {
 def read_debate_tasks(benchmark: DebateBenchmark, path: Path) -> tuple[DebateTask, ...]:
     """Read the tasks of a benchmark from its published file or folder.
 
-    Raises:
-        TaskFileError: Naming file, line and field.
+    Raises `TaskFileError` naming file, line and field.
     """
     rows = rows_of(path, benchmark)
     tasks = tuple(task_of(row, benchmark) for row in rows)
@@ -519,8 +511,7 @@ def debate_formats() -> dict[str, TaskFormat]:
 def builtin_tasks(benchmark: DebateBenchmark) -> tuple[DebateTask, ...]:
     """The original tasks that come with the package.
 
-    Raises:
-        TaskFileError: If there are none of this benchmark.
+    Raises `TaskFileError` if there are none of this benchmark.
     """
     if benchmark not in BUILTIN:
         raise TaskFileError(

@@ -36,12 +36,8 @@ MAX_WAITING: Final = 20
 class LessonPage:
     """A person at the page of a lesson: a `tutorsim.runner.job.Person`, and what the server asks.
 
-    Args:
-        group: Who takes part.
-        about: Problem, participants and where the lesson is recorded, for the page.
-        shows_thoughts: Whether thoughts may be read `after` the end, `during` it or `never`.
-        taken: Names of messages that an earlier command heard.
-        clock: Seconds from any beginning.
+    `shows_thoughts`: whether thoughts may be read `after` the end, `during` it or `never`. `taken`:
+    names of messages that an earlier command heard.
     """
 
     def __init__(
@@ -91,8 +87,7 @@ class LessonPage:
     def say(self, message_id: str, text: str) -> None:
         """Take a message; one that was taken before is not taken again.
 
-        Raises:
-            RefusedMessage: If it is empty, too long, too early, or no lesson goes on.
+        Raises `RefusedMessage` if it is empty, too long, too early, or no lesson goes on.
         """
         if message_id in self._taken:
             return

@@ -230,12 +230,7 @@ class HeldThought:
 
 
 class GroupScene(Scene):
-    """One episode's constants.
-
-    Args:
-        loaded: The study.
-        spec: The episode's place in its grid.
-    """
+    """One episode's constants."""
 
     def __init__(self, loaded: LoadedStudy, spec: EpisodeSpec) -> None:
         study, catalog, task = loaded.study, loaded.catalog, spec.task
@@ -324,16 +319,10 @@ class Conversation:
     ) -> Question[T]:
         """Ask an agent about the conversation so far.
 
-        Args:
-            turn: The event that the question follows.
-            stage: Of the call key.
-            agent: Of the call key.
-            read: Reads the reply.
-            system: The whole system text.
-            template: What is asked; the one named as the stage when left out.
-            reminder: What a second asking adds; that of the stage when left out.
-            salvage: Reads what can be read of the second reply when `read` cannot.
-            **values: What the template shows beside problem, progress and messages.
+        `turn`: the event that the question follows. `template`: what is asked; the one named as the
+        stage when left out. `reminder`: what a second asking adds; that of the stage when left out.
+        `salvage`: reads what can be read of the second reply when `read` cannot. `values`: what the
+        template shows beside problem, progress and messages.
         """
         name = template or stage
         user = self.scene.wordings.fill(

@@ -98,12 +98,8 @@ def total_score(scores: Mapping[str, int], rule: Rule) -> Fraction:
 
     With no counted criterion in one group the total is the mean of the other.
 
-    Args:
-        scores: Criterion → tenths, or the two sums under `internal` and `external`.
-        rule: λ and the criteria that count.
-
-    Raises:
-        ValueError: If no criterion counts.
+    `scores`: criterion → tenths, or the two sums under `internal` and `external`. Raises
+    `ValueError` if no criterion counts.
     """
     inner = _mean(scores, "internal", [name for name in INTERNAL if name in rule.criteria])
     outer = _mean(scores, "external", [name for name in EXTERNAL if name in rule.criteria])
@@ -142,13 +138,7 @@ def rounded(numerator: int, denominator: int) -> int:
 
 
 def select_speaker(bids: Sequence[Bid], moment: Moment, rule: Rule) -> Selection:
-    """Choose who speaks.
-
-    Args:
-        bids: One per agent that thought, in catalog order.
-        moment: The last message.
-        rule: Weight, thresholds and silence.
-    """
+    """Choose who speaks. `bids`: one per agent that thought, in catalog order."""
     scored = {bid.agent: bid for bid in bids if bid.wants and bid.scores is not None}
     totals = {name: total_score(bid.scores or {}, rule) for name, bid in scored.items()}
     adjusted = {
@@ -241,9 +231,7 @@ def _best(choice: _Choice, names: Sequence[str], steps: list[Step]) -> list[str]
 def reason(cycle: CycleRecord, shown: Callable[[str], str]) -> str:
     """The rule that decided who spoke in a logged cycle; empty where nothing was decided.
 
-    Args:
-        cycle: The cycle.
-        shown: A participant's name as readers see it.
+    `shown`: a participant's name as readers see it.
     """
     if cycle.prediction is not None:
         named = cycle.prediction.named

@@ -92,12 +92,7 @@ def read_thought(reply: str) -> ReadThought | None:
 def read_scores(
     names: Sequence[str], criteria: Sequence[str] = CRITERIA
 ) -> Callable[[str], dict[str, dict[str, int]] | None]:
-    """A reader of scores in tenths by agent; its result is `None` unless everybody has them.
-
-    Args:
-        names: Agents to score, as shown to the evaluator.
-        criteria: What is scored.
-    """
+    """A reader of scores in tenths by agent; its result is `None` unless everybody has them."""
 
     def read(reply: str) -> dict[str, dict[str, int]] | None:
         scores = _scores(reply, names, criteria)
@@ -151,8 +146,7 @@ def read_contribution(reply: str) -> Contribution | None:
 def read_name(names: Mapping[str, str]) -> Callable[[str], str | None]:
     """A reader of exactly one name, its letter case and a full stop ignored.
 
-    Args:
-        names: Name as shown → participant.
+    `names`: name as shown → participant.
     """
     by_name = {name.casefold(): who for name, who in names.items()}
     return lambda reply: by_name.get(reply.strip().strip("\"'*_.").casefold())
@@ -315,8 +309,7 @@ def self_selected_speaker(
 ) -> Flow[tuple[list[ThoughtRecord], Selection]]:
     """Have the thoughts that want to speak scored, and select.
 
-    Returns:
-        The thoughts with their scores, and the selection.
+    Returns the thoughts with their scores, and the selection.
     """
     wanting = {thought.agent: thought.thought for thought in thoughts if _wants(thought)}
     values: Scores = {}

@@ -239,9 +239,8 @@ def duel_result(
     Both agree: that. One says `same`: the other. Opposite: a draw that depended on the order.
     Nobody spoke in either system, so nobody was asked: a draw.
 
-    Returns:
-        Result from the view of `system`, `None` where an asking could not be read; and whether
-        the two orders said the opposite.
+    Returns result from the view of `system`, `None` where an asking could not be read; and whether
+    the two orders said the opposite.
     """
     if not judgments:
         return "draw", False
@@ -260,8 +259,7 @@ def duel_result(
 def group_episode(scene: GroupScene) -> Flow[LessonRecord | DuelRecord]:
     """Run a lesson or a duel, whichever the task is of.
 
-    Returns:
-        The record, with `status` `failed` when a call failed for good.
+    Returns the record, with `status` `failed` when a call failed for good.
     """
     if isinstance(scene.task, Scenario):
         return (yield from duel_episode(scene))
@@ -355,10 +353,8 @@ class _Course(NamedTuple):
 def lesson_calls(settings: GroupSettings, *, predicted: bool, person: bool) -> tuple[int, int]:
     """Least and most calls of a lesson, every reply readable.
 
-    Args:
-        settings: The group.
-        predicted: The next speaker is predicted; otherwise agents select themselves.
-        person: The learner is a person, who can leave at once.
+    `predicted`: the next speaker is predicted; otherwise agents select themselves. `person`: the
+    learner is a person, who can leave at once.
     """
     course = _Course(
         len(settings.agents),
@@ -445,10 +441,7 @@ def usual_reply(call: Call, names: Sequence[str], *, longest: bool) -> str:
 
     On the longest path everybody wants to speak and somebody does; on the shortest nobody.
 
-    Args:
-        call: What is asked.
-        names: The agents as prompts show them.
-        longest: Which path.
+    `names`: the agents as prompts show them.
     """
     stage = call.key.stage
     if stage.startswith("rate_"):

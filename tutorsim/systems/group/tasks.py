@@ -152,8 +152,7 @@ class Scenario(_Part):
 def read_lessons(path: Path) -> tuple[Lesson, ...]:
     """Read a file of lessons, TOML or JSON by its extension.
 
-    Raises:
-        TaskFileError: Naming file, entry and field.
+    Raises `TaskFileError` naming file, entry and field.
     """
     return _lessons(_read(path), str(path))
 
@@ -161,8 +160,7 @@ def read_lessons(path: Path) -> tuple[Lesson, ...]:
 def read_scenarios(path: Path) -> tuple[Scenario, ...]:
     """Read a file of scenarios, JSON or TOML by its extension.
 
-    Raises:
-        TaskFileError: Naming file, entry and field.
+    Raises `TaskFileError` naming file, entry and field.
     """
     return _scenarios(_read(path), str(path))
 

@@ -34,18 +34,10 @@ def audit_study(
 ) -> OversightStudy:
     """The oversight study of a run's replies.
 
-    Args:
-        source: The run folder.
-        possible: From the run folder to who could have won each turn under each rule. If it is
-            given, every role's final proposal is an item.
-        sample: So many turns, drawn by hash; all when `None`.
-        seed: Of the draws.
-        conditions: Who labels.
-        show_reference: The right answer is shown.
-        models: `agent` and `lead`, where they are not the default.
-
-    Raises:
-        UsageError: If there is no run, or it has no replies of a tutor.
+    `possible`: from the run folder to who could have won each turn under each rule. If it is given,
+    every role's final proposal is an item. `sample`: so many turns, drawn by hash; all when `None`.
+    `conditions`: who labels. Raises `UsageError` if there is no run, or it has no replies of a
+    tutor.
     """
     head = _head(source)
     items = _items(source, head, possible)
@@ -96,11 +88,7 @@ def _head(source: Path) -> RunRecord:
 def _items(
     source: Path, head: RunRecord, possible: Callable[[Path], Possible] | None
 ) -> tuple[Item, ...]:
-    """The replies of a run's tutors.
-
-    Raises:
-        UsageError: If there are no proposals besides the replies.
-    """
+    """The replies of a run's tutors; `UsageError` if there are no proposals besides the replies."""
     name = head.study.name
     if head.system == "panel":
         won = None if possible is None else possible(source)

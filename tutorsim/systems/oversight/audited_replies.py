@@ -30,11 +30,8 @@ def audited_items(
 ) -> tuple[Item, ...]:
     """The delivered replies of a run, oldest first within each episode.
 
-    Args:
-        run: Name of the run's study.
-        records: Its episodes; those that failed are left out.
-        possible: Who could have won each turn, by rule. If given, the final proposal of every
-            other role of the panel is an item too.
+    `records`: its episodes; those that failed are left out. `possible`: who could have won each
+    turn, by rule. If given, the final proposal of every other role of the panel is an item too.
     """
     return tuple(
         item
@@ -50,9 +47,7 @@ def lesson_items(run: str, records: Iterable[LessonRecord]) -> tuple[Item, ...]:
 
     The learner's messages are the student's, those of every agent the tutor's.
 
-    Args:
-        run: Name of the run's study.
-        records: Its lessons; those that failed are left out.
+    `records`: its lessons; those that failed are left out.
     """
     return tuple(
         item for record in records if record.status == "complete" for item in _lesson(run, record)
@@ -220,11 +215,7 @@ def written_audited(items: Sequence[Task]) -> str:
 
 
 def read_audited(path: Path) -> tuple[Item, ...]:
-    """Read the items of an audit.
-
-    Raises:
-        TaskFileError: Naming file, line and what is wrong.
-    """
+    """Read the items of an audit; `TaskFileError` naming file, line and what is wrong."""
     return tuple(item for row in read_rows(read_text(path), str(path)) for item in _read(row))
 
 
@@ -245,8 +236,7 @@ def _read(row: Row) -> list[Item]:
 def _of_row(fields: Mapping[str, Any], role: str, said: Mapping[str, Any]) -> Item:
     """The item of one role's reply.
 
-    Raises:
-        ValueError: If a field has another type; so the other errors of a missing one.
+    Raises `ValueError` if a field has another type; so the other errors of a missing one.
     """
     own = {name: said[name] for name in ("delivered", "score_after")}
     shared = {name: fields[name] for name in (*_OF_TURN, *_ALSO_OF_TURN)}

@@ -99,8 +99,7 @@ def has_reference(item: Item, absent: str) -> bool:
 def speaker_turns(history: str) -> tuple[SpeakerTurn, ...] | None:
     """The speaker turns in the text of a dialogue; other lines continue a turn.
 
-    Returns:
-        The turns; `None` if there is text before the first speaker, or no speaker at all.
+    Returns the turns; `None` if there is text before the first speaker, or no speaker at all.
     """
     parts = _TURN_HEAD.split(history)
     if parts[0].strip() or len(parts) < 2:
@@ -126,11 +125,7 @@ _HINT: Final = "Use the file as its authors publish it, or correct the row."
 
 
 def read_mrbench(path: Path) -> tuple[Item, ...]:
-    """Read a file of any version.
-
-    Raises:
-        TaskFileError: Naming file, row, tutor and field.
-    """
+    """Read a file of any version; `TaskFileError` naming file, row, tutor and field."""
     return read_mrbench_text(read_text(path), str(path))
 
 

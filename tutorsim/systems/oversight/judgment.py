@@ -55,12 +55,7 @@ T = TypeVar("T")
 
 
 class ItemScene(Scene):
-    """One item under one condition: what every prompt of it shares.
-
-    Args:
-        loaded: The study.
-        spec: The item's place in its grid.
-    """
+    """One item under one condition: what every prompt of it shares."""
 
     def __init__(self, loaded: LoadedStudy, spec: EpisodeSpec) -> None:
         assert isinstance(loaded.study, Study)
@@ -80,13 +75,7 @@ class ItemScene(Scene):
         return SCRIPTS[self.spec.condition]
 
     def block(self, head: str, text: str, **values: object) -> str:
-        """A heading, and text of any origin indented under it, so that no line of it is a field.
-
-        Args:
-            head: The heading's template.
-            text: What stands under it.
-            values: What the heading is filled with.
-        """
+        """A heading, and text of any origin indented under it, so that no line of it is a field."""
         return f"{self.wordings.part(head, **values)}:\n  {indented(text) or self.blank}"
 
     @cached_property
@@ -128,15 +117,9 @@ class ItemScene(Scene):
     ) -> Question[T]:
         """A first asking.
 
-        Args:
-            turn: Of the call key.
-            stage: Of the call key.
-            agent: Of the call key; its model answers.
-            user: The message.
-            read: Reads a reply.
-            salvage: Reads what can be read of a second reply.
-            reminder: Template of what the second asking adds.
-            system: Whose system text it is; the agent's when left out.
+        `agent`: of the call key; its model answers. `salvage`: reads what can be read of a second
+        reply. `reminder`: template of what the second asking adds. `system`: whose system text it
+        is; the agent's when left out.
         """
         text = self.fill(f"system_{system or agent}", scale=self.fill("scale"))
         asked = (turn, stage, agent, read)
@@ -436,9 +419,7 @@ def _vote(progress: Progress, voters: Sequence[str], answers: Sequence[Answer[Re
 def labels_again(record: OversightRecord, reminder: str) -> Iterator[AskedTogether[ReadLead]]:
     """The prompts of an item's votes; each reply carries a ballot on each label.
 
-    Args:
-        record: The item; where no vote decided it, nothing comes.
-        reminder: What a second asking adds.
+    `record`: the item; where no vote decided it, nothing comes.
     """
     if not any(turn.decision is not None for turn in record.turns):
         return

@@ -289,14 +289,9 @@ _SECOND_TRUTH: Final = {"true": True, "false": False}
 def read_lead(reply: str, *, attempt: int = 1, reading: Reading = "standard") -> ReadLead | None:
     """Read the last complete JSON object of the reply that has the four keys and is not quoted.
 
-    Args:
-        reply: The raw reply.
-        attempt: From the second asking on, texts and floats that can only mean one label count.
-        reading: How much is forgiven.
-
-    Returns:
-        The labels, or `None`; an object that is there and holds anything else is not passed over
-        for an earlier one.
+    `attempt`: from the second asking on, texts and floats that can only mean one label count.
+    `reading`: how much is forgiven. Returns the labels, or `None`; an object that is there and
+    holds anything else is not passed over for an earlier one.
     """
     found = _whole_object(reply) if reading == "strict" else _last_object(reply)
     if found is None:

@@ -83,8 +83,7 @@ _SUCCESSORS: Final[Mapping[Act, frozenset[Act]]] = {
 class Script:
     """Acts in a legal order, from a first act to a last one.
 
-    Raises:
-        ValueError: If the order is illegal.
+    Raises `ValueError` if the order is illegal.
     """
 
     acts: tuple[Act, ...]

@@ -276,11 +276,7 @@ _ACTS: Mapping[Act, Callable[[ItemScene, Progress], Flow[None]]] = {
 
 
 def item_flow(scene: ItemScene) -> Flow[OversightRecord]:
-    """Label one item.
-
-    Returns:
-        The record, with `status` `failed` when a call failed for good.
-    """
+    """Label one item. Returns the record, with `status` `failed` when a call failed for good."""
     progress, calls = Progress(), CallLog()
     failure = yield from run_to_failure(_acts(scene, progress), calls)
     return _record(scene, progress, calls, failure)

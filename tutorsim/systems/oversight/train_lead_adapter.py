@@ -50,13 +50,9 @@ class LeadExample(NamedTuple):
 def read_examples(path: Path) -> Mapping[str, tuple[LeadExample, ...]]:
     """Read the examples by split.
 
-    Args:
-        path: `lead_examples.parquet`, as `tutorsim export` writes it.
-
-    Raises:
-        TaskFileError: If the file cannot be read, a column is missing or holds no text, nothing
-            is there to train on, or the replies to one dialogue are in both splits: the labels
-            of a test dialogue would then be learnt.
+    Raises `TaskFileError` if the file cannot be read, a column is missing or holds no text, nothing
+    is there to train on, or the replies to one dialogue are in both splits: the labels of a test
+    dialogue would then be learnt.
     """
     found = [_example(row) for row in read_parquet(path)]
     splits = {name: tuple(one for one in found if one.split == name) for name in SPLITS}

@@ -48,18 +48,11 @@ def branch_study(
 ) -> PanelStudy:
     """The study that a branch records.
 
-    Args:
-        recording: The parent.
-        episodes: The parent's log; failed episodes are left out of the branch.
-        alternative: What is changed.
-        first_turns: Episode → first turn that the alternative may decide otherwise. Complete
-            episodes that are not in it are covered.
-        continuations: Draws of each episode's future.
-        only: Take up these episodes alone, and leave the others open; `None` takes up all.
-
-    Raises:
-        UsageError: If the parent is a branch itself, or its catalog lacks a role.
-        RecordingError: If the prompts of this tutorsim are not the recorded ones.
+    `first_turns`: episode → first turn that the alternative may decide otherwise. Complete episodes
+    that are not in it are covered. `continuations`: draws of each episode's future. `only`: take up
+    these episodes alone, and leave the others open; `None` takes up all. Raises `UsageError` if the
+    parent is a branch itself, or its catalog lacks a role; `RecordingError` if the prompts of this
+    tutorsim are not the recorded ones.
     """
     loaded = panel_study(recording.loaded, command="branch")
     study = loaded.study
@@ -141,17 +134,9 @@ def plan_branch(
 ) -> BranchPlan:
     """Plan a branch.
 
-    Args:
-        loaded: The branch's study.
-        parent: The recording that it continues.
-        episodes: The parent's log.
-        prices: Prices for the estimate.
-        on_progress: Told after each episode how many of how many are done.
-
-    Raises:
-        RecordingRefused: If the parent lacks a call before an episode's cursor.
-        ReplayError: If such a call was recorded with another request.
-        RecordingError: If a recorded verdict is missing.
+    Raises `RecordingRefused` if the parent lacks a call before an episode's cursor; `ReplayError`
+    if such a call was recorded with another request; `RecordingError` if a recorded verdict is
+    missing.
     """
     usage = _usage(episodes)
     cells: Counter[tuple[str, str]] = Counter(
@@ -231,11 +216,8 @@ def calls_to_pay(scene: Scene, branch: Branch, missing: Sequence[CallKey]) -> tu
     Where voters are asked first, the winner may turn out to be the logged one, and the parent
     then answers what follows.
 
-    Args:
-        scene: The episode as logged.
-        branch: What is changed.
-        missing: Calls of the first round that the parent does not answer whole; none where it
-            answers everything.
+    `missing`: calls of the first round that the parent does not answer whole; none where it answers
+    everything.
     """
     if not missing:
         return Stages(), Stages()

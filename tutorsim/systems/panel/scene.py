@@ -193,9 +193,8 @@ _FIELD = re.compile(r"\n[ \t>*_#]*(PROPOSAL|RATIONALE|CONFIDENCE)[ \t*_]*:[ \t*_
 def read_proposal(reply: str) -> ReadProposal | None:
     """Read `PROPOSAL:` / `RATIONALE:` / `CONFIDENCE:` lines.
 
-    Returns:
-        The proposal, or `None` when no text follows a `PROPOSAL:` marker. A missing rationale
-        or an unreadable confidence is `None` in it.
+    Returns the proposal, or `None` when no text follows a `PROPOSAL:` marker. A missing rationale
+    or an unreadable confidence is `None` in it.
     """
     fields = _fields(reply)
     if not fields.get("PROPOSAL"):
@@ -241,8 +240,7 @@ def _confidence(text: str | None) -> int | None:
 def read_reviews(reply: str, labels: Sequence[str]) -> dict[str, Note] | None:
     """Read a block `A:` with `STRENGTH:` and `WEAKNESS:` for each label.
 
-    Returns:
-        Label → note for every label that has one, or `None` when none has.
+    Returns label → note for every label that has one, or `None` when none has.
     """
     parts = _block_head("".join(labels)).split(_lines(reply))
     notes: dict[str, Note] = {}
@@ -279,8 +277,7 @@ _SCORE = re.compile(
 def read_score(reply: str) -> Score | None:
     """Read `SCORE: <float>` and the line of rationale after it.
 
-    Returns:
-        The score, or `None` when the reply has no score line or its number is outside [0, 1].
+    Returns the score, or `None` when the reply has no score line or its number is outside [0, 1].
     """
     text = _lines(reply)
     match = _SCORE.search(text)

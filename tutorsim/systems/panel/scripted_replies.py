@@ -339,13 +339,10 @@ Liking = Mapping[str, float]
 def vote_reply(asked: Asked, chance: Chance, *, steady: Chance | None = None) -> str:
     """A ballot over the labels shown.
 
-    Args:
-        asked: The prompt.
-        chance: Draws of this call.
-        steady: Where given, the voter is steady: what it prefers depends on the voter, the
-            conversation and the replies alone, never on the ballot's format; it approves of
-            its favourite at least, and all its ballots can be read. Approvals are the same in
-            every format where 25 points are distributed.
+    `steady`: where given, the voter is steady: what it prefers depends on the voter, the
+    conversation and the replies alone, never on the ballot's format; it approves of its favourite
+    at least, and all its ballots can be read. Approvals are the same in every format where 25
+    points are distributed.
     """
     form = asked.form or "simple"
     liking = _liking(asked, chance, steady)
@@ -494,10 +491,7 @@ def _wrong_sum(points: Mapping[str, int], chance: Chance) -> str:
 def panel_reply(asking: Asking, chance: Chance, steady: Chance | None) -> str | None:
     """The reply to a prompt of a panel; `None` for one that asks for none of its parts.
 
-    Args:
-        asking: The texts of the request.
-        chance: Draws of this call.
-        steady: What steady voters draw from; `None` for voters with moods and slips.
+    `steady`: what steady voters draw from; `None` for voters with moods and slips.
     """
     asked = Asked(asking.system, asking.user)
     if asked.kind == "vote":

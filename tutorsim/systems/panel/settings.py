@@ -103,8 +103,7 @@ Tables = Mapping[str, PanelTable]
 def check_panels(panels: Tables) -> None:
     """Refuse panels that cannot sit, or that no one order fits.
 
-    Raises:
-        StudyError: Naming the panel and the setting.
+    Raises `StudyError` naming the panel and the setting.
     """
     for name, panel in panels.items():
         where = f"panels.{name}"
@@ -219,8 +218,7 @@ def one_order(panels: Tables) -> tuple[str, ...]:
     A run is counted under one fallback order, so that its panels must agree on whom they
     prefer of two. What they leave open goes by first appearance.
 
-    Raises:
-        StudyError: If two panels put the same members in another order.
+    Raises `StudyError` if two panels put the same members in another order.
     """
     orders = [panel.order for panel in panels.values()]
     left = list(dict.fromkeys(member for order in orders for member in order))
@@ -269,11 +267,6 @@ def draw_panels(panels: Tables, catalog: Sequence[str], *, seed: int) -> dict[st
 
     Roles are drawn by a SHA-256 hash of the seed, the panel's name and the role's, so that every
     set of roles is equally likely. They stand in the order of the other panels, then by name.
-
-    Args:
-        panels: Name → panel.
-        catalog: Every role that may be drawn.
-        seed: The study's seed.
     """
     chosen = one_order({name: p for name, p in panels.items() if p.placebo != "random"})
 

@@ -64,11 +64,7 @@ class _Progress:
 
 
 def episode(scene: Scene) -> Flow[EpisodeRecord]:
-    """Run one episode.
-
-    Returns:
-        The record, with `status` `failed` when a call failed for good.
-    """
+    """Run one episode. Returns the record, with `status` `failed` when a call failed for good."""
     progress, calls = _Progress(), CallLog()
     fresh = None if scene.study.branch is None else lambda: progress.left is not None
     failure = yield from run_to_failure(_interaction(scene, progress), calls, fresh=fresh)
@@ -427,8 +423,7 @@ class PanelStudy(LoadedStudy):
 def panel_study(loaded: LoadedStudy, *, command: str) -> PanelStudy:
     """The study as a panel's.
 
-    Raises:
-        UsageError: If it is of another system, naming the command that needs a panel.
+    Raises `UsageError` if it is of another system, naming the command that needs a panel.
     """
     loaded.system.check_command(command)
     assert isinstance(loaded, PanelStudy)

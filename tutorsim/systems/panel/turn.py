@@ -31,9 +31,7 @@ from tutorsim.voting import Choice, decide
 class Notes:
     """The notes of a round of reviews, for several readers.
 
-    Args:
-        reviews: In the order in which their notes are shown.
-        catalog: Has the words around them.
+    `reviews`: in the order in which their notes are shown.
     """
 
     def __init__(self, reviews: Iterable[ReviewRecord], catalog: PanelCatalog) -> None:
@@ -126,10 +124,7 @@ def relabel(text: str, written: Mapping[str, str], label_of: Mapping[str, str]) 
     with `'s`, or before a verb where a clause begins; other capitals (the article A, vitamin C)
     are left alone.
 
-    Args:
-        text: The note.
-        written: Label → role of whoever wrote the note.
-        label_of: Role → label of whoever reads it.
+    `written`: label → role of whoever wrote the note. `label_of`: role → label of whoever reads it.
     """
     parts = _mentions(text)
     if len(parts) == 1:
@@ -199,12 +194,10 @@ def panel_turn_decided_by(
 ) -> Flow[Turn]:
     """One turn of the panel as it was logged, but decided by an alternative.
 
-    Args:
-        scene: The episode as logged; deliberation and votes are its own.
-        exchanges: The conversation so far.
-        form: The format that the log voted in.
-        deciding: The same panel under the alternative; its condition is the format whose rule
-            decides. Ballots that the vote does not determine are asked for on the same proposals.
+    `scene`: the episode as logged; deliberation and votes are its own. `form`: the format that the
+    log voted in. `deciding`: the same panel under the alternative; its condition is the format
+    whose rule decides. Ballots that the vote does not determine are asked for on the same
+    proposals.
     """
     logged = _Panel(scene, exchanges, form)
     heard = yield from _deliberate(logged)
@@ -220,8 +213,7 @@ def panel_turn_decided_by(
 def panel_format(scene: Scene) -> BallotFormat:
     """The format that a scene's panel votes in.
 
-    Raises:
-        ValueError: For the single tutor, which does not vote.
+    Raises `ValueError` for the single tutor, which does not vote.
     """
     for form in BALLOT_FORMATS:
         if form == scene.spec.condition:
@@ -317,13 +309,8 @@ class _Panel:
     ) -> Question[Choice]:
         """Ask a tutor, as an impartial assessor, for a ballot over its labels.
 
-        Args:
-            agent: The voting role.
-            stage: A stage in which votes are cast.
-            form: The ballot's format.
-            texts: Role → draft.
-            labels: Label → role, as this voter sees them.
-            notes: Those on the tied drafts, for a tie vote; `None` for another one.
+        `texts`: role → draft. `labels`: label → role, as this voter sees them. `notes`: those on
+        the tied drafts, for a tie vote; `None` for another one.
         """
         scene = self.scene
         return scene.ballot(
